@@ -130,3 +130,22 @@ impl From<mapa_topologies::Error> for Silence {
         Self::Failed(error.to_string())
     }
 }
+
+/// What a device measures at one moment, as its driver tells it.
+#[cfg(target_os = "linux")]
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct GpuReading {
+    pub(crate) index: u32,
+    pub(crate) uuid: Option<String>,
+    pub(crate) pci: Option<String>,
+    /// Why the device does not answer, if it does not.
+    pub(crate) lost: Option<String>,
+    pub(crate) sm_percent: Option<u32>,
+    pub(crate) memory_percent: Option<u32>,
+    pub(crate) pcie_receive_kb_s: Option<u32>,
+    pub(crate) pcie_send_kb_s: Option<u32>,
+    pub(crate) pcie_replays: Option<u32>,
+    pub(crate) power_mw: Option<u32>,
+    pub(crate) memory_used_bytes: Option<u64>,
+    pub(crate) processes: Option<Vec<u32>>,
+}

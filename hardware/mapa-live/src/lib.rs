@@ -16,6 +16,8 @@ mod found;
 mod health;
 mod host;
 #[cfg(target_os = "linux")]
+mod http;
+#[cfg(target_os = "linux")]
 mod kernel;
 mod kfd;
 #[cfg(target_os = "linux")]
@@ -26,6 +28,8 @@ mod nvidia_smi;
 mod nvml;
 mod roots;
 mod source;
+#[cfg(target_os = "linux")]
+pub mod telemetry;
 mod uses;
 mod watch;
 

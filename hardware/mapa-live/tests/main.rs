@@ -5,5 +5,7 @@
 mod common;
 mod discover;
 mod kfd;
+mod levers;
 #[cfg(feature = "nvml")]
 mod nvml;
+mod telemetry;

@@ -11,3 +11,4 @@ mod process;
 pub use cpus::Cpus;
 pub use interrupts::{Interrupts, quiet_cpus};
 pub use process::ProcessId;
+pub(crate) use process::state_and_start;

@@ -42,8 +42,10 @@ mod mps;
 mod mps_command;
 mod planning;
 mod pulling;
+mod real;
 mod step;
 mod system_affinity;
+mod system_programs;
 mod twin;
 
 pub use affinity::Affinity;
@@ -57,10 +59,16 @@ pub use hands::Hands;
 pub use journal::{Entry, FolderJournal, Journal, Lifetime, MemoryJournal};
 pub use keeper::{Keeper, LeverFact};
 pub use launch::{Launch, Programs, Ready, Route};
-pub use mig::{MigControl, MigDevice, MigLayout, MigOffer, MigPlace, MigState, MigWish, MigWords};
+#[cfg(feature = "nvml")]
+pub use mig::MigNvml;
+pub use mig::{
+    Filter, MigCommand, MigControl, MigDevice, MigLayout, MigOffer, MigPlace, MigState, MigWish,
+    MigWords, PartedDevices, PartedFile, PartedSpec, reconcilers,
+};
 pub use mps::{Mps, MpsLine, MpsScope, MpsServer, NO_PINNED_LIMIT_MIB, PinnedMib};
 pub use mps_command::MpsCommand;
 pub use pulling::Failure;
 pub use step::{Plan, Pull, Step};
 pub use system_affinity::SystemAffinity;
+pub use system_programs::SystemPrograms;
 pub use twin::{Fault, Twin, TwinMps, TwinState};

@@ -1,9 +1,11 @@
 //! NVIDIA's library NVML.
 //!
 //! `owner` holds the one handle of this process, `questions` makes queries through it, and
-//! `machine` builds a machine from the answers. `events` watches devices with a handle of its own.
+//! `machine` builds a machine from the answers. `c` has the calls for MIG, by which levers partition devices. `events` watches devices with a handle of its own.
 
+pub(crate) mod c;
 mod events;
+mod gauges;
 mod machine;
 mod owner;
 mod processes;
@@ -11,7 +13,7 @@ mod questions;
 
 pub(crate) use events::watch;
 
-use crate::found::{Found, Silence, Use};
+use crate::found::{Found, GpuReading, Silence, Use};
 use crate::live::Live;
 
 /// The machine that NVML describes, if it answers within the time limit.
@@ -22,4 +24,9 @@ pub(crate) fn ask(live: &Live) -> Result<Found, Silence> {
 /// The processes on the devices that NVML knows, if it answers within the time limit.
 pub(crate) fn uses(live: &Live) -> Result<Vec<Use>, Silence> {
     owner::uses(&live.nvml, live.time_limit)
+}
+
+/// What the devices measure, if NVML answers within the time limit.
+pub(crate) fn readings(live: &Live) -> Result<Vec<GpuReading>, Silence> {
+    owner::readings(&live.nvml, live.time_limit)
 }

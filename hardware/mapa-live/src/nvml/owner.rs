@@ -22,7 +22,7 @@ use nvml_wrapper::error::NvmlError;
 use super::machine::Answers;
 use super::processes;
 use super::questions;
-use crate::found::{Silence, Use};
+use crate::found::{GpuReading, Silence, Use};
 use crate::host::Host;
 use crate::roots::Roots;
 
@@ -43,6 +43,8 @@ enum Question {
     Machine(Roots, Sender<Result<Answers, Silence>>),
     /// Who uses which device.
     Uses(Sender<Result<Vec<Use>, Silence>>),
+    /// What the devices measure.
+    Readings(Sender<Result<Vec<GpuReading>, Silence>>),
 }
 
 /// All facts that NVML gives about this machine, if it answers within the limit.
@@ -55,6 +57,11 @@ pub(super) fn answers(library: &Path, roots: &Roots, limit: Duration) -> Result<
 /// The processes that use devices, if NVML answers within the limit.
 pub(super) fn uses(library: &Path, limit: Duration) -> Result<Vec<Use>, Silence> {
     ask(library, limit, Question::Uses)
+}
+
+/// What the devices measure, if NVML answers within the limit.
+pub(super) fn readings(library: &Path, limit: Duration) -> Result<Vec<GpuReading>, Silence> {
+    ask(library, limit, Question::Readings)
 }
 
 /// Asks the owner of this library, and waits for the answer.
@@ -127,6 +134,16 @@ fn own(library: &Path, jobs: &Receiver<Job>) {
                 let whole = uses.is_ok();
                 let _ = reply.send(uses);
                 whole.then_some(nvml)
+            }
+            (Question::Readings(reply), Ok(nvml)) => {
+                let readings = super::gauges::readings(&nvml);
+                let whole = readings.is_ok();
+                let _ = reply.send(readings);
+                whole.then_some(nvml)
+            }
+            (Question::Readings(reply), Err(silence)) => {
+                let _ = reply.send(Err(silence));
+                None
             }
             (Question::Machine(_, reply), Err(silence)) => {
                 let _ = reply.send(Err(silence));

@@ -27,8 +27,8 @@ pub struct MigPlace {
     pub size: u32,
     /// The profile: `3g.20gb`.
     pub profile: String,
-    /// Its compute instances: the compute slices of each, in ascending order of starts. One that has all
-    /// slices of the instance is the usual.
+    /// Its compute instances: the compute slices of each, the largest first. One that has all slices of the
+    /// instance is the usual.
     pub compute: Vec<u32>,
 }
 

@@ -1,8 +1,18 @@
 //! MIG: GPU instances that are created and destroyed, and whole layouts.
 
+mod command;
 mod control;
 mod layout;
+#[cfg(feature = "nvml")]
+mod nvml;
+mod parted;
+mod reconcilers;
 
+pub use command::MigCommand;
 pub use control::{MigControl, MigDevice, MigOffer, MigPlace, MigState, MigWords};
 pub(crate) use layout::changes;
 pub use layout::{MigLayout, MigWish};
+#[cfg(feature = "nvml")]
+pub use nvml::MigNvml;
+pub use parted::{Filter, PartedDevices, PartedFile, PartedSpec};
+pub use reconcilers::reconcilers;

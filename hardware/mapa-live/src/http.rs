@@ -1,0 +1,28 @@
+//! One HTTP request without TLS, bounded in time and size: for programs of this machine.
+
+use std::time::Duration;
+
+/// The status and the body of an answer to `GET`.
+///
+/// The body is cut off after `most` bytes, which is told by an error. Redirects and proxies are not followed:
+/// whoever is asked answers.
+pub(crate) fn get(url: &str, limit: Duration, most: usize) -> Result<(u16, Vec<u8>), String> {
+    let config = ureq::Agent::config_builder()
+        .timeout_global(Some(limit))
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        .proxy(None)
+        .user_agent("mapa")
+        .build();
+    let agent: ureq::Agent = config.into();
+    let mut answer = agent.get(url).call().map_err(|error| error.to_string())?;
+    let status = answer.status().as_u16();
+    let body = answer
+        .body_mut()
+        .with_config()
+        .limit(most as u64)
+        .read_to_vec()
+        .map_err(|error| error.to_string())?;
+    Ok((status, body))
+}

@@ -1,0 +1,48 @@
+//! The levers of this machine.
+
+use super::bounds::Bounds;
+use super::cgroup::CgroupTree;
+use super::hands::Hands;
+use super::mig::{MigCommand, MigControl, reconcilers};
+use super::mps_command::MpsCommand;
+use super::system_affinity::SystemAffinity;
+use super::system_programs::SystemPrograms;
+use crate::live::Live;
+
+impl Hands {
+    /// The levers of this machine: control groups, processes and programs below its
+    /// [roots](Live::roots); MPS by `nvidia-cuda-mps-control` in `PATH`; MIG by NVML, if this build has it,
+    /// else by `nvidia-smi`. Nothing is asked yet but who else sets MIG layouts.
+    #[must_use]
+    pub fn of(live: &Live, bounds: Bounds) -> Self {
+        #[cfg(feature = "nvml")]
+        let mig: Box<dyn MigControl> = Box::new(super::mig::MigNvml::new(live));
+        #[cfg(not(feature = "nvml"))]
+        let mig: Box<dyn MigControl> = Box::new(MigCommand::new(live));
+        Self::with(live, bounds, mig)
+    }
+
+    /// As [`of`](Self::of), with MIG by the command `nvidia-smi`.
+    #[must_use]
+    pub fn by_command(live: &Live, bounds: Bounds) -> Self {
+        Self::with(live, bounds, Box::new(MigCommand::new(live)))
+    }
+
+    fn with(live: &Live, bounds: Bounds, mig: Box<dyn MigControl>) -> Self {
+        let tree = CgroupTree::new(&live.roots);
+        Self {
+            groups: Box::new(tree.clone()),
+            block_io: Box::new(tree.clone()),
+            cpusets: Box::new(tree),
+            affinity: Box::new(SystemAffinity::new(&live.roots)),
+            mps: Box::new(MpsCommand {
+                time_limit: live.time_limit,
+                ..MpsCommand::default()
+            }),
+            mig,
+            programs: Box::new(SystemPrograms::new(&live.roots)),
+            bounds,
+            reconcilers: reconcilers(&live.roots),
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! Programs as processes of this machine.
+//!
+//! A program is found by its mark, `MAPA_LAUNCH` in its environment, which its children inherit. So it is
+//! found after a crash of whoever started it, and ended with all that it started. A process that clears its
+//! environment is not found.
+//!
+//! It begins behind a gate: a shell that waits for a line before it becomes the program. Meanwhile it is put
+//! into its groups and on its CPUs. If whoever starts it dies before that line, the gate ends too, so there
+//! is no program that escaped its limits.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::net::TcpStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use super::affinity::Affinity;
+use super::cgroup::CgroupTree;
+use super::error::LeverError;
+use super::group::Groups;
+use super::launch::{Launch, Programs, Ready};
+use super::system_affinity::SystemAffinity;
+use crate::http;
+use crate::kernel::ProcessId;
+use crate::roots::Roots;
+
+/// The environment variable with a program's id.
+const MARK: &str = "MAPA_LAUNCH";
+/// The gate. The program's standard input is empty.
+const GATE: &str = "read -r go && exec \"$@\" < /dev/null";
+/// The name of the gate in its arguments, by which it is told from a program.
+const GATE_NAME: &str = "mapa-gate";
+/// How long the gate may take to become the program.
+const GATE_LIMIT: Duration = Duration::from_secs(10);
+/// How long a killed process may take to end. One that is stuck in the kernel does not.
+const KILL_LIMIT: Duration = Duration::from_secs(5);
+/// The pause between two looks.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Programs as processes of this machine.
+#[derive(Debug)]
+pub struct SystemPrograms {
+    roots: Roots,
+    /// Those that this process started, to be waited for.
+    children: BTreeMap<String, Child>,
+}
+
+impl SystemPrograms {
+    /// Programs among the processes of [`Roots::proc`], which must be the procfs of this process's PID
+    /// namespace.
+    #[must_use]
+    pub fn new(roots: &Roots) -> Self {
+        Self {
+            roots: roots.clone(),
+            children: BTreeMap::new(),
+        }
+    }
+
+    /// The processes with a mark, the oldest first.
+    fn marked(&self, id: &str) -> Result<Vec<ProcessId>, LeverError> {
+        let mark = format!("{MARK}={id}");
+        let proc = &self.roots.proc;
+        let list = fs::read_dir(proc).map_err(|error| {
+            LeverError::failed(format!("list {}", proc.display()), error.to_string())
+        })?;
+        let mut found = Vec::new();
+        for entry in list.flatten() {
+            let Some(pid) = entry.file_name().to_str().and_then(|own| own.parse().ok()) else {
+                continue;
+            };
+            let Some(process) = ProcessId::of(proc, pid) else {
+                continue;
+            };
+            // Those of other users cannot be read, and were not started by this one.
+            let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
+            let mut words = environment.split(|&byte| byte == 0);
+            if words.any(|word| word == mark.as_bytes()) {
+                found.push(process);
+            }
+        }
+        found.sort_by_key(|own| (own.start, own.pid));
+        Ok(found)
+    }
+
+    /// Whether a process is still the gate.
+    fn is_gate(&self, process: ProcessId) -> bool {
+        let path = self
+            .roots
+            .proc
+            .join(process.pid.to_string())
+            .join("cmdline");
+        let line = fs::read(path).unwrap_or_default();
+        let mut words = line.split(|&byte| byte == 0);
+        words.nth(3) == Some(GATE_NAME.as_bytes())
+    }
+
+    /// Starts the gate, and puts it where the program shall be.
+    fn gate(&self, launch: &Launch) -> Result<(Child, ProcessId), LeverError> {
+        let failed = |why: String| LeverError::failed(format!("start {}", launch.id), why);
+        let mut command = Command::new("/bin/sh");
+        command
+            .args(["-c", GATE, GATE_NAME])
+            .args(&launch.command)
+            .envs(&launch.env)
+            .env(MARK, &launch.id)
+            .stdin(Stdio::piped())
+            .process_group(0);
+        if let Some(folder) = &launch.folder {
+            command.current_dir(folder);
+        }
+        let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
+        let placed = self.place(launch, child.id());
+        match placed {
+            Ok(process) => Ok((child, process)),
+            Err(error) => {
+                // Without its line the gate ends.
+                drop(child.stdin.take());
+                let _ = child.wait();
+                Err(error)
+            }
+        }
+    }
+
+    fn place(&self, launch: &Launch, pid: u32) -> Result<ProcessId, LeverError> {
+        let process = ProcessId::of(&self.roots.proc, pid).ok_or_else(|| {
+            LeverError::failed(format!("start {}", launch.id), "it ended at once")
+        })?;
+        let mut groups = CgroupTree::new(&self.roots);
+        for (controller, group) in &launch.groups {
+            groups.join(*controller, process, group)?;
+        }
+        if let Some(cpus) = &launch.cpus {
+            SystemAffinity::new(&self.roots).set_thread(process, pid, cpus)?;
+        }
+        Ok(process)
+    }
+
+    /// Waits for children that have ended, so that they leave the list of processes.
+    fn reap(&mut self) {
+        self.children
+            .retain(|_, child| matches!(child.try_wait(), Ok(None)));
+    }
+
+    /// Sends a signal to all processes with a mark.
+    fn signal(&self, id: &str, signal: Signal) -> Result<(), LeverError> {
+        for process in self.marked(id)? {
+            let pid = i32::try_from(process.pid).ok().and_then(Pid::from_raw);
+            let Some(pid) = pid else { continue };
+            let outcome = pidfd_open(pid, PidfdFlags::empty()).and_then(|handle| {
+                // The handle is of whoever has the number now; a later owner of it is not meant.
+                if process.is_alive(&self.roots.proc) {
+                    pidfd_send_signal(&handle, signal)
+                } else {
+                    Ok(())
+                }
+            });
+            match outcome {
+                Ok(()) | Err(Errno::SRCH) => {}
+                Err(error) => {
+                    let what = format!("kill process {} of {id}", process.pid);
+                    return Err(LeverError::failed(what, error.to_string()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until no process has the mark.
+    fn gone(&mut self, id: &str, limit: Duration) -> Result<bool, LeverError> {
+        let begin = Instant::now();
+        loop {
+            self.reap();
+            if self.marked(id)?.is_empty() {
+                return Ok(true);
+            }
+            if begin.elapsed() >= limit {
+                return Ok(false);
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+}
+
+impl Programs for SystemPrograms {
+    fn running(&self, id: &str) -> Result<Option<ProcessId>, LeverError> {
+        let marked = self.marked(id)?;
+        Ok(marked.into_iter().find(|own| !self.is_gate(*own)))
+    }
+
+    fn start(&mut self, launch: &Launch) -> Result<ProcessId, LeverError> {
+        self.reap();
+        if let Some(process) = self.running(&launch.id)? {
+            return Ok(process);
+        }
+        let (mut child, process) = self.gate(launch)?;
+        let failed = |why: String| LeverError::failed(format!("start {}", launch.id), why);
+        // The gate closes the pipe when it becomes the program, or when it ends.
+        let opened = match child.stdin.take() {
+            Some(mut gate) => gate.write_all(b"go\n"),
+            None => Ok(()),
+        };
+        opened.map_err(|error| failed(error.to_string()))?;
+        let begin = Instant::now();
+        loop {
+            if let Ok(Some(status)) = child.try_wait() {
+                // A short program may have done its work; a shell says by 126 and 127 that it had none.
+                return match status.code() {
+                    Some(126 | 127) => Err(failed(format!(
+                        "`{}` is no program that can be run",
+                        launch.command[0]
+                    ))),
+                    _ => Err(failed(format!("it ended at once: {status}"))),
+                };
+            }
+            if !self.is_gate(process) {
+                break;
+            }
+            if begin.elapsed() >= GATE_LIMIT {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(failed(format!("it did not begin within {GATE_LIMIT:?}")));
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        self.children.insert(launch.id.clone(), child);
+        Ok(process)
+    }
+
+    fn is_ready(&self, launch: &Launch) -> Result<bool, LeverError> {
+        if self.running(&launch.id)?.is_none() {
+            let what = format!("program {}", launch.id);
+            return Err(LeverError::failed(what, "it has ended"));
+        }
+        Ok(match &launch.ready {
+            Ready::Runs => true,
+            Ready::Tcp { at } => TcpStream::connect_timeout(at, Duration::from_millis(500)).is_ok(),
+            Ready::Http { url } => http::get(url, Duration::from_secs(2), 1 << 20)
+                .is_ok_and(|(status, _)| (200..300).contains(&status)),
+            Ready::File { path } => path.exists(),
+        })
+    }
+
+    fn pause(&mut self) {
+        self.reap();
+        thread::sleep(PAUSE);
+    }
+
+    fn stop(&mut self, launch: &Launch) -> Result<(), LeverError> {
+        self.reap();
+        self.signal(&launch.id, Signal::TERM)?;
+        if self.gone(&launch.id, Duration::from_secs(launch.stop_s))? {
+            return Ok(());
+        }
+        // What was started meanwhile has the mark too, so the list is made anew each time.
+        let begin = Instant::now();
+        while begin.elapsed() < KILL_LIMIT {
+            self.signal(&launch.id, Signal::KILL)?;
+            if self.gone(&launch.id, PAUSE)? {
+                return Ok(());
+            }
+        }
+        Err(LeverError::failed(
+            format!("stop {}", launch.id),
+            format!("a process is still there {KILL_LIMIT:?} after it was killed"),
+        ))
+    }
+
+    fn route(&self, file: &Path) -> Result<Option<String>, LeverError> {
+        match fs::read_to_string(file) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(LeverError::failed(
+                format!("read {}", file.display()),
+                error.to_string(),
+            )),
+        }
+    }
+
+    fn set_route(&mut self, file: &Path, text: Option<&str>) -> Result<(), LeverError> {
+        let outcome = match text {
+            Some(text) => replace(file, text),
+            None => match fs::remove_file(file) {
+                Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+                other => other,
+            },
+        };
+        outcome.map_err(|error| {
+            LeverError::failed(format!("replace {}", file.display()), error.to_string())
+        })
+    }
+}
+
+/// Replaces a file in one step. Others may read it, as they could the old one.
+fn replace(file: &Path, text: &str) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = file.parent().map(PathBuf::from).unwrap_or_default();
+    let folder = if folder.as_os_str().is_empty() {
+        PathBuf::from(".")
+    } else {
+        folder
+    };
+    let mut temporary = tempfile::NamedTempFile::new_in(folder)?;
+    temporary.write_all(text.as_bytes())?;
+    temporary
+        .as_file()
+        .set_permissions(fs::Permissions::from_mode(0o644))?;
+    temporary.persist(file).map_err(|error| error.error)?;
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! `/proc/stat`, `/proc/loadavg` and the processes that are watched.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::missing::Missing;
+use crate::kernel::{ProcessId, files, state_and_start};
+
+/// The use of all CPUs since the last sample.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CpuUse {
+    /// The share of time in which CPUs were busy, percent of all CPUs.
+    pub busy_percent: Option<f64>,
+    /// The share in which they waited for block I/O, percent.
+    pub waiting_percent: Option<f64>,
+    /// The mean number of processes that ran or wanted to, over a minute.
+    pub load: Option<f64>,
+}
+
+/// The use of the CPU by one process since the last sample.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProcessUse {
+    /// The process.
+    pub process: ProcessId,
+    /// The share of one CPU, percent: 200 are two CPUs.
+    pub cpu_percent: Option<f64>,
+    /// Resident memory, pages of the system.
+    pub resident_pages: Option<u64>,
+}
+
+/// The times of all CPUs so far, in ticks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Times {
+    pub(crate) all: u64,
+    pub(crate) idle: u64,
+    pub(crate) waiting: u64,
+}
+
+pub(crate) fn times(proc: &Path) -> Result<Times, Missing> {
+    let path = proc.join("stat");
+    let text = files::read(&path)
+        .map_err(|error| Missing::new("cpu", format!("{}: {error}", path.display())))?;
+    let line = text.lines().find(|line| line.starts_with("cpu "));
+    let fields: Vec<u64> = line
+        .into_iter()
+        .flat_map(|line| line.split_ascii_whitespace().skip(1))
+        .map_while(|field| field.parse().ok())
+        .collect();
+    // User, nice, system, idle, iowait, irq, softirq, steal. What guests take is in user already.
+    let [first, .., idle, waiting] = fields.get(..5).unwrap_or_default() else {
+        let why = format!(
+            "{}: expected a line `cpu` with five numbers",
+            path.display()
+        );
+        return Err(Missing::new("cpu", why));
+    };
+    let _ = first;
+    Ok(Times {
+        all: fields
+            .iter()
+            .take(8)
+            .fold(0, |sum, own| sum.saturating_add(*own)),
+        idle: *idle,
+        waiting: *waiting,
+    })
+}
+
+pub(crate) fn load(proc: &Path) -> Option<f64> {
+    let text = files::read(&proc.join("loadavg")).ok()?;
+    let load: f64 = text.split_ascii_whitespace().next()?.parse().ok()?;
+    load.is_finite().then_some(load)
+}
+
+/// The shares of time since `before`.
+pub(crate) fn since(before: Times, now: Times) -> (Option<f64>, Option<f64>) {
+    let all = now.all.checked_sub(before.all).filter(|all| *all > 0);
+    let share = |part: Option<u64>| Some(100.0 * part? as f64 / all? as f64);
+    // Waiting goes back at times: the kernel counts it where the process last ran.
+    let waiting = now.waiting.saturating_sub(before.waiting);
+    let idle = now.idle.saturating_sub(before.idle);
+    let busy = all.map(|all| all.saturating_sub(idle).saturating_sub(waiting));
+    (share(busy), share(Some(waiting.min(all.unwrap_or(0)))))
+}
+
+/// The ticks of CPU that a process took so far, and its resident pages; `None` if it has ended.
+pub(crate) fn process(proc: &Path, process: ProcessId) -> Option<(u64, u64)> {
+    let stat = files::read(&proc.join(process.pid.to_string()).join("stat")).ok()?;
+    let (_, start) = state_and_start(&stat)?;
+    if start != process.start {
+        return None;
+    }
+    let (_, rest) = stat.rsplit_once(')')?;
+    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    // The fields are counted from the state, which is field 3: user is 14, system 15, resident 24.
+    let user: u64 = fields.get(11)?.parse().ok()?;
+    let system: u64 = fields.get(12)?.parse().ok()?;
+    let resident: u64 = fields.get(21)?.parse().ok()?;
+    Some((user.saturating_add(system), resident))
+}

@@ -1,0 +1,25 @@
+//! What is not known, said so.
+
+use serde::{Deserialize, Serialize};
+
+/// The most rows of each list of a sample. More are left out, and told as missing.
+pub const MOST: usize = 4096;
+
+/// A signal that could not be had. It is never told as zero.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Missing {
+    /// The signal, such as `gpu 3 pcie_retries`.
+    pub what: String,
+    /// Why.
+    pub why: String,
+}
+
+impl Missing {
+    pub(crate) fn new(what: impl Into<String>, why: impl Into<String>) -> Self {
+        Self {
+            what: what.into(),
+            why: why.into(),
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Telemetry: what this machine does, as facts with a time.
+//!
+//! A [`Sampler`] reads counters, and yields a [`Sample`] of rates since the one before: devices by NVML, CPUs
+//! and processes by `/proc`, block I/O, network, interrupts, and the metrics of exporters. What cannot be read
+//! is told as [`Missing`], never as zero. [`Latencies`] takes the latencies of requests from a socket.
+//! [`snapshot`] makes of a sample what the controllers of `mapa_sched::slo` are told.
+//!
+//! Memory is flat: a sampler keeps the counters of one sample, and the lists have an end ([`MOST`]).
+
+mod counter;
+mod cpu;
+mod disk;
+mod gpu;
+mod latencies;
+mod missing;
+mod net;
+mod prometheus;
+mod sampler;
+mod scrape;
+mod signals;
+
+pub use counter::{Counted, Width, since};
+pub use cpu::{CpuUse, ProcessUse};
+pub use disk::{DiskUse, GroupIo};
+pub use gpu::GpuUse;
+pub use latencies::{LATENCY_BYTES, Latencies, Latency, LatencyCounts, read_latencies};
+pub use missing::{MOST, Missing};
+pub use net::NicUse;
+pub use prometheus::{Metric, read_metrics};
+pub use sampler::{Sample, Sampler, Watched};
+pub use scrape::{Exporter, Scraped, Target, signals_of};
+pub use signals::{SloNuma, SloPlace, snapshot};

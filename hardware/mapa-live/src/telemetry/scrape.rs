@@ -1,0 +1,154 @@
+//! Exporters: DCGM's, vLLM and Dynamo, over HTTP in the format of Prometheus.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::missing::Missing;
+use super::prometheus::{MOST_BYTES, Metric, read_metrics};
+use crate::http;
+
+/// What answers at a URL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Exporter {
+    /// NVIDIA's dcgm-exporter.
+    Dcgm,
+    /// vLLM.
+    Vllm,
+    /// NVIDIA Dynamo's frontend.
+    Dynamo,
+}
+
+/// Where an exporter answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    /// What answers.
+    pub exporter: Exporter,
+    /// The URL: `http://127.0.0.1:9400/metrics`. `http` only.
+    pub url: String,
+}
+
+/// What an exporter said.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scraped {
+    /// Who.
+    pub target: Target,
+    /// The signals, by name and by what they are of: a UUID for DCGM (with `/` and the number of the GPU instance,
+    /// if there is one), the model for the others, empty if it has none.
+    pub signals: BTreeMap<String, BTreeMap<String, f64>>,
+}
+
+/// The names that are read of each exporter; the rest of their texts is left out. Histograms give their `_sum` and
+/// `_count`, of which the mean of an interval follows.
+const NAMES: [(Exporter, &[&str]); 3] = [
+    (
+        Exporter::Dcgm,
+        &[
+            "DCGM_FI_PROF_SM_ACTIVE",
+            "DCGM_FI_PROF_DRAM_ACTIVE",
+            "DCGM_FI_PROF_PCIE_TX_BYTES",
+            "DCGM_FI_PROF_PCIE_RX_BYTES",
+            "DCGM_FI_PROF_GR_ENGINE_ACTIVE",
+            "DCGM_FI_DEV_GPU_UTIL",
+            "DCGM_FI_DEV_POWER_USAGE",
+            "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION",
+            "DCGM_FI_DEV_PCIE_REPLAY_COUNTER",
+            "DCGM_FI_DEV_XID_ERRORS",
+        ],
+    ),
+    (
+        Exporter::Vllm,
+        &[
+            "vllm:num_requests_running",
+            "vllm:num_requests_waiting",
+            "vllm:kv_cache_usage_perc",
+            "vllm:time_to_first_token_seconds_sum",
+            "vllm:time_to_first_token_seconds_count",
+            "vllm:inter_token_latency_seconds_sum",
+            "vllm:inter_token_latency_seconds_count",
+        ],
+    ),
+    (
+        Exporter::Dynamo,
+        &[
+            "dynamo_frontend_queued_requests",
+            "dynamo_frontend_inflight_requests",
+            "dynamo_frontend_time_to_first_token_seconds_sum",
+            "dynamo_frontend_time_to_first_token_seconds_count",
+            "dynamo_frontend_inter_token_latency_seconds_sum",
+            "dynamo_frontend_inter_token_latency_seconds_count",
+        ],
+    ),
+];
+
+/// The most things that one signal is kept of.
+const MOST_KEYS: usize = 1024;
+
+/// Scrapes a target. The answer has what is missing as well.
+pub(crate) fn scrape(target: &Target, limit: Duration) -> (Option<Scraped>, Vec<Missing>) {
+    let failed = |why: String| (None, vec![Missing::new(&target.url, why)]);
+    let (status, body) = match http::get(&target.url, limit, MOST_BYTES) {
+        Ok(answer) => answer,
+        Err(why) => return failed(why),
+    };
+    if !(200..300).contains(&status) {
+        return failed(format!("it answers status {status}: expected 200"));
+    }
+    let Ok(text) = std::str::from_utf8(&body) else {
+        return failed("its answer is no text".to_owned());
+    };
+    match read_metrics(text) {
+        Ok(metrics) => {
+            let (signals, missing) = signals_of(target, &metrics);
+            let target = target.clone();
+            (Some(Scraped { target, signals }), missing)
+        }
+        Err(why) => failed(why),
+    }
+}
+
+/// The signals of an exporter among its metrics, and the names that it does not have. Values that are not finite
+/// are left out. Where several series have one key (other labels differ), counts and sums are added.
+#[must_use]
+pub fn signals_of(
+    target: &Target,
+    metrics: &[Metric],
+) -> (BTreeMap<String, BTreeMap<String, f64>>, Vec<Missing>) {
+    let names = NAMES.iter().find(|(own, _)| *own == target.exporter);
+    let names = names.map_or(&[][..], |(_, names)| names);
+    let mut signals: BTreeMap<String, BTreeMap<String, f64>> = BTreeMap::new();
+    for metric in metrics {
+        if !metric.value.is_finite() || !names.contains(&metric.name.as_str()) {
+            continue;
+        }
+        let label = |name: &str| metric.labels.get(name).cloned();
+        let key = match target.exporter {
+            Exporter::Dcgm => {
+                let uuid = label("UUID").or(label("uuid")).unwrap_or_default();
+                let instance = label("GPU_I_ID").filter(|id| !id.is_empty());
+                instance.map_or(uuid.clone(), |id| format!("{uuid}/{id}"))
+            }
+            Exporter::Vllm => label("model_name").unwrap_or_default(),
+            Exporter::Dynamo => label("model").unwrap_or_default(),
+        };
+        let own = signals.entry(metric.name.clone()).or_default();
+        if own.len() < MOST_KEYS || own.contains_key(&key) {
+            *own.entry(key).or_default() += metric.value;
+        }
+    }
+    let missing = names
+        .iter()
+        .filter(|name| !signals.contains_key(**name))
+        .map(|name| {
+            Missing::new(
+                format!("{} {name}", target.url),
+                "the exporter does not have it",
+            )
+        })
+        .collect();
+    (signals, missing)
+}

@@ -1,0 +1,205 @@
+//! Each lever refuses what is out of bounds, and names the bound.
+
+use mapa_live::levers::{
+    Bounds, Group, Keeper, Launch, LeverFact, Lifetime, Limits, MemoryJournal, MigLayout, MigWish,
+    MpsServer, Pull, Ready,
+};
+use mapa_live::{Cpus, ProcessId};
+
+use super::{bound, group, machine};
+
+fn refused(pull: &Pull) -> String {
+    let twin = machine();
+    let before = twin.state();
+    let error = twin.hands().plan(pull).unwrap_err();
+    assert_eq!(twin.state(), before);
+    assert_eq!(error.reason(), "out-of-bounds", "{error}");
+    let name = bound(&error).to_owned();
+    assert!(error.to_string().contains(&name), "{error}");
+    name
+}
+
+#[test]
+fn block_io() {
+    let of = |limits| Pull::BlockIo {
+        group: group("mapa/etl"),
+        device: "254:0".parse().unwrap(),
+        limits,
+    };
+    for mb_s in [0, 99, 501] {
+        assert_eq!(refused(&of(Limits::mb_s(mb_s))), "io_mb_s");
+    }
+    for bytes in [99_999_999, 500_000_001] {
+        let limits = Limits {
+            write_bps: Some(bytes),
+            ..Limits::NONE
+        };
+        assert_eq!(refused(&of(limits)), "io_mb_s");
+    }
+    let limits = Limits {
+        read_iops: Some(1),
+        ..Limits::NONE
+    };
+    assert_eq!(refused(&of(limits)), "io_ops");
+    for mb_s in [100, 500] {
+        machine().hands().plan(&of(Limits::mb_s(mb_s))).unwrap();
+    }
+}
+
+#[test]
+fn mps() {
+    let server = MpsServer("/mps".into());
+    for percent in [0, 49, 101] {
+        let pull = Pull::MpsPercent {
+            server: server.clone(),
+            percent,
+        };
+        assert_eq!(refused(&pull), "mps_percent");
+    }
+    let pull = Pull::MpsPinned {
+        server,
+        device: 0,
+        mib: Some(255),
+    };
+    assert_eq!(refused(&pull), "mps_pinned_mib");
+}
+
+#[test]
+fn cpus_and_nodes() {
+    for cpus in ["", "8", "0-8"] {
+        let cpus: Cpus = cpus.parse().unwrap();
+        let pull = Pull::Cpuset {
+            group: group("mapa/etl"),
+            cpus: cpus.clone(),
+            mems: None,
+        };
+        assert_eq!(refused(&pull), "cpus");
+        let process = ProcessId { pid: 7, start: 7 };
+        assert_eq!(refused(&Pull::Affinity { process, cpus }), "cpus");
+    }
+    let pull = Pull::Cpuset {
+        group: group("mapa/etl"),
+        cpus: "0".parse().unwrap(),
+        mems: Some("2".parse().unwrap()),
+    };
+    assert_eq!(refused(&pull), "mems");
+}
+
+#[test]
+fn programs_and_times() {
+    let mut program = Launch::new("a", ["serve"]);
+    program.ready_s = 601;
+    assert_eq!(
+        refused(&Pull::Run {
+            program: program.clone()
+        }),
+        "ready_s"
+    );
+    program.ready_s = 1;
+    program.stop_s = 301;
+    assert_eq!(refused(&Pull::Run { program }), "stop_s");
+    let (mut keeper, _) = Keeper::open(machine().hands(), MemoryJournal::default(), 0).unwrap();
+    let pull = Pull::MpsPercent {
+        server: MpsServer("/mps".into()),
+        percent: 60,
+    };
+    for ms in [0, 495_001] {
+        let fact = keeper.pull(&pull, Lifetime::Until { ms }, 0);
+        let LeverFact::Refused { why, .. } = fact else {
+            panic!("{fact:?}")
+        };
+        assert_eq!(bound(&why), "hold_s");
+    }
+}
+
+#[test]
+fn what_can_never_be_is_infeasible_and_says_what_was_expected() {
+    let twin = machine();
+    let hands = twin.hands();
+    let layout = |instances| Pull::Layout {
+        device: "GPU-a".to_owned(),
+        layout: MigLayout {
+            enabled: true,
+            instances,
+        },
+    };
+    let eight = vec![MigWish::of("1g.5gb"); 8];
+    let at = |start| {
+        vec![MigWish {
+            start: Some(start),
+            ..MigWish::of("3g.20gb")
+        }]
+    };
+    let parts = vec![MigWish {
+        compute: vec![2, 2],
+        ..MigWish::of("3g.20gb")
+    }];
+    let https = {
+        let mut program = Launch::new("a", ["serve"]);
+        program.ready = Ready::Http {
+            url: "https://127.0.0.1/".to_owned(),
+        };
+        Pull::Run { program }
+    };
+    for (pull, expected) in [
+        (
+            layout(vec![MigWish::of("9g.1gb")]),
+            "expected one of 1g.5gb",
+        ),
+        (layout(eight), "expected at most 7"),
+        (layout(at(2)), "expected a start of [0, 4]"),
+        (layout(parts), "expected 1 to 3 slices"),
+        (
+            layout(vec![
+                MigWish::of("3g.20gb"),
+                MigWish::of("3g.20gb"),
+                MigWish::of("1g.5gb"),
+            ]),
+            "do not fit together",
+        ),
+        (https, "http://"),
+        (
+            Pull::Run {
+                program: Launch::new("a b", ["x"]),
+            },
+            "letters, digits",
+        ),
+        (
+            Pull::Run {
+                program: Launch::new("a", [""; 0]),
+            },
+            "expected a command",
+        ),
+        (
+            Pull::BlockIo {
+                group: Group::default(),
+                device: "254:0".parse().unwrap(),
+                limits: Limits::mb_s(100),
+            },
+            "below the root",
+        ),
+    ] {
+        let error = hands.plan(&pull).unwrap_err();
+        assert_eq!(error.reason(), "infeasible", "{error}");
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+    for path in ["a/../b", "a//b", "..", "a\nb"] {
+        assert!(Group::new(path).is_err(), "{path}");
+    }
+    assert!("254".parse::<mapa_live::levers::BlockDevice>().is_err());
+}
+
+#[test]
+fn bounds_are_a_setting() {
+    let bounds: Bounds = serde_json::from_str(r#"{"io_mb_s": {"least": 1, "most": 2}}"#).unwrap();
+    assert_eq!((bounds.io_mb_s.least, bounds.io_mb_s.most), (1, 2));
+    assert_eq!(bounds.mps_percent, Bounds::default().mps_percent);
+    let mut hands = machine().hands();
+    hands.bounds = bounds;
+    let pull = Pull::BlockIo {
+        group: group("mapa/etl"),
+        device: "254:0".parse().unwrap(),
+        limits: Limits::mb_s(2),
+    };
+    hands.plan(&pull).unwrap();
+}

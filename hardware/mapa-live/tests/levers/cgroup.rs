@@ -1,0 +1,292 @@
+//! Control groups over files: what is written, read and refused on each version.
+
+use std::fs;
+use std::path::Path;
+
+use mapa_live::levers::{
+    BlockIo, Bounds, CgroupTree, Controller, Cpusets, Groups, Hands, Limits, Pull,
+};
+use mapa_live::{Live, ProcessId, Roots};
+
+use super::group;
+
+struct Tree(tempfile::TempDir);
+
+impl Tree {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.0.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.0.path().join(path)).unwrap()
+    }
+
+    /// A machine with cgroup v2 alone, and a group with an I/O limit on another disk.
+    fn v2() -> Self {
+        let tree = Self::new();
+        let root = "sys/fs/cgroup";
+        tree.write(
+            &format!("{root}/cgroup.controllers"),
+            "cpuset cpu io memory\n",
+        );
+        tree.write(&format!("{root}/cgroup.subtree_control"), "\n");
+        tree.write(&format!("{root}/cpuset.cpus.effective"), "0-7\n");
+        tree.write(&format!("{root}/cpuset.mems.effective"), "0-1\n");
+        tree.write(
+            &format!("{root}/etl/io.max"),
+            "8:0 rbps=5 wbps=max riops=max wiops=max\n",
+        );
+        tree.write(&format!("{root}/etl/cpuset.cpus"), "\n");
+        tree.write(&format!("{root}/etl/cpuset.mems"), "\n");
+        tree.write(&format!("{root}/etl/cgroup.procs"), "");
+        tree.write(&format!("{root}/etl/cgroup.subtree_control"), "\n");
+        tree
+    }
+
+    /// A hybrid machine: block I/O and cpuset on v1, the core of v2 beside them.
+    fn v1() -> Self {
+        let tree = Self::new();
+        let root = "sys/fs/cgroup";
+        tree.write(&format!("{root}/unified/cgroup.controllers"), "\n");
+        for controller in ["blkio", "cpuset"] {
+            for group in ["", "/etl"] {
+                let folder = format!("{root}/{controller}{group}");
+                tree.write(&format!("{folder}/cgroup.procs"), "");
+                tree.write(&format!("{folder}/notify_on_release"), "0\n");
+            }
+        }
+        for file in ["read_bps", "write_bps", "read_iops", "write_iops"] {
+            tree.write(
+                &format!("{root}/blkio/etl/blkio.throttle.{file}_device"),
+                "",
+            );
+        }
+        for (file, text) in [("cpuset.cpus", "0-3\n"), ("cpuset.mems", "0\n")] {
+            tree.write(&format!("{root}/cpuset/{file}"), text);
+            tree.write(&format!("{root}/cpuset/etl/{file}"), text);
+        }
+        tree
+    }
+
+    fn process(&self, pid: u32, cgroup: &str) -> ProcessId {
+        let fields = "0 ".repeat(18);
+        self.write(
+            &format!("proc/{pid}/stat"),
+            &format!("{pid} (a) b) S {fields}42 0 0\n"),
+        );
+        self.write(&format!("proc/{pid}/cgroup"), cgroup);
+        ProcessId { pid, start: 42 }
+    }
+
+    fn roots(&self) -> Roots {
+        Roots::below(self.0.path())
+    }
+
+    fn tree(&self) -> CgroupTree {
+        CgroupTree::new(&self.roots())
+    }
+
+    fn hands(&self) -> Hands {
+        let mut live = Live::default();
+        live.roots = self.roots();
+        Hands::by_command(&live, Bounds::default())
+    }
+
+    fn shown(&self, text: &str) -> String {
+        text.replace(&self.0.path().display().to_string(), "")
+    }
+}
+
+#[test]
+fn v2_writes_one_line_for_a_device_and_reads_it_back() {
+    let machine = Tree::v2();
+    let mut hands = machine.hands();
+    let pull = Pull::BlockIo {
+        group: group("etl"),
+        device: "254:0".parse().unwrap(),
+        limits: Limits::mb_s(200),
+    };
+    let plan = hands.plan(&pull).unwrap();
+    assert_eq!(
+        machine.shown(&plan.to_string()),
+        "echo '254:0 rbps=200000000 wbps=200000000 riops=max wiops=max' > /sys/fs/cgroup/etl/io.max\n"
+    );
+    hands.pull(&plan).unwrap();
+    assert_eq!(
+        machine.read("sys/fs/cgroup/etl/io.max"),
+        "254:0 rbps=200000000 wbps=200000000 riops=max wiops=max"
+    );
+    assert!(hands.plan(&pull).unwrap().is_empty());
+    assert!(
+        hands
+            .plan(&pull)
+            .unwrap()
+            .to_string()
+            .contains("nothing to do")
+    );
+    hands.undo(&plan).unwrap();
+    let device = "254:0".parse().unwrap();
+    assert_eq!(
+        machine.tree().limits(&group("etl"), device).unwrap(),
+        Limits::NONE
+    );
+}
+
+#[test]
+fn v1_writes_a_file_for_each_limit_and_zero_lifts_it() {
+    let machine = Tree::v1();
+    let mut hands = machine.hands();
+    let pull = Pull::BlockIo {
+        group: group("etl"),
+        device: "254:0".parse().unwrap(),
+        limits: Limits::mb_s(100),
+    };
+    let plan = hands.plan(&pull).unwrap();
+    let shown = machine.shown(&plan.to_string());
+    assert_eq!(shown.lines().count(), 4, "{shown}");
+    assert!(
+        shown.starts_with(
+            "echo '254:0 100000000' > /sys/fs/cgroup/blkio/etl/blkio.throttle.read_bps_device\n"
+        ),
+        "{shown}"
+    );
+    hands.pull(&plan).unwrap();
+    let file = "sys/fs/cgroup/blkio/etl/blkio.throttle.write_bps_device";
+    assert_eq!(machine.read(file), "254:0 100000000");
+    hands.undo(&plan).unwrap();
+    assert_eq!(machine.read(file), "254:0 0");
+}
+
+#[test]
+fn a_file_that_cannot_be_written_leaves_no_half_of_the_limits() {
+    let machine = Tree::v1();
+    // The third file is a folder: the kernel would say no to a write, as this does.
+    let third = machine
+        .0
+        .path()
+        .join("sys/fs/cgroup/blkio/etl/blkio.throttle.read_iops_device");
+    let mut hands = machine.hands();
+    let pull = Pull::BlockIo {
+        group: group("etl"),
+        device: "254:0".parse().unwrap(),
+        limits: Limits::mb_s(100),
+    };
+    let plan = hands.plan(&pull).unwrap();
+    fs::remove_file(&third).unwrap();
+    let failure = hands.pull(&plan).unwrap_err();
+    // The limits cannot even be read without the file, and so nothing is left that could be put back.
+    assert_eq!(failure.why.reason(), "missing", "{failure}");
+    fs::write(&third, "").unwrap();
+    hands.undo(&plan).unwrap();
+    let device = "254:0".parse().unwrap();
+    assert_eq!(
+        machine.tree().limits(&group("etl"), device).unwrap(),
+        Limits::NONE
+    );
+}
+
+#[test]
+fn sets_of_cpus_are_those_of_the_group_above_at_most() {
+    for machine in [Tree::v1(), Tree::v2()] {
+        let mut hands = machine.hands();
+        let before = machine.tree().cpuset(&group("etl")).unwrap();
+        let pull = Pull::Cpuset {
+            group: group("etl"),
+            cpus: "1-2".parse().unwrap(),
+            mems: None,
+        };
+        let plan = hands.plan(&pull).unwrap();
+        assert!(plan.to_string().contains("echo '1-2' > "), "{plan}");
+        hands.pull(&plan).unwrap();
+        let now = machine.tree().cpuset(&group("etl")).unwrap();
+        assert_eq!(now.cpus.to_string(), "1-2");
+        hands.undo(&plan).unwrap();
+        assert_eq!(machine.tree().cpuset(&group("etl")).unwrap(), before);
+        let refused = hands.plan(&Pull::Cpuset {
+            group: group("etl"),
+            cpus: "9".parse().unwrap(),
+            mems: None,
+        });
+        assert_eq!(super::bound(&refused.unwrap_err()), "cpus");
+    }
+}
+
+#[test]
+fn a_process_joins_and_leaves_and_one_that_has_ended_is_missing() {
+    let v2 = Tree::v2();
+    let process = v2.process(7, "0::/\n");
+    let plan = v2
+        .hands()
+        .plan(&Pull::Enrol {
+            process: Some(process),
+            group: group("etl"),
+            controllers: vec![Controller::BlockIo, Controller::Cpuset],
+        })
+        .unwrap();
+    let shown = v2.shown(&plan.to_string());
+    // One hierarchy, but each step is of its controller.
+    assert!(
+        shown.contains("echo '+io' > /sys/fs/cgroup/cgroup.subtree_control"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("echo '7' > /sys/fs/cgroup/etl/cgroup.procs"),
+        "{shown}"
+    );
+    let v1 = Tree::v1();
+    let process = v1.process(7, "8:pids:/\n7:blkio:/old\n3:cpuset:/\n0::/\n");
+    let mut tree = v1.tree();
+    let of = |controller| v1.tree().group_of(controller, process);
+    assert_eq!(of(Controller::BlockIo).unwrap(), group("old"));
+    assert_eq!(of(Controller::Cpuset).unwrap(), group(""));
+    tree.join(Controller::BlockIo, process, &group("etl"))
+        .unwrap();
+    assert_eq!(v1.read("sys/fs/cgroup/blkio/etl/cgroup.procs"), "7");
+    let reused = ProcessId {
+        start: 43,
+        ..process
+    };
+    for error in [
+        tree.join(Controller::BlockIo, reused, &group("etl"))
+            .unwrap_err(),
+        tree.group_of(Controller::BlockIo, reused).unwrap_err(),
+    ] {
+        assert_eq!(error.reason(), "missing", "{error}");
+    }
+}
+
+#[test]
+fn a_machine_without_a_controller_says_what_it_lacks() {
+    let machine = Tree::new();
+    machine.write("sys/fs/cgroup/cgroup.controllers", "memory pids\n");
+    let error = machine
+        .tree()
+        .limits(&group("etl"), "254:0".parse().unwrap());
+    let error = error.unwrap_err();
+    assert_eq!(error.reason(), "missing");
+    assert!(error.to_string().contains("blkio on v1"), "{error}");
+    let none = Tree::v2();
+    let error = none.tree().limits(&group("none"), "254:0".parse().unwrap());
+    assert_eq!(error.unwrap_err().reason(), "missing");
+}
+
+#[test]
+fn warnings_tell_of_other_programs_that_set_layouts() {
+    let machine = Tree::new();
+    assert!(mapa_live::levers::reconcilers(&machine.roots()).is_empty());
+    machine.write("proc/77/comm", "nvidia-mig-mana\n");
+    machine.write("proc/78/comm", "bash\n");
+    machine.write("etc/nvidia-mig-manager/config.yaml", "version: v1\n");
+    let unit = "etc/systemd/system/multi-user.target.wants/nvidia-mig-manager.service";
+    fs::create_dir_all(machine.0.path().join(Path::new(unit).parent().unwrap())).unwrap();
+    std::os::unix::fs::symlink("/lib/x.service", machine.0.path().join(unit)).unwrap();
+    let found = mapa_live::levers::reconcilers(&machine.roots());
+    assert_eq!(found.len(), 3, "{found:?}");
+    assert!(found[0].contains("process 77"), "{found:?}");
+}

@@ -1,0 +1,212 @@
+//! Intent, pull, confirm: what a journal keeps, and what a keeper makes of it after kill -9.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use mapa_live::levers::{
+    Bounds, FolderJournal, Hands, Journal, Keeper, Launch, LeverError, LeverFact, Lifetime, Pull,
+};
+use mapa_live::{Live, ProcessId};
+
+use super::machine;
+
+fn pull(percent: u32) -> Pull {
+    Pull::MpsPercent {
+        server: mapa_live::levers::MpsServer("/mps".into()),
+        percent,
+    }
+}
+
+#[test]
+fn a_pull_with_time_left_is_held_on_after_a_restart_and_one_of_a_session_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let twin = machine();
+    let before = twin.state();
+    let open = |now| {
+        let journal = FolderJournal::open(folder.path()).unwrap();
+        Keeper::open(twin.hands(), journal, now).unwrap()
+    };
+    let (mut keeper, facts) = open(0);
+    assert_eq!(facts, []);
+    let timed = Lifetime::Until { ms: 30_000 };
+    let fact = keeper.pull(&pull(60), timed, 0);
+    assert!(matches!(fact, LeverFact::Pulled { id: 1, .. }), "{fact:?}");
+    // The same again is extended, and another value waits.
+    let fact = keeper.pull(&pull(60), Lifetime::Until { ms: 40_000 }, 20_000);
+    assert!(
+        matches!(fact, LeverFact::Extended { id: 1, .. }),
+        "{fact:?}"
+    );
+    let fact = keeper.pull(&pull(70), timed, 0);
+    assert!(
+        matches!(
+            &fact,
+            LeverFact::Refused {
+                why: LeverError::Busy { .. },
+                ..
+            }
+        ),
+        "{fact:?}"
+    );
+    let session = Pull::Run {
+        program: Launch::new("new", ["serve"]),
+    };
+    keeper.pull(&session, Lifetime::Session, 0);
+    // A kept pull is nobody's to take back.
+    let kept = Pull::Stop {
+        program: Launch::new("old", ["serve"]),
+    };
+    keeper.pull(&kept, Lifetime::Kept, 0);
+    assert_eq!(keeper.held().count(), 2);
+    // The program is killed; the kernel closes its lock.
+    let (journal, held) = (FolderJournal::open(folder.path()), keeper.held().count());
+    assert_eq!((journal.unwrap_err().reason(), held), ("busy", 2));
+    drop_without_undo(keeper, folder.path());
+    let (mut keeper, facts) = open(35_000);
+    assert!(
+        matches!(facts[..], [LeverFact::Undone { id: 2, .. }]),
+        "{facts:?}"
+    );
+    assert_eq!(keeper.held().count(), 1, "extended to 40 s");
+    assert_eq!(keeper.close().len(), 1);
+    drop(keeper);
+    let mut after = twin.state();
+    assert!(!after.programs.contains("old"), "kept");
+    after.programs.insert("old".to_owned());
+    assert_eq!(after, before);
+    assert_eq!(
+        FolderJournal::open(folder.path())
+            .unwrap()
+            .entries()
+            .unwrap(),
+        []
+    );
+}
+
+/// Drops a keeper as kill -9 does: the journal stays, and its lock goes. The files are kept aside meanwhile.
+fn drop_without_undo(keeper: Keeper<FolderJournal>, folder: &std::path::Path) {
+    let kept: Vec<(std::path::PathBuf, Vec<u8>)> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|own| own == "json"))
+        .map(|path| (path.clone(), fs::read(path).unwrap()))
+        .collect();
+    let mut keeper = keeper;
+    *keeper.hands() = super::machine().hands();
+    drop(keeper);
+    for (path, bytes) in kept {
+        fs::write(path, bytes).unwrap();
+    }
+}
+
+#[test]
+fn a_broken_journal_is_an_error_that_names_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = FolderJournal::open(folder.path()).unwrap();
+    fs::write(folder.path().join("00000000000000000007.json"), "{").unwrap();
+    fs::write(folder.path().join(".tmpXYZ"), "half of a file").unwrap();
+    let error = journal.entries().unwrap_err();
+    assert!(error.to_string().contains("0007.json"), "{error}");
+}
+
+/// What the killed program does: this test binary, run once more with `MAPA_TEST_KILLED` set. It pulls levers of
+/// this machine until it is killed.
+#[test]
+fn killed_program() {
+    let Ok(folder) = std::env::var("MAPA_TEST_KILLED") else {
+        return;
+    };
+    let folder = std::path::PathBuf::from(folder);
+    let journal = FolderJournal::open(folder.join("journal")).unwrap();
+    let hands = Hands::by_command(&Live::default(), Bounds::default());
+    let (mut keeper, _) = Keeper::open(hands, journal, 0).unwrap();
+    let pid: u32 = std::env::var("MAPA_TEST_VICTIM").unwrap().parse().unwrap();
+    let process = ProcessId::of("/proc".as_ref(), pid).unwrap();
+    println!("ready");
+    for round in 0.. {
+        let affinity = Pull::Affinity {
+            process,
+            cpus: "0".parse().unwrap(),
+        };
+        let mut program = Launch::new(format!("mapa-test-{pid}"), ["sleep", "100000"]);
+        program.stop_s = 1;
+        let a = keeper.pull(&affinity, Lifetime::Session, round);
+        let b = keeper.pull(&Pull::Run { program }, Lifetime::Session, round);
+        for fact in [a, b] {
+            if let LeverFact::Pulled { id, .. } = fact {
+                keeper.undo(id);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_program_that_is_killed_while_it_pulls_leaves_nothing_behind() {
+    let rounds: u32 = std::env::var("MAPA_ROUNDS").map_or(12, |rounds| rounds.parse().unwrap());
+    let allowed = |pid: u32| {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let mut lines = status.lines();
+        lines
+            .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))
+            .unwrap()
+            .trim()
+            .to_owned()
+    };
+    let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap();
+    if online.trim() == "0" {
+        eprintln!("skipped: one CPU, and so no affinity to set");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut victim = Command::new("sleep").arg("100000").spawn().unwrap();
+    let before = allowed(victim.id());
+    let mark = format!("MAPA_LAUNCH=mapa-test-{}", victim.id());
+    let mut left_behind = 0;
+    for round in 0..rounds {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["levers::journal::killed_program", "--exact", "--nocapture"])
+            .env("MAPA_TEST_KILLED", folder.path())
+            .env("MAPA_TEST_VICTIM", victim.id().to_string())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("ready") {
+            line.clear();
+            assert!(out.read_line(&mut line).unwrap() > 0, "it pulls no levers");
+        }
+        // Kills come at any step: the times are spread over two rounds of pulls.
+        let micros = u64::from(round) * 7919 % 60_000;
+        std::thread::sleep(std::time::Duration::from_micros(micros));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let journal = FolderJournal::open(folder.path().join("journal")).unwrap();
+        left_behind += journal.entries().unwrap().len();
+        let hands = Hands::by_command(&Live::default(), Bounds::default());
+        let (keeper, facts) = Keeper::open(hands, journal, 0).unwrap();
+        assert!(
+            facts
+                .iter()
+                .all(|fact| matches!(fact, LeverFact::Undone { .. })),
+            "{facts:?}"
+        );
+        assert_eq!(keeper.held().count(), 0);
+        drop(keeper);
+        assert_eq!(allowed(victim.id()), before);
+        for entry in fs::read_dir("/proc").unwrap().flatten() {
+            let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
+            let mut words = environment.split(|&byte| byte == 0);
+            assert!(
+                !words.any(|word| word == mark.as_bytes()),
+                "{:?} lives",
+                entry.path()
+            );
+        }
+    }
+    victim.kill().unwrap();
+    victim.wait().unwrap();
+    assert!(left_behind > 0, "no kill came in the midst of a pull");
+}

@@ -1,0 +1,271 @@
+//! MIG by NVML, over a library without GPUs.
+
+use std::time::Duration;
+
+use fake_nvml::{Code, Config, Fake, Fault, Process, built_library, install};
+use mapa_live::Live;
+use mapa_live::levers::{
+    FolderJournal, Hands, Keeper, LeverFact, Lifetime, MigControl, MigLayout, MigNvml, MigState,
+    MigWish, PartedFile, Pull, Step, Twin,
+};
+
+struct Machine {
+    folder: tempfile::TempDir,
+    config: Config,
+    live: Live,
+}
+
+impl Machine {
+    fn new(name: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut config = Config::new(name).with_state(folder.path().join("state"));
+        config.log = Some(folder.path().join("log"));
+        let mut live = Live::default();
+        live.nvml = install(&built_library().unwrap(), folder.path(), &config).unwrap();
+        live.time_limit = Duration::from_secs(60);
+        Self {
+            folder,
+            config,
+            live,
+        }
+    }
+
+    fn fake(&self) -> Fake {
+        Fake::open(&self.config).unwrap()
+    }
+
+    fn mig(&self) -> MigNvml {
+        MigNvml::new(&self.live)
+    }
+
+    fn uuid(&self, index: usize) -> String {
+        self.mig().devices().unwrap()[index].uuid.clone()
+    }
+
+    fn hands(&self) -> Hands {
+        let mut hands = Twin::new().hands();
+        hands.mig = Box::new(self.mig());
+        hands
+    }
+
+    fn layout(&self, index: usize, profiles: &[&str]) -> Pull {
+        Pull::Layout {
+            device: self.uuid(index),
+            layout: MigLayout {
+                enabled: true,
+                instances: profiles.iter().map(|own| MigWish::of(*own)).collect(),
+            },
+        }
+    }
+
+    /// All partitions.
+    fn states(&self) -> Vec<MigState> {
+        let mig = self.mig();
+        let devices = mig.devices().unwrap();
+        devices
+            .iter()
+            .map(|own| mig.state(&own.uuid).unwrap())
+            .collect()
+    }
+}
+
+#[test]
+fn a_layout_is_made_read_kept_where_it_is_the_same_and_taken_back() {
+    let machine = Machine::new("dgx-a100");
+    let before = machine.states();
+    assert_eq!(before.len(), 8);
+    let mut hands = machine.hands();
+    let first = machine.layout(0, &["3g.20gb", "2g.10gb", "1g.5gb"]);
+    let plan = hands.plan(&first).unwrap();
+    let uuid = machine.uuid(0);
+    let shown = plan.to_string();
+    assert!(
+        shown.starts_with(&format!("nvmlDeviceSetMigMode({uuid}, 1)\n")),
+        "{shown}"
+    );
+    assert!(
+        shown.contains(&format!(
+            "nvmlDeviceCreateGpuInstanceWithPlacement({uuid}, 3g.20gb, start 0, size 4)\n\
+             nvmlGpuInstanceCreateComputeInstance({uuid} at 0, 3 slices)"
+        )),
+        "{shown}"
+    );
+    hands.pull(&plan).unwrap();
+    assert!(hands.plan(&first).unwrap().is_empty());
+    let state = machine.mig().state(&uuid).unwrap();
+    let places: Vec<(u32, &str)> = state
+        .instances
+        .iter()
+        .map(|own| (own.start, own.profile.as_str()))
+        .collect();
+    assert_eq!(places, [(0, "3g.20gb"), (4, "2g.10gb"), (6, "1g.5gb")]);
+    // A larger neighbour: only what changes is touched, and the process on the other instance runs on.
+    let fake = machine.fake();
+    let used = fake.state().unwrap().devices[0].mig.instances[0].clone();
+    let mut process = Process::running(std::process::id()).unwrap();
+    process.instance = Some((used.id, used.compute[0].id));
+    fake.start_process(0, process).unwrap();
+    let second = hands
+        .plan(&machine.layout(0, &["3g.20gb", "3g.20gb"]))
+        .unwrap();
+    assert_eq!(second.steps.len(), 3, "{second}");
+    hands.pull(&second).unwrap();
+    hands.undo(&second).unwrap();
+    assert_eq!(machine.mig().state(&uuid).unwrap(), state);
+    fake.stop_process(0, std::process::id()).unwrap();
+    hands.undo(&plan).unwrap();
+    assert_eq!(machine.states(), before);
+    hands.undo(&plan).unwrap();
+    assert_eq!(machine.states(), before);
+}
+
+#[test]
+fn a_failure_of_any_call_leaves_the_partition_as_it_was() {
+    let machine = Machine::new("dgx-a100");
+    let fake = machine.fake();
+    let mut hands = machine.hands();
+    let first = hands
+        .plan(&machine.layout(0, &["4g.20gb", "2g.10gb"]))
+        .unwrap();
+    hands.pull(&first).unwrap();
+    let before = machine.states();
+    let plan = hands
+        .plan(&machine.layout(0, &["3g.20gb", "2g.10gb", "1g.5gb"]))
+        .unwrap();
+    assert!(matches!(plan.steps[0], Step::Destroy { .. }), "{plan}");
+    for (call, code, reason) in [
+        ("nvmlGpuInstanceDestroy", Code::InUse, "busy"),
+        ("nvmlComputeInstanceDestroy", Code::InUse, "busy"),
+        (
+            "nvmlDeviceCreateGpuInstanceWithPlacement",
+            Code::InsufficientResources,
+            "infeasible",
+        ),
+        (
+            "nvmlGpuInstanceCreateComputeInstance",
+            Code::Unknown,
+            "failed",
+        ),
+        ("nvmlGpuInstanceGetInfo", Code::Unknown, "failed"),
+        ("nvmlDeviceGetGpuInstances", Code::NoPermission, "failed"),
+    ] {
+        for skip in 0..3 {
+            // The first calls succeed, then one fails.
+            fake.clear_faults().unwrap();
+            if skip > 0 {
+                fake.inject(Fault::delay(call, 0).times(skip)).unwrap();
+            }
+            fake.inject(Fault::new(call, code).times(1)).unwrap();
+            let outcome = hands.pull(&plan);
+            fake.clear_faults().unwrap();
+            match outcome {
+                Err(failure) => {
+                    assert_eq!(failure.why.reason(), reason, "{call} {skip}: {failure}");
+                    assert!(failure.left.is_empty(), "{call} {skip}: {failure}");
+                }
+                // The call is not made so often.
+                Ok(()) => hands.undo(&plan).unwrap(),
+            }
+            assert_eq!(machine.states(), before, "{call} {skip}");
+        }
+    }
+}
+
+#[test]
+fn a_mode_that_takes_a_reset_is_busy_and_nothing_stays_pending() {
+    let machine = Machine::new("dgx-a100");
+    let fake = machine.fake();
+    fake.start_process(2, Process::running(std::process::id()).unwrap())
+        .unwrap();
+    let before = machine.states();
+    let mut hands = machine.hands();
+    let plan = hands.plan(&machine.layout(2, &["1g.5gb"])).unwrap();
+    let failure = hands.pull(&plan).unwrap_err();
+    assert_eq!(
+        (failure.step, failure.why.reason()),
+        (0, "busy"),
+        "{failure}"
+    );
+    assert!(
+        failure.left.is_empty() && failure.to_string().contains("reset"),
+        "{failure}"
+    );
+    assert_eq!(machine.states(), before);
+    assert!(!machine.mig().state(&machine.uuid(2)).unwrap().pending);
+}
+
+#[test]
+fn devices_without_mig_and_libraries_that_are_not_there_are_told() {
+    let machine = Machine::new("dgx-1v");
+    assert_eq!(machine.mig().devices().unwrap(), []);
+    let error = machine.mig().state("GPU-none").unwrap_err();
+    assert_eq!(error.reason(), "missing", "{error}");
+    let mut live = Live::default();
+    live.nvml = machine.folder.path().join("none.so");
+    let error = MigNvml::new(&live).devices().unwrap_err();
+    assert_eq!(error.reason(), "missing", "{error}");
+    // A library that hangs blocks no caller.
+    let slow = Machine::new("dgx-a100");
+    let fault = Fault::delay("nvmlDeviceGetMigMode", 3_000).times(1);
+    slow.fake().inject(fault).unwrap();
+    let mut live = slow.live.clone();
+    live.time_limit = Duration::from_millis(300);
+    let begin = std::time::Instant::now();
+    let error = MigNvml::new(&live).devices().unwrap_err();
+    assert!(error.to_string().contains("no answer within"), "{error}");
+    assert!(begin.elapsed() < Duration::from_secs(2));
+}
+
+#[test]
+fn files_of_mig_parted_partition_a_machine_and_tell_of_it() {
+    let machine = Machine::new("dgx-a100");
+    let mig = machine.mig();
+    let devices = mig.devices().unwrap();
+    let file = PartedFile::read(
+        "version: v1\nmig-configs:\n  half:\n  - devices: [0, 3]\n    mig-enabled: true\n    \
+         mig-devices: {3g.20gb: 1, 1c.2g.10gb: 2}\n",
+    )
+    .unwrap();
+    let mut hands = machine.hands();
+    for (device, layout) in file.layouts("half", &devices).unwrap() {
+        let plan = hands.plan(&Pull::Layout { device, layout }).unwrap();
+        hands.pull(&plan).unwrap();
+    }
+    let now: Vec<_> = devices
+        .iter()
+        .map(|own| (own.clone(), mig.state(&own.uuid).unwrap()))
+        .collect();
+    let written = PartedFile::of("now", &now);
+    let specs = &written.configs["now"];
+    assert_eq!(specs[3].mig_devices["1c.2g.10gb"], 2);
+    assert_eq!(specs[3].mig_devices["3g.20gb"], 1);
+    assert!(!specs[1].mig_enabled);
+}
+
+#[test]
+fn a_program_that_dies_amid_a_layout_leaves_it_to_the_next() {
+    let machine = Machine::new("dgx-a100");
+    let before = machine.states();
+    let pull = machine.layout(1, &["3g.20gb", "3g.20gb"]);
+    let journal = || FolderJournal::open(machine.folder.path().join("journal")).unwrap();
+    for steps in 0..=3 {
+        let mut hands = machine.hands();
+        let plan = hands.plan(&pull).unwrap();
+        let entry = mapa_live::levers::Entry {
+            id: 1,
+            pull: pull.clone(),
+            plan: plan.clone(),
+            lifetime: Lifetime::Kept,
+            confirmed: false,
+        };
+        mapa_live::levers::Journal::put(&mut journal(), &entry).unwrap();
+        let mut part = plan;
+        part.steps.truncate(steps);
+        hands.pull(&part).unwrap();
+        drop(hands);
+        let (keeper, facts) = Keeper::open(machine.hands(), journal(), 0).unwrap();
+        assert!(matches!(facts[..], [LeverFact::Undone { .. }]), "{facts:?}");
+        drop(keeper);
+        assert_eq!(machine.states(), before);
+    }
+}

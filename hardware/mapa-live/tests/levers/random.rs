@@ -1,0 +1,427 @@
+//! Random pulls, failures at every step, crashes and undoing: in the end the machine is as before.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use mapa_live::ProcessId;
+use mapa_live::levers::{
+    Controller, Entry, Fault, Hands, Journal, Keeper, Launch, LeverError, LeverFact, Lifetime,
+    Limits, MemoryJournal, MigLayout, MigWish, MpsServer, Plan, Pull, Route, Twin,
+};
+use proptest::prelude::*;
+
+use super::{group, machine};
+
+/// A journal that outlives its keeper, as a file does.
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<MemoryJournal>>);
+
+impl Journal for Shared {
+    fn put(&mut self, entry: &Entry) -> Result<(), LeverError> {
+        self.0.lock().unwrap().put(entry)
+    }
+
+    fn remove(&mut self, id: u64) -> Result<(), LeverError> {
+        self.0.lock().unwrap().remove(id)
+    }
+
+    fn entries(&self) -> Result<Vec<Entry>, LeverError> {
+        self.0.lock().unwrap().entries()
+    }
+}
+
+const PROCESS: ProcessId = ProcessId { pid: 7, start: 7 };
+
+fn pulls() -> impl Strategy<Value = Pull> {
+    let groups = prop_oneof![Just(group("mapa/etl")), Just(group("mapa/batch"))];
+    let limit = || proptest::option::of(100_000_000u64..=500_000_000);
+    let limits = (limit(), limit(), proptest::option::of(100u64..10_000)).prop_map(
+        |(read_bps, write_bps, read_iops)| Limits {
+            read_bps,
+            write_bps,
+            read_iops,
+            write_iops: None,
+        },
+    );
+    let cpus = || proptest::collection::btree_set(0u32..8, 1..5);
+    let layouts = proptest::collection::vec(
+        prop_oneof![
+            Just("1g.5gb"),
+            Just("2g.10gb"),
+            Just("3g.20gb"),
+            Just("7g.40gb")
+        ],
+        0..4,
+    );
+    let compute = proptest::bool::ANY;
+    let server = || MpsServer("/mps".into());
+    prop_oneof![
+        (groups.clone(), limits).prop_map(|(group, limits)| Pull::BlockIo {
+            group,
+            device: "254:0".parse().unwrap(),
+            limits,
+        }),
+        (groups, cpus(), proptest::option::of(0u32..2)).prop_map(|(group, cpus, mem)| {
+            Pull::Cpuset {
+                group,
+                cpus: cpus.into_iter().collect(),
+                mems: mem.map(|mem| [mem].into_iter().collect()),
+            }
+        }),
+        cpus().prop_map(|cpus| Pull::Affinity {
+            process: PROCESS,
+            cpus: cpus.into_iter().collect(),
+        }),
+        prop_oneof![Just("mapa/etl"), Just("mapa/new/deep")].prop_map(|path| Pull::Enrol {
+            process: Some(PROCESS),
+            group: group(path),
+            controllers: vec![Controller::BlockIo, Controller::Cpuset],
+        }),
+        (50u32..=100).prop_map(move |percent| Pull::MpsPercent {
+            server: server(),
+            percent,
+        }),
+        proptest::option::of(256u64..10_000).prop_map(move |mib| Pull::MpsPinned {
+            server: server(),
+            device: 0,
+            mib,
+        }),
+        (proptest::bool::ANY).prop_map(move |running| Pull::MpsDaemon {
+            server: MpsServer("/other".into()),
+            running,
+        }),
+        (
+            prop_oneof![Just("GPU-a"), Just("GPU-b")],
+            proptest::bool::weighted(0.9),
+            layouts,
+            compute
+        )
+            .prop_map(|(device, enabled, profiles, halves)| Pull::Layout {
+                device: device.to_owned(),
+                layout: MigLayout {
+                    enabled,
+                    instances: profiles
+                        .into_iter()
+                        .filter(|_| enabled)
+                        .map(|profile| MigWish {
+                            compute: if halves && profile == "2g.10gb" {
+                                vec![1, 1]
+                            } else {
+                                vec![]
+                            },
+                            ..MigWish::of(profile)
+                        })
+                        .collect(),
+                },
+            }),
+        Just(Pull::Run {
+            program: Launch::new("new", ["serve"]),
+        }),
+        Just(Pull::Stop {
+            program: Launch::new("old", ["serve"]),
+        }),
+        proptest::bool::ANY.prop_map(|warm| Pull::HandOver {
+            old: Launch::new("old", ["serve"]),
+            new: Launch::new("newer", ["serve"]),
+            route: Some(Route {
+                file: "/run/route".into(),
+                text: "newer".to_owned(),
+            }),
+            warm,
+        }),
+    ]
+}
+
+/// What happens to a keeper.
+#[derive(Clone, Debug)]
+enum Event {
+    Pull(Pull, u64),
+    /// A pull whose change after so many fails.
+    Fails(Pull, u64, bool),
+    /// A program that is killed after so many steps of a pull.
+    Killed(Pull, usize),
+    Undo(usize),
+    Tick(u64),
+    Crash,
+}
+
+fn events() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        4 => (pulls(), 1u64..60_000).prop_map(|(pull, ms)| Event::Pull(pull, ms)),
+        3 => (pulls(), 0u64..6, proptest::bool::ANY)
+            .prop_map(|(pull, skip, amid)| Event::Fails(pull, skip, amid)),
+        2 => (pulls(), 0usize..5).prop_map(|(pull, steps)| Event::Killed(pull, steps)),
+        1 => (0usize..8).prop_map(Event::Undo),
+        1 => (1u64..30_000).prop_map(Event::Tick),
+        1 => Just(Event::Crash),
+    ]
+}
+
+fn open(twin: &Twin, journal: &Shared, now: u64) -> Keeper<Shared> {
+    let (keeper, facts) = Keeper::open(twin.hands(), journal.clone(), now).unwrap();
+    for fact in facts {
+        assert!(matches!(fact, LeverFact::Undone { .. }), "{fact:?}");
+    }
+    keeper
+}
+
+/// Carries out the first steps of a plan, as a program does that is killed then.
+fn begin(hands: &mut Hands, plan: &Plan, steps: usize) {
+    let mut part = plan.clone();
+    part.steps.truncate(steps);
+    let _ = hands.pull(&part);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn whatever_is_pulled_fails_or_is_killed_all_is_as_before_in_the_end(
+        history in proptest::collection::vec(events(), 1..24)
+    ) {
+        let twin = machine();
+        let before = twin.state();
+        let journal = Shared::default();
+        let mut now = 0;
+        let mut keeper = open(&twin, &journal, now);
+        for event in history {
+            match event {
+                Event::Pull(pull, ms) => {
+                    let fact = keeper.pull(&pull, Lifetime::Until { ms: now + ms }, now);
+                    prop_assert!(!matches!(fact, LeverFact::Failed { .. }), "{fact:?}");
+                }
+                Event::Fails(pull, skip, amid) => {
+                    let was = twin.state();
+                    twin.fail(skip, if amid { Fault::Amid } else { Fault::Before });
+                    let fact = keeper.pull(&pull, Lifetime::Session, now);
+                    twin.heal();
+                    if let LeverFact::Failed { failure, .. } = &fact {
+                        prop_assert!(failure.left.is_empty(), "{failure}");
+                        prop_assert_eq!(twin.state(), was, "{}", failure);
+                    }
+                }
+                Event::Killed(pull, steps) => {
+                    let held = keeper.held().any(|own| {
+                        own.pull.targets().iter().any(|at| pull.targets().contains(at))
+                    });
+                    let Ok(plan) = keeper.plan(&pull) else { continue };
+                    if held {
+                        continue;
+                    }
+                    let id = journal.entries().unwrap().last().map_or(1, |own| own.id + 1);
+                    let entry = Entry {
+                        id: id.max(1000),
+                        pull,
+                        plan: plan.clone(),
+                        lifetime: Lifetime::Kept,
+                        confirmed: false,
+                    };
+                    journal.clone().put(&entry).unwrap();
+                    begin(keeper.hands(), &plan, steps);
+                    std::mem::forget(keeper);
+                    keeper = open(&twin, &journal, now);
+                }
+                Event::Undo(at) => {
+                    let ids: Vec<u64> = keeper.held().map(|own| own.id).collect();
+                    if let Some(id) = ids.get(at) {
+                        let fact = keeper.undo(*id).unwrap();
+                        let undone = matches!(fact, LeverFact::Undone { .. });
+                        prop_assert!(undone, "{fact:?}");
+                    }
+                }
+                Event::Tick(ms) => {
+                    now += ms;
+                    for fact in keeper.tick(now) {
+                        let undone = matches!(fact, LeverFact::Undone { .. });
+                        prop_assert!(undone, "{fact:?}");
+                    }
+                }
+                Event::Crash => {
+                    std::mem::forget(keeper);
+                    keeper = open(&twin, &journal, now);
+                }
+            }
+            // What is held has time left.
+            let past = |own: &Entry| matches!(own.lifetime, Lifetime::Until { ms } if ms < now);
+            prop_assert!(!keeper.held().any(past) || now == 0);
+        }
+        keeper.close();
+        drop(keeper);
+        prop_assert_eq!(twin.state(), before);
+        prop_assert_eq!(journal.entries().unwrap(), []);
+    }
+
+    #[test]
+    fn a_plan_survives_json_undoes_twice_as_once_and_a_second_pull_plans_nothing(pull in pulls()) {
+        let twin = machine();
+        let before = twin.state();
+        let mut hands = twin.hands();
+        let Ok(plan) = hands.plan(&pull) else { return Ok(()) };
+        let text = serde_json::to_string(&plan).unwrap();
+        let plan: Plan = serde_json::from_str(&text).unwrap();
+        prop_assert_eq!(serde_json::to_string(&plan).unwrap(), text);
+        hands.pull(&plan).unwrap();
+        let done = twin.state();
+        // Idempotent: once more changes nothing, and there is nothing to plan.
+        hands.pull(&plan).unwrap();
+        prop_assert_eq!(&twin.state(), &done);
+        prop_assert!(hands.plan(&pull).unwrap().is_empty());
+        prop_assert!(plan.words.len() == plan.steps.len());
+        hands.undo(&plan).unwrap();
+        prop_assert_eq!(&twin.state(), &before);
+        hands.undo(&plan).unwrap();
+        prop_assert_eq!(&twin.state(), &before);
+    }
+
+    #[test]
+    fn every_step_may_fail_before_or_amid_and_leaves_no_half_state(pull in pulls()) {
+        let twin = machine();
+        let before = twin.state();
+        let mut hands = twin.hands();
+        let Ok(plan) = hands.plan(&pull) else { return Ok(()) };
+        let begun = twin.changes();
+        hands.pull(&plan).unwrap();
+        let changes = twin.changes() - begun;
+        hands.undo(&plan).unwrap();
+        for fault in [Fault::Before, Fault::Amid] {
+            for skip in 0..changes {
+                twin.fail(skip, fault);
+                let failure = hands.pull(&plan).unwrap_err();
+                prop_assert!(failure.left.is_empty(), "{failure}");
+                prop_assert_eq!(&twin.state(), &before, "change {}: {}", skip, failure);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_somebody_else_has_changed_since_stays() {
+    let twin = machine();
+    let mut hands = twin.hands();
+    let pull = Pull::BlockIo {
+        group: group("mapa/etl"),
+        device: "254:0".parse().unwrap(),
+        limits: Limits::mb_s(200),
+    };
+    let plan = hands.plan(&pull).unwrap();
+    hands.pull(&plan).unwrap();
+    let mut state = twin.state();
+    let own = state.limits.values_mut().next().unwrap();
+    own.write_bps = Some(77);
+    twin.set_state(state);
+    hands.undo(&plan).unwrap();
+    let left: BTreeMap<_, _> = twin.state().limits;
+    let left: Vec<&Limits> = left.values().collect();
+    assert_eq!((left[0].read_bps, left[0].write_bps), (None, Some(77)));
+}
+
+#[test]
+fn what_is_left_is_told_stays_in_the_journal_and_is_taken_back_later() {
+    let twin = machine();
+    let before = twin.state();
+    let journal = Shared::default();
+    let mut keeper = open(&twin, &journal, 0);
+    let pull = Pull::Layout {
+        device: "GPU-a".to_owned(),
+        layout: MigLayout {
+            enabled: true,
+            instances: vec![MigWish::of("3g.20gb"), MigWish::of("3g.20gb")],
+        },
+    };
+    // The second instance cannot be made, and the first one is in use by then.
+    twin.use_instance("GPU-a", 0, true);
+    twin.fail(2, Fault::Before);
+    let fact = keeper.pull(&pull, Lifetime::Session, 0);
+    let LeverFact::Failed { id, failure } = fact else {
+        panic!("{fact:?}")
+    };
+    assert_eq!(failure.step, 2);
+    assert!(failure.to_string().contains("NOT as before"), "{failure}");
+    let reasons: Vec<&str> = failure.left.iter().map(LeverError::reason).collect();
+    assert_eq!(
+        reasons,
+        ["busy", "busy"],
+        "the instance, and the mode with it"
+    );
+    assert_eq!(journal.entries().unwrap().len(), 1);
+    // Nothing else may set the device meanwhile.
+    let refused = keeper.pull(&pull_off(), Lifetime::Session, 0);
+    assert!(
+        matches!(
+            &refused,
+            LeverFact::Refused {
+                why: LeverError::Busy { .. },
+                ..
+            }
+        ),
+        "{refused:?}"
+    );
+    assert!(matches!(keeper.tick(1)[..], [LeverFact::NotUndone { .. }]));
+    twin.use_instance("GPU-a", 0, false);
+    let facts = keeper.tick(2);
+    assert!(matches!(facts[..], [LeverFact::Undone { id: own, .. }] if own == id));
+    assert_eq!(twin.state(), before);
+}
+
+fn pull_off() -> Pull {
+    Pull::Layout {
+        device: "GPU-A".to_owned(),
+        layout: MigLayout::default(),
+    }
+}
+
+#[test]
+fn a_program_that_is_never_ready_is_stopped_and_the_old_one_goes_on() {
+    for warm in [true, false] {
+        let twin = machine();
+        let before = twin.state();
+        twin.never_ready("new");
+        let mut hands = twin.hands();
+        let pull = Pull::HandOver {
+            old: Launch::new("old", ["serve"]),
+            new: Launch::new("new", ["serve"]),
+            route: Some(Route {
+                file: "/run/route".into(),
+                text: "new".to_owned(),
+            }),
+            warm,
+        };
+        let plan = hands.plan(&pull).unwrap();
+        let failure = hands.pull(&plan).unwrap_err();
+        assert!(failure.left.is_empty(), "{failure}");
+        assert_eq!(twin.state(), before);
+    }
+}
+
+#[test]
+fn instances_that_a_layout_has_as_well_stay() {
+    let twin = machine();
+    let mut hands = twin.hands();
+    let layout = |profiles: &[&str]| Pull::Layout {
+        device: "GPU-a".to_owned(),
+        layout: MigLayout {
+            enabled: true,
+            instances: profiles.iter().map(|own| MigWish::of(*own)).collect(),
+        },
+    };
+    let plan = hands.plan(&layout(&["3g.20gb", "1g.5gb"])).unwrap();
+    hands.pull(&plan).unwrap();
+    let kept = twin.state().mig["GPU-a"].instances.clone();
+    // What is in use is not touched by a layout that has it.
+    for place in &kept {
+        twin.use_instance("GPU-a", place.start, true);
+    }
+    let plan = hands
+        .plan(&layout(&["1g.5gb", "2g.10gb", "3g.20gb"]))
+        .unwrap();
+    assert_eq!(plan.steps.len(), 1, "{plan}");
+    hands.pull(&plan).unwrap();
+    let refused = hands.plan(&layout(&["7g.40gb", "1g.5gb"])).unwrap_err();
+    assert_eq!(refused.reason(), "infeasible");
+    // One that has it not fails, and leaves all as it was.
+    let was = twin.state();
+    let plan = hands.plan(&layout(&["7g.40gb"])).unwrap();
+    let failure = hands.pull(&plan).unwrap_err();
+    assert_eq!(failure.why.reason(), "busy");
+    assert_eq!(twin.state(), was);
+}

@@ -1,0 +1,271 @@
+//! Levers of this kernel, for real: they need root, and skip where something is missing.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use mapa_live::levers::{
+    BlockDevice, Bound, Bounds, CgroupTree, Controller, Cpusets, Groups, Hands, Launch, Limits,
+    Programs, Pull, SystemPrograms,
+};
+use mapa_live::{Live, ProcessId, Roots};
+
+use super::group;
+
+/// Says why a test is skipped.
+fn skipped(why: &str) {
+    eprintln!("skipped: {why}");
+}
+
+fn root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// A group of this test alone, which is removed with it.
+struct Own {
+    path: String,
+    hands: Hands,
+    plan: mapa_live::levers::Plan,
+}
+
+impl Own {
+    /// None where this machine has no such controller, or will not make a group.
+    fn new(name: &str, controller: Controller) -> Option<Self> {
+        if !root() {
+            skipped("not root");
+            return None;
+        }
+        let path = format!("mapa-test-{}/{name}", std::process::id());
+        let bounds = Bounds {
+            io_mb_s: Bound::new(1, 500),
+            ..Bounds::default()
+        };
+        let mut hands = Hands::by_command(&Live::default(), bounds);
+        let pull = Pull::Enrol {
+            process: None,
+            group: group(&path),
+            controllers: vec![controller],
+        };
+        let made = hands
+            .plan(&pull)
+            .map_err(|error| error.to_string())
+            .and_then(|plan| {
+                hands.pull(&plan).map_err(|error| error.to_string())?;
+                Ok(plan)
+            });
+        match made {
+            Ok(plan) => Some(Self { path, hands, plan }),
+            Err(why) => {
+                skipped(&why);
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        let undone = self.hands.undo(&self.plan);
+        if !std::thread::panicking() {
+            undone.unwrap();
+            let tree = CgroupTree::new(&Roots::default());
+            for controller in [Controller::BlockIo, Controller::Cpuset] {
+                assert!(!tree.exists(controller, &group(&self.path)).unwrap_or(false));
+            }
+        }
+    }
+}
+
+/// The disk of a folder; none if it is not on one that the kernel throttles.
+fn disk_of(path: &Path) -> Option<BlockDevice> {
+    let device = fs::metadata(path).ok()?.dev();
+    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+    let mut folder = fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")).ok()?;
+    if folder.join("partition").exists() {
+        folder.pop();
+    }
+    fs::read_to_string(folder.join("dev"))
+        .ok()?
+        .trim()
+        .parse()
+        .ok()
+}
+
+/// Reads a file past the page cache within a group; MB/s.
+fn read_direct(file: &Path, in_group: &str, megabytes: u64) -> f64 {
+    let done = file.with_extension("done");
+    let _ = fs::remove_file(&done);
+    let id = format!("mapa-test-{}-dd", std::process::id());
+    let mut launch = Launch::new(id, ["sh", "-c"]);
+    launch.command.push(format!(
+        "dd if={0} of=/dev/null bs=1M iflag=direct count={megabytes} 2>{1}.tmp && mv {1}.tmp {1}; sleep 100",
+        file.display(),
+        done.display()
+    ));
+    launch.groups.push((Controller::BlockIo, group(in_group)));
+    launch.stop_s = 1;
+    let mut programs = SystemPrograms::new(&Roots::default());
+    let begin = Instant::now();
+    programs.start(&launch).unwrap();
+    while !done.exists() {
+        assert!(begin.elapsed() < Duration::from_secs(120), "no end");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    programs.stop(&launch).unwrap();
+    // `8388608 bytes (8.4 MB, 8.0 MiB) copied, 1.6 s, 5.2 MB/s`
+    let said = fs::read_to_string(&done).unwrap();
+    let seconds = said
+        .split("copied, ")
+        .nth(1)
+        .unwrap()
+        .split(' ')
+        .next()
+        .unwrap();
+    let seconds: f64 = seconds.parse().unwrap();
+    megabytes as f64 * 1.048_576 / seconds
+}
+
+#[test]
+fn a_throttle_of_block_io_holds_past_the_page_cache_and_is_lifted() {
+    let Some(mut own) = Own::new("io", Controller::BlockIo) else {
+        return;
+    };
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let Some(device) = disk_of(folder.path()) else {
+        return skipped("the folder of the build is on no disk");
+    };
+    let file = folder.path().join("data");
+    fs::write(&file, vec![7; 32 << 20]).unwrap();
+    fs::File::open(&file).unwrap().sync_all().unwrap();
+    let free = read_direct(&file, &own.path, 32);
+    let pull = Pull::BlockIo {
+        group: group(&own.path),
+        device,
+        limits: Limits::mb_s(10),
+    };
+    let plan = own.hands.plan(&pull).unwrap();
+    own.hands.pull(&plan).unwrap();
+    assert!(
+        own.hands.plan(&pull).unwrap().is_empty(),
+        "the kernel has it"
+    );
+    let throttled = read_direct(&file, &own.path, 16);
+    own.hands.undo(&plan).unwrap();
+    let lifted = read_direct(&file, &own.path, 32);
+    eprintln!(
+        "block I/O: {free:.1} MB/s free, {throttled:.1} at a limit of 10, {lifted:.1} lifted"
+    );
+    assert!((5.0..13.0).contains(&throttled), "{throttled}");
+    if free > 30.0 {
+        assert!(lifted > 2.0 * throttled, "{lifted}");
+    }
+}
+
+struct Sleeper(Child);
+
+impl Sleeper {
+    fn new() -> Self {
+        Self(Command::new("sleep").arg("100000").spawn().unwrap())
+    }
+
+    fn id(&self) -> ProcessId {
+        ProcessId::of("/proc".as_ref(), self.0.id()).unwrap()
+    }
+
+    fn allowed(&self) -> String {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.0.id())).unwrap();
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+        line.unwrap().trim().to_owned()
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn several_cpus() -> bool {
+    let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap();
+    if online.trim() == "0" {
+        skipped("one CPU");
+    }
+    online.trim() != "0"
+}
+
+#[test]
+fn a_cpuset_confines_the_processes_of_a_group_and_is_taken_back() {
+    if !several_cpus() {
+        return;
+    }
+    let Some(mut own) = Own::new("cpus", Controller::Cpuset) else {
+        return;
+    };
+    let victim = Sleeper::new();
+    let before = victim.allowed();
+    let enrol = Pull::Enrol {
+        process: Some(victim.id()),
+        group: group(&own.path),
+        controllers: vec![Controller::Cpuset],
+    };
+    let joined = own.hands.plan(&enrol).unwrap();
+    own.hands.pull(&joined).unwrap();
+    let tree = CgroupTree::new(&Roots::default());
+    let was = tree.cpuset(&group(&own.path)).unwrap();
+    let pull = Pull::Cpuset {
+        group: group(&own.path),
+        cpus: "1".parse().unwrap(),
+        mems: None,
+    };
+    let plan = own.hands.plan(&pull).unwrap();
+    own.hands.pull(&plan).unwrap();
+    assert_eq!(victim.allowed(), "1");
+    assert!(own.hands.plan(&pull).unwrap().is_empty());
+    own.hands.undo(&plan).unwrap();
+    assert_eq!(tree.cpuset(&group(&own.path)).unwrap(), was);
+    assert_eq!(victim.allowed(), before);
+    own.hands.undo(&joined).unwrap();
+    let left = tree.group_of(Controller::Cpuset, victim.id()).unwrap();
+    assert_ne!(left, group(&own.path));
+}
+
+#[test]
+fn affinity_is_set_for_all_threads_and_taken_back() {
+    if !several_cpus() {
+        return;
+    }
+    let victim = Sleeper::new();
+    let before = victim.allowed();
+    let mut hands = Hands::by_command(&Live::default(), Bounds::default());
+    // Away from the CPU that takes the interrupts.
+    let took = [(0, 100_000), (1, 10)].into();
+    let quiet = mapa_live::quiet_cpus(&"0-1".parse().unwrap(), &took, 1, 100);
+    let pull = Pull::Affinity {
+        process: victim.id(),
+        cpus: quiet,
+    };
+    let plan = hands.plan(&pull).unwrap();
+    assert!(
+        plan.to_string().contains("taskset --pid --cpu-list 1 "),
+        "{plan}"
+    );
+    hands.pull(&plan).unwrap();
+    assert_eq!(victim.allowed(), "1");
+    hands.undo(&plan).unwrap();
+    assert_eq!(victim.allowed(), before);
+    let gone = victim.id();
+    drop(victim);
+    hands.undo(&plan).unwrap();
+    let error = hands
+        .plan(&Pull::Affinity {
+            process: gone,
+            cpus: "1".parse().unwrap(),
+        })
+        .unwrap_err();
+    assert_eq!(error.reason(), "missing", "{error}");
+}
