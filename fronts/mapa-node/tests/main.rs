@@ -1,5 +1,6 @@
 //! The tests of the node: the ledger, and the program `mapa` with real processes.
 
+mod case;
 mod common;
 mod crash_points;
 mod crowd;

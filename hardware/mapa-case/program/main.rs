@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use mapa_case::Error;
 
 mod run;
 
@@ -28,7 +29,11 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             eprintln!("mapa-case: {error}");
-            ExitCode::from(125)
+            // As `mapa run` has it: what can never be had, or what failed.
+            let never = error
+                .downcast_ref()
+                .is_some_and(|own| matches!(own, Error::OutOfMemory));
+            ExitCode::from(if never { 69 } else { 125 })
         }
     }
 }

@@ -3,11 +3,12 @@
 use std::env;
 use std::error::Error;
 use std::ffi::OsString;
+use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use mapa_case::{Declared, SOCKET, Session};
 
 /// The manager's socket by default, as the systemd unit makes it.
@@ -25,6 +26,9 @@ pub(crate) struct Run {
     /// The memory that an isolated program needs, bytes.
     #[arg(long, value_name = "BYTES", default_value_t = 0, requires = "isolated")]
     bytes: u64,
+    /// How the program reaches the manager.
+    #[arg(long, value_enum, default_value_t = Through::Auto, conflicts_with = "isolated")]
+    through: Through,
     /// The program and its arguments, after `--`.
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -61,7 +65,9 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Box<dyn Error>> {
         command.env_remove(SOCKET);
     } else {
         command.env(SOCKET, &socket);
-        preload(&mut command);
+        if args.through.is_needed(Path::new(name)) {
+            preload(&mut command)?;
+        }
     }
     // The session is of this process, and the program becomes it.
     let error = command.exec();
@@ -69,23 +75,62 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Box<dyn Error>> {
     Err(format!("{name}: {error}").into())
 }
 
-/// Puts the libraries for programs that were never changed in front, if they lie beside this program.
-fn preload(command: &mut Command) {
-    let own = env::current_exe().ok();
-    let Some(folder) = own.as_deref().and_then(Path::parent) else {
-        return;
-    };
-    let folders = [folder.to_owned(), folder.join("../lib/mapa-case")];
-    for folder in folders {
-        let preload = folder.join("libcase_preload.so");
-        if preload.exists() {
-            command.env("LD_PRELOAD", in_front(&preload, "LD_PRELOAD"));
-        }
-        let driver = folder.join("case-cuda");
-        if driver.join("libcuda.so.1").exists() {
-            command.env("LD_LIBRARY_PATH", in_front(&driver, "LD_LIBRARY_PATH"));
+/// How a program reaches the manager.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Through {
+    /// By itself if it names case_task_begin, otherwise by the library before its runtime.
+    Auto,
+    /// By the library before its CUDA runtime.
+    Preload,
+    /// By itself: it was compiled with the pass, or changed by hand.
+    Itself,
+}
+
+impl Through {
+    /// Whether the library must be put before the runtime.
+    fn is_needed(self, program: &Path) -> bool {
+        match self {
+            Self::Preload => true,
+            Self::Itself => false,
+            Self::Auto => !asks_itself(program),
         }
     }
+}
+
+/// Whether a program names the runtime's functions. A script, or what cannot be read, does not.
+fn asks_itself(program: &Path) -> bool {
+    const NAME: &[u8] = b"case_task_begin";
+    let found = if program.components().count() > 1 {
+        Some(program.to_owned())
+    } else {
+        let folders = env::var_os("PATH").unwrap_or_default();
+        let mut files = env::split_paths(&folders).map(|folder| folder.join(program));
+        files.find(|file| file.is_file())
+    };
+    let bytes = found
+        .and_then(|file| fs::read(file).ok())
+        .unwrap_or_default();
+    bytes.windows(NAME.len()).any(|own| own == NAME)
+}
+
+/// Puts the library before the CUDA runtime.
+fn preload(command: &mut Command) -> Result<(), Box<dyn Error>> {
+    let own = env::current_exe()?;
+    let folder = own.parent().unwrap_or(Path::new("/"));
+    let places = [
+        folder.to_owned(),
+        folder.join("deps"),
+        folder.join("../lib/mapa-case"),
+    ];
+    let mut libraries = places.iter().map(|place| place.join("libcase_preload.so"));
+    let library = libraries.find(|file| file.exists()).ok_or_else(|| {
+        format!(
+            "no libcase_preload.so beside {}: expected `cargo build -p case-preload`, or --through itself",
+            own.display()
+        )
+    })?;
+    command.env("LD_PRELOAD", in_front(&library, "LD_PRELOAD"));
+    Ok(())
 }
 
 fn in_front(path: &Path, variable: &str) -> OsString {

@@ -576,23 +576,13 @@ impl Manager {
             own.instance = entry.instance;
             self.by_job.insert(job, entry.session);
             if own.is_isolated {
-                alone.push((own.job(), self.vertex(entry)?));
+                let mut job = own.job();
+                job.request = mapa_core::Request::new(Pattern::single(Demand::any()));
+                alone.push((job, self.vertex(entry)?));
             } else {
                 self.desk.facts.push(Event::Arrived(own.job()));
             }
             self.sessions.insert(entry.session, own);
-        }
-        for (job, vertex) in alone {
-            self.desk.facts.push(Event::Adopted {
-                job,
-                at: Placed {
-                    machine: MachineId(0),
-                    lease: mapa_core::LeaseId::default(),
-                    placement: Placement::from_iter([vertex]),
-                    rest: Vec::new(),
-                },
-                since: Time::ZERO,
-            });
         }
         // First of all, processes are bound where they are: their contexts are there.
         let bound: Vec<Entry> = found.iter().map(|(_, entry)| *entry).collect();
@@ -614,6 +604,23 @@ impl Manager {
             binding.push((job, task));
         }
         self.replay()?;
+        for (job, task) in binding {
+            self.desk.facts.push(Event::TaskEnd { job, task });
+        }
+        self.replay()?;
+        // An isolated job may be beside contexts, but not beside tasks.
+        for (job, vertex) in alone {
+            self.desk.facts.push(Event::Adopted {
+                job,
+                at: Placed {
+                    machine: MachineId(0),
+                    lease: mapa_core::LeaseId::default(),
+                    placement: Placement::from_iter([vertex]),
+                    rest: Vec::new(),
+                },
+                since: Time::ZERO,
+            });
+        }
         let mut held = Vec::new();
         for (place, entry) in found.iter().filter(|(_, entry)| !entry.is_session) {
             // A session's entry goes last, so one without it is of a process that was dying.
@@ -624,10 +631,6 @@ impl Manager {
             let task = TaskId(self.number());
             self.begin_at(job, task, entry)?;
             held.push((task, *place, *entry));
-        }
-        self.replay()?;
-        for (job, task) in binding {
-            self.desk.facts.push(Event::TaskEnd { job, task });
         }
         self.replay()?;
         for (task, place, entry) in held {

@@ -12,6 +12,7 @@
 )]
 
 mod abi;
+mod eager;
 mod lazy;
 mod lazy_abi;
 mod region;
@@ -22,5 +23,6 @@ pub use abi::{
     CASE_REFUSED, CASE_UNKNOWN_WARPS, case_destroy, case_init, case_task_begin, case_task_end,
     case_task_extend,
 };
+pub use eager::{allocate, behind, release, touch};
 pub use lazy_abi::*;
-pub use runtime::{CaseDim3, Stream, look_behind};
+pub use runtime::{CaseDim3, Stream};

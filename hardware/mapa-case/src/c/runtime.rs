@@ -42,15 +42,6 @@ pub(crate) fn warps(grid: CaseDim3, block: CaseDim3) -> u64 {
     grid.count().saturating_mul(block.count().div_ceil(32))
 }
 
-/// Where functions are looked for: first everywhere; in a library that has functions of the same
-/// names, behind it.
-static BEHIND: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
-
-/// Looks for the runtime behind the library that calls this.
-pub fn look_behind() {
-    BEHIND.store(libc::RTLD_NEXT, Ordering::Release);
-}
-
 /// A function of the runtime, found once.
 pub(crate) struct Real {
     name: &'static CStr,
@@ -71,10 +62,8 @@ impl Real {
         if !found.is_null() {
             return found;
         }
-        // RTLD_DEFAULT is null, as BEHIND is at first.
-        let place = BEHIND.load(Ordering::Acquire);
         // SAFETY: the name ends in a zero.
-        let found = unsafe { libc::dlsym(place, self.name.as_ptr()) };
+        let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, self.name.as_ptr()) };
         self.found.store(found, Ordering::Release);
         found
     }

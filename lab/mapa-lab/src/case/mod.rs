@@ -16,6 +16,7 @@ mod machine;
 mod memory;
 mod overheads;
 mod printed;
+mod probe;
 mod ratios;
 mod sensitivity;
 mod setting;

@@ -1,0 +1,444 @@
+//! The manager alone, driven by random requests and restarts. After each the table is counted anew.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use mapa_case::message::{Op, Reply, Request, Status, flags};
+use mapa_node::{Entries, Instances, Manager, Peer, Processes, Settings, Shared, read_entries};
+use mapa_sched::{CaseSettings, Time};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+const UNIT: u64 = 100_000_000;
+
+fn instance(name: &str, tenths: u64) -> Shared {
+    Shared {
+        visible: name.to_owned(),
+        memory: tenths * UNIT,
+        device: String::new(),
+        part: String::new(),
+        slices: 1,
+        of: 4,
+        mps: String::new(),
+    }
+}
+
+/// A manager in a folder, and what it has answered.
+struct World {
+    folder: tempfile::TempDir,
+    processes: Processes,
+    memory: Vec<u64>,
+    rule: CaseSettings,
+    manager: Manager,
+    peers: Vec<Peer>,
+    now: u64,
+    answered: Vec<(u64, Reply)>,
+}
+
+impl World {
+    fn new(memory: &[u64], rule: CaseSettings) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let processes = Processes::new().unwrap();
+        let own = processes.own().unwrap();
+        // All live, as this process does; they differ by their users.
+        let peers = (0..4)
+            .map(|uid| Peer {
+                pid: own.pid,
+                start: own.start,
+                uid,
+            })
+            .collect();
+        let manager = Self::start(&folder, &processes, memory, rule).unwrap();
+        Self {
+            folder,
+            processes,
+            memory: memory.to_vec(),
+            rule,
+            manager,
+            peers,
+            now: 0,
+            answered: Vec::new(),
+        }
+    }
+
+    fn start(
+        folder: &tempfile::TempDir,
+        processes: &Processes,
+        memory: &[u64],
+        rule: CaseSettings,
+    ) -> Result<Manager, mapa_node::Error> {
+        let list = (0..).zip(memory);
+        let list = list.map(|(at, &tenths)| instance(&format!("MIG-{at}"), tenths));
+        let entries = Entries::open(&folder.path().join("tasks"), processes)?;
+        let instances = Instances::new(list.collect())?;
+        Manager::new(instances, rule, Settings::default(), entries)
+    }
+
+    fn restart(&mut self) {
+        let made = Self::start(&self.folder, &self.processes, &self.memory, self.rule);
+        self.manager = made.unwrap();
+    }
+
+    fn ask(&mut self, peer: usize, request: Request) {
+        self.now += 1_000_000;
+        let (now, peer) = (Time(self.now), self.peers[peer]);
+        self.manager.ask(now, peer, &request, &mut self.answered);
+    }
+
+    /// The answer to the last request, if there was one.
+    fn answer(&mut self, peer: usize, request: Request) -> Option<Status> {
+        self.answered.clear();
+        self.ask(peer, request);
+        self.said(request.session, request.seq)
+    }
+
+    fn said(&self, session: u64, seq: u64) -> Option<Status> {
+        let mut own = self.answered.iter();
+        own.find(|(id, reply)| *id == session && reply.seq == seq)
+            .map(|(_, reply)| reply.status)
+    }
+
+    /// Counts the file of entries, without the manager.
+    fn check(&self) {
+        let bytes = std::fs::read(self.folder.path().join("tasks")).unwrap();
+        let all = read_entries(&bytes, self.processes.boot()).unwrap();
+        let all = all.unwrap_or_default();
+        let mut bytes: BTreeMap<u64, u64> = BTreeMap::new();
+        let mut alone: BTreeSet<u64> = BTreeSet::new();
+        let mut tasks: BTreeSet<u64> = BTreeSet::new();
+        for (_, own) in &all {
+            if own.is_session && own.flags & flags::ISOLATED != 0 {
+                assert!(alone.insert(own.instance), "two isolated jobs: {all:?}");
+            } else if own.is_session {
+                if own.instance > 0 {
+                    *bytes.entry(own.instance).or_default() += self.rule.context_bytes;
+                }
+            } else {
+                tasks.insert(own.instance);
+                *bytes.entry(own.instance).or_default() += own.bytes;
+                let mut sessions = all.iter().filter(|(_, other)| other.is_session);
+                assert!(
+                    sessions
+                        .any(|(_, other)| other.session == own.session
+                            && other.instance == own.instance),
+                    "{own:?} is not where its process is"
+                );
+            }
+        }
+        assert!(
+            alone.is_disjoint(&tasks),
+            "a task beside an isolated job: {all:?}"
+        );
+        for (instance, used) in bytes {
+            let capacity = self.memory[instance as usize - 1] * UNIT;
+            assert!(
+                used <= capacity,
+                "instance {instance}: {used} of {capacity}"
+            );
+        }
+        let table: u64 = all
+            .iter()
+            .filter(|own| !own.1.is_session)
+            .map(|own| own.1.bytes)
+            .sum();
+        let held: u64 = self.manager.held().iter().map(|own| own.0).sum();
+        let isolated = self.manager.held().iter().filter(|own| own.2).count();
+        assert_eq!(isolated, alone.len());
+        // An isolated job has all of its instance, whatever it declares.
+        if isolated == 0 {
+            assert_eq!(held, table, "{all:?}");
+        }
+    }
+}
+
+fn init(session: u64, bytes: u64, flags: u64) -> Request {
+    Request {
+        bytes,
+        flags,
+        ..Request::new(Op::Init, session, 0)
+    }
+}
+
+fn of(op: Op, session: u64, seq: u64, task: u64, bytes: u64) -> Request {
+    Request {
+        task,
+        bytes,
+        ..Request::new(op, session, seq)
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Ask(usize, Request),
+    Dies(usize),
+    Restart,
+}
+
+fn steps() -> impl Strategy<Value = Step> {
+    let bytes = prop_oneof![4 => 0u64..70, 1 => 60u64..200].prop_map(|tenths| tenths * UNIT);
+    let flag = prop::sample::select(vec![0, 0, 0, flags::GROWS, flags::ISOLATED]);
+    let ops = prop::sample::select(vec![
+        Op::Init,
+        Op::Init,
+        Op::Begin,
+        Op::Begin,
+        Op::Begin,
+        Op::End,
+        Op::End,
+        Op::Extend,
+        Op::Destroy,
+        Op::Reattach,
+        Op::Describe,
+        Op::Memory,
+    ]);
+    let request = (ops, 0u64..10, 0u64..40, 0u64..4, bytes, flag);
+    let request = request.prop_map(|(op, session, seq, task, bytes, flags)| Request {
+        task,
+        bytes,
+        flags,
+        ..Request::new(op, session, seq)
+    });
+    // Mostly the owner of a session asks; sometimes a stranger does.
+    let ask = (request, 0usize..20).prop_map(|(request, stranger)| {
+        let owner = request.session as usize % 4;
+        let peer = if stranger == 0 {
+            (owner + 1) % 4
+        } else {
+            owner
+        };
+        Step::Ask(peer, request)
+    });
+    prop_oneof![
+        40 => ask,
+        1 => (0usize..4).prop_map(Step::Dies),
+        1 => Just(Step::Restart),
+    ]
+}
+
+fn rules() -> impl Strategy<Value = CaseSettings> {
+    let balanced = CaseSettings {
+        reprovision: false,
+        ..CaseSettings::BALANCED
+    };
+    let rule = prop::sample::select(vec![CaseSettings::CORRECTED, balanced]);
+    (rule, 0u64..8).prop_map(|(rule, context)| CaseSettings {
+        context_bytes: context * UNIT,
+        ..rule
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Never over memory, never a task beside an isolated job, in any order of requests, deaths and
+    /// restarts; and what the manager believes is what the table says.
+    #[test]
+    fn the_table_never_breaks(
+        memory in vec(40u64..110, 1..4),
+        rule in rules(),
+        steps in vec(steps(), 1..120),
+    ) {
+        let mut world = World::new(&memory, rule);
+        for step in steps {
+            match step {
+                Step::Ask(peer, request) => world.ask(peer, request),
+                Step::Dies(peer) => {
+                    let (now, peer) = (Time(world.now), world.peers[peer]);
+                    world.manager.died(now, peer, &mut world.answered);
+                }
+                Step::Restart => world.restart(),
+            }
+            world.check();
+        }
+        for peer in world.peers.clone() {
+            world.manager.died(Time(world.now), peer, &mut world.answered);
+        }
+        world.check();
+        prop_assert_eq!(world.manager.leases().count(), 0);
+        prop_assert!(world.manager.held().iter().all(|own| *own == (0, 0, false)));
+    }
+}
+
+fn small() -> World {
+    let rule = CaseSettings {
+        context_bytes: 3 * UNIT,
+        ..CaseSettings::CORRECTED
+    };
+    World::new(&[60], rule)
+}
+
+#[test]
+fn a_repeated_call_changes_nothing() {
+    let mut world = small();
+    assert_eq!(world.answer(1, init(1, 0, 0)), Some(Status::Done));
+    assert_eq!(world.answer(1, init(1, 0, 0)), Some(Status::Done));
+    let begin = of(Op::Begin, 1, 1, 7, 10 * UNIT);
+    assert_eq!(world.answer(1, begin), Some(Status::Done));
+    let more = of(Op::Extend, 1, 2, 7, 5 * UNIT);
+    for _ in 0..2 {
+        assert_eq!(world.answer(1, more), Some(Status::Done));
+        assert_eq!(world.answer(1, begin), Some(Status::Done));
+        assert_eq!(world.manager.held(), [(15 * UNIT, 3 * UNIT, false)]);
+        world.restart();
+    }
+    let end = of(Op::End, 1, 3, 7, 0);
+    for _ in 0..2 {
+        assert_eq!(world.answer(1, end), Some(Status::Done));
+        assert_eq!(world.manager.held(), [(0, 3 * UNIT, false)]);
+    }
+    // A begin that is repeated after its end got its answer before.
+    world.restart();
+    assert_eq!(world.answer(1, end), Some(Status::Done));
+    world.check();
+}
+
+#[test]
+fn a_second_task_waits_for_the_first_and_gets_its_answer_then() {
+    let mut world = small();
+    for session in [1, 2] {
+        world.ask(session as usize, init(session, 30 * UNIT, 0));
+    }
+    assert_eq!(
+        world.answer(1, of(Op::Begin, 1, 1, 1, 30 * UNIT)),
+        Some(Status::Done)
+    );
+    assert_eq!(world.answer(2, of(Op::Begin, 2, 1, 1, 30 * UNIT)), None);
+    // A waiting call that is repeated waits on, and one with the same number for another does not.
+    assert_eq!(world.answer(2, of(Op::Begin, 2, 1, 1, 30 * UNIT)), None);
+    assert_eq!(
+        world.answer(2, of(Op::Begin, 2, 1, 1, 20 * UNIT)),
+        Some(Status::Malformed)
+    );
+    world.answered.clear();
+    world.ask(1, of(Op::End, 1, 2, 1, 0));
+    assert_eq!(world.said(2, 1), Some(Status::Done));
+}
+
+#[test]
+fn what_can_never_be_had_is_refused_and_the_process_keeps_what_it_has() {
+    let mut world = small();
+    // Strictly below: 57 of 60 beside a context of 3.
+    assert_eq!(
+        world.answer(0, init(4, 57 * UNIT, 0)),
+        Some(Status::OutOfMemory)
+    );
+    assert_eq!(
+        world.answer(1, init(1, 0, flags::GROWS)),
+        Some(Status::Done)
+    );
+    let too_much = of(Op::Begin, 1, 1, 1, 57 * UNIT);
+    assert_eq!(world.answer(1, too_much), Some(Status::OutOfMemory));
+    let fits = of(Op::Begin, 1, 2, 1, 30 * UNIT);
+    assert_eq!(world.answer(1, fits), Some(Status::Done));
+    let more = of(Op::Extend, 1, 3, 1, 27 * UNIT);
+    assert_eq!(world.answer(1, more), Some(Status::OutOfMemory));
+    assert_eq!(world.manager.held(), [(30 * UNIT, 3 * UNIT, false)]);
+    let less = of(Op::Extend, 1, 4, 1, 26 * UNIT);
+    assert_eq!(world.answer(1, less), Some(Status::Done));
+}
+
+#[test]
+fn two_that_hold_and_ask_do_not_wait_for_each_other() {
+    let mut world = small();
+    // Both say that they grow: the second waits until the first is gone from the instance.
+    for session in [1, 2] {
+        assert_eq!(
+            world.answer(session as usize, init(session, 0, flags::GROWS)),
+            Some(Status::Done)
+        );
+    }
+    assert_eq!(
+        world.answer(1, of(Op::Begin, 1, 1, 1, 20 * UNIT)),
+        Some(Status::Done)
+    );
+    assert_eq!(world.answer(2, of(Op::Begin, 2, 1, 1, 20 * UNIT)), None);
+    assert_eq!(
+        world.answer(1, of(Op::Extend, 1, 2, 1, 20 * UNIT)),
+        Some(Status::Done)
+    );
+    world.answered.clear();
+    let peer = world.peers[1];
+    world
+        .manager
+        .died(Time(world.now), peer, &mut world.answered);
+    assert_eq!(world.said(2, 1), Some(Status::Done));
+
+    // Neither says so: whoever asks second, holding, is told that there is no memory.
+    let mut world = small();
+    for session in [1, 2] {
+        world.ask(session as usize, init(session, 0, 0));
+        let begin = of(Op::Begin, session, 1, 1, 25 * UNIT);
+        assert_eq!(world.answer(session as usize, begin), Some(Status::Done));
+    }
+    assert_eq!(world.answer(1, of(Op::Extend, 1, 2, 1, 10 * UNIT)), None);
+    let second = of(Op::Extend, 2, 2, 1, 10 * UNIT);
+    assert_eq!(world.answer(2, second), Some(Status::OutOfMemory));
+    world.answered.clear();
+    world.ask(2, of(Op::End, 2, 3, 1, 0));
+    assert_eq!(world.said(1, 2), Some(Status::Done));
+}
+
+#[test]
+fn one_session_of_a_process_says_nothing_of_another() {
+    let mut world = small();
+    for session in [1, 2] {
+        world.ask(1, init(session, 0, 0));
+        let begin = of(Op::Begin, session, 1, 1, 10 * UNIT);
+        assert_eq!(world.answer(1, begin), Some(Status::Done));
+    }
+    assert_eq!(
+        world.answer(1, of(Op::Destroy, 1, 2, 0, 0)),
+        Some(Status::Done)
+    );
+    // The context of the first stays: its process lives.
+    assert_eq!(world.manager.held(), [(10 * UNIT, 6 * UNIT, false)]);
+    // A stranger cannot name it.
+    assert_eq!(
+        world.answer(2, of(Op::End, 2, 3, 1, 0)),
+        Some(Status::NoSession)
+    );
+    assert_eq!(
+        world.answer(2, of(Op::Reattach, 2, 3, 0, 0)),
+        Some(Status::NoSession)
+    );
+    assert_eq!(world.answer(2, init(2, 0, 0)), Some(Status::NoSession));
+    assert_eq!(world.manager.leases().count(), 1);
+}
+
+#[test]
+fn quotas_bound_what_a_session_may_have() {
+    let mut world = small();
+    for session in 1..=8 {
+        assert_ne!(world.answer(1, init(session, 0, 0)), Some(Status::Quota));
+    }
+    assert_eq!(world.answer(1, init(9, 0, 0)), Some(Status::Quota));
+    let begin = |seq| of(Op::Begin, 1, seq, seq, 0);
+    for seq in 1..=64 {
+        assert_eq!(world.answer(1, begin(seq)), Some(Status::Done));
+    }
+    assert_eq!(world.answer(1, begin(65)), Some(Status::Quota));
+}
+
+#[test]
+fn entries_are_dropped_with_their_boot_and_their_process() {
+    let mut world = small();
+    world.ask(1, init(1, 0, 0));
+    world.ask(1, of(Op::Begin, 1, 1, 1, 10 * UNIT));
+    let path = world.folder.path().join("tasks");
+    let bytes = std::fs::read(&path).unwrap();
+    let boot = world.processes.boot().to_owned();
+    assert_eq!(read_entries(&bytes, &boot).unwrap().unwrap().len(), 2);
+    assert_eq!(read_entries(&bytes, "another").unwrap(), None);
+    assert!(Entries::has_live(&path, &world.processes));
+    // The same number with another start is another process.
+    let mut other = bytes.clone();
+    other[128 + 10 * 8] ^= 1;
+    other[256 + 10 * 8] ^= 1;
+    std::fs::write(&path, &other).unwrap();
+    assert!(!Entries::has_live(&path, &world.processes));
+    world.restart();
+    assert_eq!(world.manager.leases().count(), 0);
+    // What is no file of entries is not overwritten.
+    std::fs::write(&path, b"something else that is longer than a flag").unwrap();
+    let error = Entries::open(&path, &world.processes).unwrap_err();
+    assert!(error.to_string().contains("--tasks FILE"), "{error}");
+}

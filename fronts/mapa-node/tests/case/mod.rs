@@ -1,0 +1,9 @@
+//! The manager of shared instances: alone, and with real processes that are killed.
+
+mod crowd;
+mod hostile;
+mod manager;
+mod service;
+mod world;
+
+pub(crate) use service::mapa_case;

@@ -1,0 +1,139 @@
+//! A manager in a folder, as a process that can be killed and started again.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use mapa_case::{Declared, Session};
+use mapa_node::{Entry, Processes, read_entries};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+/// Bytes of the instances, contexts and tasks of the tests are multiples of this.
+pub(crate) const UNIT: u64 = 100_000_000;
+
+pub(crate) struct Node {
+    folder: TempDir,
+    words: Vec<String>,
+    manager: Option<Child>,
+}
+
+impl Node {
+    /// A manager of instances of so many units each, started with these further words.
+    pub(crate) fn new(memory: &[u64], words: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let list = memory.iter().enumerate().map(|(at, units)| {
+            format!(
+                "[[instance]]\nvisible = \"MIG-{at}\"\nmemory = {}\nmps = \"/run/mps-{at}\"\n",
+                units * UNIT
+            )
+        });
+        std::fs::write(
+            folder.path().join("instances.toml"),
+            list.collect::<String>(),
+        )
+        .unwrap();
+        let words = words.iter().map(|&word| word.to_owned()).collect();
+        let mut node = Self {
+            folder,
+            words,
+            manager: None,
+        };
+        node.start();
+        node
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.path().join("case.sock")
+    }
+
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mapa-node"));
+        command
+            .arg("--ledger")
+            .arg(self.path().join("ledger.db"))
+            .arg("case")
+            .arg("--instances")
+            .arg(self.path().join("instances.toml"))
+            .arg("--socket")
+            .arg(self.socket())
+            .args(&self.words)
+            .stdin(Stdio::null())
+            .env_remove("MAPA_LEDGER");
+        command
+    }
+
+    /// Starts the manager, and waits until it says that it listens.
+    pub(crate) fn start(&mut self) {
+        let mut child = self.command().stderr(Stdio::piped()).spawn().unwrap();
+        let mut said = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        said.read_line(&mut line).unwrap();
+        assert!(line.contains("instances on"), "{line}");
+        // Nobody reads further: what it says then goes nowhere, and it does not stop for that.
+        self.manager = Some(child);
+    }
+
+    pub(crate) fn kill(&mut self) {
+        let mut child = self.manager.take().unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    /// Ends the manager as systemd does, and checks that it ends well.
+    pub(crate) fn stop(&mut self) {
+        let mut child = self.manager.take().unwrap();
+        kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+        assert!(child.wait().unwrap().success());
+    }
+
+    pub(crate) fn session(&self, declared: Declared) -> Session {
+        Session::new(self.socket(), declared)
+    }
+
+    /// The entries at one moment: the manager is stopped while they are read.
+    pub(crate) fn entries(&self) -> Vec<Entry> {
+        let pid = self.manager.as_ref().map(Pid::from_child);
+        if let Some(pid) = pid {
+            kill_process(pid, Signal::STOP).unwrap();
+            wait_until("the manager has stopped", || {
+                let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
+                stat.is_ok_and(|stat| stat.rsplit(')').next().unwrap().starts_with(" T"))
+            });
+        }
+        let bytes = std::fs::read(self.path().join("case.sock.tasks")).unwrap();
+        if let Some(pid) = pid {
+            kill_process(pid, Signal::CONT).unwrap();
+        }
+        let boot = Processes::new().unwrap();
+        let all = read_entries(&bytes, boot.boot())
+            .unwrap()
+            .unwrap_or_default();
+        all.into_iter().map(|(_, entry)| entry).collect()
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.manager.take() {
+            drop(child.kill());
+            drop(child.wait());
+        }
+    }
+}
+
+pub(crate) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "expected: {what}"
+        );
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
