@@ -9,7 +9,7 @@ use clap::Args;
 use mapa_front::drive_log::{RECORD_VERSION, RecordHead};
 use mapa_front::names::Choice;
 use mapa_front::{MachineSpec, Names, PolicySpec, SchedulerSpec};
-use mapa_live::levers::Keeper;
+use mapa_live::levers::{Hands, Keeper};
 use mapa_live::{Health, Live, Roots};
 use mapa_sched::{Drive, Fleet, Scheduler, Timeline};
 use mapa_topologies::Machine;
@@ -22,8 +22,7 @@ use crate::cli::MachineArgs;
 use crate::disk::Disk;
 use crate::drive::{
     Config, Expected, Held, Host, Inbox, Known, LedgerJournal, Message, Metrics, NodeDriver,
-    Outside, Quiet, Recorder, Sampler, Shared, Status, Stopped, Told, hands, inbox, now_ms,
-    read_toml,
+    Outside, Quiet, Recorder, Sampler, Shared, Status, Stopped, Told, inbox, now_ms, read_toml,
 };
 use crate::error::Error;
 use crate::ledger::{Ledger, Moment, Sync, now};
@@ -277,7 +276,7 @@ impl Daemon<'_> {
         let name = self.words.split(',').next().unwrap_or_default();
         let row = names.schedulers.get(name)?;
         row.for_latencies
-            .then(|| Box::new(Host::new(self.live.roots.clone())) as Box<dyn Sampler>)
+            .then(|| Box::new(Host::new(self.live)) as Box<dyn Sampler>)
     }
 
     /// The levers, after what an earlier daemon has left was taken back.
@@ -288,7 +287,7 @@ impl Daemon<'_> {
         told: &mut Told,
     ) -> Result<Option<Keeper<LedgerJournal>>, Error> {
         let journal = LedgerJournal::open(ledger.path(), &self.owner, expected.clone())?;
-        let hands = hands(self.live, self.config.levers.bounds);
+        let hands = Hands::of(self.live, self.config.levers.bounds);
         let opened = Keeper::open(hands, journal, now_ms());
         let (keeper, facts) = opened.map_err(|error| Error::at("levers", error))?;
         for fact in facts {

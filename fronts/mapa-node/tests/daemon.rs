@@ -138,8 +138,7 @@ fn check_live(scheduler: &str, machine: &[&str], job: &[&str]) {
     place.json(&["cordon", "GPU7", "--reason", "fan"]);
     let to = UnixDatagram::unbound().unwrap();
     for _ in 0..40 {
-        to.send_to(b"{\"tenant\":\"api\",\"ms\":25}", &latencies)
-            .unwrap();
+        to.send_to(b"api 25000000\n", &latencies).unwrap();
         thread::sleep(Duration::from_millis(50));
     }
     for run in &mut runs {

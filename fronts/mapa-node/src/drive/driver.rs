@@ -172,7 +172,7 @@ impl NodeDriver<'_> {
         self.refuse(nonsense)?;
         self.quiet.look(&self.live.roots);
         if let Some(sampler) = &mut self.sampler
-            && let Some(signals) = sampler.sample(&self.node, self.quiet.rates())
+            && let Some(signals) = sampler.sample(&self.node, at.0 / 1_000_000)
         {
             self.timeline.put(at, Event::Signals(signals));
         }
@@ -266,7 +266,7 @@ impl NodeDriver<'_> {
 
     /// The job of a tenant that tells something: by its lease, or the first of its name.
     fn job_of(&self, tenant: &str) -> Option<JobId> {
-        if let Some(lease) = tenant.strip_prefix("lease:") {
+        if let Some(lease) = tenant.strip_prefix("lease-") {
             return Some(self.known.leases.get(&lease.parse().ok()?)?.job);
         }
         let mut leases = self.known.leases.values();

@@ -13,14 +13,14 @@ pub(crate) enum Message {
     Bell,
     /// A tenant has answered a request.
     Latency {
-        /// Its name, or `lease:` and the number of its lease.
+        /// Its name, or `lease-` and the number of its lease.
         tenant: String,
         /// How long that took, nanoseconds.
         took_ns: u64,
     },
     /// A job says how much of its work is done.
     Progress {
-        /// The name of the tenant, or `lease:` and the number of its lease.
+        /// The name of the tenant, or `lease-` and the number of its lease.
         tenant: String,
         /// From 0 to 1.
         share: f64,

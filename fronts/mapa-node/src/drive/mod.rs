@@ -8,7 +8,6 @@
 mod config;
 mod driver;
 mod facts;
-mod hands;
 mod inbox;
 mod journal;
 mod metrics;
@@ -22,7 +21,6 @@ mod toml_file;
 pub(crate) use config::{Config, Service as ServiceConfig};
 pub(crate) use driver::{NodeDriver, Stopped, now_ms};
 pub(crate) use facts::Known;
-pub(crate) use hands::hands;
 pub(crate) use inbox::{Inbox, Message, Outside, inbox};
 pub(crate) use journal::{Expected, LedgerJournal};
 pub(crate) use metrics::Metrics;

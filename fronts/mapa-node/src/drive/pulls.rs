@@ -219,11 +219,6 @@ impl Quiet {
         self.before = Some((at, now));
     }
 
-    /// Interrupts a second by CPU.
-    pub(super) fn rates(&self) -> &BTreeMap<u32, u64> {
-        &self.rates
-    }
-
     fn cpus(&mut self, roots: &Roots, keep: usize, least: u64) -> Result<Cpus, String> {
         let file = roots.sys.join("devices/system/cpu/online");
         let text =

@@ -4,10 +4,9 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
-use std::time::Instant;
 
-use mapa_live::{Cpus, Roots};
+use mapa_live::telemetry::{Sample, Watched};
+use mapa_live::{Cpus, Live, telemetry};
 use mapa_sched::Signals;
 
 use super::facts::MACHINE;
@@ -15,111 +14,129 @@ use crate::node::Node;
 
 /// Counters of a machine.
 pub(crate) trait Sampler {
-    /// What was done since the last sample; none for the first one. `interrupts` are those of each
-    /// CPU a second.
-    fn sample(&mut self, node: &Node, interrupts: &BTreeMap<u32, u64>) -> Option<Signals>;
+    /// What was done since the last sample; none for the first one.
+    fn sample(&mut self, node: &Node, at_ms: u64) -> Option<Signals>;
 }
 
-/// The counters that the kernel has: of disks and of interrupts.
-#[derive(Debug)]
+/// The counters that the kernel and the drivers have.
 pub(crate) struct Host {
-    roots: Roots,
-    before: Option<(Instant, BTreeMap<String, u64>)>,
+    sampler: telemetry::Sampler,
+    /// The CPUs of each NUMA node; empty if the machine does not say.
+    cpus: BTreeMap<u32, Cpus>,
+    is_live: bool,
 }
 
 impl Host {
-    /// The counters below these roots.
-    pub(crate) fn new(roots: Roots) -> Self {
+    /// The counters of this machine.
+    pub(crate) fn new(live: &Live) -> Self {
         Self {
-            roots,
-            before: None,
+            sampler: telemetry::Sampler::new(live.clone(), Watched::default()),
+            cpus: cpus(live),
+            is_live: true,
         }
     }
+}
 
-    /// The NUMA node of a disk; 0 if the machine does not say.
-    fn node_of(&self, disk: &str) -> u32 {
-        let file = self
-            .roots
-            .sys
-            .join("block")
-            .join(disk)
-            .join("device/numa_node");
-        let text = fs::read_to_string(file).unwrap_or_default();
-        text.trim().parse().unwrap_or(0)
-    }
-
-    /// The CPUs of each NUMA node; all CPUs on node 0 if the machine does not say.
-    fn cpus(&self) -> BTreeMap<u32, Cpus> {
-        let folder = self.roots.sys.join("devices/system/node");
-        let Ok(entries) = fs::read_dir(&folder) else {
-            return BTreeMap::new();
-        };
-        let node = |entry: fs::DirEntry| {
-            let name = entry.file_name().into_string().ok()?;
-            let number = name.strip_prefix("node")?.parse().ok()?;
-            let list = fs::read_to_string(entry.path().join("cpulist")).ok()?;
-            Some((number, list.trim().parse().ok()?))
-        };
-        entries.flatten().filter_map(node).collect()
-    }
+/// The CPUs of each NUMA node.
+fn cpus(live: &Live) -> BTreeMap<u32, Cpus> {
+    let Ok(entries) = fs::read_dir(live.roots.sys.join("devices/system/node")) else {
+        return BTreeMap::new();
+    };
+    let node = |entry: fs::DirEntry| {
+        let name = entry.file_name().into_string().ok()?;
+        let number = name.strip_prefix("node")?.parse().ok()?;
+        let list = fs::read_to_string(entry.path().join("cpulist")).ok()?;
+        Some((number, list.trim().parse().ok()?))
+    };
+    entries.flatten().filter_map(node).collect()
 }
 
 impl Sampler for Host {
-    fn sample(&mut self, _: &Node, interrupts: &BTreeMap<u32, u64>) -> Option<Signals> {
-        let text = fs::read_to_string(self.roots.proc.join("diskstats")).ok()?;
-        let (at, now) = (Instant::now(), bytes(&text, &self.roots.sys));
-        let (then, before) = self.before.replace((at, now.clone()))?;
-        let seconds = at.duration_since(then).as_secs_f64().max(1e-3);
-        let mut signals = Signals {
-            machine: MACHINE,
-            ..Signals::default()
-        };
-        for (disk, bytes) in &now {
-            // A disk that is new has counted since it came.
-            let moved = bytes.saturating_sub(before.get(disk).copied().unwrap_or(*bytes));
-            let own = signals.block_io_mb_s.entry(self.node_of(disk)).or_default();
-            *own = own.saturating_add((moved as f64 / 1e6 / seconds) as u32);
+    fn sample(&mut self, node: &Node, at_ms: u64) -> Option<Signals> {
+        if self.is_live != node.is_live() {
+            // A machine that is only described has no devices to be asked.
+            self.is_live = node.is_live();
+            self.sampler.watched().gpus = self.is_live;
         }
-        let cpus = self.cpus();
-        for (&cpu, &rate) in interrupts {
-            let node = cpus.iter().find(|(_, own)| own.has(cpu));
-            let own = signals
-                .interrupts
-                .entry(node.map_or(0, |(node, _)| *node))
-                .or_default();
-            *own = own.saturating_add(u32::try_from(rate).unwrap_or(u32::MAX));
-        }
-        Some(signals)
+        let sample = self.sampler.sample(at_ms);
+        sample.interval_ms?;
+        Some(signals(&sample, node, &self.cpus))
     }
 }
 
-/// The bytes that whole disks have read and written, by name.
-fn bytes(diskstats: &str, sys: &Path) -> BTreeMap<String, u64> {
-    let disk = |line: &str| {
-        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
-        let name = *fields.get(2)?;
-        // Partitions are parts of disks, and have no folder of their own.
-        sys.join("block").join(name).exists().then_some(())?;
-        // Sectors are of 512 bytes, whatever the disk's are.
-        let sectors = |at: usize| fields.get(at)?.parse::<u64>().ok();
-        Some((
-            name.to_owned(),
-            sectors(5)?.saturating_add(sectors(9)?).saturating_mul(512),
-        ))
+/// A sample as a fact. A value is told in whole numbers: casts of floats saturate.
+fn signals(sample: &Sample, node: &Node, cpus: &BTreeMap<u32, Cpus>) -> Signals {
+    let mut told = Signals {
+        machine: MACHINE,
+        ..Signals::default()
     };
-    diskstats.lines().filter_map(disk).collect()
+    let add = |own: &mut u32, rate: f64| *own = own.saturating_add(rate.round() as u32);
+    for disk in &sample.disks {
+        let moved = disk.read_mb_s.zip(disk.write_mb_s);
+        if let Some((read, written)) = moved {
+            // On a machine with one node the kernel does not say where a disk is: it is there.
+            let own = told.block_io_mb_s.entry(disk.numa.unwrap_or(0));
+            add(own.or_default(), read + written);
+        }
+    }
+    for (&cpu, &rate) in &sample.interrupts_per_s {
+        let at = cpus.iter().find(|(_, own)| own.has(cpu));
+        let own = told.interrupts.entry(at.map_or(0, |(node, _)| *node));
+        add(own.or_default(), rate);
+    }
+    let graph = node.graph();
+    for gpu in &sample.gpus {
+        let device = gpu.uuid.as_ref().and_then(|uuid| graph.find(uuid).ok());
+        let port = device.and_then(|id| graph.device(id).port);
+        let moved = gpu.pcie_receive_mb_s.zip(gpu.pcie_send_mb_s);
+        if let Some((port, (received, sent))) = port.zip(moved) {
+            add(told.pcie_mb_s.entry(port).or_default(), received + sent);
+        }
+    }
+    told
 }
 
 #[cfg(test)]
 mod tests {
+    use mapa_front::MachineSpec;
+    use mapa_live::telemetry::{DiskUse, GpuUse};
+
     use super::*;
+    use crate::disk::Disk;
 
     #[test]
-    fn disks_are_counted_and_partitions_are_not() {
-        let folder = tempfile::tempdir().unwrap();
-        fs::create_dir_all(folder.path().join("block/vda")).unwrap();
-        let text = " 254 0 vda 10 0 100 5 20 0 300 7 0 1 2\n 254 1 vda1 10 0 90 5 20 0 300 7 0 1 2\n 1 0\n";
-        let found = bytes(text, folder.path());
-        assert_eq!(found, BTreeMap::from([("vda".to_owned(), 400 * 512)]));
+    fn counters_are_told_by_node_and_port_and_what_is_missing_is_not_told() {
+        let loaded = MachineSpec::named("dgx-a100")
+            .load(&Disk, &mut |_| {})
+            .unwrap();
+        let node = Node::new(loaded, true);
+        let disk = |numa, read| DiskUse {
+            name: "vda".to_owned(),
+            device: "254:0".to_owned(),
+            numa,
+            read_mb_s: read,
+            write_mb_s: Some(1.4),
+            busy_percent: None,
+        };
+        let sample = Sample {
+            disks: vec![
+                disk(None, Some(2.0)),
+                disk(Some(1), Some(7.6)),
+                disk(Some(1), None),
+            ],
+            interrupts_per_s: [(0, 10.0), (1, 20.0), (2, 1e12)].into(),
+            gpus: vec![GpuUse {
+                uuid: Some("GPU-of-nobody".to_owned()),
+                pcie_receive_mb_s: Some(1.0),
+                pcie_send_mb_s: Some(1.0),
+                ..GpuUse::default()
+            }],
+            ..Sample::default()
+        };
+        let cpus = [(0, "0-1".parse().unwrap()), (1, "2".parse().unwrap())].into();
+        let told = signals(&sample, &node, &cpus);
+        assert_eq!(told.block_io_mb_s, [(0, 3), (1, 9)].into());
+        assert_eq!(told.interrupts, [(0, 30), (1, u32::MAX)].into());
+        assert!(told.pcie_mb_s.is_empty());
     }
 }

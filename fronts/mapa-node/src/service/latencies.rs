@@ -1,30 +1,17 @@
-//! Where tenants tell how long their requests took: a Unix datagram socket. A datagram is one JSON
-//! object a line: `{"tenant":"api","ms":12.5}`, or `{"tenant":"lease:17","progress":0.4}`.
+//! Where tenants tell how long their requests took: a Unix datagram socket. A datagram is text, a
+//! message a line: `TENANT NANOSECONDS`, as [`mapa_live::telemetry`] reads them, or
+//! `progress TENANT SHARE`. A lease is `lease-17` where a tenant's name would be more than one job.
 
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::thread;
 
-use serde::Deserialize;
+use mapa_live::telemetry::{LATENCY_BYTES, read_latencies};
 use tracing::debug;
 
 use super::socket::{clear, permit};
 use crate::drive::{Message, Outside};
 use crate::error::Error;
-
-/// The most bytes of a datagram: of more, the rest is cut off by the kernel.
-const MOST: usize = 64 * 1024;
-
-/// What a tenant tells.
-#[derive(Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Line {
-    tenant: String,
-    #[serde(default)]
-    ms: Option<f64>,
-    #[serde(default)]
-    progress: Option<f64>,
-}
 
 /// Listens at a socket.
 ///
@@ -36,7 +23,7 @@ pub(super) fn serve(path: &Path, group: Option<&str>, outside: &Outside) -> Resu
     permit(path, group)?;
     let to = outside.clone();
     thread::spawn(move || {
-        let mut buffer = vec![0; MOST];
+        let mut buffer = vec![0; LATENCY_BYTES];
         while let Ok(length) = socket.recv(&mut buffer) {
             for message in messages(&buffer[..length]) {
                 match message {
@@ -57,25 +44,29 @@ pub(crate) fn messages(bytes: &[u8]) -> Vec<Result<Message, String>> {
 }
 
 fn message(line: &[u8]) -> Result<Message, String> {
-    let line: Line = serde_json::from_slice(line).map_err(|error| error.to_string())?;
-    let tenant = line.tenant;
-    if tenant.is_empty() || tenant.len() > 256 {
-        return Err(format!(
-            "a tenant's name of {} bytes: expected 1 to 256",
-            tenant.len()
-        ));
+    let text = String::from_utf8_lossy(line);
+    if let Some(rest) = text.trim().strip_prefix("progress ") {
+        let mut words = rest.split_ascii_whitespace();
+        let (tenant, share) = (words.next(), words.next().and_then(|own| own.parse().ok()));
+        return match (tenant, share, words.next()) {
+            (Some(tenant), Some(share), None) if (0.0..=1.0).contains(&share) => {
+                Ok(Message::Progress {
+                    tenant: tenant.to_owned(),
+                    share,
+                })
+            }
+            _ => Err(format!(
+                "`{rest}`: expected `progress TENANT SHARE`, from 0 to 1"
+            )),
+        };
     }
-    match (line.ms, line.progress) {
-        (Some(ms), None) => {
-            let took_ns = mapa_sched::slo::latency_ns(ms).map_err(|error| error.to_string())?;
-            Ok(Message::Latency { tenant, took_ns })
-        }
-        (None, Some(share)) if (0.0..=1.0).contains(&share) => {
-            Ok(Message::Progress { tenant, share })
-        }
-        (None, Some(share)) => Err(format!("progress {share}: expected 0 to 1")),
-        _ => Err("expected `ms` or `progress`, and not both".to_owned()),
-    }
+    let (latencies, _) = read_latencies(line);
+    let latency = latencies.into_iter().next();
+    let latency = latency.ok_or_else(|| format!("`{text}`: expected `TENANT NANOSECONDS`"))?;
+    Ok(Message::Latency {
+        tenant: latency.tenant,
+        took_ns: latency.ns,
+    })
 }
 
 #[cfg(test)]
@@ -84,7 +75,7 @@ mod tests {
 
     #[test]
     fn each_line_is_a_message_or_says_what_was_expected() {
-        let text = b"{\"tenant\":\"api\",\"ms\":12.5}\n\n{\"tenant\":\"lease:7\",\"progress\":0.5}\n{\"tenant\":\"api\",\"ms\":-1}\n{\"tenant\":\"api\"}\nx\n";
+        let text = b"api 12500000\n\nprogress lease-7 0.5\napi -1\nprogress api 2\nx\n";
         let found = messages(text);
         assert_eq!(found.len(), 5);
         assert_eq!(
@@ -97,7 +88,7 @@ mod tests {
         assert_eq!(
             found[1],
             Ok(Message::Progress {
-                tenant: "lease:7".to_owned(),
+                tenant: "lease-7".to_owned(),
                 share: 0.5
             })
         );
