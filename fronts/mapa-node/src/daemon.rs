@@ -13,6 +13,7 @@ use crate::command::place;
 use crate::drive::{ReplayArgs, replay};
 use crate::error::Error;
 use crate::output::Output;
+use crate::slo::{SloArgs, slo};
 
 /// Services of one machine.
 #[derive(Debug, Parser)]
@@ -42,6 +43,8 @@ pub(crate) enum Service {
     Case(Box<CaseArgs>),
     /// Tell recorded facts to a fresh scheduler, and compare its orders with the recorded ones.
     Replay(ReplayArgs),
+    /// Keep promised latencies of named tenants: throttle their neighbours, start them elsewhere.
+    Slo(SloArgs),
 }
 
 /// Runs the program `mapa-node` with these words, the first of which is its own name.
@@ -70,6 +73,7 @@ fn serve(cli: &Daemon, output: Output) -> Result<u8, Error> {
     match &cli.service {
         Some(Service::Case(args)) => case::serve(args, &cli.machine, &ledger()?, output)?,
         Some(Service::Replay(args)) => return Ok(u8::from(!replay(args, output)?)),
+        Some(Service::Slo(args)) => slo(args, cli.machine.live())?,
         None if cli.drive.scheduler.is_none() && cli.drive.config.is_none() => {
             return Err(Error::malformed(
                 "nothing to do: expected --scheduler NAME, --config FILE, or a subcommand (--help)",

@@ -31,6 +31,7 @@ mod recover;
 mod run;
 mod service;
 mod show;
+mod slo;
 mod steward;
 mod surroundings;
 

@@ -55,6 +55,14 @@ pub trait Controller: Debug {
 #[derive(Clone, Debug)]
 pub struct Paper(Settings);
 
+impl Paper {
+    /// The paper's controller by these settings.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        Self(settings)
+    }
+}
+
 impl Controller for Paper {
     type State = State;
 

@@ -295,6 +295,7 @@ pub(crate) const FLOORS: [Floors; 14] = [
             "run",
             "drive",
             "service",
+            "slo",
             "begin",
             "show",
             "command",

@@ -30,4 +30,6 @@ pub(crate) use replay::{ReplayArgs, replay};
 pub(crate) use signals::{Host, Sampler};
 pub(crate) use told::{Shared, Told};
 pub use told::{Status, Trouble};
-pub(crate) use toml_file::read as read_toml;
+#[cfg(test)]
+pub(crate) use toml_file::parse as parse_toml;
+pub(crate) use toml_file::{Millis, Whole, read as read_toml};

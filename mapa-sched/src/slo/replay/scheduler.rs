@@ -27,6 +27,47 @@ impl ByReplay {
     /// The share of a request that is assumed to be transfer, if nobody says. Assumed.
     pub const TRANSFER: f64 = 0.5;
 
+    /// The controller by these settings. `transfer` is the share of a request without neighbours that
+    /// is its transfer.
+    ///
+    /// # Errors
+    /// A share that is not between 0 and 1.
+    pub fn new(settings: ReplaySettings, transfer: f64) -> Result<Self, Error> {
+        if !(0.0..=1.0).contains(&transfer) {
+            let what = format!("transfer={transfer}: expected 0 to 1");
+            return Err(ErrorKind::BadSlo(what).into());
+        }
+        Ok(Self { settings, transfer })
+    }
+
+    /// The settings.
+    #[must_use]
+    pub fn replay_settings(&self) -> &ReplaySettings {
+        &self.settings
+    }
+
+    /// What the controller is told: the input, and the answered requests as they would be without
+    /// neighbours.
+    #[must_use]
+    pub fn input(&self, state: &ReplayState, input: Input, answered: &[Answered]) -> ReplayInput {
+        let place = state.base.config.place;
+        let snapshot = input.snapshot.as_ref();
+        let who = snapshot.map_or_else(Contention::default, |own| {
+            own.contention(place, &self.settings.base)
+        });
+        let throttled = state.base.guard.is_on();
+        let mut requests: Vec<Request> = answered
+            .iter()
+            .map(|own| self.alone(own, who, throttled))
+            .collect();
+        // Answers come in the order in which they were given; the history is in order of arrival.
+        requests.sort_by(|a, b| a.arrived_ms.total_cmp(&b.arrived_ms));
+        ReplayInput {
+            base: input,
+            requests,
+        }
+    }
+
     /// A request without neighbours.
     fn alone(&self, own: &Answered, who: Contention, throttled: bool) -> Request {
         let model = &self.settings.base.model;
@@ -70,22 +111,7 @@ impl Controller for ByReplay {
     }
 
     fn tick(&self, state: &mut ReplayState, input: Input, answered: &[Answered]) -> Vec<Order> {
-        let place = state.base.config.place;
-        let snapshot = input.snapshot.as_ref();
-        let who = snapshot.map_or_else(Contention::default, |own| {
-            own.contention(place, &self.settings.base)
-        });
-        let throttled = state.base.guard.is_on();
-        let mut requests: Vec<Request> = answered
-            .iter()
-            .map(|own| self.alone(own, who, throttled))
-            .collect();
-        // Answers come in the order in which they were given; the history is in order of arrival.
-        requests.sort_by(|a, b| a.arrived_ms.total_cmp(&b.arrived_ms));
-        let input = ReplayInput {
-            base: input,
-            requests,
-        };
+        let input = self.input(state, input, answered);
         step(&self.settings, state, &input).base.orders
     }
 }
@@ -105,10 +131,7 @@ impl SloReplayScheduler {
         settings: ReplaySettings,
         transfer: f64,
     ) -> Result<Self, Error> {
-        if !(0.0..=1.0).contains(&transfer) {
-            let what = format!("transfer={transfer}: expected 0 to 1");
-            return Err(ErrorKind::BadSlo(what).into());
-        }
+        ByReplay::new(settings.clone(), transfer)?;
         Ok(Self::of_share(policy, settings, transfer))
     }
 
