@@ -13,6 +13,7 @@ use crate::command::place;
 use crate::drive::{ReplayArgs, replay};
 use crate::error::Error;
 use crate::output::Output;
+use crate::service::{DoctorArgs, doctor};
 use crate::slo::{SloArgs, slo};
 
 /// Services of one machine.
@@ -41,6 +42,8 @@ pub(crate) struct Daemon {
 pub(crate) enum Service {
     /// Let processes share instances of GPUs: each task asks for its memory first.
     Case(Box<CaseArgs>),
+    /// Say what this machine lacks, and what to do about it.
+    Doctor(DoctorArgs),
     /// Tell recorded facts to a fresh scheduler, and compare its orders with the recorded ones.
     Replay(ReplayArgs),
     /// Keep promised latencies of named tenants: throttle their neighbours, start them elsewhere.
@@ -73,6 +76,10 @@ fn serve(cli: &Daemon, output: Output) -> Result<u8, Error> {
     match &cli.service {
         Some(Service::Case(args)) => case::serve(args, &cli.machine, &ledger()?, output)?,
         Some(Service::Replay(args)) => return Ok(u8::from(!replay(args, output)?)),
+        Some(Service::Doctor(args)) => {
+            let live = cli.machine.live();
+            return Ok(u8::from(!doctor(args, &live, &ledger()?, output)?));
+        }
         Some(Service::Slo(args)) => slo(args, cli.machine.live())?,
         None if cli.drive.scheduler.is_none() && cli.drive.config.is_none() => {
             return Err(Error::malformed(

@@ -48,5 +48,7 @@ pub use ledger::{
 pub use node::{Node, State, Withheld};
 pub use process::{Identity, Life, MARK, Processes};
 pub use recover::{Recovered, recover};
-pub use service::{Answer, Ask, Holds, SOCKET_VERSION, Versioned, Waits};
+pub use service::{
+    Answer, Ask, Check, Diagnosis, Finding, Holds, SOCKET_VERSION, Versioned, Waits,
+};
 pub use surroundings::{Parts, Surroundings, surroundings};

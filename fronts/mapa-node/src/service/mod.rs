@@ -1,6 +1,7 @@
 //! Whom the daemon answers: a Unix socket for its state, HTTP for its counters, a socket at which
 //! tenants tell how long requests took, and the log.
 
+mod doctor;
 mod http;
 mod latencies;
 mod log;
@@ -12,6 +13,8 @@ use std::sync::Arc;
 use crate::drive::{Outside, ServiceConfig, Shared};
 use crate::error::Error;
 
+pub use doctor::{Check, Diagnosis, Finding};
+pub(crate) use doctor::{DoctorArgs, doctor};
 pub(crate) use log::{Log, log};
 pub use socket::{Answer, Ask, Holds, SOCKET_VERSION, Versioned, Waits};
 

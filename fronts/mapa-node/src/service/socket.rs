@@ -153,7 +153,7 @@ pub(super) fn permit(path: &Path, group: Option<&str>) -> Result<(), Error> {
 }
 
 /// The number of a group, by `/etc/group`.
-fn gid(name: &str) -> Result<u32, Error> {
+pub(super) fn gid(name: &str) -> Result<u32, Error> {
     if let Ok(number) = name.parse() {
         return Ok(number);
     }
