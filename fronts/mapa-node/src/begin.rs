@@ -248,6 +248,7 @@ impl Daemon<'_> {
             stop: None,
             leases: std::collections::BTreeMap::new(),
             adopting: Vec::new(),
+            failures: std::collections::BTreeMap::new(),
             instant_began: Instant::now(),
             ledger,
         };

@@ -18,7 +18,11 @@ pub(crate) struct Daemon(pub(crate) Child);
 impl Daemon {
     /// Starts a daemon, and waits until it is the steward of the queue.
     pub(crate) fn start(place: &Place, words: &[&str]) -> Self {
-        let mut command = Self::command(place, words);
+        Self::of(place, Self::command(place, words))
+    }
+
+    /// Starts this daemon, and waits until it is the steward of the queue.
+    pub(crate) fn of(place: &Place, mut command: Command) -> Self {
         let mut own = Self(command.spawn().unwrap());
         let begun = Instant::now();
         while !is_steward(place, own.0.id()) {

@@ -5,6 +5,7 @@ mod common;
 mod crash_points;
 mod crowd;
 mod daemon;
+mod daemon_kills;
 mod docs;
 mod kills;
 mod ledger;

@@ -104,6 +104,8 @@ pub(crate) struct NodeDriver<'a> {
     pub leases: BTreeMap<JobId, Lease>,
     /// Facts of this instant that may be refused: adopted leases.
     pub adopting: Vec<(i64, JobId)>,
+    /// How often in a row each device could not be partitioned.
+    pub failures: BTreeMap<DeviceId, u32>,
     /// When this instant began.
     pub instant_began: Instant,
 }
@@ -275,12 +277,15 @@ impl NodeDriver<'_> {
 
     /// Tells in a later instant that an order has failed.
     fn fail(&mut self, order: &Action, why: &str) {
+        self.fail_at(self.now(), order, why);
+    }
+
+    fn fail_at(&mut self, at: Time, order: &Action, why: &str) {
         self.told.order_failed(order, why);
         let failed = Event::OrderFailed {
             order: order.clone(),
             why: why.to_owned(),
         };
-        let at = self.now();
         self.timeline.put(at, failed);
     }
 
@@ -471,18 +476,32 @@ impl NodeDriver<'_> {
         layout: &mapa_core::mig::Layout,
     ) -> Result<(), Error> {
         let done = self.pull_layout(whole, layout);
-        if let Err(why) = &done {
-            self.told.lever_failed("mig", "pull");
-            self.fail(order, why);
-        } else if self.is_dry {
-            self.fail(order, "a dry run changes no layout");
-        } else if self.node.is_live() {
-            self.node.look_again(self.live)?;
+        let failed = match done {
+            Err(why) => {
+                self.told.lever_failed("mig", "pull");
+                Some(why)
+            }
+            Ok(()) if self.is_dry => Some("a dry run changes no layout".to_owned()),
+            Ok(()) => None,
+        };
+        let mut at = self.now();
+        match failed {
+            Some(why) => {
+                // A scheduler that orders the same again is told later each time: a device that
+                // cannot be partitioned must not keep the daemon busy.
+                let count = self.failures.entry(whole).or_default();
+                *count = (*count + 1).min(7);
+                at = at + Duration::from_secs(1 << (*count - 1));
+                self.fail_at(at, order, &why);
+            }
+            None => {
+                self.failures.remove(&whole);
+                self.node.look_again(self.live)?;
+            }
         }
         // What the device has now is told whether the order failed or not.
         let view = self.node.loaded().idle.view();
         let is = view.layout_of(whole);
-        let at = self.now();
         Reading::layout_is(&mut self.known, whole, is.clone());
         let fact = Event::LayoutIs {
             machine: MACHINE,
