@@ -72,7 +72,7 @@ impl Interrupts {
 }
 
 /// The CPUs among `allowed` that serve few interrupts: at least `keep` of them, at best all but the busy
-/// ones. A CPU is busy if it took more than twice the mean of all allowed CPUs, and more than `least`.
+/// ones. A CPU is busy if it took more than one and a half times the mean of all allowed CPUs, and more than `least`.
 ///
 /// The answer is deterministic: where two CPUs are as busy, the one with the lower number is kept.
 ///
@@ -90,7 +90,7 @@ pub fn quiet_cpus(allowed: &Cpus, took: &BTreeMap<u32, u64>, keep: usize, least:
     let of = |cpu: u32| took.get(&cpu).copied().unwrap_or(0);
     let sum: u128 = allowed.iter().map(|cpu| u128::from(of(cpu))).sum();
     let count = allowed.len().max(1) as u128;
-    let busy = |cpu: u32| of(cpu) > least && u128::from(of(cpu)) * count > 2 * sum;
+    let busy = |cpu: u32| of(cpu) > least && 2 * u128::from(of(cpu)) * count > 3 * sum;
     let quiet: Cpus = allowed.iter().filter(|&cpu| !busy(cpu)).collect();
     if quiet.len() >= keep.min(allowed.len()) {
         return quiet;

@@ -86,6 +86,10 @@ impl Journal for MemoryJournal {
     }
 }
 
+/// How often, and after which pauses, a lock is tried that another program holds.
+const LOCK_LOOKS: u32 = 50;
+const LOCK_PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
+
 /// A journal in a folder: a JSON file for each pull, replaced in one step and synced. One program at a time
 /// uses a folder.
 #[derive(Debug)]
@@ -107,17 +111,24 @@ impl FolderJournal {
         };
         fs::create_dir_all(&folder).map_err(failed)?;
         let lock = File::create(folder.join("lock")).map_err(failed)?;
-        match lock.try_lock() {
-            Ok(()) => Ok(Self {
-                folder,
-                _lock: lock,
-            }),
-            Err(fs::TryLockError::WouldBlock) => Err(LeverError::busy(
-                format!("journal {}", folder.display()),
-                "another program has it open",
-            )),
-            Err(fs::TryLockError::Error(error)) => Err(failed(error)),
+        // A program that was killed while it started another is survived for a moment by the copy of its lock, which
+        // the new process closes when it becomes another program.
+        for _ in 0..LOCK_LOOKS {
+            match lock.try_lock() {
+                Ok(()) => {
+                    return Ok(Self {
+                        folder,
+                        _lock: lock,
+                    });
+                }
+                Err(fs::TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
+                Err(fs::TryLockError::Error(error)) => return Err(failed(error)),
+            }
         }
+        Err(LeverError::busy(
+            format!("journal {}", folder.display()),
+            "another program has it open",
+        ))
     }
 
     fn file(&self, id: u64) -> PathBuf {

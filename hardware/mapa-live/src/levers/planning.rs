@@ -278,7 +278,14 @@ fn partition(
     layout: &mig::MigLayout,
 ) -> Result<Vec<Step>, LeverError> {
     let state = hands.mig.state(device)?;
-    let offers = if layout.enabled {
+    let offers = if layout.enabled && !layout.instances.is_empty() {
+        if !state.enabled {
+            // A driver tells the profiles of a device only in MIG mode, so there is nothing to plan with.
+            return Err(LeverError::missing(
+                format!("the MIG profiles of {device}"),
+                "MIG is off: expected a layout with MIG on and no instances before this one",
+            ));
+        }
         hands.mig.offers(device)?
     } else {
         Vec::new()

@@ -79,7 +79,8 @@ pub enum Pull {
         /// Whether it shall run.
         running: bool,
     },
-    /// Partition a device. Instances that the layout has as well stay, with what runs on them.
+    /// Partition a device. Instances that the layout has as well stay, with what runs on them. A device on which
+    /// MIG is off tells no profiles: turn it on first, by a layout with MIG on and no instances.
     Layout {
         /// The device's UUID.
         device: String,

@@ -37,6 +37,8 @@ const MARK: &str = "MAPA_LAUNCH";
 const GATE: &str = "read -r go && exec \"$@\" < /dev/null";
 /// The name of the gate in its arguments, by which it is told from a program.
 const GATE_NAME: &str = "mapa-gate";
+/// How often processes are listed while some cannot be judged.
+const LOOKS: u32 = 10;
 /// How long the gate may take to become the program.
 const GATE_LIMIT: Duration = Duration::from_secs(10);
 /// How long a killed process may take to end. One that is stuck in the kernel does not.
@@ -63,14 +65,28 @@ impl SystemPrograms {
         }
     }
 
-    /// The processes with a mark, the oldest first.
+    /// The processes with a mark, the oldest first. A process that is just becoming another program has no
+    /// environment for a moment, and so does one that has just ended: if there are any, the list is made anew.
     fn marked(&self, id: &str) -> Result<Vec<ProcessId>, LeverError> {
+        for _ in 0..LOOKS {
+            let (found, unclear) = self.look(id)?;
+            if !unclear {
+                return Ok(found);
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        // One that hides its environment for good was not started here.
+        Ok(self.look(id)?.0)
+    }
+
+    /// The processes with a mark at one look, and whether some process could not be judged.
+    fn look(&self, id: &str) -> Result<(Vec<ProcessId>, bool), LeverError> {
         let mark = format!("{MARK}={id}");
         let proc = &self.roots.proc;
         let list = fs::read_dir(proc).map_err(|error| {
             LeverError::failed(format!("list {}", proc.display()), error.to_string())
         })?;
-        let mut found = Vec::new();
+        let (mut found, mut unclear) = (Vec::new(), false);
         for entry in list.flatten() {
             let Some(pid) = entry.file_name().to_str().and_then(|own| own.parse().ok()) else {
                 continue;
@@ -79,14 +95,21 @@ impl SystemPrograms {
                 continue;
             };
             // Those of other users cannot be read, and were not started by this one.
-            let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
+            let Ok(environment) = fs::read(entry.path().join("environ")) else {
+                continue;
+            };
+            if environment.is_empty() {
+                // Threads of the kernel have none, and no program either.
+                unclear |= fs::read_link(entry.path().join("exe")).is_ok();
+                continue;
+            }
             let mut words = environment.split(|&byte| byte == 0);
             if words.any(|word| word == mark.as_bytes()) {
                 found.push(process);
             }
         }
         found.sort_by_key(|own| (own.start, own.pid));
-        Ok(found)
+        Ok((found, unclear))
     }
 
     /// Whether a process is still the gate.

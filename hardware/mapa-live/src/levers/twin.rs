@@ -615,7 +615,9 @@ impl MigControl for Twin {
 
     fn offers(&self, device: &str) -> Result<Vec<MigOffer>, LeverError> {
         let mut inside = self.inside();
-        inside.device(device)?;
+        if !inside.device(device)?.enabled {
+            return Err(LeverError::missing("MIG profiles", "MIG is off"));
+        }
         Ok(inside.offers.clone())
     }
 

@@ -99,6 +99,9 @@ fn a_layout_is_made_and_taken_back_by_exact_commands() {
     let before = mig.state("GPU-a").unwrap();
     assert!(!before.enabled);
     let mut hands = machine.hands();
+    let on = hands.plan(&layout(vec![])).unwrap();
+    assert!(on.to_string().ends_with("-i GPU-a -mig 1\n"), "{on}");
+    hands.pull(&on).unwrap();
     let pull = layout(vec![
         MigWish {
             compute: vec![2, 1],
@@ -111,12 +114,11 @@ fn a_layout_is_made_and_taken_back_by_exact_commands() {
     let shown = plan.to_string().replace(&program, "nvidia-smi");
     assert_eq!(
         shown,
-        "nvidia-smi -i GPU-a -mig 1\n\
-         nvidia-smi mig -cgi 3g.20gb:0 -i GPU-a\n\
+        "nvidia-smi mig -cgi 3g.20gb:0 -i GPU-a\n\
          nvidia-smi mig -cci <2 slices> -gi <at 0> -i GPU-a\n\
          nvidia-smi mig -cci <1 slices> -gi <at 0> -i GPU-a\n\
-         nvidia-smi mig -cgi 1g.5gb:4 -i GPU-a\n\
-         nvidia-smi mig -cci <1 slices> -gi <at 4> -i GPU-a\n"
+         nvidia-smi mig -cgi 1g.5gb:6 -i GPU-a\n\
+         nvidia-smi mig -cci <1 slices> -gi <at 6> -i GPU-a\n"
     );
     hands.pull(&plan).unwrap();
     let state = mig.state("GPU-a").unwrap();
@@ -130,7 +132,7 @@ fn a_layout_is_made_and_taken_back_by_exact_commands() {
                 compute: vec![2, 1]
             },
             MigPlace {
-                start: 4,
+                start: 6,
                 size: 1,
                 profile: "1g.5gb".to_owned(),
                 compute: vec![1]
@@ -142,6 +144,7 @@ fn a_layout_is_made_and_taken_back_by_exact_commands() {
     assert!(asked.contains("mig -cgi 9:0 -i GPU-a\n"), "{asked}");
     assert!(asked.contains("mig -cci 1 -gi 11 -i GPU-a\n"), "{asked}");
     hands.undo(&plan).unwrap();
+    hands.undo(&on).unwrap();
     assert_eq!(mig.state("GPU-a").unwrap(), before);
 }
 
@@ -149,6 +152,7 @@ fn a_layout_is_made_and_taken_back_by_exact_commands() {
 fn a_command_that_fails_leaves_the_partition_as_it_was() {
     let machine = Machine::new();
     let mut hands = machine.hands();
+    machine.write("mode", "Enabled\n");
     let plan = hands.plan(&layout(vec![MigWish::of("3g.20gb")])).unwrap();
     hands.pull(&plan).unwrap();
     let before = machine.mig().state("GPU-a").unwrap();

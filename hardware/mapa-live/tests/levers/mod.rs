@@ -37,9 +37,15 @@ pub(crate) fn machine() -> Twin {
     state.cpusets.extend(more.cpusets);
     state.programs.insert("old".to_owned());
     twin.set_state(state);
+    for device in ["GPU-a", "GPU-b"] {
+        twin.add_device(device, "a100-40gb").unwrap();
+    }
+    let mut state = twin.state();
+    for own in state.mig.values_mut() {
+        (own.enabled, own.pending) = (true, true);
+    }
+    twin.set_state(state);
     twin.add_process(7, &[8, 9]);
-    twin.add_device("GPU-a", "a100-40gb").unwrap();
-    twin.add_device("GPU-b", "a100-40gb").unwrap();
     twin.add_mps(&mapa_live::levers::MpsServer("/mps".into()), &[501, 502]);
     twin
 }

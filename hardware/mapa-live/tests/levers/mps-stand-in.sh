@@ -14,7 +14,6 @@ if [ "$1" = -d ]; then
     echo $! > "$here/pid"
     exit 0
 fi
-echo "$CUDA_MPS_PIPE_DIRECTORY" >> "$here/asked" 2>/dev/null
 alive || { echo "Cannot find MPS control daemon process" >&2; exit 1; }
 value() { cat "$here/values/$1" 2>/dev/null || echo "$2"; }
 keep_percent() { # file, value

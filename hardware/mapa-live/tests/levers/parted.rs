@@ -139,6 +139,10 @@ fn what_is_wrong_is_named() {
 fn what_a_machine_has_is_written_and_makes_the_same_machine() {
     let twin = Twin::new();
     twin.add_device("GPU-0", "a100-40gb").unwrap();
+    let mut on = twin.state();
+    on.mig.get_mut("GPU-0").unwrap().enabled = true;
+    on.mig.get_mut("GPU-0").unwrap().pending = true;
+    twin.set_state(on);
     let place = |start, size, profile: &str, compute: &[u32]| MigPlace {
         start,
         size,

@@ -54,7 +54,7 @@ pub(crate) struct Changes {
 const MOST: usize = 16;
 
 /// The changes from a state to a layout. Instances that are in both stay where they are, as many as is
-/// possible; the rest get the first starts at which all fit.
+/// possible; the rest get the first starts at which all fit, the smallest the last ones.
 ///
 /// # Complexity
 /// At most the product of the starts of each wish: 7! for seven of the smallest profile, less by what stays.
@@ -77,9 +77,10 @@ pub(crate) fn changes(
         });
     }
     let wanted = wishes(layout, offers)?;
-    let places = arrange(&wanted, &state.instances).ok_or_else(|| {
+    let mut places = arrange(&wanted, &state.instances).ok_or_else(|| {
         LeverError::infeasible(print(layout), "its instances do not fit together")
     })?;
+    places.sort();
     let stays = |place: &MigPlace, among: &[MigPlace]| among.contains(place);
     Ok(Changes {
         mode: (!state.enabled).then_some(true),
@@ -217,7 +218,12 @@ fn search(wanted: &[(&MigWish, &MigOffer, Vec<u32>)], places: &mut [Option<MigPl
         return true;
     };
     let (wish, offer, compute) = &wanted[at];
-    for &start in &offer.starts {
+    // The smallest go to the end, so that larger ones find room at the starts that they are bound to.
+    let mut starts = offer.starts.clone();
+    if offer.size == 1 {
+        starts.reverse();
+    }
+    for start in starts {
         if wish.start.is_some_and(|own| own != start) {
             continue;
         }
