@@ -17,7 +17,7 @@ use self::source::{Crate, Sources};
 
 /// From each crate of the workspace, the arrows that may leave it. They point down; a new one is
 /// argued for in docs/decisions.
-const ARROWS: [(&str, &[&str]); 17] = [
+const ARROWS: [(&str, &[&str]); 19] = [
     ("mapa-core", &[]),
     ("mapa-table", &[]),
     // The catalogue is for its tests and examples.
@@ -38,6 +38,9 @@ const ARROWS: [(&str, &[&str]); 17] = [
     ("mapa-rl", &["mapa-sched", "mapa-sim"]),
     // What the drivers answer is text, which has its readers.
     ("mapa-live", &["mapa-core", "mapa-topologies"]),
+    // What processes link that share instances. Its messages are the manager's too.
+    ("mapa-case", &[]),
+    ("case-preload", &["mapa-case"]),
     // Discovery is for its tests.
     ("fake-nvml", &["mapa-core", "mapa-live", "mapa-topologies"]),
     // What fronts share: requests, names and answers, in words.
@@ -57,6 +60,8 @@ const ARROWS: [(&str, &[&str]); 17] = [
     (
         "mapa-lab",
         &[
+            // A real process, to be timed.
+            "mapa-case",
             "mapa-core",
             "mapa-front",
             "mapa-patterns",
@@ -89,6 +94,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
         &[
             // For its tests.
             "fake-nvml",
+            "mapa-case",
             "mapa-core",
             "mapa-front",
             "mapa-live",
@@ -137,11 +143,23 @@ const ARROWS: [(&str, &[&str]); 17] = [
 
 /// The crates that may contain `unsafe` code, the one folder of each that may, and why. ARCHITECTURE.md
 /// has the same list.
-const UNSAFE: [(&str, &str, &str); 1] = [(
-    "hardware/fake-nvml",
-    "src/c",
-    "C programs call it, and hand it pointers",
-)];
+const UNSAFE: [(&str, &str, &str); 3] = [
+    (
+        "hardware/case-preload",
+        "src/c",
+        "C programs call it in place of the CUDA runtime",
+    ),
+    (
+        "hardware/fake-nvml",
+        "src/c",
+        "C programs call it, and hand it pointers",
+    ),
+    (
+        "hardware/mapa-case",
+        "src/c",
+        "C programs call it, it calls their CUDA runtime, and it maps shared memory",
+    ),
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

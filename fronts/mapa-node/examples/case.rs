@@ -2,7 +2,7 @@
 //!
 //! Build the program first: `cargo build --release -p mapa-node`. Then
 //! `cargo run --release -p mapa-node --example case -- 20000`, with the number of tasks; a second
-//! number is that of processes that ask at once.
+//! number is that of sessions that ask at once, 8 at most: a process has no more.
 
 use std::error::Error;
 use std::io::{BufRead, BufReader};
@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let numbers: Result<Vec<u64>, _> = std::env::args().skip(1).map(|word| word.parse()).collect();
     let numbers = numbers?;
     let [tasks, clients] = [numbers.first(), numbers.get(1)].map(|own| own.copied());
-    let (tasks, clients) = (tasks.unwrap_or(2000), clients.unwrap_or(1).max(1));
+    let (tasks, clients) = (tasks.unwrap_or(2000), clients.unwrap_or(1).clamp(1, 8));
     let folder = tempfile::tempdir()?;
     let mut manager = start(folder.path())?;
     let socket = folder.path().join("case.sock");

@@ -13,9 +13,11 @@ mod client;
 mod error;
 pub mod message;
 mod process;
+pub mod segment;
 mod transport;
 
+pub use c::{Memory, Shared, receive_files, send_files};
 pub use client::{Declared, Instance, PATIENCE, Session};
 pub use error::Error;
 pub use process::{Hooks, Process, What};
-pub use transport::{SOCKET, Socket, Transport, socket_of_environment};
+pub use transport::{SOCKET, Socket, TRANSPORT, Transport, socket_of_environment};

@@ -1,13 +1,16 @@
 //! The tasks of this process, and the instance to which its first task binds it.
 
+use std::collections::BTreeSet;
+use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 
 use crate::client::{Declared, Instance, Session};
 use crate::error::Error;
 use crate::message::flags;
-use crate::transport::socket_of_environment;
+use crate::transport::{Socket, Transport, socket_of_environment};
 
 /// What has become of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +29,14 @@ pub trait Hooks: Send + Sync {
     /// The process is bound to an instance: before its first call of CUDA.
     fn bind(&self, instance: &Instance);
 
+    /// Opens a connection to the manager. Default: the socket.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn connect(&self, path: &Path) -> io::Result<Arc<dyn Transport>> {
+        Ok(Arc::new(Socket::connect(path)?))
+    }
+
     /// Something has become of a task: its number, and the bytes and warps that it got.
     fn observe(&self, what: What, task: u64, bytes: u64, warps: u64);
 }
@@ -37,6 +48,9 @@ struct Open {
     name: u64,
     /// The number of its begin.
     number: u64,
+    /// The task of this thread inside which it begins, or itself. To those who observe, a task inside
+    /// another is growth of that one, which ends with the last of them.
+    outermost: u64,
     thread: ThreadId,
 }
 
@@ -50,7 +64,7 @@ struct Tasks {
 /// The tasks of this process.
 pub struct Process {
     pid: u32,
-    hooks: Box<dyn Hooks>,
+    hooks: Arc<dyn Hooks>,
     largest: AtomicU64,
     grows: AtomicU64,
     /// None without a manager.
@@ -61,7 +75,7 @@ pub struct Process {
 impl Process {
     /// A process without tasks.
     #[must_use]
-    pub fn new(hooks: Box<dyn Hooks>) -> Self {
+    pub fn new(hooks: Arc<dyn Hooks>) -> Self {
         Self {
             pid: std::process::id(),
             hooks,
@@ -114,12 +128,21 @@ impl Process {
             self.bind(session, reply.instance)?;
         }
         let mut tasks = self.tasks();
+        let thread = thread::current().id();
+        let around = tasks.open.iter().find(|own| own.thread == thread);
+        let outermost = around.map_or(number, |own| own.outermost);
         tasks.open.push(Open {
             name,
             number,
-            thread: thread::current().id(),
+            outermost,
+            thread,
         });
-        self.hooks.observe(What::Begin, number, bytes, warps);
+        let what = if outermost == number {
+            What::Begin
+        } else {
+            What::Extend
+        };
+        self.hooks.observe(what, outermost, bytes, warps);
         Ok(())
     }
 
@@ -129,12 +152,12 @@ impl Process {
     /// As [`begin`](Self::begin); no such task is open.
     pub fn extend(&self, name: u64, bytes: u64, warps: u64) -> Result<(), Error> {
         let own = self.tasks().find(name).ok_or(Error::NoTask(name))?;
-        let number = own.number;
         if let Some(session) = self.session() {
-            session.extend(number, bytes, warps)?;
+            session.extend(own.number, bytes, warps)?;
         }
         let _tasks = self.tasks();
-        self.hooks.observe(What::Extend, number, bytes, warps);
+        self.hooks
+            .observe(What::Extend, own.outermost, bytes, warps);
         Ok(())
     }
 
@@ -148,7 +171,13 @@ impl Process {
             let mut tasks = self.tasks();
             let own = tasks.find(name).ok_or(Error::NoTask(name))?;
             tasks.open.retain(|other| other.number != own.number);
-            self.hooks.observe(What::End, own.number, 0, 0);
+            if tasks
+                .open
+                .iter()
+                .all(|other| other.outermost != own.outermost)
+            {
+                self.hooks.observe(What::End, own.outermost, 0, 0);
+            }
             own
         };
         if let Some(session) = self.session() {
@@ -184,8 +213,9 @@ impl Process {
         let open: Vec<Open> = {
             let mut tasks = self.tasks();
             let open = std::mem::take(&mut tasks.open);
-            for own in &open {
-                self.hooks.observe(What::End, own.number, 0, 0);
+            let ended: BTreeSet<u64> = open.iter().map(|own| own.outermost).collect();
+            for number in ended {
+                self.hooks.observe(What::End, number, 0, 0);
             }
             open
         };
@@ -218,7 +248,10 @@ impl Process {
                 grows,
                 isolated: false,
             };
-            Some(Session::new(path, declared))
+            let hooks = self.hooks.clone();
+            Some(Session::over(path, declared, move |path| {
+                hooks.connect(path)
+            }))
         });
         made.as_ref()
     }

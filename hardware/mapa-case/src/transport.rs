@@ -15,6 +15,9 @@ use crate::message::{LENGTH, Reply, Request};
 /// The variable that names the manager's socket. Without it there is no manager.
 pub const SOCKET: &str = "MAPA_CASE_SOCKET";
 
+/// The variable that says how requests travel: `memory`, otherwise over the socket.
+pub const TRANSPORT: &str = "MAPA_CASE_TRANSPORT";
+
 /// The longest text behind a reply.
 pub(crate) const TEXT: usize = 4096;
 

@@ -102,7 +102,8 @@ fn tasks_of_a_c_program_are_asked_for_and_ended() {
             "begin 1 1000 32\nvisible MIG-7\nend 1 0 0\nbegin 2 2000 0\nextend 2 500 0\n";
         // The child counts its own.
         let child = "begin 1 10 1\nend 1 0 0\n";
-        let rest = "begin 3 3000 1\nend 2 0 0\nend 3 0 0\n";
+        // A task inside another of its thread is growth, and what both had ends with the last.
+        let rest = "extend 2 3000 1\nend 2 0 0\n";
         assert_eq!(said(&output, 7), format!("{expected}{child}{rest}"));
         let [begins, ends] = [Op::Begin, Op::End].map(|op| manager.requests(op).len());
         assert_eq!((begins, ends), (4, 4));

@@ -4,4 +4,5 @@ mod c;
 mod header;
 mod manager;
 mod message;
+mod ring;
 mod session;

@@ -11,7 +11,7 @@ pub(crate) struct Floors {
 }
 
 /// Every crate of the workspace that has modules.
-pub(crate) const FLOORS: [Floors; 14] = [
+pub(crate) const FLOORS: [Floors; 15] = [
     Floors {
         name: "mapa-core",
         source: "mapa-core/src",
@@ -76,6 +76,19 @@ pub(crate) const FLOORS: [Floors; 14] = [
             "store",
             "partition",
             "fake",
+            "c",
+        ],
+    },
+    Floors {
+        name: "mapa-case",
+        source: "hardware/mapa-case/src",
+        rooms: &[
+            "message",
+            "error",
+            "segment",
+            "transport",
+            "client",
+            "process",
             "c",
         ],
     },
@@ -278,6 +291,7 @@ pub(crate) const FLOORS: [Floors; 14] = [
         rooms: &[
             "error",
             "process",
+            "entries",
             "disk",
             "output",
             "ledger",
@@ -299,6 +313,8 @@ pub(crate) const FLOORS: [Floors; 14] = [
             "begin",
             "show",
             "command",
+            "case",
+            "daemon",
         ],
     },
     Floors {

@@ -10,7 +10,7 @@ use crate::queue::ring_first;
 use crate::recover::{CASE, recover, tasks_of};
 use crate::run::user;
 
-use super::instances::Instances;
+use super::instances::{Instances, Shared};
 
 /// Takes the instances, or goes on with the lease of a manager of the same file that is gone.
 ///
@@ -33,7 +33,7 @@ pub(super) fn take(
         policy: CASE.to_owned(),
         spec: serde_json::to_string(&tasks.display().to_string()).unwrap_or_default(),
     };
-    let keys: Vec<Key> = instances.list().iter().map(super::Shared::key).collect();
+    let keys: Vec<Key> = instances.list().iter().map(Shared::key).collect();
     ledger.change(Sync::Boot, |books| {
         let leases = recover(books, processes, &owner)?.leases;
         let before = leases.iter().find(|lease| tasks_of(lease).as_deref() == Some(&*tasks));

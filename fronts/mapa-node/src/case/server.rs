@@ -14,13 +14,14 @@ use std::path::Path;
 use std::time::Instant;
 
 use mapa_case::message::{LENGTH, Malformed, Op, Reply, Request, Status};
+use mapa_case::{Shared, receive_files, send_files};
 use mapa_sched::Time;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll;
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with,
-    bind, listen, recv, send, socket_with, sockopt,
+    bind, listen, send, socket_with, sockopt,
 };
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -44,6 +45,8 @@ struct Connection {
     fd: OwnedFd,
     peer: Peer,
     sessions: BTreeSet<u64>,
+    /// The memory that takes the place of messages, and the number of its bell.
+    memory: Option<(u64, Shared)>,
 }
 
 struct Server<'a> {
@@ -57,6 +60,8 @@ struct Server<'a> {
     /// The processes that are watched, by the number of their pidfd.
     watched: BTreeMap<u64, (Peer, OwnedFd)>,
     by_peer: BTreeMap<Peer, u64>,
+    /// The connection of each bell.
+    bells: BTreeMap<u64, u64>,
     /// The connection on which each session was heard last.
     by_session: BTreeMap<u64, u64>,
     replies: Replies,
@@ -93,6 +98,7 @@ pub(super) fn serve(
         connections: BTreeMap::new(),
         watched: BTreeMap::new(),
         by_peer: BTreeMap::new(),
+        bells: BTreeMap::new(),
         by_session: BTreeMap::new(),
         replies: Vec::new(),
         broken: BTreeSet::new(),
@@ -161,7 +167,10 @@ impl Server<'_> {
                             self.dead(*peer);
                         }
                     }
-                    number => self.read(number),
+                    number => match self.bells.get(&number) {
+                        Some(&connection) => self.rung(connection),
+                        None => self.read(number),
+                    },
                 }
                 self.answer();
             }
@@ -203,8 +212,13 @@ impl Server<'_> {
         let number = self.number();
         if self.listen_to(&fd, number).is_ok() {
             let sessions = BTreeSet::new();
-            self.connections
-                .insert(number, Connection { fd, peer, sessions });
+            let connection = Connection {
+                fd,
+                peer,
+                sessions,
+                memory: None,
+            };
+            self.connections.insert(number, connection);
         }
     }
 
@@ -246,6 +260,10 @@ impl Server<'_> {
             return;
         };
         self.forget(&connection.fd);
+        if let Some((bell, memory)) = &connection.memory {
+            self.forget(memory.bell());
+            self.bells.remove(bell);
+        }
         for session in connection.sessions {
             if self.by_session.get(&session) == Some(&number) {
                 self.by_session.remove(&session);
@@ -271,29 +289,76 @@ impl Server<'_> {
         };
         // One byte more than a message, so that a longer one is seen to be longer.
         let mut bytes = [0; LENGTH + 1];
-        let length = match recv(&connection.fd, bytes.as_mut_slice(), RecvFlags::DONTWAIT) {
-            Ok((_, length)) => length,
+        let received = receive_files(connection.fd.as_fd(), &mut bytes, RecvFlags::DONTWAIT);
+        let (length, files) = match received {
+            Ok(received) => received,
             Err(Errno::AGAIN | Errno::INTR) => return,
-            Err(_) => 0,
+            Err(_) => (0, Vec::new()),
         };
         if length == 0 {
             self.broken.insert(number);
             return;
         }
-        let request = match Request::decode(&bytes[..length.min(LENGTH + 1)]) {
-            Ok(request) => request,
-            Err(what) => {
-                let reply = Reply::malformed(what).encode();
-                if !sent(&connection.fd, &reply) {
-                    self.broken.insert(number);
-                }
-                return;
+        match Request::decode(&bytes[..length.min(LENGTH + 1)]) {
+            Ok(request) if request.op == Op::Memory => self.share(number, &request, &files),
+            Ok(request) => self.ask(number, &request),
+            Err(what) => self.send(number, &Reply::malformed(what)),
+        }
+    }
+
+    /// Goes on with a connection by shared memory.
+    fn share(&mut self, number: u64, request: &Request, files: &[OwnedFd]) {
+        let bell = self.number();
+        let Some(connection) = self.connections.get_mut(&number) else {
+            return;
+        };
+        let made = match (&connection.memory, files) {
+            (None, [file]) => Shared::with(file).ok(),
+            _ => None,
+        };
+        let Some((memory, files)) = made else {
+            self.send(number, &Reply::to(request, Status::Malformed));
+            return;
+        };
+        let reply = Reply::to(request, Status::Done).encode();
+        let files = files.each_ref().map(|file| file.as_fd());
+        let sent = send_files(connection.fd.as_fd(), &reply, &files);
+        let heard = self.listen_to(memory.bell(), bell);
+        if sent.is_err() || heard.is_err() {
+            self.broken.insert(number);
+            return;
+        }
+        if let Some(connection) = self.connections.get_mut(&number) {
+            connection.memory = Some((bell, memory));
+            self.bells.insert(bell, number);
+        }
+    }
+
+    /// Reads the requests that are in memory: at most one a slot.
+    fn rung(&mut self, number: u64) {
+        let memory = self
+            .connections
+            .get_mut(&number)
+            .and_then(|own| own.memory.as_mut());
+        let Some((_, memory)) = memory else { return };
+        for request in memory.requests() {
+            match request {
+                Ok(request) => self.ask(number, &request),
+                Err(what) => self.send(number, &Reply::malformed(what)),
             }
+            self.answer();
+        }
+    }
+
+    /// Asks the manager for a connection's process.
+    fn ask(&mut self, number: u64, request: &Request) {
+        let Some(connection) = self.connections.get(&number) else {
+            return;
         };
         let peer = connection.peer;
         let now = self.now();
         let mut replies = std::mem::take(&mut self.replies);
-        self.manager.ask(now, peer, &request, &mut replies);
+        self.manager.ask(now, peer, request, &mut replies);
         self.replies = replies;
         if self.manager.owns(peer, request.session) {
             if let Some(connection) = self.connections.get_mut(&number) {
@@ -324,17 +389,23 @@ impl Server<'_> {
     }
 
     fn send(&mut self, number: u64, reply: &Reply) {
-        let Some(connection) = self.connections.get(&number) else {
-            return;
-        };
-        let mut bytes = reply.encode().to_vec();
+        let mut text = String::new();
         if (reply.op, reply.status) == (Some(Op::Describe), Status::Done) {
             let list = self.manager.instances().list();
             let at = usize::try_from(reply.instance).unwrap_or(0);
             if let Some(own) = at.checked_sub(1).and_then(|at| list.get(at)) {
-                bytes.extend(format!("{}\n{}\n", own.visible, own.mps).bytes());
+                text = format!("{}\n{}\n", own.visible, own.mps);
             }
         }
+        let Some(connection) = self.connections.get_mut(&number) else {
+            return;
+        };
+        if let Some((_, memory)) = &mut connection.memory {
+            memory.answer(reply, &text);
+            return;
+        }
+        let mut bytes = reply.encode().to_vec();
+        bytes.extend(text.bytes());
         // One that does not read its answers has filled its own queue.
         if !sent(&connection.fd, &bytes) {
             self.broken.insert(number);

@@ -3,6 +3,7 @@
 mod crowd;
 mod hostile;
 mod manager;
+mod memory;
 mod service;
 mod world;
 

@@ -1,13 +1,18 @@
 //! Tasks, for C.
 
 use std::ffi::{CStr, c_int, c_void};
+use std::io;
+use std::path::Path;
 use std::ptr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
+use super::memory::Memory;
 use crate::client::Instance;
 use crate::error::Error;
 use crate::message::Status;
 use crate::process::{Hooks, Process, What};
+use crate::transport::{Socket, TRANSPORT, Transport};
 
 /// The call has done what it should.
 pub const CASE_OK: c_int = 0;
@@ -108,7 +113,7 @@ pub(crate) fn process() -> &'static Process {
         if let Some(own) = found.filter(|own| own.is_of_this_process()) {
             return own;
         }
-        let new = Process::new(Box::new(Environment));
+        let new = Process::new(Arc::new(Environment));
         match found {
             // Only atomic numbers are read: another thread of the parent may hold a lock for good.
             Some(parent) => {
@@ -138,6 +143,13 @@ extern "C" fn at_exit() {
 struct Environment;
 
 impl Hooks for Environment {
+    fn connect(&self, path: &Path) -> io::Result<Arc<dyn Transport>> {
+        if std::env::var_os(TRANSPORT).is_some_and(|own| own == "memory") {
+            return Ok(Arc::new(Memory::connect(path)?));
+        }
+        Ok(Arc::new(Socket::connect(path)?))
+    }
+
     fn bind(&self, instance: &Instance) {
         // SAFETY: C's environment has no lock that other threads of a C program would take. This is
         // before the process's first call of CUDA, as the header demands; the compiler pass puts it

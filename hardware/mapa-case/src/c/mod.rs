@@ -15,6 +15,7 @@ mod abi;
 mod eager;
 mod lazy;
 mod lazy_abi;
+mod memory;
 mod region;
 mod runtime;
 
@@ -25,4 +26,5 @@ pub use abi::{
 };
 pub use eager::{allocate, behind, release, touch};
 pub use lazy_abi::*;
+pub use memory::{Memory, Shared, receive_files, send_files};
 pub use runtime::{CaseDim3, Stream};
