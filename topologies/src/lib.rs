@@ -23,6 +23,7 @@ mod merge;
 pub mod mig;
 mod pci;
 pub mod policies;
+mod ranges;
 mod readers;
 mod similar;
 mod writers;
@@ -46,6 +47,7 @@ pub use links::{
 pub use machine::{Labels, Machine, Warning};
 pub use merge::{Contradiction, Merged, Said, merge};
 pub use pci::normal as pci_address;
+pub use ranges::number_list;
 pub use readers::{KfdTree, MAX_BYTES, read, recognise};
 pub use similar::{did_you_mean, similar};
 #[cfg(feature = "pictures")]

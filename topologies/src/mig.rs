@@ -75,6 +75,56 @@ pub fn catalogue() -> &'static [Entry] {
     &ENTRIES
 }
 
+/// Tables by a word of the product's name and by memory: the first whose limit (GiB) is not exceeded.
+const BY_PRODUCT: [(&str, &[(u64, &str)]); 10] = [
+    ("rtx pro 6000", &[(u64::MAX, "rtx-pro-6000")]),
+    ("gb200", &[(u64::MAX, "gb200")]),
+    ("b200", &[(u64::MAX, "b200")]),
+    ("gh200", &[(100, "h100-96gb"), (u64::MAX, "gh200")]),
+    ("h200", &[(u64::MAX, "h200")]),
+    ("h800", &[(u64::MAX, "h100-80gb")]),
+    (
+        "h100",
+        &[
+            (84, "h100-80gb"),
+            (94, "h100-94gb"),
+            (u64::MAX, "h100-96gb"),
+        ],
+    ),
+    ("a100", &[(48, "a100-40gb"), (u64::MAX, "a100-80gb")]),
+    ("a800", &[(48, "a100-40gb"), (u64::MAX, "a100-80gb")]),
+    ("a30", &[(u64::MAX, "a30")]),
+];
+
+/// The table of a product by the name that its driver prints, and by its memory. None if the product
+/// cannot be partitioned, or is not known.
+///
+/// # Examples
+/// ```
+/// use mapa_topologies::mig::of_product;
+///
+/// let table = |product, gib: u64| of_product(product, gib << 30).map(|own| own.name);
+/// assert_eq!(table("NVIDIA A100-SXM4-40GB", 40), Some("a100-40gb"));
+/// assert_eq!(table("NVIDIA H100 NVL", 94), Some("h100-94gb"));
+/// assert_eq!(table("NVIDIA L40S", 48), None);
+/// ```
+#[must_use]
+pub fn of_product(product: &str, memory_bytes: u64) -> Option<&'static Entry> {
+    let words = |name: &str| {
+        let words = name.split(|c: char| !c.is_ascii_alphanumeric());
+        let words = words.filter(|word| !word.is_empty());
+        words.fold(" ".to_owned(), |all, word| {
+            all + &word.to_ascii_lowercase() + " "
+        })
+    };
+    let text = words(product);
+    let mut products = BY_PRODUCT.iter();
+    let (_, tables) = products.find(|(word, _)| text.contains(&format!(" {word} ")))?;
+    let gib = memory_bytes >> 30;
+    let (_, name) = tables.iter().find(|(most, _)| gib <= *most)?;
+    catalogue().iter().find(|entry| entry.name == *name)
+}
+
 /// The table with this name or alias, case-insensitively.
 ///
 /// # Errors
@@ -400,6 +450,21 @@ impl Offer {
             ProfileKind::Plain => true,
             ProfileKind::DoubleMemory => self.double_memory,
             ProfileKind::Media => self.media,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_table_of_a_product_exists() {
+        for (word, tables) in BY_PRODUCT {
+            for (most, name) in tables {
+                let found = of_product(word, (*most).min(1 << 20) << 30);
+                assert_eq!(found.map(|own| own.name), Some(*name), "{word}");
+            }
         }
     }
 }

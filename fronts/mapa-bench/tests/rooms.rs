@@ -143,7 +143,7 @@ const ARROWS: [(&str, &[&str]); 19] = [
 
 /// The crates that may contain `unsafe` code, the one folder of each that may, and why. ARCHITECTURE.md
 /// has the same list.
-const UNSAFE: [(&str, &str, &str); 3] = [
+const UNSAFE: [(&str, &str, &str); 5] = [
     (
         "hardware/case-preload",
         "src/c",
@@ -158,6 +158,16 @@ const UNSAFE: [(&str, &str, &str); 3] = [
         "hardware/mapa-case",
         "src/c",
         "C programs call it, it calls their CUDA runtime, and it maps shared memory",
+    ),
+    (
+        "hardware/mapa-live",
+        "src/nvml",
+        "NVML's calls for MIG, which its wrapper does not have",
+    ),
+    (
+        "fronts/mapa-node",
+        "src/memory",
+        "Linux is told the policy of memory, for which no crate has a safe function",
     ),
 ];
 

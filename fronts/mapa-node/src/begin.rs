@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use clap::Args;
 use mapa_front::drive_log::{RECORD_VERSION, RecordHead};
 use mapa_front::names::Choice;
 use mapa_front::{MachineSpec, Names, PolicySpec, SchedulerSpec};
 use mapa_live::levers::{Hands, Keeper};
-use mapa_live::{Health, Live, Roots};
+use mapa_live::{Live, Roots};
 use mapa_sched::{Drive, Fleet, Scheduler, Timeline};
 use mapa_topologies::Machine;
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
@@ -25,6 +25,7 @@ use crate::drive::{
     Outside, Quiet, Recorder, Sampler, Shared, Status, Stopped, Told, inbox, now_ms, read_toml,
 };
 use crate::error::Error;
+use crate::health::{self, Watched};
 use crate::ledger::{Ledger, Moment, Sync, now};
 use crate::node::Node;
 use crate::output::Output;
@@ -117,6 +118,7 @@ pub(crate) fn drive(
         words,
         began,
         outside,
+        machine: machine.spec(),
     };
     daemon.run(inbox, books, node, scheduler, recorder, own)
 }
@@ -189,6 +191,7 @@ struct Daemon<'a> {
     words: String,
     began: Moment,
     outside: Outside,
+    machine: MachineSpec,
 }
 
 impl Daemon<'_> {
@@ -218,13 +221,14 @@ impl Daemon<'_> {
         let expected = Expected::default();
         let keeper = self.keeper(&ledger, &expected, &mut told)?;
         if node.is_live() {
-            watch(&self.outside, self.live);
+            watch(&self.outside, &node, self.live, ledger.path(), &self.owner);
         }
         let served = service::serve(&self.config.service, &shared, &self.outside, ledger.path())?;
         let sampler = self.sampler();
         let fleet = Fleet::new([node.loaded().graph().clone()]);
         let mut driver = NodeDriver {
             node,
+            machine: self.machine,
             processes: self.processes,
             live: self.live,
             config: self.config,
@@ -351,34 +355,17 @@ fn listen(outside: &Outside, ledger: &str) {
     }
 }
 
-/// Watches the health of devices.
-fn watch(outside: &Outside, live: &Live) {
-    let watch = match mapa_live::watch(live) {
-        Ok(watch) => watch,
-        Err(error) => {
-            info!(%error, "the health of devices is not watched");
-            return;
-        }
-    };
-    let to = outside.clone();
+/// Notes in the ledger what becomes of devices' health, for as long as this program runs.
+fn watch(outside: &Outside, node: &Node, live: &Live, ledger: &Path, owner: &str) {
+    let (to, live, owner) = (outside.clone(), live.clone(), owner.to_owned());
+    let (devices, ledger) = (Watched::new(node), ledger.to_owned());
     thread::spawn(move || {
-        while let Ok(change) = watch.next(Duration::from_secs(3600)) {
-            let Some(change) = change else { continue };
-            let trouble = match change.what {
-                Health::Xid(Some(xid)) if mapa_live::is_of_program(xid) => continue,
-                Health::Xid(xid) => {
-                    let number = xid.map_or_else(String::new, |own| format!(" {own}"));
-                    Some(format!("its driver reported error Xid{number}"))
-                }
-                Health::Lost => {
-                    Some("it is lost: it has fallen off the bus, or must be reset".to_owned())
-                }
-                Health::Back => None,
-                _ => continue,
-            };
-            if let Some(device) = change.uuid.or(change.pci) {
-                to.tell(Message::Health { device, trouble });
-            }
+        let tell = |what: String| {
+            info!(what, "health");
+            to.tell(Message::Bell);
+        };
+        if let Err(error) = health::watch(&live, &devices, &ledger, &owner, || true, tell) {
+            info!(%error, "events of devices are not watched");
         }
     });
 }

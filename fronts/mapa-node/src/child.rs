@@ -1,5 +1,6 @@
 //! The job as a process: started, told signals, waited for with all that it starts.
 
+use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::process::Command;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -29,8 +30,8 @@ const PASSED: [i32; 8] = [
 /// Signals that end whoever does not handle them: who waits in the queue leaves it.
 const ENDS: [i32; 6] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
 
-/// How long what a job leaves behind may take to end after SIGTERM.
-const GRACE: Duration = Duration::from_secs(5);
+/// How long processes may take to end after SIGTERM.
+pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
 /// What happens to this program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,7 +126,7 @@ impl Job {
     /// # Errors
     /// The system starts no process; the process cannot be noted.
     pub(crate) fn start(
-        words: &[String],
+        words: &[OsString],
         processes: &Processes,
         prepare: impl FnOnce(&mut Command),
         note: impl FnOnce(&Identity) -> Result<(), Error>,

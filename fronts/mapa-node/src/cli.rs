@@ -1,5 +1,6 @@
 //! The command line of `mapa`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -45,8 +46,12 @@ pub(crate) enum Command {
     Free(FreeArgs),
     /// Give a device no new tenants. Whoever is there stays.
     Cordon(CordonArgs),
-    /// Give a device new tenants again.
+    /// Give a device new tenants again: lift its cordon, and forget what was wrong with it.
     Uncordon(UncordonArgs),
+    /// List all who have ever asked for devices, and what they hold now.
+    Tenants,
+    /// Note in the ledger what becomes of devices (Xids, losses, resets), until a signal ends this.
+    Watch,
     /// Print the audit, latest last.
     Log(LogArgs),
     /// Free what crashes have left, adopt what still runs, and check the ledger.
@@ -152,10 +157,16 @@ pub(crate) struct RunArgs {
     /// Do not bind the command to the cores beside its devices.
     #[arg(long, help_heading = "Surroundings")]
     pub no_cpus: bool,
+    /// Do not bind the command's memory to the NUMA nodes beside its devices.
+    #[arg(long, help_heading = "Surroundings")]
+    pub no_memory: bool,
     /// Do not name the nearest network cards.
     #[arg(long, help_heading = "Surroundings")]
     pub no_nics: bool,
-    /// Do not ask the drivers who else uses the devices.
+    /// Do not put the command into a control group of its own.
+    #[arg(long, help_heading = "Surroundings")]
+    pub no_cgroup: bool,
+    /// Do not ask the drivers who else uses the devices, and whether these are sound.
     #[arg(long, help_heading = "Surroundings")]
     pub no_look: bool,
     /// Say what would be chosen and set; take nothing and run nothing.
@@ -163,7 +174,7 @@ pub(crate) struct RunArgs {
     pub dry_run: bool,
     /// The command and its arguments, after `--`.
     #[arg(last = true, value_name = "COMMAND")]
-    pub command: Vec<String>,
+    pub command: Vec<OsString>,
 }
 
 impl RunArgs {
@@ -201,6 +212,7 @@ impl RunArgs {
         Parts {
             order: !self.no_device_order,
             cpus: !self.no_cpus,
+            memory: !self.no_memory,
             nics: !self.no_nics,
         }
     }

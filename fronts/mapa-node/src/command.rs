@@ -59,7 +59,7 @@ fn answer(cli: &Cli, output: Output) -> Result<u8, Error> {
         Command::Ps => {
             // Names are all that the machine is for here, and the ledger has names too.
             let node = Node::load(&cli.machine.spec(), &live, &mut |_| {}).ok();
-            show::ps(&mut ledger, node.as_ref(), output)
+            show::ps(&mut ledger, node.as_ref(), &live, output)
         }
         Command::Free(args) => match args.lease {
             Some(lease) => show::end(&mut ledger, lease, output),
@@ -75,6 +75,11 @@ fn answer(cli: &Cli, output: Output) -> Result<u8, Error> {
         Command::Uncordon(args) => {
             let node = node(cli, &mut ledger, output)?;
             show::uncordon(args, &mut ledger, &node, output)
+        }
+        Command::Tenants => show::tenants(&mut ledger, output),
+        Command::Watch => {
+            let node = node(cli, &mut ledger, output)?;
+            show::watch(&ledger, &node, &live, output)
         }
         Command::Log(args) => show::log(args, &mut ledger, output),
         Command::Recover => show::recovered(&mut ledger, output),

@@ -17,11 +17,16 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::socket_peercred;
 
 use crate::error::Error;
+use crate::memory;
 use crate::output::Output;
 use crate::process::Processes;
 
 /// The variable that makes this program a gate: the name of the socket.
 pub(crate) const VARIABLE: &str = "MAPA_GATE";
+
+/// The variable that tells the gate of which NUMA nodes the command takes memory: numbers, separated by
+/// commas.
+pub(crate) const MEMORY: &str = "MAPA_GATE_MEMORY";
 
 /// The side of the gate that opens it.
 #[derive(Debug)]
@@ -99,9 +104,19 @@ pub(crate) fn pass(name: &OsString, words: &[OsString]) -> ExitCode {
         // Whoever started this is gone, and with it the lease.
         return ExitCode::from(125);
     };
+    // A job that runs a little slower is better than one that does not run.
+    let nodes = env::var(MEMORY).unwrap_or_default();
+    let nodes: Vec<u32> = nodes
+        .split(',')
+        .filter_map(|own| own.parse().ok())
+        .collect();
+    if let Err(error) = memory::bind(&nodes) {
+        output.aside(format!("the command's memory is not bound: {error}"));
+    }
     let error = Command::new(program)
         .args(arguments)
         .env_remove(VARIABLE)
+        .env_remove(MEMORY)
         .exec();
     let what = program.to_string_lossy();
     output.aside(format!("{what}: {error}"));

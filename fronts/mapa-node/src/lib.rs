@@ -11,6 +11,7 @@
 mod begin;
 mod bell;
 mod case;
+mod cgroup;
 mod child;
 mod cli;
 mod command;
@@ -20,7 +21,9 @@ mod drive;
 mod entries;
 mod error;
 mod gate;
+mod health;
 mod ledger;
+mod memory;
 mod node;
 mod others;
 mod output;
@@ -36,16 +39,17 @@ mod steward;
 mod surroundings;
 
 pub use case::{Instances, Manager, Peer, Replies, Settings, Shared};
+pub use cgroup::Cgroups;
 pub use command::main;
 pub use daemon::daemon;
-pub use drive::{Status, Trouble};
+pub use drive::{Mishap, Status};
 pub use entries::{Entries, Entry, read_entries};
 pub use error::Error;
 pub use ledger::{
-    Asker, Books, Cordon, Decision, Key, Kind, Lease, Ledger, Moment, Note, Steward, Sync, Ticket,
-    now,
+    Asker, Books, Cordon, Decision, Fault, Key, Kind, Lease, Ledger, Moment, Note, Steward, Sync,
+    Tenant, Ticket, Trouble, now,
 };
-pub use node::{Node, State, Withheld};
+pub use node::{Cause, Node, State, Withheld};
 pub use process::{Identity, Life, MARK, Processes};
 pub use recover::{Recovered, recover};
 pub use service::{

@@ -2,11 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mapa_core::mig::{Instance, Layout};
-use mapa_core::{Allocator, Decision, Demand, DeviceId, HardwareGraph, Pattern, Request, Unit};
+use mapa_core::mig::{Instance, Layout, Model, ProfileId};
+use mapa_core::{
+    Allocator, Decision, Demand, DeviceId, HardwareGraph, NodeKind, Pattern, Request, Unit,
+};
 use mapa_front::{Loaded, MachineSpec};
 use mapa_live::{Discovered, Live};
-use mapa_topologies::MigInstance;
+use mapa_topologies::mig::of_product;
+use mapa_topologies::{Machine, MigInstance};
 
 use crate::disk::Disk;
 use crate::error::Error;
@@ -18,16 +21,40 @@ pub struct Node {
     /// By vertex of the graph.
     keys: Vec<Key>,
     by_key: BTreeMap<Key, DeviceId>,
-    /// The UUIDs of instances, which no description has.
-    uuids: BTreeMap<DeviceId, String>,
+    /// What no description has of instances.
+    partitions: Partitions,
     live: bool,
+}
+
+/// What the drivers say of devices in MIG mode.
+#[derive(Clone, Debug, Default)]
+struct Partitions {
+    /// The UUIDs of instances.
+    uuids: BTreeMap<DeviceId, String>,
+    /// Instances by their device and the vendor's number.
+    numbers: BTreeMap<(DeviceId, u32), DeviceId>,
+    /// What cannot be given.
+    closed: Vec<Withheld>,
+}
+
+/// Why a device is withheld: schedulers are told each in another way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cause {
+    /// Somebody has cordoned it.
+    Cordoned,
+    /// A process uses it that no lease has, or it is in a mode in which nobody can use it.
+    Occupied,
+    /// Something is wrong with it.
+    Unhealthy,
 }
 
 /// What keeps a device from being given, beside leases.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Withheld {
-    /// The whole device.
+    /// The whole device, or one instance of it.
     pub device: DeviceId,
+    /// Why, in kind.
+    pub cause: Cause,
     /// Why: for people.
     pub why: String,
 }
@@ -38,8 +65,12 @@ pub struct State {
     pub allocator: Allocator,
     /// The devices that are withheld, and why.
     pub withheld: Vec<Withheld>,
-    /// Leases on devices that the machine does not have any more.
-    pub lost: Vec<i64>,
+    /// Leases on devices or instances that the machine does not have any more, and these.
+    pub lost: Vec<(i64, Vec<Key>)>,
+    /// What each lease keeps from others.
+    pub held: Vec<(i64, Vec<DeviceId>)>,
+    /// Instances that are withheld by themselves: the rest of their device is not.
+    pub closed: Vec<DeviceId>,
 }
 
 impl Node {
@@ -61,37 +92,39 @@ impl Node {
                 "{error}; expected accelerators here, or --machine NAME or FILE"
             ))
         })?;
+        // What MIG profiles devices have only matters once one is in MIG mode.
+        let mut spec = spec.clone();
+        let table = spec.mig.is_none().then(|| table(&found.machine)).flatten();
+        let mut found = found;
+        if spec.mig.is_some() || table.is_some() {
+            // The cache keeps no state, and instances come and go. A look is cheaper than discovery.
+            let partitioned = match &found.state {
+                Some(state) => !state.partitioned.is_empty() || !state.mig_instances.is_empty(),
+                None => mapa_live::look(live).map_or(true, |look| {
+                    look.devices.iter().flatten().any(|own| own.partitioned)
+                }),
+            };
+            if partitioned {
+                spec.mig = spec.mig.or(table);
+            }
+            if partitioned && found.state.is_none() {
+                let mut anew = live.clone();
+                anew.refresh = true;
+                found = mapa_live::discover(&anew).map_err(Error::malformed)?;
+            }
+        }
         let mut loaded = spec.complete("this machine", found.machine.clone(), warn)?;
-        // The cache keeps no state. Instances come and go, so they are asked for anew.
-        let partitionable = (0..loaded.graph().devices().len() as u32)
-            .any(|id| loaded.graph().model(DeviceId(id)).is_some());
-        let found = if partitionable && found.state.is_none() {
-            let mut anew = live.clone();
-            anew.refresh = true;
-            mapa_live::discover(&anew).map_err(Error::malformed)?
-        } else {
-            found
-        };
-        let uuids = partition(&mut loaded, &found)?;
-        Ok(Self {
-            uuids,
-            live: true,
-            ..Self::new(loaded, true)
-        })
-    }
-
-    /// Asks the drivers once more how devices are partitioned.
-    ///
-    /// # Errors
-    /// The drivers do not answer.
-    pub(crate) fn look_again(&mut self, live: &Live) -> Result<(), Error> {
-        let mut anew = live.clone();
-        anew.refresh = true;
-        let found = mapa_live::discover(&anew).map_err(Error::malformed)?;
-        let graph = self.loaded.graph().clone();
-        self.loaded.idle = Allocator::new(graph);
-        self.uuids = partition(&mut self.loaded, &found)?;
-        Ok(())
+        let partitions = partition(&mut loaded, &found)?;
+        let mut node = Self::new(loaded, true);
+        // The place of an instance is told to privileged users alone; its UUID is told to all.
+        for (id, uuid) in &partitions.uuids {
+            let key = &mut node.keys[id.index()];
+            node.by_key.remove(key);
+            key.part.clone_from(uuid);
+            node.by_key.insert(key.clone(), *id);
+        }
+        node.partitions = partitions;
+        Ok(node)
     }
 
     /// A node of a machine that is read already.
@@ -105,7 +138,7 @@ impl Node {
             loaded,
             keys,
             by_key,
-            uuids: BTreeMap::new(),
+            partitions: Partitions::default(),
             live,
         }
     }
@@ -153,8 +186,20 @@ impl Node {
     /// The UUID of a device or of an instance that exists.
     #[must_use]
     pub fn uuid(&self, id: DeviceId) -> Option<&str> {
-        let own = self.uuids.get(&id).map(String::as_str);
+        let own = self.partitions.uuids.get(&id).map(String::as_str);
         own.or(self.graph().device(id).uuid.as_deref())
+    }
+
+    /// The vendor's number of a device.
+    #[must_use]
+    pub fn number(&self, id: DeviceId) -> u32 {
+        self.graph().device(id).index.unwrap_or(id.0)
+    }
+
+    /// The instance of a device to which the vendor gives this number.
+    #[must_use]
+    pub fn instance(&self, whole: DeviceId, number: u32) -> Option<DeviceId> {
+        self.partitions.numbers.get(&(whole, number)).copied()
     }
 
     /// Whether the devices are AMD's, by the words of the machine's description.
@@ -191,22 +236,28 @@ impl Node {
                 }
             }
         }
+        for (whole, layout) in self.changed_layouts(books)? {
+            books.layout(owner, &whole, &layout)?;
+        }
+        Ok(())
+    }
+
+    /// The layouts that the ledger does not have yet, by device.
+    fn changed_layouts(&self, books: &Books<'_>) -> Result<Vec<(String, String)>, Error> {
         let before: BTreeMap<String, String> = books.layouts()?.into_iter().collect();
         let view = self.loaded.idle.view();
-        for id in wholes.iter() {
+        let mut changed = Vec::new();
+        for id in self.graph().wholes().iter() {
             let Some(model) = self.graph().model(id) else {
                 continue;
             };
-            let (whole, layout) = (
-                &self.keys[id.index()].whole,
-                model.print(&view.layout_of(id)),
-            );
-            let known = before.get(whole).map_or("whole", String::as_str);
-            if known != layout {
-                books.layout(owner, whole, &layout)?;
+            let whole = &self.keys[id.index()].whole;
+            let layout = model.print(&view.layout_of(id));
+            if before.get(whole).map_or("whole", String::as_str) != layout {
+                changed.push((whole.clone(), layout));
             }
         }
-        Ok(())
+        Ok(changed)
     }
 
     /// Whether the ledger already says of this machine all that [`bind`](Self::bind) would write, so
@@ -221,8 +272,7 @@ impl Node {
         let wholes: Vec<DeviceId> = self.graph().wholes().iter().collect();
         let same = wholes.len() == devices.len()
             && (wholes.iter().zip(&devices)).all(|(id, key)| self.keys[id.index()].whole == *key);
-        let partitioned = wholes.iter().any(|&id| self.graph().model(id).is_some());
-        Ok(known == self.loaded.machine.name && same && !partitioned)
+        Ok(known == self.loaded.machine.name && same && self.changed_layouts(books)?.is_empty())
     }
 
     /// The state of the machine: leases and cordons of the ledger, and what else is withheld.
@@ -236,54 +286,70 @@ impl Node {
         others: &[Withheld],
     ) -> Result<State, Error> {
         let mut allocator = self.loaded.idle.clone();
-        let mut lost = Vec::new();
+        let (mut lost, mut held) = (Vec::new(), Vec::new());
         for lease in leases {
-            let known: Vec<DeviceId> = lease
+            let (known, gone): (Vec<&Key>, Vec<&Key>) = lease
                 .devices
                 .iter()
+                .partition(|key| self.device(key).is_some());
+            if !gone.is_empty() {
+                lost.push((lease.id, gone.into_iter().cloned().collect()));
+            }
+            let known: Vec<DeviceId> = known
+                .into_iter()
                 .filter_map(|key| self.device(key))
                 .collect();
-            if known.len() < lease.devices.len() {
-                lost.push(lease.id);
+            let booked = self.book(&mut allocator, &known).map_err(|error| {
+                Error::at("the ledger", format_args!("lease {}: {error}", lease.id))
+            })?;
+            if !booked.is_empty() {
+                held.push((lease.id, booked));
             }
-            self.book(&mut allocator, &known)?;
         }
         let mut withheld: BTreeSet<Withheld> = others.iter().cloned().collect();
+        withheld.extend(self.partitions.closed.iter().cloned());
         for cordon in books.cordons(now())? {
             withheld.extend(self.cordoned(&cordon));
         }
+        let mut closed = Vec::new();
         for own in &withheld {
-            allocator.cordon(own.device, true)?;
+            if self.graph().device(own.device).parent == own.device {
+                allocator.cordon(own.device, true)?;
+            } else if allocator.view().free().contains(own.device) {
+                // Only whole devices are cordoned, so an instance gets a tenant of no name.
+                closed.extend(take(&mut allocator, vec![own.device])?);
+            }
         }
         Ok(State {
             allocator,
             withheld: withheld.into_iter().collect(),
             lost,
+            held,
+            closed,
         })
     }
 
-    /// Books devices that a lease holds. An instance that is not there any more holds its device: a
-    /// process may still use what it was.
-    fn book(&self, allocator: &mut Allocator, devices: &[DeviceId]) -> Result<(), Error> {
+    /// Books devices that a lease holds, and returns what is booked. Of an instance that is not there
+    /// any more, though the machine's description has it, the device is held: a process may still use
+    /// what it was.
+    fn book(
+        &self,
+        allocator: &mut Allocator,
+        devices: &[DeviceId],
+    ) -> Result<Vec<DeviceId>, Error> {
         let view = allocator.view();
         let mut there: Vec<DeviceId> = Vec::new();
         for &id in devices {
             if view.free().contains(id) {
                 there.push(id);
             } else {
-                let whole = DeviceId(self.graph().device(id).parent.0);
+                let whole = self.graph().device(id).parent;
                 there.extend(view.parts_of(whole).filter(|id| view.free().contains(*id)));
             }
         }
         there.sort_unstable();
         there.dedup();
-        if there.is_empty() {
-            return Ok(());
-        }
-        let tenant = Request::new(Pattern::independent(there.len()).each(Demand::any()));
-        let booked = Decision::of_use("ledger", &tenant, &view, there)?;
-        allocator.commit(booked)?;
-        Ok(())
+        take(allocator, there)
     }
 
     fn cordoned(&self, cordon: &Cordon) -> Vec<Withheld> {
@@ -294,10 +360,22 @@ impl Node {
         named
             .map(|device| Withheld {
                 device,
+                cause: Cause::Cordoned,
                 why: format!("cordoned by {}: {}", cordon.owner, cordon.reason),
             })
             .collect()
     }
+}
+
+/// Books devices that are free for somebody whose request is not known.
+fn take(allocator: &mut Allocator, devices: Vec<DeviceId>) -> Result<Vec<DeviceId>, Error> {
+    if devices.is_empty() {
+        return Ok(devices);
+    }
+    let tenant = Request::new(Pattern::independent(devices.len()).each(Demand::any()));
+    let booked = Decision::of_use("ledger", &tenant, &allocator.view(), devices.clone())?;
+    allocator.commit(booked)?;
+    Ok(devices)
 }
 
 /// The lasting name of a device.
@@ -323,44 +401,140 @@ fn is_unique(key: &str) -> bool {
     key.len() > 30 && key.contains('-')
 }
 
-/// Gives the devices the layouts that were found, and returns the UUIDs of the instances.
-fn partition(loaded: &mut Loaded, found: &Discovered) -> Result<BTreeMap<DeviceId, String>, Error> {
+/// The table of MIG profiles of a machine's devices, if all are of one kind.
+fn table(machine: &Machine) -> Option<String> {
+    let mut names = BTreeSet::new();
+    for (_, node) in machine.fabric.nodes() {
+        if let NodeKind::Device(own) = &node.kind {
+            let product = own.product.as_deref()?;
+            names.insert(of_product(product, own.memory_bytes?)?.name);
+        }
+    }
+    let name = names.pop_first()?;
+    names.is_empty().then(|| name.to_owned())
+}
+
+/// A GPU instance, as the drivers tell of it.
+struct Found {
+    /// The vendor's number.
+    number: u32,
+    profile: ProfileId,
+    /// The first memory slice, if this user is told.
+    start: Option<u8>,
+    /// Its UUID, if one MIG device is all of it.
+    uuid: Option<String>,
+}
+
+/// Gives the devices the layouts that were found. What cannot be understood is not given.
+fn partition(loaded: &mut Loaded, found: &Discovered) -> Result<Partitions, Error> {
+    let mut partitions = Partitions::default();
     let Some(state) = &found.state else {
-        return Ok(BTreeMap::new());
+        return Ok(partitions);
     };
     let mut by_device: BTreeMap<DeviceId, Vec<&MigInstance>> = BTreeMap::new();
-    for own in state
-        .mig_instances
-        .iter()
-        .filter(|own| own.placement.is_some())
-    {
+    for &device in &state.partitioned {
+        by_device.entry(device).or_default();
+    }
+    for own in &state.mig_instances {
         by_device.entry(own.device).or_default().push(own);
     }
     let graph = loaded.graph().clone();
-    let mut uuids = BTreeMap::new();
-    for (whole, own) in by_device {
+    for (whole, told) in by_device {
+        let mut close = |device, why: String| {
+            let cause = Cause::Occupied;
+            partitions.closed.push(Withheld { device, cause, why });
+        };
+        if told.is_empty() {
+            close(whole, "it is in MIG mode and has no instances".to_owned());
+            continue;
+        }
         let Some(model) = graph.model(whole) else {
+            close(
+                whole,
+                "it is in MIG mode, and its profiles are not known: expected --mig GPU".to_owned(),
+            );
             continue;
         };
-        let placed: Vec<(Instance, &MigInstance)> = own
-            .into_iter()
-            .filter_map(|mig| {
-                let profile = model.find(&mig.profile).ok()?;
-                let (start, _) = mig.placement?;
-                Some((Instance { profile, start }, mig))
-            })
-            .collect();
+        let placed = match placed(model, &told) {
+            Ok(placed) => placed,
+            Err(why) => {
+                close(whole, format!("its instances are not understood: {why}"));
+                continue;
+            }
+        };
         let instances: Vec<Instance> = placed.iter().map(|(instance, _)| *instance).collect();
         let layout: Layout = model.layout(&instances)?;
         loaded.idle.layout_is(whole, &layout)?;
         for id in graph.vertices(whole).iter() {
-            let same = placed
+            let Some((_, own)) = placed
                 .iter()
-                .find(|(instance, _)| graph.device(id).unit == Unit::Slice(*instance));
-            if let Some(uuid) = same.and_then(|(_, mig)| mig.uuid.clone()) {
-                uuids.insert(id, uuid);
+                .find(|(instance, _)| graph.device(id).unit == Unit::Slice(*instance))
+            else {
+                continue;
+            };
+            partitions.numbers.insert((whole, own.number), id);
+            match &own.uuid {
+                Some(uuid) => drop(partitions.uuids.insert(id, uuid.clone())),
+                None => close(
+                    id,
+                    "it is split into compute instances, or has none".to_owned(),
+                ),
             }
         }
     }
-    Ok(uuids)
+    Ok(partitions)
+}
+
+/// The instances of a device with their places. Where they lie is told to privileged users alone; for
+/// others any places will do, since instances are known by their UUIDs.
+fn placed(model: &Model, told: &[&MigInstance]) -> Result<Vec<(Instance, Found)>, String> {
+    let mut found: BTreeMap<u32, Vec<&MigInstance>> = BTreeMap::new();
+    for (own, unknown) in told.iter().zip((0..=u32::MAX).rev()) {
+        found
+            .entry(own.instance_id.unwrap_or(unknown))
+            .or_default()
+            .push(own);
+    }
+    let mut all = Vec::new();
+    for (number, devices) in found {
+        let Some(first) = devices.first() else {
+            continue;
+        };
+        // `1c.3g.20gb` is one compute slice of an instance `3g.20gb`.
+        let (compute, profile) = match first.profile.split_once("c.") {
+            Some((slices, rest)) if slices.parse::<u8>().is_ok() => (true, rest),
+            _ => (false, first.profile.as_str()),
+        };
+        let all_of_it = devices.len() == 1 && !compute;
+        all.push(Found {
+            number,
+            profile: model.find(profile).map_err(|error| error.to_string())?,
+            start: first.placement.map(|(start, _)| start),
+            uuid: first.uuid.clone().filter(|_| all_of_it),
+        });
+    }
+    if all.iter().any(|own| own.start.is_none()) {
+        let profiles: Vec<ProfileId> = all.iter().map(|own| own.profile).collect();
+        let layout = model
+            .fit(&profiles)
+            .ok_or("these profiles do not fit on it together")?;
+        let mut places: Vec<Instance> = layout.instances().to_vec();
+        for own in &mut all {
+            let at = places.iter().position(|place| place.profile == own.profile);
+            own.start = at.map(|at| places.remove(at).start);
+        }
+    }
+    let placed: Option<Vec<(Instance, Found)>> = all
+        .into_iter()
+        .map(|own| {
+            let (profile, start) = (own.profile, own.start?);
+            Some((Instance { profile, start }, own))
+        })
+        .collect();
+    let placed = placed.ok_or("these profiles do not fit on it together")?;
+    let instances: Vec<Instance> = placed.iter().map(|(instance, _)| *instance).collect();
+    model
+        .layout(&instances)
+        .map_err(|error| error.to_string())?;
+    Ok(placed)
 }

@@ -6,16 +6,20 @@
 
 use std::time::Duration;
 
-use mapa_core::{Demand, LeaseId, Placement};
-use mapa_core::{DeviceId, MachineId, Pattern, Refusal, Request};
+use mapa_core::{Demand, DeviceId, LeaseId, MachineId, Pattern, Refusal, Request};
 use mapa_front::names::Choice;
 use mapa_front::{ExecutionSpec, JobSpec, Names, PolicySpec, SchedulerSpec};
-use mapa_sched::{Action, Event, Fleet, Job, JobId, Placed, RunTime, Tenant, Time, step};
+use mapa_sched::{
+    Action, Event, Fleet, Job, JobId, Placed, RunTime, Scheduler, Tenant, Time, step,
+};
 
 use crate::disk::Disk;
 use crate::error::Error;
 use crate::ledger::{Lease, Moment, Ticket};
-use crate::node::{Node, State};
+use crate::node::{Cause, Node, State};
+
+/// The first number of jobs that stand for strangers on instances. Leases do not get so far.
+const STRANGERS: u64 = 1 << 62;
 
 /// What becomes of a place in the queue.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,16 +30,40 @@ pub(crate) enum Turn {
     Reject(Refusal),
 }
 
-/// The places of the queue that start now, or never, in the order in which the scheduler says so.
+/// The scheduler that orders a queue, and the policy that chooses for all who wait.
 ///
 /// # Errors
-/// The scheduler or a policy is unknown, or a request of the queue cannot be read.
+/// The scheduler or the policy is unknown, or they do not go together; the model cannot be read.
+pub(crate) fn scheduler(words: &str, policy: &PolicySpec) -> Result<Box<dyn Scheduler>, Error> {
+    let names = Names::built_in();
+    let spec: SchedulerSpec = words.into();
+    let policy = match names.own_policy(&spec) {
+        Some(own) => names.policy(own, &Choice::default())?,
+        None => {
+            let model = policy.model(&names, &Disk)?;
+            policy.policy(&names, model.as_ref(), None)?
+        }
+    };
+    let execution: ExecutionSpec = "effective-bandwidth".into();
+    Ok(names.scheduler(&spec, policy, &execution)?)
+}
+
+/// The places of the queue that start now, or never, in the order in which the scheduler says so.
+///
+/// `own` is the place of whoever asks. What is wrong with it is an error. What is wrong with another is
+/// for that one to say when it looks: its files and devices may be nothing to this program. A first one
+/// whose policy cannot be read here decides by itself, and nobody starts before that.
+///
+/// # Errors
+/// The scheduler or the policy is unknown, or the request cannot be read, of the place `own`; the
+/// ledger contradicts the machine; or nothing is in use, and the scheduler starts nobody.
 pub(crate) fn plan(
     node: &Node,
     state: &State,
     leases: &[Lease],
     queue: &[Ticket],
     now: Moment,
+    own: i64,
 ) -> Result<Vec<(i64, Turn)>, Error> {
     let waiting: Vec<&Ticket> = queue
         .iter()
@@ -44,18 +72,13 @@ pub(crate) fn plan(
     let Some(first) = waiting.first() else {
         return Ok(Vec::new());
     };
-    let names = Names::built_in();
-    let spec: SchedulerSpec = first.scheduler.as_str().into();
-    let policy = match names.own_policy(&spec) {
-        Some(own) => names.policy(own, &Choice::default())?,
-        None => {
-            let spec: PolicySpec = parse(&first.asker.policy)?;
-            let model = spec.model(&names, &Disk)?;
-            spec.policy(&names, model.as_ref(), None)?
-        }
+    let decider =
+        parse(&first.asker.policy).and_then(|policy| scheduler(&first.scheduler, &policy));
+    let mut scheduler = match decider {
+        Ok(decider) => decider,
+        Err(error) if first.id == own => return Err(error),
+        Err(_) => return Ok(Vec::new()),
     };
-    let execution: ExecutionSpec = "effective-bandwidth".into();
-    let mut scheduler = names.scheduler(&spec, policy, &execution)?;
     let mut fleet = Fleet::new([node.loaded().graph().clone()]);
     let machine = MachineId(0);
     let begin = leases
@@ -79,48 +102,78 @@ pub(crate) fn plan(
         }
     }
     // Numbers of jobs: leases keep theirs and tickets theirs, apart by the lowest bit.
-    for lease in leases {
-        let devices: Placement = lease
-            .devices
-            .iter()
-            .filter_map(|key| node.device(key))
-            .collect();
-        if devices.is_empty() {
-            continue;
-        }
+    let adopted = |job: u64, devices: &[DeviceId]| {
         let request = Request::new(Pattern::independent(devices.len()).each(Demand::any()));
-        let mut job = Job::new(JobId(lease.id as u64 * 2), request);
+        let at = Placed {
+            machine,
+            lease: LeaseId::default(),
+            placement: devices.iter().copied().collect(),
+            rest: Vec::new(),
+        };
+        (Job::new(JobId(job), request), at)
+    };
+    for (id, devices) in &state.held {
+        let Some(lease) = leases.iter().find(|own| own.id == *id) else {
+            continue;
+        };
+        let (mut job, placed) = adopted(*id as u64 * 2, devices);
         job.arrived = at(lease.granted);
         job.run_time = run_time(lease.expires.map(|end| (end - lease.granted).max(0) as u64));
         facts.push(Event::Adopted {
             job,
-            at: Placed {
-                machine,
-                lease: LeaseId::default(),
-                placement: devices,
-                rest: Vec::new(),
-            },
+            at: placed,
             since: at(lease.granted),
         });
     }
+    for own in &state.closed {
+        let (job, placed) = adopted(STRANGERS + u64::from(own.0) * 2, &[*own]);
+        let since = at(begin);
+        facts.push(Event::Adopted {
+            job,
+            at: placed,
+            since,
+        });
+    }
     for own in &state.withheld {
-        facts.push(Event::Cordoned {
-            machine,
-            whole: Some(own.device),
-            cordoned: true,
+        let whole = own.device;
+        if node.graph().device(whole).parent != whole {
+            continue;
+        }
+        facts.push(match own.cause {
+            Cause::Cordoned => Event::Cordoned {
+                machine,
+                whole: Some(whole),
+                cordoned: true,
+            },
+            Cause::Occupied => Event::Occupied {
+                machine,
+                whole,
+                occupied: true,
+            },
+            Cause::Unhealthy => Event::Health {
+                machine,
+                whole,
+                trouble: Some(own.why.clone()),
+            },
         });
     }
     for ticket in &waiting {
-        let spec: JobSpec = parse(&ticket.asker.spec)?;
-        let request = spec.request(&spec.job(&Disk)?, node.graph())?;
+        let request = match request(node, ticket) {
+            Ok(request) => request,
+            Err(error) if ticket.id == own => return Err(error),
+            Err(_) => continue,
+        };
         let mut job = Job::new(JobId(ticket.id as u64 * 2 + 1), request);
         job.arrived = at(ticket.since);
         job.run_time = run_time(ticket.seconds.map(|own| own.saturating_mul(1_000_000_000)));
         facts.push(Event::Arrived(job));
     }
     let mut orders = Vec::new();
-    step(&mut *scheduler, &mut fleet, at(now), facts, &mut orders).map_err(Error::malformed)?;
+    step(&mut *scheduler, &mut fleet, at(now), facts, &mut orders)
+        .map_err(|error| Error::at("the ledger", format_args!("{}: {error}", first.scheduler)))?;
     let mut turns = Vec::new();
+    let mut waits = !leases.is_empty() || !state.withheld.is_empty();
+    let mut others = Vec::new();
     for order in orders {
         match order {
             Action::Place {
@@ -133,11 +186,40 @@ pub(crate) fn plan(
                 ));
             }
             Action::Reject { job, why } => turns.push(((job.0 / 2) as i64, Turn::Reject(why))),
-            // Nothing here repartitions, throttles or moves; a wake-up is one more look at the queue.
-            _ => {}
+            // A wake-up is one more look at the queue, which comes anyway.
+            Action::Wake { .. } => waits = true,
+            // Nothing here repartitions, throttles or moves.
+            other => others.push(name(&other)),
         }
     }
+    // The same ledger gives the same orders, so nobody would ever start.
+    if turns.is_empty() && !waits {
+        let instead = match others.first() {
+            Some(other) => format!("it wants {other} first, which mapa does not do"),
+            None => "it orders nothing".to_owned(),
+        };
+        return Err(Error::malformed(format_args!(
+            "nothing is in use, and {} starts no job of the queue: {instead}: expected instances that exist, another scheduler, or none",
+            first.scheduler
+        )));
+    }
     Ok(turns)
+}
+
+/// An order that is not carried out here, in words.
+fn name(order: &Action) -> &'static str {
+    match order {
+        Action::Repartition { .. } => "another layout of a device",
+        Action::Launch { .. } => "a process without a device",
+        Action::Move { .. } | Action::Suspend { .. } => "a tenant to leave its place",
+        _ => "something else",
+    }
+}
+
+/// What a ticket asks for.
+pub(crate) fn request(node: &Node, ticket: &Ticket) -> Result<Request, Error> {
+    let spec: JobSpec = parse(&ticket.asker.spec)?;
+    Ok(spec.request(&spec.job(&Disk)?, node.graph())?)
 }
 
 fn run_time(nanoseconds: Option<u64>) -> RunTime {

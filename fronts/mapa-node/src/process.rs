@@ -31,6 +31,9 @@ const BARE_PASSES: usize = 3;
 /// The parent of the kernel's threads.
 const KTHREADD: i32 = 2;
 
+/// The number of the PID namespace in which every process of the machine has its own number.
+const FIRST_NAMESPACE: i64 = 0xefff_fffc;
+
 /// The processes that bear marks.
 #[derive(Clone, Debug, Default)]
 pub struct Marked {
@@ -288,6 +291,14 @@ impl Processes {
         mark_in(&fs::read(self.proc.join(pid.to_string()).join("environ")).ok()?)
     }
 
+    /// Whether there is surely no process of this number, which a driver told. In a container a driver
+    /// may tell numbers of outside, so there nobody can say.
+    #[must_use]
+    pub fn is_gone(&self, pid: i32) -> bool {
+        self.namespace == FIRST_NAMESPACE
+            && Pid::from_raw(pid).is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH))
+    }
+
     /// The name of a process, for people.
     #[must_use]
     pub fn name(&self, pid: i32) -> String {
@@ -358,6 +369,19 @@ mod tests {
         };
         assert_eq!(processes.life(&elsewhere), Life::Elsewhere);
         assert_eq!(processes.of_boot("another").life(&own), Life::Ended);
+    }
+
+    #[test]
+    fn a_number_that_nobody_has_is_gone_where_all_can_be_seen() {
+        let mut processes = Processes::new().unwrap();
+        let own = std::process::id() as i32;
+        processes.namespace = FIRST_NAMESPACE;
+        assert_eq!(
+            [own, 1 << 29].map(|pid| processes.is_gone(pid)),
+            [false, true]
+        );
+        processes.namespace = FIRST_NAMESPACE + 1;
+        assert!(!processes.is_gone(1 << 29));
     }
 
     #[test]

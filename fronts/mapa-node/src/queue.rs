@@ -11,10 +11,12 @@ mod want;
 use std::time::Duration;
 
 use mapa_core::{Decision, DeviceId, Reason, Refusal};
+use mapa_live::Look as Drivers;
 
 use crate::bell::{self, Bell};
 use crate::child::{Happening, Happenings};
 use crate::error::Error;
+use crate::health;
 use crate::ledger::{Asker, Books, Lease, Ledger, Moment, Sync, Ticket, now};
 use crate::node::{Node, State, Withheld};
 use crate::others::foreign;
@@ -48,8 +50,8 @@ pub(crate) struct Desk<'a> {
     pub node: &'a Node,
     /// The processes of this boot.
     pub processes: &'a Processes,
-    /// Who uses which device, by the drivers: asked anew for each look that decides.
-    pub uses: &'a dyn Fn() -> Result<Vec<(DeviceId, u32)>, Error>,
+    /// What the drivers say: asked anew for each look that decides.
+    pub drivers: &'a dyn Fn() -> Result<Drivers, Error>,
 }
 
 /// The state of the machine at one moment of the ledger.
@@ -60,7 +62,7 @@ pub(crate) struct Seen {
     pub state: State,
 }
 
-/// Recovers, and reads the state of the machine.
+/// Recovers, notes what the drivers say of devices, and reads the state of the machine.
 ///
 /// # Errors
 /// The ledger cannot be read or written.
@@ -69,12 +71,12 @@ pub(crate) fn see(
     node: &Node,
     processes: &Processes,
     owner: &str,
-    uses: &[(DeviceId, u32)],
+    drivers: &Drivers,
 ) -> Result<Seen, Error> {
     let recovered = recover(books, processes, owner)?;
-    let others = foreign(uses, &recovered.leases, processes, |lease| {
-        books.mark(lease)
-    });
+    let mark = |lease| books.mark(lease);
+    let mut others = foreign(node, drivers, &recovered.leases, processes, mark);
+    others.extend(health::heed(books, node, processes, owner, drivers)?);
     let state = node.state(books, &recovered.leases, &others)?;
     Ok(Seen { recovered, state })
 }
@@ -91,10 +93,52 @@ impl Desk<'_> {
         tell: &mut dyn FnMut(&Waiting),
     ) -> Result<Asked, Error> {
         let mut ticket = None;
-        let mut told = None;
+        let mut told: Option<Waiting> = None;
         let mut bell = None;
         loop {
-            match self.look(want, ticket)? {
+            // A daemon asks the drivers itself.
+            let processes = self.processes;
+            let is_served = self
+                .ledger
+                .read(|books| stewarded::is_served(books, processes, want, ticket))?;
+            let asked = if is_served {
+                Ok(Drivers::default())
+            } else {
+                (self.drivers)()
+            };
+            let drivers = match asked {
+                Ok(drivers) => drivers,
+                // Whoever has waited does not lose its place because a driver does not answer once.
+                Err(error) => {
+                    let (Some(id), Some(before)) = (ticket, &told) else {
+                        return Err(error);
+                    };
+                    let waiting = Waiting {
+                        reason: format!("{error}; they are asked again"),
+                        ..before.clone()
+                    };
+                    if waiting != *before {
+                        tell(&waiting);
+                    }
+                    told = Some(waiting);
+                    if let Some(signal) = pause_for(happenings, OTHERS_LOOK) {
+                        self.leave(want.asker, id, &format!("signal {signal} ended the wait"))?;
+                        return Ok(Asked::Signal(signal));
+                    }
+                    continue;
+                }
+            };
+            let look = match self.look(want, ticket, &drivers) {
+                Ok(look) => look,
+                Err(error) => {
+                    // What fails for this one may not hold up the others.
+                    if let Some(id) = ticket {
+                        drop(self.leave(want.asker, id, &error.to_string()));
+                    }
+                    return Err(error);
+                }
+            };
+            match look {
                 Look::Granted(granted) => return Ok(Asked::Granted(granted)),
                 Look::Waits(id, waiting) => {
                     ticket = Some(id);
@@ -106,7 +150,7 @@ impl Desk<'_> {
                     told = Some(waiting);
                     let pause = if first { FIRST_LOOKS } else { OTHERS_LOOK };
                     if let Some(signal) = pause_for(happenings, pause) {
-                        self.leave(want.asker, id, signal)?;
+                        self.leave(want.asker, id, &format!("signal {signal} ended the wait"))?;
                         return Ok(Asked::Signal(signal));
                     }
                 }
@@ -115,63 +159,59 @@ impl Desk<'_> {
     }
 
     /// Leaves the queue, or gives back what was given just then.
-    fn leave(&mut self, asker: &Asker, ticket: i64, signal: i32) -> Result<(), Error> {
-        let reason = format!("signal {signal} ended the wait");
+    fn leave(&mut self, asker: &Asker, ticket: i64, reason: &str) -> Result<(), Error> {
         self.ledger.change(Sync::Boot, |books| {
             let given = books
                 .leases()?
                 .into_iter()
                 .find(|own| own.ticket == Some(ticket));
             if let Some(lease) = given {
-                books.free(&asker.tenant, &lease, &reason)?;
+                books.free(&asker.tenant, &lease, reason)?;
             }
-            books.leave(&asker.tenant, ticket, &reason)
+            if books.ticket(ticket)?.is_some() {
+                books.leave(&asker.tenant, ticket, reason)?;
+            }
+            Ok(())
         })?;
         self.ring_first()
     }
 
     /// One look: recovers, and gives devices if it is this job's turn.
-    fn look(&mut self, want: &Want<'_>, ticket: Option<i64>) -> Result<Look, Error> {
+    fn look(
+        &mut self,
+        want: &Want<'_>,
+        ticket: Option<i64>,
+        drivers: &Drivers,
+    ) -> Result<Look, Error> {
         let (node, processes) = (self.node, self.processes);
         let mut rung = Vec::new();
-        let is_served = self
-            .ledger
-            .read(|books| stewarded::is_served(books, processes, want, ticket))?;
-        let look = if is_served {
-            self.ledger.change(Sync::Boot, |books| {
-                stewarded::look(books, node, processes, want, ticket)
-            })
-        } else {
-            let uses = (self.uses)()?;
-            self.ledger.change(Sync::Boot, |books| {
-                // A daemon, or somebody who waits, may have come meanwhile.
-                if stewarded::is_served(books, processes, want, ticket)? {
-                    return stewarded::look(books, node, processes, want, ticket);
-                }
-                let seen = see(books, node, processes, &want.asker.tenant, &uses)?;
-                if let Some(outcome) = stewarded::answered(books, node, want, ticket)? {
-                    return Ok(outcome);
-                }
-                let queue = books.queue()?;
-                // Whoever has a place keeps its order: that of a daemon which is gone, perhaps.
-                let own = queue.iter().find(|own| Some(own.id) == ticket);
-                let order = own.map(|own| own.scheduler.clone());
-                let want = &Want {
-                    scheduler: order.as_deref().unwrap_or(want.scheduler),
-                    ..*want
-                };
-                if want.scheduler == FIRST_COME {
-                    first_come(books, node, &seen, &queue, want, ticket)
-                } else {
-                    scheduled(books, node, &seen, queue, want, ticket, &mut rung)
-                }
-            })
-        };
-        if is_served && ticket.is_none() {
-            steward::ring(self.ledger.id());
-        }
+        let look = self.ledger.change(Sync::Boot, |books| {
+            if stewarded::is_served(books, processes, want, ticket)? {
+                return stewarded::look(books, node, processes, want, ticket);
+            }
+            let seen = see(books, node, processes, &want.asker.tenant, drivers)?;
+            if let Some(outcome) = stewarded::answered(books, node, want, ticket)? {
+                return Ok(outcome);
+            }
+            let queue = books.queue()?;
+            // Whoever has a place keeps its order: that of a daemon which is gone, perhaps.
+            let own = queue.iter().find(|own| Some(own.id) == ticket);
+            let order = own.map(|own| own.scheduler.clone());
+            let want = &Want {
+                scheduler: order.as_deref().unwrap_or(want.scheduler),
+                ..*want
+            };
+            if want.scheduler == FIRST_COME {
+                first_come(books, node, &seen, &queue, want, ticket)
+            } else {
+                scheduled(books, node, &seen, queue, want, ticket, &mut rung)
+            }
+        });
         for ticket in rung {
             bell::ring(self.ledger.id(), ticket);
+        }
+        if ticket.is_none() {
+            steward::ring(self.ledger.id());
         }
         match look? {
             Ok(look) => {
@@ -181,12 +221,7 @@ impl Desk<'_> {
                 }
                 Ok(look)
             }
-            Err(refusal) => {
-                if ticket.is_some() {
-                    self.ring_first()?;
-                }
-                Err(refusal.into())
-            }
+            Err(refusal) => Err(refusal.into()),
         }
     }
 
@@ -262,33 +297,38 @@ fn first_come(
     let before = waiting(queue)
         .take_while(|own| Some(own.id) != ticket)
         .count();
-    // Whoever can never be served is told so at once, not at the head of the queue.
-    let answer = (before == 0 || ticket.is_none()).then(|| {
+    let decide = || {
         let answer = want
             .policy
             .decide(want.request, &seen.state.allocator.view());
         answer.and_then(|own| own.answers(want.request, node.graph()).map(|()| own))
-    });
-    let why = if let Some(Err(never @ Refusal::Infeasible(_))) = answer {
-        never
-    } else if before > 0 {
-        let reason = match before {
-            1 => "1 job waits before this one".to_owned(),
-            some => format!("{some} jobs wait before this one"),
-        };
-        Refusal::Busy(Reason::Rule(
-            format!("its turn in the queue: {reason}").into(),
-        ))
-    } else {
-        match answer {
-            Some(Ok(decision)) => {
+    };
+    let why = if before == 0 {
+        match decide() {
+            Ok(decision) => {
                 return give(books, node, want, ticket, decision)
                     .map(Look::Granted)
                     .map(Ok);
             }
-            Some(Err(refusal)) => with_withheld(refusal, &seen.state.withheld, node),
-            None => Refusal::Busy(Reason::Stale),
+            Err(refusal) => with_withheld(refusal, &seen.state.withheld, node),
         }
+    } else {
+        // Whoever can never be served is told so at once, not at the head of the queue.
+        let never = match ticket {
+            None => decide()
+                .err()
+                .filter(|own| matches!(own, Refusal::Infeasible(_))),
+            Some(_) => None,
+        };
+        never.unwrap_or_else(|| {
+            let reason = match before {
+                1 => "1 job waits before this one".to_owned(),
+                some => format!("{some} jobs wait before this one"),
+            };
+            Refusal::Busy(Reason::Rule(
+                format!("its turn in the queue: {reason}").into(),
+            ))
+        })
     };
     let busy = matches!(why, Refusal::Busy(_));
     if !busy || !want.wait {
@@ -400,6 +440,7 @@ pub(crate) fn grant(
         granted,
         expires,
         ticket,
+        cgroup: None,
     })
 }
 
@@ -425,7 +466,7 @@ fn scheduled(
             id
         }
     };
-    let turns = plan(node, &seen.state, &seen.recovered.leases, &queue, now())?;
+    let turns = plan(node, &seen.state, &seen.recovered.leases, &queue, now(), id)?;
     let mut given = None;
     for (other, turn) in turns {
         let Some(one) = queue.iter().find(|own| own.id == other) else {

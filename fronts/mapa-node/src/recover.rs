@@ -3,8 +3,9 @@
 //! Every program that is about to decide does this first, in the transaction of the decision. So
 //! nothing must be running for a crash to be noticed, and nobody decides on what a crash left.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use crate::cgroup;
 use crate::entries::Entries;
 use crate::error::Error;
 use crate::ledger::{Books, Lease};
@@ -74,28 +75,35 @@ pub fn recover(books: &Books<'_>, processes: &Processes, owner: &str) -> Result<
             done.leases.push(lease);
             continue;
         }
-        let marked = marked.get_or_insert_with(|| processes.marked());
-        let mut alive = marked
-            .found
-            .get(&books.mark(lease.id))
-            .cloned()
-            .unwrap_or_default();
         // A child may have cleared its variables; its number and start are in the ledger.
-        let child = lease
-            .child
-            .iter()
-            .filter(|own| processes.life(own) != Life::Ended);
-        alive.splice(0..0, child.cloned());
-        let Some(heir) = alive.into_iter().next() else {
+        let child = lease.child.as_ref();
+        let child = child.filter(|own| processes.life(own) != Life::Ended);
+        let members = lease.cgroup.as_deref().map(Path::new).map(cgroup::members);
+        let mut heir = child.cloned().or_else(|| {
+            let members = members.iter().flatten().flatten();
+            members.filter_map(|&pid| processes.identity(pid)).next()
+        });
+        if heir.is_none() {
+            let marked = marked.get_or_insert_with(|| processes.marked());
+            heir = marked
+                .found
+                .get(&books.mark(lease.id))
+                .and_then(|own| own.first().cloned());
             // Another user's variables cannot be read, and a look may miss one. Rather hold devices too
-            // long than give them twice. Who might go on is not known, so nobody becomes the holder.
+            // long than give them twice. Who might go on is not known, so nobody becomes the holder. A
+            // group that is empty says that nobody does, whosever they are.
             let asker = &lease.asker;
-            if !marked.complete || processes.hides_one_of(asker.uid, asker.process.start) {
+            let is_empty = matches!(&members, Some(Ok(_)));
+            let may_live = !marked.complete
+                || !is_empty && processes.hides_one_of(asker.uid, asker.process.start);
+            if heir.is_none() && may_live {
                 done.leases.push(lease);
-            } else {
-                let why = "its process is gone, and so is all that it had started";
-                free(books, &mut done, lease, owner, why)?;
+                continue;
             }
+        }
+        let Some(heir) = heir else {
+            let why = "its process is gone, and so is all that it had started";
+            free(books, &mut done, lease, owner, why)?;
             continue;
         };
         let reason = format!(
@@ -126,6 +134,9 @@ fn free(
     why: &str,
 ) -> Result<(), Error> {
     books.free(owner, &lease, why)?;
+    if let Some(group) = &lease.cgroup {
+        cgroup::remove(Path::new(group));
+    }
     done.freed.push((lease, why.to_owned()));
     Ok(())
 }

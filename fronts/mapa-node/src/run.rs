@@ -1,29 +1,38 @@
 //! `mapa run`: a command on devices that it has alone.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use mapa_core::DeviceId;
 use mapa_front::answer::{ids, names};
-use mapa_front::{JobSpec, Names, answer, job};
-use mapa_live::Live;
+use mapa_front::{JobSpec, Names, PolicySpec, answer, job};
+use mapa_live::{Live, Look};
 use serde::Serialize;
 
+use crate::cgroup::{self, Cgroups};
 use crate::child::{Happenings, Job};
 use crate::cli::RunArgs;
 use crate::disk::Disk;
 use crate::error::Error;
+use crate::gate;
+use crate::health::{self, Watched};
 use crate::ledger::{Asker, Ledger, Moment, Sync};
 use crate::node::Node;
-use crate::others::others;
+use crate::others::look;
 use crate::output::Output;
+use crate::plan;
 use crate::process::Processes;
 use crate::queue::{Asked, Desk, FIRST_COME, Granted, Want, see};
 use crate::surroundings::{Surroundings, bind_to, surroundings};
 
 /// Exit status of a command whose time was up, as `timeout` has it.
 const LATE: u8 = 124;
+
+/// How long a command runs before somebody watches the health of devices beside it.
+const QUIET: Duration = Duration::from_millis(200);
 
 /// The answer of `mapa run`: printed by `--json` and `--dry-run`.
 #[derive(Debug, Serialize)]
@@ -44,6 +53,8 @@ pub(crate) struct Answer {
     pub numa: Vec<u32>,
     /// The cores to which the command is bound; empty if it is not.
     pub cpus: Vec<usize>,
+    /// The NUMA nodes to which the command's memory is bound; empty if it is not.
+    pub memory: Vec<u32>,
     /// The nearest network cards.
     pub nics: Vec<String>,
     /// What could not be had, and why.
@@ -72,6 +83,7 @@ impl Answer {
             removed: around.unset.clone(),
             numa: around.numa.clone(),
             cpus: around.cpus.clone(),
+            memory: around.memory.clone(),
             nics: around.nics.clone(),
             notes: around.notes.clone(),
             expires: None,
@@ -103,28 +115,36 @@ pub(crate) fn run(
     let policy = chosen.policy(&names, model.as_ref(), Some(&work))?;
     let request = spec.request(&work, node.graph())?;
     let scheduler = args.scheduler.as_deref().unwrap_or(FIRST_COME);
+    let lasting_policy = lasting_policy(chosen, &names, scheduler)?;
     if scheduler != FIRST_COME {
         known_scheduler(&names, scheduler)?;
+        // What makes no sense is told before anybody waits by it.
+        plan::scheduler(scheduler, &lasting_policy)?;
     }
     let processes = Processes::new()?;
-    let uses = || {
+    let drivers = || {
         if args.no_look {
-            return Ok(Vec::new());
+            return Ok(Look::default());
         }
-        others(node, live)
+        look(node, live)
     };
+    let words: Vec<_> = args
+        .command
+        .iter()
+        .map(|own| own.to_string_lossy())
+        .collect();
     let asker = Asker {
         tenant: args.tenant.clone().unwrap_or_else(user),
         uid: rustix::process::geteuid().as_raw(),
         process: processes.own()?,
-        command: args.command.join(" "),
-        policy: to_json(&chosen),
+        command: words.join(" "),
+        policy: to_json(&lasting_policy),
         spec: to_json(&lasting(spec, &work)),
     };
     if args.dry_run {
-        let uses = uses()?;
+        let drivers = drivers()?;
         let seen = ledger.change(Sync::Boot, |books| {
-            see(books, node, &processes, &asker.tenant, &uses)
+            see(books, node, &processes, &asker.tenant, &drivers)
         })?;
         let decision = policy.decide(&request, &seen.state.allocator.view())?;
         let placement: Vec<DeviceId> = decision.placement().iter().copied().collect();
@@ -142,7 +162,7 @@ pub(crate) fn run(
         ledger,
         node,
         processes: &processes,
-        uses: &uses,
+        drivers: &drivers,
     };
     let want = Want {
         asker: &asker,
@@ -189,6 +209,10 @@ pub(crate) fn run(
             return Err(error);
         }
     };
+    let (job, group) = job;
+    if node.is_live() && !args.no_look {
+        watch_beside(node, live, desk.ledger, &asker.tenant, output);
+    }
     let (ended, late) = job.wait(&happenings, &processes, until);
     let why = if late {
         format!("its time was up, and it {ended}")
@@ -199,16 +223,32 @@ pub(crate) fn run(
     if let Err(error) = desk.free(&asker.tenant, lease, &why) {
         output.aside(format!("lease {} is not freed yet: {error}", lease.id));
     }
+    if let Some(group) = group {
+        cgroup::remove(&group);
+    }
     Ok(if late { LATE } else { ended.exit_status() })
 }
 
-/// Starts the command in its surroundings.
+/// Notes in the ledger what becomes of devices while the command runs, and tells it. The thread ends with
+/// the program. Short commands end before it has begun.
+fn watch_beside(node: &Node, live: &Live, ledger: &Ledger, owner: &str, output: Output) {
+    let (devices, live) = (Watched::new(node), live.clone());
+    let (ledger, owner) = (ledger.path().to_owned(), owner.to_owned());
+    thread::spawn(move || {
+        thread::sleep(QUIET);
+        let tell = |what| output.aside(what);
+        // Devices that nobody watches are looked at whenever somebody decides.
+        let _ = health::watch(&live, &devices, &ledger, &owner, || true, tell);
+    });
+}
+
+/// Starts the command in its surroundings. Returns its control group too, if it has one.
 fn start(
     args: &RunArgs,
     desk: &mut Desk<'_>,
     granted: &Granted,
     output: Output,
-) -> Result<Job, Error> {
+) -> Result<(Job, Option<PathBuf>), Error> {
     let mark = desk.ledger.mark(granted.lease.id);
     let around = surroundings(desk.node, &granted.placement, Some(&mark), args.parts());
     if output.json {
@@ -230,7 +270,8 @@ fn start(
     let Desk {
         ledger, processes, ..
     } = desk;
-    Job::start(
+    let mut group = None;
+    let job = Job::start(
         &args.command,
         processes,
         |command: &mut Command| {
@@ -238,9 +279,43 @@ fn start(
             for name in &around.unset {
                 command.env_remove(name);
             }
+            let nodes: Vec<String> = around.memory.iter().map(u32::to_string).collect();
+            command.env(gate::MEMORY, nodes.join(","));
         },
-        |child| ledger.change(Sync::Boot, |books| books.started(granted.lease.id, child)),
-    )
+        |child| {
+            if !args.no_cgroup {
+                group = Cgroups::default().hold(&mark, child.pid);
+            }
+            let folder = group.as_ref().and_then(|own| own.to_str());
+            ledger.change(Sync::Boot, |books| {
+                books.started(granted.lease.id, child, folder)
+            })
+        },
+    )?;
+    Ok((job, group))
+}
+
+/// The policy in a form that another program can read elsewhere: the path of a model's file is whole.
+fn lasting_policy(
+    mut policy: PolicySpec,
+    names: &Names,
+    scheduler: &str,
+) -> Result<PolicySpec, Error> {
+    let Some(model) = policy.model.as_ref().map(ToString::to_string) else {
+        return Ok(policy);
+    };
+    if model == "-" && scheduler != FIRST_COME {
+        return Err(Error::malformed(
+            "--model -: others who wait by this scheduler cannot read it: expected a file",
+        ));
+    }
+    let is_name = names.models.get(&model).is_some();
+    if !is_name && Path::new(&model).is_file() {
+        let path = std::path::absolute(&model).map_err(|error| Error::at(&model, error))?;
+        let Ok(whole) = path.display().to_string().parse();
+        policy.model = Some(whole);
+    }
+    Ok(policy)
 }
 
 /// Checks the name of a scheduler before anybody waits by it.
@@ -306,6 +381,10 @@ fn show(answer: &Answer, output: Output) {
     if !answer.cpus.is_empty() {
         let cpus: Vec<String> = answer.cpus.iter().map(usize::to_string).collect();
         output.line(format!("cores    {}", cpus.join(",")));
+    }
+    if !answer.memory.is_empty() {
+        let nodes: Vec<String> = answer.memory.iter().map(u32::to_string).collect();
+        output.line(format!("memory   of NUMA node {}", nodes.join(",")));
     }
     for note in &answer.notes {
         output.line(format!("note     {note}"));

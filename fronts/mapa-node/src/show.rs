@@ -1,27 +1,28 @@
 //! `mapa ps`, `free`, `cordon`, `uncordon`, `log` and `recover`.
 
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use mapa_core::DeviceId;
-use mapa_front::text::table;
-use mapa_live::Live;
+use mapa_front::text::{counted, duration, table};
+use mapa_live::{Live, Look};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
 
+use crate::cgroup;
+use crate::child::{GRACE, Happenings};
 use crate::cli::{CordonArgs, LogArgs, UncordonArgs};
 use crate::error::Error;
-use crate::ledger::{Cordon, Decision, Key, Lease, Ledger, Moment, Sync, now};
+use crate::health::{self, Watched};
+use crate::ledger::{Cordon, Decision, Key, Lease, Ledger, Moment, Sync, Trouble, now};
 use crate::node::Node;
-use crate::others::others;
+use crate::others::look;
 use crate::output::Output;
 use crate::process::{Life, Processes};
 use crate::queue::{ring_first, see};
 use crate::recover::recover;
 use crate::run::user;
-
-/// How long a lease's processes may take to end after SIGTERM.
-const GRACE: Duration = Duration::from_secs(5);
 
 /// A lease, as `mapa ps --json` has it.
 #[derive(Debug, Serialize)]
@@ -34,6 +35,8 @@ struct Holder {
     child: Option<i32>,
     adopted: bool,
     devices: Vec<String>,
+    /// What is wrong with its devices: it keeps them.
+    trouble: Vec<String>,
     /// Nanoseconds since 1970.
     granted: Moment,
     expires: Option<Moment>,
@@ -59,20 +62,56 @@ struct Ps {
     leases: Vec<Holder>,
     queue: Vec<Waiter>,
     cordons: Vec<Cordon>,
+    /// What is wrong with devices.
+    health: Vec<Trouble>,
 }
 
 /// Who holds which devices, who waits, what is cordoned. The machine is for names alone.
 ///
 /// # Errors
 /// The ledger cannot be used.
-pub(crate) fn ps(ledger: &mut Ledger, node: Option<&Node>, output: Output) -> Result<(), Error> {
+pub(crate) fn ps(
+    ledger: &mut Ledger,
+    node: Option<&Node>,
+    live: &Live,
+    output: Output,
+) -> Result<(), Error> {
     let processes = Processes::new()?;
     let owner = user();
-    let (leases, queue, cordons) = ledger.change(Sync::Boot, |books| {
-        let recovered = recover(books, &processes, &owner)?;
-        Ok((recovered.leases, books.queue()?, books.cordons(now())?))
+    // What is in the ledger is worth telling whatever drivers do.
+    let drivers = node.map_or_else(|| Ok(Look::default()), |node| look(node, live));
+    let drivers = drivers.unwrap_or_else(|error| {
+        output.aside(error.to_string());
+        Look::default()
+    });
+    let (leases, lost, queue, cordons, health) = ledger.change(Sync::Boot, |books| {
+        let (leases, lost) = match node {
+            Some(node) => {
+                let seen = see(books, node, &processes, &owner, &drivers)?;
+                (seen.recovered.leases, seen.state.lost)
+            }
+            None => (recover(books, &processes, &owner)?.leases, Vec::new()),
+        };
+        let health = books.troubles(processes.boot())?;
+        Ok((leases, lost, books.queue()?, books.cordons(now())?, health))
     })?;
     let name = |key: &Key| node.map_or_else(|| key.to_string(), |own| own.name(key));
+    let trouble = |lease: &Lease| {
+        let mut found: Vec<String> = Vec::new();
+        for own in &health {
+            if lease.devices.iter().any(|key| key.whole == own.whole) {
+                found.push(format!("{}: {}", name(&Key::whole(&own.whole)), own.what));
+            }
+        }
+        let gone = lost.iter().find(|(id, _)| *id == lease.id);
+        for key in gone.iter().flat_map(|(_, keys)| keys) {
+            let known = health.iter().any(|own| own.whole == key.whole);
+            if !known {
+                found.push(format!("{} is gone", name(key)));
+            }
+        }
+        found
+    };
     let answer = Ps {
         leases: leases
             .iter()
@@ -83,6 +122,7 @@ pub(crate) fn ps(ledger: &mut Ledger, node: Option<&Node>, output: Output) -> Re
                 child: own.child.as_ref().map(|own| own.pid),
                 adopted: own.adopted,
                 devices: own.devices.iter().map(name).collect(),
+                trouble: trouble(own),
                 granted: own.granted,
                 expires: own.expires,
                 command: own.asker.command.clone(),
@@ -102,6 +142,7 @@ pub(crate) fn ps(ledger: &mut Ledger, node: Option<&Node>, output: Output) -> Re
             })
             .collect(),
         cordons,
+        health: health.clone(),
     };
     if output.json {
         output.object(&answer);
@@ -110,12 +151,16 @@ pub(crate) fn ps(ledger: &mut Ledger, node: Option<&Node>, output: Output) -> Re
     let at = now();
     let rows = answer.leases.iter().map(|own| {
         let state = if own.adopted { "adopted" } else { "runs" };
+        let state = match own.trouble.as_slice() {
+            [] => state.to_owned(),
+            trouble => format!("{state}; {}", trouble.join("; ")),
+        };
         vec![
             own.lease.to_string(),
             own.tenant.clone(),
             own.pid.to_string(),
             own.devices.join(","),
-            state.to_owned(),
+            state,
             length(at - own.granted),
             own.command.clone(),
         ]
@@ -158,7 +203,75 @@ pub(crate) fn ps(ledger: &mut Ledger, node: Option<&Node>, output: Output) -> Re
             own.owner, own.reason
         ));
     }
+    for own in &answer.health {
+        output.line(format!(
+            "unhealthy: {}: {}",
+            name(&Key::whole(&own.whole)),
+            own.what
+        ));
+    }
     Ok(())
+}
+
+/// All who have ever asked for devices, and what they hold now.
+///
+/// # Errors
+/// The ledger cannot be used.
+pub(crate) fn tenants(ledger: &mut Ledger, output: Output) -> Result<(), Error> {
+    let processes = Processes::new()?;
+    let owner = user();
+    let tenants = ledger.change(Sync::Boot, |books| {
+        recover(books, &processes, &owner)?;
+        books.tenants()
+    })?;
+    if output.json {
+        output.object(&serde_json::json!({ "tenants": tenants }));
+        return Ok(());
+    }
+    let rows = tenants.iter().map(|own| {
+        vec![
+            own.name.clone(),
+            own.uid.to_string(),
+            date(own.since),
+            own.leases.to_string(),
+            own.devices.to_string(),
+            own.waiting.to_string(),
+        ]
+    });
+    let header = ["tenant", "uid", "since", "leases", "devices", "waiting"];
+    print(output, &header, &[1, 3, 4, 5], rows);
+    Ok(())
+}
+
+/// Notes in the ledger what becomes of devices, until a signal ends this program.
+///
+/// # Errors
+/// The machine is only described; there is no driver that tells changes; the ledger cannot be written.
+pub(crate) fn watch(
+    ledger: &Ledger,
+    node: &Node,
+    live: &Live,
+    output: Output,
+) -> Result<(), Error> {
+    if !node.is_live() {
+        return Err(Error::malformed(
+            "nothing can become of a machine that is only described: expected no --machine",
+        ));
+    }
+    let happenings = Happenings::new(&Processes::new()?)?;
+    let goes_on = || {
+        std::iter::from_fn(|| happenings.next(Duration::ZERO))
+            .all(|own| Happenings::ends(own).is_none())
+    };
+    let tell = |what| output.line(what);
+    health::watch(
+        live,
+        &Watched::new(node),
+        ledger.path(),
+        &user(),
+        goes_on,
+        tell,
+    )
 }
 
 /// Prints a table with these columns, some of them numbers.
@@ -197,20 +310,22 @@ pub(crate) fn free(
     output: Output,
 ) -> Result<(), Error> {
     let processes = Processes::new()?;
-    let uses = others(node, live)?;
+    let drivers = look(node, live)?;
     let owner = user();
-    let seen = ledger.change(Sync::Boot, |books| {
-        see(books, node, &processes, &owner, &uses)
+    let (seen, health) = ledger.change(Sync::Boot, |books| {
+        let seen = see(books, node, &processes, &owner, &drivers)?;
+        Ok((seen, books.troubles(processes.boot())?))
     })?;
     let view = seen.state.allocator.view();
-    let rooms: Vec<Room> = view
+    let mut rooms: Vec<Room> = view
         .present()
         .iter()
         .map(|id| {
             let key = node.keys(&[id]);
             let holds = |own: &&Lease| own.devices.iter().any(|one| key.contains(one));
             let parent = node.graph().device(id).parent;
-            let withheld = seen.state.withheld.iter().find(|own| own.device == parent);
+            let mut withheld = seen.state.withheld.iter();
+            let withheld = withheld.find(|own| own.device == parent || own.device == id);
             Room {
                 device: node.graph().device(id).name.clone(),
                 free: view.free().contains(id) && !view.is_cordoned(id),
@@ -219,6 +334,14 @@ pub(crate) fn free(
             }
         })
         .collect();
+    // Of a device that is lost, a machine that was discovered since has nothing.
+    let gone = |own: &&Trouble| node.device(&Key::whole(&own.whole)).is_none();
+    rooms.extend(health.iter().filter(gone).map(|own| Room {
+        device: own.whole.clone(),
+        free: false,
+        lease: None,
+        withheld: Some(format!("unhealthy: {}", own.what)),
+    }));
     if output.json {
         #[derive(Serialize)]
         struct Free {
@@ -235,7 +358,8 @@ pub(crate) fn free(
     }
     let rows = rooms.iter().map(|own| {
         let why = match (own.lease, &own.withheld) {
-            (Some(lease), _) => format!("lease {lease}"),
+            (Some(lease), None) => format!("lease {lease}"),
+            (Some(lease), Some(why)) => format!("lease {lease}; {why}"),
             (None, Some(why)) => why.clone(),
             (None, None) if own.free => String::new(),
             (None, None) => "in use".to_owned(),
@@ -289,6 +413,9 @@ pub(crate) fn end(ledger: &mut Ledger, id: i64, output: Output) -> Result<(), Er
                     .iter()
                     .map(|own| own.pid),
             );
+            let group = lease.cgroup.as_deref().map(Path::new);
+            let members = group.map(cgroup::members);
+            told.extend(members.into_iter().flatten().flatten());
             told.extend(
                 lease
                     .child
@@ -417,14 +544,16 @@ pub(crate) fn uncordon(
     let owner = user();
     ledger.change(Sync::Disk, |books| {
         for own in &wholes {
-            if !books.uncordon(&owner, own, &args.reason)? {
+            // Whoever gives it to new tenants again says that it is sound.
+            let was_ill = books.healthy(&owner, own, None, &args.reason)?;
+            if !books.uncordon(&owner, own, &args.reason)? && !was_ill {
                 let what = if own.is_empty() {
                     "the machine as a whole"
                 } else {
                     own
                 };
                 return Err(Error::malformed(format_args!(
-                    "{what} is not cordoned: expected one of what `mapa ps` lists as cordoned"
+                    "{what} is not cordoned: expected one of what `mapa ps` lists as cordoned or unhealthy"
                 )));
             }
         }
@@ -520,29 +649,20 @@ pub(crate) fn recovered(ledger: &mut Ledger, output: Output) -> Result<(), Error
         output.line(format!("ticket {ticket} of {tenant} is gone"));
     }
     output.line(format!(
-        "{} hold, the ledger is sound",
-        leases(found.leases.len())
+        "{}, the ledger is sound",
+        holders(found.leases.len())
     ));
     Ok(())
 }
 
-fn leases(count: usize) -> String {
-    if count == 1 {
-        "1 lease".to_owned()
-    } else {
-        format!("{count} leases")
-    }
+/// How many leases hold, in words.
+fn holders(count: usize) -> String {
+    format!("{} hold", counted(count, "lease"))
 }
 
 /// A length of time for people.
 fn length(nanoseconds: Moment) -> String {
-    let seconds = nanoseconds.max(0) / 1_000_000_000;
-    match seconds {
-        0..120 => format!("{seconds} s"),
-        120..7200 => format!("{} min", seconds / 60),
-        7200..172_800 => format!("{} h", seconds / 3600),
-        _ => format!("{} d", seconds / 86_400),
-    }
+    duration((nanoseconds.max(0) / 1_000_000_000) as f64)
 }
 
 /// A moment in UTC, as RFC 3339 writes it, to the second.
@@ -580,11 +700,5 @@ mod tests {
         assert_eq!(at(951_782_400), "2000-02-29T00:00:00Z");
         assert_eq!(at(1_795_539_661), "2026-11-24T17:01:01Z");
         assert_eq!(at(-1), "1969-12-31T23:59:59Z");
-    }
-
-    #[test]
-    fn lengths_are_said_in_the_largest_unit_of_which_two_have_passed() {
-        let said = [1, 119, 120, 7199, 7200, 172_800].map(|own| length(own * 1_000_000_000));
-        assert_eq!(said, ["1 s", "119 s", "2 min", "119 min", "2 h", "2 d"]);
     }
 }

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use mapa_core::{DeviceId, HardwareGraph, LinkClass, Unit};
+use mapa_topologies::number_list;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::Serialize;
 
@@ -19,6 +20,8 @@ pub struct Parts {
     pub order: bool,
     /// The cores of the NUMA nodes beside the devices.
     pub cpus: bool,
+    /// Memory of these NUMA nodes.
+    pub memory: bool,
     /// The nearest network cards.
     pub nics: bool,
 }
@@ -28,6 +31,7 @@ impl Default for Parts {
         Self {
             order: true,
             cpus: true,
+            memory: true,
             nics: true,
         }
     }
@@ -44,6 +48,8 @@ pub struct Surroundings {
     pub numa: Vec<u32>,
     /// The cores to which the job is bound; none if it is not.
     pub cpus: Vec<usize>,
+    /// The NUMA nodes to which the job's memory is bound; none if it is not.
+    pub memory: Vec<u32>,
     /// The nearest network cards, by the rank that they are nearest to.
     pub nics: Vec<String>,
     /// What could not be had, and why.
@@ -70,8 +76,8 @@ pub fn surroundings(
         set(MARK, mark.to_owned());
     }
     found.numa = numa(node.graph(), placement);
-    if parts.cpus {
-        bind(Path::new("/sys"), &mut found);
+    if parts.cpus || parts.memory {
+        bind(Path::new("/sys"), Path::new("/proc"), parts, &mut found);
     }
     if parts.nics {
         name_cards(node, placement, &mut found);
@@ -133,38 +139,72 @@ fn numa(graph: &HardwareGraph, placement: &[DeviceId]) -> Vec<u32> {
     nodes.into_iter().collect()
 }
 
-/// The cores of the NUMA nodes, among those that this process may use.
-fn bind(sys: &Path, found: &mut Surroundings) {
-    if found.numa.is_empty() {
-        found
-            .notes
-            .push("no NUMA node is known beside the devices, so no cores are bound".to_owned());
-        return;
-    }
-    let mut cpus: BTreeSet<usize> = BTreeSet::new();
-    for node in &found.numa {
-        let file = sys.join(format!("devices/system/node/node{node}/cpulist"));
-        match fs::read_to_string(&file) {
-            Ok(list) => cpus.extend(cpu_list(&list)),
-            Err(_) => found
+/// The NUMA nodes beside the devices: their cores, among those that this process may use, and their
+/// memory, where there is some that it may use.
+fn bind(sys: &Path, proc: &Path, parts: Parts, found: &mut Surroundings) {
+    let (mut cpus, mut nodes) = (BTreeSet::new(), BTreeSet::new());
+    let folder = sys.join("devices/system/node");
+    let numbers = |file: &Path| {
+        let list = fs::read_to_string(file).ok()?;
+        number_list(&list)
+    };
+    for &node in &found.numa {
+        match numbers(&folder.join(format!("node{node}/cpulist"))) {
+            Some(list) => {
+                cpus.extend(list.into_iter().map(|cpu| cpu as usize));
+                nodes.insert(node);
+            }
+            None => found
                 .notes
                 .push(format!("this system has no NUMA node {node}")),
         }
     }
-    let allowed = sched_getaffinity(None).ok();
-    cpus.retain(|cpu| {
-        *cpu < CpuSet::MAX_CPU && allowed.as_ref().is_none_or(|own| own.is_set(*cpu))
-    });
-    if cpus.is_empty() {
-        found
-            .notes
-            .push("no core beside the devices may be used, so no cores are bound".to_owned());
+    let mut unbound = Vec::new();
+    if parts.cpus {
+        let allowed = sched_getaffinity(None).ok();
+        cpus.retain(|cpu| {
+            *cpu < CpuSet::MAX_CPU && allowed.as_ref().is_none_or(|own| own.is_set(*cpu))
+        });
+        if cpus.is_empty() {
+            unbound.push("cores");
+        }
+        found.cpus = cpus.into_iter().collect();
     }
-    found.cpus = cpus.into_iter().collect();
+    if parts.memory {
+        let with_memory = numbers(&folder.join("has_memory"));
+        let allowed = allowed_memory(proc);
+        nodes.retain(|node| {
+            [&with_memory, &allowed]
+                .into_iter()
+                .flatten()
+                .all(|own| own.contains(node))
+        });
+        if nodes.is_empty() {
+            unbound.push("memory");
+        }
+        found.memory = nodes.into_iter().collect();
+    }
+    if !unbound.is_empty() {
+        let what = unbound.join(" and ");
+        found.notes.push(if found.numa.is_empty() {
+            format!("no NUMA node is known beside the devices: the job's {what} are not bound")
+        } else {
+            format!("nothing beside the devices may be used here: the job's {what} are not bound")
+        });
+    }
+}
+
+/// The NUMA nodes whose memory this process may use.
+fn allowed_memory(proc: &Path) -> Option<BTreeSet<u32>> {
+    let status = fs::read_to_string(proc.join("self/status")).ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Mems_allowed_list:"))?;
+    number_list(line.trim())
 }
 
 /// Binds this thread, and all that it starts from now on, to these cores; to none if the list is
-/// empty. Memory is then taken from their nodes first, as Linux does for whoever sets no policy.
+/// empty.
 ///
 /// # Errors
 /// What the system says.
@@ -177,18 +217,6 @@ pub(crate) fn bind_to(cpus: &[usize]) -> std::io::Result<()> {
         set.set(cpu);
     }
     Ok(sched_setaffinity(None, &set)?)
-}
-
-/// The numbers of a list such as `0-3,8`.
-fn cpu_list(text: &str) -> Vec<usize> {
-    let mut all = Vec::new();
-    for part in text.trim().split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        if let (Ok(first), Ok(last)) = (first.parse::<usize>(), last.parse::<usize>()) {
-            all.extend(first..=last.min(first.saturating_add(1 << 16)));
-        }
-    }
-    all
 }
 
 /// Names the nearest network cards to NCCL and UCX.
@@ -315,10 +343,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_of_cores_have_ranges_and_single_numbers() {
-        assert_eq!(cpu_list("0-3,8\n"), [0, 1, 2, 3, 8]);
-        assert_eq!(cpu_list("5"), [5]);
-        assert_eq!(cpu_list("\n"), [0usize; 0]);
+    fn memory_is_bound_to_nodes_that_have_some_and_may_be_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |file: &str, text: &str| {
+            let path = folder.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write("devices/system/node/node0/cpulist", "0-1\n");
+        write("devices/system/node/node1/cpulist", "2-3\n");
+        write("devices/system/node/node2/cpulist", "\n");
+        write("devices/system/node/has_memory", "0,2\n");
+        write("self/status", "Name:\tx\nMems_allowed_list:\t0-1\n");
+        let parts = Parts {
+            cpus: false,
+            ..Parts::default()
+        };
+        let bound = |numa: &[u32]| {
+            let mut found = Surroundings {
+                numa: numa.to_vec(),
+                ..Surroundings::default()
+            };
+            bind(folder.path(), folder.path(), parts, &mut found);
+            (found.memory, found.cpus.len(), found.notes.len())
+        };
+        assert_eq!(bound(&[0, 1]), (vec![0], 0, 0));
+        // Node 1 has no memory, and node 2 may not be used.
+        assert_eq!(bound(&[1]), (vec![], 0, 1));
+        assert_eq!(bound(&[2]), (vec![], 0, 1));
+        assert_eq!(bound(&[7]), (vec![], 0, 2));
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! What the tests share: a folder with a ledger, the program, and what it answers.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use mapa_node::{Asker, Processes};
+use fake_nvml::{Config, Fake, built_library, install};
+use mapa_node::{Asker, MARK, Processes};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -126,6 +127,103 @@ impl Place {
                 self.text(name)
             );
             std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// A machine with drivers, which `mapa` discovers, and a ledger.
+pub(crate) struct Machine {
+    folder: TempDir,
+    pub(crate) fake: Fake,
+}
+
+impl Machine {
+    pub(crate) fn of(machine: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let config = Config::new(machine).with_state(folder.path().join("state"));
+        let driver = folder.path().join("driver");
+        install(&built_library().unwrap(), &driver, &config).unwrap();
+        let fake = Fake::open(&config).unwrap();
+        Self { folder, fake }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn ledger(&self) -> PathBuf {
+        self.path().join("ledger.db")
+    }
+
+    /// The program with these words. What it has discovered once it takes from its cache.
+    pub(crate) fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mapa"));
+        command
+            .arg("--nvml")
+            .arg(self.path().join("driver/libnvidia-ml.so.1"))
+            .arg("--ledger")
+            .arg(self.ledger())
+            .args(words)
+            .env("LOCKS", self.path())
+            // Discovery keeps its answers in the user's cache.
+            .env("XDG_CACHE_HOME", self.path().join("cache"))
+            .env_remove(MARK)
+            .stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn mapa(&self, words: &[&str]) -> Output {
+        self.command(words).output().unwrap()
+    }
+
+    /// The JSON answer of a command that must succeed.
+    pub(crate) fn json(&self, words: &[&str]) -> Value {
+        let output = self.mapa(&[&["--json"], words].concat());
+        assert!(output.status.success(), "{words:?}: {}", error(&output));
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    /// A command that holds so many devices until `end`.
+    pub(crate) fn holder(&self, gpus: usize) -> Child {
+        self.hold(&["-n", &gpus.to_string()])
+    }
+
+    /// A command that holds devices until `end`.
+    pub(crate) fn hold(&self, words: &[&str]) -> Child {
+        let before = self.json(&["ps"])["leases"].as_array().unwrap().len();
+        let script = [
+            "--",
+            "sh",
+            "-c",
+            "echo $CUDA_VISIBLE_DEVICES >>$LOCKS/held; exec sleep 600",
+        ];
+        let child = self.command(&[&["run"], words, &script].concat());
+        let child = { child }.stderr(Stdio::null()).spawn().unwrap();
+        self.until(|ps| {
+            let leases = ps["leases"].as_array().unwrap();
+            leases.len() > before && leases.iter().all(|own| !own["child"].is_null())
+        });
+        child
+    }
+
+    /// Ends a command that holds devices.
+    pub(crate) fn end(&self, child: &mut Child) {
+        let pid = child.id().to_string();
+        let done = Command::new("kill").args(["-TERM", &pid]).status().unwrap();
+        assert!(done.success());
+        child.wait().unwrap();
+    }
+
+    /// Waits until `mapa ps` says what is wanted.
+    pub(crate) fn until(&self, wanted: impl Fn(&Value) -> bool) -> Value {
+        let begun = Instant::now();
+        loop {
+            let ps = self.json(&["ps"]);
+            if wanted(&ps) {
+                return ps;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(60), "{ps}");
+            std::thread::sleep(Duration::from_millis(20));
         }
     }
 }

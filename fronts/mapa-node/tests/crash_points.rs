@@ -38,15 +38,20 @@ fn log_of(path: &Path) -> PathBuf {
     path.with_extension("db-wal")
 }
 
+/// How many writes there are: `MAPA_WRITES`, 24 if it is not set.
+fn rounds() -> usize {
+    std::env::var("MAPA_WRITES").map_or(24, |own| own.parse().unwrap())
+}
+
 /// One run: leases that come and go, and cordons. Returns after each write the state, and whether
 /// it was promised to be on the disk. `each` sees the files after each.
 fn writes(path: &Path, asker: &Asker, mut each: impl FnMut(usize, State, bool)) {
     let mut ledger = Ledger::open(path).unwrap();
     let mut held: Vec<i64> = Vec::new();
-    for at in 0..24usize {
+    for at in 0..rounds() {
         let on_disk = at % 6 == 3;
         if on_disk {
-            let device = format!("GPU{}", at / 6);
+            let device = format!("GPU{}", at / 6 % 8);
             ledger
                 .change(Sync::Disk, |books| {
                     books.cordon("tester", &device, "test", None)

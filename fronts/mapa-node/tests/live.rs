@@ -1,48 +1,12 @@
 //! `mapa` on a machine that it discovers, through a library that speaks as NVIDIA's does.
 
-use std::process::{Command, Output, Stdio};
+use fake_nvml::Process;
 
-use fake_nvml::{Config, Fake, Process, built_library, install};
-use mapa_node::MARK;
-use tempfile::TempDir;
-
-use super::common::{error, text};
-
-/// A machine of eight GPUs with drivers, and a ledger.
-struct Machine {
-    folder: TempDir,
-    fake: Fake,
-}
-
-impl Machine {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let config = Config::new("dgx-a100").with_state(folder.path().join("state"));
-        let driver = folder.path().join("driver");
-        install(&built_library().unwrap(), &driver, &config).unwrap();
-        let fake = Fake::open(&config).unwrap();
-        Self { folder, fake }
-    }
-
-    fn mapa(&self, words: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_mapa"))
-            .args(["--refresh", "--nvml"])
-            .arg(self.folder.path().join("driver/libnvidia-ml.so.1"))
-            .arg("--ledger")
-            .arg(self.folder.path().join("ledger.db"))
-            .args(words)
-            // Discovery keeps its answers in the user's cache.
-            .env("XDG_CACHE_HOME", self.folder.path().join("cache"))
-            .env_remove(MARK)
-            .stdin(Stdio::null())
-            .output()
-            .unwrap()
-    }
-}
+use super::common::{Machine, error, text};
 
 #[test]
 fn a_command_is_told_uuids_and_devices_of_strangers_are_left_alone() {
-    let machine = Machine::new();
+    let machine = Machine::of("dgx-a100");
     let script = "echo $CUDA_VISIBLE_DEVICES $MAPA_DEVICES";
     let output = machine.mapa(&["run", "-n", "2", "--", "sh", "-c", script]);
     let uuids = [0, 1].map(|index| machine.fake.uuid(index).unwrap());
@@ -79,7 +43,7 @@ fn a_command_is_told_uuids_and_devices_of_strangers_are_left_alone() {
 
 #[test]
 fn a_device_that_is_lost_is_not_given_and_the_ledger_stays_that_of_the_machine() {
-    let machine = Machine::new();
+    let machine = Machine::of("dgx-a100");
     assert!(machine.mapa(&["cordon", "GPU2"]).status.success());
     machine.fake.lose(5).unwrap();
     let output = machine.mapa(&["run", "-n", "6", "--", "sh", "-c", "echo $MAPA_DEVICES"]);
@@ -89,4 +53,46 @@ fn a_device_that_is_lost_is_not_given_and_the_ledger_stays_that_of_the_machine()
         "{}",
         error(&output)
     );
+}
+
+#[test]
+fn a_process_that_has_ended_is_no_stranger() {
+    let machine = Machine::of("dgx-1v");
+    // Where this test runs in a container, nobody can say that a number is nobody's.
+    let in_container = !std::fs::read_link("/proc/self/ns/pid")
+        .unwrap()
+        .to_string_lossy()
+        .contains("4026531836");
+    if in_container {
+        eprintln!("skipped: this PID namespace is not the machine's");
+        return;
+    }
+    machine
+        .fake
+        .start_process(0, Process::new(1 << 22))
+        .unwrap();
+    let output = machine.mapa(&["run", "-n", "8", "--", "true"]);
+    assert_eq!(output.status.code(), Some(0), "{}", error(&output));
+}
+
+#[test]
+fn a_driver_that_does_not_answer_once_does_not_end_a_wait() {
+    let machine = Machine::of("dgx-1v");
+    let mut holder = machine.holder(8);
+    let mut waiter = machine.command(&["run", "-n", "1", "--wait", "--", "true"]);
+    let waiter = waiter.stderr(std::process::Stdio::piped()).spawn().unwrap();
+    machine.until(|ps| ps["queue"].as_array().unwrap().len() == 1);
+    let fault = fake_nvml::Fault::new("nvmlDeviceGetCount_v2", fake_nvml::Code::Unknown);
+    machine.fake.inject(fault).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(800));
+    machine.fake.clear_faults().unwrap();
+    machine.end(&mut holder);
+    let output = waiter.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", error(&output));
+    assert!(error(&output).contains("asked again"), "{}", error(&output));
+    // Whoever has not begun to wait is told at once.
+    let fault = fake_nvml::Fault::new("nvmlDeviceGetCount_v2", fake_nvml::Code::Unknown);
+    machine.fake.inject(fault).unwrap();
+    let output = machine.mapa(&["run", "-n", "1", "--wait", "--", "true"]);
+    assert_eq!(output.status.code(), Some(125), "{}", error(&output));
 }

@@ -46,6 +46,7 @@ fn each_part_of_the_surroundings_can_be_left_out() {
         "--dry-run",
         "--no-device-order",
         "--no-cpus",
+        "--no-memory",
         "--no-nics",
     ]);
     assert!(

@@ -194,7 +194,7 @@ fn make(order: Install) -> Result<(), Box<dyn Error>> {
     let mut config = Config::new(order.machine);
     // A path is relative to where the command runs, not to the new folder.
     if let Some(machine) = &mut config.machine
-        && (machine.contains('/') || machine.ends_with(".toml"))
+        && (machine.contains('/') || std::path::Path::new(machine).is_file())
     {
         *machine = std::path::absolute(&*machine)?.display().to_string();
     }

@@ -255,6 +255,11 @@ impl Fake {
                 "no call `{call}`: expected `*` or one of this library's calls, such as nvmlDeviceGetName"
             )));
         }
+        if fault.call == "nvmlErrorString" && fault.error.is_some() {
+            return Err(Error::new(
+                "nvmlErrorString answers with a text: expected a call that answers with a code",
+            ));
+        }
         self.change(|state| {
             state.faults.push(fault);
             Ok(())

@@ -12,7 +12,9 @@ use mapa_core::{
     DeviceId, FabricWire, HardwareGraph, Link, LinkClass, NodeId, NodeKind, PeerSource, mig::Model,
 };
 use mapa_topologies::mig::{Gpu as MigGpu, Offer};
-use mapa_topologies::{Machine, know_links, link_speeds, named, pci_address, pcie_words, read};
+use mapa_topologies::{
+    Machine, know_links, link_speeds, named, number_list, pci_address, pcie_words, read,
+};
 
 use crate::error::Error;
 use crate::product::Kind;
@@ -164,9 +166,9 @@ impl Hardware {
                 pci: pcis[at].clone(),
                 memory_bytes: memory,
                 numa: device.numa,
-                cpus: match links.cores.get(&at).and_then(|text| cpu_list(text)) {
-                    Some(cpus) => cpus,
-                    None => cpus.get(&device.numa).cloned().unwrap_or_default(),
+                cpus: match links.cores.get(&at).and_then(|text| number_list(text)) {
+                    Some(cpus) if !cpus.is_empty() => cpus,
+                    _ => cpus.get(&device.numa).cloned().unwrap_or_default(),
                 },
                 pcie: links.slots.get(&at).copied().and_then(pcie_of),
                 links: links.of(at, &switches),
@@ -505,23 +507,6 @@ fn cpus_of_nodes(graph: &HardwareGraph) -> BTreeMap<Option<u32>, BTreeSet<u32>> 
         .collect()
 }
 
-/// The most CPUs that a list may name: more than Linux supports.
-const MOST_CPUS: u32 = 1 << 16;
-
-/// The CPUs of a list as Linux prints it: `0-15,128-143`.
-fn cpu_list(text: &str) -> Option<BTreeSet<u32>> {
-    let mut cpus = BTreeSet::new();
-    for part in text.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-        if first > last || last >= MOST_CPUS {
-            return None;
-        }
-        cpus.extend(first..=last);
-    }
-    Some(cpus)
-}
-
 /// A UUID that is always the same for the same words.
 fn uuid(prefix: &str, of: &str, number: u64, salt: u64) -> String {
     let half = |salt: u64| {
@@ -564,15 +549,6 @@ impl Hasher for Fnv {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lists_of_cpus_are_read_or_left() {
-        let cpus = cpu_list("0-2,8").unwrap();
-        assert_eq!(cpus.into_iter().collect::<Vec<_>>(), [0, 1, 2, 8]);
-        for text in ["", "a", "3-1", "0-4000000000", "1-"] {
-            assert_eq!(cpu_list(text), None, "{text}");
-        }
-    }
 
     #[test]
     fn devices_have_identities_of_their_own() {

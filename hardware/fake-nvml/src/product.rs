@@ -1,8 +1,9 @@
-//! What follows from a GPU's name: its architecture, its brand, the table of its MIG profiles.
+//! What follows from a GPU's name: its architecture, its brand.
 //!
 //! Machine files name products or, in some cases, only the machine's title does. What neither names
 //! is a GPU of unknown architecture, which cannot be partitioned.
 
+use mapa_topologies::mig::of_product;
 use nvml_wrapper_sys::bindings as sys;
 
 /// One kind of GPU.
@@ -18,8 +19,6 @@ pub(crate) struct Kind {
     pub(crate) capability: (i32, i32),
     /// NVML's number of the brand.
     pub(crate) brand: u32,
-    /// The table of MIG profiles by memory: the first whose limit (GiB) is not exceeded.
-    mig: &'static [(u64, &'static str)],
 }
 
 const fn kind(
@@ -28,7 +27,6 @@ const fn kind(
     architecture: u32,
     capability: (i32, i32),
     brand: u32,
-    mig: &'static [(u64, &'static str)],
 ) -> Kind {
     Kind {
         word,
@@ -36,7 +34,6 @@ const fn kind(
         architecture,
         capability,
         brand,
-        mig,
     }
 }
 
@@ -51,7 +48,6 @@ const TESLA: u32 = sys::nvmlBrandType_enum_NVML_BRAND_TESLA;
 const NVIDIA: u32 = sys::nvmlBrandType_enum_NVML_BRAND_NVIDIA;
 const RTX: u32 = sys::nvmlBrandType_enum_NVML_BRAND_NVIDIA_RTX;
 const GEFORCE: u32 = sys::nvmlBrandType_enum_NVML_BRAND_GEFORCE;
-const ANY: u64 = u64::MAX;
 
 /// Longer names come before those that are a part of them.
 const KINDS: [Kind; 32] = [
@@ -61,7 +57,6 @@ const KINDS: [Kind; 32] = [
         BLACKWELL,
         (12, 0),
         RTX,
-        &[(ANY, "rtx-pro-6000")],
     ),
     kind(
         "RTX 6000 Ada",
@@ -69,32 +64,22 @@ const KINDS: [Kind; 32] = [
         ADA,
         (8, 9),
         RTX,
-        &[],
     ),
-    kind("RTX A6000", "NVIDIA RTX A6000", AMPERE, (8, 6), RTX, &[]),
+    kind("RTX A6000", "NVIDIA RTX A6000", AMPERE, (8, 6), RTX),
     kind(
         "RTX 5090",
         "NVIDIA GeForce RTX 5090",
         BLACKWELL,
         (12, 0),
         GEFORCE,
-        &[],
     ),
-    kind(
-        "RTX 4090",
-        "NVIDIA GeForce RTX 4090",
-        ADA,
-        (8, 9),
-        GEFORCE,
-        &[],
-    ),
+    kind("RTX 4090", "NVIDIA GeForce RTX 4090", ADA, (8, 9), GEFORCE),
     kind(
         "RTX 3090",
         "NVIDIA GeForce RTX 3090",
         AMPERE,
         (8, 6),
         GEFORCE,
-        &[],
     ),
     kind(
         "RTX 2080",
@@ -102,89 +87,32 @@ const KINDS: [Kind; 32] = [
         TURING,
         (7, 5),
         GEFORCE,
-        &[],
     ),
-    kind("GB300", "NVIDIA GB300", BLACKWELL, (10, 3), NVIDIA, &[]),
-    kind(
-        "GB200",
-        "NVIDIA GB200",
-        BLACKWELL,
-        (10, 0),
-        NVIDIA,
-        &[(ANY, "gb200")],
-    ),
-    kind("B300", "NVIDIA B300 SXM6", BLACKWELL, (10, 3), NVIDIA, &[]),
-    kind(
-        "B200",
-        "NVIDIA B200",
-        BLACKWELL,
-        (10, 0),
-        NVIDIA,
-        &[(ANY, "b200")],
-    ),
-    kind(
-        "GH200",
-        "NVIDIA GH200",
-        HOPPER,
-        (9, 0),
-        NVIDIA,
-        &[(100, "h100-96gb"), (ANY, "gh200")],
-    ),
-    kind(
-        "H200",
-        "NVIDIA H200",
-        HOPPER,
-        (9, 0),
-        NVIDIA,
-        &[(ANY, "h200")],
-    ),
-    kind(
-        "H800",
-        "NVIDIA H800",
-        HOPPER,
-        (9, 0),
-        NVIDIA,
-        &[(ANY, "h100-80gb")],
-    ),
-    kind("H20", "NVIDIA H20", HOPPER, (9, 0), NVIDIA, &[]),
-    kind(
-        "H100",
-        "NVIDIA H100 HBM3",
-        HOPPER,
-        (9, 0),
-        NVIDIA,
-        &[(84, "h100-80gb"), (94, "h100-94gb"), (ANY, "h100-96gb")],
-    ),
-    kind("L40S", "NVIDIA L40S", ADA, (8, 9), NVIDIA, &[]),
-    kind("L40", "NVIDIA L40", ADA, (8, 9), NVIDIA, &[]),
-    kind("L20", "NVIDIA L20", ADA, (8, 9), NVIDIA, &[]),
-    kind("L4", "NVIDIA L4", ADA, (8, 9), NVIDIA, &[]),
-    kind(
-        "A100",
-        "NVIDIA A100-SXM4",
-        AMPERE,
-        (8, 0),
-        NVIDIA,
-        &[(48, "a100-40gb"), (ANY, "a100-80gb")],
-    ),
-    kind(
-        "A800",
-        "NVIDIA A800-SXM4",
-        AMPERE,
-        (8, 0),
-        NVIDIA,
-        &[(48, "a100-40gb"), (ANY, "a100-80gb")],
-    ),
-    kind("A30", "NVIDIA A30", AMPERE, (8, 0), NVIDIA, &[(ANY, "a30")]),
-    kind("A40", "NVIDIA A40", AMPERE, (8, 6), NVIDIA, &[]),
-    kind("A10G", "NVIDIA A10G", AMPERE, (8, 6), NVIDIA, &[]),
-    kind("A10", "NVIDIA A10", AMPERE, (8, 6), NVIDIA, &[]),
-    kind("A16", "NVIDIA A16", AMPERE, (8, 6), NVIDIA, &[]),
-    kind("T4", "Tesla T4", TURING, (7, 5), TESLA, &[]),
-    kind("V100", "Tesla V100-SXM2", VOLTA, (7, 0), TESLA, &[]),
-    kind("P100", "Tesla P100-SXM2", PASCAL, (6, 0), TESLA, &[]),
-    kind("P40", "Tesla P40", PASCAL, (6, 1), TESLA, &[]),
-    kind("P4", "Tesla P4", PASCAL, (6, 1), TESLA, &[]),
+    kind("GB300", "NVIDIA GB300", BLACKWELL, (10, 3), NVIDIA),
+    kind("GB200", "NVIDIA GB200", BLACKWELL, (10, 0), NVIDIA),
+    kind("B300", "NVIDIA B300 SXM6", BLACKWELL, (10, 3), NVIDIA),
+    kind("B200", "NVIDIA B200", BLACKWELL, (10, 0), NVIDIA),
+    kind("GH200", "NVIDIA GH200", HOPPER, (9, 0), NVIDIA),
+    kind("H200", "NVIDIA H200", HOPPER, (9, 0), NVIDIA),
+    kind("H800", "NVIDIA H800", HOPPER, (9, 0), NVIDIA),
+    kind("H20", "NVIDIA H20", HOPPER, (9, 0), NVIDIA),
+    kind("H100", "NVIDIA H100 HBM3", HOPPER, (9, 0), NVIDIA),
+    kind("L40S", "NVIDIA L40S", ADA, (8, 9), NVIDIA),
+    kind("L40", "NVIDIA L40", ADA, (8, 9), NVIDIA),
+    kind("L20", "NVIDIA L20", ADA, (8, 9), NVIDIA),
+    kind("L4", "NVIDIA L4", ADA, (8, 9), NVIDIA),
+    kind("A100", "NVIDIA A100-SXM4", AMPERE, (8, 0), NVIDIA),
+    kind("A800", "NVIDIA A800-SXM4", AMPERE, (8, 0), NVIDIA),
+    kind("A30", "NVIDIA A30", AMPERE, (8, 0), NVIDIA),
+    kind("A40", "NVIDIA A40", AMPERE, (8, 6), NVIDIA),
+    kind("A10G", "NVIDIA A10G", AMPERE, (8, 6), NVIDIA),
+    kind("A10", "NVIDIA A10", AMPERE, (8, 6), NVIDIA),
+    kind("A16", "NVIDIA A16", AMPERE, (8, 6), NVIDIA),
+    kind("T4", "Tesla T4", TURING, (7, 5), TESLA),
+    kind("V100", "Tesla V100-SXM2", VOLTA, (7, 0), TESLA),
+    kind("P100", "Tesla P100-SXM2", PASCAL, (6, 0), TESLA),
+    kind("P40", "Tesla P40", PASCAL, (6, 1), TESLA),
+    kind("P4", "Tesla P4", PASCAL, (6, 1), TESLA),
 ];
 
 /// A GPU that no table knows.
@@ -194,7 +122,6 @@ const OTHER: Kind = kind(
     sys::NVML_DEVICE_ARCH_UNKNOWN,
     (0, 0),
     sys::nvmlBrandType_enum_NVML_BRAND_UNKNOWN,
-    &[],
 );
 
 impl Kind {
@@ -218,9 +145,7 @@ impl Kind {
 
     /// The name of its table of MIG profiles, if it can be partitioned.
     pub(crate) fn mig(&self, memory_bytes: u64) -> Option<&'static str> {
-        let gib = memory_bytes >> 30;
-        let found = self.mig.iter().find(|(most, _)| gib <= *most);
-        found.map(|(_, table)| *table)
+        of_product(self.word, memory_bytes).map(|entry| entry.name)
     }
 }
 
@@ -236,13 +161,6 @@ fn words(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_table_that_a_kind_names_exists() {
-        for (_, table) in KINDS.iter().flat_map(|kind| kind.mig) {
-            assert!(mapa_topologies::mig::named(table).is_ok(), "{table}");
-        }
-    }
 
     #[test]
     fn products_and_titles_name_their_kind() {

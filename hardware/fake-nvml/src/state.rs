@@ -89,6 +89,9 @@ pub struct Counters {
     pub ecc_corrected: u64,
     /// Errors of memory that were not.
     pub ecc_uncorrected: u64,
+    /// What the driver asks for (`nvmlDeviceGpuRecoveryAction_t`): 1 a reset of the GPU, 2 a reboot,
+    /// 3 an end of peer-to-peer traffic, 4 a reset once the GPU is idle.
+    pub recovery_action: u32,
     /// Memory in use beside that of processes, bytes.
     pub reserved_bytes: u64,
 }

@@ -131,3 +131,17 @@ fn what_cannot_be_done_is_told() {
         assert!(text.contains(why), "{words:?}: {text}");
     }
 }
+
+#[test]
+fn a_description_is_named_relative_to_where_the_command_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "\tGPU0\tGPU1\nGPU0\t X \tNV2\nGPU1\tNV2\t X \n";
+    std::fs::write(folder.path().join("topo.txt"), text).unwrap();
+    let made = fake_nvml(folder.path(), &["install", "two", "--machine", "topo.txt"]);
+    assert!(made.status.success(), "{}", told(&made));
+    let nvml = Nvml::builder()
+        .lib_path(folder.path().join("two/libnvidia-ml.so.1").as_os_str())
+        .init()
+        .unwrap();
+    assert_eq!(nvml.device_count().unwrap(), 2);
+}

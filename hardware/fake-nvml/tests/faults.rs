@@ -7,6 +7,7 @@ use nvml_wrapper::Nvml;
 use nvml_wrapper::error::NvmlError;
 
 use crate::common::Machine;
+use crate::common::raw::Raw;
 
 #[test]
 fn every_call_on_a_lost_device_says_so_until_it_is_reset() {
@@ -113,5 +114,78 @@ fn faults_of_what_is_not_there_are_refused() {
         .inject(Fault::new("*", Code::Unknown).on(4))
         .unwrap_err();
     assert_eq!(error.to_string(), "device 4: expected 0 to 3");
+    let error = fake
+        .inject(Fault::new("nvmlErrorString", Code::Unknown))
+        .unwrap_err();
+    assert!(error.to_string().contains("answers with a text"), "{error}");
     assert!(fake.set_link(0, 0, false).is_err());
+}
+
+/// The calls that take no pointer: null means nothing to them.
+const WITHOUT_POINTERS: [&str; 5] = [
+    "nvmlInit",
+    "nvmlInit_v2",
+    "nvmlInitWithFlags",
+    "nvmlShutdown",
+    "nvmlErrorString",
+];
+
+/// Whether the first argument of a call is a device, not a place for an answer.
+fn is_of_a_device(call: &str) -> bool {
+    let first = ["nvmlDeviceGetCount", "nvmlDeviceGetHandleBy"];
+    call.starts_with("nvmlDevice") && !first.iter().any(|own| call.starts_with(own))
+}
+
+#[test]
+fn no_call_follows_null_or_writes_to_it() {
+    let machine = Machine::new("dgx-a100");
+    machine.fake().set_mig(0, true).unwrap();
+    machine.fake().create_instance(0, "3g.20gb", None).unwrap();
+    let raw = Raw::new(machine.library());
+    for call in fake_nvml::CALLS {
+        if WITHOUT_POINTERS.contains(&call) {
+            continue;
+        }
+        assert_ne!(raw.with_nulls(call, std::ptr::null_mut()), 0, "{call}");
+        for device in [0, 1] {
+            if is_of_a_device(call) {
+                let code = raw.with_nulls(call, raw.device(device));
+                assert_ne!(code, 0, "{call} of device {device}");
+            }
+        }
+    }
+}
+
+#[test]
+fn calls_without_a_handle_of_an_instance_or_a_set_meet_their_faults() {
+    let machine = Machine::new("dgx-a100");
+    let (raw, fake) = (Raw::new(machine.library()), machine.fake());
+    let device = raw.device(1);
+    let mut met = 0;
+    for call in fake_nvml::CALLS {
+        let first = if is_of_a_device(call) {
+            device
+        } else {
+            std::ptr::null_mut()
+        };
+        // Others look at what they are handed before they look at the machine.
+        let handed = [
+            "Instance",
+            "ByUUID",
+            "ByPci",
+            "MigDevice",
+            "Wait",
+            "ErrorString",
+        ];
+        let is_handed = !is_of_a_device(call) && handed.iter().any(|own| call.contains(own));
+        if is_handed || call.ends_with("WithPlacement") {
+            continue;
+        }
+        fake.inject(Fault::new(call, Code::InsufficientPower).times(1))
+            .unwrap();
+        let code = raw.with_nulls(call, first);
+        assert_eq!(code, Code::InsufficientPower.number(), "{call}");
+        met += 1;
+    }
+    assert!(met > 70, "{met}");
 }

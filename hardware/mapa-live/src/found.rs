@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use mapa_core::Device;
+use mapa_core::{Device, DeviceId};
 use mapa_topologies::{
     Dump, Machine, MigInstance, MigProfile, PeerAccess, Port, Says, pci_address,
 };
@@ -49,6 +49,44 @@ pub struct State {
     pub mig_instances: Vec<MigInstance>,
     /// The MIG profiles that devices offer.
     pub mig_profiles: Vec<MigProfile>,
+    /// The devices in MIG mode, whether or not they have instances. Only NVML says it.
+    pub partitioned: Vec<DeviceId>,
+}
+
+/// What the drivers say of this moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Look {
+    /// The processes that use devices.
+    pub uses: Vec<Use>,
+    /// NVIDIA's devices, as NVML lists them; `None` if there is no NVML.
+    pub devices: Option<Vec<Seen>>,
+}
+
+/// A device that NVML lists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Seen {
+    /// The vendor's number.
+    pub index: u32,
+    /// The vendor's UUID; `None` of a lost device.
+    pub uuid: Option<String>,
+    /// The PCI address; `None` of a lost device.
+    pub pci: Option<String>,
+    /// Whether it is in MIG mode.
+    pub partitioned: bool,
+    /// Whether it is lost: fallen off the bus, or in need of a reset before it does anything.
+    pub lost: bool,
+    /// What is wrong with it, in words: for people.
+    pub trouble: Option<String>,
+}
+
+impl Seen {
+    /// Whether this is that device, to which the vendor gives that number.
+    #[must_use]
+    pub fn is(&self, device: &Device, index: u32) -> bool {
+        is_same(&self.uuid, &self.pci, Some(self.index), device, index)
+    }
 }
 
 /// A process that uses a device.
@@ -63,21 +101,34 @@ pub struct Use {
     pub pci: Option<String>,
     /// The vendor's number of the device.
     pub index: Option<u32>,
+    /// The vendor's number of the GPU instance, if the process uses no more of the device than that.
+    pub instance: Option<u32>,
 }
 
 impl Use {
-    /// Whether this is a use of that device: by UUID, else by PCI address, else by number.
+    /// Whether this is a use of that device, to which the vendor gives that number.
     #[must_use]
-    pub fn is_of(&self, device: &Device) -> bool {
-        if let (Some(own), Some(other)) = (&self.uuid, &device.uuid) {
-            return own.eq_ignore_ascii_case(other);
-        }
-        let address = |pci: &Option<String>| pci.as_deref().and_then(pci_address);
-        if let (Some(own), Some(other)) = (address(&self.pci), address(&device.pci)) {
-            return own == other;
-        }
-        self.index.is_some() && self.index == device.index
+    pub fn is_of(&self, device: &Device, index: u32) -> bool {
+        is_same(&self.uuid, &self.pci, self.index, device, index)
     }
+}
+
+/// Whether two are the same device: by UUID, else by PCI address, else by number.
+fn is_same(
+    uuid: &Option<String>,
+    pci: &Option<String>,
+    index: Option<u32>,
+    device: &Device,
+    number: u32,
+) -> bool {
+    if let (Some(own), Some(other)) = (uuid, &device.uuid) {
+        return own.eq_ignore_ascii_case(other);
+    }
+    let address = |pci: &Option<String>| pci.as_deref().and_then(pci_address);
+    if let (Some(own), Some(other)) = (address(pci), address(&device.pci)) {
+        return own == other;
+    }
+    index == Some(number)
 }
 
 /// The answer of a source.
@@ -99,6 +150,7 @@ impl Found {
             peer_access: dump.peer_access.clone(),
             mig_instances: dump.mig_instances.clone(),
             mig_profiles: dump.mig_profiles.clone(),
+            partitioned: Vec::new(),
         };
         let says = dump.says;
         Ok(Self {

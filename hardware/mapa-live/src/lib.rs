@@ -23,6 +23,7 @@ mod kfd;
 #[cfg(target_os = "linux")]
 pub mod levers;
 mod live;
+mod look;
 mod nvidia_smi;
 #[cfg(all(feature = "nvml", target_os = "linux"))]
 mod nvml;
@@ -30,21 +31,20 @@ mod roots;
 mod source;
 #[cfg(target_os = "linux")]
 pub mod telemetry;
-mod uses;
 mod watch;
 
 pub use discover::discover;
 pub use error::Error;
-pub use found::{Discovered, State, Use};
+pub use found::{Discovered, Look, Seen, State, Use};
 pub use health::{Change, Health, is_of_program};
 #[cfg(target_os = "linux")]
 pub use kernel::{Cpus, Interrupts, ProcessId, quiet_cpus};
 pub use kfd::read_kfd;
 pub use live::{Live, default_cache};
+pub use look::look;
 pub use nvidia_smi::counters;
 pub use roots::Roots;
 pub use source::{Attempt, Source};
-pub use uses::uses;
 pub use watch::{Watch, watch};
 
 /// The example in docs/live.md, compiled as a test.

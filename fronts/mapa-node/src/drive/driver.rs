@@ -5,14 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use mapa_core::{DeviceId, Refusal};
+use mapa_front::MachineSpec;
 use mapa_live::levers::{Keeper, LeverFact, Lifetime};
-use mapa_live::{Live, ProcessId, Roots};
+use mapa_live::{Live, Look, ProcessId, Roots};
 use mapa_sched::{
     Action, Driver, Event, Guard, JobId, Latency, Placed, Seen, Tenant, Time, Timeline,
 };
 
 use super::config::{Config, Lever};
-use super::facts::{Known, KnownLease, MACHINE, Nonsense, Reading, found, ticket_of};
+use super::facts::{Found, Known, KnownLease, MACHINE, Nonsense, Reading, ticket_of};
 use super::inbox::{Inbox, Message};
 use super::journal::{Expected, LedgerJournal};
 use super::pulls::{self, Held, Quiet, take_back};
@@ -23,10 +24,9 @@ use crate::bell;
 use crate::error::Error;
 use crate::ledger::{Kind, Lease, Ledger, Moment, Note, Sync, now};
 use crate::node::{Node, Withheld};
-use crate::others::{foreign, others};
+use crate::others::{foreign, look};
 use crate::process::{Identity, Processes};
-use crate::queue::{grant, waiting};
-use crate::recover::recover;
+use crate::queue::{grant, see, waiting};
 
 /// How long a ticket whose order has failed is not told again: nanoseconds.
 const RETRY: Moment = 1_000_000_000;
@@ -58,6 +58,8 @@ pub(crate) struct NodeDriver<'a> {
     pub ledger: Ledger,
     /// The machine.
     pub node: Node,
+    /// How the machine is named.
+    pub machine: MachineSpec,
     /// The processes of this boot.
     pub processes: &'a Processes,
     /// How the drivers are asked.
@@ -100,8 +102,8 @@ pub(crate) struct NodeDriver<'a> {
     pub look_at: Instant,
     /// Whether the daemon shall end: the signal.
     pub stop: Option<i32>,
-    /// The leases of the last look, by job.
-    pub leases: BTreeMap<JobId, Lease>,
+    /// The leases of the last look and what they keep from others, by job.
+    pub leases: BTreeMap<JobId, (Lease, Vec<DeviceId>)>,
     /// Facts of this instant that may be refused: adopted leases.
     pub adopting: Vec<(i64, JobId)>,
     /// How often in a row each device could not be partitioned.
@@ -127,9 +129,19 @@ impl NodeDriver<'_> {
     fn look(&mut self) -> Result<(), Error> {
         let look = Duration::from_millis(self.config.queue.look_ms.0);
         self.look_at = Instant::now() + look;
-        let uses = self.uses();
+        let drivers = match self.drivers() {
+            Ok(drivers) => drivers,
+            Err(error) => {
+                // Who uses what is not known: nothing is decided until the drivers answer again.
+                self.told.trouble("drivers", &error.to_string());
+                let own = &self.own;
+                self.ledger
+                    .change(Sync::Boot, |books| books.beat(own, now()).map(drop))?;
+                return Ok(());
+            }
+        };
         let (own, owner, processes) = (&self.own, &self.owner, self.processes);
-        let known = &self.known;
+        let (known, node) = (&self.known, &self.node);
         let found = self.ledger.change(Sync::Boot, |books| {
             if !books.beat(own, now())? {
                 return Err(Error::at(
@@ -137,16 +149,9 @@ impl NodeDriver<'_> {
                     "another daemon has taken this queue: expected to be its only one",
                 ));
             }
-            let recovered = recover(books, processes, owner)?;
-            let others = match &uses {
-                Ok(uses) => foreign(uses, &recovered.leases, processes, |own| books.mark(own)),
-                Err(_) => Vec::new(),
-            };
-            found(books, recovered.leases, others, known)
+            let seen = see(books, node, processes, owner, &drivers)?;
+            Found::new(books, seen, known)
         })?;
-        if let Err(error) = &uses {
-            self.told.trouble("drivers", &error.to_string());
-        }
         let mut nonsense = Vec::new();
         let mut known = std::mem::take(&mut self.known);
         let facts = self.reading().news(&mut known, &found, &mut nonsense);
@@ -165,12 +170,13 @@ impl NodeDriver<'_> {
             self.timeline.put(at, fact);
         }
         self.leases.clear();
-        for lease in found.leases {
+        for lease in &found.seen.recovered.leases {
             if let Some(own) = self.known.leases.get(&lease.id) {
-                self.leases.insert(own.job, lease);
+                let held = found.held(lease.id).to_vec();
+                self.leases.insert(own.job, (lease.clone(), held));
             }
         }
-        self.told.queue(&found.queue, self.leases.values());
+        self.told.queue(&found.queue, self.leases.len());
         self.refuse(nonsense)?;
         self.quiet.look(&self.live.roots);
         if let Some(sampler) = &mut self.sampler
@@ -182,12 +188,12 @@ impl NodeDriver<'_> {
         Ok(())
     }
 
-    /// Who uses the devices, by the drivers.
-    fn uses(&self) -> Result<Vec<(DeviceId, u32)>, Error> {
+    /// What the drivers say of this moment.
+    fn drivers(&self) -> Result<Look, Error> {
         if !self.config.queue.look_at_drivers {
-            return Ok(Vec::new());
+            return Ok(Look::default());
         }
-        others(&self.node, self.live)
+        look(&self.node, self.live)
     }
 
     /// Tickets that make no sense here get no devices.
@@ -250,19 +256,6 @@ impl NodeDriver<'_> {
                     self.timeline.put(at, Event::Progress { job, share });
                 }
             }
-            Message::Health { device, trouble } => {
-                let graph = self.node.graph();
-                let Ok(found) = graph.find(&device) else {
-                    self.told
-                        .trouble("health", &format!("no device is called {device}"));
-                    return;
-                };
-                let whole = DeviceId(graph.device(found).parent.0);
-                if let Some(fact) = Reading::health(&mut self.known, whole, trouble) {
-                    let at = self.now();
-                    self.timeline.put(at, fact);
-                }
-            }
         }
     }
 
@@ -291,11 +284,11 @@ impl NodeDriver<'_> {
 
     /// A tenant that could not be moved or stopped is where it was: it leaves and is adopted again.
     fn still_there(&mut self, job: JobId) {
-        let Some(lease) = self.leases.get(&job).cloned() else {
+        let Some((lease, held)) = self.leases.get(&job).cloned() else {
             return;
         };
         let at = self.now();
-        if let Some(fact) = self.reading().adopted(&lease, job) {
+        if let Some(fact) = self.reading().adopted(&lease, &held, job) {
             self.timeline.put(at, Event::Cancelled(job));
             self.timeline.put(at, fact);
             self.adopting.push((lease.id, job));
@@ -309,7 +302,7 @@ impl NodeDriver<'_> {
         };
         let placement: Vec<DeviceId> = at.placement.iter().copied().collect();
         let scheduler = self.scheduler.clone();
-        let uses = self.uses();
+        let drivers = self.drivers();
         let (own, node, processes) = (&self.own, &self.node, self.processes);
         let placed = self.ledger.change(Sync::Boot, |books| {
             if !books.beat(own, now())? {
@@ -321,12 +314,12 @@ impl NodeDriver<'_> {
                 return Ok(Err("it has left the queue".to_owned()));
             };
             // Somebody may have begun since the last look.
-            let uses = match &uses {
-                Ok(uses) => uses.as_slice(),
+            let drivers = match &drivers {
+                Ok(drivers) => drivers,
                 Err(error) => return Ok(Err(format!("the drivers do not answer: {error}"))),
             };
             let leases = books.leases()?;
-            let others = foreign(uses, &leases, processes, |own| books.mark(own));
+            let others = foreign(node, drivers, &leases, processes, |own| books.mark(own));
             if let Some(other) = taken(node, &others, &placement) {
                 return Ok(Err(other.why.clone()));
             }
@@ -357,7 +350,7 @@ impl NodeDriver<'_> {
                     },
                 );
                 self.told.placed(&lease);
-                self.leases.insert(job, lease);
+                self.leases.insert(job, (lease, placement));
                 bell::ring(self.ledger.id(), id);
             }
             Err(why) => {
@@ -388,7 +381,7 @@ impl NodeDriver<'_> {
     fn processes_of(&self, job: JobId) -> Vec<ProcessId> {
         let lease = self.leases.get(&job);
         let roots = &self.live.roots;
-        let child = lease.and_then(|own| own.child.as_ref());
+        let child = lease.and_then(|own| own.0.child.as_ref());
         let Some(child) = child else {
             return Vec::new();
         };
@@ -427,7 +420,7 @@ impl NodeDriver<'_> {
 
     /// Pulls what a guard asks for. If one pull fails, those before it are taken back.
     fn pull_guard(&mut self, job: JobId, kind: pulls::Kind, guard: Guard) -> Result<(), String> {
-        let Some(lease) = self.leases.get(&job).map(|own| own.id) else {
+        let Some(lease) = self.leases.get(&job).map(|own| own.0.id) else {
             return Err("the job holds no lease".to_owned());
         };
         let processes = self.processes_of(job);
@@ -496,7 +489,7 @@ impl NodeDriver<'_> {
             }
             None => {
                 self.failures.remove(&whole);
-                self.node.look_again(self.live)?;
+                self.reload()?;
             }
         }
         // What the device has now is told whether the order failed or not.
@@ -509,6 +502,21 @@ impl NodeDriver<'_> {
             layout: is,
         };
         self.timeline.put(at, fact);
+        Ok(())
+    }
+
+    /// Looks at the machine anew: instances have other names after a repartition.
+    fn reload(&mut self) -> Result<(), Error> {
+        let mut live = self.live.clone();
+        live.refresh = true;
+        let node = Node::load(&self.machine, &live, &mut |_| {})?;
+        if node.graph().fingerprint() != self.node.graph().fingerprint() {
+            return Err(Error::at(
+                "the machine",
+                "it has other devices than before: expected a restart of the daemon, which adopts what runs",
+            ));
+        }
+        self.node = node;
         Ok(())
     }
 
@@ -549,15 +557,12 @@ impl NodeDriver<'_> {
             if seen.fleet.lease_of(Tenant::Job(job)).is_some() {
                 continue;
             }
-            let Some(own) = self.leases.get(&job) else {
+            let Some((_, held)) = self.leases.get(&job) else {
                 continue;
             };
-            let placement = self.reading().placement(own);
             let graph = self.node.graph();
-            let wholes: BTreeSet<DeviceId> = placement
-                .iter()
-                .map(|&id| DeviceId(graph.device(id).parent.0))
-                .collect();
+            let wholes: BTreeSet<DeviceId> =
+                held.iter().map(|&id| graph.device(id).parent).collect();
             self.told.trouble(
                 "leases",
                 &format!("lease {lease} does not fit what is known: its devices are withheld"),
@@ -627,14 +632,15 @@ impl NodeDriver<'_> {
     }
 }
 
-/// The device of a placement that somebody else uses.
+/// The device of a placement that somebody else uses, as a whole or this instance of it.
 fn taken<'w>(node: &Node, others: &'w [Withheld], placement: &[DeviceId]) -> Option<&'w Withheld> {
     let graph = node.graph();
-    let wholes: BTreeSet<u32> = placement
-        .iter()
-        .map(|&id| graph.device(id).parent.0)
-        .collect();
-    others.iter().find(|own| wholes.contains(&own.device.0))
+    let is_taken = |own: &&Withheld| {
+        placement
+            .iter()
+            .any(|&id| id == own.device || graph.device(id).parent == own.device)
+    };
+    others.iter().find(is_taken)
 }
 
 /// Whether the process that a pull is about has ended.

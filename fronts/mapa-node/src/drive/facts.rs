@@ -8,17 +8,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use mapa_core::mig::Layout;
-use mapa_core::{Demand, DeviceId, LeaseId, MachineId, Pattern, Placement, Request, Want};
-use mapa_front::JobSpec;
+use mapa_core::{Demand, DeviceId, LeaseId, MachineId, Pattern, Request, Want};
 use mapa_sched::{Event, Job, JobId, Placed, RunTime, Time};
 
 use super::config::Config;
-use crate::disk::Disk;
 use crate::error::Error;
-use crate::ledger::{Books, Cordon, Lease, Moment, Ticket, now};
-use crate::node::{Node, Withheld};
-use crate::plan::parse;
-use crate::queue::waiting;
+use crate::ledger::{Books, Lease, Moment, Ticket, now};
+use crate::node::{Cause, Node};
+use crate::plan::request;
+use crate::queue::{Seen, waiting};
 
 /// The only machine.
 pub(super) const MACHINE: MachineId = MachineId(0);
@@ -31,6 +29,11 @@ pub(super) fn job_of_ticket(ticket: i64) -> JobId {
 /// The job of a lease that no ticket of this daemon led to.
 pub(super) fn job_of_lease(lease: i64) -> JobId {
     JobId(lease.unsigned_abs() * 2)
+}
+
+/// The job that stands for a stranger on an instance: no lease has so high a number.
+fn job_of_stranger(instance: DeviceId) -> JobId {
+    JobId((1 << 62) + u64::from(instance.0) * 2)
 }
 
 /// The ticket of a job.
@@ -58,8 +61,9 @@ pub(crate) struct Known {
     pub not_before: BTreeMap<i64, Moment>,
     /// By lease.
     pub leases: BTreeMap<i64, KnownLease>,
-    /// Devices, and whether the machine as a whole is cordoned.
-    cordoned: BTreeSet<Option<DeviceId>>,
+    /// Instances that strangers use.
+    closed: BTreeSet<DeviceId>,
+    cordoned: BTreeSet<DeviceId>,
     occupied: BTreeSet<DeviceId>,
     unhealthy: BTreeMap<DeviceId, String>,
     layouts: BTreeMap<DeviceId, Layout>,
@@ -67,39 +71,40 @@ pub(crate) struct Known {
 
 /// What a look found.
 pub(super) struct Found {
-    /// The leases that hold.
-    pub leases: Vec<Lease>,
+    /// The leases that hold, and the state of the machine.
+    pub seen: Seen,
     /// The queue.
     pub queue: Vec<Ticket>,
-    /// The cordons that hold.
-    pub cordons: Vec<Cordon>,
-    /// Devices that somebody else uses.
-    pub others: Vec<Withheld>,
     /// Why each lease that is gone has ended, as the audit says.
     pub ends: BTreeMap<i64, String>,
 }
 
-/// Reads what the ledger says now, after recovery.
-pub(super) fn found(
-    books: &Books<'_>,
-    leases: Vec<Lease>,
-    others: Vec<Withheld>,
-    known: &Known,
-) -> Result<Found, Error> {
-    let held: BTreeSet<i64> = leases.iter().map(|own| own.id).collect();
-    let mut ends = BTreeMap::new();
-    for &lease in known.leases.keys().filter(|own| !held.contains(own)) {
-        let last = books.decisions(1, Some(lease))?;
-        let reason = last.into_iter().next().map(|own| own.reason);
-        ends.insert(lease, reason.unwrap_or_default());
+impl Found {
+    /// What the ledger says now, after recovery.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub(super) fn new(books: &Books<'_>, seen: Seen, known: &Known) -> Result<Self, Error> {
+        let held: BTreeSet<i64> = seen.recovered.leases.iter().map(|own| own.id).collect();
+        let mut ends = BTreeMap::new();
+        for &lease in known.leases.keys().filter(|own| !held.contains(own)) {
+            let last = books.decisions(1, Some(lease))?;
+            let reason = last.into_iter().next().map(|own| own.reason);
+            ends.insert(lease, reason.unwrap_or_default());
+        }
+        Ok(Self {
+            queue: books.queue()?,
+            seen,
+            ends,
+        })
     }
-    Ok(Found {
-        queue: books.queue()?,
-        cordons: books.cordons(now())?,
-        leases,
-        others,
-        ends,
-    })
+
+    /// The devices that a lease keeps from others.
+    pub(super) fn held(&self, lease: i64) -> &[DeviceId] {
+        let mut held = self.seen.state.held.iter();
+        held.find(|own| own.0 == lease)
+            .map_or(&[], |own| own.1.as_slice())
+    }
 }
 
 /// A ticket that makes no sense on this machine: why.
@@ -189,7 +194,7 @@ impl Reading<'_> {
     }
 
     fn begins(&self, known: &mut Known, found: &Found, facts: &mut Vec<Event>) {
-        for lease in &found.leases {
+        for lease in &found.seen.recovered.leases {
             if known.leases.contains_key(&lease.id) {
                 continue;
             }
@@ -202,43 +207,51 @@ impl Reading<'_> {
                     occupies: BTreeSet::new(),
                 },
             );
-            if let Some(fact) = self.adopted(lease, job) {
-                facts.push(fact);
-            }
+            facts.extend(self.adopted(lease, found.held(lease.id), job));
         }
+        let closed: BTreeSet<DeviceId> = found.seen.state.closed.iter().copied().collect();
+        for &instance in known.closed.difference(&closed) {
+            facts.push(Event::Cancelled(job_of_stranger(instance)));
+        }
+        for &instance in closed.difference(&known.closed) {
+            let at = self.at(now());
+            facts.push(self.running(job_of_stranger(instance), &[instance], "", at));
+        }
+        known.closed = closed;
     }
 
     /// A lease as a job that runs already; `None` if its devices are not there any more.
-    pub(super) fn adopted(&self, lease: &Lease, id: JobId) -> Option<Event> {
-        let placement = self.placement(lease);
-        if placement.is_empty() {
+    pub(super) fn adopted(&self, lease: &Lease, held: &[DeviceId], id: JobId) -> Option<Event> {
+        if held.is_empty() {
             return None;
         }
-        let request =
-            Request::new(Pattern::independent(placement.len()).each(self.any(&lease.asker.tenant)));
-        let mut job = Job::new(id, request);
-        job.arrived = self.at(lease.granted);
-        job.run_time = lease.expires.map_or(RunTime::Unknown, |end| {
-            let length = end.saturating_sub(lease.granted).max(0);
-            RunTime::Fixed(Duration::from_nanos(length.unsigned_abs()))
-        });
-        self.of_tenant(&lease.asker.tenant, lease.granted, &mut job);
-        Some(Event::Adopted {
+        let tenant = &lease.asker.tenant;
+        let mut fact = self.running(id, held, tenant, self.at(lease.granted));
+        if let Event::Adopted { job, .. } = &mut fact {
+            job.run_time = lease.expires.map_or(RunTime::Unknown, |end| {
+                let length = end.saturating_sub(lease.granted).max(0);
+                RunTime::Fixed(Duration::from_nanos(length.unsigned_abs()))
+            });
+            self.of_tenant(tenant, lease.granted, job);
+        }
+        Some(fact)
+    }
+
+    /// A job that runs on these devices.
+    fn running(&self, id: JobId, devices: &[DeviceId], tenant: &str, since: Time) -> Event {
+        let pattern = Pattern::independent(devices.len()).each(self.any(tenant));
+        let mut job = Job::new(id, Request::new(pattern));
+        job.arrived = since;
+        Event::Adopted {
             job,
             at: Placed {
                 machine: MACHINE,
                 lease: LeaseId::default(),
-                placement,
+                placement: devices.iter().copied().collect(),
                 rest: Vec::new(),
             },
-            since: self.at(lease.granted),
-        })
-    }
-
-    /// The devices of a lease that the machine has.
-    pub(super) fn placement(&self, lease: &Lease) -> Placement {
-        let devices = lease.devices.iter();
-        devices.filter_map(|key| self.node.device(key)).collect()
+            since,
+        }
     }
 
     /// Any device, with the traffic that is known of the tenant.
@@ -269,63 +282,44 @@ impl Reading<'_> {
     }
 
     fn withheld(&self, known: &mut Known, found: &Found, facts: &mut Vec<Event>) {
-        let mut cordoned = BTreeSet::new();
-        for own in &found.cordons {
-            if own.whole.is_empty() {
-                cordoned.insert(None);
-            } else {
-                let key = crate::ledger::Key {
-                    whole: own.whole.clone(),
-                    part: String::new(),
-                };
-                cordoned.extend(self.node.device(&key).map(Some));
+        let graph = self.node.graph();
+        let (mut cordoned, mut occupied) = (BTreeSet::new(), BTreeSet::new());
+        let mut unhealthy: BTreeMap<DeviceId, String> = BTreeMap::new();
+        for own in &found.seen.state.withheld {
+            // Strangers on one instance are told as jobs.
+            if graph.device(own.device).parent != own.device {
+                continue;
+            }
+            match own.cause {
+                Cause::Cordoned => drop(cordoned.insert(own.device)),
+                Cause::Occupied => drop(occupied.insert(own.device)),
+                Cause::Unhealthy => drop(unhealthy.insert(own.device, own.why.clone())),
             }
         }
-        let occupied: BTreeSet<DeviceId> = found.others.iter().map(|own| own.device).collect();
-        // What is lifted is told first: a cordon of the machine and one of a device are one cause.
-        for &whole in known.cordoned.difference(&cordoned) {
-            facts.push(cordon(whole, false));
+        for own in known.leases.values() {
+            occupied.extend(own.occupies.iter().copied());
         }
-        let is_lifted = known.cordoned.difference(&cordoned).next().is_some();
-        for &whole in &cordoned {
-            if is_lifted || !known.cordoned.contains(&whole) {
-                facts.push(cordon(whole, true));
-            }
-        }
-        known.cordoned = cordoned;
-        let ours: BTreeSet<DeviceId> = known
-            .leases
-            .values()
-            .flat_map(|own| own.occupies.iter().copied())
-            .collect();
-        let occupied: BTreeSet<DeviceId> = &occupied | &ours;
-        for &whole in known.occupied.difference(&occupied) {
-            facts.push(self::occupied(whole, false));
-        }
-        for &whole in occupied.difference(&known.occupied) {
-            facts.push(self::occupied(whole, true));
-        }
-        known.occupied = occupied;
-    }
-
-    /// A device's health, if it is not as it was told.
-    pub(super) fn health(
-        known: &mut Known,
-        whole: DeviceId,
-        trouble: Option<String>,
-    ) -> Option<Event> {
-        if known.unhealthy.get(&whole) == trouble.as_ref() {
-            return None;
-        }
-        match &trouble {
-            Some(own) => known.unhealthy.insert(whole, own.clone()),
-            None => known.unhealthy.remove(&whole),
+        let mut differs = |was: &BTreeSet<DeviceId>,
+                           is: &BTreeSet<DeviceId>,
+                           fact: fn(DeviceId, bool) -> Event| {
+            facts.extend(was.difference(is).map(|&own| fact(own, false)));
+            facts.extend(is.difference(was).map(|&own| fact(own, true)));
         };
-        Some(Event::Health {
-            machine: MACHINE,
-            whole,
-            trouble,
-        })
+        differs(&known.cordoned, &cordoned, cordon);
+        differs(&known.occupied, &occupied, self::occupied);
+        known.cordoned = cordoned;
+        known.occupied = occupied;
+        for &whole in known.unhealthy.keys() {
+            if !unhealthy.contains_key(&whole) {
+                facts.push(health(whole, None));
+            }
+        }
+        for (&whole, why) in &unhealthy {
+            if known.unhealthy.get(&whole) != Some(why) {
+                facts.push(health(whole, Some(why.clone())));
+            }
+        }
+        known.unhealthy = unhealthy;
     }
 
     fn arrivals(
@@ -360,8 +354,7 @@ impl Reading<'_> {
 
     /// A ticket as a job.
     fn job(&self, ticket: &Ticket) -> Result<Job, Error> {
-        let spec: JobSpec = parse(&ticket.asker.spec)?;
-        let mut request = spec.request(&spec.job(&Disk)?, self.node.graph())?;
+        let mut request = request(self.node, ticket)?;
         let traffic = self.any(&ticket.asker.tenant).pcie_mb_s;
         if traffic > 0 {
             for rank in 0..request.pattern.len() {
@@ -382,19 +375,27 @@ impl Reading<'_> {
     }
 }
 
-fn cordon(whole: Option<DeviceId>, cordoned: bool) -> Event {
+fn cordon(whole: DeviceId, cordoned: bool) -> Event {
     Event::Cordoned {
         machine: MACHINE,
-        whole,
+        whole: Some(whole),
         cordoned,
     }
 }
 
-pub(super) fn occupied(whole: DeviceId, occupied: bool) -> Event {
+fn occupied(whole: DeviceId, occupied: bool) -> Event {
     Event::Occupied {
         machine: MACHINE,
         whole,
         occupied,
+    }
+}
+
+fn health(whole: DeviceId, trouble: Option<String>) -> Event {
+    Event::Health {
+        machine: MACHINE,
+        whole,
+        trouble,
     }
 }
 

@@ -1,4 +1,4 @@
-//! What comes from outside while the daemon waits: bells, latencies, progress, health, and the end.
+//! What comes from outside while the daemon waits: bells, latencies, progress, and the end.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
@@ -24,13 +24,6 @@ pub(crate) enum Message {
         tenant: String,
         /// From 0 to 1.
         share: f64,
-    },
-    /// The health of a device has changed: its UUID or PCI address, and what is wrong.
-    Health {
-        /// What it is known by.
-        device: String,
-        /// What is wrong with it; none if it is healthy.
-        trouble: Option<String>,
     },
     /// The daemon shall end.
     Stop(i32),

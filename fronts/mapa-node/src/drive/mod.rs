@@ -28,8 +28,8 @@ pub(crate) use pulls::{Held, Quiet};
 pub(crate) use recorder::Recorder;
 pub(crate) use replay::{ReplayArgs, replay};
 pub(crate) use signals::{Host, Sampler};
+pub use told::{Mishap, Status};
 pub(crate) use told::{Shared, Told};
-pub use told::{Status, Trouble};
 #[cfg(test)]
 pub(crate) use toml_file::parse as parse_toml;
 pub(crate) use toml_file::{Millis, Whole, read as read_toml};

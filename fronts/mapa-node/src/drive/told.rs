@@ -51,12 +51,12 @@ pub struct Status {
     /// Orders that could not be carried out, by kind.
     pub failed_orders: BTreeMap<String, u64>,
     /// What went wrong lately, the latest last.
-    pub troubles: Vec<Trouble>,
+    pub troubles: Vec<Mishap>,
 }
 
 /// Something that went wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Trouble {
+pub struct Mishap {
     /// When, nanoseconds since 1970.
     pub at: Moment,
     /// Where.
@@ -85,7 +85,7 @@ impl Shared {
 /// What the driver tells.
 pub(crate) struct Told {
     shared: Arc<Shared>,
-    troubles: VecDeque<Trouble>,
+    troubles: VecDeque<Mishap>,
     /// What was told last of each place: the same again is counted, and not told.
     last: BTreeMap<String, String>,
     /// Pings the watchdog of systemd.
@@ -123,7 +123,7 @@ impl Told {
         if self.troubles.len() >= TROUBLES {
             self.troubles.pop_front();
         }
-        self.troubles.push_back(Trouble {
+        self.troubles.push_back(Mishap {
             at: now(),
             place: place.to_owned(),
             what: what.to_owned(),
@@ -131,12 +131,8 @@ impl Told {
     }
 
     /// What the queue and the leases are.
-    pub(crate) fn queue<'l>(
-        &mut self,
-        queue: &[Ticket],
-        leases: impl ExactSizeIterator<Item = &'l Lease>,
-    ) {
-        let (waits, leases) = (waiting(queue).count(), leases.len());
+    pub(crate) fn queue(&mut self, queue: &[Ticket], leases: usize) {
+        let waits = waiting(queue).count();
         self.metrics().queue.set(waits as i64);
         self.metrics().leases.set(leases as i64);
         let mut status = lock(&self.shared);

@@ -2,7 +2,9 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::rows::{Asker, Cordon, Decision, Key, Kind, Lease, Moment, Note, Ticket, now};
+use super::rows::{
+    Asker, Cordon, Decision, Fault, Key, Kind, Lease, Moment, Note, Tenant, Ticket, Trouble, now,
+};
 use crate::error::Error;
 use crate::process::Identity;
 
@@ -21,7 +23,7 @@ impl<'t> Books<'t> {
     /// The mark of the processes of a lease.
     #[must_use]
     pub fn mark(&self, lease: i64) -> String {
-        format!("{}:{lease}", self.id)
+        mark(self.id, lease)
     }
 
     /// Adds a row to the audit, and returns its number.
@@ -115,7 +117,7 @@ impl<'t> Books<'t> {
     pub fn leases(&self) -> Result<Vec<Lease>, Error> {
         let mut select = self.at.prepare_cached(
             "SELECT tenant, uid, boot, namespace, pid, start, command, policy, spec,
-                    id, child, child_start, adopted, granted, expires, ticket FROM leases ORDER BY id",
+                    id, child, child_start, adopted, granted, expires, ticket, cgroup FROM leases ORDER BY id",
         )?;
         let rows = select.query_map([], |row| {
             let asker = asker(row)?;
@@ -135,6 +137,7 @@ impl<'t> Books<'t> {
                 granted: row.get(13)?,
                 expires: row.get(14)?,
                 ticket: row.get(15)?,
+                cgroup: row.get(16)?,
             })
         })?;
         let mut leases = rows.collect::<Result<Vec<_>, _>>()?;
@@ -211,15 +214,15 @@ impl<'t> Books<'t> {
         Ok(lease)
     }
 
-    /// Notes the process that does the work of a lease.
+    /// Notes the process that does the work of a lease, and the folder of its control group.
     ///
     /// # Errors
     /// The lease has ended; the ledger cannot be written.
-    pub fn started(&self, lease: i64, child: &Identity) -> Result<(), Error> {
-        let mut update = self
-            .at
-            .prepare_cached("UPDATE leases SET child = ?2, child_start = ?3 WHERE id = ?1")?;
-        if update.execute(params![lease, child.pid, child.start])? == 0 {
+    pub fn started(&self, lease: i64, child: &Identity, cgroup: Option<&str>) -> Result<(), Error> {
+        let mut update = self.at.prepare_cached(
+            "UPDATE leases SET child = ?2, child_start = ?3, cgroup = ?4 WHERE id = ?1",
+        )?;
+        if update.execute(params![lease, child.pid, child.start, cgroup])? == 0 {
             return Err(Error::at(
                 format_args!("lease {lease}"),
                 "it has ended meanwhile: its devices may be another's",
@@ -502,6 +505,115 @@ impl<'t> Books<'t> {
         Ok(true)
     }
 
+    /// What is wrong with devices in this boot, by device.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn troubles(&self, boot: &str) -> Result<Vec<Trouble>, Error> {
+        let mut select = self.at.prepare_cached(
+            "SELECT whole, kind, what, at FROM health WHERE boot = ?1 ORDER BY whole, kind",
+        )?;
+        let rows = select.query_map([boot], |row| {
+            Ok(Trouble {
+                whole: row.get(0)?,
+                kind: row.get(1)?,
+                what: row.get(2)?,
+                at: row.get(3)?,
+            })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Notes that something is wrong with a device. False if the ledger says so already.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub fn unhealthy(
+        &self,
+        owner: &str,
+        boot: &str,
+        whole: &str,
+        fault: Fault,
+        what: &str,
+    ) -> Result<bool, Error> {
+        let mut known = self.at.prepare_cached(
+            "SELECT 1 FROM health WHERE whole = ?1 AND kind = ?2 AND boot = ?3 AND what = ?4",
+        )?;
+        if known.exists(params![whole, fault.name(), boot, what])? {
+            return Ok(false);
+        }
+        let decision = self.note(Note {
+            kind: Kind::Unhealthy,
+            owner,
+            lease: None,
+            ticket: None,
+            devices: &named(whole),
+            reason: what,
+            expires: None,
+        })?;
+        self.at.execute(
+            "INSERT OR REPLACE INTO health (whole, kind, what, boot, at, decision) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![whole, fault.name(), what, boot, now(), decision],
+        )?;
+        Ok(true)
+    }
+
+    /// Notes that a device is sound again: as to this fault, or as to all. False if nothing was
+    /// wrong.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub fn healthy(
+        &self,
+        owner: &str,
+        whole: &str,
+        fault: Option<Fault>,
+        reason: &str,
+    ) -> Result<bool, Error> {
+        let gone = self.at.execute(
+            "DELETE FROM health WHERE whole = ?1 AND (?2 IS NULL OR kind = ?2)",
+            params![whole, fault.map(Fault::name)],
+        )?;
+        if gone == 0 {
+            return Ok(false);
+        }
+        self.note(Note {
+            kind: Kind::Healthy,
+            owner,
+            lease: None,
+            ticket: None,
+            devices: &named(whole),
+            reason,
+            expires: None,
+        })?;
+        Ok(true)
+    }
+
+    /// All who have ever asked for devices, and what they hold, by name.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn tenants(&self) -> Result<Vec<Tenant>, Error> {
+        let mut select = self.at.prepare_cached(
+            "SELECT name, uid, since,
+                    (SELECT count(*) FROM leases WHERE tenant = name),
+                    (SELECT count(*) FROM held JOIN leases ON lease = id WHERE tenant = name),
+                    (SELECT count(*) FROM queue WHERE tenant = name AND lease IS NULL)
+             FROM tenants ORDER BY name",
+        )?;
+        let rows = select.query_map([], |row| {
+            Ok(Tenant {
+                name: row.get(0)?,
+                uid: row.get(1)?,
+                since: row.get(2)?,
+                leases: row.get(3)?,
+                devices: row.get(4)?,
+                waiting: row.get(5)?,
+            })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
     /// The layout of each partitioned device that was last seen, by device.
     ///
     /// # Errors
@@ -534,6 +646,11 @@ impl<'t> Books<'t> {
         )?;
         Ok(())
     }
+}
+
+/// The mark of the processes of a lease: the ledger's name, a colon, the lease's number.
+pub(super) fn mark(ledger: &str, lease: i64) -> String {
+    format!("{ledger}:{lease}")
 }
 
 /// The devices of a note: none stands for the machine.

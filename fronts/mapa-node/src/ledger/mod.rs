@@ -22,7 +22,10 @@ use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use crate::error::Error;
 
 pub use books::Books;
-pub use rows::{Asker, Cordon, Decision, Key, Kind, Lease, Moment, Note, Steward, Ticket, now};
+pub use rows::{
+    Asker, Cordon, Decision, Fault, Key, Kind, Lease, Moment, Note, Steward, Tenant, Ticket,
+    Trouble, now,
+};
 
 /// How long a program waits for another's transaction. Transactions take milliseconds, longer where
 /// a recovery looks at all processes; many of them, or a stopped program, make one wait.
@@ -59,6 +62,15 @@ impl Ledger {
         let place = || path.display();
         if let Some(folder) = path.parent().filter(|own| !own.as_os_str().is_empty()) {
             fs::create_dir_all(folder).map_err(|error| Error::at(folder.display(), error))?;
+        }
+        // SQLite makes files that a group cannot write, whatever the umask allows, and gives its log the
+        // mode of the file.
+        let made = fs::OpenOptions::new().append(true).create(true).open(path);
+        // A file that is there and may only be read is told of below.
+        if let Err(error) = made
+            && !path.exists()
+        {
+            return Err(Error::at(place(), error));
         }
         let opened = (|| {
             let mut connection = Connection::open(path)?;
@@ -109,7 +121,7 @@ impl Ledger {
     /// The mark of the processes of a lease: see [`MARK`](crate::process::MARK).
     #[must_use]
     pub fn mark(&self, lease: i64) -> String {
-        format!("{}:{lease}", self.id)
+        books::mark(&self.id, lease)
     }
 
     /// Makes one change: all of it, or on an error nothing.

@@ -27,6 +27,17 @@ pub struct Key {
     pub part: String,
 }
 
+impl Key {
+    /// A whole device, by its name.
+    #[must_use]
+    pub fn whole(name: &str) -> Self {
+        Self {
+            whole: name.to_owned(),
+            part: String::new(),
+        }
+    }
+}
+
 impl std::fmt::Display for Key {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.whole)?;
@@ -85,6 +96,10 @@ pub enum Kind {
     Steward,
     /// A lever was pulled, taken back, or failed.
     Lever,
+    /// Something is wrong with a device: it gets no new tenants.
+    Unhealthy,
+    /// A device is sound again.
+    Healthy,
 }
 
 impl Kind {
@@ -103,6 +118,8 @@ impl Kind {
             Self::Machine => "machine",
             Self::Steward => "steward",
             Self::Lever => "lever",
+            Self::Unhealthy => "unhealthy",
+            Self::Healthy => "healthy",
         }
     }
 }
@@ -162,6 +179,61 @@ pub struct Lease {
     pub expires: Option<Moment>,
     /// The place in the queue that it came from.
     pub ticket: Option<i64>,
+    /// The folder of the control group that its processes were put into, if the kernel let us.
+    pub cgroup: Option<String>,
+}
+
+/// What can be wrong with a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fault {
+    /// It has fallen off the bus, or does nothing before a reset.
+    Lost,
+    /// Its driver reported an error that is not a program's.
+    Xid,
+    /// Its driver asks for a reset or a reboot.
+    Asks,
+}
+
+impl Fault {
+    /// The word in the ledger.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Lost => "lost",
+            Self::Xid => "xid",
+            Self::Asks => "asks",
+        }
+    }
+}
+
+/// Something that is wrong with a device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Trouble {
+    /// The device.
+    pub whole: String,
+    /// What kind of fault it is: the name of a [`Fault`].
+    pub kind: String,
+    /// What is wrong, in words.
+    pub what: String,
+    /// Since when, nanoseconds since 1970.
+    pub at: Moment,
+}
+
+/// A tenant: whoever has ever asked for devices.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Tenant {
+    /// The name.
+    pub name: String,
+    /// The user who used the name first.
+    pub uid: u32,
+    /// Since when, nanoseconds since 1970.
+    pub since: Moment,
+    /// How many leases it holds.
+    pub leases: i64,
+    /// How many devices and instances it holds.
+    pub devices: i64,
+    /// How many of its jobs wait.
+    pub waiting: i64,
 }
 
 /// A place in the queue.

@@ -6,7 +6,7 @@ use crate::error::Error;
 
 /// What each version adds. A ledger of version `n` has run the first `n`; one that is shipped never
 /// changes, a change is a further step.
-const STEPS: [&str; 2] = [FIRST, STEWARD];
+const STEPS: [&str; 3] = [FIRST, HEALTH_AND_GROUPS, STEWARD];
 
 /// The version that this program writes.
 pub(super) const VERSION: i64 = STEPS.len() as i64;
@@ -115,6 +115,21 @@ CREATE TABLE queue (
     lease INTEGER,
     refusal TEXT
 ) STRICT;
+";
+
+/// What is wrong with devices, in this boot; and the control group of a lease's processes.
+const HEALTH_AND_GROUPS: &str = "
+CREATE TABLE health (
+    whole TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    what TEXT NOT NULL,
+    boot TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    decision INTEGER NOT NULL REFERENCES decisions (id),
+    PRIMARY KEY (whole, kind)
+) STRICT;
+
+ALTER TABLE leases ADD COLUMN cgroup TEXT;
 ";
 
 /// The daemon that orders the queue, and the pulls of its levers that must be taken back if it dies.

@@ -56,7 +56,10 @@ pub(super) fn answered(
     }
     if let Some(why) = own.refusal {
         books.leave(&want.asker.tenant, own.id, &why)?;
-        return Ok(Some(Err(refusal_of(&why))));
+        return match refusal_of(&why) {
+            Error::Refused(refusal) => Ok(Some(Err(refusal))),
+            other => Err(other),
+        };
     }
     Ok(None)
 }

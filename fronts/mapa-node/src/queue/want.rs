@@ -1,7 +1,8 @@
 //! What is asked for, and what may become of it.
 
-use mapa_core::{Decision, DeviceId, Policy, Reason, Refusal, Request};
+use mapa_core::{Decision, DeviceId, Policy, Reason, Refusal, Request, SearchStats};
 
+use crate::error::Error;
 use crate::ledger::{Asker, Lease, Ticket};
 
 /// The order of a queue that names no scheduler.
@@ -60,12 +61,18 @@ pub(crate) fn waiting(queue: &[Ticket]) -> impl Iterator<Item = &Ticket> {
 
 pub(super) type Outcome = Result<Look, Refusal>;
 
-/// A refusal that another program wrote into the queue.
-pub(crate) fn refusal_of(text: &str) -> Refusal {
-    let (kind, why) = text.split_once(": ").unwrap_or(("busy", text));
+/// A refusal that another program wrote into the queue: its kind, a colon, why.
+pub(crate) fn refusal_of(text: &str) -> Error {
+    let (kind, why) = text.split_once(": ").unwrap_or_default();
     let reason = Reason::Rule(why.to_owned().into());
     match kind {
-        "infeasible" => Refusal::Infeasible(reason),
-        _ => Refusal::Busy(reason),
+        "infeasible" => Error::Refused(Refusal::Infeasible(reason)),
+        "busy" => Error::Refused(Refusal::Busy(reason)),
+        // How far that search came was told to the other program alone.
+        "limit_reached" => Error::Refused(Refusal::LimitReached(SearchStats::default())),
+        _ => Error::at(
+            "the ledger",
+            format_args!("the refusal `{text}`: expected a kind and a reason"),
+        ),
     }
 }

@@ -140,6 +140,14 @@ pub(super) fn fill<T: Copy>(count: Out<c_uint>, array: Out<T>, values: &[T]) -> 
     array.fill(values)
 }
 
+/// Gives C a list, or without an array only how many there are.
+pub(super) fn fill_or_count<T: Copy>(count: Out<c_uint>, array: Out<T>, values: &[T]) -> Answer {
+    if array.is_null() {
+        return count.set(values.len() as c_uint);
+    }
+    fill(count, array, values)
+}
+
 /// A text as C's characters, with a zero at the end.
 fn characters(text: &str) -> Vec<c_char> {
     let bytes = text.bytes().chain(std::iter::once(0));

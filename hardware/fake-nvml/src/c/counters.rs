@@ -161,6 +161,7 @@ fn field_value(seat: &Seat, id: c_uint, scope: c_uint) -> Answer<Value> {
         }
         field::NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION => Value::Long(counters.energy_mj),
         field::NVML_FI_DEV_PCIE_REPLAY_COUNTER => Value::Int(counters.pcie_replays),
+        field::NVML_FI_DEV_GET_GPU_RECOVERY_ACTION => Value::Int(counters.recovery_action),
         field::NVML_FI_DEV_POWER_AVERAGE | field::NVML_FI_DEV_POWER_INSTANT => {
             Value::Int(counters.power_mw)
         }

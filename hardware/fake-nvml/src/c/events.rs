@@ -39,8 +39,8 @@ calls! {
         let number = library::create_set(EventSet::default());
         set.set(Handle::EventSet { number }.pointer())
     };
-    fn nvmlEventSetFree(set: by nvmlEventSet_t) |_| {
-        library::fake()?;
+    fn nvmlEventSetFree(set: by nvmlEventSet_t) |call| {
+        call.machine()?;
         library::free_set(number_of(set)?)
     };
     fn nvmlDeviceGetSupportedEventTypes(

@@ -12,7 +12,7 @@ use nvml_wrapper_sys::bindings::{
     nvmlGpuInstanceProfileInfo_v2_t, nvmlGpuInstanceProfileInfo_v3_t, nvmlReturn_t,
 };
 
-use super::border::{Answer, Call, Out, array};
+use super::border::{Answer, Call, Out, array, fill_or_count};
 use super::devices::version_of;
 use super::handle::Handle;
 use super::seat::{InstanceSeat, Seat, compute_handle, instance_handle, mig_handle, unknown};
@@ -67,7 +67,8 @@ calls! {
         count: out c_uint,
     ) |call| {
         let seat = call.whole(device)?;
-        let facts = seat.partitioned()?.profile(profile);
+        // These are the same whether or not the device is in MIG mode.
+        let facts = seat.table()?.profile(profile);
         let (_, facts) = facts.ok_or(Code::InvalidArgument)?;
         let all: Vec<nvmlGpuInstancePlacement_t> = (facts.starts.iter())
             .map(|&start| nvmlGpuInstancePlacement_t {
@@ -75,14 +76,7 @@ calls! {
                 size: facts.memory_slices.into(),
             })
             .collect();
-        if !placements.is_null() {
-            let room = count.get()? as usize;
-            if room < all.len() {
-                return Err(Code::InsufficientSize);
-            }
-            placements.fill(&all)?;
-        }
-        count.set(all.len() as c_uint)
+        fill_or_count(count, placements, &all)
     };
     fn nvmlDeviceGetGpuInstanceRemainingCapacity(
         device: by nvmlDevice_t, profile: by c_uint, count: out c_uint,
@@ -178,14 +172,7 @@ calls! {
                 size: size.into(),
             })
             .collect();
-        if !placements.is_null() {
-            let room = count.get()? as usize;
-            if room < all.len() {
-                return Err(Code::InsufficientSize);
-            }
-            placements.fill(&all)?;
-        }
-        count.set(all.len() as c_uint)
+        fill_or_count(count, placements, &all)
     };
     fn nvmlGpuInstanceCreateComputeInstance(
         instance: by nvmlGpuInstance_t, profile: by c_uint, compute: out nvmlComputeInstance_t,

@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int, c_uint};
 
 use nvml_wrapper_sys::bindings::{nvmlDevice_t, nvmlReturn_t};
 
-use super::border::fill;
+use super::border::fill_or_count;
 use super::handle::Handle;
 use super::library;
 use super::seat::state;
@@ -21,7 +21,14 @@ calls! {
         let _ = flags;
         start(call)
     };
-    fn nvmlShutdown() |_| library::stop();
+    fn nvmlShutdown() |call| {
+        let fake = library::fake()?;
+        // A fault may keep a client from leaving; a state that cannot be read does not.
+        if fake.state().is_ok() {
+            state(call, &fake, None)?;
+        }
+        library::stop()
+    };
 
     fn nvmlSystemGetDriverVersion(version: out c_char, length: by c_uint) |call| {
         let (fake, _) = call.machine()?;
@@ -55,10 +62,7 @@ calls! {
             .filter(|(_, gpu)| gpu.cpus.contains(&cpu))
             .map(|(device, _)| Handle::Gpu { device: device as u16 }.pointer())
             .collect();
-        if devices.is_null() {
-            return count.set(near.len() as c_uint);
-        }
-        fill(count, devices, &near)
+        fill_or_count(count, devices, &near)
     };
     // S-class systems of another age.
     fn nvmlUnitGetCount(count: out c_uint) |call| {

@@ -25,6 +25,8 @@ pub(crate) const COMPUTE_PROFILE_V2: u32 = 0x0200_0088;
 
 pub(crate) struct Raw {
     lib: NvmlLib,
+    /// The same library, for calls by name.
+    library: libloading::Library,
 }
 
 fn answer<T>(code: u32, value: T) -> Result<T, u32> {
@@ -44,7 +46,9 @@ impl Raw {
         let lib = unsafe { NvmlLib::new(library) }.unwrap();
         // SAFETY: no arguments.
         assert_eq!(unsafe { lib.nvmlInit_v2() }, 0);
-        Self { lib }
+        // SAFETY: as above.
+        let library = unsafe { libloading::Library::new(library) }.unwrap();
+        Self { lib, library }
     }
 
     pub(crate) fn device(&self, index: u32) -> nvmlDevice_t {
@@ -258,10 +262,16 @@ impl Raw {
         answer(code, info)
     }
 
-    /// Calls of every kind of argument with null where C may hand null.
-    pub(crate) fn name_to_nowhere(&self, device: nvmlDevice_t) -> u32 {
-        // SAFETY: null, which the library must refuse.
-        unsafe { self.lib.nvmlDeviceGetName(device, std::ptr::null_mut(), 64) }
+    /// What a call answers to this first argument and zero for all others, whatever they are.
+    pub(crate) fn with_nulls(&self, call: &str, first: nvmlDevice_t) -> u32 {
+        type Any = unsafe extern "C" fn(nvmlDevice_t, usize, usize, usize, usize) -> u32;
+        // SAFETY: all arguments of NVML's calls are integers or pointers, which C passes alike where
+        // this test runs, and a call leaves arguments alone that it does not have. The library must
+        // refuse null.
+        unsafe {
+            let symbol = self.library.get::<Any>(call.as_bytes()).unwrap();
+            symbol(first, 0, 0, 0, 0)
+        }
     }
 
     pub(crate) fn name_of(&self, device: nvmlDevice_t, length: u32) -> Result<String, u32> {

@@ -16,6 +16,7 @@ use nvml_wrapper::enums::event::XidError;
 use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::{EventSet, Nvml};
 
+use super::now::is_loss;
 use super::owner;
 use crate::found::Silence;
 use crate::health::{Change, Health};
@@ -104,10 +105,6 @@ fn run(
             return;
         }
     }
-}
-
-fn is_loss(error: &NvmlError) -> bool {
-    matches!(error, NvmlError::GpuLost)
 }
 
 /// How many failures in succession end a watch: some fifteen seconds of them.
@@ -229,7 +226,7 @@ fn number(data: &Option<XidError>) -> Option<u64> {
 /// Whether the library says that a device is gone. Another failure says nothing of the device.
 fn is_lost(nvml: &Nvml, index: u32) -> bool {
     let answer = nvml.device_by_index(index).and_then(|device| device.uuid());
-    matches!(answer, Err(NvmlError::GpuLost | NvmlError::ResetRequired))
+    answer.is_err_and(|error| is_loss(&error))
 }
 
 impl Known {

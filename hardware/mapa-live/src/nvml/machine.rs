@@ -20,6 +20,8 @@ pub(super) struct Answers {
     pub(super) ancestors: Vec<(usize, usize, LinkClass)>,
     pub(super) peer_access: Vec<PeerAccess>,
     pub(super) mig_instances: Vec<MigInstance>,
+    /// The devices in MIG mode.
+    pub(super) partitioned: Vec<DeviceId>,
     /// The facts that the library did not give, in words.
     pub(super) unsaid: Vec<&'static str>,
     pub(super) warnings: Vec<String>,
@@ -86,6 +88,7 @@ impl Answers {
             peer_access: self.peer_access,
             mig_instances: self.mig_instances,
             mig_profiles: Vec::new(),
+            partitioned: self.partitioned,
         };
         Ok(Found {
             machine,

@@ -7,13 +7,14 @@ pub(crate) mod c;
 mod events;
 mod gauges;
 mod machine;
+mod mig;
+mod now;
 mod owner;
-mod processes;
 mod questions;
 
 pub(crate) use events::watch;
 
-use crate::found::{Found, GpuReading, Silence, Use};
+use crate::found::{Found, GpuReading, Look, Silence};
 use crate::live::Live;
 
 /// The machine that NVML describes, if it answers within the time limit.
@@ -21,9 +22,9 @@ pub(crate) fn ask(live: &Live) -> Result<Found, Silence> {
     owner::answers(&live.nvml, &live.roots, live.time_limit)?.found()
 }
 
-/// The processes on the devices that NVML knows, if it answers within the time limit.
-pub(crate) fn uses(live: &Live) -> Result<Vec<Use>, Silence> {
-    owner::uses(&live.nvml, live.time_limit)
+/// The devices that NVML lists now and the processes on them, if it answers within the time limit.
+pub(crate) fn look(live: &Live) -> Result<Look, Silence> {
+    owner::look(&live.nvml, live.time_limit)
 }
 
 /// What the devices measure, if NVML answers within the time limit.

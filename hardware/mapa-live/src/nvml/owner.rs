@@ -20,9 +20,9 @@ use nvml_wrapper::Nvml;
 use nvml_wrapper::error::NvmlError;
 
 use super::machine::Answers;
-use super::processes;
+use super::now;
 use super::questions;
-use crate::found::{GpuReading, Silence, Use};
+use crate::found::{GpuReading, Look, Silence};
 use crate::host::Host;
 use crate::roots::Roots;
 
@@ -41,8 +41,8 @@ struct Job {
 enum Question {
     /// All facts that NVML gives about this machine.
     Machine(Roots, Sender<Result<Answers, Silence>>),
-    /// Who uses which device.
-    Uses(Sender<Result<Vec<Use>, Silence>>),
+    /// Which devices there are now, and who uses them.
+    Look(Sender<Result<Look, Silence>>),
     /// What the devices measure.
     Readings(Sender<Result<Vec<GpuReading>, Silence>>),
 }
@@ -54,9 +54,9 @@ pub(super) fn answers(library: &Path, roots: &Roots, limit: Duration) -> Result<
     })
 }
 
-/// The processes that use devices, if NVML answers within the limit.
-pub(super) fn uses(library: &Path, limit: Duration) -> Result<Vec<Use>, Silence> {
-    ask(library, limit, Question::Uses)
+/// The devices that there are now and who uses them, if NVML answers within the limit.
+pub(super) fn look(library: &Path, limit: Duration) -> Result<Look, Silence> {
+    ask(library, limit, Question::Look)
 }
 
 /// What the devices measure, if NVML answers within the limit.
@@ -129,10 +129,10 @@ fn own(library: &Path, jobs: &Receiver<Job>) {
                 let _ = reply.send(answers);
                 whole.then_some(nvml)
             }
-            (Question::Uses(reply), Ok(nvml)) => {
-                let uses = processes::uses(&nvml);
-                let whole = uses.is_ok();
-                let _ = reply.send(uses);
+            (Question::Look(reply), Ok(nvml)) => {
+                let look = now::look(&nvml);
+                let whole = look.is_ok();
+                let _ = reply.send(look);
                 whole.then_some(nvml)
             }
             (Question::Readings(reply), Ok(nvml)) => {
@@ -149,7 +149,7 @@ fn own(library: &Path, jobs: &Receiver<Job>) {
                 let _ = reply.send(Err(silence));
                 None
             }
-            (Question::Uses(reply), Err(silence)) => {
+            (Question::Look(reply), Err(silence)) => {
                 let _ = reply.send(Err(silence));
                 None
             }

@@ -38,14 +38,12 @@ use nvml_wrapper::sys_exports::field_id::{
 };
 
 use super::machine::{Answer, Answers, DirectLink, End};
+use super::mig::{self, MOST_INSTANCES, is_partitioned};
 use crate::found::Silence;
 use crate::host::Host;
 
 /// The most links of a device that are queried. The library currently has at most 18 per device.
 const MOST_LINKS: u32 = 36;
-
-/// The most MIG instances of a device that are queried; the largest GPUs have seven.
-const MOST_INSTANCES: u32 = 64;
 
 /// The number of words in the set of NUMA nodes that is queried: enough for all nodes that Linux
 /// can have.
@@ -287,9 +285,10 @@ impl Asked<'_> {
     /// old libraries do not know MIG, so a missing answer is not recorded.
     fn instances(&mut self) {
         for (id, device) in self.devices.iter().enumerate() {
-            if !device.mig_mode().is_ok_and(|mode| mode.current == 1) {
+            if !is_partitioned(device) {
                 continue;
             }
+            self.answers.partitioned.push(DeviceId(id as u32));
             for slot in 0..device
                 .mig_device_count()
                 .unwrap_or_default()
@@ -308,6 +307,13 @@ impl Asked<'_> {
                 };
                 let mut told = MigInstance::new(DeviceId(id as u32), profile);
                 told.uuid = instance.uuid().ok();
+                told.instance_id = mig::instance_of(&instance).ok();
+                // Only privileged users are told where an instance lies.
+                let place = told
+                    .instance_id
+                    .and_then(|own| mig::place(device, own).ok());
+                told.profile_id = place.as_ref().map(|own| own.profile);
+                told.placement = place.map(|own| own.slices);
                 self.answers.mig_instances.push(told);
             }
         }
@@ -383,7 +389,7 @@ fn link_gbps_of_version(device: &Device<'_>, link: u32) -> Option<f64> {
 }
 
 /// The value of one of NVML's fields, by its number.
-fn field(device: &Device<'_>, id: u32, failed: &mut Option<String>) -> Option<u32> {
+pub(super) fn field(device: &Device<'_>, id: u32, failed: &mut Option<String>) -> Option<u32> {
     let sample = heed(failed, "fields", device.field_values_for(&[FieldId(id)]))?.pop()?;
     let sample = heed(failed, "fields", sample)?;
     match sample.value.ok()? {

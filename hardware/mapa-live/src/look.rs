@@ -1,19 +1,19 @@
-//! Which processes use which device, by what the drivers say.
+//! What the drivers say of this moment: which devices answer, and which processes use them.
 
 use std::fs;
 
 use crate::error::Error;
-use crate::found::{Silence, Use};
+use crate::found::{Look, Silence, Use};
 use crate::live::Live;
 
-/// The processes that use devices of this machine: by NVML, and by the folders that AMD's KFD keeps
-/// for each process. Drivers that are not there use nothing.
+/// The devices that answer now, by NVML, and the processes that use devices: by NVML, and by the
+/// folders that AMD's KFD keeps for each process. Drivers that are not there use nothing.
 ///
 /// # Examples
 /// ```no_run
-/// use mapa_live::{Live, uses};
+/// use mapa_live::{Live, look};
 ///
-/// for own in uses(&Live::default())? {
+/// for own in look(&Live::default())?.uses {
 ///     println!("process {} uses {:?}", own.pid, own.uuid);
 /// }
 /// # Ok::<(), mapa_live::Error>(())
@@ -21,25 +21,25 @@ use crate::live::Live;
 ///
 /// # Errors
 /// [Unavailable](Error::is_unavailable): a driver is there and does not answer.
-pub fn uses(live: &Live) -> Result<Vec<Use>, Error> {
+pub fn look(live: &Live) -> Result<Look, Error> {
     let mut found = match by_nvml(live) {
         Ok(found) => found,
-        Err(Silence::Absent(_)) => Vec::new(),
+        Err(Silence::Absent(_)) => Look::default(),
         Err(Silence::Failed(what)) => return Err(Error::unavailable(format!("nvml: {what}"))),
     };
-    found.extend(by_kfd(live));
-    found.sort();
-    found.dedup();
+    found.uses.extend(by_kfd(live));
+    found.uses.sort();
+    found.uses.dedup();
     Ok(found)
 }
 
 #[cfg(all(feature = "nvml", target_os = "linux"))]
-fn by_nvml(live: &Live) -> Result<Vec<Use>, Silence> {
-    crate::nvml::uses(live)
+fn by_nvml(live: &Live) -> Result<Look, Silence> {
+    crate::nvml::look(live)
 }
 
 #[cfg(not(all(feature = "nvml", target_os = "linux")))]
-fn by_nvml(_: &Live) -> Result<Vec<Use>, Silence> {
+fn by_nvml(_: &Live) -> Result<Look, Silence> {
     Err(Silence::Absent(String::new()))
 }
 
@@ -78,6 +78,7 @@ fn by_kfd(live: &Live) -> Vec<Use> {
                 uuid: None,
                 pci: Some(pci.clone()),
                 index: None,
+                instance: None,
             }));
         }
     }

@@ -1,0 +1,186 @@
+//! Control groups: which processes belong to a lease, whatever they do to their variables.
+//!
+//! A lease gets a group of its own below the group of `mapa run`, where the kernel lets its user make
+//! one: root everywhere, users where a part of the tree is theirs. A process that starts is in its
+//! parent's group, so whatever the command starts is found there. A group limits nothing.
+
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+/// Hierarchies of version 1 that may hold groups of processes and whose groups change nothing.
+const PLAIN: [&str; 2] = ["pids", "freezer"];
+
+/// The file of a group's processes.
+const PROCESSES: &str = "cgroup.procs";
+
+/// The control groups of this machine.
+#[derive(Clone, Debug)]
+pub struct Cgroups {
+    /// Where the file systems of control groups are mounted.
+    root: PathBuf,
+    /// The file that says in which groups this process is.
+    own: PathBuf,
+}
+
+impl Default for Cgroups {
+    fn default() -> Self {
+        Self::new("/sys/fs/cgroup", "/proc/self/cgroup")
+    }
+}
+
+impl Cgroups {
+    /// Control groups below this folder, for a process of which this file says its groups.
+    pub fn new(root: impl Into<PathBuf>, own: impl Into<PathBuf>) -> Self {
+        Self {
+            root: root.into(),
+            own: own.into(),
+        }
+    }
+
+    /// The folder of this process's group, in the hierarchy that is used: version 2 if it is there,
+    /// also beside version 1; else one of version 1.
+    #[must_use]
+    pub fn home(&self) -> Option<PathBuf> {
+        let text = fs::read_to_string(&self.own).ok()?;
+        let hybrid = self.root.join("unified");
+        let second = [&self.root, &hybrid]
+            .into_iter()
+            .find(|place| place.join(PROCESSES).exists());
+        if let Some(place) = second
+            && let Some(path) = path_in(&text, "")
+        {
+            return below(place, path);
+        }
+        PLAIN.into_iter().find_map(|name| {
+            let place = self.root.join(name);
+            let path = path_in(&text, name)?;
+            below(&place, path).filter(|own| own.join(PROCESSES).exists())
+        })
+    }
+
+    /// Makes a group of this name, and puts a process into it. None where this process may not.
+    #[must_use]
+    pub fn hold(&self, name: &str, process: i32) -> Option<PathBuf> {
+        // A colon is the separator of /proc/PID/cgroup.
+        let group = self
+            .home()?
+            .join(format!("mapa-{}", name.replace(':', "-")));
+        fs::create_dir(&group).ok()?;
+        match fs::write(group.join(PROCESSES), process.to_string()) {
+            Ok(()) => Some(group),
+            Err(_) => {
+                remove(&group);
+                None
+            }
+        }
+    }
+}
+
+/// The processes of a group and of all groups below it.
+///
+/// # Errors
+/// There is no such group, or it cannot be read.
+pub(crate) fn members(group: &Path) -> io::Result<Vec<i32>> {
+    let text = fs::read_to_string(group.join(PROCESSES))?;
+    let mut found: Vec<i32> = text.lines().filter_map(|line| line.parse().ok()).collect();
+    for entry in fs::read_dir(group)?.flatten() {
+        if entry.file_type().is_ok_and(|own| own.is_dir()) {
+            // A group that has just been removed had no processes.
+            found.extend(members(&entry.path()).unwrap_or_default());
+        }
+    }
+    Ok(found)
+}
+
+/// Removes a group, and those below it. A group that still has processes stays.
+pub(crate) fn remove(group: &Path) {
+    for entry in fs::read_dir(group).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|own| own.is_dir()) {
+            remove(&entry.path());
+        }
+    }
+    // What is left is an empty folder that nobody looks at.
+    let _ = fs::remove_dir(group);
+}
+
+/// The path of a hierarchy in the text of `/proc/PID/cgroup`: lines `number:controllers:path`.
+fn path_in<'t>(text: &'t str, controller: &str) -> Option<&'t str> {
+    text.lines().find_map(|line| {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (own, path) = (parts.next()?, parts.next()?);
+        own.split(',').any(|own| own == controller).then_some(path)
+    })
+}
+
+/// The folder of a path of the kernel below a mount. A path that leads out of what is mounted is none.
+fn below(place: &Path, path: &str) -> Option<PathBuf> {
+    let path = Path::new(path.strip_prefix('/')?);
+    let inside = path
+        .components()
+        .all(|own| matches!(own, Component::Normal(_)));
+    inside.then(|| place.join(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (file, text) in files {
+            let path = folder.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        folder
+    }
+
+    #[test]
+    fn the_second_version_is_used_where_it_is_and_else_one_of_the_first() {
+        for (files, own, expected) in [
+            (
+                vec![("cgroup.procs", ""), ("user/a/cgroup.procs", "")],
+                "0::/user/a\n",
+                Some("user/a"),
+            ),
+            (
+                vec![("unified/cgroup.procs", ""), ("pids/x/cgroup.procs", "")],
+                "8:pids:/x\n0::/\n",
+                Some("unified"),
+            ),
+            (
+                vec![("pids/x/cgroup.procs", "")],
+                "8:cpu,pids:/x\n",
+                Some("pids/x"),
+            ),
+            (
+                vec![("freezer/y/cgroup.procs", "")],
+                "8:pids:/x\n6:freezer:/y\n",
+                Some("freezer/y"),
+            ),
+            // What lies outside the mount of a container cannot be named.
+            (vec![("cgroup.procs", "")], "0::/../other\n", None),
+            (vec![("memory/cgroup.procs", "")], "4:memory:/\n", None),
+        ] {
+            let folder = tree(&files);
+            fs::write(folder.path().join("own"), own).unwrap();
+            let found = Cgroups::new(folder.path(), folder.path().join("own")).home();
+            let expected = expected.map(|own| folder.path().join(own));
+            assert_eq!(found, expected, "{own}");
+        }
+    }
+
+    #[test]
+    fn the_processes_of_a_group_are_those_of_the_groups_below_it_too() {
+        let folder = tree(&[
+            ("cgroup.procs", "12\n"),
+            ("a/cgroup.procs", "13\n14\n"),
+            ("a/b/cgroup.procs", ""),
+        ]);
+        let mut found = members(folder.path()).unwrap();
+        found.sort_unstable();
+        assert_eq!(found, [12, 13, 14]);
+        assert!(members(&folder.path().join("none")).is_err());
+    }
+}

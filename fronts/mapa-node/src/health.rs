@@ -1,0 +1,209 @@
+//! What is wrong with devices: noted in the ledger, so that whoever decides next knows.
+//!
+//! Two ways lead there. Whoever decides looks, and sees lost devices and those whose driver asks for
+//! a reset. Xids are events, which are told to those who wait for them and to nobody later: each
+//! `mapa run` waits for them while its command runs, and `mapa watch` does nothing else.
+
+use std::path::Path;
+use std::time::Duration;
+
+use mapa_core::DeviceId;
+use mapa_live::{Change, Health, Live, Look, Seen, is_of_program};
+
+use crate::error::Error;
+use crate::ledger::{Books, Fault, Key, Ledger, Sync, Trouble};
+use crate::node::{Cause, Node, Withheld};
+use crate::process::Processes;
+
+/// How long one wait for a change lasts.
+const WAIT: Duration = Duration::from_millis(250);
+
+/// Notes what a look at the drivers says of devices, and returns what is not sound: by this look, and
+/// by what others have noted in this boot.
+///
+/// # Errors
+/// The ledger cannot be read or written.
+pub(crate) fn heed(
+    books: &Books<'_>,
+    node: &Node,
+    processes: &Processes,
+    owner: &str,
+    look: &Look,
+) -> Result<Vec<Withheld>, Error> {
+    let boot = processes.boot();
+    let seen = look.devices.as_deref().filter(|_| !node.is_amd());
+    if let Some(seen) = seen {
+        let before = books.troubles(boot)?;
+        let (_, known) = books.machine()?.unwrap_or_default();
+        for (number, whole) in (0u32..).zip(&known) {
+            if let Some(own) = find(node, seen, whole, number) {
+                note(books, boot, owner, whole, own, &before)?;
+            }
+        }
+    }
+    let mut withheld = Vec::new();
+    for own in books.troubles(boot)? {
+        let device = node.device(&Key::whole(&own.whole));
+        withheld.extend(device.map(|device| Withheld {
+            device,
+            cause: Cause::Unhealthy,
+            why: format!("unhealthy: {}", own.what),
+        }));
+    }
+    // One that is not listed may be hidden from this process alone, so nothing is noted.
+    for id in node.graph().wholes().iter() {
+        let is_listed = |seen: &[Seen]| {
+            seen.iter()
+                .any(|own| own.is(node.graph().device(id), node.number(id)))
+        };
+        if seen.is_some_and(|seen| !is_listed(seen)) {
+            withheld.push(Withheld {
+                device: id,
+                cause: Cause::Unhealthy,
+                why: "unhealthy: its driver does not list it any more".to_owned(),
+            });
+        }
+    }
+    Ok(withheld)
+}
+
+/// What the drivers say of a device of the ledger. One that is lost tells neither UUID nor address, so
+/// where the machine's description lacks it too, its number counts: its place in the ledger.
+fn find<'s>(node: &Node, seen: &'s [Seen], whole: &str, number: u32) -> Option<&'s Seen> {
+    let graph = node.graph();
+    seen.iter()
+        .find(|own| match node.device(&Key::whole(whole)) {
+            Some(id) => own.is(graph.device(id), node.number(id)),
+            None => {
+                let named = [&own.uuid, &own.pci];
+                named.into_iter().flatten().any(|own| own == whole)
+                    || own.lost && own.index == number
+            }
+        })
+}
+
+fn note(
+    books: &Books<'_>,
+    boot: &str,
+    owner: &str,
+    whole: &str,
+    seen: &Seen,
+    before: &[Trouble],
+) -> Result<(), Error> {
+    let had = |fault: Fault| {
+        before
+            .iter()
+            .any(|own| own.whole == whole && own.kind == fault.name())
+    };
+    if seen.lost {
+        let what = format!("lost: {}", seen.trouble.as_deref().unwrap_or("no answer"));
+        books.unhealthy(owner, boot, whole, Fault::Lost, &what)?;
+        return Ok(());
+    }
+    if had(Fault::Lost) {
+        // Only a reset brings it back, and that mends what was wrong before.
+        books.healthy(owner, whole, None, "it was lost, and answers again")?;
+    }
+    if let Some(what) = &seen.trouble {
+        books.unhealthy(owner, boot, whole, Fault::Asks, what)?;
+    } else if had(Fault::Asks) {
+        let why = "its driver asks for nothing any more";
+        books.healthy(owner, whole, Some(Fault::Asks), why)?;
+    }
+    Ok(())
+}
+
+/// The devices of a node, by what a driver may name.
+#[derive(Clone, Debug)]
+pub(crate) struct Watched(Vec<Named>);
+
+#[derive(Clone, Debug)]
+struct Named {
+    whole: String,
+    name: String,
+    index: u32,
+    uuid: Option<String>,
+}
+
+impl Watched {
+    /// The devices of this node.
+    #[must_use]
+    pub(crate) fn new(node: &Node) -> Self {
+        let named = |id: DeviceId| {
+            let device = node.graph().device(id);
+            let key = node.keys(&[id]).into_iter().next()?;
+            Some(Named {
+                whole: key.whole,
+                name: device.name.clone(),
+                index: node.number(id),
+                uuid: device.uuid.clone(),
+            })
+        };
+        Self(node.graph().wholes().iter().filter_map(named).collect())
+    }
+
+    fn find(&self, change: &Change) -> Option<&Named> {
+        self.0.iter().find(|own| match (&own.uuid, &change.uuid) {
+            (Some(own), Some(other)) => own.eq_ignore_ascii_case(other),
+            _ => own.index == change.index,
+        })
+    }
+}
+
+/// Waits for changes of devices' health, and notes them in the ledger, as long as `goes_on` says so.
+/// Each is told.
+///
+/// # Errors
+/// There is no driver that tells changes, or it failed; the ledger cannot be written.
+pub(crate) fn watch(
+    live: &Live,
+    devices: &Watched,
+    ledger: &Path,
+    owner: &str,
+    goes_on: impl Fn() -> bool,
+    mut tell: impl FnMut(String),
+) -> Result<(), Error> {
+    let failed = |error: mapa_live::Error| Error::at("the health of devices", error);
+    let watch = mapa_live::watch(live).map_err(failed)?;
+    let mut ledger = Ledger::open(ledger)?;
+    let processes = Processes::new()?;
+    while goes_on() {
+        let Some(change) = watch.next(WAIT).map_err(failed)? else {
+            continue;
+        };
+        let Some(device) = devices.find(&change) else {
+            continue;
+        };
+        let whole = &device.whole;
+        let (fault, what) = match change.what {
+            Health::Xid(Some(number)) if is_of_program(number) => continue,
+            Health::Xid(Some(number)) => (Fault::Xid, format!("Xid {number}")),
+            Health::Xid(None) => (Fault::Xid, "an Xid of unknown number".to_owned()),
+            // Where two devices are lost at once, nothing says which of them had the Xid.
+            Health::Lost => (Fault::Lost, "lost: NVML says: it is lost".to_owned()),
+            Health::Back => {
+                let why = "it was lost, and answers again";
+                let changed =
+                    ledger.change(Sync::Boot, |books| books.healthy(owner, whole, None, why))?;
+                if changed {
+                    tell(format!("{}: {why}", device.name));
+                }
+                continue;
+            }
+            _ => continue,
+        };
+        let changed = ledger.change(Sync::Boot, |books| {
+            // Whoever has looked has said in other words that it is lost.
+            let before = books.troubles(processes.boot())?;
+            let same = |own: &Trouble| own.whole == *whole && own.kind == fault.name();
+            if fault == Fault::Lost && before.iter().any(same) {
+                return Ok(false);
+            }
+            books.unhealthy(owner, processes.boot(), whole, fault, &what)
+        })?;
+        if changed {
+            tell(format!("{}: {what}", device.name));
+        }
+    }
+    Ok(())
+}

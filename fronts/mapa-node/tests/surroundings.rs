@@ -1,0 +1,114 @@
+//! What the kernel is told for a command: memory, a control group; and arguments that are no UTF-8.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::process::Stdio;
+
+use mapa_node::{Cgroups, Ledger, Processes, Sync, recover};
+
+use super::common::{Place, error, text};
+
+/// A machine whose only device is beside the system's first NUMA node.
+fn place() -> Place {
+    let place = Place::new();
+    let machine = r#"format = "mapa-machine"
+version = 1
+name = "one"
+nodes = [{ name = "machine", kind = "machine" }, { name = "numa0", kind = "numa", number = 0, up = "machine" }]
+devices = [{ name = "GPU0", up = "numa0" }, { name = "GPU1", up = "numa0" }]
+links = []
+[gbps]
+direct = 25.0
+host = 12.0
+"#;
+    let file = place.path().join("one.toml");
+    std::fs::write(&file, machine).unwrap();
+    let file = file.to_str().unwrap().to_owned();
+    place.on(&file)
+}
+
+#[test]
+fn memory_is_bound_to_the_nodes_beside_the_devices_if_wanted() {
+    if !std::path::Path::new("/sys/devices/system/node/has_memory").exists() {
+        eprintln!("skipped: this kernel has no NUMA nodes");
+        return;
+    }
+    let place = place();
+    // Every mapping of the command shows its policy.
+    let script = "grep -c bind:0 /proc/self/numa_maps; echo x${MAPA_GATE}x${MAPA_GATE_MEMORY}x";
+    let bound = place.run(&["run", "-n", "1", "--", "sh", "-c", script]);
+    let said = text(&bound);
+    let (maps, variables) = said.split_once('\n').unwrap();
+    assert!(maps.parse::<u32>().unwrap() > 3, "{said} {}", error(&bound));
+    assert_eq!(variables, "xxx", "what is the gate's own is gone");
+    let free = place.run(&["run", "-n", "1", "--no-memory", "--", "sh", "-c", script]);
+    assert!(text(&free).starts_with("0\n"), "{}", text(&free));
+    let placed = place.json(&["run", "-n", "1", "--dry-run"]);
+    assert_eq!(placed["memory"].to_string(), "[0]", "{placed}");
+}
+
+#[test]
+fn a_command_may_have_arguments_that_are_no_utf_8() {
+    let place = Place::new();
+    let mut command = place.mapa(&["run", "-n", "1", "--", "printf", "%s"]);
+    let output = command.arg(OsStr::from_bytes(b"a\xffb")).output().unwrap();
+    assert_eq!(output.stdout, b"a\xffb", "{}", error(&output));
+}
+
+#[test]
+fn what_has_cleared_its_variables_is_found_by_its_control_group() {
+    let Some(home) = Cgroups::default().home() else {
+        eprintln!("skipped: no hierarchy of control groups is mounted");
+        return;
+    };
+    if rustix::fs::access(&home, rustix::fs::Access::WRITE_OK).is_err() {
+        eprintln!("skipped: {} may not be written", home.display());
+        return;
+    }
+    let place = Place::new();
+    // The command ends at once; what it leaves in the background has no mark and no parent.
+    let script = "env -i sleep 60 & echo $! >$LOCKS/left; echo >>$LOCKS/there; wait";
+    let job = place.mapa(&["run", "-n", "3", "--", "sh", "-c", script]);
+    let mut job = { job }
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    place.await_lines("there", 1);
+    let ps = place.json(&["ps"]);
+    let shell = ps["leases"][0]["child"].to_string();
+    job.kill().unwrap();
+    job.wait().unwrap();
+    let kill = |pid: &str| {
+        let done = std::process::Command::new("kill")
+            .args(["-9", pid])
+            .status();
+        assert!(done.unwrap().success());
+    };
+    kill(&shell);
+    let begun = std::time::Instant::now();
+    let left: i64 = place.text("left").trim().parse().unwrap();
+    let ps = loop {
+        let ps = place.json(&["ps"]);
+        if ps["leases"][0]["pid"] == left {
+            break ps;
+        }
+        assert!(begun.elapsed().as_secs() < 10, "{ps} {left}");
+    };
+    assert_eq!(ps["leases"][0]["adopted"], true, "{ps}");
+    assert_eq!(place.json(&["free"])["free"], 5);
+    kill(&left.to_string());
+    let freed = place.json(&["recover"]);
+    assert_eq!(place.json(&["free"])["free"], 8, "{freed}");
+    // Nothing of the group is left.
+    let mut ledger = Ledger::open(place.ledger()).unwrap();
+    let name = format!("mapa-{}", ledger.mark(1).replace(':', "-"));
+    assert!(!home.join(&name).exists(), "{name}");
+    // Without a group the same command would be lost.
+    let found = ledger
+        .change(Sync::Boot, |books| {
+            recover(books, &Processes::new()?, "test")
+        })
+        .unwrap();
+    assert!(found.is_clean());
+}

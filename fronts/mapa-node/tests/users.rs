@@ -1,0 +1,180 @@
+//! Two users of one machine, with a ledger that their group shares. Only root can become both.
+
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::common::{Place, error, text};
+
+const USERS: [u32; 2] = [51_001, 51_002];
+const GROUP: u32 = 51_000;
+
+/// A place that both users may use; none if this is not root.
+fn place() -> Option<Place> {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: expected root, who can become two users");
+        return None;
+    }
+    let place = Place::new();
+    std::os::unix::fs::chown(place.path(), None, Some(GROUP)).unwrap();
+    let mode = std::fs::Permissions::from_mode(0o2770);
+    std::fs::set_permissions(place.path(), mode).unwrap();
+    Some(place)
+}
+
+/// The program as one of the users.
+fn mapa(place: &Place, user: usize, words: &[&str]) -> Command {
+    let own = place.mapa(words);
+    // The built program may lie where only its builder may look.
+    let program = place.path().join("mapa");
+    if !program.exists() {
+        std::fs::copy(own.get_program(), &program).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    // The shell sets what `install -m 2770` and `umask 007` of the page do.
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "umask 007; exec \"$0\" \"$@\""])
+        .arg(program)
+        .args(own.get_args())
+        .env("LOCKS", place.path())
+        .env_remove("MAPA_LEASE")
+        .env("USER", format!("user{user}"))
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .gid(GROUP)
+        .uid(USERS[user]);
+    command
+}
+
+/// The numbers of the leases that a user sees.
+fn leases(place: &Place, user: usize) -> Vec<serde_json::Value> {
+    let output = mapa(place, user, &["--json", "ps"]).output().unwrap();
+    assert!(output.status.success(), "{}", error(&output));
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    answer["leases"].as_array().unwrap().clone()
+}
+
+fn kill(pid: &str) {
+    let done = Command::new("kill").args(["-9", pid]).status().unwrap();
+    assert!(done.success(), "{pid}");
+}
+
+/// A program that is ended with all that it has started, also where a test fails.
+struct Running(std::process::Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let pid = self.0.id().to_string();
+        drop(Command::new("kill").args(["-TERM", &pid]).status());
+        drop(self.0.wait());
+    }
+}
+
+#[test]
+fn two_users_share_a_ledger_and_neither_takes_the_others_devices() {
+    let Some(place) = place() else { return };
+    let hold = "echo >>$LOCKS/there; exec sleep 600";
+    let mut first = Running(
+        mapa(&place, 0, &["run", "-n", "5", "--", "sh", "-c", hold])
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap(),
+    );
+    place.await_lines("there", 1);
+    let refused = mapa(&place, 1, &["run", "-n", "4", "--", "true"])
+        .output()
+        .unwrap();
+    assert_eq!(refused.status.code(), Some(75), "{}", error(&refused));
+    let script = "echo $MAPA_DEVICES";
+    let other = mapa(&place, 1, &["run", "-n", "3", "--", "sh", "-c", script])
+        .output()
+        .unwrap();
+    assert_eq!(text(&other), "GPU5,GPU6,GPU7", "{}", error(&other));
+
+    // The bell of the second is rung by the first, whose end frees what it waits for.
+    let waiter = mapa(&place, 1, &["run", "-n", "8", "--wait", "--", "true"]);
+    let waiter = { waiter }.stderr(Stdio::piped()).spawn().unwrap();
+    let begun = Instant::now();
+    loop {
+        let ps = place.json(&["ps"]);
+        if ps["queue"].as_array().unwrap().len() == 1 {
+            break;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(30), "{ps}");
+    }
+    let held = leases(&place, 1)[0].clone();
+    // One user may not end the other's lease; its owner may.
+    let lease = held["lease"].to_string();
+    let not_mine = mapa(&place, 1, &["free", &lease]).output().unwrap();
+    assert_eq!(not_mine.status.code(), Some(125), "{}", error(&not_mine));
+    assert!(
+        error(&not_mine).contains("expected its owner, or root"),
+        "{}",
+        error(&not_mine)
+    );
+    let mine = mapa(&place, 0, &["free", &lease]).output().unwrap();
+    assert_eq!(mine.status.code(), Some(0), "{}", error(&mine));
+    first.0.wait().unwrap();
+    let output = waiter.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", error(&output));
+    let owners: Vec<serde_json::Value> = place.json(&["tenants"])["tenants"]
+        .as_array()
+        .unwrap()
+        .clone();
+    let uids: Vec<u64> = owners
+        .iter()
+        .map(|own| own["uid"].as_u64().unwrap())
+        .collect();
+    assert_eq!(uids, USERS.map(u64::from), "{owners:?}");
+}
+
+#[test]
+fn a_lease_of_another_user_whose_variables_cannot_be_read_is_kept_until_root_looks() {
+    let Some(place) = place() else { return };
+    // The shell notes itself and ends; what it leaves cannot be found but by its variables.
+    let script = "sleep 600 & echo $! >$LOCKS/left; echo >>$LOCKS/there; wait";
+    let mut job = Running(
+        mapa(&place, 0, &["run", "-n", "8", "--", "sh", "-c", script])
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap(),
+    );
+    place.await_lines("there", 1);
+    let shell = leases(&place, 0)[0]["child"].to_string();
+    job.0.kill().unwrap();
+    job.0.wait().unwrap();
+    kill(&shell);
+    let left = place.text("left").trim().to_owned();
+    // The second user may not read the first one's variables, so the lease is kept, by nobody.
+    let environ = format!("cat /proc/{left}/environ");
+    let mut peek = Command::new("sh");
+    let peek = peek
+        .args(["-c", &environ])
+        .gid(GROUP)
+        .uid(USERS[1])
+        .stderr(Stdio::null());
+    assert!(!peek.status().unwrap().success());
+    let kept = leases(&place, 1);
+    assert_eq!(
+        (kept.len(), &kept[0]["adopted"]),
+        (1, &serde_json::json!(false)),
+        "{kept:?}"
+    );
+    let refused = mapa(&place, 1, &["run", "-n", "1", "--", "true"])
+        .output()
+        .unwrap();
+    assert_eq!(refused.status.code(), Some(75), "{}", error(&refused));
+    // Root can, and adopts it; and frees it once it has ended.
+    assert_eq!(place.json(&["ps"])["leases"][0]["pid"].to_string(), left);
+    kill(&left);
+    let begun = Instant::now();
+    while !leases(&place, 1).is_empty() {
+        assert!(begun.elapsed() < Duration::from_secs(30));
+    }
+    let free = mapa(&place, 1, &["run", "-n", "8", "--", "true"])
+        .output()
+        .unwrap();
+    assert_eq!(free.status.code(), Some(0), "{}", error(&free));
+}
