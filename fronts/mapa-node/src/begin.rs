@@ -84,7 +84,7 @@ pub(crate) fn drive(
     if let Some(root) = &args.root {
         live.roots = Roots::below(root);
     }
-    let node = Node::load(&machine.spec(), &live, &mut |warning| {
+    let mut node = Node::load(&machine.spec(), &live, &mut |warning| {
         output.aside(warning);
     })?;
     let mut books = Ledger::open(ledger)?;
@@ -93,6 +93,8 @@ pub(crate) fn drive(
     if !books.read(|books| node.is_bound(books))? {
         books.change(Sync::Disk, |books| node.bind(books, &owner))?;
     }
+    // Its levers can partition a device that has no instance.
+    node.open_bare()?;
     let began = began(&mut books)?;
     let recorder = match &args.record {
         Some(path) => {

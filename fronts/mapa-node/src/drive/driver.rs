@@ -509,7 +509,8 @@ impl NodeDriver<'_> {
     fn reload(&mut self) -> Result<(), Error> {
         let mut live = self.live.clone();
         live.refresh = true;
-        let node = Node::load(&self.machine, &live, &mut |_| {})?;
+        let mut node = Node::load(&self.machine, &live, &mut |_| {})?;
+        node.open_bare()?;
         if node.graph().fingerprint() != self.node.graph().fingerprint() {
             return Err(Error::at(
                 "the machine",
