@@ -351,3 +351,27 @@ fn after_a_kill_layouts_are_as_the_ledger_says() {
         layouts.len()
     );
 }
+
+/// A job that waits for an instance which only a daemon can make is told the instance's UUID, though it
+/// came before there was one.
+#[test]
+fn a_job_on_an_instance_that_the_daemon_has_made_is_told_its_uuid() {
+    let machine = Machine::new();
+    let daemon = machine.daemon("pcie-plan,repartition=0");
+    let script = "echo $CUDA_VISIBLE_DEVICES";
+    let output = machine
+        .command(env!("CARGO_BIN_EXE_mapa"))
+        .args(["run", "-n", "1", "--slice", "2g.10gb", "--wait"])
+        .args(["--time", "20s", "--", "sh", "-c", script])
+        .output()
+        .unwrap();
+    let told = super::common::text(&output);
+    let log = machine.place.text("daemon.log");
+    assert!(
+        output.status.success(),
+        "{} {log}",
+        super::common::error(&output)
+    );
+    assert!(told.starts_with("MIG-") && told.len() == 40, "{told} {log}");
+    assert_eq!(daemon.end("-TERM"), Some(0));
+}

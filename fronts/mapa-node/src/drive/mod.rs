@@ -15,6 +15,8 @@ mod pulls;
 mod recorder;
 mod replay;
 mod signals;
+#[cfg(test)]
+mod soak;
 mod told;
 mod toml_file;
 
