@@ -133,3 +133,72 @@ pub(crate) struct Service {
     /// The Unix socket at which tenants tell how long their requests took; none if absent.
     pub latencies: Option<PathBuf>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drive::parse_toml;
+
+    const FILE: &str = include_str!("../../../../packaging/mapa-node.toml");
+
+    /// The keys of a table, with those of tables in it.
+    fn keys(own: &toml::Table, found: &mut Vec<String>) {
+        for (key, value) in own {
+            found.push(key.clone());
+            if let toml::Value::Table(inner) = value {
+                keys(inner, found);
+            }
+        }
+    }
+
+    #[test]
+    fn the_packaged_file_has_every_key_and_each_default() {
+        let read: Config = parse_toml(FILE).unwrap();
+        let (read, usual) = (
+            toml::Table::try_from(&read).unwrap(),
+            toml::Table::try_from(Config::default()).unwrap(),
+        );
+        assert_eq!(read, usual);
+        // Those without a default are there behind `#`.
+        let open: String = FILE
+            .lines()
+            .map(|line| {
+                line.strip_prefix("# ")
+                    .filter(|own| own.contains(" = ") || own.starts_with('['))
+                    .unwrap_or(line)
+            })
+            .filter(|line| !line.starts_with('#'))
+            .map(|line| format!("{line}\n"))
+            .collect();
+        let open: Config = parse_toml(&open).unwrap();
+        let full = Config {
+            tenants: [(
+                "api".to_owned(),
+                Tenant {
+                    slo_ms: Some(Millis(15.0)),
+                    priority: 0,
+                    pcie_mb_s: Some(Whole(12_000)),
+                    deadline_s: Some(Whole(3600)),
+                },
+            )]
+            .into(),
+            service: Service {
+                socket: Some("/run/mapa/node".into()),
+                group: Some("mapa".to_owned()),
+                metrics: Some(([127, 0, 0, 1], 9464).into()),
+                latencies: Some("/run/mapa/latencies".into()),
+            },
+            ..Config::default()
+        };
+        let (open, full) = (
+            toml::Table::try_from(open).unwrap(),
+            toml::Table::try_from(full).unwrap(),
+        );
+        assert_eq!(open, full);
+        let mut all = Vec::new();
+        keys(&full, &mut all);
+        for key in all {
+            assert!(FILE.contains(&key), "{key} is not in the packaged file");
+        }
+    }
+}

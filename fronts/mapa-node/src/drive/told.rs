@@ -92,6 +92,8 @@ pub(crate) struct Told {
     watchdog: Option<Duration>,
     pinged: Instant,
     facts: u64,
+    /// The devices that were free last, and what that came to.
+    fragmentation: (BTreeSet<DeviceId>, f64),
 }
 
 impl Told {
@@ -105,6 +107,7 @@ impl Told {
             watchdog: watchdog.map(|own| own / 2),
             pinged: Instant::now(),
             facts: 0,
+            fragmentation: (BTreeSet::new(), 0.0),
         }
     }
 
@@ -226,7 +229,11 @@ impl Told {
             .iter()
             .filter(|&id| view.free().contains(id))
             .collect();
-        let fragmentation = fragmentation(graph, &free);
+        if self.fragmentation.0 != free {
+            let share = fragmentation(graph, &free);
+            self.fragmentation = (free.clone(), share);
+        }
+        let fragmentation = self.fragmentation.1;
         let devices = graph.wholes().len();
         self.metrics().free.set(free.len() as i64);
         self.metrics().devices.set(devices as i64);

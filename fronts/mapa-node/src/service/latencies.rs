@@ -93,9 +93,9 @@ mod tests {
             })
         );
         for (at, expected) in [
-            (2, "expected 0 to 3600000"),
-            (3, "expected `ms`"),
-            (4, "expected"),
+            (2, "expected `TENANT"),
+            (3, "expected `progress"),
+            (4, "expected `TENANT"),
         ] {
             assert!(
                 found[at].as_ref().unwrap_err().contains(expected),

@@ -347,3 +347,63 @@ mod tests {
         check(&format!("{tenant}promise = 1\n"), "unknown field `promise`");
     }
 }
+
+#[cfg(test)]
+mod packaged {
+    use super::*;
+    use crate::drive::parse_toml;
+
+    const FILE: &str = include_str!("../../../../packaging/slo.toml");
+
+    fn keys(own: &toml::Table, found: &mut Vec<String>) {
+        for (key, value) in own {
+            found.push(key.clone());
+            match value {
+                toml::Value::Table(inner) => keys(inner, found),
+                toml::Value::Array(list) => {
+                    for own in list.iter().filter_map(toml::Value::as_table) {
+                        keys(own, found);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn the_packaged_file_is_read_and_has_every_key() {
+        let read: Config = parse_toml::<Config>(FILE).unwrap().checked().unwrap();
+        assert_eq!(
+            toml::Table::try_from(&read.settings).unwrap(),
+            toml::Table::try_from(Shared::default()).unwrap(),
+            "the file has the defaults"
+        );
+        // With what is behind `#`: a neighbour has a group or a file, so that one stays.
+        let open: String = FILE
+            .lines()
+            .map(|line| {
+                let key = line.strip_prefix("# ").filter(|own| {
+                    let is_key = own
+                        .split_once(" = ")
+                        .is_some_and(|(key, _)| !key.contains(' '));
+                    is_key && !own.starts_with("pid_file") || own.starts_with('[')
+                });
+                key.unwrap_or(line)
+            })
+            .filter(|line| !line.starts_with('#'))
+            .map(|line| format!("{line}\n"))
+            .collect();
+        // A route is for two places or more.
+        let place = &open[open.find("[[tenants").unwrap()..open.find("[neighbours").unwrap()];
+        let open = open.replace(
+            place,
+            &format!("{place}{}", place.replace("api-0", "api-1")),
+        );
+        let full = parse_toml::<Config>(&open).unwrap().checked().unwrap();
+        let mut all = Vec::new();
+        keys(&toml::Table::try_from(&full).unwrap(), &mut all);
+        for key in all {
+            assert!(FILE.contains(&key), "{key} is not in the packaged file");
+        }
+    }
+}
