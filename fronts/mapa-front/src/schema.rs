@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::answer::{
     Malformed, Refusal, Versioned, allocate, compare, contention, defrag, fit, machines, matches,
-    measured, mig, pattern, profile, report, score, sensitivity, simulate, slo, sweep, topology,
-    train, tune, workers,
+    measured, mig, node, pattern, profile, report, score, sensitivity, simulate, slo, sweep,
+    topology, train, tune, workers,
 };
 use crate::drive_log::{RecordLine, ReplayedDrive};
 use crate::slo_log::LogLine;
@@ -47,7 +47,7 @@ impl AnswerSchema {
 }
 
 /// Every answer, in the order of the alphabet.
-pub const ANSWERS: [AnswerSchema; 36] = [
+pub const ANSWERS: [AnswerSchema; 39] = [
     AnswerSchema::of::<allocate::Allocation>("allocate"),
     AnswerSchema::of::<allocate::Line>("allocate-batch"),
     AnswerSchema::of::<compare::Comparison>("compare"),
@@ -64,6 +64,9 @@ pub const ANSWERS: [AnswerSchema; 36] = [
     AnswerSchema::of::<mig::Gpus>("mig"),
     AnswerSchema::of::<mig::Fit>("mig-fit"),
     AnswerSchema::of::<mig::Partitions>("mig-gpu"),
+    AnswerSchema::lines::<node::Ask>("node-ask"),
+    AnswerSchema::lines::<node::SocketAnswer>("node-answer"),
+    AnswerSchema::lines::<node::Diagnosis>("node-doctor"),
     AnswerSchema::of::<pattern::Pattern>("pattern"),
     AnswerSchema::of::<profile::Profile>("profile"),
     AnswerSchema::of::<machines::Read>("read"),

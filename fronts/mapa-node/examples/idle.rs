@@ -28,11 +28,9 @@ fn ticks(pid: u32) -> u64 {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut words = env::args()
-        .skip(1)
-        .map(|own| own.parse().expect("a number"));
-    let tenants: usize = words.next().unwrap_or(100);
-    let seconds: usize = words.next().unwrap_or(30);
+    let mut words = env::args().skip(1).map(|own| own.parse::<usize>());
+    let tenants = words.next().unwrap_or(Ok(100))?;
+    let seconds = words.next().unwrap_or(Ok(30))?;
     let folder = env::temp_dir().join(format!("mapa-idle-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder for the ledger");
     let ledger = folder.join("ledger.db");
@@ -90,4 +88,5 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         drop(child.wait());
     }
     drop(fs::remove_dir_all(&folder));
+    Ok(())
 }

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Instant;
 
 use clap::Args;
+use mapa_front::answer::node::Status;
 use mapa_front::drive_log::{RECORD_VERSION, RecordHead};
 use mapa_front::names::Choice;
 use mapa_front::{MachineSpec, Names, PolicySpec, SchedulerSpec};
@@ -22,7 +23,7 @@ use crate::cli::MachineArgs;
 use crate::disk::Disk;
 use crate::drive::{
     Config, Expected, Held, Host, Inbox, Known, LedgerJournal, Message, Metrics, NodeDriver,
-    Outside, Quiet, Recorder, Sampler, Shared, Status, Stopped, Told, inbox, now_ms, read_toml,
+    Outside, Quiet, Recorder, Sampler, Shared, Stopped, Told, inbox, now_ms, read_toml,
 };
 use crate::error::Error;
 use crate::health::{self, Watched};

@@ -42,7 +42,7 @@ pub use case::{Instances, Manager, Peer, Replies, Settings, Shared};
 pub use cgroup::Cgroups;
 pub use command::main;
 pub use daemon::daemon;
-pub use drive::{Mishap, Status};
+pub use drive::check_node_config;
 pub use entries::{Entries, Entry, read_entries};
 pub use error::Error;
 pub use ledger::{
@@ -52,7 +52,5 @@ pub use ledger::{
 pub use node::{Cause, Node, State, Withheld};
 pub use process::{Identity, Life, MARK, Processes};
 pub use recover::{Recovered, recover};
-pub use service::{
-    Answer, Ask, Check, Diagnosis, Finding, Holds, SOCKET_VERSION, Versioned, Waits,
-};
+pub use slo::check_slo_config;
 pub use surroundings::{Parts, Surroundings, surroundings};

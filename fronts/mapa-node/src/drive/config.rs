@@ -8,7 +8,7 @@ use mapa_front::{ExecutionSpec, PolicySpec, SchedulerSpec};
 use mapa_live::levers::{BlockDevice, Bounds};
 use serde::{Deserialize, Serialize};
 
-use super::toml_file::{Millis, Whole};
+use super::toml_file::{Millis, Whole, parse};
 
 /// The configuration of the daemon.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -22,6 +22,14 @@ pub(crate) struct Config {
     pub levers: Levers,
     /// Whom it answers.
     pub service: Service,
+}
+
+/// Checks a configuration of the daemon.
+///
+/// # Errors
+/// The line at fault, and what was expected there.
+pub fn check_node_config(text: &str) -> Result<(), String> {
+    parse::<Config>(text).map(drop)
 }
 
 /// How the queue is ordered.

@@ -20,6 +20,7 @@ mod soak;
 mod told;
 mod toml_file;
 
+pub use config::check_node_config;
 pub(crate) use config::{Config, Service as ServiceConfig};
 pub(crate) use driver::{NodeDriver, Stopped, now_ms};
 pub(crate) use facts::Known;
@@ -30,8 +31,5 @@ pub(crate) use pulls::{Held, Quiet};
 pub(crate) use recorder::Recorder;
 pub(crate) use replay::{ReplayArgs, replay};
 pub(crate) use signals::{Host, Sampler};
-pub use told::{Mishap, Status};
 pub(crate) use told::{Shared, Told};
-#[cfg(test)]
-pub(crate) use toml_file::parse as parse_toml;
-pub(crate) use toml_file::{Millis, Whole, read as read_toml};
+pub(crate) use toml_file::{Millis, Whole, parse as parse_toml, read as read_toml};

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mapa_core::{MachineId, Pattern, PortId, Request};
+use mapa_front::answer::node::Status;
 use mapa_front::names::Choice;
 use mapa_front::{MachineSpec, Names};
 use mapa_sched::{
@@ -15,7 +16,7 @@ use mapa_sched::{
 
 use super::metrics::Metrics;
 use super::pulls::Held;
-use super::told::{Shared, Status, Told};
+use super::told::{Shared, Told};
 use crate::disk::Disk;
 use crate::node::Node;
 

@@ -5,65 +5,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use mapa_core::{DeviceId, HardwareGraph};
+use mapa_front::answer::node::{Mishap, Status};
 use mapa_sched::{Action, Seen};
-use schemars::JsonSchema;
-use serde::Serialize;
 use tracing::{debug, info, warn};
 
 use super::facts::MACHINE;
 use super::metrics::Metrics;
-use crate::ledger::{Lease, Moment, Ticket, now};
+use crate::ledger::{Lease, Ticket, now};
 use crate::node::Node;
 use crate::queue::waiting;
 
 /// How many troubles are remembered.
 const TROUBLES: usize = 32;
-
-/// The state of a daemon: what its socket answers to `status`.
-#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
-pub struct Status {
-    /// The release of MAPA.
-    pub release: String,
-    /// Its process.
-    pub pid: u32,
-    /// Since when it runs, nanoseconds since 1970.
-    pub since: Moment,
-    /// The machine.
-    pub machine: String,
-    /// The scheduler, with its settings.
-    pub scheduler: String,
-    /// Whether it does nothing but tell.
-    pub dry_run: bool,
-    /// How many instants the scheduler has acted at.
-    pub instants: u64,
-    /// How many facts it was told.
-    pub facts: u64,
-    /// Leases that hold.
-    pub leases: usize,
-    /// Jobs that wait.
-    pub waiting: usize,
-    /// Whole devices that are free and not withheld.
-    pub free: usize,
-    /// Whole devices.
-    pub devices: usize,
-    /// The share of free devices outside the largest group that direct links join.
-    pub fragmentation: f64,
-    /// Orders that could not be carried out, by kind.
-    pub failed_orders: BTreeMap<String, u64>,
-    /// What went wrong lately, the latest last.
-    pub troubles: Vec<Mishap>,
-}
-
-/// Something that went wrong.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Mishap {
-    /// When, nanoseconds since 1970.
-    pub at: Moment,
-    /// Where.
-    pub place: String,
-    /// What.
-    pub what: String,
-}
 
 /// What threads of the daemon share.
 #[derive(Debug)]

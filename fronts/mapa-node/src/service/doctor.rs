@@ -5,13 +5,12 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use mapa_front::answer::node::{Diagnosis, Finding, NODE_VERSION};
 use mapa_live::Live;
 use mapa_live::levers::{Bounds, Hands, MpsServer};
 use rustix::fs::{Access, access, statfs};
-use schemars::JsonSchema;
-use serde::Serialize;
 
-use super::socket::{SOCKET_VERSION, gid};
+use super::socket::gid;
 use crate::drive::{Config, read_toml};
 use crate::error::Error;
 use crate::ledger::Ledger;
@@ -25,64 +24,6 @@ pub(crate) struct DoctorArgs {
     /// The configuration of the daemon, to be looked at too.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-}
-
-/// How something is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Finding {
-    /// As expected.
-    Fine,
-    /// It is not there: what needs it does not work, all else does.
-    Missing,
-    /// It is there and will not work.
-    Broken,
-}
-
-/// Something that was looked at.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Check {
-    /// What.
-    pub what: String,
-    /// How it is.
-    pub is: Finding,
-    /// What was found.
-    pub found: String,
-    /// What to do; none if nothing need be done.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hint: Option<String>,
-}
-
-/// The answer of `mapa-node doctor`.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Diagnosis {
-    /// The version of the form.
-    pub version: u32,
-    /// What was looked at.
-    pub checks: Vec<Check>,
-}
-
-impl Diagnosis {
-    fn fine(&mut self, what: &str, found: impl Into<String>) {
-        self.add(what, Finding::Fine, found, None);
-    }
-
-    fn missing(&mut self, what: &str, found: impl Into<String>, hint: &str) {
-        self.add(what, Finding::Missing, found, Some(hint));
-    }
-
-    fn broken(&mut self, what: &str, found: impl Into<String>, hint: &str) {
-        self.add(what, Finding::Broken, found, Some(hint));
-    }
-
-    fn add(&mut self, what: &str, is: Finding, found: impl Into<String>, hint: Option<&str>) {
-        self.checks.push(Check {
-            what: what.to_owned(),
-            is,
-            found: found.into(),
-            hint: hint.map(str::to_owned),
-        });
-    }
 }
 
 /// Looks at this machine. False if something is broken.
@@ -100,7 +41,7 @@ pub(crate) fn doctor(
         None => Config::default(),
     };
     let mut found = Diagnosis {
-        version: SOCKET_VERSION,
+        version: NODE_VERSION,
         checks: Vec::new(),
     };
     drivers(&mut found, live);

@@ -13,10 +13,8 @@ use std::sync::Arc;
 use crate::drive::{Outside, ServiceConfig, Shared};
 use crate::error::Error;
 
-pub use doctor::{Check, Diagnosis, Finding};
 pub(crate) use doctor::{DoctorArgs, doctor};
 pub(crate) use log::{Log, log};
-pub use socket::{Answer, Ask, Holds, SOCKET_VERSION, Versioned, Waits};
 
 /// What is served, until it is dropped.
 #[derive(Debug, Default)]

@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
-use crate::drive::{Shared, Status};
+use mapa_front::answer::node::{Answer, Ask, Holds, NODE_VERSION, SocketAnswer, Waits};
+
+use crate::drive::Shared;
 use crate::error::Error;
-use crate::ledger::{Ledger, Moment};
+use crate::ledger::Ledger;
 use crate::queue::waiting;
 
 /// The most bytes of a question.
@@ -27,95 +27,6 @@ const CLIENTS: usize = 32;
 
 /// How long somebody may take to ask.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// The version of the form of questions and answers.
-pub const SOCKET_VERSION: u32 = 1;
-
-/// A question.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "ask", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Ask {
-    /// How the daemon is.
-    Status {},
-    /// Who holds what.
-    Leases {},
-    /// Who waits.
-    Queue {},
-    /// All counters, as `/metrics` has them.
-    Metrics {},
-}
-
-/// An answer.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(tag = "answer", rename_all = "kebab-case")]
-pub enum Answer {
-    /// How the daemon is.
-    Status(Box<Status>),
-    /// Who holds what.
-    Leases {
-        /// The leases that hold.
-        leases: Vec<Holds>,
-    },
-    /// Who waits.
-    Queue {
-        /// The queue, first come first.
-        queue: Vec<Waits>,
-    },
-    /// All counters.
-    Metrics {
-        /// In OpenMetrics' text form.
-        text: String,
-    },
-    /// The question was none.
-    Error {
-        /// What is wrong with it, and what was expected.
-        error: String,
-    },
-}
-
-/// A lease.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Holds {
-    /// Its number.
-    pub lease: i64,
-    /// The tenant.
-    pub tenant: String,
-    /// The user.
-    pub uid: u32,
-    /// The devices, in rank order.
-    pub devices: Vec<String>,
-    /// Since when, nanoseconds since 1970.
-    pub since: Moment,
-    /// Until when at the latest, nanoseconds since 1970.
-    pub expires: Option<Moment>,
-    /// The place in the queue that it came from.
-    pub ticket: Option<i64>,
-    /// The process that does the work.
-    pub pid: Option<i32>,
-}
-
-/// A place in the queue.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Waits {
-    /// Its number.
-    pub ticket: i64,
-    /// The tenant.
-    pub tenant: String,
-    /// Since when, nanoseconds since 1970.
-    pub since: Moment,
-    /// Why.
-    pub reason: String,
-}
-
-/// An answer with the version of its form.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Versioned {
-    /// The version of the form: [`SOCKET_VERSION`].
-    pub version: u32,
-    /// The answer.
-    #[serde(flatten)]
-    pub answer: Answer,
-}
 
 /// Removes the socket of a daemon that has died. One at which somebody answers stays.
 ///
@@ -242,8 +153,8 @@ fn converse(stream: &UnixStream, shared: &Shared, ledger: &PathBuf) {
                 error: format!("a question of more than {QUESTION} bytes: expected one line"),
             }
         };
-        let answer = Versioned {
-            version: SOCKET_VERSION,
+        let answer = SocketAnswer {
+            version: NODE_VERSION,
             answer,
         };
         let Ok(text) = serde_json::to_string(&answer) else {

@@ -10,7 +10,7 @@ use mapa_sched::slo::{Levers, Settings};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::drive::{Millis, Whole};
+use crate::drive::{Millis, Whole, parse_toml};
 use crate::error::Error;
 
 /// The configuration.
@@ -36,6 +36,15 @@ pub(crate) struct Config {
     /// Those who may be throttled.
     #[serde(default)]
     pub neighbours: BTreeMap<String, Neighbour>,
+}
+
+/// Checks a configuration of `mapa-node slo`.
+///
+/// # Errors
+/// The line or the key at fault, and what was expected there.
+pub fn check_slo_config(text: &str) -> Result<(), String> {
+    let read = parse_toml::<Config>(text)?;
+    read.checked().map(drop).map_err(|error| error.to_string())
 }
 
 /// A controller.
@@ -301,7 +310,6 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drive::parse_toml;
 
     fn check(text: &str, expected: &str) {
         let read = parse_toml::<Config>(text);
@@ -351,7 +359,6 @@ mod tests {
 #[cfg(test)]
 mod packaged {
     use super::*;
-    use crate::drive::parse_toml;
 
     const FILE: &str = include_str!("../../../../packaging/slo.toml");
 

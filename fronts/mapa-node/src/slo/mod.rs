@@ -10,4 +10,5 @@ mod hands;
 mod mind;
 mod run;
 
+pub use config::check_slo_config;
 pub(crate) use run::{SloArgs, slo};
