@@ -34,11 +34,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = env::temp_dir().join(format!("mapa-idle-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder for the ledger");
     let ledger = folder.join("ledger.db");
-    // A torus has room for as many tenants as there are.
-    let machine = "torus:16x16";
+    // Sixteen devices in seven instances each: room for 112 tenants.
+    let layout = ["--mig", "a100-40gb=1g,1g,1g,1g,1g,1g,1g"];
     let start = || -> Child {
         Command::new(program("mapa-node"))
-            .args(["--machine", machine, "--ledger"])
+            .args(["--machine", "dgx-2"])
+            .args(layout)
+            .arg("--ledger")
             .arg(&ledger)
             .args(["--scheduler", "slo"])
             .stderr(Stdio::null())
@@ -69,7 +71,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         books
             .change(Sync::Boot, |books| {
                 let (_, devices) = books.machine()?.unwrap_or_default();
-                books.grant(&asker, &[Key::whole(&devices[at])], None, None, "a test")
+                let device = Key {
+                    whole: devices[at / 7].clone(),
+                    part: format!("1g.5gb@{}", at % 7),
+                };
+                books.grant(&asker, &[device], None, None, "a test")
             })
             .expect("a lease");
     }

@@ -132,7 +132,9 @@ fn child(words: &[&str]) -> Result<Own> {
 fn ask(port: &str, length: Duration, told: Option<&Path>) -> Result<Vec<f64>> {
     let mut stream = TcpStream::connect(format!("127.0.0.1:{port}"))?;
     stream.set_nodelay(true)?;
+    // What is told must not hold the requests up.
     let tell = UnixDatagram::unbound()?;
+    tell.set_nonblocking(true)?;
     let begun = Instant::now();
     let mut all = Vec::new();
     for request in 0.. {

@@ -17,7 +17,7 @@ use crate::error::Error;
 ///
 /// # Errors
 /// The socket cannot be made.
-pub(super) fn serve(path: &Path, group: Option<&str>, outside: &Outside) -> Result<(), Error> {
+pub(crate) fn serve(path: &Path, group: Option<&str>, outside: &Outside) -> Result<(), Error> {
     clear(path)?;
     let socket = UnixDatagram::bind(path).map_err(|error| Error::at(path.display(), error))?;
     permit(path, group)?;

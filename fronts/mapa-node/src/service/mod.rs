@@ -3,7 +3,7 @@
 
 mod doctor;
 mod http;
-mod latencies;
+pub(crate) mod latencies;
 mod log;
 mod socket;
 

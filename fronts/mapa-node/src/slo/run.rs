@@ -6,13 +6,12 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use mapa_front::slo_log::LogLine;
 use mapa_live::levers::{self, FolderJournal, Keeper};
-use mapa_live::telemetry::{Latencies, Sampler, Scraped, Target, Watched};
+use mapa_live::telemetry::{Sampler, Scraped, Target, Watched};
 use mapa_live::{Live, Roots};
 use mapa_sched::Time;
 use mapa_sched::slo::{Input, Relaunched};
@@ -24,10 +23,10 @@ use super::eyes::{Eyes, snapshot};
 use super::hands::Hands;
 use super::mind::{Mind, answered};
 use crate::cli::Length;
-use crate::drive::{now_ms, read_toml};
+use crate::drive::{Inbox, Message, inbox, now_ms, read_toml};
 use crate::error::Error;
 use crate::process::Processes;
-use crate::service::{Log, log};
+use crate::service::{Log, latencies, log};
 
 /// The options of `mapa-node slo`.
 #[derive(Debug, Args)]
@@ -51,6 +50,9 @@ pub(crate) struct SloArgs {
     #[arg(long, value_name = "FORM", default_value = "text")]
     pub log: Log,
 }
+
+/// How long a signal may wait to be seen.
+const NAP: Duration = Duration::from_millis(50);
 
 /// One tenant.
 struct Guarded {
@@ -93,13 +95,11 @@ pub(crate) fn slo(args: &SloArgs, mut live: Live) -> Result<(), Error> {
         held: BTreeMap::new(),
     };
     let mut tenants = guarded(&config, args, &mut hands)?;
-    let mut latencies = match &config.latencies {
-        Some(path) => Some(
-            Latencies::open(path, 0o660, config.tenants.keys().cloned())
-                .map_err(|error| Error::at(path.display(), format_args!("{error:?}")))?,
-        ),
-        None => None,
-    };
+    // A socket holds ten datagrams until somebody reads them, so a thread reads at once.
+    let (outside, inbox) = inbox();
+    if let Some(path) = &config.latencies {
+        latencies::serve(path, None, &outside)?;
+    }
     let mut exporters = exporters(&config, &live);
     info!(tenants = tenants.len(), "ready");
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
@@ -112,12 +112,12 @@ pub(crate) fn slo(args: &SloArgs, mut live: Live) -> Result<(), Error> {
     while stop.load(Ordering::Relaxed) == 0 && until.is_none_or(|until| began.elapsed() < until) {
         tick += 1;
         let next = length.saturating_mul(u32::try_from(tick).unwrap_or(u32::MAX));
-        if !sleep(next.saturating_sub(began.elapsed()), &stop) {
+        let mut told: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+        if !hear(began + next, &inbox, &stop, &config, &mut told) {
             break;
         }
         let at_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         hands.tick(now_ms());
-        let mut told = latencies.as_mut().map(Latencies::take).unwrap_or_default();
         let scraped = exporters.as_mut().map(|own| own.sample(at_ms).scraped);
         let seen = eyes.look(&config, &live.roots, &processes, at_ms);
         for own in &mut tenants {
@@ -151,6 +151,9 @@ pub(crate) fn slo(args: &SloArgs, mut live: Live) -> Result<(), Error> {
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
     info!("ends");
     hands.close();
+    if let Some(path) = &config.latencies {
+        drop(std::fs::remove_file(path));
+    }
     Ok(())
 }
 
@@ -252,15 +255,32 @@ fn stop() -> Result<Arc<AtomicUsize>, Error> {
     Ok(stop)
 }
 
-/// Sleeps, unless a signal comes. False if one came.
-fn sleep(length: Duration, stop: &AtomicUsize) -> bool {
-    let until = Instant::now() + length;
+/// The most latencies of a tenant in one tick. Of more, the first ones count.
+const MOST: usize = 65_536;
+
+/// Hears what tenants tell until a moment. False if a signal came.
+fn hear(
+    until: Instant,
+    inbox: &Inbox,
+    stop: &AtomicUsize,
+    config: &Config,
+    told: &mut BTreeMap<String, Vec<u64>>,
+) -> bool {
     while stop.load(Ordering::Relaxed) == 0 {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return true;
         }
-        thread::sleep(left.min(Duration::from_millis(50)));
+        let Some(Message::Latency { tenant, took_ns }) = inbox.next(left.min(NAP)) else {
+            continue;
+        };
+        // Whoever is not promised anything may say what it likes.
+        if config.tenants.contains_key(&tenant) {
+            let own = told.entry(tenant).or_default();
+            if own.len() < MOST {
+                own.push(took_ns);
+            }
+        }
     }
     false
 }
