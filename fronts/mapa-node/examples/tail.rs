@@ -86,9 +86,9 @@ fn serve(path: &Path, port: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The neighbour: reads as fast as it can, four at a time.
+/// The neighbour: reads as fast as it can, sixteen at a time.
 fn read_on(path: &Path) -> Result<()> {
-    let threads: Vec<_> = (0..4u64)
+    let threads: Vec<_> = (0..16u64)
         .map(|own| {
             let path = path.to_owned();
             thread::spawn(move || {
@@ -183,7 +183,7 @@ fn main() -> Result<()> {
     }
     let seconds: u64 = words.get(1).ok_or("expected SECONDS DISK")?.parse()?;
     let disk = words.get(2).ok_or("expected SECONDS DISK")?;
-    let promise_ms: f64 = words.get(3).map_or(Ok(15.0), |own| own.parse())?;
+    let promise_ms: f64 = words.get(3).map_or(Ok(4.0), |own| own.parse())?;
     let length = Duration::from_secs(seconds);
     let folder = env::current_dir()?.join(format!("mapa-tail-{}", std::process::id()));
     fs::create_dir_all(&folder)?;
