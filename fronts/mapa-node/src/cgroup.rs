@@ -3,6 +3,9 @@
 //! A lease gets a group of its own below the group of `mapa run`, where the kernel lets its user make
 //! one: root everywhere, users where a part of the tree is theirs. A process that starts is in its
 //! parent's group, so whatever the command starts is found there. A group limits nothing.
+//!
+//! A process that moves makes the kernel wait for all processors, which takes up to ten milliseconds. So a
+//! command moves once it has run for a while, with all that it has started, and short ones never do.
 
 use std::fs;
 use std::io;
@@ -10,6 +13,10 @@ use std::path::{Component, Path, PathBuf};
 
 /// Hierarchies of version 1 that may hold groups of processes and whose groups change nothing.
 const PLAIN: [&str; 2] = ["pids", "freezer"];
+
+/// How often processes that are outside are looked for: only what starts others all the time, or a kernel
+/// that moves none, needs so many.
+const PASSES: usize = 20;
 
 /// The file of a group's processes.
 const PROCESSES: &str = "cgroup.procs";
@@ -59,21 +66,44 @@ impl Cgroups {
         })
     }
 
-    /// Makes a group of this name, and puts a process into it. None where this process may not.
+    /// Whether a process is in other groups than this one.
+    fn has_left(&self, pid: i32) -> bool {
+        let proc = self.own.ancestors().nth(2).unwrap_or(&self.own);
+        let other = fs::read(proc.join(pid.to_string()).join("cgroup"));
+        // One that has ended has left nothing.
+        other.is_ok_and(|other| !other.is_empty() && fs::read(&self.own).ok() != Some(other))
+    }
+
+    /// Makes a group of this name, and puts these processes into it, until `all` tells of none that is not
+    /// there: what a process starts is where the process is. None where this process may not.
     #[must_use]
-    pub fn hold(&self, name: &str, process: i32) -> Option<PathBuf> {
+    pub fn hold(&self, name: &str, all: impl Fn() -> Vec<i32>) -> Option<PathBuf> {
         // A colon is the separator of /proc/PID/cgroup.
         let group = self
             .home()?
             .join(format!("mapa-{}", name.replace(':', "-")));
+        // Whoever has chosen a group of its own is left there.
+        if all().into_iter().any(|pid| self.has_left(pid)) {
+            return None;
+        }
         fs::create_dir(&group).ok()?;
-        match fs::write(group.join(PROCESSES), process.to_string()) {
-            Ok(()) => Some(group),
-            Err(_) => {
-                remove(&group);
-                None
+        for _ in 0..PASSES {
+            let inside = members(&group).unwrap_or_default();
+            let mut outside = all();
+            outside.retain(|pid| !inside.contains(pid));
+            if outside.is_empty() {
+                return Some(group);
+            }
+            if outside.iter().any(|&pid| self.has_left(pid)) {
+                break;
+            }
+            for pid in outside {
+                // One that has ended needs no group, and one that cannot be moved is found once more.
+                let _ = fs::write(group.join(PROCESSES), pid.to_string());
             }
         }
+        remove(&group);
+        None
     }
 }
 
@@ -169,6 +199,25 @@ mod tests {
             let expected = expected.map(|own| folder.path().join(own));
             assert_eq!(found, expected, "{own}");
         }
+    }
+
+    #[test]
+    fn whoever_has_chosen_a_group_is_not_moved() {
+        let folder = tree(&[
+            ("cgroup/cgroup.procs", ""),
+            ("proc/self/cgroup", "0::/\n"),
+            ("proc/7/cgroup", "0::/\n"),
+            ("proc/8/cgroup", "0::/other\n"),
+        ]);
+        let at = |path: &str| folder.path().join(path);
+        let groups = Cgroups::new(at("cgroup"), at("proc/self/cgroup"));
+        assert_eq!(
+            [7, 8, 9].map(|pid| groups.has_left(pid)),
+            [false, true, false]
+        );
+        assert_eq!(groups.hold("a:1", || vec![7, 8]), None);
+        assert!(!at("cgroup/mapa-a-1").exists());
+        assert_eq!(groups.hold("a:1", Vec::new), Some(at("cgroup/mapa-a-1")));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -31,7 +32,8 @@ use crate::surroundings::{Surroundings, bind_to, surroundings};
 /// Exit status of a command whose time was up, as `timeout` has it.
 const LATE: u8 = 124;
 
-/// How long a command runs before somebody watches the health of devices beside it.
+/// How long a command runs before it gets a control group, and somebody watches the health of devices
+/// beside it.
 const QUIET: Duration = Duration::from_millis(200);
 
 /// The answer of `mapa run`: printed by `--json` and `--dry-run`.
@@ -209,7 +211,7 @@ pub(crate) fn run(
             return Err(error);
         }
     };
-    let (job, group) = job;
+    let group = (!args.no_cgroup).then(|| Group::beside(desk.ledger, lease.id, &processes));
     if node.is_live() && !args.no_look {
         watch_beside(node, live, desk.ledger, &asker.tenant, output);
     }
@@ -224,7 +226,7 @@ pub(crate) fn run(
         output.aside(format!("lease {} is not freed yet: {error}", lease.id));
     }
     if let Some(group) = group {
-        cgroup::remove(&group);
+        group.remove();
     }
     Ok(if late { LATE } else { ended.exit_status() })
 }
@@ -270,14 +272,62 @@ fn partitioned_since(
     Ok(Some((node, placement)))
 }
 
-/// Starts the command in its surroundings. Returns its control group too, if it has one.
+/// The control group of a command, which is made while it runs.
+struct Group {
+    made: Arc<Mutex<Made>>,
+}
+
+/// What has become of a control group.
+enum Made {
+    Not,
+    At(PathBuf),
+    /// The command has ended, so none is made any more.
+    Never,
+}
+
+impl Group {
+    /// Puts the command and all that it has started into a group once it has run for a while, and notes the
+    /// group in the ledger. Nothing happens where the kernel does not let this user.
+    fn beside(ledger: &Ledger, lease: i64, processes: &Processes) -> Self {
+        let made = Arc::new(Mutex::new(Made::Not));
+        let (place, mark) = (ledger.path().to_owned(), ledger.mark(lease));
+        let (processes, slot) = (processes.clone(), made.clone());
+        thread::spawn(move || {
+            thread::sleep(QUIET);
+            let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+            if matches!(*slot, Made::Never) {
+                return;
+            }
+            let all = || processes.below(std::process::id() as i32);
+            let Some(group) = Cgroups::default().hold(&mark, all) else {
+                return;
+            };
+            if let (Some(folder), Ok(mut own)) = (group.to_str(), Ledger::open(&place)) {
+                // A group that is not noted helps nobody, and does no harm.
+                let _ = own.change(Sync::Boot, |books| books.grouped(lease, folder));
+            }
+            *slot = Made::At(group);
+        });
+        Self { made }
+    }
+
+    /// Removes the group: the command has ended.
+    fn remove(self) {
+        let mut slot = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Made::At(group) = std::mem::replace(&mut *slot, Made::Never) {
+            cgroup::remove(&group);
+        }
+    }
+}
+
+/// Starts the command in its surroundings.
 fn start(
     args: &RunArgs,
     desk: &mut Desk<'_>,
     granted: &Granted,
     machine: (&MachineSpec, &Live),
     output: Output,
-) -> Result<(Job, Option<PathBuf>), Error> {
+) -> Result<Job, Error> {
     let again = partitioned_since(desk.node, granted, machine)?;
     let node = again.as_ref().map_or(desk.node, |own| &own.0);
     let placement = again
@@ -299,8 +349,7 @@ fn start(
     let Desk {
         ledger, processes, ..
     } = desk;
-    let mut group = None;
-    let job = Job::start(
+    Job::start(
         &args.command,
         processes,
         |command: &mut Command| {
@@ -311,17 +360,8 @@ fn start(
             let nodes: Vec<String> = around.memory.iter().map(u32::to_string).collect();
             command.env(gate::MEMORY, nodes.join(","));
         },
-        |child| {
-            if !args.no_cgroup {
-                group = Cgroups::default().hold(&mark, child.pid);
-            }
-            let folder = group.as_ref().and_then(|own| own.to_str());
-            ledger.change(Sync::Boot, |books| {
-                books.started(granted.lease.id, child, folder)
-            })
-        },
-    )?;
-    Ok((job, group))
+        |child| ledger.change(Sync::Boot, |books| books.started(granted.lease.id, child)),
+    )
 }
 
 /// The policy in a form that another program can read elsewhere: the path of a model's file is whole.

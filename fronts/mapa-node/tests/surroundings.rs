@@ -75,6 +75,16 @@ fn what_has_cleared_its_variables_is_found_by_its_control_group() {
         .spawn()
         .unwrap();
     place.await_lines("there", 1);
+    // The command moves to its group, with what it has started, once it has run for a while.
+    let mut ledger = Ledger::open(place.ledger()).unwrap();
+    let begun = std::time::Instant::now();
+    while ledger.read(|books| books.leases()).unwrap()[0]
+        .cgroup
+        .is_none()
+    {
+        assert!(begun.elapsed().as_secs() < 30);
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
     let ps = place.json(&["ps"]);
     let shell = ps["leases"][0]["child"].to_string();
     job.kill().unwrap();
@@ -101,7 +111,6 @@ fn what_has_cleared_its_variables_is_found_by_its_control_group() {
     let freed = place.json(&["recover"]);
     assert_eq!(place.json(&["free"])["free"], 8, "{freed}");
     // Nothing of the group is left.
-    let mut ledger = Ledger::open(place.ledger()).unwrap();
     let name = format!("mapa-{}", ledger.mark(1).replace(':', "-"));
     assert!(!home.join(&name).exists(), "{name}");
     // Without a group the same command would be lost.

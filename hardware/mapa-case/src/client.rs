@@ -116,7 +116,8 @@ impl Session {
     /// Begins the session. An isolated one waits for its instance, any other for a worker.
     ///
     /// # Errors
-    /// As [`call`](Self::call).
+    /// The memory can never be had, the manager cannot be reached for as long as [`PATIENCE`] says, or
+    /// it refuses.
     pub fn init(&self) -> Result<(), Error> {
         let mut state = self.lock();
         self.connected(&mut state).map(drop)
@@ -125,7 +126,7 @@ impl Session {
     /// Asks for memory of a task, and waits for it.
     ///
     /// # Errors
-    /// As [`call`](Self::call).
+    /// As [`init`](Self::init).
     pub fn begin(&self, task: u64, bytes: u64, warps: u64, flags: u64) -> Result<Reply, Error> {
         self.request(Op::Begin, task, bytes, warps, flags)
     }
@@ -133,7 +134,7 @@ impl Session {
     /// Asks for more memory of a task, and waits for it.
     ///
     /// # Errors
-    /// As [`call`](Self::call).
+    /// As [`init`](Self::init).
     pub fn extend(&self, task: u64, bytes: u64, warps: u64) -> Result<Reply, Error> {
         self.request(Op::Extend, task, bytes, warps, 0)
     }
@@ -141,7 +142,7 @@ impl Session {
     /// Gives back all of a task.
     ///
     /// # Errors
-    /// As [`call`](Self::call).
+    /// As [`init`](Self::init).
     pub fn end(&self, task: u64) -> Result<Reply, Error> {
         self.request(Op::End, task, 0, 0, 0)
     }
@@ -149,7 +150,7 @@ impl Session {
     /// Ends the session.
     ///
     /// # Errors
-    /// As [`call`](Self::call).
+    /// As [`init`](Self::init).
     pub fn destroy(&self) -> Result<(), Error> {
         if !self.lock().is_known {
             return Ok(());
@@ -160,7 +161,7 @@ impl Session {
     /// How the process finds an instance.
     ///
     /// # Errors
-    /// As [`call`](Self::call).
+    /// As [`init`](Self::init).
     pub fn describe(&self, instance: u64) -> Result<Instance, Error> {
         let (_, text) = self.call(Op::Describe, instance, 0, 0, 0)?;
         let mut lines = text.lines().map(str::to_owned);

@@ -51,3 +51,13 @@ pub use watch::{Watch, watch};
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/live.md")]
 pub struct LivePage;
+
+/// The examples in docs/levers.md, compiled as tests.
+#[cfg(all(doctest, target_os = "linux"))]
+#[doc = include_str!("../../../docs/levers.md")]
+pub struct LeversPage;
+
+/// The examples in docs/telemetry.md, compiled as tests.
+#[cfg(all(doctest, target_os = "linux"))]
+#[doc = include_str!("../../../docs/telemetry.md")]
+pub struct TelemetryPage;

@@ -8,8 +8,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use mapa_live::telemetry::{
-    Counted, Exporter, LATENCY_BYTES, Latencies, Sample, Sampler, SloNuma, SloPlace, Target,
-    Watched, Width, read_latencies, read_metrics, since, snapshot,
+    Counted, Exporter, LATENCY_BYTES, Latencies, Sample, Sampler, SloNuma, Target, Watched, Width,
+    read_latencies, read_metrics, since, snapshot,
 };
 use mapa_live::{Interrupts, Live, ProcessId, Roots, quiet_cpus};
 use proptest::prelude::*;
@@ -394,11 +394,8 @@ fn latencies_are_taken_and_nobody_is_harmed_by_what_else_is_sent() {
         sent += 1;
     }
     let mut got = 0;
-    loop {
-        match latencies.take().get("chat") {
-            Some(own) => got += own.len(),
-            None => break,
-        }
+    while let Some(own) = latencies.take().get("chat") {
+        got += own.len();
     }
     assert_eq!(got, sent);
     drop(latencies);
@@ -430,6 +427,8 @@ proptest! {
 #[cfg(feature = "nvml")]
 mod devices {
     use fake_nvml::{Code, Config, Counters, Fake, Fault, Process, built_library, install};
+
+    use mapa_live::telemetry::SloPlace;
 
     use super::*;
 

@@ -214,15 +214,27 @@ impl<'t> Books<'t> {
         Ok(lease)
     }
 
-    /// Notes the process that does the work of a lease, and the folder of its control group.
+    /// Notes the folder of the control group in which all processes of a lease are. False if the lease has
+    /// ended.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub fn grouped(&self, lease: i64, cgroup: &str) -> Result<bool, Error> {
+        let mut update = self
+            .at
+            .prepare_cached("UPDATE leases SET cgroup = ?2 WHERE id = ?1")?;
+        Ok(update.execute(params![lease, cgroup])? > 0)
+    }
+
+    /// Notes the process that does the work of a lease.
     ///
     /// # Errors
     /// The lease has ended; the ledger cannot be written.
-    pub fn started(&self, lease: i64, child: &Identity, cgroup: Option<&str>) -> Result<(), Error> {
-        let mut update = self.at.prepare_cached(
-            "UPDATE leases SET child = ?2, child_start = ?3, cgroup = ?4 WHERE id = ?1",
-        )?;
-        if update.execute(params![lease, child.pid, child.start, cgroup])? == 0 {
+    pub fn started(&self, lease: i64, child: &Identity) -> Result<(), Error> {
+        let mut update = self
+            .at
+            .prepare_cached("UPDATE leases SET child = ?2, child_start = ?3 WHERE id = ?1")?;
+        if update.execute(params![lease, child.pid, child.start])? == 0 {
             return Err(Error::at(
                 format_args!("lease {lease}"),
                 "it has ended meanwhile: its devices may be another's",

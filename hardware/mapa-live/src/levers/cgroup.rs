@@ -286,10 +286,10 @@ impl BlockIo for CgroupTree {
         // The line of the device, without its numbers.
         let of = |path: PathBuf| -> Result<Option<String>, LeverError> {
             let text = files::read(&path).map_err(|error| refused("read", &path, &error))?;
-            let lines = text.lines().filter_map(|line| line.split_once(' '));
+            let mut lines = text.lines().filter_map(|line| line.split_once(' '));
             let numbers = device.to_string();
             // The kernel has one line for each device; of a file that is only like it the last one holds.
-            let own = lines.filter(|(own, _)| *own == numbers).last();
+            let own = lines.rfind(|(own, _)| *own == numbers);
             Ok(own.map(|(_, rest)| rest.trim().to_owned()))
         };
         let mut parts = [None; 4];
@@ -356,8 +356,21 @@ impl Cpusets for CgroupTree {
     }
 
     fn set_cpuset(&mut self, group: &Group, set: &Cpuset) -> Result<(), LeverError> {
-        for (path, text) in self.cpuset_writes(group, set)? {
-            put(&path, &text)?;
+        let above = self.allowed(group)?;
+        let writes = self.cpuset_writes(group, set)?;
+        for ((path, text), all) in writes.iter().zip([above.cpus, above.mems]) {
+            match files::write(path, text) {
+                Ok(()) => {}
+                // A group of v2 with processes cannot be emptied again (ENOSPC), though it began empty. What it had
+                // then is the set of the group above.
+                Err(error) if error.raw_os_error() == Some(28) && text.trim().is_empty() => {
+                    put(path, &format!("{all}\n"))?;
+                }
+                Err(error) => {
+                    let what = format!("write `{}` to", text.trim());
+                    return Err(refused(&what, path, &error));
+                }
+            }
         }
         Ok(())
     }

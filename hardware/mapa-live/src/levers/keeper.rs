@@ -238,7 +238,7 @@ impl<J: Journal> Keeper<J> {
             let failure = Failure {
                 lever,
                 step,
-                why,
+                why: Box::new(why),
                 left,
             };
             return Ok(LeverFact::Failed { id, failure });

@@ -249,7 +249,8 @@ fn enrol(
             }
             // A new group passes on nothing.
             let last = at + 1 == path.len();
-            if !last && !(exists && hands.groups.is_passed_on(controller, own)?) {
+            let passes = last || (exists && hands.groups.is_passed_on(controller, own)?);
+            if !passes {
                 add(Step::PassOn {
                     controller,
                     group: own.clone(),

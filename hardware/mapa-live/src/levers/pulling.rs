@@ -17,7 +17,7 @@ pub struct Failure {
     /// Which step failed, counted from 0.
     pub step: usize,
     /// Why.
-    pub why: LeverError,
+    pub why: Box<LeverError>,
     /// What could not be taken back. Empty: everything is as before.
     pub left: Vec<LeverError>,
 }
@@ -42,7 +42,7 @@ impl Hands {
                 return Err(Failure {
                     lever: plan.lever.clone(),
                     step: at,
-                    why,
+                    why: Box::new(why),
                     left: back::take_back(self, &plan.steps[..=at]),
                 });
             }

@@ -18,6 +18,10 @@ use crate::kernel::{Cpus, ProcessId};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "lever", rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "few are made, and each is written as JSON, where a box would be no gain"
+)]
 pub enum Pull {
     /// Limit the block I/O of a group on a device. Limits that are `None` are lifted.
     BlockIo {

@@ -46,6 +46,17 @@ const KILL_LIMIT: Duration = Duration::from_secs(5);
 /// The pause between two looks.
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// What a process with a mark is at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// It waits for its line.
+    Gate,
+    /// It is the program, or what that has started.
+    Program,
+    /// It shows no arguments: it is becoming the program, or has just ended.
+    Unclear,
+}
+
 /// Programs as processes of this machine.
 #[derive(Debug)]
 pub struct SystemPrograms {
@@ -112,16 +123,22 @@ impl SystemPrograms {
         Ok((found, unclear))
     }
 
-    /// Whether a process is still the gate.
-    fn is_gate(&self, process: ProcessId) -> bool {
+    /// What a process with a mark is at.
+    fn stage(&self, process: ProcessId) -> Stage {
         let path = self
             .roots
             .proc
             .join(process.pid.to_string())
             .join("cmdline");
         let line = fs::read(path).unwrap_or_default();
+        if line.is_empty() {
+            return Stage::Unclear;
+        }
         let mut words = line.split(|&byte| byte == 0);
-        words.nth(3) == Some(GATE_NAME.as_bytes())
+        match words.nth(3) {
+            Some(word) if word == GATE_NAME.as_bytes() => Stage::Gate,
+            _ => Stage::Program,
+        }
     }
 
     /// Starts the gate, and puts it where the program shall be.
@@ -214,7 +231,9 @@ impl SystemPrograms {
 impl Programs for SystemPrograms {
     fn running(&self, id: &str) -> Result<Option<ProcessId>, LeverError> {
         let marked = self.marked(id)?;
-        Ok(marked.into_iter().find(|own| !self.is_gate(*own)))
+        Ok(marked
+            .into_iter()
+            .find(|own| self.stage(*own) != Stage::Gate))
     }
 
     fn start(&mut self, launch: &Launch) -> Result<ProcessId, LeverError> {
@@ -242,7 +261,7 @@ impl Programs for SystemPrograms {
                     _ => Err(failed(format!("it ended at once: {status}"))),
                 };
             }
-            if !self.is_gate(process) {
+            if self.stage(process) == Stage::Program {
                 break;
             }
             if begin.elapsed() >= GATE_LIMIT {

@@ -1,7 +1,8 @@
 //! NVIDIA's library NVML.
 //!
 //! `owner` holds the one handle of this process, `questions` makes queries through it, and
-//! `machine` builds a machine from the answers. `c` has the calls for MIG, by which levers partition devices. `events` watches devices with a handle of its own.
+//! `machine` builds a machine from the answers. `mig` asks where instances lie; `c` has the calls by which
+//! levers partition devices. `events` watches devices with a handle of its own.
 
 pub(crate) mod c;
 mod events;

@@ -244,7 +244,13 @@ fn a_cpuset_confines_the_processes_of_a_group_and_is_taken_back() {
     assert_eq!(victim.allowed(), "1");
     assert!(own.hands.plan(&pull).unwrap().is_empty());
     own.hands.undo(&plan).unwrap();
-    assert_eq!(tree.cpuset(&group(&own.path)).unwrap(), was);
+    let now = tree.cpuset(&group(&own.path)).unwrap();
+    // The kernel does not empty the set of a group of v2 that has processes: it has that of the group above then.
+    let above = tree.allowed(&group(&own.path)).unwrap();
+    assert!(
+        now == was || (was.cpus.is_empty() && now.cpus == above.cpus),
+        "{now:?}"
+    );
     assert_eq!(victim.allowed(), before);
     own.hands.undo(&joined).unwrap();
     let left = tree.group_of(Controller::Cpuset, victim.id()).unwrap();

@@ -110,11 +110,14 @@ pub(crate) fn print(layout: &MigLayout) -> String {
     format!("the layout [{}]", names.join(", "))
 }
 
+/// A wish, what the device offers for it, and its compute instances.
+type Wanted<'a> = (&'a MigWish, &'a MigOffer, Vec<u32>);
+
 /// Each wish with what the device offers for it, all checked.
 fn wishes<'a>(
     layout: &'a MigLayout,
     offers: &'a [MigOffer],
-) -> Result<Vec<(&'a MigWish, &'a MigOffer, Vec<u32>)>, LeverError> {
+) -> Result<Vec<Wanted<'a>>, LeverError> {
     if layout.instances.len() > MOST {
         return Err(LeverError::OutOfBounds {
             bound: "instances of a device".to_owned(),
@@ -178,10 +181,7 @@ fn compute_of(wish: &MigWish, offer: &MigOffer) -> Result<Vec<u32>, LeverError> 
 
 /// Places for all wishes. First each wish takes an instance that exists and is as wished; if the rest then
 /// has no room, everything is arranged anew.
-fn arrange(
-    wanted: &[(&MigWish, &MigOffer, Vec<u32>)],
-    existing: &[MigPlace],
-) -> Option<Vec<MigPlace>> {
+fn arrange(wanted: &[Wanted<'_>], existing: &[MigPlace]) -> Option<Vec<MigPlace>> {
     let mut places: Vec<Option<MigPlace>> = vec![None; wanted.len()];
     let mut free: Vec<&MigPlace> = existing.iter().collect();
     // Wishes with a start choose before those without, or these would take what those need.
@@ -212,7 +212,7 @@ fn arrange(
 }
 
 /// Fills the places that are open, the largest wish first, by trying every start.
-fn search(wanted: &[(&MigWish, &MigOffer, Vec<u32>)], places: &mut [Option<MigPlace>]) -> bool {
+fn search(wanted: &[Wanted<'_>], places: &mut [Option<MigPlace>]) -> bool {
     let open = (0..wanted.len()).filter(|&at| places[at].is_none());
     let Some(at) = open.max_by_key(|&at| (wanted[at].0.start.is_some(), wanted[at].1.size)) else {
         return true;

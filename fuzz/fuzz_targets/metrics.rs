@@ -1,0 +1,28 @@
+//! Any text is metrics or rejected, and signals are found in them; any datagram has latencies or bad lines.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use mapa_live::Interrupts;
+use mapa_live::telemetry::{Exporter, Target, read_latencies, read_metrics, signals_of};
+
+fuzz_target!(|bytes: &[u8]| {
+    let (latencies, _) = read_latencies(bytes);
+    assert!(latencies.iter().all(|own| !own.tenant.is_empty()));
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
+    if let Ok(interrupts) = Interrupts::read(text) {
+        let since = interrupts.since(&Interrupts::default());
+        assert!(since.len() <= interrupts.cpus.len());
+    }
+    let Ok(metrics) = read_metrics(text) else {
+        return;
+    };
+    for exporter in [Exporter::Dcgm, Exporter::Vllm, Exporter::Dynamo] {
+        let target = Target { exporter, url: String::new() };
+        let (signals, missing) = signals_of(&target, &metrics);
+        assert!(signals.values().flat_map(|own| own.values()).all(|value| !value.is_nan()));
+        // A name is told, or told as missing, and never both.
+        assert!(missing.iter().all(|own| !signals.contains_key(own.what.trim())));
+    }
+});
