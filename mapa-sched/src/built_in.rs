@@ -16,6 +16,7 @@ use crate::pcie::PcieAware;
 use crate::pcie_plan::{PciePlan, PortModel};
 use crate::queue::Queue;
 use crate::scheduler::Scheduler;
+use crate::slo;
 use crate::topology_plan::{PlanGoal, TopologyPlan, Trust};
 
 type Boxed = Box<dyn Scheduler + Send>;
@@ -42,6 +43,8 @@ pub struct BuiltIn {
     /// instance: see [`energy::SliceJob::of`](crate::energy::SliceJob::of). It places all others as
     /// `fifo` does.
     pub for_slices: bool,
+    /// Whether it guards promised latencies: it must be told of latencies and of what the host does.
+    pub for_latencies: bool,
     /// The settings that may follow its name, and their values, such as `depth=JOBS`.
     pub settings: &'static [&'static str],
     make: Make,
@@ -49,7 +52,7 @@ pub struct BuiltIn {
 
 impl BuiltIn {
     /// Every built-in scheduler.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 19] = [
         Self {
             name: "fifo",
             summary: "first in, first out; a head that cannot start blocks all others, as in the paper's evaluation",
@@ -57,6 +60,7 @@ impl BuiltIn {
             waits_for_links: false,
             for_shared_pcie: false,
             for_slices: false,
+            for_latencies: false,
             settings: &[],
             make: |policy, _, _| Ok(Box::new(Fifo::new(policy))),
         },
@@ -67,6 +71,7 @@ impl BuiltIn {
             waits_for_links: false,
             for_shared_pcie: false,
             for_slices: false,
+            for_latencies: false,
             settings: &[],
             make: |policy, _, _| Ok(Box::new(Easy::new(policy))),
         },
@@ -77,6 +82,7 @@ impl BuiltIn {
             waits_for_links: false,
             for_shared_pcie: false,
             for_slices: false,
+            for_latencies: false,
             settings: &["depth=JOBS"],
             make: |policy, settings, _| {
                 let own = Conservative::new(policy);
@@ -94,6 +100,7 @@ impl BuiltIn {
             waits_for_links: false,
             for_shared_pcie: false,
             for_slices: false,
+            for_latencies: false,
             settings: &[],
             make: |policy, _, _| Ok(Box::new(Queue::new(policy, Order::ShortestFirst))),
         },
@@ -104,6 +111,7 @@ impl BuiltIn {
             waits_for_links: false,
             for_shared_pcie: false,
             for_slices: false,
+            for_latencies: false,
             settings: &[],
             make: |policy, _, _| Ok(Box::new(Queue::new(policy, Order::SmallestFirst))),
         },
@@ -115,6 +123,7 @@ impl BuiltIn {
             waits_for_links: false,
             for_shared_pcie: false,
             for_slices: false,
+            for_latencies: false,
             settings: &[],
             make: |policy, _, _| Ok(Box::new(Queue::new(policy, Order::Priority))),
         },
@@ -125,6 +134,7 @@ impl BuiltIn {
             waits_for_links: true,
             for_shared_pcie: false,
             for_slices: false,
+            for_latencies: false,
             settings: &[],
             make: |policy, _, links| Ok(foresight(policy, links)),
         },
@@ -135,6 +145,7 @@ impl BuiltIn {
             waits_for_links: true,
             for_shared_pcie: false,
             for_slices: false,
+            for_latencies: false,
             settings: &[
                 "order=ORDER",
                 "max-slowdown=FACTOR|none",
@@ -153,6 +164,7 @@ impl BuiltIn {
             waits_for_links: true,
             for_shared_pcie: false,
             for_slices: false,
+            for_latencies: false,
             settings: &[
                 "goal=completion|makespan|slowdown",
                 "blend=SHARE",
@@ -172,6 +184,7 @@ impl BuiltIn {
             waits_for_links: false,
             for_shared_pcie: true,
             for_slices: false,
+            for_latencies: false,
             settings: &["delay=FACTOR|none", "wait=SECONDS|none", "gbps=GB/s"],
             make: |_, settings, _| pcie(PcieAware::new(), settings),
         },
@@ -182,6 +195,7 @@ impl BuiltIn {
             waits_for_links: false,
             for_shared_pcie: false,
             for_slices: false,
+            for_latencies: false,
             settings: &["gbps=GB/s"],
             make: |_, settings, _| pcie(PcieAware::first_gpu(), settings),
         },
@@ -192,6 +206,7 @@ impl BuiltIn {
             waits_for_links: false,
             for_shared_pcie: true,
             for_slices: false,
+            for_latencies: false,
             settings: &[
                 "search=MOVES",
                 "model=eq-2|max-min",
@@ -211,6 +226,7 @@ impl BuiltIn {
             waits_for_links: false,
             for_shared_pcie: false,
             for_slices: true,
+            for_latencies: false,
             settings: &["rule=RULE", "seed=N"],
             make: |policy, settings, _| by_rule(policy, settings),
         },
@@ -221,6 +237,7 @@ impl BuiltIn {
             waits_for_links: false,
             for_shared_pcie: false,
             for_slices: true,
+            for_latencies: false,
             settings: &["prices=NAME"],
             make: |policy, settings, _| by_prices(policy, settings),
         },
@@ -231,6 +248,7 @@ impl BuiltIn {
             waits_for_links: false,
             for_shared_pcie: false,
             for_slices: false,
+            for_latencies: false,
             settings: CASE,
             make: |policy, settings, _| case(CaseSettings::CORRECTED, "case", policy, settings),
         },
@@ -241,6 +259,7 @@ impl BuiltIn {
             waits_for_links: false,
             for_shared_pcie: false,
             for_slices: false,
+            for_latencies: false,
             settings: CASE,
             make: |policy, settings, _| {
                 case(CaseSettings::BALANCED, "case-balanced", policy, settings)
@@ -253,8 +272,31 @@ impl BuiltIn {
             waits_for_links: false,
             for_shared_pcie: false,
             for_slices: false,
+            for_latencies: false,
             settings: &["head=pass|block", "fit=below|up-to"],
             make: |policy, settings, _| slurm_mig(policy, settings),
+        },
+        Self {
+            name: "slo",
+            summary: "as fifo; keeps promised latencies by throttles and moves, as the paper on tail latency does; for live facts",
+            policy: None,
+            waits_for_links: false,
+            for_shared_pcie: false,
+            for_slices: false,
+            for_latencies: true,
+            settings: SLO,
+            make: |policy, settings, _| slo(policy, settings),
+        },
+        Self {
+            name: "slo-replay",
+            summary: "as slo, by replaying the last requests under each candidate",
+            policy: None,
+            waits_for_links: false,
+            for_shared_pcie: false,
+            for_slices: false,
+            for_latencies: true,
+            settings: SLO_REPLAY,
+            make: |policy, settings, _| slo_replay(policy, settings),
         },
     ];
 
@@ -616,6 +658,65 @@ fn slurm_mig(policy: Box<dyn Policy>, settings: &Said<'_>) -> Result<Boxed, mapa
         own = own.fit(one_of(fit, Fit::ALL)?);
     }
     Ok(Box::new(own))
+}
+
+/// The settings of `slo`.
+const SLO: &[&str] = &["levers=all|guards|moves|none", "promise=MS"];
+
+/// The settings of `slo-replay`.
+const SLO_REPLAY: &[&str] = &[
+    "levers=all|guards|moves|none",
+    "promise=MS",
+    "transfer=SHARE",
+];
+
+/// What both controllers of latencies share.
+fn guarding(settings: &Said<'_>) -> Result<slo::Settings, mapa_core::Error> {
+    let levers = match settings.get("levers") {
+        Some(levers) => one_of(
+            levers,
+            [
+                ("all", slo::Levers::ALL),
+                ("guards", slo::Levers::GUARDS),
+                ("moves", slo::Levers::PLACEMENT),
+                ("none", slo::Levers::NONE),
+            ],
+        )?,
+        None => slo::Levers::ALL,
+    };
+    let mut own = slo::Settings::of_one_profile(levers);
+    if let Some(promise) = settings.get("promise") {
+        let ns = promise.read("milliseconds above 0, at most 3600000", |value| {
+            value
+                .parse()
+                .ok()
+                .and_then(|ms: f64| slo::latency_ns(ms).ok())
+                .filter(|ns| *ns > 0)
+        })?;
+        own.promise_ns = ns;
+        own.trigger_ns = ns;
+    }
+    Ok(own)
+}
+
+fn slo(policy: Box<dyn Policy>, settings: &Said<'_>) -> Result<Boxed, mapa_core::Error> {
+    Ok(Box::new(slo::SloScheduler::new(
+        policy,
+        guarding(settings)?,
+    )))
+}
+
+fn slo_replay(policy: Box<dyn Policy>, settings: &Said<'_>) -> Result<Boxed, mapa_core::Error> {
+    let transfer = match settings.get("transfer") {
+        Some(share) => share.read("a share from 0 to 1", |value| {
+            value.parse().ok().filter(|own| (0.0..=1.0).contains(own))
+        })?,
+        None => slo::replay::ByReplay::TRANSFER,
+    };
+    let own = slo::replay::ReplaySettings::around(guarding(settings)?);
+    Ok(Box::new(slo::replay::SloReplayScheduler::of_share(
+        policy, own, transfer,
+    )))
 }
 
 fn pcie(mut own: PcieAware, settings: &Said<'_>) -> Result<Boxed, mapa_core::Error> {

@@ -189,7 +189,9 @@ fn every_built_in_scheduler_carries_its_name_and_runs() {
         });
         let starts: BTreeMap<u64, u64> = placed.collect();
         let expected = match built_in.name {
-            "fifo" | "foresight" | "energy" | "energy-plan" => [(0, 0), (1, 10), (2, 10)],
+            "fifo" | "foresight" | "energy" | "energy-plan" | "slo" | "slo-replay" => {
+                [(0, 0), (1, 10), (2, 10)]
+            }
             "easy-backfill"
             | "conservative-backfill"
             | "pcie-aware"

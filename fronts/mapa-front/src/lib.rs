@@ -9,6 +9,7 @@
 )]
 
 pub mod answer;
+pub mod drive_log;
 mod error;
 mod files;
 pub mod instances;

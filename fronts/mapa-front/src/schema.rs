@@ -7,9 +7,10 @@ use serde_json::Value;
 
 use crate::answer::{
     Malformed, Refusal, Versioned, allocate, compare, contention, defrag, fit, machines, matches,
-    measured, mig, pattern, profile, report, score, sensitivity, simulate, slo, sweep, topology,
-    train, tune, workers,
+    measured, mig, node, pattern, profile, report, score, sensitivity, simulate, slo, sweep,
+    topology, train, tune, workers,
 };
+use crate::drive_log::{RecordLine, ReplayedDrive};
 use crate::slo_log::LogLine;
 
 /// An answer: the name of its schema, and the schema.
@@ -46,12 +47,14 @@ impl AnswerSchema {
 }
 
 /// Every answer, in the order of the alphabet.
-pub const ANSWERS: [AnswerSchema; 34] = [
+pub const ANSWERS: [AnswerSchema; 39] = [
     AnswerSchema::of::<allocate::Allocation>("allocate"),
     AnswerSchema::of::<allocate::Line>("allocate-batch"),
     AnswerSchema::of::<compare::Comparison>("compare"),
     AnswerSchema::of::<contention::Contention>("contention"),
     AnswerSchema::of::<defrag::Defrag>("defrag"),
+    AnswerSchema::lines::<RecordLine>("drive-record"),
+    AnswerSchema::of::<ReplayedDrive>("drive-replay"),
     AnswerSchema::of::<Malformed>("error"),
     AnswerSchema::of::<fit::Fit>("fit"),
     AnswerSchema::of::<machines::Catalogue>("machines"),
@@ -61,6 +64,9 @@ pub const ANSWERS: [AnswerSchema; 34] = [
     AnswerSchema::of::<mig::Gpus>("mig"),
     AnswerSchema::of::<mig::Fit>("mig-fit"),
     AnswerSchema::of::<mig::Partitions>("mig-gpu"),
+    AnswerSchema::lines::<node::Ask>("node-ask"),
+    AnswerSchema::lines::<node::SocketAnswer>("node-answer"),
+    AnswerSchema::lines::<node::Diagnosis>("node-doctor"),
     AnswerSchema::of::<pattern::Pattern>("pattern"),
     AnswerSchema::of::<profile::Profile>("profile"),
     AnswerSchema::of::<machines::Read>("read"),

@@ -2,6 +2,7 @@
 
 mod answer;
 mod common;
+mod drive_log;
 mod efficiency;
 mod keys;
 mod names;

@@ -54,7 +54,8 @@ fn answer(cli: &Cli, output: Output) -> Result<u8, Error> {
     let done = match &cli.command {
         Command::Run(args) => {
             let node = node(cli, &mut ledger, output)?;
-            return run(args, &mut ledger, &node, &live, output);
+            let machine = cli.machine.spec();
+            return run(args, &mut ledger, &node, (&machine, &live), output);
         }
         Command::Ps => {
             // Names are all that the machine is for here, and the ledger has names too.

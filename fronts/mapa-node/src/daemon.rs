@@ -6,11 +6,15 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::begin::{DriveArgs, drive};
 use crate::case::{self, CaseArgs};
 use crate::cli::MachineArgs;
 use crate::command::place;
+use crate::drive::{ReplayArgs, replay};
 use crate::error::Error;
 use crate::output::Output;
+use crate::service::{DoctorArgs, doctor};
+use crate::slo::{SloArgs, slo};
 
 /// Services of one machine.
 #[derive(Debug, Parser)]
@@ -25,9 +29,12 @@ pub(crate) struct Daemon {
     /// Answer in JSON.
     #[arg(long, global = true)]
     pub json: bool,
+    /// What the scheduler of the queue is given.
+    #[command(flatten)]
+    pub drive: DriveArgs,
     /// The service.
     #[command(subcommand)]
-    pub service: Service,
+    pub service: Option<Service>,
 }
 
 /// The services.
@@ -35,6 +42,12 @@ pub(crate) struct Daemon {
 pub(crate) enum Service {
     /// Let processes share instances of GPUs: each task asks for its memory first.
     Case(Box<CaseArgs>),
+    /// Say what this machine lacks, and what to do about it.
+    Doctor(DoctorArgs),
+    /// Tell recorded facts to a fresh scheduler, and compare its orders with the recorded ones.
+    Replay(ReplayArgs),
+    /// Keep promised latencies of named tenants: throttle their neighbours, start them elsewhere.
+    Slo(SloArgs),
 }
 
 /// Runs the program `mapa-node` with these words, the first of which is its own name.
@@ -50,7 +63,7 @@ pub fn daemon(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let output = Output { json: cli.json };
     match serve(&cli, output) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(status) => ExitCode::from(status),
         Err(error) => {
             output.fail(&error, false);
             ExitCode::from(error.exit_status())
@@ -58,9 +71,22 @@ pub fn daemon(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn serve(cli: &Daemon, output: Output) -> Result<(), Error> {
-    let ledger = place(cli.ledger.as_deref())?;
+fn serve(cli: &Daemon, output: Output) -> Result<u8, Error> {
+    let ledger = || place(cli.ledger.as_deref());
     match &cli.service {
-        Service::Case(args) => case::serve(args, &cli.machine, &ledger, output),
+        Some(Service::Case(args)) => case::serve(args, &cli.machine, &ledger()?, output)?,
+        Some(Service::Replay(args)) => return Ok(u8::from(!replay(args, output)?)),
+        Some(Service::Doctor(args)) => {
+            let live = cli.machine.live();
+            return Ok(u8::from(!doctor(args, &live, &ledger()?, output)?));
+        }
+        Some(Service::Slo(args)) => slo(args, cli.machine.live())?,
+        None if cli.drive.scheduler.is_none() && cli.drive.config.is_none() => {
+            return Err(Error::malformed(
+                "nothing to do: expected --scheduler NAME, --config FILE, or a subcommand (--help)",
+            ));
+        }
+        None => drive(&cli.drive, &cli.machine, &ledger()?, output)?,
     }
+    Ok(0)
 }

@@ -8,6 +8,7 @@
     reason = "every failure is an answer, and only `output` prints"
 )]
 
+mod begin;
 mod bell;
 mod case;
 mod cgroup;
@@ -16,6 +17,7 @@ mod cli;
 mod command;
 mod daemon;
 mod disk;
+mod drive;
 mod entries;
 mod error;
 mod gate;
@@ -30,20 +32,25 @@ mod process;
 mod queue;
 mod recover;
 mod run;
+mod service;
 mod show;
+mod slo;
+mod steward;
 mod surroundings;
 
 pub use case::{Instances, Manager, Peer, Replies, Settings, Shared};
 pub use cgroup::Cgroups;
 pub use command::main;
 pub use daemon::daemon;
+pub use drive::check_node_config;
 pub use entries::{Entries, Entry, read_entries};
 pub use error::Error;
 pub use ledger::{
-    Asker, Books, Cordon, Decision, Fault, Key, Kind, Lease, Ledger, Moment, Note, Sync, Tenant,
-    Ticket, Trouble, now,
+    Asker, Books, Cordon, Decision, Fault, Key, Kind, Lease, Ledger, Moment, Note, Steward, Sync,
+    Tenant, Ticket, Trouble, now,
 };
 pub use node::{Cause, Node, State, Withheld};
 pub use process::{Identity, Life, MARK, Processes};
 pub use recover::{Recovered, recover};
+pub use slo::check_slo_config;
 pub use surroundings::{Parts, Surroundings, surroundings};

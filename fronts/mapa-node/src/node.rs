@@ -35,6 +35,8 @@ struct Partitions {
     numbers: BTreeMap<(DeviceId, u32), DeviceId>,
     /// What cannot be given.
     closed: Vec<Withheld>,
+    /// Devices in MIG mode without an instance, whose profiles are known.
+    bare: Vec<DeviceId>,
 }
 
 /// Why a device is withheld: schedulers are told each in another way.
@@ -125,6 +127,23 @@ impl Node {
         }
         node.partitions = partitions;
         Ok(node)
+    }
+
+    /// Devices in MIG mode without an instance are withheld from all who cannot change that. For a
+    /// daemon that can, this is their layout.
+    ///
+    /// # Errors
+    /// As [`mapa_core::Allocator::layout_is`].
+    pub(crate) fn open_bare(&mut self) -> Result<(), Error> {
+        let graph = self.loaded.graph().clone();
+        for whole in std::mem::take(&mut self.partitions.bare) {
+            if let Some(model) = graph.model(whole) {
+                let nothing = model.layout(&[])?;
+                self.loaded.idle.layout_is(whole, &nothing)?;
+                self.partitions.closed.retain(|own| own.device != whole);
+            }
+        }
+        Ok(())
     }
 
     /// A node of a machine that is read already.
@@ -440,6 +459,9 @@ fn partition(loaded: &mut Loaded, found: &Discovered) -> Result<Partitions, Erro
     }
     let graph = loaded.graph().clone();
     for (whole, told) in by_device {
+        if told.is_empty() && graph.model(whole).is_some() {
+            partitions.bare.push(whole);
+        }
         let mut close = |device, why: String| {
             let cause = Cause::Occupied;
             partitions.closed.push(Withheld { device, cause, why });

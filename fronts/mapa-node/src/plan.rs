@@ -217,7 +217,7 @@ fn name(order: &Action) -> &'static str {
 }
 
 /// What a ticket asks for.
-fn request(node: &Node, ticket: &Ticket) -> Result<Request, Error> {
+pub(crate) fn request(node: &Node, ticket: &Ticket) -> Result<Request, Error> {
     let spec: JobSpec = parse(&ticket.asker.spec)?;
     Ok(spec.request(&spec.job(&Disk)?, node.graph())?)
 }

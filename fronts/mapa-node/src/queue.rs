@@ -5,9 +5,12 @@
 //! job decides by its own policy when it is the first. With a scheduler the whole queue is ordered
 //! by it, and whoever looks gives all their devices.
 
+mod stewarded;
+mod want;
+
 use std::time::Duration;
 
-use mapa_core::{Decision, DeviceId, Policy, Reason, Refusal, Request, SearchStats};
+use mapa_core::{Decision, DeviceId, Reason, Refusal};
 use mapa_live::Look as Drivers;
 
 use crate::bell::{self, Bell};
@@ -20,58 +23,16 @@ use crate::others::foreign;
 use crate::plan::{Turn, plan};
 use crate::process::Processes;
 use crate::recover::{Recovered, recover};
+use crate::steward;
 
-/// The order of a queue that names no scheduler.
-pub(crate) const FIRST_COME: &str = "first-come";
+pub(crate) use want::{FIRST_COME, Granted, Waiting, Want, waiting};
+use want::{Look, Outcome};
 
 /// How often the first of the queue looks without a bell: somebody who was killed rings none.
 const FIRST_LOOKS: Duration = Duration::from_millis(200);
 
 /// How often the others look.
 const OTHERS_LOOK: Duration = Duration::from_millis(1500);
-
-/// What is asked for.
-pub(crate) struct Want<'a> {
-    /// Who asks.
-    pub asker: &'a Asker,
-    /// The request.
-    pub request: &'a Request,
-    /// The policy that chooses.
-    pub policy: &'a dyn Policy,
-    /// The order of the queue, as a request names it.
-    pub scheduler: &'a str,
-    /// Whether to wait.
-    pub wait: bool,
-    /// How long the job runs at most, seconds.
-    pub seconds: Option<u64>,
-}
-
-/// What was given.
-pub(crate) struct Granted {
-    /// The lease.
-    pub lease: Lease,
-    /// The devices, in rank order.
-    pub placement: Vec<DeviceId>,
-    /// The decision; none if a scheduler made it for the whole queue.
-    pub decision: Option<Decision>,
-}
-
-/// Why somebody waits.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Waiting {
-    /// The place in the queue: 1 is the first.
-    pub position: usize,
-    /// How many wait.
-    pub of: usize,
-    /// Why.
-    pub reason: String,
-}
-
-/// The outcome of one look at the ledger.
-enum Look {
-    Granted(Box<Granted>),
-    Waits(i64, Waiting),
-}
 
 /// How asking ended.
 pub(crate) enum Asked {
@@ -135,7 +96,17 @@ impl Desk<'_> {
         let mut told: Option<Waiting> = None;
         let mut bell = None;
         loop {
-            let drivers = match (self.drivers)() {
+            // A daemon asks the drivers itself.
+            let processes = self.processes;
+            let is_served = self
+                .ledger
+                .read(|books| stewarded::is_served(books, processes, want, ticket))?;
+            let asked = if is_served {
+                Ok(Drivers::default())
+            } else {
+                (self.drivers)()
+            };
+            let drivers = match asked {
                 Ok(drivers) => drivers,
                 // Whoever has waited does not lose its place because a driver does not answer once.
                 Err(error) => {
@@ -215,8 +186,21 @@ impl Desk<'_> {
         let (node, processes) = (self.node, self.processes);
         let mut rung = Vec::new();
         let look = self.ledger.change(Sync::Boot, |books| {
+            if stewarded::is_served(books, processes, want, ticket)? {
+                return stewarded::look(books, node, processes, want, ticket);
+            }
             let seen = see(books, node, processes, &want.asker.tenant, drivers)?;
+            if let Some(outcome) = stewarded::answered(books, node, want, ticket)? {
+                return Ok(outcome);
+            }
             let queue = books.queue()?;
+            // Whoever has a place keeps its order: that of a daemon which is gone, perhaps.
+            let own = queue.iter().find(|own| Some(own.id) == ticket);
+            let order = own.map(|own| own.scheduler.clone());
+            let want = &Want {
+                scheduler: order.as_deref().unwrap_or(want.scheduler),
+                ..*want
+            };
             if want.scheduler == FIRST_COME {
                 first_come(books, node, &seen, &queue, want, ticket)
             } else {
@@ -225,6 +209,9 @@ impl Desk<'_> {
         });
         for ticket in rung {
             bell::ring(self.ledger.id(), ticket);
+        }
+        if ticket.is_none() {
+            steward::ring(self.ledger.id());
         }
         match look? {
             Ok(look) => {
@@ -262,14 +249,8 @@ pub(crate) fn ring_first(ledger: &mut Ledger) -> Result<(), Error> {
     if let Some(first) = waiting(&queue).next() {
         bell::ring(ledger.id(), first.id);
     }
+    steward::ring(ledger.id());
     Ok(())
-}
-
-/// Those of the queue that have neither a lease nor a refusal yet.
-fn waiting(queue: &[Ticket]) -> impl Iterator<Item = &Ticket> {
-    queue
-        .iter()
-        .filter(|own| own.lease.is_none() && own.refusal.is_none())
 }
 
 /// Hangs up a bell that tells `happenings`. Without a bell one waits a little longer.
@@ -299,8 +280,6 @@ fn pause_for(happenings: &Happenings, pause: Duration) -> Option<i32> {
         }
     }
 }
-
-type Outcome = Result<Look, Refusal>;
 
 /// First come, first served.
 fn first_come(
@@ -437,7 +416,7 @@ fn give(
     }))
 }
 
-fn grant(
+pub(crate) fn grant(
     books: &Books<'_>,
     node: &Node,
     asker: &Asker,
@@ -487,35 +466,6 @@ fn scheduled(
             id
         }
     };
-    let own = queue.iter().find(|own| own.id == id);
-    let found = own.and_then(|own| own.lease);
-    if let Some(found) = found {
-        books.dequeue(id)?;
-        let lease = books.leases()?.into_iter().find(|own| own.id == found);
-        let lease = lease.ok_or_else(|| {
-            Error::at(
-                "the ledger",
-                format_args!("lease {found} of ticket {id} is gone"),
-            )
-        })?;
-        let placement = lease
-            .devices
-            .iter()
-            .filter_map(|key| node.device(key))
-            .collect();
-        return Ok(Ok(Look::Granted(Box::new(Granted {
-            lease,
-            placement,
-            decision: None,
-        }))));
-    }
-    if let Some(why) = own.and_then(|own| own.refusal.clone()) {
-        books.leave(&want.asker.tenant, id, &why)?;
-        return match refusal_of(&why) {
-            Error::Refused(refusal) => Ok(Err(refusal)),
-            other => Err(other),
-        };
-    }
     let turns = plan(node, &seen.state, &seen.recovered.leases, &queue, now(), id)?;
     let mut given = None;
     for (other, turn) in turns {
@@ -579,20 +529,4 @@ fn scheduled(
     };
     books.waits(id, &waits.reason)?;
     Ok(Ok(Look::Waits(id, waits)))
-}
-
-/// A refusal that another program wrote into the queue: its kind, a colon, why.
-fn refusal_of(text: &str) -> Error {
-    let (kind, why) = text.split_once(": ").unwrap_or_default();
-    let reason = Reason::Rule(why.to_owned().into());
-    match kind {
-        "infeasible" => Error::Refused(Refusal::Infeasible(reason)),
-        "busy" => Error::Refused(Refusal::Busy(reason)),
-        // How far that search came was told to the other program alone.
-        "limit_reached" => Error::Refused(Refusal::LimitReached(SearchStats::default())),
-        _ => Error::at(
-            "the ledger",
-            format_args!("the refusal `{text}`: expected a kind and a reason"),
-        ),
-    }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use mapa_core::DeviceId;
 use mapa_front::answer::{ids, names};
-use mapa_front::{JobSpec, Names, PolicySpec, answer, job};
+use mapa_front::{JobSpec, MachineSpec, Names, PolicySpec, answer, job};
 use mapa_live::{Live, Look};
 use serde::Serialize;
 
@@ -101,7 +101,7 @@ pub(crate) fn run(
     args: &RunArgs,
     ledger: &mut Ledger,
     node: &Node,
-    live: &Live,
+    (machine, live): (&MachineSpec, &Live),
     output: Output,
 ) -> Result<u8, Error> {
     if args.command.is_empty() && !args.dry_run {
@@ -199,7 +199,7 @@ pub(crate) fn run(
             return Ok(u8::try_from(128 + number).unwrap_or(u8::MAX));
         }
     }
-    let started = start(args, &mut desk, &granted, output);
+    let started = start(args, &mut desk, &granted, (machine, live), output);
     let job = match started {
         Ok(job) => job,
         Err(error) => {
@@ -242,6 +242,34 @@ fn watch_beside(node: &Node, live: &Live, ledger: &Ledger, owner: &str, output: 
         // Devices that nobody watches are looked at whenever somebody decides.
         let _ = health::watch(&live, &devices, &ledger, &owner, || true, tell);
     });
+}
+
+/// The machine and the devices of a lease, if a daemon has partitioned devices since this program came:
+/// the instances that it gives are new.
+///
+/// # Errors
+/// The drivers do not answer, or the machine does not have a device of the lease.
+fn partitioned_since(
+    node: &Node,
+    granted: &Granted,
+    (machine, live): (&MachineSpec, &Live),
+) -> Result<Option<(Node, Vec<DeviceId>)>, Error> {
+    let devices = &granted.lease.devices;
+    if devices.iter().all(|own| node.device(own).is_some()) {
+        return Ok(None);
+    }
+    let mut live = live.clone();
+    live.refresh = true;
+    let node = Node::load(machine, &live, &mut |_| {})?;
+    let placement: Result<Vec<DeviceId>, Error> = devices
+        .iter()
+        .map(|own| {
+            let known = node.device(own);
+            known.ok_or_else(|| Error::at(own, "this machine does not have it any more"))
+        })
+        .collect();
+    let placement = placement?;
+    Ok(Some((node, placement)))
 }
 
 /// The control group of a command, which is made while it runs.
@@ -297,20 +325,21 @@ fn start(
     args: &RunArgs,
     desk: &mut Desk<'_>,
     granted: &Granted,
+    machine: (&MachineSpec, &Live),
     output: Output,
 ) -> Result<Job, Error> {
+    let again = partitioned_since(desk.node, granted, machine)?;
+    let node = again.as_ref().map_or(desk.node, |own| &own.0);
+    let placement = again
+        .as_ref()
+        .map_or(granted.placement.as_slice(), |own| &own.1);
     let mark = desk.ledger.mark(granted.lease.id);
-    let around = surroundings(desk.node, &granted.placement, Some(&mark), args.parts());
+    let around = surroundings(node, placement, Some(&mark), args.parts());
     if output.json {
         output.object_aside(&Answer {
             lease: Some(granted.lease.id),
             expires: granted.lease.expires,
-            ..Answer::new(
-                desk.node,
-                &granted.placement,
-                granted.decision.as_ref(),
-                &around,
-            )
+            ..Answer::new(node, placement, granted.decision.as_ref(), &around)
         });
     }
     // A job that runs a little slower is better than one that does not run.

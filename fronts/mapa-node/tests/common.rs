@@ -13,6 +13,8 @@ use tempfile::TempDir;
 pub(crate) struct Place {
     folder: TempDir,
     machine: String,
+    /// Further words behind the machine.
+    more: Vec<String>,
 }
 
 impl Place {
@@ -30,7 +32,24 @@ impl Place {
         Self {
             folder: tempfile::tempdir().unwrap(),
             machine: machine.to_owned(),
+            more: Vec::new(),
         }
+    }
+
+    /// The same place, with these words behind every command.
+    pub(crate) fn with(mut self, words: &[&str]) -> Self {
+        self.more = words.iter().map(|own| (*own).to_owned()).collect();
+        self
+    }
+
+    /// The machine.
+    pub(crate) fn machine(&self) -> &str {
+        &self.machine
+    }
+
+    /// The words behind every command.
+    pub(crate) fn more(&self) -> &[String] {
+        &self.more
     }
 
     /// The same folder, with another machine.
@@ -55,6 +74,7 @@ impl Place {
         command
             .args(["--machine", &self.machine, "--ledger"])
             .arg(self.ledger())
+            .args(&self.more)
             .args(words)
             .env("LOCKS", self.path())
             .env_remove("MAPA_LEASE")

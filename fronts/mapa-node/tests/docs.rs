@@ -1,4 +1,4 @@
-//! The commands of docs/node.md print what the page says.
+//! The commands of docs/node.md and docs/daemon.md print what the pages say.
 
 use std::process::Command;
 
@@ -21,8 +21,16 @@ fn blocks(page: &str) -> Vec<Vec<&str>> {
 }
 
 #[test]
-fn what_the_page_shows_is_what_the_program_prints() {
-    let page = include_str!("../../../docs/node.md");
+fn what_the_page_of_the_command_shows_is_what_the_program_prints() {
+    check(include_str!("../../../docs/node.md"), 4);
+}
+
+#[test]
+fn what_the_page_of_the_daemon_shows_is_what_the_programs_print() {
+    check(include_str!("../../../docs/daemon.md"), 4);
+}
+
+fn check(page: &str, least: usize) {
     let folder = tempfile::tempdir().unwrap();
     let bin = std::path::Path::new(env!("CARGO_BIN_EXE_mapa"))
         .parent()
@@ -53,7 +61,7 @@ fn what_the_page_shows_is_what_the_program_prints() {
             commands += 1;
         }
     }
-    assert!(commands > 4);
+    assert!(commands > least);
 }
 
 /// The block of a page in this language that has this text.

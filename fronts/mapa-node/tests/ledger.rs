@@ -79,7 +79,7 @@ fn a_ledger_of_a_later_version_and_a_file_that_is_none_are_told_apart() {
     drop(database);
     let error = Ledger::open(place.ledger()).unwrap_err().to_string();
     assert!(
-        error.contains("version 99") && error.contains("expected 2 or less"),
+        error.contains("version 99") && error.contains("expected 3 or less"),
         "{error}"
     );
 

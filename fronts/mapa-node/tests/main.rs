@@ -4,6 +4,8 @@ mod case;
 mod common;
 mod crash_points;
 mod crowd;
+mod daemon;
+mod daemon_kills;
 mod docs;
 mod health;
 mod kills;

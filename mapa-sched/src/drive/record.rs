@@ -221,6 +221,12 @@ impl Record {
         &self.failed_orders
     }
 
+    /// Takes the orders that could not be carried out out of the record, so that it does not grow
+    /// forever.
+    pub fn take_failed_orders(&mut self) -> Vec<FailedOrder> {
+        std::mem::take(&mut self.failed_orders)
+    }
+
     /// The limits on jobs that have not left.
     #[must_use]
     pub fn guards(&self) -> &Guards {

@@ -52,7 +52,7 @@ mod window;
 pub use estimate::percentile_99;
 pub use model::{Model, ModelParameters, Slowdown};
 pub use record::{Alternative, Record, recorded};
-pub use scheduler::SloScheduler;
+pub use scheduler::{Answered, Controller, GuardingScheduler, Paper, SloScheduler};
 pub use settings::{Estimator, Levers, Settings, Weights};
 pub use signals::{Contention, Numa, Place, Snapshot};
 pub use state::{

@@ -85,6 +85,18 @@ impl Model {
         made.checked()
     }
 
+    /// The tables of these parameters for one profile: it is its own first.
+    pub(super) fn of_one_profile(own: &ModelParameters) -> Self {
+        Self {
+            slices: vec![1],
+            heavy_weight: vec![own.heavy_weight],
+            compute: vec![1.0],
+            training: vec![own.training],
+            throttled_share: own.throttled_share,
+            throttled_mps: own.throttled_mps,
+        }
+    }
+
     /// The model, if its tables can be used.
     ///
     /// # Errors

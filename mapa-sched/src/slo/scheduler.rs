@@ -1,7 +1,10 @@
-//! The controller as a scheduler of a fleet: it places jobs first in, first out, and guards those
-//! that are promised a latency.
+//! Controllers as schedulers of a fleet: jobs are placed first in, first out, and those that are
+//! promised a latency are guarded. What a controller decides is behind [`Controller`]; all that a
+//! fleet is asked and told is here.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+use std::time::Duration;
 
 use mapa_core::{DeviceId, DeviceSet, MachineId, Policy, PortId, lowest_id};
 
@@ -17,8 +20,80 @@ use crate::scheduler::Scheduler;
 use crate::time::Time;
 use crate::turn::Turn;
 
-/// First in, first out; and for each job on one device that has a [promised latency](Job::slo), the
-/// controller of this module, told by [`Event::Latency`] and [`Event::Signals`].
+/// A request that a tenant has answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answered {
+    /// When it arrived.
+    pub arrived: Time,
+    /// The time from its arrival to the answer.
+    pub took: Duration,
+}
+
+/// What guards one tenant, tick by tick: what differs between the paper's controller and others.
+pub trait Controller: Debug {
+    /// The state of one tenant's controller.
+    type State: Debug;
+
+    /// The name of the scheduler, before the policy's.
+    const NAME: &'static str;
+
+    /// What all controllers share.
+    fn settings(&self) -> &Settings;
+
+    /// The same controller for a tenant with this promise, ns.
+    #[must_use]
+    fn promising(&self, promise_ns: u64) -> Self;
+
+    /// The state of a tenant that has just started at a place.
+    fn begin(&self, config: Config) -> Self::State;
+
+    /// Advances a tenant by one tick. `answered` are the requests behind the latencies of `input`.
+    fn tick(&self, state: &mut Self::State, input: Input, answered: &[Answered]) -> Vec<Order>;
+}
+
+/// The paper's controller.
+#[derive(Clone, Debug)]
+pub struct Paper(Settings);
+
+impl Paper {
+    /// The paper's controller by these settings.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        Self(settings)
+    }
+}
+
+impl Controller for Paper {
+    type State = State;
+
+    const NAME: &'static str = "slo";
+
+    fn settings(&self) -> &Settings {
+        &self.0
+    }
+
+    fn promising(&self, promise_ns: u64) -> Self {
+        Self(Settings {
+            promise_ns,
+            trigger_ns: promise_ns,
+            ..self.0.clone()
+        })
+    }
+
+    fn begin(&self, config: Config) -> State {
+        State::new(config, &self.0)
+    }
+
+    fn tick(&self, state: &mut State, input: Input, _: &[Answered]) -> Vec<Order> {
+        step(&self.0, state, &input).orders
+    }
+}
+
+/// [`GuardingScheduler`] by the paper's controller.
+pub type SloScheduler = GuardingScheduler<Paper>;
+
+/// First in, first out; and for each job on one device that has a [promised latency](Job::slo), a
+/// controller, told by [`Event::Latency`] and [`Event::Signals`].
 ///
 /// A place is a PCIe port of the job's machine. A neighbour is a job on a device behind the same
 /// port: one that demands PCIe traffic copies, another one trains. Throttles are
@@ -26,12 +101,12 @@ use crate::turn::Turn;
 /// the job off the cores that serve interrupts. Slices are not resized: a job asks for one size, and
 /// layouts are the node's to change. Without fresh signals of a machine nothing is ordered there.
 #[derive(Debug)]
-pub struct SloScheduler {
+pub struct GuardingScheduler<C: Controller> {
     name: String,
     inner: Fifo,
-    settings: Settings,
+    controller: C,
     jobs: BTreeMap<JobId, Job>,
-    guarded: BTreeMap<JobId, Guarded>,
+    guarded: BTreeMap<JobId, Guarded<C::State>>,
     signals: BTreeMap<MachineId, (u64, Signals)>,
     /// The tick for which a wake-up was ordered.
     waking: Option<u64>,
@@ -39,34 +114,64 @@ pub struct SloScheduler {
 }
 
 /// A job with a promised latency.
-#[derive(Debug, Default)]
-struct Guarded {
-    state: Option<State>,
-    latencies_ns: Vec<u64>,
+#[derive(Debug)]
+struct Guarded<S> {
+    state: Option<S>,
+    answered: Vec<Answered>,
     /// What became of the last order to move.
     relaunch: Option<Relaunched>,
     /// The neighbours that are throttled for it.
     throttled: BTreeSet<JobId>,
 }
 
+impl<S> Default for Guarded<S> {
+    fn default() -> Self {
+        Self {
+            state: None,
+            answered: Vec::new(),
+            relaunch: None,
+            throttled: BTreeSet::new(),
+        }
+    }
+}
+
 /// The name of the wake-ups.
 const TICK: Token = Token(0x510);
+
+/// The most answers of a tenant that are kept for one tick. Of more, the earlier ones are left out.
+const ANSWERS: usize = 65_536;
 
 impl SloScheduler {
     /// A scheduler that places every job by this policy and guards promises by these settings.
     #[must_use]
     pub fn new(policy: impl Policy + 'static, settings: Settings) -> Self {
-        let name = format!("slo, {}", policy.name());
+        Self::guarding(policy, Paper(settings.of_fleet()))
+    }
+}
+
+impl Settings {
+    /// The settings without levers that a scheduler of a fleet does not have: it resizes no slices,
+    /// and admits whoever the policy places.
+    #[must_use]
+    pub(super) fn of_fleet(self) -> Self {
         let levers = Levers {
             enlarge: false,
             relax: false,
             admission: false,
-            ..settings.levers
+            ..self.levers
         };
+        Self { levers, ..self }
+    }
+}
+
+impl<C: Controller> GuardingScheduler<C> {
+    /// A scheduler that places every job by this policy and guards promises by this controller.
+    #[must_use]
+    pub(super) fn guarding(policy: impl Policy + 'static, controller: C) -> Self {
         Self {
-            name,
+            name: format!("{}, {}", C::NAME, policy.name()),
             inner: Fifo::new(policy),
-            settings: Settings { levers, ..settings },
+            controller,
             jobs: BTreeMap::new(),
             guarded: BTreeMap::new(),
             signals: BTreeMap::new(),
@@ -80,7 +185,7 @@ impl SloScheduler {
     }
 
     fn tick_ns(&self) -> u64 {
-        u64::from(self.settings.tick_ms) * 1_000_000
+        u64::from(self.controller.settings().tick_ms) * 1_000_000
     }
 
     /// One tick of one job's controller.
@@ -100,24 +205,21 @@ impl SloScheduler {
             return;
         };
         let slo = self.jobs.get(&job).and_then(|own| own.slo);
-        let promise_ns = slo.map_or(self.settings.promise_ns, duration_ns);
-        let settings = Settings {
-            promise_ns,
-            trigger_ns: promise_ns,
-            ..self.settings.clone()
-        };
+        let usual = self.controller.settings().promise_ns;
+        let controller = self.controller.promising(slo.map_or(usual, duration_ns));
         let mut state = own
             .state
             .take()
-            .unwrap_or_else(|| State::new(Config::at(place as u32), &settings));
+            .unwrap_or_else(|| controller.begin(Config::at(place as u32)));
+        let answered = std::mem::take(&mut own.answered);
         let input = Input {
             tick,
-            latencies_ns: std::mem::take(&mut own.latencies_ns),
+            latencies_ns: answered.iter().map(|own| duration_ns(own.took)).collect(),
             snapshot,
             relaunch: own.relaunch.take(),
             ..Input::default()
         };
-        let orders = step(&settings, &mut state, &input).orders;
+        let orders = controller.tick(&mut state, input, &answered);
         own.state = Some(state);
         for order in orders {
             self.carry_out(job, machine, &ports, order, turn);
@@ -375,14 +477,14 @@ fn behind(turn: &Turn<'_>, machine: MachineId, port: PortId) -> DeviceSet {
         .collect()
 }
 
-impl Scheduler for SloScheduler {
+impl<C: Controller> Scheduler for GuardingScheduler<C> {
     fn name(&self) -> &str {
         &self.name
     }
 
     fn on_event(&mut self, now: Time, event: Event) {
         match &event {
-            Event::Arrived(job) => {
+            Event::Arrived(job) | Event::Adopted { job, .. } => {
                 if job.slo.is_some() {
                     self.guarded.insert(job.id, Guarded::default());
                 }
@@ -390,7 +492,12 @@ impl Scheduler for SloScheduler {
             }
             Event::Latency(own) => {
                 if let Some(guarded) = self.guarded.get_mut(&own.tenant.job()) {
-                    guarded.latencies_ns.push(duration_ns(own.took));
+                    if guarded.answered.len() >= ANSWERS {
+                        guarded.answered.drain(..ANSWERS / 2);
+                    }
+                    let arrived = Time(now.0.saturating_sub(duration_ns(own.took)));
+                    let took = own.took;
+                    guarded.answered.push(Answered { arrived, took });
                 }
             }
             Event::Signals(own) => {

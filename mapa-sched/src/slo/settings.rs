@@ -199,6 +199,17 @@ impl Settings {
     /// # Errors
     /// A model that cannot be used: see [`Model::new`].
     pub fn new(levers: Levers, model: Model) -> Result<Self, Error> {
+        Self::unchecked(levers, model).checked()
+    }
+
+    /// The settings of the paper for tenants that keep the slice they have: one profile is all that
+    /// the model needs.
+    #[must_use]
+    pub fn of_one_profile(levers: Levers) -> Self {
+        Self::unchecked(levers, Model::of_one_profile(&ModelParameters::default()))
+    }
+
+    fn unchecked(levers: Levers, model: Model) -> Self {
         Self {
             levers,
             tick_ms: 1000,
@@ -227,7 +238,6 @@ impl Settings {
             training_percent: 60,
             model,
         }
-        .checked()
     }
 
     /// The settings, if all are within their bounds. Those of MPS, block I/O, the tick and the

@@ -18,6 +18,7 @@ pub mod matches;
 pub mod measured;
 pub mod mig;
 pub mod nccl;
+pub mod node;
 mod number;
 pub mod pattern;
 mod placement;

@@ -28,6 +28,8 @@ pub struct SchedulerRow {
     pub for_shared_pcie: bool,
     /// Whether it is for jobs on one MIG instance each, whose run times are known by size.
     pub for_slices: bool,
+    /// Whether it guards promised latencies: it must be told of latencies and of what the host does.
+    pub for_latencies: bool,
     /// The settings that may follow its name, and their values, such as `depth=JOBS`.
     pub settings: &'static [&'static str],
     pub(super) make: Arc<Make>,
@@ -46,6 +48,7 @@ impl SchedulerRow {
             policy: None,
             for_shared_pcie: false,
             for_slices: false,
+            for_latencies: false,
             settings: &[],
             make: Arc::new(move |_, policy, _| Ok(make(policy))),
         }
@@ -76,6 +79,7 @@ impl From<BuiltIn> for SchedulerRow {
             policy: own.policy.map(str::to_owned),
             for_shared_pcie: own.for_shared_pcie,
             for_slices: own.for_slices,
+            for_latencies: own.for_latencies,
             settings: own.settings,
             make: Arc::new(|words, policy, _| {
                 BuiltIn::named(words, policy).map_err(Error::malformed)

@@ -11,7 +11,7 @@ use crate::process::Identity;
 /// The ledger within one transaction. Whoever changes a table notes a decision with it.
 #[derive(Clone, Copy, Debug)]
 pub struct Books<'t> {
-    at: &'t Connection,
+    pub(super) at: &'t Connection,
     id: &'t str,
 }
 

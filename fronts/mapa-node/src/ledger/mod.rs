@@ -9,6 +9,7 @@
 mod books;
 mod rows;
 mod schema;
+mod stewards;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +23,8 @@ use crate::error::Error;
 
 pub use books::Books;
 pub use rows::{
-    Asker, Cordon, Decision, Fault, Key, Kind, Lease, Moment, Note, Tenant, Ticket, Trouble, now,
+    Asker, Cordon, Decision, Fault, Key, Kind, Lease, Moment, Note, Steward, Tenant, Ticket,
+    Trouble, now,
 };
 
 /// How long a program waits for another's transaction. Transactions take milliseconds, longer where

@@ -92,6 +92,10 @@ pub enum Kind {
     Layout,
     /// The ledger was bound to a machine.
     Machine,
+    /// A daemon began to order the queue, or no longer does.
+    Steward,
+    /// A lever was pulled, taken back, or failed.
+    Lever,
     /// Something is wrong with a device: it gets no new tenants.
     Unhealthy,
     /// A device is sound again.
@@ -112,6 +116,8 @@ impl Kind {
             Self::Uncordon => "uncordon",
             Self::Layout => "layout",
             Self::Machine => "machine",
+            Self::Steward => "steward",
+            Self::Lever => "lever",
             Self::Unhealthy => "unhealthy",
             Self::Healthy => "healthy",
         }
@@ -249,6 +255,19 @@ pub struct Ticket {
     pub lease: Option<i64>,
     /// Why it will never get one: the refusal's kind, a colon, the reason.
     pub refusal: Option<String>,
+}
+
+/// The daemon that orders the queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Steward {
+    /// The process.
+    pub process: Identity,
+    /// The scheduler by which it orders the queue.
+    pub scheduler: String,
+    /// Since when it does.
+    pub since: Moment,
+    /// When it was last there.
+    pub beat: Moment,
 }
 
 /// A cordon.

@@ -6,7 +6,7 @@ use crate::error::Error;
 
 /// What each version adds. A ledger of version `n` has run the first `n`; one that is shipped never
 /// changes, a change is a further step.
-const STEPS: [&str; 2] = [FIRST, HEALTH_AND_GROUPS];
+const STEPS: [&str; 3] = [FIRST, HEALTH_AND_GROUPS, STEWARD];
 
 /// The version that this program writes.
 pub(super) const VERSION: i64 = STEPS.len() as i64;
@@ -130,6 +130,26 @@ CREATE TABLE health (
 ) STRICT;
 
 ALTER TABLE leases ADD COLUMN cgroup TEXT;
+";
+
+/// The daemon that orders the queue, and the pulls of its levers that must be taken back if it dies.
+const STEWARD: &str = "
+CREATE TABLE steward (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    boot TEXT NOT NULL,
+    namespace INTEGER NOT NULL,
+    pid INTEGER NOT NULL,
+    start INTEGER NOT NULL,
+    scheduler TEXT NOT NULL,
+    since INTEGER NOT NULL,
+    beat INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE pulls (
+    id INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    entry TEXT NOT NULL
+) STRICT;
 ";
 
 /// Brings a ledger to the present version. Does nothing if it has it.

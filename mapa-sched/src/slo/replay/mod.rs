@@ -17,11 +17,13 @@ mod controller;
 mod cost;
 mod history;
 mod record;
+mod scheduler;
 mod sense;
 mod settings;
 
 pub use controller::{ReplayDecision, ReplayInput, ReplayState, step};
 pub use history::{History, Request};
 pub use record::{ReplayRecord, recorded};
+pub use scheduler::{ByReplay, SloReplayScheduler};
 pub use sense::{MeasuredRequest, Sensor, SensorSettings};
 pub use settings::ReplaySettings;

@@ -45,6 +45,11 @@ impl ReplaySettings {
     /// # Errors
     /// As [`Settings::checked`].
     pub fn new(base: Settings) -> Result<Self, Error> {
+        Self::around(base).checked()
+    }
+
+    /// The usual settings around these, which are within their bounds.
+    pub(crate) fn around(base: Settings) -> Self {
         Self {
             base,
             history: 512,
@@ -59,7 +64,6 @@ impl ReplaySettings {
             act_below: 0.97,
             feed_forward: true,
         }
-        .checked()
     }
 
     /// The settings, if all are within their bounds.

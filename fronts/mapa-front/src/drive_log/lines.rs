@@ -1,0 +1,61 @@
+//! The lines of a record.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::wire::{Fact, Order};
+use crate::machine::MachineSpec;
+use crate::names::{ExecutionSpec, PolicySpec, SchedulerSpec};
+
+/// The version of the form of a record.
+pub const RECORD_VERSION: u32 = 1;
+
+/// A line of a record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    tag = "line",
+    content = "is",
+    rename_all = "kebab-case",
+    deny_unknown_fields
+)]
+pub enum RecordLine {
+    /// A daemon has begun: what follows was told to a fresh scheduler.
+    Head(Box<RecordHead>),
+    /// One instant.
+    Instant(Instant),
+}
+
+/// What a record begins with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RecordHead {
+    /// The version of the form: [`RECORD_VERSION`].
+    pub version: u32,
+    /// The release of MAPA that wrote it. Another release may decide otherwise.
+    pub release: String,
+    /// The scheduler, with its settings.
+    pub scheduler: SchedulerSpec,
+    /// The policy by which it places jobs.
+    pub policy: PolicySpec,
+    /// The model of run times that it is given.
+    pub execution: ExecutionSpec,
+    /// The machine, as the text of a machine file.
+    pub machine: String,
+    /// What the request has changed of the machine's description.
+    #[serde(default)]
+    pub changes: MachineSpec,
+    /// The moment 0 of the record, nanoseconds since 1970.
+    pub began: i64,
+}
+
+/// One instant: its facts, in the order in which they were told, and the orders of the scheduler.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Instant {
+    /// Its moment, nanoseconds since the beginning.
+    pub now: u64,
+    /// The facts.
+    pub facts: Vec<Fact>,
+    /// The orders.
+    pub orders: Vec<Order>,
+}

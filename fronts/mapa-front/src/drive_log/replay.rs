@@ -1,0 +1,185 @@
+//! Recorded facts, told once more.
+
+use std::io::BufRead;
+
+use mapa_sched::{Fleet, Scheduler, Time, step};
+use mapa_topologies::Machine;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::lines::{Instant, RECORD_VERSION, RecordHead, RecordLine};
+use super::wire::Order;
+use crate::error::Error;
+use crate::files::Files;
+use crate::machine::Loaded;
+use crate::names::Names;
+
+/// What became of facts that were told once more.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct ReplayedDrive {
+    /// How many schedulers were made anew: daemons that had written the record.
+    pub daemons: u64,
+    /// How many instants were gone through.
+    pub instants: u64,
+    /// How many facts were told.
+    pub facts: u64,
+    /// How many orders were given.
+    pub orders: u64,
+    /// How many instants led to other orders than recorded.
+    pub differ: u64,
+    /// The first of them.
+    pub differs: Vec<Differs>,
+    /// Whether the last line is cut off: its writer was killed. It is left out.
+    pub is_cut_off: bool,
+}
+
+/// An instant that led to other orders than recorded.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Differs {
+    /// The line of the record, from 1.
+    pub line: u64,
+    /// The orders as recorded.
+    pub recorded: Vec<Order>,
+    /// The orders as given now.
+    pub now: Vec<Order>,
+}
+
+/// The most differences that are listed.
+const LISTED: usize = 10;
+
+/// A fresh scheduler on a fresh fleet, to be told the facts of a record.
+pub struct Replayer {
+    scheduler: Box<dyn Scheduler + Send>,
+    fleet: Fleet,
+    loaded: Loaded,
+}
+
+impl Replayer {
+    /// What a record begins with, made anew.
+    ///
+    /// # Errors
+    /// Another version; a machine, scheduler or policy that cannot be made.
+    pub fn new(head: &RecordHead, names: &Names, files: &dyn Files) -> Result<Self, Error> {
+        if head.version != RECORD_VERSION {
+            return Err(Error::malformed(format_args!(
+                "version {}: expected {RECORD_VERSION}",
+                head.version
+            )));
+        }
+        let machine = Machine::from_toml(&head.machine).map_err(Error::malformed)?;
+        let loaded = head
+            .changes
+            .complete("the record's machine", machine, &mut |_| {})?;
+        let model = head.policy.model(names, files)?;
+        let policy = match names.own_policy(&head.scheduler) {
+            Some(own) => names.policy(own, &crate::names::Choice::default())?,
+            None => head.policy.policy(names, model.as_ref(), None)?,
+        };
+        let scheduler = names.scheduler(&head.scheduler, policy, &head.execution)?;
+        let fleet = Fleet::new([loaded.graph().clone()]);
+        Ok(Self {
+            scheduler,
+            fleet,
+            loaded,
+        })
+    }
+
+    /// Tells the facts of an instant, and returns the orders.
+    ///
+    /// # Errors
+    /// A fact that is none on this machine.
+    pub fn tell(&mut self, instant: &Instant) -> Result<Vec<Order>, Error> {
+        let graph = self.loaded.graph();
+        let facts: Vec<_> = instant
+            .facts
+            .iter()
+            .map(|own| own.event(graph))
+            .collect::<Result<_, _>>()?;
+        let mut orders = Vec::new();
+        // A fact that was refused then is refused now: the orders say whether all is as it was.
+        let _ = step(
+            &mut *self.scheduler,
+            &mut self.fleet,
+            Time(instant.now),
+            facts,
+            &mut orders,
+        );
+        orders.iter().map(Order::of).collect()
+    }
+}
+
+/// Tells the facts of a record to fresh schedulers, and compares their orders. Reads line by line:
+/// a record may be larger than memory.
+///
+/// # Errors
+/// The line at fault and what was expected there.
+pub fn replay(
+    mut record: impl BufRead,
+    names: &Names,
+    files: &dyn Files,
+) -> Result<ReplayedDrive, Error> {
+    let mut done = ReplayedDrive::default();
+    let mut now: Option<Replayer> = None;
+    let mut text = String::new();
+    for line in 1.. {
+        text.clear();
+        let bad =
+            |what: &dyn std::fmt::Display| Error::malformed(format_args!("line {line}: {what}"));
+        if record.read_line(&mut text).map_err(|error| bad(&error))? == 0 {
+            break;
+        }
+        let read = match serde_json::from_str(&text) {
+            Ok(read) => read,
+            // A writer that was killed leaves part of a line.
+            Err(_) if !text.ends_with('\n') => {
+                done.is_cut_off = true;
+                break;
+            }
+            Err(error) => return Err(bad(&error)),
+        };
+        match read {
+            RecordLine::Head(head) => {
+                let made = Replayer::new(&head, names, files).map_err(|error| bad(&error))?;
+                now = Some(made);
+                done.daemons += 1;
+            }
+            RecordLine::Instant(instant) => {
+                let Some(now) = &mut now else {
+                    return Err(bad(&"an instant: expected the head of the record"));
+                };
+                let orders = now.tell(&instant).map_err(|error| bad(&error))?;
+                done.instants += 1;
+                done.facts += instant.facts.len() as u64;
+                done.orders += orders.len() as u64;
+                if !same(&orders, &instant.orders)? {
+                    done.differ += 1;
+                    if done.differs.len() < LISTED {
+                        done.differs.push(Differs {
+                            line,
+                            recorded: instant.orders,
+                            now: orders,
+                        });
+                    }
+                }
+            }
+        }
+    }
+    if done.daemons == 0 && !done.is_cut_off {
+        return Err(Error::malformed("an empty record: expected a head"));
+    }
+    Ok(done)
+}
+
+/// Whether orders are the same, to the byte.
+fn same(a: &[Order], b: &[Order]) -> Result<bool, Error> {
+    let text = |own: &[Order]| serde_json::to_string(own).map_err(Error::malformed);
+    Ok(text(a)? == text(b)?)
+}
+
+impl std::fmt::Debug for Replayer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Replayer")
+            .field("scheduler", &self.scheduler.name())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,284 @@
+//! Records of daemons: every fact and order is what it was after it was written and read, and a
+//! record that was changed is found out.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use mapa_core::{
+    Demand, DeviceId, LeaseId, MachineId, Pattern, PortId, Reason, Refusal, Request, mig,
+};
+use mapa_front::drive_log::{
+    Fact, Instant, Order, RECORD_VERSION, RecordHead, RecordLine, Replayer, replay,
+};
+use mapa_front::{Files, MachineSpec, Names};
+use mapa_sched::{
+    Action, Event, Guard, Job, JobId, Latency, Placed, RunTime, Signals, TaskId, Tenant, Time,
+    Token,
+};
+use proptest::prelude::*;
+
+use super::common::InMemory;
+
+fn head(scheduler: &str) -> RecordHead {
+    let loaded = MachineSpec::named("dgx-a100")
+        .load(&InMemory::default(), &mut |_| {})
+        .unwrap();
+    RecordHead {
+        version: RECORD_VERSION,
+        release: "0".to_owned(),
+        scheduler: scheduler.into(),
+        policy: "preserve".parse().unwrap(),
+        execution: "effective-bandwidth".into(),
+        machine: loaded.machine.to_toml().unwrap(),
+        changes: MachineSpec::default(),
+        began: 0,
+    }
+}
+
+fn place(devices: &[u32]) -> Placed {
+    Placed {
+        machine: MachineId(0),
+        lease: LeaseId(7),
+        placement: devices.iter().copied().map(DeviceId).collect(),
+        rest: Vec::new(),
+    }
+}
+
+prop_compose! {
+    fn jobs()(
+        id in 0..u64::MAX,
+        k in 1..8usize,
+        kind in 0..5u8,
+        traffic in 1e-6..1e12f64,
+        memory in 0..u64::MAX,
+        flags in 0..32u8,
+        ns in 0..u64::MAX,
+        ids in proptest::collection::btree_set(0..8u32, 0..4),
+    ) -> Job {
+        let demand = match kind {
+            0 => Demand::whole(),
+            1 => Demand::slice(mig::Size::new(1, 2)),
+            2 => Demand::at_least(mig::Size::new(2, 2)).shared(),
+            3 => Demand::any().warps(9),
+            _ => Demand::profile(mig::ProfileId(3)).pcie_gbps(1.5),
+        };
+        let edges = (1..k).map(|rank| (0, rank as u16, traffic));
+        let mut pattern = Pattern::from_edges(k, edges).unwrap();
+        for rank in 0..k {
+            pattern = pattern.with_demand(rank, demand.memory(memory));
+        }
+        let mut request = Request::new(pattern).same_numa(flags & 1 > 0).runners_up(2);
+        if flags & 2 > 0 {
+            request = request.sensitive(flags & 4 > 0).avoid(ids.iter().copied().map(DeviceId).collect());
+        }
+        if flags & 4 > 0 {
+            request = request.only(ids.iter().copied().map(DeviceId).collect());
+            request.min_link = mapa_core::LinkClass::Direct(flags);
+        }
+        let mut job = Job::new(JobId(id), request);
+        job.arrived = Time(ns / 3);
+        job.run_time = match flags % 3 {
+            0 => RunTime::Unknown,
+            1 => RunTime::Fixed(Duration::from_nanos(ns)),
+            _ => RunTime::BySize(BTreeMap::from([(mig::Size::new(1, 1), Duration::from_nanos(ns))])),
+        };
+        job.deadline = (flags & 8 > 0).then_some(Time(ns));
+        job.slo = (flags & 16 > 0).then(|| Duration::from_nanos(ns));
+        job.isolated = flags & 1 > 0;
+        job.pcie_alpha = traffic;
+        job
+    }
+}
+
+/// A fact of every kind.
+fn facts(job: &Job) -> Vec<Event> {
+    let whole = DeviceId(3);
+    let machine = MachineId(0);
+    let failed = |order| Event::OrderFailed {
+        order,
+        why: "it \"failed\"\n".to_owned(),
+    };
+    let tenant = Tenant::Task(JobId(1), TaskId(2));
+    let layout = mig::Layout::whole();
+    vec![
+        Event::Arrived(job.clone()),
+        Event::Finished(job.id),
+        Event::Failed(job.id),
+        Event::Cancelled(job.id),
+        Event::TaskBegin {
+            job: job.id,
+            task: TaskId(1),
+            request: job.request.clone(),
+        },
+        Event::TaskEnd {
+            job: job.id,
+            task: TaskId(1),
+        },
+        Event::LayoutIs {
+            machine,
+            whole,
+            layout: layout.clone(),
+        },
+        Event::Cordoned {
+            machine,
+            whole: None,
+            cordoned: true,
+        },
+        Event::Occupied {
+            machine,
+            whole,
+            occupied: true,
+        },
+        Event::Health {
+            machine,
+            whole,
+            trouble: Some("Xid 79".to_owned()),
+        },
+        Event::Adopted {
+            job: job.clone(),
+            at: place(&[1, 0]),
+            since: Time(5),
+        },
+        failed(Action::Place {
+            tenant,
+            at: place(&[2]),
+        }),
+        failed(Action::Move {
+            tenant: Tenant::Job(job.id),
+            at: place(&[2]),
+        }),
+        failed(Action::Suspend { tenant }),
+        failed(Action::Launch { job: job.id }),
+        failed(Action::Repartition {
+            machine,
+            whole,
+            layout,
+        }),
+        failed(Action::Throttle {
+            job: job.id,
+            guard: Guard::MpsPercent(Some(50)),
+        }),
+        failed(Action::Throttle {
+            job: job.id,
+            guard: Guard::AvoidInterruptCores(true),
+        }),
+        failed(Action::Wake {
+            at: Time(9),
+            token: Token(3),
+        }),
+        failed(Action::Reject {
+            job: job.id,
+            why: Refusal::Infeasible(Reason::Rule("so".into())),
+        }),
+        Event::Progress {
+            job: job.id,
+            share: 0.1 + 0.2,
+        },
+        Event::Latency(Latency {
+            tenant,
+            took: Duration::from_nanos(17),
+        }),
+        Event::Signals(Signals {
+            machine,
+            block_io_mb_s: BTreeMap::from([(0, 1)]),
+            interrupts: BTreeMap::from([(1, 2)]),
+            pcie_mb_s: BTreeMap::from([(PortId(3), 4)]),
+        }),
+        Event::Woken(Token(u64::MAX)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn facts_and_orders_are_what_they_were_after_they_were_written_and_read(job in jobs()) {
+        let loaded = MachineSpec::named("dgx-a100").load(&InMemory::default(), &mut |_| {}).unwrap();
+        for event in facts(&job) {
+            let written = serde_json::to_string(&Fact::of(&event).unwrap()).unwrap();
+            let read: Fact = serde_json::from_str(&written).unwrap();
+            let again = read.event(loaded.graph()).unwrap();
+            // The reason of a rejection is kept as its text.
+            if !matches!(event, Event::OrderFailed { order: Action::Reject { .. }, .. }) {
+                prop_assert_eq!(&again, &event);
+            }
+        }
+    }
+}
+
+/// A record of some jobs under a scheduler.
+fn record(scheduler: &str) -> Vec<RecordLine> {
+    let head = head(scheduler);
+    let mut now = Replayer::new(&head, &Names::built_in(), &InMemory::default()).unwrap();
+    let mut lines = vec![RecordLine::Head(Box::new(head))];
+    for at in 0..40u64 {
+        let mut job = Job::new(JobId(at), Request::new(Pattern::ring(1 + at as usize % 5)));
+        job.arrived = Time(at);
+        let mut facts = vec![Fact::of(&Event::Arrived(job)).unwrap()];
+        if at > 10 {
+            facts.push(Fact::Finished { job: at - 11 });
+        }
+        let mut instant = Instant {
+            now: at,
+            facts,
+            orders: Vec::new(),
+        };
+        instant.orders = now.tell(&instant).unwrap();
+        lines.push(RecordLine::Instant(instant));
+    }
+    lines
+}
+
+fn text(lines: &[RecordLine]) -> String {
+    let line = |own: &RecordLine| serde_json::to_string(own).unwrap() + "\n";
+    lines.iter().map(line).collect()
+}
+
+#[test]
+fn a_record_gives_its_orders_again_and_one_that_was_changed_does_not() {
+    let names = Names::built_in();
+    let mut lines = record("easy-backfill");
+    let files: &dyn Files = &InMemory::default();
+    let done = replay(text(&lines).as_bytes(), &names, files).unwrap();
+    assert_eq!((done.differ, done.instants), (0, 40));
+    assert!(done.orders > 20, "{done:?}");
+
+    // Two daemons, one after the other; the second was killed while it wrote.
+    let twice = text(&lines) + &text(&lines);
+    let done = replay(&twice.as_bytes()[..twice.len() - 9], &names, files).unwrap();
+    assert_eq!((done.daemons, done.differ, done.instants), (2, 0, 79));
+    assert!(done.is_cut_off);
+
+    let RecordLine::Instant(first) = &mut lines[1] else {
+        panic!("expected an instant");
+    };
+    let Some(Order::Place { at, .. }) = first.orders.first_mut() else {
+        panic!("expected a placement: {first:?}");
+    };
+    at.devices = vec![7];
+    let done = replay(text(&lines).as_bytes(), &names, files).unwrap();
+    assert_eq!((done.differ, done.differs[0].line), (1, 2));
+}
+
+#[test]
+fn what_is_no_record_is_told_by_its_line() {
+    let names = Names::built_in();
+    let check = |text: &str, expected: &str| {
+        let error = replay(text.as_bytes(), &names, &InMemory::default())
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(expected), "{text}: {error}");
+    };
+    check("", "an empty record: expected a head");
+    check("{}\n", "line 1: ");
+    check(
+        "{\"line\":\"instant\",\"is\":{\"now\":0,\"facts\":[],\"orders\":[]}}\n",
+        "line 1: an instant: expected the head of the record",
+    );
+    let mut later = head("fifo");
+    later.version = 9;
+    let text = text(&[RecordLine::Head(Box::new(later))]);
+    check(&text, "line 1: version 9: expected 1");
+    let unknown = self::text(&[RecordLine::Head(Box::new(head("fifa")))]);
+    check(&unknown, "line 1: no scheduler is called `fifa`");
+}

@@ -1,0 +1,374 @@
+//! `mapa-node --scheduler NAME`: one scheduler, for as long as the machine is up.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Instant;
+
+use clap::Args;
+use mapa_front::answer::node::Status;
+use mapa_front::drive_log::{RECORD_VERSION, RecordHead};
+use mapa_front::names::Choice;
+use mapa_front::{MachineSpec, Names, PolicySpec, SchedulerSpec};
+use mapa_live::levers::{Hands, Keeper};
+use mapa_live::{Live, Roots};
+use mapa_sched::{Drive, Fleet, Scheduler, Timeline};
+use mapa_topologies::Machine;
+use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use tracing::{info, warn};
+
+use crate::bell::Bell;
+use crate::cli::MachineArgs;
+use crate::disk::Disk;
+use crate::drive::{
+    Config, Expected, Held, Host, Inbox, Known, LedgerJournal, Message, Metrics, NodeDriver,
+    Outside, Quiet, Recorder, Sampler, Shared, Stopped, Told, inbox, now_ms, read_toml,
+};
+use crate::error::Error;
+use crate::health::{self, Watched};
+use crate::ledger::{Ledger, Moment, Sync, now};
+use crate::node::Node;
+use crate::output::Output;
+use crate::process::Processes;
+use crate::run::user;
+use crate::service::{self, Log};
+use crate::steward::{BELL, enter};
+
+/// The options of the daemon.
+#[derive(Debug, Args)]
+pub(crate) struct DriveArgs {
+    /// Order the queue by this scheduler, for as long as the machine is up: a name with settings, such as
+    /// easy-backfill or slo-replay,transfer=0.3.
+    #[arg(long, value_name = "NAME")]
+    pub scheduler: Option<SchedulerSpec>,
+    /// The configuration: packaging/mapa-node.toml has every key.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Add what the scheduler is told and orders to this file, for `mapa-node replay`.
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+    /// Pull no lever: print what would be pulled. Jobs get their devices all the same.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Where sysfs, procfs and cgroupfs lie [default: /].
+    #[arg(long, value_name = "FOLDER", hide_short_help = true)]
+    pub root: Option<PathBuf>,
+    /// How the log is written: text or json.
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    pub log: Log,
+    /// Write down orders too.
+    #[arg(long)]
+    pub verbose: bool,
+}
+
+/// Runs the daemon until it is told to end.
+///
+/// # Errors
+/// The configuration, the scheduler or the machine is not as expected; another daemon is there; the
+/// ledger fails.
+pub(crate) fn drive(
+    args: &DriveArgs,
+    machine: &MachineArgs,
+    ledger: &Path,
+    output: Output,
+) -> Result<(), Error> {
+    service::log(args.log, args.verbose);
+    let config: Config = match &args.config {
+        Some(path) => read_toml(path)?,
+        None => Config::default(),
+    };
+    let named = args.scheduler.clone();
+    let spec = named.unwrap_or_else(|| config.queue.scheduler.clone());
+    let scheduler = scheduler(&spec, &config)?;
+    let mut live = machine.live();
+    if let Some(root) = &args.root {
+        live.roots = Roots::below(root);
+    }
+    let mut node = Node::load(&machine.spec(), &live, &mut |warning| {
+        output.aside(warning);
+    })?;
+    let mut books = Ledger::open(ledger)?;
+    let processes = Processes::new()?;
+    let owner = user();
+    if !books.read(|books| node.is_bound(books))? {
+        books.change(Sync::Disk, |books| node.bind(books, &owner))?;
+    }
+    // Its levers can partition a device that has no instance.
+    node.open_bare()?;
+    let began = began(&mut books)?;
+    let recorder = match &args.record {
+        Some(path) => {
+            let head = head(&node, &machine.spec(), &spec, &config, began)?;
+            Some(Recorder::new(path, head)?)
+        }
+        None => None,
+    };
+    let own = processes.own()?;
+    // Signals are heard before there is anything to give back.
+    let (outside, inbox) = inbox();
+    listen(&outside, books.id());
+    let words = spec.words().to_owned();
+    books.change(Sync::Disk, |books| {
+        enter(books, &processes, &owner, &own, &words)
+    })?;
+    let daemon = Daemon {
+        args,
+        config: &config,
+        live: &live,
+        processes: &processes,
+        owner,
+        words,
+        began,
+        outside,
+        machine: machine.spec(),
+    };
+    daemon.run(inbox, books, node, scheduler, recorder, own)
+}
+
+/// The scheduler of a configuration.
+fn scheduler(spec: &SchedulerSpec, config: &Config) -> Result<Box<dyn Scheduler + Send>, Error> {
+    let names = Names::built_in();
+    let policy = match names.own_policy(spec) {
+        Some(own) => names.policy(own, &Choice::default())?,
+        None => {
+            let policy: &PolicySpec = &config.queue.policy;
+            let model = policy.model(&names, &Disk)?;
+            policy.policy(&names, model.as_ref(), None)?
+        }
+    };
+    Ok(names.scheduler(spec, policy, &config.queue.execution)?)
+}
+
+/// The moment 0 of a run: before anything that is in the ledger.
+fn began(ledger: &mut Ledger) -> Result<Moment, Error> {
+    ledger.read(|books| {
+        let leases = books.leases()?.into_iter().map(|own| own.granted);
+        let queue = books.queue()?.into_iter().map(|own| own.since);
+        Ok(leases.chain(queue).fold(now(), Moment::min))
+    })
+}
+
+/// What a record begins with. The machine must read back as it is, or a replay would decide on
+/// another one.
+fn head(
+    node: &Node,
+    changes: &MachineSpec,
+    spec: &SchedulerSpec,
+    config: &Config,
+    began: Moment,
+) -> Result<RecordHead, Error> {
+    let text = node.loaded().machine.to_toml().map_err(Error::malformed)?;
+    // What the options change is in the text already; the name is what the text is read by.
+    let changes = MachineSpec {
+        machine: Vec::new(),
+        mig: changes.mig.clone(),
+        ..MachineSpec::default()
+    };
+    let again = Machine::from_toml(&text).map_err(Error::malformed)?;
+    let again = changes.complete("the record's machine", again, &mut |_| {})?;
+    if again.graph().fingerprint() != node.graph().fingerprint() {
+        return Err(Error::malformed(
+            "--record: this machine's description does not read back as it is: expected a machine that a machine file can hold",
+        ));
+    }
+    Ok(RecordHead {
+        version: RECORD_VERSION,
+        release: env!("CARGO_PKG_VERSION").to_owned(),
+        scheduler: spec.clone(),
+        policy: config.queue.policy.clone(),
+        execution: config.queue.execution.clone(),
+        machine: text,
+        changes,
+        began,
+    })
+}
+
+/// All that a run of the daemon rests on.
+struct Daemon<'a> {
+    args: &'a DriveArgs,
+    config: &'a Config,
+    live: &'a Live,
+    processes: &'a Processes,
+    owner: String,
+    words: String,
+    began: Moment,
+    outside: Outside,
+    machine: MachineSpec,
+}
+
+impl Daemon<'_> {
+    fn run(
+        self,
+        inbox: Inbox,
+        ledger: Ledger,
+        node: Node,
+        mut scheduler: Box<dyn Scheduler + Send>,
+        recorder: Option<Recorder>,
+        own: crate::process::Identity,
+    ) -> Result<(), Error> {
+        let shared = Arc::new(Shared {
+            metrics: Metrics::new(),
+            status: Mutex::new(Status {
+                release: env!("CARGO_PKG_VERSION").to_owned(),
+                pid: std::process::id(),
+                since: now(),
+                machine: node.loaded().machine.name.clone(),
+                scheduler: self.words.clone(),
+                dry_run: self.args.dry_run,
+                ..Status::default()
+            }),
+        });
+        let watchdog = sd_notify::watchdog_enabled();
+        let mut told = Told::new(shared.clone(), watchdog);
+        let expected = Expected::default();
+        let keeper = self.keeper(&ledger, &expected, &mut told)?;
+        if node.is_live() {
+            watch(&self.outside, &node, self.live, ledger.path(), &self.owner);
+        }
+        let served = service::serve(&self.config.service, &shared, &self.outside, ledger.path())?;
+        let sampler = self.sampler();
+        let fleet = Fleet::new([node.loaded().graph().clone()]);
+        let mut driver = NodeDriver {
+            node,
+            machine: self.machine,
+            processes: self.processes,
+            live: self.live,
+            config: self.config,
+            own,
+            owner: self.owner,
+            scheduler: self.words.clone(),
+            began: self.began,
+            keeper,
+            expected,
+            is_dry: self.args.dry_run,
+            inbox,
+            recorder,
+            told,
+            sampler,
+            known: Known::default(),
+            timeline: Timeline::default(),
+            held: Held::default(),
+            guards: std::collections::BTreeMap::new(),
+            quiet: Quiet::default(),
+            look_at: Instant::now(),
+            stop: None,
+            leases: std::collections::BTreeMap::new(),
+            adopting: Vec::new(),
+            failures: std::collections::BTreeMap::new(),
+            instant_began: Instant::now(),
+            ledger,
+        };
+        info!(
+            scheduler = self.words,
+            ledger = %driver.ledger.path().display(),
+            "ready"
+        );
+        let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
+        let ended = go(&mut Drive::new(fleet), &mut *scheduler, &mut driver);
+        let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
+        drop(served);
+        let why = match (&ended, driver.stop) {
+            (Err(error), _) => format!("it failed: {error}"),
+            (Ok(()), Some(signal)) => format!("signal {signal} ended it"),
+            (Ok(()), None) => "it ended".to_owned(),
+        };
+        info!(why, "ends");
+        driver.close(&why)?;
+        ended
+    }
+
+    /// Counters of the host, if the scheduler needs them: each sample is an instant.
+    fn sampler(&self) -> Option<Box<dyn Sampler>> {
+        let names = Names::built_in();
+        let name = self.words.split(',').next().unwrap_or_default();
+        let row = names.schedulers.get(name)?;
+        row.for_latencies
+            .then(|| Box::new(Host::new(self.live)) as Box<dyn Sampler>)
+    }
+
+    /// The levers, after what an earlier daemon has left was taken back.
+    fn keeper(
+        &self,
+        ledger: &Ledger,
+        expected: &Expected,
+        told: &mut Told,
+    ) -> Result<Option<Keeper<LedgerJournal>>, Error> {
+        let journal = LedgerJournal::open(ledger.path(), &self.owner, expected.clone())?;
+        let hands = Hands::of(self.live, self.config.levers.bounds);
+        let opened = Keeper::open(hands, journal, now_ms());
+        let (keeper, facts) = opened.map_err(|error| Error::at("levers", error))?;
+        for fact in facts {
+            use mapa_live::levers::LeverFact;
+            match &fact {
+                LeverFact::Undone { id, lever } => info!(id, lever, "taken back after a crash"),
+                LeverFact::NotUndone { id, lever, left } => {
+                    told.lever_failed(lever, "undo");
+                    warn!(id, lever, left = ?left, "could not be taken back after a crash");
+                }
+                _ => {}
+            }
+        }
+        Ok(Some(keeper))
+    }
+}
+
+/// Goes from instant to instant.
+fn go(
+    drive: &mut Drive,
+    scheduler: &mut dyn Scheduler,
+    driver: &mut NodeDriver<'_>,
+) -> Result<(), Error> {
+    loop {
+        match drive.instant(scheduler, driver) {
+            Ok(true) => {}
+            Ok(false) => return Ok(()),
+            // The fact was not booked. The look of the next second compares again.
+            Err(Stopped::Fact(error)) => driver.told.trouble("facts", &error.to_string()),
+            Err(Stopped::Over(error)) => return Err(error),
+        }
+        // A daemon keeps no past: that is the ledger's.
+        let record = drive.record_mut();
+        for left in record.take_left() {
+            if let Some(stay) = left.life.stays.list().first() {
+                driver.told.waited(stay.from.since(left.life.arrived));
+            }
+        }
+        drop(record.take_failed_orders());
+    }
+}
+
+/// Listens to signals, and to the bell of the ledger.
+fn listen(outside: &Outside, ledger: &str) {
+    if let Ok(bell) = Bell::new(ledger, BELL) {
+        let to = outside.clone();
+        thread::spawn(move || {
+            while bell.wait().is_ok() {
+                to.tell(Message::Bell);
+            }
+        });
+    }
+    if let Ok(mut signals) = Signals::new([SIGINT, SIGTERM, SIGHUP]) {
+        let to = outside.clone();
+        thread::spawn(move || {
+            for signal in &mut signals {
+                to.tell(Message::Stop(signal));
+            }
+        });
+    }
+}
+
+/// Notes in the ledger what becomes of devices' health, for as long as this program runs.
+fn watch(outside: &Outside, node: &Node, live: &Live, ledger: &Path, owner: &str) {
+    let (to, live, owner) = (outside.clone(), live.clone(), owner.to_owned());
+    let (devices, ledger) = (Watched::new(node), ledger.to_owned());
+    thread::spawn(move || {
+        let tell = |what: String| {
+            info!(what, "health");
+            to.tell(Message::Bell);
+        };
+        if let Err(error) = health::watch(&live, &devices, &ledger, &owner, || true, tell) {
+            info!(%error, "events of devices are not watched");
+        }
+    });
+}

@@ -1,0 +1,212 @@
+//! The configuration of the daemon. `packaging/mapa-node.toml` has every key with its default.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use mapa_front::{ExecutionSpec, PolicySpec, SchedulerSpec};
+use mapa_live::levers::{BlockDevice, Bounds};
+use serde::{Deserialize, Serialize};
+
+use super::toml_file::{Millis, Whole, parse};
+
+/// The configuration of the daemon.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Config {
+    /// How the queue is ordered.
+    pub queue: Queue,
+    /// What is known of tenants, by name.
+    pub tenants: BTreeMap<String, Tenant>,
+    /// The levers.
+    pub levers: Levers,
+    /// Whom it answers.
+    pub service: Service,
+}
+
+/// Checks a configuration of the daemon.
+///
+/// # Errors
+/// The line at fault, and what was expected there.
+pub fn check_node_config(text: &str) -> Result<(), String> {
+    parse::<Config>(text).map(drop)
+}
+
+/// How the queue is ordered.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Queue {
+    /// The scheduler, if the command line names none.
+    pub scheduler: SchedulerSpec,
+    /// The policy by which it places jobs.
+    pub policy: PolicySpec,
+    /// The model of run times.
+    pub execution: ExecutionSpec,
+    /// How often the ledger, the drivers and the counters are looked at, ms.
+    pub look_ms: Whole<100, 60_000>,
+    /// Whether the drivers are asked who else uses the devices.
+    pub look_at_drivers: bool,
+    /// Whether a job is alone on its instance, for schedulers that share instances otherwise.
+    pub isolated: bool,
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self {
+            scheduler: "fifo".into(),
+            policy: PolicySpec::default(),
+            execution: "effective-bandwidth".into(),
+            look_ms: Whole(1000),
+            look_at_drivers: true,
+            isolated: true,
+        }
+    }
+}
+
+/// What is known of a tenant: what a ticket does not say.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Tenant {
+    /// The latency that its requests are promised, ms.
+    pub slo_ms: Option<Millis>,
+    /// Its priority, the higher the more important.
+    pub priority: i64,
+    /// The PCIe traffic of each of its devices, MB/s, if it copies a lot.
+    pub pcie_mb_s: Option<Whole<1, 1_000_000>>,
+    /// Its jobs should end so many seconds after they have come.
+    pub deadline_s: Option<Whole<1, 3_153_600_000>>,
+}
+
+/// A kind of lever that can be switched off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Lever {
+    /// Limits on block I/O by control groups.
+    BlockIo,
+    /// CPUs of processes, away from those that serve interrupts.
+    Affinity,
+    /// MPS shares.
+    Mps,
+    /// MIG layouts.
+    Mig,
+}
+
+/// The levers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Levers {
+    /// Those that may be pulled.
+    pub on: Vec<Lever>,
+    /// The disks on which block I/O is limited; all whole disks of the machine, if empty.
+    pub block_devices: Vec<BlockDevice>,
+    /// The folder of the pipes of the MPS control daemon.
+    pub mps_pipe: PathBuf,
+    /// The control group below which jobs get groups of their own.
+    pub group: String,
+    /// A throttle that nobody lifts ends after so many seconds.
+    pub hold_s: Whole<1, 495>,
+    /// CPUs that serve fewer interrupts a second than this are quiet.
+    pub quiet_interrupts: Whole<1, 1_000_000>,
+    /// At least so many CPUs stay for a job that is kept off those that serve interrupts.
+    pub keep_cpus: Whole<1, 4096>,
+    /// The bounds of all levers.
+    pub bounds: Bounds,
+}
+
+impl Default for Levers {
+    fn default() -> Self {
+        Self {
+            on: vec![Lever::BlockIo, Lever::Affinity, Lever::Mps, Lever::Mig],
+            block_devices: Vec::new(),
+            mps_pipe: PathBuf::from("/tmp/nvidia-mps"),
+            group: "mapa".to_owned(),
+            hold_s: Whole(60),
+            quiet_interrupts: Whole(1000),
+            keep_cpus: Whole(1),
+            bounds: Bounds::default(),
+        }
+    }
+}
+
+/// Whom the daemon answers.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Service {
+    /// The Unix socket at which it answers; none if absent.
+    pub socket: Option<PathBuf>,
+    /// The group whose members may ask there; the group of the daemon, if absent.
+    pub group: Option<String>,
+    /// Where `/metrics` is served by HTTP: an address of this machine; nowhere, if absent.
+    pub metrics: Option<SocketAddr>,
+    /// The Unix socket at which tenants tell how long their requests took; none if absent.
+    pub latencies: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drive::parse_toml;
+
+    const FILE: &str = include_str!("../../../../packaging/mapa-node.toml");
+
+    /// The keys of a table, with those of tables in it.
+    fn keys(own: &toml::Table, found: &mut Vec<String>) {
+        for (key, value) in own {
+            found.push(key.clone());
+            if let toml::Value::Table(inner) = value {
+                keys(inner, found);
+            }
+        }
+    }
+
+    #[test]
+    fn the_packaged_file_has_every_key_and_each_default() {
+        let read: Config = parse_toml(FILE).unwrap();
+        let (read, usual) = (
+            toml::Table::try_from(&read).unwrap(),
+            toml::Table::try_from(Config::default()).unwrap(),
+        );
+        assert_eq!(read, usual);
+        // Those without a default are there behind `#`.
+        let open: String = FILE
+            .lines()
+            .map(|line| {
+                line.strip_prefix("# ")
+                    .filter(|own| own.contains(" = ") || own.starts_with('['))
+                    .unwrap_or(line)
+            })
+            .filter(|line| !line.starts_with('#'))
+            .map(|line| format!("{line}\n"))
+            .collect();
+        let open: Config = parse_toml(&open).unwrap();
+        let full = Config {
+            tenants: [(
+                "api".to_owned(),
+                Tenant {
+                    slo_ms: Some(Millis(15.0)),
+                    priority: 0,
+                    pcie_mb_s: Some(Whole(12_000)),
+                    deadline_s: Some(Whole(3600)),
+                },
+            )]
+            .into(),
+            service: Service {
+                socket: Some("/run/mapa/node".into()),
+                group: Some("mapa".to_owned()),
+                metrics: Some(([127, 0, 0, 1], 9464).into()),
+                latencies: Some("/run/mapa/latencies".into()),
+            },
+            ..Config::default()
+        };
+        let (open, full) = (
+            toml::Table::try_from(open).unwrap(),
+            toml::Table::try_from(full).unwrap(),
+        );
+        assert_eq!(open, full);
+        let mut all = Vec::new();
+        keys(&full, &mut all);
+        for key in all {
+            assert!(FILE.contains(&key), "{key} is not in the packaged file");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What comes from outside while the daemon waits: bells, latencies, progress, and the end.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::time::Duration;
+
+/// The most messages that wait. Of more, latencies are dropped and counted.
+const WAITING: usize = 1 << 16;
+
+/// A message.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Message {
+    /// Something has changed in the ledger.
+    Bell,
+    /// A tenant has answered a request.
+    Latency {
+        /// Its name, or `lease-` and the number of its lease.
+        tenant: String,
+        /// How long that took, nanoseconds.
+        took_ns: u64,
+    },
+    /// A job says how much of its work is done.
+    Progress {
+        /// The name of the tenant, or `lease-` and the number of its lease.
+        tenant: String,
+        /// From 0 to 1.
+        share: f64,
+    },
+    /// The daemon shall end.
+    Stop(i32),
+}
+
+/// Where messages are sent to.
+#[derive(Clone, Debug)]
+pub(crate) struct Outside(SyncSender<Message>);
+
+impl Outside {
+    /// Sends a message. False if it was dropped, because too many wait.
+    pub(crate) fn tell(&self, message: Message) -> bool {
+        match self.0.try_send(message) {
+            Ok(()) => true,
+            Err(TrySendError::Full(message)) => {
+                // What must not be lost waits for room; a bell that waits already is enough.
+                matches!(message, Message::Bell)
+                    || (!matches!(message, Message::Latency { .. } | Message::Progress { .. })
+                        && self.0.send(message).is_ok())
+            }
+            Err(TrySendError::Disconnected(_)) => false,
+        }
+    }
+}
+
+/// Where messages arrive.
+#[derive(Debug)]
+pub(crate) struct Inbox(Receiver<Message>);
+
+/// A way into the daemon, and where it ends.
+pub(crate) fn inbox() -> (Outside, Inbox) {
+    let (to, from) = sync_channel(WAITING);
+    (Outside(to), Inbox(from))
+}
+
+impl Inbox {
+    /// The next message, if one comes in time.
+    pub(crate) fn next(&self, within: Duration) -> Option<Message> {
+        match self.0.recv_timeout(within) {
+            Ok(message) => Some(message),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => {
+                // Nobody can tell anything any more; time still passes.
+                std::thread::sleep(within);
+                None
+            }
+        }
+    }
+
+    /// A message that waits already.
+    pub(crate) fn waiting(&self) -> Option<Message> {
+        self.0.try_recv().ok()
+    }
+}

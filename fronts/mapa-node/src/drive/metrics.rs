@@ -1,0 +1,284 @@
+//! What the daemon counts.
+
+use std::fmt;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::{Registry, Unit};
+
+/// The most tenants that have a histogram of their own. All further ones share `other`.
+const TENANTS: usize = 256;
+
+/// The label of what was counted.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct Kind {
+    kind: String,
+}
+
+/// The labels of a failed lever.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct LeverStep {
+    lever: String,
+    step: String,
+}
+
+/// The label of a tenant.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct TenantName {
+    tenant: String,
+}
+
+type Ratio = Gauge<f64, AtomicU64>;
+
+/// The counters of a daemon.
+pub(crate) struct Metrics {
+    registry: Registry,
+    facts: Counter,
+    instants: Counter,
+    orders: Family<Kind, Counter>,
+    refusals: Family<Kind, Counter>,
+    failed_orders: Family<Kind, Counter>,
+    failed_levers: Family<LeverStep, Counter>,
+    troubles: Family<Kind, Counter>,
+    decision: Histogram,
+    waited: Histogram,
+    latencies: Family<TenantName, Histogram>,
+    tenants: std::sync::Mutex<std::collections::BTreeSet<String>>,
+    /// Leases that hold.
+    pub leases: Gauge,
+    /// Jobs that wait.
+    pub queue: Gauge,
+    /// Whole devices without a tenant, not withheld.
+    pub free: Gauge,
+    /// Whole devices.
+    pub devices: Gauge,
+    /// The share of free devices outside the largest group that direct links join.
+    pub fragmentation: Ratio,
+    /// Pulls that levers hold.
+    pub pulls: Gauge,
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metrics").finish_non_exhaustive()
+    }
+}
+
+/// Milliseconds to a minute.
+fn short() -> Histogram {
+    Histogram::new(exponential_buckets(1e-4, 2.0, 20))
+}
+
+impl Metrics {
+    /// All at nought.
+    pub(crate) fn new() -> Self {
+        let own = Self {
+            registry: Registry::with_prefix("mapa"),
+            facts: Counter::default(),
+            instants: Counter::default(),
+            orders: Family::default(),
+            refusals: Family::default(),
+            failed_orders: Family::default(),
+            failed_levers: Family::default(),
+            troubles: Family::default(),
+            decision: short(),
+            waited: Histogram::new(exponential_buckets(1.0, 2.0, 20)),
+            latencies: Family::new_with_constructor(short as fn() -> Histogram),
+            tenants: std::sync::Mutex::default(),
+            leases: Gauge::default(),
+            queue: Gauge::default(),
+            free: Gauge::default(),
+            devices: Gauge::default(),
+            fragmentation: Ratio::default(),
+            pulls: Gauge::default(),
+        };
+        own.registered()
+    }
+
+    fn registered(mut self) -> Self {
+        let to = &mut self.registry;
+        to.register(
+            "facts",
+            "Facts that the scheduler was told",
+            self.facts.clone(),
+        );
+        to.register(
+            "instants",
+            "Instants at which the scheduler acted",
+            self.instants.clone(),
+        );
+        to.register(
+            "orders",
+            "Orders of the scheduler, by kind",
+            self.orders.clone(),
+        );
+        to.register(
+            "refusals",
+            "Jobs that were refused, by reason",
+            self.refusals.clone(),
+        );
+        to.register(
+            "failed_orders",
+            "Orders that could not be carried out, by kind",
+            self.failed_orders.clone(),
+        );
+        to.register(
+            "failed_levers",
+            "Levers that failed, by lever and step: pull or undo",
+            self.failed_levers.clone(),
+        );
+        to.register(
+            "troubles",
+            "What went wrong otherwise, by place",
+            self.troubles.clone(),
+        );
+        to.register_with_unit(
+            "decision",
+            "How long an instant took, from its facts to its last order",
+            Unit::Seconds,
+            self.decision.clone(),
+        );
+        to.register_with_unit(
+            "waited",
+            "How long jobs waited until they were placed",
+            Unit::Seconds,
+            self.waited.clone(),
+        );
+        to.register_with_unit(
+            "request_latency",
+            "How long tenants took to answer requests, as they tell",
+            Unit::Seconds,
+            self.latencies.clone(),
+        );
+        to.register("leases", "Leases that hold", self.leases.clone());
+        to.register("queue", "Jobs that wait", self.queue.clone());
+        to.register(
+            "free_devices",
+            "Whole devices that are free and not withheld",
+            self.free.clone(),
+        );
+        to.register(
+            "devices",
+            "Whole devices of the machine",
+            self.devices.clone(),
+        );
+        to.register(
+            "fragmentation_ratio",
+            "The share of free devices outside the largest group of them that direct links join",
+            self.fragmentation.clone(),
+        );
+        to.register("pulls", "Pulls that levers hold", self.pulls.clone());
+        self
+    }
+
+    /// An instant with so many facts, which took so long.
+    pub(crate) fn instant(&self, took: Duration) {
+        self.instants.inc();
+        self.decision.observe(took.as_secs_f64());
+    }
+
+    /// Facts.
+    pub(crate) fn facts(&self, count: u64) {
+        self.facts.inc_by(count);
+    }
+
+    /// An order of this kind.
+    pub(crate) fn ordered(&self, kind: &str) {
+        self.orders.get_or_create(&of(kind)).inc();
+    }
+
+    /// A job that was refused for this reason.
+    pub(crate) fn refused(&self, kind: &str) {
+        self.refusals.get_or_create(&of(kind)).inc();
+    }
+
+    /// An order of this kind that failed.
+    pub(crate) fn order_failed(&self, kind: &str) {
+        self.failed_orders.get_or_create(&of(kind)).inc();
+    }
+
+    /// A lever that failed at this step.
+    pub(crate) fn lever_failed(&self, lever: &str, step: &str) {
+        let labels = LeverStep {
+            lever: lever.to_owned(),
+            step: step.to_owned(),
+        };
+        self.failed_levers.get_or_create(&labels).inc();
+    }
+
+    /// Something else that went wrong.
+    pub(crate) fn trouble(&self, place: &str) {
+        self.troubles.get_or_create(&of(place)).inc();
+    }
+
+    /// A job that was placed after it had waited so long.
+    pub(crate) fn waited(&self, length: Duration) {
+        self.waited.observe(length.as_secs_f64());
+    }
+
+    /// A request that took so long.
+    pub(crate) fn latency(&self, tenant: &str, took: Duration) {
+        let Ok(mut tenants) = self.tenants.lock() else {
+            return;
+        };
+        let is_known = tenants.contains(tenant);
+        let name = if is_known || tenants.len() < TENANTS {
+            if !is_known {
+                tenants.insert(tenant.to_owned());
+            }
+            tenant
+        } else {
+            "other"
+        };
+        let labels = TenantName {
+            tenant: name.to_owned(),
+        };
+        self.latencies
+            .get_or_create(&labels)
+            .observe(took.as_secs_f64());
+    }
+
+    /// Everything in OpenMetrics' text form.
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+}
+
+fn of(kind: &str) -> Kind {
+    Kind {
+        kind: kind.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_counted_is_in_the_text_and_tenants_are_bounded() {
+        let metrics = Metrics::new();
+        metrics.refused("infeasible");
+        metrics.lever_failed("mig", "undo");
+        for tenant in 0..TENANTS + 50 {
+            metrics.latency(&format!("t{tenant}"), Duration::from_millis(15));
+        }
+        let text = metrics.text();
+        for expected in [
+            "mapa_refusals_total{kind=\"infeasible\"} 1",
+            "mapa_failed_levers_total{lever=\"mig\",step=\"undo\"} 1",
+            "mapa_request_latency_seconds_count{tenant=\"other\"} 50",
+            "# EOF",
+        ] {
+            assert!(text.contains(expected), "{expected}: {text}");
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! One scheduler for as long as the machine is up: the very objects of the simulator, driven by
+//! what happens here.
+//!
+//! `driver` is the [`mapa_sched::Driver`] of this machine. `facts` compares the ledger with what the
+//! scheduler was told; `pulls` turns orders into levers, whose `journal` is the ledger; `recorder`
+//! writes both down, for `replay`. `told` is what the daemon tells of itself.
+
+mod config;
+mod driver;
+mod facts;
+mod inbox;
+mod journal;
+mod metrics;
+mod pulls;
+mod recorder;
+mod replay;
+mod signals;
+#[cfg(test)]
+mod soak;
+mod told;
+mod toml_file;
+
+pub use config::check_node_config;
+pub(crate) use config::{Config, Service as ServiceConfig};
+pub(crate) use driver::{NodeDriver, Stopped, now_ms};
+pub(crate) use facts::Known;
+pub(crate) use inbox::{Inbox, Message, Outside, inbox};
+pub(crate) use journal::{Expected, LedgerJournal};
+pub(crate) use metrics::Metrics;
+pub(crate) use pulls::{Held, Quiet};
+pub(crate) use recorder::Recorder;
+pub(crate) use replay::{ReplayArgs, replay};
+pub(crate) use signals::{Host, Sampler};
+pub(crate) use told::{Shared, Told};
+pub(crate) use toml_file::{Millis, Whole, parse as parse_toml, read as read_toml};

@@ -1,0 +1,290 @@
+//! What orders ask of levers: which pull an order is on this machine, which pulls a job has, and
+//! what became of them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use mapa_core::DeviceId;
+use mapa_core::mig::Layout;
+use mapa_live::levers::{
+    BlockDevice, Controller, Group, Journal, Keeper, LeverFact, Lifetime, Limits, MigLayout,
+    MigWish, MpsServer, Pull,
+};
+use mapa_live::{Cpus, Interrupts, ProcessId, Roots, quiet_cpus};
+use mapa_sched::{Guard, JobId};
+
+use super::config::{Lever, Levers};
+use crate::node::Node;
+
+/// A kind of limit on a job, whatever its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    /// Block I/O.
+    BlockIo,
+    /// PCIe.
+    Pcie,
+    /// MPS.
+    Mps,
+    /// Cores.
+    Cores,
+}
+
+/// What a guard asks for: the kind, and whether it is set or lifted.
+pub(super) fn kind(guard: Guard) -> Option<(Kind, bool)> {
+    Some(match guard {
+        Guard::BlockIoMbPerS(limit) => (Kind::BlockIo, limit.is_some()),
+        Guard::PcieMbPerS(limit) => (Kind::Pcie, limit.is_some()),
+        Guard::MpsPercent(limit) => (Kind::Mps, limit.is_some()),
+        Guard::AvoidInterruptCores(avoid) => (Kind::Cores, avoid),
+        _ => return None,
+    })
+}
+
+/// The pulls that jobs have, by their numbers in the journal.
+#[derive(Debug, Default)]
+pub(crate) struct Held(BTreeMap<(JobId, Kind), Vec<u64>>);
+
+impl Held {
+    /// The pulls of a job of this kind, taken out.
+    pub(super) fn take(&mut self, job: JobId, kind: Kind) -> Vec<u64> {
+        self.0.remove(&(job, kind)).unwrap_or_default()
+    }
+
+    /// Notes a pull.
+    pub(super) fn put(&mut self, job: JobId, kind: Kind, id: u64) {
+        let own = self.0.entry((job, kind)).or_default();
+        if !own.contains(&id) {
+            own.push(id);
+        }
+    }
+
+    /// All pulls of a job, the last first, taken out.
+    pub(super) fn take_all(&mut self, job: JobId) -> Vec<u64> {
+        let kinds = [Kind::BlockIo, Kind::Pcie, Kind::Mps, Kind::Cores];
+        let mut all: Vec<u64> = kinds
+            .into_iter()
+            .flat_map(|own| self.take(job, own))
+            .collect();
+        all.sort_unstable_by(|a, b| b.cmp(a));
+        all
+    }
+
+    /// Forgets pulls that were taken back.
+    pub(super) fn forget(&mut self, id: u64) {
+        for own in self.0.values_mut() {
+            own.retain(|other| *other != id);
+        }
+        self.0.retain(|_, own| !own.is_empty());
+    }
+}
+
+/// The pulls that a guard on the processes of a job is, each with how long it holds at most.
+///
+/// # Errors
+/// Why there is no such lever here.
+pub(super) fn pulls(
+    guard: Guard,
+    lease: i64,
+    processes: &[ProcessId],
+    levers: &Levers,
+    roots: &Roots,
+    quiet: &mut Quiet,
+    now_ms: u64,
+) -> Result<Vec<(Pull, Lifetime)>, String> {
+    let until = Lifetime::Until {
+        ms: now_ms + levers.hold_s.0 * 1000,
+    };
+    let is_on = |lever: Lever| {
+        if levers.on.contains(&lever) {
+            return Ok(());
+        }
+        let name = serde_json::to_string(&lever).unwrap_or_default();
+        Err(format!(
+            "the lever {name} is off: expected it in `levers.on`"
+        ))
+    };
+    match guard {
+        Guard::BlockIoMbPerS(Some(mb_s)) => {
+            is_on(Lever::BlockIo)?;
+            let group = Group::new(format!("{}/lease-{lease}", levers.group))
+                .map_err(|error| error.to_string())?;
+            let mut pulls: Vec<(Pull, Lifetime)> = Vec::new();
+            for &process in processes {
+                let pull = Pull::Enrol {
+                    process: Some(process),
+                    group: group.clone(),
+                    controllers: vec![Controller::BlockIo],
+                };
+                pulls.push((pull, Lifetime::Session));
+            }
+            if pulls.is_empty() {
+                return Err("no process of the job is known".to_owned());
+            }
+            let disks = match levers.block_devices.as_slice() {
+                [] => disks(&roots.sys),
+                own => own.to_vec(),
+            };
+            if disks.is_empty() {
+                return Err("no disk is known: expected one in `levers.block_devices`".to_owned());
+            }
+            for device in disks {
+                let pull = Pull::BlockIo {
+                    group: group.clone(),
+                    device,
+                    limits: Limits::mb_s(mb_s),
+                };
+                pulls.push((pull, until));
+            }
+            Ok(pulls)
+        }
+        Guard::PcieMbPerS(Some(_)) => Err(
+            "nothing on this machine limits the PCIe traffic of a process; block I/O is limited by its own order"
+                .to_owned(),
+        ),
+        Guard::MpsPercent(Some(percent)) => {
+            is_on(Lever::Mps)?;
+            let pull = Pull::MpsPercent {
+                server: MpsServer(levers.mps_pipe.clone()),
+                percent: percent.into(),
+            };
+            Ok(vec![(pull, until)])
+        }
+        Guard::AvoidInterruptCores(true) => {
+            is_on(Lever::Affinity)?;
+            let keep = levers.keep_cpus.0 as usize;
+            let cpus = quiet.cpus(roots, keep, levers.quiet_interrupts.0)?;
+            if processes.is_empty() {
+                return Err("no process of the job is known".to_owned());
+            }
+            let pull = |&process: &ProcessId| {
+                let cpus = cpus.clone();
+                (Pull::Affinity { process, cpus }, Lifetime::Session)
+            };
+            Ok(processes.iter().map(pull).collect())
+        }
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// The whole disks of the machine that have a device behind them: no loops and no memory disks.
+fn disks(sys: &Path) -> Vec<BlockDevice> {
+    let Ok(entries) = fs::read_dir(sys.join("block")) else {
+        return Vec::new();
+    };
+    let number = |path: std::path::PathBuf| {
+        if !path.join("device").exists() {
+            return None;
+        }
+        fs::read_to_string(path.join("dev"))
+            .ok()?
+            .trim()
+            .parse()
+            .ok()
+    };
+    let mut disks: Vec<BlockDevice> = entries
+        .flatten()
+        .filter_map(|own| number(own.path()))
+        .collect();
+    disks.sort_unstable();
+    disks
+}
+
+/// Which CPUs serve few interrupts: the difference of two readings.
+#[derive(Debug, Default)]
+pub(crate) struct Quiet {
+    before: Option<(std::time::Instant, Interrupts)>,
+    rates: BTreeMap<u32, u64>,
+}
+
+impl Quiet {
+    /// Reads the counters once more.
+    pub(super) fn look(&mut self, roots: &Roots) {
+        let Ok(text) = fs::read_to_string(roots.proc.join("interrupts")) else {
+            return;
+        };
+        let Ok(now) = Interrupts::read(&text) else {
+            return;
+        };
+        let at = std::time::Instant::now();
+        if let Some((then, before)) = &self.before {
+            let seconds = at.duration_since(*then).as_secs_f64().max(1e-3);
+            let rate = |count: u64| (count as f64 / seconds) as u64;
+            self.rates = now
+                .since(before)
+                .into_iter()
+                .map(|(cpu, own)| (cpu, rate(own)))
+                .collect();
+        }
+        self.before = Some((at, now));
+    }
+
+    fn cpus(&mut self, roots: &Roots, keep: usize, least: u64) -> Result<Cpus, String> {
+        let file = roots.sys.join("devices/system/cpu/online");
+        let text =
+            fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+        let online: Cpus = text.trim().parse()?;
+        if self.rates.is_empty() {
+            return Err("the interrupts of this machine were not counted yet".to_owned());
+        }
+        let quiet = quiet_cpus(&online, &self.rates, keep, least);
+        if quiet.len() == online.len() {
+            return Err("no core serves many more interrupts than others".to_owned());
+        }
+        Ok(quiet)
+    }
+}
+
+/// A layout in the words of the MIG lever.
+///
+/// # Errors
+/// The device has no MIG profiles, or no UUID.
+pub(super) fn layout_pull(node: &Node, whole: DeviceId, layout: &Layout) -> Result<Pull, String> {
+    let graph = node.graph();
+    let name = &graph.device(whole).name;
+    let Some(uuid) = node.uuid(whole) else {
+        return Err(format!("{name} has no UUID that is known"));
+    };
+    let Some(model) = graph.model(whole) else {
+        return Err(format!("{name} has no MIG profiles"));
+    };
+    let wish = |own: &mapa_core::mig::Instance| MigWish {
+        start: Some(own.start.into()),
+        ..MigWish::of(model.profile(own.profile).name.clone())
+    };
+    Ok(Pull::Layout {
+        device: uuid.to_owned(),
+        layout: MigLayout {
+            enabled: !layout.is_whole(),
+            instances: layout.instances().iter().map(wish).collect(),
+        },
+    })
+}
+
+/// What became of a pull: the number under which it is held, if it is, or why it failed.
+pub(super) fn outcome(fact: &LeverFact) -> Result<Option<u64>, String> {
+    match fact {
+        LeverFact::Pulled { id, .. } | LeverFact::Extended { id, .. } => Ok(Some(*id)),
+        LeverFact::Refused { why, .. } => Err(why.to_string()),
+        LeverFact::Failed { failure, .. } => Err(failure.to_string()),
+        _ => Ok(None),
+    }
+}
+
+/// Takes pulls back, and returns what could not be.
+pub(super) fn take_back<J: Journal>(
+    keeper: &mut Keeper<J>,
+    ids: impl IntoIterator<Item = u64>,
+) -> Vec<String> {
+    let mut left = Vec::new();
+    for id in ids {
+        if let Some(LeverFact::NotUndone {
+            left: why, lever, ..
+        }) = keeper.undo(id)
+        {
+            let why: Vec<String> = why.iter().map(ToString::to_string).collect();
+            left.push(format!("pull {id} of {lever}: {}", why.join("; ")));
+        }
+    }
+    left
+}

@@ -1,0 +1,70 @@
+//! The record of what a scheduler was told and ordered, in a file.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use mapa_front::drive_log::{Fact, Instant, Order, RecordHead, RecordLine};
+use mapa_sched::{Action, Event, Time};
+
+use crate::error::Error;
+
+/// Writes instants as lines. What is written is in the kernel's hands after each instant.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    to: BufWriter<File>,
+    name: String,
+    now: Instant,
+}
+
+impl Recorder {
+    /// Begins a record at the end of a file.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn new(path: &Path, head: RecordHead) -> Result<Self, Error> {
+        let name = path.display().to_string();
+        let options = OpenOptions::new().create(true).append(true).open(path);
+        let file = options.map_err(|error| Error::at(&name, error))?;
+        let mut own = Self {
+            to: BufWriter::new(file),
+            name,
+            now: empty(),
+        };
+        own.line(&RecordLine::Head(Box::new(head)))?;
+        Ok(own)
+    }
+
+    /// Notes a fact of this instant.
+    pub(crate) fn told(&mut self, event: &Event) -> Result<(), Error> {
+        self.now.facts.push(Fact::of(event)?);
+        Ok(())
+    }
+
+    /// Notes an order of this instant.
+    pub(crate) fn ordered(&mut self, action: &Action) -> Result<(), Error> {
+        self.now.orders.push(Order::of(action)?);
+        Ok(())
+    }
+
+    /// Writes the instant.
+    pub(crate) fn settle(&mut self, now: Time) -> Result<(), Error> {
+        let mut instant = std::mem::replace(&mut self.now, empty());
+        instant.now = now.0;
+        self.line(&RecordLine::Instant(instant))
+    }
+
+    fn line(&mut self, line: &RecordLine) -> Result<(), Error> {
+        let text = serde_json::to_string(line).map_err(|error| Error::at(&self.name, error))?;
+        let written = writeln!(self.to, "{text}").and_then(|()| self.to.flush());
+        written.map_err(|error| Error::at(&self.name, error))
+    }
+}
+
+fn empty() -> Instant {
+    Instant {
+        now: 0,
+        facts: Vec::new(),
+        orders: Vec::new(),
+    }
+}

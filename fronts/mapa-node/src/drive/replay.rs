@@ -1,0 +1,64 @@
+//! `mapa-node replay FILE`: recorded facts, told to a fresh scheduler.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::PathBuf;
+
+use clap::Args;
+use mapa_front::Names;
+use mapa_front::answer::Versioned;
+use mapa_front::drive_log::{self, ReplayedDrive};
+
+use crate::disk::Disk;
+use crate::error::Error;
+use crate::output::Output;
+
+/// The record to replay.
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// A file that `mapa-node --record` has written.
+    pub file: PathBuf,
+}
+
+/// Replays a record. False if it led to other orders.
+///
+/// # Errors
+/// The file, and the line at fault.
+pub(crate) fn replay(args: &ReplayArgs, output: Output) -> Result<bool, Error> {
+    let place = args.file.display();
+    let file = File::open(&args.file).map_err(|error| {
+        Error::malformed(format_args!(
+            "{place}: {error}; expected a record of mapa-node"
+        ))
+    })?;
+    let done = drive_log::replay(BufReader::new(file), &Names::built_in(), &Disk)
+        .map_err(|error| Error::malformed(format_args!("{place}: {error}")))?;
+    let is_same = done.differ == 0;
+    show(&done, output);
+    Ok(is_same)
+}
+
+fn show(done: &ReplayedDrive, output: Output) {
+    if output.json {
+        output.object(&Versioned::new(done.clone()));
+        return;
+    }
+    let cut = if done.is_cut_off {
+        "; the last line is cut off, and left out"
+    } else {
+        ""
+    };
+    output.line(format!(
+        "{} facts in {} instants gave {} orders; {} instants differ from the record{cut}",
+        done.facts, done.instants, done.orders, done.differ
+    ));
+    for own in &done.differs {
+        let text = |orders| serde_json::to_string(orders).unwrap_or_default();
+        output.line(format!(
+            "line {}: recorded {}",
+            own.line,
+            text(&own.recorded)
+        ));
+        output.line(format!("line {}: now      {}", own.line, text(&own.now)));
+    }
+}

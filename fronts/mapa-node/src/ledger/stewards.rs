@@ -1,0 +1,124 @@
+//! The daemon in the ledger: who it is, and what it has pulled.
+
+use rusqlite::{OptionalExtension, params};
+
+use super::books::Books;
+use super::rows::{Kind, Moment, Note, Steward, now};
+use crate::error::Error;
+use crate::process::Identity;
+
+impl Books<'_> {
+    /// The daemon that is entered, dead or alive.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn steward(&self) -> Result<Option<Steward>, Error> {
+        let mut select = self.at.prepare_cached(
+            "SELECT boot, namespace, pid, start, scheduler, since, beat FROM steward",
+        )?;
+        let found = select.query_row([], |row| {
+            Ok(Steward {
+                process: Identity {
+                    boot: row.get(0)?,
+                    namespace: row.get(1)?,
+                    pid: row.get(2)?,
+                    start: row.get(3)?,
+                },
+                scheduler: row.get(4)?,
+                since: row.get(5)?,
+                beat: row.get(6)?,
+            })
+        });
+        Ok(found.optional()?)
+    }
+
+    /// Enters a daemon in place of any other, and gives those who wait its order.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub fn enter(&self, owner: &str, by: &Identity, scheduler: &str) -> Result<(), Error> {
+        let at = now();
+        self.at.execute(
+            "INSERT OR REPLACE INTO steward (one, boot, namespace, pid, start, scheduler, since, beat)
+             VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?6)",
+            params![by.boot, by.namespace, by.pid, by.start, scheduler, at],
+        )?;
+        self.at.execute(
+            "UPDATE queue SET scheduler = ?1 WHERE lease IS NULL AND refusal IS NULL",
+            [scheduler],
+        )?;
+        let reason = format!("process {} orders the queue by {scheduler}", by.pid);
+        self.note_steward(owner, &reason)
+    }
+
+    /// Says that the daemon is there. False if it is not the one that is entered.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub fn beat(&self, by: &Identity, at: Moment) -> Result<bool, Error> {
+        let mut update = self.at.prepare_cached(
+            "UPDATE steward SET beat = ?5 WHERE boot = ?1 AND namespace = ?2 AND pid = ?3 AND start = ?4",
+        )?;
+        let done = update.execute(params![by.boot, by.namespace, by.pid, by.start, at])?;
+        Ok(done > 0)
+    }
+
+    /// Takes a daemon out, if it is the one that is entered.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub fn resign(&self, owner: &str, by: &Identity, reason: &str) -> Result<(), Error> {
+        if self.steward()?.is_some_and(|own| own.process == *by) {
+            self.at.execute("DELETE FROM steward", [])?;
+            self.note_steward(owner, reason)?;
+        }
+        Ok(())
+    }
+
+    fn note_steward(&self, owner: &str, reason: &str) -> Result<(), Error> {
+        self.note(Note {
+            kind: Kind::Steward,
+            owner,
+            lease: None,
+            ticket: None,
+            devices: &[],
+            reason,
+            expires: None,
+        })
+        .map(drop)
+    }
+
+    /// Writes a pull down, or replaces the one of its number.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub fn put_pull(&self, id: i64, entry: &str) -> Result<(), Error> {
+        let mut put = self
+            .at
+            .prepare_cached("INSERT OR REPLACE INTO pulls (id, at, entry) VALUES (?1, ?2, ?3)")?;
+        put.execute(params![id, now(), entry])?;
+        Ok(())
+    }
+
+    /// Crosses a pull out.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub fn remove_pull(&self, id: i64) -> Result<(), Error> {
+        let mut delete = self.at.prepare_cached("DELETE FROM pulls WHERE id = ?1")?;
+        delete.execute([id])?;
+        Ok(())
+    }
+
+    /// The pulls that are written down, by number.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn pulls(&self) -> Result<Vec<(i64, String)>, Error> {
+        let mut select = self
+            .at
+            .prepare_cached("SELECT id, entry FROM pulls ORDER BY id")?;
+        let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}

@@ -1,0 +1,78 @@
+//! What is asked for, and what may become of it.
+
+use mapa_core::{Decision, DeviceId, Policy, Reason, Refusal, Request, SearchStats};
+
+use crate::error::Error;
+use crate::ledger::{Asker, Lease, Ticket};
+
+/// The order of a queue that names no scheduler.
+pub(crate) const FIRST_COME: &str = "first-come";
+
+/// What is asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct Want<'a> {
+    /// Who asks.
+    pub asker: &'a Asker,
+    /// The request.
+    pub request: &'a Request,
+    /// The policy that chooses.
+    pub policy: &'a dyn Policy,
+    /// The order of the queue, as a request names it.
+    pub scheduler: &'a str,
+    /// Whether to wait.
+    pub wait: bool,
+    /// How long the job runs at most, seconds.
+    pub seconds: Option<u64>,
+}
+
+/// What was given.
+pub(crate) struct Granted {
+    /// The lease.
+    pub lease: Lease,
+    /// The devices, in rank order.
+    pub placement: Vec<DeviceId>,
+    /// The decision; none if a scheduler made it for the whole queue.
+    pub decision: Option<Decision>,
+}
+
+/// Why somebody waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Waiting {
+    /// The place in the queue: 1 is the first.
+    pub position: usize,
+    /// How many wait.
+    pub of: usize,
+    /// Why.
+    pub reason: String,
+}
+
+/// The outcome of one look at the ledger.
+pub(super) enum Look {
+    Granted(Box<Granted>),
+    Waits(i64, Waiting),
+}
+
+/// Those of the queue that have neither a lease nor a refusal yet.
+pub(crate) fn waiting(queue: &[Ticket]) -> impl Iterator<Item = &Ticket> {
+    queue
+        .iter()
+        .filter(|own| own.lease.is_none() && own.refusal.is_none())
+}
+
+pub(super) type Outcome = Result<Look, Refusal>;
+
+/// A refusal that another program wrote into the queue: its kind, a colon, why.
+pub(crate) fn refusal_of(text: &str) -> Error {
+    let (kind, why) = text.split_once(": ").unwrap_or_default();
+    let reason = Reason::Rule(why.to_owned().into());
+    match kind {
+        "infeasible" => Error::Refused(Refusal::Infeasible(reason)),
+        "busy" => Error::Refused(Refusal::Busy(reason)),
+        // How far that search came was told to the other program alone.
+        "limit_reached" => Error::Refused(Refusal::LimitReached(SearchStats::default())),
+        _ => Error::at(
+            "the ledger",
+            format_args!("the refusal `{text}`: expected a kind and a reason"),
+        ),
+    }
+}

@@ -1,0 +1,340 @@
+//! `mapa-node doctor`: what this machine lacks, and what to do about it.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use mapa_front::answer::node::{Diagnosis, Finding, NODE_VERSION};
+use mapa_live::Live;
+use mapa_live::levers::{Bounds, Hands, MpsServer};
+use rustix::fs::{Access, access, statfs};
+
+use super::socket::gid;
+use crate::drive::{Config, read_toml};
+use crate::error::Error;
+use crate::ledger::Ledger;
+use crate::output::Output;
+use crate::process::Processes;
+use crate::steward::steward;
+
+/// What is looked at.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// The configuration of the daemon, to be looked at too.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+/// Looks at this machine. False if something is broken.
+///
+/// # Errors
+/// The configuration cannot be read.
+pub(crate) fn doctor(
+    args: &DoctorArgs,
+    live: &Live,
+    ledger: &Path,
+    output: Output,
+) -> Result<bool, Error> {
+    let config: Config = match &args.config {
+        Some(path) => read_toml(path)?,
+        None => Config::default(),
+    };
+    let mut found = Diagnosis {
+        version: NODE_VERSION,
+        checks: Vec::new(),
+    };
+    drivers(&mut found, live);
+    let hands = Hands::of(live, Bounds::default());
+    mig(&mut found, &hands);
+    mps(&mut found, &hands, &config);
+    groups(&mut found, live);
+    counters(&mut found, live);
+    books(&mut found, ledger);
+    sockets(&mut found, &config);
+    show(&found, output);
+    Ok(found.checks.iter().all(|own| own.is != Finding::Broken))
+}
+
+fn show(found: &Diagnosis, output: Output) {
+    if output.json {
+        output.object(found);
+        return;
+    }
+    for own in &found.checks {
+        let word = match own.is {
+            Finding::Fine => "fine   ",
+            Finding::Missing => "missing",
+            Finding::Broken => "BROKEN ",
+        };
+        output.line(format!("{word}  {}: {}", own.what, own.found));
+        if let Some(hint) = &own.hint {
+            output.line(format!("         -> {hint}"));
+        }
+    }
+}
+
+fn drivers(found: &mut Diagnosis, live: &Live) {
+    let what = "accelerators";
+    match mapa_live::discover(live) {
+        Ok(own) => {
+            let devices = own.machine.fabric.device_count();
+            let driver = own
+                .driver
+                .map_or_else(String::new, |own| format!(", driver {own}"));
+            found.fine(
+                what,
+                format!("{devices} devices by {}{driver}", own.by.name()),
+            );
+            match mapa_live::watch(live) {
+                Ok(_) => found.fine("health of devices", "it is watched by NVML"),
+                Err(error) => found.missing(
+                    "health of devices",
+                    error.to_string(),
+                    "errors of devices are seen on machines with NVML alone; cordon by hand elsewhere",
+                ),
+            }
+        }
+        Err(error) => found.missing(
+            what,
+            error.to_string(),
+            "install the driver, or name the machine: mapa-node --machine NAME or FILE",
+        ),
+    }
+}
+
+fn mig(found: &mut Diagnosis, hands: &Hands) {
+    let what = "MIG";
+    match hands.mig.devices() {
+        Ok(devices) if devices.is_empty() => found.missing(
+            what,
+            "no device can be partitioned",
+            "schedulers that repartition only wait here",
+        ),
+        Ok(devices) => {
+            for own in devices {
+                match hands.mig.state(&own.uuid) {
+                    Ok(state) => {
+                        let mode = if state.enabled { "on" } else { "off" };
+                        let count = state.instances.len();
+                        let text = format!("{}: MIG is {mode}, {count} instances", own.uuid);
+                        found.fine(what, text);
+                    }
+                    Err(error) => found.broken(
+                        what,
+                        format!("{}: {error}", own.uuid),
+                        "run as root, and look at nvidia-smi -q",
+                    ),
+                }
+            }
+        }
+        Err(error) => found.missing(
+            what,
+            error.to_string(),
+            "schedulers that repartition only wait here",
+        ),
+    }
+    if hands.reconcilers.is_empty() {
+        found.fine("other MIG reconcilers", "none is seen");
+    }
+    for own in &hands.reconcilers {
+        found.broken(
+            "other MIG reconcilers",
+            own.clone(),
+            "two that set layouts undo each other: stop it, or leave `mig` out of `levers.on`",
+        );
+    }
+}
+
+fn mps(found: &mut Diagnosis, hands: &Hands, config: &Config) {
+    let server = MpsServer(config.levers.mps_pipe.clone());
+    let place = server.0.display().to_string();
+    if hands.mps.is_running(&server) {
+        found.fine("MPS", format!("its control daemon answers at {place}"));
+    } else {
+        found.missing(
+            "MPS",
+            format!("no control daemon answers at {place}"),
+            "CUDA_MPS_PIPE_DIRECTORY=.. nvidia-cuda-mps-control -d, or leave `mps` out of `levers.on`",
+        );
+    }
+}
+
+/// Whether this process may write there.
+fn may_write(path: &Path) -> bool {
+    access(path, Access::WRITE_OK).is_ok()
+}
+
+fn groups(found: &mut Diagnosis, live: &Live) {
+    let root = &live.roots.cgroup;
+    let unified = fs::read_to_string(root.join("cgroup.controllers"));
+    for (name, v2, v1) in [("block I/O", "io", "blkio"), ("cpuset", "cpuset", "cpuset")] {
+        let what = format!("control groups: {name}");
+        let folder = match &unified {
+            Ok(all) if all.split_ascii_whitespace().any(|own| own == v2) => root.clone(),
+            _ if root.join(v1).is_dir() => root.join(v1),
+            _ => {
+                let hint = format!("mount cgroup v2 with {v2}, or v1 with {v1}");
+                found.missing(
+                    &what,
+                    format!("{} has no such controller", root.display()),
+                    &hint,
+                );
+                continue;
+            }
+        };
+        let version = if folder == *root { "v2" } else { "v1" };
+        if may_write(&folder) {
+            found.fine(&what, format!("{version} at {}", folder.display()));
+        } else {
+            found.missing(
+                &what,
+                format!("{version} at {}, which may not be written", folder.display()),
+                "run as root, or delegate a group (Delegate=yes in the unit) and name it in `levers.group`",
+            );
+        }
+    }
+}
+
+fn counters(found: &mut Diagnosis, live: &Live) {
+    for (what, file) in [
+        ("counters of disks", live.roots.proc.join("diskstats")),
+        ("counters of interrupts", live.roots.proc.join("interrupts")),
+    ] {
+        match fs::read(&file) {
+            Ok(_) => found.fine(what, file.display().to_string()),
+            Err(error) => found.missing(
+                what,
+                format!("{}: {error}", file.display()),
+                "schedulers that guard latencies see less",
+            ),
+        }
+    }
+    let nodes = live.roots.sys.join("devices/system/node/node0");
+    if nodes.is_dir() {
+        found.fine("NUMA", "the kernel shows its nodes");
+    } else {
+        found.missing(
+            "NUMA",
+            format!("{} is not there", nodes.display()),
+            "the topology is hidden: contention is inferred from counters",
+        );
+    }
+}
+
+/// File systems on which SQLite's log does not work, and one that a restart empties, by the numbers of
+/// statfs(2).
+const REMOTE: [(i64, &str); 7] = [
+    (0x6969, "NFS"),
+    (0xFF53_4D42, "CIFS"),
+    (0xFE53_4D42, "SMB"),
+    (0x6573_5546, "FUSE"),
+    (0x0102_1997, "9P"),
+    (0x0BD0_0BD0, "Lustre"),
+    (0x00C3_6400, "Ceph"),
+];
+const TMPFS: i64 = 0x0102_1994;
+
+fn books(found: &mut Diagnosis, ledger: &Path) {
+    let what = "ledger";
+    let folder = ledger.parent().filter(|own| !own.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    let place = ledger.display().to_string();
+    let Ok(system) = statfs(folder) else {
+        found.missing(
+            what,
+            format!("{}: there is no such folder", folder.display()),
+            "install -d -m 2770 -g mapa /var/lib/mapa, or name another --ledger",
+        );
+        return;
+    };
+    // The type is an unsigned or a signed word, by platform.
+    let kind = i64::from(system.f_type as u32);
+    if let Some((_, name)) = REMOTE.iter().find(|own| own.0 == kind) {
+        found.broken(
+            what,
+            format!("{place} is on {name}"),
+            "name a --ledger on a local disk: its log needs shared memory",
+        );
+        return;
+    }
+    if kind == TMPFS {
+        found.missing(
+            "ledger",
+            format!("{place} is in memory"),
+            "cordons and layouts are forgotten at a restart: name a --ledger on a disk",
+        );
+    }
+    if !ledger.exists() {
+        found.missing(
+            what,
+            format!("{place} is not there yet"),
+            "the first command makes it",
+        );
+        return;
+    }
+    let read = || -> Result<String, Error> {
+        let mut books = Ledger::open(ledger)?;
+        books.verify()?;
+        let processes = Processes::new()?;
+        let steward = books.read(|own| steward(own, &processes))?;
+        Ok(match steward {
+            Some(own) => format!(
+                "sound; process {} orders the queue by {}",
+                own.process.pid, own.scheduler
+            ),
+            None => "sound; no daemon orders the queue".to_owned(),
+        })
+    };
+    match read() {
+        Ok(text) => found.fine(what, format!("{place}: {text}")),
+        Err(error) => found.broken(what, error.to_string(), "see docs/node.md, Recover"),
+    }
+}
+
+fn sockets(found: &mut Diagnosis, config: &Config) {
+    let service = &config.service;
+    for (what, path) in [
+        ("socket", &service.socket),
+        ("latencies", &service.latencies),
+    ] {
+        let Some(path) = path else {
+            found.missing(
+                what,
+                format!("`service.{what}` is not set"),
+                "set it in the configuration if somebody is to ask or tell there",
+            );
+            continue;
+        };
+        let folder = path.parent().unwrap_or(Path::new("/"));
+        if folder.is_dir() && may_write(folder) {
+            found.fine(what, path.display().to_string());
+        } else {
+            found.broken(
+                what,
+                format!("{}: may not be written", folder.display()),
+                "RuntimeDirectory=mapa in the unit makes /run/mapa",
+            );
+        }
+    }
+    if let Some(group) = &service.group
+        && let Err(error) = gid(group)
+    {
+        found.broken("socket", error.to_string(), "groupadd mapa");
+    }
+    match service.metrics {
+        None => found.missing(
+            "metrics",
+            "`service.metrics` is not set",
+            "set it, such as 127.0.0.1:9464, for Prometheus",
+        ),
+        Some(address) => match TcpListener::bind(address) {
+            Ok(_) => found.fine("metrics", address.to_string()),
+            Err(error) => found.missing(
+                "metrics",
+                format!("{address}: {error}"),
+                "in use by this daemon already, or choose another",
+            ),
+        },
+    }
+}

@@ -1,0 +1,106 @@
+//! Where tenants tell how long their requests took: a Unix datagram socket. A datagram is text, a
+//! message a line: `TENANT NANOSECONDS`, as [`mapa_live::telemetry`] reads them, or
+//! `progress TENANT SHARE`. A lease is `lease-17` where a tenant's name would be more than one job.
+
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+use std::thread;
+
+use mapa_live::telemetry::{LATENCY_BYTES, read_latencies};
+use tracing::debug;
+
+use super::socket::{clear, permit};
+use crate::drive::{Message, Outside};
+use crate::error::Error;
+
+/// Listens at a socket.
+///
+/// # Errors
+/// The socket cannot be made.
+pub(crate) fn serve(path: &Path, group: Option<&str>, outside: &Outside) -> Result<(), Error> {
+    clear(path)?;
+    let socket = UnixDatagram::bind(path).map_err(|error| Error::at(path.display(), error))?;
+    permit(path, group)?;
+    let to = outside.clone();
+    thread::spawn(move || {
+        let mut buffer = vec![0; LATENCY_BYTES];
+        while let Ok(length) = socket.recv(&mut buffer) {
+            for message in messages(&buffer[..length]) {
+                match message {
+                    Ok(message) => drop(to.tell(message)),
+                    Err(what) => debug!(what, "a datagram that is none"),
+                }
+            }
+        }
+    });
+    Ok(())
+}
+
+/// The messages of a datagram, line by line.
+pub(crate) fn messages(bytes: &[u8]) -> Vec<Result<Message, String>> {
+    let lines = bytes.split(|byte| *byte == b'\n');
+    let lines = lines.filter(|own| !own.iter().all(u8::is_ascii_whitespace));
+    lines.map(message).collect()
+}
+
+fn message(line: &[u8]) -> Result<Message, String> {
+    let text = String::from_utf8_lossy(line);
+    if let Some(rest) = text.trim().strip_prefix("progress ") {
+        let mut words = rest.split_ascii_whitespace();
+        let (tenant, share) = (words.next(), words.next().and_then(|own| own.parse().ok()));
+        return match (tenant, share, words.next()) {
+            (Some(tenant), Some(share), None) if (0.0..=1.0).contains(&share) => {
+                Ok(Message::Progress {
+                    tenant: tenant.to_owned(),
+                    share,
+                })
+            }
+            _ => Err(format!(
+                "`{rest}`: expected `progress TENANT SHARE`, from 0 to 1"
+            )),
+        };
+    }
+    let (latencies, _) = read_latencies(line);
+    let latency = latencies.into_iter().next();
+    let latency = latency.ok_or_else(|| format!("`{text}`: expected `TENANT NANOSECONDS`"))?;
+    Ok(Message::Latency {
+        tenant: latency.tenant,
+        took_ns: latency.ns,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_line_is_a_message_or_says_what_was_expected() {
+        let text = b"api 12500000\n\nprogress lease-7 0.5\napi -1\nprogress api 2\nx\n";
+        let found = messages(text);
+        assert_eq!(found.len(), 5);
+        assert_eq!(
+            found[0],
+            Ok(Message::Latency {
+                tenant: "api".to_owned(),
+                took_ns: 12_500_000
+            })
+        );
+        assert_eq!(
+            found[1],
+            Ok(Message::Progress {
+                tenant: "lease-7".to_owned(),
+                share: 0.5
+            })
+        );
+        for (at, expected) in [
+            (2, "expected `TENANT"),
+            (3, "expected `progress"),
+            (4, "expected `TENANT"),
+        ] {
+            assert!(
+                found[at].as_ref().unwrap_err().contains(expected),
+                "{found:?}"
+            );
+        }
+    }
+}

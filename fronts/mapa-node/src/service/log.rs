@@ -1,0 +1,31 @@
+//! The log: on standard error, as text or as JSON, one event a line.
+
+use clap::ValueEnum;
+use tracing::Level;
+
+/// How the log is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Log {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Begins to write. A second call changes nothing.
+pub(crate) fn log(form: Log, is_verbose: bool) {
+    let level = if is_verbose {
+        Level::DEBUG
+    } else {
+        Level::INFO
+    };
+    let base = tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(std::io::stderr)
+        .with_target(false);
+    // Somebody who has set a log already keeps it.
+    let _ = match form {
+        Log::Text => base.with_ansi(false).try_init(),
+        Log::Json => base.json().flatten_event(true).try_init(),
+    };
+}

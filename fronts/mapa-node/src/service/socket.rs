@@ -1,0 +1,209 @@
+//! The socket at which the daemon answers: one JSON object in, one out, each on a line.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use tracing::{info, warn};
+
+use mapa_front::answer::node::{Answer, Ask, Holds, NODE_VERSION, SocketAnswer, Waits};
+
+use crate::drive::Shared;
+use crate::error::Error;
+use crate::ledger::Ledger;
+use crate::queue::waiting;
+
+/// The most bytes of a question.
+const QUESTION: u64 = 4096;
+
+/// The most who are answered at one time.
+const CLIENTS: usize = 32;
+
+/// How long somebody may take to ask.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Removes the socket of a daemon that has died. One at which somebody answers stays.
+///
+/// # Errors
+/// Somebody answers there, or the file is no socket.
+pub(super) fn clear(path: &Path) -> Result<(), Error> {
+    use std::os::unix::fs::FileTypeExt;
+    let Ok(found) = fs::symlink_metadata(path) else {
+        return Ok(());
+    };
+    let place = path.display();
+    if !found.file_type().is_socket() {
+        return Err(Error::at(place, "is no socket: expected a free name"));
+    }
+    if UnixStream::connect(path).is_ok() {
+        return Err(Error::at(
+            place,
+            "somebody answers there: expected a free name",
+        ));
+    }
+    fs::remove_file(path).map_err(|error| Error::at(place, error))
+}
+
+/// Lets owner and group in, and nobody else.
+///
+/// # Errors
+/// There is no such group, or the file cannot be given to it.
+pub(super) fn permit(path: &Path, group: Option<&str>) -> Result<(), Error> {
+    let failed = |error: std::io::Error| Error::at(path.display(), error);
+    if let Some(name) = group {
+        let gid = gid(name)?;
+        std::os::unix::fs::chown(path, None, Some(gid)).map_err(failed)?;
+    }
+    fs::set_permissions(path, fs::Permissions::from_mode(0o660)).map_err(failed)
+}
+
+/// The number of a group, by `/etc/group`.
+pub(super) fn gid(name: &str) -> Result<u32, Error> {
+    if let Ok(number) = name.parse() {
+        return Ok(number);
+    }
+    let text = fs::read_to_string("/etc/group").unwrap_or_default();
+    let of = |line: &str| {
+        let mut fields = line.split(':');
+        (fields.next()? == name).then(|| fields.nth(1)?.parse().ok())?
+    };
+    text.lines().find_map(of).ok_or_else(|| {
+        Error::malformed(format_args!(
+            "service.group = \"{name}\": expected a group of /etc/group, or its number"
+        ))
+    })
+}
+
+/// Answers at a socket.
+///
+/// # Errors
+/// The socket cannot be made.
+pub(super) fn serve(
+    path: &Path,
+    group: Option<&str>,
+    shared: &Arc<Shared>,
+    ledger: &Path,
+) -> Result<(), Error> {
+    clear(path)?;
+    let listener = UnixListener::bind(path).map_err(|error| Error::at(path.display(), error))?;
+    permit(path, group)?;
+    let (shared, ledger) = (shared.clone(), ledger.to_owned());
+    let clients = Arc::new(AtomicUsize::new(0));
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            // Whoever comes while too many are here is not answered, and may come again.
+            if clients.fetch_add(1, Ordering::SeqCst) >= CLIENTS {
+                clients.fetch_sub(1, Ordering::SeqCst);
+                continue;
+            }
+            let (shared, ledger, clients) = (shared.clone(), ledger.clone(), clients.clone());
+            thread::spawn(move || {
+                converse(&stream, &shared, &ledger);
+                clients.fetch_sub(1, Ordering::SeqCst);
+            });
+        }
+    });
+    Ok(())
+}
+
+/// Answers one client until it has nothing more to ask.
+fn converse(stream: &UnixStream, shared: &Shared, ledger: &PathBuf) {
+    let peer = match rustix::net::sockopt::socket_peercred(stream) {
+        Ok(peer) => peer,
+        Err(error) => {
+            warn!(%error, "a client without credentials is not answered");
+            return;
+        }
+    };
+    let (uid, pid) = (peer.uid.as_raw(), peer.pid.as_raw_nonzero().get());
+    if stream.set_read_timeout(Some(PATIENCE)).is_err()
+        || stream.set_write_timeout(Some(PATIENCE)).is_err()
+    {
+        return;
+    }
+    let mut from = BufReader::new(stream);
+    let mut to = stream;
+    loop {
+        let mut line = Vec::new();
+        let read = from.by_ref().take(QUESTION).read_until(b'\n', &mut line);
+        if !matches!(read, Ok(length) if length > 0) {
+            return;
+        }
+        let is_whole = line.ends_with(b"\n") || (line.len() as u64) < QUESTION;
+        let answer = if is_whole {
+            match serde_json::from_slice::<Ask>(&line) {
+                Ok(ask) => {
+                    info!(uid, pid, ask = ?ask, "asked");
+                    answer(&ask, shared, ledger)
+                }
+                Err(error) => Answer::Error {
+                    error: format!(
+                        "{error}: expected {{\"ask\":\"status\"}}, leases, queue or metrics"
+                    ),
+                },
+            }
+        } else {
+            Answer::Error {
+                error: format!("a question of more than {QUESTION} bytes: expected one line"),
+            }
+        };
+        let answer = SocketAnswer {
+            version: NODE_VERSION,
+            answer,
+        };
+        let Ok(text) = serde_json::to_string(&answer) else {
+            return;
+        };
+        if writeln!(to, "{text}").is_err() || !is_whole {
+            return;
+        }
+    }
+}
+
+fn answer(ask: &Ask, shared: &Shared, ledger: &PathBuf) -> Answer {
+    let read = || -> Result<Answer, Error> {
+        Ok(match ask {
+            Ask::Status {} => Answer::Status(Box::new(shared.status())),
+            Ask::Metrics {} => Answer::Metrics {
+                text: shared.metrics.text(),
+            },
+            Ask::Leases {} => {
+                let leases = Ledger::open(ledger)?.read(|books| books.leases())?;
+                let held = leases.into_iter().map(|own| Holds {
+                    lease: own.id,
+                    tenant: own.asker.tenant,
+                    uid: own.asker.uid,
+                    devices: own.devices.iter().map(ToString::to_string).collect(),
+                    since: own.granted,
+                    expires: own.expires,
+                    ticket: own.ticket,
+                    pid: own.child.map(|own| own.pid),
+                });
+                Answer::Leases {
+                    leases: held.collect(),
+                }
+            }
+            Ask::Queue {} => {
+                let queue = Ledger::open(ledger)?.read(|books| books.queue())?;
+                let waits = waiting(&queue).map(|own| Waits {
+                    ticket: own.id,
+                    tenant: own.asker.tenant.clone(),
+                    since: own.since,
+                    reason: own.reason.clone(),
+                });
+                Answer::Queue {
+                    queue: waits.collect(),
+                }
+            }
+        })
+    };
+    read().unwrap_or_else(|error| Answer::Error {
+        error: error.to_string(),
+    })
+}

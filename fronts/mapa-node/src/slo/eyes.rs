@@ -1,0 +1,150 @@
+//! What neighbours do: how much they read and write, and whether they are there at all.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use mapa_live::{ProcessId, Roots};
+use mapa_sched::slo::{Numa, Place, Snapshot};
+
+use super::config::{Config, Does, Neighbour};
+use crate::process::Processes;
+
+/// The processes of a neighbour: that of its file and what that has started, or those of its group.
+pub(super) fn processes(own: &Neighbour, roots: &Roots, all: &Processes) -> Vec<ProcessId> {
+    let pids: Vec<u32> = match (&own.pid_file, &own.group) {
+        (Some(file), _) => {
+            let first = fs::read_to_string(file).ok();
+            let first = first.and_then(|text| text.trim().parse::<i32>().ok());
+            let below = first.map(|pid| all.below(pid)).unwrap_or_default();
+            let pids = first.into_iter().chain(below);
+            pids.map(i32::unsigned_abs).collect()
+        }
+        (None, Some(group)) => members(roots, group),
+        (None, None) => Vec::new(),
+    };
+    pids.into_iter()
+        .filter_map(|pid| ProcessId::of(&roots.proc, pid))
+        .collect()
+}
+
+/// The processes of a control group, of v2 or of the v1 hierarchy of block I/O.
+fn members(roots: &Roots, group: &str) -> Vec<u32> {
+    let folders = [roots.cgroup.clone(), roots.cgroup.join("blkio")];
+    let text = folders
+        .iter()
+        .find_map(|own| fs::read_to_string(own.join(group).join("cgroup.procs")).ok());
+    let text = text.unwrap_or_default();
+    text.lines()
+        .filter_map(|own| own.trim().parse().ok())
+        .collect()
+}
+
+/// The bytes of block I/O of a process so far; `None` if the kernel does not tell them to us.
+fn moved(proc: &Path, process: ProcessId) -> Option<u64> {
+    let text = fs::read_to_string(proc.join(process.pid.to_string()).join("io")).ok()?;
+    let of = |key: &str| -> Option<u64> {
+        let mut lines = text.lines();
+        lines.find_map(|line| line.strip_prefix(key)?.trim().parse().ok())
+    };
+    Some(of("read_bytes:")?.saturating_add(of("write_bytes:")?))
+}
+
+/// What a neighbour did in the last tick.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Seen {
+    /// Whether any process of it runs.
+    pub is_there: bool,
+    /// Its block I/O, MB/s; `None` if that is not told.
+    pub mb_s: Option<f64>,
+}
+
+/// Watches neighbours.
+#[derive(Debug, Default)]
+pub(super) struct Eyes {
+    /// By neighbour: the bytes of each of its processes.
+    before: BTreeMap<String, BTreeMap<ProcessId, u64>>,
+    at_ms: Option<u64>,
+}
+
+impl Eyes {
+    /// What each neighbour did since the last look.
+    pub(super) fn look(
+        &mut self,
+        config: &Config,
+        roots: &Roots,
+        all: &Processes,
+        at_ms: u64,
+    ) -> BTreeMap<String, Seen> {
+        let past = self.at_ms.and_then(|was| at_ms.checked_sub(was));
+        let seconds = past.filter(|own| *own > 0).map(|own| own as f64 / 1e3);
+        self.at_ms = Some(at_ms);
+        let mut seen = BTreeMap::new();
+        for (name, own) in &config.neighbours {
+            let processes = processes(own, roots, all);
+            let before = self.before.remove(name).unwrap_or_default();
+            let now: BTreeMap<ProcessId, u64> = processes
+                .iter()
+                .filter_map(|&own| Some((own, moved(&roots.proc, own)?)))
+                .collect();
+            let is_told = now.len() == processes.len() && !processes.is_empty();
+            // A process that is new has moved all that it has since it came.
+            let delta: u64 = now
+                .iter()
+                .map(|(own, bytes)| bytes.saturating_sub(before.get(own).copied().unwrap_or(0)))
+                .sum();
+            let is_second = !before.is_empty();
+            let mb_s = seconds
+                .filter(|_| is_told && is_second)
+                .map(|seconds| delta as f64 / 1e6 / seconds);
+            seen.insert(
+                name.clone(),
+                Seen {
+                    is_there: !processes.is_empty(),
+                    mb_s,
+                },
+            );
+            self.before.insert(name.clone(), now);
+        }
+        seen
+    }
+}
+
+/// What a controller is told of so many places.
+pub(super) fn snapshot(config: &Config, seen: &BTreeMap<String, Seen>, places: usize) -> Snapshot {
+    let place = |at: usize| {
+        let (mut heavy, mut training, mut mb_s) = (0, false, 0.0);
+        for (name, own) in &config.neighbours {
+            let is_beside = own.places.is_empty() || own.places.contains(&(at as u32));
+            let Some(seen) = seen.get(name).filter(|_| is_beside) else {
+                continue;
+            };
+            let moves = seen
+                .mb_s
+                .is_some_and(|own_mb_s| own_mb_s >= own.from_mb_s.0 as f64);
+            match own.does {
+                Does::Copies => heavy += u32::from(moves),
+                Does::Trains => training |= seen.is_there,
+            }
+            mb_s += seen.mb_s.unwrap_or_default();
+        }
+        Place {
+            heavy: Some(heavy),
+            training: Some(training),
+            numa: Some(0),
+            largest: Some(0),
+            pcie_mb_s: Some(mb_s as u32),
+            ..Place::default()
+        }
+    };
+    let places: Vec<Place> = (0..places.max(1)).map(place).collect();
+    let block_io_mb_s = places.first().and_then(|own| own.pcie_mb_s);
+    Snapshot {
+        age_ticks: 0,
+        places,
+        numa: vec![Numa {
+            block_io_mb_s,
+            ..Numa::default()
+        }],
+    }
+}

@@ -1,0 +1,106 @@
+//! The controller of one tenant, and its record.
+
+use mapa_front::slo_log::{Controller as Kind, Head, LOG_VERSION, LogLine};
+use mapa_sched::Time;
+use mapa_sched::slo::replay::{self, ByReplay, ReplayState};
+use mapa_sched::slo::{Answered, Config as Place, Input, Order, Settings, State, recorded};
+
+use super::config::{Config, Which};
+use crate::error::Error;
+
+/// The controller of one tenant.
+#[derive(Debug)]
+pub(super) enum Mind {
+    /// The paper's.
+    Paper(Box<(Settings, State)>),
+    /// By replay.
+    Replay(Box<(ByReplay, ReplayState)>),
+}
+
+impl Mind {
+    /// A controller of a tenant that is at a place.
+    ///
+    /// # Errors
+    /// Settings that are out of their bounds.
+    pub(super) fn new(
+        config: &Config,
+        tenant: &str,
+        turn: usize,
+        place: u32,
+    ) -> Result<Self, Error> {
+        let at = Place::at(place);
+        Ok(match config.controller {
+            Which::Slo => {
+                let settings = config.settings_of(tenant)?;
+                let state = State::new(at, &settings);
+                Self::Paper(Box::new((settings, state)))
+            }
+            Which::SloReplay => {
+                let settings = config.replay_of(tenant, turn)?;
+                let state = ReplayState::new(at, &settings);
+                let by = ByReplay::new(settings, config.settings.transfer.0)
+                    .map_err(Error::malformed)?;
+                Self::Replay(Box::new((by, state)))
+            }
+        })
+    }
+
+    /// The first line of its log.
+    pub(super) fn head(&self) -> LogLine {
+        let by = match self {
+            Self::Paper(own) => Kind::Slo(own.0.clone()),
+            Self::Replay(own) => Kind::SloReplay(own.0.replay_settings().clone()),
+        };
+        LogLine::Head(Box::new(Head {
+            version: LOG_VERSION,
+            by,
+        }))
+    }
+
+    /// The place that it believes the tenant to be at.
+    pub(super) fn place(&self) -> u32 {
+        match self {
+            Self::Paper(own) => own.1.config.place,
+            Self::Replay(own) => own.1.base.config.place,
+        }
+    }
+
+    /// One tick: its orders, why, and a line of its log if an auditor must see it.
+    pub(super) fn tick(
+        &mut self,
+        tenant: &str,
+        input: Input,
+        answered: &[Answered],
+    ) -> (Vec<Order>, String, Option<LogLine>) {
+        match self {
+            Self::Paper(own) => {
+                let (settings, state) = &mut **own;
+                let record = recorded(tenant, settings, state, &input);
+                let (orders, reason) = (record.orders.clone(), record.reason.clone());
+                let line = record
+                    .is_notable()
+                    .then(|| LogLine::Decision(Box::new(record)));
+                (orders, reason, line)
+            }
+            Self::Replay(own) => {
+                let (by, state) = &mut **own;
+                let input = by.input(state, input, answered);
+                let record = replay::recorded(tenant, by.replay_settings(), state, &input);
+                let (orders, reason) = (record.orders.clone(), record.reason.clone());
+                let line = record
+                    .is_notable()
+                    .then(|| LogLine::ReplayDecision(Box::new(record)));
+                (orders, reason, line)
+            }
+        }
+    }
+}
+
+/// Latencies that were told in a tick, as requests: each ended at the tick.
+pub(super) fn answered(now: Time, latencies_ns: &[u64]) -> Vec<Answered> {
+    let request = |&ns: &u64| Answered {
+        arrived: Time(now.0.saturating_sub(ns)),
+        took: std::time::Duration::from_nanos(ns),
+    };
+    latencies_ns.iter().map(request).collect()
+}

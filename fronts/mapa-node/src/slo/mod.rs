@@ -1,0 +1,14 @@
+//! `mapa-node slo`: the controllers of tail latency for named tenants of this machine: processes,
+//! control groups, programs that it may start elsewhere.
+//!
+//! `config` is the file, `mind` a tenant's controller, `eyes` what its neighbours do, `hands` what is
+//! done to them, and `run` the loop.
+
+mod config;
+mod eyes;
+mod hands;
+mod mind;
+mod run;
+
+pub use config::check_slo_config;
+pub(crate) use run::{SloArgs, slo};

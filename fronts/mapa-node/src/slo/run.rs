@@ -1,0 +1,286 @@
+//! The loop: once a tick, what was told, what each controller orders, what is done.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use mapa_front::slo_log::LogLine;
+use mapa_live::levers::{self, FolderJournal, Keeper};
+use mapa_live::telemetry::{Sampler, Scraped, Target, Watched};
+use mapa_live::{Live, Roots};
+use mapa_sched::Time;
+use mapa_sched::slo::{Input, Relaunched};
+use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
+use tracing::{info, warn};
+
+use super::config::{Config, Tenant};
+use super::eyes::{Eyes, snapshot};
+use super::hands::Hands;
+use super::mind::{Mind, answered};
+use crate::cli::Length;
+use crate::drive::{Inbox, Message, inbox, now_ms, read_toml};
+use crate::error::Error;
+use crate::process::Processes;
+use crate::service::{Log, latencies, log};
+
+/// The options of `mapa-node slo`.
+#[derive(Debug, Args)]
+pub(crate) struct SloArgs {
+    /// The configuration: packaging/slo.toml has every key.
+    #[arg(long, value_name = "FILE")]
+    pub config: PathBuf,
+    /// Pull no lever: print what would be pulled.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Add each tenant's decisions to FOLDER/TENANT.jsonl.
+    #[arg(long, value_name = "FOLDER")]
+    pub record: Option<PathBuf>,
+    /// End after this time [default: when it is told to].
+    #[arg(long = "for", value_name = "TIME")]
+    pub length: Option<Length>,
+    /// Where sysfs, procfs and cgroupfs lie [default: /].
+    #[arg(long, value_name = "FOLDER", hide_short_help = true)]
+    pub root: Option<PathBuf>,
+    /// How the log is written: text or json.
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    pub log: Log,
+}
+
+/// How long a signal may wait to be seen.
+const NAP: Duration = Duration::from_millis(50);
+
+/// One tenant.
+struct Guarded {
+    name: String,
+    mind: Mind,
+    became: Option<Relaunched>,
+    /// The sum and the count of its exporter's histogram.
+    before: Option<(f64, f64)>,
+    to: Option<File>,
+}
+
+/// Guards tenants until it is told to end.
+///
+/// # Errors
+/// The configuration is not as expected, a socket or the state cannot be had.
+pub(crate) fn slo(args: &SloArgs, mut live: Live) -> Result<(), Error> {
+    log(args.log, false);
+    let config: Config = read_toml::<Config>(&args.config)?
+        .checked()
+        .map_err(|error| Error::malformed(format_args!("{}: {error}", args.config.display())))?;
+    if let Some(root) = &args.root {
+        live.roots = Roots::below(root);
+    }
+    let processes = Processes::new()?;
+    let stop = stop()?;
+    let journal = FolderJournal::open(&config.state).map_err(|error| Error::at("levers", error))?;
+    let all = levers::Hands::of(&live, config.levers.bounds);
+    let opened = Keeper::open(all, journal, now_ms());
+    let (keeper, facts) = opened.map_err(|error| Error::at("levers", error))?;
+    for fact in facts {
+        info!(fact = ?fact, "after a crash");
+    }
+    let mut hands = Hands {
+        config: &config,
+        roots: &live.roots,
+        processes: &processes,
+        keeper,
+        is_dry: args.dry_run,
+        throttled: BTreeMap::new(),
+        held: BTreeMap::new(),
+    };
+    let mut tenants = guarded(&config, args, &mut hands)?;
+    // A socket holds ten datagrams until somebody reads them, so a thread reads at once.
+    let (outside, inbox) = inbox();
+    if let Some(path) = &config.latencies {
+        latencies::serve(path, None, &outside)?;
+    }
+    let mut exporters = exporters(&config, &live);
+    info!(tenants = tenants.len(), "ready");
+    let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
+
+    let began = Instant::now();
+    let length = Duration::from_millis(config.settings.tick_ms.0);
+    let until = args.length.map(|own| Duration::from_secs(own.0));
+    let mut eyes = Eyes::default();
+    let mut tick: u64 = 0;
+    while stop.load(Ordering::Relaxed) == 0 && until.is_none_or(|until| began.elapsed() < until) {
+        tick += 1;
+        let next = length.saturating_mul(u32::try_from(tick).unwrap_or(u32::MAX));
+        let mut told: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+        if !hear(began + next, &inbox, &stop, &config, &mut told) {
+            break;
+        }
+        let at_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        hands.tick(now_ms());
+        let scraped = exporters.as_mut().map(|own| own.sample(at_ms).scraped);
+        let seen = eyes.look(&config, &live.roots, &processes, at_ms);
+        for own in &mut tenants {
+            let tenant = &config.tenants[&own.name];
+            let mut latencies_ns = told.remove(&own.name).unwrap_or_default();
+            if let Some(scraped) = &scraped {
+                latencies_ns.extend(own.mean(tenant, scraped));
+            }
+            let now = Time(at_ms.saturating_mul(1_000_000));
+            let answered = answered(now, &latencies_ns);
+            let input = Input {
+                tick,
+                latencies_ns,
+                snapshot: Some(snapshot(&config, &seen, tenant.places.len())),
+                relaunch: own.became.take(),
+                ..Input::default()
+            };
+            let from = own.mind.place();
+            let (orders, reason, line) = own.mind.tick(&own.name, input, &answered);
+            if let Some(line) = &line {
+                own.write(line);
+            }
+            for order in &orders {
+                info!(tenant = own.name, order = ?order, reason, "ordered");
+                let became = hands.carry_out(&own.name, from, order, tick, now_ms());
+                own.became = became.or(own.became);
+            }
+        }
+        let _ = sd_notify::notify(&[sd_notify::NotifyState::Watchdog]);
+    }
+    let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
+    info!("ends");
+    hands.close();
+    if let Some(path) = &config.latencies {
+        drop(std::fs::remove_file(path));
+    }
+    Ok(())
+}
+
+/// The controllers, each at the place where its tenant runs.
+fn guarded(config: &Config, args: &SloArgs, hands: &mut Hands<'_>) -> Result<Vec<Guarded>, Error> {
+    let mut all = Vec::new();
+    for (turn, (name, tenant)) in config.tenants.iter().enumerate() {
+        let programs = &hands.keeper.hands().programs;
+        let runs = |launch: &levers::Launch| matches!(programs.running(&launch.id), Ok(Some(_)));
+        let place = tenant.places.iter().position(runs).unwrap_or(0);
+        let mind = Mind::new(config, name, turn, place as u32)?;
+        let mut own = Guarded {
+            name: name.clone(),
+            to: None,
+            became: None,
+            before: None,
+            mind,
+        };
+        if let Some(folder) = &args.record {
+            let path = folder.join(format!("{name}.jsonl"));
+            let failed = |error| Error::at(path.display(), error);
+            std::fs::create_dir_all(folder).map_err(failed)?;
+            // A log has one head: it is of one run.
+            let options = OpenOptions::new()
+                .create(true)
+                .write(true)
+                .truncate(true)
+                .open(&path);
+            own.to = Some(options.map_err(failed)?);
+            let head = own.mind.head();
+            own.write(&head);
+        }
+        all.push(own);
+    }
+    Ok(all)
+}
+
+impl Guarded {
+    fn write(&mut self, line: &LogLine) {
+        let Some(to) = &mut self.to else {
+            return;
+        };
+        let text = serde_json::to_string(line).unwrap_or_default();
+        if let Err(error) = writeln!(to, "{text}") {
+            warn!(tenant = self.name, %error, "its log ends here");
+            self.to = None;
+        }
+    }
+
+    /// The mean latency since the last tick, ns, by the sum and the count of a histogram. It is less
+    /// than the tail: an exporter tells no more.
+    fn mean(&mut self, tenant: &Tenant, scraped: &[Scraped]) -> Option<u64> {
+        let source = tenant.exporter.as_ref()?;
+        let own = scraped.iter().find(|own| own.target.url == source.url)?;
+        let of = |end: &str| {
+            let signal = own.signals.get(&format!("{}_{end}", source.metric))?;
+            signal.get(&source.of).copied()
+        };
+        let now = (of("sum")?, of("count")?);
+        let before = self.before.replace(now)?;
+        let (sum, count) = (now.0 - before.0, now.1 - before.1);
+        if count <= 0.0 || sum < 0.0 {
+            return None;
+        }
+        mapa_sched::slo::latency_ns(sum / count * 1e3).ok()
+    }
+}
+
+/// The exporters of tenants, if there are any.
+fn exporters(config: &Config, live: &Live) -> Option<Sampler> {
+    let sources = config
+        .tenants
+        .values()
+        .filter_map(|own| own.exporter.as_ref());
+    let targets: Vec<Target> = sources
+        .map(|own| Target {
+            exporter: own.kind,
+            url: own.url.clone(),
+        })
+        .collect();
+    if targets.is_empty() {
+        return None;
+    }
+    let watched = Watched {
+        gpus: false,
+        targets,
+        ..Watched::default()
+    };
+    Some(Sampler::new(live.clone(), watched))
+}
+
+/// The number of the signal that ends this program; 0 until it comes.
+fn stop() -> Result<Arc<AtomicUsize>, Error> {
+    let stop = Arc::new(AtomicUsize::new(0));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register_usize(signal, stop.clone(), signal as usize)
+            .map_err(|error| Error::at("signals", error))?;
+    }
+    Ok(stop)
+}
+
+/// The most latencies of a tenant in one tick. Of more, the first ones count.
+const MOST: usize = 65_536;
+
+/// Hears what tenants tell until a moment. False if a signal came.
+fn hear(
+    until: Instant,
+    inbox: &Inbox,
+    stop: &AtomicUsize,
+    config: &Config,
+    told: &mut BTreeMap<String, Vec<u64>>,
+) -> bool {
+    while stop.load(Ordering::Relaxed) == 0 {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return true;
+        }
+        let Some(Message::Latency { tenant, took_ns }) = inbox.next(left.min(NAP)) else {
+            continue;
+        };
+        // Whoever is not promised anything may say what it likes.
+        if config.tenants.contains_key(&tenant) {
+            let own = told.entry(tenant).or_default();
+            if own.len() < MOST {
+                own.push(took_ns);
+            }
+        }
+    }
+    false
+}

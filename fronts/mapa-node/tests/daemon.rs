@@ -1,0 +1,445 @@
+//! `mapa-node --scheduler`: real programs wait for the orders of one long-lived scheduler.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use mapa_node::Ledger;
+use serde_json::Value;
+
+use super::common::{LOCK, Place, error, text};
+
+/// A daemon that is killed with the test.
+pub(crate) struct Daemon(pub(crate) Child);
+
+impl Daemon {
+    /// Starts a daemon, and waits until it is the steward of the queue.
+    pub(crate) fn start(place: &Place, words: &[&str]) -> Self {
+        Self::of(place, Self::command(place, words))
+    }
+
+    /// Starts this daemon, and waits until it is the steward of the queue.
+    pub(crate) fn of(place: &Place, mut command: Command) -> Self {
+        let mut own = Self(command.spawn().unwrap());
+        let begun = Instant::now();
+        while !is_steward(place, own.0.id()) {
+            assert!(begun.elapsed() < Duration::from_secs(60), "no steward");
+            if let Some(status) = own.0.try_wait().unwrap() {
+                panic!("{status}: {}", place.text("daemon.log"));
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        own
+    }
+
+    /// The command of a daemon.
+    pub(crate) fn command(place: &Place, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mapa-node"));
+        let log = std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(place.path().join("daemon.log"));
+        command
+            .args(["--machine", place.machine(), "--ledger"])
+            .arg(place.ledger())
+            .args(place.more())
+            .args(words)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log.unwrap());
+        command
+    }
+
+    /// Ends it by a signal, and returns its exit status.
+    pub(crate) fn end(mut self, signal: &str) -> Option<i32> {
+        let pid = self.0.id().to_string();
+        let sent = Command::new("kill").args([signal, &pid]).status().unwrap();
+        assert!(sent.success());
+        self.0.wait().unwrap().code()
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+fn is_steward(place: &Place, pid: u32) -> bool {
+    if !place.ledger().exists() {
+        return false;
+    }
+    let mut ledger = Ledger::open(place.ledger()).unwrap();
+    let steward = ledger.read(|books| books.steward()).unwrap();
+    steward.is_some_and(|own| own.process.pid.unsigned_abs() == pid)
+}
+
+fn replayed(place: &Place, record: &PathBuf) -> (bool, Value) {
+    let output = Command::new(env!("CARGO_BIN_EXE_mapa-node"))
+        .args(["--json", "replay"])
+        .arg(record)
+        .current_dir(place.path())
+        .output()
+        .unwrap();
+    let answer = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|_| panic!("{}: {}", text(&output), error(&output)));
+    (output.status.success(), answer)
+}
+
+/// What a record was told and ordered, by kind.
+fn kinds(record: &PathBuf, list: &str, key: &str) -> Vec<String> {
+    let file = BufReader::new(std::fs::File::open(record).unwrap());
+    let mut found = Vec::new();
+    for line in file.lines() {
+        let line: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        let Some(own) = line["is"][list].as_array() else {
+            continue;
+        };
+        found.extend(own.iter().map(|own| own[key].as_str().unwrap().to_owned()));
+    }
+    found
+}
+
+/// A day under a scheduler: jobs wait, start and end; one comes by itself, a device is cordoned, a
+/// tenant tells how long its requests took. Its record gives its orders again, bit for bit.
+fn check_live(scheduler: &str, machine: &[&str], job: &[&str]) {
+    let place = Place::of("dgx-a100").with(machine);
+    let record = place.path().join("record");
+    let latencies = place.path().join("latencies");
+    let config = place.path().join("node.toml");
+    let text = format!(
+        "[service]\nlatencies = \"{}\"\n[tenants.api]\nslo_ms = 15\n[tenants.etl]\npcie_mb_s = 12000\n[queue]\nlook_ms = 100\n",
+        latencies.display()
+    );
+    std::fs::write(&config, text).unwrap();
+    let words = [
+        "--scheduler",
+        scheduler,
+        "--record",
+        record.to_str().unwrap(),
+        "--config",
+        config.to_str().unwrap(),
+    ];
+    let daemon = Daemon::start(&place, &words);
+    let run = |tenant: &str, wait: &[&str], script: &str| {
+        let script = format!("{LOCK} echo $MAPA_DEVICES >> \"$LOCKS/done\"; {script}");
+        let mut words = vec!["run", "--time", "20s", "--tenant", tenant];
+        words.extend(wait);
+        words.extend(job);
+        words.extend(["--", "sh", "-c", &script]);
+        let mut command = place.mapa(&words);
+        command.stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let mut runs = vec![run("direct", &[], "sleep 0.4")];
+    place.await_lines("done", 1);
+    for tenant in ["api", "etl", "train", "etl", "train"] {
+        runs.push(run(tenant, &["--wait"], "sleep 0.6"));
+    }
+    place.json(&["cordon", "GPU7", "--reason", "fan"]);
+    let to = UnixDatagram::unbound().unwrap();
+    for _ in 0..40 {
+        to.send_to(b"api 25000000\n", &latencies).unwrap();
+        thread::sleep(Duration::from_millis(50));
+    }
+    for run in &mut runs {
+        let status = run.wait().unwrap();
+        assert!(
+            status.success(),
+            "{scheduler}: {status}: {}",
+            place.text("daemon.log")
+        );
+    }
+    place.json(&["uncordon", "GPU7"]);
+    thread::sleep(Duration::from_millis(300));
+    assert_eq!(daemon.end("-TERM"), Some(0), "{}", place.text("daemon.log"));
+    assert_eq!(place.text("faults"), "");
+    assert_eq!(place.text("done").lines().count(), 6);
+
+    let (is_same, answer) = replayed(&place, &record);
+    assert!(is_same, "{scheduler}: {answer}");
+    let facts = kinds(&record, "facts", "fact");
+    for expected in ["arrived", "adopted", "finished", "cordoned", "latency"] {
+        assert!(
+            facts.iter().any(|own| own == expected),
+            "{scheduler}: {expected}: {facts:?}"
+        );
+    }
+    let orders = kinds(&record, "orders", "order");
+    let placed = orders.iter().filter(|own| *own == "place").count();
+    assert!(
+        placed >= 5,
+        "{scheduler}: {orders:?} {}",
+        place.text("daemon.log")
+    );
+
+    // One order that is changed is found.
+    let text = std::fs::read_to_string(&record).unwrap();
+    let changed = text.replacen("\"order\":\"place\"", "\"order\":\"move\"", 1);
+    std::fs::write(&record, changed).unwrap();
+    let (is_same, answer) = replayed(&place, &record);
+    assert!(!is_same && answer["differ"] == 1, "{scheduler}: {answer}");
+}
+
+const WHOLE: (&[&str], &[&str]) = (&[], &["-n", "1"]);
+const SLICES: (&[&str], &[&str]) = (
+    &["--mig", "a100-40gb=3g,2g,1g,1g"],
+    &["-n", "1", "--slice", "1g.5gb"],
+);
+
+#[test]
+fn slo_is_driven_live_and_its_record_gives_its_orders_again() {
+    check_live("slo", WHOLE.0, WHOLE.1);
+}
+
+#[test]
+fn slo_replay_is_driven_live_and_its_record_gives_its_orders_again() {
+    check_live("slo-replay", WHOLE.0, WHOLE.1);
+}
+
+#[test]
+fn energy_plan_is_driven_live_and_its_record_gives_its_orders_again() {
+    check_live("energy-plan", SLICES.0, SLICES.1);
+}
+
+#[test]
+fn pcie_plan_is_driven_live_and_its_record_gives_its_orders_again() {
+    check_live("pcie-plan", SLICES.0, SLICES.1);
+}
+
+#[test]
+fn case_balanced_is_driven_live_and_its_record_gives_its_orders_again() {
+    check_live("case-balanced", SLICES.0, SLICES.1);
+}
+
+#[test]
+fn foresight_is_driven_live_and_its_record_gives_its_orders_again() {
+    check_live("foresight", WHOLE.0, &["-n", "2", "--sensitive"]);
+}
+
+#[test]
+fn topology_plan_is_driven_live_and_its_record_gives_its_orders_again() {
+    check_live("topology-plan", WHOLE.0, &["-n", "2", "--sensitive"]);
+}
+
+#[test]
+fn a_queue_has_one_daemon_and_a_second_one_is_refused() {
+    let place = Place::new();
+    let daemon = Daemon::start(&place, &["--scheduler", "fifo"]);
+    let second = Daemon::command(&place, &["--scheduler", "easy-backfill"])
+        .stderr(Stdio::piped())
+        .output()
+        .unwrap();
+    assert_eq!(second.status.code(), Some(125));
+    assert!(
+        error(&second).contains("expected one daemon for each ledger"),
+        "{}",
+        error(&second)
+    );
+    assert_eq!(daemon.end("-TERM"), Some(0));
+    let third = Daemon::start(&place, &["--scheduler", "easy-backfill"]);
+    assert_eq!(third.end("-TERM"), Some(0));
+}
+
+/// Whoever waits is placed by the daemon, whatever order it has named; when the daemon is killed,
+/// those who wait go on by themselves, by the order of the queue.
+#[test]
+fn whoever_waits_goes_on_without_a_daemon_that_was_killed() {
+    let place = Place::new();
+    let daemon = Daemon::start(&place, &["--scheduler", "easy-backfill"]);
+    let script = format!(
+        "{LOCK} echo up >> \"$LOCKS/up\"; while [ ! -e \"$LOCKS/go\" ]; do sleep 0.02; done"
+    );
+    // A shell opens files by one digit alone, so seven locks are all that it takes.
+    let all = ["run", "-n", "7", "--wait", "--", "sh", "-c", &script];
+    let mut first = place.mapa(&all).stderr(Stdio::piped()).spawn().unwrap();
+    place.await_lines("up", 1);
+    let mut second = place
+        .mapa(&[
+            "run",
+            "-n",
+            "8",
+            "--wait",
+            "--scheduler",
+            "foresight",
+            "--",
+            "true",
+        ])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let told = BufReader::new(second.stderr.take().unwrap());
+    let mut told = told.lines();
+    let line = told.next().unwrap().unwrap();
+    assert!(
+        line.contains("easy-backfill, which a daemon decides, not by foresight"),
+        "{line}"
+    );
+    daemon.end("-KILL");
+    std::fs::write(place.path().join("go"), "").unwrap();
+    assert!(first.wait().unwrap().success());
+    assert!(second.wait().unwrap().success());
+    // Without --wait nobody needs a daemon.
+    assert!(
+        place
+            .run(&["run", "-n", "7", "--", "true"])
+            .status
+            .success()
+    );
+    let log = place.log();
+    let turns: Vec<&Value> = log.iter().filter(|own| own["kind"] == "grant").collect();
+    assert_eq!(turns.len(), 3, "{turns:?}");
+}
+
+/// What somebody takes between a look and an order is theirs: the order fails, and its job waits
+/// on.
+#[test]
+fn an_order_that_comes_too_late_fails_and_its_job_waits_on() {
+    let place = Place::new();
+    let record = place.path().join("record");
+    let words = ["--scheduler", "fifo", "--record", record.to_str().unwrap()];
+    let daemon = Daemon::start(&place, &words);
+    // The daemon sleeps while a job comes, another takes the devices behind its back, and wakes up
+    // before its silence counts.
+    let pid = daemon.0.id().to_string();
+    let signal = |own: &str| {
+        assert!(
+            Command::new("kill")
+                .args([own, &pid])
+                .status()
+                .unwrap()
+                .success()
+        );
+    };
+    thread::sleep(Duration::from_millis(1200));
+    signal("-STOP");
+    let mut taker = place
+        .mapa(&["run", "-n", "8", "--", "sleep", "1.5"])
+        .spawn()
+        .unwrap();
+    while place.leases().is_empty() {
+        thread::sleep(Duration::from_millis(10));
+    }
+    let mut waits = place
+        .mapa(&["run", "-n", "1", "--wait", "--", "true"])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    thread::sleep(Duration::from_millis(200));
+    signal("-CONT");
+    assert!(taker.wait().unwrap().success());
+    assert!(waits.wait().unwrap().success());
+    assert_eq!(daemon.end("-TERM"), Some(0));
+    assert!(replayed(&place, &record).0);
+    let facts = kinds(&record, "facts", "fact");
+    assert!(facts.contains(&"adopted".to_owned()), "{facts:?}");
+}
+
+#[test]
+fn the_socket_answers_its_group_and_the_counters_are_there() {
+    let place = Place::new();
+    let socket = place.path().join("socket");
+    let config = place.path().join("node.toml");
+    std::fs::write(
+        &config,
+        format!("[service]\nsocket = \"{}\"\n", socket.display()),
+    )
+    .unwrap();
+    let words = ["--scheduler", "fifo", "--config", config.to_str().unwrap()];
+    let daemon = Daemon::start(&place, &words);
+    let ask = |question: &str| -> Value {
+        let mut stream = UnixStream::connect(&socket).unwrap();
+        writeln!(stream, "{question}").unwrap();
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap()
+    };
+    let begun = Instant::now();
+    while !socket.exists() {
+        assert!(begun.elapsed() < Duration::from_secs(20));
+        thread::sleep(Duration::from_millis(5));
+    }
+    let mode =
+        std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&socket).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o660);
+    let status = ask("{\"ask\":\"status\"}");
+    assert_eq!(
+        (&status["version"], &status["scheduler"]),
+        (&1.into(), &"fifo".into()),
+        "{status}"
+    );
+    let script = format!("{LOCK} echo up >> \"$LOCKS/up\"; sleep 0.5");
+    let mut run = place
+        .mapa(&["run", "-n", "3", "--wait", "--", "sh", "-c", &script])
+        .spawn()
+        .unwrap();
+    place.await_lines("up", 1);
+    let leases = ask("{\"ask\":\"leases\"}");
+    assert_eq!(
+        leases["leases"][0]["devices"].as_array().unwrap().len(),
+        3,
+        "{leases}"
+    );
+    let metrics = ask("{\"ask\":\"metrics\"}");
+    let text = metrics["text"].as_str().unwrap();
+    assert!(
+        text.contains("mapa_orders_total{kind=\"place\"} 1"),
+        "{text}"
+    );
+    for (question, expected) in [
+        ("{\"ask\":\"x\"}", "expected"),
+        ("x", "expected"),
+        ("{\"ask\":\"queue\",\"y\":1}", "expected"),
+    ] {
+        let answer = ask(question);
+        assert_eq!(answer["answer"], "error");
+        assert!(
+            answer["error"].as_str().unwrap().contains(expected),
+            "{answer}"
+        );
+    }
+    // A question that never ends is answered, and nobody else is kept waiting.
+    let mut stream = UnixStream::connect(&socket).unwrap();
+    stream.write_all(&vec![b'x'; 5000]).unwrap();
+    assert_eq!(ask("{\"ask\":\"queue\"}")["answer"], "queue");
+    assert!(run.wait().unwrap().success());
+    assert_eq!(daemon.end("-TERM"), Some(0));
+    assert!(!socket.exists());
+}
+
+#[test]
+fn a_configuration_that_is_none_is_refused_by_file_line_and_expected_form() {
+    let place = Place::new();
+    let config = place.path().join("node.toml");
+    let check = |text: &str, expected: &str| {
+        std::fs::write(&config, text).unwrap();
+        let words = ["--scheduler", "fifo", "--config", config.to_str().unwrap()];
+        let output = Daemon::command(&place, &words)
+            .stderr(Stdio::piped())
+            .output()
+            .unwrap();
+        let error = error(&output);
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(
+            error.contains("node.toml: ") && error.contains(expected),
+            "{text}: {error}"
+        );
+    };
+    check("[queue]\nlook_ms = 5\n", "line 2: 5: expected 100 to 60000");
+    check("[queues]\n", "line 1: unknown field `queues`");
+    check(
+        "[levers]\nbounds.io_mb_s = { least = 1 }\n",
+        "line 2: missing field `most`",
+    );
+    check(
+        "[tenants.a]\n\nslo_ms = -2\n",
+        "line 3: -2: expected milliseconds above 0",
+    );
+    check(
+        "[levers]\nblock_devices = [\"sda\"]\n",
+        "expected its numbers, such as 254:0",
+    );
+}

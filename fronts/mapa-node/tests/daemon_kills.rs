@@ -1,0 +1,377 @@
+//! kill -9 of the daemon while it pulls levers. `MAPA_ROUNDS` sets how many rounds there are, 6 if it
+//! is not set. Block I/O is limited for real where this is root and the kernel has `blkio`; MPS is a
+//! stand-in that speaks its protocol; MIG is a library that speaks as NVIDIA's does.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fake_nvml::{Config, Fake, built_library, install};
+use mapa_live::levers::{Entry, Lifetime};
+use mapa_node::Ledger;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+
+use super::common::Place;
+use super::daemon::Daemon;
+
+fn rounds() -> u64 {
+    std::env::var("MAPA_ROUNDS").map_or(6, |own| own.parse().unwrap())
+}
+
+fn entries(ledger: &Path) -> Vec<Entry> {
+    let mut ledger = Ledger::open(ledger).unwrap();
+    let rows = ledger.read(|books| books.pulls()).unwrap();
+    rows.into_iter()
+        .map(|(_, text)| serde_json::from_str(&text).unwrap())
+        .collect()
+}
+
+fn now_ms() -> u64 {
+    (mapa_node::now() / 1_000_000).unsigned_abs()
+}
+
+/// An MPS control daemon, which ends with the test.
+struct Mps {
+    folder: PathBuf,
+}
+
+impl Mps {
+    fn new(place: &Place) -> Self {
+        let folder = place.path().join("bin");
+        fs::create_dir_all(&folder).unwrap();
+        let script = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../hardware/mapa-live/tests/levers/mps-stand-in.sh"
+        );
+        let mut copy = Command::new("install");
+        copy.args(["-m", "755", script]);
+        copy.arg(folder.join("nvidia-cuda-mps-control"));
+        assert!(copy.status().unwrap().success());
+        let own = Self { folder };
+        own.command()
+            .arg("-d")
+            .stderr(Stdio::null())
+            .status()
+            .unwrap();
+        own
+    }
+
+    fn pipe(&self) -> PathBuf {
+        self.folder.join("pipe")
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(self.folder.join("nvidia-cuda-mps-control"));
+        command.env("CUDA_MPS_PIPE_DIRECTORY", self.pipe());
+        command
+    }
+
+    /// The share of multiprocessors, as the daemon says.
+    fn percent(&self) -> String {
+        let text = fs::read_to_string(self.pipe().join("values/percent"));
+        text.map_or_else(|_| "100.0".to_owned(), |own| own.trim().to_owned())
+    }
+
+    fn path(&self) -> String {
+        format!(
+            "{}:{}",
+            self.folder.display(),
+            std::env::var("PATH").unwrap()
+        )
+    }
+}
+
+impl Drop for Mps {
+    fn drop(&mut self) {
+        if let Ok(pid) = fs::read_to_string(self.pipe().join("pid")) {
+            drop(Command::new("kill").arg(pid.trim()).status());
+        }
+    }
+}
+
+/// The groups of block I/O that a daemon of this test has made.
+fn groups(name: &str) -> Vec<String> {
+    let folder = Path::new("/sys/fs/cgroup/blkio").join(name);
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .filter(|own| own.path().is_dir())
+        .map(|own| own.file_name().into_string().unwrap())
+        .collect()
+}
+
+/// A job that runs until it is killed.
+fn job(place: &Place, tenant: &str, gpu: &str) -> Child {
+    let words = ["run", "-n", "1", "--must-include", gpu, "--tenant", tenant];
+    let script = format!("echo up >> \"$LOCKS/up-{tenant}\"; exec sleep 100000");
+    let mut all = words.to_vec();
+    all.extend(["--", "sh", "-c", &script]);
+    let child = place.mapa(&all).spawn().unwrap();
+    place.await_lines(&format!("up-{tenant}"), 1);
+    child
+}
+
+#[test]
+fn after_a_kill_no_throttle_outlives_its_time() {
+    let place = Place::new();
+    let mps = Mps::new(&place);
+    let group = format!("mapa-test-{}", std::process::id());
+    let config = place.path().join("node.toml");
+    let text = format!(
+        "[queue]\nlook_ms = 100\n[tenants.api]\nslo_ms = 15\n[tenants.etl]\npcie_mb_s = 12000\n[levers]\nhold_s = 1\nmps_pipe = \"{}\"\ngroup = \"{group}\"\n",
+        mps.pipe().display()
+    );
+    fs::write(&config, text).unwrap();
+    let mut jobs = [
+        job(&place, "api", "GPU0"),
+        job(&place, "etl", "GPU1"),
+        job(&place, "train", "GPU2"),
+    ];
+    let words = |scheduler| {
+        [
+            "--scheduler",
+            scheduler,
+            "--config",
+            config.to_str().unwrap(),
+        ]
+    };
+    let start = |scheduler| {
+        let mut command = Daemon::command(&place, &words(scheduler));
+        command.env("PATH", mps.path());
+        Daemon::of(&place, command)
+    };
+    let mut random = Pcg64::seed_from_u64(30);
+    let (mut pulled, mut killed_midway) = (0, 0);
+    for round in 0..rounds() {
+        let daemon = start("slo-replay");
+        thread::sleep(Duration::from_millis(random.random_range(0..1800)));
+        daemon.end("-KILL");
+        // What was intended is written down, and nothing in it holds longer than it may.
+        let left = entries(&place.ledger());
+        for own in &left {
+            if let Lifetime::Until { ms } = own.lifetime {
+                assert!(ms <= now_ms() + 1000, "round {round}: {own:?}");
+            }
+        }
+        pulled += usize::from(!left.is_empty());
+        killed_midway += left.iter().filter(|own| !own.confirmed).count();
+        // Another daemon, whose scheduler orders no throttle, takes it back.
+        let daemon = start("fifo");
+        let begun = Instant::now();
+        while !entries(&place.ledger()).is_empty() {
+            assert!(
+                begun.elapsed() < Duration::from_secs(20),
+                "round {round}: {:?} {}",
+                entries(&place.ledger()),
+                place.text("daemon.log")
+            );
+            thread::sleep(Duration::from_millis(20));
+        }
+        assert_eq!(mps.percent(), "100.0", "round {round}");
+        assert_eq!(groups(&group), [""; 0], "round {round}");
+        assert_eq!(daemon.end("-TERM"), Some(0));
+    }
+    for job in &mut jobs {
+        job.kill().unwrap();
+        job.wait().unwrap();
+    }
+    for lease in place.leases() {
+        drop(place.run(&["free", &lease.to_string()]));
+    }
+    // The rounds were worth it.
+    assert!(
+        pulled * 4 >= rounds() as usize,
+        "{pulled}: {}",
+        place.text("daemon.log")
+    );
+    eprintln!(
+        "of {} rounds {pulled} left pulls behind, {killed_midway} unconfirmed",
+        rounds()
+    );
+    let _ = fs::remove_dir(Path::new("/sys/fs/cgroup/blkio").join(&group));
+}
+
+/// A machine with MIG, through a library that speaks as NVIDIA's does.
+struct Machine {
+    place: Place,
+    fake: Fake,
+    more: Vec<String>,
+}
+
+impl Machine {
+    fn new() -> Self {
+        let place = Place::new();
+        let config = Config::new("dgx-a100").with_state(place.path().join("state"));
+        let driver = place.path().join("driver");
+        install(&built_library().unwrap(), &driver, &config).unwrap();
+        let fake = Fake::open(&config).unwrap();
+        for device in 0..fake.device_count() as u32 {
+            fake.set_mig(device, true).unwrap();
+        }
+        let library = driver.join("libnvidia-ml.so.1");
+        let more = ["--mig", "a100-40gb", "--nvml"].map(str::to_owned);
+        Self {
+            place,
+            fake,
+            more: [more.to_vec(), vec![library.display().to_string()]].concat(),
+        }
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command
+            .args(&self.more)
+            .arg("--ledger")
+            .arg(self.place.ledger())
+            .env("XDG_CACHE_HOME", self.place.path().join("cache"))
+            .env_remove("MAPA_LEASE")
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn daemon(&self, scheduler: &str) -> Daemon {
+        let mut command = self.command(env!("CARGO_BIN_EXE_mapa-node"));
+        let log = fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(self.place.path().join("daemon.log"));
+        command
+            .args(["--scheduler", scheduler])
+            .stdout(Stdio::null())
+            .stderr(log.unwrap());
+        Daemon::of(&self.place, command)
+    }
+
+    /// The instances of each device, by UUID: profile and start.
+    fn instances(&self) -> BTreeMap<String, Vec<String>> {
+        let state = self.fake.state().unwrap();
+        let mut found = BTreeMap::new();
+        for index in 0..self.fake.device_count() as u32 {
+            let uuid = self.fake.uuid(index).unwrap().to_owned();
+            let gpu = mapa_topologies::mig::named("a100-40gb").unwrap();
+            let name = |id: u32| {
+                let mut profiles = gpu.profiles.iter();
+                let own = profiles.find(|own| u32::from(own.id) == id).unwrap();
+                own.name.clone()
+            };
+            let own = &state.devices[index as usize].mig;
+            let mut placed: Vec<(u8, String)> = own
+                .instances
+                .iter()
+                .map(|own| (own.start, name(own.profile)))
+                .collect();
+            placed.sort();
+            let words = placed.iter().map(|(start, own)| format!("{own}@{start}"));
+            found.insert(uuid, words.collect());
+        }
+        found
+    }
+
+    /// The layouts as the ledger has them.
+    fn layouts(&self) -> BTreeMap<String, String> {
+        let mut ledger = Ledger::open(self.place.ledger()).unwrap();
+        let rows = ledger.read(|books| books.layouts()).unwrap();
+        rows.into_iter().collect()
+    }
+}
+
+/// Whatever a daemon was about when it was killed: the next one leaves each device as the ledger says,
+/// and no instance that nobody asked for.
+#[test]
+fn after_a_kill_layouts_are_as_the_ledger_says() {
+    let machine = Machine::new();
+    let mut random = Pcg64::seed_from_u64(31);
+    let (mut left_behind, mut layouts) = (0, std::collections::BTreeSet::new());
+    for round in 0..rounds() {
+        let daemon = machine.daemon("pcie-plan,repartition=0");
+        let profiles = ["1g.5gb", "2g.10gb", "3g.20gb"];
+        let mut runs: Vec<Child> = (0..3)
+            .map(|_| {
+                let profile = profiles[random.random_range(0..3)];
+                machine
+                    .command(env!("CARGO_BIN_EXE_mapa"))
+                    .args([
+                        "run", "-n", "1", "--slice", profile, "--wait", "--time", "9s",
+                    ])
+                    .args(["--", "sleep", "0.05"])
+                    .stderr(Stdio::null())
+                    .spawn()
+                    .unwrap()
+            })
+            .collect();
+        thread::sleep(Duration::from_millis(random.random_range(0..1500)));
+        daemon.end("-KILL");
+        left_behind += usize::from(!entries(&machine.place.ledger()).is_empty());
+        for run in &mut runs {
+            drop(run.kill());
+            run.wait().unwrap();
+        }
+        let daemon = machine.daemon("fifo");
+        let begun = Instant::now();
+        let is_ready = |log: String| log.matches("ready").count() as u64 >= 2 * (round + 1);
+        while !entries(&machine.place.ledger()).is_empty()
+            || !is_ready(machine.place.text("daemon.log"))
+        {
+            assert!(
+                begun.elapsed() < Duration::from_secs(20),
+                "round {round}: {:?} {}",
+                entries(&machine.place.ledger()),
+                machine.place.text("daemon.log")
+            );
+            thread::sleep(Duration::from_millis(20));
+        }
+        let (there, said) = (machine.instances(), machine.layouts());
+        for (uuid, instances) in &there {
+            let layout = said.get(uuid).map_or("whole", String::as_str);
+            let expected = match instances.as_slice() {
+                [] => ["whole", "nothing"].contains(&layout),
+                own => own.join(" ") == layout,
+            };
+            assert!(
+                expected,
+                "round {round}: {uuid} has {instances:?}, the ledger says {layout}: {}",
+                machine.place.text("daemon.log")
+            );
+            layouts.insert(instances.clone());
+        }
+        assert_eq!(daemon.end("-TERM"), Some(0));
+    }
+    // The rounds were worth it: devices were repartitioned.
+    assert!(
+        layouts.len() > 1,
+        "{layouts:?} {}",
+        machine.place.text("daemon.log")
+    );
+    eprintln!(
+        "of {} rounds {left_behind} left pulls behind; {} layouts",
+        rounds(),
+        layouts.len()
+    );
+}
+
+/// A job that waits for an instance which only a daemon can make is told the instance's UUID, though it
+/// came before there was one.
+#[test]
+fn a_job_on_an_instance_that_the_daemon_has_made_is_told_its_uuid() {
+    let machine = Machine::new();
+    let daemon = machine.daemon("pcie-plan,repartition=0");
+    let script = "echo $CUDA_VISIBLE_DEVICES";
+    let output = machine
+        .command(env!("CARGO_BIN_EXE_mapa"))
+        .args(["run", "-n", "1", "--slice", "2g.10gb", "--wait"])
+        .args(["--time", "20s", "--", "sh", "-c", script])
+        .output()
+        .unwrap();
+    let told = super::common::text(&output);
+    let log = machine.place.text("daemon.log");
+    assert!(
+        output.status.success(),
+        "{} {log}",
+        super::common::error(&output)
+    );
+    assert!(told.starts_with("MIG-") && told.len() == 40, "{told} {log}");
+    assert_eq!(daemon.end("-TERM"), Some(0));
+}
