@@ -159,7 +159,7 @@ fn crowd(clients: usize, tasks: u64, words: &[&str], seed: u64) -> (usize, usize
             match running[at].try_wait().unwrap() {
                 Some(status) => {
                     assert!(status.success(), "a client has failed: {status}");
-                    running.swap_remove(at);
+                    running.swap_remove(at).wait().unwrap();
                     done += 1;
                 }
                 None => at += 1,
