@@ -96,7 +96,7 @@ fn read_on(path: &Path) -> Result<()> {
                 let mut page = Page::new(1 << 20);
                 let mut state = own + 7;
                 loop {
-                    let at = next(&mut state) % (FILE >> 20) << 20;
+                    let at = (next(&mut state) % (FILE >> 20)) << 20;
                     if file.read_exact_at(page.bytes(1 << 20), at).is_err() {
                         return;
                     }
