@@ -10,7 +10,7 @@ use mapa_front::answer::node::Status;
 use mapa_front::drive_log::{RECORD_VERSION, RecordHead};
 use mapa_front::names::Choice;
 use mapa_front::{MachineSpec, Names, PolicySpec, SchedulerSpec};
-use mapa_live::levers::{Hands, Keeper};
+use mapa_live::levers::{Hands, Keeper, LeverFact};
 use mapa_live::{Live, Roots};
 use mapa_sched::{Drive, Fleet, Scheduler, Timeline};
 use mapa_topologies::Machine;
@@ -31,6 +31,7 @@ use crate::ledger::{Ledger, Moment, Sync, now};
 use crate::node::Node;
 use crate::output::Output;
 use crate::process::Processes;
+use crate::queue::ring_first;
 use crate::run::user;
 use crate::service::{self, Log};
 use crate::steward::{BELL, enter};
@@ -85,25 +86,9 @@ pub(crate) fn drive(
     if let Some(root) = &args.root {
         live.roots = Roots::below(root);
     }
-    let mut node = Node::load(&machine.spec(), &live, &mut |warning| {
-        output.aside(warning);
-    })?;
     let mut books = Ledger::open(ledger)?;
     let processes = Processes::new()?;
     let owner = user();
-    if !books.read(|books| node.is_bound(books))? {
-        books.change(Sync::Disk, |books| node.bind(books, &owner))?;
-    }
-    // Its levers can partition a device that has no instance.
-    node.open_bare()?;
-    let began = began(&mut books)?;
-    let recorder = match &args.record {
-        Some(path) => {
-            let head = head(&node, &machine.spec(), &spec, &config, began)?;
-            Some(Recorder::new(path, head)?)
-        }
-        None => None,
-    };
     let own = processes.own()?;
     // Signals are heard before there is anything to give back.
     let (outside, inbox) = inbox();
@@ -117,13 +102,20 @@ pub(crate) fn drive(
         config: &config,
         live: &live,
         processes: &processes,
-        owner,
-        words,
-        began,
+        owner: owner.clone(),
+        spec,
         outside,
         machine: machine.spec(),
+        output,
     };
-    daemon.run(inbox, books, node, scheduler, recorder, own)
+    let ended = daemon.run(inbox, scheduler, ledger, own.clone());
+    if let Err(error) = &ended {
+        // Whoever waits need not wait for its silence to count.
+        let why = format!("it failed: {error}");
+        let resigned = books.change(Sync::Boot, |books| books.resign(&owner, &own, &why));
+        drop(resigned.and_then(|()| ring_first(&mut books)));
+    }
+    ended
 }
 
 /// The scheduler of a configuration.
@@ -191,22 +183,41 @@ struct Daemon<'a> {
     live: &'a Live,
     processes: &'a Processes,
     owner: String,
-    words: String,
-    began: Moment,
+    spec: SchedulerSpec,
     outside: Outside,
     machine: MachineSpec,
+    output: Output,
 }
 
 impl Daemon<'_> {
     fn run(
         self,
         inbox: Inbox,
-        ledger: Ledger,
-        node: Node,
         mut scheduler: Box<dyn Scheduler + Send>,
-        recorder: Option<Recorder>,
+        ledger: &Path,
         own: crate::process::Identity,
     ) -> Result<(), Error> {
+        let mut ledger = Ledger::open(ledger)?;
+        // What a crash has left half done is taken back before anybody looks at the machine.
+        let expected = Expected::default();
+        let (keeper, left) = self.keeper(&ledger, &expected)?;
+        let mut node = Node::load(&self.machine, self.live, &mut |warning| {
+            self.output.aside(warning);
+        })?;
+        if !ledger.read(|books| node.is_bound(books))? {
+            ledger.change(Sync::Disk, |books| node.bind(books, &self.owner))?;
+        }
+        // Its levers can partition a device that has no instance.
+        node.open_bare()?;
+        let began = began(&mut ledger)?;
+        let recorder = match &self.args.record {
+            Some(path) => {
+                let head = head(&node, &self.machine, &self.spec, self.config, began)?;
+                Some(Recorder::new(path, head)?)
+            }
+            None => None,
+        };
+        let words = self.spec.words().to_owned();
         let shared = Arc::new(Shared {
             metrics: Metrics::new(),
             status: Mutex::new(Status {
@@ -214,15 +225,16 @@ impl Daemon<'_> {
                 pid: std::process::id(),
                 since: now(),
                 machine: node.loaded().machine.name.clone(),
-                scheduler: self.words.clone(),
+                scheduler: words.clone(),
                 dry_run: self.args.dry_run,
                 ..Status::default()
             }),
         });
         let watchdog = sd_notify::watchdog_enabled();
         let mut told = Told::new(shared.clone(), watchdog);
-        let expected = Expected::default();
-        let keeper = self.keeper(&ledger, &expected, &mut told)?;
+        for lever in left {
+            told.lever_failed(&lever, "undo");
+        }
         if node.is_live() {
             watch(&self.outside, &node, self.live, ledger.path(), &self.owner);
         }
@@ -237,9 +249,9 @@ impl Daemon<'_> {
             config: self.config,
             own,
             owner: self.owner,
-            scheduler: self.words.clone(),
-            began: self.began,
-            keeper,
+            scheduler: words.clone(),
+            began,
+            keeper: Some(keeper),
             expected,
             is_dry: self.args.dry_run,
             inbox,
@@ -260,7 +272,7 @@ impl Daemon<'_> {
             ledger,
         };
         info!(
-            scheduler = self.words,
+            scheduler = words,
             ledger = %driver.ledger.path().display(),
             "ready"
         );
@@ -281,35 +293,34 @@ impl Daemon<'_> {
     /// Counters of the host, if the scheduler needs them: each sample is an instant.
     fn sampler(&self) -> Option<Box<dyn Sampler>> {
         let names = Names::built_in();
-        let name = self.words.split(',').next().unwrap_or_default();
-        let row = names.schedulers.get(name)?;
+        let row = names.schedulers.get(self.spec.name())?;
         row.for_latencies
             .then(|| Box::new(Host::new(self.live)) as Box<dyn Sampler>)
     }
 
-    /// The levers, after what an earlier daemon has left was taken back.
+    /// The levers, after what an earlier daemon has left was taken back; and the names of levers that
+    /// could not be.
     fn keeper(
         &self,
         ledger: &Ledger,
         expected: &Expected,
-        told: &mut Told,
-    ) -> Result<Option<Keeper<LedgerJournal>>, Error> {
+    ) -> Result<(Keeper<LedgerJournal>, Vec<String>), Error> {
         let journal = LedgerJournal::open(ledger.path(), &self.owner, expected.clone())?;
         let hands = Hands::of(self.live, self.config.levers.bounds);
         let opened = Keeper::open(hands, journal, now_ms());
         let (keeper, facts) = opened.map_err(|error| Error::at("levers", error))?;
+        let mut failed = Vec::new();
         for fact in facts {
-            use mapa_live::levers::LeverFact;
-            match &fact {
+            match fact {
                 LeverFact::Undone { id, lever } => info!(id, lever, "taken back after a crash"),
                 LeverFact::NotUndone { id, lever, left } => {
-                    told.lever_failed(lever, "undo");
                     warn!(id, lever, left = ?left, "could not be taken back after a crash");
+                    failed.push(lever);
                 }
                 _ => {}
             }
         }
-        Ok(Some(keeper))
+        Ok((keeper, failed))
     }
 }
 

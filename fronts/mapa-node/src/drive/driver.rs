@@ -184,8 +184,7 @@ impl NodeDriver<'_> {
         {
             self.timeline.put(at, Event::Signals(signals));
         }
-        self.tick_levers();
-        Ok(())
+        self.tick_levers()
     }
 
     /// What the drivers say of this moment.
@@ -209,17 +208,26 @@ impl NodeDriver<'_> {
     }
 
     /// Pulls that are past their time are taken back.
-    fn tick_levers(&mut self) {
+    fn tick_levers(&mut self) -> Result<(), Error> {
         let Some(keeper) = &mut self.keeper else {
-            return;
+            return Ok(());
         };
+        let mut is_partitioned = false;
         for fact in keeper.tick(now_ms()) {
             match &fact {
-                LeverFact::Undone { id, .. } => self.held.forget(*id),
+                LeverFact::Undone { id, lever } => {
+                    is_partitioned |= lever == "layout";
+                    self.held.forget(*id);
+                }
                 LeverFact::NotUndone { lever, .. } => self.told.lever_failed(lever, "undo"),
                 _ => {}
             }
         }
+        if is_partitioned && self.node.is_live() {
+            // The next look tells what the device has now.
+            self.reload()?;
+        }
+        Ok(())
     }
 
     /// A job has left: what its levers hold is taken back.
@@ -510,6 +518,9 @@ impl NodeDriver<'_> {
         let mut live = self.live.clone();
         live.refresh = true;
         let mut node = Node::load(&self.machine, &live, &mut |_| {})?;
+        let owner = &self.owner;
+        self.ledger
+            .change(Sync::Disk, |books| node.bind(books, owner))?;
         node.open_bare()?;
         if node.graph().fingerprint() != self.node.graph().fingerprint() {
             return Err(Error::at(

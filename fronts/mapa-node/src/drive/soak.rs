@@ -45,7 +45,10 @@ impl Driver for MadeUp {
                 Request::new(Pattern::ring(1 + self.next_job as usize % 2)),
             );
             job.arrived = now;
-            job.slo = (self.next_job % 3 == 0).then_some(Duration::from_millis(15));
+            job.slo = self
+                .next_job
+                .is_multiple_of(3)
+                .then_some(Duration::from_millis(15));
             self.next_job += 1;
             facts.push((now, Event::Arrived(job)));
         }
