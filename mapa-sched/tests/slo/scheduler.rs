@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mapa_core::{
-    Demand, DeviceId, Fabric, FabricNode, HardwareGraph, MachineId, NodeKind, Pattern, PortId,
-    Request, lowest_id,
+    Demand, DeviceId, Fabric, FabricNode, HardwareGraph, LeaseId, MachineId, NodeKind, Pattern,
+    PortId, Request, lowest_id,
 };
+use mapa_sched::slo::replay::{ByReplay, ReplaySettings, SloReplayScheduler};
 use mapa_sched::slo::{Levers, Settings, SloScheduler};
 use mapa_sched::{
-    Action, Event, Fleet, Guard, Job, JobId, Latency, Scheduler, Signals, Tenant, Time, step,
+    Action, Event, Fleet, Guard, Job, JobId, Latency, Placed, Scheduler, Signals, Tenant, Time,
+    step,
 };
 
 use super::settings;
@@ -37,7 +39,7 @@ fn machine() -> Arc<HardwareGraph> {
 
 struct Run {
     fleet: Fleet,
-    scheduler: SloScheduler,
+    scheduler: Box<dyn Scheduler>,
     told: Vec<(u64, Action)>,
 }
 
@@ -48,9 +50,25 @@ impl Run {
             dwell: 10,
             ..settings(levers)
         };
+        Self::of(Box::new(SloScheduler::new(lowest_id(), own)))
+    }
+
+    /// By replay.
+    fn by_replay(levers: Levers) -> Self {
+        let own = Settings {
+            window: 8,
+            dwell: 10,
+            ..settings(levers)
+        };
+        let own = ReplaySettings::new(own).unwrap();
+        let scheduler = SloReplayScheduler::new(lowest_id(), own, ByReplay::TRANSFER);
+        Self::of(Box::new(scheduler.unwrap()))
+    }
+
+    fn of(scheduler: Box<dyn Scheduler>) -> Self {
         Self {
             fleet: Fleet::new([machine()]),
-            scheduler: SloScheduler::new(lowest_id(), own),
+            scheduler,
             told: Vec::new(),
         }
     }
@@ -67,7 +85,7 @@ impl Run {
         let mut orders = Vec::new();
         let now = Time(second * 1_000_000_000);
         step(
-            &mut self.scheduler,
+            &mut *self.scheduler,
             &mut self.fleet,
             now,
             facts,
@@ -202,4 +220,88 @@ fn throttles_end_with_the_job_they_protect() {
     assert_eq!(off.len(), 1);
     assert_eq!(off[0].0, 12);
     assert!(run.scheduler.name().starts_with("slo"));
+}
+
+/// A job that is adopted with a promise is guarded, and its neighbour throttled, as if both had come.
+fn adopted(id: u64, device: u32, pcie_mb_s: u32, slo_ms: Option<u64>) -> Event {
+    let Event::Arrived(job) = job(id, pcie_mb_s, slo_ms) else {
+        unreachable!();
+    };
+    Event::Adopted {
+        job,
+        at: Placed {
+            machine: MachineId(0),
+            lease: LeaseId::default(),
+            placement: [DeviceId(device)].into_iter().collect(),
+            rest: Vec::new(),
+        },
+        since: Time::ZERO,
+    }
+}
+
+fn is_throttle(own: &Action) -> bool {
+    let guard = |guard: &Guard| matches!(guard, Guard::BlockIoMbPerS(Some(500)));
+    matches!(own, Action::Throttle { job: JobId(2), guard: own } if guard(own))
+}
+
+#[test]
+fn by_replay_a_neighbour_is_throttled_in_the_first_tick() {
+    let mut run = Run::by_replay(Levers::ALL);
+    run.at(
+        0,
+        vec![adopted(1, 0, 0, Some(15)), adopted(2, 1, 12_000, None)],
+    );
+    for second in 1..10 {
+        run.at(second, vec![signals(), slow(20)]);
+    }
+    let throttles = run.orders(is_throttle);
+    assert_eq!(throttles.len(), 1);
+    assert!(throttles[0].0 <= 2, "{throttles:?}");
+}
+
+/// Half of a request is taken as its transfer, which the neighbour doubles: 20 ms beside it are 13.3
+/// alone, below the promise; 30 ms are 20 alone, above it wherever the job is.
+#[test]
+fn by_replay_a_job_moves_only_where_that_keeps_its_promise() {
+    for (took, is_moved) in [(20, true), (30, false)] {
+        let mut run = Run::by_replay(Levers::PLACEMENT);
+        run.at(
+            0,
+            vec![adopted(1, 0, 0, Some(15)), adopted(2, 1, 12_000, None)],
+        );
+        for second in 1..40 {
+            run.at(second, vec![signals(), slow(took)]);
+        }
+        let moves = run.orders(|own| matches!(own, Action::Move { .. }));
+        assert_eq!(!moves.is_empty(), is_moved, "{took} ms: {moves:?}");
+        for (_, own) in &moves {
+            let Action::Move { at, .. } = own else {
+                unreachable!();
+            };
+            assert!(at.placement.set().iter().all(|id| id.0 >= 2), "{moves:?}");
+        }
+    }
+}
+
+#[test]
+fn the_paper_s_controller_guards_whoever_is_adopted() {
+    let mut run = Run::new(Levers::GUARDS);
+    run.at(
+        0,
+        vec![adopted(1, 0, 0, Some(15)), adopted(2, 1, 12_000, None)],
+    );
+    for second in 1..12 {
+        run.at(second, vec![signals(), slow(25), slow(26)]);
+    }
+    assert_eq!(run.orders(is_throttle).len(), 1);
+}
+
+#[test]
+fn a_share_of_transfer_that_is_none_is_refused() {
+    let own = ReplaySettings::new(settings(Levers::ALL)).unwrap();
+    let error = SloReplayScheduler::new(lowest_id(), own, 1.5).unwrap_err();
+    assert!(
+        error.to_string().contains("transfer=1.5: expected 0 to 1"),
+        "{error}"
+    );
 }
