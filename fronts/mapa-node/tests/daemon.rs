@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixDatagram, UnixStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -87,7 +87,20 @@ fn replayed(place: &Place, record: &PathBuf) -> (bool, Value) {
         .unwrap();
     let answer = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|_| panic!("{}: {}", text(&output), error(&output)));
+    assert_valid("drive-replay", &answer);
     (output.status.success(), answer)
+}
+
+/// Checks an answer, or a line of a record, by its schema.
+fn assert_valid(name: &str, answer: &Value) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema");
+    let text = std::fs::read_to_string(folder.join(format!("{name}.json"))).unwrap();
+    let schema = jsonschema::validator_for(&serde_json::from_str(&text).unwrap()).unwrap();
+    let faults: Vec<String> = schema
+        .iter_errors(answer)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert_eq!(faults, [""; 0], "{name}: {answer}");
 }
 
 /// What a record was told and ordered, by kind.
@@ -96,6 +109,7 @@ fn kinds(record: &PathBuf, list: &str, key: &str) -> Vec<String> {
     let mut found = Vec::new();
     for line in file.lines() {
         let line: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        assert_valid("drive-record", &line);
         let Some(own) = line["is"][list].as_array() else {
             continue;
         };
@@ -355,7 +369,16 @@ fn the_socket_answers_its_group_and_the_counters_are_there() {
         writeln!(stream, "{question}").unwrap();
         let mut line = String::new();
         BufReader::new(stream).read_line(&mut line).unwrap();
-        serde_json::from_str(&line).unwrap()
+        let answer: Value = serde_json::from_str(&line).unwrap();
+        assert_valid("node-answer", &answer);
+        assert_eq!(answer["version"], 1);
+        let answer = answer["is"].clone();
+        if let Ok(question) = serde_json::from_str::<Value>(question)
+            && answer["answer"] != "error"
+        {
+            assert_valid("node-ask", &question);
+        }
+        answer
     };
     let begun = Instant::now();
     while !socket.exists() {
@@ -366,11 +389,7 @@ fn the_socket_answers_its_group_and_the_counters_are_there() {
         std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&socket).unwrap().permissions());
     assert_eq!(mode & 0o777, 0o660);
     let status = ask("{\"ask\":\"status\"}");
-    assert_eq!(
-        (&status["version"], &status["scheduler"]),
-        (&1.into(), &"fifo".into()),
-        "{status}"
-    );
+    assert_eq!(status["status"]["scheduler"], "fifo", "{status}");
     let script = format!("{LOCK} echo up >> \"$LOCKS/up\"; sleep 0.5");
     let mut run = place
         .mapa(&["run", "-n", "3", "--wait", "--", "sh", "-c", &script])
@@ -442,4 +461,101 @@ fn a_configuration_that_is_none_is_refused_by_file_line_and_expected_form() {
         "[levers]\nblock_devices = [\"sda\"]\n",
         "expected its numbers, such as 254:0",
     );
+}
+
+#[test]
+fn doctor_says_what_a_machine_lacks_and_what_to_do() {
+    let place = Place::new();
+    drop(place.json(&["free"]));
+    let config = place.path().join("node.toml");
+    let socket = place.path().join("none/socket");
+    std::fs::write(
+        &config,
+        format!("[service]\nsocket = \"{}\"\n", socket.display()),
+    )
+    .unwrap();
+    let doctor = || {
+        Command::new(env!("CARGO_BIN_EXE_mapa-node"))
+            .args(["--json", "--nvml", "/nowhere/libnvidia-ml.so.1", "--ledger"])
+            .arg(place.ledger())
+            .args(["doctor", "--config"])
+            .arg(&config)
+            .env("XDG_CACHE_HOME", place.path())
+            .output()
+            .unwrap()
+    };
+    let output = doctor();
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_valid("node-doctor", &answer);
+    let checks = answer["checks"].as_array().unwrap();
+    let of = |what: &str| checks.iter().find(|own| own["what"] == what).unwrap();
+    assert_eq!(of("ledger")["is"], "fine", "{answer}");
+    assert_eq!(of("MIG")["is"], "missing", "{answer}");
+    assert_eq!(of("socket")["is"], "broken", "{answer}");
+    assert_eq!(output.status.code(), Some(1));
+    for own in checks {
+        assert_eq!(own["is"] == "fine", own["hint"].is_null(), "{own}");
+    }
+    std::fs::write(&config, "").unwrap();
+    let answer: Value = serde_json::from_slice(&doctor().stdout).unwrap();
+    let checks = answer["checks"].as_array().unwrap();
+    assert!(
+        checks
+            .iter()
+            .any(|own| own["what"] == "socket" && own["is"] == "missing")
+    );
+}
+
+/// Each line of the `slo` program's log can be made again, and its dry run says what it would do.
+#[test]
+fn slo_guards_a_tenant_told_by_its_socket_and_prints_what_it_would_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    // A neighbour that reads and writes all the time, past the page cache.
+    let script = "while :; do dd if=/dev/zero of=\"$0\" bs=1M count=64 oflag=dsync conv=notrunc 2>/dev/null; done";
+    let mut neighbour = Command::new("sh")
+        .args(["-c", script, &path("written")])
+        .spawn()
+        .unwrap();
+    std::fs::write(path("pid"), neighbour.id().to_string()).unwrap();
+    let config = format!(
+        "controller = \"slo-replay\"\nlatencies = \"{}\"\nstate = \"{}\"\n[levers]\nblock_devices = [\"254:0\"]\n[tenants.api]\npromise_ms = 15\n[neighbours.etl]\ndoes = \"copies\"\nfrom_mb_s = 1\npid_file = \"{}\"\n",
+        path("socket"),
+        path("state"),
+        path("pid")
+    );
+    std::fs::write(path("slo.toml"), config).unwrap();
+    let mut slo = Command::new(env!("CARGO_BIN_EXE_mapa-node"))
+        .args([
+            "slo",
+            "--dry-run",
+            "--for",
+            "8s",
+            "--config",
+            &path("slo.toml"),
+        ])
+        .args(["--record", &path("record")])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let to = UnixDatagram::unbound().unwrap();
+    while slo.try_wait().unwrap().is_none() {
+        drop(to.send_to(b"api 40000000\nstranger 1\n", path("socket")));
+        thread::sleep(Duration::from_millis(20));
+    }
+    let output = slo.wait_with_output().unwrap();
+    let log = error(&output);
+    // The shell ends when it is killed; what it has started last ends by itself.
+    neighbour.kill().unwrap();
+    neighbour.wait().unwrap();
+    assert!(output.status.success(), "{log}");
+    assert!(
+        log.contains("order=Throttle") && log.contains("dry run"),
+        "{log}"
+    );
+    assert!(!log.contains("pulled"), "{log}");
+    let record = std::fs::read_to_string(path("record/api.jsonl")).unwrap();
+    let read = mapa_front::slo_log::read_log(&record).unwrap();
+    let again = mapa_front::slo_log::replay_log(&read).unwrap();
+    assert!(again.differ.is_empty() && again.decisions > 0, "{again:?}");
 }

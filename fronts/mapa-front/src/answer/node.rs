@@ -27,7 +27,10 @@ pub enum Ask {
 #[serde(tag = "answer", rename_all = "kebab-case")]
 pub enum Answer {
     /// How the daemon is.
-    Status(Box<Status>),
+    Status {
+        /// Its state.
+        status: Box<Status>,
+    },
     /// Who holds what.
     Leases {
         /// The leases that hold.
@@ -90,8 +93,7 @@ pub struct SocketAnswer {
     /// The version of the form: [`NODE_VERSION`].
     pub version: u32,
     /// The answer.
-    #[serde(flatten)]
-    pub answer: Answer,
+    pub is: Answer,
 }
 
 /// The state of a daemon: what its socket answers to `status`.

@@ -155,7 +155,7 @@ fn converse(stream: &UnixStream, shared: &Shared, ledger: &PathBuf) {
         };
         let answer = SocketAnswer {
             version: NODE_VERSION,
-            answer,
+            is: answer,
         };
         let Ok(text) = serde_json::to_string(&answer) else {
             return;
@@ -169,7 +169,9 @@ fn converse(stream: &UnixStream, shared: &Shared, ledger: &PathBuf) {
 fn answer(ask: &Ask, shared: &Shared, ledger: &PathBuf) -> Answer {
     let read = || -> Result<Answer, Error> {
         Ok(match ask {
-            Ask::Status {} => Answer::Status(Box::new(shared.status())),
+            Ask::Status {} => Answer::Status {
+                status: Box::new(shared.status()),
+            },
             Ask::Metrics {} => Answer::Metrics {
                 text: shared.metrics.text(),
             },
