@@ -374,9 +374,7 @@ fn the_socket_answers_its_group_and_the_counters_are_there() {
         writeln!(stream, "{question}").unwrap();
         let mut line = String::new();
         BufReader::new(stream).read_line(&mut line).unwrap();
-        let answer = serde_json::from_str(&line).unwrap();
-        assert_valid("node-answer", &answer);
-        answer
+        serde_json::from_str(&line).unwrap()
     };
     let begun = Instant::now();
     while !socket.exists() {
