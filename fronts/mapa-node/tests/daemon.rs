@@ -78,6 +78,21 @@ fn is_steward(place: &Place, pid: u32) -> bool {
     steward.is_some_and(|own| own.process.pid.unsigned_abs() == pid)
 }
 
+/// Asserts that an answer is valid by the schema of this name.
+fn assert_valid(name: &str, answer: &Value) {
+    let file = format!(
+        "{}/../../docs/schema/{name}.json",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    let schema = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    let schema = jsonschema::validator_for(&schema).unwrap();
+    let faults: Vec<String> = schema
+        .iter_errors(answer)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert_eq!(faults, Vec::<String>::new(), "{name}: {answer}");
+}
+
 fn replayed(place: &Place, record: &PathBuf) -> (bool, Value) {
     let output = Command::new(env!("CARGO_BIN_EXE_mapa-node"))
         .args(["--json", "replay"])
@@ -173,6 +188,9 @@ fn check_live(scheduler: &str, machine: &[&str], job: &[&str]) {
     assert_eq!(place.text("faults"), "");
     assert_eq!(place.text("done").lines().count(), 6);
 
+    for line in std::fs::read_to_string(&record).unwrap().lines() {
+        assert_valid("drive-record", &serde_json::from_str(line).unwrap());
+    }
     let (is_same, answer) = replayed(&place, &record);
     assert!(is_same, "{scheduler}: {answer}");
     let facts = kinds(&record, "facts", "fact");
@@ -420,6 +438,9 @@ fn the_socket_answers_its_group_and_the_counters_are_there() {
             "{answer}"
         );
     }
+    for ask in ["status", "leases", "queue", "metrics"] {
+        assert_valid("node-ask", &serde_json::json!({ "ask": ask }));
+    }
     // A question that never ends is answered, and nobody else is kept waiting.
     let mut stream = UnixStream::connect(&socket).unwrap();
     stream.write_all(&vec![b'x'; 5000]).unwrap();
@@ -427,6 +448,20 @@ fn the_socket_answers_its_group_and_the_counters_are_there() {
     assert!(run.wait().unwrap().success());
     assert_eq!(daemon.end("-TERM"), Some(0));
     assert!(!socket.exists());
+}
+
+#[test]
+fn the_doctor_says_what_is_missing_and_what_to_do() {
+    let place = Place::new();
+    let output = Command::new(env!("CARGO_BIN_EXE_mapa-node"))
+        .args(["--json", "--ledger"])
+        .arg(place.ledger())
+        .arg("doctor")
+        .output()
+        .unwrap();
+    let answer: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|_| panic!("{}: {}", text(&output), error(&output)));
+    assert_valid("node-doctor", &answer);
 }
 
 #[test]
