@@ -216,16 +216,6 @@ fn what_every_command_answers_is_valid_by_its_schema() {
     ] {
         used.insert(name.to_owned());
     }
-    // Those of mapa-node are tried by its tests.
-    for name in [
-        "drive-record",
-        "drive-replay",
-        "node-answer",
-        "node-ask",
-        "node-doctor",
-    ] {
-        used.insert(name.to_owned());
-    }
     let known: BTreeSet<String> = fs::read_dir(self::folder())
         .unwrap()
         .map(|entry| {
