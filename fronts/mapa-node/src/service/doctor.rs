@@ -149,15 +149,16 @@ fn mig(found: &mut Diagnosis, hands: &Hands) {
 fn mps(found: &mut Diagnosis, hands: &Hands, config: &Config) {
     let server = MpsServer(config.levers.mps_pipe.clone());
     let place = server.0.display().to_string();
-    if hands.mps.is_running(&server) {
-        found.fine("MPS", format!("its control daemon answers at {place}"));
-    } else {
-        found.missing(
-            "MPS",
-            format!("no control daemon answers at {place}"),
-            "CUDA_MPS_PIPE_DIRECTORY=.. nvidia-cuda-mps-control -d, or leave `mps` out of `levers.on`",
-        );
-    }
+    let why = match hands.mps.is_running(&server) {
+        Ok(true) => return found.fine("MPS", format!("its control daemon answers at {place}")),
+        Ok(false) => String::new(),
+        Err(error) => format!(": {error}"),
+    };
+    found.missing(
+        "MPS",
+        format!("no control daemon answers at {place}{why}"),
+        "CUDA_MPS_PIPE_DIRECTORY=.. nvidia-cuda-mps-control -d, or leave `mps` out of `levers.on`",
+    );
 }
 
 /// Whether this process may write there.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
+use mapa_topologies::number_list;
 use serde::{Deserialize, Serialize};
 
 /// The most CPUs that the kernel can be built for, so the first number that is none.
@@ -72,20 +73,13 @@ impl FromStr for Cpus {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let text = text.trim();
-        let mut cpus = BTreeSet::new();
-        for part in text.split(',').filter(|part| !part.is_empty()) {
-            let (low, high) = part.split_once('-').unwrap_or((part, part));
-            let ends = low.trim().parse().ok().zip(high.trim().parse().ok());
-            let range = ends.filter(|&(low, high): &(u32, u32)| low <= high && high < MOST);
-            let Some((low, high)) = range else {
-                return Err(format!(
-                    "cpus `{text}`: expected numbers below {MOST} and ranges of them, such as 0-3,8"
-                ));
-            };
-            cpus.extend(low..=high);
-        }
-        Ok(Self(cpus))
+        let cpus = number_list(text).filter(|cpus| cpus.last().is_none_or(|cpu| *cpu < MOST));
+        cpus.map(Self).ok_or_else(|| {
+            format!(
+                "cpus `{}`: expected numbers below {MOST} and ranges of them, such as 0-3,8",
+                text.trim()
+            )
+        })
     }
 }
 

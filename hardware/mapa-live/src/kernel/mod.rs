@@ -1,8 +1,9 @@
 //! What the kernel shows in its files, and how it writes them: lists of CPUs, processes that are named so
-//! that a reused id is never mistaken, counts of interrupts.
+//! that a reused id is never mistaken, counts of interrupts, versions of control groups.
 //!
 //! Telemetry and levers read the same files, so what reads them lies below both.
 
+pub(crate) mod cgroup;
 mod cpus;
 pub(crate) mod files;
 mod interrupts;
@@ -11,4 +12,4 @@ mod process;
 pub use cpus::Cpus;
 pub use interrupts::{Interrupts, quiet_cpus};
 pub use process::ProcessId;
-pub(crate) use process::state_and_start;
+pub(crate) use process::{is_gone, state_and_start};

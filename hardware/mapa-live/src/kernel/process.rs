@@ -1,12 +1,15 @@
 //! A process by its number and the time at which it began.
 
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::files;
 
-/// A process. Numbers are reused; a number together with the time of the start is not.
+/// A process. Numbers are reused; a number together with the time of the start is not, as long as the machine runs.
+/// Another boot may have both once more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProcessId {
@@ -21,9 +24,19 @@ impl ProcessId {
     /// waited for.
     #[must_use]
     pub fn of(proc: &Path, pid: u32) -> Option<Self> {
-        let stat = files::read(&proc.join(pid.to_string()).join("stat")).ok()?;
-        let (state, start) = state_and_start(&stat)?;
-        (state != 'Z' && state != 'X').then_some(Self { pid, start })
+        Self::find(proc, pid).ok().flatten()
+    }
+
+    /// As [`of`](Self::of), where a process that cannot be seen is not taken for one that has ended.
+    pub(crate) fn find(proc: &Path, pid: u32) -> io::Result<Option<Self>> {
+        let stat = match files::read(&proc.join(pid.to_string()).join("stat")) {
+            Ok(stat) => stat,
+            Err(error) if is_gone(&error) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let (state, start) = state_and_start(&stat)
+            .ok_or_else(|| io::Error::other("expected a state and a time of the start"))?;
+        Ok((state != 'Z' && state != 'X').then_some(Self { pid, start }))
     }
 
     /// Whether it still runs.
@@ -31,6 +44,11 @@ impl ProcessId {
     pub fn is_alive(self, proc: &Path) -> bool {
         Self::of(proc, self.pid) == Some(self)
     }
+}
+
+/// Whether an error says that a file, or the process that it is of, is not there.
+pub(crate) fn is_gone(error: &io::Error) -> bool {
+    error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(Errno::SRCH.raw_os_error())
 }
 
 /// The state and the start in `/proc/PID/stat`. The name of the command, in parentheses, may hold

@@ -1,7 +1,19 @@
 //! The CPUs on which a process may run.
 
+use std::path::Path;
+
 use super::error::LeverError;
 use crate::kernel::{Cpus, ProcessId};
+
+/// [Missing](LeverError::Missing) if a process has ended, and only then.
+pub(super) fn alive(proc: &Path, process: ProcessId) -> Result<(), LeverError> {
+    let what = format!("process {}", process.pid);
+    match ProcessId::find(proc, process.pid) {
+        Ok(Some(own)) if own == process => Ok(()),
+        Ok(_) => Err(LeverError::missing(what, "it has ended")),
+        Err(error) => Err(LeverError::failed(what, error.to_string())),
+    }
+}
 
 /// The CPUs on which threads may run. [`SystemAffinity`](crate::levers::SystemAffinity) is
 /// `sched_setaffinity`, [`Twin`](crate::levers::Twin) a simulated one.

@@ -1,94 +1,111 @@
 //! Steps, taken back. A step may have been carried out, in part, or not at all: only what is as the step
 //! has set it is put back, and what somebody else has changed since stays.
 
-use super::block_io::Limits;
+use super::block_io::{BlockDevice, Limits};
+use super::cpuset::Cpuset;
 use super::error::LeverError;
 use super::forth;
+use super::group::{Controller, Group};
 use super::hands::Hands;
+use super::mps::{MpsScope, MpsServer};
 use super::step::Step;
 use crate::kernel::{Cpus, ProcessId};
+
+/// How often the members of a group are listed until no new one turns up.
+const MOST_ROUNDS: usize = 16;
 
 /// Takes steps back, the last one first. A step that cannot be taken back does not keep the others from it.
 pub(crate) fn take_back(hands: &mut Hands, steps: &[Step]) -> Vec<LeverError> {
     let mut left = Vec::new();
     for step in steps.iter().rev() {
-        left.extend(back(hands, step).err());
+        left.extend(back(hands, step, steps).err());
     }
     left
 }
 
-fn back(hands: &mut Hands, step: &Step) -> Result<(), LeverError> {
+fn back(hands: &mut Hands, step: &Step, all: &[Step]) -> Result<(), LeverError> {
     match step {
         Step::MakeGroup { controller, group } => {
             if !hands.groups.exists(*controller, group)? {
                 return Ok(());
             }
-            match hands.groups.remove(*controller, group) {
-                // Somebody else works there now. It is theirs.
-                Err(LeverError::Busy { .. }) => Ok(()),
-                other => other,
-            }
+            hands.groups.remove(*controller, group)
         }
         Step::PassOn { controller, group } => {
             if !hands.groups.exists(*controller, group)?
                 || !hands.groups.is_passed_on(*controller, group)?
+                // Somebody else's groups have come to need it: they would lose what they were set to.
+                || hands.groups.has_below(*controller, group)?
             {
                 return Ok(());
             }
-            match hands.groups.pass_on(*controller, group, false) {
-                // A group further below has come to need it.
-                Err(LeverError::Busy { .. }) => Ok(()),
-                other => other,
-            }
+            hands.groups.pass_on(*controller, group, false)
         }
         Step::Join {
             controller,
             process,
             from,
             to,
-        } => gone_is_fine(leave(hands, *controller, *process, from, to)),
+        } => {
+            let (controller, process) = (*controller, *process);
+            let made = Step::MakeGroup {
+                controller,
+                group: to.clone(),
+            };
+            if all.contains(&made) {
+                return empty(hands, controller, from, to);
+            }
+            match leave(hands, controller, process, from, to) {
+                Err(LeverError::Missing { .. })
+                    if has_ended(hands, process)? || !hands.groups.exists(controller, to)? =>
+                {
+                    Ok(())
+                }
+                other => other,
+            }
+        }
         Step::Limits {
             group,
             device,
             from,
             to,
-        } => gone_is_fine(unlimit(hands, group, *device, *from, *to)),
-        Step::Cpuset { group, from, to } => {
-            gone_is_fine(hands.cpusets.cpuset(group).and_then(|has| {
-                // The two files are written one after the other, so each is compared by itself.
-                let mut back = has.clone();
-                if has.cpus == to.cpus {
-                    back.cpus = from.cpus.clone();
-                }
-                if has.mems == to.mems {
-                    back.mems = from.mems.clone();
-                }
-                if back == has {
-                    return Ok(());
-                }
-                hands.cpusets.set_cpuset(group, &back)
-            }))
-        }
-        Step::Affinity { process, from, to } => {
-            gone_is_fine(free_threads(hands, *process, from, to))
-        }
+        } => match unlimit(hands, group, *device, *from, *to) {
+            Err(LeverError::Missing { .. })
+                if !hands.groups.exists(Controller::BlockIo, group)? =>
+            {
+                Ok(())
+            }
+            other => other,
+        },
+        Step::Cpuset { group, from, to } => match reset_cpuset(hands, group, from, to) {
+            Err(LeverError::Missing { .. })
+                if !hands.groups.exists(Controller::Cpuset, group)? =>
+            {
+                Ok(())
+            }
+            other => other,
+        },
+        Step::Affinity { process, from, to } => match free_threads(hands, *process, from, to) {
+            Err(LeverError::Missing { .. }) if has_ended(hands, *process)? => Ok(()),
+            other => other,
+        },
         Step::MpsPercent {
             server,
             scope,
             from,
             to,
         } => {
-            // A daemon or server that has ended has forgotten its share.
-            if !hands.mps.is_running(server) {
-                return Ok(());
-            }
-            gone_is_fine(hands.mps.percent(server, *scope).and_then(|has| {
+            let outcome = hands.mps.percent(server, *scope).and_then(|has| {
                 if has == *to {
                     hands.mps.set_percent(server, *scope, *from)
                 } else {
                     Ok(())
                 }
-            }))
+            });
+            match outcome {
+                Err(LeverError::Missing { .. }) if has_forgotten(hands, server, *scope)? => Ok(()),
+                other => other,
+            }
         }
         Step::MpsPinned {
             server,
@@ -97,20 +114,34 @@ fn back(hands: &mut Hands, step: &Step) -> Result<(), LeverError> {
             from,
             to,
         } => {
-            if !hands.mps.is_running(server) {
-                return Ok(());
-            }
-            gone_is_fine(hands.mps.pinned(server, *scope, *device).and_then(|has| {
+            let outcome = hands.mps.pinned(server, *scope, *device).and_then(|has| {
                 if has == *to {
                     hands.mps.set_pinned(server, *scope, *device, *from)
                 } else {
                     Ok(())
                 }
-            }))
+            });
+            match outcome {
+                Err(LeverError::Missing { .. }) if has_forgotten(hands, server, *scope)? => Ok(()),
+                other => other,
+            }
         }
         Step::MpsDaemon { server, to: true } => hands.mps.quit(server),
         Step::MpsDaemon { server, to: false } => hands.mps.start(server),
-        Step::MigMode { device, to } => hands.mig.set_mode(device, !to),
+        Step::MigMode { device, to } => {
+            let has = hands.mig.state(device)?;
+            if has.enabled != *to {
+                return Ok(());
+            }
+            // What this plan has made is gone by now.
+            if !has.instances.is_empty() {
+                return Err(LeverError::busy(
+                    format!("MIG on {device}"),
+                    "it has instances of somebody else",
+                ));
+            }
+            hands.mig.set_mode(device, !to)
+        }
         Step::Create { device, place } => hands.mig.destroy(device, place),
         Step::Destroy { device, place } => hands.mig.create(device, place),
         Step::Start { program } => hands.programs.stop(program),
@@ -125,20 +156,26 @@ fn back(hands: &mut Hands, step: &Step) -> Result<(), LeverError> {
     }
 }
 
-/// What has ended, or was removed, has nothing to be put back.
-fn gone_is_fine(outcome: Result<(), LeverError>) -> Result<(), LeverError> {
-    match outcome {
-        Err(LeverError::Missing { .. }) => Ok(()),
-        other => other,
+/// Whether a process has ended: then it has nothing to be put back.
+fn has_ended(hands: &Hands, process: ProcessId) -> Result<bool, LeverError> {
+    match hands.affinity.threads(process) {
+        Ok(_) => Ok(false),
+        Err(LeverError::Missing { .. }) => Ok(true),
+        Err(error) => Err(error),
     }
+}
+
+/// Whether a daemon or server of MPS has ended: then it has forgotten what it was set to.
+fn has_forgotten(hands: &Hands, server: &MpsServer, scope: MpsScope) -> Result<bool, LeverError> {
+    Ok(!hands.mps.is_running(server)? || !hands.mps.scopes(server)?.contains(&scope))
 }
 
 fn leave(
     hands: &mut Hands,
-    controller: super::group::Controller,
+    controller: Controller,
     process: ProcessId,
-    from: &super::group::Group,
-    to: &super::group::Group,
+    from: &Group,
+    to: &Group,
 ) -> Result<(), LeverError> {
     if hands.groups.group_of(controller, process)? != *to {
         return Ok(());
@@ -146,10 +183,60 @@ fn leave(
     hands.groups.join(controller, process, from)
 }
 
+/// Moves all members of a group that the same plan has made: what the process has started meanwhile is there too, and
+/// would keep the group.
+fn empty(
+    hands: &mut Hands,
+    controller: Controller,
+    from: &Group,
+    to: &Group,
+) -> Result<(), LeverError> {
+    for _ in 0..MOST_ROUNDS {
+        if !hands.groups.exists(controller, to)? {
+            return Ok(());
+        }
+        let members = hands.groups.members(controller, to)?;
+        if members.is_empty() {
+            return Ok(());
+        }
+        for process in members {
+            match hands.groups.join(controller, process, from) {
+                Err(LeverError::Missing { .. }) if has_ended(hands, process)? => {}
+                other => other?,
+            }
+        }
+    }
+    Err(LeverError::busy(
+        format!("group {to}"),
+        format!("processes begin in it faster than they are moved to {from}"),
+    ))
+}
+
+fn reset_cpuset(
+    hands: &mut Hands,
+    group: &Group,
+    from: &Cpuset,
+    to: &Cpuset,
+) -> Result<(), LeverError> {
+    let has = hands.cpusets.cpuset(group)?;
+    // The two files are written one after the other, so each is compared by itself.
+    let mut back = has.clone();
+    if has.cpus == to.cpus {
+        back.cpus = from.cpus.clone();
+    }
+    if has.mems == to.mems {
+        back.mems = from.mems.clone();
+    }
+    if back == has {
+        return Ok(());
+    }
+    hands.cpusets.set_cpuset(group, &back)
+}
+
 fn unlimit(
     hands: &mut Hands,
-    group: &super::group::Group,
-    device: super::block_io::BlockDevice,
+    group: &Group,
+    device: BlockDevice,
     from: Limits,
     to: Limits,
 ) -> Result<(), LeverError> {

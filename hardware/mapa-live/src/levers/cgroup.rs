@@ -1,18 +1,16 @@
 //! The kernel's control groups, of both versions, by their files.
-//!
-//! On v1 each controller has a hierarchy of its own below the root (`blkio/`, `cpuset/`). On v2 all share
-//! one, at the root or at `unified/`. A machine may have a controller on v1 and the core of v2 beside it
-//! (hybrid), so the version is looked up for each controller.
 
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 
+use super::affinity::alive;
 use super::block_io::{BlockDevice, BlockIo, Limits};
 use super::cpuset::{Cpuset, Cpusets};
 use super::error::LeverError;
 use super::group::{Controller, Group, GroupAct, Groups};
-use crate::kernel::{Cpus, ProcessId, files};
+use crate::kernel::cgroup::{Version, hierarchy};
+use crate::kernel::{Cpus, ProcessId, files, is_gone};
 use crate::roots::Roots;
 
 /// The control groups of this machine, below [`Roots::cgroup`].
@@ -20,13 +18,6 @@ use crate::roots::Roots;
 pub struct CgroupTree {
     cgroup: PathBuf,
     proc: PathBuf,
-}
-
-/// The version of a controller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Version {
-    V1,
-    V2,
 }
 
 /// The files of v1 with a limit each, in the order of [`Limits::parts`].
@@ -52,25 +43,18 @@ impl CgroupTree {
 
     /// The version of a controller on this machine, and the root of its hierarchy.
     fn hierarchy(&self, controller: Controller) -> Result<(Version, PathBuf), LeverError> {
-        let v1 = self.cgroup.join(controller.v1());
-        if v1.join("cgroup.procs").is_file() && v1.join("notify_on_release").is_file() {
-            return Ok((Version::V1, v1));
-        }
-        for v2 in [self.cgroup.clone(), self.cgroup.join("unified")] {
-            let list = files::read(&v2.join("cgroup.controllers")).unwrap_or_default();
-            if list.split_whitespace().any(|own| own == controller.v2()) {
-                return Ok((Version::V2, v2));
-            }
-        }
-        Err(LeverError::missing(
-            format!("cgroup controller {}", controller.v2()),
-            format!(
+        let what = format!("cgroup controller {}", controller.v2());
+        let found = hierarchy(&self.cgroup, controller.v1(), controller.v2())
+            .map_err(|error| LeverError::failed(&what, error.to_string()))?;
+        found.ok_or_else(|| {
+            let why = format!(
                 "expected {} on v1, or `{}` in cgroup.controllers on v2, below {}",
                 controller.v1(),
                 controller.v2(),
                 self.cgroup.display()
-            ),
-        ))
+            );
+            LeverError::missing(what, why)
+        })
     }
 
     fn folder(&self, controller: Controller, group: &Group) -> Result<PathBuf, LeverError> {
@@ -137,8 +121,7 @@ fn refused(what: &str, path: &std::path::Path, error: &io::Error) -> LeverError 
         ErrorKind::ResourceBusy | ErrorKind::DirectoryNotEmpty => {
             LeverError::busy(what, error.to_string())
         }
-        // No such process.
-        _ if error.raw_os_error() == Some(3) => LeverError::missing(what, "the process has ended"),
+        _ if is_gone(error) => LeverError::missing(what, "the process has ended"),
         _ => LeverError::failed(what, error.to_string()),
     }
 }
@@ -161,7 +144,12 @@ fn or_why(words: Result<String, LeverError>) -> String {
 
 impl Groups for CgroupTree {
     fn exists(&self, controller: Controller, group: &Group) -> Result<bool, LeverError> {
-        Ok(self.folder(controller, group)?.is_dir())
+        let folder = self.folder(controller, group)?;
+        match fs::metadata(&folder) {
+            Ok(found) => Ok(found.is_dir()),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(refused("find", &folder, &error)),
+        }
     }
 
     fn make(&mut self, controller: Controller, group: &Group) -> Result<(), LeverError> {
@@ -223,12 +211,7 @@ impl Groups for CgroupTree {
         let (version, _) = self.hierarchy(controller)?;
         let path = self.proc.join(process.pid.to_string()).join("cgroup");
         let text = files::read(&path).map_err(|error| refused("read", &path, &error))?;
-        if !process.is_alive(&self.proc) {
-            return Err(LeverError::missing(
-                format!("process {}", process.pid),
-                "it has ended",
-            ));
-        }
+        alive(&self.proc, process)?;
         // Lines such as `7:blkio:/mapa`; that of v2 is `0::/mapa`.
         let own = text.lines().find_map(|line| {
             let mut parts = line.splitn(3, ':').skip(1);
@@ -247,18 +230,42 @@ impl Groups for CgroupTree {
         })?)
     }
 
+    fn members(&self, controller: Controller, group: &Group) -> Result<Vec<ProcessId>, LeverError> {
+        let path = self.folder(controller, group)?.join("cgroup.procs");
+        let text = files::read(&path).map_err(|error| refused("read", &path, &error))?;
+        let mut members = Vec::new();
+        // Zero stands for a process of another PID namespace, which cannot be named here.
+        for pid in text.lines().filter_map(|line| line.trim().parse().ok()) {
+            let found = ProcessId::find(&self.proc, pid);
+            members.extend(found.map_err(|error| {
+                LeverError::failed(format!("process {pid}"), error.to_string())
+            })?);
+        }
+        Ok(members)
+    }
+
+    fn has_below(&self, controller: Controller, group: &Group) -> Result<bool, LeverError> {
+        let folder = self.folder(controller, group)?;
+        let failed = |error| refused("list", &folder, &error);
+        for entry in fs::read_dir(&folder).map_err(failed)? {
+            if entry
+                .and_then(|own| own.file_type())
+                .map_err(failed)?
+                .is_dir()
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     fn join(
         &mut self,
         controller: Controller,
         process: ProcessId,
         group: &Group,
     ) -> Result<(), LeverError> {
-        if !process.is_alive(&self.proc) {
-            return Err(LeverError::missing(
-                format!("process {}", process.pid),
-                "it has ended",
-            ));
-        }
+        alive(&self.proc, process)?;
         let procs = self.folder(controller, group)?.join("cgroup.procs");
         put(&procs, &process.pid.to_string())
     }

@@ -136,10 +136,11 @@ pub trait Groups: Send {
     /// The kernel refused.
     fn is_passed_on(&self, controller: Controller, group: &Group) -> Result<bool, LeverError>;
 
-    /// Passes a controller on to the groups below this one, or no longer (`cgroup.subtree_control` of v2).
+    /// Passes a controller on to the groups below this one, or no longer (`cgroup.subtree_control` of v2). Groups
+    /// below it lose what they were set to, if it is no longer passed on.
     ///
     /// # Errors
-    /// The kernel refused.
+    /// [Busy](LeverError::Busy): a group below passes it on. The kernel refused.
     fn pass_on(
         &mut self,
         controller: Controller,
@@ -152,6 +153,18 @@ pub trait Groups: Send {
     /// # Errors
     /// [Missing](LeverError::Missing): the process has ended.
     fn group_of(&self, controller: Controller, process: ProcessId) -> Result<Group, LeverError>;
+
+    /// The processes of a group, without those of groups below it.
+    ///
+    /// # Errors
+    /// [Missing](LeverError::Missing): no such group.
+    fn members(&self, controller: Controller, group: &Group) -> Result<Vec<ProcessId>, LeverError>;
+
+    /// Whether a group has groups below it.
+    ///
+    /// # Errors
+    /// [Missing](LeverError::Missing): no such group.
+    fn has_below(&self, controller: Controller, group: &Group) -> Result<bool, LeverError>;
 
     /// Puts a process, with all its threads, into a group.
     ///

@@ -30,4 +30,6 @@ pub struct Hands {
     pub bounds: Bounds,
     /// What else sets MIG layouts on this machine, in words; told as a warning of every layout.
     pub reconcilers: Vec<String>,
+    /// The kernel's id of this boot; `None` where there is none, and so nothing is known to be of an earlier one.
+    pub boot: Option<String>,
 }

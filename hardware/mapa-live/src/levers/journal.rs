@@ -27,6 +27,22 @@ pub enum Lifetime {
     Kept,
 }
 
+impl Lifetime {
+    /// The one that holds longer in a program that runs on.
+    pub(super) fn longer(self, other: Self) -> Self {
+        let rank = |own: Self| match own {
+            Self::Until { ms } => (0, ms),
+            Self::Session => (1, 0),
+            Self::Kept => (2, 0),
+        };
+        if rank(self) > rank(other) {
+            self
+        } else {
+            other
+        }
+    }
+}
+
 /// One pull in the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -41,6 +57,9 @@ pub struct Entry {
     pub lifetime: Lifetime,
     /// Whether all of it was done. If not, it was begun at most.
     pub confirmed: bool,
+    /// The kernel's id of the boot in which it was planned, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot: Option<String>,
 }
 
 /// Where pulls are written down. [`FolderJournal`] keeps a file for each; a program with a ledger of its own

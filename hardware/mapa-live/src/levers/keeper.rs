@@ -27,7 +27,7 @@ pub enum LeverFact {
         /// The lever.
         lever: String,
     },
-    /// The same pull was held already; its time is the new one.
+    /// The same pull was held already; its time is the later one.
     Extended {
         /// The number of the pull that is held.
         id: u64,
@@ -100,7 +100,8 @@ pub struct Keeper<J: Journal> {
 
 impl<J: Journal> Keeper<J> {
     /// Opens a journal, and takes back what an earlier keeper left: what was not finished, what was for its
-    /// session, and what is past its time. What has time left is held on. The facts say what was done.
+    /// session, and what is past its time. What has time left is held on. Of an entry of an earlier boot, what was
+    /// set on groups, processes and daemons is no more, and is left alone. The facts say what was done.
     ///
     /// # Errors
     /// The journal cannot be read.
@@ -109,7 +110,12 @@ impl<J: Journal> Keeper<J> {
         journal: J,
         now_ms: u64,
     ) -> Result<(Self, Vec<LeverFact>), LeverError> {
-        let entries = journal.entries()?;
+        let mut entries = journal.entries()?;
+        for entry in &mut entries {
+            if hands.boot.is_some() && entry.boot.is_some() && entry.boot != hands.boot {
+                entry.plan.keep_what_outlives_a_boot();
+            }
+        }
         let next = entries.last().map_or(1, |entry| entry.id + 1);
         let mut keeper = Self {
             hands,
@@ -123,6 +129,7 @@ impl<J: Journal> Keeper<J> {
         for id in ids {
             let entry = &keeper.held[&id];
             let stays = entry.confirmed
+                && !entry.plan.is_empty()
                 && match entry.lifetime {
                     Lifetime::Until { ms } => now_ms < ms,
                     Lifetime::Session => false,
@@ -160,7 +167,7 @@ impl<J: Journal> Keeper<J> {
     }
 
     /// Pulls a lever: writes the plan down, carries it out, confirms it. A pull that is held already only
-    /// gets the new lifetime.
+    /// gets the new lifetime, if that is longer.
     pub fn pull(&mut self, pull: &Pull, lifetime: Lifetime, now_ms: u64) -> LeverFact {
         let lever = pull.lever().to_owned();
         match self.try_pull(pull, lifetime, now_ms) {
@@ -180,7 +187,9 @@ impl<J: Journal> Keeper<J> {
             self.hands.bounds.hold_s.check("hold_s", seconds, "s")?;
         }
         let lever = pull.lever().to_owned();
-        if let Some(entry) = self.held.values().find(|own| own.pull == *pull) {
+        let same = |own: &&Entry| own.confirmed && own.pull == *pull;
+        if let Some(entry) = self.held.values().find(same) {
+            let lifetime = entry.lifetime.longer(lifetime);
             let entry = Entry {
                 lifetime,
                 ..entry.clone()
@@ -212,6 +221,7 @@ impl<J: Journal> Keeper<J> {
             plan,
             lifetime,
             confirmed: false,
+            boot: self.hands.boot.clone(),
         };
         self.journal.put(&entry)?;
         self.next += 1;
@@ -232,8 +242,8 @@ impl<J: Journal> Keeper<J> {
             if left.is_empty() {
                 let _ = self.journal.remove(id);
             } else {
-                entry.lifetime = Lifetime::Until { ms: 0 };
                 self.held.insert(id, entry);
+                self.give_up(id);
             }
             let failure = Failure {
                 lever,
@@ -306,7 +316,24 @@ impl<J: Journal> Keeper<J> {
                 self.held.remove(&id);
                 LeverFact::Undone { id, lever }
             }
-            Err(left) => LeverFact::NotUndone { id, lever, left },
+            Err(left) => {
+                self.give_up(id);
+                LeverFact::NotUndone { id, lever, left }
+            }
+        }
+    }
+
+    /// A pull of which something is left is no longer held as it was asked for: every tick takes it back, and so does
+    /// the next keeper.
+    fn give_up(&mut self, id: u64) {
+        let Some(entry) = self.held.get_mut(&id) else {
+            return;
+        };
+        let over = Lifetime::Until { ms: 0 };
+        if entry.confirmed || entry.lifetime != over {
+            (entry.confirmed, entry.lifetime) = (false, over);
+            // Without this a keeper after a crash may hold it on for its time, and takes it back then.
+            let _ = self.journal.put(entry);
         }
     }
 }

@@ -43,7 +43,10 @@ pub enum MpsScope {
 /// memory bandwidth and not PCIe. A client may ask for less by its environment.
 pub trait Mps: Send {
     /// Whether the daemon answers.
-    fn is_running(&self, server: &MpsServer) -> bool;
+    ///
+    /// # Errors
+    /// It cannot be told: there is no command to ask it by, or its answer is none.
+    fn is_running(&self, server: &MpsServer) -> Result<bool, LeverError>;
 
     /// The daemon and its servers, whose values may differ.
     ///

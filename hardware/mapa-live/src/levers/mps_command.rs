@@ -54,14 +54,14 @@ impl MpsCommand {
             Failure::Missing => {
                 LeverError::missing(self.command.display().to_string(), "no such command")
             }
-            // The command ends with an error if it finds no daemon.
-            Failure::Failed(status, said) if said.contains("Cannot find MPS control daemon") => {
-                LeverError::missing(
-                    format!("MPS daemon {}", server.0.display()),
-                    format!("{status}: {said}"),
-                )
+            Failure::Failed(status, said) => {
+                let why = format!("{status}: {said}");
+                if says_no_daemon(&said) {
+                    LeverError::missing(format!("MPS daemon {}", server.0.display()), why)
+                } else {
+                    LeverError::failed(what, why)
+                }
             }
-            Failure::Failed(status, said) => LeverError::failed(what, format!("{status}: {said}")),
             Failure::Hung(limit) => {
                 LeverError::failed(what, format!("no answer within {limit:?}: killed"))
             }
@@ -80,8 +80,14 @@ impl MpsCommand {
     /// Waits until the daemon runs, or no longer does.
     fn wait(&self, server: &MpsServer, running: bool, what: &str) -> Result<(), LeverError> {
         let begin = Instant::now();
-        while self.is_running(server) != running {
+        loop {
+            let found = self.is_running(server);
+            if found.as_ref().is_ok_and(|own| *own == running) {
+                return Ok(());
+            }
             if begin.elapsed() >= self.time_limit {
+                // One that begins or ends may give any answer meanwhile.
+                found?;
                 let why = if running {
                     "does not answer"
                 } else {
@@ -94,8 +100,16 @@ impl MpsCommand {
             }
             std::thread::sleep(Duration::from_millis(50));
         }
-        Ok(())
     }
+}
+
+/// The command ends with an error if it finds no daemon.
+fn says_no_daemon(said: &str) -> bool {
+    said.contains("Cannot find MPS control daemon")
+}
+
+fn is_no_daemon(failure: &Failure) -> bool {
+    matches!(failure, Failure::Failed(_, said) if says_no_daemon(said))
 }
 
 fn get_percent(scope: MpsScope) -> String {
@@ -150,10 +164,17 @@ fn mib_of(answer: &str) -> Option<u64> {
 }
 
 impl Mps for MpsCommand {
-    fn is_running(&self, server: &MpsServer) -> bool {
+    fn is_running(&self, server: &MpsServer) -> Result<bool, LeverError> {
         // Sockets of a daemon that has ended stay behind. Only an answer counts.
-        let answer = self.tell(server, &get_percent(MpsScope::Daemon));
-        answer.is_ok_and(|answer| percent_of(&answer).is_some())
+        let line = get_percent(MpsScope::Daemon);
+        match self.call(server, &[], &format!("{line}\n")) {
+            Ok(answer) if percent_of(&answer).is_some() => Ok(true),
+            Ok(answer) => {
+                Err(self.no_value(server, MpsScope::Daemon, &line, &answer, "a percentage"))
+            }
+            Err(failure) if is_no_daemon(&failure) => Ok(false),
+            Err(failure) => Err(self.error(server, &line, failure)),
+        }
     }
 
     fn scopes(&self, server: &MpsServer) -> Result<Vec<MpsScope>, LeverError> {
@@ -241,7 +262,7 @@ impl Mps for MpsCommand {
     }
 
     fn start(&mut self, server: &MpsServer) -> Result<(), LeverError> {
-        if self.is_running(server) {
+        if self.is_running(server)? {
             return Ok(());
         }
         let words = self.words(server, &MpsLine::Start);
@@ -257,7 +278,7 @@ impl Mps for MpsCommand {
     }
 
     fn quit(&mut self, server: &MpsServer) -> Result<(), LeverError> {
-        if !self.is_running(server) {
+        if !self.is_running(server)? {
             return Ok(());
         }
         self.tell(server, "quit")?;

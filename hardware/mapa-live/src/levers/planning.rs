@@ -50,7 +50,7 @@ fn steps(hands: &Hands, pull: &Pull, warnings: &mut Vec<String>) -> Result<Vec<S
             bounds
                 .mps_percent
                 .check("mps_percent", u64::from(*percent), "percent")?;
-            let to = percent * 1000;
+            let to = percent.saturating_mul(1000);
             let mut steps = Vec::new();
             for scope in hands.mps.scopes(server)? {
                 let from = hands.mps.percent(server, scope)?;
@@ -87,11 +87,10 @@ fn steps(hands: &Hands, pull: &Pull, warnings: &mut Vec<String>) -> Result<Vec<S
             Ok(steps)
         }
         Pull::MpsDaemon { server, running } => {
-            Ok(only_if(hands.mps.is_running(server) != *running, || {
-                Step::MpsDaemon {
-                    server: server.clone(),
-                    to: *running,
-                }
+            let runs = hands.mps.is_running(server)?;
+            Ok(only_if(runs != *running, || Step::MpsDaemon {
+                server: server.clone(),
+                to: *running,
             }))
         }
         Pull::Layout { device, layout } => {

@@ -7,6 +7,7 @@ use super::mig::{MigCommand, MigControl, reconcilers};
 use super::mps_command::MpsCommand;
 use super::system_affinity::SystemAffinity;
 use super::system_programs::SystemPrograms;
+use crate::host::Host;
 use crate::live::Live;
 
 impl Hands {
@@ -43,6 +44,7 @@ impl Hands {
             programs: Box::new(SystemPrograms::new(&live.roots)),
             bounds,
             reconcilers: reconcilers(&live.roots),
+            boot: Host::new(&live.roots).boot(),
         }
     }
 }

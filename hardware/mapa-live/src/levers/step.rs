@@ -311,6 +311,30 @@ pub enum Step {
     },
 }
 
+impl Step {
+    /// Whether what was set is there after the machine was booted again. Groups, processes and daemons are not, and
+    /// others may have their names and numbers.
+    fn outlives_a_boot(&self) -> bool {
+        match self {
+            Self::MakeGroup { .. }
+            | Self::PassOn { .. }
+            | Self::Join { .. }
+            | Self::Limits { .. }
+            | Self::Cpuset { .. }
+            | Self::Affinity { .. }
+            | Self::MpsPercent { .. }
+            | Self::MpsPinned { .. }
+            | Self::MpsDaemon { .. } => false,
+            Self::MigMode { .. }
+            | Self::Create { .. }
+            | Self::Destroy { .. }
+            | Self::Start { .. }
+            | Self::Stop { .. }
+            | Self::Route { .. } => true,
+        }
+    }
+}
+
 /// What a pull does, step by step. It is made before anything is changed, prints as the exact commands and
 /// writes, and is all that is needed to take the pull back: store it before the pull.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -331,6 +355,15 @@ impl Plan {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
+    }
+
+    /// Leaves what an earlier boot has left.
+    pub(crate) fn keep_what_outlives_a_boot(&mut self) {
+        let stays: Vec<bool> = self.steps.iter().map(Step::outlives_a_boot).collect();
+        let mut own = stays.iter();
+        self.words.retain(|_| own.next() == Some(&true));
+        let mut own = stays.iter();
+        self.steps.retain(|_| own.next() == Some(&true));
     }
 }
 

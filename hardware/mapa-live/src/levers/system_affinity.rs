@@ -1,14 +1,14 @@
 //! `sched_setaffinity`, for all threads of a process.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 use rustix::thread::{CpuSet, Pid, sched_setaffinity};
 
-use super::affinity::Affinity;
+use super::affinity::{Affinity, alive};
 use super::error::LeverError;
-use crate::kernel::{Cpus, ProcessId, files};
+use crate::kernel::{Cpus, ProcessId, files, is_gone};
 use crate::roots::Roots;
 
 /// The affinity of this machine's processes.
@@ -27,31 +27,29 @@ impl SystemAffinity {
             sys: roots.sys.clone(),
         }
     }
-
-    fn alive(&self, process: ProcessId) -> Result<(), LeverError> {
-        if process.is_alive(&self.proc) {
-            return Ok(());
-        }
-        let what = format!("process {}", process.pid);
-        Err(LeverError::missing(what, "it has ended"))
-    }
 }
 
 impl Affinity for SystemAffinity {
     fn threads(&self, process: ProcessId) -> Result<Vec<(u32, Cpus)>, LeverError> {
-        self.alive(process)?;
+        alive(&self.proc, process)?;
         let folder = self.proc.join(process.pid.to_string()).join("task");
-        let list = fs::read_dir(&folder).map_err(|error| {
-            LeverError::missing(folder.display().to_string(), error.to_string())
-        })?;
+        // It may end at any time, and is asked after once more before an error is told.
+        let failed = |path: &Path, error: std::io::Error| match alive(&self.proc, process) {
+            Ok(()) => LeverError::failed(path.display().to_string(), error.to_string()),
+            Err(ended) => ended,
+        };
+        let list = fs::read_dir(&folder).map_err(|error| failed(&folder, error))?;
         let mut threads = Vec::new();
-        for entry in list.flatten() {
+        for entry in list {
+            let entry = entry.map_err(|error| failed(&folder, error))?;
             let Some(thread) = entry.file_name().to_str().and_then(|own| own.parse().ok()) else {
                 continue;
             };
-            // A thread that has ended meanwhile has no file.
-            let Ok(status) = files::read(&entry.path().join("status")) else {
-                continue;
+            let status = match files::read(&entry.path().join("status")) {
+                Ok(status) => status,
+                // The thread has ended meanwhile.
+                Err(error) if is_gone(&error) => continue,
+                Err(error) => return Err(failed(&entry.path(), error)),
             };
             let mut lines = status.lines();
             let cpus = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
@@ -73,7 +71,7 @@ impl Affinity for SystemAffinity {
         thread: u32,
         cpus: &Cpus,
     ) -> Result<(), LeverError> {
-        self.alive(process)?;
+        alive(&self.proc, process)?;
         let failed = |why: String| {
             LeverError::failed(format!("taskset --pid --cpu-list {cpus} {thread}"), why)
         };
@@ -98,7 +96,7 @@ impl Affinity for SystemAffinity {
     fn online(&self) -> Result<Cpus, LeverError> {
         let path = self.sys.join("devices/system/cpu/online");
         let text = files::read(&path)
-            .map_err(|error| LeverError::missing(path.display().to_string(), error.to_string()))?;
+            .map_err(|error| LeverError::failed(path.display().to_string(), error.to_string()))?;
         text.parse()
             .map_err(|why: String| LeverError::failed(path.display().to_string(), why))
     }

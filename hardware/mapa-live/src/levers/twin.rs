@@ -141,6 +141,7 @@ impl Twin {
             programs: Box::new(self.clone()),
             bounds: Bounds::default(),
             reconcilers: Vec::new(),
+            boot: None,
         }
     }
 
@@ -381,10 +382,41 @@ impl Groups for Twin {
     ) -> Result<(), LeverError> {
         self.change(&format!("pass on at {group}"), |inside, _| {
             inside.group(controller, group)?;
-            let key = (controller, group.clone());
-            inside.state.groups.insert(key, on);
+            let state = &mut inside.state;
+            let is_below = |own: &Group| own.above().last() == Some(group);
+            let mut below = state.groups.iter();
+            if !on && below.any(|((of, own), passes)| *of == controller && *passes && is_below(own))
+            {
+                let what = format!("group {group}");
+                return Err(LeverError::busy(what, "a group below it passes it on"));
+            }
+            // As the kernel does: the groups below lose their files, and what was in them.
+            if !on && controller == Controller::BlockIo {
+                state.limits.retain(|(own, _), _| !is_below(own));
+            }
+            state.groups.insert((controller, group.clone()), on);
             Ok(())
         })
+    }
+
+    fn members(&self, controller: Controller, group: &Group) -> Result<Vec<ProcessId>, LeverError> {
+        let inside = self.inside();
+        inside.group(controller, group)?;
+        let members = inside.state.members.iter();
+        let members = members.filter(|((of, _), own)| *of == controller && *own == group);
+        Ok(members
+            .map(|((_, pid), _)| ProcessId {
+                pid: *pid,
+                start: (*pid).into(),
+            })
+            .collect())
+    }
+
+    fn has_below(&self, controller: Controller, group: &Group) -> Result<bool, LeverError> {
+        let inside = self.inside();
+        inside.group(controller, group)?;
+        let mut groups = inside.state.groups.keys();
+        Ok(groups.any(|(of, own)| *of == controller && own.above().contains(group)))
     }
 
     fn group_of(&self, controller: Controller, process: ProcessId) -> Result<Group, LeverError> {
@@ -519,8 +551,8 @@ impl Affinity for Twin {
 }
 
 impl Mps for Twin {
-    fn is_running(&self, server: &MpsServer) -> bool {
-        self.inside().state.mps.contains_key(server)
+    fn is_running(&self, server: &MpsServer) -> Result<bool, LeverError> {
+        Ok(self.inside().state.mps.contains_key(server))
     }
 
     fn scopes(&self, server: &MpsServer) -> Result<Vec<MpsScope>, LeverError> {

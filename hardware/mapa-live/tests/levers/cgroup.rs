@@ -180,14 +180,80 @@ fn a_file_that_cannot_be_written_leaves_no_half_of_the_limits() {
     let plan = hands.plan(&pull).unwrap();
     fs::remove_file(&third).unwrap();
     let failure = hands.pull(&plan).unwrap_err();
-    // The limits cannot even be read without the file, and so nothing is left that could be put back.
     assert_eq!(failure.why.reason(), "missing", "{failure}");
+    // The limits cannot even be read without the file. The group is there, so they may hold, and that is told.
+    assert_eq!(failure.left.len(), 1, "{failure}");
     fs::write(&third, "").unwrap();
     hands.undo(&plan).unwrap();
     let device = "254:0".parse().unwrap();
     assert_eq!(
         machine.tree().limits(&group("etl"), device).unwrap(),
         Limits::NONE
+    );
+}
+
+#[test]
+fn what_cannot_be_told_is_not_taken_for_what_is_gone() {
+    let machine = Tree::v2();
+    let mut hands = machine.hands();
+    let limits = Pull::BlockIo {
+        group: group("etl"),
+        device: "254:0".parse().unwrap(),
+        limits: Limits::mb_s(100),
+    };
+    let plan = hands.plan(&limits).unwrap();
+    hands.pull(&plan).unwrap();
+    // A folder in place of a file cannot be read, by root neither.
+    let controllers = machine.0.path().join("sys/fs/cgroup/cgroup.controllers");
+    fs::remove_file(&controllers).unwrap();
+    fs::create_dir(&controllers).unwrap();
+    let left = hands.undo(&plan).unwrap_err();
+    assert_eq!(left[0].reason(), "failed", "{left:?}");
+    fs::remove_dir(&controllers).unwrap();
+    // A machine that has lost the controller says nothing of the group either.
+    assert_eq!(hands.undo(&plan).unwrap_err()[0].reason(), "missing");
+    machine.write("sys/fs/cgroup/cgroup.controllers", "io\n");
+    fs::remove_dir_all(machine.0.path().join("sys/fs/cgroup/etl")).unwrap();
+    hands.undo(&plan).unwrap();
+    // Nor is a process whose file cannot be read one that has ended.
+    let process = machine.process(7, "0::/\n");
+    let stat = machine.0.path().join("proc/7/stat");
+    fs::remove_file(&stat).unwrap();
+    fs::create_dir(&stat).unwrap();
+    let error = machine.tree().group_of(Controller::BlockIo, process);
+    assert_eq!(error.unwrap_err().reason(), "failed");
+    fs::remove_dir(&stat).unwrap();
+    let error = machine.tree().group_of(Controller::BlockIo, process);
+    assert_eq!(error.unwrap_err().reason(), "missing");
+}
+
+#[test]
+fn a_controller_stays_passed_on_where_other_groups_lie_below() {
+    let machine = Tree::v2();
+    let mut hands = machine.hands();
+    let plan = hands
+        .plan(&Pull::Enrol {
+            process: None,
+            group: group("etl/deep"),
+            controllers: vec![Controller::BlockIo],
+        })
+        .unwrap();
+    let control = "sys/fs/cgroup/cgroup.subtree_control";
+    machine.write("sys/fs/cgroup/etl/deep/cgroup.procs", "");
+    machine.write(control, "io\n");
+    hands.undo(&plan).unwrap_err();
+    fs::remove_dir_all(machine.0.path().join("sys/fs/cgroup/etl/deep")).unwrap();
+    // As the kernel shows it.
+    machine.write("sys/fs/cgroup/etl/cgroup.subtree_control", "io\n");
+    hands.undo(&plan).unwrap();
+    assert_eq!(
+        machine.read("sys/fs/cgroup/etl/cgroup.subtree_control"),
+        "-io"
+    );
+    assert_eq!(
+        machine.read(control),
+        "io\n",
+        "/etl is there, and keeps its limits"
     );
 }
 

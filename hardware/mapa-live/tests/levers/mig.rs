@@ -266,6 +266,7 @@ fn a_program_that_dies_amid_a_layout_leaves_it_to_the_next() {
             plan: plan.clone(),
             lifetime: Lifetime::Kept,
             confirmed: false,
+            boot: None,
         };
         mapa_live::levers::Journal::put(&mut journal(), &entry).unwrap();
         let mut part = plan;

@@ -198,10 +198,10 @@ fn a_daemon_is_started_and_ended_and_its_absence_is_told() {
     let plan = hands.plan(&pull(true)).unwrap();
     assert!(matches!(plan.steps[..], [Step::MpsDaemon { to: true, .. }]));
     hands.pull(&plan).unwrap();
-    assert!(daemon.mps().is_running(&server));
+    assert!(daemon.mps().is_running(&server).unwrap());
     hands.pull(&plan).unwrap();
     hands.undo(&plan).unwrap();
-    assert!(!daemon.mps().is_running(&server));
+    assert!(!daemon.mps().is_running(&server).unwrap());
     // A share that was set dies with the daemon: nothing is left to be put back.
     hands.pull(&plan).unwrap();
     let share = hands
@@ -218,4 +218,9 @@ fn a_daemon_is_started_and_ended_and_its_absence_is_told() {
         ..daemon.mps()
     };
     assert_eq!(none.scopes(&server).unwrap_err().reason(), "missing");
+    // Without the command it cannot be told whether a daemon runs, and what it was set to may hold.
+    assert_eq!(none.is_running(&server).unwrap_err().reason(), "missing");
+    let mut blind = daemon.hands();
+    blind.mps = Box::new(none);
+    assert_eq!(blind.undo(&share).unwrap_err()[0].reason(), "missing");
 }

@@ -215,6 +215,7 @@ proptest! {
                         plan: plan.clone(),
                         lifetime: Lifetime::Kept,
                         confirmed: false,
+                        boot: None,
                     };
                     journal.clone().put(&entry).unwrap();
                     begin(keeper.hands(), &plan, steps);
@@ -352,11 +353,245 @@ fn what_is_left_is_told_stays_in_the_journal_and_is_taken_back_later() {
         ),
         "{refused:?}"
     );
+    // The same pull is not done either, however long it is to hold.
+    for lifetime in [Lifetime::Session, Lifetime::Kept] {
+        let refused = keeper.pull(&pull, lifetime, 0);
+        assert!(
+            matches!(&refused, LeverFact::Refused { why, .. } if why.reason() == "busy"),
+            "{refused:?}"
+        );
+    }
     assert!(matches!(keeper.tick(1)[..], [LeverFact::NotUndone { .. }]));
     twin.use_instance("GPU-a", 0, false);
     let facts = keeper.tick(2);
     assert!(matches!(facts[..], [LeverFact::Undone { id: own, .. }] if own == id));
     assert_eq!(twin.state(), before);
+}
+
+#[test]
+fn what_could_not_be_taken_back_is_tried_again_at_every_tick_and_is_no_longer_held() {
+    let twin = machine();
+    let before = twin.state();
+    let journal = Shared::default();
+    let mut keeper = open(&twin, &journal, 0);
+    let pull = Pull::Layout {
+        device: "GPU-a".to_owned(),
+        layout: MigLayout {
+            enabled: true,
+            instances: vec![MigWish::of("3g.20gb")],
+        },
+    };
+    let fact = keeper.pull(&pull, Lifetime::Session, 0);
+    let LeverFact::Pulled { id, .. } = fact else {
+        panic!("{fact:?}")
+    };
+    twin.use_instance("GPU-a", 0, true);
+    let fact = keeper.undo(id).unwrap();
+    assert!(matches!(fact, LeverFact::NotUndone { .. }), "{fact:?}");
+    let kept = journal.entries().unwrap();
+    assert!(!kept[0].confirmed, "{kept:?}");
+    let refused = keeper.pull(&pull, Lifetime::Kept, 0);
+    assert!(
+        matches!(&refused, LeverFact::Refused { why, .. } if why.reason() == "busy"),
+        "{refused:?}"
+    );
+    twin.use_instance("GPU-a", 0, false);
+    let facts = keeper.tick(1);
+    assert!(matches!(facts[..], [LeverFact::Undone { .. }]), "{facts:?}");
+    assert_eq!(twin.state(), before);
+    assert_eq!(journal.entries().unwrap(), []);
+}
+
+fn enrol(twin: &Twin, path: &str) -> Pull {
+    let process = twin.add_process(70, &[]);
+    Pull::Enrol {
+        process: Some(process),
+        group: group(path),
+        controllers: vec![Controller::BlockIo, Controller::Cpuset],
+    }
+}
+
+#[test]
+fn groups_of_others_keep_their_limits_when_a_controller_is_no_longer_needed() {
+    let twin = Twin::new();
+    let mut hands = twin.hands();
+    let plan = hands.plan(&enrol(&twin, "mapa")).unwrap();
+    hands.pull(&plan).unwrap();
+    let device = "254:0".parse().unwrap();
+    let mut state = twin.state();
+    state
+        .groups
+        .insert((Controller::BlockIo, group("etl")), false);
+    state
+        .limits
+        .insert((group("etl"), device), Limits::mb_s(300));
+    twin.set_state(state);
+    hands.undo(&plan).unwrap();
+    let state = twin.state();
+    assert_eq!(state.limits[&(group("etl"), device)], Limits::mb_s(300));
+    assert!(
+        !state
+            .groups
+            .contains_key(&(Controller::BlockIo, group("mapa")))
+    );
+    // Nobody else needs the other controller.
+    assert!(!state.groups[&(Controller::Cpuset, group(""))]);
+}
+
+#[test]
+fn what_a_process_has_started_leaves_a_group_with_it() {
+    let twin = Twin::new();
+    let before = twin.state();
+    let mut hands = twin.hands();
+    let plan = hands.plan(&enrol(&twin, "mapa/job")).unwrap();
+    hands.pull(&plan).unwrap();
+    // It starts another one, which is in its groups, and ends.
+    twin.add_process(71, &[]);
+    let mut state = twin.state();
+    for controller in [Controller::BlockIo, Controller::Cpuset] {
+        state.members.insert((controller, 71), group("mapa/job"));
+    }
+    twin.set_state(state);
+    twin.end_process(70);
+    hands.undo(&plan).unwrap();
+    twin.end_process(71);
+    assert_eq!(twin.state(), before);
+}
+
+#[test]
+fn a_group_that_cannot_be_removed_is_told() {
+    let twin = Twin::new();
+    let before = twin.state();
+    let mut keeper = open(&twin, &Shared::default(), 0);
+    let pull = Pull::Enrol {
+        process: None,
+        group: group("mapa"),
+        controllers: vec![Controller::BlockIo],
+    };
+    let fact = keeper.pull(&pull, Lifetime::Session, 0);
+    let LeverFact::Pulled { id, .. } = fact else {
+        panic!("{fact:?}")
+    };
+    twin.add_process(70, &[]);
+    let mut state = twin.state();
+    let member = (Controller::BlockIo, 70);
+    state.members.insert(member, group("mapa"));
+    twin.set_state(state);
+    let fact = keeper.undo(id).unwrap();
+    assert!(
+        matches!(&fact, LeverFact::NotUndone { left, .. } if left[0].reason() == "busy"),
+        "{fact:?}"
+    );
+    twin.end_process(70);
+    assert!(matches!(keeper.tick(1)[..], [LeverFact::Undone { .. }]));
+    assert_eq!(twin.state(), before);
+}
+
+#[test]
+fn mig_that_was_turned_on_stays_on_for_instances_of_others() {
+    let twin = machine();
+    let mut hands = twin.hands();
+    let mut state = twin.state();
+    state.mig.get_mut("GPU-a").unwrap().enabled = false;
+    state.mig.get_mut("GPU-a").unwrap().pending = false;
+    twin.set_state(state);
+    let pull = Pull::Layout {
+        device: "GPU-a".to_owned(),
+        layout: MigLayout {
+            enabled: true,
+            instances: vec![],
+        },
+    };
+    let plan = hands.plan(&pull).unwrap();
+    hands.pull(&plan).unwrap();
+    let theirs = Pull::Layout {
+        device: "GPU-a".to_owned(),
+        layout: MigLayout {
+            enabled: true,
+            instances: vec![MigWish::of("3g.20gb")],
+        },
+    };
+    let other = hands.plan(&theirs).unwrap();
+    hands.pull(&other).unwrap();
+    let changes = twin.changes();
+    let left = hands.undo(&plan).unwrap_err();
+    assert_eq!(left[0].reason(), "busy");
+    assert_eq!(twin.changes(), changes, "the driver is not even asked");
+    hands.undo(&other).unwrap();
+    hands.undo(&plan).unwrap();
+    assert!(!twin.state().mig["GPU-a"].enabled);
+}
+
+#[test]
+fn what_was_set_on_processes_and_groups_before_the_last_boot_is_left_alone() {
+    let twin = machine();
+    let at_boot = |boot: &str| {
+        let mut hands = twin.hands();
+        hands.boot = Some(boot.to_owned());
+        hands
+    };
+    let journal = Shared::default();
+    let (mut keeper, _) = Keeper::open(at_boot("first"), journal.clone(), 0).unwrap();
+    let until = Lifetime::Until { ms: 60_000 };
+    let affinity = Pull::Affinity {
+        process: PROCESS,
+        cpus: "1".parse().unwrap(),
+    };
+    let limits = Pull::BlockIo {
+        group: group("mapa/etl"),
+        device: "254:0".parse().unwrap(),
+        limits: Limits::mb_s(200),
+    };
+    let layout = Pull::Layout {
+        device: "GPU-a".to_owned(),
+        layout: MigLayout {
+            enabled: true,
+            instances: vec![MigWish::of("3g.20gb")],
+        },
+    };
+    for pull in [&affinity, &limits, &layout] {
+        let fact = keeper.pull(pull, until, 0);
+        assert!(matches!(fact, LeverFact::Pulled { .. }), "{fact:?}");
+    }
+    std::mem::forget(keeper);
+    // Another process has the number and the start now, and happens to be bound in the same way.
+    let was = twin.state();
+    let (mut keeper, facts) = Keeper::open(at_boot("second"), journal.clone(), 1).unwrap();
+    assert_eq!(facts.len(), 2, "{facts:?}");
+    assert_eq!(twin.state(), was);
+    let held: Vec<&Pull> = keeper.held().map(|own| &own.pull).collect();
+    assert_eq!(held, [&layout], "instances outlive a boot");
+    keeper.close();
+    assert!(twin.state().mig["GPU-a"].instances.is_empty());
+    assert_eq!(journal.entries().unwrap(), []);
+}
+
+#[test]
+fn an_extension_never_shortens_a_time() {
+    let twin = machine();
+    let mut keeper = open(&twin, &Shared::default(), 0);
+    let pull = Pull::BlockIo {
+        group: group("mapa/etl"),
+        device: "254:0".parse().unwrap(),
+        limits: Limits::mb_s(200),
+    };
+    let orders = [
+        (
+            Lifetime::Until { ms: 40_000 },
+            Lifetime::Until { ms: 40_000 },
+        ),
+        (
+            Lifetime::Until { ms: 20_000 },
+            Lifetime::Until { ms: 40_000 },
+        ),
+        (Lifetime::Session, Lifetime::Session),
+        (Lifetime::Until { ms: 90_000 }, Lifetime::Session),
+    ];
+    for (asked, has) in orders {
+        keeper.pull(&pull, asked, 0);
+        let held: Vec<Lifetime> = keeper.held().map(|own| own.lifetime).collect();
+        assert_eq!(held, [has]);
+    }
 }
 
 fn pull_off() -> Pull {
