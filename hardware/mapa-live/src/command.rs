@@ -62,7 +62,7 @@ pub(crate) fn detach(
             io::ErrorKind::NotFound => Failure::Missing,
             _ => Failure::System(error),
         })?;
-    let deadline = Instant::now() + limit;
+    let deadline = end_of(limit);
     loop {
         match child.try_wait() {
             Ok(Some(status)) if status.success() => return Ok(()),
@@ -76,6 +76,13 @@ pub(crate) fn detach(
             Err(error) => return Err(Failure::System(error)),
         }
     }
+}
+
+/// When a time limit is over. One beyond what the clock can tell is a year.
+fn end_of(limit: Duration) -> Instant {
+    let now = Instant::now();
+    let year = Duration::from_secs(365 * 24 * 3600);
+    now.checked_add(limit).unwrap_or_else(|| now + year)
 }
 
 /// As [`run`], for a command that reads its standard input.
@@ -105,7 +112,7 @@ pub(crate) fn tell(
         io::ErrorKind::NotFound => Failure::Missing,
         _ => Failure::System(error),
     })?;
-    let deadline = Instant::now() + limit;
+    let deadline = end_of(limit);
     if let Some(mut pipe) = child.stdin().take() {
         // A command that reads nothing closes the pipe, and says so by how it ends.
         let _ = pipe.write_all(&told.input);

@@ -190,7 +190,7 @@ pub(crate) struct GpuReading {
     pub(crate) index: u32,
     pub(crate) uuid: Option<String>,
     pub(crate) pci: Option<String>,
-    /// Why the device does not answer, if it does not.
+    /// What the driver says, if the device is lost.
     pub(crate) lost: Option<String>,
     pub(crate) sm_percent: Option<u32>,
     pub(crate) memory_percent: Option<u32>,

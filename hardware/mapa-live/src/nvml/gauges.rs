@@ -3,8 +3,8 @@
 use mapa_topologies::pci_address;
 use nvml_wrapper::Nvml;
 use nvml_wrapper::enum_wrappers::device::PcieUtilCounter;
-use nvml_wrapper::error::NvmlError;
 
+use super::now::is_loss;
 use crate::found::{GpuReading, Silence};
 
 /// The readings of all devices. A value that a device does not tell is left out.
@@ -21,7 +21,8 @@ pub(super) fn readings(nvml: &Nvml) -> Result<Vec<GpuReading>, Silence> {
         let device = match nvml.device_by_index(index) {
             Ok(device) => device,
             Err(error) => {
-                reading.lost = Some(error.to_string());
+                // Another failure says nothing of the device, and no value is known.
+                reading.lost = is_loss(&error).then(|| error.to_string());
                 all.push(reading);
                 continue;
             }
@@ -32,7 +33,9 @@ pub(super) fn readings(nvml: &Nvml) -> Result<Vec<GpuReading>, Silence> {
             .ok()
             .and_then(|pci| pci_address(&pci.bus_id));
         let utilisation = device.utilization_rates();
-        if let Err(error @ NvmlError::GpuLost) = &utilisation {
+        if let Err(error) = &utilisation
+            && is_loss(error)
+        {
             reading.lost = Some(error.to_string());
             all.push(reading);
             continue;

@@ -3,7 +3,7 @@
 /// How many bits a counter has before it begins at zero again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
-    /// 32 bits: PCIe replays of some drivers, counters of old NICs.
+    /// 32 bits: PCIe replays, the time in which a disk was busy.
     Bits32,
     /// 64 bits: it does not wrap in practice.
     Bits64,

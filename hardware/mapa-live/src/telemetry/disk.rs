@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::missing::{MOST, Missing};
+use crate::kernel::cgroup::{Version, hierarchy};
 use crate::kernel::files;
 use crate::roots::Roots;
 
-/// The block I/O of a disk since the last sample. Partitions are part of their disk and not listed.
+/// The block I/O of a disk since the last sample. Partitions are part of their disk and not listed, and neither is what
+/// the kernel makes of disks: arrays, logical volumes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DiskUse {
@@ -57,9 +59,10 @@ pub(crate) fn disks(roots: &Roots) -> Result<Vec<Disk>, Missing> {
     let text = files::read(&path)
         .map_err(|error| Missing::new("disks", format!("{}: {error}", path.display())))?;
     let whole = |name: &str| {
-        // A partition has a folder below its disk's and none here. Without sysfs all are listed.
+        // A partition has a folder below its disk's and none here; what is made of disks has no device of its own.
+        // Without sysfs all are listed.
         let block = roots.sys.join("block");
-        !block.is_dir() || block.join(name.replace('/', "!")).exists()
+        !block.is_dir() || block.join(name.replace('/', "!")).join("device").exists()
     };
     let mut disks = Vec::new();
     for line in text.lines().take(MOST) {
@@ -102,32 +105,19 @@ pub(crate) fn numa_of(device: &Path) -> Option<u32> {
 
 /// The bytes that a group has read and written so far.
 pub(crate) fn group_bytes(roots: &Roots, group: &str) -> Result<(u64, u64), Missing> {
-    let v1 = roots.cgroup.join("blkio");
-    if v1.is_dir() {
-        let path = v1.join(group).join("blkio.throttle.io_service_bytes");
-        return read(group, path, v1_bytes);
-    }
-    let mut last = Err(Missing::new(
-        format!("block I/O of group {group}"),
-        "expected cgroup v1 blkio or v2 io",
-    ));
-    for v2 in [roots.cgroup.clone(), roots.cgroup.join("unified")] {
-        last = read(group, v2.join(group).join("io.stat"), v2_bytes);
-        if last.is_ok() {
-            break;
-        }
-    }
-    last
-}
-
-fn read(group: &str, path: PathBuf, own: fn(&str) -> (u64, u64)) -> Result<(u64, u64), Missing> {
-    match files::read(&path) {
-        Ok(text) => Ok(own(&text)),
-        Err(error) => Err(Missing::new(
-            format!("block I/O of group {group}"),
-            format!("{}: {error}", path.display()),
-        )),
-    }
+    let missing = |why: String| Missing::new(format!("block I/O of group {group}"), why);
+    let found = hierarchy(&roots.cgroup, "blkio", "io");
+    let found = found.map_err(|error| missing(format!("{}: {error}", roots.cgroup.display())))?;
+    let (version, root) =
+        found.ok_or_else(|| missing("expected cgroup v1 blkio or v2 io".to_owned()))?;
+    let (file, of): (_, fn(&str) -> (u64, u64)) = match version {
+        Version::V1 => ("blkio.throttle.io_service_bytes", v1_bytes),
+        Version::V2 => ("io.stat", v2_bytes),
+    };
+    let path = root.join(group).join(file);
+    let text = files::read(&path);
+    let text = text.map_err(|error| missing(format!("{}: {error}", path.display())))?;
+    Ok(of(&text))
 }
 
 /// Lines such as `254:0 Read 4096`, then `Write`, `Sync` and so on; a last line `Total`.

@@ -14,7 +14,7 @@ pub struct GpuUse {
     pub index: u32,
     /// The vendor's UUID.
     pub uuid: Option<String>,
-    /// Whether the device answers. If not, all else is unknown.
+    /// Whether the device is not lost. If it is, all else is unknown.
     pub healthy: bool,
     /// The share of time in which a kernel ran, percent (NVML), or in which multiprocessors were active
     /// (DCGM, where it is scraped). A driver does not tell it of a device in MIG mode.

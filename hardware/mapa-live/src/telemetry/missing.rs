@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The most rows of each list of a sample. More are left out, and told as missing.
+/// The most rows of each list of a sample. More are left out.
 pub const MOST: usize = 4096;
 
 /// A signal that could not be had. It is never told as zero.

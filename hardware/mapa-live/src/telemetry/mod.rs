@@ -2,7 +2,7 @@
 //!
 //! A [`Sampler`] reads counters, and yields a [`Sample`] of rates since the one before: devices by NVML, CPUs
 //! and processes by `/proc`, block I/O, network, interrupts, and the metrics of exporters. What cannot be read
-//! is told as [`Missing`], never as zero. [`Latencies`] takes the latencies of requests from a socket.
+//! is told as [`Missing`], never as zero. [`read_latencies`] reads what programs tell of their requests.
 //! [`snapshot`] makes of a sample what the controllers of `mapa_sched::slo` are told.
 //!
 //! Memory is flat: a sampler keeps the counters of one sample, and the lists have an end ([`MOST`]).
@@ -23,7 +23,7 @@ pub use counter::{Counted, Width, since};
 pub use cpu::{CpuUse, ProcessUse};
 pub use disk::{DiskUse, GroupIo};
 pub use gpu::GpuUse;
-pub use latencies::{LATENCY_BYTES, Latencies, Latency, LatencyCounts, read_latencies};
+pub use latencies::{LATENCY_BYTES, Latency, read_latencies};
 pub use missing::{MOST, Missing};
 pub use net::NicUse;
 pub use prometheus::{Metric, read_metrics};

@@ -10,7 +10,8 @@ use super::missing::MOST;
 use crate::kernel::files;
 use crate::roots::Roots;
 
-/// The traffic of an interface, or of a port of InfiniBand, since the last sample.
+/// The traffic of a card's interface, or of a port of InfiniBand, since the last sample. Bridges, bonds and interfaces of
+/// containers have no card of their own: what goes through them goes through a card as well, or leaves the machine never.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NicUse {
@@ -51,7 +52,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// All interfaces but the loopback, and all ports of InfiniBand.
+/// The interfaces that have a card, and all ports of InfiniBand.
 pub(crate) fn nics(roots: &Roots) -> Vec<Nic> {
     let mut nics = Vec::new();
     let net = roots.sys.join("class/net");
@@ -61,9 +62,10 @@ pub(crate) fn nics(roots: &Roots) -> Vec<Nic> {
         let (Some(receive), Some(send)) = (of("rx_bytes"), of("tx_bytes")) else {
             continue;
         };
-        if name != "lo" {
+        let device = net.join(&name).join("device");
+        if device.exists() {
             nics.push(Nic {
-                numa: numa_of(&net.join(&name).join("device")),
+                numa: numa_of(&device),
                 name,
                 receive,
                 send,

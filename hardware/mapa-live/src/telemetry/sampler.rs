@@ -29,8 +29,6 @@ pub struct Watched {
     pub targets: Vec<Target>,
     /// How long an exporter may take to answer.
     pub scrape_limit: Duration,
-    /// Ticks of the kernel's clock a second, in which processes are counted: 100 on all usual systems.
-    pub ticks_per_s: u32,
 }
 
 impl Default for Watched {
@@ -41,7 +39,6 @@ impl Default for Watched {
             processes: Vec::new(),
             targets: Vec::new(),
             scrape_limit: Duration::from_secs(2),
-            ticks_per_s: 100,
         }
     }
 }
@@ -64,7 +61,7 @@ pub struct Sample {
     pub disks: Vec<DiskUse>,
     /// Watched groups.
     pub groups: Vec<GroupIo>,
-    /// Network interfaces.
+    /// Network cards.
     pub nics: Vec<NicUse>,
     /// Interrupts of devices a second, by CPU.
     pub interrupts_per_s: BTreeMap<u32, f64>,
@@ -141,13 +138,18 @@ impl Sampler {
             interval_ms,
             ..Sample::default()
         };
-        self.scrape(&mut sample);
-        self.gpus(&mut sample);
+        // The kernel answers at once. Whoever may take seconds is asked after it, so that its counters are those of
+        // the time that the caller has told.
         self.cpus(&mut sample);
         self.disks(&mut sample);
         self.groups(&mut sample);
         self.nics(&mut sample);
         self.interrupts(&mut sample);
+        let readings = self.watched.gpus.then(|| gpu::readings(&self.live));
+        self.scrape(&mut sample);
+        if let Some(readings) = readings {
+            self.gpus(readings, &mut sample);
+        }
         self.before.at_ms = Some(at_ms);
         sample
     }
@@ -160,11 +162,8 @@ impl Sampler {
         }
     }
 
-    fn gpus(&mut self, sample: &mut Sample) {
-        if !self.watched.gpus {
-            return;
-        }
-        let readings = match gpu::readings(&self.live) {
+    fn gpus(&mut self, readings: Result<Vec<GpuReading>, Missing>, sample: &mut Sample) {
+        let readings = match readings {
             Ok(readings) => readings,
             Err(missing) => {
                 self.before.replays.clear();
@@ -278,6 +277,8 @@ impl Sampler {
             let why = format!("{}: not readable", proc.join("loadavg").display());
             sample.missing.push(Missing::new("load", why));
         }
+        // Processes are counted in ticks of the kernel's clock.
+        let ticks_per_s = rustix::param::clock_ticks_per_second() as f64;
         let mut counts = BTreeMap::new();
         for &process in self.watched.processes.iter().take(MOST) {
             let Some((ticks, resident)) = cpu::process(proc, process) else {
@@ -292,7 +293,7 @@ impl Sampler {
             counts.insert(process, ticks);
             sample.processes.push(ProcessUse {
                 process,
-                cpu_percent: rate.map(|rate| 100.0 * rate / f64::from(self.watched.ticks_per_s)),
+                cpu_percent: rate.map(|rate| 100.0 * rate / ticks_per_s),
                 resident_pages: Some(resident),
             });
         }
@@ -381,10 +382,9 @@ impl Sampler {
         let mut counts = BTreeMap::new();
         for own in net::nics(&self.live.roots) {
             let was = self.before.nics.get(&own.name).zip(sample.interval_ms);
-            // Some drivers count bytes in 32 bits.
             let rate = |before: u64, now: u64| {
                 let (_, ms) = was?;
-                counter::rate(before, now, Width::Bits32, ms)
+                counter::rate(before, now, Width::Bits64, ms)
             };
             let receive = was.and_then(|(was, _)| rate(was.receive, own.receive));
             let send = was.and_then(|(was, _)| rate(was.send, own.send));
@@ -406,7 +406,7 @@ impl Sampler {
         }
         if counts.is_empty() {
             let folder = self.live.roots.sys.join("class/net");
-            let why = format!("{} has none but the loopback", folder.display());
+            let why = format!("{} has no card", folder.display());
             sample.missing.push(Missing::new("nics", why));
         }
         self.before.nics = counts;
