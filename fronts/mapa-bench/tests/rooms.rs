@@ -149,7 +149,7 @@ const ARROWS: [(&str, &[&str]); 20] = [
 
 /// The crates that may contain `unsafe` code, the folders of each that may, and why. ARCHITECTURE.md
 /// has the same list.
-const UNSAFE: [(&str, &str, &str); 7] = [
+const UNSAFE: [(&str, &str, &str); 6] = [
     (
         "hardware/case-preload",
         "src/c",
@@ -173,11 +173,6 @@ const UNSAFE: [(&str, &str, &str); 7] = [
     (
         "hardware/mapa-live",
         "src/nvml/mig",
-        "NVML is asked where MIG instances lie, which its wrapper cannot",
-    ),
-    (
-        "hardware/mapa-live",
-        "src/nvml/c",
         "NVML's calls for MIG, which its wrapper lacks",
     ),
     (

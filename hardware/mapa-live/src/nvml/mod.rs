@@ -1,19 +1,19 @@
 //! NVIDIA's library NVML.
 //!
 //! `owner` holds the one handle of this process, `questions` makes queries through it, and
-//! `machine` builds a machine from the answers. `mig` asks where instances lie; `c` has the calls by which
-//! levers partition devices. `events` watches devices with a handle of its own.
+//! `machine` builds a machine from the answers. `mig` has the calls for MIG that the wrapper lacks: they say where
+//! instances lie, and partition devices. `events` watches devices with a handle of its own.
 
-pub(crate) mod c;
 mod events;
 mod gauges;
 mod machine;
-mod mig;
+pub(crate) mod mig;
 mod now;
 mod owner;
 mod questions;
 
 pub(crate) use events::watch;
+pub(crate) use owner::with;
 
 use crate::found::{Found, GpuReading, Look, Silence};
 use crate::live::Live;

@@ -45,6 +45,8 @@ enum Question {
     Look(Sender<Result<Look, Silence>>),
     /// What the devices measure.
     Readings(Sender<Result<Vec<GpuReading>, Silence>>),
+    /// Something else, which sends its answer itself.
+    Do(Box<dyn FnOnce(Result<&Nvml, Silence>) + Send>),
 }
 
 /// All facts that NVML gives about this machine, if it answers within the limit.
@@ -62,6 +64,20 @@ pub(super) fn look(library: &Path, limit: Duration) -> Result<Look, Silence> {
 /// What the devices measure, if NVML answers within the limit.
 pub(super) fn readings(library: &Path, limit: Duration) -> Result<Vec<GpuReading>, Silence> {
     ask(library, limit, Question::Readings)
+}
+
+/// Does something with the library, if its turn comes within the limit, and waits for its end no longer than that.
+pub(crate) fn with<T: Send + 'static>(
+    library: &Path,
+    limit: Duration,
+    own: impl FnOnce(&Nvml) -> T + Send + 'static,
+) -> Result<T, Silence> {
+    ask(library, limit, |reply| {
+        Question::Do(Box::new(move |nvml| {
+            // A caller that no longer waits has dropped its end.
+            let _ = reply.send(nvml.map(own));
+        }))
+    })
 }
 
 /// Asks the owner of this library, and waits for the answer.
@@ -140,6 +156,14 @@ fn own(library: &Path, jobs: &Receiver<Job>) {
                 let whole = readings.is_ok();
                 let _ = reply.send(readings);
                 whole.then_some(nvml)
+            }
+            (Question::Do(own), Ok(nvml)) => {
+                own(Ok(&nvml));
+                Some(nvml)
+            }
+            (Question::Do(own), Err(silence)) => {
+                own(Err(silence));
+                None
             }
             (Question::Readings(reply), Err(silence)) => {
                 let _ = reply.send(Err(silence));

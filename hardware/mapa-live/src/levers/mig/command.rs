@@ -53,7 +53,7 @@ impl MigCommand {
                 let says = |own: &str| said.to_ascii_lowercase().contains(own);
                 Err(if says("in use") {
                     LeverError::busy(what, why)
-                } else if says("insufficient") {
+                } else if says("insufficient resources") {
                     LeverError::infeasible(what, why)
                 } else {
                     LeverError::failed(what, why)
@@ -144,10 +144,16 @@ impl MigCommand {
 
 /// Whether a text says that there is nothing to list.
 fn is_empty(text: &str) -> bool {
+    // The device itself is what is not found in `No devices were found`.
+    const NOTHING: [&str; 5] = [
+        "no gpu instances found",
+        "no gpu instance profiles found",
+        "no compute instances found",
+        "no compute instance profiles found",
+        "no mig-enabled",
+    ];
     let text = text.to_ascii_lowercase();
-    text.trim().is_empty()
-        || (text.contains("no ") && text.contains("found"))
-        || text.contains("no mig-enabled")
+    text.trim().is_empty() || NOTHING.iter().any(|own| text.contains(own))
 }
 
 /// The rows of a table, as words, without its borders.
@@ -377,9 +383,15 @@ impl MigControl for MigCommand {
         match change {
             MigWords::Mode(device, on) => format!("{program} -i {device} -mig {}", u32::from(on)),
             MigWords::Create(device, place) => {
-                let (profile, start) = (&place.profile, place.start);
-                // A name stands for the number of the profile, in the command as well.
-                let mut words = format!("{program} mig -cgi {profile}:{start} -i {device}");
+                let start = place.start;
+                // The number is what the device gives the profile, and it tells them only in MIG mode.
+                let offers = self.offers(device).unwrap_or_default();
+                let offer = offers.iter().find(|own| own.name == place.profile);
+                let id = offer.map_or_else(
+                    || format!("<{}>", place.profile),
+                    |offer| offer.id.to_string(),
+                );
+                let mut words = format!("{program} mig -cgi {id}:{start} -i {device}");
                 for slices in &place.compute {
                     words += &format!(
                         "\n{program} mig -cci <{slices} slices> -gi <at {start}> -i {device}"

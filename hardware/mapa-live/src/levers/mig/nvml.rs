@@ -1,33 +1,24 @@
-//! Partitions by NVIDIA's library.
-//!
-//! All calls are made on one thread, so a driver that hangs blocks that thread and no caller. A caller whose
-//! time is up has an error; what it asked for and had not begun is never begun.
+//! Partitions by NVIDIA's library, on the thread that owns it. A driver that hangs blocks that thread and no caller. A
+//! caller whose time is up has an error; what it asked for and had not begun is never begun.
 
-use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::sync::{Mutex, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use nvml_wrapper::error::NvmlError;
+use nvml_wrapper::{Device, Nvml};
+use nvml_wrapper_sys::bindings::nvmlReturn_enum_NVML_ERROR_INSUFFICIENT_RESOURCES as NO_ROOM;
 
 use super::control::{MigControl, MigDevice, MigOffer, MigPlace, MigState, MigWords};
+use crate::found::Silence;
 use crate::levers::error::LeverError;
 use crate::live::Live;
-use crate::nvml::c::{
-    Device, FUNCTION_NOT_FOUND, IN_USE, INSUFFICIENT_RESOURCES, Instance, MigLibrary, NOT_FOUND,
-    NOT_SUPPORTED, Refused,
-};
-
-/// The number for an error that the answer of a call cannot give: a device that is not known.
-const INVALID_ARGUMENT: u32 = 2;
-
-type Job = Box<dyn FnOnce(&Result<MigLibrary, String>) + Send>;
+use crate::nvml::{self, mig};
 
 /// The partitions of this machine's devices, by NVML.
 #[derive(Debug)]
 pub struct MigNvml {
     library: PathBuf,
     limit: Duration,
-    worker: Mutex<Option<Sender<Job>>>,
 }
 
 impl MigNvml {
@@ -37,7 +28,6 @@ impl MigNvml {
         Self {
             library: live.nvml.clone(),
             limit: live.time_limit,
-            worker: Mutex::new(None),
         }
     }
 
@@ -45,122 +35,77 @@ impl MigNvml {
     fn ask<T: Send + 'static>(
         &self,
         what: String,
-        own: impl FnOnce(&MigLibrary) -> Result<T, Refused> + Send + 'static,
+        own: impl FnOnce(&Nvml) -> Result<T, NvmlError> + Send + 'static,
     ) -> Result<T, LeverError> {
-        let (reply, answer) = mpsc::channel();
-        let deadline = Instant::now() + self.limit;
-        let job: Job = Box::new(move |library| {
-            if Instant::now() >= deadline {
-                return;
+        match nvml::with(&self.library, self.limit, own) {
+            Ok(outcome) => outcome.map_err(|error| refused(what, error)),
+            Err(Silence::Absent(why)) => {
+                let library = format!("NVML {}", self.library.display());
+                Err(LeverError::missing(library, why))
             }
-            let outcome = match library {
-                Ok(library) => Ok(own(library)),
-                Err(why) => Err(why.clone()),
-            };
-            let _ = reply.send(outcome);
-        });
-        self.send(job);
-        match answer.recv_timeout(self.limit) {
-            Ok(Ok(outcome)) => outcome.map_err(|refused| error(&what, refused)),
-            Ok(Err(why)) => Err(LeverError::missing(
-                format!("NVML {}", self.library.display()),
-                why,
-            )),
-            Err(RecvTimeoutError::Timeout) => Err(LeverError::failed(
-                what,
-                format!("NVML gave no answer within {:?}", self.limit),
-            )),
-            Err(RecvTimeoutError::Disconnected) => {
-                Err(LeverError::failed(what, "NVML failed while it was asked"))
-            }
+            Err(Silence::Failed(why)) => Err(LeverError::failed(what, format!("NVML: {why}"))),
         }
-    }
-
-    /// Sends a job to the thread, which is started for the first one, and anew if it has panicked.
-    fn send(&self, job: Job) {
-        let mut worker = self.worker.lock().unwrap_or_else(PoisonError::into_inner);
-        let job = match worker.as_ref() {
-            Some(sender) => match sender.send(job) {
-                Ok(()) => return,
-                Err(mpsc::SendError(job)) => job,
-            },
-            None => job,
-        };
-        let (sender, jobs) = mpsc::channel::<Job>();
-        let path = self.library.clone();
-        thread::spawn(move || work(&path, &jobs));
-        let _ = sender.send(job);
-        *worker = Some(sender);
     }
 }
 
-/// Runs jobs until the owner is dropped. A library that could not be loaded is tried again for each job.
-fn work(path: &Path, jobs: &mpsc::Receiver<Job>) {
-    let mut library = Err(String::new());
-    for job in jobs {
-        if library.is_err() {
-            library = MigLibrary::load(path);
+fn refused(what: String, error: NvmlError) -> LeverError {
+    let why = match &error {
+        NvmlError::NoPermission => "no permission: expected root, or the capability of MIG".to_owned(),
+        NvmlError::FailedToLoadSymbol(_) | NvmlError::FunctionNotFound => {
+            "the library has no such function: expected a driver of 515 or later".to_owned()
         }
-        job(&library);
-    }
-}
-
-fn error(what: &str, Refused { call, code }: Refused) -> LeverError {
-    let why = match code {
-        INVALID_ARGUMENT => "invalid argument",
-        NOT_SUPPORTED => "not supported",
-        4 => "no permission: expected root, or the capability of MIG",
-        NOT_FOUND => "not found",
-        FUNCTION_NOT_FOUND => "the library has no such function: expected a driver of 515 or later",
-        15 => "the device is lost",
-        IN_USE => "in use",
-        INSUFFICIENT_RESOURCES => "no room",
-        _ => "an error",
+        NvmlError::UnexpectedVariant(NO_ROOM) => "no room".to_owned(),
+        error => error.to_string(),
     };
-    let why = format!("{call}: {why} (NVML {code})");
-    match code {
-        IN_USE => LeverError::busy(what, why),
-        INSUFFICIENT_RESOURCES => LeverError::infeasible(what, why),
-        NOT_FOUND | NOT_SUPPORTED | FUNCTION_NOT_FOUND => LeverError::missing(what, why),
+    let why = format!("NVML: {why}");
+    match error {
+        NvmlError::InUse => LeverError::busy(what, why),
+        NvmlError::UnexpectedVariant(NO_ROOM) => LeverError::infeasible(what, why),
+        NvmlError::NotFound
+        | NvmlError::NotSupported
+        | NvmlError::FailedToLoadSymbol(_)
+        | NvmlError::FunctionNotFound => LeverError::missing(what, why),
         _ => LeverError::failed(what, why),
     }
 }
 
-/// A device by its UUID. NVML's answer for one that is not there is [`NOT_FOUND`], or, for a text that is no
+/// A device by its UUID. NVML's answer for one that is not there is that it is not found, or, for a text that is no
 /// UUID, that the argument is invalid.
-fn device_of(library: &MigLibrary, uuid: &str) -> Result<Device, Refused> {
-    library.by_uuid(uuid).map_err(|refused| match refused.code {
-        INVALID_ARGUMENT => Refused {
-            code: NOT_FOUND,
-            ..refused
-        },
-        _ => refused,
+fn device_of<'n>(nvml: &'n Nvml, uuid: &str) -> Result<Device<'n>, NvmlError> {
+    nvml.device_by_uuid(uuid).map_err(|error| match error {
+        NvmlError::InvalidArg | NvmlError::NulError(_) => NvmlError::NotFound,
+        error => error,
     })
 }
 
+/// Whether MIG is on, and whether it will be after a reset.
+fn mode(device: &Device<'_>) -> Result<(bool, bool), NvmlError> {
+    let mode = device.mig_mode()?;
+    Ok((mode.current == 1, mode.pending == 1))
+}
+
 /// The compute slices of the compute instances of an instance, the largest first.
-fn computes_of(library: &MigLibrary, instance: Instance) -> Result<Vec<u32>, Refused> {
+fn computes_of(instance: &mig::Instance<'_>) -> Result<Vec<u32>, NvmlError> {
     let mut slices = Vec::new();
-    for (profile, size) in library.compute_profiles(instance)? {
-        let count = library.computes(instance, profile)?.len();
-        slices.extend(std::iter::repeat_n(size, count));
+    for profile in instance.compute_profiles()? {
+        let count = instance.computes(&profile)?.len();
+        slices.extend(std::iter::repeat_n(profile.slices, count));
     }
     slices.sort_unstable_by(|a, b| b.cmp(a));
     Ok(slices)
 }
 
 /// The instance at a place.
-fn find(
-    library: &MigLibrary,
-    device: Device,
+fn find<'n>(
+    device: &Device<'n>,
     place: &MigPlace,
-) -> Result<Option<Instance>, Refused> {
-    for profile in library.profiles(device)? {
+) -> Result<Option<mig::Instance<'n>>, NvmlError> {
+    for profile in mig::profiles(device)? {
         if profile.name != place.profile {
             continue;
         }
-        for instance in library.instances(device, profile.id)? {
-            if library.place(instance)?.0 == place.start {
+        for instance in mig::instances(device, &profile)? {
+            if instance.place()?.0 == place.start {
                 return Ok(Some(instance));
             }
         }
@@ -168,19 +113,19 @@ fn find(
     Ok(None)
 }
 
-fn state(library: &MigLibrary, uuid: &str) -> Result<MigState, Refused> {
-    let device = device_of(library, uuid)?;
-    let (enabled, pending) = library.mode(device)?;
+fn state(nvml: &Nvml, uuid: &str) -> Result<MigState, NvmlError> {
+    let device = device_of(nvml, uuid)?;
+    let (enabled, pending) = mode(&device)?;
     let mut instances = Vec::new();
     if enabled {
-        for profile in library.profiles(device)? {
-            for instance in library.instances(device, profile.id)? {
-                let (start, size) = library.place(instance)?;
+        for profile in mig::profiles(&device)? {
+            for instance in mig::instances(&device, &profile)? {
+                let (start, size) = instance.place()?;
                 instances.push(MigPlace {
                     start,
                     size,
                     profile: profile.name.clone(),
-                    compute: computes_of(library, instance)?,
+                    compute: computes_of(&instance)?,
                 });
             }
         }
@@ -194,67 +139,60 @@ fn state(library: &MigLibrary, uuid: &str) -> Result<MigState, Refused> {
 }
 
 /// Creates the instance, and the compute instances that it lacks.
-fn create(library: &MigLibrary, uuid: &str, place: &MigPlace) -> Result<(), Refused> {
-    let device = device_of(library, uuid)?;
-    let instance = match find(library, device, place)? {
+fn create(nvml: &Nvml, uuid: &str, place: &MigPlace) -> Result<(), NvmlError> {
+    let device = device_of(nvml, uuid)?;
+    let instance = match find(&device, place)? {
         Some(instance) => instance,
         None => {
-            let profiles = library.profiles(device)?;
+            let profiles = mig::profiles(&device)?;
             let profile = profiles.iter().find(|own| own.name == place.profile);
-            let profile = profile.ok_or(Refused {
-                call: "nvmlDeviceGetGpuInstanceProfileInfoV",
-                code: NOT_FOUND,
-            })?;
-            library.create(device, profile.id, place.start, place.size)?
+            let profile = profile.ok_or(NvmlError::NotFound)?;
+            mig::create(&device, profile, place.start, place.size)?
         }
     };
     let mut lacks = place.compute.clone();
-    for own in computes_of(library, instance)? {
+    for own in computes_of(&instance)? {
         if let Some(at) = lacks.iter().position(|lack| *lack == own) {
             lacks.remove(at);
         }
     }
-    let profiles = library.compute_profiles(instance)?;
+    let profiles = instance.compute_profiles()?;
     for slices in lacks {
-        let profile = profiles.iter().find(|(_, own)| *own == slices);
-        let (profile, _) = profile.ok_or(Refused {
-            call: "nvmlGpuInstanceGetComputeInstanceProfileInfoV",
-            code: NOT_FOUND,
-        })?;
-        library.create_compute(instance, *profile)?;
+        let profile = profiles.iter().find(|own| own.slices == slices);
+        instance.create_compute(profile.ok_or(NvmlError::NotFound)?)?;
     }
     Ok(())
 }
 
-fn destroy(library: &MigLibrary, uuid: &str, place: &MigPlace) -> Result<(), Refused> {
-    let device = device_of(library, uuid)?;
-    let Some(instance) = find(library, device, place)? else {
+fn destroy(nvml: &Nvml, uuid: &str, place: &MigPlace) -> Result<(), NvmlError> {
+    let device = device_of(nvml, uuid)?;
+    let Some(instance) = find(&device, place)? else {
         return Ok(());
     };
-    for (profile, _) in library.compute_profiles(instance)? {
-        for compute in library.computes(instance, profile)? {
-            library.destroy_compute(compute)?;
+    for profile in instance.compute_profiles()? {
+        for compute in instance.computes(&profile)? {
+            compute.destroy()?;
         }
     }
-    library.destroy(instance)
+    instance.destroy()
 }
 
 impl MigControl for MigNvml {
     fn devices(&self) -> Result<Vec<MigDevice>, LeverError> {
-        self.ask("the devices".to_owned(), |library| {
+        self.ask("the devices".to_owned(), |nvml| {
             let mut devices = Vec::new();
-            for index in 0..library.count()?.min(mapa_core::MAX_DEVICES as u32) {
+            for index in 0..nvml.device_count()?.min(mapa_core::MAX_DEVICES as u32) {
                 // A device that is lost cannot be partitioned, and neither can one without a mode.
-                let Ok(device) = library.by_index(index) else {
+                let Ok(device) = nvml.device_by_index(index) else {
                     continue;
                 };
-                if library.mode(device).is_err() {
+                if device.mig_mode().is_err() {
                     continue;
                 }
                 devices.push(MigDevice {
                     index,
-                    uuid: library.uuid(device)?,
-                    pci_id: library.pci_id(device).ok(),
+                    uuid: device.uuid()?,
+                    pci_id: device.pci_info().ok().map(|own| own.pci_device_id),
                 });
             }
             Ok(devices)
@@ -263,18 +201,18 @@ impl MigControl for MigNvml {
 
     fn state(&self, device: &str) -> Result<MigState, LeverError> {
         let uuid = device.to_owned();
-        self.ask(format!("the partition of {device}"), move |library| {
-            state(library, &uuid)
+        self.ask(format!("the partition of {device}"), move |nvml| {
+            state(nvml, &uuid)
         })
     }
 
     fn offers(&self, device: &str) -> Result<Vec<MigOffer>, LeverError> {
         let uuid = device.to_owned();
-        self.ask(format!("the MIG profiles of {device}"), move |library| {
-            let device = device_of(library, &uuid)?;
+        self.ask(format!("the MIG profiles of {device}"), move |nvml| {
+            let device = device_of(nvml, &uuid)?;
             let mut offers = Vec::new();
-            for profile in library.profiles(device)? {
-                let places = library.placements(device, profile.id)?;
+            for profile in mig::profiles(&device)? {
+                let places = mig::placements(&device, &profile)?;
                 let Some(&(_, size)) = places.first() else {
                     continue;
                 };
@@ -294,20 +232,19 @@ impl MigControl for MigNvml {
     fn set_mode(&mut self, device: &str, on: bool) -> Result<(), LeverError> {
         let uuid = device.to_owned();
         let what = self.words(MigWords::Mode(device, on));
-        let waits = self.ask(what.clone(), move |library| {
-            let device = device_of(library, &uuid)?;
-            let (now, pending) = library.mode(device)?;
-            if (now, pending) == (on, on) {
+        let waits = self.ask(what.clone(), move |nvml| {
+            let device = device_of(nvml, &uuid)?;
+            if mode(&device)? == (on, on) {
                 return Ok(None);
             }
-            let status = library.set_mode(device, on)?;
-            let (now, pending) = library.mode(device)?;
+            let status = device.set_mig_mode(on)?;
+            let (now, pending) = mode(&device)?;
             if now == on {
                 return Ok(None);
             }
             // Without this the next reset, by whomever, would bring what nobody waits for.
             if pending == on {
-                library.set_mode(device, now)?;
+                device.set_mig_mode(now)?;
             }
             Ok(Some(status))
         })?;
@@ -323,13 +260,13 @@ impl MigControl for MigNvml {
     fn create(&mut self, device: &str, place: &MigPlace) -> Result<(), LeverError> {
         let (uuid, own) = (device.to_owned(), place.clone());
         let what = self.words(MigWords::Create(device, place));
-        self.ask(what, move |library| create(library, &uuid, &own))
+        self.ask(what, move |nvml| create(nvml, &uuid, &own))
     }
 
     fn destroy(&mut self, device: &str, place: &MigPlace) -> Result<(), LeverError> {
         let (uuid, own) = (device.to_owned(), place.clone());
         let what = self.words(MigWords::Destroy(device, place));
-        self.ask(what, move |library| destroy(library, &uuid, &own))
+        self.ask(what, move |nvml| destroy(nvml, &uuid, &own))
     }
 
     fn words(&self, change: MigWords<'_>) -> String {
