@@ -2,7 +2,7 @@
 //!
 //! A program is found by its mark, `MAPA_LAUNCH` in its environment, which its children inherit. So it is
 //! found after a crash of whoever started it, and ended with all that it started. A process that clears its
-//! environment is not found.
+//! environment is not found, and neither is one of a user who is neither this one nor root: anybody may take a mark.
 //!
 //! It begins behind a gate: a shell that waits for a line before it becomes the program. Meanwhile it is put
 //! into its groups and on its CPUs. If whoever starts it dies before that line, the gate ends too, so there
@@ -19,7 +19,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, getuid, pidfd_open, pidfd_send_signal};
 
 use super::affinity::Affinity;
 use super::cgroup::CgroupTree;
@@ -28,7 +28,7 @@ use super::group::Groups;
 use super::launch::{Launch, Programs, Ready};
 use super::system_affinity::SystemAffinity;
 use crate::http;
-use crate::kernel::ProcessId;
+use crate::kernel::{ProcessId, files};
 use crate::roots::Roots;
 
 /// The environment variable with a program's id.
@@ -77,27 +77,34 @@ impl SystemPrograms {
     }
 
     /// The processes with a mark, the oldest first. A process that is just becoming another program has no
-    /// environment for a moment, and so does one that has just ended: if there are any, the list is made anew.
+    /// environment for a moment, and so does one that has just ended: if there are any, they are looked at again, and
+    /// so is what is new by then.
     fn marked(&self, id: &str) -> Result<Vec<ProcessId>, LeverError> {
+        let mut judged = BTreeMap::new();
         for _ in 0..LOOKS {
-            let (found, unclear) = self.look(id)?;
-            if !unclear {
-                return Ok(found);
+            if !self.look(id, &mut judged)? {
+                break;
             }
+            // One that hides its environment for good was not started here.
             thread::sleep(Duration::from_millis(1));
         }
-        // One that hides its environment for good was not started here.
-        Ok(self.look(id)?.0)
+        let mut found: Vec<ProcessId> = judged
+            .into_iter()
+            .filter(|(own, has_mark)| *has_mark && own.is_alive(&self.roots.proc))
+            .map(|(own, _)| own)
+            .collect();
+        found.sort_by_key(|own| (own.start, own.pid));
+        Ok(found)
     }
 
-    /// The processes with a mark at one look, and whether some process could not be judged.
-    fn look(&self, id: &str) -> Result<(Vec<ProcessId>, bool), LeverError> {
+    /// Judges the processes that are not judged yet by whether they have the mark, and says whether some could not be.
+    fn look(&self, id: &str, judged: &mut BTreeMap<ProcessId, bool>) -> Result<bool, LeverError> {
         let mark = format!("{MARK}={id}");
         let proc = &self.roots.proc;
         let list = fs::read_dir(proc).map_err(|error| {
             LeverError::failed(format!("list {}", proc.display()), error.to_string())
         })?;
-        let (mut found, mut unclear) = (Vec::new(), false);
+        let mut unclear = false;
         for entry in list.flatten() {
             let Some(pid) = entry.file_name().to_str().and_then(|own| own.parse().ok()) else {
                 continue;
@@ -105,7 +112,9 @@ impl SystemPrograms {
             let Some(process) = ProcessId::of(proc, pid) else {
                 continue;
             };
-            // Those of other users cannot be read, and were not started by this one.
+            if judged.contains_key(&process) || !is_trusted(&entry.path()) {
+                continue;
+            }
             let Ok(environment) = fs::read(entry.path().join("environ")) else {
                 continue;
             };
@@ -115,12 +124,9 @@ impl SystemPrograms {
                 continue;
             }
             let mut words = environment.split(|&byte| byte == 0);
-            if words.any(|word| word == mark.as_bytes()) {
-                found.push(process);
-            }
+            judged.insert(process, words.any(|word| word == mark.as_bytes()));
         }
-        found.sort_by_key(|own| (own.start, own.pid));
-        Ok((found, unclear))
+        Ok(unclear)
     }
 
     /// What a process with a mark is at.
@@ -228,6 +234,17 @@ impl SystemPrograms {
     }
 }
 
+/// Whether a process is of this user or of root. The owner of its folder does not say: it is root where a process is not to
+/// be dumped, which anybody may ask for.
+fn is_trusted(folder: &Path) -> bool {
+    let status = files::read(&folder.join("status")).unwrap_or_default();
+    let mut lines = status.lines();
+    let line = lines.find_map(|line| line.strip_prefix("Uid:"));
+    // The real one, then the effective one.
+    let uid = line.and_then(|line| line.split_ascii_whitespace().next()?.parse().ok());
+    uid.is_some_and(|uid: u32| uid == 0 || uid == getuid().as_raw())
+}
+
 impl Programs for SystemPrograms {
     fn running(&self, id: &str) -> Result<Option<ProcessId>, LeverError> {
         let marked = self.marked(id)?;
@@ -248,7 +265,11 @@ impl Programs for SystemPrograms {
             Some(mut gate) => gate.write_all(b"go\n"),
             None => Ok(()),
         };
-        opened.map_err(|error| failed(error.to_string()))?;
+        if let Err(error) = opened {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(failed(error.to_string()));
+        }
         let begin = Instant::now();
         loop {
             if let Ok(Some(status)) = child.try_wait() {

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use mapa_live::levers::{
     Bounds, FolderJournal, Hands, Journal, Keeper, Launch, LeverError, LeverFact, Lifetime, Pull,
 };
-use mapa_live::{Live, ProcessId};
+use mapa_live::{Cpus, Live, ProcessId};
 
 use super::machine;
 
@@ -110,6 +110,35 @@ fn a_broken_journal_is_an_error_that_names_the_file() {
     assert!(error.to_string().contains("0007.json"), "{error}");
 }
 
+/// A journal that says when its first entry is written, and writes no other if it is to stop there.
+struct Telling {
+    journal: FolderJournal,
+    has_told: bool,
+    stops: bool,
+}
+
+impl Journal for Telling {
+    fn put(&mut self, entry: &mapa_live::levers::Entry) -> Result<(), LeverError> {
+        self.journal.put(entry)?;
+        if !self.has_told {
+            self.has_told = true;
+            println!("written");
+        }
+        while self.stops {
+            std::thread::sleep(std::time::Duration::from_secs(1));
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self, id: u64) -> Result<(), LeverError> {
+        self.journal.remove(id)
+    }
+
+    fn entries(&self) -> Result<Vec<mapa_live::levers::Entry>, LeverError> {
+        self.journal.entries()
+    }
+}
+
 /// What the killed program does: this test binary, run once more with `MAPA_TEST_KILLED` set. It pulls levers of
 /// this machine until it is killed.
 #[test]
@@ -118,16 +147,20 @@ fn killed_program() {
         return;
     };
     let folder = std::path::PathBuf::from(folder);
-    let journal = FolderJournal::open(folder.join("journal")).unwrap();
+    let journal = Telling {
+        journal: FolderJournal::open(folder.join("journal")).unwrap(),
+        has_told: false,
+        stops: std::env::var_os("MAPA_TEST_STOPS").is_some(),
+    };
     let hands = Hands::by_command(&Live::default(), Bounds::default());
     let (mut keeper, _) = Keeper::open(hands, journal, 0).unwrap();
     let pid: u32 = std::env::var("MAPA_TEST_VICTIM").unwrap().parse().unwrap();
     let process = ProcessId::of("/proc".as_ref(), pid).unwrap();
-    println!("ready");
+    let first = cpus_of(pid).iter().next().unwrap();
     for round in 0.. {
         let affinity = Pull::Affinity {
             process,
-            cpus: "0".parse().unwrap(),
+            cpus: [first].into_iter().collect(),
         };
         let mut program = Launch::new(format!("mapa-test-{pid}"), ["sleep", "100000"]);
         program.stop_s = 1;
@@ -141,40 +174,42 @@ fn killed_program() {
     }
 }
 
+/// The CPUs on which a process may run.
+fn cpus_of(pid: u32) -> Cpus {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let mut lines = status.lines();
+    let list = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    list.unwrap().parse().unwrap()
+}
+
 #[test]
 fn a_program_that_is_killed_while_it_pulls_leaves_nothing_behind() {
     let rounds: u32 = std::env::var("MAPA_ROUNDS").map_or(12, |rounds| rounds.parse().unwrap());
-    let allowed = |pid: u32| {
-        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-        let mut lines = status.lines();
-        lines
-            .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))
-            .unwrap()
-            .trim()
-            .to_owned()
-    };
-    let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap();
-    if online.trim() == "0" {
+    if cpus_of(std::process::id()).len() == 1 {
         eprintln!("skipped: one CPU, and so no affinity to set");
         return;
     }
     let folder = tempfile::tempdir().unwrap();
     let mut victim = Command::new("sleep").arg("100000").spawn().unwrap();
-    let before = allowed(victim.id());
+    let before = cpus_of(victim.id());
     let mark = format!("MAPA_LAUNCH=mapa-test-{}", victim.id());
     let mut left_behind = 0;
     for round in 0..rounds {
-        let mut child = Command::new(std::env::current_exe().unwrap())
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        child
             .args(["levers::journal::killed_program", "--exact", "--nocapture"])
             .env("MAPA_TEST_KILLED", folder.path())
             .env("MAPA_TEST_VICTIM", victim.id().to_string())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+            .stderr(Stdio::null());
+        if round == 0 {
+            // One is killed in the midst of a pull, however slow the machine is.
+            child.env("MAPA_TEST_STOPS", "");
+        }
+        let mut child = child.spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
-        while !line.contains("ready") {
+        while !line.contains("written") {
             line.clear();
             assert!(out.read_line(&mut line).unwrap() > 0, "it pulls no levers");
         }
@@ -195,7 +230,7 @@ fn a_program_that_is_killed_while_it_pulls_leaves_nothing_behind() {
         );
         assert_eq!(keeper.held().count(), 0);
         drop(keeper);
-        assert_eq!(allowed(victim.id()), before);
+        assert_eq!(cpus_of(victim.id()), before);
         for entry in fs::read_dir("/proc").unwrap().flatten() {
             let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
             let mut words = environment.split(|&byte| byte == 0);

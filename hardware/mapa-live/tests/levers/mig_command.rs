@@ -10,7 +10,7 @@ use mapa_live::levers::{Hands, MigCommand, MigControl, MigLayout, MigPlace, MigW
 const SCRIPT: &str = r##"#!/bin/sh
 here=$(dirname "$0")
 echo "$*" >> "$here/asked"
-[ -f "$here/fail" ] && case "$*" in *$(cat "$here/fail")*) rm "$here/fail"; echo "Unable to do so: In use by another client"; exit 19;; esac
+[ -f "$here/fail" ] && case "$*" in *$(cat "$here/fail")*) rm "$here/fail"; cat "$here/says"; exit 19;; esac
 title() { printf '+----+\n| %s |\n|====|\n' "$1"; }
 case "$*" in
     *--query-gpu=index,uuid*) printf '0, GPU-a, 0x20B010DE, %s\n1, GPU-v, 0x1DB110DE, [N/A]\n' "$(cat "$here/mode")";;
@@ -51,7 +51,13 @@ impl Machine {
     fn new() -> Self {
         let own = Self(tempfile::tempdir().unwrap());
         own.write("script.txt", SCRIPT);
-        for (file, text) in [("mode", "Disabled\n"), ("gi", ""), ("ci", "")] {
+        let says = "Unable to do so: In use by another client\n";
+        for (file, text) in [
+            ("mode", "Disabled\n"),
+            ("gi", ""),
+            ("ci", ""),
+            ("says", says),
+        ] {
             own.write(file, text);
         }
         let mut copy = Command::new("install");
@@ -114,10 +120,10 @@ fn a_layout_is_made_and_taken_back_by_exact_commands() {
     let shown = plan.to_string().replace(&program, "nvidia-smi");
     assert_eq!(
         shown,
-        "nvidia-smi mig -cgi 3g.20gb:0 -i GPU-a\n\
+        "nvidia-smi mig -cgi 9:0 -i GPU-a\n\
          nvidia-smi mig -cci <2 slices> -gi <at 0> -i GPU-a\n\
          nvidia-smi mig -cci <1 slices> -gi <at 0> -i GPU-a\n\
-         nvidia-smi mig -cgi 1g.5gb:6 -i GPU-a\n\
+         nvidia-smi mig -cgi 19:6 -i GPU-a\n\
          nvidia-smi mig -cci <1 slices> -gi <at 6> -i GPU-a\n"
     );
     hands.pull(&plan).unwrap();
@@ -166,6 +172,37 @@ fn a_command_that_fails_leaves_the_partition_as_it_was() {
         let after = machine.mig().state("GPU-a").unwrap();
         assert_eq!(after, before, "{fails}");
     }
+}
+
+#[test]
+fn what_may_not_be_asked_is_not_what_does_not_fit_and_no_device_is_no_empty_list() {
+    let machine = Machine::new();
+    let mut hands = machine.hands();
+    machine.write("mode", "Enabled\n");
+    let plan = hands.plan(&layout(vec![MigWish::of("1g.5gb")])).unwrap();
+    for (says, reason) in [
+        (
+            "Unable to create a GPU instance on GPU 0 using profile 19: Insufficient Resources\n",
+            "infeasible",
+        ),
+        (
+            "Unable to create a GPU instance on GPU 0 using profile 19: Insufficient Permissions\n",
+            "failed",
+        ),
+    ] {
+        machine.write("says", says);
+        machine.write("fail", "-cgi");
+        let failure = hands.pull(&plan).unwrap_err();
+        assert_eq!(failure.why.reason(), reason, "{failure}");
+    }
+    machine.write("says", "No devices were found\n");
+    machine.write("fail", "-lgi");
+    let error = machine.mig().state("GPU-a").unwrap_err();
+    assert!(
+        error.to_string().contains("No devices were found"),
+        "{error}"
+    );
+    assert_eq!(machine.mig().state("GPU-a").unwrap().instances, []);
 }
 
 #[test]

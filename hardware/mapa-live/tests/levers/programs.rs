@@ -1,7 +1,8 @@
 //! Programs, as real processes: started behind a gate, handed over warm, ended with all that they started.
 
 use std::fs;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use mapa_live::levers::{Hands, Launch, Programs, Pull, Ready, Route, SystemPrograms, Twin};
@@ -47,6 +48,32 @@ fn a_program_runs_once_under_its_id_and_ends_with_its_children() {
     assert_eq!(programs.running(&launch.id).unwrap(), None);
     assert!(programs.is_ready(&launch).is_err());
     programs.stop(&launch).unwrap();
+}
+
+#[test]
+fn a_mark_of_another_user_is_not_trusted() {
+    use std::os::unix::process::CommandExt;
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: not root, so no process of another user can be started");
+        return;
+    }
+    let launch = sleeper("stranger");
+    let mut stranger = std::process::Command::new("sleep")
+        .arg("100000")
+        .env("MAPA_LAUNCH", &launch.id)
+        .uid(65_534)
+        .spawn()
+        .unwrap();
+    let mut programs = programs();
+    let running = programs.running(&launch.id).unwrap();
+    let started = programs.start(&launch).unwrap();
+    programs.stop(&launch).unwrap();
+    let lives = stranger.try_wait().unwrap().is_none();
+    stranger.kill().unwrap();
+    stranger.wait().unwrap();
+    assert_eq!(running, None);
+    assert_ne!(started.pid, stranger.id());
+    assert!(lives, "nor is it ended");
 }
 
 #[test]
@@ -106,9 +133,15 @@ fn server(name: &str, after_s: &str, port: u16) -> Launch {
     launch
 }
 
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
+/// A port that nobody else is given while it is held. A server that sets `SO_REUSEADDR` may listen there, as Python's does.
+fn held_port() -> (u16, OwnedFd) {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, socket_with};
+    let flags = SocketFlags::CLOEXEC;
+    let held = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None).unwrap();
+    rustix::net::sockopt::set_socket_reuseaddr(&held, true).unwrap();
+    bind(&held, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let at = SocketAddr::try_from(getsockname(&held).unwrap()).unwrap();
+    (at.port(), held)
 }
 
 #[test]
@@ -123,7 +156,7 @@ fn a_warm_hand_over_has_somebody_who_serves_at_all_times() {
     }
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("route");
-    let (first, second) = (free_port(), free_port());
+    let ((first, _first), (second, _second)) = (held_port(), held_port());
     let old = server("old", "0", first);
     let mut new = server("new", "0.2", second);
     new.ready = Ready::Http {

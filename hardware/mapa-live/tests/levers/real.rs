@@ -7,10 +7,10 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use mapa_live::levers::{
-    BlockDevice, Bound, Bounds, CgroupTree, Controller, Cpusets, Groups, Hands, Launch, Limits,
-    Programs, Pull, SystemPrograms,
+    BlockDevice, BlockIo, Bound, Bounds, CgroupTree, Controller, Cpusets, Groups, Hands, Launch,
+    Limits, Programs, Pull, SystemPrograms,
 };
-use mapa_live::{Live, ProcessId, Roots};
+use mapa_live::{Cpus, Live, ProcessId, Roots};
 
 use super::group;
 
@@ -174,10 +174,11 @@ fn a_throttle_of_block_io_holds_past_the_page_cache_and_is_lifted() {
     eprintln!(
         "block I/O: {free:.1} MB/s free, {throttled:.1} at a limit of 10, {lifted:.1} lifted"
     );
-    assert!((5.0..13.0).contains(&throttled), "{throttled}");
-    if free > 30.0 {
-        assert!(lifted > 2.0 * throttled, "{lifted}");
-    }
+    // How fast the disk is without a limit depends on who else uses it.
+    assert!(throttled < 13.0, "{throttled}");
+    let tree = CgroupTree::new(&Roots::default());
+    let limits = tree.limits(&group(&own.path), device).unwrap();
+    assert_eq!(limits, Limits::NONE);
 }
 
 struct Sleeper(Child);
@@ -207,23 +208,26 @@ impl Drop for Sleeper {
     }
 }
 
-fn several_cpus() -> bool {
-    let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap();
-    if online.trim() == "0" {
+/// The first two CPUs on which a process may run.
+fn two_cpus(process: &Sleeper) -> Option<[u32; 2]> {
+    let cpus: Cpus = process.allowed().parse().unwrap();
+    let mut cpus = cpus.iter();
+    let two = cpus.next().zip(cpus.next());
+    if two.is_none() {
         skipped("one CPU");
     }
-    online.trim() != "0"
+    two.map(|(first, second)| [first, second])
 }
 
 #[test]
 fn a_cpuset_confines_the_processes_of_a_group_and_is_taken_back() {
-    if !several_cpus() {
+    let victim = Sleeper::new();
+    let Some([_, cpu]) = two_cpus(&victim) else {
         return;
-    }
+    };
     let Some(mut own) = Own::new("cpus", Controller::Cpuset) else {
         return;
     };
-    let victim = Sleeper::new();
     let before = victim.allowed();
     let enrol = Pull::Enrol {
         process: Some(victim.id()),
@@ -236,12 +240,12 @@ fn a_cpuset_confines_the_processes_of_a_group_and_is_taken_back() {
     let was = tree.cpuset(&group(&own.path)).unwrap();
     let pull = Pull::Cpuset {
         group: group(&own.path),
-        cpus: "1".parse().unwrap(),
+        cpus: [cpu].into_iter().collect(),
         mems: None,
     };
     let plan = own.hands.plan(&pull).unwrap();
     own.hands.pull(&plan).unwrap();
-    assert_eq!(victim.allowed(), "1");
+    assert_eq!(victim.allowed(), cpu.to_string());
     assert!(own.hands.plan(&pull).unwrap().is_empty());
     own.hands.undo(&plan).unwrap();
     let now = tree.cpuset(&group(&own.path)).unwrap();
@@ -259,26 +263,24 @@ fn a_cpuset_confines_the_processes_of_a_group_and_is_taken_back() {
 
 #[test]
 fn affinity_is_set_for_all_threads_and_taken_back() {
-    if !several_cpus() {
-        return;
-    }
     let victim = Sleeper::new();
+    let Some([busy, cpu]) = two_cpus(&victim) else {
+        return;
+    };
     let before = victim.allowed();
     let mut hands = Hands::by_command(&Live::default(), Bounds::default());
     // Away from the CPU that takes the interrupts.
-    let took = [(0, 100_000), (1, 10)].into();
-    let quiet = mapa_live::quiet_cpus(&"0-1".parse().unwrap(), &took, 1, 100);
+    let took = [(busy, 100_000), (cpu, 10)].into();
+    let quiet = mapa_live::quiet_cpus(&[busy, cpu].into_iter().collect(), &took, 1, 100);
     let pull = Pull::Affinity {
         process: victim.id(),
         cpus: quiet,
     };
     let plan = hands.plan(&pull).unwrap();
-    assert!(
-        plan.to_string().contains("taskset --pid --cpu-list 1 "),
-        "{plan}"
-    );
+    let words = format!("taskset --pid --cpu-list {cpu} ");
+    assert!(plan.to_string().contains(&words), "{plan}");
     hands.pull(&plan).unwrap();
-    assert_eq!(victim.allowed(), "1");
+    assert_eq!(victim.allowed(), cpu.to_string());
     hands.undo(&plan).unwrap();
     assert_eq!(victim.allowed(), before);
     let gone = victim.id();
@@ -287,7 +289,7 @@ fn affinity_is_set_for_all_threads_and_taken_back() {
     let error = hands
         .plan(&Pull::Affinity {
             process: gone,
-            cpus: "1".parse().unwrap(),
+            cpus: [cpu].into_iter().collect(),
         })
         .unwrap_err();
     assert_eq!(error.reason(), "missing", "{error}");

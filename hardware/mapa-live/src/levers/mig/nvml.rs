@@ -50,7 +50,9 @@ impl MigNvml {
 
 fn refused(what: String, error: NvmlError) -> LeverError {
     let why = match &error {
-        NvmlError::NoPermission => "no permission: expected root, or the capability of MIG".to_owned(),
+        NvmlError::NoPermission => {
+            "no permission: expected root, or the capability of MIG".to_owned()
+        }
         NvmlError::FailedToLoadSymbol(_) | NvmlError::FunctionNotFound => {
             "the library has no such function: expected a driver of 515 or later".to_owned()
         }
@@ -96,10 +98,7 @@ fn computes_of(instance: &mig::Instance<'_>) -> Result<Vec<u32>, NvmlError> {
 }
 
 /// The instance at a place.
-fn find<'n>(
-    device: &Device<'n>,
-    place: &MigPlace,
-) -> Result<Option<mig::Instance<'n>>, NvmlError> {
+fn find<'n>(device: &Device<'n>, place: &MigPlace) -> Result<Option<mig::Instance<'n>>, NvmlError> {
     for profile in mig::profiles(device)? {
         if profile.name != place.profile {
             continue;

@@ -214,14 +214,7 @@ pub(crate) fn create<'n>(
     let place = nvmlGpuInstancePlacement_t { start, size };
     let mut made: nvmlGpuInstance_t = null_mut();
     // SAFETY: the handle is a device's; the call reads one placement and writes one handle.
-    nvml_try(unsafe {
-        call(
-            handle(device),
-            profile.id,
-            &raw const place,
-            &raw mut made,
-        )
-    })?;
+    nvml_try(unsafe { call(handle(device), profile.id, &raw const place, &raw mut made) })?;
     Ok(Instance::of(device, made))
 }
 
@@ -292,23 +285,13 @@ impl<'n> Instance<'n> {
     }
 
     /// Its compute instances of a profile.
-    pub(crate) fn computes(
-        &self,
-        profile: &ComputeProfile,
-    ) -> Result<Vec<Compute<'n>>, NvmlError> {
+    pub(crate) fn computes(&self, profile: &ComputeProfile) -> Result<Vec<Compute<'n>>, NvmlError> {
         let call = nvml_sym(self.nvml.lib().nvmlGpuInstanceGetComputeInstances.as_ref())?;
         let mut found: Vec<nvmlComputeInstance_t> = vec![null_mut(); profile.most as usize];
         let mut count: c_uint = 0;
         // SAFETY: the library has given this handle. `nvml.h` asks for an array of the profile's `instanceCount`, which
         // this one has.
-        nvml_try(unsafe {
-            call(
-                self.handle,
-                profile.id,
-                found.as_mut_ptr(),
-                &raw mut count,
-            )
-        })?;
+        nvml_try(unsafe { call(self.handle, profile.id, found.as_mut_ptr(), &raw mut count) })?;
         let nvml = self.nvml;
         let found = found.into_iter().take(count as usize);
         Ok(found.map(|handle| Compute { handle, nvml }).collect())
