@@ -1,5 +1,6 @@
-//! Steps, taken back. A step may have been carried out, in part, or not at all: only what is as the step
-//! has set it is put back, and what somebody else has changed since stays.
+//! Steps, taken back. A step may have been carried out, in part, or not at all: a value is put back only if it is as the
+//! step has set it, and what somebody else has changed since stays. What is there or not, such as an instance, a daemon or
+//! a program, is made or ended again.
 
 use super::block_io::{BlockDevice, Limits};
 use super::cpuset::Cpuset;

@@ -21,7 +21,8 @@
 //!    done (confirm).
 //! 3. If a step fails, the steps before it are taken back at once. [`Failure::left`] names what could not be.
 //! 4. A plan is taken back ([`Hands::undo`]) when its time has come, at the exit, or by the next keeper after a
-//!    crash, whether all of it was done or a part. Only what is still as it was set is put back. Undoing
+//!    crash, whether all of it was done or a part. Limits, CPUs, shares, modes and routes are put back only if they are
+//!    still as they were set. Instances, daemons and programs have no value to compare: they are there or not. Undoing
 //!    twice is undoing once.
 
 mod affinity;

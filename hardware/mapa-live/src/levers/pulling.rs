@@ -50,8 +50,8 @@ impl Hands {
         Ok(())
     }
 
-    /// Takes a plan back, whether all of it was carried out, a part, or nothing. What somebody else has
-    /// changed since stays as it is. A second time changes nothing.
+    /// Takes a plan back, whether all of it was carried out, a part, or nothing. A value that somebody else
+    /// has changed since stays as it is. A second time changes nothing.
     ///
     /// # Errors
     /// What could not be taken back; everything else was.

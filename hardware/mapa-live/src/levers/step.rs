@@ -183,21 +183,22 @@ impl Pull {
 #[serde(tag = "step", rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum Step {
-    /// Makes a group that was not there. Back: removes it, if it is empty.
+    /// Makes a group that was not there. Back: removes it. One with processes or groups of others is busy.
     MakeGroup {
         /// Its controller.
         controller: Controller,
         /// The group.
         group: Group,
     },
-    /// Passes a controller on to the groups below. Back: no longer.
+    /// Passes a controller on to the groups below. Back: no longer, unless there are groups below by then.
     PassOn {
         /// The controller.
         controller: Controller,
         /// The group above.
         group: Group,
     },
-    /// Puts a process into a group. Back: into the one that it was in, unless it is elsewhere by then.
+    /// Puts a process into a group. Back: into the one that it was in, unless it is elsewhere by then. Out of a group
+    /// that the same plan has made go all processes, with those that it has started.
     Join {
         /// The controller.
         controller: Controller,
@@ -269,7 +270,7 @@ pub enum Step {
         /// Whether it shall run.
         to: bool,
     },
-    /// Turns MIG on or off. Back: the other.
+    /// Turns MIG on or off. Back: the other, if it is still so. A device with instances of somebody else is busy.
     MigMode {
         /// The device's UUID.
         device: String,

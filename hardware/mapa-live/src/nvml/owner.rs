@@ -46,8 +46,10 @@ enum Question {
     /// What the devices measure.
     Readings(Sender<Result<Vec<GpuReading>, Silence>>),
     /// Something else, which sends its answer itself.
-    Do(Box<dyn FnOnce(Result<&Nvml, Silence>) + Send>),
+    Do(Box<Errand>),
 }
+
+type Errand = dyn FnOnce(Result<&Nvml, Silence>) + Send;
 
 /// All facts that NVML gives about this machine, if it answers within the limit.
 pub(super) fn answers(library: &Path, roots: &Roots, limit: Duration) -> Result<Answers, Silence> {

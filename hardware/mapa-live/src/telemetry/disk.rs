@@ -110,14 +110,16 @@ pub(crate) fn group_bytes(roots: &Roots, group: &str) -> Result<(u64, u64), Miss
     let found = found.map_err(|error| missing(format!("{}: {error}", roots.cgroup.display())))?;
     let (version, root) =
         found.ok_or_else(|| missing("expected cgroup v1 blkio or v2 io".to_owned()))?;
-    let (file, of): (_, fn(&str) -> (u64, u64)) = match version {
-        Version::V1 => ("blkio.throttle.io_service_bytes", v1_bytes),
-        Version::V2 => ("io.stat", v2_bytes),
-    };
-    let path = root.join(group).join(file);
+    let path = root.join(group).join(match version {
+        Version::V1 => "blkio.throttle.io_service_bytes",
+        Version::V2 => "io.stat",
+    });
     let text = files::read(&path);
     let text = text.map_err(|error| missing(format!("{}: {error}", path.display())))?;
-    Ok(of(&text))
+    Ok(match version {
+        Version::V1 => v1_bytes(&text),
+        Version::V2 => v2_bytes(&text),
+    })
 }
 
 /// Lines such as `254:0 Read 4096`, then `Write`, `Sync` and so on; a last line `Total`.

@@ -124,8 +124,9 @@ impl Journal for Telling {
             self.has_told = true;
             println!("written");
         }
-        while self.stops {
-            std::thread::sleep(std::time::Duration::from_secs(1));
+        if self.stops {
+            // Until it is killed.
+            std::thread::sleep(std::time::Duration::from_secs(3600));
         }
         Ok(())
     }
