@@ -234,7 +234,12 @@ pub(crate) fn is_plain_library(name: &str) -> bool {
         "gettimeofday",
         "isatty",
         "labs",
+        "isalpha",
+        "isdigit",
+        "isspace",
         "malloc",
+        "getpid",
+        "memchr",
         "memcmp",
         "memcpy",
         "memmove",
@@ -279,6 +284,8 @@ pub(crate) fn is_plain_library(name: &str) -> bool {
         "strtoul",
         "strtoull",
         "time",
+        "tolower",
+        "toupper",
         "usleep",
         "vfprintf",
         "vprintf",
@@ -333,12 +340,20 @@ pub(crate) fn is_plain_library(name: &str) -> bool {
     NAMES.contains(&name) || PREFIXES.iter().any(|p| name.starts_with(p)) || is_arithmetic(name)
 }
 
+/// Functions of the C and C++ libraries and of the compiler that begin no task: all that is plain, and the
+/// rest of the C++ library but what starts threads, which is asked for by its own name.
+pub(crate) fn is_runtime(name: &str) -> bool {
+    const PREFIXES: &[&str] = &["llvm.", "_ZSt", "_ZNSt", "_ZNKSt", "__cxa_", "omp_get_"];
+    is_plain_library(name) || is_mark(name) || PREFIXES.iter().any(|p| name.starts_with(p))
+}
+
 /// Functions of which the result depends on the arguments alone and nothing else happens.
 pub(crate) fn is_arithmetic(name: &str) -> bool {
     const NAMES: &[&str] = &[
         "ceil", "ceilf", "floor", "floorf", "round", "roundf", "trunc", "truncf", "sqrt", "sqrtf",
         "cbrt", "fmax", "fmaxf", "fmin", "fminf", "fabs", "fabsf", "pow", "powf", "exp", "exp2",
-        "log", "log2", "log10", "abs", "labs", "logf", "log2f", "expf", "exp2f",
+        "log", "log2", "log10", "abs", "labs", "logf", "log2f", "expf", "exp2f", "sin", "sinf",
+        "cos", "cosf", "tan", "tanf", "asin", "acos", "atan", "atan2", "fmod", "fmodf", "hypot",
     ];
     const INTRINSICS: &[&str] = &[
         "llvm.ceil.",

@@ -21,6 +21,7 @@ mod calls;
 mod counter;
 mod emit;
 mod expr;
+mod growth;
 mod ir;
 mod lazy;
 mod memory;
@@ -84,6 +85,10 @@ fn run(module: Module) -> Result<(), String> {
         calls::call(&name).is_some() || calls::is_stub(&name)
     });
     if !uses_cuda {
+        // The threads may run what other files have.
+        if growth::starts_threads(module) {
+            emit::Library::new(module).add_init(0, true);
+        }
         return Ok(());
     }
     let remarks = std::env::var_os("MAPA_CASE_REMARKS").is_some();
@@ -93,6 +98,7 @@ fn run(module: Module) -> Result<(), String> {
     let mut state = State {
         next: 1,
         largest: 0,
+        growth: growth::Growth::new(module),
         rewriter: lazy::Rewriter::new(module),
         lazy: false,
         in_static: HashSet::new(),
@@ -123,7 +129,7 @@ fn run(module: Module) -> Result<(), String> {
         lazy::rewrite_errors(module);
     }
     state.rewriter.finish();
-    library.add_init(state.largest, state.lazy);
+    library.add_init(state.largest, state.lazy || state.growth.grows());
     module
         .verify()
         .map_err(|message| format!("the pass made code that LLVM refuses: {message}"))
@@ -133,6 +139,7 @@ fn run(module: Module) -> Result<(), String> {
 struct State {
     next: u64,
     largest: u64,
+    growth: growth::Growth,
     rewriter: lazy::Rewriter,
     lazy: bool,
     /// Calls of functions that could not be inlined, inside static tasks.
@@ -203,6 +210,7 @@ fn instrument(
         .collect();
     state.next += plan.tasks.len() as u64;
     state.in_static.extend(&plan.in_static);
+    state.growth.add(&body, &operations, &plan);
     state.largest = state
         .largest
         .max(emit::emit(&body, &plan, library, &numbers));

@@ -185,6 +185,12 @@ impl Value {
         Value(called).is_function().then_some(Value(called))
     }
 
+    /// Whether a call is of assembly in the source.
+    pub(crate) fn is_assembly(self) -> bool {
+        // SAFETY: it is a call or invoke.
+        self.is_call() && Value(unsafe { LLVMGetCalledValue(self.0) }).is(LLVMIsAInlineAsm)
+    }
+
     pub(crate) fn arguments(self) -> Vec<Value> {
         if !self.is_call() {
             return Vec::new();
