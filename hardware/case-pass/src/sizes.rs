@@ -44,7 +44,8 @@ impl<'a> Sizes<'a> {
             Size::Pitched { width, height } => {
                 let width = self.upper(*arguments.get(width as usize)?, at)?;
                 let height = self.upper(*arguments.get(height as usize)?, at)?;
-                // CUDA's pitch is a multiple of 512 bytes at most.
+                // CUDA does not say what rows are padded to. On every device that alpaka's authors tried
+                // it was the property `textureAlignment`, 512 bytes (alpaka's pull request 2566).
                 let up = binary(Op::LLVMAdd, width, number(64, 511));
                 let pitch = binary(Op::LLVMAnd, up, number(64, !511));
                 Some(binary(Op::LLVMMul, pitch, height))
