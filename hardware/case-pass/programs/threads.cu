@@ -14,3 +14,4 @@ int main(int argc, char **) {
   b.join();
 }
 // trace -> begin 1024 1, end, begin 2048 2, end
+// CHECK: call i32 @case_init(i64 0, i32 1)

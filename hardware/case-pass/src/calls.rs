@@ -9,20 +9,13 @@ pub(crate) enum Size {
     Pitched { width: u32, height: u32 },
 }
 
-/// Which stream a call works on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stream {
-    /// The argument of this number.
-    Argument(u32),
-}
-
-/// What a call does.
+/// What a call does. Numbers are those of arguments; `queued` is that of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Call {
     /// Allocates device memory and stores its address through argument 0.
-    Allocate { size: Size, queued: Option<Stream> },
+    Allocate { size: Size, queued: Option<u32> },
     /// Frees the device memory of argument 0.
-    Free { queued: Option<Stream> },
+    Free { queued: Option<u32> },
     /// Frees everything.
     Reset,
     /// Copies from `source` to `target`, in the direction given by argument `kind` if there is one.
@@ -30,7 +23,7 @@ pub(crate) enum Call {
         target: Option<u32>,
         source: Option<u32>,
         kind: Option<u32>,
-        queued: Option<Stream>,
+        queued: Option<u32>,
     },
     /// Launches a kernel whose parameters are behind an array of pointers.
     LaunchDirect {
@@ -67,7 +60,6 @@ fn plain(name: &str) -> &str {
 
 /// What the runtime's function of this name does: `None` for any other function.
 pub(crate) fn call(name: &str) -> Option<Call> {
-    use Stream::Argument;
     let copy = |target, source, kind, queued| Call::Copy {
         target,
         source,
@@ -82,11 +74,11 @@ pub(crate) fn call(name: &str) -> Option<Call> {
         },
         "cudaMallocAsync" => Call::Allocate {
             size: Size::Bytes(1),
-            queued: Some(Argument(2)),
+            queued: Some(2),
         },
         "cudaMallocFromPoolAsync" => Call::Allocate {
             size: Size::Bytes(1),
-            queued: Some(Argument(3)),
+            queued: Some(3),
         },
         "cudaMallocPitch" => Call::Allocate {
             size: Size::Pitched {
@@ -96,24 +88,22 @@ pub(crate) fn call(name: &str) -> Option<Call> {
             queued: None,
         },
         "cudaFree" => Call::Free { queued: None },
-        "cudaFreeAsync" => Call::Free {
-            queued: Some(Argument(1)),
-        },
+        "cudaFreeAsync" => Call::Free { queued: Some(1) },
         "cudaDeviceReset" | "cudaThreadExit" => Call::Reset,
         "cudaMemcpy" => copy(Some(0), Some(1), Some(3), None),
-        "cudaMemcpyAsync" => copy(Some(0), Some(1), Some(3), Some(Argument(4))),
+        "cudaMemcpyAsync" => copy(Some(0), Some(1), Some(3), Some(4)),
         "cudaMemcpy2D" => copy(Some(0), Some(2), Some(6), None),
-        "cudaMemcpy2DAsync" => copy(Some(0), Some(2), Some(6), Some(Argument(7))),
+        "cudaMemcpy2DAsync" => copy(Some(0), Some(2), Some(6), Some(7)),
         "cudaMemcpyPeer" => copy(Some(0), Some(2), None, None),
-        "cudaMemcpyPeerAsync" => copy(Some(0), Some(2), None, Some(Argument(5))),
+        "cudaMemcpyPeerAsync" => copy(Some(0), Some(2), None, Some(5)),
         "cudaMemcpyToSymbol" => copy(None, Some(1), Some(4), None),
-        "cudaMemcpyToSymbolAsync" => copy(None, Some(1), Some(4), Some(Argument(5))),
+        "cudaMemcpyToSymbolAsync" => copy(None, Some(1), Some(4), Some(5)),
         "cudaMemcpyFromSymbol" => copy(Some(0), None, Some(4), None),
-        "cudaMemcpyFromSymbolAsync" => copy(Some(0), None, Some(4), Some(Argument(5))),
+        "cudaMemcpyFromSymbolAsync" => copy(Some(0), None, Some(4), Some(5)),
         "cudaMemset" | "cudaMemset2D" => copy(Some(0), None, None, None),
-        "cudaMemsetAsync" => copy(Some(0), None, None, Some(Argument(3))),
-        "cudaMemset2DAsync" => copy(Some(0), None, None, Some(Argument(5))),
-        "cudaMemPrefetchAsync" => copy(Some(0), None, None, Some(Argument(3))),
+        "cudaMemsetAsync" => copy(Some(0), None, None, Some(3)),
+        "cudaMemset2DAsync" => copy(Some(0), None, None, Some(5)),
+        "cudaMemPrefetchAsync" => copy(Some(0), None, None, Some(3)),
         "cudaMemAdvise" => copy(Some(0), None, None, None),
         "cudaLaunchKernel" | "cudaLaunchCooperativeKernel" => Call::LaunchDirect {
             grid: 1,
@@ -185,6 +175,7 @@ pub(crate) fn wrapper(name: &str) -> Option<String> {
         "cudaMemcpyFromSymbol" => "case_lazy_memcpy_from_symbol",
         "cudaMemset" => "case_lazy_memset",
         "cudaMemsetAsync" => "case_lazy_memset_async",
+        "cudaLaunchKernel" => "case_lazy_launch",
         "cudaGetLastError" => "case_lazy_get_last_error",
         "cudaPeekAtLastError" => "case_lazy_peek_at_last_error",
         _ => return None,
@@ -243,7 +234,12 @@ pub(crate) fn is_plain_library(name: &str) -> bool {
         "gettimeofday",
         "isatty",
         "labs",
+        "isalpha",
+        "isdigit",
+        "isspace",
         "malloc",
+        "getpid",
+        "memchr",
         "memcmp",
         "memcpy",
         "memmove",
@@ -288,6 +284,8 @@ pub(crate) fn is_plain_library(name: &str) -> bool {
         "strtoul",
         "strtoull",
         "time",
+        "tolower",
+        "toupper",
         "usleep",
         "vfprintf",
         "vprintf",
@@ -342,12 +340,20 @@ pub(crate) fn is_plain_library(name: &str) -> bool {
     NAMES.contains(&name) || PREFIXES.iter().any(|p| name.starts_with(p)) || is_arithmetic(name)
 }
 
+/// Functions of the C and C++ libraries and of the compiler that begin no task: all that is plain, and the
+/// rest of the C++ library but what starts threads, which is asked for by its own name.
+pub(crate) fn is_runtime(name: &str) -> bool {
+    const PREFIXES: &[&str] = &["llvm.", "_ZSt", "_ZNSt", "_ZNKSt", "__cxa_", "omp_get_"];
+    is_plain_library(name) || is_mark(name) || PREFIXES.iter().any(|p| name.starts_with(p))
+}
+
 /// Functions of which the result depends on the arguments alone and nothing else happens.
 pub(crate) fn is_arithmetic(name: &str) -> bool {
     const NAMES: &[&str] = &[
         "ceil", "ceilf", "floor", "floorf", "round", "roundf", "trunc", "truncf", "sqrt", "sqrtf",
         "cbrt", "fmax", "fmaxf", "fmin", "fminf", "fabs", "fabsf", "pow", "powf", "exp", "exp2",
-        "log", "log2", "log10", "abs", "labs", "logf", "log2f", "expf", "exp2f",
+        "log", "log2", "log10", "abs", "labs", "logf", "log2f", "expf", "exp2f", "sin", "sinf",
+        "cos", "cosf", "tan", "tanf", "asin", "acos", "atan", "atan2", "fmod", "fmodf", "hypot",
     ];
     const INTRINSICS: &[&str] = &[
         "llvm.ceil.",

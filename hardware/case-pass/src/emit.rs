@@ -5,9 +5,9 @@
 //! from inside and outside the task come together, as in a landing pad, a flag tells whether it is open.
 
 use crate::body::Body;
+use crate::expr::{self, larger};
 use crate::ir::{Builder, LLVMIntPredicate as Is, LLVMOpcode as Op, Module, Value};
 use crate::plan::{Bytes, Plan, Planned};
-use crate::sizes::{Sizes, larger};
 use mapa_case_placement::{Held, Site, Where};
 use std::collections::{BTreeMap, HashMap};
 
@@ -313,24 +313,20 @@ fn emit_end(body: &Body, site: Site, end: &End, number: u64, v: Variables, libra
 fn emit_begin(body: &Body, planned: &Planned, number: u64, v: Variables, library: &Library) -> u64 {
     let m = body.module;
     let begin = planned.placement.begin;
-    let builder = Builder::before(
-        m,
-        body.at(Site {
-            block: begin.block,
-            index: begin.index,
-        }),
-    );
+    let builder = Builder::before(m, body.at(Site::from(begin)));
     let mut made = HashMap::new();
+    let zero = m.int(64).null();
     let sizes: Vec<Value> = planned
         .bytes
         .sizes
         .iter()
-        .map(|e| Sizes::emit(&builder, e, &mut made))
+        // An allocation of less than nothing fails, and takes nothing from the others.
+        .map(|e| larger(&builder, expr::emit(&builder, e, &mut made), zero))
         .collect();
     let bytes = total(&builder, &planned.bytes, &sizes);
-    let mut warps = m.int(64).null();
+    let mut warps = zero;
     for expr in &planned.warps {
-        warps = larger(&builder, Sizes::emit(&builder, expr, &mut made), warps);
+        warps = larger(&builder, expr::emit(&builder, expr, &mut made), warps);
     }
     let flags = MUST
         | if planned.warps_known {

@@ -12,15 +12,19 @@
 //! 2. `operations` collects the CUDA calls of a function, with the help of `calls` and `summary`;
 //! 3. `pointers` finds the variables of device pointers, and which operations share them;
 //! 4. `plan` places the tasks by `mapa-case-placement`, works out `sizes`, and decides what is lazy;
-//! 5. `emit` and `lazy` change the code.
+//! 5. `emit` and `lazy` change the code, and `growth` tells whether tasks may begin inside others.
 //!
 //! With `MAPA_CASE_REMARKS` in the environment, the pass tells on standard error what it decided.
 
 mod body;
 mod calls;
+mod counter;
 mod emit;
+mod expr;
+mod growth;
 mod ir;
 mod lazy;
+mod memory;
 mod operations;
 mod plan;
 mod pointers;
@@ -58,9 +62,7 @@ impl LlvmModulePass for CasePass {
         module: &mut InkwellModule<'_>,
         _: &ModuleAnalysisManager,
     ) -> PreservedAnalyses {
-        #[allow(unsafe_code)]
-        // SAFETY: this is the module that the pass was called for.
-        let module = unsafe { Module::from_raw(module.as_mut_ptr()) };
+        let module = Module::of(module);
         // The device's side of the same file comes by too.
         if module.target().starts_with("nvptx")
             || module.function("mapa_case_module_init").is_some()
@@ -83,6 +85,10 @@ fn run(module: Module) -> Result<(), String> {
         calls::call(&name).is_some() || calls::is_stub(&name)
     });
     if !uses_cuda {
+        // The threads may run what other files have.
+        if growth::starts_threads(module) {
+            emit::Library::new(module).add_init(0, true);
+        }
         return Ok(());
     }
     let remarks = std::env::var_os("MAPA_CASE_REMARKS").is_some();
@@ -92,6 +98,8 @@ fn run(module: Module) -> Result<(), String> {
     let mut state = State {
         next: 1,
         largest: 0,
+        growth: growth::Growth::new(module),
+        rewriter: lazy::Rewriter::new(module),
         lazy: false,
         in_static: HashSet::new(),
         users: Vec::new(),
@@ -104,23 +112,24 @@ fn run(module: Module) -> Result<(), String> {
         if function.is_declaration() || own || summaries.of(function).is_none() {
             continue;
         }
-        let found = instrument(module, function, &summaries, &library, &mut state);
+        let found = instrument(module, function, &summaries, &library, &mut state)?;
         if remarks {
             for remark in found {
                 eprintln!("mapa-case: {}: {name}: {remark}", module.source());
             }
         }
     }
-    for remark in state.rewrite_users(module) {
+    for remark in state.rewrite_users()? {
         if remarks {
             eprintln!("mapa-case: {}: {remark}", module.source());
         }
     }
-    lazy::rewrite_stubs(module);
+    state.rewriter.rewrite_stubs();
     if state.lazy {
         lazy::rewrite_errors(module);
     }
-    library.add_init(state.largest, state.lazy);
+    state.rewriter.finish();
+    library.add_init(state.largest, state.lazy || state.growth.grows());
     module
         .verify()
         .map_err(|message| format!("the pass made code that LLVM refuses: {message}"))
@@ -130,6 +139,8 @@ fn run(module: Module) -> Result<(), String> {
 struct State {
     next: u64,
     largest: u64,
+    growth: growth::Growth,
+    rewriter: lazy::Rewriter,
     lazy: bool,
     /// Calls of functions that could not be inlined, inside static tasks.
     in_static: HashSet<Value>,
@@ -139,7 +150,7 @@ struct State {
 
 impl State {
     /// Decides on functions that only use pointers from outside; tells of each, for people.
-    fn rewrite_users(&mut self, module: Module) -> Vec<String> {
+    fn rewrite_users(&mut self) -> Result<Vec<String>, String> {
         let mut told = Vec::new();
         for (function, calls) in std::mem::take(&mut self.users) {
             let all_static = function.is_internal()
@@ -152,24 +163,27 @@ impl State {
                 told.push(format!("{name}: static: inside tasks of its callers"));
             } else {
                 self.lazy = true;
-                lazy::rewrite_calls(module, &calls);
+                self.rewriter.rewrite_calls(&calls)?;
                 told.push(format!(
                     "{name}: lazy: operations whose pointers come from outside the function"
                 ));
             }
         }
-        told
+        Ok(told)
     }
 }
 
 /// Instruments a function; returns what was decided.
+///
+/// # Errors
+/// Names a call that cannot be lazy and is in no static task.
 fn instrument(
     module: Module,
     function: Value,
     summaries: &summary::Summaries,
     library: &emit::Library,
     state: &mut State,
-) -> Vec<String> {
+) -> Result<Vec<String>, String> {
     let body = if function.has_attribute("optnone") {
         Err(
             "lazy: the function must not be optimised (compile with -Xclang -disable-O0-optnone)"
@@ -182,8 +196,8 @@ fn instrument(
         Ok(body) => body,
         Err(remark) => {
             state.lazy = true;
-            lazy::rewrite_all(module, function);
-            return vec![remark];
+            state.rewriter.rewrite_all(function)?;
+            return Ok(vec![remark]);
         }
     };
     let operations = operations::collect(&body, summaries);
@@ -196,6 +210,10 @@ fn instrument(
         .collect();
     state.next += plan.tasks.len() as u64;
     state.in_static.extend(&plan.in_static);
+    state.growth.add(&body, &operations, &plan);
+    state.largest = state
+        .largest
+        .max(emit::emit(&body, &plan, library, &numbers));
     let only_uses = summaries
         .of(function)
         .is_some_and(summary::Summary::only_uses);
@@ -210,12 +228,11 @@ fn instrument(
         state.users.push((function, calls));
     } else if !plan.lazy.is_empty() {
         state.lazy = true;
-        lazy::rewrite(&body, &plan, &operations, &pointers);
+        state
+            .rewriter
+            .rewrite(&body, &plan, &operations, &pointers)?;
     }
-    state.largest = state
-        .largest
-        .max(emit::emit(&body, &plan, library, &numbers));
-    if is_user { Vec::new() } else { plan.remarks }
+    Ok(if is_user { Vec::new() } else { plan.remarks })
 }
 
 /// A number for the file, so that tasks of two files differ: FNV-1a of its name, in 47 bits.

@@ -1,10 +1,10 @@
 //! The GPU operations of a function.
 
 use crate::body::{Body, callee_name, cuda};
-use crate::calls::{self, Call, Size, Stream};
+use crate::calls::{self, Call, Size};
 use crate::ir::{LLVMOpcode as Op, Value};
 use crate::summary::Summaries;
-use mapa_case_placement::Site;
+use mapa_case_placement::{Point, Site};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Grid and block of a launch, as the stub's caller packs them: x and y in one number, then z.
@@ -55,6 +55,8 @@ pub(crate) struct Operation {
     pub(crate) either: Vec<Value>,
     /// Variables that are handed over whole.
     pub(crate) variables: Vec<Value>,
+    /// Whether there may be other pointers, in memory that is not followed.
+    pub(crate) unseen: bool,
 }
 
 /// All that a function does to the device.
@@ -103,6 +105,7 @@ pub(crate) fn collect(body: &Body, summaries: &Summaries) -> Operations {
                 device: Vec::new(),
                 either: device,
                 variables: summary.globals.clone(),
+                unseen: false,
             });
         }
     }
@@ -137,6 +140,7 @@ impl Operations {
             device: Vec::new(),
             either: device,
             variables,
+            unseen: false,
         });
     }
 
@@ -150,7 +154,6 @@ impl Operations {
     ) {
         let arguments = call.arguments();
         let argument = |i: u32| arguments.get(i as usize).copied();
-        let stream = |Stream::Argument(i): Stream| argument(i);
         let mut operation = Operation {
             call,
             site,
@@ -159,6 +162,7 @@ impl Operations {
             device: Vec::new(),
             either: Vec::new(),
             variables: Vec::new(),
+            unseen: false,
         };
         match known {
             Call::Quiet => return,
@@ -190,11 +194,11 @@ impl Operations {
             }
             Call::Allocate { size, queued } => {
                 operation.kind = Kind::Allocate { size };
-                operation.queue = queued.map_or(Queue::Neither, |s| Queue::Goes(stream(s)));
+                operation.queue = queued.map_or(Queue::Neither, |s| Queue::Goes(argument(s)));
             }
             Call::Free { queued } => {
                 operation.kind = Kind::Free;
-                operation.queue = queued.map_or(Queue::WaitsAll, |s| Queue::Goes(stream(s)));
+                operation.queue = queued.map_or(Queue::WaitsAll, |s| Queue::Goes(argument(s)));
                 operation.device.extend(argument(0));
                 // `cudaFree(0)` is the usual way to make a context.
                 if argument(0).is_none_or(Value::is_null_like) {
@@ -210,7 +214,7 @@ impl Operations {
                 let symbol = target.is_none() || (source.is_none() && kind.is_some());
                 sides(&mut operation, &arguments, target, source, kind, symbol);
                 operation.queue = match queued {
-                    Some(s) => Queue::Goes(stream(s)),
+                    Some(s) => Queue::Goes(argument(s)),
                     None if calls::is_synchronous_copy(&callee_name(call)) => Queue::WaitsDefault,
                     None => Queue::Neither,
                 };
@@ -233,7 +237,7 @@ impl Operations {
                     self.parameter_arrays.insert(array);
                     operation.variables = stored_addresses(body, array);
                 } else {
-                    operation.either.extend(argument(list));
+                    operation.unseen = true;
                 }
                 let part = |i: u32| Some((argument(i)?, argument(i + 1)?));
                 let shape = part(grid)
@@ -313,21 +317,10 @@ fn find_launches(body: &Body) -> HashMap<Value, Value> {
     for (site, call) in stubs {
         // The last configuration on the way: among those that dominate the call, the one that all the
         // others dominate.
-        let point = mapa_case_placement::Point {
-            block: site.block,
-            index: site.index,
-        };
+        let point = Point::from(site);
         let mut best: Option<(Site, Value)> = None;
         for &(s, c) in &configures {
-            let later = best.is_none_or(|(b, _)| {
-                body.flow.site_dominates(
-                    b,
-                    mapa_case_placement::Point {
-                        block: s.block,
-                        index: s.index,
-                    },
-                )
-            });
+            let later = best.is_none_or(|(b, _)| body.flow.site_dominates(b, Point::from(s)));
             if body.flow.site_dominates(s, point) && later {
                 best = Some((s, c));
             }

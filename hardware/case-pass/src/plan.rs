@@ -1,10 +1,11 @@
 //! From operations to tasks: what is static and where, and what is lazy and why.
 
 use crate::body::{Body, Root, Slot};
+use crate::expr::Expr;
 use crate::ir::{LLVMOpcode as Op, Value};
 use crate::operations::{Kind, Operation, Operations, Queue};
 use crate::pointers::Pointers;
-use crate::sizes::{Expr, Sizes};
+use crate::sizes::Sizes;
 use mapa_case_placement::{
     Effect, Held, MAX_SLOTS, Placement, Point, Site, Task, Where, frees_surely, held, is_open_at,
     merge, pending, place, waits_of,
@@ -195,7 +196,7 @@ fn group(
         group.members.push(number);
         group.task.add(operation.site, effects);
         if let Kind::Launch { .. } = operation.kind
-            && let Some(site) = configuration(body, operations, operation)
+            && let Some(site) = configuration(body, operation)
         {
             group.task.add(site, []);
         }
@@ -212,22 +213,15 @@ fn group(
 }
 
 /// Where a launch's grid is set: an operation too, for the launch begins there.
-fn configuration(body: &Body, operations: &Operations, launch: &Operation) -> Option<Site> {
+fn configuration(body: &Body, launch: &Operation) -> Option<Site> {
     let Kind::Launch { shape: Some(shape) } = &launch.kind else {
         return None;
     };
-    let _ = operations;
     body.instructions()
         .filter(|(site, i)| {
             crate::body::cuda(*i) == Some(crate::calls::Call::Configure)
                 && i.arguments().first() == Some(&shape.grid.0)
-                && body.flow.site_dominates(
-                    *site,
-                    Point {
-                        block: launch.site.block,
-                        index: launch.site.index,
-                    },
-                )
+                && body.flow.site_dominates(*site, Point::from(launch.site))
         })
         .map(|(site, _)| site)
         .last()
@@ -401,16 +395,12 @@ impl Attempt<'_> {
         if let Some(reason) = keys.iter().find_map(|k| self.pointers.groups.reason(*k)) {
             return Err(reason.to_owned());
         }
-        if let Some(site) = self.operations.unknown.iter().find(|s| {
-            is_open_at(
-                &self.body.flow,
-                &placement,
-                Point {
-                    block: s.block,
-                    index: s.index,
-                },
-            )
-        }) {
+        if let Some(site) = self
+            .operations
+            .unknown
+            .iter()
+            .find(|s| is_open_at(&self.body.flow, &placement, Point::from(**s)))
+        {
             let name = crate::body::callee_name(self.body.at(*site));
             return Err(format!(
                 "{name} takes memory of unknown size inside the task"
@@ -509,7 +499,10 @@ impl Attempt<'_> {
                     allocates.push(operation.call);
                 }
                 Kind::Free => frees.push(operation.call),
-                Kind::Launch { shape } => match shape.as_ref().and_then(|s| sizes.warps(s)) {
+                Kind::Launch { shape } => match shape
+                    .as_ref()
+                    .and_then(|s| sizes.warps(s, operation.site.block))
+                {
                     Some(number) => warps.push(number),
                     None => warps_known = false,
                 },
@@ -557,10 +550,7 @@ impl Attempt<'_> {
     fn earlier(&self, planned: &Planned, others: &[Placement]) -> Option<Planned> {
         let flow = &self.body.flow;
         let begin = planned.placement.begin;
-        let target = Site {
-            block: begin.block,
-            index: begin.index,
-        };
+        let target = Site::from(begin);
         let nowhere = Point {
             block: usize::MAX,
             index: 0,
@@ -575,10 +565,8 @@ impl Attempt<'_> {
                     || (t.block == begin.block && t.index < begin.index)
             })
             .filter(|t| flow.reaches(**t, target, nowhere))
-            .map(|t| Point {
-                block: t.block,
-                index: t.index,
-            })
+            .copied()
+            .map(Point::from)
             .collect();
         if early.is_empty() {
             return None;

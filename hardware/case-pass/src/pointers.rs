@@ -70,14 +70,21 @@ impl Groups {
     }
 }
 
+/// A device pointer that a call is given, loaded from a variable.
+pub(crate) struct Given {
+    pub(crate) call: Value,
+    pub(crate) pointer: Value,
+    pub(crate) base: Value,
+}
+
 /// The device pointers of a function.
 pub(crate) struct Pointers {
     pub(crate) groups: Groups,
     /// Distances of device pointers from the start of a variable; `None` stands for any.
     slots: HashMap<Value, HashSet<Option<i64>>>,
     pinned: HashSet<Value>,
-    /// Calls of code that is not seen, with the device pointers that they are given.
-    pub(crate) opaque: Vec<(Value, Value)>,
+    /// Calls that no wrapper stands for, with the device pointers that they are given.
+    pub(crate) opaque: Vec<Given>,
     /// Group of each operation; `None` for one with pointers from outside alone.
     pub(crate) group_of: HashMap<Value, Option<Value>>,
     /// Stands for launches without any memory, if there are some.
@@ -91,7 +98,6 @@ struct Walk<'a> {
     pointers: Pointers,
     todo: Vec<Value>,
     seen: HashSet<Value>,
-    pass: usize,
 }
 
 /// Follows every device pointer of a function.
@@ -110,7 +116,6 @@ pub(crate) fn follow(body: &Body, operations: &Operations, summaries: &Summaries
         },
         todo: Vec::new(),
         seen: HashSet::new(),
-        pass: 0,
     };
     walk.allocations();
     walk.variables();
@@ -213,7 +218,6 @@ impl Walk<'_> {
             if !is_variable(base) {
                 continue;
             }
-            self.pass += 1;
             self.seen.clear();
             self.address(base, base, Some(0));
         }
@@ -331,11 +335,9 @@ impl Walk<'_> {
         if places.iter().all(|&i| call.is_by_value(i as u32)) {
             return;
         }
-        match cuda(call) {
-            Some(Call::Allocate { .. }) if places == [0] => return,
-            // Pitch and the like are written by the call, not kept.
-            Some(Call::Allocate { .. }) => return,
-            _ => {}
+        // Pointer, pitch and the like are written by the call, not kept.
+        if let Some(Call::Allocate { .. }) = cuda(call) {
+            return;
         }
         // A plain variable beside the device pointer in one structure may be handed to the library.
         let holds = self.pointers.holds((base, offset));
@@ -444,10 +446,16 @@ impl Walk<'_> {
             || calls::is_plain_library(&name)
             || name.starts_with("llvm.mem")
             || self.operations.list.iter().any(|o| o.call == call);
+        if !known || cuda(call) == Some(Call::Touch) {
+            self.pointers.opaque.push(Given {
+                call,
+                pointer: value,
+                base,
+            });
+        }
         if known {
             return;
         }
-        self.pointers.opaque.push((call, value));
         let managed = call.callee().and_then(|f| self.summaries.of(f)).is_some();
         let reason = if managed {
             format!("{name} is given the pointer, cannot be inlined, and allocates or frees")
@@ -481,7 +489,7 @@ impl Walk<'_> {
 
     fn member(&mut self, operation: &Operation) -> Vec<Value> {
         let mut groups = Vec::new();
-        let mut outside = false;
+        let mut outside = operation.unseen;
         if matches!(operation.kind, Kind::Allocate { .. }) {
             groups.extend(
                 operation

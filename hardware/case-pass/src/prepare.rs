@@ -16,8 +16,8 @@ const MOST_INSTRUCTIONS: usize = 100_000;
 /// Most instructions of a helper without CUDA calls that is inlined.
 const SMALL: usize = 80;
 
-const PASSES: &str = "always-inline,function(sroa,early-cse,sccp,simplifycfg,jump-threading,sroa,\
-                      early-cse,simplifycfg,loop-simplify,break-crit-edges)";
+const PASSES: &str = "always-inline,function(sroa,early-cse<memssa>,sccp,simplifycfg,jump-threading,sroa,\
+                      early-cse<memssa>,simplifycfg,loop-simplify,break-crit-edges)";
 
 /// What each defined function calls.
 pub(crate) struct Calls {

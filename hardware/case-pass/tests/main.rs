@@ -9,4 +9,5 @@ mod code;
 mod docs;
 mod placements;
 mod random;
+mod refused;
 mod shared;

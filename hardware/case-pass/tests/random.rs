@@ -2,7 +2,8 @@
 //!
 //! A program is a function with loops, branches, returns and GPU operations. Where it goes is decided by
 //! its argument, a string of digits. Pointers are null until they are allocated and again when freed, so
-//! that every way is a valid one. The seed is `PROPTEST_RNG_SEED`, of `.cargo/config.toml`.
+//! that every way is a valid one. A *tidy* program frees everything wherever it leaves: then no task stays
+//! open, and if all are static none begins inside another. The seed is `PROPTEST_RNG_SEED`, of `.cargo/config.toml`.
 
 use crate::program::{Program, compile};
 use std::fmt::Write as _;
@@ -30,20 +31,32 @@ static void release(float **p) { cudaFree(*p); *p = nullptr; }
 struct Leave {};
 "#;
 
+/// What all statements of a program have in common.
+struct Style {
+    buffers: u64,
+    throws: bool,
+    tidy: bool,
+}
+
 /// A program, by its seed.
-fn generate(seed: u64) -> String {
+fn generate(seed: u64, tidy: bool) -> String {
     let mut numbers = Numbers(seed);
     let buffers = 1 + numbers.below(3);
     let throws = numbers.below(3) == 0;
+    let style = Style {
+        buffers,
+        throws,
+        tidy,
+    };
     let mut text = HEAD.to_owned();
     text.push_str("static int work(int n) {\n");
     for b in 0..buffers {
         let _ = writeln!(text, "  float *p{b} = nullptr;");
     }
     let size = 3 + numbers.below(4);
-    statements(&mut text, &mut numbers, buffers, size, 1, false, throws);
+    statements(&mut text, &mut numbers, &style, size, 1, false);
     for b in 0..buffers {
-        if numbers.below(4) > 0 {
+        if numbers.below(4) > 0 || tidy {
             let _ = writeln!(text, "  release(&p{b});");
         }
     }
@@ -61,12 +74,12 @@ fn generate(seed: u64) -> String {
 fn statements(
     text: &mut String,
     numbers: &mut Numbers,
-    buffers: u64,
+    style: &Style,
     count: u64,
     depth: usize,
     in_loop: bool,
-    throws: bool,
 ) {
+    let buffers = style.buffers;
     let pad = "  ".repeat(depth);
     for _ in 0..count {
         let b = numbers.below(buffers);
@@ -97,62 +110,35 @@ fn statements(
             }
             7 if deeper => {
                 let _ = writeln!(text, "{pad}for (int i = next(3); i > 0; i--) {{");
-                statements(
-                    text,
-                    numbers,
-                    buffers,
-                    1 + count / 2,
-                    depth + 1,
-                    true,
-                    throws,
-                );
+                statements(text, numbers, style, 1 + count / 2, depth + 1, true);
                 let _ = writeln!(text, "{pad}}}");
             }
             8 if deeper => {
                 let _ = writeln!(text, "{pad}do {{");
-                statements(
-                    text,
-                    numbers,
-                    buffers,
-                    1 + count / 2,
-                    depth + 1,
-                    true,
-                    throws,
-                );
+                statements(text, numbers, style, 1 + count / 2, depth + 1, true);
                 let _ = writeln!(text, "{pad}}} while (next(2));");
             }
             9 | 10 if deeper => {
                 let _ = writeln!(text, "{pad}if (next(2)) {{");
-                statements(
-                    text,
-                    numbers,
-                    buffers,
-                    1 + count / 2,
-                    depth + 1,
-                    in_loop,
-                    throws,
-                );
+                statements(text, numbers, style, 1 + count / 2, depth + 1, in_loop);
                 let _ = writeln!(text, "{pad}}} else {{");
-                statements(
-                    text,
-                    numbers,
-                    buffers,
-                    count / 2,
-                    depth + 1,
-                    in_loop,
-                    throws,
-                );
+                statements(text, numbers, style, count / 2, depth + 1, in_loop);
                 let _ = writeln!(text, "{pad}}}");
             }
             11 => {
                 let leave = match numbers.below(5) {
                     0 if in_loop => "break",
                     1 if in_loop => "continue",
-                    2 if throws => "throw Leave()",
+                    2 if style.throws && !style.tidy => "throw Leave()",
                     3 => "exit(0)",
                     _ => "return 2",
                 };
-                let _ = writeln!(text, "{pad}if (next(3) == 2) {leave};");
+                let first: String = if style.tidy && !["break", "continue"].contains(&leave) {
+                    (0..buffers).map(|b| format!("release(&p{b}); ")).collect()
+                } else {
+                    String::new()
+                };
+                let _ = writeln!(text, "{pad}if (next(3) == 2) {{ {first}{leave}; }}");
             }
             _ => {
                 let _ = writeln!(text, "{pad}cudaDeviceSynchronize();");
@@ -161,8 +147,8 @@ fn statements(
     }
 }
 
-/// What a program does on each of the ways.
-fn check(seed: u64, source: &str, program: &Program, ways: &[String]) -> Vec<String> {
+/// What a program does on each of the ways. With `apart`, no task may begin inside another.
+fn check(seed: u64, source: &str, program: &Program, ways: &[String], apart: bool) -> Vec<String> {
     let mut all = Vec::new();
     for way in ways {
         let got = program.trace(&[way], "");
@@ -170,10 +156,54 @@ fn check(seed: u64, source: &str, program: &Program, ways: &[String]) -> Vec<Str
         let ends = got.matches("end").count() - got.matches("extend").count();
         let told = |w: &str| w == "end" || w.starts_with("begin ") || w.starts_with("extend ");
         let right = (got.is_empty() || got.split(", ").all(told)) && begins == ends;
+        // To those who observe, a task inside another of the thread is growth of that one.
+        let right = right && !(apart && got.contains("extend"));
         assert!(right, "seed {seed}, way {way:?}: {got}\n{source}");
         all.push(got);
     }
     all
+}
+
+/// What became of the tasks of programs.
+#[derive(Default)]
+struct Counts {
+    fixed: usize,
+    lazy: usize,
+    /// Programs of which every task had to be apart, at a level.
+    apart: usize,
+    /// Seeds of programs that do not the same at both levels.
+    different: Vec<u64>,
+}
+
+/// Compiles a program at two levels, and goes all ways.
+fn go(seed: u64, tidy: bool, counts: &mut Counts) {
+    let work = tempfile::tempdir().unwrap();
+    let source = generate(seed, tidy);
+    let path = work.path().join("random.cu");
+    fs::write(&path, &source).unwrap();
+    let mut numbers = Numbers(seed ^ 0x5eed);
+    let mut way = || {
+        (0..24)
+            .map(|_| char::from(b'0' + numbers.below(6) as u8))
+            .collect()
+    };
+    let ways: Vec<String> = std::iter::once(String::new())
+        .chain((0..8).map(|_| way()))
+        .collect();
+    let mut first: Option<Vec<String>> = None;
+    for level in ["-O0", "-O2"] {
+        let program = compile(std::slice::from_ref(&path), &[level]);
+        let of = |kind: &str| program.remarks.iter().filter(|r| r.contains(kind)).count();
+        let (fixed, lazy) = (of(": static:"), of(": lazy:"));
+        counts.fixed += fixed;
+        counts.lazy += lazy;
+        let apart = tidy && fixed > 0 && lazy == 0;
+        counts.apart += usize::from(apart);
+        let did = check(seed, &source, &program, &ways, apart);
+        if *first.get_or_insert_with(|| did.clone()) != did {
+            counts.different.push(seed);
+        }
+    }
 }
 
 fn run(seeds: std::ops::Range<u64>) {
@@ -181,47 +211,33 @@ fn run(seeds: std::ops::Range<u64>) {
         .ok()
         .and_then(|s| s.parse().ok());
     let base: u64 = told.unwrap_or(20_211_114);
-    let work = tempfile::tempdir().unwrap();
-    let programs = usize::try_from(seeds.end - seeds.start).unwrap();
-    let (mut tasks, mut lazy, mut different) = (0, 0, 0);
+    let mut counts = Counts::default();
     for seed in seeds.map(|s| base.wrapping_mul(1_000_003).wrapping_add(s)) {
-        let source = generate(seed);
-        let path = work.path().join("random.cu");
-        fs::write(&path, &source).unwrap();
-        let mut numbers = Numbers(seed ^ 0x5eed);
-        let mut way = || {
-            (0..24)
-                .map(|_| char::from(b'0' + numbers.below(6) as u8))
-                .collect()
-        };
-        let ways: Vec<String> = std::iter::once(String::new())
-            .chain((0..8).map(|_| way()))
-            .collect();
-        let mut first: Option<Vec<String>> = None;
-        for level in ["-O0", "-O2"] {
-            let program = compile(std::slice::from_ref(&path), &[level]);
-            tasks += program
-                .remarks
-                .iter()
-                .filter(|r| r.contains(": static:"))
-                .count();
-            lazy += program
-                .remarks
-                .iter()
-                .filter(|r| r.contains(": lazy:"))
-                .count();
-            let did = check(seed, &source, &program, &ways);
-            different += usize::from(*first.get_or_insert_with(|| did.clone()) != did);
-        }
+        go(seed, seed % 2 == 0, &mut counts);
     }
-    eprintln!("{tasks} static tasks, {lazy} lazy; {different} of {programs} programs differ");
+    let Counts {
+        fixed,
+        lazy,
+        apart,
+        different,
+    } = counts;
+    eprintln!("{fixed} static tasks, {lazy} lazy; {apart} times all apart; {different:?} differ");
     // Not all may be lazy: the static way is what is tested.
-    assert!(tasks > lazy / 4, "{tasks} static, {lazy} lazy");
-    // Of 300 programs one was placed otherwise at -O2: rightly too, for the oracle sees both.
+    assert!(fixed > lazy / 4, "{fixed} static, {lazy} lazy");
+    assert!(apart > 0);
     assert!(
-        different * 100 <= programs,
-        "{different} of {programs} differ between -O0 and -O2"
+        different.is_empty(),
+        "seeds {different:?} differ between -O0 and -O2"
     );
+}
+
+/// Jump threading looks back over six instructions for what was stored, and marks of lifetimes count, which
+/// code without optimisation does not have. So it does not decide alone which checks of a pointer go.
+#[test]
+fn what_differed_between_levels_is_the_same_now() {
+    let mut counts = Counts::default();
+    go(20_211_174_634_377, false, &mut counts);
+    assert!(counts.different.is_empty());
 }
 
 #[test]

@@ -47,6 +47,12 @@ impl Device {
         }
     }
 
+    /// Whether an address lies in memory of the device.
+    pub(crate) fn holds(&self, address: usize) -> bool {
+        let before = self.memory.range(..=address).next_back();
+        before.is_some_and(|(start, bytes)| address - start < *bytes)
+    }
+
     /// A new stream or event.
     pub(crate) fn handle(&mut self) -> u64 {
         self.next_handle += 1;

@@ -34,40 +34,82 @@ pub(crate) struct Cc {
     arguments: Vec<OsString>,
 }
 
-/// Options of clang whose value is the next argument.
-const WITH_VALUE: [&str; 20] = [
-    "-I",
-    "-D",
-    "-U",
-    "-L",
-    "-l",
-    "-include",
-    "-isystem",
-    "-iquote",
-    "-idirafter",
-    "-imacros",
-    "-MF",
-    "-MT",
-    "-MQ",
-    "-Xclang",
-    "-Xlinker",
-    "-mllvm",
-    "-target",
-    "-arch",
-    "-framework",
-    "-T",
+/// Options of clang whose value is the next argument, by what they are for.
+const WITH_VALUE: [(Stage, &[&str]); 4] = [
+    (
+        Stage::Read,
+        &[
+            "-I",
+            "-D",
+            "-U",
+            "-include",
+            "-include-pch",
+            "-isystem",
+            "-cxx-isystem",
+            "-iquote",
+            "-idirafter",
+            "-imacros",
+            "-iprefix",
+            "-iwithprefix",
+            "-iwithprefixbefore",
+            "-MF",
+            "-MT",
+            "-MQ",
+            "-MJ",
+            "-Xpreprocessor",
+        ],
+    ),
+    (
+        Stage::Compile,
+        &[
+            "-Xclang",
+            "-mllvm",
+            "-Xassembler",
+            "-Xcuda-ptxas",
+            "-Xcuda-fatbinary",
+            "-Xarch_host",
+            "-Xarch_device",
+            "--param",
+        ],
+    ),
+    (
+        Stage::Link,
+        &[
+            "-L",
+            "-l",
+            "-Xlinker",
+            "-T",
+            "-z",
+            "-u",
+            "-e",
+            "-rpath",
+            "-framework",
+        ],
+    ),
+    (
+        Stage::Any,
+        &["-target", "--sysroot", "-isysroot", "-B", "-arch"],
+    ),
 ];
 
-/// An argument, by what it is for.
+/// Which runs of clang an argument is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Those that read sources.
+    Read,
+    /// Those that make code, of sources or of the whole.
+    Compile,
+    /// The one that links.
+    Link,
+    Any,
+}
+
+/// An argument.
 enum Word {
-    /// A source, and whether it is CUDA.
-    Source(PathBuf, bool),
-    /// For the compiler.
-    Compile(Vec<OsString>),
-    /// For the linker: objects, libraries.
-    Link(Vec<OsString>),
-    /// For both.
-    Both(OsString),
+    /// A source, and its language.
+    Source(PathBuf, String),
+    /// For clang, maybe with its value. Objects and libraries are for the linker.
+    Told(Stage, Vec<OsString>),
 }
 
 /// The line, taken apart.
@@ -82,6 +124,16 @@ struct Line {
     explain: bool,
 }
 
+impl Line {
+    /// What clang is told at these stages, in order.
+    fn told(&self, stages: &[Stage]) -> impl Iterator<Item = &OsString> {
+        self.words.iter().flat_map(|word| match word {
+            Word::Told(stage, words) if stages.contains(stage) => &words[..],
+            _ => &[],
+        })
+    }
+}
+
 /// Compiles and links.
 pub(crate) fn cc(args: &Cc) -> Result<ExitCode, Box<dyn Error>> {
     let mut line = read(&args.arguments)?;
@@ -92,7 +144,7 @@ pub(crate) fn cc(args: &Cc) -> Result<ExitCode, Box<dyn Error>> {
     let mut sources = 0;
     let mut made: Vec<OsString> = Vec::new();
     for word in &line.words {
-        let Word::Source(path, cuda) = word else {
+        let Word::Source(path, language) = word else {
             continue;
         };
         let object = match (&line.stop, &line.output, line.lto) {
@@ -106,7 +158,7 @@ pub(crate) fn cc(args: &Cc) -> Result<ExitCode, Box<dyn Error>> {
         if sources > 1 && line.stop.is_some() && line.output.is_some() {
             return Err("-o with several sources: expected one, or no -c".into());
         }
-        let status = tools.compile(&line, path, *cuda, &object, work.path())?;
+        let status = tools.compile(&line, path, language, &object, work.path())?;
         if let Some(code) = status {
             return Ok(code);
         }
@@ -139,9 +191,20 @@ fn beside(source: &Path, stop: &OsStr) -> PathBuf {
     PathBuf::from(source.file_name().unwrap_or_default()).with_extension(extension)
 }
 
+/// The language of a source, by its name.
+fn language_of(source: &Path) -> Option<&'static str> {
+    match source.extension()?.to_str()? {
+        "cu" => Some("cuda"),
+        "c" => Some("c"),
+        "cc" | "cpp" | "cxx" | "C" | "c++" => Some("c++"),
+        _ => None,
+    }
+}
+
 fn read(arguments: &[OsString]) -> Result<Line, Box<dyn Error>> {
     let mut line = Line::default();
-    let mut cuda_by_flag = false;
+    // That of `-x`, for what comes after it.
+    let mut language: Option<String> = None;
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         let text = argument.to_string_lossy();
@@ -150,62 +213,57 @@ fn read(arguments: &[OsString]) -> Result<Line, Box<dyn Error>> {
                 .cloned()
                 .ok_or(format!("{text}: expected a value after it"))
         };
+        let alone = |stage| Word::Told(stage, vec![argument.clone()]);
+        let with_value = WITH_VALUE.iter().find(|(_, all)| all.contains(&&*text));
         match &*text {
             "-o" => line.output = Some(value()?.into()),
             "-c" | "-S" | "-E" => line.stop = Some(argument.clone()),
             "--lto" | "-flto" => line.lto = true,
             "--explain" => line.explain = true,
-            "-x" => cuda_by_flag |= value()? == "cuda",
-            "-xcuda" => cuda_by_flag = true,
+            "-x" => {
+                let told = value()?.to_string_lossy().into_owned();
+                language = (told != "none").then_some(told);
+            }
             _ if text.starts_with("--cuda-path=") => {
                 line.cuda_path = Some(text["--cuda-path=".len()..].to_owned().into());
             }
-            _ if text.starts_with("-o") && text.len() > 2 => {
-                line.output = Some(text[2..].to_owned().into())
+            _ if with_value.is_some() || text.starts_with("-Xarch_") => {
+                let stage = with_value.map_or(Stage::Compile, |(stage, _)| *stage);
+                line.words
+                    .push(Word::Told(stage, vec![argument.clone(), value()?]));
             }
-            _ if WITH_VALUE.contains(&&*text) => {
-                let pair = vec![argument.clone(), value()?];
-                let links = matches!(&*text, "-L" | "-l" | "-Xlinker" | "-T" | "-framework");
-                line.words.push(if links {
-                    Word::Link(pair)
-                } else {
-                    Word::Compile(pair)
-                });
+            _ if text.starts_with("-x") => {
+                let told = &text["-x".len()..];
+                language = (told != "none").then(|| told.to_owned());
             }
-            _ if text.starts_with("-l") || text.starts_with("-L") || text.starts_with("-Wl,") => {
-                line.words.push(Word::Link(vec![argument.clone()]));
+            _ if text.starts_with("-o") => line.output = Some(text[2..].to_owned().into()),
+            _ if ["-l", "-L", "-Wl,"].iter().any(|p| text.starts_with(p)) => {
+                line.words.push(alone(Stage::Link));
             }
-            _ if text.starts_with("-I") || text.starts_with("-D") || text.starts_with("-U") => {
-                line.words.push(Word::Compile(vec![argument.clone()]));
+            _ if ["-I", "-D", "-U"].iter().any(|p| text.starts_with(p)) => {
+                line.words.push(alone(Stage::Read));
             }
-            _ if text.starts_with('-') => line.words.push(Word::Both(argument.clone())),
+            _ if text.starts_with('-') => line.words.push(alone(Stage::Any)),
             _ => {
-                let extension = Path::new(argument)
+                let path = Path::new(argument);
+                let is_object = path
                     .extension()
-                    .unwrap_or_default()
-                    .to_string_lossy()
-                    .into_owned();
-                line.words.push(match &*extension {
-                    "cu" => Word::Source(argument.into(), true),
-                    "c" | "cc" | "cpp" | "cxx" | "C" | "c++" => {
-                        Word::Source(argument.into(), false)
-                    }
-                    _ if cuda_by_flag && !matches!(&*extension, "o" | "a" | "so") => {
-                        Word::Source(argument.into(), true)
-                    }
-                    _ => Word::Link(vec![argument.clone()]),
+                    .is_some_and(|e| ["o", "a", "so"].iter().any(|o| e == *o));
+                let told = language.clone().filter(|_| !is_object);
+                let found = told.or_else(|| language_of(path).map(str::to_owned));
+                line.words.push(match found {
+                    Some(language) => Word::Source(path.to_owned(), language),
+                    None => alone(Stage::Link),
                 });
-            }
-        }
-    }
-    if cuda_by_flag {
-        for word in &mut line.words {
-            if let Word::Source(_, cuda) = word {
-                *cuda = true;
             }
         }
     }
     Ok(line)
+}
+
+/// Whether a library is the CUDA runtime, of which the right one is linked anyway.
+fn is_cudart(words: &[OsString]) -> bool {
+    words == ["-lcudart"] || words == ["-l", "cudart"]
 }
 
 /// What compiling needs.
@@ -233,23 +291,16 @@ impl Tools {
         &self,
         line: &Line,
         source: &Path,
-        cuda: bool,
+        language: &str,
         object: &Path,
         work: &Path,
     ) -> Result<Option<ExitCode>, Box<dyn Error>> {
         let mut clang = Command::new(&self.clang);
-        if cuda {
+        clang.args(["-x", language]);
+        if language == "cuda" {
             self.cuda_flags(&mut clang, line, work)?;
-        } else if source.extension().is_some_and(|e| e == "c") {
-            clang.args(["-x", "c"]);
         }
-        for word in &line.words {
-            match word {
-                Word::Compile(words) => clang.args(words),
-                Word::Both(word) => clang.arg(word),
-                Word::Source(..) | Word::Link(_) => &mut clang,
-            };
-        }
+        clang.args(line.told(&[Stage::Read, Stage::Compile, Stage::Any]));
         self.common(&mut clang, line);
         if line.lto && line.stop.is_none() {
             // The pass sees the program when it is whole.
@@ -263,11 +314,11 @@ impl Tools {
     }
 
     fn common(&self, clang: &mut Command, line: &Line) {
-        let level = line.words.iter().rev().find_map(|w| match w {
-            Word::Both(word) => word.to_str().filter(|w| w.starts_with("-O")),
-            _ => None,
-        });
-        if matches!(level, None | Some("-O0")) {
+        let level = line
+            .told(&[Stage::Any])
+            .filter(|w| w.to_string_lossy().starts_with("-O"))
+            .last();
+        if level.is_none_or(|l| l == "-O0") {
             // Else clang marks every function as not to be touched, and all would be lazy.
             clang.args(["-Xclang", "-disable-O0-optnone"]);
         }
@@ -282,7 +333,7 @@ impl Tools {
         line: &Line,
         work: &Path,
     ) -> Result<(), Box<dyn Error>> {
-        clang.args(["-x", "cuda", "-Wno-unknown-cuda-version"]);
+        clang.arg("-Wno-unknown-cuda-version");
         let headers = work.join("include");
         fs::create_dir_all(&headers)?;
         if let Some(path) = &line.cuda_path {
@@ -330,7 +381,7 @@ impl Tools {
         }
         let input = work.join("whole.bc");
         let native = line.words.iter().any(|w| match w {
-            Word::Link(words) => words.iter().any(|w| !w.to_string_lossy().starts_with('-')),
+            Word::Told(Stage::Link, words) => !words[0].to_string_lossy().starts_with('-'),
             _ => false,
         });
         if native {
@@ -347,11 +398,7 @@ impl Tools {
         let object = work.join("whole.o");
         let mut clang = Command::new(&self.clang);
         clang.args(["-x", "ir"]);
-        for word in &line.words {
-            if let Word::Both(word) = word {
-                clang.arg(word);
-            }
-        }
+        clang.args(line.told(&[Stage::Compile, Stage::Any]));
         if line.explain {
             clang.env("MAPA_CASE_REMARKS", "1");
         }
@@ -379,11 +426,12 @@ impl Tools {
             match word {
                 Word::Source(..) if !whole => clang.args(objects.next()),
                 Word::Source(..) => clang.args(objects.by_ref()),
-                Word::Link(words) if words == &["-lcudart"] => &mut clang,
-                Word::Link(words) => clang.args(words),
-                Word::Both(word) if word.to_string_lossy().starts_with("--cuda") => &mut clang,
-                Word::Both(word) => clang.arg(word),
-                Word::Compile(_) => &mut clang,
+                Word::Told(_, words) if is_cudart(words) => &mut clang,
+                Word::Told(_, words) if words[0].to_string_lossy().starts_with("--cuda") => {
+                    &mut clang
+                }
+                Word::Told(Stage::Link | Stage::Any, words) => clang.args(words),
+                Word::Told(Stage::Read | Stage::Compile, _) => &mut clang,
             };
         }
         clang.arg(&self.client);

@@ -23,6 +23,22 @@ pub struct Point {
     pub index: usize,
 }
 
+impl From<Site> for Point {
+    /// Just before the instruction.
+    fn from(site: Site) -> Point {
+        let Site { block, index } = site;
+        Point { block, index }
+    }
+}
+
+impl From<Point> for Site {
+    /// The instruction that follows.
+    fn from(point: Point) -> Site {
+        let Point { block, index } = point;
+        Site { block, index }
+    }
+}
+
 /// A cycle with more than one way in. Lifting out of loops is not defined for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Irreducible {

@@ -79,10 +79,7 @@ fn begin(flow: &Flow, task: &Task, early: &[Point]) -> Option<Point> {
         .iter()
         .copied()
         .reduce(|a, b| flow.common_dominator(a, b))?;
-    let sites = task.sites.iter().map(|s| Point {
-        block: s.block,
-        index: s.index,
-    });
+    let sites = task.sites.iter().copied().map(Point::from);
     let first = sites
         .chain(early.iter().copied())
         .filter(|p| p.block == block)

@@ -28,6 +28,15 @@ struct Dim3 {
     z: c_uint,
 }
 
+/// `cudaPointerAttributes`.
+#[repr(C)]
+struct PointerAttributes {
+    kind: c_int,
+    device: c_int,
+    of_device: *mut c_void,
+    of_host: *mut c_void,
+}
+
 static DEVICE: LazyLock<Mutex<Device>> = LazyLock::new(Mutex::default);
 static FILL: LazyLock<u8> = LazyLock::new(|| {
     std::env::var("FAKE_CUDART_FILL")
@@ -261,6 +270,18 @@ runtime! {
         unsafe { allocate(target, row * height, false) }
     }
 
+    /// Allocates device memory of a pool, in the order of a stream.
+    fn cudaMallocFromPoolAsync as cudaMallocFromPoolAsync_ptsz(
+        target: *mut *mut c_void,
+        size: usize,
+        _pool: *mut c_void,
+        stream: *mut c_void,
+    ) -> Error {
+        queue(stream);
+        // SAFETY: the caller's promise.
+        unsafe { allocate(target, size, false) }
+    }
+
     /// Allocates pinned host memory.
     fn cudaMallocHost(target: *mut *mut c_void, size: usize) -> Error {
         // SAFETY: the caller's promise.
@@ -335,6 +356,37 @@ runtime! {
         SUCCESS
     }
 
+    /// Queues a copy of rows.
+    fn cudaMemcpy2DAsync as cudaMemcpy2DAsync_ptsz(
+        target: *mut c_void,
+        target_pitch: usize,
+        source: *const c_void,
+        source_pitch: usize,
+        width: usize,
+        height: usize,
+        kind: c_int,
+        stream: *mut c_void,
+    ) -> Error {
+        queue(stream);
+        // SAFETY: the caller's promise.
+        unsafe { cudaMemcpy2D(target, target_pitch, source, source_pitch, width, height, kind) }
+    }
+
+    /// Copies between devices, of which there is one.
+    fn cudaMemcpyPeer(
+        target: *mut c_void,
+        to: c_int,
+        source: *const c_void,
+        from: c_int,
+        count: usize,
+    ) -> Error {
+        if (to, from) != (0, 0) {
+            return answer(INVALID_DEVICE);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { cudaMemcpy(target, source, count, 3) }
+    }
+
     /// Copies to a variable of the device.
     fn cudaMemcpyToSymbol as cudaMemcpyToSymbol_ptds(
         symbol: *const c_void,
@@ -367,6 +419,34 @@ runtime! {
         unsafe { copy(target, bytes[offset..].as_ptr().cast(), count) }
     }
 
+    /// Queues a copy to a variable of the device.
+    fn cudaMemcpyToSymbolAsync as cudaMemcpyToSymbolAsync_ptsz(
+        symbol: *const c_void,
+        source: *const c_void,
+        count: usize,
+        offset: usize,
+        kind: c_int,
+        stream: *mut c_void,
+    ) -> Error {
+        queue(stream);
+        // SAFETY: the caller's promise.
+        unsafe { cudaMemcpyToSymbol(symbol, source, count, offset, kind) }
+    }
+
+    /// Queues a copy from a variable of the device.
+    fn cudaMemcpyFromSymbolAsync as cudaMemcpyFromSymbolAsync_ptsz(
+        target: *mut c_void,
+        symbol: *const c_void,
+        count: usize,
+        offset: usize,
+        kind: c_int,
+        stream: *mut c_void,
+    ) -> Error {
+        queue(stream);
+        // SAFETY: the caller's promise.
+        unsafe { cudaMemcpyFromSymbol(target, symbol, count, offset, kind) }
+    }
+
     /// Fills device memory.
     fn cudaMemset as cudaMemset_ptds(pointer: *mut c_void, value: c_int, count: usize) -> Error {
         if pointer.is_null() && count > 0 {
@@ -387,6 +467,59 @@ runtime! {
         queue(stream);
         // SAFETY: the caller's promise.
         unsafe { cudaMemset(pointer, value, count) }
+    }
+
+    /// Fills rows.
+    fn cudaMemset2D as cudaMemset2D_ptds(
+        pointer: *mut c_void,
+        pitch: usize,
+        value: c_int,
+        width: usize,
+        height: usize,
+    ) -> Error {
+        for row in 0..height {
+            // SAFETY: the caller's promise, row by row.
+            let done = unsafe { cudaMemset(pointer.wrapping_byte_add(row * pitch), value, width) };
+            if done != SUCCESS {
+                return done;
+            }
+        }
+        SUCCESS
+    }
+
+    /// Moves managed memory, which is where it is.
+    fn cudaMemPrefetchAsync as cudaMemPrefetchAsync_ptsz(
+        pointer: *const c_void,
+        _count: usize,
+        _device: c_int,
+        stream: *mut c_void,
+    ) -> Error {
+        queue(stream);
+        answer(if device().holds(pointer as usize) { SUCCESS } else { INVALID_VALUE })
+    }
+
+    /// Takes advice on managed memory.
+    fn cudaMemAdvise(pointer: *const c_void, _count: usize, _advice: c_int, _device: c_int) -> Error {
+        answer(if device().holds(pointer as usize) { SUCCESS } else { INVALID_VALUE })
+    }
+
+    /// Tells whether memory is the device's.
+    fn cudaPointerGetAttributes(attributes: *mut PointerAttributes, pointer: *mut c_void) -> Error {
+        if attributes.is_null() {
+            return answer(INVALID_VALUE);
+        }
+        // cudaMemoryTypeUnregistered is 0, cudaMemoryTypeDevice 2.
+        let own = device().holds(pointer as usize);
+        let of_device = if own { pointer } else { std::ptr::null_mut() };
+        let found = PointerAttributes {
+            kind: if own { 2 } else { 0 },
+            device: 0,
+            of_device,
+            of_host: if own { std::ptr::null_mut() } else { pointer },
+        };
+        // SAFETY: not null; the caller's promise.
+        unsafe { *attributes = found };
+        SUCCESS
     }
 
     /// Memory of the device: as much as an A30's.
@@ -586,6 +719,19 @@ runtime! {
         let threads = u64::from(block.x) * u64::from(block.y) * u64::from(block.z);
         let blocks = u128::from(grid.x) * u128::from(grid.y) * u128::from(grid.z);
         answer(if threads == 0 || threads > 1024 || blocks == 0 { INVALID_CONFIGURATION } else { SUCCESS })
+    }
+
+    /// Launches a kernel of which all blocks run at once.
+    fn cudaLaunchCooperativeKernel as cudaLaunchCooperativeKernel_ptsz(
+        function: *const c_void,
+        grid: Dim3,
+        block: Dim3,
+        arguments: *mut *mut c_void,
+        shared: usize,
+        stream: *mut c_void,
+    ) -> Error {
+        // SAFETY: the caller's promise.
+        unsafe { cudaLaunchKernel(function, grid, block, arguments, shared, stream) }
     }
 
     /// Keeps grid and block for the kernel's stub.
