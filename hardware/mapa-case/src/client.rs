@@ -368,9 +368,12 @@ fn greet(
     connection: Arc<dyn Transport>,
     first: &Request,
 ) -> io::Result<(Arc<dyn Transport>, Reply)> {
-    connection.send(first)?;
-    let (reply, _) = connection.receive()?;
-    Ok((connection, reply))
+    let sent = connection.send(first);
+    // Whoever refuses a connection may have said so and hung up before it was asked.
+    match connection.receive() {
+        Ok((reply, _)) => Ok((connection, reply)),
+        Err(error) => Err(sent.err().unwrap_or(error)),
+    }
 }
 
 fn refusal(status: Status) -> Error {

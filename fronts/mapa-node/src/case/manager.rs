@@ -392,7 +392,9 @@ impl Manager {
     /// One instant, and further ones while something comes of it.
     fn step(&mut self, replies: &mut Replies) {
         loop {
-            self.admit(replies);
+            if self.desk.facts.is_empty() {
+                self.admit(replies);
+            }
             if self.desk.facts.is_empty() {
                 break;
             }

@@ -261,13 +261,9 @@ impl Server<'_> {
             sent(&fd, &told(Status::Quota));
             return;
         }
-        match self.watch(peer) {
-            Ok(true) => {}
-            Ok(false) => return,
-            Err(_) => {
-                sent(&fd, &told(Status::Failed));
-                return;
-            }
+        // One that cannot be watched now comes again.
+        if !matches!(self.watch(peer), Ok(true)) {
+            return;
         }
         let number = self.number();
         if self.listen_to(&fd, number).is_ok() {

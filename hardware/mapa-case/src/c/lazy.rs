@@ -16,8 +16,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rustix::process::getpid;
 
 use super::abi::process;
-use super::region::Region;
 use super::eager::touch;
+use super::region::Region;
 use super::runtime::{call, code};
 use crate::message::flags;
 

@@ -130,7 +130,11 @@ pub unsafe extern "C" fn case_lazy_memcpy_2d(
     })
 }
 
-pub(crate) fn memcpy_2d(to: Pointer, from: Source, copy: impl FnOnce(Pointer, Source) -> c_int) -> c_int {
+pub(crate) fn memcpy_2d(
+    to: Pointer,
+    from: Source,
+    copy: impl FnOnce(Pointer, Source) -> c_int,
+) -> c_int {
     let (to, from) = {
         let mut own = lazy();
         if let Err(code) = own.ask_pending(None) {

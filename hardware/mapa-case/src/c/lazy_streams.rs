@@ -3,9 +3,7 @@
 
 use std::ffi::c_int;
 
-use super::lazy_abi::{
-    Pointer, Source, at_once, free_async, launch, memcpy, memcpy_2d, memset,
-};
+use super::lazy_abi::{Pointer, Source, at_once, free_async, launch, memcpy, memcpy_2d, memset};
 use super::runtime::{CaseDim3, Stream, call};
 
 /// A function each: CUDA's name, its arguments, those that the compiler adds, and by what it is done,
