@@ -43,15 +43,6 @@
 // The exit status of a process that a refusal ends: EX_UNAVAILABLE, as `mapa run` has it.
 #define CASE_EXIT 69
 
-// CUDA's error for memory that is not to be had.
-#define MEMORY 2
-
-// CUDA's error for a runtime that cannot be used.
-#define NO_RUNTIME 3
-
-// CUDA's error where there is no device.
-#define NO_DEVICE 100
-
 // A stream.
 typedef void *case_stream;
 

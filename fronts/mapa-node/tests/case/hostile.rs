@@ -18,7 +18,7 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv,
     send, socket_with, sockopt,
 };
-use rustix::process::{Resource, Rlimit, prlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, prlimit};
 
 use super::world::{Node, UNIT, wait_until};
 
@@ -264,21 +264,35 @@ fn absurd_sizes_and_held_calls_are_refused() {
             ..Request::new(Op::Begin, 78, 1)
         };
         assert_eq!(raw.ask(&begin), Some(Status::OutOfMemory));
-        // Calls that must wait: so many, and no more. The honest client's 20 of 60 leave less than 50.
-        for seq in 2..18 {
+        // It takes what the honest client and two contexts leave, but for a byte.
+        let begin = Request {
+            task: 2,
+            bytes: 34 * UNIT - 1,
+            ..Request::new(Op::Begin, 78, 2)
+        };
+        assert_eq!(raw.ask(&begin), Some(Status::Done));
+        // Calls that must wait: so many, and no more.
+        for seq in 3..19 {
             let begin = Request {
                 task: seq,
-                bytes: 50 * UNIT,
+                bytes: UNIT,
                 ..Request::new(Op::Begin, 78, seq)
             };
             assert!(raw.send(&begin.encode()));
         }
         let begin = Request {
             task: 99,
-            bytes: 50 * UNIT,
+            bytes: UNIT,
             ..Request::new(Op::Begin, 78, 99)
         };
         assert_eq!(raw.ask(&begin), Some(Status::Quota));
+        // Those that wait are answered when there is nothing left to wait for.
+        assert!(raw.send(&Request::new(Op::Destroy, 78, 100).encode()));
+        let told: Vec<Status> = (0..17).map(|_| raw.receive().unwrap().status).collect();
+        assert_eq!(
+            told,
+            [&[Status::Malformed; 16][..], &[Status::Done]].concat()
+        );
     });
 }
 
@@ -311,7 +325,7 @@ fn a_manager_without_descriptors_waits_for_one_and_serves_the_others() {
     // As many as it has, and three more.
     let few = Rlimit {
         current: Some(node.descriptors() + 3),
-        maximum: Some(1 << 10),
+        ..getrlimit(Resource::Nofile)
     };
     beside(&node, |_| {
         let before = prlimit(Some(node.pid()), Resource::Nofile, few).unwrap();
