@@ -19,9 +19,10 @@ use mapa_case::call_real;
 
 /// Calls the function of this name behind this library.
 macro_rules! real {
-    ($name:literal, $arguments:tt) => {
-        call_real!(Real::behind($name), $arguments)
-    };
+    ($name:literal, $arguments:tt) => {{
+        // SAFETY: CUDA's function of this name has this type, and gets what the program has passed.
+        unsafe { call_real!(Real::behind($name), $arguments) }
+    }};
 }
 
 /// Functions that allocate: the size, and the variable that gets the pointer.

@@ -100,7 +100,8 @@ impl Real {
 }
 
 /// Calls a function of the runtime, a [`Real`](crate::c::Real), by its types;
-/// [`NO_RUNTIME`](crate::c::NO_RUNTIME) if there is none.
+/// [`NO_RUNTIME`](crate::c::NO_RUNTIME) if there is none. Unsafe: the types must be those of CUDA's
+/// function, and the arguments what it expects.
 #[macro_export]
 macro_rules! call_real {
     ($real:expr, ($($argument:expr => $type:ty),* $(,)?)) => {{
@@ -110,17 +111,17 @@ macro_rules! call_real {
             $crate::c::NO_RUNTIME
         } else {
             type Function = unsafe extern "C" fn($($type),*) -> std::ffi::c_int;
-            // SAFETY: CUDA's function of this name has this type, and gets what the program has passed.
-            unsafe { std::mem::transmute::<*mut std::ffi::c_void, Function>(found)($($argument),*) }
+            std::mem::transmute::<*mut std::ffi::c_void, Function>(found)($($argument),*)
         }
     }};
 }
 
 /// The same by its name, in what the program has loaded.
 macro_rules! call {
-    ($name:expr, $arguments:tt) => {
-        $crate::call_real!($crate::c::Real::new($name), $arguments)
-    };
+    ($name:expr, $arguments:tt) => {{
+        // SAFETY: CUDA's function of this name has this type, and gets what the program has passed.
+        unsafe { $crate::call_real!($crate::c::Real::new($name), $arguments) }
+    }};
 }
 
 pub(crate) use call;
