@@ -40,7 +40,7 @@ pub struct Entry {
     pub seq: u64,
     /// The task, by the process's number.
     pub task: u64,
-    /// The bytes of the task; of a session the most that it declares.
+    /// The bytes of the task; of a session the most that it has declared or asked for at once.
     pub bytes: u64,
     /// The warps of the task.
     pub warps: u64,
@@ -136,7 +136,7 @@ impl Entries {
         let read = read_entries(&bytes, processes.boot());
         let all = read.map_err(|what| Error::at(path.display(), what))?;
         let own = processes.own()?;
-        let lives = |entry: &Entry| processes.life(&entry.identity(&own)) == Life::Runs;
+        let lives = |entry: &Entry| processes.life(&entry.identity(&own)) != Life::Ended;
         let mut entries = Self {
             file,
             path: path.to_owned(),
@@ -220,8 +220,21 @@ impl Entries {
     /// # Errors
     /// The file cannot be written.
     pub fn bind(&self, place: usize, instance: u64) -> Result<(), Error> {
-        let at = (place * SIZE + 8 * 8) as u64;
-        let written = self.file.write_all_at(&instance.to_le_bytes(), at);
+        self.change(place, 8, instance)
+    }
+
+    /// Notes the most that a session has asked for at once.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn declare(&self, place: usize, bytes: u64) -> Result<(), Error> {
+        self.change(place, 5, bytes)
+    }
+
+    /// Writes one word of an entry.
+    fn change(&self, place: usize, at: usize, word: u64) -> Result<(), Error> {
+        let at = (place * SIZE + at * 8) as u64;
+        let written = self.file.write_all_at(&word.to_le_bytes(), at);
         written.map_err(|error| Error::at(self.path.display(), error))
     }
 
@@ -230,9 +243,7 @@ impl Entries {
     /// # Errors
     /// The file cannot be written.
     pub fn remove(&mut self, place: usize) -> Result<(), Error> {
-        let at = (place * SIZE) as u64;
-        let written = self.file.write_all_at(&0u64.to_le_bytes(), at);
-        written.map_err(|error| Error::at(self.path.display(), error))?;
+        self.change(place, 0, 0)?;
         self.free.push(place);
         Ok(())
     }

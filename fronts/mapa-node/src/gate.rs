@@ -14,7 +14,6 @@ use std::process::{Command, ExitCode};
 use std::{env, fs};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::sockopt::socket_peercred;
 
 use crate::error::Error;
 use crate::memory;
@@ -66,8 +65,7 @@ impl Gate {
             match self.listener.accept() {
                 // A stranger who has found the name gets nothing.
                 Ok((stream, _)) => {
-                    let peer = socket_peercred(&stream);
-                    if peer.is_ok_and(|own| own.pid.as_raw_nonzero().get() == pid) {
+                    if memory::peer_of(&stream).is_ok_and(|(own, _)| own == pid) {
                         return Some(Opener(stream));
                     }
                 }

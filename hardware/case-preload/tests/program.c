@@ -7,9 +7,18 @@ int cudaGetDeviceCount(int *count);
 int cudaMalloc(void **pointer, size_t bytes);
 int cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height);
 int cudaFree(void *pointer);
+int cudaDeviceReset(void);
+int cudaMemset(void *pointer, int value, size_t bytes);
+int fake_free(void *pointer);
 
 int main(void) {
     int count;
+    /* Without a manager nothing reaches the driver. */
+    if (getenv("NOBODY")) {
+        assert(cudaGetDeviceCount(&count) == 100 && cudaMemset(&count, 0, 1) == 100);
+        assert(cudaFree(NULL) == 100 && cudaDeviceReset() == 100);
+        return 0;
+    }
     /* The first call reaches the driver: the process is bound by then. */
     assert(cudaGetDeviceCount(&count) == 0 && count == 1);
     printf("%s\n", getenv("CUDA_VISIBLE_DEVICES"));
@@ -18,6 +27,12 @@ int main(void) {
     assert(cudaMalloc(&a, 1000) == 0);
     assert(cudaMallocPitch(&b, &pitch, 100, 3) == 0 && pitch == 512);
     assert(cudaMalloc(&c, (size_t)1 << 40) == 2);
+    assert(cudaMallocPitch(&c, &pitch, (size_t)1 << 40, (size_t)1 << 40) == 2);
     assert(cudaFree(a) == 0 && cudaFree(b) == 0 && cudaFree(NULL) == 0);
+    /* Freed where it is not seen: its address comes again, and what it was granted goes. */
+    assert(cudaMalloc(&a, 2000) == 0 && fake_free(a) == 0);
+    assert(cudaMalloc(&b, 3000) == 0 && a == b);
+    /* All is freed at once. */
+    assert(cudaMalloc(&c, 4000) == 0 && cudaDeviceReset() == 0);
     return 0;
 }

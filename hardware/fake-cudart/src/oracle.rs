@@ -1,6 +1,6 @@
 //! What a program that asks for memory must keep, checked event by event.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// What happens in the process.
@@ -136,7 +136,8 @@ pub struct Oracle {
     open: BTreeMap<u64, Open>,
     used: BTreeSet<u64>,
     held: u64,
-    queued: HashMap<u64, bool>,
+    /// Streams that may still have work.
+    queued: BTreeSet<u64>,
     exiting: bool,
 }
 
@@ -175,10 +176,10 @@ impl Oracle {
                 if self.open.is_empty() && !self.exiting {
                     broken.push(Objection::LaunchOutside);
                 }
-                self.queued.insert(stream, true);
+                self.queued.insert(stream);
             }
             Event::Queue { stream } => {
-                self.queued.insert(stream, true);
+                self.queued.insert(stream);
             }
             Event::Wait {
                 stream: Some(stream),

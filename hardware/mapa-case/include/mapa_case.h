@@ -67,7 +67,8 @@ int case_init(uint64_t largest, uint32_t flags);
 
 // Asks for the memory of a task, and waits for it. `task` is any number by which the program knows
 // it. The first task binds the process to an instance: it sets CUDA_VISIBLE_DEVICES and
-// CUDA_MPS_PIPE_DIRECTORY, so no call may have reached CUDA before.
+// CUDA_MPS_PIPE_DIRECTORY, so no call may have reached CUDA before, and no other thread may read or
+// write the environment meanwhile (getenv, setenv, and what calls them).
 int case_task_begin(uint64_t task, uint64_t bytes, uint64_t warps, uint32_t flags);
 
 // Asks for more memory of an open task, and waits for it.
@@ -77,14 +78,17 @@ int case_task_extend(uint64_t task, uint64_t bytes, uint64_t warps);
 // begun, else the oldest.
 int case_task_end(uint64_t task);
 
-// Ends every open task, and the session. Happens by itself when the process exits.
+// Ends every open task, and the session: for a process that goes on and has freed its memory. At its
+// exit nothing is to be called. The manager sees its death, and what it held is free then.
 void case_destroy(void);
 
 // Asks for all that is pending, and returns the real pointer for one that may be a placeholder. For
 // arguments of functions that are not seen.
 void *case_lazy_resolve(void *pointer);
 
-// Binds the process before a call that reaches the driver and is none of those here.
+// Binds the process before a call that reaches the driver and is none of those here. If it cannot be
+// bound the process ends, with a line on standard error, as with CASE_MUST: the call would reach a
+// device of others.
 void case_lazy_touch(void);
 
 // cudaMalloc.
@@ -114,15 +118,6 @@ int case_lazy_memcpy_2d(void *to,
                         uintptr_t height,
                         int kind);
 
-// cudaMemcpy2D_ptds.
-int case_lazy_memcpy_2d_ptds(void *to,
-                             uintptr_t to_pitch,
-                             const void *from,
-                             uintptr_t from_pitch,
-                             uintptr_t width,
-                             uintptr_t height,
-                             int kind);
-
 // cudaMallocAsync. The memory is asked for at once.
 int case_lazy_malloc_async(void **pointer, uintptr_t bytes, case_stream stream);
 
@@ -149,32 +144,6 @@ int case_lazy_launch(const void *kernel,
                      uint32_t count,
                      const uint64_t *sizes);
 
-// cudaMallocAsync_ptsz. The memory is asked for at once.
-int case_lazy_malloc_async_ptsz(void **pointer, uintptr_t bytes, case_stream stream);
-
-// cudaFreeAsync_ptsz.
-int case_lazy_free_async_ptsz(void *pointer, case_stream stream);
-
-// cudaMemcpyAsync_ptsz.
-int case_lazy_memcpy_async_ptsz(void *to,
-                                const void *from,
-                                uintptr_t bytes,
-                                int kind,
-                                case_stream stream);
-
-// cudaMemsetAsync_ptsz.
-int case_lazy_memset_async_ptsz(void *to, int value, uintptr_t bytes, case_stream stream);
-
-// cudaLaunchKernel_ptsz, with the number of the kernel's parameters, and the size of each in bytes.
-int case_lazy_launch_ptsz(const void *kernel,
-                          struct case_dim3 grid,
-                          struct case_dim3 block,
-                          void **arguments,
-                          uintptr_t shared,
-                          case_stream stream,
-                          uint32_t count,
-                          const uint64_t *sizes);
-
 // cudaMemcpy.
 int case_lazy_memcpy(void *to, const void *from, uintptr_t bytes, int kind);
 
@@ -194,26 +163,6 @@ int case_lazy_memcpy_from_symbol(void *to,
                                  uintptr_t bytes,
                                  uintptr_t offset,
                                  int kind);
-
-// cudaMemcpy_ptds.
-int case_lazy_memcpy_ptds(void *to, const void *from, uintptr_t bytes, int kind);
-
-// cudaMemset_ptds.
-int case_lazy_memset_ptds(void *to, int value, uintptr_t bytes);
-
-// cudaMemcpyToSymbol_ptds.
-int case_lazy_memcpy_to_symbol_ptds(const void *symbol,
-                                    const void *from,
-                                    uintptr_t bytes,
-                                    uintptr_t offset,
-                                    int kind);
-
-// cudaMemcpyFromSymbol_ptds.
-int case_lazy_memcpy_from_symbol_ptds(void *to,
-                                      const void *symbol,
-                                      uintptr_t bytes,
-                                      uintptr_t offset,
-                                      int kind);
 
 // cudaGetLastError. That of a launch which never reached CUDA comes first.
 int case_lazy_get_last_error(void);

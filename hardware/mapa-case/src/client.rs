@@ -66,6 +66,8 @@ struct State {
     generation: u64,
     /// Whether a thread waits for replies.
     is_read: bool,
+    /// Whether a thread makes a connection.
+    is_greeted: bool,
     replies: BTreeMap<u64, (Reply, String)>,
     /// Drawn by the process; the manager knows it from the first connection on.
     id: u64,
@@ -101,6 +103,12 @@ impl Session {
         }
     }
 
+    /// The session with another patience than [`PATIENCE`] says.
+    #[must_use]
+    pub fn patient(self, patience: Duration) -> Self {
+        Self { patience, ..self }
+    }
+
     /// The number of the session.
     #[must_use]
     pub fn id(&self) -> u64 {
@@ -119,8 +127,7 @@ impl Session {
     /// The memory can never be had, the manager cannot be reached for as long as [`PATIENCE`] says, or
     /// it refuses.
     pub fn init(&self) -> Result<(), Error> {
-        let mut state = self.lock();
-        self.connected(&mut state).map(drop)
+        self.connected(self.lock()).map(drop)
     }
 
     /// Asks for memory of a task, and waits for it.
@@ -199,7 +206,8 @@ impl Session {
         state.seq += 1;
         let seq = state.seq;
         loop {
-            let connection = self.connected(&mut state)?;
+            let connection;
+            (state, connection) = self.connected(state)?;
             let generation = state.generation;
             let request = Request {
                 task,
@@ -263,64 +271,82 @@ impl Session {
         }
     }
 
-    /// The connection, made anew if it is broken. Whoever else calls meanwhile waits.
-    fn connected(&self, state: &mut State) -> Result<Arc<dyn Transport>, Error> {
-        if let Some(status) = state.refused {
-            return Err(refusal(status));
-        }
-        if let Some(connection) = &state.connection {
-            return Ok(connection.clone());
-        }
-        let until = Instant::now() + self.patience;
+    /// The connection, made anew if it is broken. Whoever else calls meanwhile waits. The patience is
+    /// with each failure to connect: a manager that is reached may take its time.
+    fn connected<'s>(
+        &'s self,
+        mut state: MutexGuard<'s, State>,
+    ) -> Result<(MutexGuard<'s, State>, Arc<dyn Transport>), Error> {
+        let mut until = None;
         let mut pause = PAUSE[0];
+        let failed = |error| Error::NoManager(self.path.display().to_string(), error);
         loop {
-            match self.greet(state) {
-                Ok(Greeting::Known(connection)) => {
-                    state.generation += 1;
-                    state.is_known = true;
-                    state.connection = Some(connection.clone());
-                    return Ok(connection);
-                }
-                Ok(Greeting::Refused(status)) => {
-                    state.refused = Some(status);
-                    return Err(refusal(status));
-                }
-                Err(error) if Instant::now() >= until => {
-                    let place = self.path.display().to_string();
-                    return Err(Error::NoManager(place, error));
-                }
-                Err(_) => thread::sleep(pause),
+            if let Some(status) = state.refused {
+                return Err(refusal(status));
             }
+            if let Some(connection) = state.connection.clone() {
+                return Ok((state, connection));
+            }
+            if state.is_greeted {
+                state = wait(&self.changed, state);
+                continue;
+            }
+            if state.id == 0 {
+                state.id = draw().map_err(failed)?;
+            }
+            let first = self.first(&state);
+            state.is_greeted = true;
+            drop(state);
+            let opened = (self.open)(&self.path);
+            if opened.is_ok() {
+                until = None;
+                pause = PAUSE[0];
+            }
+            let greeted = opened.and_then(|connection| greet(connection, &first));
+            state = self.lock();
+            state.is_greeted = false;
+            self.changed.notify_all();
+            match greeted {
+                Ok((connection, reply)) => {
+                    if reply.instance != 0 {
+                        state.instance = reply.instance;
+                    }
+                    match reply.status {
+                        Status::Done => {
+                            state.generation += 1;
+                            state.is_known = true;
+                            state.connection = Some(connection);
+                        }
+                        status => state.refused = Some(status),
+                    }
+                    continue;
+                }
+                Err(error) => {
+                    let now = Instant::now();
+                    if now >= *until.get_or_insert(now + self.patience) {
+                        return Err(failed(error));
+                    }
+                }
+            }
+            drop(state);
+            thread::sleep(pause);
             pause = (pause * 2).min(PAUSE[1]);
+            state = self.lock();
         }
     }
 
-    /// Opens a connection, and begins the session there or goes on with it.
-    fn greet(&self, state: &mut State) -> io::Result<Greeting> {
-        let connection = (self.open)(&self.path)?;
-        if state.id == 0 {
-            state.id = draw()?;
+    /// The first request over a connection: begins the session there, or goes on with it.
+    fn first(&self, state: &State) -> Request {
+        if state.is_known {
+            return Request::new(Op::Reattach, state.id, 0);
         }
-        let request = if state.is_known {
-            Request::new(Op::Reattach, state.id, 0)
-        } else {
-            let bit = |is_set: bool, flag: u64| if is_set { flag } else { 0 };
-            Request {
-                bytes: self.declared.largest,
-                flags: bit(self.declared.grows, flags::GROWS)
-                    | bit(self.declared.isolated, flags::ISOLATED),
-                ..Request::new(Op::Init, state.id, 0)
-            }
-        };
-        connection.send(&request)?;
-        let (reply, _) = connection.receive()?;
-        if reply.instance != 0 {
-            state.instance = reply.instance;
+        let bit = |is_set: bool, flag: u64| if is_set { flag } else { 0 };
+        Request {
+            bytes: self.declared.largest,
+            flags: bit(self.declared.grows, flags::GROWS)
+                | bit(self.declared.isolated, flags::ISOLATED),
+            ..Request::new(Op::Init, state.id, 0)
         }
-        Ok(match reply.status {
-            Status::Done => Greeting::Known(connection),
-            status => Greeting::Refused(status),
-        })
     }
 
     /// Notes that the connection of a generation is broken.
@@ -337,9 +363,17 @@ impl Session {
     }
 }
 
-enum Greeting {
-    Known(Arc<dyn Transport>),
-    Refused(Status),
+/// Sends the first request, and waits for its answer.
+fn greet(
+    connection: Arc<dyn Transport>,
+    first: &Request,
+) -> io::Result<(Arc<dyn Transport>, Reply)> {
+    let sent = connection.send(first);
+    // Whoever refuses a connection may have said so and hung up before it was asked.
+    match connection.receive() {
+        Ok((reply, _)) => Ok((connection, reply)),
+        Err(error) => Err(sent.err().unwrap_or(error)),
+    }
 }
 
 fn refusal(status: Status) -> Error {

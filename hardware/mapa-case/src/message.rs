@@ -33,45 +33,68 @@ pub const MOST: u64 = 1 << 48;
 /// Set in the operation of a reply.
 const REPLY: u16 = 1 << 15;
 
-/// What a request wants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u16)]
-pub enum Op {
-    /// A session: `bytes` is the most that the process will hold at once, as far as it knows.
-    Init = 1,
-    /// Memory for a task.
-    Begin = 2,
-    /// The task is over.
-    End = 3,
-    /// More memory for a task.
-    Extend = 4,
-    /// The session is over.
-    Destroy = 5,
-    /// The session goes on, over a new connection.
-    Reattach = 6,
-    /// How the process finds the instance whose number is in `task`. The reply has text behind it.
-    Describe = 7,
-    /// Memory files in place of the socket, for all later requests. They come with the message.
-    Memory = 8,
+/// Numbers with names: an enum, the list of all, and the one of a number.
+macro_rules! numbers {
+    ($(#[$of:meta])* $name:ident { $($(#[$each:meta])* $variant:ident = $number:literal,)* }) => {
+        $(#[$of])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u16)]
+        pub enum $name {
+            $($(#[$each])* $variant = $number,)*
+        }
+
+        impl $name {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+
+            /// The one of this number.
+            #[must_use]
+            pub fn of(number: u64) -> Option<Self> {
+                Self::ALL.iter().copied().find(|own| *own as u64 == number)
+            }
+        }
+    };
 }
 
-impl Op {
-    /// All of them.
-    pub const ALL: [Self; 8] = [
-        Self::Init,
-        Self::Begin,
-        Self::End,
-        Self::Extend,
-        Self::Destroy,
-        Self::Reattach,
-        Self::Describe,
-        Self::Memory,
-    ];
+numbers! {
+    /// What a request wants.
+    Op {
+        /// A session: `bytes` is the most that the process will hold at once, as far as it knows.
+        Init = 1,
+        /// Memory for a task.
+        Begin = 2,
+        /// The task is over.
+        End = 3,
+        /// More memory for a task.
+        Extend = 4,
+        /// The session is over.
+        Destroy = 5,
+        /// The session goes on, over a new connection.
+        Reattach = 6,
+        /// How the process finds the instance whose number is in `task`. The reply has text behind it.
+        Describe = 7,
+        /// Memory files in place of the socket, for all later requests. They come with the message.
+        Memory = 8,
+    }
+}
 
-    /// The operation of this number.
-    #[must_use]
-    pub fn of(number: u16) -> Option<Self> {
-        Self::ALL.into_iter().find(|own| *own as u16 == number)
+numbers! {
+    /// How a request went.
+    Status {
+        /// It is done.
+        Done = 0,
+        /// So much memory can never be had there.
+        OutOfMemory = 1,
+        /// More calls, leases, sessions or connections than one process or user may have.
+        Quota = 2,
+        /// No request, or one that makes no sense now.
+        Malformed = 3,
+        /// No session of this number, or one of another process.
+        NoSession = 4,
+        /// The process cannot be identified: it is in another PID namespace.
+        Foreign = 5,
+        /// The manager cannot keep its books.
+        Failed = 6,
     }
 }
 
@@ -85,39 +108,6 @@ pub mod flags {
     pub const ISOLATED: u64 = 8;
     /// All that have a meaning on the wire.
     pub const ALL: u64 = GROWS | UNKNOWN_WARPS | ISOLATED;
-}
-
-/// How a request went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u16)]
-pub enum Status {
-    /// It is done.
-    Done = 0,
-    /// So much memory can never be had there.
-    OutOfMemory = 1,
-    /// More calls, leases or sessions than one process or user may have.
-    Quota = 2,
-    /// No request, or one that makes no sense now.
-    Malformed = 3,
-    /// No session of this number, or one of another process.
-    NoSession = 4,
-    /// The process cannot be identified: it is in another PID namespace.
-    Foreign = 5,
-    /// The manager cannot keep its books.
-    Failed = 6,
-}
-
-impl Status {
-    /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::Done,
-        Self::OutOfMemory,
-        Self::Quota,
-        Self::Malformed,
-        Self::NoSession,
-        Self::Foreign,
-        Self::Failed,
-    ];
 }
 
 /// Something that a process wants from the manager.
@@ -179,7 +169,8 @@ impl Request {
         let words = split(message).ok_or(Malformed { seq: 0 })?;
         let [head, session, seq, task, bytes, warps, flags, reserved] = words;
         let malformed = Malformed { seq };
-        let op = operation(head).and_then(Op::of).ok_or(malformed)?;
+        let op = operation(head).map(u64::from).and_then(Op::of);
+        let op = op.ok_or(malformed)?;
         let is_sane = bytes <= MOST && warps <= MOST && flags & !flags::ALL == 0 && reserved == 0;
         if !is_sane {
             return Err(malformed);
@@ -268,9 +259,9 @@ impl Reply {
     pub fn decode(message: &[u8]) -> Option<Self> {
         let [head, session, seq, task, status, instance, _, _] = split(message)?;
         let op = operation(head).filter(|op| op & REPLY != 0)? & !REPLY;
-        let status = Status::ALL.into_iter().find(|own| *own as u64 == status)?;
+        let status = Status::of(status)?;
         Some(Self {
-            op: Op::of(op),
+            op: Op::of(u64::from(op)),
             session,
             seq,
             task,
@@ -292,20 +283,14 @@ fn operation(head: u64) -> Option<u16> {
 
 fn join(words: [u64; 8]) -> [u8; LENGTH] {
     let mut bytes = [0; LENGTH];
-    for (to, word) in bytes.chunks_exact_mut(8).zip(words) {
-        to.copy_from_slice(&word.to_le_bytes());
+    for (to, word) in bytes.as_chunks_mut().0.iter_mut().zip(words) {
+        *to = word.to_le_bytes();
     }
     bytes
 }
 
 fn split(message: &[u8]) -> Option<[u64; 8]> {
-    let bytes: &[u8; LENGTH] = message.try_into().ok()?;
-    let mut words = [0; 8];
-    for (word, from) in words.iter_mut().zip(bytes.chunks_exact(8)) {
-        *word = from
-            .iter()
-            .rev()
-            .fold(0, |word, byte| word << 8 | u64::from(*byte));
-    }
-    Some(words)
+    let (words, rest) = message.as_chunks();
+    let words: [_; 8] = words.try_into().ok()?;
+    rest.is_empty().then(|| words.map(u64::from_le_bytes))
 }

@@ -9,7 +9,7 @@ use std::thread::{self, ThreadId};
 
 use crate::client::{Declared, Instance, Session};
 use crate::error::Error;
-use crate::message::flags;
+use crate::message::{MOST, flags};
 use crate::transport::{Socket, Transport, socket_of_environment};
 
 /// What has become of a task.
@@ -58,6 +58,8 @@ struct Open {
 struct Tasks {
     begun: u64,
     open: Vec<Open>,
+    /// The numbers of ends that the manager has not heard of: sent before anything else is asked.
+    unsent: Vec<u64>,
     is_bound: bool,
 }
 
@@ -70,6 +72,8 @@ pub struct Process {
     /// None without a manager.
     session: OnceLock<Option<Session>>,
     tasks: Mutex<Tasks>,
+    /// Held by the thread that binds the process. The others wait, but not those that only observe.
+    binding: Mutex<()>,
 }
 
 impl Process {
@@ -83,6 +87,7 @@ impl Process {
             grows: AtomicU64::new(0),
             session: OnceLock::new(),
             tasks: Mutex::default(),
+            binding: Mutex::default(),
         }
     }
 
@@ -124,8 +129,13 @@ impl Process {
             self.declare(bytes, true);
         }
         if let Some(session) = self.session() {
+            self.ask(session, bytes)?;
             let reply = session.begin(number, bytes, warps, flags & flags::ALL)?;
-            self.bind(session, reply.instance)?;
+            if let Err(error) = self.bind(session, reply.instance) {
+                // It was granted, and nobody will end it.
+                drop(self.give_back(session, number));
+                return Err(error);
+            }
         }
         let mut tasks = self.tasks();
         let thread = thread::current().id();
@@ -153,6 +163,7 @@ impl Process {
     pub fn extend(&self, name: u64, bytes: u64, warps: u64) -> Result<(), Error> {
         let own = self.tasks().find(name).ok_or(Error::NoTask(name))?;
         if let Some(session) = self.session() {
+            self.ask(session, bytes)?;
             session.extend(own.number, bytes, warps)?;
         }
         let _tasks = self.tasks();
@@ -180,10 +191,37 @@ impl Process {
             }
             own
         };
-        if let Some(session) = self.session() {
-            session.end(own.number)?;
+        match self.session() {
+            Some(session) => self.give_back(session, own.number),
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Gives back a task. If the manager does not hear of it now, it will before the next request.
+    fn give_back(&self, session: &Session, number: u64) -> Result<(), Error> {
+        self.tasks().unsent.push(number);
+        self.settle(session)
+    }
+
+    /// Sends the ends that the manager has not heard of.
+    fn settle(&self, session: &Session) -> Result<(), Error> {
+        loop {
+            let Some(number) = self.tasks().unsent.pop() else {
+                return Ok(());
+            };
+            if let Err(error) = session.end(number) {
+                self.tasks().unsent.push(number);
+                return Err(error);
+            }
+        }
+    }
+
+    /// What comes before each request for so many bytes.
+    fn ask(&self, session: &Session, bytes: u64) -> Result<(), Error> {
+        if bytes > MOST {
+            return Err(Error::OutOfMemory);
+        }
+        self.settle(session)
     }
 
     /// Binds the process without a task: it is about to reach the driver.
@@ -202,40 +240,50 @@ impl Process {
             tasks.begun += 1;
             tasks.begun
         };
+        self.settle(session)?;
         let reply = session.begin(number, 0, 0, flags::UNKNOWN_WARPS)?;
         let bound = self.bind(session, reply.instance);
-        session.end(number)?;
-        bound
+        let given_back = self.give_back(session, number);
+        bound.and(given_back)
+    }
+
+    /// Tells those who observe that every open task ends, for the process does. To the manager nothing
+    /// is said: the process holds its memory until it is dead, which the manager sees for itself.
+    pub fn exits(&self) {
+        self.close();
     }
 
     /// Ends every open task, and the session.
     pub fn destroy(&self) {
-        let open: Vec<Open> = {
-            let mut tasks = self.tasks();
-            let open = std::mem::take(&mut tasks.open);
-            let ended: BTreeSet<u64> = open.iter().map(|own| own.outermost).collect();
-            for number in ended {
-                self.hooks.observe(What::End, number, 0, 0);
-            }
-            open
-        };
-        // The process is ending; that it cannot say so is what the manager sees for itself.
+        let open = self.close();
         if let Some(Some(session)) = self.session.get() {
-            for own in open {
-                drop(session.end(own.number));
+            self.tasks().unsent.extend(open);
+            // A manager that cannot be reached sees the death of the process.
+            if self.settle(session).is_ok() {
+                drop(session.destroy());
             }
-            drop(session.destroy());
         }
     }
 
-    fn bind(&self, session: &Session, number: u64) -> Result<(), Error> {
+    /// Closes all tasks. Returns their numbers.
+    fn close(&self) -> Vec<u64> {
         let mut tasks = self.tasks();
-        if tasks.is_bound || number == 0 {
+        let open = std::mem::take(&mut tasks.open);
+        let ended: BTreeSet<u64> = open.iter().map(|own| own.outermost).collect();
+        for number in ended {
+            self.hooks.observe(What::End, number, 0, 0);
+        }
+        open.iter().map(|own| own.number).collect()
+    }
+
+    fn bind(&self, session: &Session, number: u64) -> Result<(), Error> {
+        let _binding = self.binding.lock().unwrap_or_else(PoisonError::into_inner);
+        if number == 0 || self.tasks().is_bound {
             return Ok(());
         }
         let instance = session.describe(number)?;
         self.hooks.bind(&instance);
-        tasks.is_bound = true;
+        self.tasks().is_bound = true;
         Ok(())
     }
 

@@ -28,7 +28,7 @@ const WORDS: usize = LENGTH / 8;
 /// The first word of a segment: `CASEMEM1`.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"CASEMEM1");
 
-/// Words before the slots: magic, generation; the rest is kept for later.
+/// Words before the slots: the first is the magic; the rest is kept for later.
 pub const HEADER: usize = 8;
 
 /// Words of a segment, without text.
@@ -80,8 +80,7 @@ pub fn take(words: &impl Words, slot: usize, seen: &mut u64) -> Option<Result<Re
     let seq = number - 1;
     let [op, session, task, bytes, warps, flags] =
         std::array::from_fn(|offset| words.load(at + 1 + offset));
-    let op = u16::try_from(op).ok().and_then(Op::of);
-    let read = op.ok_or(Malformed { seq }).and_then(|op| {
+    let read = Op::of(op).ok_or(Malformed { seq }).and_then(|op| {
         let request = Request {
             task,
             bytes,
@@ -120,11 +119,11 @@ pub fn reply(words: &impl Words, slot: usize, seq: u64) -> Option<Reply> {
     let [status, instance, task, session, op] =
         std::array::from_fn(|offset| words.load(at + 1 + offset));
     Some(Reply {
-        op: u16::try_from(op).ok().and_then(Op::of),
+        op: Op::of(op),
         session,
         seq,
         task,
-        status: Status::ALL.into_iter().find(|own| *own as u64 == status)?,
+        status: Status::of(status)?,
         instance,
     })
 }

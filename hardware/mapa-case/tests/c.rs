@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use mapa_case::message::Op;
 
-use crate::manager::Manager;
+use crate::manager::{Fault, Manager};
 
 /// The folder of the built libraries: that of this test.
 fn libraries() -> PathBuf {
@@ -106,14 +106,15 @@ fn tasks_of_a_c_program_are_asked_for_and_ended() {
         let rest = "extend 2 3000 1\nend 2 0 0\n";
         assert_eq!(said(&output, 7), format!("{expected}{child}{rest}"));
         let [begins, ends] = [Op::Begin, Op::End].map(|op| manager.requests(op).len());
-        assert_eq!((begins, ends), (4, 4));
+        // At its exit the program holds two, and says nothing of them: it holds them until its death.
+        assert_eq!((begins, ends), (4, 2));
         let declared: Vec<u64> = manager
             .requests(Op::Init)
             .iter()
             .map(|own| own.bytes)
             .collect();
         assert_eq!(declared, [5000, 5000]);
-        assert_eq!(manager.requests(Op::Destroy).len(), 1);
+        assert_eq!(manager.requests(Op::Destroy).len(), 0);
     }
 }
 
@@ -134,6 +135,57 @@ fn placeholders_become_memory_at_the_first_launch_wherever_they_are() {
         said(&output, 0),
         "begin 1 192 4\nextend 1 24 0\nextend 1 4 0\nend 1 0 0\n"
     );
+}
+
+#[test]
+fn what_cuda_refuses_is_asked_for_again_and_no_end_is_lost() {
+    let manager = Manager::new(usize::MAX);
+    let output = run("refused", SHARED, manager.path(), Some(&manager.socket()));
+    assert_eq!(
+        said(&output, 0),
+        "begin 1 96 1\nend 1 0 0\nbegin 2 16 1\nend 2 0 0\nbegin 3 112 1\nextend 3 8 0\nend 3 0 0\n"
+    );
+}
+
+#[test]
+fn no_call_reaches_the_driver_before_the_process_is_bound() {
+    let manager = Manager::new(usize::MAX);
+    said(
+        &run("first", SHARED, manager.path(), Some(&manager.socket())),
+        0,
+    );
+    let nowhere = manager.path().join("nowhere");
+    said(&run("first", SHARED, manager.path(), Some(&nowhere)), 100);
+}
+
+#[test]
+fn an_end_that_no_manager_heard_is_sent_before_the_next_task() {
+    let manager = Manager::with(Fault::Leaves);
+    said(
+        &run("lost", SHARED, manager.path(), Some(&manager.socket())),
+        0,
+    );
+    let heard = manager.heard.lock().unwrap();
+    let tasks = heard
+        .iter()
+        .filter(|own| matches!(own.op, Op::Begin | Op::End));
+    let tasks: Vec<(Op, u64)> = tasks.map(|own| (own.op, own.task)).collect();
+    // It heard the first end, and never answered.
+    assert_eq!(tasks[..3], [(Op::Begin, 1), (Op::End, 1), (Op::End, 1)]);
+    assert!(
+        matches!(tasks[3..], [(Op::Begin, n), (Op::End, m)] if n == m),
+        "{tasks:?}"
+    );
+}
+
+#[test]
+fn a_task_whose_instance_is_not_told_is_given_back() {
+    let manager = Manager::with(Fault::Silent);
+    said(
+        &run("silent", SHARED, manager.path(), Some(&manager.socket())),
+        0,
+    );
+    assert_eq!(manager.requests(Op::End).len(), 1);
 }
 
 #[test]

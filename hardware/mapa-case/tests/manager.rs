@@ -1,10 +1,12 @@
 //! A manager for the tests of clients: it grants what is below a limit, and can hang up.
 
+use std::fs;
 use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use mapa_case::message::{LENGTH, Op, Reply, Request, Status};
 use rustix::net::{
@@ -15,6 +17,17 @@ use rustix::net::{
 /// The most that it grants, bytes.
 pub(crate) const LIMIT: u64 = 1 << 30;
 
+/// How a manager is not as it should be.
+#[derive(Clone, Copy)]
+pub(crate) enum Fault {
+    /// It hangs up after so many requests, before it answers the last.
+    HangsUp(usize),
+    /// It describes no instance.
+    Silent,
+    /// It hears the first end of a task, and is gone for two seconds.
+    Leaves,
+}
+
 pub(crate) struct Manager {
     folder: tempfile::TempDir,
     pub(crate) heard: Arc<Mutex<Vec<Request>>>,
@@ -23,6 +36,10 @@ pub(crate) struct Manager {
 impl Manager {
     /// A manager that hangs up after every `patience` requests, before it answers the last.
     pub(crate) fn new(patience: usize) -> Self {
+        Self::with(Fault::HangsUp(patience))
+    }
+
+    pub(crate) fn with(fault: Fault) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let fd = socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
         let path = folder.path().join("case.sock");
@@ -32,8 +49,8 @@ impl Manager {
         let all = heard.clone();
         thread::spawn(move || {
             while let Ok(connection) = accept(&fd) {
-                let all = all.clone();
-                thread::spawn(move || serve(&connection, &all, patience));
+                let (all, path) = (all.clone(), path.clone());
+                thread::spawn(move || serve(&connection, &all, fault, &path));
             }
         });
         Self { folder, heard }
@@ -53,7 +70,7 @@ impl Manager {
     }
 }
 
-fn serve(connection: &OwnedFd, heard: &Mutex<Vec<Request>>, patience: usize) {
+fn serve(connection: &OwnedFd, heard: &Mutex<Vec<Request>>, fault: Fault, path: &Path) {
     for turn in 1.. {
         let mut bytes = [0; LENGTH];
         match recv(connection, bytes.as_mut_slice(), RecvFlags::empty()) {
@@ -61,11 +78,27 @@ fn serve(connection: &OwnedFd, heard: &Mutex<Vec<Request>>, patience: usize) {
             _ => return,
         }
         let request = Request::decode(&bytes).unwrap();
-        heard.lock().unwrap().push(request);
-        if turn == patience {
-            return;
+        let mut all = heard.lock().unwrap();
+        all.push(request);
+        let ends = all.iter().filter(|own| own.op == Op::End).count();
+        drop(all);
+        match fault {
+            Fault::HangsUp(patience) if turn == patience => return,
+            Fault::Leaves if request.op == Op::End && ends == 1 => {
+                let away = path.with_extension("away");
+                fs::rename(path, &away).unwrap();
+                let path = path.to_owned();
+                thread::spawn(move || {
+                    thread::sleep(Duration::from_secs(2));
+                    fs::rename(away, path).unwrap();
+                });
+                return;
+            }
+            _ => {}
         }
-        let status = if request.bytes > LIMIT {
+        let status = if request.op == Op::Describe && matches!(fault, Fault::Silent) {
+            Status::Malformed
+        } else if request.bytes > LIMIT {
             Status::OutOfMemory
         } else {
             Status::Done

@@ -1,10 +1,18 @@
 //! Sessions: calls that are repeated, by several threads.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
 
-use mapa_case::message::Op;
-use mapa_case::{Declared, Error, Session};
+use mapa_case::message::{LENGTH, Op, Reply, Request, Status};
+use mapa_case::{Declared, Error, Session, Socket, Transport};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketType, accept, bind, listen, recv,
+    send, socket,
+};
 
 use crate::manager::Manager;
 
@@ -53,4 +61,99 @@ fn threads_get_their_own_answers_while_connections_break() {
             });
         }
     });
+}
+
+/// A manager that takes longer than the patience of its clients, and then breaks the connection.
+struct Slow {
+    socket: Socket,
+    breaks: bool,
+}
+
+impl Transport for Slow {
+    fn send(&self, request: &Request) -> io::Result<()> {
+        self.socket.send(request)
+    }
+
+    fn receive(&self) -> io::Result<(Reply, String)> {
+        if self.breaks {
+            thread::sleep(Duration::from_millis(150));
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.socket.receive()
+    }
+}
+
+#[test]
+fn patience_is_with_managers_that_are_not_there_and_not_with_those_that_take_their_time() {
+    let manager = Manager::new(usize::MAX);
+    let tries = Arc::new(AtomicUsize::new(0));
+    let session = Session::over(manager.socket(), Declared::default(), move |path| {
+        let turn = tries.fetch_add(1, Ordering::SeqCst);
+        // Three times it is there and is gone before it answers, and then gone for a moment.
+        if turn == 3 {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let socket = Socket::connect(path)?;
+        let breaks = turn < 3;
+        Ok(Arc::new(Slow { socket, breaks }))
+    });
+    let session = session.patient(Duration::from_millis(100));
+    session.begin(1, 10, 1, 0).unwrap();
+    let nobody = Session::new(manager.path().join("nobody"), Declared::default());
+    let nobody = nobody.patient(Duration::from_millis(100));
+    assert!(matches!(
+        nobody.begin(1, 10, 1, 0),
+        Err(Error::NoManager(..))
+    ));
+}
+
+#[test]
+fn a_session_can_be_looked_at_while_it_waits_for_its_greeting() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("case.sock");
+    let fd = socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
+    bind(&fd, &SocketAddrUnix::new(&path).unwrap()).unwrap();
+    listen(&fd, 4).unwrap();
+    let session = Session::new(path, Declared::default());
+    thread::scope(|scope| {
+        let waits = scope.spawn(|| session.init());
+        let connection = accept(&fd).unwrap();
+        let mut bytes = [0; LENGTH];
+        recv(&connection, bytes.as_mut_slice(), RecvFlags::empty()).unwrap();
+        let request = Request::decode(&bytes).unwrap();
+        // Not answered yet. Without the lock these return; with it they would wait for ever.
+        assert_eq!(session.id(), request.session);
+        session.destroy().unwrap();
+        let reply = Reply::to(&request, Status::Done).encode();
+        send(&connection, &reply, SendFlags::empty()).unwrap();
+        waits.join().unwrap().unwrap();
+    });
+}
+
+#[test]
+fn a_refused_connection_says_why_even_if_it_is_closed_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("case.sock");
+    let fd = socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
+    bind(&fd, &SocketAddrUnix::new(&path).unwrap()).unwrap();
+    listen(&fd, 64).unwrap();
+    let refuses = thread::spawn(move || {
+        for turn in 0..20 {
+            let connection = accept(&fd).unwrap();
+            // Before and after the request has come.
+            thread::sleep(Duration::from_millis(turn % 2 * 10));
+            let request = Request::new(Op::Init, 1, 0);
+            let reply = Reply::to(&request, Status::Quota).encode();
+            send(&connection, &reply, SendFlags::empty()).unwrap();
+        }
+    });
+    for _ in 0..20 {
+        let session = Session::new(path.clone(), Declared::default());
+        let refused = session.init();
+        assert!(
+            matches!(refused, Err(Error::Refused(Status::Quota))),
+            "{refused:?}"
+        );
+    }
+    refuses.join().unwrap();
 }

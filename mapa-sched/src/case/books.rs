@@ -49,6 +49,14 @@ impl Process {
         }
     }
 
+    /// A process that runs already under another job.
+    pub(super) fn joined(peak: u64, grows: bool) -> Self {
+        Self {
+            is_worker: false,
+            ..Self::launched(peak, grows)
+        }
+    }
+
     /// The process with the estimate of its job.
     pub(super) fn lasting(self, lasts: Option<Duration>) -> Self {
         Self { lasts, ..self }
@@ -57,6 +65,13 @@ impl Process {
     fn held(&self) -> u64 {
         let bytes = self.tasks.values().map(|held| held.bytes);
         bytes.fold(0, u64::saturating_add)
+    }
+
+    /// Notes that it asks for so many bytes beside what it holds and what it waits for: all of it may
+    /// be held at once.
+    pub(super) fn asks(&mut self, bytes: u64, waiting: u64) {
+        let all = self.held().saturating_add(waiting).saturating_add(bytes);
+        self.peak = self.peak.max(all);
     }
 
     pub(super) fn is_holding(&self) -> bool {
@@ -109,6 +124,9 @@ pub(super) struct Barred {
     pub(super) growth: BTreeSet<Seat>,
     /// Drained for an isolated job: no further process is bound there.
     pub(super) drained: BTreeSet<Seat>,
+    /// What the process that asks waits for already: the bytes and the number of its tasks. Zero
+    /// where a task that waits is judged itself.
+    pub(super) before: (u64, usize),
 }
 
 /// Who is where, by the orders that were given.
@@ -284,7 +302,9 @@ impl Books {
         let view = machine.view();
         let process = self.processes.get(&blocked.job);
         let held = process.map_or(0, Process::held);
-        let all = held.saturating_add(demand.memory_bytes);
+        let (waiting, before) = barred.before;
+        let all = held.saturating_add(waiting);
+        let all = all.saturating_add(demand.memory_bytes);
         // The contexts of bound processes stay until these die, and they may wait for this one.
         let clients = match self.settings.binding {
             Binding::Once => instance.clients.len(),
@@ -300,12 +320,17 @@ impl Books {
             && view.has_room(demand, seat.id)
             && self.fits_now(demand, 0, instance, &view);
         let is_barred = !grows && barred.growth.contains(&seat);
-        if has_room && !is_barred {
-            return Answer::At(seat);
-        }
-        if grows && self.settings.growers == Growers::One && self.has_grower(instance, blocked.job)
+        // Of two that wait one is placed first, and the process grows by the other.
+        let fits = has_room && !is_barred;
+        let may_grow = grows && !fits || before > 0;
+        if may_grow
+            && self.settings.growers == Growers::One
+            && self.has_grower(instance, blocked.job)
         {
             return never("no other process that grows on the instance");
+        }
+        if fits {
+            return Answer::At(seat);
         }
         Answer::Wait
     }
@@ -320,7 +345,8 @@ impl Books {
         barred: &Barred,
     ) -> Answer {
         let binds = self.settings.binding == Binding::Once;
-        let peak = process.peak.max(demand.memory_bytes);
+        let peak = barred.before.0.saturating_add(demand.memory_bytes);
+        let peak = process.peak.max(peak);
         let alone = self.settings.growers == Growers::One && process.grows;
         // A process that grows stays where it is, so its peak has to fit there.
         let wanted = if binds || alone {

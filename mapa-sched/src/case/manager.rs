@@ -162,7 +162,10 @@ impl Case {
     ) -> Option<String> {
         let request = request.clone();
         let blocked = Blocked { job, task, request };
-        let mut barred = Barred::default();
+        let mut barred = Barred {
+            before: self.waits_for(job),
+            ..Barred::default()
+        };
         // Who asks for more while others wait to grow there is judged behind them.
         for own in &self.blocked {
             let process = self.books.processes.get(&own.job);
@@ -174,6 +177,41 @@ impl Case {
             Answer::Never(why) => Some(why.into_owned()),
             Answer::At(_) | Answer::Wait => None,
         }
+    }
+
+    /// The bytes and the number of the tasks for which a process waits. O(blocked tasks).
+    fn waits_for(&self, job: JobId) -> (u64, usize) {
+        let own = self.blocked.iter().filter(|own| own.job == job);
+        own.filter_map(Blocked::demand)
+            .fold((0, 0), |(bytes, tasks): (u64, usize), demand| {
+                (bytes.saturating_add(demand.memory_bytes), tasks + 1)
+            })
+    }
+
+    /// Takes a process that runs already under another job, and so takes no worker. Returns why not:
+    /// what it declares fits no empty instance.
+    ///
+    /// # Complexity
+    /// O(i) for i instances.
+    pub fn join(&mut self, fleet: &Fleet, job: &Job) -> Option<String> {
+        let why = self.too_large(job, fleet);
+        if why.is_none() {
+            let bytes = job.request.pattern.demands().first();
+            let peak = bytes.map_or(0, |demand| demand.memory_bytes);
+            let process = Process::joined(peak, job.grows);
+            self.books.launch(job.id, process);
+        }
+        why
+    }
+
+    /// The workers that no job has or waits for.
+    ///
+    /// # Complexity
+    /// O(i) for i instances.
+    #[must_use]
+    pub fn workers_left(&self) -> usize {
+        let taken = self.books.workers() + self.running.len() + self.others.len();
+        self.books.most_workers().saturating_sub(taken)
     }
 
     /// Forgets a job that has left.
@@ -552,7 +590,15 @@ impl Scheduler for Case {
         match event {
             Event::Arrived(job) => self.arrived.push(job),
             Event::TaskBegin { job, task, request } => {
-                self.blocked.push(Blocked { job, task, request });
+                let (waiting, tasks) = self.waits_for(job);
+                let blocked = Blocked { job, task, request };
+                let bytes = blocked.demand().map_or(0, |demand| demand.memory_bytes);
+                let process = self.books.processes.entry(job).or_default();
+                // From now on others are bound only where it still fits.
+                process.asks(bytes, waiting);
+                // Of two that wait one is placed first, and the process grows by the other.
+                process.grows |= tasks > 0 && self.books.settings.growers == Growers::One;
+                self.blocked.push(blocked);
             }
             Event::TaskEnd { job, task } => {
                 self.blocked

@@ -1,5 +1,6 @@
 //! The instances that processes share: from a file, or those of the machine.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use mapa_core::mig::{Instance, Layout, Model, Profile, ProfileId, Size};
@@ -54,11 +55,7 @@ impl Shared {
     #[must_use]
     pub fn key(&self) -> Key {
         Key {
-            whole: if self.device.is_empty() {
-                self.visible.clone()
-            } else {
-                self.device.clone()
-            },
+            whole: self.whole().to_owned(),
             part: self.part.clone(),
         }
     }
@@ -78,7 +75,7 @@ impl Instances {
     /// messages.
     ///
     /// # Errors
-    /// The text is not such a file, lists none, or lists one twice.
+    /// The text is not such a file, lists none, or lists a part of a device twice.
     pub fn parse(name: &str, text: &str) -> Result<Self, Error> {
         let at = |what: &dyn std::fmt::Display| Error::malformed(format_args!("{name}: {what}"));
         let listed: Listed = toml::from_str(text).map_err(|error| at(&error))?;
@@ -124,7 +121,7 @@ impl Instances {
     /// These instances.
     ///
     /// # Errors
-    /// There are none or too many; one is listed twice, or has no name, memory or slices.
+    /// There are none or too many; two have a part of a device in common, or one has no name, memory or slices.
     pub fn new(list: Vec<Shared>) -> Result<Self, Error> {
         if list.is_empty() || list.len() > MOST {
             return Err(Error::malformed(format_args!(
@@ -134,8 +131,15 @@ impl Instances {
         }
         let mut fabric = Fabric::new();
         let mut layouts: Vec<Layout> = Vec::new();
-        for own in &list {
+        for (at, own) in list.iter().enumerate() {
             own.check()?;
+            if let Some(other) = list[..at].iter().find(|other| own.overlaps(other)) {
+                return Err(Error::malformed(format_args!(
+                    "instances {} and {}: expected each part of a device once",
+                    other.named(),
+                    own.named()
+                )));
+            }
             let model = Arc::new(own.model()?);
             let (profile, start) = (ProfileId(0), 0);
             layouts.push(model.layout(&[Instance { profile, start }])?);
@@ -143,7 +147,6 @@ impl Instances {
                 mig: Some(model),
                 ..DeviceInfo::default()
             };
-            // Names are unique in a fabric, so what is listed twice is found here.
             fabric.add(FabricNode {
                 name: own.key().to_string(),
                 kind: NodeKind::Device(info),
@@ -191,6 +194,41 @@ impl Instances {
 }
 
 impl Shared {
+    fn whole(&self) -> &str {
+        if self.device.is_empty() {
+            &self.visible
+        } else {
+            &self.device
+        }
+    }
+
+    /// How a message names it.
+    fn named(&self) -> String {
+        format!("`{}` ({})", self.visible, self.key())
+    }
+
+    /// Whether the two have something in common.
+    fn overlaps(&self, other: &Self) -> bool {
+        if self.visible == other.visible {
+            return true;
+        }
+        if self.whole() != other.whole() {
+            return false;
+        }
+        // A part that does not tell its place is another if it has another name.
+        let (Some(own), Some(other)) = (self.places(), other.places()) else {
+            return self.part.is_empty() || other.part.is_empty() || self.part == other.part;
+        };
+        own.start < other.end && other.start < own.end
+    }
+
+    /// The slices of its device that it has at least, by the name of its part.
+    fn places(&self) -> Option<Range<u32>> {
+        let (_, start) = self.part.rsplit_once('@')?;
+        let start: u32 = start.parse().ok()?;
+        Some(start..start.checked_add(u32::from(self.slices))?)
+    }
+
     fn check(&self) -> Result<(), Error> {
         let is_text = |text: &str| !text.contains(['\n', '\0']) && text.len() < 1024;
         let texts = [&self.visible, &self.device, &self.part, &self.mps];

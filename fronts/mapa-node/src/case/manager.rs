@@ -8,31 +8,22 @@
 //! **Sessions**, not processes, hold memory: a process may have several, and closing one leaves the
 //! others as they are. A session ends with its process alone. Who says that it has ended keeps its
 //! context, and so its place on the instance.
+//!
+//! **Workers** are of processes: the further sessions of a process take none. Who has a worker of the
+//! last one that is free gets it only if its user has no other, so that nobody keeps all others out.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use mapa_case::message::{Op, Reply, Request, Status, flags};
-use mapa_core::{Demand, DeviceId, DeviceSet, MachineId, Pattern, Placement, lowest_id};
+use mapa_case::message::{Op, Reply, Request, Status};
+use mapa_core::{DeviceId, lowest_id};
 use mapa_sched::{
-    Action, Case, CaseSettings, Drive, Driver, Event, Job, JobId, Placed, Seen, TaskId, Tenant,
-    Time,
+    Action, Case, CaseSettings, Drive, Driver, Event, JobId, Placed, Seen, TaskId, Tenant, Time,
 };
 
 use super::instances::Instances;
+use super::session::{Lease, Peer, Phase, Session, Waiting, task_request};
 use crate::entries::{Entries, Entry};
 use crate::error::Error;
-use crate::process::Processes;
-
-/// A process that asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Peer {
-    /// Its number.
-    pub pid: i32,
-    /// When it started.
-    pub start: i64,
-    /// Its user.
-    pub uid: u32,
-}
 
 /// The most that one may have of something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,54 +55,12 @@ const KEPT: usize = 64;
 /// How many instants pass between two looks for what the record can forget.
 const TIDY: u64 = 4096;
 
-/// Memory that a task holds.
-#[derive(Clone, Copy, Debug)]
-struct Lease {
-    task: TaskId,
-    place: usize,
-    bytes: u64,
-}
-
-/// A call that waits for memory.
-#[derive(Clone, Copy, Debug)]
-struct Waiting {
-    request: Request,
-    task: TaskId,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    /// It waits for a worker, or an isolated one for its instance.
-    Waits { seq: u64 },
-    /// It may ask.
-    Open,
-    /// It has said that it is over; its process lives.
-    Over,
-}
-
-struct Session {
-    peer: Peer,
-    job: JobId,
-    phase: Phase,
-    is_isolated: bool,
-    declared: Request,
-    /// Where its own entry is.
-    place: Option<usize>,
-    /// The instance to which it is bound, counted from 1; 0 for none yet.
-    instance: u64,
-    /// By task and call.
-    leases: BTreeMap<(u64, u64), Lease>,
-    /// By call.
-    waiting: BTreeMap<u64, Waiting>,
-    answers: VecDeque<(u64, Reply)>,
-}
-
 /// What the scheduler is told next, and what it has ordered.
 #[derive(Debug, Default)]
-struct Desk {
+pub(super) struct Desk {
     now: Time,
-    facts: Vec<Event>,
-    orders: Vec<Action>,
+    pub(super) facts: Vec<Event>,
+    pub(super) orders: Vec<Action>,
 }
 
 impl Driver for Desk {
@@ -135,14 +84,18 @@ impl Driver for Desk {
 
 /// The manager of shared instances.
 pub struct Manager {
-    instances: Instances,
-    case: Case,
-    drive: Drive,
-    desk: Desk,
+    pub(super) instances: Instances,
+    pub(super) case: Case,
+    pub(super) drive: Drive,
+    pub(super) desk: Desk,
     settings: Settings,
-    entries: Entries,
-    sessions: BTreeMap<u64, Session>,
-    by_job: BTreeMap<JobId, u64>,
+    pub(super) entries: Entries,
+    pub(super) sessions: BTreeMap<u64, Session>,
+    pub(super) by_job: BTreeMap<JobId, u64>,
+    /// Sessions of which the scheduler does not know yet, in the order in which they came.
+    queue: VecDeque<u64>,
+    /// Whether one of them may be next, for all that is known.
+    may_admit: bool,
     /// Calls that wait, by the scheduler's number of the task.
     by_task: BTreeMap<TaskId, (u64, u64)>,
     next: u64,
@@ -172,6 +125,8 @@ impl Manager {
             entries,
             sessions: BTreeMap::new(),
             by_job: BTreeMap::new(),
+            queue: VecDeque::new(),
+            may_admit: false,
             by_task: BTreeMap::new(),
             next: 1,
         };
@@ -205,7 +160,7 @@ impl Manager {
         let answer = match request.op {
             Op::Init => self.init(peer, request),
             _ if !self.owns(peer, request.session) => Some(Status::NoSession),
-            op => self.serve(op, request),
+            op => self.serve(op, request, replies),
         };
         self.step(replies);
         if let Some(status) = answer {
@@ -264,13 +219,18 @@ impl Manager {
         }
         let job = JobId(self.number());
         let session = Session::new(peer, job, request);
-        self.desk.facts.push(Event::Arrived(session.job()));
+        if session.is_isolated {
+            self.desk.facts.push(Event::Arrived(session.job()));
+        } else {
+            self.queue.push_back(request.session);
+            self.may_admit = true;
+        }
         self.by_job.insert(job, request.session);
         self.sessions.insert(request.session, session);
         None
     }
 
-    fn serve(&mut self, op: Op, request: &Request) -> Option<Status> {
+    fn serve(&mut self, op: Op, request: &Request, replies: &mut Replies) -> Option<Status> {
         let own = self.sessions.get_mut(&request.session)?;
         if op == Op::Reattach {
             return Some(Status::Done);
@@ -286,8 +246,8 @@ impl Manager {
         }
         match op {
             Op::Begin | Op::Extend => self.hold(op, request),
-            Op::End => Some(self.end(request)),
-            Op::Destroy => Some(self.over(request.session)),
+            Op::End => Some(self.end(request, replies)),
+            Op::Destroy => Some(self.over(request.session, replies)),
             Op::Describe if request.task == own.instance && own.instance != 0 => Some(Status::Done),
             Op::Describe | Op::Init | Op::Reattach | Op::Memory => Some(Status::Malformed),
         }
@@ -324,6 +284,15 @@ impl Manager {
             return Some(Status::OutOfMemory);
         }
         let own = self.sessions.get_mut(&request.session)?;
+        // Others are bound only where this still fits, after a restart too.
+        let peak = own.asked().saturating_add(request.bytes);
+        if peak > own.declared.bytes {
+            let place = own.place?;
+            if self.entries.declare(place, peak).is_err() {
+                return Some(Status::Failed);
+            }
+            own.declared.bytes = peak;
+        }
         let request = *request;
         own.waiting.insert(request.seq, Waiting { request, task });
         self.by_task.insert(task, (request.session, request.seq));
@@ -336,11 +305,13 @@ impl Manager {
     }
 
     /// A task is over, or it never began.
-    fn end(&mut self, request: &Request) -> Status {
+    fn end(&mut self, request: &Request, replies: &mut Replies) -> Status {
         let Some(own) = self.sessions.get_mut(&request.session) else {
             return Status::NoSession;
         };
         let (job, of_task) = (own.job, request.task);
+        let waiting = own.waiting.values().map(|own| own.request);
+        let waiting: Vec<Request> = waiting.filter(|own| own.task == of_task).collect();
         let held: Vec<(u64, u64)> = own
             .leases
             .range((of_task, 0)..=(of_task, u64::MAX))
@@ -356,29 +327,44 @@ impl Manager {
                 self.desk.facts.push(Event::TaskEnd { job, task });
             }
         }
+        for call in waiting {
+            self.withdraw(&call, Status::Malformed, replies);
+        }
         // One that has ended already was ended by this request, before the manager was restarted.
         Status::Done
     }
 
+    /// A call waits no more: what it was for is over, or can never be had.
+    fn withdraw(&mut self, call: &Request, status: Status, replies: &mut Replies) {
+        let Some(own) = self.sessions.get_mut(&call.session) else {
+            return;
+        };
+        if let Some(Waiting { task, .. }) = own.waiting.remove(&call.seq) {
+            self.by_task.remove(&task);
+            let job = own.job;
+            self.desk.facts.push(Event::TaskEnd { job, task });
+            replies.push((call.session, Reply::to(call, status)));
+        }
+    }
+
     /// A session is over. Its process keeps its context until it dies.
-    fn over(&mut self, id: u64) -> Status {
+    fn over(&mut self, id: u64, replies: &mut Replies) -> Status {
         let Some(own) = self.sessions.get_mut(&id) else {
             return Status::NoSession;
         };
         own.phase = Phase::Over;
-        let job = own.job;
-        for (_, waiting) in std::mem::take(&mut own.waiting) {
-            let task = waiting.task;
-            self.by_task.remove(&task);
-            self.desk.facts.push(Event::TaskEnd { job, task });
-        }
-        let tasks: Vec<u64> = own.leases.keys().map(|(task, _)| *task).collect();
+        let tasks: BTreeSet<u64> = own
+            .leases
+            .keys()
+            .map(|(task, _)| *task)
+            .chain(own.waiting.values().map(|own| own.request.task))
+            .collect();
         for task in tasks {
             let ends = Request {
                 task,
                 ..Request::new(Op::End, id, 0)
             };
-            if self.end(&ends) != Status::Done {
+            if self.end(&ends, replies) != Status::Done {
                 return Status::Failed;
             }
         }
@@ -390,6 +376,8 @@ impl Manager {
             return;
         };
         self.by_job.remove(&own.job);
+        self.queue.retain(|queued| *queued != id);
+        self.may_admit = true;
         for waiting in own.waiting.values() {
             self.by_task.remove(&waiting.task);
         }
@@ -403,7 +391,13 @@ impl Manager {
 
     /// One instant, and further ones while something comes of it.
     fn step(&mut self, replies: &mut Replies) {
-        while !self.desk.facts.is_empty() {
+        loop {
+            if self.desk.facts.is_empty() {
+                self.admit(replies);
+            }
+            if self.desk.facts.is_empty() {
+                break;
+            }
             // Facts are told of jobs that the scheduler knows, so none is impossible. If one were,
             // the scheduler has acted, and its orders count.
             drop(self.drive.instant(&mut self.case, &mut self.desk));
@@ -415,6 +409,44 @@ impl Manager {
         if record.instants().is_multiple_of(TIDY) {
             record.forget_ended_tasks();
             record.take_left();
+        }
+    }
+
+    /// Tells the scheduler of sessions for which there is a worker.
+    fn admit(&mut self, replies: &mut Replies) {
+        if !std::mem::take(&mut self.may_admit) {
+            return;
+        }
+        let queue = std::mem::take(&mut self.queue);
+        let queued: BTreeSet<u64> = queue.iter().copied().collect();
+        // Processes that have a worker or wait for theirs, and whether they have it.
+        let mut peers: BTreeMap<Peer, bool> = BTreeMap::new();
+        for (id, own) in self.sessions.iter().filter(|(_, own)| !own.is_isolated) {
+            if !queued.contains(id) {
+                let is_open = !matches!(own.phase, Phase::Waits { .. });
+                *peers.entry(own.peer).or_default() |= is_open;
+            }
+        }
+        let mut users: BTreeSet<u32> = peers.keys().map(|own| own.uid).collect();
+        let mut left = self.case.workers_left();
+        for id in queue {
+            let Some(own) = self.sessions.get(&id) else {
+                continue;
+            };
+            let (peer, job) = (own.peer, own.job());
+            match peers.get(&peer) {
+                Some(true) => match self.case.join(self.drive.seen().fleet, &job) {
+                    None => self.opens(job.id, 0, replies),
+                    Some(_) => self.rejected(job.id, replies),
+                },
+                None if left > usize::from(users.contains(&peer.uid)) => {
+                    left -= 1;
+                    users.insert(peer.uid);
+                    peers.insert(peer, false);
+                    self.desk.facts.push(Event::Arrived(job));
+                }
+                Some(false) | None => self.queue.push_back(id),
+            }
         }
     }
 
@@ -462,6 +494,8 @@ impl Manager {
             Ok(place) => {
                 own.place = Some(place);
                 own.phase = Phase::Open;
+                // Further sessions of its process wait for no worker.
+                self.may_admit = true;
                 Status::Done
             }
             Err(_) => Status::Failed,
@@ -537,177 +571,31 @@ impl Manager {
         let Some(&id) = self.by_job.get(&job) else {
             return;
         };
-        let Some(own) = self.sessions.get(&id) else {
+        let Some(own) = self.sessions.get_mut(&id) else {
             return;
         };
-        let seqs: Vec<Request> = match own.phase {
-            Phase::Waits { seq } => vec![Request {
+        if let Phase::Waits { seq } = own.phase {
+            let request = Request {
                 seq,
                 ..own.declared
-            }],
-            _ => own.waiting.values().map(|own| own.request).collect(),
-        };
-        for request in seqs {
+            };
             replies.push((id, Reply::to(&request, Status::OutOfMemory)));
+            self.drop_session(id);
+            return;
         }
-        // Only who asks first is rejected: `refuses` keeps every other request from the scheduler.
-        self.drop_session(id);
+        // `refuses` keeps from the scheduler whatever would come to this. If it did not, the memory is
+        // in use all the same: the entries stay until the death of the process, and it gets no more.
+        own.phase = Phase::Over;
+        let calls: Vec<Request> = own.waiting.values().map(|own| own.request).collect();
+        for call in calls {
+            self.withdraw(&call, Status::OutOfMemory, replies);
+        }
     }
 
-    fn number(&mut self) -> u64 {
+    pub(super) fn number(&mut self) -> u64 {
         let number = self.next;
         self.next += 1;
         number
-    }
-
-    /// Takes up the sessions and leases of a manager before this one.
-    fn go_on(&mut self, found: &[(usize, Entry)]) -> Result<(), Error> {
-        let mut alone = Vec::new();
-        for (place, entry) in found.iter().filter(|(_, entry)| entry.is_session) {
-            let job = JobId(self.number());
-            let declared = Request {
-                bytes: entry.bytes,
-                flags: entry.flags,
-                ..Request::new(Op::Init, entry.session, entry.seq)
-            };
-            let mut own = Session::new(entry.peer(), job, &declared);
-            own.phase = Phase::Open;
-            own.place = Some(*place);
-            own.instance = entry.instance;
-            self.by_job.insert(job, entry.session);
-            if own.is_isolated {
-                let mut job = own.job();
-                job.request = mapa_core::Request::new(Pattern::single(Demand::any()));
-                alone.push((job, self.vertex(entry)?));
-            } else {
-                self.desk.facts.push(Event::Arrived(own.job()));
-            }
-            self.sessions.insert(entry.session, own);
-        }
-        // First of all, processes are bound where they are: their contexts are there.
-        let bound: Vec<Entry> = found.iter().map(|(_, entry)| *entry).collect();
-        let bound = bound
-            .into_iter()
-            .filter(|own| own.is_session && own.instance != 0 && own.flags & flags::ISOLATED == 0);
-        let mut binding = Vec::new();
-        for entry in bound {
-            let (job, task) = (self.sessions[&entry.session].job, TaskId(self.number()));
-            self.begin_at(
-                job,
-                task,
-                &Entry {
-                    bytes: 0,
-                    warps: 0,
-                    ..entry
-                },
-            )?;
-            binding.push((job, task));
-        }
-        self.replay()?;
-        for (job, task) in binding {
-            self.desk.facts.push(Event::TaskEnd { job, task });
-        }
-        self.replay()?;
-        // An isolated job may be beside contexts, but not beside tasks.
-        for (job, vertex) in alone {
-            self.desk.facts.push(Event::Adopted {
-                job,
-                at: Placed {
-                    machine: MachineId(0),
-                    lease: mapa_core::LeaseId::default(),
-                    placement: Placement::from_iter([vertex]),
-                    rest: Vec::new(),
-                },
-                since: Time::ZERO,
-            });
-        }
-        let mut held = Vec::new();
-        for (place, entry) in found.iter().filter(|(_, entry)| !entry.is_session) {
-            // A session's entry goes last, so one without it is of a process that was dying.
-            let Some(job) = self.sessions.get(&entry.session).map(|own| own.job) else {
-                self.entries.remove(*place)?;
-                continue;
-            };
-            let task = TaskId(self.number());
-            self.begin_at(job, task, entry)?;
-            held.push((task, *place, *entry));
-        }
-        self.replay()?;
-        for (task, place, entry) in held {
-            if let Some(own) = self.sessions.get_mut(&entry.session) {
-                let bytes = entry.bytes;
-                own.leases
-                    .insert((entry.task, entry.seq), Lease { task, place, bytes });
-            }
-        }
-        self.check(found)
-    }
-
-    fn vertex(&self, entry: &Entry) -> Result<DeviceId, Error> {
-        self.instances.vertex(entry.instance).ok_or_else(|| {
-            Error::malformed(format_args!(
-                "process {} uses instance {}, and there are {}: expected the instances that it was given, or the end of it",
-                entry.pid,
-                entry.instance,
-                self.instances.list().len()
-            ))
-        })
-    }
-
-    fn begin_at(&mut self, job: JobId, task: TaskId, entry: &Entry) -> Result<(), Error> {
-        let vertex = self.vertex(entry)?;
-        let wanted = task_request(entry.bytes, entry.warps);
-        let request = wanted.only(DeviceSet::from_iter([vertex]));
-        self.desk
-            .facts
-            .push(Event::TaskBegin { job, task, request });
-        Ok(())
-    }
-
-    /// Tells the facts of the past. Its orders are known already.
-    fn replay(&mut self) -> Result<(), Error> {
-        let told = self.drive.instant(&mut self.case, &mut self.desk);
-        told.map_err(Error::malformed)?;
-        self.desk.orders.clear();
-        Ok(())
-    }
-
-    /// Checks that the scheduler has put everything where the entries say.
-    fn check(&self, found: &[(usize, Entry)]) -> Result<(), Error> {
-        for own in self.sessions.values() {
-            let expected = self.instances.vertex(own.instance);
-            let bound = if own.is_isolated {
-                expected
-            } else {
-                self.case.bound(own.job).map(|(_, id)| id)
-            };
-            if bound != expected {
-                return Err(contradiction(own.peer.pid));
-            }
-        }
-        let fleet = self.drive.seen().fleet;
-        let mut held: BTreeMap<u64, u64> = BTreeMap::new();
-        for (_, entry) in found.iter().filter(|(_, own)| !own.is_session) {
-            if self.sessions.contains_key(&entry.session) {
-                *held.entry(entry.instance).or_default() += entry.bytes;
-            }
-        }
-        for (instance, bytes) in held {
-            let used = fleet.views().find_map(|view| {
-                let id = self.instances.vertex(instance)?;
-                let all = self
-                    .instances
-                    .list()
-                    .get(usize::try_from(instance).ok()? - 1)?
-                    .memory;
-                Some(all.saturating_sub(view.free_memory(id)?))
-            });
-            if used != Some(bytes) {
-                let mut of = found.iter().filter(|(_, own)| own.instance == instance);
-                return Err(contradiction(of.next().map_or(0, |(_, own)| own.pid)));
-            }
-        }
-        Ok(())
     }
 
     /// What is held and what is free, by instance: bytes of leases, bytes of contexts, and whether an
@@ -740,78 +628,4 @@ impl Manager {
             leases.map(|((task, _), lease)| (*id, *task, lease.bytes, own.instance))
         })
     }
-}
-
-fn contradiction(pid: i32) -> Error {
-    Error::malformed(format_args!(
-        "what process {pid} holds does not fit: expected the instances, context and workers that its manager had, or the end of the process"
-    ))
-}
-
-impl Entry {
-    fn peer(&self) -> Peer {
-        Peer {
-            pid: self.pid,
-            start: self.start,
-            uid: self.uid,
-        }
-    }
-}
-
-impl Session {
-    fn new(peer: Peer, job: JobId, declared: &Request) -> Self {
-        Self {
-            peer,
-            job,
-            phase: Phase::Waits { seq: declared.seq },
-            is_isolated: declared.flags & flags::ISOLATED != 0,
-            declared: *declared,
-            place: None,
-            instance: 0,
-            leases: BTreeMap::new(),
-            waiting: BTreeMap::new(),
-            answers: VecDeque::new(),
-        }
-    }
-
-    /// The process as the scheduler knows it.
-    fn job(&self) -> Job {
-        let mut job = Job::new(self.job, task_request(self.declared.bytes, 0));
-        job.isolated = self.is_isolated;
-        job.grows = self.declared.flags & flags::GROWS != 0;
-        job
-    }
-
-    fn entry(&self, id: u64) -> Entry {
-        Entry {
-            is_session: true,
-            session: id,
-            seq: self.declared.seq,
-            task: 0,
-            bytes: self.declared.bytes,
-            warps: 0,
-            flags: self.declared.flags,
-            instance: self.instance,
-            pid: self.peer.pid,
-            start: self.peer.start,
-            uid: self.peer.uid,
-        }
-    }
-}
-
-/// What a task asks for.
-fn task_request(bytes: u64, warps: u64) -> mapa_core::Request {
-    let warps = u32::try_from(warps).unwrap_or(u32::MAX);
-    let demand = Demand::any().shared().memory(bytes).warps(warps);
-    mapa_core::Request::new(Pattern::single(demand))
-}
-
-/// The process of this number, as the manager knows processes.
-pub(super) fn peer(processes: &Processes, pid: i32, uid: u32) -> Option<Peer> {
-    let identity = processes.identity(pid)?;
-    Some(Peer {
-        pid,
-        start: identity.start,
-        uid,
-    })
 }

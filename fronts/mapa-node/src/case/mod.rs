@@ -1,13 +1,15 @@
 //! `mapa-node case`: processes share instances of GPUs, and each task asks for its memory first.
 //!
-//! From the ground up: `instances` is what there is to share, `manager` decides (it reads no socket
-//! and no clock, so tests and fuzzing drive it), `server` speaks to the processes, `lease` holds the
-//! instances in the ledger.
+//! From the ground up: `instances` is what there is to share, `session` is who shares it, `manager`
+//! decides (it reads no socket and no clock, so tests and fuzzing drive it), `resume` goes on after
+//! another manager, `server` speaks to the processes, `lease` holds the instances in the ledger.
 
 mod instances;
 mod lease;
 mod manager;
+mod resume;
 mod server;
+mod session;
 
 use std::path::{Path, PathBuf};
 
@@ -25,7 +27,8 @@ use crate::output::Output;
 use crate::process::Processes;
 
 pub use instances::{Instances, Shared};
-pub use manager::{Manager, Peer, Replies, Settings};
+pub use manager::{Manager, Replies, Settings};
+pub use session::Peer;
 
 /// How to share instances.
 #[derive(Debug, Args)]

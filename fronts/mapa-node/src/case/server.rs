@@ -1,8 +1,10 @@
 //! The manager's socket: one thread that reads one request of each connection in turn.
 //!
 //! Whoever connects is known by what the kernel says of it. That it hangs up means nothing: a child
-//! may have inherited the socket, or the connection was lost. Its death is told by its pidfd, after
-//! its memory is gone.
+//! may have inherited the socket, or the connection was lost. Its death is told by its pidfd.
+//!
+//! Descriptors run out before anything else, so their limit is raised, and each process and user has
+//! its share of the connections.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,23 +19,38 @@ use mapa_case::message::{LENGTH, Malformed, Op, Reply, Request, Status};
 use mapa_case::{Shared, receive_files, send_files};
 use mapa_sched::Time;
 use rustix::buffer::spare_capacity;
-use rustix::event::epoll;
+use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with,
-    bind, listen, send, socket_with, sockopt,
+    bind, listen, send, socket_with,
 };
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, getrlimit, pidfd_open, setrlimit};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use super::manager::{Manager, Peer, Replies, peer};
+use super::manager::{Manager, Replies};
+use super::session::{Peer, peer};
 use crate::error::Error;
+use crate::memory::peer_of;
 use crate::output::Output;
 use crate::process::Processes;
 
-/// The most connections of one user, and of all.
+/// The most connections of one process, of one user, and of all.
+const OF_PROCESS: usize = 16;
 const OF_USER: usize = 1024;
 const CONNECTIONS: usize = 8192;
+
+/// Descriptors of a connection: the socket, a bell, and the pidfd of its process.
+const EACH: u64 = 3;
+
+/// Descriptors for all else.
+const OTHERS: u64 = 64;
+
+/// How long nobody is accepted after there was no descriptor left, unless one becomes free.
+const DEAF: Timespec = Timespec {
+    tv_sec: 1,
+    tv_nsec: 0,
+};
 
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 1024;
@@ -67,6 +84,10 @@ struct Server<'a> {
     replies: Replies,
     /// Connections to close after this turn.
     broken: BTreeSet<u64>,
+    /// The most connections.
+    most: usize,
+    /// Whether the listener is not waited for, because there was no descriptor left.
+    is_deaf: bool,
 }
 
 /// Serves until SIGTERM or SIGINT.
@@ -102,13 +123,15 @@ pub(super) fn serve(
         by_session: BTreeMap::new(),
         replies: Vec::new(),
         broken: BTreeSet::new(),
+        most: connections(),
+        is_deaf: false,
     };
     server.listen_to(&server.listener, LISTENER).map_err(at)?;
     server.listen_to(&signals, SIGNALS).map_err(at)?;
     // Who died while no manager ran is dead already when it is looked at here.
     let before: BTreeSet<Peer> = server.manager.peers().collect();
     for peer in before {
-        if server.watch(peer).is_none() {
+        if !server.watch(peer).map_err(at)? {
             server.dead(peer);
         }
     }
@@ -121,6 +144,22 @@ pub(super) fn serve(
     // A socket that nobody listens on tells processes nothing that its absence does not.
     drop(fs::remove_file(socket));
     done
+}
+
+/// Raises the limit of descriptors as far as it may be raised, and returns for how many connections
+/// they are enough.
+fn connections() -> usize {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    let all = match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => limit.maximum,
+        Err(_) => limit.current,
+    };
+    let enough = all.map_or(u64::MAX, |all| all.saturating_sub(OTHERS) / EACH);
+    usize::try_from(enough).map_or(CONNECTIONS, |enough| enough.clamp(1, CONNECTIONS))
 }
 
 /// Makes the socket, for its user and group alone.
@@ -154,7 +193,8 @@ impl Server<'_> {
         let mut events = Vec::with_capacity(256);
         loop {
             events.clear();
-            match epoll::wait(&self.epoll, spare_capacity(&mut events), None) {
+            let limit = self.is_deaf.then_some(&DEAF);
+            match epoll::wait(&self.epoll, spare_capacity(&mut events), limit) {
                 Err(Errno::INTR) => continue,
                 done => done?,
             };
@@ -174,7 +214,12 @@ impl Server<'_> {
                 }
                 self.answer();
             }
-            for number in std::mem::take(&mut self.broken) {
+            let broken = std::mem::take(&mut self.broken);
+            if self.is_deaf && (events.is_empty() || !broken.is_empty()) {
+                self.listen_to(&self.listener, LISTENER)?;
+                self.is_deaf = false;
+            }
+            for number in broken {
                 self.close(number);
             }
         }
@@ -186,27 +231,38 @@ impl Server<'_> {
 
     fn accept(&mut self) {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        // One that has given up meanwhile is no error. Without descriptors left the others go on, and
-        // this one waits.
-        let Ok(fd) = accept_with(&self.listener, flags) else {
+        let fd = match accept_with(&self.listener, flags) {
+            Ok(fd) => fd,
+            // It would be ready again at once, and again.
+            Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
+                self.forget(&self.listener);
+                self.is_deaf = true;
+                return;
+            }
+            // One that has given up meanwhile is no error.
+            Err(_) => return,
+        };
+        let Ok((pid, uid)) = peer_of(&fd) else {
             return;
         };
-        let Ok(credentials) = sockopt::socket_peercred(&fd) else {
-            return;
-        };
-        let pid = credentials.pid.as_raw_nonzero().get();
-        let uid = credentials.uid.as_raw();
         let Some(peer) = peer(self.processes, pid, uid) else {
             // Of another PID namespace, or dead already.
             sent(&fd, &told(Status::Foreign));
             return;
         };
-        let of_user = self.connections.values().filter(|own| own.peer.uid == uid);
-        if of_user.count() >= OF_USER || self.connections.len() >= CONNECTIONS {
+        let of = |test: &dyn Fn(&Peer) -> bool| {
+            let own = self.connections.values().filter(|own| test(&own.peer));
+            own.count()
+        };
+        if of(&|own| *own == peer) >= OF_PROCESS
+            || of(&|own| own.uid == uid) >= OF_USER.min(self.most.div_ceil(2))
+            || self.connections.len() >= self.most
+        {
             sent(&fd, &told(Status::Quota));
             return;
         }
-        if self.watch(peer).is_none() {
+        // One that cannot be watched now comes again.
+        if !matches!(self.watch(peer), Ok(true)) {
             return;
         }
         let number = self.number();
@@ -222,22 +278,32 @@ impl Server<'_> {
         }
     }
 
-    /// Watches a process until its death. `None` if it is dead.
-    fn watch(&mut self, peer: Peer) -> Option<()> {
+    /// Watches a process until its death. Returns whether it lives.
+    ///
+    /// # Errors
+    /// It cannot be watched, which says nothing of its life.
+    fn watch(&mut self, peer: Peer) -> io::Result<bool> {
         if self.by_peer.contains_key(&peer) {
-            return Some(());
+            return Ok(true);
         }
-        let fd = pidfd_open(Pid::from_raw(peer.pid)?, PidfdFlags::empty()).ok()?;
-        // The number may have been given to another between what the kernel said and now.
-        let same = self.processes.identity(peer.pid)?;
-        if same.start != peer.start {
-            return None;
+        let Some(pid) = Pid::from_raw(peer.pid) else {
+            return Ok(false);
+        };
+        let fd = match pidfd_open(pid, PidfdFlags::empty()) {
+            Err(Errno::SRCH) => return Ok(false),
+            opened => opened?,
+        };
+        // The number may have been given to another between what the kernel said and now. Of one that
+        // has died meanwhile the descriptor tells.
+        let now = self.processes.identity(peer.pid);
+        if now.is_some_and(|own| own.start != peer.start) {
+            return Ok(false);
         }
         let number = self.number();
-        self.listen_to(&fd, number).ok()?;
+        self.listen_to(&fd, number)?;
         self.watched.insert(number, (peer, fd));
         self.by_peer.insert(peer, number);
-        Some(())
+        Ok(true)
     }
 
     fn dead(&mut self, peer: Peer) {
@@ -323,7 +389,15 @@ impl Server<'_> {
         let reply = Reply::to(request, Status::Done).encode();
         let files = files.each_ref().map(|file| file.as_fd());
         let sent = send_files(connection.fd.as_fd(), &reply, &files);
-        let heard = self.listen_to(memory.bell(), bell);
+        // Each ring is told of once. The bell is not read: the process has it too, and could make a
+        // read wait.
+        let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
+        let heard = epoll::add(
+            &self.epoll,
+            memory.bell(),
+            epoll::EventData::new_u64(bell),
+            flags,
+        );
         if sent.is_err() || heard.is_err() {
             self.broken.insert(number);
             return;

@@ -17,6 +17,7 @@ use mapa_front::answer::node::{Answer, Ask, Holds, NODE_VERSION, SocketAnswer, W
 use crate::drive::Shared;
 use crate::error::Error;
 use crate::ledger::Ledger;
+use crate::memory::peer_of;
 use crate::queue::waiting;
 
 /// The most bytes of a question.
@@ -114,14 +115,13 @@ pub(super) fn serve(
 
 /// Answers one client until it has nothing more to ask.
 fn converse(stream: &UnixStream, shared: &Shared, ledger: &PathBuf) {
-    let peer = match rustix::net::sockopt::socket_peercred(stream) {
+    let (pid, uid) = match peer_of(stream) {
         Ok(peer) => peer,
         Err(error) => {
             warn!(%error, "a client without credentials is not answered");
             return;
         }
     };
-    let (uid, pid) = (peer.uid.as_raw(), peer.pid.as_raw_nonzero().get());
     if stream.set_read_timeout(Some(PATIENCE)).is_err()
         || stream.set_write_timeout(Some(PATIENCE)).is_err()
     {

@@ -1,27 +1,38 @@
 //! A client that means harm. It harms itself: an honest client beside it gets all its answers, and
 //! keeps what it holds.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use mapa_case::message::{LENGTH, Op, Reply, Request, Status};
-use mapa_case::{Declared, Session};
+use mapa_case::segment::{HEADER, MAGIC, SLOTS};
+use mapa_case::{Declared, Session, receive_files, send_files};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
+use rustix::fs::{
+    MemfdFlags, OFlags, SealFlags, fcntl_add_seals, fcntl_setfl, ftruncate, memfd_create,
+};
+use rustix::io::{pwrite, read, write};
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv,
     send, socket_with, sockopt,
 };
+use rustix::process::{Resource, Rlimit, getrlimit, prlimit};
 
-use super::world::{Node, UNIT};
+use super::world::{Node, UNIT, wait_until};
 
 struct Raw(OwnedFd);
 
 impl Raw {
     fn connect(node: &Node) -> Self {
+        Self::to(&node.socket())
+    }
+
+    fn to(socket: &Path) -> Self {
         let flags = SocketFlags::CLOEXEC;
         let fd = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
-        connect(&fd, &SocketAddrUnix::new(node.socket()).unwrap()).unwrap();
+        connect(&fd, &SocketAddrUnix::new(socket).unwrap()).unwrap();
         let patience = Some(Duration::from_secs(10));
         sockopt::set_socket_timeout(&fd, sockopt::Timeout::Recv, patience).unwrap();
         Self(fd)
@@ -65,6 +76,121 @@ fn beside(node: &Node, harm: impl FnOnce(&Session)) {
     honest.end(1).unwrap();
 }
 
+/// What another process does with a session that is not its own: all that one can ask.
+pub(crate) fn forge(socket: &Path, session: u64) {
+    let raw = Raw::to(socket);
+    for op in Op::ALL.iter().filter(|own| **own != Op::Memory) {
+        let request = Request {
+            task: 1,
+            ..Request::new(*op, session, 7)
+        };
+        assert_eq!(raw.ask(&request), Some(Status::NoSession), "{op:?}");
+    }
+}
+
+/// A client's side of shared memory, without its manners.
+struct Rude {
+    file: OwnedFd,
+    bell: OwnedFd,
+    socket: Raw,
+}
+
+impl Rude {
+    fn connect(node: &Node) -> Self {
+        let socket = Raw::connect(node);
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let file = memfd_create("rude", flags).unwrap();
+        ftruncate(&file, 4096).unwrap();
+        pwrite(&file, &MAGIC.to_le_bytes(), 0).unwrap();
+        fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW).unwrap();
+        let request = Request::new(Op::Memory, 0, 0).encode();
+        send_files(socket.0.as_fd(), &request, &[file.as_fd()]).unwrap();
+        let mut bytes = [0; LENGTH];
+        let received = receive_files(socket.0.as_fd(), &mut bytes, RecvFlags::empty());
+        let (_, mut files) = received.unwrap();
+        assert_eq!(Reply::decode(&bytes).unwrap().status, Status::Done);
+        let bell = files.pop().unwrap();
+        Self { file, bell, socket }
+    }
+
+    fn ring(&self) {
+        write(&self.bell, &1u64.to_ne_bytes()).unwrap();
+    }
+
+    /// Writes words from the start of a slot on.
+    fn put(&self, slot: usize, words: &[u64]) {
+        let bytes: Vec<u8> = words.iter().flat_map(|own| own.to_le_bytes()).collect();
+        let at = ((HEADER + slot * 8) * 8) as u64;
+        pwrite(&self.file, &bytes, at).unwrap();
+    }
+}
+
+/// Whether somebody else gets an answer, within the patience of a connection.
+fn answers(node: &Node) -> bool {
+    let raw = Raw::connect(node);
+    raw.ask(&Request::new(Op::Reattach, 1, 1)).is_some()
+}
+
+/// The bell is one open file for both sides. A read of it would wait for ever where the client makes
+/// it one that waits, and reads first.
+#[test]
+fn a_bell_that_is_rung_and_read_by_its_client_stops_nobody() {
+    let node = Node::new(&[60], &[]);
+    beside(&node, |_| {
+        let rude = Rude::connect(&node);
+        fcntl_setfl(&rude.bell, OFlags::empty()).unwrap();
+        for _ in 0..20_000 {
+            rude.ring();
+            read(&rude.bell, &mut [0; 8]).unwrap();
+        }
+        assert!(answers(&node));
+        // The count is full: whoever rings waits, and that is the client.
+        write(&rude.bell, &(u64::MAX - 1).to_ne_bytes()).unwrap();
+        assert!(answers(&node));
+        // A call is heard all the same, once there is room to ring.
+        read(&rude.bell, &mut [0; 8]).unwrap();
+        rude.put(0, &[0, Op::Init as u64, 79]);
+        rude.put(0, &[1]);
+        rude.ring();
+        wait_until("its session is there", || {
+            node.entries().iter().any(|own| own.session == 79)
+        });
+        drop(rude.socket);
+    });
+}
+
+#[test]
+fn random_slots_and_calls_of_one_number_harm_nobody() {
+    let node = Node::new(&[60], &[]);
+    beside(&node, |_| {
+        let rude = Rude::connect(&node);
+        let mut random = Pcg64::seed_from_u64(6);
+        for _ in 0..2000 {
+            let words: [u64; 8] = std::array::from_fn(|_| match random.random_range(0..3) {
+                0 => random.random(),
+                _ => random.random_range(0..12),
+            });
+            rude.put(random.random_range(0..SLOTS), &words);
+            rude.ring();
+        }
+        assert!(answers(&node));
+        // The same number in every slot, for tasks of its own.
+        rude.put(0, &[5001, Op::Init as u64, 80, 0, 0, 0, 0, 0]);
+        rude.ring();
+        for slot in 0..SLOTS {
+            let task = slot as u64;
+            rude.put(slot, &[6001, Op::Begin as u64, 80, task, UNIT, 1, 0, 0]);
+        }
+        rude.ring();
+        assert!(answers(&node));
+        let held = node.entries();
+        let held = held
+            .iter()
+            .filter(|own| !own.is_session && own.session == 80);
+        assert!(held.count() <= SLOTS);
+    });
+}
+
 #[test]
 fn random_bytes_and_wrong_lengths_get_an_error_each() {
     let node = Node::new(&[60], &[]);
@@ -105,28 +231,8 @@ fn forged_sessions_and_tasks_are_nobodys() {
     let node = Node::new(&[60], &[]);
     beside(&node, |honest| {
         // Another process: this one would own the session.
-        let script = format!(
-            "import socket,struct,sys\n\
-             s=socket.socket(socket.AF_UNIX,socket.SOCK_SEQPACKET); s.connect({:?})\n\
-             def ask(op,session,seq,task):\n\
-             \x20 s.send(struct.pack('<IHHQQQQQQQ',{},1,op,session,seq,task,0,0,0,0)); return struct.unpack('<IHHQQQQQQQ',s.recv(64))[6]\n\
-             print([ask(op,{},7,1) for op in range(1,8)])\n",
-            node.socket().display().to_string(),
-            u32::from_le_bytes(*b"CASE"),
-            honest.id()
-        );
-        let output = std::process::Command::new("python3")
-            .args(["-c", &script])
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        let none = Status::NoSession as u16;
-        assert_eq!(
-            said.trim(),
-            format!("{:?}", [none; 7]),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        let mut forger = super::crowd::client(&node, "forge", honest.id(), 0);
+        assert!(forger.wait().unwrap().success());
         // Of a session of its own it can only end what it holds.
         let raw = Raw::connect(&node);
         assert_eq!(raw.ask(&Request::new(Op::Init, 77, 0)), Some(Status::Done));
@@ -158,21 +264,35 @@ fn absurd_sizes_and_held_calls_are_refused() {
             ..Request::new(Op::Begin, 78, 1)
         };
         assert_eq!(raw.ask(&begin), Some(Status::OutOfMemory));
-        // Calls that must wait: so many, and no more. The honest client's 20 of 60 leave less than 50.
-        for seq in 2..18 {
+        // It takes what the honest client and two contexts leave, but for a byte.
+        let begin = Request {
+            task: 2,
+            bytes: 34 * UNIT - 1,
+            ..Request::new(Op::Begin, 78, 2)
+        };
+        assert_eq!(raw.ask(&begin), Some(Status::Done));
+        // Calls that must wait: so many, and no more.
+        for seq in 3..19 {
             let begin = Request {
                 task: seq,
-                bytes: 50 * UNIT,
+                bytes: UNIT,
                 ..Request::new(Op::Begin, 78, seq)
             };
             assert!(raw.send(&begin.encode()));
         }
         let begin = Request {
             task: 99,
-            bytes: 50 * UNIT,
+            bytes: UNIT,
             ..Request::new(Op::Begin, 78, 99)
         };
         assert_eq!(raw.ask(&begin), Some(Status::Quota));
+        // Those that wait are answered when there is nothing left to wait for.
+        assert!(raw.send(&Request::new(Op::Destroy, 78, 100).encode()));
+        let told: Vec<Status> = (0..17).map(|_| raw.receive().unwrap().status).collect();
+        assert_eq!(
+            told,
+            [&[Status::Malformed; 16][..], &[Status::Done]].concat()
+        );
     });
 }
 
@@ -200,6 +320,29 @@ fn a_flood_that_is_not_read_ends_its_own_connection() {
 }
 
 #[test]
+fn a_manager_without_descriptors_waits_for_one_and_serves_the_others() {
+    let node = Node::new(&[60], &[]);
+    // As many as it has, and three more.
+    let few = Rlimit {
+        current: Some(node.descriptors() + 3),
+        ..getrlimit(Resource::Nofile)
+    };
+    beside(&node, |_| {
+        let before = prlimit(Some(node.pid()), Resource::Nofile, few).unwrap();
+        let mut all: Vec<Raw> = (0..8).map(|_| Raw::connect(&node)).collect();
+        let spent = node.ticks();
+        std::thread::sleep(Duration::from_millis(1500));
+        // It has slept, and not asked again and again.
+        assert!(node.ticks() - spent < 50, "{} ticks", node.ticks() - spent);
+        // Whoever hangs up makes room.
+        all.truncate(1);
+        let raw = Raw::connect(&node);
+        assert!(raw.ask(&Request::new(Op::Reattach, 1, 1)).is_some());
+        prlimit(Some(node.pid()), Resource::Nofile, before).unwrap();
+    });
+}
+
+#[test]
 fn connections_without_number_do_not_keep_others_out() {
     let node = Node::new(&[60], &["--workers", "64"]);
     beside(&node, |_| {
@@ -207,9 +350,18 @@ fn connections_without_number_do_not_keep_others_out() {
         for _ in 0..200 {
             all.push(Raw::connect(&node));
         }
-        // Sessions of one process are few.
+        // Those of one process are few: 16, of which the honest client has one.
+        let reattach = Request::new(Op::Reattach, 1, 1);
+        let (own, others) = all.split_at(15);
+        for raw in own {
+            assert_eq!(raw.ask(&reattach), Some(Status::NoSession));
+        }
+        for raw in others {
+            assert_eq!(raw.receive().map(|own| own.status), Some(Status::Quota));
+        }
+        // So are its sessions: 8.
         let mut random = Pcg64::seed_from_u64(5);
-        let told: Vec<Option<Status>> = all
+        let told: Vec<Option<Status>> = own
             .iter()
             .map(|raw| {
                 raw.ask(&Request::new(
@@ -219,6 +371,8 @@ fn connections_without_number_do_not_keep_others_out() {
                 ))
             })
             .collect();
-        assert!(told.contains(&Some(Status::Quota)), "{told:?}");
+        let given = told.iter().filter(|own| **own == Some(Status::Done));
+        assert_eq!(given.count(), 7, "{told:?}");
+        assert_eq!(told.last(), Some(&Some(Status::Quota)));
     });
 }

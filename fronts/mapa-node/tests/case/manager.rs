@@ -32,6 +32,47 @@ struct World {
     peers: Vec<Peer>,
     now: u64,
     answered: Vec<(u64, Reply)>,
+    clients: Clients,
+}
+
+/// What the processes have been told, without a look at the manager.
+#[derive(Default)]
+struct Clients {
+    /// What they hold: session, task and call.
+    held: BTreeSet<(u64, u64, u64)>,
+    /// Whose each session is.
+    peers: BTreeMap<u64, usize>,
+    /// Grants that they have heard of, which a repeated call hears of again. A manager that is started
+    /// anew has forgotten them.
+    heard: BTreeSet<(u64, u64, u64, Op)>,
+}
+
+impl Clients {
+    fn hear(&mut self, session: u64, reply: &Reply) {
+        let Some(op) = reply.op.filter(|_| reply.status == Status::Done) else {
+            return;
+        };
+        match op {
+            Op::Begin | Op::Extend => {
+                if self.heard.insert((session, reply.task, reply.seq, op)) {
+                    self.held.insert((session, reply.task, reply.seq));
+                }
+            }
+            Op::End => self
+                .held
+                .retain(|own| (own.0, own.1) != (session, reply.task)),
+            Op::Destroy => self.held.retain(|own| own.0 != session),
+            _ => {}
+        }
+    }
+
+    fn die(&mut self, peer: usize) {
+        let peers = &self.peers;
+        let is_of = |session: u64| peers.get(&session) == Some(&peer);
+        self.held.retain(|own| !is_of(own.0));
+        self.heard.retain(|own| !is_of(own.0));
+        self.peers.retain(|_, own| *own != peer);
+    }
 }
 
 impl World {
@@ -57,6 +98,7 @@ impl World {
             peers,
             now: 0,
             answered: Vec::new(),
+            clients: Clients::default(),
         }
     }
 
@@ -76,12 +118,31 @@ impl World {
     fn restart(&mut self) {
         let made = Self::start(&self.folder, &self.processes, &self.memory, self.rule);
         self.manager = made.unwrap();
+        self.clients.heard.clear();
     }
 
     fn ask(&mut self, peer: usize, request: Request) {
         self.now += 1_000_000;
-        let (now, peer) = (Time(self.now), self.peers[peer]);
-        self.manager.ask(now, peer, &request, &mut self.answered);
+        let before = self.answered.len();
+        let (now, of) = (Time(self.now), self.peers[peer]);
+        self.manager.ask(now, of, &request, &mut self.answered);
+        if self.manager.owns(of, request.session) {
+            self.clients.peers.insert(request.session, peer);
+        }
+        for (session, reply) in &self.answered[before..] {
+            // A stranger is told that there is no such session.
+            self.clients.hear(*session, reply);
+        }
+    }
+
+    fn die(&mut self, peer: usize) {
+        self.clients.die(peer);
+        let before = self.answered.len();
+        let (now, of) = (Time(self.now), self.peers[peer]);
+        self.manager.died(now, of, &mut self.answered);
+        for (session, reply) in &self.answered[before..] {
+            self.clients.hear(*session, reply);
+        }
     }
 
     /// The answer to the last request, if there was one.
@@ -105,6 +166,7 @@ impl World {
         let mut bytes: BTreeMap<u64, u64> = BTreeMap::new();
         let mut alone: BTreeSet<u64> = BTreeSet::new();
         let mut tasks: BTreeSet<u64> = BTreeSet::new();
+        let mut held = BTreeSet::new();
         for (_, own) in &all {
             if own.is_session && own.flags & flags::ISOLATED != 0 {
                 assert!(alone.insert(own.instance), "two isolated jobs: {all:?}");
@@ -114,6 +176,7 @@ impl World {
                 }
             } else {
                 tasks.insert(own.instance);
+                held.insert((own.session, own.task, own.seq));
                 *bytes.entry(own.instance).or_default() += own.bytes;
                 let mut sessions = all.iter().filter(|(_, other)| other.is_session);
                 assert!(
@@ -135,6 +198,8 @@ impl World {
                 "instance {instance}: {used} of {capacity}"
             );
         }
+        // What was granted to those who live, and not given back, is theirs.
+        assert_eq!(held, self.clients.held);
         let table: u64 = all
             .iter()
             .filter(|own| !own.1.is_session)
@@ -230,7 +295,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     /// Never over memory, never a task beside an isolated job, in any order of requests, deaths and
-    /// restarts; and what the manager believes is what the table says.
+    /// restarts; and what the manager believes is what the table says and what processes were told.
     #[test]
     fn the_table_never_breaks(
         memory in vec(40u64..110, 1..4),
@@ -241,16 +306,13 @@ proptest! {
         for step in steps {
             match step {
                 Step::Ask(peer, request) => world.ask(peer, request),
-                Step::Dies(peer) => {
-                    let (now, peer) = (Time(world.now), world.peers[peer]);
-                    world.manager.died(now, peer, &mut world.answered);
-                }
+                Step::Dies(peer) => world.die(peer),
                 Step::Restart => world.restart(),
             }
             world.check();
         }
-        for peer in world.peers.clone() {
-            world.manager.died(Time(world.now), peer, &mut world.answered);
+        for peer in 0..world.peers.len() {
+            world.die(peer);
         }
         world.check();
         prop_assert_eq!(world.manager.leases().count(), 0);
@@ -356,10 +418,7 @@ fn two_that_hold_and_ask_do_not_wait_for_each_other() {
         Some(Status::Done)
     );
     world.answered.clear();
-    let peer = world.peers[1];
-    world
-        .manager
-        .died(Time(world.now), peer, &mut world.answered);
+    world.die(1);
     assert_eq!(world.said(2, 1), Some(Status::Done));
 
     // Neither says so: whoever asks second, holding, is told that there is no memory.
@@ -375,6 +434,131 @@ fn two_that_hold_and_ask_do_not_wait_for_each_other() {
     world.answered.clear();
     world.ask(2, of(Op::End, 2, 3, 1, 0));
     assert_eq!(world.said(1, 2), Some(Status::Done));
+}
+
+#[test]
+fn who_waits_is_not_outdone_by_who_is_bound_later() {
+    for restarts in [false, true] {
+        let mut world = small();
+        for session in [1, 2, 3] {
+            world.ask(session as usize, init(session, 0, 0));
+        }
+        // The first is bound and holds nothing; the second holds 20.
+        world.answer(1, of(Op::Begin, 1, 1, 1, 10 * UNIT));
+        world.answer(1, of(Op::End, 1, 2, 1, 0));
+        world.answer(2, of(Op::Begin, 2, 1, 1, 20 * UNIT));
+        let most = of(Op::Begin, 1, 3, 2, 53 * UNIT);
+        assert_eq!(world.answer(1, most), None);
+        if restarts {
+            world.restart();
+        }
+        // With a third context the 53 would never fit.
+        assert_eq!(world.answer(3, of(Op::Begin, 3, 1, 1, UNIT)), None);
+        if restarts {
+            assert_eq!(world.answer(1, most), None);
+        }
+        world.answered.clear();
+        world.ask(2, of(Op::End, 2, 2, 1, 0));
+        assert_eq!(world.said(1, 3), Some(Status::Done));
+        world.check();
+    }
+}
+
+#[test]
+fn what_two_threads_wait_for_is_judged_together() {
+    let mut world = small();
+    for session in [1, 2] {
+        world.ask(session as usize, init(session, 0, 0));
+    }
+    world.answer(2, of(Op::Begin, 2, 1, 1, 50 * UNIT));
+    assert_eq!(world.answer(1, of(Op::Begin, 1, 1, 1, 20 * UNIT)), None);
+    let second = of(Op::Begin, 1, 2, 2, 50 * UNIT);
+    assert_eq!(world.answer(1, second), Some(Status::OutOfMemory));
+    world.answered.clear();
+    world.ask(2, of(Op::End, 2, 2, 1, 0));
+    assert_eq!(world.said(1, 1), Some(Status::Done));
+    // It still has its session, and its 20.
+    assert_eq!(world.answer(1, of(Op::End, 1, 3, 1, 0)), Some(Status::Done));
+    world.check();
+}
+
+#[test]
+fn of_two_that_wait_one_does_not_grow_beside_another_that_grows() {
+    let mut world = small();
+    for session in [1, 2] {
+        world.ask(session as usize, init(session, 0, 0));
+        world.answer(session as usize, of(Op::Begin, session, 1, 1, 20 * UNIT));
+    }
+    world.answer(1, of(Op::End, 1, 2, 1, 0));
+    // The second holds 20 and waits for nobody; the first waits for 35 and would then grow by 5.
+    assert_eq!(world.answer(1, of(Op::Begin, 1, 3, 2, 35 * UNIT)), None);
+    assert_eq!(
+        world.answer(1, of(Op::Begin, 1, 4, 3, 5 * UNIT)),
+        Some(Status::Done)
+    );
+    // So the second may not grow.
+    assert_eq!(
+        world.answer(2, of(Op::Extend, 2, 2, 1, 30 * UNIT)),
+        Some(Status::OutOfMemory)
+    );
+    world.answered.clear();
+    world.ask(2, of(Op::End, 2, 3, 1, 0));
+    assert_eq!(world.said(1, 3), Some(Status::Done));
+    world.check();
+}
+
+#[test]
+fn a_task_that_ends_takes_the_calls_along_that_wait_for_it() {
+    for ends in [Op::End, Op::Destroy] {
+        let mut world = small();
+        for session in [1, 2] {
+            world.ask(session as usize, init(session, 0, 0));
+            world.answer(session as usize, of(Op::Begin, session, 1, 1, 20 * UNIT));
+        }
+        assert_eq!(world.answer(1, of(Op::Extend, 1, 2, 1, 20 * UNIT)), None);
+        assert_eq!(world.answer(1, of(ends, 1, 3, 1, 0)), Some(Status::Done));
+        assert_eq!(world.said(1, 2), Some(Status::Malformed));
+        world.answer(2, of(Op::End, 2, 2, 1, 0));
+        assert_eq!(world.manager.held(), [(0, 6 * UNIT, false)]);
+    }
+}
+
+#[test]
+fn workers_are_of_processes_and_nobody_takes_the_last_but_who_has_none() {
+    // 4 workers for one slice.
+    let mut world = World::new(&[100], CaseSettings::CORRECTED);
+    let own = world.peers[0];
+    // Six processes of user 0, then one of user 1.
+    world.peers = (0..7)
+        .map(|at| Peer {
+            pid: own.pid,
+            start: own.start + at,
+            uid: u32::from(at == 6),
+        })
+        .collect();
+    for session in 1..=8 {
+        assert_eq!(world.answer(0, init(session, 0, 0)), Some(Status::Done));
+    }
+    for (peer, session) in [(1, 11), (2, 12)] {
+        assert_eq!(world.answer(peer, init(session, 0, 0)), Some(Status::Done));
+    }
+    for (peer, session) in [(3, 13), (4, 14), (5, 15)] {
+        assert_eq!(world.answer(peer, init(session, 0, 0)), None);
+    }
+    assert_eq!(world.answer(6, init(21, 0, 0)), Some(Status::Done));
+    // Those that wait come in their order.
+    world.answered.clear();
+    world.die(1);
+    assert_eq!(world.said(13, 0), None);
+    world.die(6);
+    assert_eq!(world.said(13, 0), Some(Status::Done));
+    assert_eq!(world.said(14, 0), None);
+    // Further sessions are of the same worker in the next manager too.
+    world.die(3);
+    world.die(4);
+    world.die(5);
+    world.answer(2, init(16, 0, 0));
+    assert_eq!(world.answer(6, init(21, 0, 0)), Some(Status::Done));
 }
 
 #[test]

@@ -5,9 +5,11 @@ use std::thread;
 use std::time::Duration;
 
 use mapa_case::message::{LENGTH, Op, Reply, Request, Status};
+use mapa_case::segment::MAGIC;
 use mapa_case::{Declared, Error, Memory, Session, Socket, receive_files, send_files};
 use rustix::fd::AsFd;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+use rustix::io::write;
 use rustix::net::RecvFlags;
 
 use super::world::{Node, UNIT};
@@ -71,13 +73,16 @@ fn more_threads_than_slots_get_their_answers() {
 
 /// Memory that could be taken away under the manager is refused before it is mapped.
 #[test]
-fn memory_that_may_shrink_or_is_too_short_is_refused() {
+fn memory_that_may_shrink_is_too_short_or_is_none_is_refused() {
     let node = Node::new(&[60], &[]);
-    let offer = |length: u64, seals: SealFlags, files: usize| {
+    let offer_with = |magic: u64, length: u64, seals: SealFlags, files: usize| {
         let socket = Socket::connect(&node.socket()).unwrap();
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let file = memfd_create("short", flags).unwrap();
         ftruncate(&file, length).unwrap();
+        if length > 0 {
+            write(&file, &magic.to_le_bytes()).unwrap();
+        }
         fcntl_add_seals(&file, seals).unwrap();
         let request = Request::new(Op::Memory, 0, 0).encode();
         let all = vec![file.as_fd(); files];
@@ -86,6 +91,7 @@ fn memory_that_may_shrink_or_is_too_short_is_refused() {
         receive_files(socket.fd().as_fd(), &mut bytes, RecvFlags::empty()).unwrap();
         Reply::decode(&bytes).unwrap().status
     };
+    let offer = |length, seals, files| offer_with(MAGIC, length, seals, files);
     let sealed = SealFlags::SHRINK | SealFlags::GROW;
     assert_eq!(offer(4096, sealed, 1), Status::Done);
     assert_eq!(offer(4096, SealFlags::empty(), 1), Status::Malformed);
@@ -94,6 +100,7 @@ fn memory_that_may_shrink_or_is_too_short_is_refused() {
     assert_eq!(offer(64, sealed, 1), Status::Malformed);
     assert_eq!(offer(1 << 40, sealed, 1), Status::Malformed);
     assert_eq!(offer(4096, sealed, 2), Status::Malformed);
+    assert_eq!(offer_with(MAGIC + 1, 4096, sealed, 1), Status::Malformed);
     let session = node.session(Declared::default());
     session.begin(1, UNIT, 1, 0).unwrap();
 }

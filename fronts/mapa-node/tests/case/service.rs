@@ -1,11 +1,16 @@
 //! The manager as a service: sessions over its socket, its death, its lease in the ledger.
 
+use std::io;
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use mapa_case::{Declared, Error};
+use mapa_case::message::{Reply, Request};
+use mapa_case::{Declared, Error, Session, Socket, Transport};
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::world::{Node, UNIT, wait_until};
 
@@ -38,27 +43,49 @@ fn a_task_waits_for_another_and_both_are_told_the_same_instance() {
 #[test]
 fn a_thread_that_waits_keeps_no_other_from_giving_back() {
     let node = Node::new(&[60], &["--context", "0"]);
-    let session = node.session(Declared {
+    let sent = Arc::new(AtomicUsize::new(0));
+    let count = sent.clone();
+    let declared = Declared {
         largest: 50 * UNIT,
         grows: true,
         isolated: false,
+    };
+    let session = Session::over(node.socket(), declared, move |path| {
+        Ok(Arc::new(Counted(Socket::connect(path)?, count.clone())))
     });
     let other = node.session(Declared::default());
     session.begin(1, 20 * UNIT, 1, 0).unwrap();
     other.begin(1, 20 * UNIT, 1, 0).unwrap();
     thread::scope(|scope| {
+        let before = sent.load(Ordering::SeqCst);
         let grows = scope.spawn(|| session.extend(1, 30 * UNIT, 1));
-        wait_until("the request waits", || !grows.is_finished());
-        thread::sleep(Duration::from_millis(50));
-        assert!(!grows.is_finished());
-        // The same session, from this thread.
+        wait_until("the request is sent", || {
+            sent.load(Ordering::SeqCst) > before
+        });
+        // The same session, from this thread. Its request is behind the other, which waits.
         assert!(matches!(
             session.begin(2, 59 * UNIT, 1, 0),
             Err(Error::OutOfMemory)
         ));
+        assert!(!grows.is_finished());
         other.end(1).unwrap();
         grows.join().unwrap().unwrap();
     });
+}
+
+/// Counts what is sent.
+struct Counted(Socket, Arc<AtomicUsize>);
+
+impl Transport for Counted {
+    fn send(&self, request: &Request) -> io::Result<()> {
+        self.0.send(request)?;
+        self.1.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+
+    fn receive(&self) -> io::Result<(Reply, String)> {
+        self.0.receive()
+    }
 }
 
 #[test]
@@ -124,17 +151,31 @@ fn an_isolated_job_is_alone_until_its_process_dies() {
 #[test]
 fn a_dead_process_leaves_nothing_behind() {
     let node = Node::new(&[60], &["--context", "0"]);
-    // A process that holds all and a grandchild that has inherited its socket.
+    // A process that holds all, and a grandchild that has inherited its connection.
     let mut holder = super::crowd::client(&node, "hold", 1, 0);
-    wait_until("it holds", || {
-        node.entries().iter().any(|own| !own.is_session)
-    });
+    let file = node.path().join("grandchild");
+    let grandchild = || {
+        let pid = std::fs::read_to_string(&file).ok()?.parse().ok()?;
+        Pid::from_raw(pid)
+    };
+    wait_until("it holds, and has a child", || grandchild().is_some());
+    let grandchild = grandchild().unwrap();
+    let sockets = || {
+        let folder = format!("/proc/{}/fd", grandchild.as_raw_nonzero());
+        let all = std::fs::read_dir(folder).unwrap();
+        let all = all.filter_map(|own| std::fs::read_link(own.unwrap().path()).ok());
+        all.filter(|own| own.to_string_lossy().starts_with("socket:"))
+            .count()
+    };
+    assert!(sockets() > 0);
     holder.kill().unwrap();
     holder.wait().unwrap();
+    assert!(sockets() > 0);
     let session = node.session(Declared::default());
     session.begin(1, 59 * UNIT, 1, 0).unwrap();
     session.end(1).unwrap();
     assert_eq!(node.entries().len(), 1);
+    kill_process(grandchild, Signal::KILL).unwrap();
 }
 
 #[test]
@@ -169,7 +210,20 @@ fn a_wrong_file_of_instances_is_named() {
         ),
         (
             "[[instance]]\nvisible = \"MIG\"\nmemory = 1\n[[instance]]\nvisible = \"MIG\"\nmemory = 1\n",
-            "MIG",
+            "expected each part of a device once",
+        ),
+        // The same under other names; a part of a whole; two parts that overlap.
+        (
+            "[[instance]]\nvisible = \"MIG\"\nmemory = 1\ndevice = \"A\"\npart = \"1g@0\"\n[[instance]]\nvisible = \"MIG\"\nmemory = 1\ndevice = \"A\"\npart = \"1g@1\"\n",
+            "`MIG` (A/1g@0) and `MIG` (A/1g@1)",
+        ),
+        (
+            "[[instance]]\nvisible = \"A\"\nmemory = 1\n[[instance]]\nvisible = \"MIG\"\nmemory = 1\ndevice = \"A\"\npart = \"1g@1\"\n",
+            "expected each part of a device once",
+        ),
+        (
+            "[[instance]]\nvisible = \"M\"\nmemory = 1\ndevice = \"A\"\npart = \"2g@0\"\nslices = 2\n[[instance]]\nvisible = \"MIG\"\nmemory = 1\ndevice = \"A\"\npart = \"1g@1\"\n",
+            "expected each part of a device once",
         ),
     ] {
         let file = node.path().join("wrong.toml");

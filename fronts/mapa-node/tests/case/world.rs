@@ -79,6 +79,29 @@ impl Node {
         self.manager = Some(child);
     }
 
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::from_child(self.manager.as_ref().unwrap())
+    }
+
+    /// The number above all its descriptors.
+    pub(crate) fn descriptors(&self) -> u64 {
+        let all = std::fs::read_dir(format!("/proc/{}/fd", self.pid().as_raw_nonzero())).unwrap();
+        let all = all.map(|own| own.unwrap().file_name().to_str().unwrap().parse().unwrap());
+        all.max().map_or(0, |last: u64| last + 1)
+    }
+
+    /// The hundredths of a second for which it has run.
+    pub(crate) fn ticks(&self) -> u64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid().as_raw_nonzero()));
+        let stat = stat.unwrap();
+        let fields = stat.rsplit(')').next().unwrap().split_whitespace();
+        fields
+            .skip(11)
+            .take(2)
+            .map(|own| own.parse::<u64>().unwrap())
+            .sum()
+    }
+
     pub(crate) fn kill(&mut self) {
         let mut child = self.manager.take().unwrap();
         child.kill().unwrap();

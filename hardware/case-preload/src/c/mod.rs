@@ -13,29 +13,15 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering};
 
-use mapa_case::c::{CaseDim3, Stream, allocate, behind, release, touch};
-
-/// CUDA's errors: no memory, no runtime behind this library, no device.
-const ERRORS: [c_int; 3] = [2, 3, 100];
+use mapa_case::c::{CaseDim3, Real, Stream, allocate, release, release_all, touch};
+use mapa_case::call_real;
 
 /// Calls the function of this name behind this library.
 macro_rules! real {
-    ($name:literal, ($($argument:expr => $type:ty),*)) => {{
-        static FOUND: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
-        let mut found = FOUND.load(Ordering::Acquire);
-        if found.is_null() {
-            found = behind($name);
-            FOUND.store(found, Ordering::Release);
-        }
-        if found.is_null() {
-            ERRORS[1]
-        } else {
-            type Function = unsafe extern "C" fn($($type),*) -> c_int;
-            // SAFETY: CUDA's function of this name has this type, and gets what the program has passed.
-            unsafe { std::mem::transmute::<*mut c_void, Function>(found)($($argument),*) }
-        }
+    ($name:literal, $arguments:tt) => {{
+        // SAFETY: CUDA's function of this name has this type, and gets what the program has passed.
+        unsafe { call_real!(Real::behind($name), $arguments) }
     }};
 }
 
@@ -45,7 +31,7 @@ macro_rules! allocations {
         #[doc = concat!("CUDA's ", stringify!($name), ".")]
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(pointer: *mut *mut c_void, $($argument: $type),*) -> c_int {
-            allocate($bytes as u64, [ERRORS[0], ERRORS[2]], || {
+            allocate($bytes as u64, || {
                 let code = real!($c, (pointer => *mut *mut c_void, $($argument => $type),*));
                 let is_made = code == 0 && !pointer.is_null();
                 // SAFETY: CUDA has written the pointer there.
@@ -60,16 +46,19 @@ allocations! {
     cudaMallocManaged c"cudaMallocManaged" (bytes: usize, flags: c_uint) bytes;
     cudaMallocAsync c"cudaMallocAsync" (bytes: usize, stream: Stream) bytes;
     cudaMallocAsync_ptsz c"cudaMallocAsync_ptsz" (bytes: usize, stream: Stream) bytes;
-    // Rows are padded; 512 is the largest alignment of a row that CUDA's devices have had.
+    // Rows are padded by the driver. NVIDIA does not say to what; 512 is assumed.
     cudaMallocPitch c"cudaMallocPitch" (pitch: *mut usize, width: usize, height: usize)
-        width.saturating_add(511) / 512 * 512 * height;
+        width.div_ceil(512).saturating_mul(512).saturating_mul(height);
 }
 
 /// CUDA's cudaFree. It reaches the driver even for a null pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudaFree(pointer: *mut c_void) -> c_int {
     if pointer.is_null() {
-        touch();
+        match touch() {
+            0 => {}
+            error => return error,
+        }
     }
     release(pointer, || real!(c"cudaFree", (pointer => *mut c_void)))
 }
@@ -96,14 +85,25 @@ pub unsafe extern "C" fn cudaFreeAsync_ptsz(pointer: *mut c_void, stream: Stream
     })
 }
 
+/// CUDA's cudaDeviceReset. It frees all memory.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cudaDeviceReset() -> c_int {
+    match touch() {
+        0 => release_all(|| real!(c"cudaDeviceReset", ())),
+        error => error,
+    }
+}
+
 /// Functions that may be the first to reach the driver.
 macro_rules! touches {
     ($($name:ident $c:literal ($($argument:ident: $type:ty),*);)*) => {$(
         #[doc = concat!("CUDA's ", stringify!($name), ".")]
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
-            touch();
-            real!($c, ($($argument => $type),*))
+            match touch() {
+                0 => real!($c, ($($argument => $type),*)),
+                error => error,
+            }
         }
     )*};
 }
@@ -114,7 +114,6 @@ touches! {
     cudaSetDevice c"cudaSetDevice" (device: c_int);
     cudaSetDeviceFlags c"cudaSetDeviceFlags" (flags: c_uint);
     cudaInitDevice c"cudaInitDevice" (device: c_int, of_device: c_uint, flags: c_uint);
-    cudaDeviceReset c"cudaDeviceReset" ();
     cudaDeviceSynchronize c"cudaDeviceSynchronize" ();
     cudaDeviceGetAttribute c"cudaDeviceGetAttribute" (value: *mut c_int, attribute: c_int, device: c_int);
     cudaGetDeviceProperties c"cudaGetDeviceProperties" (properties: *mut c_void, device: c_int);
@@ -129,8 +128,77 @@ touches! {
     cudaMallocHost c"cudaMallocHost" (pointer: *mut *mut c_void, bytes: usize);
     cudaHostAlloc c"cudaHostAlloc" (pointer: *mut *mut c_void, bytes: usize, flags: c_uint);
     cudaHostRegister c"cudaHostRegister" (pointer: *mut c_void, bytes: usize, flags: c_uint);
+    cudaDeviceGetLimit c"cudaDeviceGetLimit" (value: *mut usize, limit: c_int);
+    cudaDeviceSetLimit c"cudaDeviceSetLimit" (limit: c_int, value: usize);
+    cudaDeviceGetStreamPriorityRange c"cudaDeviceGetStreamPriorityRange"
+        (least: *mut c_int, greatest: *mut c_int);
+    cudaMemcpy c"cudaMemcpy" (to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int);
+    cudaMemcpy_ptds c"cudaMemcpy_ptds"
+        (to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int);
+    cudaMemcpyToSymbol c"cudaMemcpyToSymbol"
+        (symbol: *const c_void, from: *const c_void, bytes: usize, offset: usize, kind: c_int);
+    cudaMemcpyToSymbol_ptds c"cudaMemcpyToSymbol_ptds"
+        (symbol: *const c_void, from: *const c_void, bytes: usize, offset: usize, kind: c_int);
+    cudaMemcpyToSymbolAsync c"cudaMemcpyToSymbolAsync" (
+        symbol: *const c_void, from: *const c_void, bytes: usize, offset: usize, kind: c_int,
+        stream: Stream
+    );
+    cudaMemcpyToSymbolAsync_ptsz c"cudaMemcpyToSymbolAsync_ptsz" (
+        symbol: *const c_void, from: *const c_void, bytes: usize, offset: usize, kind: c_int,
+        stream: Stream
+    );
+    cudaMemcpyFromSymbol c"cudaMemcpyFromSymbol"
+        (to: *mut c_void, symbol: *const c_void, bytes: usize, offset: usize, kind: c_int);
+    cudaMemcpyFromSymbol_ptds c"cudaMemcpyFromSymbol_ptds"
+        (to: *mut c_void, symbol: *const c_void, bytes: usize, offset: usize, kind: c_int);
+    cudaMemcpyFromSymbolAsync c"cudaMemcpyFromSymbolAsync" (
+        to: *mut c_void, symbol: *const c_void, bytes: usize, offset: usize, kind: c_int,
+        stream: Stream
+    );
+    cudaMemcpyFromSymbolAsync_ptsz c"cudaMemcpyFromSymbolAsync_ptsz" (
+        to: *mut c_void, symbol: *const c_void, bytes: usize, offset: usize, kind: c_int,
+        stream: Stream
+    );
+    cudaMemset c"cudaMemset" (to: *mut c_void, value: c_int, bytes: usize);
+    cudaMemset_ptds c"cudaMemset_ptds" (to: *mut c_void, value: c_int, bytes: usize);
+    cudaGetSymbolAddress c"cudaGetSymbolAddress" (pointer: *mut *mut c_void, symbol: *const c_void);
+    cudaGetSymbolSize c"cudaGetSymbolSize" (bytes: *mut usize, symbol: *const c_void);
+    cudaFuncGetAttributes c"cudaFuncGetAttributes"
+        (attributes: *mut c_void, kernel: *const c_void);
+    cudaFuncSetAttribute c"cudaFuncSetAttribute"
+        (kernel: *const c_void, attribute: c_int, value: c_int);
+    cudaFuncSetCacheConfig c"cudaFuncSetCacheConfig" (kernel: *const c_void, config: c_int);
+    cudaOccupancyMaxActiveBlocksPerMultiprocessor
+        c"cudaOccupancyMaxActiveBlocksPerMultiprocessor"
+        (blocks: *mut c_int, kernel: *const c_void, threads: c_int, shared: usize);
+    cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags
+        c"cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags" (
+        blocks: *mut c_int, kernel: *const c_void, threads: c_int, shared: usize, flags: c_uint
+    );
+    cudaOccupancyAvailableDynamicSMemPerBlock c"cudaOccupancyAvailableDynamicSMemPerBlock"
+        (bytes: *mut usize, kernel: *const c_void, blocks: c_int, threads: c_int);
+    cudaOccupancyMaxPotentialClusterSize c"cudaOccupancyMaxPotentialClusterSize"
+        (size: *mut c_int, kernel: *const c_void, config: *const c_void);
+    cudaOccupancyMaxActiveClusters c"cudaOccupancyMaxActiveClusters"
+        (clusters: *mut c_int, kernel: *const c_void, config: *const c_void);
     cudaLaunchKernel c"cudaLaunchKernel" (
         kernel: *const c_void, grid: CaseDim3, block: CaseDim3, arguments: *mut *mut c_void,
         shared: usize, stream: Stream
     );
+    cudaLaunchKernel_ptsz c"cudaLaunchKernel_ptsz" (
+        kernel: *const c_void, grid: CaseDim3, block: CaseDim3, arguments: *mut *mut c_void,
+        shared: usize, stream: Stream
+    );
+    cudaLaunchCooperativeKernel c"cudaLaunchCooperativeKernel" (
+        kernel: *const c_void, grid: CaseDim3, block: CaseDim3, arguments: *mut *mut c_void,
+        shared: usize, stream: Stream
+    );
+    cudaLaunchCooperativeKernel_ptsz c"cudaLaunchCooperativeKernel_ptsz" (
+        kernel: *const c_void, grid: CaseDim3, block: CaseDim3, arguments: *mut *mut c_void,
+        shared: usize, stream: Stream
+    );
+    cudaLaunchKernelExC c"cudaLaunchKernelExC"
+        (config: *const c_void, kernel: *const c_void, arguments: *mut *mut c_void);
+    cudaLaunchKernelExC_ptsz c"cudaLaunchKernelExC_ptsz"
+        (config: *const c_void, kernel: *const c_void, arguments: *mut *mut c_void);
 }

@@ -46,7 +46,8 @@ pub extern "C" fn case_init(largest: u64, flags: u32) -> c_int {
 
 /// Asks for the memory of a task, and waits for it. `task` is any number by which the program knows
 /// it. The first task binds the process to an instance: it sets CUDA_VISIBLE_DEVICES and
-/// CUDA_MPS_PIPE_DIRECTORY, so no call may have reached CUDA before.
+/// CUDA_MPS_PIPE_DIRECTORY, so no call may have reached CUDA before, and no other thread may read or
+/// write the environment meanwhile (getenv, setenv, and what calls them).
 #[unsafe(no_mangle)]
 pub extern "C" fn case_task_begin(task: u64, bytes: u64, warps: u64, flags: u32) -> c_int {
     let begun = process().begin(task, bytes, warps, wire(flags));
@@ -66,7 +67,8 @@ pub extern "C" fn case_task_end(task: u64) -> c_int {
     status(&process().end(task))
 }
 
-/// Ends every open task, and the session. Happens by itself when the process exits.
+/// Ends every open task, and the session: for a process that goes on and has freed its memory. At its
+/// exit nothing is to be called. The manager sees its death, and what it held is free then.
 #[unsafe(no_mangle)]
 pub extern "C" fn case_destroy() {
     process().destroy();
@@ -87,7 +89,7 @@ fn status(done: &Result<(), Error>) -> c_int {
     }
 }
 
-fn answer(done: Result<(), Error>, flags: u32, bytes: u64) -> c_int {
+pub(crate) fn answer(done: Result<(), Error>, flags: u32, bytes: u64) -> c_int {
     if flags & CASE_MUST != 0
         && let Err(error) = &done
     {
@@ -129,14 +131,14 @@ pub(crate) fn process() -> &'static Process {
             .compare_exchange(before, new, Ordering::AcqRel, Ordering::Acquire)
             .is_err()
         {
-            // SAFETY: nobody else has seen it. At exit `destroy` is called twice, which does nothing.
+            // SAFETY: nobody else has seen it. At exit `exits` is called twice, which does nothing.
             drop(unsafe { Box::from_raw(new) });
         }
     }
 }
 
 extern "C" fn at_exit() {
-    process().destroy();
+    process().exits();
 }
 
 /// Binds by the environment, and tells whoever observes.
@@ -151,9 +153,8 @@ impl Hooks for Environment {
     }
 
     fn bind(&self, instance: &Instance) {
-        // SAFETY: C's environment has no lock that other threads of a C program would take. This is
-        // before the process's first call of CUDA, as the header demands; the compiler pass puts it
-        // there.
+        // SAFETY: that no other thread uses the environment is the caller's duty, as the header and
+        // docs/case-c-api.md say. C has no lock for it that this could take.
         unsafe {
             std::env::set_var("CUDA_VISIBLE_DEVICES", &instance.visible);
             if !instance.pipe.is_empty() {

@@ -16,9 +16,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rustix::process::getpid;
 
 use super::abi::process;
+use super::eager::touch;
 use super::region::Region;
-use super::runtime::{MEMORY, NO_DEVICE, call};
-use crate::error::Error;
+use super::runtime::{call, code};
 use crate::message::flags;
 
 /// The name of the lazy task.
@@ -43,7 +43,7 @@ pub(crate) struct Lazy {
     /// The memory that is held, by real address.
     held: BTreeMap<usize, usize>,
     is_open: bool,
-    /// Bytes of the task that no allocation uses: CUDA has refused one that the manager had granted.
+    /// Bytes of the task that no allocation uses yet, or that CUDA has refused.
     spare: u64,
     /// The error of a launch that never reached CUDA.
     error: c_int,
@@ -61,14 +61,6 @@ static LAZY_STATE: Mutex<Lazy> = Mutex::new(Lazy {
 /// The allocations of this process.
 pub(crate) fn lazy() -> MutexGuard<'static, Lazy> {
     LAZY_STATE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// What CUDA would say.
-fn code(error: &Error) -> c_int {
-    match error {
-        Error::OutOfMemory => MEMORY,
-        _ => NO_DEVICE,
-    }
 }
 
 impl Lazy {
@@ -92,7 +84,10 @@ impl Lazy {
     /// Allocates, or promises to, what `cudaMalloc` was asked for.
     pub(crate) fn malloc(&mut self, variable: *mut *mut c_void, bytes: usize) -> c_int {
         if variable.is_null() || bytes == 0 {
-            return malloc(variable, bytes);
+            return match touch() {
+                0 => malloc(variable, bytes),
+                error => error,
+            };
         }
         if !self.is_open && self.promise(variable, bytes).is_some() {
             return 0;
@@ -111,28 +106,13 @@ impl Lazy {
         allocate: impl FnOnce(&mut Self) -> c_int,
     ) -> c_int {
         let wanted = bytes as u64;
-        let asked = if self.is_open {
-            let more = wanted.saturating_sub(self.spare);
-            self.spare = self.spare.saturating_sub(wanted);
-            match more {
-                0 => Ok(()),
-                more => process().extend(LAZY, more, 0),
-            }
-        } else {
-            self.spare = wanted;
-            let asked = self.ask(None, wanted);
-            self.spare = 0;
-            match asked {
-                Ok(()) => Ok(()),
-                Err(code) => return code,
-            }
-        };
-        if let Err(error) = asked {
-            return code(&error);
+        if let Err(code) = self.ask(None, wanted) {
+            return code;
         }
         let code = allocate(self);
-        if code != 0 {
-            self.spare = self.spare.saturating_add(wanted);
+        if code == 0 {
+            self.spare = self.spare.saturating_sub(wanted);
+        } else {
             self.end_if_empty();
         }
         code
@@ -146,28 +126,42 @@ impl Lazy {
         code
     }
 
-    /// Asks once for all that is pending, before a launch of so many warps or a copy.
+    /// Asks once for all that is pending, before a launch of so many warps or a copy. A copy without
+    /// anything pending binds the process; a launch does so by its task.
     ///
     /// # Errors
     /// CUDA's number of the error.
     pub(crate) fn ask_pending(&mut self, warps: Option<u64>) -> Result<(), c_int> {
-        if self.is_open || self.spans.values().all(|span| span.real.is_some()) {
-            return Ok(());
+        if self.spans.values().any(|span| span.real.is_none()) {
+            return self.ask(warps, 0);
         }
-        self.ask(warps, 0)
+        match warps.map_or_else(touch, |_| 0) {
+            0 => Ok(()),
+            code => Err(code),
+        }
     }
 
+    /// Asks for all that is pending and so many bytes more, but for what the task has to spare, and
+    /// makes the allocations that are pending.
     fn ask(&mut self, warps: Option<u64>, more: u64) -> Result<(), c_int> {
         let pending = self.spans.values().filter(|span| span.real.is_none());
         let bytes = pending.fold(more, |sum, span| sum.saturating_add(span.bytes as u64));
-        let unknown = if warps.is_none() {
-            flags::UNKNOWN_WARPS
+        let asked = if self.is_open {
+            match bytes.saturating_sub(self.spare) {
+                0 => Ok(()),
+                lacking => process().extend(LAZY, lacking, 0),
+            }
         } else {
-            0
+            let unknown = if warps.is_none() {
+                flags::UNKNOWN_WARPS
+            } else {
+                0
+            };
+            process().begin(LAZY, bytes, warps.unwrap_or(0), flags::GROWS | unknown)
         };
-        let begun = process().begin(LAZY, bytes, warps.unwrap_or(0), flags::GROWS | unknown);
-        begun.map_err(|error| code(&error))?;
+        asked.map_err(|error| code(&error))?;
         self.is_open = true;
+        self.spare = self.spare.max(bytes);
         for (start, span) in &mut self.spans {
             if span.real.is_some() {
                 continue;
@@ -175,10 +169,12 @@ impl Lazy {
             let mut real: *mut c_void = ptr::null_mut();
             let code = malloc(&raw mut real, span.bytes);
             if code != 0 {
-                self.spare = self.spare.saturating_add(span.bytes as u64);
+                // What is left is pending still.
+                self.end_if_empty();
                 return Err(code);
             }
             span.real = Some(real.addr());
+            self.spare = self.spare.saturating_sub(span.bytes as u64);
             self.held.insert(real.addr(), span.bytes);
             replace(span.variable, *start, real.addr());
         }
@@ -247,12 +243,18 @@ impl Lazy {
         if let Some(span) = self.spans.get(&address) {
             start = Some(address);
             if span.real.is_none() {
-                // It was never asked for.
+                // There is no memory of it.
                 self.spans.remove(&address);
+                self.end_if_empty();
                 return 0;
             }
         }
         let real = self.pointer(pointer);
+        // Memory that is held has bound the process. Any other call may be its first of the driver.
+        let touched = if self.is_open { 0 } else { touch() };
+        if touched != 0 {
+            return touched;
+        }
         let code = free(real);
         if code != 0 {
             return code;
@@ -299,12 +301,6 @@ impl Lazy {
         }
         error
     }
-}
-
-/// Binds the process before a call that reaches the driver.
-pub(crate) fn touch() {
-    // If it fails the next request for memory says why.
-    drop(process().touch());
 }
 
 /// A launch outside of any task: one without memory of its own, for as long as it runs.

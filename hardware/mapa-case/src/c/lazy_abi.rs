@@ -1,18 +1,16 @@
 //! CUDA's functions for lazy code: those that the compiler pass calls in place of CUDA's, with the
 //! same arguments.
-//!
-//! Names with `_ptds` and `_ptsz` are those of programs that are compiled for one default stream a
-//! thread.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::slice;
 
-use super::abi::process;
-use super::lazy::{Lazy, in_task_of_its_own, lazy, touch};
+use super::abi::{CASE_MUST, answer, process};
+use super::eager::touch;
+use super::lazy::{Lazy, in_task_of_its_own, lazy};
 use super::runtime::{CaseDim3, INVALID, Stream, TO_DEVICE, call, warps};
 
-type Pointer = *mut c_void;
-type Source = *const c_void;
+pub(crate) type Pointer = *mut c_void;
+pub(crate) type Source = *const c_void;
 
 /// Asks for all that is pending, and returns the real pointer for one that may be a placeholder. For
 /// arguments of functions that are not seen.
@@ -25,16 +23,30 @@ pub extern "C" fn case_lazy_resolve(pointer: *mut c_void) -> *mut c_void {
     own.pointer(pointer)
 }
 
-/// Binds the process before a call that reaches the driver and is none of those here.
+/// Binds the process before a call that reaches the driver and is none of those here. If it cannot be
+/// bound the process ends, with a line on standard error, as with CASE_MUST: the call would reach a
+/// device of others.
 #[unsafe(no_mangle)]
 pub extern "C" fn case_lazy_touch() {
-    touch();
+    answer(process().touch(), CASE_MUST, 0);
 }
 
 /// cudaMalloc.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn case_lazy_malloc(pointer: *mut *mut c_void, bytes: usize) -> c_int {
     lazy().malloc(pointer, bytes)
+}
+
+/// Asks for memory now, and allocates it by `allocate`, which writes the pointer.
+pub(crate) fn at_once(
+    pointer: *mut Pointer,
+    bytes: usize,
+    allocate: impl FnOnce() -> c_int,
+) -> c_int {
+    lazy().at_once(bytes, |own| {
+        // SAFETY: CUDA has written the pointer there.
+        own.keep(allocate(), || unsafe { pointer.read() }.addr(), bytes)
+    })
 }
 
 /// cudaMallocManaged. The host uses the memory too, so it is asked for at once.
@@ -44,12 +56,11 @@ pub unsafe extern "C" fn case_lazy_malloc_managed(
     bytes: usize,
     flags: c_uint,
 ) -> c_int {
-    lazy().at_once(bytes, |own| {
-        let code =
-            call!(c"cudaMallocManaged", (pointer => *mut Pointer, bytes => usize, flags => c_uint));
-        // SAFETY: CUDA has written the pointer there.
-        own.keep(code, || unsafe { pointer.read() }.addr(), bytes)
-    })
+    at_once(
+        pointer,
+        bytes,
+        || call!(c"cudaMallocManaged", (pointer => *mut Pointer, bytes => usize, flags => c_uint)),
+    )
 }
 
 /// cudaMallocPitch. It tells the pitch, so the memory is asked for at once.
@@ -60,25 +71,25 @@ pub unsafe extern "C" fn case_lazy_malloc_pitch(
     width: usize,
     height: usize,
 ) -> c_int {
-    // Rows are padded. 512 is the largest alignment of a row that CUDA's devices have had.
+    // Rows are padded by the driver. NVIDIA does not say to what; 512 is assumed.
     let bytes = width.checked_next_multiple_of(512);
     let Some(bytes) = bytes.and_then(|row| row.checked_mul(height)) else {
         return INVALID;
     };
-    lazy().at_once(bytes, |own| {
-        let code = call!(c"cudaMallocPitch", (
+    at_once(pointer, bytes, || {
+        call!(c"cudaMallocPitch", (
             pointer => *mut Pointer, pitch => *mut usize, width => usize, height => usize,
-        ));
-        // SAFETY: CUDA has written the pointer there.
-        own.keep(code, || unsafe { pointer.read() }.addr(), bytes)
+        ))
     })
 }
 
 /// cudaMallocHost. It is no memory of the device, but reaches the driver.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn case_lazy_malloc_host(pointer: *mut *mut c_void, bytes: usize) -> c_int {
-    touch();
-    call!(c"cudaMallocHost", (pointer => *mut Pointer, bytes => usize))
+    match touch() {
+        0 => call!(c"cudaMallocHost", (pointer => *mut Pointer, bytes => usize)),
+        error => error,
+    }
 }
 
 /// cudaHostAlloc. It is no memory of the device, but reaches the driver.
@@ -88,8 +99,10 @@ pub unsafe extern "C" fn case_lazy_host_alloc(
     bytes: usize,
     flags: c_uint,
 ) -> c_int {
-    touch();
-    call!(c"cudaHostAlloc", (pointer => *mut Pointer, bytes => usize, flags => c_uint))
+    match touch() {
+        0 => call!(c"cudaHostAlloc", (pointer => *mut Pointer, bytes => usize, flags => c_uint)),
+        error => error,
+    }
 }
 
 /// cudaFree.
@@ -117,26 +130,11 @@ pub unsafe extern "C" fn case_lazy_memcpy_2d(
     })
 }
 
-/// cudaMemcpy2D_ptds.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn case_lazy_memcpy_2d_ptds(
-    to: *mut c_void,
-    to_pitch: usize,
-    from: *const c_void,
-    from_pitch: usize,
-    width: usize,
-    height: usize,
-    kind: c_int,
+pub(crate) fn memcpy_2d(
+    to: Pointer,
+    from: Source,
+    copy: impl FnOnce(Pointer, Source) -> c_int,
 ) -> c_int {
-    memcpy_2d(to, from, |to, from| {
-        call!(c"cudaMemcpy2D_ptds", (
-            to => Pointer, to_pitch => usize, from => Source, from_pitch => usize, width => usize,
-            height => usize, kind => c_int,
-        ))
-    })
-}
-
-fn memcpy_2d(to: Pointer, from: Source, copy: impl FnOnce(Pointer, Source) -> c_int) -> c_int {
     let (to, from) = {
         let mut own = lazy();
         if let Err(code) = own.ask_pending(None) {
@@ -148,14 +146,14 @@ fn memcpy_2d(to: Pointer, from: Source, copy: impl FnOnce(Pointer, Source) -> c_
 }
 
 /// A copy. From the host it may carry placeholders: a table of pointers. Then a translated one is
-/// copied, by `copy_now`, which has ended when it returns.
-fn memcpy(
+/// copied, and `wait` waits for it.
+pub(crate) fn memcpy(
     to: Pointer,
     from: Source,
     bytes: usize,
     kind: c_int,
+    wait: impl FnOnce() -> c_int,
     copy: impl FnOnce(Pointer, Source) -> c_int,
-    copy_now: impl FnOnce(Pointer, Source) -> c_int,
 ) -> c_int {
     let mut own = lazy();
     if let Err(code) = own.ask_pending(None) {
@@ -171,7 +169,10 @@ fn memcpy(
     };
     drop(own);
     match translated {
-        Some(bytes) => copy_now(to, bytes.as_ptr().cast()),
+        Some(bytes) => match copy(to, bytes.as_ptr().cast()) {
+            0 => wait(),
+            error => error,
+        },
         None => copy(to, from),
     }
 }
@@ -188,7 +189,7 @@ fn with_real_pointers(own: &Lazy, bytes: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// A launch: asks for all that is pending, and translates the parameters.
-fn launch(
+pub(crate) fn launch(
     grid: CaseDim3,
     block: CaseDim3,
     arguments: *mut *mut c_void,
@@ -239,17 +240,18 @@ fn launch(
     }
 }
 
-/// Frees in the order of a stream. Where the task ends by it, what uses its memory must have ended.
-fn free_async(pointer: Pointer, stream: Stream, free: impl FnOnce(Pointer) -> c_int) -> c_int {
+/// Frees in the order of a stream. Where the task ends by it, all work must have ended: any stream may
+/// use what the task asked for.
+pub(crate) fn free_async(pointer: Pointer, free: impl FnOnce(Pointer) -> c_int) -> c_int {
     let mut own = lazy();
     let is_last = own.is_last();
     own.free(pointer, |real| match free(real) {
-        0 if is_last => call!(c"cudaStreamSynchronize", (stream => Stream)),
+        0 if is_last => call!(c"cudaDeviceSynchronize", ()),
         code => code,
     })
 }
 
-fn memset(to: Pointer, set: impl FnOnce(Pointer) -> c_int) -> c_int {
+pub(crate) fn memset(to: Pointer, set: impl FnOnce(Pointer) -> c_int) -> c_int {
     let to = {
         let mut own = lazy();
         if let Err(code) = own.ask_pending(None) {
@@ -267,12 +269,10 @@ pub unsafe extern "C" fn case_lazy_malloc_async(
     bytes: usize,
     stream: Stream,
 ) -> c_int {
-    lazy().at_once(bytes, |own| {
-        let code = call!(c"cudaMallocAsync", (
+    at_once(pointer, bytes, || {
+        call!(c"cudaMallocAsync", (
             pointer => *mut Pointer, bytes => usize, stream => Stream,
-        ));
-        // SAFETY: CUDA has written the pointer there.
-        own.keep(code, || unsafe { pointer.read() }.addr(), bytes)
+        ))
     })
 }
 
@@ -281,7 +281,6 @@ pub unsafe extern "C" fn case_lazy_malloc_async(
 pub unsafe extern "C" fn case_lazy_free_async(pointer: *mut c_void, stream: Stream) -> c_int {
     free_async(
         pointer,
-        stream,
         |real| call!(c"cudaFreeAsync", (real => Pointer, stream => Stream)),
     )
 }
@@ -300,12 +299,8 @@ pub unsafe extern "C" fn case_lazy_memcpy_async(
             to => Pointer, from => Source, bytes => usize, kind => c_int, stream => Stream,
         ))
     };
-    memcpy(to, from, bytes, kind, copy, |to, from| {
-        match copy(to, from) {
-            0 => call!(c"cudaStreamSynchronize", (stream => Stream)),
-            error => error,
-        }
-    })
+    let wait = || call!(c"cudaStreamSynchronize", (stream => Stream));
+    memcpy(to, from, bytes, kind, wait, copy)
 }
 
 /// cudaMemsetAsync.
@@ -343,89 +338,6 @@ pub unsafe extern "C" fn case_lazy_launch(
     })
 }
 
-/// cudaMallocAsync_ptsz. The memory is asked for at once.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn case_lazy_malloc_async_ptsz(
-    pointer: *mut *mut c_void,
-    bytes: usize,
-    stream: Stream,
-) -> c_int {
-    lazy().at_once(bytes, |own| {
-        let code = call!(c"cudaMallocAsync_ptsz", (
-            pointer => *mut Pointer, bytes => usize, stream => Stream,
-        ));
-        // SAFETY: CUDA has written the pointer there.
-        own.keep(code, || unsafe { pointer.read() }.addr(), bytes)
-    })
-}
-
-/// cudaFreeAsync_ptsz.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn case_lazy_free_async_ptsz(pointer: *mut c_void, stream: Stream) -> c_int {
-    free_async(
-        pointer,
-        stream,
-        |real| call!(c"cudaFreeAsync_ptsz", (real => Pointer, stream => Stream)),
-    )
-}
-
-/// cudaMemcpyAsync_ptsz.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn case_lazy_memcpy_async_ptsz(
-    to: *mut c_void,
-    from: *const c_void,
-    bytes: usize,
-    kind: c_int,
-    stream: Stream,
-) -> c_int {
-    let copy = |to, from| {
-        call!(c"cudaMemcpyAsync_ptsz", (
-            to => Pointer, from => Source, bytes => usize, kind => c_int, stream => Stream,
-        ))
-    };
-    memcpy(to, from, bytes, kind, copy, |to, from| {
-        match copy(to, from) {
-            0 => call!(c"cudaStreamSynchronize_ptsz", (stream => Stream)),
-            error => error,
-        }
-    })
-}
-
-/// cudaMemsetAsync_ptsz.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn case_lazy_memset_async_ptsz(
-    to: *mut c_void,
-    value: c_int,
-    bytes: usize,
-    stream: Stream,
-) -> c_int {
-    memset(to, |to| {
-        call!(c"cudaMemsetAsync_ptsz", (
-            to => Pointer, value => c_int, bytes => usize, stream => Stream,
-        ))
-    })
-}
-
-/// cudaLaunchKernel_ptsz, with the number of the kernel's parameters, and the size of each in bytes.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn case_lazy_launch_ptsz(
-    kernel: *const c_void,
-    grid: CaseDim3,
-    block: CaseDim3,
-    arguments: *mut *mut c_void,
-    shared: usize,
-    stream: Stream,
-    count: u32,
-    sizes: *const u64,
-) -> c_int {
-    launch(grid, block, arguments, count, sizes, |arguments| {
-        call!(c"cudaLaunchKernel_ptsz", (
-            kernel => Source, grid => CaseDim3, block => CaseDim3, arguments => *mut Pointer,
-            shared => usize, stream => Stream,
-        ))
-    })
-}
-
 /// cudaMemcpy.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn case_lazy_memcpy(
@@ -435,7 +347,7 @@ pub unsafe extern "C" fn case_lazy_memcpy(
     kind: c_int,
 ) -> c_int {
     let copy = |to, from| call!(c"cudaMemcpy", (to => Pointer, from => Source, bytes => usize, kind => c_int));
-    memcpy(to, from, bytes, kind, copy, copy)
+    memcpy(to, from, bytes, kind, || 0, copy)
 }
 
 /// cudaMemset.
@@ -461,7 +373,7 @@ pub unsafe extern "C" fn case_lazy_memcpy_to_symbol(
             symbol => Source, from => Source, bytes => usize, offset => usize, kind => c_int,
         ))
     };
-    memcpy(symbol.cast_mut(), from, bytes, kind, copy, copy)
+    memcpy(symbol.cast_mut(), from, bytes, kind, || 0, copy)
 }
 
 /// cudaMemcpyFromSymbol.
@@ -478,66 +390,7 @@ pub unsafe extern "C" fn case_lazy_memcpy_from_symbol(
             to => Pointer, symbol => Source, bytes => usize, offset => usize, kind => c_int,
         ))
     };
-    memcpy(to, symbol, bytes, kind, copy, copy)
-}
-
-/// cudaMemcpy_ptds.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn case_lazy_memcpy_ptds(
-    to: *mut c_void,
-    from: *const c_void,
-    bytes: usize,
-    kind: c_int,
-) -> c_int {
-    let copy = |to, from| call!(c"cudaMemcpy_ptds", (to => Pointer, from => Source, bytes => usize, kind => c_int));
-    memcpy(to, from, bytes, kind, copy, copy)
-}
-
-/// cudaMemset_ptds.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn case_lazy_memset_ptds(
-    to: *mut c_void,
-    value: c_int,
-    bytes: usize,
-) -> c_int {
-    memset(
-        to,
-        |to| call!(c"cudaMemset_ptds", (to => Pointer, value => c_int, bytes => usize)),
-    )
-}
-
-/// cudaMemcpyToSymbol_ptds.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn case_lazy_memcpy_to_symbol_ptds(
-    symbol: *const c_void,
-    from: *const c_void,
-    bytes: usize,
-    offset: usize,
-    kind: c_int,
-) -> c_int {
-    let copy = |_, from| {
-        call!(c"cudaMemcpyToSymbol_ptds", (
-            symbol => Source, from => Source, bytes => usize, offset => usize, kind => c_int,
-        ))
-    };
-    memcpy(symbol.cast_mut(), from, bytes, kind, copy, copy)
-}
-
-/// cudaMemcpyFromSymbol_ptds.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn case_lazy_memcpy_from_symbol_ptds(
-    to: *mut c_void,
-    symbol: *const c_void,
-    bytes: usize,
-    offset: usize,
-    kind: c_int,
-) -> c_int {
-    let copy = |to, _| {
-        call!(c"cudaMemcpyFromSymbol_ptds", (
-            to => Pointer, symbol => Source, bytes => usize, offset => usize, kind => c_int,
-        ))
-    };
-    memcpy(to, symbol, bytes, kind, copy, copy)
+    memcpy(to, symbol, bytes, kind, || 0, copy)
 }
 
 /// cudaGetLastError. That of a launch which never reached CUDA comes first.

@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::ptr::{self, NonNull};
 use std::slice;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -95,9 +95,11 @@ impl Drop for Map {
 
 impl Words for Map {
     fn load(&self, at: usize) -> u64 {
-        self.words()
-            .get(at)
-            .map_or(0, |word| word.load(Ordering::Acquire))
+        // On memory that may only be read, Rust promises relaxed loads alone.
+        let word = self.words().get(at);
+        let word = word.map_or(0, |word| word.load(Ordering::Relaxed));
+        fence(Ordering::Acquire);
+        word
     }
 
     fn store(&self, at: usize, word: u64) {
@@ -128,7 +130,7 @@ fn make(name: &str, length: usize, seals: SealFlags) -> io::Result<(OwnedFd, Map
 /// Maps a file of the other side, to be read.
 ///
 /// # Errors
-/// It may shrink, or has another length.
+/// It may shrink, has another length, or does not say what it is.
 fn map_of_other(file: &OwnedFd, length: usize) -> io::Result<Map> {
     let seals = fcntl_get_seals(file)?;
     let size = fstat(file)?.st_size;
@@ -136,6 +138,9 @@ fn map_of_other(file: &OwnedFd, length: usize) -> io::Result<Map> {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     let map = Map::new(file.as_fd(), length, ProtFlags::READ)?;
+    if map.load(0) != MAGIC {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
     Ok(map)
 }
 
@@ -242,7 +247,8 @@ impl Transport for Memory {
         };
         loop {
             // Read before the slots: a reply that comes after them changes it, and the wait ends.
-            let rung = self.theirs.bell().load(Ordering::Acquire);
+            let rung = self.theirs.bell().load(Ordering::Relaxed);
+            fence(Ordering::Acquire);
             if let Some(found) = self.find() {
                 return Ok(found);
             }
@@ -284,7 +290,8 @@ impl Shared {
     /// manager's file, and the bell.
     ///
     /// # Errors
-    /// The process's file may shrink or has another length; what the system says.
+    /// The process's file may shrink, has another length or does not say what it is; what the system
+    /// says.
     pub fn with(file: &OwnedFd) -> io::Result<(Self, [OwnedFd; 2])> {
         let theirs = map_of_other(file, OURS)?;
         let (file, ours) = make("mapa-case-manager", THEIRS, SEALS | SealFlags::FUTURE_WRITE)?;
@@ -300,7 +307,8 @@ impl Shared {
         Ok((shared, for_them))
     }
 
-    /// What the manager waits for.
+    /// What the manager waits for, by edges: every ring is one. It must not be read. The process has the
+    /// same open file, so it could make a read wait, and read first.
     #[must_use]
     pub fn bell(&self) -> BorrowedFd<'_> {
         self.bell.as_fd()
@@ -308,8 +316,6 @@ impl Shared {
 
     /// The requests that have come since the last look, at most one a slot.
     pub fn requests(&mut self) -> Vec<Result<Request, Malformed>> {
-        // An eventfd is read before the slots, so that one that comes meanwhile rings again.
-        let _ = rustix::io::read(&self.bell, &mut [0; 8]);
         let mut found = Vec::new();
         for slot in 0..SLOTS {
             let Some(request) = take(&self.theirs, slot, &mut self.seen[slot]) else {
@@ -357,11 +363,9 @@ fn write_text(map: &Map, text: &str) {
     let bytes = &bytes[..bytes.len().min(THEIRS - TEXT_AT - 8)];
     map.store(at, bytes.len() as u64);
     for (offset, chunk) in (1..).zip(bytes.chunks(8)) {
-        let word = chunk
-            .iter()
-            .rev()
-            .fold(0, |word, byte| word << 8 | u64::from(*byte));
-        map.store(at + offset, word);
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        map.store(at + offset, u64::from_le_bytes(word));
     }
 }
 

@@ -15,6 +15,7 @@ mod abi;
 mod eager;
 mod lazy;
 mod lazy_abi;
+mod lazy_streams;
 mod memory;
 mod region;
 mod runtime;
@@ -24,7 +25,8 @@ pub use abi::{
     CASE_REFUSED, CASE_UNKNOWN_WARPS, case_destroy, case_init, case_task_begin, case_task_end,
     case_task_extend,
 };
-pub use eager::{allocate, behind, release, touch};
+pub use eager::{allocate, release, release_all, touch};
 pub use lazy_abi::*;
+pub use lazy_streams::*;
 pub use memory::{Memory, Shared, receive_files, send_files};
-pub use runtime::{CaseDim3, Stream};
+pub use runtime::{CaseDim3, MEMORY, NO_DEVICE, NO_RUNTIME, Real, Stream};

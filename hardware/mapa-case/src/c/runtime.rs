@@ -4,12 +4,14 @@ use std::ffi::{CStr, c_int, c_uint, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use crate::error::Error;
+
 /// CUDA's error for memory that is not to be had.
-pub(crate) const MEMORY: c_int = 2;
+pub const MEMORY: c_int = 2;
 /// CUDA's error for a runtime that cannot be used.
-pub(crate) const NO_RUNTIME: c_int = 3;
+pub const NO_RUNTIME: c_int = 3;
 /// CUDA's error where there is no device.
-pub(crate) const NO_DEVICE: c_int = 100;
+pub const NO_DEVICE: c_int = 100;
 /// CUDA's error for a kernel that cannot be launched as it was called.
 pub(crate) const INVALID: c_int = 1;
 /// A copy from the host to a device.
@@ -42,45 +44,83 @@ pub(crate) fn warps(grid: CaseDim3, block: CaseDim3) -> u64 {
     grid.count().saturating_mul(block.count().div_ceil(32))
 }
 
+/// What CUDA would say.
+pub(crate) fn code(error: &Error) -> c_int {
+    match error {
+        Error::OutOfMemory => MEMORY,
+        _ => NO_DEVICE,
+    }
+}
+
 /// A function of the runtime, found once.
-pub(crate) struct Real {
+#[derive(Debug)]
+pub struct Real {
     name: &'static CStr,
+    is_behind: bool,
     found: AtomicPtr<c_void>,
 }
 
 impl Real {
-    pub(crate) const fn new(name: &'static CStr) -> Self {
+    /// The function of this name in what the program has loaded.
+    #[must_use]
+    pub const fn new(name: &'static CStr) -> Self {
         Self {
             name,
+            is_behind: false,
             found: AtomicPtr::new(ptr::null_mut()),
         }
     }
 
+    /// The function of this name behind the library that has this code.
+    #[must_use]
+    pub const fn behind(name: &'static CStr) -> Self {
+        Self {
+            is_behind: true,
+            ..Self::new(name)
+        }
+    }
+
     /// The function; null if no runtime is loaded that has it.
-    pub(crate) fn get(&self) -> *mut c_void {
+    #[must_use]
+    pub fn get(&self) -> *mut c_void {
         let found = self.found.load(Ordering::Acquire);
         if !found.is_null() {
             return found;
         }
+        let place = if self.is_behind {
+            libc::RTLD_NEXT
+        } else {
+            libc::RTLD_DEFAULT
+        };
         // SAFETY: the name ends in a zero.
-        let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, self.name.as_ptr()) };
+        let found = unsafe { libc::dlsym(place, self.name.as_ptr()) };
         self.found.store(found, Ordering::Release);
         found
     }
 }
 
-/// Calls a function of the runtime by its name and types; [`NO_RUNTIME`] if there is none.
-macro_rules! call {
-    ($name:expr, ($($argument:expr => $type:ty),* $(,)?)) => {{
-        static REAL: $crate::c::runtime::Real = $crate::c::runtime::Real::new($name);
+/// Calls a function of the runtime, a [`Real`](crate::c::Real), by its types;
+/// [`NO_RUNTIME`](crate::c::NO_RUNTIME) if there is none. Unsafe: the types must be those of CUDA's
+/// function, and the arguments what it expects.
+#[macro_export]
+macro_rules! call_real {
+    ($real:expr, ($($argument:expr => $type:ty),* $(,)?)) => {{
+        static REAL: $crate::c::Real = $real;
         let found = REAL.get();
         if found.is_null() {
-            $crate::c::runtime::NO_RUNTIME
+            $crate::c::NO_RUNTIME
         } else {
             type Function = unsafe extern "C" fn($($type),*) -> std::ffi::c_int;
-            // SAFETY: CUDA's function of this name has this type, and gets what the program has passed.
-            unsafe { std::mem::transmute::<*mut std::ffi::c_void, Function>(found)($($argument),*) }
+            std::mem::transmute::<*mut std::ffi::c_void, Function>(found)($($argument),*)
         }
+    }};
+}
+
+/// The same by its name, in what the program has loaded.
+macro_rules! call {
+    ($name:expr, $arguments:tt) => {{
+        // SAFETY: CUDA's function of this name has this type, and gets what the program has passed.
+        unsafe { $crate::call_real!($crate::c::Real::new($name), $arguments) }
     }};
 }
 

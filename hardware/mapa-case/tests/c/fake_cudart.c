@@ -6,12 +6,24 @@
 
 typedef struct { unsigned x, y, z; } dim3;
 
-int cudaMalloc(void **p, size_t n) { *p = malloc(n); return *p ? 0 : 2; }
+/* How many allocations it makes before it refuses; any number if negative. */
+int fake_allocates = -1;
+/* How often the device was waited for. */
+int fake_waited;
+
+int cudaMalloc(void **p, size_t n) {
+    if (fake_allocates == 0) return 2;
+    if (fake_allocates > 0) fake_allocates--;
+    *p = malloc(n);
+    return *p ? 0 : 2;
+}
 int cudaMallocManaged(void **p, size_t n, unsigned flags) { (void)flags; return cudaMalloc(p, n); }
 int cudaFree(void *p) { free(p); return 0; }
 int cudaMemcpy(void *to, const void *from, size_t n, int kind) { (void)kind; memcpy(to, from, n); return 0; }
 int cudaMemset(void *to, int value, size_t n) { memset(to, value, n); return 0; }
-int cudaDeviceSynchronize(void) { return 0; }
+int cudaFreeAsync(void *p, void *stream) { (void)stream; return cudaFree(p); }
+int cudaMallocHost(void **p, size_t n) { return cudaMalloc(p, n); }
+int cudaDeviceSynchronize(void) { fake_waited++; return 0; }
 int cudaGetLastError(void) { return 0; }
 int cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **args, size_t shared, void *stream) {
     (void)grid, (void)block, (void)shared, (void)stream;

@@ -19,8 +19,8 @@ const SESSIONS: usize = 7;
 pub(super) struct Waits {
     /// A probe: the median, and the 99th of a hundred.
     pub(super) probe: [f64; 2],
-    /// The manager: from a process that arrives until it may ask for memory. The median, and the
-    /// longest.
+    /// The manager: from a further session of a process that arrives until it may ask for memory. The
+    /// median, and the longest.
     pub(super) manager: [f64; 2],
 }
 
@@ -96,8 +96,8 @@ fn measure_in(folder: &Path, program: &Path) -> Result<Waits> {
         sessions.push(timed(|| session.init())?);
     }
     Ok(Waits {
-        probe: quantiles(probes),
-        manager: quantiles(sessions),
+        probe: quantiles(probes, [50, 99]),
+        manager: quantiles(sessions, [50, 100]),
     })
 }
 
@@ -107,9 +107,10 @@ fn timed(call: impl FnOnce() -> std::result::Result<(), mapa_case::Error>) -> Re
     Ok(begun.elapsed())
 }
 
-fn quantiles(mut all: Vec<Duration>) -> [f64; 2] {
+/// The values below which these hundredths lie, in microseconds.
+fn quantiles(mut all: Vec<Duration>, shares: [usize; 2]) -> [f64; 2] {
     all.sort();
-    [50, 99].map(|share| {
+    shares.map(|share| {
         let at = (all.len().saturating_sub(1)) * share / 100;
         all.get(at).map_or(f64::NAN, |own| own.as_secs_f64() * 1e6)
     })

@@ -1,0 +1,179 @@
+//! A manager goes on with what another has left in the entries.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use mapa_case::message::{Op, Request, flags};
+use mapa_core::{Demand, DeviceId, DeviceSet, MachineId, Pattern, Placement};
+use mapa_sched::{Event, JobId, Placed, TaskId, Time};
+
+use super::manager::Manager;
+use super::session::{Lease, Phase, Session, task_request};
+use crate::entries::Entry;
+use crate::error::Error;
+
+impl Manager {
+    /// Takes up the sessions and leases of a manager before this one.
+    pub(super) fn go_on(&mut self, found: &[(usize, Entry)]) -> Result<(), Error> {
+        let mut alone = Vec::new();
+        let mut peers = BTreeSet::new();
+        for (place, entry) in found.iter().filter(|(_, entry)| entry.is_session) {
+            let job = JobId(self.number());
+            let declared = Request {
+                bytes: entry.bytes,
+                flags: entry.flags,
+                ..Request::new(Op::Init, entry.session, entry.seq)
+            };
+            let mut own = Session::new(entry.peer(), job, &declared);
+            own.phase = Phase::Open;
+            own.place = Some(*place);
+            own.instance = entry.instance;
+            self.by_job.insert(job, entry.session);
+            if own.is_isolated {
+                let mut job = own.job();
+                job.request = mapa_core::Request::new(Pattern::single(Demand::any()));
+                alone.push((job, self.vertex(entry)?));
+            } else if peers.insert(own.peer) {
+                self.desk.facts.push(Event::Arrived(own.job()));
+            } else if self
+                .case
+                .join(self.drive.seen().fleet, &own.job())
+                .is_some()
+            {
+                return Err(contradiction(entry.pid));
+            }
+            self.sessions.insert(entry.session, own);
+        }
+        // First of all, processes are bound where they are: their contexts are there.
+        let bound: Vec<Entry> = found.iter().map(|(_, entry)| *entry).collect();
+        let bound = bound
+            .into_iter()
+            .filter(|own| own.is_session && own.instance != 0 && own.flags & flags::ISOLATED == 0);
+        let mut binding = Vec::new();
+        for entry in bound {
+            let (job, task) = (self.sessions[&entry.session].job, TaskId(self.number()));
+            self.begin_at(
+                job,
+                task,
+                &Entry {
+                    bytes: 0,
+                    warps: 0,
+                    ..entry
+                },
+            )?;
+            binding.push((job, task));
+        }
+        self.replay()?;
+        for (job, task) in binding {
+            self.desk.facts.push(Event::TaskEnd { job, task });
+        }
+        self.replay()?;
+        // An isolated job may be beside contexts, but not beside tasks.
+        for (job, vertex) in alone {
+            self.desk.facts.push(Event::Adopted {
+                job,
+                at: Placed {
+                    machine: MachineId(0),
+                    lease: mapa_core::LeaseId::default(),
+                    placement: Placement::from_iter([vertex]),
+                    rest: Vec::new(),
+                },
+                since: Time::ZERO,
+            });
+        }
+        let mut held = Vec::new();
+        for (place, entry) in found.iter().filter(|(_, entry)| !entry.is_session) {
+            // A session's entry goes last, so one without it is of a process that was dying.
+            let Some(job) = self.sessions.get(&entry.session).map(|own| own.job) else {
+                self.entries.remove(*place)?;
+                continue;
+            };
+            let task = TaskId(self.number());
+            self.begin_at(job, task, entry)?;
+            // One after the other: of tasks that wait together the scheduler takes it that they grow.
+            self.replay()?;
+            held.push((task, *place, *entry));
+        }
+        self.replay()?;
+        for (task, place, entry) in held {
+            if let Some(own) = self.sessions.get_mut(&entry.session) {
+                let bytes = entry.bytes;
+                own.leases
+                    .insert((entry.task, entry.seq), Lease { task, place, bytes });
+            }
+        }
+        self.check(found)
+    }
+
+    fn vertex(&self, entry: &Entry) -> Result<DeviceId, Error> {
+        self.instances.vertex(entry.instance).ok_or_else(|| {
+            Error::malformed(format_args!(
+                "process {} uses instance {}, and there are {}: expected the instances that it was given, or the end of it",
+                entry.pid,
+                entry.instance,
+                self.instances.list().len()
+            ))
+        })
+    }
+
+    fn begin_at(&mut self, job: JobId, task: TaskId, entry: &Entry) -> Result<(), Error> {
+        let vertex = self.vertex(entry)?;
+        let wanted = task_request(entry.bytes, entry.warps);
+        let request = wanted.only(DeviceSet::from_iter([vertex]));
+        self.desk
+            .facts
+            .push(Event::TaskBegin { job, task, request });
+        Ok(())
+    }
+
+    /// Tells the facts of the past. Its orders are known already.
+    fn replay(&mut self) -> Result<(), Error> {
+        let told = self.drive.instant(&mut self.case, &mut self.desk);
+        told.map_err(Error::malformed)?;
+        self.desk.orders.clear();
+        Ok(())
+    }
+
+    /// Checks that the scheduler has put everything where the entries say.
+    fn check(&self, found: &[(usize, Entry)]) -> Result<(), Error> {
+        for own in self.sessions.values() {
+            let expected = self.instances.vertex(own.instance);
+            let bound = if own.is_isolated {
+                expected
+            } else {
+                self.case.bound(own.job).map(|(_, id)| id)
+            };
+            if bound != expected {
+                return Err(contradiction(own.peer.pid));
+            }
+        }
+        let fleet = self.drive.seen().fleet;
+        let mut held: BTreeMap<u64, u64> = BTreeMap::new();
+        for (_, entry) in found.iter().filter(|(_, own)| !own.is_session) {
+            if self.sessions.contains_key(&entry.session) {
+                *held.entry(entry.instance).or_default() += entry.bytes;
+            }
+        }
+        for (instance, bytes) in held {
+            let used = fleet.views().find_map(|view| {
+                let id = self.instances.vertex(instance)?;
+                let all = self
+                    .instances
+                    .list()
+                    .get(usize::try_from(instance).ok()? - 1)?
+                    .memory;
+                Some(all.saturating_sub(view.free_memory(id)?))
+            });
+            if used != Some(bytes) {
+                let mut of = found.iter().filter(|(_, own)| own.instance == instance);
+                return Err(contradiction(of.next().map_or(0, |(_, own)| own.pid)));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn contradiction(pid: i32) -> Error {
+    Error::malformed(format_args!(
+        "what process {pid} holds does not fit: expected the instances, context and workers that its manager had, or the end of the process"
+    ))
+}

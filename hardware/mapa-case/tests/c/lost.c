@@ -1,0 +1,15 @@
+/* The manager is gone when a task ends, and comes back. */
+#include <assert.h>
+
+#include "mapa_case.h"
+
+int main(void) {
+    assert(case_task_begin(1, 1000, 1, 0) == CASE_OK);
+    assert(case_task_end(1) == CASE_NO_MANAGER);
+    int code;
+    do code = case_task_begin(2, 1000, 1, 0);
+    while (code == CASE_NO_MANAGER);
+    assert(code == CASE_OK);
+    assert(case_task_end(2) == CASE_OK);
+    return 0;
+}
