@@ -30,6 +30,7 @@ impl fmt::Display for MachineId {
     derive(serde::Serialize, serde::Deserialize),
     serde(transparent)
 )]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceId(pub u32);
 
 impl DeviceId {
@@ -87,6 +88,12 @@ impl PolicyId {
 /// path must go. They have the shortest names in use. Readers in `mapa-topologies` map the vendors'
 /// words to them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "kebab-case")
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum LinkClass {
     /// Not joined.
     #[default]

@@ -21,27 +21,49 @@ use crate::view::View;
 /// assert_eq!(request.pattern.len(), 3);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Request {
     /// The job's ranks, which of them communicate, and what each demands.
     pub pattern: Pattern,
     /// Whether the job's speed depends on its links. Default: unknown.
+    #[cfg_attr(feature = "serde", serde(default))]
     pub sensitivity: Sensitivity,
     /// Devices that the job must get. Default: none.
+    #[cfg_attr(
+        feature = "serde",
+        serde(default, skip_serializing_if = "DeviceSet::is_empty")
+    )]
     pub must_include: DeviceSet,
     /// Devices that the job must not get. A whole device stands for all of its instances too.
     /// Default: none.
+    #[cfg_attr(
+        feature = "serde",
+        serde(default, skip_serializing_if = "DeviceSet::is_empty")
+    )]
     pub avoid: DeviceSet,
     /// The only devices that the job may get. A whole device stands for all of its instances too.
     /// Default: all.
+    #[cfg_attr(
+        feature = "serde",
+        serde(default, skip_serializing_if = "Option::is_none")
+    )]
     pub only: Option<DeviceSet>,
     /// The least class of link for the pattern's edges. Default: any connection.
+    #[cfg_attr(feature = "serde", serde(default))]
     pub min_link: LinkClass,
     /// Whether all devices must be on one NUMA node. Devices of unknown node are then excluded.
     /// Default: no.
+    #[cfg_attr(feature = "serde", serde(default))]
     pub same_numa: bool,
     /// The number of runners-up to report: the best placements on other sets of devices. Sets that
     /// differ only in equal instances of one device count as one, unless a criterion distinguishes
     /// them. Default: 0.
+    #[cfg_attr(feature = "serde", serde(default))]
     pub runners_up: usize,
     /// The limits of the search. When one is reached, the best placement so far is taken. Default:
     /// [`Request::NODES`] nodes.

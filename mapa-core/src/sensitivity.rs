@@ -18,6 +18,12 @@ use crate::error::{Error, ErrorKind};
 /// # Ok::<(), mapa_core::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "kebab-case")
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Sensitivity {
     /// It depends on them.
     Sensitive,

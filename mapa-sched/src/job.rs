@@ -16,6 +16,7 @@ use crate::time::Time;
     derive(serde::Serialize, serde::Deserialize),
     serde(transparent)
 )]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JobId(pub u64);
 
 impl fmt::Display for JobId {
@@ -31,6 +32,7 @@ impl fmt::Display for JobId {
     derive(serde::Serialize, serde::Deserialize),
     serde(transparent)
 )]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskId(pub u64);
 
 impl fmt::Display for TaskId {
@@ -46,6 +48,7 @@ impl fmt::Display for TaskId {
     derive(serde::Serialize, serde::Deserialize),
     serde(rename_all = "lowercase")
 )]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Tenant {
     /// A job as a whole.
     Job(JobId),

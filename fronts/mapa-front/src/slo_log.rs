@@ -1,5 +1,6 @@
 //! The audit log of the controllers of latencies: one JSON object a line. The first line has the
-//! settings; each other line is a decision, with all that is needed to make it again.
+//! settings; each other line is a decision, with all that is needed to make it again. A program that
+//! is started again adds a head, and its decisions.
 
 use mapa_sched::slo::replay::{self, ReplayRecord, ReplaySettings};
 use mapa_sched::slo::{Record, Settings, recorded};
@@ -54,12 +55,19 @@ pub struct Head {
     pub by: Controller,
 }
 
-/// A log as it was read: its settings, and its decisions with their lines, from 2.
+/// A log as it was read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Log {
-    /// The controller.
-    pub by: Controller,
-    /// Each decision with the number of its line and its text.
+    runs: Vec<Run>,
+    /// Whether the last line is cut off: its writer was killed. It is left out.
+    is_cut_off: bool,
+}
+
+/// A head, and the decisions that follow it.
+#[derive(Clone, Debug, PartialEq)]
+struct Run {
+    by: Controller,
+    /// Each decision with the number of its line, from 1, and its text.
     decisions: Vec<(usize, LogLine, String)>,
 }
 
@@ -67,13 +75,13 @@ impl Log {
     /// The number of decisions.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.decisions.len()
+        self.runs.iter().map(|own| own.decisions.len()).sum()
     }
 
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.decisions.is_empty()
+        self.len() == 0
     }
 }
 
@@ -100,49 +108,64 @@ pub fn write_log(by: &Controller, decisions: &[LogLine]) -> Result<String, Error
 /// The line at fault and what was expected there: no head, another version, settings out of their
 /// bounds, a decision of the other controller.
 pub fn read_log(text: &str) -> Result<Log, Error> {
-    let mut lines = text
-        .lines()
-        .enumerate()
-        .filter(|(_, own)| !own.trim().is_empty());
-    let bad = |at: usize, what: &dyn std::fmt::Display| {
-        Error::malformed(format!("line {}: {what}", at + 1))
-    };
-    let read = |at: usize, own: &str| serde_json::from_str(own).map_err(|error| bad(at, &error));
-    let Some((at, first)) = lines.next() else {
+    let mut runs: Vec<Run> = Vec::new();
+    let mut is_cut_off = false;
+    for (at, text) in (1..).zip(text.split_inclusive('\n')) {
+        let bad = |what: &dyn std::fmt::Display| Error::malformed(format!("line {at}: {what}"));
+        let own = text.trim();
+        if own.is_empty() {
+            continue;
+        }
+        let line: LogLine = match serde_json::from_str(own) {
+            Ok(line) => line,
+            // A writer that was killed leaves part of a line.
+            Err(_) if !text.ends_with('\n') && !runs.is_empty() => {
+                is_cut_off = true;
+                break;
+            }
+            Err(error) => return Err(bad(&error)),
+        };
+        match (line, runs.last_mut()) {
+            (LogLine::Head(head), _) => runs.push(Run {
+                by: controller(*head).map_err(|error| bad(&error))?,
+                decisions: Vec::new(),
+            }),
+            (line @ LogLine::Decision(_), Some(run)) if matches!(run.by, Controller::Slo(_)) => {
+                run.decisions.push((at, line, own.to_owned()));
+            }
+            (line @ LogLine::ReplayDecision(_), Some(run))
+                if matches!(run.by, Controller::SloReplay(_)) =>
+            {
+                run.decisions.push((at, line, own.to_owned()));
+            }
+            (_, Some(_)) => {
+                return Err(bad(
+                    &"not a decision of the controller in the head: expected one",
+                ));
+            }
+            (_, None) => return Err(bad(&"a decision: expected the head of the log")),
+        }
+    }
+    if runs.is_empty() {
         return Err(Error::malformed("an empty log: expected a head"));
-    };
-    let LogLine::Head(head) = read(at, first)? else {
-        return Err(bad(at, &"a decision: expected the head of the log"));
-    };
+    }
+    Ok(Log { runs, is_cut_off })
+}
+
+/// The controller that a head names.
+fn controller(head: Head) -> Result<Controller, Error> {
     if head.version != LOG_VERSION {
-        return Err(bad(
-            at,
-            &format!("version {}: expected {LOG_VERSION}", head.version),
-        ));
+        return Err(Error::malformed(format!(
+            "version {}: expected {LOG_VERSION}",
+            head.version
+        )));
     }
-    let by = match head.by {
-        Controller::Slo(own) => Controller::Slo(own.checked().map_err(|error| bad(at, &error))?),
+    Ok(match head.by {
+        Controller::Slo(own) => Controller::Slo(own.checked().map_err(Error::malformed)?),
         Controller::SloReplay(own) => {
-            Controller::SloReplay(own.checked().map_err(|error| bad(at, &error))?)
+            Controller::SloReplay(own.checked().map_err(Error::malformed)?)
         }
-    };
-    let mut decisions = Vec::new();
-    for (at, text) in lines {
-        let line: LogLine = read(at, text)?;
-        let is_own = matches!(
-            (&by, &line),
-            (Controller::Slo(_), LogLine::Decision(_))
-                | (Controller::SloReplay(_), LogLine::ReplayDecision(_))
-        );
-        if !is_own {
-            return Err(bad(
-                at,
-                &"not a decision of the controller in the head: expected one",
-            ));
-        }
-        decisions.push((at + 1, line, text.trim().to_owned()));
-    }
-    Ok(Log { by, decisions })
+    })
 }
 
 /// Makes every decision of a log again, from the state before and the input that it has, and
@@ -155,9 +178,14 @@ pub fn replay_log(log: &Log) -> Result<Replayed, Error> {
         decisions: log.len(),
         orders: 0,
         differ: Vec::new(),
+        is_cut_off: log.is_cut_off,
     };
-    for (line, own, text) in &log.decisions {
-        let again = match (&log.by, own) {
+    let decisions = log.runs.iter().flat_map(|run| {
+        let own = run.decisions.iter();
+        own.map(|(line, own, text)| (&run.by, line, own, text))
+    });
+    for (by, line, own, text) in decisions {
+        let again = match (by, own) {
             (Controller::Slo(settings), LogLine::Decision(own)) => {
                 answer.orders += own.orders.len();
                 let mut state = own.before.clone();
@@ -209,4 +237,35 @@ fn what_differs(told: &LogLine, again: &LogLine) -> String {
         return "the reason is worded otherwise".to_owned();
     }
     "the state after, the tail or the alternatives".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use mapa_sched::slo::{Command, Input, Levers, State};
+
+    use super::*;
+
+    #[test]
+    fn a_log_of_several_runs_is_read_and_part_of_a_last_line_is_left_out() {
+        let settings = Settings::of_one_profile(Levers::NONE);
+        let mut state = State::new(mapa_sched::slo::Config::at(0), &settings);
+        let input = Input {
+            tick: 1,
+            command: Some(Command::Stop),
+            ..Input::default()
+        };
+        let decision = LogLine::Decision(Box::new(recorded("api", &settings, &mut state, &input)));
+        let run = write_log(&Controller::Slo(settings), &[decision]).unwrap();
+        let twice = format!("{run}{run}");
+        let whole = read_log(&twice).unwrap();
+        assert_eq!((whole.len(), whole.is_cut_off), (2, false));
+        let again = replay_log(&whole).unwrap();
+        assert!(again.differ.is_empty() && !again.is_cut_off, "{again:?}");
+        let cut = read_log(&twice[..twice.len() - 9]).unwrap();
+        assert_eq!((cut.len(), cut.is_cut_off), (1, true));
+        // In the midst a line must be whole.
+        let broken = format!("{}\n{run}", &run[..run.len() - 9]);
+        let error = read_log(&broken).unwrap_err().to_string();
+        assert!(error.contains("line 2: "), "{error}");
+    }
 }

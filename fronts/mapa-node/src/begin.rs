@@ -8,8 +8,7 @@ use std::time::Instant;
 use clap::Args;
 use mapa_front::answer::node::Status;
 use mapa_front::drive_log::{RECORD_VERSION, RecordHead};
-use mapa_front::names::Choice;
-use mapa_front::{MachineSpec, Names, PolicySpec, SchedulerSpec};
+use mapa_front::{MachineSpec, Names, SchedulerSpec};
 use mapa_live::levers::{Hands, Keeper, LeverFact};
 use mapa_live::{Live, Roots};
 use mapa_sched::{Drive, Fleet, Scheduler, Timeline};
@@ -120,16 +119,9 @@ pub(crate) fn drive(
 
 /// The scheduler of a configuration.
 fn scheduler(spec: &SchedulerSpec, config: &Config) -> Result<Box<dyn Scheduler + Send>, Error> {
+    let queue = &config.queue;
     let names = Names::built_in();
-    let policy = match names.own_policy(spec) {
-        Some(own) => names.policy(own, &Choice::default())?,
-        None => {
-            let policy: &PolicySpec = &config.queue.policy;
-            let model = policy.model(&names, &Disk)?;
-            policy.policy(&names, model.as_ref(), None)?
-        }
-    };
-    Ok(names.scheduler(spec, policy, &config.queue.execution)?)
+    Ok(names.scheduler_by(spec, &queue.policy, &queue.execution, &Disk)?)
 }
 
 /// The moment 0 of a run: before anything that is in the ledger.

@@ -23,6 +23,7 @@ mod error;
 mod gate;
 mod health;
 mod ledger;
+mod lines;
 mod memory;
 mod node;
 mod others;

@@ -7,7 +7,6 @@
 use std::time::Duration;
 
 use mapa_core::{Demand, DeviceId, LeaseId, MachineId, Pattern, Refusal, Request};
-use mapa_front::names::Choice;
 use mapa_front::{ExecutionSpec, JobSpec, Names, PolicySpec, SchedulerSpec};
 use mapa_sched::{
     Action, Event, Fleet, Job, JobId, Placed, RunTime, Scheduler, Tenant, Time, step,
@@ -37,15 +36,8 @@ pub(crate) enum Turn {
 pub(crate) fn scheduler(words: &str, policy: &PolicySpec) -> Result<Box<dyn Scheduler>, Error> {
     let names = Names::built_in();
     let spec: SchedulerSpec = words.into();
-    let policy = match names.own_policy(&spec) {
-        Some(own) => names.policy(own, &Choice::default())?,
-        None => {
-            let model = policy.model(&names, &Disk)?;
-            policy.policy(&names, model.as_ref(), None)?
-        }
-    };
     let execution: ExecutionSpec = "effective-bandwidth".into();
-    Ok(names.scheduler(&spec, policy, &execution)?)
+    Ok(names.scheduler_by(&spec, policy, &execution, &Disk)?)
 }
 
 /// The places of the queue that start now, or never, in the order in which the scheduler says so.

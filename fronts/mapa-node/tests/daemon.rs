@@ -284,6 +284,8 @@ fn whoever_waits_goes_on_without_a_daemon_that_was_killed() {
             "--wait",
             "--scheduler",
             "foresight",
+            "--policy",
+            "greedy",
             "--",
             "true",
         ])
@@ -294,7 +296,7 @@ fn whoever_waits_goes_on_without_a_daemon_that_was_killed() {
     let mut told = told.lines();
     let line = told.next().unwrap().unwrap();
     assert!(
-        line.contains("easy-backfill, which a daemon decides, not by foresight"),
+        line.contains("easy-backfill, which a daemon decides, not by foresight, and by its policy, not by greedy"),
         "{line}"
     );
     daemon.end("-KILL");

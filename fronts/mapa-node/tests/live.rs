@@ -80,16 +80,24 @@ fn a_driver_that_does_not_answer_once_does_not_end_a_wait() {
     let machine = Machine::of("dgx-1v");
     let mut holder = machine.holder(8);
     let mut waiter = machine.command(&["run", "-n", "1", "--wait", "--", "true"]);
-    let waiter = waiter.stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let said = machine.path().join("said");
+    let mut waiter = waiter
+        .stderr(std::fs::File::create(&said).unwrap())
+        .spawn()
+        .unwrap();
     machine.until(|ps| ps["queue"].as_array().unwrap().len() == 1);
     let fault = fake_nvml::Fault::new("nvmlDeviceGetCount_v2", fake_nvml::Code::Unknown);
     machine.fake.inject(fault).unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(800));
+    let said = || std::fs::read_to_string(&said).unwrap();
+    let begun = std::time::Instant::now();
+    while !said().contains("asked again") {
+        assert!(begun.elapsed().as_secs() < 60, "{}", said());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
     machine.fake.clear_faults().unwrap();
     machine.end(&mut holder);
-    let output = waiter.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", error(&output));
-    assert!(error(&output).contains("asked again"), "{}", error(&output));
+    let status = waiter.wait().unwrap();
+    assert_eq!(status.code(), Some(0), "{}", said());
     // Whoever has not begun to wait is told at once.
     let fault = fake_nvml::Fault::new("nvmlDeviceGetCount_v2", fake_nvml::Code::Unknown);
     machine.fake.inject(fault).unwrap();

@@ -15,5 +15,6 @@ mod mig;
 mod orders;
 mod partitions;
 mod run;
+mod slo;
 mod surroundings;
 mod users;

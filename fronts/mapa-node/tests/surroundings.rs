@@ -27,6 +27,23 @@ host = 12.0
     place.on(&file)
 }
 
+/// Why this process may not bind memory to the first node, if that is what was said.
+fn not_bound(said: &str) -> Option<String> {
+    let line = said
+        .lines()
+        .find(|own| own.contains("memory is not bound"))?;
+    // Containers forbid the call: EPERM, or ENOSYS where a filter says that there is none.
+    let is_forbidden = ["(os error 1)", "(os error 38)"]
+        .iter()
+        .any(|own| line.contains(own));
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let nodes = status
+        .lines()
+        .find_map(|own| own.strip_prefix("Mems_allowed_list:"));
+    let is_outside = nodes.is_some_and(|own| !own.trim().starts_with('0'));
+    (is_forbidden || is_outside).then(|| format!("{line}; nodes allowed: {nodes:?}"))
+}
+
 #[test]
 fn memory_is_bound_to_the_nodes_beside_the_devices_if_wanted() {
     if !std::path::Path::new("/sys/devices/system/node/has_memory").exists() {
@@ -37,6 +54,10 @@ fn memory_is_bound_to_the_nodes_beside_the_devices_if_wanted() {
     // Every mapping of the command shows its policy.
     let script = "grep -c bind:0 /proc/self/numa_maps; echo x${MAPA_GATE}x${MAPA_GATE_MEMORY}x";
     let bound = place.run(&["run", "-n", "1", "--", "sh", "-c", script]);
+    if let Some(why) = not_bound(&error(&bound)) {
+        eprintln!("skipped: {why}");
+        return;
+    }
     let said = text(&bound);
     let (maps, variables) = said.split_once('\n').unwrap();
     assert!(maps.parse::<u32>().unwrap() > 3, "{said} {}", error(&bound));

@@ -12,12 +12,12 @@ use clap::{Args, ValueEnum};
 use mapa_case::{Declared, SOCKET, Session};
 
 /// The manager's socket by default, as the systemd unit makes it.
-const DEFAULT: &str = "/run/mapa/case.sock";
+const DEFAULT: &str = "/run/mapa-case/case.sock";
 
 /// How to run a program.
 #[derive(Args)]
 pub(crate) struct Run {
-    /// The manager's socket [default: MAPA_CASE_SOCKET; else /run/mapa/case.sock].
+    /// The manager's socket [default: MAPA_CASE_SOCKET; else /run/mapa-case/case.sock].
     #[arg(long, value_name = "FILE")]
     socket: Option<PathBuf>,
     /// Give the program an instance of its own: no task of another runs there meanwhile.

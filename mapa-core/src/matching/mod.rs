@@ -61,7 +61,10 @@ use crate::topology::{DeviceId, DeviceSet};
     derive(serde::Serialize, serde::Deserialize),
     serde(transparent)
 )]
-pub struct Placement(SmallVec<[DeviceId; 8]>);
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Placement(
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<DeviceId>"))] SmallVec<[DeviceId; 8]>,
+);
 
 impl Placement {
     /// The devices as a set.

@@ -14,6 +14,7 @@ use crate::error::{Error, ErrorKind};
     derive(serde::Serialize, serde::Deserialize),
     serde(deny_unknown_fields)
 )]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Size {
     /// Compute slices.
     pub compute: u8,
@@ -82,6 +83,7 @@ pub struct Profile {
     derive(serde::Serialize, serde::Deserialize),
     serde(transparent)
 )]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProfileId(pub u8);
 
 /// A profile at a start: NVIDIA's GPU instance. Ordered by start, then profile.
@@ -91,6 +93,7 @@ pub struct ProfileId(pub u8);
     derive(serde::Serialize, serde::Deserialize),
     serde(deny_unknown_fields)
 )]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Instance {
     /// The first memory slice that the instance takes.
     pub start: u8,

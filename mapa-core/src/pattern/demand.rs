@@ -26,6 +26,7 @@ use crate::topology::{Device, DeviceId, DeviceSet, HardwareGraph, Unit};
     derive(serde::Serialize, serde::Deserialize),
     serde(default, deny_unknown_fields)
 )]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Demand {
     /// What kind of vertex.
     pub want: Want,
@@ -51,6 +52,7 @@ pub struct Demand {
     derive(serde::Serialize, serde::Deserialize),
     serde(rename_all = "kebab-case")
 )]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum Want {
     /// A whole device.
@@ -79,6 +81,7 @@ pub enum Want {
     derive(serde::Serialize, serde::Deserialize),
     serde(rename_all = "kebab-case")
 )]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Sharing {
     /// No other rank, of this job or another, may be on the vertex.
     #[default]

@@ -303,14 +303,27 @@ impl fmt::Debug for Pattern {
 mod form {
     use super::{Demand, Error, Pattern};
 
-    /// Without demands every rank has the default one.
+    /// A pattern: its ranks, its edges (two ranks and the traffic), and what each rank demands. Without
+    /// demands every rank has the default one.
     #[derive(serde::Serialize, serde::Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[serde(deny_unknown_fields)]
     struct Form {
         vertices: usize,
         edges: Vec<(u16, u16, f64)>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         demands: Vec<Demand>,
+    }
+
+    #[cfg(feature = "schema")]
+    impl schemars::JsonSchema for Pattern {
+        fn schema_name() -> std::borrow::Cow<'static, str> {
+            "Pattern".into()
+        }
+
+        fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+            Form::json_schema(generator)
+        }
     }
 
     impl serde::Serialize for Pattern {

@@ -284,6 +284,21 @@ impl serde::Serialize for DeviceSet {
     }
 }
 
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for DeviceSet {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "DeviceSet".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        Vec::<DeviceId>::json_schema(generator)
+    }
+}
+
 /// Rejects ids that no machine can have. Otherwise a short text could allocate a large set.
 #[cfg(feature = "serde")]
 impl<'de> serde::Deserialize<'de> for DeviceSet {

@@ -22,6 +22,9 @@ pub(crate) fn slo(args: &SloArgs, output: &mut Output) -> Result<(), Failure> {
             counted(answer.orders, "order"),
         );
         output.line(format_args!("{decisions}, {orders}"))?;
+        if answer.is_cut_off {
+            output.line("the last line is cut off, and left out")?;
+        }
         for own in &answer.differ {
             output.line(format_args!("line {}: differs: {}", own.line, own.what))?;
         }

@@ -12,6 +12,8 @@ pub struct Replayed {
     pub orders: usize,
     /// The decisions that are not the same, bit for bit.
     pub differ: Vec<Differs>,
+    /// Whether the last line is cut off: its writer was killed. It is left out.
+    pub is_cut_off: bool,
 }
 
 /// A decision that differs.

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::wire::{Fact, Order};
+use super::fact::Fact;
+use super::order::Order;
 use crate::machine::MachineSpec;
 use crate::names::{ExecutionSpec, PolicySpec, SchedulerSpec};
 

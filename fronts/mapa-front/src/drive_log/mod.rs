@@ -2,13 +2,14 @@
 //! JSON object a line. A first line names the scheduler and the machine; each other line is one
 //! instant. A fresh scheduler that is told the same facts must give the same orders, bit for bit.
 
+mod fact;
+mod job;
 mod lines;
+mod order;
 mod replay;
-mod wire;
 
+pub use fact::Fact;
+pub use job::{JobLine, RunTimeLine};
 pub use lines::{Instant, RECORD_VERSION, RecordHead, RecordLine};
+pub use order::{GuardLine, Order, PlacedLine, PlacedPart, RefusalLine};
 pub use replay::{Differs, ReplayedDrive, Replayer, replay};
-pub use wire::{
-    Bounds, Fact, GuardLine, InstanceLine, JobLine, LayoutLine, Limit, Order, PlacedLine,
-    PlacedPart, RankDemand, RankWant, RefusalLine, RequestLine, RunTimeLine, SizeTime, TenantLine,
-};

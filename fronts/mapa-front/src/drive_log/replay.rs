@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::lines::{Instant, RECORD_VERSION, RecordHead, RecordLine};
-use super::wire::Order;
+use super::order::Order;
 use crate::error::Error;
 use crate::files::Files;
 use crate::machine::Loaded;
@@ -70,12 +70,8 @@ impl Replayer {
         let loaded = head
             .changes
             .complete("the record's machine", machine, &mut |_| {})?;
-        let model = head.policy.model(names, files)?;
-        let policy = match names.own_policy(&head.scheduler) {
-            Some(own) => names.policy(own, &crate::names::Choice::default())?,
-            None => head.policy.policy(names, model.as_ref(), None)?,
-        };
-        let scheduler = names.scheduler(&head.scheduler, policy, &head.execution)?;
+        let scheduler =
+            names.scheduler_by(&head.scheduler, &head.policy, &head.execution, files)?;
         let fleet = Fleet::new([loaded.graph().clone()]);
         Ok(Self {
             scheduler,

@@ -37,7 +37,7 @@ pub(crate) struct CaseArgs {
     #[arg(long, value_name = "FILE")]
     instances: Option<String>,
     /// The socket on which processes ask.
-    #[arg(long, value_name = "FILE", default_value = "/run/mapa/case.sock")]
+    #[arg(long, value_name = "FILE", default_value = "/run/mapa-case/case.sock")]
     socket: PathBuf,
     /// The file of tasks: on tmpfs, so that it costs no disk [default: the socket's name with .tasks].
     #[arg(long, value_name = "FILE")]

@@ -105,6 +105,11 @@ fn waits(
     if want.scheduler != FIRST_COME && want.scheduler != order {
         reason += &format!(", not by {}", want.scheduler);
     }
+    // `auto` is what a job has that names none.
+    let policy = want.policy.name();
+    if policy != "auto" {
+        reason += &format!(", and by its policy, not by {policy}");
+    }
     let id = match ticket {
         Some(id) => id,
         None => books.enqueue(want.asker, order, want.seconds, &reason)?,

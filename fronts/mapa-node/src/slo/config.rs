@@ -413,4 +413,49 @@ mod packaged {
             assert!(FILE.contains(&key), "{key} is not in the packaged file");
         }
     }
+    const UNITS: [&str; 3] = [
+        include_str!("../../../../packaging/mapa-case.service"),
+        include_str!("../../../../packaging/mapa-node.service"),
+        include_str!("../../../../packaging/mapa-slo.service"),
+    ];
+
+    /// What a unit sets.
+    fn set<'u>(unit: &'u str, key: &str) -> Vec<&'u str> {
+        let of = |line: &'u str| line.strip_prefix(key)?.strip_prefix('=');
+        unit.lines().filter_map(of).collect()
+    }
+
+    #[test]
+    fn units_of_systemd_do_not_share_what_one_of_them_removes_or_another_may_not_write() {
+        let folders: std::collections::BTreeSet<_> = UNITS
+            .iter()
+            .flat_map(|unit| set(unit, "RuntimeDirectory"))
+            .collect();
+        assert_eq!(folders.len(), UNITS.len(), "{folders:?}");
+        let read: Config = parse_toml(FILE).unwrap();
+        let mut ledgers = 0;
+        for unit in UNITS {
+            let program = set(unit, "ExecStart")[0];
+            assert!(
+                program.starts_with("/usr/local/bin/mapa-node "),
+                "{program}"
+            );
+            assert_eq!(set(unit, "UMask"), ["0007"], "{program}");
+            assert_eq!(set(unit, "RuntimeDirectoryMode"), ["0750"], "{program}");
+            assert_eq!(set(unit, "RuntimeDirectoryPreserve"), ["yes"], "{program}");
+            let state = (set(unit, "StateDirectory"), set(unit, "StateDirectoryMode"));
+            if state.0 == ["mapa"] {
+                assert_eq!(state.1, ["2770"], "{program}");
+                ledgers += 1;
+            } else {
+                // Root does what the files there say.
+                assert_eq!(state.1, ["0700"], "{program}");
+                let own = std::path::Path::new("/var/lib").join(state.0[0]);
+                assert_eq!(read.state, own);
+                let run = std::path::Path::new("/run").join(set(unit, "RuntimeDirectory")[0]);
+                assert!(read.latencies.as_ref().unwrap().starts_with(run));
+            }
+        }
+        assert_eq!(ledgers, 2, "of the daemon and of the manager of instances");
+    }
 }

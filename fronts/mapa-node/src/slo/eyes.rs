@@ -8,36 +8,33 @@ use mapa_live::{ProcessId, Roots};
 use mapa_sched::slo::{Numa, Place, Snapshot};
 
 use super::config::{Config, Does, Neighbour};
+use crate::cgroup;
 use crate::process::Processes;
 
 /// The processes of a neighbour: that of its file and what that has started, or those of its group.
 pub(super) fn processes(own: &Neighbour, roots: &Roots, all: &Processes) -> Vec<ProcessId> {
-    let pids: Vec<u32> = match (&own.pid_file, &own.group) {
+    let pids: Vec<i32> = match (&own.pid_file, &own.group) {
         (Some(file), _) => {
             let first = fs::read_to_string(file).ok();
             let first = first.and_then(|text| text.trim().parse::<i32>().ok());
             let below = first.map(|pid| all.below(pid)).unwrap_or_default();
-            let pids = first.into_iter().chain(below);
-            pids.map(i32::unsigned_abs).collect()
+            first.into_iter().chain(below).collect()
         }
         (None, Some(group)) => members(roots, group),
         (None, None) => Vec::new(),
     };
     pids.into_iter()
-        .filter_map(|pid| ProcessId::of(&roots.proc, pid))
+        .filter_map(|pid| ProcessId::of(&roots.proc, pid.unsigned_abs()))
         .collect()
 }
 
-/// The processes of a control group, of v2 or of the v1 hierarchy of block I/O.
-fn members(roots: &Roots, group: &str) -> Vec<u32> {
+/// The processes of a control group and of those below it, of v2 or of the v1 hierarchy of block I/O.
+fn members(roots: &Roots, group: &str) -> Vec<i32> {
     let folders = [roots.cgroup.clone(), roots.cgroup.join("blkio")];
-    let text = folders
+    let mut found = folders
         .iter()
-        .find_map(|own| fs::read_to_string(own.join(group).join("cgroup.procs")).ok());
-    let text = text.unwrap_or_default();
-    text.lines()
-        .filter_map(|own| own.trim().parse().ok())
-        .collect()
+        .filter_map(|own| cgroup::members(&own.join(group)).ok());
+    found.next().unwrap_or_default()
 }
 
 /// The bytes of block I/O of a process so far; `None` if the kernel does not tell them to us.
@@ -146,5 +143,28 @@ pub(super) fn snapshot(config: &Config, seen: &BTreeMap<String, Seen>, places: u
             block_io_mb_s,
             ..Numa::default()
         }],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drive::parse_toml;
+
+    #[test]
+    fn a_neighbour_is_all_of_its_control_group_also_what_runs_below_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut roots = Roots::below(folder.path());
+        roots.proc = "/proc".into();
+        let own = std::process::id();
+        for (file, text) in [("etl", String::new()), ("etl/worker", format!("{own}\n"))] {
+            let group = roots.cgroup.join("blkio").join(file);
+            fs::create_dir_all(&group).unwrap();
+            fs::write(group.join("cgroup.procs"), text).unwrap();
+        }
+        let neighbour = "does = \"copies\"\ngroup = \"etl\"\n";
+        let neighbour: Neighbour = parse_toml(neighbour).unwrap();
+        let found = processes(&neighbour, &roots, &Processes::new().unwrap());
+        assert_eq!(found.iter().map(|own| own.pid).collect::<Vec<_>>(), [own]);
     }
 }

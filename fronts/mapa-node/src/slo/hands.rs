@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use mapa_live::levers::{
-    Controller, FolderJournal, Group, Keeper, LeverFact, Lifetime, Limits, MpsServer, Pull,
+    Controller, FolderJournal, Group, Keeper, LeverError, LeverFact, Lifetime, Limits, MpsServer,
+    Plan, Pull,
 };
 use mapa_live::{ProcessId, Roots};
-use mapa_sched::slo::{Order, Relaunched};
+use mapa_sched::slo::Order;
 use tracing::{info, warn};
 
 use super::config::{Config, Does, Neighbour};
@@ -47,24 +48,15 @@ impl Hands<'_> {
     }
 
     fn told(&mut self, fact: &LeverFact) {
-        match fact {
-            LeverFact::Undone { id, lever } => {
-                info!(id, lever, "taken back");
-                for own in self.held.values_mut() {
-                    own.retain(|other| other != id);
-                }
+        tell(fact);
+        if let LeverFact::Undone { id, .. } = fact {
+            for own in self.held.values_mut() {
+                own.retain(|other| other != id);
             }
-            LeverFact::NotUndone { id, lever, left } => {
-                warn!(id, lever, left = ?left, "could not be taken back: tried again");
-            }
-            LeverFact::Failed { failure, .. } => warn!(%failure, "a lever failed"),
-            LeverFact::Refused { lever, why } => warn!(lever, %why, "a lever was refused"),
-            LeverFact::Pulled { id, lever } => info!(id, lever, "pulled"),
-            _ => {}
         }
     }
 
-    /// Does what a tenant's controller orders. What became of a relaunch is told in the next tick.
+    /// Does what a tenant's controller orders to its neighbours.
     pub(super) fn carry_out(
         &mut self,
         tenant: &str,
@@ -72,7 +64,7 @@ impl Hands<'_> {
         order: &Order,
         tick: u64,
         now_ms: u64,
-    ) -> Option<Relaunched> {
+    ) {
         match order {
             Order::Throttle {
                 until,
@@ -82,18 +74,13 @@ impl Hands<'_> {
                 let ticks = until.saturating_sub(tick);
                 let until = now_ms + ticks * self.config.settings.tick_ms.0;
                 self.throttle(tenant, from, *io_mb_s, *mps_percent, until, now_ms);
-                None
             }
-            Order::Lift => {
-                self.lift(tenant);
-                None
-            }
-            Order::Relaunch { to, warm, .. } => Some(self.relaunch(tenant, from, to.place, *warm)),
-            Order::Restore { to } => {
-                let _ = self.relaunch(tenant, from, to.place, true);
-                None
-            }
-            Order::Admit { .. } | Order::Reject { .. } => None,
+            Order::Lift => self.lift(tenant),
+            // Tenants are handed over by `Moves`, and none is admitted here.
+            Order::Relaunch { .. }
+            | Order::Restore { .. }
+            | Order::Admit { .. }
+            | Order::Reject { .. } => {}
         }
     }
 
@@ -143,16 +130,17 @@ impl Hands<'_> {
     /// Pulls a lever on a neighbour. True if it is held.
     fn pull(&mut self, neighbour: &str, pull: &Pull, lifetime: Lifetime, now_ms: u64) -> bool {
         if self.is_dry {
-            match self.keeper.plan(pull) {
-                Ok(plan) => {
-                    for line in plan.to_string().lines() {
-                        info!(neighbour, would = line, "dry run");
-                    }
-                }
-                Err(why) => warn!(neighbour, %why, "dry run: it would be refused"),
-            }
+            print(neighbour, self.keeper.plan(pull));
             return false;
         }
+        // Who needs it already needs it as long as before.
+        let same = self.keeper.held().find(|own| own.pull == *pull);
+        let lifetime = match (lifetime, same.map(|own| own.lifetime)) {
+            (Lifetime::Until { ms }, Some(Lifetime::Until { ms: held })) => {
+                Lifetime::Until { ms: ms.max(held) }
+            }
+            (own, _) => own,
+        };
         let fact = self.keeper.pull(pull, lifetime, now_ms);
         self.told(&fact);
         match fact {
@@ -221,46 +209,90 @@ impl Hands<'_> {
             !by.is_empty()
         });
         for name in free {
-            for id in self
-                .held
-                .remove(&name)
-                .unwrap_or_default()
-                .into_iter()
-                .rev()
-            {
+            let own = self.held.remove(&name).unwrap_or_default();
+            for id in own.into_iter().rev() {
+                // Two neighbours of one MPS daemon have one share.
+                if self.held.values().any(|others| others.contains(&id)) {
+                    continue;
+                }
                 if let Some(fact) = self.keeper.undo(id) {
                     self.told(&fact);
                 }
             }
         }
     }
+}
 
-    fn relaunch(&mut self, tenant: &str, from: u32, to: u32, warm: bool) -> Relaunched {
-        let own = &self.config.tenants[tenant];
-        let places = (own.places.get(from as usize), own.places.get(to as usize));
-        let (Some(old), Some(new)) = places else {
-            return Relaunched::Failed;
-        };
-        if from == to {
-            return Relaunched::Done;
+/// Logs what became of a pull.
+pub(super) fn tell(fact: &LeverFact) {
+    match fact {
+        LeverFact::Undone { id, lever } => info!(id, lever, "taken back"),
+        LeverFact::NotUndone { id, lever, left } => {
+            warn!(id, lever, left = ?left, "could not be taken back: tried again");
         }
-        let pull = Pull::HandOver {
-            old: old.clone(),
-            new: new.clone(),
-            route: Config::route_of(own, new),
-            warm,
-        };
-        if self.is_dry {
-            self.pull(tenant, &pull, Lifetime::Kept, 0);
-            return Relaunched::Failed;
-        }
-        let fact = self.keeper.pull(&pull, Lifetime::Kept, 0);
-        self.told(&fact);
-        match fact {
-            LeverFact::Pulled { .. } | LeverFact::Extended { .. } | LeverFact::Unchanged { .. } => {
-                Relaunched::Done
+        LeverFact::Failed { failure, .. } => warn!(%failure, "a lever failed"),
+        LeverFact::Refused { lever, why } => warn!(lever, %why, "a lever was refused"),
+        LeverFact::Pulled { id, lever } => info!(id, lever, "pulled"),
+        _ => {}
+    }
+}
+
+/// Logs a dry run.
+pub(super) fn print(whom: &str, plan: Result<Plan, LeverError>) {
+    match plan {
+        Ok(plan) => {
+            for line in plan.to_string().lines() {
+                info!(whom, would = line, "dry run");
             }
-            _ => Relaunched::Failed,
         }
+        Err(why) => warn!(whom, %why, "dry run: it would be refused"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mapa_live::levers::Twin;
+
+    use super::*;
+    use crate::drive::parse_toml;
+
+    const TEXT: &str = "state = \"s\"\nlatencies = \"l\"\n[tenants.a]\npromise_ms = 15\n[tenants.b]\npromise_ms = 15\n\
+        [neighbours.x]\ndoes = \"trains\"\ngroup = \"x\"\nplaces = [0]\n\
+        [neighbours.y]\ndoes = \"trains\"\ngroup = \"y\"\nplaces = [1]\n";
+
+    #[test]
+    fn a_share_of_two_neighbours_holds_as_long_as_one_of_them_needs_it() {
+        let config: Config = parse_toml(TEXT).unwrap();
+        let twin = Twin::new();
+        twin.add_mps(&MpsServer(config.levers.mps_pipe.clone()), &[7]);
+        let folder = tempfile::tempdir().unwrap();
+        let journal = FolderJournal::open(folder.path()).unwrap();
+        let (keeper, _) = Keeper::open(twin.hands(), journal, 0).unwrap();
+        let mut hands = Hands {
+            config: &config,
+            roots: &Roots::default(),
+            processes: &Processes::new().unwrap(),
+            keeper,
+            is_dry: false,
+            throttled: BTreeMap::new(),
+            held: BTreeMap::new(),
+        };
+        let before = twin.state();
+        let throttle = |until| Order::Throttle {
+            until,
+            io_mb_s: 500,
+            mps_percent: 50,
+        };
+        // A tenant at place 0 throttles `x` for 30 ticks, one at place 1 `y` for 10: the same share.
+        hands.carry_out("a", 0, &throttle(30), 0, 0);
+        hands.carry_out("b", 1, &throttle(10), 0, 0);
+        assert_ne!(twin.state(), before);
+        hands.tick(20_000);
+        assert_ne!(twin.state(), before, "the first one's time is not over");
+        hands.carry_out("b", 1, &Order::Lift, 20, 20_000);
+        assert_ne!(twin.state(), before, "`x` is throttled");
+        hands.carry_out("a", 0, &Order::Lift, 20, 20_000);
+        assert_eq!(twin.state(), before);
+        assert_eq!(hands.keeper.held().count(), 0);
     }
 }

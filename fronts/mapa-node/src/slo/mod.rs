@@ -2,12 +2,13 @@
 //! control groups, programs that it may start elsewhere.
 //!
 //! `config` is the file, `mind` a tenant's controller, `eyes` what its neighbours do, `hands` what is
-//! done to them, and `run` the loop.
+//! done to them, `moves` hands tenants over, and `run` is the loop.
 
 mod config;
 mod eyes;
 mod hands;
 mod mind;
+mod moves;
 mod run;
 
 pub use config::check_slo_config;

@@ -1,11 +1,10 @@
 //! The loop: once a tick, what was told, what each controller orders, what is done.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Write;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -14,17 +13,20 @@ use mapa_live::levers::{self, FolderJournal, Keeper};
 use mapa_live::telemetry::{Sampler, Scraped, Target, Watched};
 use mapa_live::{Live, Roots};
 use mapa_sched::Time;
-use mapa_sched::slo::{Input, Relaunched};
+use mapa_sched::slo::{Input, Order, Relaunched};
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 use tracing::{info, warn};
 
 use super::config::{Config, Tenant};
 use super::eyes::{Eyes, snapshot};
 use super::hands::Hands;
 use super::mind::{Mind, answered};
+use super::moves::Moves;
 use crate::cli::Length;
-use crate::drive::{Inbox, Message, inbox, now_ms, read_toml};
+use crate::drive::{Inbox, Message, Outside, inbox, now_ms, read_toml};
 use crate::error::Error;
+use crate::lines;
 use crate::process::Processes;
 use crate::service::{Log, latencies, log};
 
@@ -51,13 +53,12 @@ pub(crate) struct SloArgs {
     pub log: Log,
 }
 
-/// How long a signal may wait to be seen.
-const NAP: Duration = Duration::from_millis(50);
-
 /// One tenant.
 struct Guarded {
     name: String,
     mind: Mind,
+    /// The number of the hand-over that its controller waits for.
+    awaits: Option<u64>,
     became: Option<Relaunched>,
     /// The sum and the count of its exporter's histogram.
     before: Option<(f64, f64)>,
@@ -77,14 +78,9 @@ pub(crate) fn slo(args: &SloArgs, mut live: Live) -> Result<(), Error> {
         live.roots = Roots::below(root);
     }
     let processes = Processes::new()?;
-    let stop = stop()?;
-    let journal = FolderJournal::open(&config.state).map_err(|error| Error::at("levers", error))?;
-    let all = levers::Hands::of(&live, config.levers.bounds);
-    let opened = Keeper::open(all, journal, now_ms());
-    let (keeper, facts) = opened.map_err(|error| Error::at("levers", error))?;
-    for fact in facts {
-        info!(fact = ?fact, "after a crash");
-    }
+    let keeper = keeper(&config, &live, &config.state)?;
+    // A hand-over has a journal of its own, because it goes on beside the loop.
+    let movers = self::keeper(&config, &live, &config.state.join("moves"))?;
     let mut hands = Hands {
         config: &config,
         roots: &live.roots,
@@ -95,8 +91,13 @@ pub(crate) fn slo(args: &SloArgs, mut live: Live) -> Result<(), Error> {
         held: BTreeMap::new(),
     };
     let mut tenants = guarded(&config, args, &mut hands)?;
+    let places = tenants
+        .iter()
+        .map(|own| (own.name.clone(), own.mind.place()));
+    let mut moves = Moves::begin(&config, movers, args.dry_run, places.collect())?;
     // A socket holds ten datagrams until somebody reads them, so a thread reads at once.
     let (outside, inbox) = inbox();
+    listen(&outside)?;
     if let Some(path) = &config.latencies {
         latencies::serve(path, None, &outside)?;
     }
@@ -109,17 +110,26 @@ pub(crate) fn slo(args: &SloArgs, mut live: Live) -> Result<(), Error> {
     let until = args.length.map(|own| Duration::from_secs(own.0));
     let mut eyes = Eyes::default();
     let mut tick: u64 = 0;
-    while stop.load(Ordering::Relaxed) == 0 && until.is_none_or(|until| began.elapsed() < until) {
-        tick += 1;
+    while until.is_none_or(|until| began.elapsed() < until) {
+        tick = following(tick, began.elapsed(), length);
         let next = length.saturating_mul(u32::try_from(tick).unwrap_or(u32::MAX));
         let mut told: BTreeMap<String, Vec<u64>> = BTreeMap::new();
-        if !hear(began + next, &inbox, &stop, &config, &mut told) {
+        if !hear(began + next, &inbox, &config, &mut told) {
             break;
         }
         let at_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         hands.tick(now_ms());
         let scraped = exporters.as_mut().map(|own| own.sample(at_ms).scraped);
         let seen = eyes.look(&config, &live.roots, &processes, at_ms);
+        for moved in moves.done() {
+            info!(tenant = moved.tenant, became = ?moved.became, "handed over");
+            let own = tenants.iter_mut().find(|own| own.name == moved.tenant);
+            // One that its controller has given up is told of no more.
+            if let Some(own) = own.filter(|own| own.awaits == Some(moved.number)) {
+                own.awaits = None;
+                own.became = Some(moved.became);
+            }
+        }
         for own in &mut tenants {
             let tenant = &config.tenants[&own.name];
             let mut latencies_ns = told.remove(&own.name).unwrap_or_default();
@@ -142,8 +152,16 @@ pub(crate) fn slo(args: &SloArgs, mut live: Live) -> Result<(), Error> {
             }
             for order in &orders {
                 info!(tenant = own.name, order = ?order, reason, "ordered");
-                let became = hands.carry_out(&own.name, from, order, tick, now_ms());
-                own.became = became.or(own.became);
+                match order {
+                    Order::Relaunch { to, warm, .. } => {
+                        own.awaits = Some(moves.order(&own.name, to.place, *warm));
+                    }
+                    Order::Restore { to } => {
+                        own.awaits = None;
+                        moves.order(&own.name, to.place, true);
+                    }
+                    _ => hands.carry_out(&own.name, from, order, tick, now_ms()),
+                }
             }
         }
         let _ = sd_notify::notify(&[sd_notify::NotifyState::Watchdog]);
@@ -151,10 +169,26 @@ pub(crate) fn slo(args: &SloArgs, mut live: Live) -> Result<(), Error> {
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
     info!("ends");
     hands.close();
+    moves.end();
     if let Some(path) = &config.latencies {
         drop(std::fs::remove_file(path));
     }
     Ok(())
+}
+
+/// The levers, with a journal in a folder. What was left there after a crash is taken back.
+///
+/// # Errors
+/// The journal cannot be read.
+fn keeper(config: &Config, live: &Live, folder: &Path) -> Result<Keeper<FolderJournal>, Error> {
+    let failed = |error| Error::at("levers", error);
+    let journal = FolderJournal::open(folder).map_err(failed)?;
+    let all = levers::Hands::of(live, config.levers.bounds);
+    let (keeper, facts) = Keeper::open(all, journal, now_ms()).map_err(failed)?;
+    for fact in facts {
+        info!(fact = ?fact, "after a crash");
+    }
+    Ok(keeper)
 }
 
 /// The controllers, each at the place where its tenant runs.
@@ -168,6 +202,7 @@ fn guarded(config: &Config, args: &SloArgs, hands: &mut Hands<'_>) -> Result<Vec
         let mut own = Guarded {
             name: name.clone(),
             to: None,
+            awaits: None,
             became: None,
             before: None,
             mind,
@@ -176,13 +211,8 @@ fn guarded(config: &Config, args: &SloArgs, hands: &mut Hands<'_>) -> Result<Vec
             let path = folder.join(format!("{name}.jsonl"));
             let failed = |error| Error::at(path.display(), error);
             std::fs::create_dir_all(folder).map_err(failed)?;
-            // A log has one head: it is of one run.
-            let options = OpenOptions::new()
-                .create(true)
-                .write(true)
-                .truncate(true)
-                .open(&path);
-            own.to = Some(options.map_err(failed)?);
+            // Each run begins with a head of its own.
+            own.to = Some(lines::append(&path).map_err(failed)?);
             let head = own.mind.head();
             own.write(&head);
         }
@@ -245,42 +275,88 @@ fn exporters(config: &Config, live: &Live) -> Option<Sampler> {
     Some(Sampler::new(live.clone(), watched))
 }
 
-/// The number of the signal that ends this program; 0 until it comes.
-fn stop() -> Result<Arc<AtomicUsize>, Error> {
-    let stop = Arc::new(AtomicUsize::new(0));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register_usize(signal, stop.clone(), signal as usize)
-            .map_err(|error| Error::at("signals", error))?;
-    }
-    Ok(stop)
+/// Has signals told as messages.
+fn listen(outside: &Outside) -> Result<(), Error> {
+    let mut signals =
+        Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(|error| Error::at("signals", error))?;
+    let to = outside.clone();
+    thread::spawn(move || {
+        for signal in &mut signals {
+            to.tell(Message::Stop(signal));
+        }
+    });
+    Ok(())
+}
+
+/// The number of the next tick. Ticks that a late one has missed are left out.
+fn following(tick: u64, elapsed: Duration, length: Duration) -> u64 {
+    let passed = elapsed.as_millis() / length.as_millis().max(1);
+    (tick + 1).max(u64::try_from(passed).unwrap_or(u64::MAX))
 }
 
 /// The most latencies of a tenant in one tick. Of more, the first ones count.
 const MOST: usize = 65_536;
 
-/// Hears what tenants tell until a moment. False if a signal came.
+/// Hears what tenants tell until a moment; after it, what has been told already. False if a signal came.
 fn hear(
     until: Instant,
     inbox: &Inbox,
-    stop: &AtomicUsize,
     config: &Config,
     told: &mut BTreeMap<String, Vec<u64>>,
 ) -> bool {
-    while stop.load(Ordering::Relaxed) == 0 {
+    let mut late = 0;
+    loop {
         let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return true;
-        }
-        let Some(Message::Latency { tenant, took_ns }) = inbox.next(left.min(NAP)) else {
-            continue;
+        let message = if left.is_zero() {
+            late += 1;
+            // Whoever tells more and more does not hold the loop up.
+            inbox.waiting().filter(|_| late <= MOST)
+        } else {
+            inbox.next(left)
         };
-        // Whoever is not promised anything may say what it likes.
-        if config.tenants.contains_key(&tenant) {
-            let own = told.entry(tenant).or_default();
-            if own.len() < MOST {
-                own.push(took_ns);
+        match message {
+            Some(Message::Stop(_)) => return false,
+            // Whoever is not promised anything may say what it likes.
+            Some(Message::Latency { tenant, took_ns }) if config.tenants.contains_key(&tenant) => {
+                let own = told.entry(tenant).or_default();
+                if own.len() < MOST {
+                    own.push(took_ns);
+                }
             }
+            Some(_) => {}
+            None if left.is_zero() => return true,
+            None => {}
         }
     }
-    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drive::parse_toml;
+
+    #[test]
+    fn a_late_tick_hears_what_was_told_and_leaves_missed_ticks_out() {
+        let config = "state = \"s\"\nlatencies = \"l\"\n[tenants.api]\npromise_ms = 15\n";
+        let config: Config = parse_toml(config).unwrap();
+        let (outside, inbox) = inbox();
+        let tell = |tenant: &str, took_ns| {
+            let tenant = tenant.to_owned();
+            outside.tell(Message::Latency { tenant, took_ns });
+        };
+        tell("api", 5);
+        tell("stranger", 6);
+        tell("api", 7);
+        let mut told = BTreeMap::new();
+        assert!(hear(Instant::now(), &inbox, &config, &mut told));
+        assert_eq!(told, [("api".to_owned(), vec![5, 7])].into());
+        outside.tell(Message::Stop(15));
+        assert!(!hear(Instant::now(), &inbox, &config, &mut told));
+
+        let of = |tick, ms| following(tick, Duration::from_millis(ms), Duration::from_secs(1));
+        assert_eq!(
+            [of(0, 0), of(3, 3010), of(3, 5300), of(9, 2000)],
+            [1, 4, 5, 10]
+        );
+    }
 }
