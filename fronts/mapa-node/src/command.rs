@@ -21,7 +21,7 @@ use crate::show;
 const VARIABLE: &str = "MAPA_LEDGER";
 
 /// The folder of the ledger that all users of a machine share, if an operator has made it.
-const SHARED: &str = "/var/lib/mapa";
+pub(crate) const SHARED: &str = "/var/lib/mapa";
 
 /// Runs the program `mapa` with these words, the first of which is its own name.
 #[must_use]

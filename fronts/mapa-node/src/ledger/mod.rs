@@ -10,6 +10,7 @@ mod books;
 mod rows;
 mod schema;
 mod stewards;
+mod withheld;
 
 use std::fs;
 use std::path::{Path, PathBuf};
