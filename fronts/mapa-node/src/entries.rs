@@ -322,3 +322,23 @@ pub fn read_entries(bytes: &[u8], boot: &str) -> Result<Option<Vec<(usize, Entry
     }
     Ok(Some(all))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipe_and_a_file_without_end_hold_up_nobody_who_looks() {
+        let folder = tempfile::tempdir().unwrap();
+        let processes = Processes::new().unwrap();
+        let pipe = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        let long = folder.path().join("long");
+        File::create(&long).unwrap().set_len(1 << 40).unwrap();
+        // What is no file of entries may be another's, whose devices stay held.
+        assert!(Entries::has_live(&pipe, &processes));
+        assert!(Entries::has_live(&long, &processes));
+        assert!(!Entries::has_live(&folder.path().join("none"), &processes));
+    }
+}

@@ -538,3 +538,51 @@ fn scheduled(
     books.waits(id, &waits.reason)?;
     Ok(Ok(Look::Waits(id, waits)))
 }
+
+#[cfg(test)]
+mod tests {
+    use mapa_core::{Pattern, Request};
+    use mapa_front::names::Choice;
+    use mapa_front::{MachineSpec, Names};
+
+    use super::*;
+    use crate::disk::Disk;
+
+    /// A daemon may go between the look that found it there and the one that would decide.
+    #[test]
+    fn nobody_decides_who_has_not_asked_the_drivers() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut ledger = Ledger::open(folder.path().join("ledger.db")).unwrap();
+        let spec = MachineSpec::named("dgx-1v");
+        let node = Node::new(spec.load(&Disk, &mut |_| {}).unwrap(), false);
+        let processes = Processes::new().unwrap();
+        let asker = Asker {
+            tenant: "t".to_owned(),
+            uid: 0,
+            process: processes.own().unwrap(),
+            command: "true".to_owned(),
+            policy: "{}".to_owned(),
+            spec: "{}".to_owned(),
+        };
+        let policy = Names::built_in().policy("preserve", &Choice::default());
+        let request = Request::new(Pattern::ring(2));
+        let want = Want {
+            asker: &asker,
+            request: &request,
+            policy: &*policy.unwrap(),
+            scheduler: FIRST_COME,
+            wait: true,
+            seconds: None,
+        };
+        let mut desk = Desk {
+            ledger: &mut ledger,
+            node: &node,
+            processes: &processes,
+            drivers: &|| Ok(Drivers::default()),
+        };
+        assert!(matches!(desk.look(&want, None, None), Ok(Look::Again)));
+        let asked = Drivers::default();
+        let look = desk.look(&want, None, Some(&asked));
+        assert!(matches!(look, Ok(Look::Granted(_))));
+    }
+}

@@ -370,3 +370,69 @@ pub(super) fn take_back<J: Journal>(
     }
     left
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, Roots) {
+        let folder = tempfile::tempdir().unwrap();
+        for (file, text) in files {
+            let path = folder.path().join("sys/fs/cgroup").join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let roots = Roots::below(folder.path());
+        (folder, roots)
+    }
+
+    /// Processes leave no group by which recovery finds them, if that group can be limited; and if they
+    /// must leave it, it is known to where.
+    #[test]
+    fn a_lease_is_limited_in_its_own_group_where_that_can_be() {
+        let levers = Levers::default();
+        for (files, expected, moves) in [
+            (
+                vec![
+                    ("cgroup.controllers", "cpu io pids"),
+                    ("user/mapa-a-1/io.max", ""),
+                ],
+                ("/user/mapa-a-1", false),
+                true,
+            ),
+            (
+                vec![
+                    ("unified/cgroup.controllers", "io"),
+                    ("unified/user/mapa-a-1/io.max", ""),
+                ],
+                ("/user/mapa-a-1", false),
+                true,
+            ),
+            (
+                vec![
+                    ("cgroup.controllers", "cpu io pids"),
+                    ("user/mapa-a-1/cgroup.procs", ""),
+                ],
+                ("/mapa/mapa-a-1", true),
+                true,
+            ),
+            (
+                vec![
+                    ("blkio/cgroup.procs", ""),
+                    ("pids/user/mapa-a-1/cgroup.procs", ""),
+                ],
+                ("/mapa/mapa-a-1", true),
+                false,
+            ),
+        ] {
+            let (_folder, roots) = tree(&files);
+            let own = ["user", "unified/user", "pids/user"]
+                .map(|own| roots.cgroup.join(own).join("mapa-a-1"));
+            let own = own.iter().find(|own| own.exists()).map(PathBuf::as_path);
+            let (group, enrol) = super::group(own, "mapa-a-1", &levers, &roots).unwrap();
+            assert_eq!((group.to_string().as_str(), enrol), expected, "{files:?}");
+            let to = moves_to(&group, &roots);
+            assert_eq!(to.is_some(), moves, "{files:?}");
+        }
+    }
+}
