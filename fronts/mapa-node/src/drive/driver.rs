@@ -372,7 +372,7 @@ impl NodeDriver<'_> {
 
     /// What a limit on a job is put on. Before its processes leave the group by which recovery finds
     /// them, the ledger says where they go.
-    fn target(&mut self, job: JobId, is_block_io: bool) -> Result<Target, String> {
+    fn target(&mut self, job: JobId, kind: pulls::Kind) -> Result<Target, String> {
         let Some((lease, _)) = self.leases.get(&job) else {
             return Err("the job holds no lease".to_owned());
         };
@@ -382,8 +382,12 @@ impl NodeDriver<'_> {
         let (levers, roots) = (self.hands.levers(), &self.live.roots);
         let (group, enrol) = pulls::group(own, &cgroup::name_of(&mark), levers, roots)?;
         let processes = self.processes_of(lease);
-        let moves = pulls::moves_to(&group, roots).filter(|_| is_block_io && enrol);
-        if let Some(to) = moves.as_deref().and_then(|own| own.to_str()) {
+        let is_moved = kind == pulls::Kind::BlockIo && enrol;
+        let to = pulls::moves_to(&group, roots).filter(|_| is_moved);
+        let known = lease.limited.clone();
+        if let Some(to) = to.as_deref().and_then(|own| own.to_str())
+            && known.as_deref() != Some(to)
+        {
             self.change(Sync::Boot, |books| books.limited(id, to))
                 .map_err(|error| error.to_string())?;
         }
@@ -395,8 +399,10 @@ impl NodeDriver<'_> {
     }
 
     fn throttle(&mut self, order: &Action, job: JobId, guard: Guard) {
-        let is_block_io = matches!(guard, Guard::BlockIoMbPerS(_));
-        let target = self.target(job, is_block_io);
+        let target = match pulls::kind(guard) {
+            Some((kind, true)) => self.target(job, kind),
+            _ => Err("nothing is limited".to_owned()),
+        };
         let (at, told) = (now_ms(), &mut self.told);
         if let Err(why) = self.hands.throttle(job, guard, at, target, told) {
             self.fail(order, &why);

@@ -8,9 +8,8 @@ use std::path::{Path, PathBuf};
 
 use mapa_live::levers::{Entry, FolderJournal, Journal, LeverError, Pull, Step};
 
-use crate::command::SHARED;
 use crate::error::Error;
-use crate::ledger::{Kind, Ledger, Note, Sync};
+use crate::ledger::{Kind, Ledger, Note, SHARED, Sync};
 use crate::process::Identity;
 use crate::steward;
 

@@ -28,6 +28,9 @@ pub use rows::{
     Trouble, now,
 };
 
+/// The folder of the ledger that all users of a machine share, if an operator has made it.
+pub(crate) const SHARED: &str = "/var/lib/mapa";
+
 /// How long a program waits for another's transaction. Transactions take milliseconds, longer where
 /// a recovery looks at all processes; many of them, or a stopped program, make one wait.
 const PATIENCE: Duration = Duration::from_secs(60);
