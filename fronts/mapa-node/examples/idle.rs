@@ -97,6 +97,9 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     thread::sleep(Duration::from_secs(3));
     let (before, begun) = (ticks(daemon.id()), Instant::now());
     thread::sleep(Duration::from_secs(seconds));
+    if let Some(status) = daemon.try_wait()? {
+        return Err(format!("the daemon ended: {status}").into());
+    }
     let took = (ticks(daemon.id()) - before) as f64 / 100.0;
     let share = 100.0 * took / begun.elapsed().as_secs_f64();
     println!(
