@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use mapa_front::answer::node::Status;
 use mapa_front::drive_log::{RECORD_VERSION, RecordHead};
 use mapa_front::{MachineSpec, Names, SchedulerSpec};
-use mapa_live::levers::{Hands, Keeper, LeverFact};
+use mapa_live::levers::{Group, Hands, Keeper, LeverFact};
 use mapa_live::{Live, Roots};
 use mapa_sched::{Drive, Fleet, Scheduler, Timeline};
 use mapa_topologies::Machine;
@@ -18,22 +18,23 @@ use signal_hook::iterator::Signals;
 use tracing::{info, warn};
 
 use crate::bell::Bell;
+use crate::cgroup;
 use crate::cli::MachineArgs;
 use crate::disk::Disk;
 use crate::drive::{
-    Config, Expected, Held, Host, Inbox, Known, LedgerJournal, Message, Metrics, NodeDriver,
-    Outside, Quiet, Recorder, Sampler, Shared, Stopped, Told, inbox, now_ms, read_toml,
+    Config, Host, Inbox, Known, Message, Metrics, MigModes, NodeDriver, NodeHands, NodeJournal,
+    Outside, Recorder, Shared, Stopped, Told, folder_of, inbox, job_of_lease, now_ms, read_toml,
 };
 use crate::error::Error;
 use crate::health::{self, Watched};
 use crate::ledger::{Ledger, Moment, Sync, now};
 use crate::node::Node;
 use crate::output::Output;
-use crate::process::Processes;
+use crate::process::{Identity, Processes};
 use crate::queue::ring_first;
 use crate::run::user;
 use crate::service::{self, Log};
-use crate::steward::{BELL, enter};
+use crate::steward::{BELL, alone, enter};
 
 /// The options of the daemon.
 #[derive(Debug, Args)]
@@ -93,6 +94,10 @@ pub(crate) fn drive(
     let (outside, inbox) = inbox();
     listen(&outside, books.id());
     let words = spec.words().to_owned();
+    books.read(|books| alone(books, &processes))?;
+    // What a crash has left half done is taken back before anybody looks at the machine. Whoever has the
+    // journal open is the only one that pulls.
+    let (keeper, left) = keeper(&live, &config, ledger, &own, &owner)?;
     books.change(Sync::Disk, |books| {
         enter(books, &processes, &owner, &own, &words)
     })?;
@@ -107,7 +112,7 @@ pub(crate) fn drive(
         machine: machine.spec(),
         output,
     };
-    let ended = daemon.run(inbox, scheduler, ledger, own.clone());
+    let ended = daemon.run(inbox, scheduler, ledger, own.clone(), keeper, left);
     if let Err(error) = &ended {
         // Whoever waits need not wait for its silence to count.
         let why = format!("it failed: {error}");
@@ -187,12 +192,11 @@ impl Daemon<'_> {
         inbox: Inbox,
         mut scheduler: Box<dyn Scheduler + Send>,
         ledger: &Path,
-        own: crate::process::Identity,
+        own: Identity,
+        keeper: Keeper<NodeJournal>,
+        left: Vec<String>,
     ) -> Result<(), Error> {
         let mut ledger = Ledger::open(ledger)?;
-        // What a crash has left half done is taken back before anybody looks at the machine.
-        let expected = Expected::default();
-        let (keeper, left) = self.keeper(&ledger, &expected)?;
         let mut node = Node::load(&self.machine, self.live, &mut |warning| {
             self.output.aside(warning);
         })?;
@@ -227,12 +231,29 @@ impl Daemon<'_> {
         for lever in left {
             told.lever_failed(&lever, "undo");
         }
-        if node.is_live() {
-            watch(&self.outside, &node, self.live, ledger.path(), &self.owner);
+        // No other driver tells of changes.
+        if node.is_live() && !node.is_amd() {
+            watch(
+                &shared,
+                &self.outside,
+                &node,
+                self.live,
+                ledger.path(),
+                &self.owner,
+            );
         }
         let served = service::serve(&self.config.service, &shared, &self.outside, ledger.path())?;
         let sampler = self.sampler();
         let fleet = Fleet::new([node.loaded().graph().clone()]);
+        let leases = ledger.read(|books| books.leases())?;
+        let job_of = |group: &Group| {
+            let name = group.path().rsplit('/').next()?;
+            let mut leases = leases.iter().map(|own| own.id);
+            let lease = leases.find(|&own| cgroup::name_of(&ledger.mark(own)) == name);
+            lease.map(job_of_lease)
+        };
+        let (levers, roots) = (&self.config.levers, &self.live.roots);
+        let hands = NodeHands::new(keeper, levers, roots, self.args.dry_run, job_of);
         let mut driver = NodeDriver {
             node,
             machine: self.machine,
@@ -243,23 +264,19 @@ impl Daemon<'_> {
             owner: self.owner,
             scheduler: words.clone(),
             began,
-            keeper: Some(keeper),
-            expected,
-            is_dry: self.args.dry_run,
+            hands,
             inbox,
             recorder,
             told,
             sampler,
             known: Known::default(),
             timeline: Timeline::default(),
-            held: Held::default(),
-            guards: std::collections::BTreeMap::new(),
-            quiet: Quiet::default(),
             look_at: Instant::now(),
             stop: None,
             leases: std::collections::BTreeMap::new(),
             adopting: Vec::new(),
-            failures: std::collections::BTreeMap::new(),
+            still: std::collections::BTreeSet::new(),
+            mig: MigModes::default(),
             instant_began: Instant::now(),
             ledger,
         };
@@ -283,37 +300,40 @@ impl Daemon<'_> {
     }
 
     /// Counters of the host, if the scheduler needs them: each sample is an instant.
-    fn sampler(&self) -> Option<Box<dyn Sampler>> {
+    fn sampler(&self) -> Option<Host> {
         let names = Names::built_in();
         let row = names.schedulers.get(self.spec.name())?;
-        row.for_latencies
-            .then(|| Box::new(Host::new(self.live)) as Box<dyn Sampler>)
+        row.for_latencies.then(|| Host::new(self.live))
     }
+}
 
-    /// The levers, after what an earlier daemon has left was taken back; and the names of levers that
-    /// could not be.
-    fn keeper(
-        &self,
-        ledger: &Ledger,
-        expected: &Expected,
-    ) -> Result<(Keeper<LedgerJournal>, Vec<String>), Error> {
-        let journal = LedgerJournal::open(ledger.path(), &self.owner, expected.clone())?;
-        let hands = Hands::of(self.live, self.config.levers.bounds);
-        let opened = Keeper::open(hands, journal, now_ms());
-        let (keeper, facts) = opened.map_err(|error| Error::at("levers", error))?;
-        let mut failed = Vec::new();
-        for fact in facts {
-            match fact {
-                LeverFact::Undone { id, lever } => info!(id, lever, "taken back after a crash"),
-                LeverFact::NotUndone { id, lever, left } => {
-                    warn!(id, lever, left = ?left, "could not be taken back after a crash");
-                    failed.push(lever);
-                }
-                _ => {}
+/// The levers, after what an earlier daemon has left was taken back; and the names of levers that
+/// could not be.
+fn keeper(
+    live: &Live,
+    config: &Config,
+    ledger: &Path,
+    own: &Identity,
+    owner: &str,
+) -> Result<(Keeper<NodeJournal>, Vec<String>), Error> {
+    let folder = config.levers.journal.clone();
+    let folder = folder.unwrap_or_else(|| folder_of(ledger));
+    let journal = NodeJournal::open(&folder, ledger, own, owner)?;
+    let hands = Hands::of(live, config.levers.bounds);
+    let opened = Keeper::open(hands, journal, now_ms());
+    let (keeper, facts) = opened.map_err(|error| Error::at("levers", error))?;
+    let mut failed = Vec::new();
+    for fact in facts {
+        match fact {
+            LeverFact::Undone { id, lever } => info!(id, lever, "taken back after a crash"),
+            LeverFact::NotUndone { id, lever, left } => {
+                warn!(id, lever, left = ?left, "could not be taken back after a crash");
+                failed.push(lever);
             }
+            _ => {}
         }
-        Ok((keeper, failed))
     }
+    Ok((keeper, failed))
 }
 
 /// Goes from instant to instant.
@@ -326,7 +346,8 @@ fn go(
         match drive.instant(scheduler, driver) {
             Ok(true) => {}
             Ok(false) => return Ok(()),
-            // The fact was not booked. The look of the next second compares again.
+            // The fact was not booked. The devices of a lease that could not be adopted are occupied
+            // (`settle`); of any other fact all that is left is that it was told.
             Err(Stopped::Fact(error)) => driver.told.trouble("facts", &error.to_string()),
             Err(Stopped::Over(error)) => return Err(error),
         }
@@ -361,17 +382,37 @@ fn listen(outside: &Outside, ledger: &str) {
     }
 }
 
+/// How long after an error the health of devices is watched again.
+const WATCH_AGAIN: Duration = Duration::from_secs(10);
+
 /// Notes in the ledger what becomes of devices' health, for as long as this program runs.
-fn watch(outside: &Outside, node: &Node, live: &Live, ledger: &Path, owner: &str) {
-    let (to, live, owner) = (outside.clone(), live.clone(), owner.to_owned());
+fn watch(
+    shared: &Arc<Shared>,
+    outside: &Outside,
+    node: &Node,
+    live: &Live,
+    ledger: &Path,
+    owner: &str,
+) {
+    let (shared, to) = (shared.clone(), outside.clone());
+    let (live, owner) = (live.clone(), owner.to_owned());
     let (devices, ledger) = (Watched::new(node), ledger.to_owned());
     thread::spawn(move || {
         let tell = |what: String| {
             info!(what, "health");
             to.tell(Message::Bell);
         };
-        if let Err(error) = health::watch(&live, &devices, &ledger, &owner, || true, tell) {
-            info!(%error, "events of devices are not watched");
+        let mut last = String::new();
+        loop {
+            if let Err(error) = health::watch(&live, &devices, &ledger, &owner, || true, tell) {
+                shared.metrics.trouble("health");
+                let error = error.to_string();
+                if error != last {
+                    warn!(error, "events of devices are not watched for a while");
+                }
+                last = error;
+            }
+            thread::sleep(WATCH_AGAIN);
         }
     });
 }

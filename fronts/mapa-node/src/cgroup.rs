@@ -18,6 +18,9 @@ const PLAIN: [&str; 2] = ["pids", "freezer"];
 /// that moves none, needs so many.
 const PASSES: usize = 20;
 
+/// Where the file systems of control groups are mounted.
+const MOUNT: &str = "/sys/fs/cgroup";
+
 /// The file of a group's processes.
 const PROCESSES: &str = "cgroup.procs";
 
@@ -32,7 +35,7 @@ pub struct Cgroups {
 
 impl Default for Cgroups {
     fn default() -> Self {
-        Self::new("/sys/fs/cgroup", "/proc/self/cgroup")
+        Self::new(MOUNT, "/proc/self/cgroup")
     }
 }
 
@@ -78,10 +81,7 @@ impl Cgroups {
     /// there: what a process starts is where the process is. None where this process may not.
     #[must_use]
     pub fn hold(&self, name: &str, all: impl Fn() -> Vec<i32>) -> Option<PathBuf> {
-        // A colon is the separator of /proc/PID/cgroup.
-        let group = self
-            .home()?
-            .join(format!("mapa-{}", name.replace(':', "-")));
+        let group = self.home()?.join(name_of(name));
         // Whoever has chosen a group of its own is left there.
         if all().into_iter().any(|pid| self.has_left(pid)) {
             return None;
@@ -105,6 +105,22 @@ impl Cgroups {
         remove(&group);
         None
     }
+}
+
+/// The name of the group of a lease, by its mark. A colon is the separator of /proc/PID/cgroup.
+pub(crate) fn name_of(mark: &str) -> String {
+    format!("mapa-{}", mark.replace(':', "-"))
+}
+
+/// The folder of a group as the ledger has it, if it is one of the lease of this mark. Others may write
+/// the ledger too, and root may read and remove what its reader is told.
+pub(crate) fn of_lease<'p>(path: &'p str, mark: &str) -> Option<&'p Path> {
+    let path = Path::new(path);
+    let inside = path.strip_prefix(MOUNT).ok()?;
+    let is_plain = inside
+        .components()
+        .all(|own| matches!(own, Component::Normal(_)));
+    (is_plain && path.file_name()? == name_of(mark).as_str()).then_some(path)
 }
 
 /// The processes of a group and of all groups below it.
@@ -198,6 +214,21 @@ mod tests {
             let found = Cgroups::new(folder.path(), folder.path().join("own")).home();
             let expected = expected.map(|own| folder.path().join(own));
             assert_eq!(found, expected, "{own}");
+        }
+    }
+
+    #[test]
+    fn a_folder_that_is_no_group_of_the_lease_is_none() {
+        let of = |path: &str| of_lease(path, "a:1").is_some();
+        assert!(of("/sys/fs/cgroup/pids/user/mapa-a-1"));
+        for path in [
+            "/sys/fs/cgroup/pids/user/mapa-a-2",
+            "/sys/fs/cgroup/pids/user",
+            "/home/victim/mapa-a-1",
+            "/sys/fs/cgroup/../../../home/victim/mapa-a-1",
+            "mapa-a-1",
+        ] {
+            assert!(!of(path), "{path}");
         }
     }
 

@@ -11,7 +11,7 @@ use etcetera::BaseStrategy;
 use crate::cli::{Cli, Command};
 use crate::error::Error;
 use crate::gate;
-use crate::ledger::{Ledger, Sync};
+use crate::ledger::{Ledger, SHARED, Sync};
 use crate::node::Node;
 use crate::output::Output;
 use crate::run::{run, user};
@@ -19,9 +19,6 @@ use crate::show;
 
 /// The variable that names the ledger.
 const VARIABLE: &str = "MAPA_LEDGER";
-
-/// The folder of the ledger that all users of a machine share, if an operator has made it.
-const SHARED: &str = "/var/lib/mapa";
 
 /// Runs the program `mapa` with these words, the first of which is its own name.
 #[must_use]

@@ -9,7 +9,7 @@
 //! only for as long as the process lives that it names by number *and* start.
 
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -132,7 +132,7 @@ impl Entries {
         let mut options = OpenOptions::new();
         let opened = options.read(true).write(true).create(true).mode(0o600);
         let file = opened.open(path).map_err(at)?;
-        let bytes = std::fs::read(path).map_err(at)?;
+        let bytes = read_file(path).map_err(at)?;
         let read = read_entries(&bytes, processes.boot());
         let all = read.map_err(|what| Error::at(path.display(), what))?;
         let own = processes.own()?;
@@ -251,10 +251,10 @@ impl Entries {
     /// Whether the file names a process that lives: a manager is gone, but not all that it served.
     #[must_use]
     pub fn has_live(path: &Path, processes: &Processes) -> bool {
-        let bytes = match std::fs::read(path) {
+        let bytes = match read_file(path) {
             Ok(bytes) => bytes,
             // Rather hold devices too long than give them twice: the file may be another user's.
-            Err(error) => return error.kind() != io::ErrorKind::NotFound,
+            Err(error) => return error.kind() != ErrorKind::NotFound,
         };
         let Ok(own) = processes.own() else {
             return true;
@@ -267,6 +267,24 @@ impl Entries {
             Err(_) => true,
         }
     }
+}
+
+/// The bytes of a file of entries. Others may have named it: no pipe is waited for, and no more is read
+/// than such a file may have.
+fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    let mut options = OpenOptions::new();
+    let file = { options.read(true).custom_flags(libc::O_NONBLOCK) }.open(path)?;
+    let most = (MOST * SIZE) as u64;
+    let found = file.metadata()?;
+    if !found.is_file() || found.len() > most {
+        return Err(io::Error::new(
+            ErrorKind::InvalidData,
+            format!("expected a file of at most {most} bytes"),
+        ));
+    }
+    let mut bytes = Vec::new();
+    file.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// The entries of a file, by place; `None` for an empty file and for one of another boot.
@@ -314,4 +332,24 @@ pub fn read_entries(bytes: &[u8], boot: &str) -> Result<Option<Vec<(usize, Entry
         all.push((place, entry));
     }
     Ok(Some(all))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipe_and_a_file_without_end_hold_up_nobody_who_looks() {
+        let folder = tempfile::tempdir().unwrap();
+        let processes = Processes::new().unwrap();
+        let pipe = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        let long = folder.path().join("long");
+        File::create(&long).unwrap().set_len(1 << 40).unwrap();
+        // What is no file of entries may be another's, whose devices stay held.
+        assert!(Entries::has_live(&pipe, &processes));
+        assert!(Entries::has_live(&long, &processes));
+        assert!(!Entries::has_live(&folder.path().join("none"), &processes));
+    }
 }

@@ -42,6 +42,8 @@ pub(crate) fn foreign(
             own.child
                 .iter()
                 .chain([&own.asker.process])
+                // The number of one that has ended, or of another namespace, is somebody else's here.
+                .filter(|own| processes.may_run(own))
                 .map(|own| own.pid)
         })
         .collect();

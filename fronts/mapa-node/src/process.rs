@@ -159,6 +159,12 @@ impl Processes {
         }
     }
 
+    /// Whether the process of this number may be that one: it runs, or is hidden from here.
+    #[must_use]
+    pub fn may_run(&self, of: &Identity) -> bool {
+        of.namespace == self.namespace && self.life(of) != Life::Ended
+    }
+
     fn stat(&self, pid: i32) -> Option<Stat> {
         let line = fs::read(self.proc.join(pid.to_string()).join("stat")).ok()?;
         // The kernel cuts names at 15 bytes, in the middle of a character too.

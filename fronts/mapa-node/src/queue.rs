@@ -102,9 +102,9 @@ impl Desk<'_> {
                 .ledger
                 .read(|books| stewarded::is_served(books, processes, want, ticket))?;
             let asked = if is_served {
-                Ok(Drivers::default())
+                Ok(None)
             } else {
-                (self.drivers)()
+                (self.drivers)().map(Some)
             };
             let drivers = match asked {
                 Ok(drivers) => drivers,
@@ -128,7 +128,7 @@ impl Desk<'_> {
                     continue;
                 }
             };
-            let look = match self.look(want, ticket, &drivers) {
+            let look = match self.look(want, ticket, drivers.as_ref()) {
                 Ok(look) => look,
                 Err(error) => {
                     // What fails for this one may not hold up the others.
@@ -139,6 +139,8 @@ impl Desk<'_> {
                 }
             };
             match look {
+                // The daemon has gone since: now the drivers are asked.
+                Look::Again => {}
                 Look::Granted(granted) => return Ok(Asked::Granted(granted)),
                 Look::Waits(id, waiting) => {
                     ticket = Some(id);
@@ -181,7 +183,7 @@ impl Desk<'_> {
         &mut self,
         want: &Want<'_>,
         ticket: Option<i64>,
-        drivers: &Drivers,
+        drivers: Option<&Drivers>,
     ) -> Result<Look, Error> {
         let (node, processes) = (self.node, self.processes);
         let mut rung = Vec::new();
@@ -189,6 +191,10 @@ impl Desk<'_> {
             if stewarded::is_served(books, processes, want, ticket)? {
                 return stewarded::look(books, node, processes, want, ticket);
             }
+            // Nobody may decide who does not know what the drivers say.
+            let Some(drivers) = drivers else {
+                return Ok(Ok(Look::Again));
+            };
             let seen = see(books, node, processes, &want.asker.tenant, drivers)?;
             if let Some(outcome) = stewarded::answered(books, node, want, ticket)? {
                 return Ok(outcome);
@@ -210,10 +216,11 @@ impl Desk<'_> {
         for ticket in rung {
             bell::ring(self.ledger.id(), ticket);
         }
-        if ticket.is_none() {
+        let look = look?;
+        if ticket.is_none() && !matches!(look, Ok(Look::Again)) {
             steward::ring(self.ledger.id());
         }
-        match look? {
+        match look {
             Ok(look) => {
                 if matches!(look, Look::Granted(_)) {
                     // More may be free: whoever is the first now looks. A bell is a hint alone.
@@ -441,6 +448,7 @@ pub(crate) fn grant(
         expires,
         ticket,
         cgroup: None,
+        limited: None,
     })
 }
 
@@ -529,4 +537,52 @@ fn scheduled(
     };
     books.waits(id, &waits.reason)?;
     Ok(Ok(Look::Waits(id, waits)))
+}
+
+#[cfg(test)]
+mod tests {
+    use mapa_core::{Pattern, Request};
+    use mapa_front::names::Choice;
+    use mapa_front::{MachineSpec, Names};
+
+    use super::*;
+    use crate::disk::Disk;
+
+    /// A daemon may go between the look that found it there and the one that would decide.
+    #[test]
+    fn nobody_decides_who_has_not_asked_the_drivers() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut ledger = Ledger::open(folder.path().join("ledger.db")).unwrap();
+        let spec = MachineSpec::named("dgx-1v");
+        let node = Node::new(spec.load(&Disk, &mut |_| {}).unwrap(), false);
+        let processes = Processes::new().unwrap();
+        let asker = Asker {
+            tenant: "t".to_owned(),
+            uid: 0,
+            process: processes.own().unwrap(),
+            command: "true".to_owned(),
+            policy: "{}".to_owned(),
+            spec: "{}".to_owned(),
+        };
+        let policy = Names::built_in().policy("preserve", &Choice::default());
+        let request = Request::new(Pattern::ring(2));
+        let want = Want {
+            asker: &asker,
+            request: &request,
+            policy: &*policy.unwrap(),
+            scheduler: FIRST_COME,
+            wait: true,
+            seconds: None,
+        };
+        let mut desk = Desk {
+            ledger: &mut ledger,
+            node: &node,
+            processes: &processes,
+            drivers: &|| Ok(Drivers::default()),
+        };
+        assert!(matches!(desk.look(&want, None, None), Ok(Look::Again)));
+        let asked = Drivers::default();
+        let look = desk.look(&want, None, Some(&asked));
+        assert!(matches!(look, Ok(Look::Granted(_))));
+    }
 }

@@ -3,7 +3,8 @@
 //! Every program that is about to decide does this first, in the transaction of the decision. So
 //! nothing must be running for a crash to be noticed, and nobody decides on what a crash left.
 
-use std::path::{Path, PathBuf};
+use std::io::ErrorKind;
+use std::path::PathBuf;
 
 use crate::cgroup;
 use crate::entries::Entries;
@@ -78,9 +79,9 @@ pub fn recover(books: &Books<'_>, processes: &Processes, owner: &str) -> Result<
         // A child may have cleared its variables; its number and start are in the ledger.
         let child = lease.child.as_ref();
         let child = child.filter(|own| processes.life(own) != Life::Ended);
-        let members = lease.cgroup.as_deref().map(Path::new).map(cgroup::members);
+        let members = members(&lease, &books.mark(lease.id));
         let mut heir = child.cloned().or_else(|| {
-            let members = members.iter().flatten().flatten();
+            let members = members.iter().flatten();
             members.filter_map(|&pid| processes.identity(pid)).next()
         });
         if heir.is_none() {
@@ -93,7 +94,7 @@ pub fn recover(books: &Books<'_>, processes: &Processes, owner: &str) -> Result<
             // long than give them twice. Who might go on is not known, so nobody becomes the holder. A
             // group that is empty says that nobody does, whosever they are.
             let asker = &lease.asker;
-            let is_empty = matches!(&members, Some(Ok(_)));
+            let is_empty = members.is_some();
             let may_live = !marked.complete
                 || !is_empty && processes.hides_one_of(asker.uid, asker.process.start);
             if heir.is_none() && may_live {
@@ -126,6 +127,21 @@ pub fn recover(books: &Books<'_>, processes: &Processes, owner: &str) -> Result<
     Ok(done)
 }
 
+/// The processes in the control groups of a lease; none if that cannot be said. Version 2 has a process
+/// in one group alone, so whom a daemon limits has left the lease's own.
+fn members(lease: &Lease, mark: &str) -> Option<Vec<i32>> {
+    let own = cgroup::of_lease(lease.cgroup.as_deref()?, mark)?;
+    let mut found = cgroup::members(own).ok()?;
+    if let Some(other) = &lease.limited {
+        match cgroup::members(cgroup::of_lease(other, mark)?) {
+            Ok(more) => found.extend(more),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(_) => return None,
+        }
+    }
+    Some(found)
+}
+
 fn free(
     books: &Books<'_>,
     done: &mut Recovered,
@@ -134,8 +150,9 @@ fn free(
     why: &str,
 ) -> Result<(), Error> {
     books.free(owner, &lease, why)?;
-    if let Some(group) = &lease.cgroup {
-        cgroup::remove(Path::new(group));
+    let group = lease.cgroup.as_deref();
+    if let Some(group) = group.and_then(|own| cgroup::of_lease(own, &books.mark(lease.id))) {
+        cgroup::remove(group);
     }
     done.freed.push((lease, why.to_owned()));
     Ok(())

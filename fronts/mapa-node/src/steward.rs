@@ -28,6 +28,37 @@ pub(crate) fn steward(books: &Books<'_>, processes: &Processes) -> Result<Option
     }))
 }
 
+/// Begins each change of a daemon: says that it is there.
+///
+/// # Errors
+/// Another daemon has taken its place; the ledger cannot be written.
+pub(crate) fn stay(books: &Books<'_>, own: &Identity) -> Result<(), Error> {
+    if books.beat(own, now())? {
+        return Ok(());
+    }
+    Err(Error::at(
+        "the ledger",
+        "another daemon has taken this queue: expected to be its only one",
+    ))
+}
+
+/// Refuses a second daemon.
+///
+/// # Errors
+/// Another one is there; the ledger cannot be read.
+pub(crate) fn alone(books: &Books<'_>, processes: &Processes) -> Result<(), Error> {
+    let Some(other) = steward(books, processes)? else {
+        return Ok(());
+    };
+    Err(Error::at(
+        "the ledger",
+        format_args!(
+            "process {} orders this queue by {}: expected one daemon for each ledger",
+            other.process.pid, other.scheduler
+        ),
+    ))
+}
+
 /// Enters a daemon in the ledger.
 ///
 /// # Errors
@@ -39,15 +70,7 @@ pub(crate) fn enter(
     by: &Identity,
     scheduler: &str,
 ) -> Result<(), Error> {
-    if let Some(other) = steward(books, processes)? {
-        return Err(Error::at(
-            "the ledger",
-            format_args!(
-                "process {} orders this queue by {}: expected one daemon for each ledger",
-                other.process.pid, other.scheduler
-            ),
-        ));
-    }
+    alone(books, processes)?;
     books.enter(owner, by, scheduler)
 }
 

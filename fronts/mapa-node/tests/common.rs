@@ -191,6 +191,11 @@ impl Machine {
     /// A command that holds devices until `end`.
     pub(crate) fn hold(&self, words: &[&str]) -> Child {
         let before = self.json(&["ps"])["leases"].as_array().unwrap().len();
+        let lines = || {
+            let text = std::fs::read_to_string(self.path().join("held"));
+            text.unwrap_or_default().lines().count()
+        };
+        let said = lines();
         let script = [
             "--",
             "sh",
@@ -201,7 +206,10 @@ impl Machine {
         let child = { child }.stderr(Stdio::null()).spawn().unwrap();
         self.until(|ps| {
             let leases = ps["leases"].as_array().unwrap();
-            leases.len() > before && leases.iter().all(|own| !own["child"].is_null())
+            leases.len() > before
+                && leases.iter().all(|own| !own["child"].is_null())
+                // It has passed the gate, and says what it holds.
+                && lines() > said
         });
         child
     }

@@ -79,7 +79,7 @@ fn a_ledger_of_a_later_version_and_a_file_that_is_none_are_told_apart() {
     drop(database);
     let error = Ledger::open(place.ledger()).unwrap_err().to_string();
     assert!(
-        error.contains("version 99") && error.contains("expected 3 or less"),
+        error.contains("version 99") && error.contains("expected 4 or less"),
         "{error}"
     );
 
@@ -145,4 +145,72 @@ fn recovery_keeps_the_living_frees_the_dead_and_forgets_earlier_boots() {
     // After a restart nothing of the earlier boot counts.
     let after = found(&processes.clone().of_boot("later"));
     assert_eq!((after.leases.len(), after.freed.len()), (0, 2));
+}
+
+/// Root recovers too, and others may write the ledger.
+#[test]
+fn a_folder_that_is_no_control_group_is_not_removed() {
+    let place = Place::new();
+    let mut ledger = Ledger::open(place.ledger()).unwrap();
+    let processes = Processes::new().unwrap();
+    let mut dead = asker(&processes);
+    dead.process.start += 1;
+    let lease = ledger.change(Sync::Boot, |books| {
+        let lease = books.grant(&dead, &[key("A", "")], None, None, "test")?;
+        let name = format!("mapa-{}", books.mark(lease).replace(':', "-"));
+        let folder = place.path().join(name);
+        fs::create_dir_all(folder.join("empty")).unwrap();
+        books.grouped(lease, folder.to_str().unwrap())?;
+        Ok(folder)
+    });
+    let found = ledger.change(Sync::Boot, |books| recover(books, &processes, "tester"));
+    assert_eq!(found.unwrap().freed.len(), 1);
+    assert!(lease.unwrap().join("empty").exists());
+}
+
+/// Whom a daemon limits has left the group of the lease, where version 2 of groups limits.
+#[test]
+fn whoever_was_moved_to_be_limited_is_found() {
+    let place = Place::new();
+    let mut ledger = Ledger::open(place.ledger()).unwrap();
+    let processes = Processes::new().unwrap();
+    let mut dead = asker(&processes);
+    dead.process.start += 1;
+    let name = format!("mapa-{}", ledger.mark(1).replace(':', "-"));
+    let root = std::path::Path::new("/sys/fs/cgroup");
+    let mut made = Vec::new();
+    for folder in ["pids", "freezer", "blkio", "unified", "."] {
+        let group = root.join(folder).join(&name);
+        if root.join(folder).join("cgroup.procs").exists() && fs::create_dir(&group).is_ok() {
+            made.push(group);
+        }
+    }
+    let [own, limited] = made.iter().take(2).collect::<Vec<_>>()[..] else {
+        made.iter().for_each(|own| drop(fs::remove_dir(own)));
+        eprintln!("skipped: no control groups of two hierarchies can be made here");
+        return;
+    };
+    let mut job = std::process::Command::new("sleep")
+        .arg("600")
+        .spawn()
+        .unwrap();
+    fs::write(limited.join("cgroup.procs"), job.id().to_string()).unwrap();
+    let lease = ledger.change(Sync::Boot, |books| {
+        let lease = books.grant(&dead, &[key("A", "")], None, None, "test")?;
+        books.grouped(lease, own.to_str().unwrap())?;
+        books.limited(lease, limited.to_str().unwrap())?;
+        Ok(lease)
+    });
+    assert_eq!(lease.unwrap(), 1);
+    let mut found = || {
+        let found = ledger.change(Sync::Boot, |books| recover(books, &processes, "tester"));
+        found.unwrap()
+    };
+    let first = found();
+    job.kill().unwrap();
+    job.wait().unwrap();
+    let then = found();
+    made.iter().for_each(|own| drop(fs::remove_dir(own)));
+    assert_eq!(first.adopted.len(), 1, "{first:?}");
+    assert_eq!(then.freed.len(), 1, "{then:?}");
 }

@@ -1,8 +1,11 @@
 //! `mapa` on a machine that it discovers, through a library that speaks as NVIDIA's does.
 
-use fake_nvml::Process;
+use std::process::Command;
 
-use super::common::{Machine, error, text};
+use fake_nvml::Process;
+use mapa_node::{Key, Ledger, Processes, Sync};
+
+use super::common::{Machine, asker, error, text};
 
 #[test]
 fn a_command_is_told_uuids_and_devices_of_strangers_are_left_alone() {
@@ -39,6 +42,40 @@ fn a_command_is_told_uuids_and_devices_of_strangers_are_left_alone() {
             .code(),
         Some(0)
     );
+}
+
+/// A process that has the number of one that has ended is none of that one's lease.
+#[test]
+fn a_number_that_a_stranger_has_by_now_makes_it_nobody_of_a_lease() {
+    let machine = Machine::of("dgx-a100");
+    assert!(
+        machine
+            .mapa(&["run", "-n", "1", "--", "true"])
+            .status
+            .success()
+    );
+    let own = std::process::id();
+    let running = Process::running(own).unwrap();
+    machine.fake.start_process(1, running).unwrap();
+    let mut holder = Command::new("sleep").arg("600").spawn().unwrap();
+    let processes = Processes::new().unwrap();
+    let mut asker = asker(&processes);
+    asker.process = processes.identity(holder.id() as i32).unwrap();
+    let mut child = processes.own().unwrap();
+    child.start -= 1;
+    let mut ledger = Ledger::open(machine.ledger()).unwrap();
+    let given = ledger.change(Sync::Boot, |books| {
+        let device = Key::whole(machine.fake.uuid(0).unwrap());
+        let lease = books.grant(&asker, &[device], None, None, "test")?;
+        books.started(lease, &child)
+    });
+    given.unwrap();
+    let seven = machine.mapa(&["run", "-n", "7", "--", "true"]);
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    assert_eq!(seven.status.code(), Some(75));
+    let said = error(&seven);
+    assert!(said.contains("mapa did not start it"), "{said}");
 }
 
 #[test]

@@ -215,20 +215,19 @@ impl Decision {
         placement: impl IntoIterator<Item = DeviceId>,
     ) -> Result<Self, Refusal> {
         let placement: Placement = placement.into_iter().collect();
-        let decision = Self::of_use(policy, request, view, placement.iter().copied())?;
+        let scores = paper_scores();
+        let decision =
+            Self::verified(policy.into(), request, view, &placement, &scores.each_ref())?;
         if !view.graph().offers(&placement) {
             let rule = "a set of devices that the machine offers";
             return Err(Refusal::Busy(Reason::Rule(rule.into())));
         }
-        Ok(Self {
-            of_use: false,
-            ..decision
-        })
+        Ok(decision)
     }
 
     /// Makes a decision of devices that somebody uses already, so that they are booked whether or
-    /// not the machine [offers](HardwareGraph::offers) them together. All else is verified as by
-    /// [`checked`](Self::checked).
+    /// not the machine [offers](HardwareGraph::offers) them together. It has no scores: nobody chose.
+    /// All else is verified as by [`checked`](Self::checked).
     ///
     /// # Errors
     /// As [`checked`](Self::checked).
@@ -238,38 +237,43 @@ impl Decision {
         view: &View<'_>,
         placement: impl IntoIterator<Item = DeviceId>,
     ) -> Result<Self, Refusal> {
-        never(request, view.graph()).map_or(Ok(()), |reason| Err(Refusal::Infeasible(reason)))?;
         let placement: Placement = placement.into_iter().collect();
-        let broken = |why: String| Refusal::Busy(Reason::Rule(why.into()));
-        verify(
-            &request.pattern,
-            view,
-            &request.eligible(view.graph()),
-            &placement,
-        )
-        .map_err(|violation| broken(violation.to_string()))?;
-        request
-            .is_met_by_links(view.graph(), &placement)
-            .map_err(|rule| broken(rule.to_owned()))?;
-        let scores = paper_scores();
-        let candidate = Candidate {
-            view: *view,
-            pattern: &request.pattern,
-            placement: &placement,
-        };
-        let best = Scored::new(&candidate, &scores.each_ref());
-        Ok(Self::new(
-            policy.into(),
-            request,
-            view.stamp(),
-            best,
-            Vec::new(),
-            SearchStats::default(),
-        ))
-        .map(|decision| Self {
+        let decision = Self::verified(policy.into(), request, view, &placement, &[])?;
+        Ok(Self {
             of_use: true,
             ..decision
         })
+    }
+
+    /// Verifies a placement without a search, and gives it these scores.
+    fn verified(
+        policy: Cow<'static, str>,
+        request: &Request,
+        view: &View<'_>,
+        placement: &Placement,
+        objectives: &[&Objective<'_>],
+    ) -> Result<Self, Refusal> {
+        never(request, view.graph()).map_or(Ok(()), |reason| Err(Refusal::Infeasible(reason)))?;
+        let broken = |why: String| Refusal::Busy(Reason::Rule(why.into()));
+        let eligible = request.eligible(view.graph());
+        verify(&request.pattern, view, &eligible, placement)
+            .map_err(|violation| broken(violation.to_string()))?;
+        request
+            .is_met_by_links(view.graph(), placement)
+            .map_err(|rule| broken(rule.to_owned()))?;
+        let candidate = Candidate {
+            view: *view,
+            pattern: &request.pattern,
+            placement,
+        };
+        Ok(Self::new(
+            policy,
+            request,
+            view.stamp(),
+            Scored::new(&candidate, objectives),
+            Vec::new(),
+            SearchStats::default(),
+        ))
     }
 
     /// Whether it tells of devices that are in use already: see [`of_use`](Self::of_use).

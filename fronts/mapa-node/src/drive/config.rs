@@ -43,7 +43,7 @@ pub(crate) struct Queue {
     /// The model of run times.
     pub execution: ExecutionSpec,
     /// How often the ledger, the drivers and the counters are looked at, ms.
-    pub look_ms: Whole<100, 60_000>,
+    pub look_ms: Whole<100, 5_000>,
     /// Whether the drivers are asked who else uses the devices.
     pub look_at_drivers: bool,
     /// Whether a job is alone on its instance, for schedulers that share instances otherwise.
@@ -101,6 +101,8 @@ pub(crate) struct Levers {
     pub block_devices: Vec<BlockDevice>,
     /// The folder of the pipes of the MPS control daemon.
     pub mps_pipe: PathBuf,
+    /// The folder in which pulls are written down; beside the ledger, if absent.
+    pub journal: Option<PathBuf>,
     /// The control group below which jobs get groups of their own.
     pub group: String,
     /// A throttle that nobody lifts ends after so many seconds.
@@ -119,6 +121,7 @@ impl Default for Levers {
             on: vec![Lever::BlockIo, Lever::Affinity, Lever::Mps, Lever::Mig],
             block_devices: Vec::new(),
             mps_pipe: PathBuf::from("/tmp/nvidia-mps"),
+            journal: None,
             group: "mapa".to_owned(),
             hold_s: Whole(60),
             quiet_interrupts: Whole(1000),
@@ -190,6 +193,10 @@ mod tests {
                 },
             )]
             .into(),
+            levers: Levers {
+                journal: Some("/var/lib/mapa-node/pulls".into()),
+                ..Levers::default()
+            },
             service: Service {
                 socket: Some("/run/mapa/node".into()),
                 group: Some("mapa".to_owned()),

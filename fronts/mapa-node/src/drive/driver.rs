@@ -6,27 +6,29 @@ use std::time::{Duration, Instant};
 
 use mapa_core::{DeviceId, Refusal};
 use mapa_front::MachineSpec;
-use mapa_live::levers::{Keeper, LeverFact, Lifetime};
-use mapa_live::{Live, Look, ProcessId, Roots};
+use mapa_live::{Live, Look, ProcessId};
 use mapa_sched::{
     Action, Driver, Event, Guard, JobId, Latency, Placed, Seen, Tenant, Time, Timeline,
 };
 
-use super::config::{Config, Lever};
+use super::config::Config;
 use super::facts::{Found, Known, KnownLease, MACHINE, Nonsense, Reading, ticket_of};
-use super::inbox::{Inbox, Message};
-use super::journal::{Expected, LedgerJournal};
-use super::pulls::{self, Held, Quiet, take_back};
+use super::hands::NodeHands;
+use super::inbox::{Inbox, Message, TURN};
+use super::journal::NodeJournal;
+use super::pulls::{self, Target};
 use super::recorder::Recorder;
-use super::signals::Sampler;
+use super::signals::Host;
 use super::told::Told;
 use crate::bell;
+use crate::cgroup;
 use crate::error::Error;
-use crate::ledger::{Kind, Lease, Ledger, Moment, Note, Sync, now};
+use crate::ledger::{Books, Kind, Lease, Ledger, Moment, Note, Sync, now};
 use crate::node::{Node, Withheld};
 use crate::others::{foreign, look};
-use crate::process::{Identity, Processes};
+use crate::process::{Identity, Life, Processes};
 use crate::queue::{grant, see, waiting};
+use crate::steward;
 
 /// How long a ticket whose order has failed is not told again: nanoseconds.
 const RETRY: Moment = 1_000_000_000;
@@ -74,12 +76,8 @@ pub(crate) struct NodeDriver<'a> {
     pub scheduler: String,
     /// The moment 0.
     pub began: Moment,
-    /// The levers; none without any.
-    pub keeper: Option<Keeper<LedgerJournal>>,
-    /// The layout that a pull brings about, for the journal.
-    pub expected: Expected,
-    /// Whether nothing is done but told.
-    pub is_dry: bool,
+    /// The levers.
+    pub hands: NodeHands<'a, NodeJournal>,
     /// What comes from outside.
     pub inbox: Inbox,
     /// The record.
@@ -87,17 +85,11 @@ pub(crate) struct NodeDriver<'a> {
     /// What the service tells of this run.
     pub told: Told,
     /// Counters of the host, for a scheduler that needs them.
-    pub sampler: Option<Box<dyn Sampler>>,
+    pub sampler: Option<Host>,
     /// What the scheduler knows.
     pub known: Known,
     /// What will be told.
     pub timeline: Timeline,
-    /// The pulls of jobs.
-    pub held: Held,
-    /// The guards in force.
-    pub guards: BTreeMap<(JobId, pulls::Kind), Guard>,
-    /// How many interrupts CPUs serve.
-    pub quiet: Quiet,
     /// When the ledger is looked at next.
     pub look_at: Instant,
     /// Whether the daemon shall end: the signal.
@@ -106,8 +98,10 @@ pub(crate) struct NodeDriver<'a> {
     pub leases: BTreeMap<JobId, (Lease, Vec<DeviceId>)>,
     /// Facts of this instant that may be refused: adopted leases.
     pub adopting: Vec<(i64, JobId)>,
-    /// How often in a row each device could not be partitioned.
-    pub failures: BTreeMap<DeviceId, u32>,
+    /// Jobs whose order to leave has failed in this instant: they are where they were.
+    pub still: BTreeSet<JobId>,
+    /// Which devices were in MIG mode at the last look.
+    pub mig: MigModes,
     /// When this instant began.
     pub instant_began: Instant,
 }
@@ -125,30 +119,40 @@ impl NodeDriver<'_> {
         }
     }
 
+    /// Makes one change of the ledger, unless another daemon has taken the queue.
+    fn change<T>(
+        &mut self,
+        sync: Sync,
+        change: impl FnOnce(&Books<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let own = &self.own;
+        self.ledger.change(sync, |books| {
+            steward::stay(books, own)?;
+            change(books)
+        })
+    }
+
     /// Looks at the ledger, the drivers and the counters, and puts what is new on the timeline.
     fn look(&mut self) -> Result<(), Error> {
         let look = Duration::from_millis(self.config.queue.look_ms.0);
         self.look_at = Instant::now() + look;
+        // Also while drivers do not answer, no throttle outlives its time.
+        self.tick_levers()?;
         let drivers = match self.drivers() {
             Ok(drivers) => drivers,
             Err(error) => {
                 // Who uses what is not known: nothing is decided until the drivers answer again.
                 self.told.trouble("drivers", &error.to_string());
-                let own = &self.own;
-                self.ledger
-                    .change(Sync::Boot, |books| books.beat(own, now()).map(drop))?;
-                return Ok(());
+                return self.change(Sync::Boot, |_| Ok(()));
             }
         };
+        if self.mig.look(&drivers) {
+            self.reload()?;
+        }
         let (own, owner, processes) = (&self.own, &self.owner, self.processes);
         let (known, node) = (&self.known, &self.node);
         let found = self.ledger.change(Sync::Boot, |books| {
-            if !books.beat(own, now())? {
-                return Err(Error::at(
-                    "the ledger",
-                    "another daemon has taken this queue: expected to be its only one",
-                ));
-            }
+            steward::stay(books, own)?;
             let seen = see(books, node, processes, owner, &drivers)?;
             Found::new(books, seen, known)
         })?;
@@ -158,14 +162,8 @@ impl NodeDriver<'_> {
         self.known = known;
         let at = self.now();
         for fact in facts {
-            if let Event::Adopted { job, .. } = &fact {
-                let lease = self.known.leases.iter().find(|(_, own)| own.job == job.id);
-                if let Some((&lease, _)) = lease {
-                    self.adopting.push((lease, job.id));
-                }
-            }
             if let Some(job) = fact.leaves() {
-                self.left(job);
+                self.hands.left(job, &mut self.told);
             }
             self.timeline.put(at, fact);
         }
@@ -178,13 +176,13 @@ impl NodeDriver<'_> {
         }
         self.told.queue(&found.queue, self.leases.len());
         self.refuse(nonsense)?;
-        self.quiet.look(&self.live.roots);
+        self.hands.look();
         if let Some(sampler) = &mut self.sampler
             && let Some(signals) = sampler.sample(&self.node, at.0 / 1_000_000)
         {
             self.timeline.put(at, Event::Signals(signals));
         }
-        self.tick_levers()
+        Ok(())
     }
 
     /// What the drivers say of this moment.
@@ -199,8 +197,7 @@ impl NodeDriver<'_> {
     fn refuse(&mut self, nonsense: Vec<Nonsense>) -> Result<(), Error> {
         for own in nonsense {
             let why = format!("infeasible: {}", own.why);
-            self.ledger
-                .change(Sync::Boot, |books| books.refuse(own.ticket, &why))?;
+            self.change(Sync::Boot, |books| books.refuse(own.ticket, &why))?;
             self.told.refused("infeasible");
             bell::ring(self.ledger.id(), own.ticket);
         }
@@ -209,37 +206,11 @@ impl NodeDriver<'_> {
 
     /// Pulls that are past their time are taken back.
     fn tick_levers(&mut self) -> Result<(), Error> {
-        let Some(keeper) = &mut self.keeper else {
-            return Ok(());
-        };
-        let mut is_partitioned = false;
-        for fact in keeper.tick(now_ms()) {
-            match &fact {
-                LeverFact::Undone { id, lever } => {
-                    is_partitioned |= lever == "layout";
-                    self.held.forget(*id);
-                }
-                LeverFact::NotUndone { lever, .. } => self.told.lever_failed(lever, "undo"),
-                _ => {}
-            }
-        }
+        let is_partitioned = self.hands.tick(now_ms(), &mut self.told);
         if is_partitioned && self.node.is_live() {
-            // The next look tells what the device has now.
             self.reload()?;
         }
         Ok(())
-    }
-
-    /// A job has left: what its levers hold is taken back.
-    fn left(&mut self, job: JobId) {
-        let ids = self.held.take_all(job);
-        self.guards.retain(|(own, _), _| *own != job);
-        if let Some(keeper) = &mut self.keeper {
-            for why in take_back(keeper, ids) {
-                self.told.lever_failed("all", "undo");
-                self.told.trouble("levers", &why);
-            }
-        }
     }
 
     fn hear(&mut self, message: Message) {
@@ -290,16 +261,19 @@ impl NodeDriver<'_> {
         self.timeline.put(at, failed);
     }
 
-    /// A tenant that could not be moved or stopped is where it was: it leaves and is adopted again.
-    fn still_there(&mut self, job: JobId) {
-        let Some((lease, held)) = self.leases.get(&job).cloned() else {
-            return;
-        };
-        let at = self.now();
-        if let Some(fact) = self.reading().adopted(&lease, &held, job) {
-            self.timeline.put(at, Event::Cancelled(job));
-            self.timeline.put(at, fact);
-            self.adopting.push((lease.id, job));
+    /// Tenants that could not be moved or stopped are where they were: they leave, all of them, and are
+    /// adopted again. One by one, the first might be where the fleet has the second by now.
+    fn still_there(&mut self) {
+        // Later than the failures of their orders.
+        let at = self.now() + Duration::from_nanos(1);
+        for job in std::mem::take(&mut self.still) {
+            let Some((lease, held)) = self.leases.get(&job) else {
+                continue;
+            };
+            if let Some(fact) = self.reading().adopted(lease, held, job) {
+                self.timeline.put(at, Event::Cancelled(job));
+                self.timeline.put(at, fact);
+            }
         }
     }
 
@@ -313,9 +287,7 @@ impl NodeDriver<'_> {
         let drivers = self.drivers();
         let (own, node, processes) = (&self.own, &self.node, self.processes);
         let placed = self.ledger.change(Sync::Boot, |books| {
-            if !books.beat(own, now())? {
-                return Ok(Err("another daemon has taken this queue".to_owned()));
-            }
+            steward::stay(books, own)?;
             let ticket = books.ticket(id)?;
             let ticket = ticket.filter(|own| own.lease.is_none() && own.refusal.is_none());
             let Some(ticket) = ticket else {
@@ -378,96 +350,63 @@ impl NodeDriver<'_> {
         self.known.tickets.remove(&id);
         // It is not told again: it leaves the queue as soon as its owner has read why.
         self.known.not_before.insert(id, Moment::MAX);
-        self.ledger.change(Sync::Boot, |books| {
+        self.change(Sync::Boot, |books| {
             books.refuse(id, &format!("{}: {why}", why.kind()))
         })?;
         bell::ring(self.ledger.id(), id);
         Ok(())
     }
 
-    /// The processes of a job: its command and what that has started.
-    fn processes_of(&self, job: JobId) -> Vec<ProcessId> {
-        let lease = self.leases.get(&job);
-        let roots = &self.live.roots;
-        let child = lease.and_then(|own| own.0.child.as_ref());
-        let Some(child) = child else {
+    /// The processes of a lease: its command and what that has started. A number that another process
+    /// has by now is none.
+    fn processes_of(&self, lease: &Lease) -> Vec<ProcessId> {
+        let child = lease.child.as_ref();
+        let Some(child) = child.filter(|own| self.processes.life(own) == Life::Runs) else {
             return Vec::new();
         };
         let below = self.processes.below(child.pid);
         let pids = std::iter::once(child.pid).chain(below);
-        pids.filter_map(|pid| ProcessId::of(&roots.proc, pid.unsigned_abs()))
+        pids.filter_map(|pid| ProcessId::of(&self.live.roots.proc, pid.unsigned_abs()))
             .collect()
     }
 
-    fn throttle(&mut self, order: &Action, job: JobId, guard: Guard) {
-        let Some((kind, is_set)) = pulls::kind(guard) else {
-            self.fail(order, "no lever of this release does that");
-            return;
-        };
-        if self.guards.get(&(job, kind)) != Some(&guard) {
-            let mut before = self.held.take(job, kind);
-            before.reverse();
-            self.guards.remove(&(job, kind));
-            let left = match &mut self.keeper {
-                Some(keeper) => take_back(keeper, before),
-                None => Vec::new(),
-            };
-            for why in left {
-                self.told.lever_failed(lever_name(kind), "undo");
-                self.told.trouble("levers", &why);
-            }
-        }
-        if !is_set {
-            return;
-        }
-        if let Err(why) = self.pull_guard(job, kind, guard) {
-            self.told.lever_failed(lever_name(kind), "pull");
-            self.fail(order, &why);
-        }
-    }
-
-    /// Pulls what a guard asks for. If one pull fails, those before it are taken back.
-    fn pull_guard(&mut self, job: JobId, kind: pulls::Kind, guard: Guard) -> Result<(), String> {
-        let Some(lease) = self.leases.get(&job).map(|own| own.0.id) else {
+    /// What a limit on a job is put on. Before its processes leave the group by which recovery finds
+    /// them, the ledger says where they go.
+    fn target(&mut self, job: JobId, kind: pulls::Kind) -> Result<Target, String> {
+        let Some((lease, _)) = self.leases.get(&job) else {
             return Err("the job holds no lease".to_owned());
         };
-        let processes = self.processes_of(job);
-        let at = now_ms();
-        let wanted = pulls::pulls(
-            guard,
-            lease,
-            &processes,
-            &self.config.levers,
-            &self.live.roots,
-            &mut self.quiet,
-            at,
-        )?;
-        let Some(keeper) = &mut self.keeper else {
-            return Err("this daemon has no levers here".to_owned());
+        let (id, mark) = (lease.id, self.ledger.mark(lease.id));
+        let own = lease.cgroup.as_deref();
+        let own = own.and_then(|own| cgroup::of_lease(own, &mark));
+        let (levers, roots) = (self.hands.levers(), &self.live.roots);
+        let (group, enrol) = pulls::group(own, &cgroup::name_of(&mark), levers, roots)?;
+        let processes = self.processes_of(lease);
+        let is_moved = kind == pulls::Kind::BlockIo && enrol;
+        let to = pulls::moves_to(&group, roots).filter(|_| is_moved);
+        let known = lease.limited.clone();
+        if let Some(to) = to.as_deref().and_then(|own| own.to_str())
+            && known.as_deref() != Some(to)
+        {
+            self.change(Sync::Boot, |books| books.limited(id, to))
+                .map_err(|error| error.to_string())?;
+        }
+        Ok(Target {
+            processes,
+            group,
+            enrol,
+        })
+    }
+
+    fn throttle(&mut self, order: &Action, job: JobId, guard: Guard) {
+        let target = match pulls::kind(guard) {
+            Some((kind, true)) => self.target(job, kind),
+            _ => Err("nothing is limited".to_owned()),
         };
-        let mut pulled = Vec::new();
-        for (pull, lifetime) in wanted {
-            if self.is_dry {
-                let plan = keeper.plan(&pull).map_err(|error| error.to_string())?;
-                self.told.would(&plan.to_string());
-                continue;
-            }
-            match pulls::outcome(&keeper.pull(&pull, lifetime, at)) {
-                Ok(id) => pulled.extend(id),
-                // A process may end at any moment; others of the job are limited all the same.
-                Err(_) if is_gone(&pull, &self.live.roots) => {}
-                Err(why) => {
-                    pulled.reverse();
-                    take_back(keeper, pulled);
-                    return Err(why);
-                }
-            }
+        let (at, told) = (now_ms(), &mut self.told);
+        if let Err(why) = self.hands.throttle(job, guard, at, target, told) {
+            self.fail(order, &why);
         }
-        for id in pulled {
-            self.held.put(job, kind, id);
-        }
-        self.guards.insert((job, kind), guard);
-        Ok(())
     }
 
     fn repartition(
@@ -476,29 +415,14 @@ impl NodeDriver<'_> {
         whole: DeviceId,
         layout: &mapa_core::mig::Layout,
     ) -> Result<(), Error> {
-        let done = self.pull_layout(whole, layout);
-        let failed = match done {
-            Err(why) => {
-                self.told.lever_failed("mig", "pull");
-                Some(why)
-            }
-            Ok(()) if self.is_dry => Some("a dry run changes no layout".to_owned()),
-            Ok(()) => None,
-        };
         let mut at = self.now();
-        match failed {
-            Some(why) => {
-                // A scheduler that orders the same again is told later each time: a device that
-                // cannot be partitioned must not keep the daemon busy.
-                let count = self.failures.entry(whole).or_default();
-                *count = (*count + 1).min(7);
-                at = at + Duration::from_secs(1 << (*count - 1));
+        let (node, told) = (&self.node, &mut self.told);
+        match self.hands.repartition(node, whole, layout, now_ms(), told) {
+            Err((why, pause)) => {
+                at = at + pause;
                 self.fail_at(at, order, &why);
             }
-            None => {
-                self.failures.remove(&whole);
-                self.reload()?;
-            }
+            Ok(()) => self.reload()?,
         }
         // What the device has now is told whether the order failed or not.
         let view = self.node.loaded().idle.view();
@@ -518,9 +442,8 @@ impl NodeDriver<'_> {
         let mut live = self.live.clone();
         live.refresh = true;
         let mut node = Node::load(&self.machine, &live, &mut |_| {})?;
-        let owner = &self.owner;
-        self.ledger
-            .change(Sync::Disk, |books| node.bind(books, owner))?;
+        let owner = self.owner.clone();
+        self.change(Sync::Disk, |books| node.bind(books, &owner))?;
         node.open_bare()?;
         if node.graph().fingerprint() != self.node.graph().fingerprint() {
             return Err(Error::at(
@@ -532,35 +455,15 @@ impl NodeDriver<'_> {
         Ok(())
     }
 
-    fn pull_layout(
-        &mut self,
-        whole: DeviceId,
-        layout: &mapa_core::mig::Layout,
-    ) -> Result<(), String> {
-        if !self.config.levers.on.contains(&Lever::Mig) {
-            return Err("the lever \"mig\" is off: expected it in `levers.on`".to_owned());
-        }
-        if !self.node.is_live() {
-            return Err("this machine is only described: its layouts are not changed".to_owned());
-        }
-        let pull = pulls::layout_pull(&self.node, whole, layout)?;
-        let Some(model) = self.node.graph().model(whole) else {
-            return Err("the device has no MIG profiles".to_owned());
+    /// Notes that this fact may be refused.
+    fn adopts(&mut self, fact: &Event) {
+        let Event::Adopted { job, .. } = fact else {
+            return;
         };
-        let words = model.print(layout);
-        let key = self.node.keys(&[whole]).into_iter().next();
-        let Some((key, keeper)) = key.zip(self.keeper.as_mut()) else {
-            return Err("this daemon has no levers here".to_owned());
-        };
-        if self.is_dry {
-            let plan = keeper.plan(&pull).map_err(|error| error.to_string())?;
-            self.told.would(&plan.to_string());
-            return Ok(());
+        let mut leases = self.known.leases.iter();
+        if let Some((&lease, _)) = leases.find(|(_, own)| own.job == job.id) {
+            self.adopting.push((lease, job.id));
         }
-        self.expected.set(Some((key.whole, words)));
-        let fact = keeper.pull(&pull, Lifetime::Kept, now_ms());
-        self.expected.set(None);
-        pulls::outcome(&fact).map(drop)
     }
 
     /// Leases that could not be adopted occupy their devices, so that nobody else gets them.
@@ -585,25 +488,6 @@ impl NodeDriver<'_> {
         }
     }
 
-    /// Notes in the audit what became of a lever.
-    fn note(&mut self, reason: &str) {
-        let owner = self.owner.clone();
-        let noted = self.ledger.change(Sync::Boot, |books| {
-            books.note(Note {
-                kind: Kind::Lever,
-                owner: &owner,
-                lease: None,
-                ticket: None,
-                devices: &[],
-                reason,
-                expires: None,
-            })
-        });
-        if let Err(error) = noted {
-            self.told.trouble("ledger", &error.to_string());
-        }
-    }
-
     /// Says in the queue why each job waits.
     fn say_why(&mut self) -> Result<(), Error> {
         let scheduler = &self.scheduler;
@@ -618,29 +502,66 @@ impl NodeDriver<'_> {
         if changed.is_empty() {
             return Ok(());
         }
-        self.ledger.change(Sync::Boot, |books| {
+        self.change(Sync::Boot, |books| {
             changed
                 .iter()
                 .try_for_each(|(ticket, reason)| books.waits(*ticket, reason))
         })
     }
 
-    /// Takes everything back that levers hold, and leaves the queue to whoever waits.
+    /// Takes everything back that levers hold, and leaves the queue to whoever waits. Also after another
+    /// daemon has taken the queue: nobody else has this journal open, so nobody else takes it back.
     pub(crate) fn close(&mut self, why: &str) -> Result<(), Error> {
-        let facts = match &mut self.keeper {
-            Some(keeper) => keeper.close(),
-            None => Vec::new(),
+        let left = self.hands.close(&mut self.told);
+        let (own, owner) = (&self.own, &self.owner);
+        self.ledger.change(Sync::Boot, |books| {
+            for own in &left {
+                books.note(Note::new(Kind::Lever, owner, own))?;
+            }
+            books.resign(owner, own, why)
+        })?;
+        crate::queue::ring_first(&mut self.ledger)
+    }
+
+    /// Writes the record no further: its disk is full, perhaps. The daemon goes on.
+    fn record(&mut self, write: impl FnOnce(&mut Recorder) -> Result<(), Error>) {
+        if let Some(recorder) = &mut self.recorder
+            && let Err(error) = write(recorder)
+        {
+            let what = format!("{error}: nothing more is recorded");
+            self.told.trouble("record", &what);
+            self.recorder = None;
+        }
+    }
+}
+
+/// Which devices are in MIG mode, as the drivers said last: the number, the UUID, and whether it is.
+#[derive(Debug, Default)]
+pub(crate) struct MigModes(Option<BTreeMap<u32, (Option<String>, bool)>>);
+
+impl MigModes {
+    /// Whether the drivers say otherwise than before. Of a device that is lost, nothing is known.
+    fn look(&mut self, look: &Look) -> bool {
+        let Some(seen) = &look.devices else {
+            return false;
         };
-        for fact in facts {
-            if let LeverFact::NotUndone { id, lever, .. } = fact {
-                self.told.lever_failed(&lever, "undo");
-                self.note(&format!("pull {id} of {lever} could not be taken back"));
+        let mut now: BTreeMap<u32, (Option<String>, bool)> = seen
+            .iter()
+            .filter(|own| !own.lost)
+            .map(|own| (own.index, (own.uuid.clone(), own.partitioned)))
+            .collect();
+        let Some(before) = &self.0 else {
+            self.0 = Some(now);
+            return false;
+        };
+        for own in seen.iter().filter(|own| own.lost) {
+            if let Some(known) = before.get(&own.index) {
+                now.insert(own.index, known.clone());
             }
         }
-        let (own, owner) = (&self.own, &self.owner);
-        self.ledger
-            .change(Sync::Boot, |books| books.resign(owner, own, why))?;
-        crate::queue::ring_first(&mut self.ledger)
+        let differs = now != *before;
+        self.0 = Some(now);
+        differs
     }
 }
 
@@ -653,28 +574,6 @@ fn taken<'w>(node: &Node, others: &'w [Withheld], placement: &[DeviceId]) -> Opt
             .any(|&id| id == own.device || graph.device(id).parent == own.device)
     };
     others.iter().find(is_taken)
-}
-
-/// Whether the process that a pull is about has ended.
-fn is_gone(pull: &mapa_live::levers::Pull, roots: &Roots) -> bool {
-    use mapa_live::levers::Pull;
-    match pull {
-        Pull::Enrol {
-            process: Some(process),
-            ..
-        }
-        | Pull::Affinity { process, .. } => !process.is_alive(&roots.proc),
-        _ => false,
-    }
-}
-
-fn lever_name(kind: pulls::Kind) -> &'static str {
-    match kind {
-        pulls::Kind::BlockIo => "block-io",
-        pulls::Kind::Pcie => "pcie",
-        pulls::Kind::Mps => "mps",
-        pulls::Kind::Cores => "affinity",
-    }
 }
 
 /// Milliseconds since 1970, as the levers count.
@@ -691,7 +590,11 @@ impl Driver for NodeDriver<'_> {
         facts: &mut Vec<(Time, Event)>,
     ) -> Result<Option<Time>, Stopped> {
         loop {
-            while let Some(message) = self.inbox.waiting() {
+            // A flood of messages does not keep the daemon from its looks.
+            for _ in 0..TURN {
+                let Some(message) = self.inbox.waiting() else {
+                    break;
+                };
                 self.hear(message);
             }
             if self.stop.is_some() {
@@ -707,10 +610,9 @@ impl Driver for NodeDriver<'_> {
             }
             if !facts.is_empty() {
                 self.instant_began = Instant::now();
-                if let Some(recorder) = &mut self.recorder {
-                    for (_, event) in facts.iter() {
-                        recorder.told(event)?;
-                    }
+                self.record(|to| facts.iter().try_for_each(|(_, own)| to.told(own)));
+                for (_, fact) in facts.iter() {
+                    self.adopts(fact);
                 }
                 return Ok(Some(at));
             }
@@ -726,9 +628,7 @@ impl Driver for NodeDriver<'_> {
     }
 
     fn carry_out(&mut self, seen: Seen<'_>, order: &Action) -> Result<Time, Stopped> {
-        if let Some(recorder) = &mut self.recorder {
-            recorder.ordered(order)?;
-        }
+        self.record(|to| to.ordered(order));
         self.told.ordered(order);
         match order {
             Action::Place {
@@ -748,14 +648,14 @@ impl Driver for NodeDriver<'_> {
                     order,
                     "its owner has started it, and only its owner can start it elsewhere",
                 );
-                self.still_there(tenant.job());
+                self.still.insert(tenant.job());
             }
             Action::Suspend { tenant } => {
                 self.fail(
                     order,
                     "a process that is stopped keeps the memory of its devices, so they are not free",
                 );
-                self.still_there(tenant.job());
+                self.still.insert(tenant.job());
             }
             Action::Launch { job } => {
                 let why = Refusal::Infeasible(mapa_core::Reason::Rule(
@@ -772,10 +672,9 @@ impl Driver for NodeDriver<'_> {
     }
 
     fn settle(&mut self, seen: Seen<'_>) -> Result<(), Stopped> {
-        if let Some(recorder) = &mut self.recorder {
-            recorder.settle(seen.now)?;
-        }
+        self.record(|to| to.settle(seen.now));
         self.settle_adopted(seen);
+        self.still_there();
         self.told
             .settled(&self.node, seen, self.instant_began.elapsed());
         Ok(())

@@ -27,7 +27,7 @@ pub(super) fn job_of_ticket(ticket: i64) -> JobId {
 }
 
 /// The job of a lease that no ticket of this daemon led to.
-pub(super) fn job_of_lease(lease: i64) -> JobId {
+pub(crate) fn job_of_lease(lease: i64) -> JobId {
     JobId(lease.unsigned_abs() * 2)
 }
 

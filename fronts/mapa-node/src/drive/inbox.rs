@@ -6,6 +6,9 @@ use std::time::Duration;
 /// The most messages that wait. Of more, latencies are dropped and counted.
 const WAITING: usize = 1 << 16;
 
+/// The most messages that are taken before facts are told and the ledger is looked at.
+pub(crate) const TURN: usize = 4096;
+
 /// A message.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Message {

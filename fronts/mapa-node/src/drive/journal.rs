@@ -1,105 +1,213 @@
-//! What the levers hold, in the ledger: on the disk before a lever is pulled.
+//! What the levers hold, on the disk before a lever is pulled.
+//!
+//! Whoever can write an entry can have the daemon's user undo whatever it names. So entries are in a
+//! folder of that user alone, and the ledger, which a group may write, has their words for the audit
+//! and nothing that anybody acts on.
 
-use std::cell::RefCell;
-use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::{Path, PathBuf};
 
-use mapa_live::levers::{Entry, Journal, LeverError, Pull};
+use mapa_live::levers::{Entry, FolderJournal, Journal, LeverError, Pull, Step};
 
 use crate::error::Error;
-use crate::ledger::{Kind, Ledger, Note, Sync};
+use crate::ledger::{Kind, Ledger, Note, SHARED, Sync};
+use crate::process::Identity;
+use crate::steward;
+
+/// The journal of the levers of daemons that use the ledger of all users.
+const OF_SHARED: &str = "/var/lib/mapa-node/pulls";
 
 /// The journal of the daemon's levers.
-pub(crate) struct LedgerJournal {
-    ledger: RefCell<Ledger>,
+pub(crate) struct NodeJournal {
+    entries: FolderJournal,
+    ledger: Ledger,
+    own: Identity,
     owner: String,
-    layout: Expected,
 }
 
-/// The layout that the next pull brings about: the device and the layout as the ledger has them.
-/// Confirming the pull and noting the layout are one change.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Expected(Arc<Mutex<Option<(String, String)>>>);
-
-impl Expected {
-    /// Names the layout, or none.
-    pub(crate) fn set(&self, layout: Option<(String, String)>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = layout;
-    }
-
-    fn get(&self) -> Option<(String, String)> {
-        let own = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        own.clone()
-    }
-}
-
-impl LedgerJournal {
-    /// Opens the journal, with a connection of its own.
+impl NodeJournal {
+    /// Opens the journal in this folder.
     ///
     /// # Errors
-    /// As [`Ledger::open`].
-    pub(crate) fn open(ledger: &Path, owner: &str, layout: Expected) -> Result<Self, Error> {
+    /// As [`FolderJournal::open`] and [`Ledger::open`].
+    pub(crate) fn open(
+        folder: &Path,
+        ledger: &Path,
+        own: &Identity,
+        owner: &str,
+    ) -> Result<Self, Error> {
+        let entries = FolderJournal::open(folder).map_err(|error| {
+            Error::at(
+                "levers",
+                format_args!("{error}; `levers.journal` names another"),
+            )
+        })?;
         Ok(Self {
-            ledger: RefCell::new(Ledger::open(ledger)?),
+            entries,
+            ledger: Ledger::open(ledger)?,
+            own: own.clone(),
             owner: owner.to_owned(),
-            layout,
         })
     }
 }
 
-fn failed(error: &Error) -> LeverError {
-    LeverError::failed("the journal of levers", error.to_string())
+/// Where the levers' journal is, if the configuration does not say: beside the ledger of this file, and
+/// never in the folder that all users share.
+pub(crate) fn folder_of(ledger: &Path) -> PathBuf {
+    if ledger.parent() == Some(Path::new(SHARED)) {
+        return OF_SHARED.into();
+    }
+    let mut name = ledger.as_os_str().to_owned();
+    name.push(".pulls");
+    name.into()
 }
 
-fn number(id: u64) -> i64 {
-    i64::try_from(id).unwrap_or(i64::MAX)
+/// Whether an entry is one that the daemon writes.
+fn is_own(entry: &Entry) -> bool {
+    let pull = matches!(
+        entry.pull,
+        Pull::BlockIo { .. }
+            | Pull::Enrol { .. }
+            | Pull::Affinity { .. }
+            | Pull::MpsPercent { .. }
+            | Pull::Layout { .. }
+    );
+    let own = |step: &Step| {
+        matches!(
+            step,
+            Step::MakeGroup { .. }
+                | Step::PassOn { .. }
+                | Step::Join { .. }
+                | Step::Limits { .. }
+                | Step::Affinity { .. }
+                | Step::MpsPercent { .. }
+                | Step::MigMode { .. }
+                | Step::Create { .. }
+                | Step::Destroy { .. }
+        )
+    };
+    pull && entry.plan.steps.iter().all(own)
 }
 
-impl Journal for LedgerJournal {
+impl Journal for NodeJournal {
     fn put(&mut self, entry: &Entry) -> Result<(), LeverError> {
-        let text = serde_json::to_string(entry)
-            .map_err(|error| LeverError::failed("the journal of levers", error.to_string()))?;
-        let is_layout = matches!(entry.pull, Pull::Layout { .. });
-        let layout = self.layout.get().filter(|_| is_layout && entry.confirmed);
-        let owner = &self.owner;
-        let written = self.ledger.borrow_mut().change(Sync::Disk, |books| {
-            books.put_pull(number(entry.id), &text)?;
-            if let Some((whole, layout)) = &layout {
-                books.layout(owner, whole, layout)?;
-            }
+        let (own, owner) = (&self.own, &self.owner);
+        let noted = self.ledger.change(Sync::Boot, |books| {
+            steward::stay(books, own)?;
             if !entry.confirmed {
-                books.note(Note {
-                    kind: Kind::Lever,
-                    owner,
-                    lease: None,
-                    ticket: None,
-                    devices: &[],
-                    reason: &format!("pull {}: {}", entry.id, entry.plan.words.join("; ")),
-                    expires: None,
-                })?;
+                let words = format!("pull {}: {}", entry.id, entry.plan.words.join("; "));
+                books.note(Note::new(Kind::Lever, owner, &words))?;
             }
             Ok(())
         });
-        written.map_err(|error| failed(&error))
+        noted.map_err(|error| LeverError::failed("the journal of levers", error.to_string()))?;
+        self.entries.put(entry)
     }
 
+    // Also after another daemon has taken the queue: the journal is open here, so nobody else takes this back.
     fn remove(&mut self, id: u64) -> Result<(), LeverError> {
-        let removed = self
-            .ledger
-            .borrow_mut()
-            .change(Sync::Disk, |books| books.remove_pull(number(id)));
-        removed.map_err(|error| failed(&error))
+        self.entries.remove(id)
     }
 
     fn entries(&self) -> Result<Vec<Entry>, LeverError> {
-        let rows = self.ledger.borrow_mut().read(|books| books.pulls());
-        let rows = rows.map_err(|error| failed(&error))?;
-        let entry = |(id, text): (i64, String)| {
-            serde_json::from_str(&text).map_err(|error| {
-                let place = format!("pull {id} in the ledger");
-                LeverError::failed(place, format!("{error}: expected an entry of the journal"))
-            })
+        let entries = self.entries.entries()?;
+        if let Some(strange) = entries.iter().find(|own| !is_own(own)) {
+            return Err(LeverError::failed(
+                format!(
+                    "pull {} of {} in the journal",
+                    strange.id, strange.plan.lever
+                ),
+                "no daemon pulls that: expected a journal of mapa-node alone",
+            ));
+        }
+        Ok(entries)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mapa_live::levers::{Hands, Keeper, Launch, Lifetime, Plan, Twin};
+
+    use super::*;
+    use crate::process::Processes;
+
+    fn strange() -> Entry {
+        let program = Launch::new("evil", ["touch", "/tmp/evil"]);
+        Entry {
+            id: 1,
+            pull: Pull::Stop {
+                program: program.clone(),
+            },
+            plan: Plan {
+                lever: "stop".to_owned(),
+                steps: vec![Step::Stop { program }],
+                words: vec!["stop".to_owned()],
+                warnings: Vec::new(),
+            },
+            lifetime: Lifetime::Session,
+            confirmed: true,
+        }
+    }
+
+    #[test]
+    fn what_no_daemon_pulls_is_not_taken_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = folder.path().join("ledger.db");
+        let own = Processes::new().unwrap().own().unwrap();
+        let journal = folder_of(&ledger);
+        FolderJournal::open(&journal)
+            .unwrap()
+            .put(&strange())
+            .unwrap();
+        let journal = NodeJournal::open(&journal, &ledger, &own, "test").unwrap();
+        let hands: Hands = Twin::new().hands();
+        let error = Keeper::open(hands, journal, 0).err().unwrap();
+        assert!(
+            error.to_string().contains("no daemon pulls that"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_daemon_that_has_lost_the_queue_pulls_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = folder.path().join("ledger.db");
+        let own = Processes::new().unwrap().own().unwrap();
+        let mut books = Ledger::open(&ledger).unwrap();
+        let journal = NodeJournal::open(&folder_of(&ledger), &ledger, &own, "test").unwrap();
+        let twin = Twin::new();
+        let (mut keeper, _) = Keeper::open(twin.hands(), journal, 0).unwrap();
+        let pull = |keeper: &mut Keeper<NodeJournal>| {
+            let group = mapa_live::levers::Group::new("mapa/x").unwrap();
+            let controllers = vec![mapa_live::levers::Controller::BlockIo];
+            let pull = Pull::Enrol {
+                process: None,
+                group,
+                controllers,
+            };
+            format!("{:?}", keeper.pull(&pull, Lifetime::Session, 0))
         };
-        rows.into_iter().map(entry).collect()
+        books
+            .change(Sync::Boot, |books| books.enter("test", &own, "fifo"))
+            .unwrap();
+        let fact = pull(&mut keeper);
+        assert!(fact.starts_with("Pulled"), "{fact}");
+        let other = Identity {
+            start: own.start + 1,
+            ..own
+        };
+        books
+            .change(Sync::Boot, |books| books.enter("test", &other, "fifo"))
+            .unwrap();
+        let fact = keeper.close();
+        assert_eq!(fact.len(), 1, "{fact:?}: what it holds it takes back");
+        let fact = pull(&mut keeper);
+        assert!(fact.contains("another daemon"), "{fact}");
+    }
+
+    #[test]
+    fn the_journal_is_not_where_all_users_may_write() {
+        let of = |path: &str| folder_of(Path::new(path));
+        assert_eq!(of("/var/lib/mapa/ledger.db"), Path::new(OF_SHARED));
+        assert_eq!(of("/home/a/l.db"), Path::new("/home/a/l.db.pulls"));
     }
 }

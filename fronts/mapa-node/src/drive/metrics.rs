@@ -60,8 +60,6 @@ pub(crate) struct Metrics {
     pub devices: Gauge,
     /// The share of free devices outside the largest group that direct links join.
     pub fragmentation: Ratio,
-    /// Pulls that levers hold.
-    pub pulls: Gauge,
 }
 
 impl fmt::Debug for Metrics {
@@ -96,7 +94,6 @@ impl Metrics {
             free: Gauge::default(),
             devices: Gauge::default(),
             fragmentation: Ratio::default(),
-            pulls: Gauge::default(),
         };
         own.registered()
     }
@@ -173,7 +170,6 @@ impl Metrics {
             "The share of free devices outside the largest group of them that direct links join",
             self.fragmentation.clone(),
         );
-        to.register("pulls", "Pulls that levers hold", self.pulls.clone());
         self
     }
 

@@ -2,12 +2,13 @@
 //! what happens here.
 //!
 //! `driver` is the [`mapa_sched::Driver`] of this machine. `facts` compares the ledger with what the
-//! scheduler was told; `pulls` turns orders into levers, whose `journal` is the ledger; `recorder`
-//! writes both down, for `replay`. `told` is what the daemon tells of itself.
+//! scheduler was told; `hands` pulls levers for orders: `pulls` says which, and the
+//! `journal` has them on the disk. `recorder` writes facts and orders down, for `replay`. `told` is what the daemon tells of itself.
 
 mod config;
 mod driver;
 mod facts;
+mod hands;
 mod inbox;
 mod journal;
 mod metrics;
@@ -22,14 +23,15 @@ mod toml_file;
 
 pub use config::check_node_config;
 pub(crate) use config::{Config, Service as ServiceConfig};
-pub(crate) use driver::{NodeDriver, Stopped, now_ms};
-pub(crate) use facts::Known;
+pub(crate) use driver::{MigModes, NodeDriver, Stopped, now_ms};
+
+pub(crate) use facts::{Known, job_of_lease};
+pub(crate) use hands::NodeHands;
 pub(crate) use inbox::{Inbox, Message, Outside, inbox};
-pub(crate) use journal::{Expected, LedgerJournal};
+pub(crate) use journal::{NodeJournal, folder_of};
 pub(crate) use metrics::Metrics;
-pub(crate) use pulls::{Held, Quiet};
 pub(crate) use recorder::Recorder;
 pub(crate) use replay::{ReplayArgs, replay};
-pub(crate) use signals::{Host, Sampler};
+pub(crate) use signals::Host;
 pub(crate) use told::{Shared, Told};
 pub(crate) use toml_file::{Millis, Whole, parse as parse_toml, read as read_toml};

@@ -1,9 +1,9 @@
 //! What orders ask of levers: which pull an order is on this machine, which pulls a job has, and
 //! what became of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use mapa_core::DeviceId;
 use mapa_core::mig::Layout;
@@ -41,42 +41,126 @@ pub(super) fn kind(guard: Guard) -> Option<(Kind, bool)> {
     })
 }
 
-/// The pulls that jobs have, by their numbers in the journal.
+/// Who needs a pull: a job, by the kind of its limit. None of a pull that an earlier daemon has left and
+/// that nobody here asked for: only its time ends it.
+type Holder = Option<(JobId, Kind)>;
+
+/// Who needs which pull, by the pulls' numbers in the journal. Several jobs may need one: MPS has one
+/// share for all clients of a server.
 #[derive(Debug, Default)]
-pub(crate) struct Held(BTreeMap<(JobId, Kind), Vec<u64>>);
+pub(crate) struct Held(BTreeMap<u64, BTreeSet<Holder>>);
 
 impl Held {
-    /// The pulls of a job of this kind, taken out.
+    /// Takes a holder from its pulls, and returns those that nobody needs any more, the last first.
     pub(super) fn take(&mut self, job: JobId, kind: Kind) -> Vec<u64> {
-        self.0.remove(&(job, kind)).unwrap_or_default()
+        self.drop_holders(|own| *own == (job, kind))
     }
 
-    /// Notes a pull.
-    pub(super) fn put(&mut self, job: JobId, kind: Kind, id: u64) {
-        let own = self.0.entry((job, kind)).or_default();
-        if !own.contains(&id) {
-            own.push(id);
-        }
-    }
-
-    /// All pulls of a job, the last first, taken out.
+    /// The same of all kinds of a job.
     pub(super) fn take_all(&mut self, job: JobId) -> Vec<u64> {
-        let kinds = [Kind::BlockIo, Kind::Pcie, Kind::Mps, Kind::Cores];
-        let mut all: Vec<u64> = kinds
-            .into_iter()
-            .flat_map(|own| self.take(job, own))
-            .collect();
-        all.sort_unstable_by(|a, b| b.cmp(a));
-        all
+        self.drop_holders(|own| own.0 == job)
     }
 
-    /// Forgets pulls that were taken back.
-    pub(super) fn forget(&mut self, id: u64) {
-        for own in self.0.values_mut() {
-            own.retain(|other| *other != id);
+    fn drop_holders(&mut self, is: impl Fn(&(JobId, Kind)) -> bool) -> Vec<u64> {
+        let mut free = Vec::new();
+        for (&id, holders) in self.0.iter_mut().rev() {
+            let before = holders.len();
+            holders.retain(|own| !own.as_ref().is_some_and(&is));
+            if holders.is_empty() && before > 0 {
+                free.push(id);
+            }
         }
-        self.0.retain(|_, own| !own.is_empty());
+        free.iter().for_each(|&id| self.forget(id));
+        free
     }
+
+    /// Notes who needs a pull.
+    pub(super) fn put(&mut self, holder: Holder, id: u64) {
+        self.0.entry(id).or_default().insert(holder);
+    }
+
+    /// Whether this job needs this pull already.
+    pub(super) fn has(&self, job: JobId, kind: Kind, id: u64) -> bool {
+        let holders = self.0.get(&id);
+        holders.is_some_and(|own| own.contains(&Some((job, kind))))
+    }
+
+    /// Takes a holder from one pull. Whether nobody needs it any more.
+    pub(super) fn leave(&mut self, job: JobId, kind: Kind, id: u64) -> bool {
+        let Some(holders) = self.0.get_mut(&id) else {
+            return true;
+        };
+        holders.remove(&Some((job, kind)));
+        let is_free = holders.is_empty();
+        if is_free {
+            self.forget(id);
+        }
+        is_free
+    }
+
+    /// How many pulls somebody needs.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Forgets a pull that was taken back.
+    pub(super) fn forget(&mut self, id: u64) {
+        self.0.remove(&id);
+    }
+}
+
+/// What a limit is put on.
+#[derive(Clone, Debug)]
+pub(super) struct Target {
+    /// The processes of the job.
+    pub processes: Vec<ProcessId>,
+    /// The control group in which its block I/O is limited.
+    pub group: Group,
+    /// Whether the processes must be put there first. Not into the lease's own group: all are there.
+    pub enrol: bool,
+}
+
+/// The control group in which the block I/O of a lease is limited, and whether its processes must be put
+/// there first: its own, where that can be limited, else one of this daemon, named after the lease.
+///
+/// # Errors
+/// The configured group is none.
+pub(super) fn group(
+    own: Option<&Path>,
+    name: &str,
+    levers: &Levers,
+    roots: &Roots,
+) -> Result<(Group, bool), String> {
+    let limited = own.filter(|own| own.join("io.max").is_file());
+    for root in second(roots) {
+        let path = limited.and_then(|own| own.strip_prefix(root).ok()?.to_str());
+        if let Some(path) = path {
+            let group = Group::new(path).map_err(|error| error.to_string())?;
+            return Ok((group, false));
+        }
+    }
+    let group = Group::new(format!("{}/{name}", levers.group));
+    Ok((group.map_err(|error| error.to_string())?, true))
+}
+
+/// The folder of a group if block I/O is limited by version 2 of control groups: a process that is put
+/// there leaves the group in which it was.
+pub(super) fn moves_to(group: &Group, roots: &Roots) -> Option<PathBuf> {
+    if roots.cgroup.join("blkio/cgroup.procs").is_file() {
+        return None;
+    }
+    let has_io = |root: &PathBuf| {
+        let list = fs::read_to_string(root.join("cgroup.controllers")).unwrap_or_default();
+        list.split_whitespace().any(|own| own == "io")
+    };
+    let root = second(roots).into_iter().find(has_io)?;
+    Some(root.join(group.path()))
+}
+
+/// Where version 2 of control groups may be mounted, the inner first.
+fn second(roots: &Roots) -> [PathBuf; 2] {
+    [roots.cgroup.join("unified"), roots.cgroup.clone()]
 }
 
 /// The pulls that a guard on the processes of a job is, each with how long it holds at most.
@@ -85,8 +169,7 @@ impl Held {
 /// Why there is no such lever here.
 pub(super) fn pulls(
     guard: Guard,
-    lease: i64,
-    processes: &[ProcessId],
+    target: &Target,
     levers: &Levers,
     roots: &Roots,
     quiet: &mut Quiet,
@@ -107,19 +190,18 @@ pub(super) fn pulls(
     match guard {
         Guard::BlockIoMbPerS(Some(mb_s)) => {
             is_on(Lever::BlockIo)?;
-            let group = Group::new(format!("{}/lease-{lease}", levers.group))
-                .map_err(|error| error.to_string())?;
+            let group = &target.group;
             let mut pulls: Vec<(Pull, Lifetime)> = Vec::new();
-            for &process in processes {
+            if target.processes.is_empty() {
+                return Err("no process of the job is known".to_owned());
+            }
+            for &process in target.processes.iter().filter(|_| target.enrol) {
                 let pull = Pull::Enrol {
                     process: Some(process),
                     group: group.clone(),
                     controllers: vec![Controller::BlockIo],
                 };
                 pulls.push((pull, Lifetime::Session));
-            }
-            if pulls.is_empty() {
-                return Err("no process of the job is known".to_owned());
             }
             let disks = match levers.block_devices.as_slice() {
                 [] => disks(&roots.sys),
@@ -154,14 +236,14 @@ pub(super) fn pulls(
             is_on(Lever::Affinity)?;
             let keep = levers.keep_cpus.0 as usize;
             let cpus = quiet.cpus(roots, keep, levers.quiet_interrupts.0)?;
-            if processes.is_empty() {
+            if target.processes.is_empty() {
                 return Err("no process of the job is known".to_owned());
             }
             let pull = |&process: &ProcessId| {
                 let cpus = cpus.clone();
                 (Pull::Affinity { process, cpus }, Lifetime::Session)
             };
-            Ok(processes.iter().map(pull).collect())
+            Ok(target.processes.iter().map(pull).collect())
         }
         _ => Ok(Vec::new()),
     }
@@ -287,4 +369,70 @@ pub(super) fn take_back<J: Journal>(
         }
     }
     left
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, Roots) {
+        let folder = tempfile::tempdir().unwrap();
+        for (file, text) in files {
+            let path = folder.path().join("sys/fs/cgroup").join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let roots = Roots::below(folder.path());
+        (folder, roots)
+    }
+
+    /// Processes leave no group by which recovery finds them, if that group can be limited; and if they
+    /// must leave it, it is known to where.
+    #[test]
+    fn a_lease_is_limited_in_its_own_group_where_that_can_be() {
+        let levers = Levers::default();
+        for (files, expected, moves) in [
+            (
+                vec![
+                    ("cgroup.controllers", "cpu io pids"),
+                    ("user/mapa-a-1/io.max", ""),
+                ],
+                ("/user/mapa-a-1", false),
+                true,
+            ),
+            (
+                vec![
+                    ("unified/cgroup.controllers", "io"),
+                    ("unified/user/mapa-a-1/io.max", ""),
+                ],
+                ("/user/mapa-a-1", false),
+                true,
+            ),
+            (
+                vec![
+                    ("cgroup.controllers", "cpu io pids"),
+                    ("user/mapa-a-1/cgroup.procs", ""),
+                ],
+                ("/mapa/mapa-a-1", true),
+                true,
+            ),
+            (
+                vec![
+                    ("blkio/cgroup.procs", ""),
+                    ("pids/user/mapa-a-1/cgroup.procs", ""),
+                ],
+                ("/mapa/mapa-a-1", true),
+                false,
+            ),
+        ] {
+            let (_folder, roots) = tree(&files);
+            let own = ["user", "unified/user", "pids/user"]
+                .map(|own| roots.cgroup.join(own).join("mapa-a-1"));
+            let own = own.iter().find(|own| own.exists()).map(PathBuf::as_path);
+            let (group, enrol) = super::group(own, "mapa-a-1", &levers, &roots).unwrap();
+            assert_eq!((group.to_string().as_str(), enrol), expected, "{files:?}");
+            let to = moves_to(&group, &roots);
+            assert_eq!(to.is_some(), moves, "{files:?}");
+        }
+    }
 }

@@ -12,12 +12,6 @@ use mapa_sched::Signals;
 use super::facts::MACHINE;
 use crate::node::Node;
 
-/// Counters of a machine.
-pub(crate) trait Sampler {
-    /// What was done since the last sample; none for the first one.
-    fn sample(&mut self, node: &Node, at_ms: u64) -> Option<Signals>;
-}
-
 /// The counters that the kernel and the drivers have.
 pub(crate) struct Host {
     sampler: telemetry::Sampler,
@@ -51,8 +45,9 @@ fn cpus(live: &Live) -> BTreeMap<u32, Cpus> {
     entries.flatten().filter_map(node).collect()
 }
 
-impl Sampler for Host {
-    fn sample(&mut self, node: &Node, at_ms: u64) -> Option<Signals> {
+impl Host {
+    /// What was done since the last sample; none for the first one.
+    pub(super) fn sample(&mut self, node: &Node, at_ms: u64) -> Option<Signals> {
         if self.is_live != node.is_live() {
             // A machine that is only described has no devices to be asked.
             self.is_live = node.is_live();

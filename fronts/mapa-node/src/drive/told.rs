@@ -64,6 +64,12 @@ impl Told {
         }
     }
 
+    /// How much is remembered.
+    #[cfg(test)]
+    pub(super) fn entries(&self) -> usize {
+        self.troubles.len() + self.last.len()
+    }
+
     fn metrics(&self) -> &Metrics {
         &self.shared.metrics
     }

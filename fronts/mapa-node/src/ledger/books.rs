@@ -2,9 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::rows::{
-    Asker, Cordon, Decision, Fault, Key, Kind, Lease, Moment, Note, Tenant, Ticket, Trouble, now,
-};
+use super::rows::{Asker, Decision, Key, Kind, Lease, Moment, Note, Tenant, Ticket, now};
 use crate::error::Error;
 use crate::process::Identity;
 
@@ -99,13 +97,8 @@ impl<'t> Books<'t> {
             params![name, devices.join("\n")],
         )?;
         self.note(Note {
-            kind: Kind::Machine,
-            owner,
-            lease: None,
-            ticket: None,
             devices,
-            reason: &format!("the ledger is of {name}"),
-            expires: None,
+            ..Note::new(Kind::Machine, owner, &format!("the ledger is of {name}"))
         })?;
         Ok(())
     }
@@ -117,7 +110,7 @@ impl<'t> Books<'t> {
     pub fn leases(&self) -> Result<Vec<Lease>, Error> {
         let mut select = self.at.prepare_cached(
             "SELECT tenant, uid, boot, namespace, pid, start, command, policy, spec,
-                    id, child, child_start, adopted, granted, expires, ticket, cgroup FROM leases ORDER BY id",
+                    id, child, child_start, adopted, granted, expires, ticket, cgroup, limited FROM leases ORDER BY id",
         )?;
         let rows = select.query_map([], |row| {
             let asker = asker(row)?;
@@ -138,6 +131,7 @@ impl<'t> Books<'t> {
                 expires: row.get(14)?,
                 ticket: row.get(15)?,
                 cgroup: row.get(16)?,
+                limited: row.get(17)?,
             })
         })?;
         let mut leases = rows.collect::<Result<Vec<_>, _>>()?;
@@ -171,13 +165,10 @@ impl<'t> Books<'t> {
         self.know(asker)?;
         let names: Vec<String> = devices.iter().map(Key::to_string).collect();
         let decision = self.note(Note {
-            kind: Kind::Grant,
-            owner: &asker.tenant,
-            lease: None,
             ticket,
             devices: &names,
-            reason,
             expires,
+            ..Note::new(Kind::Grant, &asker.tenant, reason)
         })?;
         let mut insert = self.at.prepare_cached(
             "INSERT INTO leases (tenant, uid, boot, namespace, pid, start, command, policy, spec, ticket, granted, expires, decision)
@@ -226,6 +217,18 @@ impl<'t> Books<'t> {
         Ok(update.execute(params![lease, cgroup])? > 0)
     }
 
+    /// Notes the folder of the control group into which a daemon moves processes of a lease to limit them.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub fn limited(&self, lease: i64, cgroup: &str) -> Result<(), Error> {
+        let mut update = self
+            .at
+            .prepare_cached("UPDATE leases SET limited = ?2 WHERE id = ?1")?;
+        update.execute(params![lease, cgroup])?;
+        Ok(())
+    }
+
     /// Notes the process that does the work of a lease.
     ///
     /// # Errors
@@ -254,13 +257,9 @@ impl<'t> Books<'t> {
         }
         let names: Vec<String> = lease.devices.iter().map(Key::to_string).collect();
         self.note(Note {
-            kind: Kind::Free,
-            owner,
             lease: Some(lease.id),
-            ticket: None,
             devices: &names,
-            reason,
-            expires: None,
+            ..Note::new(Kind::Free, owner, reason)
         })?;
         Ok(true)
     }
@@ -282,13 +281,10 @@ impl<'t> Books<'t> {
         update.execute(params![lease.id, by.pid, by.start])?;
         let names: Vec<String> = lease.devices.iter().map(Key::to_string).collect();
         self.note(Note {
-            kind: Kind::Adopt,
-            owner,
             lease: Some(lease.id),
-            ticket: None,
             devices: &names,
-            reason,
             expires: lease.expires,
+            ..Note::new(Kind::Adopt, owner, reason)
         })?;
         Ok(())
     }
@@ -369,13 +365,8 @@ impl<'t> Books<'t> {
         ])?;
         let ticket = self.at.last_insert_rowid();
         self.note(Note {
-            kind: Kind::Wait,
-            owner: &asker.tenant,
-            lease: None,
             ticket: Some(ticket),
-            devices: &[],
-            reason,
-            expires: None,
+            ..Note::new(Kind::Wait, &asker.tenant, reason)
         })?;
         Ok(ticket)
     }
@@ -435,170 +426,10 @@ impl<'t> Books<'t> {
     pub fn leave(&self, owner: &str, ticket: i64, reason: &str) -> Result<(), Error> {
         self.dequeue(ticket)?;
         self.note(Note {
-            kind: Kind::Leave,
-            owner,
-            lease: None,
             ticket: Some(ticket),
-            devices: &[],
-            reason,
-            expires: None,
+            ..Note::new(Kind::Leave, owner, reason)
         })?;
         Ok(())
-    }
-
-    /// The cordons that hold at this moment, by device.
-    ///
-    /// # Errors
-    /// The ledger cannot be read.
-    pub fn cordons(&self, at: Moment) -> Result<Vec<Cordon>, Error> {
-        let mut select = self.at.prepare_cached(
-            "SELECT whole, at, owner, reason, expires FROM cordons
-             WHERE expires IS NULL OR expires > ?1 ORDER BY whole",
-        )?;
-        let rows = select.query_map([at], |row| {
-            Ok(Cordon {
-                whole: row.get(0)?,
-                at: row.get(1)?,
-                owner: row.get(2)?,
-                reason: row.get(3)?,
-                expires: row.get(4)?,
-            })
-        })?;
-        Ok(rows.collect::<Result<_, _>>()?)
-    }
-
-    /// Cordons a device, or with an empty name the machine. A second cordon replaces the first.
-    ///
-    /// # Errors
-    /// The ledger cannot be written.
-    pub fn cordon(
-        &self,
-        owner: &str,
-        whole: &str,
-        reason: &str,
-        expires: Option<Moment>,
-    ) -> Result<(), Error> {
-        let decision = self.note(Note {
-            kind: Kind::Cordon,
-            owner,
-            lease: None,
-            ticket: None,
-            devices: &named(whole),
-            reason,
-            expires,
-        })?;
-        self.at.execute(
-            "INSERT OR REPLACE INTO cordons (whole, at, owner, reason, expires, decision) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            params![whole, now(), owner, reason, expires, decision],
-        )?;
-        Ok(())
-    }
-
-    /// Lifts a cordon. False if there is none.
-    ///
-    /// # Errors
-    /// The ledger cannot be written.
-    pub fn uncordon(&self, owner: &str, whole: &str, reason: &str) -> Result<bool, Error> {
-        let gone = self
-            .at
-            .execute("DELETE FROM cordons WHERE whole = ?1", [whole])?;
-        if gone == 0 {
-            return Ok(false);
-        }
-        self.note(Note {
-            kind: Kind::Uncordon,
-            owner,
-            lease: None,
-            ticket: None,
-            devices: &named(whole),
-            reason,
-            expires: None,
-        })?;
-        Ok(true)
-    }
-
-    /// What is wrong with devices in this boot, by device.
-    ///
-    /// # Errors
-    /// The ledger cannot be read.
-    pub fn troubles(&self, boot: &str) -> Result<Vec<Trouble>, Error> {
-        let mut select = self.at.prepare_cached(
-            "SELECT whole, kind, what, at FROM health WHERE boot = ?1 ORDER BY whole, kind",
-        )?;
-        let rows = select.query_map([boot], |row| {
-            Ok(Trouble {
-                whole: row.get(0)?,
-                kind: row.get(1)?,
-                what: row.get(2)?,
-                at: row.get(3)?,
-            })
-        })?;
-        Ok(rows.collect::<Result<_, _>>()?)
-    }
-
-    /// Notes that something is wrong with a device. False if the ledger says so already.
-    ///
-    /// # Errors
-    /// The ledger cannot be written.
-    pub fn unhealthy(
-        &self,
-        owner: &str,
-        boot: &str,
-        whole: &str,
-        fault: Fault,
-        what: &str,
-    ) -> Result<bool, Error> {
-        let mut known = self.at.prepare_cached(
-            "SELECT 1 FROM health WHERE whole = ?1 AND kind = ?2 AND boot = ?3 AND what = ?4",
-        )?;
-        if known.exists(params![whole, fault.name(), boot, what])? {
-            return Ok(false);
-        }
-        let decision = self.note(Note {
-            kind: Kind::Unhealthy,
-            owner,
-            lease: None,
-            ticket: None,
-            devices: &named(whole),
-            reason: what,
-            expires: None,
-        })?;
-        self.at.execute(
-            "INSERT OR REPLACE INTO health (whole, kind, what, boot, at, decision) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            params![whole, fault.name(), what, boot, now(), decision],
-        )?;
-        Ok(true)
-    }
-
-    /// Notes that a device is sound again: as to this fault, or as to all. False if nothing was
-    /// wrong.
-    ///
-    /// # Errors
-    /// The ledger cannot be written.
-    pub fn healthy(
-        &self,
-        owner: &str,
-        whole: &str,
-        fault: Option<Fault>,
-        reason: &str,
-    ) -> Result<bool, Error> {
-        let gone = self.at.execute(
-            "DELETE FROM health WHERE whole = ?1 AND (?2 IS NULL OR kind = ?2)",
-            params![whole, fault.map(Fault::name)],
-        )?;
-        if gone == 0 {
-            return Ok(false);
-        }
-        self.note(Note {
-            kind: Kind::Healthy,
-            owner,
-            lease: None,
-            ticket: None,
-            devices: &named(whole),
-            reason,
-            expires: None,
-        })?;
-        Ok(true)
     }
 
     /// All who have ever asked for devices, and what they hold, by name.
@@ -644,13 +475,8 @@ impl<'t> Books<'t> {
     /// The ledger cannot be written.
     pub fn layout(&self, owner: &str, whole: &str, layout: &str) -> Result<(), Error> {
         let decision = self.note(Note {
-            kind: Kind::Layout,
-            owner,
-            lease: None,
-            ticket: None,
             devices: &named(whole),
-            reason: layout,
-            expires: None,
+            ..Note::new(Kind::Layout, owner, layout)
         })?;
         self.at.execute(
             "INSERT OR REPLACE INTO layouts (whole, layout, at, decision) VALUES (?1, ?2, ?3, ?4)",
@@ -666,7 +492,7 @@ pub(super) fn mark(ledger: &str, lease: i64) -> String {
 }
 
 /// The devices of a note: none stands for the machine.
-fn named(whole: &str) -> Vec<String> {
+pub(super) fn named(whole: &str) -> Vec<String> {
     if whole.is_empty() {
         Vec::new()
     } else {
@@ -674,17 +500,22 @@ fn named(whole: &str) -> Vec<String> {
     }
 }
 
+/// The four columns of a process, from this one on.
+pub(super) fn identity(row: &Row<'_>, from: usize) -> rusqlite::Result<Identity> {
+    Ok(Identity {
+        boot: row.get(from)?,
+        namespace: row.get(from + 1)?,
+        pid: row.get(from + 2)?,
+        start: row.get(from + 3)?,
+    })
+}
+
 /// The first nine columns of a lease and of a ticket.
 fn asker(row: &Row<'_>) -> rusqlite::Result<Asker> {
     Ok(Asker {
         tenant: row.get(0)?,
         uid: row.get(1)?,
-        process: Identity {
-            boot: row.get(2)?,
-            namespace: row.get(3)?,
-            pid: row.get(4)?,
-            start: row.get(5)?,
-        },
+        process: identity(row, 2)?,
         command: row.get(6)?,
         policy: row.get(7)?,
         spec: row.get(8)?,

@@ -10,6 +10,7 @@ mod books;
 mod rows;
 mod schema;
 mod stewards;
+mod withheld;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,6 +27,9 @@ pub use rows::{
     Asker, Cordon, Decision, Fault, Key, Kind, Lease, Moment, Note, Steward, Tenant, Ticket,
     Trouble, now,
 };
+
+/// The folder of the ledger that all users of a machine share, if an operator has made it.
+pub(crate) const SHARED: &str = "/var/lib/mapa";
 
 /// How long a program waits for another's transaction. Transactions take milliseconds, longer where
 /// a recovery looks at all processes; many of them, or a stopped program, make one wait.

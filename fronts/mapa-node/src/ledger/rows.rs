@@ -143,6 +143,22 @@ pub struct Note<'a> {
     pub expires: Option<Moment>,
 }
 
+impl<'a> Note<'a> {
+    /// A note on no lease, place or device, which does not lapse.
+    #[must_use]
+    pub fn new(kind: Kind, owner: &'a str, reason: &'a str) -> Self {
+        Self {
+            kind,
+            owner,
+            lease: None,
+            ticket: None,
+            devices: &[],
+            reason,
+            expires: None,
+        }
+    }
+}
+
 /// Who asks for devices, and what for: what a lease and a place in the queue have in common.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Asker {
@@ -181,6 +197,8 @@ pub struct Lease {
     pub ticket: Option<i64>,
     /// The folder of the control group that its processes were put into, if the kernel let us.
     pub cgroup: Option<String>,
+    /// The folder of the control group into which a daemon moves them to limit them, if they leave the other for it.
+    pub limited: Option<String>,
 }
 
 /// What can be wrong with a device.

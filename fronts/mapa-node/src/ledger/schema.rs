@@ -6,7 +6,7 @@ use crate::error::Error;
 
 /// What each version adds. A ledger of version `n` has run the first `n`; one that is shipped never
 /// changes, a change is a further step.
-const STEPS: [&str; 3] = [FIRST, HEALTH_AND_GROUPS, STEWARD];
+const STEPS: [&str; 4] = [FIRST, HEALTH_AND_GROUPS, STEWARD, NO_PULLS];
 
 /// The version that this program writes.
 pub(super) const VERSION: i64 = STEPS.len() as i64;
@@ -150,6 +150,14 @@ CREATE TABLE pulls (
     at INTEGER NOT NULL,
     entry TEXT NOT NULL
 ) STRICT;
+";
+
+/// Pulls are in a folder of the daemon's user alone: whoever may write the ledger could have root undo what
+/// was never done. And the control group of version 2 in which a daemon limits a lease.
+const NO_PULLS: &str = "
+DROP TABLE pulls;
+
+ALTER TABLE leases ADD COLUMN limited TEXT;
 ";
 
 /// Brings a ledger to the present version. Does nothing if it has it.

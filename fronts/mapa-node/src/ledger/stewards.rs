@@ -1,8 +1,8 @@
-//! The daemon in the ledger: who it is, and what it has pulled.
+//! The daemon in the ledger: who it is, and that it is there.
 
 use rusqlite::{OptionalExtension, params};
 
-use super::books::Books;
+use super::books::{Books, identity};
 use super::rows::{Kind, Moment, Note, Steward, now};
 use crate::error::Error;
 use crate::process::Identity;
@@ -18,12 +18,7 @@ impl Books<'_> {
         )?;
         let found = select.query_row([], |row| {
             Ok(Steward {
-                process: Identity {
-                    boot: row.get(0)?,
-                    namespace: row.get(1)?,
-                    pid: row.get(2)?,
-                    start: row.get(3)?,
-                },
+                process: identity(row, 0)?,
                 scheduler: row.get(4)?,
                 since: row.get(5)?,
                 beat: row.get(6)?,
@@ -76,49 +71,6 @@ impl Books<'_> {
     }
 
     fn note_steward(&self, owner: &str, reason: &str) -> Result<(), Error> {
-        self.note(Note {
-            kind: Kind::Steward,
-            owner,
-            lease: None,
-            ticket: None,
-            devices: &[],
-            reason,
-            expires: None,
-        })
-        .map(drop)
-    }
-
-    /// Writes a pull down, or replaces the one of its number.
-    ///
-    /// # Errors
-    /// The ledger cannot be written.
-    pub fn put_pull(&self, id: i64, entry: &str) -> Result<(), Error> {
-        let mut put = self
-            .at
-            .prepare_cached("INSERT OR REPLACE INTO pulls (id, at, entry) VALUES (?1, ?2, ?3)")?;
-        put.execute(params![id, now(), entry])?;
-        Ok(())
-    }
-
-    /// Crosses a pull out.
-    ///
-    /// # Errors
-    /// The ledger cannot be written.
-    pub fn remove_pull(&self, id: i64) -> Result<(), Error> {
-        let mut delete = self.at.prepare_cached("DELETE FROM pulls WHERE id = ?1")?;
-        delete.execute([id])?;
-        Ok(())
-    }
-
-    /// The pulls that are written down, by number.
-    ///
-    /// # Errors
-    /// The ledger cannot be read.
-    pub fn pulls(&self) -> Result<Vec<(i64, String)>, Error> {
-        let mut select = self
-            .at
-            .prepare_cached("SELECT id, entry FROM pulls ORDER BY id")?;
-        let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        self.note(Note::new(Kind::Steward, owner, reason)).map(drop)
     }
 }

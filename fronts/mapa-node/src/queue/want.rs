@@ -50,6 +50,8 @@ pub(crate) struct Waiting {
 pub(super) enum Look {
     Granted(Box<Granted>),
     Waits(i64, Waiting),
+    /// Nothing was decided: another look is needed.
+    Again,
 }
 
 /// Those of the queue that have neither a lease nor a refusal yet.

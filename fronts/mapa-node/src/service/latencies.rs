@@ -43,20 +43,29 @@ pub(crate) fn messages(bytes: &[u8]) -> Vec<Result<Message, String>> {
     lines.map(message).collect()
 }
 
+/// Whether this is a tenant's name, by the very rule of latencies.
+fn is_name(tenant: &str) -> bool {
+    let (read, _) = read_latencies(format!("{tenant} 1").as_bytes());
+    read.len() == 1
+}
+
 fn message(line: &[u8]) -> Result<Message, String> {
     let text = String::from_utf8_lossy(line);
     if let Some(rest) = text.trim().strip_prefix("progress ") {
         let mut words = rest.split_ascii_whitespace();
         let (tenant, share) = (words.next(), words.next().and_then(|own| own.parse().ok()));
         return match (tenant, share, words.next()) {
-            (Some(tenant), Some(share), None) if (0.0..=1.0).contains(&share) => {
+            (Some(tenant), Some(share), None)
+                if (0.0..=1.0).contains(&share) && is_name(tenant) =>
+            {
                 Ok(Message::Progress {
                     tenant: tenant.to_owned(),
                     share,
                 })
             }
             _ => Err(format!(
-                "`{rest}`: expected `progress TENANT SHARE`, from 0 to 1"
+                "`{}`: expected `progress TENANT SHARE`, from 0 to 1",
+                rest.chars().take(80).collect::<String>()
             )),
         };
     }
@@ -92,6 +101,11 @@ mod tests {
                 share: 0.5
             })
         );
+        // A name is as short, and of as few characters, as that of a latency.
+        for name in ["x".repeat(129), "a{b}".to_owned(), "caf\u{e9}".to_owned()] {
+            let found = messages(format!("progress {name} 0.5").as_bytes());
+            assert!(found[0].is_err(), "{found:?}");
+        }
         for (at, expected) in [
             (2, "expected `TENANT"),
             (3, "expected `progress"),

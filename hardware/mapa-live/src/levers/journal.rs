@@ -2,10 +2,14 @@
 //! take it back.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
 use std::io::Write;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
+use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 
 use super::error::LeverError;
@@ -111,25 +115,56 @@ const LOCK_PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
 
 /// A journal in a folder: a JSON file for each pull, replaced in one step and synced. One program at a time
 /// uses a folder.
+///
+/// Whoever can write there can have anything taken back that a plan may name, by the user of the next keeper. So
+/// the folder belongs to the user of the program, and nobody else may write it.
 #[derive(Debug)]
 pub struct FolderJournal {
+    /// The folder as it is named.
     folder: PathBuf,
+    /// The folder that was checked, whatever its name leads to by now.
+    opened: PathBuf,
+    handle: File,
     /// Held as long as the journal is open; the kernel releases it however the program ends.
     _lock: File,
 }
 
 impl FolderJournal {
-    /// Opens the journal in a folder, which is made if there is none.
+    /// Opens the journal in a folder, which is made for its owner alone if there is none.
     ///
     /// # Errors
-    /// [Busy](LeverError::Busy): another program has it open. The folder cannot be written.
+    /// [Busy](LeverError::Busy): another program has it open. The folder cannot be written; others own it or can
+    /// write it.
     pub fn open(folder: impl Into<PathBuf>) -> Result<Self, LeverError> {
         let folder = folder.into();
         let failed = |error: std::io::Error| {
             LeverError::failed(format!("journal {}", folder.display()), error.to_string())
         };
-        fs::create_dir_all(&folder).map_err(failed)?;
-        let lock = File::create(folder.join("lock")).map_err(failed)?;
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&folder)
+            .map_err(failed)?;
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW;
+        let handle = File::options()
+            .read(true)
+            .custom_flags(flags.bits().cast_signed())
+            .open(&folder)
+            .map_err(failed)?;
+        let found = handle.metadata().map_err(failed)?;
+        let own = geteuid().as_raw();
+        if found.uid() != own || found.mode() & 0o022 != 0 {
+            return Err(LeverError::infeasible(
+                format!("journal {}", folder.display()),
+                format!(
+                    "it belongs to user {} and has mode {:o}: expected a folder of user {own} that nobody else can write",
+                    found.uid(),
+                    found.mode() & 0o7777
+                ),
+            ));
+        }
+        let opened = PathBuf::from(format!("/proc/self/fd/{}", handle.as_raw_fd()));
+        let lock = File::create(opened.join("lock")).map_err(failed)?;
         // A program that was killed while it started another is survived for a moment by the copy of its lock, which
         // the new process closes when it becomes another program.
         for _ in 0..LOCK_LOOKS {
@@ -137,6 +172,8 @@ impl FolderJournal {
                 Ok(()) => {
                     return Ok(Self {
                         folder,
+                        opened,
+                        handle,
                         _lock: lock,
                     });
                 }
@@ -151,16 +188,17 @@ impl FolderJournal {
     }
 
     fn file(&self, id: u64) -> PathBuf {
-        self.folder.join(format!("{id:020}.json"))
+        self.opened.join(format!("{id:020}.json"))
     }
 
-    fn failed(path: &Path, error: impl ToString) -> LeverError {
-        LeverError::failed(format!("journal {}", path.display()), error.to_string())
+    fn failed(&self, path: &Path, error: impl ToString) -> LeverError {
+        let named = self.folder.join(path.file_name().unwrap_or_default());
+        LeverError::failed(format!("journal {}", named.display()), error.to_string())
     }
 
     /// A file is in a folder for good once the folder is synced too.
     fn sync(&self) -> std::io::Result<()> {
-        File::open(&self.folder)?.sync_all()
+        self.handle.sync_all()
     }
 }
 
@@ -168,38 +206,38 @@ impl Journal for FolderJournal {
     fn put(&mut self, entry: &Entry) -> Result<(), LeverError> {
         let path = self.file(entry.id);
         let write = || -> std::io::Result<()> {
-            let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
+            let mut file = tempfile::NamedTempFile::new_in(&self.opened)?;
             file.write_all(&serde_json::to_vec(entry)?)?;
             file.as_file().sync_all()?;
             file.persist(&path).map_err(|error| error.error)?;
             self.sync()
         };
-        write().map_err(|error| Self::failed(&path, error))
+        write().map_err(|error| self.failed(&path, error))
     }
 
     fn remove(&mut self, id: u64) -> Result<(), LeverError> {
         let path = self.file(id);
         match fs::remove_file(&path) {
-            Ok(()) => self.sync().map_err(|error| Self::failed(&path, error)),
+            Ok(()) => self.sync().map_err(|error| self.failed(&path, error)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(Self::failed(&path, error)),
+            Err(error) => Err(self.failed(&path, error)),
         }
     }
 
     fn entries(&self) -> Result<Vec<Entry>, LeverError> {
-        let list = fs::read_dir(&self.folder).map_err(|error| Self::failed(&self.folder, error))?;
+        let list = fs::read_dir(&self.opened).map_err(|error| self.failed(Path::new(""), error))?;
         let mut entries = Vec::new();
         for file in list {
             let path = file
-                .map_err(|error| Self::failed(&self.folder, error))?
+                .map_err(|error| self.failed(Path::new(""), error))?
                 .path();
             // Others are the lock, and files that a killed program had not finished.
             if path.extension().is_none_or(|extension| extension != "json") {
                 continue;
             }
-            let bytes = fs::read(&path).map_err(|error| Self::failed(&path, error))?;
+            let bytes = fs::read(&path).map_err(|error| self.failed(&path, error))?;
             let entry: Entry =
-                serde_json::from_slice(&bytes).map_err(|error| Self::failed(&path, error))?;
+                serde_json::from_slice(&bytes).map_err(|error| self.failed(&path, error))?;
             entries.push(entry);
         }
         entries.sort_by_key(|entry| entry.id);

@@ -100,6 +100,38 @@ fn drop_without_undo(keeper: Keeper<FolderJournal>, folder: &std::path::Path) {
     }
 }
 
+/// Whoever can write a journal can have its user undo anything.
+#[test]
+fn a_journal_that_others_can_write_is_refused() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let folder = tempfile::tempdir().unwrap();
+    let own = folder.path().join("a/own");
+    drop(FolderJournal::open(&own).unwrap());
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&own), 0o700);
+    for open in [0o770, 0o702] {
+        fs::set_permissions(&own, fs::Permissions::from_mode(open)).unwrap();
+        let error = FolderJournal::open(&own).unwrap_err().to_string();
+        assert!(error.contains("that nobody else can write"), "{error}");
+    }
+    fs::set_permissions(&own, fs::Permissions::from_mode(0o755)).unwrap();
+    // A name that is led elsewhere later is not followed, nor is one that leads elsewhere.
+    let mut journal = FolderJournal::open(&own).unwrap();
+    let away = folder.path().join("away");
+    fs::rename(&own, &away).unwrap();
+    symlink("/", &own).unwrap();
+    journal.remove(1).unwrap();
+    assert_eq!(journal.entries().unwrap(), []);
+    drop(journal);
+    let error = FolderJournal::open(&own).unwrap_err().to_string();
+    assert!(error.contains("a/own"), "{error}");
+    // Only root can give a folder away.
+    if std::os::unix::fs::chown(&away, Some(12_345), None).is_ok() {
+        let error = FolderJournal::open(&away).unwrap_err().to_string();
+        assert!(error.contains("belongs to user 12345"), "{error}");
+    }
+}
+
 #[test]
 fn a_broken_journal_is_an_error_that_names_the_file() {
     let folder = tempfile::tempdir().unwrap();

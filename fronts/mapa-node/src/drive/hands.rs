@@ -1,0 +1,426 @@
+//! The hands of the daemon: which levers its orders pull, who needs each pull, and when it is taken
+//! back.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use mapa_core::DeviceId;
+use mapa_core::mig::Layout;
+use mapa_live::Roots;
+use mapa_live::levers::{Group, Journal, Keeper, LeverFact, Lifetime, Pull};
+use mapa_sched::{Guard, JobId};
+
+use super::config::{Lever, Levers};
+use super::pulls::{self, Held, Kind, Quiet, Target, take_back};
+use super::told::Told;
+use crate::node::Node;
+
+/// The levers of this machine, and what they hold for whom.
+pub(crate) struct NodeHands<'a, J: Journal> {
+    keeper: Keeper<J>,
+    levers: &'a Levers,
+    roots: &'a Roots,
+    /// The pulls of jobs.
+    held: Held,
+    /// The guards in force.
+    guards: BTreeMap<(JobId, Kind), Guard>,
+    /// How many interrupts CPUs serve.
+    quiet: Quiet,
+    /// How often in a row each device could not be partitioned.
+    failures: BTreeMap<DeviceId, u32>,
+    /// Whether nothing is done but told.
+    is_dry: bool,
+}
+
+impl<'a, J: Journal> NodeHands<'a, J> {
+    /// The hands with these levers. `job_of` names the job whose block I/O is limited in a group: pulls
+    /// that an earlier daemon has left, and whose time is not up, are its.
+    pub(crate) fn new(
+        keeper: Keeper<J>,
+        levers: &'a Levers,
+        roots: &'a Roots,
+        is_dry: bool,
+        job_of: impl Fn(&Group) -> Option<JobId>,
+    ) -> Self {
+        let mut held = Held::default();
+        for entry in keeper.held() {
+            let job = match &entry.pull {
+                Pull::BlockIo { group, .. } => job_of(group),
+                _ => None,
+            };
+            held.put(job.map(|job| (job, Kind::BlockIo)), entry.id);
+        }
+        Self {
+            keeper,
+            levers,
+            roots,
+            held,
+            guards: BTreeMap::new(),
+            quiet: Quiet::default(),
+            failures: BTreeMap::new(),
+            is_dry,
+        }
+    }
+
+    /// The configuration of the levers.
+    pub(super) fn levers(&self) -> &'a Levers {
+        self.levers
+    }
+
+    /// Reads the counters of interrupts once more.
+    pub(super) fn look(&mut self) {
+        self.quiet.look(self.roots);
+    }
+
+    /// Takes back what is past its time. Whether a device has got another layout by that.
+    pub(super) fn tick(&mut self, now_ms: u64, told: &mut Told) -> bool {
+        let mut is_partitioned = false;
+        for fact in self.keeper.tick(now_ms) {
+            match fact {
+                LeverFact::Undone { id, lever } => {
+                    is_partitioned |= lever == "layout";
+                    self.held.forget(id);
+                }
+                LeverFact::NotUndone { lever, .. } => told.lever_failed(&lever, "undo"),
+                _ => {}
+            }
+        }
+        is_partitioned
+    }
+
+    /// A job has left: what only it needed is taken back.
+    pub(super) fn left(&mut self, job: JobId, told: &mut Told) {
+        self.guards.retain(|(own, _), _| *own != job);
+        let ids = self.held.take_all(job);
+        self.undo(ids, "all", told);
+    }
+
+    /// Takes pulls back. What cannot be is told, and tried again by each tick.
+    fn undo(&mut self, ids: impl IntoIterator<Item = u64>, lever: &str, told: &mut Told) {
+        for why in take_back(&mut self.keeper, ids) {
+            told.lever_failed(lever, "undo");
+            told.trouble("levers", &why);
+        }
+    }
+
+    /// Sets or lifts a guard on a job. `target` is what it is set on.
+    ///
+    /// # Errors
+    /// Why it could not be set: nothing has changed then.
+    pub(super) fn throttle(
+        &mut self,
+        job: JobId,
+        guard: Guard,
+        now_ms: u64,
+        target: Result<Target, String>,
+        told: &mut Told,
+    ) -> Result<(), String> {
+        let Some((kind, is_set)) = pulls::kind(guard) else {
+            return Err("no lever of this release does that".to_owned());
+        };
+        if self.guards.get(&(job, kind)) != Some(&guard) {
+            self.guards.remove(&(job, kind));
+            let ids = self.held.take(job, kind);
+            self.undo(ids, lever_name(kind), told);
+        }
+        if !is_set {
+            return Ok(());
+        }
+        let done = target.and_then(|target| self.set(job, kind, guard, now_ms, &target, told));
+        if done.is_err() {
+            told.lever_failed(lever_name(kind), "pull");
+        }
+        done
+    }
+
+    /// Pulls what a guard asks for. If one pull fails, those before it that nobody else needs are taken
+    /// back.
+    fn set(
+        &mut self,
+        job: JobId,
+        kind: Kind,
+        guard: Guard,
+        now_ms: u64,
+        target: &Target,
+        told: &mut Told,
+    ) -> Result<(), String> {
+        let quiet = &mut self.quiet;
+        let wanted = pulls::pulls(guard, target, self.levers, self.roots, quiet, now_ms)?;
+        let mut new = Vec::new();
+        for (pull, lifetime) in wanted {
+            if self.is_dry {
+                let plan = self.keeper.plan(&pull).map_err(|error| error.to_string())?;
+                told.would(&plan.to_string());
+                continue;
+            }
+            let lifetime = self.longest(&pull, lifetime);
+            match pulls::outcome(&self.keeper.pull(&pull, lifetime, now_ms)) {
+                Ok(Some(id)) => {
+                    if !self.held.has(job, kind, id) {
+                        self.held.put(Some((job, kind)), id);
+                        new.push(id);
+                    }
+                }
+                Ok(None) => {}
+                // A process may end at any moment; others of the job are limited all the same.
+                Err(_) if is_gone(&pull, self.roots) => {}
+                Err(why) => {
+                    new.retain(|&id| self.held.leave(job, kind, id));
+                    new.reverse();
+                    self.undo(new, lever_name(kind), told);
+                    return Err(why);
+                }
+            }
+        }
+        self.guards.insert((job, kind), guard);
+        Ok(())
+    }
+
+    /// How long a pull shall hold: the longest that anybody needs it who has it already.
+    fn longest(&self, pull: &Pull, wanted: Lifetime) -> Lifetime {
+        let same = self.keeper.held().find(|own| own.pull == *pull);
+        match (same.map(|own| own.lifetime), wanted) {
+            (Some(Lifetime::Until { ms: before }), Lifetime::Until { ms }) => {
+                Lifetime::Until { ms: ms.max(before) }
+            }
+            _ => wanted,
+        }
+    }
+
+    /// Partitions a device. In a dry run it is told, and fails.
+    ///
+    /// # Errors
+    /// Why the device has not that layout, and how long to wait before the scheduler is told: longer each
+    /// time, so that a device which cannot be partitioned does not keep the daemon busy.
+    pub(super) fn repartition(
+        &mut self,
+        node: &Node,
+        whole: DeviceId,
+        layout: &Layout,
+        now_ms: u64,
+        told: &mut Told,
+    ) -> Result<(), (String, Duration)> {
+        let Err(why) = self.pull_layout(node, whole, layout, now_ms, told) else {
+            self.failures.remove(&whole);
+            return Ok(());
+        };
+        let count = self.failures.entry(whole).or_default();
+        *count = (*count + 1).min(7);
+        Err((why, Duration::from_secs(1 << (*count - 1))))
+    }
+
+    fn pull_layout(
+        &mut self,
+        node: &Node,
+        whole: DeviceId,
+        layout: &Layout,
+        now_ms: u64,
+        told: &mut Told,
+    ) -> Result<(), String> {
+        let mut pull = || {
+            if !self.levers.on.contains(&Lever::Mig) {
+                return Err("the lever \"mig\" is off: expected it in `levers.on`".to_owned());
+            }
+            if !node.is_live() {
+                return Err(
+                    "this machine is only described: its layouts are not changed".to_owned(),
+                );
+            }
+            let pull = pulls::layout_pull(node, whole, layout)?;
+            if self.is_dry {
+                let plan = self.keeper.plan(&pull).map_err(|error| error.to_string())?;
+                told.would(&plan.to_string());
+                return Ok(());
+            }
+            pulls::outcome(&self.keeper.pull(&pull, Lifetime::Kept, now_ms)).map(drop)
+        };
+        match pull() {
+            Err(why) => {
+                told.lever_failed("mig", "pull");
+                Err(why)
+            }
+            Ok(()) if self.is_dry => Err("a dry run changes no layout".to_owned()),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Takes everything back that is not kept, and returns what could not be, in words.
+    pub(super) fn close(&mut self, told: &mut Told) -> Vec<String> {
+        let mut left = Vec::new();
+        for fact in self.keeper.close() {
+            if let LeverFact::NotUndone { id, lever, .. } = fact {
+                told.lever_failed(&lever, "undo");
+                left.push(format!("pull {id} of {lever} could not be taken back"));
+            }
+        }
+        left
+    }
+}
+
+/// Whether the process that a pull is about has ended.
+fn is_gone(pull: &Pull, roots: &Roots) -> bool {
+    match pull {
+        Pull::Enrol {
+            process: Some(process),
+            ..
+        }
+        | Pull::Affinity { process, .. } => !process.is_alive(&roots.proc),
+        _ => false,
+    }
+}
+
+fn lever_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::BlockIo => "block-io",
+        Kind::Pcie => "pcie",
+        Kind::Mps => "mps",
+        Kind::Cores => "affinity",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use mapa_front::answer::node::Status;
+    use mapa_live::ProcessId;
+    use mapa_live::levers::{BlockDevice, Fault, MemoryJournal, MpsServer, Twin};
+
+    use super::super::metrics::Metrics;
+    use super::super::told::Shared;
+    use super::*;
+
+    fn told() -> Told {
+        let shared = Shared {
+            metrics: Metrics::new(),
+            status: Mutex::new(Status::default()),
+        };
+        Told::new(Arc::new(shared), None)
+    }
+
+    fn levers() -> Levers {
+        Levers {
+            block_devices: vec!["254:0".parse::<BlockDevice>().unwrap()],
+            ..Levers::default()
+        }
+    }
+
+    fn hands<'a>(
+        twin: &Twin,
+        levers: &'a Levers,
+        roots: &'a Roots,
+    ) -> NodeHands<'a, MemoryJournal> {
+        let (keeper, _) = Keeper::open(twin.hands(), MemoryJournal::default(), 0).unwrap();
+        NodeHands::new(keeper, levers, roots, false, |_| None)
+    }
+
+    fn target(processes: Vec<ProcessId>) -> Result<Target, String> {
+        Ok(Target {
+            processes,
+            group: Group::new("mapa/mapa-x-1").unwrap(),
+            enrol: true,
+        })
+    }
+
+    const A: JobId = JobId(2);
+    const B: JobId = JobId(4);
+    const MPS: Guard = Guard::MpsPercent(Some(70));
+
+    fn percent(twin: &Twin, levers: &Levers) -> u32 {
+        let server = MpsServer(levers.mps_pipe.clone());
+        let daemon = mapa_live::levers::MpsScope::Daemon;
+        twin.hands().mps.percent(&server, daemon).unwrap()
+    }
+
+    #[test]
+    fn what_two_jobs_need_holds_until_neither_does() {
+        let (levers, roots, mut told) = (levers(), Roots::default(), told());
+        let twin = Twin::new();
+        twin.add_mps(&MpsServer(levers.mps_pipe.clone()), &[]);
+        let mut own = hands(&twin, &levers, &roots);
+        for (job, at) in [(A, 0), (B, 30_000)] {
+            let done = own.throttle(job, MPS, at, target(Vec::new()), &mut told);
+            assert_eq!(done, Ok(()));
+        }
+        // The one of the two ends by its time, later than the other would have.
+        assert!(!own.tick(60_000, &mut told));
+        assert_eq!(percent(&twin, &levers), 70_000);
+        own.left(A, &mut told);
+        assert_eq!(percent(&twin, &levers), 70_000, "the other needs it");
+        let lifted = Guard::MpsPercent(None);
+        let done = own.throttle(B, lifted, 61_000, target(Vec::new()), &mut told);
+        assert_eq!((done, percent(&twin, &levers)), (Ok(()), 100_000));
+    }
+
+    #[test]
+    fn a_clock_that_goes_back_shortens_nobody_s_time() {
+        let (levers, roots, mut told) = (levers(), Roots::default(), told());
+        let twin = Twin::new();
+        twin.add_mps(&MpsServer(levers.mps_pipe.clone()), &[]);
+        let mut own = hands(&twin, &levers, &roots);
+        for (job, at) in [(A, 30_000), (B, 0)] {
+            let done = own.throttle(job, MPS, at, target(Vec::new()), &mut told);
+            assert_eq!(done, Ok(()));
+        }
+        own.tick(89_999, &mut told);
+        assert_eq!(percent(&twin, &levers), 70_000);
+        own.tick(90_000, &mut told);
+        assert_eq!(percent(&twin, &levers), 100_000);
+    }
+
+    #[test]
+    fn a_pull_that_fails_takes_back_what_came_before_it_and_nothing_else() {
+        let (levers, roots, mut told) = (levers(), Roots::default(), told());
+        let twin = Twin::with_group("mapa").unwrap();
+        let added = twin.add_process(17, &[17]);
+        let guard = Guard::BlockIoMbPerS(Some(200));
+        let mut own = hands(&twin, &levers, &roots);
+        let done = own.throttle(A, guard, 0, target(vec![added]), &mut told);
+        assert_eq!(done, Ok(()));
+        let before = own.keeper.held().count();
+        assert_eq!(before, 2, "the process, and the limit");
+        let less = Guard::BlockIoMbPerS(Some(1));
+        let done = own.throttle(B, less, 0, target(vec![added]), &mut told);
+        assert!(done.is_err(), "out of bounds");
+        assert_eq!(own.keeper.held().count(), before, "A's are A's");
+        own.left(B, &mut told);
+        assert_eq!(own.keeper.held().count(), before);
+        own.left(A, &mut told);
+        assert_eq!(own.keeper.held().count(), 0);
+    }
+
+    #[test]
+    fn what_cannot_be_taken_back_is_tried_again() {
+        let (levers, roots, mut told) = (levers(), Roots::default(), told());
+        let twin = Twin::new();
+        twin.add_mps(&MpsServer(levers.mps_pipe.clone()), &[]);
+        let mut own = hands(&twin, &levers, &roots);
+        let done = own.throttle(A, MPS, 0, target(Vec::new()), &mut told);
+        assert_eq!(done, Ok(()));
+        twin.fail(0, Fault::Before);
+        own.left(A, &mut told);
+        assert_eq!(percent(&twin, &levers), 70_000);
+        twin.heal();
+        own.tick(60_000, &mut told);
+        assert_eq!(percent(&twin, &levers), 100_000);
+    }
+
+    #[test]
+    fn what_an_earlier_daemon_has_left_is_its_jobs() {
+        let (levers, roots, mut told) = (levers(), Roots::default(), told());
+        let twin = Twin::with_group("mapa/mapa-x-1").unwrap();
+        let (mut keeper, _) = Keeper::open(twin.hands(), MemoryJournal::default(), 0).unwrap();
+        let pull = Pull::BlockIo {
+            group: Group::new("mapa/mapa-x-1").unwrap(),
+            device: levers.block_devices[0],
+            limits: mapa_live::levers::Limits::mb_s(200),
+        };
+        keeper.pull(&pull, Lifetime::Until { ms: 50_000 }, 0);
+        let job_of = |group: &Group| group.path().ends_with("mapa-x-1").then_some(A);
+        let mut own = NodeHands::new(keeper, &levers, &roots, false, job_of);
+        own.left(B, &mut told);
+        assert_eq!(own.keeper.held().count(), 1);
+        own.left(A, &mut told);
+        assert_eq!(own.keeper.held().count(), 0);
+    }
+}

@@ -1,0 +1,145 @@
+//! What is withheld, in the ledger: cordons, and what is wrong with devices.
+
+use rusqlite::params;
+
+use super::books::{Books, named};
+use super::rows::{Cordon, Fault, Kind, Moment, Note, Trouble, now};
+use crate::error::Error;
+
+impl Books<'_> {
+    /// The cordons that hold at this moment, by device.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn cordons(&self, at: Moment) -> Result<Vec<Cordon>, Error> {
+        let mut select = self.at.prepare_cached(
+            "SELECT whole, at, owner, reason, expires FROM cordons
+             WHERE expires IS NULL OR expires > ?1 ORDER BY whole",
+        )?;
+        let rows = select.query_map([at], |row| {
+            Ok(Cordon {
+                whole: row.get(0)?,
+                at: row.get(1)?,
+                owner: row.get(2)?,
+                reason: row.get(3)?,
+                expires: row.get(4)?,
+            })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Cordons a device, or with an empty name the machine. A second cordon replaces the first.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub fn cordon(
+        &self,
+        owner: &str,
+        whole: &str,
+        reason: &str,
+        expires: Option<Moment>,
+    ) -> Result<(), Error> {
+        let decision = self.note(Note {
+            devices: &named(whole),
+            expires,
+            ..Note::new(Kind::Cordon, owner, reason)
+        })?;
+        self.at.execute(
+            "INSERT OR REPLACE INTO cordons (whole, at, owner, reason, expires, decision) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![whole, now(), owner, reason, expires, decision],
+        )?;
+        Ok(())
+    }
+
+    /// Lifts a cordon. False if there is none.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub fn uncordon(&self, owner: &str, whole: &str, reason: &str) -> Result<bool, Error> {
+        let gone = self
+            .at
+            .execute("DELETE FROM cordons WHERE whole = ?1", [whole])?;
+        if gone == 0 {
+            return Ok(false);
+        }
+        self.note(Note {
+            devices: &named(whole),
+            ..Note::new(Kind::Uncordon, owner, reason)
+        })?;
+        Ok(true)
+    }
+
+    /// What is wrong with devices in this boot, by device.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn troubles(&self, boot: &str) -> Result<Vec<Trouble>, Error> {
+        let mut select = self.at.prepare_cached(
+            "SELECT whole, kind, what, at FROM health WHERE boot = ?1 ORDER BY whole, kind",
+        )?;
+        let rows = select.query_map([boot], |row| {
+            Ok(Trouble {
+                whole: row.get(0)?,
+                kind: row.get(1)?,
+                what: row.get(2)?,
+                at: row.get(3)?,
+            })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Notes that something is wrong with a device. False if the ledger says so already.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub fn unhealthy(
+        &self,
+        owner: &str,
+        boot: &str,
+        whole: &str,
+        fault: Fault,
+        what: &str,
+    ) -> Result<bool, Error> {
+        let mut known = self.at.prepare_cached(
+            "SELECT 1 FROM health WHERE whole = ?1 AND kind = ?2 AND boot = ?3 AND what = ?4",
+        )?;
+        if known.exists(params![whole, fault.name(), boot, what])? {
+            return Ok(false);
+        }
+        let decision = self.note(Note {
+            devices: &named(whole),
+            ..Note::new(Kind::Unhealthy, owner, what)
+        })?;
+        self.at.execute(
+            "INSERT OR REPLACE INTO health (whole, kind, what, boot, at, decision) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![whole, fault.name(), what, boot, now(), decision],
+        )?;
+        Ok(true)
+    }
+
+    /// Notes that a device is sound again: as to this fault, or as to all. False if nothing was
+    /// wrong.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub fn healthy(
+        &self,
+        owner: &str,
+        whole: &str,
+        fault: Option<Fault>,
+        reason: &str,
+    ) -> Result<bool, Error> {
+        let gone = self.at.execute(
+            "DELETE FROM health WHERE whole = ?1 AND (?2 IS NULL OR kind = ?2)",
+            params![whole, fault.map(Fault::name)],
+        )?;
+        if gone == 0 {
+            return Ok(false);
+        }
+        self.note(Note {
+            devices: &named(whole),
+            ..Note::new(Kind::Healthy, owner, reason)
+        })?;
+        Ok(true)
+    }
+}
