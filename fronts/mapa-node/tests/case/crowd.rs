@@ -58,9 +58,9 @@ fn hold(socket: PathBuf) {
         Ok(Arc::new(socket))
     });
     session.begin(1, 59 * UNIT, 1, 0).unwrap();
-    let child = Command::new("sleep").arg("600").spawn().unwrap();
+    let mut child = Command::new("sleep").arg("600").spawn().unwrap();
     std::fs::write(pid, child.id().to_string()).unwrap();
-    std::thread::sleep(Duration::from_secs(600));
+    child.wait().unwrap();
 }
 
 /// Tasks of random sizes, some of which grow. Every call must be answered.

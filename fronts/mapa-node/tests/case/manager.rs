@@ -53,10 +53,8 @@ impl Clients {
             return;
         };
         match op {
-            Op::Begin | Op::Extend => {
-                if self.heard.insert((session, reply.task, reply.seq, op)) {
-                    self.held.insert((session, reply.task, reply.seq));
-                }
+            Op::Begin | Op::Extend if self.heard.insert((session, reply.task, reply.seq, op)) => {
+                self.held.insert((session, reply.task, reply.seq));
             }
             Op::End => self
                 .held
