@@ -303,6 +303,7 @@ pub(crate) const FLOORS: [Floors; 16] = [
             "process",
             "entries",
             "disk",
+            "lines",
             "output",
             "cgroup",
             "memory",
