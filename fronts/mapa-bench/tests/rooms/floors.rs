@@ -315,7 +315,6 @@ pub(crate) const FLOORS: [Floors; 16] = [
             "surroundings",
             "bell",
             "steward",
-            "gate",
             "child",
             "cli",
             "plan",

@@ -1,5 +1,5 @@
-//! Calls of Linux for which no crate has a safe function: the policy of memory, who is at the other end of
-//! a socket, and what a process does before it becomes a command.
+//! What Linux does for this program that no crate has a safe function for: the policy of memory, who is at
+//! the other end of a socket, and what a process does between `fork` and `exec`.
 
 #![allow(
     unsafe_code,
