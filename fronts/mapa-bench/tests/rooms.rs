@@ -101,6 +101,7 @@ const ARROWS: [(&str, &[&str]); 21] = [
         "mapa-node",
         &[
             // For its tests.
+            "case-driver",
             "fake-nvml",
             "mapa-case",
             "mapa-core",

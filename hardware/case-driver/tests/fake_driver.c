@@ -1,5 +1,6 @@
 /* A CUDA driver whose device is a number: the bytes that are held. It behaves as NVIDIA's API says
-   where MAPA's library depends on it. The number is in the file FAKE_DRIVER_HELD, for whoever checks it. */
+   where MAPA's library depends on it. The number is in the file FAKE_DRIVER_HELD, for all processes that
+   share the device and whoever checks it. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -29,20 +30,21 @@ static int take(enum kind kind, uint64_t at, uint64_t bytes, struct own **out) {
     if (!is_on) return NOT_INITIALIZED;
     if (!bytes) return INVALID;
     int code = MEMORY;
+    if (__atomic_add_fetch(held, bytes, __ATOMIC_SEQ_CST) > limit) return __atomic_sub_fetch(held, bytes, __ATOMIC_SEQ_CST), MEMORY;
     pthread_mutex_lock(&lock);
-    for (int i = 0; i < 20000 && *held + bytes <= limit; i++)
+    for (int i = 0; i < 20000; i++)
         if (!all[i].kind) {
             all[i] = (struct own){.kind = kind, .at = at + (uint64_t)i * 0x1000, .bytes = bytes, .references = 1};
             if (kind == PLAIN || kind == ARRAY) all[i].context = current;
-            *held += bytes;
             *out = &all[i];
             code = OK;
             break;
         }
     pthread_mutex_unlock(&lock);
+    if (code) __atomic_sub_fetch(held, bytes, __ATOMIC_SEQ_CST);
     return code;
 }
-static void drop(struct own *own) { *held -= own->bytes; own->kind = NONE; }
+static void drop(struct own *own) { __atomic_sub_fetch(held, own->bytes, __ATOMIC_SEQ_CST); own->kind = NONE; }
 static struct own *find(uint64_t at) {
     for (int i = 0; i < 20000; i++) if (all[i].kind && all[i].at == at) return &all[i];
     return NULL;

@@ -221,6 +221,15 @@ int main(int count, char **words) {
         for (int i = 0; i < 5000; i++) assert(cuMemAlloc_v2(&all[i], 1000 + i % 7) == 0);
         for (int i = 0; i < 5000; i++) assert(cuMemFree_v2(all[(i * 7) % 5000]) == 0);
     }
+    if (!strcmp(what, "share")) {
+        /* More than half of the device, again and again: another who does so must wait. */
+        for (int i = 0; i < 30; i++) {
+            assert(cuMemAlloc_v2(&a, 600000000) == 0);
+            usleep(1000);
+            assert(cuMemFree_v2(a) == 0);
+        }
+        return 0;
+    }
     if (!strcmp(what, "refused")) {
         /* The manager grants it, and the driver has less. */
         assert(cuMemAlloc_v2(&a, 3000) == 2);
