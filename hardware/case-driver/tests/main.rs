@@ -238,7 +238,11 @@ fn a_forked_child_is_a_process_of_its_own() {
 fn what_the_driver_refuses_is_given_back() {
     let world = World::new();
     for way in WAYS {
-        world.run(world.command(way, "refused").env("FAKE_DRIVER_LIMIT", "2000"));
+        world.run(
+            world
+                .command(way, "refused")
+                .env("FAKE_DRIVER_LIMIT", "2000"),
+        );
         assert_eq!(world.asked(), [0, 3000, 1000], "{way}");
     }
 }
@@ -298,7 +302,10 @@ fn the_library_exports_what_stands_in_front_and_nothing_else() {
             .arg(library()),
     );
     let text = String::from_utf8(output.stdout).unwrap();
-    let names: Vec<&str> = text.lines().filter_map(|line| line.split(' ').next()).collect();
+    let names: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.split(' ').next())
+        .collect();
     assert_eq!(names.len(), 35, "{names:?}");
     assert!(names.iter().all(|name| name.starts_with("cu")), "{names:?}");
 }

@@ -114,7 +114,7 @@ fn front(own: &Path, driver: &Path) -> Result<PathBuf, Box<dyn Error>> {
     links.hash(&mut hasher);
     let folder = cache.join(format!("front-{:016x}", hasher.finish()));
     if !folder.exists() {
-        let failed = |error| format!("{}: {error}", cache.display());
+        let failed = |error: std::io::Error| format!("{}: {error}", cache.display());
         fs::create_dir_all(&cache).map_err(failed)?;
         let new = tempfile::tempdir_in(&cache).map_err(failed)?;
         fs::create_dir(new.path().join("driver")).map_err(failed)?;

@@ -99,7 +99,9 @@ impl Through {
             Self::Auto | Self::Driver => match front::driver()? {
                 Some(driver) => front::before_driver(command, &driver),
                 None if self == Self::Auto => front::before_runtime(command),
-                None => Err("no libcuda.so.1: expected NVIDIA's driver, or MAPA_CASE_DRIVER".into()),
+                None => {
+                    Err("no libcuda.so.1: expected NVIDIA's driver, or MAPA_CASE_DRIVER".into())
+                }
             },
         }
     }

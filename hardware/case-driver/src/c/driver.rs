@@ -98,7 +98,12 @@ fn symbol(name: &CStr) -> *mut c_void {
     }
     // SAFETY: the handle is the loader's and is never closed; the name ends in a zero. On this handle only
     // NVIDIA's library and what it needs are searched, not this one.
-    unsafe { libc::dlsym(std::ptr::with_exposed_provenance_mut(library), name.as_ptr()) }
+    unsafe {
+        libc::dlsym(
+            std::ptr::with_exposed_provenance_mut(library),
+            name.as_ptr(),
+        )
+    }
 }
 
 /// Whether another library of this process asks for its memory: `libcase_preload.so`, or a
@@ -138,7 +143,8 @@ pub(super) fn in_front(
     flags: u64,
 ) -> *mut c_void {
     static BEHIND: OnceLock<Vec<usize>> = OnceLock::new();
-    let behind = BEHIND.get_or_init(|| fronts.iter().map(|own| symbol(own.symbol).addr()).collect());
+    let behind =
+        BEHIND.get_or_init(|| fronts.iter().map(|own| symbol(own.symbol).addr()).collect());
     if let Some(at) = behind.iter().position(|own| *own == found.addr()) {
         return (fronts[at].own)();
     }

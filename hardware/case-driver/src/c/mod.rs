@@ -2,10 +2,7 @@
 //!
 //! All others are NVIDIA's own: the loader finds them in the library that this one needs. `cuInit` binds
 //! the process, since no other call works before it. Each allocation asks for its bytes, and waits.
-#![allow(
-    unsafe_code,
-    reason = "C programs call it in place of the CUDA driver"
-)]
+#![allow(unsafe_code, reason = "C programs call it in place of the CUDA driver")]
 #![allow(
     clippy::missing_safety_doc,
     reason = "C passes what CUDA's function of that name expects"
@@ -133,16 +130,26 @@ allocations! {
         (to: *mut Address, bytes: usize, pool: Opaque, stream: Stream):
         to Memory of 0, Some(bytes as u64), if !is_captured(stream, true);
     cuArrayCreate_v2 c"cuArrayCreate_v2" (to: *mut Opaque, array: *const Plane<usize>):
-        to Array of context(), plane(array), if true;
+        to Array of context(),
+        // SAFETY: the program passes a description, or null.
+        unsafe { plane(array) }, if true;
     cuArrayCreate c"cuArrayCreate" (to: *mut Opaque, array: *const Plane<c_uint>):
-        to Array of context(), plane(array), if true;
+        to Array of context(),
+        // SAFETY: the program passes a description, or null.
+        unsafe { plane(array) }, if true;
     cuArray3DCreate_v2 c"cuArray3DCreate_v2" (to: *mut Opaque, array: *const Solid<usize>):
-        to Array of context(), solid(array, 1), if true;
+        to Array of context(),
+        // SAFETY: the program passes a description, or null.
+        unsafe { solid(array, 1) }, if true;
     cuArray3DCreate c"cuArray3DCreate" (to: *mut Opaque, array: *const Solid<c_uint>):
-        to Array of context(), solid(array, 1), if true;
+        to Array of context(),
+        // SAFETY: the program passes a description, or null.
+        unsafe { solid(array, 1) }, if true;
     cuMipmappedArrayCreate c"cuMipmappedArrayCreate"
         (to: *mut Opaque, array: *const Solid<usize>, levels: c_uint):
-        to Array of context(), solid(array, levels), if true;
+        to Array of context(),
+        // SAFETY: the program passes a description, or null.
+        unsafe { solid(array, levels) }, if true;
 }
 
 /// CUDA_ARRAY_DESCRIPTOR.
@@ -182,8 +189,8 @@ impl Extent for c_uint {
 }
 
 /// The bytes of an array of one or two axes.
-fn plane<T: Extent>(array: *const Plane<T>) -> Option<u64> {
-    // SAFETY: the program passes a description, or null.
+unsafe fn plane<T: Extent>(array: *const Plane<T>) -> Option<u64> {
+    // SAFETY: the caller passes a description, or null.
     let array = unsafe { array.as_ref() }?;
     let [width, height] = array.extents.map(Extent::extent);
     let own = Array {
@@ -196,8 +203,8 @@ fn plane<T: Extent>(array: *const Plane<T>) -> Option<u64> {
 }
 
 /// The bytes of so many levels of an array of up to three axes.
-fn solid<T: Extent>(array: *const Solid<T>, levels: c_uint) -> Option<u64> {
-    // SAFETY: the program passes a description, or null.
+unsafe fn solid<T: Extent>(array: *const Solid<T>, levels: c_uint) -> Option<u64> {
+    // SAFETY: the caller passes a description, or null.
     let array = unsafe { array.as_ref() }?;
     let own = Array {
         extents: array.extents.map(Extent::extent),
@@ -250,14 +257,12 @@ late_frees! {
     cuMemFreeAsync_ptsz c"cuMemFreeAsync_ptsz" then c"cuStreamSynchronize_ptsz" if true;
 }
 
-/// The start of CUmemAllocationProp: type, types of handles, and CUmemLocation.
+/// The start of CUmemAllocationProp: its type, types of handles, and the type of its location.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Properties {
-    kind: c_int,
-    handles: c_int,
+    _before: [c_int; 2],
     location: c_int,
-    of_location: c_int,
 }
 
 /// CUDA's cuMemCreate. Memory of the host is not asked for.
@@ -281,7 +286,11 @@ pub unsafe extern "C" fn cuMemCreate(
         let mut physical = lock(&PHYSICAL);
         let code = call();
         // SAFETY: CUDA has written the handle there.
-        let made = if code == 0 { unsafe { written(to) } } else { None };
+        let made = if code == 0 {
+            unsafe { written(to) }
+        } else {
+            None
+        };
         if let Some(handle) = made {
             physical.created(handle);
         }
@@ -318,9 +327,7 @@ pub unsafe extern "C" fn cuMemRelease(handle: u64) -> c_int {
 /// CUDA's cuMemRetainAllocationHandle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemRetainAllocationHandle(to: *mut u64, address: *mut c_void) -> c_int {
-    let call = || {
-        real!(c"cuMemRetainAllocationHandle", (to => *mut u64, address => *mut c_void))
-    };
+    let call = || real!(c"cuMemRetainAllocationHandle", (to => *mut u64, address => *mut c_void));
     physical(call, |own| {
         // SAFETY: CUDA has written the handle there.
         if let Some(handle) = unsafe { written(to) } {
@@ -365,7 +372,8 @@ macro_rules! destroys {
         pub unsafe extern "C" fn $name(context: Opaque) -> c_int {
             release_all(Some(number(context)), || {
                 let code = real!($c, (context => Opaque));
-                (code, code == 0)
+                // What is of no context stays.
+                (code, code == 0 && !context.is_null())
             })
         }
     )*};
@@ -474,7 +482,13 @@ unsafe fn replace(
     unsafe {
         let found = to.read();
         if !found.is_null() {
-            to.write(in_front(FRONTS, found, CStr::from_ptr(name), version, flags));
+            to.write(in_front(
+                FRONTS,
+                found,
+                CStr::from_ptr(name),
+                version,
+                flags,
+            ));
         }
     }
     code
