@@ -136,6 +136,8 @@ static void each(void) {
     assert(cuMemRetainAllocationHandle(&b, (void *)0x5000) == 0 && a == b);
     assert(cuMemUnmap(0x5000, 1008) == 0 && fake_held() == 1008);
     assert(cuMemRelease(b) == 0 && fake_held() == 0);
+    assert(cuMemCreate(&a, 1016, &on_device, 0) == 0 && cuMemMap(0x5000, 1016, 0, a, 0) == 0);
+    assert(cuMemRelease(a) == 0 && fake_held() == 1016 && cuMemUnmap(0x5000, 1016) == 0 && fake_held() == 0);
     /* In a graph nothing is taken, and nothing may wait. */
     struct stream graph = {1};
     assert(cuMemAllocAsync(&a, 1 << 20, &graph) == 0 && cuMemFreeAsync(a, &graph) == 0 && graph.is_captured == 1);
