@@ -76,7 +76,7 @@ pub(crate) fn driver() -> Result<Option<PathBuf>, Box<dyn Error>> {
     Ok(found.map(std::path::absolute).transpose()?)
 }
 
-/// The path in a line of the loader's: `	libcuda.so.1 => /lib/libcuda.so.1 (0x00007f0000000000)`.
+/// The path in a line of the loader's: `libcuda.so.1 => /lib/libcuda.so.1 (0x00007f0000000000)`.
 fn place(line: &[u8]) -> Option<PathBuf> {
     let rest = line.trim_ascii_start().strip_prefix(LIBRARY.as_bytes())?;
     let rest = rest.strip_prefix(b" => ")?;

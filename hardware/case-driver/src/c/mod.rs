@@ -285,11 +285,10 @@ pub unsafe extern "C" fn cuMemCreate(
     allocate(bytes as u64, || {
         let mut physical = lock(&PHYSICAL);
         let code = call();
-        // SAFETY: CUDA has written the handle there.
-        let made = if code == 0 {
-            unsafe { written(to) }
-        } else {
-            None
+        let made = match code {
+            // SAFETY: CUDA has written the handle there.
+            0 => unsafe { written(to) },
+            _ => None,
         };
         if let Some(handle) = made {
             physical.created(handle);
