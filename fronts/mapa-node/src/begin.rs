@@ -128,7 +128,7 @@ fn scheduler(spec: &SchedulerSpec, config: &Config) -> Result<Box<dyn Scheduler 
     let names = Names::built_in();
     Ok(queue
         .policy
-        .scheduler(names, spec, &queue.execution, &Disk)?)
+        .scheduler(&names, spec, &queue.execution, &Disk)?)
 }
 
 /// The moment 0 of a run: before anything that is in the ledger.
