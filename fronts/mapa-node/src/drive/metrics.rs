@@ -60,6 +60,8 @@ pub(crate) struct Metrics {
     pub devices: Gauge,
     /// The share of free devices outside the largest group that direct links join.
     pub fragmentation: Ratio,
+    /// Signals that could not be read last.
+    pub missing: Gauge,
 }
 
 impl fmt::Debug for Metrics {
@@ -94,6 +96,7 @@ impl Metrics {
             free: Gauge::default(),
             devices: Gauge::default(),
             fragmentation: Ratio::default(),
+            missing: Gauge::default(),
         };
         own.registered()
     }
@@ -169,6 +172,11 @@ impl Metrics {
             "fragmentation_ratio",
             "The share of free devices outside the largest group of them that direct links join",
             self.fragmentation.clone(),
+        );
+        to.register(
+            "missing_signals",
+            "Signals of devices, the kernel and exporters that could not be read last",
+            self.missing.clone(),
         );
         self
     }
