@@ -383,7 +383,10 @@ mod tests {
         };
         let (first, second) = (next(), next());
         assert!(first.at_ms < second.at_ms && second.interval_ms.is_some());
-        assert!(!first.missing.is_empty(), "there is nothing below an empty folder");
+        assert!(
+            !first.missing.is_empty(),
+            "there is nothing below an empty folder"
+        );
         let latest = sampling.latest.clone();
         drop(sampling);
         while Arc::strong_count(&latest) > 1 {

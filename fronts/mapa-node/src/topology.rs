@@ -45,7 +45,11 @@ impl Topology {
         };
         let others = graph.wholes().iter().filter(|&other| other != own);
         let others = others.filter(|&other| shares(other));
-        Some(others.filter_map(|id| graph.device(id).uuid.clone()).collect())
+        Some(
+            others
+                .filter_map(|id| graph.device(id).uuid.clone())
+                .collect(),
+        )
     }
 
     /// The NUMA node of a device, if it is told.

@@ -27,6 +27,15 @@ pub(crate) struct Config {
     pub service: Service,
 }
 
+impl Config {
+    /// The exporters of tenants' latencies.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = &Source> {
+        self.tenants
+            .values()
+            .filter_map(|own| own.exporter.as_ref())
+    }
+}
+
 /// Checks a configuration of the daemon.
 ///
 /// # Errors

@@ -90,7 +90,10 @@ impl Besides {
         for (name, tenant) in &config.tenants {
             if tenant.devices.is_empty() {
                 let hint = "expected `devices`";
-                info!(tenant = name, hint, "contention is that of the neighbours that are named");
+                info!(
+                    tenant = name,
+                    hint, "contention is that of the neighbours that are named"
+                );
                 continue;
             }
             let beside = Beside::new(config.settings_of(name)?, &tenant.devices, &topology);
@@ -98,10 +101,7 @@ impl Besides {
                 let others = devices.beside.as_ref().map(BTreeSet::len);
                 info!(
                     tenant = name,
-                    place,
-                    others,
-                    why,
-                    "contention is inferred from the counters of devices"
+                    place, others, why, "contention is inferred from the counters of devices"
                 );
                 if others == Some(0) {
                     warn!(tenant = name, place, "no other device shares its path");
@@ -179,7 +179,13 @@ impl Beside {
     }
 
     /// What a sample comes to.
-    fn told(&mut self, sample: &Sample, numa: &[SloNuma], mind: &Mind, named: &Snapshot) -> Snapshot {
+    fn told(
+        &mut self,
+        sample: &Sample,
+        numa: &[SloNuma],
+        mind: &Mind,
+        named: &Snapshot,
+    ) -> Snapshot {
         let here = mind.place() as usize;
         let all = || sample.gpus.iter().filter_map(|gpu| gpu.uuid.clone());
         let place = |(at, devices): (usize, &Devices)| {

@@ -283,6 +283,13 @@ impl Config {
         Ok(self)
     }
 
+    /// The exporters of tenants' latencies.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = &Source> {
+        self.tenants
+            .values()
+            .filter_map(|own| own.exporter.as_ref())
+    }
+
     /// The settings of a tenant's controller.
     ///
     /// # Errors

@@ -12,5 +12,6 @@ mod mind;
 mod moves;
 mod run;
 
+pub(crate) use config::Config;
 pub use config::check_slo_config;
 pub(crate) use run::{SloArgs, slo};
