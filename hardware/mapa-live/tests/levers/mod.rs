@@ -11,6 +11,8 @@ mod parted;
 mod programs;
 mod random;
 mod real;
+#[cfg(feature = "schema")]
+mod schema;
 
 use mapa_live::levers::{Group, LeverError, Twin};
 
