@@ -43,7 +43,8 @@ impl Topology {
                     .is_none_or(|(own, other)| own == other)
             }
         };
-        let others = graph.wholes().iter().filter(|&other| other != own);
+        let wholes = graph.wholes();
+        let others = wholes.iter().filter(|&other| other != own);
         let others = others.filter(|&other| shares(other));
         Some(
             others

@@ -304,14 +304,14 @@ fn assert_answers(words: &[&str], answer: &Value) {
     let at = words.iter().position(|own| !own.starts_with('-'));
     let words = &words[at.unwrap()..];
     let name = match words {
-        ["free", _, ..] => "mapa-freed",
+        ["free", _, ..] => "mapa-freed".to_owned(),
         [
             "ps" | "free" | "log" | "tenants" | "cordon" | "uncordon" | "recover" | "run",
             ..,
-        ] => &format!("mapa-{}", words[0]),
+        ] => format!("mapa-{}", words[0]),
         _ => panic!("{words:?}: expected a command that has a schema"),
     };
-    assert_valid(name, answer);
+    assert_valid(&name, answer);
 }
 
 pub(crate) fn error(output: &Output) -> String {

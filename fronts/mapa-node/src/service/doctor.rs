@@ -91,9 +91,8 @@ fn drivers(found: &mut Diagnosis, live: &Live) {
     match mapa_live::discover(live) {
         Ok(own) => {
             let devices = own.machine.fabric.device_count();
-            let driver = own
-                .driver
-                .map_or_else(String::new, |own| format!(", driver {own}"));
+            let driver = own.driver.as_ref();
+            let driver = driver.map_or_else(String::new, |own| format!(", driver {own}"));
             found.fine(
                 what,
                 format!("{devices} devices by {}{driver}", own.by.name()),

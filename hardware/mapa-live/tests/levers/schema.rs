@@ -16,7 +16,10 @@ fn check<T: JsonSchema>(name: &str) {
         fs::write(&file, &text).unwrap();
     }
     let kept = fs::read_to_string(&file).unwrap_or_default();
-    assert!(kept == text, "docs/schema/levers/{name} is out of date: expected\n{text}");
+    assert!(
+        kept == text,
+        "docs/schema/levers/{name} is out of date: expected\n{text}"
+    );
 }
 
 #[test]
