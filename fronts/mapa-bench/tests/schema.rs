@@ -200,8 +200,6 @@ fn what_every_command_answers_is_valid_by_its_schema() {
         "drive-record",
         "drive-replay",
         "fit",
-        // A folder: the schemas of mapa-live.
-        "levers",
         "mapa-cordon",
         "mapa-free",
         "mapa-freed",

@@ -11,7 +11,6 @@ use super::files;
 /// A process. Numbers are reused; a number together with the time of the start is not, as long as the machine runs.
 /// Another boot may have both once more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ProcessId {
     /// The process id.

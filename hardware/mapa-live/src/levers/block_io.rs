@@ -11,7 +11,6 @@ use super::group::Group;
 
 /// A block device by its numbers: `254:0`. A limit is on a whole disk, not on a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
 pub struct BlockDevice {
     /// The major number.
@@ -62,7 +61,6 @@ impl From<BlockDevice> for String {
 
 /// Limits on the block I/O of a group on one device. `None` is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
     /// Bytes read a second.

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 /// pass, [infeasible](Self::Infeasible) never does, [out of bounds](Self::OutOfBounds) is a limit that
 /// was set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum LeverError {

@@ -10,7 +10,6 @@ use crate::kernel::ProcessId;
 /// A control group by its path below the root of its hierarchy: `mapa/etl`, `system.slice/etl.service`.
 /// The empty path is the root.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
 pub struct Group(String);
 
@@ -79,7 +78,6 @@ impl From<Group> for String {
 
 /// What a group controls. On cgroup v1 each has a hierarchy of its own; on v2 all share one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Controller {
     /// Block I/O: `blkio` on v1, `io` on v2.

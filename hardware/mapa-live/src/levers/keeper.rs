@@ -12,7 +12,6 @@ use super::step::{Plan, Pull};
 
 /// What became of a pull, as a fact for a ledger or a log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "fact", rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum LeverFact {

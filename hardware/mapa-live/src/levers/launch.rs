@@ -13,7 +13,6 @@ use crate::kernel::{Cpus, ProcessId};
 /// A program to be run. Its id is its mark: at most one process runs under an id, and whoever starts it
 /// again finds it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Launch {
     /// The mark: the program has it in its environment as `MAPA_LAUNCH`. Letters, digits, `-`, `_`, `.`.
@@ -73,7 +72,6 @@ impl Launch {
 
 /// How it is known that a program is ready.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "by", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Ready {
     /// It runs.
@@ -99,7 +97,6 @@ pub enum Ready {
 /// A file that says which instance requests go to. It is replaced in one step, so a reader sees the old
 /// text or the new one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Route {
     /// The file.

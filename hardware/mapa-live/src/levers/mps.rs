@@ -10,7 +10,6 @@ use super::error::LeverError;
 /// One MPS control daemon, by the folder of its pipes (`CUDA_MPS_PIPE_DIRECTORY`). There is one for each
 /// MIG instance, or for all GPUs of the machine.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct MpsServer(pub PathBuf);
 

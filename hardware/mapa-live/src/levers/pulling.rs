@@ -9,7 +9,6 @@ use super::{back, forth, planning};
 
 /// A pull that did not come about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[error("step {step} of {lever}: {why}{}", if left.is_empty() { "; all is as before" } else { "; some is NOT as before" })]
 #[serde(deny_unknown_fields)]
 pub struct Failure {

@@ -16,7 +16,6 @@ use crate::kernel::{Cpus, ProcessId};
 
 /// What is asked of a lever.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "lever", rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 #[expect(

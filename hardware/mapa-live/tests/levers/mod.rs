@@ -11,8 +11,6 @@ mod parted;
 mod programs;
 mod random;
 mod real;
-#[cfg(feature = "schema")]
-mod schema;
 
 use mapa_live::levers::{Group, LeverError, Twin};
 

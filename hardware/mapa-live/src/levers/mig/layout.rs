@@ -7,7 +7,6 @@ use crate::levers::error::LeverError;
 
 /// The layout that a device shall have.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MigLayout {
     /// Whether MIG shall be on.
@@ -19,7 +18,6 @@ pub struct MigLayout {
 
 /// An instance that a device shall have.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MigWish {
     /// The profile: `3g.20gb`.
