@@ -6,9 +6,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::Value;
 
 use crate::answer::{
-    Malformed, Refusal, Versioned, allocate, compare, contention, defrag, fit, machines, matches,
-    measured, mig, node, pattern, profile, report, score, sensitivity, simulate, slo, sweep,
-    topology, train, tune, workers,
+    Malformed, Refusal, Versioned, allocate, compare, contention, defrag, fit, held, machines,
+    matches, measured, mig, node, pattern, profile, report, score, sensitivity, simulate, slo,
+    sweep, topology, train, tune, workers,
 };
 use crate::drive_log::{RecordLine, ReplayedDrive};
 use crate::slo_log::LogLine;
@@ -47,7 +47,7 @@ impl AnswerSchema {
 }
 
 /// Every answer, in the order of the alphabet.
-pub const ANSWERS: [AnswerSchema; 39] = [
+pub const ANSWERS: [AnswerSchema; 48] = [
     AnswerSchema::of::<allocate::Allocation>("allocate"),
     AnswerSchema::of::<allocate::Line>("allocate-batch"),
     AnswerSchema::of::<compare::Comparison>("compare"),
@@ -58,6 +58,15 @@ pub const ANSWERS: [AnswerSchema; 39] = [
     AnswerSchema::of::<Malformed>("error"),
     AnswerSchema::of::<fit::Fit>("fit"),
     AnswerSchema::of::<machines::Catalogue>("machines"),
+    AnswerSchema::of::<held::Cordoned>("mapa-cordon"),
+    AnswerSchema::of::<held::Free>("mapa-free"),
+    AnswerSchema::of::<held::Freed>("mapa-freed"),
+    AnswerSchema::of::<held::Audit>("mapa-log"),
+    AnswerSchema::of::<held::Ps>("mapa-ps"),
+    AnswerSchema::of::<held::Recovered>("mapa-recover"),
+    AnswerSchema::of::<held::Run>("mapa-run"),
+    AnswerSchema::of::<held::Tenants>("mapa-tenants"),
+    AnswerSchema::of::<held::Uncordoned>("mapa-uncordon"),
     AnswerSchema::of::<matches::MatchesOnMachine>("match"),
     AnswerSchema::of::<matches::MatchesInGraph>("match-files"),
     AnswerSchema::of::<measured::Added>("measured-add"),

@@ -245,7 +245,14 @@ impl Daemon<'_> {
             );
         }
         let served = service::serve(&self.config.service, &shared, &self.outside, ledger.path())?;
-        let sampler = self.sampler();
+        let sampler = Host::begin(
+            self.live,
+            self.config,
+            &node,
+            self.needs_counters(),
+            &self.outside,
+            &shared,
+        )?;
         let fleet = Fleet::new([node.loaded().graph().clone()]);
         let leases = ledger.read(|books| books.leases())?;
         let job_of = |group: &Group| {
@@ -301,11 +308,11 @@ impl Daemon<'_> {
         ended
     }
 
-    /// Counters of the host, if the scheduler needs them: each sample is an instant.
-    fn sampler(&self) -> Option<Host> {
+    /// Whether the scheduler is told the counters of the host: each sample is an instant.
+    fn needs_counters(&self) -> bool {
         let names = Names::built_in();
-        let row = names.schedulers.get(self.spec.name())?;
-        row.for_latencies.then(|| Host::new(self.live))
+        let row = names.schedulers.get(self.spec.name());
+        row.is_some_and(|row| row.for_latencies)
     }
 }
 

@@ -32,11 +32,13 @@ mod process;
 mod queue;
 mod recover;
 mod run;
+mod sampling;
 mod service;
 mod show;
 mod slo;
 mod steward;
 mod surroundings;
+mod topology;
 
 pub use case::{Instances, Manager, Peer, Replies, Settings, Shared};
 pub use cgroup::Cgroups;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use mapa_front::answer::{Malformed, Refusal};
+use mapa_front::answer::{Malformed, Refusal, Versioned};
 use serde::Serialize;
 
 use crate::error::Error;
@@ -42,10 +42,10 @@ impl Output {
             return;
         }
         let answer = match error {
-            Error::Refused(refusal) => text(&Refusal::from(refusal)),
-            other => text(&Malformed {
+            Error::Refused(refusal) => text(&Versioned::new(Refusal::from(refusal))),
+            other => text(&Versioned::new(Malformed {
                 error: other.to_string(),
-            }),
+            })),
         };
         if aside {
             drop(writeln!(io::stderr().lock(), "{answer}"));

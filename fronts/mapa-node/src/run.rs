@@ -1,6 +1,5 @@
 //! `mapa run`: a command on devices that it has alone.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mapa_core::DeviceId;
-use mapa_front::answer::{ids, names};
+use mapa_front::answer::held::Run as Answer;
+use mapa_front::answer::{Versioned, ids, names};
 use mapa_front::{JobSpec, MachineSpec, Names, PolicySpec, answer, job};
 use mapa_live::{Live, Look};
 use serde::Serialize;
@@ -20,7 +20,7 @@ use crate::cli::RunArgs;
 use crate::disk::Disk;
 use crate::error::Error;
 use crate::health::{self, Watched};
-use crate::ledger::{Asker, Ledger, Moment, Sync};
+use crate::ledger::{Asker, Ledger, Sync};
 use crate::node::Node;
 use crate::others::look;
 use crate::output::Output;
@@ -43,59 +43,29 @@ const MISSING: u8 = 127;
 const QUIET: Duration = Duration::from_millis(200);
 
 /// The answer of `mapa run`: printed by `--json` and `--dry-run`.
-#[derive(Debug, Serialize)]
-pub(crate) struct Answer {
-    /// The lease; none by `--dry-run`.
-    pub lease: Option<i64>,
-    /// The ids of the devices, in rank order.
-    pub devices: Vec<u32>,
-    /// The names of the devices, in rank order.
-    pub names: Vec<String>,
-    /// The decision, with its scores; none if a scheduler made it for the whole queue.
-    pub decision: Option<answer::Decision>,
-    /// The variables that the command gets.
-    pub environment: BTreeMap<String, String>,
-    /// The variables that the command does not inherit.
-    pub removed: Vec<String>,
-    /// The NUMA nodes beside the devices.
-    pub numa: Vec<u32>,
-    /// The cores to which the command is bound; empty if it is not.
-    pub cpus: Vec<usize>,
-    /// The NUMA nodes to which the command's memory is bound; empty if it is not.
-    pub memory: Vec<u32>,
-    /// The nearest network cards.
-    pub nics: Vec<String>,
-    /// What could not be had, and why.
-    pub notes: Vec<String>,
-    /// When the lease ends at the latest, nanoseconds since 1970.
-    pub expires: Option<Moment>,
-}
-
-impl Answer {
-    fn new(
-        node: &Node,
-        placement: &[DeviceId],
-        decision: Option<&mapa_core::Decision>,
-        around: &Surroundings,
-    ) -> Self {
-        let graph = node.graph();
-        Self {
-            lease: None,
-            devices: ids(placement),
-            names: names(placement, graph)
-                .into_iter()
-                .map(str::to_owned)
-                .collect(),
-            decision: decision.map(|own| answer::Decision::new(own, graph)),
-            environment: around.set.iter().cloned().collect(),
-            removed: around.unset.clone(),
-            numa: around.numa.clone(),
-            cpus: around.cpus.clone(),
-            memory: around.memory.clone(),
-            nics: around.nics.clone(),
-            notes: around.notes.clone(),
-            expires: None,
-        }
+fn told(
+    node: &Node,
+    placement: &[DeviceId],
+    decision: Option<&mapa_core::Decision>,
+    around: &Surroundings,
+) -> Answer {
+    let graph = node.graph();
+    Answer {
+        lease: None,
+        devices: ids(placement),
+        names: names(placement, graph)
+            .into_iter()
+            .map(str::to_owned)
+            .collect(),
+        decision: decision.map(|own| answer::Decision::new(own, graph)),
+        environment: around.set.iter().cloned().collect(),
+        removed: around.unset.clone(),
+        numa: around.numa.clone(),
+        cpus: around.cpus.clone(),
+        memory: around.memory.clone(),
+        nics: around.nics.clone(),
+        notes: around.notes.clone(),
+        expires: None,
     }
 }
 
@@ -157,10 +127,7 @@ pub(crate) fn run(
         let decision = policy.decide(&request, &seen.state.allocator.view())?;
         let placement: Vec<DeviceId> = decision.placement().iter().copied().collect();
         let around = surroundings(node, &placement, None, args.parts());
-        show(
-            &Answer::new(node, &placement, Some(&decision), &around),
-            output,
-        );
+        show(&told(node, &placement, Some(&decision), &around), output);
         return Ok(0);
     }
 
@@ -350,11 +317,11 @@ fn start(
     let mark = desk.ledger.mark(granted.lease.id);
     let around = surroundings(node, placement, Some(&mark), args.parts());
     if output.json {
-        output.object_aside(&Answer {
+        output.object_aside(&Versioned::new(Answer {
             lease: Some(granted.lease.id),
             expires: granted.lease.expires,
-            ..Answer::new(node, placement, granted.decision.as_ref(), &around)
-        });
+            ..told(node, placement, granted.decision.as_ref(), &around)
+        }));
     }
     // A job that runs a little slower is better than one that does not run.
     if let Err(error) = bind_to(&around.cpus) {
@@ -453,7 +420,7 @@ pub(crate) fn user() -> String {
 
 fn show(answer: &Answer, output: Output) {
     if output.json {
-        output.object(answer);
+        output.object(&Versioned::new(answer.clone()));
         return;
     }
     output.line(format!("devices  {}", answer.names.join(", ")));

@@ -5,6 +5,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mapa_core::DeviceId;
+use mapa_front::answer::Versioned;
+use mapa_front::answer::held::{
+    AdoptedLease, Audit, Cordoned, Free, Freed, FreedLease, Holder, Ps, Recovered, Room, Tenants,
+    Uncordoned, Waiter,
+};
 use mapa_front::text::{counted, duration, table};
 use mapa_live::{Live, Look};
 use rustix::process::{Pid, Signal, kill_process};
@@ -15,7 +20,7 @@ use crate::child::{GRACE, Happenings};
 use crate::cli::{CordonArgs, LogArgs, UncordonArgs};
 use crate::error::Error;
 use crate::health::{self, Watched};
-use crate::ledger::{Cordon, Decision, Key, Lease, Ledger, Moment, Sync, Trouble, now};
+use crate::ledger::{Key, Lease, Ledger, Moment, Sync, Trouble, now};
 use crate::node::Node;
 use crate::others::look;
 use crate::output::Output;
@@ -23,48 +28,6 @@ use crate::process::{Life, Processes};
 use crate::queue::{ring_first, see};
 use crate::recover::recover;
 use crate::run::user;
-
-/// A lease, as `mapa ps --json` has it.
-#[derive(Debug, Serialize)]
-struct Holder {
-    lease: i64,
-    tenant: String,
-    /// The process that frees the devices at the end; of an adopted lease, one that still runs.
-    pid: i32,
-    /// The process of the command.
-    child: Option<i32>,
-    adopted: bool,
-    devices: Vec<String>,
-    /// What is wrong with its devices: it keeps them.
-    trouble: Vec<String>,
-    /// Nanoseconds since 1970.
-    granted: Moment,
-    expires: Option<Moment>,
-    command: String,
-}
-
-/// A place in the queue, as `mapa ps --json` has it.
-#[derive(Debug, Serialize)]
-struct Waiter {
-    position: usize,
-    ticket: i64,
-    tenant: String,
-    pid: i32,
-    scheduler: String,
-    /// Nanoseconds since 1970.
-    since: Moment,
-    reason: String,
-    command: String,
-}
-
-#[derive(Debug, Serialize)]
-struct Ps {
-    leases: Vec<Holder>,
-    queue: Vec<Waiter>,
-    cordons: Vec<Cordon>,
-    /// What is wrong with devices.
-    health: Vec<Trouble>,
-}
 
 /// Who holds which devices, who waits, what is cordoned. The machine is for names alone.
 ///
@@ -145,7 +108,7 @@ pub(crate) fn ps(
         health: health.clone(),
     };
     if output.json {
-        output.object(&answer);
+        output.object(&Versioned::new(answer));
         return Ok(());
     }
     let at = now();
@@ -225,7 +188,7 @@ pub(crate) fn tenants(ledger: &mut Ledger, output: Output) -> Result<(), Error> 
         books.tenants()
     })?;
     if output.json {
-        output.object(&serde_json::json!({ "tenants": tenants }));
+        output.object(&Versioned::new(Tenants { tenants }));
         return Ok(());
     }
     let rows = tenants.iter().map(|own| {
@@ -288,17 +251,6 @@ fn print(
     output.line(lines.to_string());
 }
 
-/// A device, as `mapa free --json` has it.
-#[derive(Debug, Serialize)]
-struct Room {
-    device: String,
-    free: bool,
-    /// The lease that holds it.
-    lease: Option<i64>,
-    /// Why it is not free, if no lease explains it.
-    withheld: Option<String>,
-}
-
 /// Which devices are free, and what holds the others.
 ///
 /// # Errors
@@ -343,17 +295,11 @@ pub(crate) fn free(
         withheld: Some(format!("unhealthy: {}", own.what)),
     }));
     if output.json {
-        #[derive(Serialize)]
-        struct Free {
-            free: usize,
-            of: usize,
-            devices: Vec<Room>,
-        }
-        output.object(&Free {
+        output.object(&Versioned::new(Free {
             free: rooms.iter().filter(|own| own.free).count(),
             of: rooms.len(),
             devices: rooms,
-        });
+        }));
         return Ok(());
     }
     let rows = rooms.iter().map(|own| {
@@ -465,7 +411,7 @@ pub(crate) fn end(ledger: &mut Ledger, id: i64, output: Output) -> Result<(), Er
         ));
     }
     if output.json {
-        output.object(&serde_json::json!({ "freed": id }));
+        output.object(&Versioned::new(Freed { freed: id }));
     } else {
         output.line(format!("lease {id} has ended"));
     }
@@ -527,7 +473,7 @@ pub(crate) fn cordon(
             .iter()
             .try_for_each(|own| books.cordon(&owner, own, &args.reason, until))
     })?;
-    done(output, "cordoned", &wholes)
+    done(output, "cordoned", wholes, |cordoned| Cordoned { cordoned })
 }
 
 /// Lifts cordons.
@@ -560,12 +506,20 @@ pub(crate) fn uncordon(
         Ok(())
     })?;
     ring_first(ledger)?;
-    done(output, "uncordoned", &wholes)
+    done(output, "uncordoned", wholes, |uncordoned| Uncordoned {
+        uncordoned,
+    })
 }
 
-fn done(output: Output, what: &str, wholes: &[String]) -> Result<(), Error> {
+/// Says what was done to devices; `answer` is that in JSON.
+fn done<A: Serialize>(
+    output: Output,
+    what: &str,
+    wholes: Vec<String>,
+    answer: fn(Vec<String>) -> A,
+) -> Result<(), Error> {
     if output.json {
-        output.object(&serde_json::json!({ what: wholes }));
+        output.object(&Versioned::new(answer(wholes)));
     } else {
         let names: Vec<&str> = wholes
             .iter()
@@ -584,11 +538,7 @@ pub(crate) fn log(args: &LogArgs, ledger: &mut Ledger, output: Output) -> Result
     let mut decisions = ledger.read(|books| books.decisions(args.last, args.lease))?;
     decisions.reverse();
     if output.json {
-        #[derive(Serialize)]
-        struct Log {
-            decisions: Vec<Decision>,
-        }
-        output.object(&Log { decisions });
+        output.object(&Versioned::new(Audit { decisions }));
         return Ok(());
     }
     for own in &decisions {
@@ -625,11 +575,19 @@ pub(crate) fn recovered(ledger: &mut Ledger, output: Output) -> Result<(), Error
     let found = ledger.change(Sync::Disk, |books| recover(books, &processes, &owner))?;
     ring_first(ledger)?;
     if output.json {
-        output.object(&serde_json::json!({
-            "freed": found.freed.iter().map(|(own, why)| serde_json::json!({"lease": own.id, "reason": why})).collect::<Vec<_>>(),
-            "adopted": found.adopted.iter().map(|(own, by)| serde_json::json!({"lease": own.id, "pid": by.pid})).collect::<Vec<_>>(),
-            "left": found.left.iter().map(|(ticket, _)| ticket).collect::<Vec<_>>(),
-            "leases": found.leases.iter().map(|own| own.id).collect::<Vec<_>>(),
+        let freed = found.freed.iter().map(|(own, why)| FreedLease {
+            lease: own.id,
+            reason: why.to_string(),
+        });
+        let adopted = found.adopted.iter().map(|(own, by)| AdoptedLease {
+            lease: own.id,
+            pid: by.pid,
+        });
+        output.object(&Versioned::new(Recovered {
+            freed: freed.collect(),
+            adopted: adopted.collect(),
+            left: found.left.iter().map(|(ticket, _)| *ticket).collect(),
+            leases: found.leases.iter().map(|own| own.id).collect(),
         }));
         return Ok(());
     }

@@ -1,7 +1,9 @@
 //! What the tests share: a folder with a ledger, the program, and what it answers.
 
+use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use fake_nvml::{Config, Fake, built_library, install};
@@ -93,7 +95,9 @@ impl Place {
         all.extend(words);
         let output = self.run(&all);
         assert!(output.status.success(), "{words:?}: {}", error(&output));
-        serde_json::from_slice(&output.stdout).unwrap()
+        let answer = serde_json::from_slice(&output.stdout).unwrap();
+        assert_answers(words, &answer);
+        answer
     }
 
     /// The numbers of the leases that hold.
@@ -180,7 +184,9 @@ impl Machine {
     pub(crate) fn json(&self, words: &[&str]) -> Value {
         let output = self.mapa(&[&["--json"], words].concat());
         assert!(output.status.success(), "{words:?}: {}", error(&output));
-        serde_json::from_slice(&output.stdout).unwrap()
+        let answer = serde_json::from_slice(&output.stdout).unwrap();
+        assert_answers(words, &answer);
+        answer
     }
 
     /// A command that holds so many devices until `end`.
@@ -234,6 +240,78 @@ impl Machine {
             std::thread::sleep(Duration::from_millis(20));
         }
     }
+}
+
+/// A service manager, as a service sees it: what it was told, in order.
+pub(crate) struct Systemd {
+    path: PathBuf,
+    told: Arc<Mutex<Vec<String>>>,
+}
+
+impl Systemd {
+    pub(crate) fn new(folder: &Path) -> Self {
+        let path = folder.join("systemd");
+        let socket = UnixDatagram::bind(&path).unwrap();
+        let told = Arc::<Mutex<Vec<String>>>::default();
+        let to = told.clone();
+        // A service that tells more than is read would be held up.
+        std::thread::spawn(move || {
+            let mut buffer = [0; 256];
+            while let Ok(length) = socket.recv(&mut buffer) {
+                let text = String::from_utf8_lossy(&buffer[..length]);
+                to.lock().unwrap().push(text.trim().to_owned());
+            }
+        });
+        Self { path, told }
+    }
+
+    /// The value of `NOTIFY_SOCKET`.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What it was told.
+    pub(crate) fn told(&self) -> Vec<String> {
+        self.told.lock().unwrap().clone()
+    }
+
+    /// How often it was told that the service lives.
+    pub(crate) fn beats(&self) -> usize {
+        self.told()
+            .iter()
+            .filter(|own| *own == "WATCHDOG=1")
+            .count()
+    }
+}
+
+/// Asserts that an answer is valid by the schema of this name.
+pub(crate) fn assert_valid(name: &str, answer: &Value) {
+    let file = format!(
+        "{}/../../docs/schema/{name}.json",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    let schema = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    let schema = jsonschema::validator_for(&schema).unwrap();
+    let faults: Vec<String> = schema
+        .iter_errors(answer)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert_eq!(faults, Vec::<String>::new(), "{name}: {answer}");
+}
+
+/// Asserts that an answer of `mapa` is valid by the schema of its command.
+fn assert_answers(words: &[&str], answer: &Value) {
+    let at = words.iter().position(|own| !own.starts_with('-'));
+    let words = &words[at.unwrap()..];
+    let name = match words {
+        ["free", _, ..] => "mapa-freed".to_owned(),
+        [
+            "ps" | "free" | "log" | "tenants" | "cordon" | "uncordon" | "recover" | "run",
+            ..,
+        ] => format!("mapa-{}", words[0]),
+        _ => panic!("{words:?}: expected a command that has a schema"),
+    };
+    assert_valid(&name, answer);
 }
 
 pub(crate) fn error(output: &Output) -> String {

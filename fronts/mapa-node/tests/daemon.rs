@@ -14,7 +14,7 @@ use mapa_live::levers::{
 use mapa_node::{Key, Ledger, Processes, Sync};
 use serde_json::Value;
 
-use super::common::{LOCK, Place, asker, error, text};
+use super::common::{LOCK, Place, Systemd, asker, assert_valid, error, text};
 use super::daemon_kills::{Machine, entries};
 
 /// A daemon that is killed with the test.
@@ -81,21 +81,6 @@ fn is_steward(place: &Place, pid: u32) -> bool {
     let mut ledger = Ledger::open(place.ledger()).unwrap();
     let steward = ledger.read(|books| books.steward()).unwrap();
     steward.is_some_and(|own| own.process.pid.unsigned_abs() == pid)
-}
-
-/// Asserts that an answer is valid by the schema of this name.
-fn assert_valid(name: &str, answer: &Value) {
-    let file = format!(
-        "{}/../../docs/schema/{name}.json",
-        env!("CARGO_MANIFEST_DIR")
-    );
-    let schema = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
-    let schema = jsonschema::validator_for(&schema).unwrap();
-    let faults: Vec<String> = schema
-        .iter_errors(answer)
-        .map(|error| format!("{}: {error}", error.instance_path()))
-        .collect();
-    assert_eq!(faults, Vec::<String>::new(), "{name}: {answer}");
 }
 
 fn replayed(place: &Place, record: &PathBuf) -> (bool, Value) {
@@ -695,4 +680,116 @@ fn slo_guards_a_tenant_told_by_its_socket_and_prints_what_it_would_do() {
     let read = mapa_front::slo_log::read_log(&record).unwrap();
     let again = mapa_front::slo_log::replay_log(&read).unwrap();
     assert!(again.differ.is_empty() && again.decisions > 0, "{again:?}");
+}
+
+/// systemd starts what comes after the daemon once it is ready, and kills it if it is silent.
+#[test]
+fn systemd_is_told_that_the_daemon_is_ready_lives_and_ends() {
+    let place = Place::new();
+    let systemd = Systemd::new(place.path());
+    let mut command = Daemon::command(&place, &["--scheduler", "fifo"]);
+    command
+        .env("NOTIFY_SOCKET", systemd.path())
+        .env("WATCHDOG_USEC", "2000000");
+    let daemon = Daemon::of(&place, command);
+    until(|| systemd.beats() >= 3);
+    assert_eq!(systemd.told()[0], "READY=1", "{:?}", systemd.told());
+    assert_eq!(daemon.end("-TERM"), Some(0));
+    until(|| systemd.told().last().is_some_and(|own| own == "STOPPING=1"));
+    // A watchdog that is meant for another process is none of its own.
+    let folder = tempfile::tempdir().unwrap();
+    let other = Systemd::new(folder.path());
+    let mut command = Daemon::command(&place, &["--scheduler", "fifo"]);
+    command
+        .env("NOTIFY_SOCKET", other.path())
+        .env("WATCHDOG_USEC", "100000")
+        .env("WATCHDOG_PID", "1");
+    let daemon = Daemon::of(&place, command);
+    until(|| !other.told().is_empty());
+    assert_eq!(daemon.end("-TERM"), Some(0));
+    until(|| other.told() == ["READY=1", "STOPPING=1"]);
+}
+
+/// What an exporter counts is told as if the tenant had told it, and what is not to be had is told as missing.
+#[test]
+fn exporters_of_tenants_are_heard_and_what_is_missing_is_told() {
+    let place = Place::new();
+    let config = place.path().join("node.toml");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/metrics", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for (turn, stream) in (1_u32..).zip(listener.incoming()) {
+            let mut stream = stream.unwrap();
+            let _ = std::io::Read::read(&mut stream, &mut [0; 4096]);
+            let name = "dynamo_frontend_inter_token_latency_seconds";
+            let (sum, count) = (f64::from(turn) * 0.02, turn);
+            let body =
+                format!("{name}_sum{{model=\"m\"}} {sum}\n{name}_count{{model=\"m\"}} {count}\n");
+            let length = body.len();
+            let head =
+                format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+            let _ = stream.write_all(format!("{head}{body}").as_bytes());
+        }
+    });
+    let metrics = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = metrics.local_addr().unwrap();
+    drop(metrics);
+    std::fs::write(
+        &config,
+        format!(
+            "[queue]\nlook_ms = 100\n[service]\nsocket = \"{}\"\nmetrics = \"{address}\"\n[telemetry]\ndcgm = \"http://127.0.0.1:1/metrics\"\n[tenants.api.exporter]\nkind = \"dynamo\"\nurl = \"{url}\"\nmetric = \"dynamo_frontend_inter_token_latency_seconds\"\nof = \"m\"\n",
+            place.path().join("socket").display()
+        ),
+    )
+    .unwrap();
+    let words = ["--scheduler", "fifo", "--config", config.to_str().unwrap()];
+    let daemon = Daemon::start(&place, &words);
+    let get = |path: &str| {
+        let mut stream = std::net::TcpStream::connect(address).ok()?;
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
+        )
+        .ok()?;
+        let mut answer = String::new();
+        std::io::Read::read_to_string(&mut stream, &mut answer).ok()?;
+        Some(answer)
+    };
+    until(|| {
+        get("/healthz").is_some_and(|own| own.starts_with("HTTP/1.1 200") && own.ends_with("ok\n"))
+    });
+    assert!(get("/x").unwrap().starts_with("HTTP/1.1 404"));
+    // Each request took 20 ms: none of them is in the bucket below 12.8, and all are in that below 25.6.
+    until(|| {
+        let text = get("/metrics").unwrap();
+        let of = |name: &str| {
+            let line = text.lines().find_map(|own| own.strip_prefix(name));
+            line.and_then(|own| own.trim().parse::<u64>().ok())
+                .unwrap_or(0)
+        };
+        let bucket = |le: &str| {
+            of(&format!(
+                "mapa_request_latency_seconds_bucket{{le=\"{le}\",tenant=\"api\"}}"
+            ))
+        };
+        let count = of("mapa_request_latency_seconds_count{tenant=\"api\"}");
+        count >= 3
+            && bucket("0.0128") == 0
+            && bucket("0.0256") == count
+            && of("mapa_missing_signals") > 0
+    });
+    let mut stream = UnixStream::connect(place.path().join("socket")).unwrap();
+    writeln!(stream, "{{\"ask\":\"status\"}}").unwrap();
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line).unwrap();
+    let answer: Value = serde_json::from_str(&line).unwrap();
+    assert_valid("node-answer", &answer);
+    let missing = answer["is"]["status"]["missing"].to_string();
+    for expected in [
+        "http://127.0.0.1:1/metrics",
+        "dynamo_frontend_queued_requests",
+    ] {
+        assert!(missing.contains(expected), "{expected}: {missing}");
+    }
+    assert_eq!(daemon.end("-TERM"), Some(0));
 }

@@ -2,6 +2,7 @@
 
 mod case;
 mod common;
+mod contention;
 mod crash_points;
 mod crowd;
 mod daemon;

@@ -4,6 +4,8 @@ use std::os::unix::net::UnixDatagram;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
+use super::common::Systemd;
+
 /// The programs of this test end when the folder is gone.
 const ALIVE: &str = "while [ -e \"$0\" ]; do sleep 0.1; done";
 
@@ -51,9 +53,8 @@ fn a_tenant_is_handed_over_while_the_loop_lives_and_the_record_is_kept() {
         path("pid"),
     );
     std::fs::write(path("slo.toml"), config).unwrap();
-    let systemd = UnixDatagram::bind(path("systemd")).unwrap();
+    let systemd = Systemd::new(folder.path());
     let wait = Duration::from_millis(20);
-    systemd.set_read_timeout(Some(wait)).unwrap();
     let start = || {
         let log = std::fs::File::create(path("log")).unwrap();
         let child = Command::new(env!("CARGO_BIN_EXE_mapa-node"))
@@ -64,23 +65,25 @@ fn a_tenant_is_handed_over_while_the_loop_lives_and_the_record_is_kept() {
                 "--record",
                 &path("record"),
             ])
-            .env("NOTIFY_SOCKET", path("systemd"))
+            .env("NOTIFY_SOCKET", systemd.path())
             .stderr(log)
             .spawn();
         Running(child.unwrap())
     };
     let mut slo = start();
     let to = UnixDatagram::unbound().unwrap();
-    let (begun, mut heard) = (Instant::now(), 0);
+    let begun = Instant::now();
     // Nothing is ready, so it is under way.
-    while heard < 4 {
+    let mut moving = None;
+    while moving.is_none_or(|began| systemd.beats() < began + 4) {
         assert!(begun.elapsed() < Duration::from_secs(90), "{}", read("log"));
         let _ = to.send_to(b"api 40000000\n", path("socket"));
-        let mut buffer = [0; 256];
-        let length = systemd.recv(&mut buffer).unwrap_or(0);
-        let is_moving = read("log").contains("order=Relaunch");
-        heard += u32::from(is_moving && buffer[..length].starts_with(b"WATCHDOG=1"));
+        if moving.is_none() && read("log").contains("order=Relaunch") {
+            moving = Some(systemd.beats());
+        }
+        std::thread::sleep(wait);
     }
+    assert_eq!(systemd.told()[0], "READY=1");
     assert_eq!(read("route"), "");
     std::fs::write(path("ready"), "").unwrap();
     while !read("log").contains("became=Done") {
@@ -98,6 +101,14 @@ fn a_tenant_is_handed_over_while_the_loop_lives_and_the_record_is_kept() {
         assert!(slo.0.wait().unwrap().success(), "{}", read("log"));
     };
     end(&mut slo);
+    while systemd.told().last().is_none_or(|own| own != "STOPPING=1") {
+        assert!(
+            begun.elapsed() < Duration::from_secs(150),
+            "{:?}",
+            systemd.told()
+        );
+        std::thread::sleep(wait);
+    }
 
     let first = read("record/api.jsonl");
     assert!(first.lines().count() > 1, "{first}");

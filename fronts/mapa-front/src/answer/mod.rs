@@ -12,6 +12,7 @@ pub mod compare;
 pub mod contention;
 pub mod defrag;
 pub mod fit;
+pub mod held;
 mod links;
 pub mod machines;
 pub mod matches;

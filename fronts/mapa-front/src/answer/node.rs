@@ -129,6 +129,17 @@ pub struct Status {
     pub failed_orders: BTreeMap<String, u64>,
     /// What went wrong lately, the latest last.
     pub troubles: Vec<Mishap>,
+    /// The signals that could not be read last, where counters are read at all.
+    pub missing: Vec<Gap>,
+}
+
+/// A signal that could not be read. It is never told as zero.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Gap {
+    /// The signal, such as `gpu 3 pcie_retries`.
+    pub what: String,
+    /// Why.
+    pub why: String,
 }
 
 /// Something that went wrong.

@@ -9,6 +9,7 @@ use mapa_live::levers::{BlockDevice, Bounds};
 use serde::{Deserialize, Serialize};
 
 use super::toml_file::{Millis, Whole, parse};
+use crate::sampling::{Source, Telemetry};
 
 /// The configuration of the daemon.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -20,8 +21,19 @@ pub(crate) struct Config {
     pub tenants: BTreeMap<String, Tenant>,
     /// The levers.
     pub levers: Levers,
+    /// Where counters come from besides the kernel and NVML.
+    pub telemetry: Telemetry,
     /// Whom it answers.
     pub service: Service,
+}
+
+impl Config {
+    /// The exporters of tenants' latencies.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = &Source> {
+        self.tenants
+            .values()
+            .filter_map(|own| own.exporter.as_ref())
+    }
 }
 
 /// Checks a configuration of the daemon.
@@ -75,6 +87,8 @@ pub(crate) struct Tenant {
     pub pcie_mb_s: Option<Whole<1, 1_000_000>>,
     /// Its jobs should end so many seconds after they have come.
     pub deadline_s: Option<Whole<1, 3_153_600_000>>,
+    /// An exporter that tells how long its requests took; the socket, if absent.
+    pub exporter: Option<Source>,
 }
 
 /// A kind of lever that can be switched off.
@@ -149,6 +163,7 @@ pub(crate) struct Service {
 mod tests {
     use super::*;
     use crate::drive::parse_toml;
+    use crate::sampling::Url;
 
     const FILE: &str = include_str!("../../../../packaging/mapa-node.toml");
 
@@ -190,9 +205,19 @@ mod tests {
                     priority: 0,
                     pcie_mb_s: Some(Whole(12_000)),
                     deadline_s: Some(Whole(3600)),
+                    exporter: Some(
+                        parse_toml(
+                            "kind = \"vllm\"\nurl = \"http://127.0.0.1:8000/metrics\"\n\
+                             metric = \"vllm:time_to_first_token_seconds\"\nof = \"my-model\"\n",
+                        )
+                        .unwrap(),
+                    ),
                 },
             )]
             .into(),
+            telemetry: Telemetry {
+                dcgm: Some(Url("http://127.0.0.1:9400/metrics".to_owned())),
+            },
             levers: Levers {
                 journal: Some("/var/lib/mapa-node/pulls".into()),
                 ..Levers::default()

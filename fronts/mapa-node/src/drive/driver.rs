@@ -178,7 +178,7 @@ impl NodeDriver<'_> {
         self.refuse(nonsense)?;
         self.hands.look();
         if let Some(sampler) = &mut self.sampler
-            && let Some(signals) = sampler.sample(&self.node, at.0 / 1_000_000)
+            && let Some(signals) = sampler.sample(&self.node)
         {
             self.timeline.put(at, Event::Signals(signals));
         }

@@ -60,6 +60,8 @@ pub(crate) struct Metrics {
     pub devices: Gauge,
     /// The share of free devices outside the largest group that direct links join.
     pub fragmentation: Ratio,
+    /// Signals that could not be read last.
+    pub missing: Gauge,
 }
 
 impl fmt::Debug for Metrics {
@@ -94,6 +96,7 @@ impl Metrics {
             free: Gauge::default(),
             devices: Gauge::default(),
             fragmentation: Ratio::default(),
+            missing: Gauge::default(),
         };
         own.registered()
     }
@@ -169,6 +172,11 @@ impl Metrics {
             "fragmentation_ratio",
             "The share of free devices outside the largest group of them that direct links join",
             self.fragmentation.clone(),
+        );
+        to.register(
+            "missing_signals",
+            "Signals of devices, the kernel and exporters that could not be read last",
+            self.missing.clone(),
         );
         self
     }
@@ -257,6 +265,8 @@ fn of(kind: &str) -> Kind {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -276,5 +286,59 @@ mod tests {
         ] {
             assert!(text.contains(expected), "{expected}: {text}");
         }
+    }
+
+    /// Counters, each counted once: those with labels appear with their first value.
+    fn counted() -> Metrics {
+        let metrics = Metrics::new();
+        metrics.ordered("place");
+        metrics.refused("busy");
+        metrics.order_failed("throttle");
+        metrics.lever_failed("mps", "pull");
+        metrics.trouble("look");
+        metrics.latency("api", Duration::from_millis(15));
+        metrics
+    }
+
+    /// The names that begin with `mapa_` in a text.
+    fn names(text: &str) -> BTreeSet<&str> {
+        let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        words.filter(|own| own.starts_with("mapa_")).collect()
+    }
+
+    #[test]
+    fn every_name_in_the_alerts_is_one_that_is_printed() {
+        let text = counted().text();
+        let printed = mapa_live::telemetry::read_metrics(&text).unwrap();
+        let printed: BTreeSet<&str> = printed.iter().map(|own| own.name.as_str()).collect();
+        let alerts = include_str!("../../../../packaging/alerts.yml");
+        let rules = alerts
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("expr:"));
+        let mut count = 0;
+        for rule in rules {
+            count += names(rule).len();
+            for name in names(rule) {
+                assert!(printed.contains(name), "{name} in `{rule}`: {printed:?}");
+            }
+        }
+        assert!(count > 8, "{count} names");
+    }
+
+    #[test]
+    fn every_counter_is_documented_and_every_documented_one_is_counted() {
+        let text = counted().text();
+        let printed: BTreeSet<&str> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next())
+            .collect();
+        let page = include_str!("../../../../docs/daemon.md");
+        let table = page.split("| counter | counts |").nth(1).unwrap();
+        let table = table.split("\n\n").next().unwrap();
+        let documented: BTreeSet<&str> = names(table)
+            .into_iter()
+            .map(|own| own.strip_suffix("_total").unwrap_or(own))
+            .collect();
+        assert_eq!(documented, printed);
     }
 }

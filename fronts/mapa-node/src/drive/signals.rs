@@ -3,58 +3,81 @@
 //! What a machine does not show is missing, and not zero: a scheduler that needs it holds still.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
 
+use mapa_front::answer::node::Gap;
 use mapa_live::telemetry::{Sample, Watched};
-use mapa_live::{Cpus, Live, telemetry};
+use mapa_live::{Cpus, Live};
 use mapa_sched::Signals;
 
+use super::config::Config;
 use super::facts::MACHINE;
+use super::inbox::Outside;
+use super::told::Shared;
+use crate::error::Error;
 use crate::node::Node;
+use crate::sampling::{Plan, Sampling, cpus};
 
-/// The counters that the kernel and the drivers have.
+/// The counters that the kernel, the drivers and exporters have.
 pub(crate) struct Host {
-    sampler: telemetry::Sampler,
+    sampling: Sampling,
+    shared: Arc<Shared>,
     /// The CPUs of each NUMA node; empty if the machine does not say.
     cpus: BTreeMap<u32, Cpus>,
-    is_live: bool,
+    /// Whether the scheduler is told.
+    is_told: bool,
 }
 
 impl Host {
-    /// The counters of this machine.
-    pub(crate) fn new(live: &Live) -> Self {
-        Self {
-            sampler: telemetry::Sampler::new(live.clone(), Watched::default()),
+    /// The counters of this machine, if the scheduler or an exporter of latencies needs them. A machine that is only
+    /// described has no devices to be asked.
+    ///
+    /// # Errors
+    /// The thread that samples cannot be started.
+    pub(crate) fn begin(
+        live: &Live,
+        config: &Config,
+        node: &Node,
+        is_told: bool,
+        to: &Outside,
+        shared: &Arc<Shared>,
+    ) -> Result<Option<Self>, Error> {
+        let of = |(name, own): (&String, &super::config::Tenant)| {
+            Some((name.clone(), own.exporter.clone()?))
+        };
+        let sources: BTreeMap<_, _> = config.tenants.iter().filter_map(of).collect();
+        if !is_told && sources.is_empty() {
+            return Ok(None);
+        }
+        let watched = Watched {
+            gpus: is_told && node.is_live(),
+            targets: config.telemetry.targets(sources.values()),
+            ..Watched::default()
+        };
+        let plan = Plan {
+            every: Duration::from_millis(config.queue.look_ms.0),
+            watched,
+            sources,
+            to: to.clone(),
+        };
+        Ok(Some(Self {
+            sampling: Sampling::begin(live, plan)?,
+            shared: shared.clone(),
             cpus: cpus(live),
-            is_live: true,
-        }
+            is_told,
+        }))
     }
-}
 
-/// The CPUs of each NUMA node.
-fn cpus(live: &Live) -> BTreeMap<u32, Cpus> {
-    let Ok(entries) = fs::read_dir(live.roots.sys.join("devices/system/node")) else {
-        return BTreeMap::new();
-    };
-    let node = |entry: fs::DirEntry| {
-        let name = entry.file_name().into_string().ok()?;
-        let number = name.strip_prefix("node")?.parse().ok()?;
-        let list = fs::read_to_string(entry.path().join("cpulist")).ok()?;
-        Some((number, list.trim().parse().ok()?))
-    };
-    entries.flatten().filter_map(node).collect()
-}
-
-impl Host {
-    /// What was done since the last sample; none for the first one.
-    pub(super) fn sample(&mut self, node: &Node, at_ms: u64) -> Option<Signals> {
-        if self.is_live != node.is_live() {
-            // A machine that is only described has no devices to be asked.
-            self.is_live = node.is_live();
-            self.sampler.watched().gpus = self.is_live;
-        }
-        let sample = self.sampler.sample(at_ms);
-        sample.interval_ms?;
+    /// What was done lately, if the scheduler was not told it yet; never of the first sample, which has no rates.
+    pub(super) fn sample(&mut self, node: &Node) -> Option<Signals> {
+        let (sample, _) = self.sampling.take()?;
+        let missing = sample.missing.iter().map(|own| Gap {
+            what: own.what.clone(),
+            why: own.why.clone(),
+        });
+        self.shared.missing(missing.collect());
+        sample.interval_ms.filter(|_| self.is_told)?;
         Some(signals(&sample, node, &self.cpus))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use mapa_core::{DeviceId, HardwareGraph};
-use mapa_front::answer::node::{Mishap, Status};
+use mapa_front::answer::node::{Gap, Mishap, Status};
 use mapa_sched::{Action, Seen};
 use tracing::{debug, info, warn};
 
@@ -32,6 +32,13 @@ impl Shared {
     pub(crate) fn status(&self) -> Status {
         let own = self.status.lock().unwrap_or_else(PoisonError::into_inner);
         own.clone()
+    }
+
+    /// What could not be read last.
+    pub(crate) fn missing(&self, missing: Vec<Gap>) {
+        self.metrics.missing.set(missing.len() as i64);
+        let mut own = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        own.missing = missing;
     }
 }
 

@@ -2,7 +2,8 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::rows::{Asker, Decision, Key, Kind, Lease, Moment, Note, Tenant, Ticket, now};
+use super::rows::{Asker, Key, Kind, Lease, Moment, Note, Ticket, now};
+use super::{Decision, Tenant};
 use crate::error::Error;
 use crate::process::Identity;
 

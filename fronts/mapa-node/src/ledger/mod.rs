@@ -23,10 +23,8 @@ use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use crate::error::Error;
 
 pub use books::Books;
-pub use rows::{
-    Asker, Cordon, Decision, Fault, Key, Kind, Lease, Moment, Note, Steward, Tenant, Ticket,
-    Trouble, now,
-};
+pub use mapa_front::answer::held::{Cordon, Decision, Tenant, Trouble};
+pub use rows::{Asker, Fault, Key, Kind, Lease, Moment, Note, Steward, Ticket, now};
 
 /// The folder of the ledger that all users of a machine share, if an operator has made it.
 pub(crate) const SHARED: &str = "/var/lib/mapa";

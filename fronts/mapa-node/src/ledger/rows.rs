@@ -48,29 +48,6 @@ impl std::fmt::Display for Key {
     }
 }
 
-/// A row of the audit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Decision {
-    /// Its number.
-    pub id: i64,
-    /// When it was made, nanoseconds since 1970.
-    pub at: Moment,
-    /// What was decided.
-    pub kind: String,
-    /// Who decided: a user's name or number.
-    pub owner: String,
-    /// The lease that it is about.
-    pub lease: Option<i64>,
-    /// The place in the queue that it is about.
-    pub ticket: Option<i64>,
-    /// The devices that it is about, in rank order.
-    pub devices: Vec<String>,
-    /// Why.
-    pub reason: String,
-    /// When it lapses by itself, nanoseconds since 1970.
-    pub expires: Option<Moment>,
-}
-
 /// What a decision was about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
@@ -224,36 +201,6 @@ impl Fault {
     }
 }
 
-/// Something that is wrong with a device.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Trouble {
-    /// The device.
-    pub whole: String,
-    /// What kind of fault it is: the name of a [`Fault`].
-    pub kind: String,
-    /// What is wrong, in words.
-    pub what: String,
-    /// Since when, nanoseconds since 1970.
-    pub at: Moment,
-}
-
-/// A tenant: whoever has ever asked for devices.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Tenant {
-    /// The name.
-    pub name: String,
-    /// The user who used the name first.
-    pub uid: u32,
-    /// Since when, nanoseconds since 1970.
-    pub since: Moment,
-    /// How many leases it holds.
-    pub leases: i64,
-    /// How many devices and instances it holds.
-    pub devices: i64,
-    /// How many of its jobs wait.
-    pub waiting: i64,
-}
-
 /// A place in the queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ticket {
@@ -286,19 +233,4 @@ pub struct Steward {
     pub since: Moment,
     /// When it was last there.
     pub beat: Moment,
-}
-
-/// A cordon.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Cordon {
-    /// The device; empty for the machine.
-    pub whole: String,
-    /// Since when, nanoseconds since 1970.
-    pub at: Moment,
-    /// By whom.
-    pub owner: String,
-    /// Why.
-    pub reason: String,
-    /// Until when, nanoseconds since 1970.
-    pub expires: Option<Moment>,
 }

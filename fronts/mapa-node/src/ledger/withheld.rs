@@ -3,7 +3,8 @@
 use rusqlite::params;
 
 use super::books::{Books, named};
-use super::rows::{Cordon, Fault, Kind, Moment, Note, Trouble, now};
+use super::rows::{Fault, Kind, Moment, Note, now};
+use super::{Cordon, Trouble};
 use crate::error::Error;
 
 impl Books<'_> {

@@ -1,13 +1,15 @@
 //! `mapa-node doctor`: what this machine lacks, and what to do about it.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use mapa_front::answer::node::{Diagnosis, Finding, NODE_VERSION};
-use mapa_live::Live;
 use mapa_live::levers::{Bounds, Hands, MpsServer};
+use mapa_live::telemetry::{Sampler, Target, Watched};
+use mapa_live::{Discovered, Live};
 use rustix::fs::{Access, access, statfs};
 
 use super::socket::gid;
@@ -16,7 +18,9 @@ use crate::error::Error;
 use crate::ledger::Ledger;
 use crate::output::Output;
 use crate::process::Processes;
+use crate::slo::Config as SloConfig;
 use crate::steward::steward;
+use crate::topology::hidden;
 
 /// What is looked at.
 #[derive(Debug, Args)]
@@ -24,6 +28,9 @@ pub(crate) struct DoctorArgs {
     /// The configuration of the daemon, to be looked at too.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// The configuration of `mapa-node slo`, whose exporters are asked too.
+    #[arg(long, value_name = "FILE")]
+    pub slo: Option<PathBuf>,
 }
 
 /// Looks at this machine. False if something is broken.
@@ -50,6 +57,11 @@ pub(crate) fn doctor(
     mps(&mut found, &hands, &config);
     groups(&mut found, live);
     counters(&mut found, live);
+    let mut targets = config.telemetry.targets(config.sources());
+    if let Some(path) = &args.slo {
+        targets.extend(slo_targets(path)?);
+    }
+    signals(&mut found, live, targets);
     books(&mut found, ledger);
     sockets(&mut found, &config);
     show(&found, output);
@@ -79,13 +91,13 @@ fn drivers(found: &mut Diagnosis, live: &Live) {
     match mapa_live::discover(live) {
         Ok(own) => {
             let devices = own.machine.fabric.device_count();
-            let driver = own
-                .driver
-                .map_or_else(String::new, |own| format!(", driver {own}"));
+            let driver = own.driver.as_ref();
+            let driver = driver.map_or_else(String::new, |own| format!(", driver {own}"));
             found.fine(
                 what,
                 format!("{devices} devices by {}{driver}", own.by.name()),
             );
+            paths(found, &own);
             match mapa_live::watch(live) {
                 Ok(_) => found.fine("health of devices", "it is watched by NVML"),
                 Err(error) => found.missing(
@@ -100,6 +112,101 @@ fn drivers(found: &mut Diagnosis, live: &Live) {
             error.to_string(),
             "install the driver, or name the machine: mapa-node --machine NAME or FILE",
         ),
+    }
+}
+
+/// Whether it is known which devices share a path.
+fn paths(found: &mut Diagnosis, machine: &Discovered) {
+    let what = "paths between devices";
+    match machine.machine.graph() {
+        Ok(graph) => match hidden(machine, &graph) {
+            None => found.fine(what, "it is known which devices share one"),
+            Some(why) => found.missing(
+                what,
+                why,
+                "mapa-node slo infers contention from counters: name the `devices` of its tenants",
+            ),
+        },
+        Err(error) => found.missing(what, error.to_string(), "describe the machine in a file"),
+    }
+}
+
+/// The exporters in a configuration of `mapa-node slo`.
+///
+/// # Errors
+/// It cannot be read.
+fn slo_targets(path: &Path) -> Result<Vec<Target>, Error> {
+    let own: SloConfig = read_toml(path)?;
+    let own = own
+        .checked()
+        .map_err(|error| Error::malformed(format_args!("{}: {error}", path.display())))?;
+    Ok(own.telemetry.targets(own.sources()))
+}
+
+/// What devices and exporters tell, and what they do not.
+fn signals(found: &mut Diagnosis, live: &Live, targets: Vec<Target>) {
+    let watched = Watched {
+        targets: targets.clone(),
+        ..Watched::default()
+    };
+    let sample = Sampler::new(live.clone(), watched).sample(0);
+    let what = "counters of devices";
+    // The same is often missing of each device.
+    let mut lacks: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+    for own in &sample.missing {
+        let Some((gpu, signal)) = own
+            .what
+            .strip_prefix("gpu ")
+            .map(|own| own.split_once(' ').unwrap_or((own, "all")))
+        else {
+            continue;
+        };
+        lacks.entry((signal, &own.why)).or_default().push(gpu);
+    }
+    let absent = sample.missing.iter().find(|own| own.what == "gpus");
+    match absent {
+        Some(own) => found.missing(what, own.why.clone(), "install the driver"),
+        None if lacks.is_empty() => {
+            let count = sample.gpus.len();
+            found.fine(
+                what,
+                format!("{count} devices tell use, traffic, retries, power and processes"),
+            );
+        }
+        None => {
+            for ((signal, why), gpus) in lacks {
+                found.missing(
+                    what,
+                    format!("{signal} of {}: {why}", gpus.join(", ")),
+                    "dcgm-exporter may tell it: set `telemetry.dcgm`; else it is not known",
+                );
+            }
+        }
+    }
+    for own in &targets {
+        let what = format!("exporter {}", own.url);
+        let names: Vec<&str> = sample
+            .missing
+            .iter()
+            .filter_map(|missing| missing.what.strip_prefix(&own.url)?.strip_prefix(' '))
+            .collect();
+        let silent = sample
+            .missing
+            .iter()
+            .find(|missing| missing.what == own.url);
+        match silent {
+            Some(missing) => found.missing(
+                &what,
+                missing.why.clone(),
+                "start it, or take it out of the configuration",
+            ),
+            None if names.is_empty() => found.fine(&what, "it tells all that is read of it"),
+            None => found.missing(
+                &what,
+                format!("it does not tell {}", names.join(", ")),
+                "switch these on where it is started; a histogram appears with its first request",
+            ),
+        }
     }
 }
 
@@ -218,7 +325,7 @@ fn counters(found: &mut Diagnosis, live: &Live) {
         found.missing(
             "NUMA",
             format!("{} is not there", nodes.display()),
-            "the topology is hidden: contention is inferred from counters",
+            "jobs are bound to no node",
         );
     }
 }

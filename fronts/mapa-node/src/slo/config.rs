@@ -1,10 +1,9 @@
 //! The configuration of `mapa-node slo`. `packaging/slo.toml` has every key.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use mapa_live::levers::{BlockDevice, Bounds, Launch, Route};
-use mapa_live::telemetry::Exporter;
 use mapa_sched::slo::replay::{ByReplay, ReplaySettings};
 use mapa_sched::slo::{Levers, Settings};
 use serde::de::Error as _;
@@ -12,6 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::drive::{Millis, Whole, parse_toml};
 use crate::error::Error;
+use crate::sampling::{Source, Telemetry};
 
 /// The configuration.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -25,6 +25,12 @@ pub(crate) struct Config {
     pub latencies: Option<PathBuf>,
     /// The folder of what levers hold: it is read after a crash.
     pub state: PathBuf,
+    /// How it is known who is beside a tenant.
+    #[serde(default)]
+    pub contention: Contention,
+    /// Where counters come from besides the kernel and NVML.
+    #[serde(default)]
+    pub telemetry: Telemetry,
     /// What all controllers share.
     #[serde(default)]
     pub settings: Shared,
@@ -58,6 +64,19 @@ pub(crate) enum Which {
     SloReplay,
 }
 
+/// How it is known who is beside a tenant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Contention {
+    /// By counters where the topology is hidden, the tenant's devices are named, and no neighbour's places are.
+    #[default]
+    Auto,
+    /// The neighbours that are named, while they are busy.
+    Named,
+    /// Inferred from the counters of devices.
+    Counters,
+}
+
 /// Settings of the controllers that an operator may set. All others are the paper's.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -78,6 +97,10 @@ pub(crate) struct Shared {
     pub io_mb_s: Whole<100, 500>,
     /// The share of multiprocessors of a throttled neighbour, percent.
     pub mps_percent: Whole<50, 100>,
+    /// Where contention is inferred: the traffic of others from which on somebody copies, MB/s.
+    pub heavy_mb_s: Whole<1, 1_000_000>,
+    /// Where contention is inferred: the use of multiprocessors by others from which on somebody trains, percent.
+    pub training_percent: Whole<1, 100>,
     /// Of `slo-replay`: the share of a request without neighbours that is transfer.
     pub transfer: Share,
 }
@@ -109,6 +132,8 @@ impl Default for Shared {
             throttle_ticks: Whole(own.throttle_ticks.into()),
             io_mb_s: Whole(own.io_mb_s.into()),
             mps_percent: Whole(own.mps_percent.into()),
+            heavy_mb_s: Whole(own.heavy_mb_s.into()),
+            training_percent: Whole(own.training_percent.into()),
             transfer: Share(ByReplay::TRANSFER),
         }
     }
@@ -154,27 +179,15 @@ pub(crate) struct Tenant {
     /// An exporter that tells how long its requests took; the socket, if absent.
     #[serde(default)]
     pub exporter: Option<Source>,
+    /// Its devices at each place, by UUID: their traffic is its own.
+    #[serde(default)]
+    pub devices: Vec<BTreeSet<String>>,
     /// Where it can run. One place, at which it runs already, if absent.
     #[serde(default)]
     pub places: Vec<Launch>,
     /// The file that says where requests go.
     #[serde(default)]
     pub route: Option<PathBuf>,
-}
-
-/// An exporter of latencies.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Source {
-    /// What answers.
-    pub kind: Exporter,
-    /// Its URL.
-    pub url: String,
-    /// The histogram, without `_sum` and `_count`.
-    pub metric: String,
-    /// The model, if it tells several.
-    #[serde(default)]
-    pub of: String,
 }
 
 /// What a neighbour does.
@@ -246,6 +259,18 @@ impl Config {
                     "tenants.{name}: expected an `exporter`, or the socket `latencies` above"
                 ));
             }
+            let places = own.places.len().max(1);
+            if !own.devices.is_empty() && own.devices.len() != places {
+                let lists = own.devices.len();
+                return bad(format!(
+                    "tenants.{name}.devices: {lists} lists: expected one for each of its places, {places}"
+                ));
+            }
+            if self.contention == Contention::Counters && own.devices.is_empty() {
+                return bad(format!(
+                    "tenants.{name}: expected `devices`, because `contention` is \"counters\""
+                ));
+            }
             if own.route.is_some() && own.places.len() < 2 {
                 return bad(format!(
                     "tenants.{name}.route: expected two `places` or more"
@@ -256,6 +281,13 @@ impl Config {
             self.settings_of(name)?;
         }
         Ok(self)
+    }
+
+    /// The exporters of tenants' latencies.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = &Source> {
+        self.tenants
+            .values()
+            .filter_map(|own| own.exporter.as_ref())
     }
 
     /// The settings of a tenant's controller.
@@ -282,6 +314,8 @@ impl Config {
             throttle_ticks: own.throttle_ticks.0 as u32,
             io_mb_s: own.io_mb_s.0 as u32,
             mps_percent: own.mps_percent.0 as u32,
+            heavy_mb_s: own.heavy_mb_s.0 as u32,
+            training_percent: own.training_percent.0 as u32,
             warm_handover: true,
             ..Settings::of_one_profile(levers)
         };
@@ -353,6 +387,14 @@ mod tests {
             "expected a name of letters, digits",
         );
         check(&format!("{tenant}promise = 1\n"), "unknown field `promise`");
+        check(
+            &format!("{tenant}devices = [[\"GPU-a\"], [\"GPU-b\"]]\n"),
+            "tenants.api.devices: 2 lists: expected one for each of its places, 1",
+        );
+        check(
+            &format!("contention = \"counters\"\n{tenant}"),
+            "tenants.api: expected `devices`, because `contention` is",
+        );
     }
 }
 
@@ -406,6 +448,7 @@ mod packaged {
             place,
             &format!("{place}{}", place.replace("api-0", "api-1")),
         );
+        let open = open.replace("[[\"GPU-...\"]]", "[[\"GPU-a\"], [\"GPU-b\"]]");
         let full = parse_toml::<Config>(&open).unwrap().checked().unwrap();
         let mut all = Vec::new();
         keys(&toml::Table::try_from(&full).unwrap(), &mut all);

@@ -65,6 +65,14 @@ impl Mind {
         }
     }
 
+    /// Whether its neighbours are throttled.
+    pub(super) fn is_throttling(&self) -> bool {
+        match self {
+            Self::Paper(own) => own.1.guard.is_on(),
+            Self::Replay(own) => own.1.base.guard.is_on(),
+        }
+    }
+
     /// One tick: its orders, why, and a line of its log if an auditor must see it.
     pub(super) fn tick(
         &mut self,

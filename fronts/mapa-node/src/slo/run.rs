@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use mapa_front::slo_log::LogLine;
 use mapa_live::levers::{self, FolderJournal, Keeper};
-use mapa_live::telemetry::{Sampler, Scraped, Target, Watched};
+use mapa_live::telemetry::Watched;
 use mapa_live::{Live, Roots};
 use mapa_sched::Time;
 use mapa_sched::slo::{Input, Order, Relaunched};
@@ -18,6 +18,7 @@ use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tracing::{info, warn};
 
+use super::beside::Besides;
 use super::config::{Config, Tenant};
 use super::eyes::{Eyes, snapshot};
 use super::hands::Hands;
@@ -28,6 +29,7 @@ use crate::drive::{Inbox, Message, Outside, inbox, now_ms, read_toml};
 use crate::error::Error;
 use crate::lines;
 use crate::process::Processes;
+use crate::sampling::{Plan, Sampling};
 use crate::service::{Log, latencies, log};
 
 /// The options of `mapa-node slo`.
@@ -60,8 +62,6 @@ struct Guarded {
     /// The number of the hand-over that its controller waits for.
     awaits: Option<u64>,
     became: Option<Relaunched>,
-    /// The sum and the count of its exporter's histogram.
-    before: Option<(f64, f64)>,
     to: Option<File>,
 }
 
@@ -101,7 +101,8 @@ pub(crate) fn slo(args: &SloArgs, mut live: Live) -> Result<(), Error> {
     if let Some(path) = &config.latencies {
         latencies::serve(path, None, &outside)?;
     }
-    let mut exporters = exporters(&config, &live);
+    let mut besides = Besides::new(&config, &live)?;
+    let sampling = sampling(&config, &live, &besides, &outside)?;
     info!(tenants = tenants.len(), "ready");
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
 
@@ -119,7 +120,7 @@ pub(crate) fn slo(args: &SloArgs, mut live: Live) -> Result<(), Error> {
         }
         let at_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         hands.tick(now_ms());
-        let scraped = exporters.as_mut().map(|own| own.sample(at_ms).scraped);
+        let news = sampling.as_ref().and_then(Sampling::take);
         let seen = eyes.look(&config, &live.roots, &processes, at_ms);
         for moved in moves.done() {
             info!(tenant = moved.tenant, became = ?moved.became, "handed over");
@@ -132,16 +133,15 @@ pub(crate) fn slo(args: &SloArgs, mut live: Live) -> Result<(), Error> {
         }
         for own in &mut tenants {
             let tenant = &config.tenants[&own.name];
-            let mut latencies_ns = told.remove(&own.name).unwrap_or_default();
-            if let Some(scraped) = &scraped {
-                latencies_ns.extend(own.mean(tenant, scraped));
-            }
+            let latencies_ns = told.remove(&own.name).unwrap_or_default();
             let now = Time(at_ms.saturating_mul(1_000_000));
             let answered = answered(now, &latencies_ns);
+            let named = snapshot(&config, &seen, tenant.places.len());
+            let judged = besides.judge(&own.name, &own.mind, named, news.as_ref());
             let input = Input {
                 tick,
                 latencies_ns,
-                snapshot: Some(snapshot(&config, &seen, tenant.places.len())),
+                snapshot: Some(judged.snapshot),
                 relaunch: own.became.take(),
                 ..Input::default()
             };
@@ -151,7 +151,12 @@ pub(crate) fn slo(args: &SloArgs, mut live: Live) -> Result<(), Error> {
                 own.write(line);
             }
             for order in &orders {
-                info!(tenant = own.name, order = ?order, reason, "ordered");
+                let contention = if judged.is_inferred {
+                    "inferred from counters"
+                } else {
+                    "named"
+                };
+                info!(tenant = own.name, order = ?order, reason, contention, "ordered");
                 match order {
                     Order::Relaunch { to, warm, .. } => {
                         own.awaits = Some(moves.order(&own.name, to.place, *warm));
@@ -204,7 +209,6 @@ fn guarded(config: &Config, args: &SloArgs, hands: &mut Hands<'_>) -> Result<Vec
             to: None,
             awaits: None,
             became: None,
-            before: None,
             mind,
         };
         if let Some(folder) = &args.record {
@@ -232,47 +236,36 @@ impl Guarded {
             self.to = None;
         }
     }
-
-    /// The mean latency since the last tick, ns, by the sum and the count of a histogram. It is less
-    /// than the tail: an exporter tells no more.
-    fn mean(&mut self, tenant: &Tenant, scraped: &[Scraped]) -> Option<u64> {
-        let source = tenant.exporter.as_ref()?;
-        let own = scraped.iter().find(|own| own.target.url == source.url)?;
-        let of = |end: &str| {
-            let signal = own.signals.get(&format!("{}_{end}", source.metric))?;
-            signal.get(&source.of).copied()
-        };
-        let now = (of("sum")?, of("count")?);
-        let before = self.before.replace(now)?;
-        let (sum, count) = (now.0 - before.0, now.1 - before.1);
-        if count <= 0.0 || sum < 0.0 {
-            return None;
-        }
-        mapa_sched::slo::latency_ns(sum / count * 1e3).ok()
-    }
 }
 
-/// The exporters of tenants, if there are any.
-fn exporters(config: &Config, live: &Live) -> Option<Sampler> {
-    let sources = config
-        .tenants
-        .values()
-        .filter_map(|own| own.exporter.as_ref());
-    let targets: Vec<Target> = sources
-        .map(|own| Target {
-            exporter: own.kind,
-            url: own.url.clone(),
-        })
-        .collect();
-    if targets.is_empty() {
-        return None;
+/// The counters of devices and exporters, if somebody needs them.
+///
+/// # Errors
+/// The thread that samples cannot be started.
+fn sampling(
+    config: &Config,
+    live: &Live,
+    besides: &Besides,
+    to: &Outside,
+) -> Result<Option<Sampling>, Error> {
+    let of = |(name, own): (&String, &Tenant)| Some((name.clone(), own.exporter.clone()?));
+    let sources: BTreeMap<_, _> = config.tenants.iter().filter_map(of).collect();
+    let gpus = besides.needs_devices();
+    if !gpus && sources.is_empty() {
+        return Ok(None);
     }
     let watched = Watched {
-        gpus: false,
-        targets,
+        gpus,
+        targets: config.telemetry.targets(sources.values()),
         ..Watched::default()
     };
-    Some(Sampler::new(live.clone(), watched))
+    let plan = Plan {
+        every: Duration::from_millis(config.settings.tick_ms.0),
+        watched,
+        sources,
+        to: to.clone(),
+    };
+    Sampling::begin(live, plan).map(Some)
 }
 
 /// Has signals told as messages.

@@ -1,8 +1,10 @@
 //! The text format of Prometheus, as exporters print it (version 0.0.4, and what OpenMetrics adds to it).
 //!
-//! The parsers that exist read `\w+` as a name, and so miss every name with a colon: those of vLLM. They split
-//! labels at commas, whatever is in quotes. So this is one of our own: one pass, no regular expressions, and
-//! an end to everything.
+//! None of the crates that exist reads what exporters print: `prometheus-parse` 0.2.5 and `prometheus-scrape` 0.1.1
+//! miss names with a colon, which are vLLM's, and split labels at commas within quotes; `nom-openmetrics` 0.3.0 reads
+//! neither times nor empty lines; `prom_text_format_parser` 0.1.0 neither exemplars nor a comma after the last label;
+//! `openmetrics-parser` 0.5.1 is under the LGPL. So this is one of our own: one pass, no regular expressions, and an
+//! end to everything.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,7 @@
 //! The sampler: counters in, rates out.
 
 use std::collections::BTreeMap;
+use std::thread;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -15,6 +16,9 @@ use super::scrape::{self, Exporter, Scraped, Target};
 use crate::found::GpuReading;
 use crate::kernel::{Interrupts, ProcessId, files};
 use crate::live::Live;
+
+/// The most exporters that are asked at once.
+const AT_ONCE: usize = 16;
 
 /// What is sampled besides what the machine has by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -154,11 +158,25 @@ impl Sampler {
         sample
     }
 
+    /// Exporters are asked side by side: several that hang take as long as one.
     fn scrape(&self, sample: &mut Sample) {
-        for target in self.watched.targets.iter().take(MOST) {
-            let (scraped, missing) = scrape::scrape(target, self.watched.scrape_limit);
-            sample.scraped.extend(scraped);
-            sample.missing.extend(missing);
+        let limit = self.watched.scrape_limit;
+        let targets: Vec<&Target> = self.watched.targets.iter().take(MOST).collect();
+        for some in targets.chunks(AT_ONCE) {
+            let answers = thread::scope(|scope| {
+                let ask = |&target| scope.spawn(move || scrape::scrape(target, limit));
+                let asked: Vec<_> = some.iter().map(ask).collect();
+                let answers = asked.into_iter().map(thread::ScopedJoinHandle::join);
+                answers.collect::<Vec<_>>()
+            });
+            for (target, answer) in some.iter().zip(answers) {
+                let (scraped, missing) = answer.unwrap_or_else(|_| {
+                    let why = "its answer could not be read";
+                    (None, vec![Missing::new(&target.url, why)])
+                });
+                sample.scraped.extend(scraped);
+                sample.missing.extend(missing);
+            }
         }
     }
 

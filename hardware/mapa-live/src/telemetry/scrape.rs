@@ -21,6 +21,15 @@ pub enum Exporter {
     Dynamo,
 }
 
+impl Exporter {
+    /// The histograms of latencies that are read of it, without `_sum` and `_count`.
+    #[must_use]
+    pub fn histograms(self) -> Vec<&'static str> {
+        let names = names(self).iter();
+        names.filter_map(|name| name.strip_suffix("_sum")).collect()
+    }
+}
+
 /// Where an exporter answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -85,6 +94,12 @@ const NAMES: [(Exporter, &[&str]); 3] = [
     ),
 ];
 
+/// The names that are read of an exporter.
+fn names(of: Exporter) -> &'static [&'static str] {
+    let row = NAMES.iter().find(|(own, _)| *own == of);
+    row.map_or(&[], |(_, names)| names)
+}
+
 /// The most things that one signal is kept of.
 const MOST_KEYS: usize = 1024;
 
@@ -118,8 +133,7 @@ pub fn signals_of(
     target: &Target,
     metrics: &[Metric],
 ) -> (BTreeMap<String, BTreeMap<String, f64>>, Vec<Missing>) {
-    let names = NAMES.iter().find(|(own, _)| *own == target.exporter);
-    let names = names.map_or(&[][..], |(_, names)| names);
+    let names = names(target.exporter);
     let mut signals: BTreeMap<String, BTreeMap<String, f64>> = BTreeMap::new();
     for metric in metrics {
         if !metric.value.is_finite() || !names.contains(&metric.name.as_str()) {

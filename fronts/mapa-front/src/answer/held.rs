@@ -1,0 +1,254 @@
+//! What the command `mapa` answers: who holds which accelerators of a machine, who waits, and what was decided.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Decision as Scores;
+
+/// The answer of `mapa run`: printed by `--json` and `--dry-run`.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Run {
+    /// The lease; none by `--dry-run`.
+    pub lease: Option<i64>,
+    /// The ids of the devices, in rank order.
+    pub devices: Vec<u32>,
+    /// The names of the devices, in rank order.
+    pub names: Vec<String>,
+    /// The decision, with its scores; none if a scheduler made it for the whole queue.
+    pub decision: Option<Scores>,
+    /// The variables that the command gets.
+    pub environment: BTreeMap<String, String>,
+    /// The variables that the command does not inherit.
+    pub removed: Vec<String>,
+    /// The NUMA nodes beside the devices.
+    pub numa: Vec<u32>,
+    /// The cores to which the command is bound; empty if it is not.
+    pub cpus: Vec<usize>,
+    /// The NUMA nodes to which the command's memory is bound; empty if it is not.
+    pub memory: Vec<u32>,
+    /// The nearest network cards.
+    pub nics: Vec<String>,
+    /// What could not be had, and why.
+    pub notes: Vec<String>,
+    /// When the lease ends at the latest, nanoseconds since 1970.
+    pub expires: Option<i64>,
+}
+
+/// The answer of `mapa ps`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Ps {
+    /// The leases that hold.
+    pub leases: Vec<Holder>,
+    /// The queue, first come first.
+    pub queue: Vec<Waiter>,
+    /// The cordons.
+    pub cordons: Vec<Cordon>,
+    /// What is wrong with devices.
+    pub health: Vec<Trouble>,
+}
+
+/// A lease that holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Holder {
+    /// Its number.
+    pub lease: i64,
+    /// The tenant.
+    pub tenant: String,
+    /// The process that frees the devices at the end; of an adopted lease, one that still runs.
+    pub pid: i32,
+    /// The process of the command.
+    pub child: Option<i32>,
+    /// Whether whoever had asked for it has died, and its processes go on.
+    pub adopted: bool,
+    /// The devices, in rank order.
+    pub devices: Vec<String>,
+    /// What is wrong with its devices: it keeps them.
+    pub trouble: Vec<String>,
+    /// Since when, nanoseconds since 1970.
+    pub granted: i64,
+    /// Until when at the latest, nanoseconds since 1970.
+    pub expires: Option<i64>,
+    /// The command.
+    pub command: String,
+}
+
+/// A place in the queue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Waiter {
+    /// The place, from 1.
+    pub position: usize,
+    /// Its number.
+    pub ticket: i64,
+    /// The tenant.
+    pub tenant: String,
+    /// The process that waits.
+    pub pid: i32,
+    /// The order of the queue.
+    pub scheduler: String,
+    /// Since when, nanoseconds since 1970.
+    pub since: i64,
+    /// Why it waits.
+    pub reason: String,
+    /// The command.
+    pub command: String,
+}
+
+/// A cordon.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Cordon {
+    /// The device; empty for the machine.
+    pub whole: String,
+    /// Since when, nanoseconds since 1970.
+    pub at: i64,
+    /// By whom.
+    pub owner: String,
+    /// Why.
+    pub reason: String,
+    /// Until when, nanoseconds since 1970.
+    pub expires: Option<i64>,
+}
+
+/// Something that is wrong with a device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Trouble {
+    /// The device.
+    pub whole: String,
+    /// What kind of fault it is: `lost`, `xid` or `asks`.
+    pub kind: String,
+    /// What is wrong, in words.
+    pub what: String,
+    /// Since when, nanoseconds since 1970.
+    pub at: i64,
+}
+
+/// The answer of `mapa tenants`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Tenants {
+    /// The tenants, by name.
+    pub tenants: Vec<Tenant>,
+}
+
+/// A tenant: whoever has ever asked for devices.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Tenant {
+    /// The name.
+    pub name: String,
+    /// The user who used the name first.
+    pub uid: u32,
+    /// Since when, nanoseconds since 1970.
+    pub since: i64,
+    /// How many leases it holds.
+    pub leases: i64,
+    /// How many devices and instances it holds.
+    pub devices: i64,
+    /// How many of its jobs wait.
+    pub waiting: i64,
+}
+
+/// The answer of `mapa free`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Free {
+    /// How many devices and instances are free.
+    pub free: usize,
+    /// How many there are.
+    pub of: usize,
+    /// Devices and instances.
+    pub devices: Vec<Room>,
+}
+
+/// A device or an instance.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Room {
+    /// Its name.
+    pub device: String,
+    /// Whether it is free.
+    pub free: bool,
+    /// The lease that holds it.
+    pub lease: Option<i64>,
+    /// Why it is not free, if no lease explains it.
+    pub withheld: Option<String>,
+}
+
+/// The answer of `mapa free LEASE`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Freed {
+    /// The lease that has ended.
+    pub freed: i64,
+}
+
+/// The answer of `mapa cordon`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Cordoned {
+    /// The devices; an empty name is the machine.
+    pub cordoned: Vec<String>,
+}
+
+/// The answer of `mapa uncordon`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Uncordoned {
+    /// The devices; an empty name is the machine.
+    pub uncordoned: Vec<String>,
+}
+
+/// The answer of `mapa log`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Audit {
+    /// The decisions, latest last.
+    pub decisions: Vec<Decision>,
+}
+
+/// A row of the audit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Decision {
+    /// Its number.
+    pub id: i64,
+    /// When it was made, nanoseconds since 1970.
+    pub at: i64,
+    /// What was decided.
+    pub kind: String,
+    /// Who decided: a user's name or number.
+    pub owner: String,
+    /// The lease that it is about.
+    pub lease: Option<i64>,
+    /// The place in the queue that it is about.
+    pub ticket: Option<i64>,
+    /// The devices that it is about, in rank order.
+    pub devices: Vec<String>,
+    /// Why.
+    pub reason: String,
+    /// When it lapses by itself, nanoseconds since 1970.
+    pub expires: Option<i64>,
+}
+
+/// The answer of `mapa recover`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Recovered {
+    /// The leases that were freed.
+    pub freed: Vec<FreedLease>,
+    /// The leases that were adopted.
+    pub adopted: Vec<AdoptedLease>,
+    /// The places in the queue whose owners are gone.
+    pub left: Vec<i64>,
+    /// The leases that hold.
+    pub leases: Vec<i64>,
+}
+
+/// A lease that was freed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct FreedLease {
+    /// Its number.
+    pub lease: i64,
+    /// Why.
+    pub reason: String,
+}
+
+/// A lease that goes on without whoever had asked for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct AdoptedLease {
+    /// Its number.
+    pub lease: i64,
+    /// A process of it that runs.
+    pub pid: i32,
+}

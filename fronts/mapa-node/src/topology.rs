@@ -1,0 +1,88 @@
+//! Whether this machine shows what its devices share.
+
+use mapa_core::{DeviceId, HardwareGraph, LinkClass};
+use mapa_live::{Discovered, Live, discover};
+use mapa_topologies::HostDetail;
+
+/// What is known of the paths between devices.
+#[derive(Debug)]
+pub(crate) struct Topology {
+    /// The devices that the drivers list; `None` if they list none, or not what joins them.
+    pub graph: Option<HardwareGraph>,
+    /// Why it is not known what devices share a path; `None` if it is.
+    pub hidden: Option<String>,
+}
+
+impl Topology {
+    /// That of this machine.
+    pub(crate) fn of(live: &Live) -> Self {
+        let found = discover(live).map_err(|error| error.to_string());
+        match found.and_then(|own| graph(&own).map(|graph| (own, graph))) {
+            Ok((found, graph)) => Self {
+                hidden: hidden(&found, &graph),
+                graph: Some(graph),
+            },
+            Err(why) => Self {
+                graph: None,
+                hidden: Some(why),
+            },
+        }
+    }
+
+    /// The other devices that share a path with one: those behind its PCIe switches, or, where the topology is
+    /// hidden, all of its NUMA node, and all of the machine if that is hidden too.
+    pub(crate) fn beside(&self, uuid: &str) -> Option<Vec<String>> {
+        let graph = self.graph.as_ref()?;
+        let own = graph.find(uuid).ok()?;
+        let shares = |other: DeviceId| match &self.hidden {
+            None => graph.pair(own, other).host.class >= LinkClass::Pxb,
+            Some(_) => {
+                let numa = |id| graph.device(id).numa;
+                numa(own)
+                    .zip(numa(other))
+                    .is_none_or(|(own, other)| own == other)
+            }
+        };
+        let wholes = graph.wholes();
+        let others = wholes.iter().filter(|&other| other != own);
+        let others = others.filter(|&other| shares(other));
+        Some(
+            others
+                .filter_map(|id| graph.device(id).uuid.clone())
+                .collect(),
+        )
+    }
+
+    /// The NUMA node of a device, if it is told.
+    pub(crate) fn numa(&self, uuid: &str) -> Option<u32> {
+        let graph = self.graph.as_ref()?;
+        graph.device(graph.find(uuid).ok()?).numa
+    }
+}
+
+fn graph(found: &Discovered) -> Result<HardwareGraph, String> {
+    found.machine.graph().map_err(|error| error.to_string())
+}
+
+/// Why it is not known which devices share a path; `None` if it is.
+pub(crate) fn hidden(found: &Discovered, graph: &HardwareGraph) -> Option<String> {
+    if graph.wholes().len() < 2 {
+        return None;
+    }
+    if found.says.host < HostDetail::Classes {
+        return Some("the driver does not tell the paths between devices".to_owned());
+    }
+    let all = graph.wholes();
+    let class = |a, b| graph.pair(a, b).host.class;
+    let pairs = all
+        .iter()
+        .flat_map(|a| all.iter().map(move |b| (a, b)))
+        .filter(|(a, b)| a < b);
+    // Virtual machines often show no switch at all, and the same path between any two devices.
+    let mut classes = pairs.map(|(a, b)| class(a, b));
+    let first = classes.next()?;
+    (first < LinkClass::Pxb && classes.all(|own| own == first)).then(|| {
+        "the driver tells the same path between any two devices, as where a hypervisor hides switches"
+            .to_owned()
+    })
+}
