@@ -18,6 +18,7 @@ mod command;
 mod daemon;
 mod disk;
 mod drive;
+mod end;
 mod entries;
 mod error;
 mod gate;
@@ -38,6 +39,7 @@ mod show;
 mod slo;
 mod steward;
 mod surroundings;
+mod undone;
 
 pub use case::{Instances, Manager, Peer, Replies, Settings, Shared};
 pub use cgroup::Cgroups;
