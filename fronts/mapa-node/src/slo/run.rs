@@ -29,6 +29,7 @@ use crate::error::Error;
 use crate::lines;
 use crate::process::Processes;
 use crate::service::{Log, latencies, log};
+use crate::undone::Undone;
 
 /// The options of `mapa-node slo`.
 #[derive(Debug, Args)]
@@ -89,6 +90,7 @@ pub(crate) fn slo(args: &SloArgs, mut live: Live) -> Result<(), Error> {
         is_dry: args.dry_run,
         throttled: BTreeMap::new(),
         held: BTreeMap::new(),
+        undone: Undone::default(),
     };
     let mut tenants = guarded(&config, args, &mut hands)?;
     let places = tenants
