@@ -178,7 +178,7 @@ const UNSAFE: [(&str, &str, &str); 6] = [
     (
         "fronts/mapa-node",
         "src/memory",
-        "Linux is told the policy of memory, and asked who is at the other end of a socket, for which no crate has a safe function",
+        "Linux is told the policy of memory, and asked who is at the other end of a socket; a process waits between `fork` and `exec`",
     ),
 ];
 

@@ -21,7 +21,6 @@ mod drive;
 mod end;
 mod entries;
 mod error;
-mod gate;
 mod health;
 mod ledger;
 mod lines;
