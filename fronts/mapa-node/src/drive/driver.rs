@@ -14,7 +14,7 @@ use super::facts::{Known, Reading};
 use super::hands::NodeHands;
 use super::inbox::{Inbox, Message, TURN};
 use super::journal::NodeJournal;
-use super::look::MigModes;
+use super::modes::MigModes;
 use super::recorder::Recorder;
 use super::signals::Host;
 use super::told::Told;

@@ -1,6 +1,6 @@
 //! A look: what is new in the ledger, the drivers and the counters goes to the scheduler.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use mapa_core::DeviceId;
@@ -194,35 +194,5 @@ fn whole(node: Node, before: &Node) -> Result<Node, String> {
     match node.unanswered() {
         Some(why) if before.unanswered() != Some(why) => Err(why.to_owned()),
         _ => Ok(node),
-    }
-}
-
-/// Which devices are in MIG mode, as the drivers said last: the number, the UUID, and whether it is.
-#[derive(Debug, Default)]
-pub(crate) struct MigModes(Option<BTreeMap<u32, (Option<String>, bool)>>);
-
-impl MigModes {
-    /// Whether the drivers say otherwise than before. Of a device that is lost, nothing is known.
-    fn look(&mut self, look: &Look) -> bool {
-        let Some(seen) = &look.devices else {
-            return false;
-        };
-        let mut now: BTreeMap<u32, (Option<String>, bool)> = seen
-            .iter()
-            .filter(|own| !own.lost)
-            .map(|own| (own.index, (own.uuid.clone(), own.partitioned)))
-            .collect();
-        let Some(before) = &self.0 else {
-            self.0 = Some(now);
-            return false;
-        };
-        for own in seen.iter().filter(|own| own.lost) {
-            if let Some(known) = before.get(&own.index) {
-                now.insert(own.index, known.clone());
-            }
-        }
-        let differs = now != *before;
-        self.0 = Some(now);
-        differs
     }
 }
