@@ -189,12 +189,6 @@ impl Job {
         Ok(Start::Runs(job, note))
     }
 
-    /// The process id.
-    #[must_use]
-    pub(crate) fn pid(&self) -> i32 {
-        self.pid.as_raw_nonzero().get()
-    }
-
     /// Sends the job a signal. Nothing happens if it has ended.
     fn signal(&self, number: i32) {
         let Some(signal) = named(number) else { return };

@@ -94,6 +94,7 @@ pub(crate) const FLOORS: [Floors; 16] = [
             "segment",
             "transport",
             "client",
+            "holdings",
             "process",
             "c",
         ],
