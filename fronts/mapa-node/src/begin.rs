@@ -286,6 +286,7 @@ impl Daemon<'_> {
             adopting: Vec::new(),
             still: std::collections::BTreeSet::new(),
             mig: MigModes::default(),
+            is_stale: false,
             instant_began: Instant::now(),
             ledger,
         };

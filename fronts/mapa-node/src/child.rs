@@ -318,10 +318,9 @@ fn clear(processes: &Processes, job: Pid) {
 
 /// Sends a signal to all processes below this one.
 fn end(processes: &Processes, signal: Signal) {
-    for pid in processes.below(std::process::id() as i32) {
-        if let Some(pid) = Pid::from_raw(pid) {
-            let _ = kill_process(pid, signal);
-        }
+    for own in processes.below(std::process::id() as i32) {
+        // One of another user ends by itself.
+        let _ = processes.signal(&own, signal);
     }
 }
 

@@ -9,6 +9,7 @@ use clap::Parser;
 use etcetera::BaseStrategy;
 
 use crate::cli::{Cli, Command};
+use crate::end;
 use crate::error::Error;
 use crate::ledger::{Ledger, SHARED, Sync};
 use crate::node::Node;
@@ -55,7 +56,7 @@ fn answer(cli: &Cli, output: Output) -> Result<u8, Error> {
             show::ps(&mut ledger, node.as_ref(), &live, output)
         }
         Command::Free(args) => match args.lease {
-            Some(lease) => show::end(&mut ledger, lease, output),
+            Some(lease) => end::end(&mut ledger, lease, output),
             None => {
                 let node = node(cli, &mut ledger, output)?;
                 show::free(&mut ledger, &node, &live, output)

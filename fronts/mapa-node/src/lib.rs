@@ -18,6 +18,7 @@ mod command;
 mod daemon;
 mod disk;
 mod drive;
+mod end;
 mod entries;
 mod error;
 mod health;
@@ -39,6 +40,7 @@ mod slo;
 mod steward;
 mod surroundings;
 mod topology;
+mod undone;
 
 pub use case::{Instances, Manager, Peer, Replies, Settings, Shared};
 pub use cgroup::Cgroups;

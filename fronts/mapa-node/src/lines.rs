@@ -13,6 +13,7 @@ use std::path::Path;
 pub(crate) fn append(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     let file = options.create(true).read(true).append(true).open(path)?;
+    // A special file, such as a pipe, has the length 0.
     let length = file.metadata()?.len();
     let mut end = length;
     let mut buffer = [0; 4096];

@@ -7,7 +7,7 @@ use mapa_core::{
     Allocator, Decision, Demand, DeviceId, HardwareGraph, NodeKind, Pattern, Request, Unit,
 };
 use mapa_front::{Loaded, MachineSpec};
-use mapa_live::{Discovered, Live};
+use mapa_live::{Discovered, Live, Source};
 use mapa_topologies::mig::of_product;
 use mapa_topologies::{Machine, MigInstance};
 
@@ -24,6 +24,10 @@ pub struct Node {
     /// What no description has of instances.
     partitions: Partitions,
     live: bool,
+    /// Whether NVML has described the machine, so that it lists devices as long as it works.
+    by_nvml: bool,
+    /// What a driver failed to say of it.
+    unanswered: Option<String>,
 }
 
 /// What the drivers say of devices in MIG mode.
@@ -126,6 +130,8 @@ impl Node {
             node.by_key.insert(key.clone(), *id);
         }
         node.partitions = partitions;
+        node.by_nvml = found.by == Source::Nvml;
+        node.unanswered = found.unanswered;
         Ok(node)
     }
 
@@ -159,6 +165,8 @@ impl Node {
             by_key,
             partitions: Partitions::default(),
             live,
+            by_nvml: false,
+            unanswered: None,
         }
     }
 
@@ -178,6 +186,18 @@ impl Node {
     #[must_use]
     pub fn is_live(&self) -> bool {
         self.live
+    }
+
+    /// Whether NVML has described the machine.
+    #[must_use]
+    pub(crate) fn is_by_nvml(&self) -> bool {
+        self.by_nvml
+    }
+
+    /// What a driver failed to say of the machine, and may say later.
+    #[must_use]
+    pub(crate) fn unanswered(&self) -> Option<&str> {
+        self.unanswered.as_deref()
     }
 
     /// The lasting names of these devices.

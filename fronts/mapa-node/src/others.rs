@@ -17,12 +17,24 @@ pub(crate) fn look(node: &Node, live: &Live) -> Result<Look, Error> {
     if !node.is_live() {
         return Ok(Look::default());
     }
-    mapa_live::look(live).map_err(|error| {
+    let look = mapa_live::look(live).map_err(|error| error.to_string());
+    let look = look.and_then(|look| answered(look, node.is_by_nvml()));
+    look.map_err(|why| {
         Error::at(
             "processes on the devices",
-            format_args!("{error}; expected an answer, or --no-look to do without"),
+            format_args!("{why}; expected an answer, or --no-look to do without"),
         )
     })
+}
+
+/// A look, unless it is empty because a driver has gone since it described the machine, as in the midst of
+/// its update: what it does not list is neither gone nor free.
+fn answered(look: Look, by_nvml: bool) -> Result<Look, String> {
+    let is_empty = look.devices.as_ref().is_none_or(Vec::is_empty);
+    if by_nvml && is_empty {
+        return Err("NVML has described this machine, and lists no device now".to_owned());
+    }
+    Ok(look)
 }
 
 /// Of the uses that the drivers tell of, those that belong to no lease: they withhold their devices,
@@ -77,4 +89,21 @@ pub(crate) fn foreign(
     found.sort();
     found.dedup();
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_driver_that_lists_nothing_any_more_has_not_answered() {
+        let none = Look::default();
+        let mut empty = Look::default();
+        empty.devices = Some(Vec::new());
+        for look in [none, empty] {
+            assert!(answered(look.clone(), true).is_err(), "{look:?}");
+            // KFD and nvidia-smi list none to begin with.
+            assert_eq!(answered(look.clone(), false), Ok(look));
+        }
+    }
 }

@@ -6,14 +6,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use mapa_live::ProcessId;
 use rustix::io::Errno;
-use rustix::process::{Pid, test_kill_process};
+use rustix::param::clock_ticks_per_second;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal, test_kill_process,
+};
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::error::Error;
 
@@ -54,6 +59,16 @@ pub struct Identity {
     pub pid: i32,
     /// When the process started, in the kernel's ticks since the boot.
     pub start: i64,
+}
+
+impl Identity {
+    /// The process as levers name it.
+    pub(crate) fn id(&self) -> ProcessId {
+        ProcessId {
+            pid: self.pid.unsigned_abs(),
+            start: self.start.unsigned_abs(),
+        }
+    }
 }
 
 /// What can be said of a process.
@@ -131,12 +146,16 @@ impl Processes {
     #[must_use]
     pub fn identity(&self, pid: i32) -> Option<Identity> {
         let stat = self.stat(pid).filter(|stat| !stat.dead)?;
-        Some(Identity {
+        Some(self.named(pid, stat.start))
+    }
+
+    fn named(&self, pid: i32, start: i64) -> Identity {
+        Identity {
             boot: self.boot.clone(),
             namespace: self.namespace,
             pid,
-            start: stat.start,
-        })
+            start,
+        }
     }
 
     /// Whether a process runs.
@@ -262,24 +281,65 @@ impl Processes {
         })
     }
 
-    /// The processes below this one: children, their children, and so on, nearest first.
+    /// The processes below this one: children, their children, and so on, nearest first. Whose child a
+    /// process is and when it started are read at once, so that a number which is used again is not
+    /// taken for it.
     #[must_use]
-    pub fn below(&self, ancestor: i32) -> Vec<i32> {
-        let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
+    pub fn below(&self, ancestor: i32) -> Vec<Identity> {
+        let mut children: BTreeMap<i32, Vec<Identity>> = BTreeMap::new();
         for pid in self.pids() {
             if let Some(stat) = self.stat(pid).filter(|stat| !stat.dead) {
-                children.entry(stat.parent).or_default().push(pid);
+                let own = self.named(pid, stat.start);
+                children.entry(stat.parent).or_default().push(own);
             }
         }
-        let mut found = vec![ancestor];
+        let mut found = children.remove(&ancestor).unwrap_or_default();
         let mut at = 0;
         while at < found.len() {
-            let next = children.remove(&found[at]).unwrap_or_default();
+            let next = children.remove(&found[at].pid).unwrap_or_default();
             found.extend(next);
             at += 1;
         }
-        found.remove(0);
         found
+    }
+
+    /// Sends a signal to a process, and to no later one of its number. Nothing happens if it has ended.
+    ///
+    /// # Errors
+    /// The kernel refuses: it is another user's.
+    pub fn signal(&self, of: &Identity, signal: Signal) -> io::Result<()> {
+        let Some(pid) = Pid::from_raw(of.pid) else {
+            return Ok(());
+        };
+        let handle = match pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(handle) => Some(handle),
+            Err(Errno::SRCH) => return Ok(()),
+            // Kernels before 5.3.
+            Err(Errno::NOSYS) => None,
+            Err(error) => return Err(error.into()),
+        };
+        // The handle is of whoever has the number now.
+        if self.life(of) != Life::Runs {
+            return Ok(());
+        }
+        let sent = match handle {
+            Some(handle) => pidfd_send_signal(handle, signal),
+            None => kill_process(pid, signal),
+        };
+        match sent {
+            Ok(()) | Err(Errno::SRCH) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// When a process started, by the clock that files have too: up to a tick of the kernel too early.
+    #[must_use]
+    pub fn started(&self, of: &Identity) -> SystemTime {
+        let up = clock_gettime(ClockId::Boottime);
+        let up = Duration::new(up.tv_sec.unsigned_abs(), up.tv_nsec as u32);
+        let since = of.start.unsigned_abs() as f64 / clock_ticks_per_second() as f64;
+        let age = up.saturating_sub(Duration::from_secs_f64(since));
+        SystemTime::now().checked_sub(age).unwrap_or(UNIX_EPOCH)
     }
 
     /// The signals that this process ignores, as a set of bits: signal 1 is the lowest.
@@ -375,6 +435,38 @@ mod tests {
         };
         assert_eq!(processes.life(&elsewhere), Life::Elsewhere);
         assert_eq!(processes.of_boot("another").life(&own), Life::Ended);
+    }
+
+    #[test]
+    fn a_signal_reaches_the_process_that_is_meant_and_no_later_one_of_its_number() {
+        let processes = Processes::new().unwrap();
+        let begun = SystemTime::now();
+        let mut child = std::process::Command::new("sleep")
+            .arg("1000")
+            .spawn()
+            .unwrap();
+        let own = processes.identity(child.id() as i32).unwrap();
+        let started = processes.started(&own);
+        // The start is told in ticks.
+        let early = begun - Duration::from_millis(50);
+        assert!(
+            early <= started && started <= SystemTime::now(),
+            "{started:?}"
+        );
+        let below = processes.below(std::process::id() as i32);
+        assert!(below.contains(&own), "{below:?}");
+        // As if the number had been another's when the signal was meant for that one.
+        let earlier = Identity {
+            start: own.start - 1,
+            ..own.clone()
+        };
+        processes.signal(&earlier, Signal::KILL).unwrap();
+        // A signal that was sent would have ended it by the time that another one does.
+        processes.signal(&own, Signal::TERM).unwrap();
+        let status = child.wait().unwrap();
+        let by = std::os::unix::process::ExitStatusExt::signal(&status);
+        assert_eq!(by, Some(Signal::TERM.as_raw()));
+        processes.signal(&own, Signal::TERM).unwrap();
     }
 
     #[test]

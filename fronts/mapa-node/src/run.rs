@@ -278,7 +278,10 @@ impl Group {
             if matches!(*slot, Made::Never) {
                 return;
             }
-            let all = || processes.below(std::process::id() as i32);
+            let all = || {
+                let below = processes.below(std::process::id() as i32);
+                below.into_iter().map(|own| own.pid).collect()
+            };
             let Some(group) = Cgroups::default().hold(&mark, all) else {
                 return;
             };

@@ -1,22 +1,18 @@
 //! `mapa ps`, `free`, `cordon`, `uncordon`, `log` and `recover`.
 
-use std::path::Path;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mapa_core::DeviceId;
 use mapa_front::answer::Versioned;
 use mapa_front::answer::held::{
-    AdoptedLease, Audit, Cordoned, Free, Freed, FreedLease, Holder, Ps, Recovered, Room, Tenants,
+    AdoptedLease, Audit, Cordoned, Free, FreedLease, Holder, Ps, Recovered, Room, Tenants,
     Uncordoned, Waiter,
 };
 use mapa_front::text::{counted, duration, table};
 use mapa_live::{Live, Look};
-use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
 
-use crate::cgroup;
-use crate::child::{GRACE, Happenings};
+use crate::child::Happenings;
 use crate::cli::{CordonArgs, LogArgs, UncordonArgs};
 use crate::error::Error;
 use crate::health::{self, Watched};
@@ -24,7 +20,7 @@ use crate::ledger::{Key, Lease, Ledger, Moment, Sync, Trouble, now};
 use crate::node::Node;
 use crate::others::look;
 use crate::output::Output;
-use crate::process::{Life, Processes};
+use crate::process::Processes;
 use crate::queue::{ring_first, see};
 use crate::recover::recover;
 use crate::run::user;
@@ -315,121 +311,6 @@ pub(crate) fn free(
     });
     print(output, &["device", "", "held by"], &[], rows);
     Ok(())
-}
-
-/// Ends a lease: its processes are told to end, and killed if they do not.
-///
-/// # Errors
-/// There is no such lease; its processes cannot be signalled, or do not end.
-pub(crate) fn end(ledger: &mut Ledger, id: i64, output: Output) -> Result<(), Error> {
-    let processes = Processes::new()?;
-    let owner = user();
-    let leases = ledger.change(Sync::Boot, |books| {
-        Ok(recover(books, &processes, &owner)?.leases)
-    })?;
-    let Some(lease) = leases.iter().find(|own| own.id == id) else {
-        let known: Vec<String> = leases.iter().map(|own| own.id.to_string()).collect();
-        let known = if known.is_empty() {
-            "no lease at all now".to_owned()
-        } else {
-            known.join(", ")
-        };
-        return Err(Error::malformed(format_args!(
-            "no lease {id}: expected {known}"
-        )));
-    };
-    let begun = Instant::now();
-    let mark = ledger.mark(id);
-    let mut signal = Signal::TERM;
-    loop {
-        // The program that holds the lease passes the signal on, and frees the devices itself. Only
-        // if it is gone, or does not, its processes are told directly.
-        let holder = &lease.asker.process;
-        let mut told: Vec<i32> = Vec::new();
-        if processes.life(holder) == Life::Runs {
-            told.push(holder.pid);
-        }
-        if lease.adopted || signal == Signal::KILL {
-            told.extend(
-                processes
-                    .marked()
-                    .found
-                    .remove(&mark)
-                    .unwrap_or_default()
-                    .iter()
-                    .map(|own| own.pid),
-            );
-            let group = lease.cgroup.as_deref().map(Path::new);
-            let members = group.map(cgroup::members);
-            told.extend(members.into_iter().flatten().flatten());
-            told.extend(
-                lease
-                    .child
-                    .iter()
-                    .filter(|own| processes.life(own) == Life::Runs)
-                    .map(|own| own.pid),
-            );
-        }
-        if told.is_empty() {
-            break;
-        }
-        for pid in told.into_iter().filter_map(Pid::from_raw) {
-            match kill_process(pid, signal) {
-                Ok(()) | Err(rustix::io::Errno::SRCH) => {}
-                Err(error) => {
-                    let pid = pid.as_raw_nonzero();
-                    return Err(Error::at(
-                        format_args!("lease {id}: process {pid}"),
-                        format_args!("{error}; expected its owner, or root"),
-                    ));
-                }
-            }
-        }
-        let grace = begun.elapsed() + GRACE;
-        while begun.elapsed() < grace && still(ledger, id)? && alive(&processes, lease, &mark) {
-            thread::sleep(Duration::from_millis(20));
-        }
-        if !still(ledger, id)? {
-            break;
-        }
-        if signal == Signal::KILL && begun.elapsed() > 3 * GRACE {
-            return Err(Error::at(
-                format_args!("lease {id}"),
-                "its processes do not end, not even by SIGKILL",
-            ));
-        }
-        signal = Signal::KILL;
-    }
-    ledger.change(Sync::Boot, |books| {
-        recover(books, &processes, &owner).map(drop)
-    })?;
-    ring_first(ledger)?;
-    if still(ledger, id)? {
-        return Err(Error::at(
-            format_args!("lease {id}"),
-            "it still holds: its processes cannot be seen from here; expected its owner, or root, where it was started",
-        ));
-    }
-    if output.json {
-        output.object(&Versioned::new(Freed { freed: id }));
-    } else {
-        output.line(format!("lease {id} has ended"));
-    }
-    Ok(())
-}
-
-/// Whether the ledger still has the lease.
-fn still(ledger: &mut Ledger, id: i64) -> Result<bool, Error> {
-    ledger.read(|books| Ok(books.leases()?.iter().any(|own| own.id == id)))
-}
-
-fn alive(processes: &Processes, lease: &Lease, mark: &str) -> bool {
-    processes.life(&lease.asker.process) == Life::Runs
-        || lease
-            .child
-            .iter()
-            .any(|own| processes.life(own) == Life::Runs)
-        || processes.marked().found.contains_key(mark)
 }
 
 /// The whole devices that these words name, as the ledger knows them. No words stand for the machine.

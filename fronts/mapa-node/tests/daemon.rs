@@ -15,7 +15,7 @@ use mapa_node::{Key, Ledger, Processes, Sync};
 use serde_json::Value;
 
 use super::common::{LOCK, Place, Systemd, asker, assert_valid, error, text};
-use super::daemon_kills::{Machine, entries};
+use super::daemon_kills::{Machine, Mps, entries};
 
 /// A daemon that is killed with the test.
 pub(crate) struct Daemon(pub(crate) Child);
@@ -402,7 +402,8 @@ fn a_daemon_that_was_replaced_refuses_nobody_and_ends() {
 #[test]
 fn a_throttle_ends_in_its_time_though_the_drivers_do_not_answer() {
     let machine = Machine::new();
-    let server = MpsServer("/nowhere".into());
+    let mps = Mps::new(&machine.place);
+    let server = MpsServer(mps.pipe());
     let step = Step::MpsPercent {
         server: server.clone(),
         scope: MpsScope::Daemon,
@@ -426,7 +427,7 @@ fn a_throttle_ends_in_its_time_though_the_drivers_do_not_answer() {
     };
     let folder = machine.place.path().join("ledger.db.pulls");
     FolderJournal::open(folder).unwrap().put(&entry).unwrap();
-    let daemon = machine.daemon_with(&["--scheduler", "fifo"]);
+    let daemon = machine.daemon_in(&["--scheduler", "fifo"], &mps.path());
     until(|| machine.place.text("daemon.log").contains("ready"));
     let silent = Fault::new("nvmlDeviceGetCount_v2", Code::Unknown);
     machine.fake.inject(silent).unwrap();
@@ -461,6 +462,34 @@ fn a_device_that_somebody_takes_out_of_mig_mode_is_told() {
     until(|| layouts() == 9);
     let log = machine.place.text("daemon.log");
     assert_eq!(daemon.end("-TERM"), Some(0), "{log}");
+}
+
+/// A driver that fails just when the machine is read anew has lost no link and no device.
+#[test]
+fn a_driver_that_fails_while_the_machine_is_read_anew_is_asked_again() {
+    let machine = Machine::new();
+    let record = machine.place.path().join("record");
+    let words = ["--scheduler", "fifo", "--record", record.to_str().unwrap()];
+    let mut daemon = machine.daemon_with(&words);
+    let layouts = || {
+        let facts = kinds(&record, "facts", "fact");
+        facts.iter().filter(|own| *own == "layout-is").count()
+    };
+    until(|| layouts() == 8);
+    // Its next look has seen the modes once.
+    thread::sleep(Duration::from_millis(1500));
+    // A look does not ask this; who reads the machine does.
+    let fails = Fault::new("nvmlDeviceGetTopologyCommonAncestor", Code::Unknown);
+    machine.fake.inject(fails).unwrap();
+    machine.fake.set_mig(3, false).unwrap();
+    let log = || machine.place.text("daemon.log");
+    until(|| log().contains("place=\"drivers\""));
+    thread::sleep(Duration::from_millis(1500));
+    assert!(daemon.0.try_wait().unwrap().is_none(), "{}", log());
+    assert_eq!(layouts(), 8, "nothing is told of what is not known");
+    machine.fake.clear_faults().unwrap();
+    until(|| layouts() == 9);
+    assert_eq!(daemon.end("-TERM"), Some(0), "{}", log());
 }
 
 #[test]
@@ -562,6 +591,10 @@ fn a_configuration_that_is_none_is_refused_by_file_line_and_expected_form() {
         );
     };
     check("[queue]\nlook_ms = 5\n", "line 2: 5: expected 100 to 5000");
+    check(
+        "[queue]\nlook_ms = 5001\n",
+        "line 2: 5001: expected 100 to 5000",
+    );
     check("[queues]\n", "line 1: unknown field `queues`");
     check(
         "[levers]\nbounds.io_mb_s = { least = 1 }\n",

@@ -125,6 +125,7 @@ impl Slot {
             at,
             file: Some(self.file.clone()),
             tried: Vec::new(),
+            unanswered: None,
         })
     }
 

@@ -98,10 +98,11 @@ fn keep(found: Found, by: Source, tried: Vec<Attempt>, slot: Option<&Slot>) -> D
         at: SystemTime::now(),
         file: None,
         tried,
+        unanswered: found.unanswered,
     };
     let Some(slot) = slot else { return discovered };
-    let written = match found.unanswered {
-        Some(what) => Err(what),
+    let written = match &discovered.unanswered {
+        Some(what) => Err(what.clone()),
         None => slot
             .write(&discovered)
             .map_err(|error| format!("{}: {error}", slot.file().display())),

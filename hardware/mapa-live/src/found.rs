@@ -35,6 +35,9 @@ pub struct Discovered {
     pub file: Option<PathBuf>,
     /// The sources that this call queried, in order; empty if the answer comes from the cache.
     pub tried: Vec<Attempt>,
+    /// What a driver failed to answer that it may answer later: until then the machine may lack something.
+    /// `None` if the answer comes from the cache, which keeps whole ones alone.
+    pub unanswered: Option<String>,
 }
 
 /// The state that changes while a machine runs.

@@ -599,7 +599,9 @@ fn nodes_have_their_disks_their_network_and_the_interrupts_beside_the_tenant() {
 fn of_this_machine() -> Sampler {
     let mut live = Live::default();
     live.nvml = Path::new("/no/such/library").to_owned();
-    let own = ProcessId::of("/proc".as_ref(), std::process::id()).unwrap();
+    let own = ProcessId::of("/proc".as_ref(), std::process::id())
+        .unwrap()
+        .unwrap();
     let watched = Watched {
         processes: vec![own],
         ..Watched::default()

@@ -67,6 +67,15 @@ pub(crate) struct Known {
     occupied: BTreeSet<DeviceId>,
     unhealthy: BTreeMap<DeviceId, String>,
     layouts: BTreeMap<DeviceId, Layout>,
+    /// Devices whose layout is told by the next look, whether it is another or not.
+    unsure: BTreeSet<DeviceId>,
+}
+
+impl Known {
+    /// Has the next look tell the layout of a device.
+    pub(super) fn layout_unsure(&mut self, whole: DeviceId) {
+        self.unsure.insert(whole);
+    }
 }
 
 /// What a look found.
@@ -152,9 +161,11 @@ impl Reading<'_> {
         for whole in self.node.graph().wholes().iter() {
             let layout = view.layout_of(whole);
             let before = known.layouts.get(&whole);
-            if before.map_or(layout.is_whole(), |before| *before == layout) {
+            let is_known = before.map_or(layout.is_whole(), |before| *before == layout);
+            if is_known && !known.unsure.remove(&whole) {
                 continue;
             }
+            known.unsure.remove(&whole);
             known.layouts.insert(whole, layout.clone());
             facts.push(Event::LayoutIs {
                 machine: MACHINE,
@@ -167,6 +178,7 @@ impl Reading<'_> {
     /// A layout that was told otherwise than by a look.
     pub(super) fn layout_is(known: &mut Known, whole: DeviceId, layout: Layout) {
         known.layouts.insert(whole, layout);
+        known.unsure.remove(&whole);
     }
 
     fn ends(&self, known: &mut Known, found: &Found, facts: &mut Vec<Event>) {
@@ -408,5 +420,18 @@ fn end(job: JobId, reason: &str) -> Event {
         Event::Cancelled(job)
     } else {
         Event::Failed(job)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tickets_and_leases_never_share_a_number_of_a_job() {
+        for id in [1, 2, 77, 1 << 40] {
+            assert_eq!(ticket_of(job_of_ticket(id)), Some(id));
+            assert_eq!(ticket_of(job_of_lease(id)), None);
+        }
     }
 }

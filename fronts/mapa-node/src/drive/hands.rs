@@ -11,9 +11,10 @@ use mapa_live::levers::{Group, Journal, Keeper, LeverFact, Lifetime, Pull};
 use mapa_sched::{Guard, JobId};
 
 use super::config::{Lever, Levers};
-use super::pulls::{self, Held, Kind, Quiet, Target, take_back};
+use super::pulls::{self, Held, Kind, Quiet, Target};
 use super::told::Told;
 use crate::node::Node;
+use crate::undone::{Undone, words};
 
 /// The levers of this machine, and what they hold for whom.
 pub(crate) struct NodeHands<'a, J: Journal> {
@@ -28,6 +29,8 @@ pub(crate) struct NodeHands<'a, J: Journal> {
     quiet: Quiet,
     /// How often in a row each device could not be partitioned.
     failures: BTreeMap<DeviceId, u32>,
+    /// What could not be taken back, as it was told.
+    undone: Undone,
     /// Whether nothing is done but told.
     is_dry: bool,
 }
@@ -58,6 +61,7 @@ impl<'a, J: Journal> NodeHands<'a, J> {
             guards: BTreeMap::new(),
             quiet: Quiet::default(),
             failures: BTreeMap::new(),
+            undone: Undone::default(),
             is_dry,
         }
     }
@@ -76,30 +80,40 @@ impl<'a, J: Journal> NodeHands<'a, J> {
     pub(super) fn tick(&mut self, now_ms: u64, told: &mut Told) -> bool {
         let mut is_partitioned = false;
         for fact in self.keeper.tick(now_ms) {
-            match fact {
-                LeverFact::Undone { id, lever } => {
-                    is_partitioned |= lever == "layout";
-                    self.held.forget(id);
-                }
-                LeverFact::NotUndone { lever, .. } => told.lever_failed(&lever, "undo"),
-                _ => {}
+            if let LeverFact::Undone { id, lever } = &fact {
+                is_partitioned |= lever == "layout";
+                self.held.forget(*id);
             }
+            self.heard(&fact, told);
         }
         is_partitioned
+    }
+
+    /// Counts what could not be taken back, and tells it when that is news: each tick tries again.
+    fn heard(&mut self, fact: &LeverFact, told: &mut Told) {
+        let is_news = self.undone.is_news(fact);
+        let LeverFact::NotUndone { id, lever, left } = fact else {
+            return;
+        };
+        told.lever_failed(lever, "undo");
+        if is_news {
+            told.trouble("levers", &format!("pull {id} of {lever}: {}", words(left)));
+        }
     }
 
     /// A job has left: what only it needed is taken back.
     pub(super) fn left(&mut self, job: JobId, told: &mut Told) {
         self.guards.retain(|(own, _), _| *own != job);
         let ids = self.held.take_all(job);
-        self.undo(ids, "all", told);
+        self.undo(ids, told);
     }
 
     /// Takes pulls back. What cannot be is told, and tried again by each tick.
-    fn undo(&mut self, ids: impl IntoIterator<Item = u64>, lever: &str, told: &mut Told) {
-        for why in take_back(&mut self.keeper, ids) {
-            told.lever_failed(lever, "undo");
-            told.trouble("levers", &why);
+    fn undo(&mut self, ids: impl IntoIterator<Item = u64>, told: &mut Told) {
+        for id in ids {
+            if let Some(fact) = self.keeper.undo(id) {
+                self.heard(&fact, told);
+            }
         }
     }
 
@@ -121,7 +135,7 @@ impl<'a, J: Journal> NodeHands<'a, J> {
         if self.guards.get(&(job, kind)) != Some(&guard) {
             self.guards.remove(&(job, kind));
             let ids = self.held.take(job, kind);
-            self.undo(ids, lever_name(kind), told);
+            self.undo(ids, told);
         }
         if !is_set {
             return Ok(());
@@ -167,7 +181,7 @@ impl<'a, J: Journal> NodeHands<'a, J> {
                 Err(why) => {
                     new.retain(|&id| self.held.leave(job, kind, id));
                     new.reverse();
-                    self.undo(new, lever_name(kind), told);
+                    self.undo(new, told);
                     return Err(why);
                 }
             }
@@ -264,7 +278,8 @@ fn is_gone(pull: &Pull, roots: &Roots) -> bool {
             process: Some(process),
             ..
         }
-        | Pull::Affinity { process, .. } => !process.is_alive(&roots.proc),
+        // One that cannot be seen may be there.
+        | Pull::Affinity { process, .. } => !process.is_alive(&roots.proc).unwrap_or(true),
         _ => false,
     }
 }
@@ -387,6 +402,40 @@ mod tests {
         assert_eq!(own.keeper.held().count(), before);
         own.left(A, &mut told);
         assert_eq!(own.keeper.held().count(), 0);
+    }
+
+    #[test]
+    fn a_limit_on_a_group_of_two_jobs_holds_until_neither_needs_it() {
+        let (levers, roots, mut told) = (levers(), Roots::default(), told());
+        // A group that was there before, as a lease has one of its own.
+        let twin = Twin::with_group("mapa/mapa-x-1").unwrap();
+        let [first, second] = [17, 18].map(|pid| twin.add_process(pid, &[pid]));
+        let target = |processes| {
+            target(processes).map(|own| Target {
+                enrol: false,
+                ..own
+            })
+        };
+        let guard = Guard::BlockIoMbPerS(Some(200));
+        let mut own = hands(&twin, &levers, &roots);
+        let before = twin.state();
+        for (job, process) in [(A, first), (B, second)] {
+            let done = own.throttle(job, guard, 0, target(vec![process]), &mut told);
+            assert_eq!(done, Ok(()));
+        }
+        let limits = |own: &mut NodeHands<'_, MemoryJournal>| {
+            let group = Group::new("mapa/mapa-x-1").unwrap();
+            let block_io = &own.keeper.hands().block_io;
+            block_io.limits(&group, levers.block_devices[0])
+        };
+        let set = limits(&mut own).unwrap();
+        assert_eq!(set, mapa_live::levers::Limits::mb_s(200));
+        let lifted = Guard::BlockIoMbPerS(None);
+        let done = own.throttle(A, lifted, 1, target(Vec::new()), &mut told);
+        assert_eq!(done, Ok(()));
+        assert_eq!(limits(&mut own).unwrap(), set, "the other needs it");
+        own.left(B, &mut told);
+        assert_eq!(twin.state(), before);
     }
 
     #[test]

@@ -1,17 +1,22 @@
 //! One scheduler for as long as the machine is up: the very objects of the simulator, driven by
 //! what happens here.
 //!
-//! `driver` is the [`mapa_sched::Driver`] of this machine. `facts` compares the ledger with what the
-//! scheduler was told; `hands` pulls levers for orders: `pulls` says which, and the
-//! `journal` has them on the disk. `recorder` writes facts and orders down, for `replay`. `told` is what the daemon tells of itself.
+//! `driver` is the [`mapa_sched::Driver`] of this machine. A `look` asks the ledger, the drivers and the
+//! counters what is new, and `facts` compares that with what the scheduler was told. `orders` carries out what
+//! it orders; `hands` pulls levers for orders: `pulls` says which, and the `journal` has them on the disk. `recorder` writes facts and orders down, for `replay`. `told` is what the daemon tells of itself.
 
 mod config;
+#[cfg(test)]
+mod driven;
 mod driver;
 mod facts;
 mod hands;
 mod inbox;
 mod journal;
+mod look;
 mod metrics;
+mod modes;
+mod orders;
 mod pulls;
 mod recorder;
 mod replay;
@@ -23,13 +28,14 @@ mod toml_file;
 
 pub use config::check_node_config;
 pub(crate) use config::{Config, Service as ServiceConfig};
-pub(crate) use driver::{MigModes, NodeDriver, Stopped, now_ms};
+pub(crate) use driver::{NodeDriver, Stopped, now_ms};
 
 pub(crate) use facts::{Known, job_of_lease};
 pub(crate) use hands::NodeHands;
 pub(crate) use inbox::{Inbox, Message, Outside, inbox};
 pub(crate) use journal::{NodeJournal, folder_of};
 pub(crate) use metrics::Metrics;
+pub(crate) use modes::MigModes;
 pub(crate) use recorder::Recorder;
 pub(crate) use replay::{ReplayArgs, replay};
 pub(crate) use signals::Host;

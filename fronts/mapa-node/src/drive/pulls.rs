@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use mapa_core::DeviceId;
 use mapa_core::mig::Layout;
 use mapa_live::levers::{
-    BlockDevice, Controller, Group, Journal, Keeper, LeverFact, Lifetime, Limits, MigLayout,
-    MigWish, MpsServer, Pull,
+    BlockDevice, Controller, Group, LeverFact, Lifetime, Limits, MigLayout, MigWish, MpsServer,
+    Pull, Version,
 };
 use mapa_live::{Cpus, Interrupts, ProcessId, Roots, quiet_cpus};
 use mapa_sched::{Guard, JobId};
@@ -125,20 +125,19 @@ pub(super) struct Target {
 /// there first: its own, where that can be limited, else one of this daemon, named after the lease.
 ///
 /// # Errors
-/// The configured group is none.
+/// The configured group is none; the kernel does not say which version of control groups there is.
 pub(super) fn group(
     own: Option<&Path>,
     name: &str,
     levers: &Levers,
     roots: &Roots,
 ) -> Result<(Group, bool), String> {
-    let limited = own.filter(|own| own.join("io.max").is_file());
-    for root in second(roots) {
-        let path = limited.and_then(|own| own.strip_prefix(root).ok()?.to_str());
-        if let Some(path) = path {
-            let group = Group::new(path).map_err(|error| error.to_string())?;
-            return Ok((group, false));
-        }
+    if let (Some(own), Some(root)) = (own, second(roots)?)
+        && own.join("io.max").is_file()
+        && let Some(path) = own.strip_prefix(root).ok().and_then(Path::to_str)
+    {
+        let group = Group::new(path).map_err(|error| error.to_string())?;
+        return Ok((group, false));
     }
     let group = Group::new(format!("{}/{name}", levers.group));
     Ok((group.map_err(|error| error.to_string())?, true))
@@ -146,21 +145,20 @@ pub(super) fn group(
 
 /// The folder of a group if block I/O is limited by version 2 of control groups: a process that is put
 /// there leaves the group in which it was.
-pub(super) fn moves_to(group: &Group, roots: &Roots) -> Option<PathBuf> {
-    if roots.cgroup.join("blkio/cgroup.procs").is_file() {
-        return None;
-    }
-    let has_io = |root: &PathBuf| {
-        let list = fs::read_to_string(root.join("cgroup.controllers")).unwrap_or_default();
-        list.split_whitespace().any(|own| own == "io")
-    };
-    let root = second(roots).into_iter().find(has_io)?;
-    Some(root.join(group.path()))
+///
+/// # Errors
+/// The kernel does not say which version there is.
+pub(super) fn moves_to(group: &Group, roots: &Roots) -> Result<Option<PathBuf>, String> {
+    Ok(second(roots)?.map(|root| root.join(group.path())))
 }
 
-/// Where version 2 of control groups may be mounted, the inner first.
-fn second(roots: &Roots) -> [PathBuf; 2] {
-    [roots.cgroup.join("unified"), roots.cgroup.clone()]
+/// Where version 2 of control groups is, if it is that one which limits block I/O.
+fn second(roots: &Roots) -> Result<Option<PathBuf>, String> {
+    match Controller::BlockIo.hierarchy(roots) {
+        Ok(Some((Version::V2, root))) => Ok(Some(root)),
+        Ok(_) => Ok(None),
+        Err(error) => Err(format!("control groups: {error}")),
+    }
 }
 
 /// The pulls that a guard on the processes of a job is, each with how long it holds at most.
@@ -353,24 +351,6 @@ pub(super) fn outcome(fact: &LeverFact) -> Result<Option<u64>, String> {
     }
 }
 
-/// Takes pulls back, and returns what could not be.
-pub(super) fn take_back<J: Journal>(
-    keeper: &mut Keeper<J>,
-    ids: impl IntoIterator<Item = u64>,
-) -> Vec<String> {
-    let mut left = Vec::new();
-    for id in ids {
-        if let Some(LeverFact::NotUndone {
-            left: why, lever, ..
-        }) = keeper.undo(id)
-        {
-            let why: Vec<String> = why.iter().map(ToString::to_string).collect();
-            left.push(format!("pull {id} of {lever}: {}", why.join("; ")));
-        }
-    }
-    left
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -418,8 +398,18 @@ mod tests {
             ),
             (
                 vec![
-                    ("blkio/cgroup.procs", ""),
+                    ("blkio/notify_on_release", "0"),
                     ("pids/user/mapa-a-1/cgroup.procs", ""),
+                ],
+                ("/mapa/mapa-a-1", true),
+                false,
+            ),
+            // Both are there, and version 1 has the controller.
+            (
+                vec![
+                    ("blkio/notify_on_release", "0"),
+                    ("unified/cgroup.controllers", "cpu io"),
+                    ("unified/user/mapa-a-1/io.max", ""),
                 ],
                 ("/mapa/mapa-a-1", true),
                 false,
@@ -431,7 +421,7 @@ mod tests {
             let own = own.iter().find(|own| own.exists()).map(PathBuf::as_path);
             let (group, enrol) = super::group(own, "mapa-a-1", &levers, &roots).unwrap();
             assert_eq!((group.to_string().as_str(), enrol), expected, "{files:?}");
-            let to = moves_to(&group, &roots);
+            let to = moves_to(&group, &roots).unwrap();
             assert_eq!(to.is_some(), moves, "{files:?}");
         }
     }

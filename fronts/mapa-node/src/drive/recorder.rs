@@ -1,13 +1,14 @@
 //! The record of what a scheduler was told and ordered, in a file.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::fs::File;
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use mapa_front::drive_log::{Fact, Instant, Order, RecordHead, RecordLine};
 use mapa_sched::{Action, Event, Time};
 
 use crate::error::Error;
+use crate::lines;
 
 /// Writes instants as lines. What is written is in the kernel's hands after each instant.
 #[derive(Debug)]
@@ -24,10 +25,7 @@ impl Recorder {
     /// The file cannot be written.
     pub(crate) fn new(path: &Path, head: RecordHead) -> Result<Self, Error> {
         let name = path.display().to_string();
-        let mut options = OpenOptions::new();
-        let file = options.create(true).read(true).append(true).open(path);
-        let file = file.and_then(|mut file| cut(&mut file).map(|()| file));
-        let file = file.map_err(|error| Error::at(&name, error))?;
+        let file = lines::append(path).map_err(|error| Error::at(&name, error))?;
         let mut own = Self {
             to: BufWriter::new(file),
             name,
@@ -63,27 +61,6 @@ impl Recorder {
     }
 }
 
-/// Cuts a file back to the end of its last whole line.
-fn cut(file: &mut File) -> io::Result<()> {
-    // A special file, such as a pipe, has no end to be cut off.
-    if !file.metadata()?.is_file() {
-        return Ok(());
-    }
-    let mut end = file.metadata()?.len();
-    let mut room = [0; 4096];
-    while end > 0 {
-        let begin = end.saturating_sub(room.len() as u64);
-        let part = &mut room[..(end - begin) as usize];
-        file.seek(SeekFrom::Start(begin))?;
-        file.read_exact(part)?;
-        if let Some(at) = part.iter().rposition(|byte| *byte == b'\n') {
-            return file.set_len(begin + at as u64 + 1);
-        }
-        end = begin;
-    }
-    file.set_len(0)
-}
-
 fn empty() -> Instant {
     Instant {
         now: 0,
@@ -97,24 +74,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_that_was_cut_off_is_taken_out() {
-        let long = "x".repeat(9000);
-        for (text, expected) in [
-            ("", ""),
-            ("a\nb\n", "a\nb\n"),
-            ("a\n{\"v", "a\n"),
-            (&format!("a\n{long}"), "a\n"),
-            (&long, ""),
-        ] {
-            let folder = tempfile::tempdir().unwrap();
-            let path = folder.path().join("record");
-            std::fs::write(&path, text).unwrap();
-            let mut options = OpenOptions::new();
-            let mut file = options.read(true).append(true).open(&path).unwrap();
-            cut(&mut file).unwrap();
-            writeln!(file, "next").unwrap();
-            let found = std::fs::read_to_string(&path).unwrap();
-            assert_eq!(found, format!("{expected}next\n"));
-        }
+    fn a_full_disk_is_an_error_that_names_the_record() {
+        // The kernel's file on which every write says that the disk is full.
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let mut own = Recorder {
+            to: BufWriter::new(full),
+            name: "day.jsonl".to_owned(),
+            now: empty(),
+        };
+        own.told(&Event::Woken(mapa_sched::Token(7))).unwrap();
+        let error = own.settle(Time(1)).unwrap_err().to_string();
+        assert!(error.contains("day.jsonl"), "{error}");
     }
 }

@@ -1,5 +1,6 @@
-//! A daemon over a long time, without the time: a scheduler is told a million facts by a driver that
-//! makes them up, through the very records that the daemon keeps. Memory must stay flat.
+//! A daemon over a long time, without the time. Once a scheduler is told facts by a driver that makes them up, so
+//! that jobs come and go often; once by the daemon's own driver, with a ledger and looks at it. Memory must stay
+//! flat.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -113,10 +114,43 @@ fn resident() -> u64 {
     number.unwrap().parse().unwrap()
 }
 
+/// One of these tests measures memory at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
 /// `MAPA_FACTS` sets how many facts there are, 60,000 if it is not set.
+fn most() -> u64 {
+    std::env::var("MAPA_FACTS").map_or(60_000, |own| own.parse().unwrap())
+}
+
+/// The driver of the daemon, with a ledger, and latencies as they come from its socket.
+#[test]
+fn memory_is_flat_in_the_daemons_own_driver() {
+    let _alone = ALONE
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let most = most();
+    let mut warm = 0;
+    let jobs = super::driven::soak(most, |facts| {
+        if warm == 0 && facts > most / 4 {
+            warm = resident();
+        }
+    });
+    let end = resident();
+    eprintln!("{most} facts, {jobs} jobs: {warm} KiB after a quarter, {end} KiB at the end");
+    assert!(jobs > 10, "{jobs}: jobs come and go");
+    // Other tests of this binary run beside a short run, so only a long one, alone, says more.
+    assert!(
+        most < 1_000_000 || end < warm + 4 * 1024,
+        "{warm} KiB after a quarter, {end} KiB at the end"
+    );
+}
+
 #[test]
 fn memory_is_flat_over_facts() {
-    let most: u64 = std::env::var("MAPA_FACTS").map_or(60_000, |own| own.parse().unwrap());
+    let _alone = ALONE
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let most = most();
     let loaded = MachineSpec::named("dgx-a100")
         .load(&Disk, &mut |_| {})
         .unwrap();

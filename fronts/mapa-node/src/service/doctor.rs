@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use mapa_front::answer::node::{Diagnosis, Finding, NODE_VERSION};
-use mapa_live::levers::{Bounds, Hands, MpsServer};
+use mapa_live::levers::{Bounds, Controller, Hands, MpsServer, Version};
 use mapa_live::telemetry::{Sampler, Target, Watched};
 use mapa_live::{Discovered, Live};
 use rustix::fs::{Access, access, statfs};
@@ -274,24 +274,25 @@ fn may_write(path: &Path) -> bool {
 }
 
 fn groups(found: &mut Diagnosis, live: &Live) {
-    let root = &live.roots.cgroup;
-    let unified = fs::read_to_string(root.join("cgroup.controllers"));
-    for (name, v2, v1) in [("block I/O", "io", "blkio"), ("cpuset", "cpuset", "cpuset")] {
+    let root = live.roots.cgroup.display();
+    for (name, own) in [
+        ("block I/O", Controller::BlockIo),
+        ("cpuset", Controller::Cpuset),
+    ] {
         let what = format!("control groups: {name}");
-        let folder = match &unified {
-            Ok(all) if all.split_ascii_whitespace().any(|own| own == v2) => root.clone(),
-            _ if root.join(v1).is_dir() => root.join(v1),
-            _ => {
-                let hint = format!("mount cgroup v2 with {v2}, or v1 with {v1}");
-                found.missing(
-                    &what,
-                    format!("{} has no such controller", root.display()),
-                    &hint,
-                );
+        let hint = format!("mount cgroup v2 with {}, or v1 with {}", own.v2(), own.v1());
+        let (version, folder) = match own.hierarchy(&live.roots) {
+            Ok(Some((Version::V1, folder))) => ("v1", folder),
+            Ok(Some((Version::V2, folder))) => ("v2", folder),
+            Ok(None) => {
+                found.missing(&what, format!("{root} has no such controller"), &hint);
+                continue;
+            }
+            Err(error) => {
+                found.broken(&what, format!("{root}: {error}"), &hint);
                 continue;
             }
         };
-        let version = if folder == *root { "v2" } else { "v1" };
         if may_write(&folder) {
             found.fine(&what, format!("{version} at {}", folder.display()));
         } else {

@@ -3,38 +3,56 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
+use mapa_live::levers::Controller;
 use mapa_live::{ProcessId, Roots};
 use mapa_sched::slo::{Numa, Place, Snapshot};
 
 use super::config::{Config, Does, Neighbour};
 use crate::cgroup;
-use crate::process::Processes;
+use crate::process::{Identity, Life, Processes};
+
+/// How much later than its file a process may have started: file systems and the kernel count coarsely.
+const COARSE: Duration = Duration::from_secs(2);
 
 /// The processes of a neighbour: that of its file and what that has started, or those of its group.
 pub(super) fn processes(own: &Neighbour, roots: &Roots, all: &Processes) -> Vec<ProcessId> {
-    let pids: Vec<i32> = match (&own.pid_file, &own.group) {
+    let found: Vec<Identity> = match (&own.pid_file, &own.group) {
         (Some(file), _) => {
-            let first = fs::read_to_string(file).ok();
-            let first = first.and_then(|text| text.trim().parse::<i32>().ok());
-            let below = first.map(|pid| all.below(pid)).unwrap_or_default();
-            first.into_iter().chain(below).collect()
+            let Some(first) = named(file, all) else {
+                return Vec::new();
+            };
+            let below = all.below(first.pid);
+            // If it has ended meanwhile, its number may be another's, and so is what is below that.
+            if all.life(&first) != Life::Runs {
+                return Vec::new();
+            }
+            std::iter::once(first).chain(below).collect()
         }
-        (None, Some(group)) => members(roots, group),
+        (None, Some(group)) => {
+            let members = members(roots, group).into_iter();
+            members.filter_map(|pid| all.identity(pid)).collect()
+        }
         (None, None) => Vec::new(),
     };
-    pids.into_iter()
-        .filter_map(|pid| ProcessId::of(&roots.proc, pid.unsigned_abs()))
-        .collect()
+    found.iter().map(Identity::id).collect()
 }
 
-/// The processes of a control group and of those below it, of v2 or of the v1 hierarchy of block I/O.
+/// The process that a file names. A process that started after its file was written is another one, which
+/// has the number by now.
+fn named(file: &Path, all: &Processes) -> Option<Identity> {
+    let own = all.identity(fs::read_to_string(file).ok()?.trim().parse().ok()?)?;
+    let written = fs::metadata(file).and_then(|own| own.modified()).ok()?;
+    (all.started(&own) <= written + COARSE).then_some(own)
+}
+
+/// The processes of a control group and of those below it, where block I/O is limited.
 fn members(roots: &Roots, group: &str) -> Vec<i32> {
-    let folders = [roots.cgroup.clone(), roots.cgroup.join("blkio")];
-    let mut found = folders
-        .iter()
-        .filter_map(|own| cgroup::members(&own.join(group)).ok());
-    found.next().unwrap_or_default()
+    let Ok(Some((_, root))) = Controller::BlockIo.hierarchy(roots) else {
+        return Vec::new();
+    };
+    cgroup::members(&root.join(group)).unwrap_or_default()
 }
 
 /// The bytes of block I/O of a process so far; `None` if the kernel does not tell them to us.
@@ -157,14 +175,40 @@ mod tests {
         let mut roots = Roots::below(folder.path());
         roots.proc = "/proc".into();
         let own = std::process::id();
-        for (file, text) in [("etl", String::new()), ("etl/worker", format!("{own}\n"))] {
-            let group = roots.cgroup.join("blkio").join(file);
-            fs::create_dir_all(&group).unwrap();
-            fs::write(group.join("cgroup.procs"), text).unwrap();
+        for (file, text) in [
+            ("blkio/notify_on_release", "0".to_owned()),
+            ("blkio/etl/cgroup.procs", String::new()),
+            ("blkio/etl/worker/cgroup.procs", format!("{own}\n")),
+            // A group of version 2, which has no such controller here.
+            ("cgroup.controllers", "cpu".to_owned()),
+            ("etl/cgroup.procs", "1\n".to_owned()),
+        ] {
+            let path = roots.cgroup.join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
         }
         let neighbour = "does = \"copies\"\ngroup = \"etl\"\n";
         let neighbour: Neighbour = parse_toml(neighbour).unwrap();
         let found = processes(&neighbour, &roots, &Processes::new().unwrap());
         assert_eq!(found.iter().map(|own| own.pid).collect::<Vec<_>>(), [own]);
+    }
+
+    #[test]
+    fn a_file_that_is_older_than_the_process_of_its_number_names_nobody() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("pid");
+        let own = std::process::id();
+        fs::write(&file, format!("{own}\n")).unwrap();
+        let neighbour = format!("does = \"copies\"\npid_file = {file:?}\n");
+        let neighbour: Neighbour = parse_toml(&neighbour).unwrap();
+        let all = Processes::new().unwrap();
+        let found = || processes(&neighbour, &Roots::default(), &all);
+        let first = found()[0];
+        assert_eq!(first, all.own().unwrap().id());
+        // As if a program had written it and ended, and this process had got the number.
+        let handle = fs::File::options().write(true).open(&file).unwrap();
+        let before = all.started(&all.own().unwrap()) - Duration::from_secs(60);
+        handle.set_modified(before).unwrap();
+        assert_eq!(found(), []);
     }
 }

@@ -13,6 +13,7 @@ use tracing::{info, warn};
 use super::config::{Config, Does, Neighbour};
 use super::eyes::processes;
 use crate::process::Processes;
+use crate::undone::Undone;
 
 /// The levers of the controllers.
 pub(super) struct Hands<'a> {
@@ -30,6 +31,8 @@ pub(super) struct Hands<'a> {
     pub throttled: BTreeMap<String, BTreeSet<String>>,
     /// By neighbour: its pulls.
     pub held: BTreeMap<String, Vec<u64>>,
+    /// What could not be taken back, as it was told.
+    pub undone: Undone,
 }
 
 impl Hands<'_> {
@@ -48,7 +51,7 @@ impl Hands<'_> {
     }
 
     fn told(&mut self, fact: &LeverFact) {
-        tell(fact);
+        tell(fact, &mut self.undone);
         if let LeverFact::Undone { id, .. } = fact {
             for own in self.held.values_mut() {
                 own.retain(|other| other != id);
@@ -223,8 +226,11 @@ impl Hands<'_> {
     }
 }
 
-/// Logs what became of a pull.
-pub(super) fn tell(fact: &LeverFact) {
+/// Logs what became of a pull. What cannot be taken back is logged when that is news.
+pub(super) fn tell(fact: &LeverFact, undone: &mut Undone) {
+    if !undone.is_news(fact) {
+        return;
+    }
     match fact {
         LeverFact::Undone { id, lever } => info!(id, lever, "taken back"),
         LeverFact::NotUndone { id, lever, left } => {
@@ -261,6 +267,44 @@ mod tests {
         [neighbours.y]\ndoes = \"trains\"\ngroup = \"y\"\nplaces = [1]\n";
 
     #[test]
+    fn a_group_of_two_neighbours_is_limited_as_long_as_one_of_them_needs_it() {
+        let text = TEXT.replace("trains", "copies").replace("\"y\"", "\"x\"");
+        let text = text.replace(
+            "[tenants.a]",
+            "[levers]\nblock_devices = [\"254:0\"]\n[tenants.a]",
+        );
+        let config: Config = parse_toml(&text).unwrap();
+        let twin = Twin::with_group("x").unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let journal = FolderJournal::open(folder.path()).unwrap();
+        let (keeper, _) = Keeper::open(twin.hands(), journal, 0).unwrap();
+        let mut hands = Hands {
+            config: &config,
+            roots: &Roots::default(),
+            processes: &Processes::new().unwrap(),
+            keeper,
+            is_dry: false,
+            throttled: BTreeMap::new(),
+            held: BTreeMap::new(),
+            undone: Undone::default(),
+        };
+        let before = twin.state();
+        let throttle = Order::Throttle {
+            until: 30,
+            io_mb_s: 500,
+            mps_percent: 50,
+        };
+        hands.carry_out("a", 0, &throttle, 0, 0);
+        hands.carry_out("b", 1, &throttle, 0, 0);
+        let limited = twin.state();
+        assert_ne!(limited, before);
+        hands.carry_out("a", 0, &Order::Lift, 1, 1000);
+        assert_eq!(twin.state(), limited, "`y` is throttled");
+        hands.carry_out("b", 1, &Order::Lift, 2, 2000);
+        assert_eq!(twin.state(), before);
+    }
+
+    #[test]
     fn a_share_of_two_neighbours_holds_as_long_as_one_of_them_needs_it() {
         let config: Config = parse_toml(TEXT).unwrap();
         let twin = Twin::new();
@@ -276,6 +320,7 @@ mod tests {
             is_dry: false,
             throttled: BTreeMap::new(),
             held: BTreeMap::new(),
+            undone: Undone::default(),
         };
         let before = twin.state();
         let throttle = |until| Order::Throttle {

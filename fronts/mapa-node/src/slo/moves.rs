@@ -16,6 +16,7 @@ use super::config::Config;
 use super::hands::{print, tell};
 use crate::drive::now_ms;
 use crate::error::Error;
+use crate::undone::Undone;
 
 /// How often what could not be taken back is tried again.
 const RETRY: Duration = Duration::from_secs(1);
@@ -54,6 +55,7 @@ struct Worker {
     config: Config,
     keeper: Keeper<FolderJournal>,
     is_dry: bool,
+    undone: Undone,
     /// Where each tenant runs.
     at: BTreeMap<String, u32>,
 }
@@ -76,6 +78,7 @@ impl Moves {
             config: config.clone(),
             keeper,
             is_dry,
+            undone: Undone::default(),
             at,
         };
         let over = is_over.clone();
@@ -148,9 +151,11 @@ impl Worker {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            self.keeper.tick(now_ms()).iter().for_each(tell);
+            let facts = self.keeper.tick(now_ms());
+            facts.iter().for_each(|fact| tell(fact, &mut self.undone));
         }
-        self.keeper.close().iter().for_each(tell);
+        let facts = self.keeper.close();
+        facts.iter().for_each(|fact| tell(fact, &mut self.undone));
     }
 
     fn carry_out(&mut self, order: &Move) -> Relaunched {
@@ -181,7 +186,7 @@ impl Worker {
             return Relaunched::Failed;
         }
         let fact = self.keeper.pull(&pull, Lifetime::Kept, now_ms());
-        tell(&fact);
+        tell(&fact, &mut self.undone);
         match fact {
             LeverFact::Pulled { .. } | LeverFact::Extended { .. } | LeverFact::Unchanged { .. } => {
                 *at = order.to;

@@ -31,6 +31,7 @@ use crate::lines;
 use crate::process::Processes;
 use crate::sampling::{Plan, Sampling};
 use crate::service::{Log, latencies, log};
+use crate::undone::Undone;
 
 /// The options of `mapa-node slo`.
 #[derive(Debug, Args)]
@@ -89,6 +90,7 @@ pub(crate) fn slo(args: &SloArgs, mut live: Live) -> Result<(), Error> {
         is_dry: args.dry_run,
         throttled: BTreeMap::new(),
         held: BTreeMap::new(),
+        undone: Undone::default(),
     };
     let mut tenants = guarded(&config, args, &mut hands)?;
     let places = tenants

@@ -9,10 +9,12 @@ use std::path::{Path, PathBuf};
 
 use super::files;
 
-/// The version of a controller.
+/// The version of a controller of control groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Version {
+pub enum Version {
+    /// The first: each controller has groups of its own.
     V1,
+    /// The second: all controllers share their groups.
     V2,
 }
 

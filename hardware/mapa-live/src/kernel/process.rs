@@ -22,13 +22,10 @@ pub struct ProcessId {
 impl ProcessId {
     /// The process that has this number now; `None` if there is none, or it has ended and is not
     /// waited for.
-    #[must_use]
-    pub fn of(proc: &Path, pid: u32) -> Option<Self> {
-        Self::find(proc, pid).ok().flatten()
-    }
-
-    /// As [`of`](Self::of), where a process that cannot be seen is not taken for one that has ended.
-    pub(crate) fn find(proc: &Path, pid: u32) -> io::Result<Option<Self>> {
+    ///
+    /// # Errors
+    /// The kernel does not say: a process that cannot be seen is not taken for one that has ended.
+    pub fn of(proc: &Path, pid: u32) -> io::Result<Option<Self>> {
         let stat = match files::read(&proc.join(pid.to_string()).join("stat")) {
             Ok(stat) => stat,
             Err(error) if is_gone(&error) => return Ok(None),
@@ -40,9 +37,11 @@ impl ProcessId {
     }
 
     /// Whether it still runs.
-    #[must_use]
-    pub fn is_alive(self, proc: &Path) -> bool {
-        Self::of(proc, self.pid) == Some(self)
+    ///
+    /// # Errors
+    /// As [`of`](Self::of).
+    pub fn is_alive(self, proc: &Path) -> io::Result<bool> {
+        Ok(Self::of(proc, self.pid)? == Some(self))
     }
 }
 
@@ -60,4 +59,40 @@ pub(crate) fn state_and_start(stat: &str) -> Option<(char, u64)> {
     // The state is field 3, the start field 22.
     let start = fields.nth(18)?.parse().ok()?;
     Some((state, start))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_process_that_cannot_be_seen_has_not_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let proc = folder.path();
+        let of = |pid| ProcessId::of(proc, pid).map_err(drop);
+        assert_eq!(of(17), Ok(None), "nobody has this number");
+        fs::create_dir(proc.join("17")).unwrap();
+        let line = "17 (a) b (c) S 4 17 17 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 98765 1 2 3";
+        fs::write(proc.join("17/stat"), line).unwrap();
+        let own = ProcessId {
+            pid: 17,
+            start: 98765,
+        };
+        assert_eq!(of(17), Ok(Some(own)));
+        assert!(own.is_alive(proc).unwrap());
+        let earlier = ProcessId { start: 5, ..own };
+        assert!(!earlier.is_alive(proc).unwrap(), "a reused number");
+        fs::write(proc.join("17/stat"), line.replace(") S", ") Z")).unwrap();
+        assert_eq!(of(17), Ok(None), "a zombie");
+        // A folder in place of the file is an error of the system that is not "there is none".
+        fs::remove_file(proc.join("17/stat")).unwrap();
+        fs::create_dir(proc.join("17/stat")).unwrap();
+        assert_eq!(of(17), Err(()));
+        assert!(own.is_alive(proc).is_err());
+        fs::remove_dir(proc.join("17/stat")).unwrap();
+        fs::write(proc.join("17/stat"), "17 (a").unwrap();
+        assert_eq!(of(17), Err(()));
+    }
 }

@@ -8,7 +8,7 @@ use crate::kernel::{Cpus, ProcessId};
 /// [Missing](LeverError::Missing) if a process has ended, and only then.
 pub(super) fn alive(proc: &Path, process: ProcessId) -> Result<(), LeverError> {
     let what = format!("process {}", process.pid);
-    match ProcessId::find(proc, process.pid) {
+    match ProcessId::of(proc, process.pid) {
         Ok(Some(own)) if own == process => Ok(()),
         Ok(_) => Err(LeverError::missing(what, "it has ended")),
         Err(error) => Err(LeverError::failed(what, error.to_string())),

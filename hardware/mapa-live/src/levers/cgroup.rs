@@ -9,15 +9,14 @@ use super::block_io::{BlockDevice, BlockIo, Limits};
 use super::cpuset::{Cpuset, Cpusets};
 use super::error::LeverError;
 use super::group::{Controller, Group, GroupAct, Groups};
-use crate::kernel::cgroup::{Version, hierarchy};
+use crate::kernel::cgroup::Version;
 use crate::kernel::{Cpus, ProcessId, files, is_gone};
 use crate::roots::Roots;
 
 /// The control groups of this machine, below [`Roots::cgroup`].
 #[derive(Clone, Debug)]
 pub struct CgroupTree {
-    cgroup: PathBuf,
-    proc: PathBuf,
+    roots: Roots,
 }
 
 /// The files of v1 with a limit each, in the order of [`Limits::parts`].
@@ -36,22 +35,22 @@ impl CgroupTree {
     #[must_use]
     pub fn new(roots: &Roots) -> Self {
         Self {
-            cgroup: roots.cgroup.clone(),
-            proc: roots.proc.clone(),
+            roots: roots.clone(),
         }
     }
 
     /// The version of a controller on this machine, and the root of its hierarchy.
     fn hierarchy(&self, controller: Controller) -> Result<(Version, PathBuf), LeverError> {
         let what = format!("cgroup controller {}", controller.v2());
-        let found = hierarchy(&self.cgroup, controller.v1(), controller.v2())
+        let found = controller
+            .hierarchy(&self.roots)
             .map_err(|error| LeverError::failed(&what, error.to_string()))?;
         found.ok_or_else(|| {
             let why = format!(
                 "expected {} on v1, or `{}` in cgroup.controllers on v2, below {}",
                 controller.v1(),
                 controller.v2(),
-                self.cgroup.display()
+                self.roots.cgroup.display()
             );
             LeverError::missing(what, why)
         })
@@ -209,9 +208,9 @@ impl Groups for CgroupTree {
 
     fn group_of(&self, controller: Controller, process: ProcessId) -> Result<Group, LeverError> {
         let (version, _) = self.hierarchy(controller)?;
-        let path = self.proc.join(process.pid.to_string()).join("cgroup");
+        let path = self.roots.proc.join(process.pid.to_string()).join("cgroup");
         let text = files::read(&path).map_err(|error| refused("read", &path, &error))?;
-        alive(&self.proc, process)?;
+        alive(&self.roots.proc, process)?;
         // Lines such as `7:blkio:/mapa`; that of v2 is `0::/mapa`.
         let own = text.lines().find_map(|line| {
             let mut parts = line.splitn(3, ':').skip(1);
@@ -236,7 +235,7 @@ impl Groups for CgroupTree {
         let mut members = Vec::new();
         // Zero stands for a process of another PID namespace, which cannot be named here.
         for pid in text.lines().filter_map(|line| line.trim().parse().ok()) {
-            let found = ProcessId::find(&self.proc, pid);
+            let found = ProcessId::of(&self.roots.proc, pid);
             members.extend(found.map_err(|error| {
                 LeverError::failed(format!("process {pid}"), error.to_string())
             })?);
@@ -265,7 +264,7 @@ impl Groups for CgroupTree {
         process: ProcessId,
         group: &Group,
     ) -> Result<(), LeverError> {
-        alive(&self.proc, process)?;
+        alive(&self.roots.proc, process)?;
         let procs = self.folder(controller, group)?.join("cgroup.procs");
         put(&procs, &process.pid.to_string())
     }

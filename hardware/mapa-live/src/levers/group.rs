@@ -1,11 +1,15 @@
 //! Control groups: where a lever finds the processes that it limits.
 
 use std::fmt;
+use std::io;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use super::error::LeverError;
 use crate::kernel::ProcessId;
+use crate::kernel::cgroup::{Version, hierarchy};
+use crate::roots::Roots;
 
 /// A control group by its path below the root of its hierarchy: `mapa/etl`, `system.slice/etl.service`.
 /// The empty path is the root.
@@ -103,6 +107,16 @@ impl Controller {
             Self::BlockIo => "io",
             Self::Cpuset => "cpuset",
         }
+    }
+
+    /// The version that this controller has on a machine, and the folder of its topmost group below
+    /// [`Roots::cgroup`]; `None` if the machine does not have it. A machine may have one on v1 and
+    /// another on v2.
+    ///
+    /// # Errors
+    /// The kernel does not say.
+    pub fn hierarchy(self, roots: &Roots) -> io::Result<Option<(Version, PathBuf)>> {
+        hierarchy(&roots.cgroup, self.v1(), self.v2())
     }
 }
 

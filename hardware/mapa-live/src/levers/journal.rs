@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -152,16 +152,9 @@ impl FolderJournal {
             .open(&folder)
             .map_err(failed)?;
         let found = handle.metadata().map_err(failed)?;
-        let own = geteuid().as_raw();
-        if found.uid() != own || found.mode() & 0o022 != 0 {
-            return Err(LeverError::infeasible(
-                format!("journal {}", folder.display()),
-                format!(
-                    "it belongs to user {} and has mode {:o}: expected a folder of user {own} that nobody else can write",
-                    found.uid(),
-                    found.mode() & 0o7777
-                ),
-            ));
+        if let Some(why) = of_others(&found, "a folder") {
+            let what = format!("journal {}", folder.display());
+            return Err(LeverError::infeasible(what, why));
         }
         let opened = PathBuf::from(format!("/proc/self/fd/{}", handle.as_raw_fd()));
         let lock = File::create(opened.join("lock")).map_err(failed)?;
@@ -202,6 +195,18 @@ impl FolderJournal {
     }
 }
 
+/// Why a file or folder may say what another user wants; `None` if this program's user alone can write it.
+fn of_others(found: &fs::Metadata, what: &str) -> Option<String> {
+    let own = geteuid().as_raw();
+    (found.uid() != own || found.mode() & 0o022 != 0).then(|| {
+        format!(
+            "it belongs to user {} and has mode {:o}: expected {what} of user {own} that nobody else can write",
+            found.uid(),
+            found.mode() & 0o7777
+        )
+    })
+}
+
 impl Journal for FolderJournal {
     fn put(&mut self, entry: &Entry) -> Result<(), LeverError> {
         let path = self.file(entry.id);
@@ -235,7 +240,15 @@ impl Journal for FolderJournal {
             if path.extension().is_none_or(|extension| extension != "json") {
                 continue;
             }
-            let bytes = fs::read(&path).map_err(|error| self.failed(&path, error))?;
+            let mut file = File::open(&path).map_err(|error| self.failed(&path, error))?;
+            // Somebody may have put it here while the folder was open to others.
+            let found = file.metadata().map_err(|error| self.failed(&path, error))?;
+            if let Some(why) = of_others(&found, "a file") {
+                return Err(self.failed(&path, why));
+            }
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes)
+                .map_err(|error| self.failed(&path, error))?;
             let entry: Entry =
                 serde_json::from_slice(&bytes).map_err(|error| self.failed(&path, error))?;
             entries.push(entry);

@@ -49,6 +49,7 @@ mod system_affinity;
 mod system_programs;
 mod twin;
 
+pub use crate::kernel::cgroup::Version;
 pub use affinity::Affinity;
 pub use block_io::{BlockDevice, BlockIo, Limits};
 pub use bounds::{Bound, Bounds};

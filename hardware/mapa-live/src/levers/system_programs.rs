@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::net::TcpStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -88,11 +88,12 @@ impl SystemPrograms {
             // One that hides its environment for good was not started here.
             thread::sleep(Duration::from_millis(1));
         }
-        let mut found: Vec<ProcessId> = judged
-            .into_iter()
-            .filter(|(own, has_mark)| *has_mark && own.is_alive(&self.roots.proc))
-            .map(|(own, _)| own)
-            .collect();
+        let mut found = Vec::new();
+        for (own, has_mark) in judged {
+            if has_mark && own.is_alive(&self.roots.proc).map_err(unseen(own.pid))? {
+                found.push(own);
+            }
+        }
         found.sort_by_key(|own| (own.start, own.pid));
         Ok(found)
     }
@@ -109,8 +110,12 @@ impl SystemPrograms {
             let Some(pid) = entry.file_name().to_str().and_then(|own| own.parse().ok()) else {
                 continue;
             };
-            let Some(process) = ProcessId::of(proc, pid) else {
-                continue;
+            let process = match ProcessId::of(proc, pid) {
+                Ok(Some(process)) => process,
+                Ok(None) => continue,
+                // `hidepid` hides the processes of others, and nobody trusts their marks.
+                Err(error) if error.kind() == ErrorKind::PermissionDenied => continue,
+                Err(error) => return Err(unseen(pid)(error)),
             };
             if judged.contains_key(&process) || !is_trusted(&entry.path()) {
                 continue;
@@ -175,7 +180,8 @@ impl SystemPrograms {
     }
 
     fn place(&self, launch: &Launch, pid: u32) -> Result<ProcessId, LeverError> {
-        let process = ProcessId::of(&self.roots.proc, pid).ok_or_else(|| {
+        let found = ProcessId::of(&self.roots.proc, pid).map_err(unseen(pid))?;
+        let process = found.ok_or_else(|| {
             LeverError::failed(format!("start {}", launch.id), "it ended at once")
         })?;
         let mut groups = CgroupTree::new(&self.roots);
@@ -199,15 +205,17 @@ impl SystemPrograms {
         for process in self.marked(id)? {
             let pid = i32::try_from(process.pid).ok().and_then(Pid::from_raw);
             let Some(pid) = pid else { continue };
-            let outcome = pidfd_open(pid, PidfdFlags::empty()).and_then(|handle| {
-                // The handle is of whoever has the number now; a later owner of it is not meant.
-                if process.is_alive(&self.roots.proc) {
-                    pidfd_send_signal(&handle, signal)
-                } else {
-                    Ok(())
-                }
-            });
-            match outcome {
+            let handle = match pidfd_open(pid, PidfdFlags::empty()) {
+                Ok(handle) => handle,
+                Err(Errno::SRCH) => continue,
+                Err(error) => return Err(unseen(process.pid)(error.into())),
+            };
+            // The handle is of whoever has the number now; a later owner of it is not meant.
+            let proc = &self.roots.proc;
+            if !process.is_alive(proc).map_err(unseen(process.pid))? {
+                continue;
+            }
+            match pidfd_send_signal(&handle, signal) {
                 Ok(()) | Err(Errno::SRCH) => {}
                 Err(error) => {
                     let what = format!("kill process {} of {id}", process.pid);
@@ -232,6 +240,11 @@ impl SystemPrograms {
             thread::sleep(PAUSE);
         }
     }
+}
+
+/// Says of which process the kernel does not tell whether it runs.
+fn unseen(pid: u32) -> impl Fn(io::Error) -> LeverError {
+    move |error| LeverError::failed(format!("process {pid}"), error.to_string())
 }
 
 /// Whether a process is of this user or of root. The owner of its folder does not say: it is root where a process is not to

@@ -132,6 +132,38 @@ fn a_journal_that_others_can_write_is_refused() {
     }
 }
 
+/// A folder that was open to a group once may have kept what somebody of it has put there.
+#[test]
+fn an_entry_that_others_have_written_or_can_write_is_refused() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    let folder = tempfile::tempdir().unwrap();
+    let mut journal = FolderJournal::open(folder.path()).unwrap();
+    let (mut keeper, _) = Keeper::open(
+        machine().hands(),
+        mapa_live::levers::MemoryJournal::default(),
+        0,
+    )
+    .unwrap();
+    keeper.pull(&pull(60), Lifetime::Session, 0);
+    let entry = keeper.held().next().unwrap();
+    journal.put(entry).unwrap();
+    assert_eq!(journal.entries().unwrap(), [entry.clone()]);
+    let file = folder.path().join("00000000000000000001.json");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o660)).unwrap();
+    let error = journal.entries().unwrap_err().to_string();
+    assert!(
+        error.contains("0001.json") && error.contains("expected a file of user"),
+        "{error}"
+    );
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    assert!(journal.entries().is_ok());
+    // Only root can give a file away.
+    if chown(&file, Some(12_345), None).is_ok() {
+        let error = journal.entries().unwrap_err().to_string();
+        assert!(error.contains("belongs to user 12345"), "{error}");
+    }
+}
+
 #[test]
 fn a_broken_journal_is_an_error_that_names_the_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -188,7 +220,7 @@ fn killed_program() {
     let hands = Hands::by_command(&Live::default(), Bounds::default());
     let (mut keeper, _) = Keeper::open(hands, journal, 0).unwrap();
     let pid: u32 = std::env::var("MAPA_TEST_VICTIM").unwrap().parse().unwrap();
-    let process = ProcessId::of("/proc".as_ref(), pid).unwrap();
+    let process = ProcessId::of("/proc".as_ref(), pid).unwrap().unwrap();
     let first = cpus_of(pid).iter().next().unwrap();
     for round in 0.. {
         let affinity = Pull::Affinity {

@@ -189,7 +189,9 @@ impl Sleeper {
     }
 
     fn id(&self) -> ProcessId {
-        ProcessId::of("/proc".as_ref(), self.0.id()).unwrap()
+        ProcessId::of("/proc".as_ref(), self.0.id())
+            .unwrap()
+            .unwrap()
     }
 
     fn allowed(&self) -> String {
