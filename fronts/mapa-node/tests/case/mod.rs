@@ -1,7 +1,9 @@
 //! The manager of shared instances: alone, and with real processes that are killed.
 
 mod crowd;
+mod grow;
 mod hostile;
+mod live;
 mod manager;
 mod memory;
 mod service;
