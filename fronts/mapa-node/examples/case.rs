@@ -3,7 +3,7 @@
 //!
 //! Build the program first: `cargo build --release -p mapa-node`. Then
 //! `cargo run --release -p mapa-node --example case -- 20000`, with the number of tasks of the one. A
-//! second number is that of processes that ask at once, 64 by default; they share five times as many
+//! second number is that of processes that ask at once, 64 by default and 96 at most; they share five times as many
 //! tasks. `MAPA_CASE_TRANSPORT=memory` measures shared memory in place of the socket.
 
 use std::error::Error;
@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let numbers: Result<Vec<u64>, _> = std::env::args().skip(1).map(|word| word.parse()).collect();
     let numbers = numbers?;
     let [tasks, clients] = [numbers.first(), numbers.get(1)].map(|own| own.copied());
-    let (tasks, clients) = (tasks.unwrap_or(2000), clients.unwrap_or(64).max(1));
+    let (tasks, clients) = (tasks.unwrap_or(2000), clients.unwrap_or(64).clamp(1, 96));
     if let Some(socket) = std::env::var_os(CLIENT) {
         return client(Path::new(&socket), tasks);
     }
@@ -110,9 +110,11 @@ fn crowd(socket: &Path, clients: u64, tasks: u64) -> Result<f64, Box<dyn Error>>
     Ok((2 * tasks * clients) as f64 / took.as_secs_f64())
 }
 
-/// A manager of one large instance.
+/// A manager of two large instances: one admits no more than 48 processes, as MPS does.
 fn start(folder: &Path) -> Result<Child, Box<dyn Error>> {
-    let list = "[[instance]]\nvisible = \"MIG-0\"\nmemory = 80000000000\n";
+    let list: String = (0..2)
+        .map(|at| format!("[[instance]]\nvisible = \"MIG-{at}\"\nmemory = 80000000000\n"))
+        .collect();
     std::fs::write(folder.join("instances.toml"), list)?;
     let own = std::env::current_exe()?;
     let program = own
