@@ -37,7 +37,7 @@ impl Manager {
     }
 
     /// A session may ask from now on; an isolated one has its instance.
-    fn opens(&mut self, job: JobId, instance: u64, replies: &mut Replies) {
+    pub(super) fn opens(&mut self, job: JobId, instance: u64, replies: &mut Replies) {
         let Some(&id) = self.by_job.get(&job) else {
             return;
         };
@@ -119,7 +119,7 @@ impl Manager {
     }
 
     /// A job fits nowhere.
-    fn rejected(&mut self, job: JobId, replies: &mut Replies) {
+    pub(super) fn rejected(&mut self, job: JobId, replies: &mut Replies) {
         let Some(&id) = self.by_job.get(&job) else {
             return;
         };
