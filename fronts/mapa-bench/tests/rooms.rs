@@ -17,7 +17,7 @@ use self::source::{Crate, Sources};
 
 /// From each crate of the workspace, the arrows that may leave it. They point down; a new one is
 /// argued for in docs/decisions.
-const ARROWS: [(&str, &[&str]); 20] = [
+const ARROWS: [(&str, &[&str]); 21] = [
     ("mapa-core", &[]),
     ("mapa-table", &[]),
     // The catalogue is for its tests and examples.
@@ -44,7 +44,9 @@ const ARROWS: [(&str, &[&str]); 20] = [
     ),
     // What processes link that share instances. Its messages are the manager's too.
     // Its program runs others over the runtime that checks them.
-    ("mapa-case", &["fake-cudart"]),
+    // `case-driver` is for the tests of its program.
+    ("mapa-case", &["case-driver", "fake-cudart"]),
+    ("case-driver", &["mapa-case"]),
     ("fake-cudart", &[]),
     ("case-preload", &["mapa-case"]),
     // Discovery is for its tests.
@@ -99,6 +101,7 @@ const ARROWS: [(&str, &[&str]); 20] = [
         "mapa-node",
         &[
             // For its tests.
+            "case-driver",
             "fake-nvml",
             "mapa-case",
             "mapa-core",
@@ -149,7 +152,12 @@ const ARROWS: [(&str, &[&str]); 20] = [
 
 /// The crates that may contain `unsafe` code, the folders of each that may, and why. ARCHITECTURE.md
 /// has the same list.
-const UNSAFE: [(&str, &str, &str); 6] = [
+const UNSAFE: [(&str, &str, &str); 7] = [
+    (
+        "hardware/case-driver",
+        "src/c",
+        "C programs call it in place of the CUDA driver",
+    ),
     (
         "hardware/case-preload",
         "src/c",
@@ -178,7 +186,7 @@ const UNSAFE: [(&str, &str, &str); 6] = [
     (
         "fronts/mapa-node",
         "src/memory",
-        "Linux is told the policy of memory, and asked who is at the other end of a socket, for which no crate has a safe function",
+        "Linux is told the policy of memory, and asked who is at the other end of a socket; a process waits between `fork` and `exec`",
     ),
 ];
 

@@ -126,7 +126,9 @@ pub(crate) fn drive(
 fn scheduler(spec: &SchedulerSpec, config: &Config) -> Result<Box<dyn Scheduler + Send>, Error> {
     let queue = &config.queue;
     let names = Names::built_in();
-    Ok(names.scheduler_by(spec, &queue.policy, &queue.execution, &Disk)?)
+    Ok(queue
+        .policy
+        .scheduler(&names, spec, &queue.execution, &Disk)?)
 }
 
 /// The moment 0 of a run: before anything that is in the ledger.

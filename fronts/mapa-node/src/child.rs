@@ -1,7 +1,14 @@
 //! The job as a process: started, told signals, waited for with all that it starts.
+//!
+//! A program that is killed just after it has started a command must not leave a command of which
+//! the ledger knows nothing. So the command's process waits at a gate until the ledger has its
+//! process id, and only then becomes the command. If this program ends before, the gate closes, and
+//! the process ends.
 
-use std::ffi::OsString;
+use std::io::{self, Write};
+use std::net::Shutdown;
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
@@ -19,7 +26,7 @@ use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::low_level::siginfo::Cause;
 
 use crate::error::Error;
-use crate::gate::{self, Gate};
+use crate::memory::{Arrival, gate};
 use crate::process::{Identity, Processes};
 
 /// Signals that are passed on to the job.
@@ -52,6 +59,8 @@ pub(crate) enum Happening {
 /// What happens to this program, one at a time.
 #[derive(Debug)]
 pub(crate) struct Happenings {
+    /// The signals that are caught.
+    caught: Vec<i32>,
     to: Sender<Happening>,
     from: Receiver<Happening>,
 }
@@ -66,8 +75,9 @@ impl Happenings {
         let heeded = PASSED
             .into_iter()
             .filter(|own| ignored >> (own - 1) & 1 == 0);
-        let mut signals = SignalsInfo::<WithOrigin>::new(heeded.chain([SIGCHLD]))
-            .map_err(|error| Error::at("signals", error))?;
+        let caught: Vec<i32> = heeded.chain([SIGCHLD]).collect();
+        let mut signals =
+            SignalsInfo::<WithOrigin>::new(&caught).map_err(|error| Error::at("signals", error))?;
         let (to, from) = mpsc::channel();
         let told = to.clone();
         thread::spawn(move || {
@@ -85,7 +95,7 @@ impl Happenings {
                 }
             }
         });
-        Ok(Self { to, from })
+        Ok(Self { caught, to, from })
     }
 
     /// Where others tell what happens.
@@ -98,6 +108,11 @@ impl Happenings {
     #[must_use]
     pub(crate) fn next(&self, within: Duration) -> Option<Happening> {
         self.from.recv_timeout(within).ok()
+    }
+
+    /// The signal that ends this program before its job runs, if one has come.
+    fn ended(&self) -> Option<i32> {
+        std::iter::from_fn(|| self.next(Duration::ZERO)).find_map(Self::ends)
     }
 
     /// The signal that ends this program while it waits in the queue, if this is one.
@@ -118,50 +133,60 @@ pub(crate) struct Job {
     handle: Option<OwnedFd>,
 }
 
+/// What became of a job that was to start.
+#[derive(Debug)]
+pub(crate) enum Start {
+    /// It runs, or has ended already. With what could not be had, and why.
+    Runs(Job, Option<String>),
+    /// The command does not exist or cannot be run: what the system says.
+    Not(io::Error),
+    /// A signal came before.
+    Signal(i32),
+}
+
 impl Job {
-    /// Starts a job, once `note` has noted its process. From now on whatever it starts and leaves
-    /// behind becomes a child of this program. A command that does not exist or cannot be run is
-    /// told by its status, 127 or 126.
+    /// Starts a job, once `note` has noted its process. It takes memory of these NUMA nodes alone, if any
+    /// is named. From now on whatever it starts and leaves behind becomes a child of this program.
     ///
     /// # Errors
     /// The system starts no process; the process cannot be noted.
     pub(crate) fn start(
-        words: &[OsString],
-        processes: &Processes,
-        prepare: impl FnOnce(&mut Command),
+        mut command: Command,
+        memory: &[u32],
+        (processes, happenings): (&Processes, &Happenings),
         note: impl FnOnce(&Identity) -> Result<(), Error>,
-    ) -> Result<Self, Error> {
+    ) -> Result<Start, Error> {
         let own = Pid::from_raw(std::process::id() as i32);
         set_child_subreaper(own).map_err(|error| Error::at("subreaper", error))?;
-        let gate = Gate::new()?;
-        // The path of this very file, also if another release has replaced it meanwhile.
-        let program = "/proc/self/exe";
-        let mut command = Command::new(program);
-        command.args(words).env(gate::VARIABLE, gate.name());
-        prepare(&mut command);
-        let child = command.spawn().map_err(|error| Error::at(program, error))?;
+        let failed = |error: io::Error| Error::at("the command's process", error);
+        let ours = gate(&mut command, memory, happenings.caught.clone()).map_err(failed)?;
+        let (told, spawned) = thread::scope(|scope| {
+            // Spawning ends when the process has become the command, or has ended.
+            let spawned = scope.spawn(|| { command }.spawn());
+            let told = let_in(&ours, processes, happenings, note);
+            (told, spawned.join())
+        });
+        let spawned = spawned.map_err(|_| failed(io::Error::other("a thread panicked")))?;
+        let arrival = match told? {
+            Told::Opened(arrival) => Some(arrival),
+            Told::Gone => None,
+            Told::Signal(number) => return Ok(Start::Signal(number)),
+        };
         // Dropping the standard library's handle neither waits nor kills; `wait` below reaps.
-        let pid = Pid::from_raw(child.id() as i32)
-            .ok_or_else(|| Error::at(program, "started without a process id"))?;
-        drop(child);
+        let pid = match (spawned, &arrival) {
+            (Ok(child), _) => child.id() as i32,
+            (Err(error), Some(_)) => return Ok(Start::Not(error)),
+            // Nobody has come to the gate.
+            (Err(error), None) => return Err(failed(error)),
+        };
+        let pid = Pid::from_raw(pid).ok_or_else(|| failed(io::ErrorKind::InvalidData.into()))?;
         let job = Self {
             pid,
             handle: pidfd_open(pid, PidfdFlags::empty()).ok(),
         };
-        // If the gate has ended, by a signal perhaps, waiting for it tells how.
-        if let Some(opener) = gate.await_process(job.pid(), processes) {
-            if let Some(own) = processes.identity(job.pid()) {
-                note(&own)?;
-            }
-            opener.open();
-        }
-        Ok(job)
-    }
-
-    /// The process id.
-    #[must_use]
-    pub(crate) fn pid(&self) -> i32 {
-        self.pid.as_raw_nonzero().get()
+        let unbound = arrival.and_then(|own| own.unbound);
+        let note = unbound.map(|error| format!("the command's memory is not bound: {error}"));
+        Ok(Start::Runs(job, note))
     }
 
     /// Sends the job a signal. Nothing happens if it has ended.
@@ -218,6 +243,45 @@ impl Job {
             }
         }
     }
+}
+
+/// What happened at the gate of a command.
+enum Told {
+    /// The process was noted, and becomes the command.
+    Opened(Arrival),
+    /// The process has ended before it came: waiting for it tells how.
+    Gone,
+    /// A signal that ends this program came first, so the process ends.
+    Signal(i32),
+}
+
+/// Waits for the process of a command at its gate, has it noted, and lets it in. Unless it may go in, the
+/// gate closes.
+fn let_in(
+    mut gate: &UnixStream,
+    processes: &Processes,
+    happenings: &Happenings,
+    note: impl FnOnce(&Identity) -> Result<(), Error>,
+) -> Result<Told, Error> {
+    let Ok(arrival) = Arrival::wait(gate) else {
+        return Ok(Told::Gone);
+    };
+    let noted = processes
+        .identity(arrival.pid)
+        .map_or(Ok(()), |own| note(&own));
+    // What came until now was for this program: the process catches no signal, and dies of those that the
+    // whole group gets.
+    let signal = happenings.ended();
+    if noted.is_err() || signal.is_some() {
+        let _ = gate.shutdown(Shutdown::Both);
+    }
+    noted?;
+    if let Some(number) = signal {
+        return Ok(Told::Signal(number));
+    }
+    // A process that has ended meanwhile needs no opening.
+    let _ = gate.write_all(b"!");
+    Ok(Told::Opened(arrival))
 }
 
 /// Reaps every child that has ended. Returns whether any is left; the job's own status, once it has

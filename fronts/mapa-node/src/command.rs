@@ -10,7 +10,6 @@ use etcetera::BaseStrategy;
 
 use crate::cli::{Cli, Command};
 use crate::error::Error;
-use crate::gate;
 use crate::ledger::{Ledger, SHARED, Sync};
 use crate::node::Node;
 use crate::output::Output;
@@ -23,10 +22,6 @@ const VARIABLE: &str = "MAPA_LEDGER";
 /// Runs the program `mapa` with these words, the first of which is its own name.
 #[must_use]
 pub fn main(words: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let words: Vec<OsString> = words.into_iter().collect();
-    if let Some(name) = gate::of_environment() {
-        return gate::pass(&name, words.get(1..).unwrap_or_default());
-    }
     let cli = match Cli::try_parse_from(words) {
         Ok(cli) => cli,
         // Help and version are answers; clap prints them where they belong.

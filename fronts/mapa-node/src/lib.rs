@@ -20,7 +20,6 @@ mod disk;
 mod drive;
 mod entries;
 mod error;
-mod gate;
 mod health;
 mod ledger;
 mod lines;

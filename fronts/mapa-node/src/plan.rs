@@ -37,7 +37,7 @@ pub(crate) fn scheduler(words: &str, policy: &PolicySpec) -> Result<Box<dyn Sche
     let names = Names::built_in();
     let spec: SchedulerSpec = words.into();
     let execution: ExecutionSpec = "effective-bandwidth".into();
-    Ok(names.scheduler_by(&spec, policy, &execution, &Disk)?)
+    Ok(policy.scheduler(&names, &spec, &execution, &Disk)?)
 }
 
 /// The places of the queue that start now, or never, in the order in which the scheduler says so.

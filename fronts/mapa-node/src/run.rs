@@ -1,6 +1,7 @@
 //! `mapa run`: a command on devices that it has alone.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,11 +15,10 @@ use mapa_live::{Live, Look};
 use serde::Serialize;
 
 use crate::cgroup::{self, Cgroups};
-use crate::child::{Happenings, Job};
+use crate::child::{Happenings, Job, Start};
 use crate::cli::RunArgs;
 use crate::disk::Disk;
 use crate::error::Error;
-use crate::gate;
 use crate::health::{self, Watched};
 use crate::ledger::{Asker, Ledger, Moment, Sync};
 use crate::node::Node;
@@ -31,6 +31,12 @@ use crate::surroundings::{Surroundings, bind_to, surroundings};
 
 /// Exit status of a command whose time was up, as `timeout` has it.
 const LATE: u8 = 124;
+
+/// Exit status of a command that is there but cannot be run, as shells have it.
+const UNUSABLE: u8 = 126;
+
+/// Exit status of a command that is not there, as shells have it.
+const MISSING: u8 = 127;
 
 /// How long a command runs before it gets a control group, and somebody watches the health of devices
 /// beside it.
@@ -188,26 +194,33 @@ pub(crate) fn run(
     let until = args
         .time
         .map(|own| Instant::now() + Duration::from_secs(own.0));
-    // A signal that came after the grant has nobody else to go to.
-    while let Some(happening) = happenings.next(Duration::ZERO) {
-        if let Some(number) = Happenings::ends(happening) {
-            desk.free(
-                &asker.tenant,
-                lease,
-                &format!("signal {number} came before it started"),
-            )?;
+    let started = start(
+        args,
+        &mut desk,
+        &granted,
+        (machine, live),
+        &happenings,
+        output,
+    );
+    let mut before = |why: String| desk.free(&asker.tenant, lease, &why);
+    let job = match started {
+        Ok(Start::Runs(job, unbound)) => {
+            unbound.into_iter().for_each(|own| output.aside(own));
+            job
+        }
+        Ok(Start::Signal(number)) => {
+            before(format!("signal {number} came before it started"))?;
             return Ok(u8::try_from(128 + number).unwrap_or(u8::MAX));
         }
-    }
-    let started = start(args, &mut desk, &granted, (machine, live), output);
-    let job = match started {
-        Ok(job) => job,
+        Ok(Start::Not(error)) => {
+            before(format!("it could not be started: {error}"))?;
+            let program = args.command.first().map(|own| own.to_string_lossy());
+            output.aside(format!("{}: {error}", program.unwrap_or_default()));
+            let is_missing = error.kind() == io::ErrorKind::NotFound;
+            return Ok(if is_missing { MISSING } else { UNUSABLE });
+        }
         Err(error) => {
-            desk.free(
-                &asker.tenant,
-                lease,
-                &format!("it could not be started: {error}"),
-            )?;
+            before(format!("it could not be started: {error}"))?;
             return Err(error);
         }
     };
@@ -326,8 +339,9 @@ fn start(
     desk: &mut Desk<'_>,
     granted: &Granted,
     machine: (&MachineSpec, &Live),
+    happenings: &Happenings,
     output: Output,
-) -> Result<Job, Error> {
+) -> Result<Start, Error> {
     let again = partitioned_since(desk.node, granted, machine)?;
     let node = again.as_ref().map_or(desk.node, |own| &own.0);
     let placement = again
@@ -349,19 +363,21 @@ fn start(
     let Desk {
         ledger, processes, ..
     } = desk;
-    Job::start(
-        &args.command,
-        processes,
-        |command: &mut Command| {
-            command.envs(around.set.iter().map(|(name, value)| (name, value)));
-            for name in &around.unset {
-                command.env_remove(name);
-            }
-            let nodes: Vec<String> = around.memory.iter().map(u32::to_string).collect();
-            command.env(gate::MEMORY, nodes.join(","));
-        },
-        |child| ledger.change(Sync::Boot, |books| books.started(granted.lease.id, child)),
-    )
+    let Some((program, arguments)) = args.command.split_first() else {
+        return Err(Error::malformed(
+            "no command: expected -- COMMAND ARGUMENTS..",
+        ));
+    };
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .envs(around.set.iter().map(|(name, value)| (name, value)));
+    for name in &around.unset {
+        command.env_remove(name);
+    }
+    Job::start(command, &around.memory, (processes, happenings), |child| {
+        ledger.change(Sync::Boot, |books| books.started(granted.lease.id, child))
+    })
 }
 
 /// The policy in a form that another program can read elsewhere: the path of a model's file is whole.

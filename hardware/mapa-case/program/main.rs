@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand};
 use mapa_case::Error;
 
 mod cc;
+mod front;
 mod run;
 mod trace;
 

@@ -11,6 +11,8 @@ use std::process::{Command, ExitCode};
 use clap::{Args, ValueEnum};
 use mapa_case::{Declared, SOCKET, Session};
 
+use crate::front;
+
 /// The manager's socket by default, as the systemd unit makes it.
 const DEFAULT: &str = "/run/mapa-case/case.sock";
 
@@ -65,9 +67,7 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Box<dyn Error>> {
         command.env_remove(SOCKET);
     } else {
         command.env(SOCKET, &socket);
-        if args.through.is_needed(Path::new(name)) {
-            preload(&mut command)?;
-        }
+        args.through.prepare(&mut command, Path::new(name))?;
     }
     // The session is of this process, and the program becomes it.
     let error = command.exec();
@@ -78,21 +78,31 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Box<dyn Error>> {
 /// How a program reaches the manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Through {
-    /// By itself if it names case_task_begin, otherwise by the library before its runtime.
+    /// By itself if it names case_task_begin; else by the library before its driver; by the one before its
+    /// runtime where there is no driver.
     Auto,
-    /// By the library before its CUDA runtime.
+    /// By the library before the CUDA driver.
+    Driver,
+    /// By the library before its CUDA runtime, which must be a shared one.
     Preload,
     /// By itself: it was compiled with the pass, or changed by hand.
     Itself,
 }
 
 impl Through {
-    /// Whether the library must be put before the runtime.
-    fn is_needed(self, program: &Path) -> bool {
+    /// Puts one library before those of the program. Never two: each would ask for every allocation.
+    fn prepare(self, command: &mut Command, program: &Path) -> Result<(), Box<dyn Error>> {
         match self {
-            Self::Preload => true,
-            Self::Itself => false,
-            Self::Auto => !asks_itself(program),
+            Self::Itself => Ok(()),
+            Self::Auto if asks_itself(program) => Ok(()),
+            Self::Preload => front::before_runtime(command),
+            Self::Auto | Self::Driver => match front::driver()? {
+                Some(driver) => front::before_driver(command, &driver),
+                None if self == Self::Auto => front::before_runtime(command),
+                None => {
+                    Err("no libcuda.so.1: expected NVIDIA's driver, or MAPA_CASE_DRIVER".into())
+                }
+            },
         }
     }
 }
@@ -111,33 +121,4 @@ fn asks_itself(program: &Path) -> bool {
         .and_then(|file| fs::read(file).ok())
         .unwrap_or_default();
     bytes.windows(NAME.len()).any(|own| own == NAME)
-}
-
-/// Puts the library before the CUDA runtime.
-fn preload(command: &mut Command) -> Result<(), Box<dyn Error>> {
-    let own = env::current_exe()?;
-    let folder = own.parent().unwrap_or(Path::new("/"));
-    let places = [
-        folder.to_owned(),
-        folder.join("deps"),
-        folder.join("../lib/mapa-case"),
-    ];
-    let mut libraries = places.iter().map(|place| place.join("libcase_preload.so"));
-    let library = libraries.find(|file| file.exists()).ok_or_else(|| {
-        format!(
-            "no libcase_preload.so beside {}: expected `cargo build -p case-preload`, or --through itself",
-            own.display()
-        )
-    })?;
-    command.env("LD_PRELOAD", in_front(&library, "LD_PRELOAD"));
-    Ok(())
-}
-
-fn in_front(path: &Path, variable: &str) -> OsString {
-    let mut all = path.as_os_str().to_owned();
-    if let Some(before) = env::var_os(variable).filter(|own| !own.is_empty()) {
-        all.push(":");
-        all.push(before);
-    }
-    all
 }

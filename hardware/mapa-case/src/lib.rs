@@ -11,6 +11,7 @@
 pub mod c;
 mod client;
 mod error;
+mod holdings;
 pub mod message;
 mod process;
 pub mod segment;
@@ -19,5 +20,6 @@ mod transport;
 pub use c::{Memory, Shared, receive_files, send_files};
 pub use client::{Declared, Instance, PATIENCE, Session};
 pub use error::Error;
+pub use holdings::Held;
 pub use process::{Hooks, Process, What};
 pub use transport::{SOCKET, Socket, TRANSPORT, Transport, socket_of_environment};

@@ -9,6 +9,7 @@ use std::thread::{self, ThreadId};
 
 use crate::client::{Declared, Instance, Session};
 use crate::error::Error;
+use crate::holdings::Holdings;
 use crate::message::{MOST, flags};
 use crate::transport::{Socket, Transport, socket_of_environment};
 
@@ -72,6 +73,8 @@ pub struct Process {
     /// None without a manager.
     session: OnceLock<Option<Session>>,
     tasks: Mutex<Tasks>,
+    /// Of a program whose tasks nobody has marked.
+    holdings: Mutex<Holdings>,
     /// Held by the thread that binds the process. The others wait, but not those that only observe.
     binding: Mutex<()>,
 }
@@ -87,6 +90,7 @@ impl Process {
             grows: AtomicU64::new(0),
             session: OnceLock::new(),
             tasks: Mutex::default(),
+            holdings: Mutex::default(),
             binding: Mutex::default(),
         }
     }
@@ -302,6 +306,10 @@ impl Process {
             }))
         });
         made.as_ref()
+    }
+
+    pub(crate) fn holdings(&self) -> MutexGuard<'_, Holdings> {
+        self.holdings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn tasks(&self) -> MutexGuard<'_, Tasks> {

@@ -39,7 +39,18 @@ impl Manager {
         Self::with(Fault::HangsUp(patience))
     }
 
+    /// A manager that tells of each request before it answers.
+    #[allow(dead_code, reason = "the tests of case-driver use it")]
+    pub(crate) fn watched(watch: impl Fn(&Request) + Send + Sync + 'static) -> Self {
+        Self::start(Fault::HangsUp(usize::MAX), watch)
+    }
+
     pub(crate) fn with(fault: Fault) -> Self {
+        Self::start(fault, |_| {})
+    }
+
+    fn start(fault: Fault, watch: impl Fn(&Request) + Send + Sync + 'static) -> Self {
+        let watch: Arc<dyn Fn(&Request) + Send + Sync> = Arc::new(watch);
         let folder = tempfile::tempdir().unwrap();
         let fd = socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
         let path = folder.path().join("case.sock");
@@ -49,8 +60,8 @@ impl Manager {
         let all = heard.clone();
         thread::spawn(move || {
             while let Ok(connection) = accept(&fd) {
-                let (all, path) = (all.clone(), path.clone());
-                thread::spawn(move || serve(&connection, &all, fault, &path));
+                let (all, path, watch) = (all.clone(), path.clone(), watch.clone());
+                thread::spawn(move || serve(&connection, &all, fault, &path, &*watch));
             }
         });
         Self { folder, heard }
@@ -70,7 +81,13 @@ impl Manager {
     }
 }
 
-fn serve(connection: &OwnedFd, heard: &Mutex<Vec<Request>>, fault: Fault, path: &Path) {
+fn serve(
+    connection: &OwnedFd,
+    heard: &Mutex<Vec<Request>>,
+    fault: Fault,
+    path: &Path,
+    watch: &dyn Fn(&Request),
+) {
     for turn in 1.. {
         let mut bytes = [0; LENGTH];
         match recv(connection, bytes.as_mut_slice(), RecvFlags::empty()) {
@@ -80,6 +97,7 @@ fn serve(connection: &OwnedFd, heard: &Mutex<Vec<Request>>, fault: Fault, path: 
         let request = Request::decode(&bytes).unwrap();
         let mut all = heard.lock().unwrap();
         all.push(request);
+        watch(&request);
         let ends = all.iter().filter(|own| own.op == Op::End).count();
         drop(all);
         match fault {

@@ -4,6 +4,10 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use mapa_case::message::Op;
+
+use crate::manager::Manager;
+
 fn mapa_case(words: &[&str], pass: Option<&str>) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mapa-case"));
     command.args(words);
@@ -92,6 +96,118 @@ fn trace_fails_where_the_oracle_objects() {
 fn a_task_of_a_killed_program_ends_with_it() {
     let (status, events, _) = trace(&["killed"]);
     assert_eq!((status, events), (Some(128 + 9), format!("{BEGIN}{END}")));
+}
+
+/// A driver and a program that finds its functions as a statically linked runtime does, in this folder.
+fn driver_and_program(work: &Path) {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../case-driver/tests");
+    let cc = |words: &[&str], to: &str| {
+        let built = Command::new("cc")
+            .current_dir(&sources)
+            .args(words)
+            .arg("-o")
+            .arg(work.join(to))
+            .args(["-pthread", "-ldl"])
+            .status();
+        assert!(built.unwrap().success(), "{words:?}");
+    };
+    std::fs::create_dir(work.join("real")).unwrap();
+    let soname = "-Wl,-soname,libcuda.so.1";
+    let driver = ["-shared", "-fPIC", soname, "fake_driver.c"];
+    cc(&driver, "real/libcuda.so.1");
+    cc(&["-DPROC", "program.c"], "program");
+    std::fs::write(work.join("held"), [0; 8]).unwrap();
+}
+
+/// `mapa-case run` with these words before `-- ./program many`.
+fn runs(manager: &Manager, words: &[&str]) -> Command {
+    let work = manager.path();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mapa-case"));
+    command
+        .args(["run", "--socket"])
+        .arg(manager.socket())
+        .args(words)
+        .arg("--")
+        .arg(work.join("program"))
+        .arg("many")
+        .env("XDG_CACHE_HOME", work.join("cache"))
+        .env("FAKE_DRIVER_HELD", work.join("held"))
+        .env_remove("LD_LIBRARY_PATH")
+        .env_remove("LD_PRELOAD")
+        .env_remove("MAPA_CASE_DRIVER")
+        .env_remove("CUDA_VISIBLE_DEVICES");
+    command
+}
+
+fn succeeds(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {errors}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn run_puts_a_library_before_the_driver_that_is_named_or_that_the_loader_finds() {
+    let manager = Manager::new(usize::MAX);
+    let real = manager.path().join("real");
+    driver_and_program(manager.path());
+    let named = |command: &mut Command| {
+        command.env("MAPA_CASE_DRIVER", real.join("libcuda.so.1"));
+        // The loader would find one that the program cannot use.
+        command.env("LD_LIBRARY_PATH", manager.path());
+    };
+    let found = |command: &mut Command| {
+        command.env("LD_LIBRARY_PATH", &real);
+    };
+    let places: [&dyn Fn(&mut Command); 2] = [&named, &found];
+    for place in places {
+        for words in [&[][..], &["--through", "driver"]] {
+            let mut command = runs(&manager, words);
+            place(&mut command);
+            assert_eq!(succeeds(&mut command), "MIG-7\n", "{words:?}");
+            // Once for each allocation: leases of 32 and larger ones for the rest.
+            let begun = manager.requests(Op::Begin);
+            assert!(begun.len() > 32 && begun.len() <= 64, "{}", begun.len());
+            manager.heard.lock().unwrap().clear();
+        }
+    }
+    // It was made once for all.
+    let cache = std::fs::read_dir(manager.path().join("cache/mapa-case"));
+    assert_eq!(cache.unwrap().count(), 1);
+}
+
+#[test]
+fn run_within_run_puts_one_library_there() {
+    let manager = Manager::new(usize::MAX);
+    driver_and_program(manager.path());
+    let mut command = runs(&manager, &[]);
+    let inner: Vec<std::ffi::OsString> = command.get_args().map(Into::into).collect();
+    let mut outer = Command::new(env!("CARGO_BIN_EXE_mapa-case"));
+    outer
+        .args(["run", "--through", "driver", "--socket"])
+        .arg(manager.socket());
+    outer.arg("--").arg(command.get_program()).args(inner);
+    command.env("LD_LIBRARY_PATH", manager.path().join("real"));
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => outer.env(name, value),
+            None => outer.env_remove(name),
+        };
+    }
+    assert_eq!(succeeds(&mut outer), "MIG-7\n");
+    assert!(manager.requests(Op::Begin).len() <= 64);
+}
+
+#[test]
+fn run_says_what_it_expects_where_there_is_no_driver() {
+    let manager = Manager::new(usize::MAX);
+    driver_and_program(manager.path());
+    let mut command = runs(&manager, &["--through", "driver"]);
+    let nowhere = manager.path().join("nowhere.so");
+    let output = command.env("MAPA_CASE_DRIVER", &nowhere).output().unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(125), "{errors}");
+    assert!(errors.contains("MAPA_CASE_DRIVER"), "{errors}");
 }
 
 /// The lines of clang, llvm-link-16 and opt-16 that `mapa-case cc` runs, each with its name first.

@@ -70,8 +70,9 @@ impl Replayer {
         let loaded = head
             .changes
             .complete("the record's machine", machine, &mut |_| {})?;
-        let scheduler =
-            names.scheduler_by(&head.scheduler, &head.policy, &head.execution, files)?;
+        let scheduler = head
+            .policy
+            .scheduler(names, &head.scheduler, &head.execution, files)?;
         let fleet = Fleet::new([loaded.graph().clone()]);
         Ok(Self {
             scheduler,

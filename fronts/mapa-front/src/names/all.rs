@@ -14,8 +14,6 @@ use super::named::{ExecutionSpec, SchedulerSpec};
 use super::policies::{self, Choice, PolicyRow, Preserved};
 use super::registry::Registry;
 use super::schedulers::{self, SchedulerRow};
-use super::specs::PolicySpec;
-
 use crate::error::Error;
 use crate::files::Files;
 use crate::model::Model;
@@ -150,27 +148,6 @@ impl Names {
     #[must_use]
     pub fn own_policy(&self, spec: &SchedulerSpec) -> Option<&str> {
         self.schedulers.get(spec.name())?.policy.as_deref()
-    }
-
-    /// The scheduler that a request names, by its own placement policy or, if it has none, by this one.
-    ///
-    /// # Errors
-    /// As [`scheduler`](Self::scheduler); the policy or its model cannot be had.
-    pub fn scheduler_by(
-        &self,
-        spec: &SchedulerSpec,
-        policy: &PolicySpec,
-        execution: &ExecutionSpec,
-        files: &dyn Files,
-    ) -> Result<Box<dyn Scheduler + Send>, Error> {
-        let policy = match self.own_policy(spec) {
-            Some(own) => self.policy(own, &Choice::default())?,
-            None => {
-                let model = policy.model(self, files)?;
-                policy.policy(self, model.as_ref(), None)?
-            }
-        };
-        self.scheduler(spec, policy, execution)
     }
 
     /// The scheduler that a request names, which places every job by this policy. A scheduler that

@@ -4,10 +4,12 @@ use std::fmt;
 use std::str::FromStr;
 
 use mapa_core::{Policy, Rates};
+use mapa_sched::Scheduler;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::all::Names;
+use super::named::{ExecutionSpec, SchedulerSpec};
 use super::policies::{Choice, Preserved};
 use crate::error::Error;
 use crate::files::Files;
@@ -129,5 +131,26 @@ impl PolicySpec {
             seed: self.seed,
         };
         names.policy(&self.policy, &choice)
+    }
+
+    /// The scheduler that a request names, by its own placement policy or, if it has none, by this one.
+    ///
+    /// # Errors
+    /// As [`Names::scheduler`]; the policy or its model cannot be had.
+    pub fn scheduler(
+        &self,
+        names: &Names,
+        spec: &SchedulerSpec,
+        execution: &ExecutionSpec,
+        files: &dyn Files,
+    ) -> Result<Box<dyn Scheduler + Send>, Error> {
+        let policy = match names.own_policy(spec) {
+            Some(own) => names.policy(own, &Choice::default())?,
+            None => {
+                let model = self.model(names, files)?;
+                self.policy(names, model.as_ref(), None)?
+            }
+        };
+        names.scheduler(spec, policy, execution)
     }
 }

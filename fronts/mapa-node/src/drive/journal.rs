@@ -145,6 +145,7 @@ mod tests {
             },
             lifetime: Lifetime::Session,
             confirmed: true,
+            boot: None,
         }
     }
 

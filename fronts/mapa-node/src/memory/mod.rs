@@ -1,14 +1,17 @@
-//! Calls of Linux for which no crate has a safe function: the policy of memory, and who is at the other
-//! end of a socket.
+//! What Linux does for this program that no crate has a safe function for: the policy of memory, who is at
+//! the other end of a socket, and what a process does between `fork` and `exec`.
 
 #![allow(
     unsafe_code,
     reason = "no crate has a safe function for these calls of Linux; see ARCHITECTURE.md"
 )]
 
-use std::ffi::{c_long, c_ulong};
-use std::io;
+use std::ffi::{c_int, c_long, c_ulong};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 /// Linux's word for memory of these nodes and no others.
 const BIND: c_long = 2;
@@ -16,29 +19,108 @@ const BIND: c_long = 2;
 /// The bits of one word of a set of nodes.
 const BITS: usize = c_ulong::BITS as usize;
 
-/// Has this thread, and all that it starts from now on, take memory of these NUMA nodes alone. The policy
-/// is kept over `exec`.
+/// The NUMA nodes of which a process takes memory.
+struct Nodes(Vec<c_ulong>);
+
+impl Nodes {
+    /// The set of these nodes.
+    fn of(nodes: &[u32]) -> Self {
+        let words = nodes
+            .iter()
+            .max()
+            .map_or(0, |last| *last as usize / BITS + 1);
+        let mut set = vec![0; words];
+        for &node in nodes {
+            set[node as usize / BITS] |= 1 << (node as usize % BITS);
+        }
+        Self(set)
+    }
+
+    /// Has this thread, and all that it starts from now on, take memory of these nodes alone; of all if
+    /// the set is empty. The policy is kept over `exec`. Allocates nothing.
+    fn bind(&self) -> io::Result<()> {
+        let Self(set) = self;
+        if set.is_empty() {
+            return Ok(());
+        }
+        // The kernel leaves the last of so many bits alone: set_mempolicy(2), in its notes on bugs.
+        let bits = (set.len() * BITS + 1) as c_ulong;
+        // SAFETY: the call reads as many bits as are said, rounded up to words, less one: all of `set`.
+        // It changes nothing but this thread's policy.
+        let answer = unsafe { libc::syscall(libc::SYS_set_mempolicy, BIND, set.as_ptr(), bits) };
+        if answer == 0 {
+            Ok(())
+        } else {
+            Err(io::Error::last_os_error())
+        }
+    }
+}
+
+/// What the process of a command says at its gate: its process id, and the error of the system if it
+/// could not be bound to memory, else 0.
+pub(crate) struct Arrival {
+    /// The process id.
+    pub pid: i32,
+    /// Why it is not bound to memory.
+    pub unbound: Option<io::Error>,
+}
+
+impl Arrival {
+    /// Waits until the process has come to its gate.
+    ///
+    /// # Errors
+    /// It has ended before.
+    pub(crate) fn wait(mut gate: &UnixStream) -> io::Result<Self> {
+        let mut word = [0; 8];
+        gate.read_exact(&mut word)?;
+        let [a, b, c, d, e, f, g, h] = word;
+        let error = i32::from_ne_bytes([e, f, g, h]);
+        Ok(Self {
+            pid: i32::from_ne_bytes([a, b, c, d]),
+            unbound: (error != 0).then(|| io::Error::from_raw_os_error(error)),
+        })
+    }
+
+    fn word(error: i32) -> [u8; 8] {
+        let [a, b, c, d] = std::process::id().to_ne_bytes();
+        let [e, f, g, h] = error.to_ne_bytes();
+        [a, b, c, d, e, f, g, h]
+    }
+}
+
+/// Has the process of a command wait at a gate before it becomes the command. It binds itself to memory
+/// of these NUMA nodes (to none, if none is named), says who it is ([`Arrival`]), and goes on once a byte
+/// comes; if the gate closes first, it ends. Of the signals that this program catches, it is told which:
+/// the process does not catch them.
+///
+/// Returns this program's side of the gate. Whoever spawns the command waits until the gate is open.
 ///
 /// # Errors
-/// What the system says: a node that is not there or not allowed, or a kernel without such policies.
-pub(crate) fn bind(nodes: &[u32]) -> io::Result<()> {
-    let Some(last) = nodes.iter().max() else {
-        return Ok(());
-    };
-    let mut set: Vec<c_ulong> = vec![0; *last as usize / BITS + 1];
-    for &node in nodes {
-        set[node as usize / BITS] |= 1 << (node as usize % BITS);
+/// The system gives no sockets.
+pub(crate) fn gate(
+    command: &mut Command,
+    nodes: &[u32],
+    caught: Vec<c_int>,
+) -> io::Result<UnixStream> {
+    let nodes = Nodes::of(nodes);
+    let (ours, mut theirs) = UnixStream::pair()?;
+    let copy = ours.as_raw_fd();
+    // SAFETY: the closure runs in a process that has this thread alone, so it makes system calls and
+    // allocates nothing. `copy` is that process's copy of this program's side, of which nobody else there
+    // knows: unclosed, it would keep the gate from closing when this program ends.
+    unsafe {
+        command.pre_exec(move || {
+            libc::close(copy);
+            for &signal in &caught {
+                libc::signal(signal, libc::SIG_DFL);
+            }
+            let bound = nodes.bind();
+            let error = bound.err().and_then(|own| own.raw_os_error());
+            theirs.write_all(&Arrival::word(error.unwrap_or(0)))?;
+            theirs.read_exact(&mut [0])
+        });
     }
-    // The kernel leaves the last of so many bits alone: set_mempolicy(2), in its notes on bugs.
-    let bits = (set.len() * BITS + 1) as c_ulong;
-    // SAFETY: the call reads as many bits as are said, rounded up to words, less one: all of `set`. It
-    // changes nothing but this thread's policy.
-    let answer = unsafe { libc::syscall(libc::SYS_set_mempolicy, BIND, set.as_ptr(), bits) };
-    if answer == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    Ok(ours)
 }
 
 /// The process at the other end of a Unix socket, and its user. The process is 0 if it is in another PID

@@ -1,6 +1,7 @@
 //! The manager of shared instances: alone, and with real processes that are killed.
 
 mod crowd;
+mod driver;
 mod grow;
 mod hostile;
 mod live;

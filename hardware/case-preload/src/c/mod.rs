@@ -1,6 +1,6 @@
 //! The CUDA runtime's functions, in front of those that the program has loaded.
 //!
-//! Each allocation is a task of its own: nothing is known of the next one. Functions that would
+//! Each allocation asks by itself: nothing is known of the next one. Functions that would
 //! reach the driver before any allocation bind the process first.
 #![allow(
     unsafe_code,
@@ -12,10 +12,14 @@
 )]
 
 use std::ffi::{c_int, c_uint, c_void};
-use std::ptr;
 
 use mapa_case::c::{CaseDim3, Real, Stream, allocate, release, release_all, touch};
-use mapa_case::call_real;
+use mapa_case::{Held, call_real};
+
+/// How memory at this address is known.
+fn at(pointer: *mut c_void) -> Held {
+    Held::Memory(pointer.addr() as u64)
+}
 
 /// Calls the function of this name behind this library.
 macro_rules! real {
@@ -35,7 +39,7 @@ macro_rules! allocations {
                 let code = real!($c, (pointer => *mut *mut c_void, $($argument => $type),*));
                 let is_made = code == 0 && !pointer.is_null();
                 // SAFETY: CUDA has written the pointer there.
-                (code, if is_made { unsafe { pointer.read() } } else { ptr::null_mut() })
+                (code, is_made.then(|| (at(unsafe { pointer.read() }), 0)))
             })
         }
     )*};
@@ -60,13 +64,13 @@ pub unsafe extern "C" fn cudaFree(pointer: *mut c_void) -> c_int {
             error => return error,
         }
     }
-    release(pointer, || real!(c"cudaFree", (pointer => *mut c_void)))
+    release(at(pointer), || real!(c"cudaFree", (pointer => *mut c_void)))
 }
 
 /// CUDA's cudaFreeAsync. The memory is free when the stream has come there, so it is waited for.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudaFreeAsync(pointer: *mut c_void, stream: Stream) -> c_int {
-    release(pointer, || {
+    release(at(pointer), || {
         match real!(c"cudaFreeAsync", (pointer => *mut c_void, stream => Stream)) {
             0 => real!(c"cudaStreamSynchronize", (stream => Stream)),
             error => error,
@@ -77,7 +81,7 @@ pub unsafe extern "C" fn cudaFreeAsync(pointer: *mut c_void, stream: Stream) -> 
 /// CUDA's cudaFreeAsync, where each thread has a default stream.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudaFreeAsync_ptsz(pointer: *mut c_void, stream: Stream) -> c_int {
-    release(pointer, || {
+    release(at(pointer), || {
         match real!(c"cudaFreeAsync_ptsz", (pointer => *mut c_void, stream => Stream)) {
             0 => real!(c"cudaStreamSynchronize_ptsz", (stream => Stream)),
             error => error,
@@ -89,7 +93,10 @@ pub unsafe extern "C" fn cudaFreeAsync_ptsz(pointer: *mut c_void, stream: Stream
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudaDeviceReset() -> c_int {
     match touch() {
-        0 => release_all(|| real!(c"cudaDeviceReset", ())),
+        0 => release_all(None, || {
+            let code = real!(c"cudaDeviceReset", ());
+            (code, code == 0)
+        }),
         error => error,
     }
 }

@@ -1,84 +1,106 @@
-//! Memory of programs that were never changed: each allocation is a task of its own.
+//! Memory of programs that were never changed: each allocation asks before it takes.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
-use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::ffi::c_int;
 
 use super::abi::process;
 use super::runtime::code;
+use crate::error::Error;
+use crate::holdings::{Held, Room};
 use crate::message::flags;
 
-/// The names of tasks by the address that they hold.
-static HELD: Mutex<BTreeMap<usize, u64>> = Mutex::new(BTreeMap::new());
-
-/// The next name.
-static NEXT: AtomicU64 = AtomicU64::new(1);
-
 thread_local! {
-    /// Whether this thread is within an allocation of the runtime.
+    /// Whether this thread is within a call of CUDA that one of these functions has made.
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-fn held() -> MutexGuard<'static, BTreeMap<usize, u64>> {
-    HELD.lock().unwrap_or_else(PoisonError::into_inner)
+/// Whether this thread is within a call of CUDA that has been seen already: what CUDA itself calls
+/// then is part of it.
+#[must_use]
+pub fn is_inside() -> bool {
+    INSIDE.get()
+}
+
+/// Makes a call of CUDA, within which all others are part of it.
+pub fn inside<T>(call: impl FnOnce() -> T) -> T {
+    let before = INSIDE.replace(true);
+    let answer = call();
+    INSIDE.set(before);
+    answer
 }
 
 /// That the manager is gone changes nothing for the program: nothing is held.
-fn end(name: u64) {
-    drop(process().end(name));
+fn end(lease: Option<u64>) {
+    if let Some(name) = lease {
+        drop(process().end(name));
+    }
 }
 
-/// Asks for memory, waits for it, and allocates it. `allocate` returns CUDA's code and the pointer.
-/// Returns its code, or CUDA's error if the memory cannot be had: never, or for no manager.
-pub fn allocate(bytes: u64, allocate: impl FnOnce() -> (c_int, *mut c_void)) -> c_int {
+/// Room for an allocation: in a lease that there is, else in a new one. Waits for it.
+fn room(bytes: u64) -> Result<Room, Error> {
+    let own = process();
+    let (name, ask) = {
+        let mut holdings = own.holdings();
+        if let Some(room) = holdings.find_room(bytes) {
+            return Ok(room);
+        }
+        (holdings.name(), holdings.to_ask(bytes))
+    };
+    let flags = flags::GROWS | flags::UNKNOWN_WARPS;
+    let begin = |bytes| own.begin(name, bytes, 0, flags);
+    let leased = match begin(ask) {
+        // What is beyond the allocation itself can be spared.
+        Err(Error::OutOfMemory) if ask > bytes => begin(bytes).map(|()| bytes)?,
+        begun => begun.map(|()| ask)?,
+    };
+    Ok(own.holdings().granted(name, leased, bytes))
+}
+
+/// Asks for memory, waits for it, and allocates it. `allocate` returns CUDA's code, how the memory is
+/// known, and the context that takes it along when it goes, 0 for none. Returns CUDA's code, or its
+/// error if the memory cannot be had: never, or for no manager.
+pub fn allocate(bytes: u64, allocate: impl FnOnce() -> (c_int, Option<(Held, u64)>)) -> c_int {
     // A runtime that allocates by another of these functions asks once.
-    if INSIDE.get() {
+    if is_inside() {
         return allocate().0;
     }
-    let name = NEXT.fetch_add(1, Ordering::Relaxed);
-    let grows = flags::GROWS | flags::UNKNOWN_WARPS;
-    if let Err(error) = process().begin(name, bytes, 0, grows) {
-        return code(&error);
-    }
-    INSIDE.set(true);
-    let (code, pointer) = allocate();
-    INSIDE.set(false);
-    if code == 0 && !pointer.is_null() {
-        // Memory that had this address was freed where it was not seen.
-        if let Some(before) = held().insert(pointer.addr(), name) {
-            end(before);
-        }
-    } else {
-        end(name);
-    }
+    let room = match room(bytes) {
+        Ok(room) => room,
+        Err(error) => return code(&error),
+    };
+    let (code, made) = inside(allocate);
+    let mut holdings = process().holdings();
+    let over = match made.filter(|_| code == 0) {
+        // Memory that was known as this was freed where it was not seen.
+        Some((held, context)) => holdings.allocated(held, room, context),
+        None => holdings.give_back(room),
+    };
+    drop(holdings);
+    end(over);
     code
 }
 
 /// Releases memory by `release`, and gives it back. Memory of others is released alone.
-pub fn release(pointer: *mut c_void, release: impl FnOnce() -> c_int) -> c_int {
-    // The name goes first: another thread may get the address as soon as it is free.
-    let name = held().remove(&pointer.addr());
-    let code = release();
-    if let Some(name) = name {
-        if code == 0 {
-            end(name);
-        } else {
-            held().insert(pointer.addr(), name);
-        }
+pub fn release(held: Held, release: impl FnOnce() -> c_int) -> c_int {
+    let number = process().holdings().number(held);
+    let code = inside(release);
+    if let Some(number) = number.filter(|_| code == 0) {
+        let over = process().holdings().freed(held, number);
+        end(over);
     }
     code
 }
 
-/// Releases all memory by `release`, and gives it back.
-pub fn release_all(release: impl FnOnce() -> c_int) -> c_int {
-    let names = std::mem::take(&mut *held());
-    let code = release();
-    if code == 0 {
-        names.into_values().for_each(end);
-    } else {
-        held().extend(names);
+/// Releases all memory of a context by `release`, of all for none, and gives it back. `release`
+/// returns CUDA's code, and whether the memory is gone.
+pub fn release_all(context: Option<u64>, release: impl FnOnce() -> (c_int, bool)) -> c_int {
+    let all = process().holdings().of(context);
+    let (code, is_gone) = inside(release);
+    if is_gone {
+        for (held, number) in all {
+            let over = process().holdings().freed(held, number);
+            end(over);
+        }
     }
     code
 }

@@ -5,6 +5,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::error::Error;
+use crate::message::Status;
 
 /// CUDA's error for memory that is not to be had.
 pub const MEMORY: c_int = 2;
@@ -47,7 +48,8 @@ pub(crate) fn warps(grid: CaseDim3, block: CaseDim3) -> u64 {
 /// What CUDA would say.
 pub(crate) fn code(error: &Error) -> c_int {
     match error {
-        Error::OutOfMemory => MEMORY,
+        // Too many leases or waiting calls: the program knows how to do with less memory.
+        Error::OutOfMemory | Error::Refused(Status::Quota) => MEMORY,
         _ => NO_DEVICE,
     }
 }

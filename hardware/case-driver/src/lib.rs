@@ -1,0 +1,5 @@
+#![doc = include_str!("../README.md")]
+
+mod array;
+pub mod c;
+mod physical;

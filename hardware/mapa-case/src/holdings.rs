@@ -1,0 +1,223 @@
+//! What the allocations of a process hold of its leases, for programs whose tasks nobody has marked.
+//!
+//! The first allocations have a lease each, of exactly their bytes. A session has few leases, and a
+//! program may have thousands of allocations. So from the [`EXACT`]th lease on a new one is larger
+//! than what it is for, in proportion to all that is leased, and later allocations find room in it.
+//! A lease is given back when none of its allocations is left. What is held is never more than what
+//! is leased.
+
+use std::collections::BTreeMap;
+
+/// How many leases have exactly the bytes of one allocation.
+const EXACT: usize = 32;
+
+/// A later lease is at least all that is leased divided by this: 31 of them are a thousand times as
+/// much as the first 32.
+const SHARE: u64 = 4;
+
+/// By what an allocation is known. Numbers of different kinds may be equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Held {
+    /// Memory, by its address.
+    Memory(u64),
+    /// An array, by its handle.
+    Array(u64),
+    /// Physical memory without an address, by its handle.
+    Physical(u64),
+}
+
+/// An allocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Allocation {
+    number: u64,
+    room: Room,
+    context: u64,
+}
+
+/// A part of a lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Room {
+    /// The name of the lease's task.
+    pub(crate) lease: u64,
+    bytes: u64,
+}
+
+#[derive(Debug)]
+struct Lease {
+    bytes: u64,
+    used: u64,
+    /// The allocations that use it, or are about to.
+    users: usize,
+}
+
+/// The allocations and leases of a process.
+#[derive(Debug, Default)]
+pub(crate) struct Holdings {
+    allocations: BTreeMap<Held, Allocation>,
+    leases: BTreeMap<u64, Lease>,
+    numbers: u64,
+}
+
+impl Holdings {
+    /// Room in a lease that there is: in the one with the least that suffices.
+    pub(crate) fn find_room(&mut self, bytes: u64) -> Option<Room> {
+        let fitting = self.leases.iter_mut().filter_map(|(&name, lease)| {
+            let left = lease.bytes - lease.used;
+            (bytes > 0 && left >= bytes).then_some((left, name, lease))
+        });
+        let (_, lease, own) = fitting.min_by_key(|(left, name, _)| (*left, *name))?;
+        own.used += bytes;
+        own.users += 1;
+        Some(Room { lease, bytes })
+    }
+
+    /// The bytes of the lease to ask for, for an allocation of so many.
+    pub(crate) fn to_ask(&self, bytes: u64) -> u64 {
+        if self.leases.len() < EXACT {
+            return bytes;
+        }
+        let all: u64 = self.leases.values().map(|own| own.bytes).sum();
+        bytes.max(all / SHARE)
+    }
+
+    /// A name for a new lease.
+    pub(crate) fn name(&mut self) -> u64 {
+        self.numbers += 1;
+        self.numbers
+    }
+
+    /// Notes a lease that was granted, and takes room in it.
+    pub(crate) fn granted(&mut self, lease: u64, leased: u64, bytes: u64) -> Room {
+        let own = Lease {
+            bytes: leased,
+            used: bytes,
+            users: 1,
+        };
+        self.leases.insert(lease, own);
+        Room { lease, bytes }
+    }
+
+    /// Gives room back. Returns the lease to end, if nobody uses it any more.
+    #[must_use]
+    pub(crate) fn give_back(&mut self, room: Room) -> Option<u64> {
+        let own = self.leases.get_mut(&room.lease)?;
+        own.used -= room.bytes;
+        own.users -= 1;
+        if own.users > 0 {
+            return None;
+        }
+        self.leases.remove(&room.lease);
+        Some(room.lease)
+    }
+
+    /// Notes an allocation of this context, 0 for none. Returns the lease to end, if memory that was
+    /// known as this was freed where it was not seen.
+    #[must_use]
+    pub(crate) fn allocated(&mut self, held: Held, room: Room, context: u64) -> Option<u64> {
+        let number = self.name();
+        let own = Allocation {
+            number,
+            room,
+            context,
+        };
+        let before = self.allocations.insert(held, own)?;
+        self.give_back(before.room)
+    }
+
+    /// The number of the allocation that is known as this.
+    pub(crate) fn number(&self, held: Held) -> Option<u64> {
+        Some(self.allocations.get(&held)?.number)
+    }
+
+    /// The allocations of a context, of all for none; with their numbers.
+    pub(crate) fn of(&self, context: Option<u64>) -> Vec<(Held, u64)> {
+        let all = self.allocations.iter();
+        let own = all.filter(|(_, own)| context.is_none_or(|context| own.context == context));
+        own.map(|(held, own)| (*held, own.number)).collect()
+    }
+
+    /// Notes that memory was freed. If another allocation is known as this by now, nothing is left to
+    /// note. Returns the lease to end.
+    #[must_use]
+    pub(crate) fn freed(&mut self, held: Held, number: u64) -> Option<u64> {
+        if self.number(held) != Some(number) {
+            return None;
+        }
+        let own = self.allocations.remove(&held)?;
+        self.give_back(own.room)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Allocates, as a process does whose manager grants all. Returns the bytes asked for.
+    fn allocate(all: &mut Holdings, held: Held, bytes: u64, context: u64) -> u64 {
+        let (room, asked) = match all.find_room(bytes) {
+            Some(room) => (room, 0),
+            None => {
+                let (name, ask) = (all.name(), all.to_ask(bytes));
+                (all.granted(name, ask, bytes), ask)
+            }
+        };
+        assert_eq!(all.allocated(held, room, context), None);
+        asked
+    }
+
+    fn free(all: &mut Holdings, held: Held) -> Option<u64> {
+        let number = all.number(held)?;
+        all.freed(held, number)
+    }
+
+    #[test]
+    fn thousands_of_allocations_share_fewer_leases_than_a_session_has() {
+        let mut all = Holdings::default();
+        let mut asked = 0;
+        for address in 0..20_000 {
+            asked += allocate(&mut all, Held::Memory(address), 2 << 20, 1);
+            assert!(all.leases.len() <= 64);
+        }
+        let held = 20_000 * (2 << 20);
+        assert!(held <= asked && asked < held / 4 * 5, "{held} {asked}");
+        for address in 0..20_000 {
+            free(&mut all, Held::Memory(address));
+        }
+        assert!(all.leases.is_empty());
+    }
+
+    #[test]
+    fn an_allocation_alone_in_its_lease_gives_all_of_it_back() {
+        let mut all = Holdings::default();
+        assert_eq!(allocate(&mut all, Held::Memory(1), 100, 1), 100);
+        assert_eq!(allocate(&mut all, Held::Array(1), 0, 1), 0);
+        assert_eq!(all.leases.len(), 2);
+        assert!(free(&mut all, Held::Memory(1)).is_some());
+        assert_eq!(free(&mut all, Held::Memory(1)), None);
+        assert!(free(&mut all, Held::Array(1)).is_some());
+        assert!(all.leases.is_empty());
+    }
+
+    #[test]
+    fn a_free_that_ends_late_takes_nothing_from_who_has_the_address_now() {
+        let mut all = Holdings::default();
+        allocate(&mut all, Held::Memory(1), 100, 1);
+        let late = all.number(Held::Memory(1)).unwrap();
+        let name = all.name();
+        let room = all.granted(name, 50, 50);
+        assert!(all.allocated(Held::Memory(1), room, 1).is_some());
+        assert_eq!(all.freed(Held::Memory(1), late), None);
+        assert_eq!(free(&mut all, Held::Memory(1)), Some(name));
+    }
+
+    #[test]
+    fn only_the_allocations_of_a_context_go_with_it() {
+        let mut all = Holdings::default();
+        allocate(&mut all, Held::Memory(1), 100, 1);
+        allocate(&mut all, Held::Memory(2), 100, 2);
+        allocate(&mut all, Held::Physical(1), 100, 0);
+        let own: Vec<Held> = all.of(Some(1)).into_iter().map(|(held, _)| held).collect();
+        assert_eq!(own, [Held::Memory(1)]);
+        assert_eq!(all.of(None).len(), 3);
+    }
+}
