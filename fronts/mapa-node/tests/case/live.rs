@@ -264,10 +264,8 @@ fn of_instances_that_are_destroyed_the_next_manager_shares_none_and_the_others_k
     assert_eq!(session.instance(), 2);
     assert_ne!(std::fs::read_to_string(&kept).unwrap(), visible);
     live.machine.fake.destroy_instance(0, live.made[0]).unwrap();
-    assert_eq!(
-        live.instances().into_keys().collect::<Vec<_>>(),
-        [visible.clone()]
-    );
+    let left = live.instances();
+    assert!(left.len() == 1 && left.contains_key(&visible), "{left:?}");
     let ps = live.machine.json(&["ps"]);
     let trouble = ps["leases"][0]["trouble"].to_string();
     assert!(trouble.contains("is gone"), "{ps}");
