@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use libfuzzer_sys::fuzz_target;
-use mapa_case::message::{LENGTH, Op, Request, Status};
+use mapa_case::message::{Op, Request, Status, flags};
 use mapa_node::{Entries, Instances, Manager, Peer, Processes, Settings, Shared, read_entries};
 use mapa_sched::{CaseSettings, Time};
 
@@ -26,6 +26,19 @@ fn manager(folder: &std::path::Path, processes: &Processes) -> Manager {
     Manager::new(instances, rule, Settings::default(), entries).expect("what it has written itself")
 }
 
+/// Few sessions, calls and tasks, so that requests meet; and sizes around what the instance has.
+fn request(bytes: [u8; 7]) -> Request {
+    let [op, session, seq, task, tenths, warps, flags] = bytes.map(u64::from);
+    let ops = Op::ALL;
+    Request {
+        task: task % 4,
+        bytes: tenths % 80 * 100_000_000,
+        warps,
+        flags: flags & flags::ALL,
+        ..Request::new(ops[op as usize % ops.len()], session % 8, seq % 64)
+    }
+}
+
 fuzz_target!(|bytes: &[u8]| {
     let _ = read_entries(bytes, "a boot");
     let processes = Processes::new().expect("procfs");
@@ -39,34 +52,31 @@ fuzz_target!(|bytes: &[u8]| {
     let mut held: BTreeSet<(u64, u64)> = BTreeSet::new();
     let mut heard = BTreeSet::new();
     let mut peers: BTreeMap<u64, Peer> = BTreeMap::new();
-    for (turn, chunk) in (0..).zip(bytes.chunks(LENGTH + 1)) {
-        let Some((choice, message)) = chunk.split_first() else {
-            continue;
-        };
+    for (turn, &[choice, ref rest @ ..]) in (0..).zip(bytes.as_chunks::<8>().0) {
         let peer = Peer {
             pid: own.pid,
             start: own.start,
             uid: u32::from(choice % 4),
         };
-        match (choice, Request::decode(message)) {
-            (250.., _) => {
+        match choice {
+            250.. => {
                 all = manager(&folder, &processes);
                 heard.clear();
             }
-            (240.., _) => {
+            240.. => {
                 let is_dead = |session: &u64| peers.get(session) == Some(&peer);
                 held.retain(|(session, _)| !is_dead(session));
                 heard.retain(|(session, ..)| !is_dead(session));
                 peers.retain(|_, own| *own != peer);
                 all.died(Time(turn), peer, &mut replies);
             }
-            (_, Ok(request)) => {
+            _ => {
+                let request = request(*rest);
                 all.ask(Time(turn), peer, &request, &mut replies);
                 if all.owns(peer, request.session) {
                     peers.insert(request.session, peer);
                 }
             }
-            (_, Err(_)) => {}
         }
         for (session, reply) in replies.drain(..) {
             match reply.op.filter(|_| reply.status == Status::Done) {
@@ -82,8 +92,11 @@ fuzz_target!(|bytes: &[u8]| {
         }
         let table: BTreeSet<(u64, u64)> = all.leases().map(|own| (own.0, own.1)).collect();
         assert!(held.is_subset(&table), "{held:?} of {table:?}");
-        for (held, contexts, _) in all.held() {
+        // What the scheduler has booked is what the table says; an isolated job has all of its instance.
+        let bytes: u64 = all.leases().map(|own| own.2).sum();
+        for (held, contexts, is_isolated) in all.held() {
             assert!(held.saturating_add(contexts) <= 6_000_000_000);
+            assert!(is_isolated || held == bytes, "{held} of {bytes}");
         }
     }
     drop(all);

@@ -1,42 +1,40 @@
-//! What a probe costs: round trips of a task's begin and end, to a manager of its own.
+//! What a probe costs: round trips of a task's begin and end, to a manager of its own; first of one
+//! process, and then the calls of many processes at once.
 //!
 //! Build the program first: `cargo build --release -p mapa-node`. Then
-//! `cargo run --release -p mapa-node --example case -- 20000`, with the number of tasks; a second
-//! number is that of sessions that ask at once, 8 at most: a process has no more.
+//! `cargo run --release -p mapa-node --example case -- 20000`, with the number of tasks of the one. A
+//! second number is that of processes that ask at once, 64 by default and 96 at most; they share five times as many
+//! tasks. `MAPA_CASE_TRANSPORT=memory` measures shared memory in place of the socket.
 
 use std::error::Error;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::thread;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mapa_case::{Declared, Session};
+use mapa_case::{Declared, Memory, Session, TRANSPORT};
+
+/// Says to this program, started again, which socket it is a client of.
+const CLIENT: &str = "MAPA_EXAMPLE_SOCKET";
 
 fn main() -> Result<(), Box<dyn Error>> {
     let numbers: Result<Vec<u64>, _> = std::env::args().skip(1).map(|word| word.parse()).collect();
     let numbers = numbers?;
     let [tasks, clients] = [numbers.first(), numbers.get(1)].map(|own| own.copied());
-    let (tasks, clients) = (tasks.unwrap_or(2000), clients.unwrap_or(1).clamp(1, 8));
+    let (tasks, clients) = (tasks.unwrap_or(2000), clients.unwrap_or(64).clamp(1, 96));
+    if let Some(socket) = std::env::var_os(CLIENT) {
+        return client(Path::new(&socket), tasks);
+    }
     let folder = tempfile::tempdir()?;
     let mut manager = start(folder.path())?;
     let socket = folder.path().join("case.sock");
-    let begun = Instant::now();
-    let mut all: Vec<Duration> = thread::scope(|scope| {
-        let own: Vec<_> = (0..clients)
-            .map(|_| scope.spawn(|| round_trips(&socket, tasks)))
-            .collect();
-        own.into_iter()
-            .flat_map(|own| own.join().unwrap_or_default())
-            .collect()
-    });
-    let took = begun.elapsed();
+    let alone = round_trips(&session(&socket), tasks);
+    let crowd = crowd(&socket, clients, (5 * tasks).div_ceil(clients));
     manager.kill()?;
     manager.wait()?;
+    let mut all = alone?;
     all.sort();
-    if all.len() as u64 != 2 * tasks * clients {
-        return Err("expected every call to be answered".into());
-    }
     let at = |share: f64| all[((all.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e6;
     println!(
         "round trip, us: p50 {:.1}, p99 {:.1}, longest {:.0}",
@@ -44,13 +42,79 @@ fn main() -> Result<(), Box<dyn Error>> {
         at(0.99),
         at(1.0)
     );
-    println!("calls/s: {:.0}", all.len() as f64 / took.as_secs_f64());
+    println!("calls/s of {clients} processes: {:.0}", crowd?);
     Ok(())
 }
 
-/// A manager of one large instance.
+fn session(socket: &Path) -> Session {
+    let by_memory = std::env::var_os(TRANSPORT).is_some_and(|way| way == "memory");
+    if !by_memory {
+        return Session::new(socket.to_owned(), Declared::default());
+    }
+    Session::over(socket.to_owned(), Declared::default(), |path| {
+        Ok(Arc::new(Memory::connect(path)?))
+    })
+}
+
+/// What one of many does: it says that it is there, waits for the word to go, and says that it has
+/// done its tasks.
+fn client(socket: &Path, tasks: u64) -> Result<(), Box<dyn Error>> {
+    let session = session(socket);
+    session.begin(u64::MAX, 1 << 20, 32, 0)?;
+    session.end(u64::MAX)?;
+    println!("ready");
+    std::io::stdin().read_exact(&mut [0])?;
+    round_trips(&session, tasks)?;
+    println!("done");
+    Ok(())
+}
+
+/// The calls a second of so many processes, each of which begins and ends so many tasks.
+fn crowd(socket: &Path, clients: u64, tasks: u64) -> Result<f64, Box<dyn Error>> {
+    let own = std::env::current_exe()?;
+    let mut all = Vec::new();
+    for _ in 0..clients {
+        let child = Command::new(&own)
+            .arg(tasks.to_string())
+            .env(CLIENT, socket)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        all.push(child);
+    }
+    let mut outputs = Vec::new();
+    for child in &mut all {
+        let output = child.stdout.take().ok_or("expected its output")?;
+        outputs.push(BufReader::new(output).lines());
+    }
+    let mut heard = |word: &str| -> Result<(), Box<dyn Error>> {
+        for lines in &mut outputs {
+            let line = lines.next().ok_or("expected every call to be answered")??;
+            if line != word {
+                return Err(format!("{line}: expected {word}").into());
+            }
+        }
+        Ok(())
+    };
+    heard("ready")?;
+    let begun = Instant::now();
+    for child in &mut all {
+        let mut input = child.stdin.take().ok_or("expected its input")?;
+        input.write_all(b"g")?;
+    }
+    heard("done")?;
+    let took = begun.elapsed();
+    for mut child in all {
+        child.wait()?;
+    }
+    Ok((2 * tasks * clients) as f64 / took.as_secs_f64())
+}
+
+/// A manager of two large instances: one admits no more than 48 processes, as MPS does.
 fn start(folder: &Path) -> Result<Child, Box<dyn Error>> {
-    let list = "[[instance]]\nvisible = \"MIG-0\"\nmemory = 80000000000\n";
+    let list: String = (0..2)
+        .map(|at| format!("[[instance]]\nvisible = \"MIG-{at}\"\nmemory = 80000000000\n"))
+        .collect();
     std::fs::write(folder.join("instances.toml"), list)?;
     let own = std::env::current_exe()?;
     let program = own
@@ -78,19 +142,16 @@ fn start(folder: &Path) -> Result<Child, Box<dyn Error>> {
     Ok(manager)
 }
 
-/// A session of its own: so many tasks, each begun and ended.
-fn round_trips(socket: &Path, tasks: u64) -> Vec<Duration> {
-    let session = Session::new(socket.to_owned(), Declared::default());
+/// How long each call takes of so many tasks, each begun and ended.
+fn round_trips(session: &Session, tasks: u64) -> Result<Vec<Duration>, Box<dyn Error>> {
     let mut all = Vec::new();
     for task in 0..tasks {
         let begun = Instant::now();
-        let answered = session.begin(task, 1 << 20, 32, 0);
+        session.begin(task, 1 << 20, 32, 0)?;
         all.push(begun.elapsed());
         let begun = Instant::now();
-        if answered.is_err() || session.end(task).is_err() {
-            return Vec::new();
-        }
+        session.end(task)?;
         all.push(begun.elapsed());
     }
-    all
+    Ok(all)
 }

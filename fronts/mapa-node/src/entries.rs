@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::process::{Identity, Life, Processes};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"MAPACASE");
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// Words of an entry; the first is its flag.
 const WORDS: usize = 16;
@@ -48,6 +48,9 @@ pub struct Entry {
     pub flags: u64,
     /// The instance, counted from 1; 0 for a session that is bound to none yet.
     pub instance: u64,
+    /// The mark of that instance: of its name, which its number is not. The next manager may have
+    /// another list.
+    pub mark: u64,
     /// The process of the session.
     pub pid: i32,
     /// When the process started.
@@ -61,7 +64,7 @@ impl Entry {
         let kind = if self.is_session { 1 } else { 2 };
         let [pid, start] = [i64::from(self.pid), self.start].map(i64::cast_unsigned);
         let mut words = [0; WORDS];
-        words[1..12].copy_from_slice(&[
+        words[1..13].copy_from_slice(&[
             kind,
             self.session,
             self.seq,
@@ -73,6 +76,7 @@ impl Entry {
             pid,
             start,
             u64::from(self.uid),
+            self.mark,
         ]);
         words
     }
@@ -92,6 +96,7 @@ impl Entry {
             warps: words[6],
             flags: words[7],
             instance: words[8],
+            mark: words[12],
             pid: i32::try_from(words[9]).ok()?,
             start: words[10].cast_signed(),
             uid: u32::try_from(words[11]).ok()?,
@@ -215,11 +220,13 @@ impl Entries {
         written.map_err(|error| Error::at(self.path.display(), error))
     }
 
-    /// Notes to which instance the process of a session is bound.
+    /// Notes to which instance the process of a session is bound, by its number and its mark.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn bind(&self, place: usize, instance: u64) -> Result<(), Error> {
+    pub fn bind(&self, place: usize, instance: u64, mark: u64) -> Result<(), Error> {
+        // The number comes last: it says that there is an instance.
+        self.change(place, 12, mark)?;
         self.change(place, 8, instance)
     }
 

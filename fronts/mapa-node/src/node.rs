@@ -207,10 +207,15 @@ impl Node {
         keys.cloned().collect()
     }
 
-    /// The device of a lasting name, if the machine has it.
+    /// The device of a lasting name, if the machine has it. An instance may be named by its UUID alone.
     #[must_use]
     pub fn device(&self, key: &Key) -> Option<DeviceId> {
-        self.by_key.get(key).copied()
+        let by_uuid = || {
+            let mut own = self.partitions.uuids.iter();
+            let own = own.find(|(_, uuid)| key.part.is_empty() && **uuid == key.whole);
+            own.map(|(id, _)| *id)
+        };
+        self.by_key.get(key).copied().or_else(by_uuid)
     }
 
     /// The name of a device for people: as in the machine's description, or the lasting one.

@@ -1,4 +1,8 @@
-//! `mapa-case cc`: the compile line of a CUDA program with the pass, in one command.
+//! `mapa-case cc`: the compile line of a CUDA program with the pass, in one command. `line` takes its
+//! arguments apart, `places` finds the pass and the libraries.
+
+mod line;
+mod places;
 
 use std::env;
 use std::error::Error;
@@ -9,10 +13,8 @@ use std::process::{Command, ExitCode};
 
 use clap::Args;
 
-/// The command that builds the pass.
-const BUILD: &str = "cargo build --release --manifest-path hardware/case-pass/Cargo.toml";
-/// The file that it makes.
-const PASS: &str = "libmapa_case_pass.so";
+use line::{Line, Stage, Word, is_cudart, read};
+use places::{client, cudart, pass};
 
 /// How to compile.
 #[derive(Args)]
@@ -32,106 +34,6 @@ pub(crate) struct Cc {
         value_name = "ARGS"
     )]
     arguments: Vec<OsString>,
-}
-
-/// Options of clang whose value is the next argument, by what they are for.
-const WITH_VALUE: [(Stage, &[&str]); 4] = [
-    (
-        Stage::Read,
-        &[
-            "-I",
-            "-D",
-            "-U",
-            "-include",
-            "-include-pch",
-            "-isystem",
-            "-cxx-isystem",
-            "-iquote",
-            "-idirafter",
-            "-imacros",
-            "-iprefix",
-            "-iwithprefix",
-            "-iwithprefixbefore",
-            "-MF",
-            "-MT",
-            "-MQ",
-            "-MJ",
-            "-Xpreprocessor",
-        ],
-    ),
-    (
-        Stage::Compile,
-        &[
-            "-Xclang",
-            "-mllvm",
-            "-Xassembler",
-            "-Xcuda-ptxas",
-            "-Xcuda-fatbinary",
-            "-Xarch_host",
-            "-Xarch_device",
-            "--param",
-        ],
-    ),
-    (
-        Stage::Link,
-        &[
-            "-L",
-            "-l",
-            "-Xlinker",
-            "-T",
-            "-z",
-            "-u",
-            "-e",
-            "-rpath",
-            "-framework",
-        ],
-    ),
-    (
-        Stage::Any,
-        &["-target", "--sysroot", "-isysroot", "-B", "-arch"],
-    ),
-];
-
-/// Which runs of clang an argument is for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    /// Those that read sources.
-    Read,
-    /// Those that make code, of sources or of the whole.
-    Compile,
-    /// The one that links.
-    Link,
-    Any,
-}
-
-/// An argument.
-enum Word {
-    /// A source, and its language.
-    Source(PathBuf, String),
-    /// For clang, maybe with its value. Objects and libraries are for the linker.
-    Told(Stage, Vec<OsString>),
-}
-
-/// The line, taken apart.
-#[derive(Default)]
-struct Line {
-    words: Vec<Word>,
-    output: Option<PathBuf>,
-    /// `-c`, `-S` or `-E`: no linking.
-    stop: Option<OsString>,
-    cuda_path: Option<PathBuf>,
-    lto: bool,
-    explain: bool,
-}
-
-impl Line {
-    /// What clang is told at these stages, in order.
-    fn told(&self, stages: &[Stage]) -> impl Iterator<Item = &OsString> {
-        self.words.iter().flat_map(|word| match word {
-            Word::Told(stage, words) if stages.contains(stage) => &words[..],
-            _ => &[],
-        })
-    }
 }
 
 /// Compiles and links.
@@ -189,81 +91,6 @@ fn beside(source: &Path, stop: &OsStr) -> PathBuf {
         _ => "o",
     };
     PathBuf::from(source.file_name().unwrap_or_default()).with_extension(extension)
-}
-
-/// The language of a source, by its name.
-fn language_of(source: &Path) -> Option<&'static str> {
-    match source.extension()?.to_str()? {
-        "cu" => Some("cuda"),
-        "c" => Some("c"),
-        "cc" | "cpp" | "cxx" | "C" | "c++" => Some("c++"),
-        _ => None,
-    }
-}
-
-fn read(arguments: &[OsString]) -> Result<Line, Box<dyn Error>> {
-    let mut line = Line::default();
-    // That of `-x`, for what comes after it.
-    let mut language: Option<String> = None;
-    let mut rest = arguments.iter();
-    while let Some(argument) = rest.next() {
-        let text = argument.to_string_lossy();
-        let mut value = || {
-            rest.next()
-                .cloned()
-                .ok_or(format!("{text}: expected a value after it"))
-        };
-        let alone = |stage| Word::Told(stage, vec![argument.clone()]);
-        let with_value = WITH_VALUE.iter().find(|(_, all)| all.contains(&&*text));
-        match &*text {
-            "-o" => line.output = Some(value()?.into()),
-            "-c" | "-S" | "-E" => line.stop = Some(argument.clone()),
-            "--lto" | "-flto" => line.lto = true,
-            "--explain" => line.explain = true,
-            "-x" => {
-                let told = value()?.to_string_lossy().into_owned();
-                language = (told != "none").then_some(told);
-            }
-            _ if text.starts_with("--cuda-path=") => {
-                line.cuda_path = Some(text["--cuda-path=".len()..].to_owned().into());
-            }
-            _ if with_value.is_some() || text.starts_with("-Xarch_") => {
-                let stage = with_value.map_or(Stage::Compile, |(stage, _)| *stage);
-                line.words
-                    .push(Word::Told(stage, vec![argument.clone(), value()?]));
-            }
-            _ if text.starts_with("-x") => {
-                let told = &text["-x".len()..];
-                language = (told != "none").then(|| told.to_owned());
-            }
-            _ if text.starts_with("-o") => line.output = Some(text[2..].to_owned().into()),
-            _ if ["-l", "-L", "-Wl,"].iter().any(|p| text.starts_with(p)) => {
-                line.words.push(alone(Stage::Link));
-            }
-            _ if ["-I", "-D", "-U"].iter().any(|p| text.starts_with(p)) => {
-                line.words.push(alone(Stage::Read));
-            }
-            _ if text.starts_with('-') => line.words.push(alone(Stage::Any)),
-            _ => {
-                let path = Path::new(argument);
-                let is_object = path
-                    .extension()
-                    .is_some_and(|e| ["o", "a", "so"].iter().any(|o| e == *o));
-                let told = language.clone().filter(|_| !is_object);
-                let found = told.or_else(|| language_of(path).map(str::to_owned));
-                line.words.push(match found {
-                    Some(language) => Word::Source(path.to_owned(), language),
-                    None => alone(Stage::Link),
-                });
-            }
-        }
-    }
-    Ok(line)
-}
-
-/// Whether a library is the CUDA runtime, of which the right one is linked anyway.
-fn is_cudart(words: &[OsString]) -> bool {
-    words == ["-lcudart"] || words == ["-l", "cudart"]
 }
 
 /// What compiling needs.
@@ -472,91 +299,4 @@ fn run(mut command: Command) -> Result<Option<ExitCode>, Box<dyn Error>> {
                 .unwrap_or(1),
         )
     }))
-}
-
-/// The pass: named by `MAPA_CASE_PASS`, or where its command builds it, or installed with this program.
-fn pass() -> Result<PathBuf, Box<dyn Error>> {
-    if let Some(told) = env::var_os("MAPA_CASE_PASS") {
-        let path = PathBuf::from(told);
-        return if path.is_file() {
-            Ok(path)
-        } else {
-            Err(format!(
-                "MAPA_CASE_PASS: no file {}; expected the pass, built by `{BUILD}`",
-                path.display()
-            )
-            .into())
-        };
-    }
-    let own = env::current_exe().unwrap_or_default();
-    let here = env::current_dir().unwrap_or_default();
-    let built = Path::new("hardware/case-pass/target/release").join(PASS);
-    let mut places: Vec<PathBuf> = Vec::new();
-    if let Some(folder) = own.parent() {
-        places.extend([
-            folder.join(PASS),
-            folder.join("../lib/mapa-case").join(PASS),
-        ]);
-    }
-    if let Some(target) = env::var_os("CARGO_TARGET_DIR") {
-        places.push(Path::new(&target).join("release").join(PASS));
-    }
-    places.extend(
-        own.ancestors()
-            .chain(here.ancestors())
-            .map(|a| a.join(&built)),
-    );
-    places.into_iter().find(|p| p.is_file()).ok_or_else(|| {
-        format!("the compiler pass is not built: run `{BUILD}`, or name it by MAPA_CASE_PASS")
-            .into()
-    })
-}
-
-/// The CUDA runtime to link with: the toolkit's, or the fake.
-fn cudart(line: &Line) -> Result<PathBuf, Box<dyn Error>> {
-    let Some(root) = &line.cuda_path else {
-        return Ok(fake_cudart::built_library()?);
-    };
-    for folder in ["lib64", "lib", "targets/x86_64-linux/lib"] {
-        for name in [
-            "libcudart.so",
-            "libcudart.so.12",
-            "libcudart.so.11.0",
-            "libcudart.so.13",
-        ] {
-            let library = root.join(folder).join(name);
-            if library.is_file() {
-                return Ok(library);
-            }
-        }
-    }
-    Err(format!(
-        "{}: no libcudart.so; expected a CUDA toolkit",
-        root.display()
-    )
-    .into())
-}
-
-/// CASE's client library, beside this program or where cargo builds it.
-fn client() -> Result<PathBuf, Box<dyn Error>> {
-    let own = env::current_exe().unwrap_or_default();
-    let folder = own.parent().unwrap_or(Path::new(""));
-    let above = folder.parent().unwrap_or(folder);
-    let names = ["libmapa_case.a", "libmapa_case.so"];
-    [
-        folder,
-        &folder.join("deps"),
-        above,
-        &folder.join("../lib/mapa-case"),
-    ]
-    .iter()
-    .flat_map(|place| names.map(|n| place.join(n)))
-    .find(|p| p.is_file())
-    .ok_or_else(|| {
-        format!(
-            "no libmapa_case.a near {}: expected `cargo build -p mapa-case` before",
-            own.display()
-        )
-        .into()
-    })
 }

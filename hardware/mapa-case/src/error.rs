@@ -27,7 +27,7 @@ impl fmt::Display for Error {
                 f,
                 "{socket}: {error}: expected the socket of `mapa-node case`, or no MAPA_CASE_SOCKET"
             ),
-            Self::Refused(status) => write!(f, "the manager refuses: {status:?}"),
+            Self::Refused(status) => write!(f, "the manager refuses: {status}"),
             Self::NoTask(task) => write!(f, "task {task} is not open: expected case_task_begin before"),
         }
     }

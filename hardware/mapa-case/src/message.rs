@@ -17,6 +17,8 @@
 //! [`Status::Malformed`]. So does one whose unused bytes are not zero: they are kept for later
 //! versions.
 
+use std::fmt;
+
 /// The number of bytes of a message.
 pub const LENGTH: usize = 64;
 
@@ -95,6 +97,25 @@ numbers! {
         Foreign = 5,
         /// The manager cannot keep its books.
         Failed = 6,
+    }
+}
+
+impl fmt::Display for Status {
+    /// What it means for the process that asked, and what is expected.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Done => "done",
+            Self::OutOfMemory => "so much memory can never be had there",
+            Self::Quota => {
+                "more calls, leases, sessions or connections than one process or user may have"
+            }
+            Self::Malformed => "a call that makes no sense now",
+            Self::NoSession => "no session of this number, or one of another process",
+            Self::Foreign => {
+                "this process cannot be identified: expected one in the manager's PID namespace"
+            }
+            Self::Failed => "it cannot keep its books: expected room in the folder of its tasks",
+        })
     }
 }
 

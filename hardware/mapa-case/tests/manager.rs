@@ -24,7 +24,7 @@ pub(crate) enum Fault {
     HangsUp(usize),
     /// It describes no instance.
     Silent,
-    /// It hears the first end of a task, and is gone for two seconds.
+    /// It hears the first end of a task, and is gone until there is a file `case.back`.
     Leaves,
 }
 
@@ -107,7 +107,9 @@ fn serve(
                 fs::rename(path, &away).unwrap();
                 let path = path.to_owned();
                 thread::spawn(move || {
-                    thread::sleep(Duration::from_secs(2));
+                    while !path.with_extension("back").exists() {
+                        thread::sleep(Duration::from_millis(2));
+                    }
                     fs::rename(away, path).unwrap();
                 });
                 return;

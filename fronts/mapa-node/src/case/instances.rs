@@ -1,8 +1,10 @@
 //! The instances that processes share: from a file, or those of the machine.
 
+use std::hash::Hasher;
 use std::ops::Range;
 use std::sync::Arc;
 
+use fnv::FnvHasher;
 use mapa_core::mig::{Instance, Layout, Model, Profile, ProfileId, Size};
 use mapa_core::{Demand, DeviceId, DeviceInfo, Fabric, FabricNode, MachineId, NodeKind, Unit};
 use mapa_sched::Fleet;
@@ -26,7 +28,8 @@ pub struct Shared {
     /// The whole device, as the ledger names it. Default: `visible`.
     #[serde(default)]
     pub device: String,
-    /// Profile and start, as the ledger names them: `1g.5gb@4`. Default: the device is whole.
+    /// Profile and start, as the ledger names them: `1g.5gb@4`. Default: `visible` if it is the UUID of a
+    /// MIG instance, else the device is whole.
     #[serde(default)]
     pub part: String,
     /// Its compute slices. Default: 1.
@@ -54,10 +57,24 @@ impl Shared {
     /// The instance in the ledger.
     #[must_use]
     pub fn key(&self) -> Key {
+        // Where drivers are asked, `mapa run` names an instance by its UUID.
+        let is_uuid = self.visible.starts_with("MIG-") && self.whole() != self.visible;
+        let part = match &*self.part {
+            "" if is_uuid => &self.visible,
+            part => part,
+        };
         Key {
             whole: self.whole().to_owned(),
-            part: self.part.clone(),
+            part: part.to_owned(),
         }
+    }
+
+    /// What tells the instance from others in files of tasks, whatever its number: a hash of `visible`.
+    #[must_use]
+    pub fn mark(&self) -> u64 {
+        let mut hasher = FnvHasher::default();
+        hasher.write(self.visible.as_bytes());
+        hasher.finish()
     }
 }
 
@@ -82,10 +99,11 @@ impl Instances {
         Self::new(listed.instance).map_err(|error| at(&error))
     }
 
-    /// The MIG instances of a machine.
+    /// The MIG instances of a machine: those that its drivers list, or those of the layouts of a
+    /// described machine, which processes know by their names in the description.
     ///
     /// # Errors
-    /// It has none, or one has no UUID or memory that is known.
+    /// It has none; one has no memory that is known, or the drivers tell no UUID of it.
     pub fn of_node(node: &Node) -> Result<Self, Error> {
         let view = node.loaded().idle.view();
         let graph = view.graph();
@@ -105,8 +123,10 @@ impl Instances {
             let key = key.ok_or_else(|| missing("its name"))?;
             let size = device.size.ok_or_else(|| missing("its size"))?;
             let model = graph.model(device.parent);
+            let name = (!node.is_live()).then_some(&*device.name);
+            let visible = node.uuid(id).or(name);
             list.push(Shared {
-                visible: node.uuid(id).ok_or_else(|| missing("its UUID"))?.to_owned(),
+                visible: visible.ok_or_else(|| missing("its UUID"))?.to_owned(),
                 memory: device.memory_bytes.ok_or_else(|| missing("its memory"))?,
                 device: key.whole,
                 part: key.part,
@@ -183,6 +203,23 @@ impl Instances {
     pub fn vertex(&self, number: u64) -> Option<DeviceId> {
         let at = usize::try_from(number.checked_sub(1)?).ok()?;
         self.ids.get(at).copied()
+    }
+
+    /// The mark of an instance by its number, counted from 1; 0 for none.
+    #[must_use]
+    pub fn mark(&self, number: u64) -> u64 {
+        let at = number
+            .checked_sub(1)
+            .and_then(|at| usize::try_from(at).ok());
+        let own = at.and_then(|at| self.list.get(at));
+        own.map_or(0, Shared::mark)
+    }
+
+    /// The number of the instance that has this mark, counted from 1.
+    #[must_use]
+    pub fn marked(&self, mark: u64) -> Option<u64> {
+        let at = self.list.iter().position(|own| own.mark() == mark)?;
+        Some(at as u64 + 1)
     }
 
     /// The number of the instance at a vertex, counted from 1.

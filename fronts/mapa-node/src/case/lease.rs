@@ -51,11 +51,7 @@ pub(super) fn take(
         }
         let held = |key: &Key| {
             let mut others = leases.iter().filter(|lease| Some(lease.id) != before.map(|own| own.id));
-            let holds = |other: &Key| {
-                let is_part = other.part.is_empty() || key.part.is_empty() || other.part == key.part;
-                other.whole == key.whole && is_part
-            };
-            others.find(|lease| lease.devices.iter().any(holds))
+            others.find(|lease| lease.devices.iter().any(|other| overlap(key, other)))
         };
         if let Some((key, lease)) = keys.iter().find_map(|key| Some((key, held(key)?))) {
             return Err(Error::at(
@@ -70,6 +66,14 @@ pub(super) fn take(
         let granted = books.leases()?.into_iter().find(|lease| lease.id == id);
         granted.ok_or_else(|| Error::at("the ledger", "has no lease that it has just granted"))
     })
+}
+
+/// Whether two names are of devices that have something in common. The UUID of an instance may stand
+/// alone.
+fn overlap(one: &Key, other: &Key) -> bool {
+    let is_part = one.part.is_empty() || other.part.is_empty() || one.part == other.part;
+    let is_uuid = |whole: &Key, part: &Key| whole.part.is_empty() && whole.whole == part.part;
+    one.whole == other.whole && is_part || is_uuid(one, other) || is_uuid(other, one)
 }
 
 /// Gives the instances back, unless processes go on that were served: then the next manager, or

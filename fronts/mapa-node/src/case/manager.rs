@@ -16,13 +16,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use mapa_case::message::{Op, Reply, Request, Status};
 use mapa_core::{DeviceId, lowest_id};
-use mapa_sched::{
-    Action, Case, CaseSettings, Drive, Driver, Event, JobId, Placed, Seen, TaskId, Tenant, Time,
-};
+use mapa_sched::{Action, Case, CaseSettings, Drive, Driver, Event, JobId, Seen, TaskId, Time};
 
 use super::instances::Instances;
-use super::session::{Lease, Peer, Phase, Session, Waiting, task_request};
-use crate::entries::{Entries, Entry};
+use super::session::{Peer, Phase, Session};
+use crate::entries::Entries;
 use crate::error::Error;
 
 /// The most that one may have of something.
@@ -48,9 +46,6 @@ impl Default for Settings {
         }
     }
 }
-
-/// How many answers of a session are kept for requests that are repeated.
-const KEPT: usize = 64;
 
 /// How many instants pass between two looks for what the record can forget.
 const TIDY: u64 = 4096;
@@ -88,16 +83,16 @@ pub struct Manager {
     pub(super) case: Case,
     pub(super) drive: Drive,
     pub(super) desk: Desk,
-    settings: Settings,
+    pub(super) settings: Settings,
     pub(super) entries: Entries,
     pub(super) sessions: BTreeMap<u64, Session>,
     pub(super) by_job: BTreeMap<JobId, u64>,
     /// Sessions of which the scheduler does not know yet, in the order in which they came.
-    queue: VecDeque<u64>,
+    pub(super) queue: VecDeque<u64>,
     /// Whether one of them may be next, for all that is known.
-    may_admit: bool,
+    pub(super) may_admit: bool,
     /// Calls that wait, by the scheduler's number of the task.
-    by_task: BTreeMap<TaskId, (u64, u64)>,
+    pub(super) by_task: BTreeMap<TaskId, (u64, u64)>,
     next: u64,
 }
 
@@ -115,7 +110,7 @@ impl Manager {
         settings: Settings,
         mut entries: Entries,
     ) -> Result<Self, Error> {
-        let found = entries.take_found();
+        let mut found = entries.take_found();
         let mut manager = Self {
             drive: Drive::new(instances.fleet().clone()),
             instances,
@@ -130,7 +125,7 @@ impl Manager {
             by_task: BTreeMap::new(),
             next: 1,
         };
-        manager.go_on(&found)?;
+        manager.go_on(&mut found)?;
         Ok(manager)
     }
 
@@ -184,194 +179,7 @@ impl Manager {
         self.step(replies);
     }
 
-    fn reply(&self, request: &Request, status: Status) -> Reply {
-        let session = self.sessions.get(&request.session);
-        Reply {
-            instance: match status {
-                Status::Done => session.map_or(0, |own| own.instance),
-                _ => 0,
-            },
-            ..Reply::to(request, status)
-        }
-    }
-
-    fn init(&mut self, peer: Peer, request: &Request) -> Option<Status> {
-        if let Some(own) = self.sessions.get_mut(&request.session) {
-            // A repeated request, over another connection.
-            return match own.phase {
-                _ if own.peer != peer => Some(Status::NoSession),
-                Phase::Waits { .. } => {
-                    own.phase = Phase::Waits { seq: request.seq };
-                    None
-                }
-                Phase::Open => Some(Status::Done),
-                Phase::Over => Some(Status::Malformed),
-            };
-        }
-        if request.session == 0 {
-            return Some(Status::Malformed);
-        }
-        let of = |test: &dyn Fn(&Peer) -> bool| self.peers().filter(|own| test(own)).count();
-        if of(&|own| *own == peer) >= self.settings.sessions
-            || of(&|own| own.uid == peer.uid) >= self.settings.of_user
-        {
-            return Some(Status::Quota);
-        }
-        let job = JobId(self.number());
-        let session = Session::new(peer, job, request);
-        if session.is_isolated {
-            self.desk.facts.push(Event::Arrived(session.job()));
-        } else {
-            self.queue.push_back(request.session);
-            self.may_admit = true;
-        }
-        self.by_job.insert(job, request.session);
-        self.sessions.insert(request.session, session);
-        None
-    }
-
-    fn serve(&mut self, op: Op, request: &Request, replies: &mut Replies) -> Option<Status> {
-        let own = self.sessions.get_mut(&request.session)?;
-        if op == Op::Reattach {
-            return Some(Status::Done);
-        }
-        if own.phase != Phase::Open {
-            return Some(Status::Malformed);
-        }
-        let mut answers = own.answers.iter();
-        if let Some((_, reply)) = answers.find(|(seq, reply)| {
-            *seq == request.seq && reply.op == Some(op) && reply.task == request.task
-        }) {
-            return Some(reply.status);
-        }
-        match op {
-            Op::Begin | Op::Extend => self.hold(op, request),
-            Op::End => Some(self.end(request, replies)),
-            Op::Destroy => Some(self.over(request.session, replies)),
-            Op::Describe if request.task == own.instance && own.instance != 0 => Some(Status::Done),
-            Op::Describe | Op::Init | Op::Reattach | Op::Memory => Some(Status::Malformed),
-        }
-    }
-
-    /// A task asks for memory: its first, or more.
-    fn hold(&mut self, op: Op, request: &Request) -> Option<Status> {
-        let own = self.sessions.get(&request.session)?;
-        if own.leases.contains_key(&(request.task, request.seq)) {
-            return Some(Status::Done);
-        }
-        if let Some(waiting) = own.waiting.get(&request.seq) {
-            // The same request over another connection is answered when the first would have been.
-            let is_same = waiting.request == *request;
-            return (!is_same).then_some(Status::Malformed);
-        }
-        let is_held = own.leases.keys().any(|(task, _)| *task == request.task);
-        let waits = own
-            .waiting
-            .values()
-            .any(|own| own.request.task == request.task);
-        if own.is_isolated || waits || is_held != (op == Op::Extend) {
-            return Some(Status::Malformed);
-        }
-        let held = own.leases.len() + own.waiting.len();
-        if own.waiting.len() >= self.settings.calls || held >= self.settings.leases {
-            return Some(Status::Quota);
-        }
-        let job = own.job;
-        let task = TaskId(self.number());
-        let wanted = task_request(request.bytes, request.warps);
-        let fleet = self.drive.seen().fleet;
-        if self.case.refuses(fleet, job, task, &wanted).is_some() {
-            return Some(Status::OutOfMemory);
-        }
-        let own = self.sessions.get_mut(&request.session)?;
-        // Others are bound only where this still fits, after a restart too.
-        let peak = own.asked().saturating_add(request.bytes);
-        if peak > own.declared.bytes {
-            let place = own.place?;
-            if self.entries.declare(place, peak).is_err() {
-                return Some(Status::Failed);
-            }
-            own.declared.bytes = peak;
-        }
-        let request = *request;
-        own.waiting.insert(request.seq, Waiting { request, task });
-        self.by_task.insert(task, (request.session, request.seq));
-        self.desk.facts.push(Event::TaskBegin {
-            job,
-            task,
-            request: wanted,
-        });
-        None
-    }
-
-    /// A task is over, or it never began.
-    fn end(&mut self, request: &Request, replies: &mut Replies) -> Status {
-        let Some(own) = self.sessions.get_mut(&request.session) else {
-            return Status::NoSession;
-        };
-        let (job, of_task) = (own.job, request.task);
-        let waiting = own.waiting.values().map(|own| own.request);
-        let waiting: Vec<Request> = waiting.filter(|own| own.task == of_task).collect();
-        let held: Vec<(u64, u64)> = own
-            .leases
-            .range((of_task, 0)..=(of_task, u64::MAX))
-            .map(|(key, _)| *key)
-            .collect();
-        for key in held {
-            if let Some(lease) = own.leases.remove(&key) {
-                let task = lease.task;
-                if self.entries.remove(lease.place).is_err() {
-                    own.leases.insert(key, lease);
-                    return Status::Failed;
-                }
-                self.desk.facts.push(Event::TaskEnd { job, task });
-            }
-        }
-        for call in waiting {
-            self.withdraw(&call, Status::Malformed, replies);
-        }
-        // One that has ended already was ended by this request, before the manager was restarted.
-        Status::Done
-    }
-
-    /// A call waits no more: what it was for is over, or can never be had.
-    fn withdraw(&mut self, call: &Request, status: Status, replies: &mut Replies) {
-        let Some(own) = self.sessions.get_mut(&call.session) else {
-            return;
-        };
-        if let Some(Waiting { task, .. }) = own.waiting.remove(&call.seq) {
-            self.by_task.remove(&task);
-            let job = own.job;
-            self.desk.facts.push(Event::TaskEnd { job, task });
-            replies.push((call.session, Reply::to(call, status)));
-        }
-    }
-
-    /// A session is over. Its process keeps its context until it dies.
-    fn over(&mut self, id: u64, replies: &mut Replies) -> Status {
-        let Some(own) = self.sessions.get_mut(&id) else {
-            return Status::NoSession;
-        };
-        own.phase = Phase::Over;
-        let tasks: BTreeSet<u64> = own
-            .leases
-            .keys()
-            .map(|(task, _)| *task)
-            .chain(own.waiting.values().map(|own| own.request.task))
-            .collect();
-        for task in tasks {
-            let ends = Request {
-                task,
-                ..Request::new(Op::End, id, 0)
-            };
-            if self.end(&ends, replies) != Status::Done {
-                return Status::Failed;
-            }
-        }
-        Status::Done
-    }
-
-    fn drop_session(&mut self, id: u64) {
+    pub(super) fn drop_session(&mut self, id: u64) {
         let Some(own) = self.sessions.remove(&id) else {
             return;
         };
@@ -447,148 +255,6 @@ impl Manager {
                 }
                 Some(false) | None => self.queue.push_back(id),
             }
-        }
-    }
-
-    fn obey(&mut self, order: Action, replies: &mut Replies) {
-        match order {
-            Action::Launch { job } => self.opens(job, 0, replies),
-            Action::Place {
-                tenant: Tenant::Job(job),
-                at,
-            } => {
-                let instance = self.instance(&at);
-                self.opens(job, instance, replies);
-            }
-            Action::Place {
-                tenant: Tenant::Task(job, task),
-                at,
-            } => {
-                let instance = self.instance(&at);
-                self.granted(job, task, instance, replies);
-            }
-            Action::Reject { job, .. } => self.rejected(job, replies),
-            // Leases of a rejected process are taken back with it. Layouts are not changed here.
-            _ => {}
-        }
-    }
-
-    fn instance(&self, at: &Placed) -> u64 {
-        let first = at.placement.first().copied();
-        first.and_then(|id| self.instances.number(id)).unwrap_or(0)
-    }
-
-    /// A session may ask from now on; an isolated one has its instance.
-    fn opens(&mut self, job: JobId, instance: u64, replies: &mut Replies) {
-        let Some(&id) = self.by_job.get(&job) else {
-            return;
-        };
-        let Some(own) = self.sessions.get_mut(&id) else {
-            return;
-        };
-        let Phase::Waits { seq } = own.phase else {
-            return;
-        };
-        own.instance = instance;
-        let status = match self.entries.add(&own.entry(id)) {
-            Ok(place) => {
-                own.place = Some(place);
-                own.phase = Phase::Open;
-                // Further sessions of its process wait for no worker.
-                self.may_admit = true;
-                Status::Done
-            }
-            Err(_) => Status::Failed,
-        };
-        let request = Request {
-            seq,
-            ..own.declared
-        };
-        let reply = self.reply(&request, status);
-        replies.push((id, reply));
-        if status != Status::Done {
-            self.drop_session(id);
-        }
-    }
-
-    /// A task has got its memory.
-    fn granted(&mut self, job: JobId, task: TaskId, instance: u64, replies: &mut Replies) {
-        let waiting = self.by_task.remove(&task).and_then(|(id, seq)| {
-            let own = self.sessions.get_mut(&id)?;
-            Some((id, own.waiting.remove(&seq)?))
-        });
-        let Some((id, waiting)) = waiting else {
-            // Nobody waits for it any more.
-            self.desk.facts.push(Event::TaskEnd { job, task });
-            return;
-        };
-        let Some(own) = self.sessions.get_mut(&id) else {
-            return;
-        };
-        let request = waiting.request;
-        let entry = Entry {
-            is_session: false,
-            seq: request.seq,
-            task: request.task,
-            bytes: request.bytes,
-            warps: request.warps,
-            flags: request.flags,
-            instance,
-            ..own.entry(id)
-        };
-        let bound = match own.place {
-            Some(place) if own.instance == 0 => self.entries.bind(place, instance),
-            _ => Ok(()),
-        };
-        let status = match bound.and_then(|()| self.entries.add(&entry)) {
-            Ok(place) => {
-                own.instance = instance;
-                let bytes = request.bytes;
-                let lease = Lease { task, place, bytes };
-                own.leases.insert((request.task, request.seq), lease);
-                Status::Done
-            }
-            Err(_) => {
-                self.desk.facts.push(Event::TaskEnd { job, task });
-                Status::Failed
-            }
-        };
-        let reply = self.reply(&request, status);
-        self.keep(id, &reply);
-        replies.push((id, reply));
-    }
-
-    /// Keeps an answer for a request that is repeated after what it asked for is over.
-    fn keep(&mut self, id: u64, reply: &Reply) {
-        if let Some(own) = self.sessions.get_mut(&id) {
-            own.answers.truncate(KEPT - 1);
-            own.answers.push_front((reply.seq, *reply));
-        }
-    }
-
-    /// A job fits nowhere.
-    fn rejected(&mut self, job: JobId, replies: &mut Replies) {
-        let Some(&id) = self.by_job.get(&job) else {
-            return;
-        };
-        let Some(own) = self.sessions.get_mut(&id) else {
-            return;
-        };
-        if let Phase::Waits { seq } = own.phase {
-            let request = Request {
-                seq,
-                ..own.declared
-            };
-            replies.push((id, Reply::to(&request, Status::OutOfMemory)));
-            self.drop_session(id);
-            return;
-        }
-        // `refuses` keeps from the scheduler whatever would come to this. If it did not, the memory is
-        // in use all the same: the entries stay until the death of the process, and it gets no more.
-        own.phase = Phase::Over;
-        let calls: Vec<Request> = own.waiting.values().map(|own| own.request).collect();
-        for call in calls {
-            self.withdraw(&call, Status::OutOfMemory, replies);
         }
     }
 

@@ -1,15 +1,22 @@
 //! `mapa-node case`: processes share instances of GPUs, and each task asks for its memory first.
 //!
 //! From the ground up: `instances` is what there is to share, `session` is who shares it, `manager`
-//! decides (it reads no socket and no clock, so tests and fuzzing drive it), `resume` goes on after
-//! another manager, `server` speaks to the processes, `lease` holds the instances in the ledger.
+//! decides (it reads no socket and no clock, so tests and fuzzing drive it): `calls` become facts for
+//! the scheduler there, and its `orders` replies; `resume` goes on after another manager, `socket`, `poll`
+//! and `deaths` are what the system tells, `server` speaks to the processes, `lease` holds the instances
+//! in the ledger.
 
+mod calls;
+mod deaths;
 mod instances;
 mod lease;
 mod manager;
+mod orders;
+mod poll;
 mod resume;
 mod server;
 mod session;
+mod socket;
 
 use std::path::{Path, PathBuf};
 

@@ -13,7 +13,8 @@ use crate::error::Error;
 
 impl Manager {
     /// Takes up the sessions and leases of a manager before this one.
-    pub(super) fn go_on(&mut self, found: &[(usize, Entry)]) -> Result<(), Error> {
+    pub(super) fn go_on(&mut self, found: &mut [(usize, Entry)]) -> Result<(), Error> {
+        self.renumber(found)?;
         let mut alone = Vec::new();
         let mut peers = BTreeSet::new();
         for (place, entry) in found.iter().filter(|(_, entry)| entry.is_session) {
@@ -104,15 +105,31 @@ impl Manager {
         self.check(found)
     }
 
+    /// Gives entries the numbers that their instances have here. The manager before this one may have
+    /// had another list, so what counts is the mark.
+    fn renumber(&self, found: &mut [(usize, Entry)]) -> Result<(), Error> {
+        let sessions: BTreeSet<u64> = found
+            .iter()
+            .filter(|(_, own)| own.is_session)
+            .map(|(_, own)| own.session)
+            .collect();
+        for (place, entry) in found {
+            if entry.instance == 0 || !sessions.contains(&entry.session) {
+                continue;
+            }
+            let number = self.instances.marked(entry.mark);
+            let number = number.ok_or_else(|| gone(entry.pid))?;
+            if number != entry.instance {
+                entry.instance = number;
+                self.entries.bind(*place, number, entry.mark)?;
+            }
+        }
+        Ok(())
+    }
+
     fn vertex(&self, entry: &Entry) -> Result<DeviceId, Error> {
-        self.instances.vertex(entry.instance).ok_or_else(|| {
-            Error::malformed(format_args!(
-                "process {} uses instance {}, and there are {}: expected the instances that it was given, or the end of it",
-                entry.pid,
-                entry.instance,
-                self.instances.list().len()
-            ))
-        })
+        let vertex = self.instances.vertex(entry.instance);
+        vertex.ok_or_else(|| gone(entry.pid))
     }
 
     fn begin_at(&mut self, job: JobId, task: TaskId, entry: &Entry) -> Result<(), Error> {
@@ -170,6 +187,12 @@ impl Manager {
         }
         Ok(())
     }
+}
+
+fn gone(pid: i32) -> Error {
+    Error::malformed(format_args!(
+        "process {pid} uses an instance that is not there any more: expected the instance, or the end of the process"
+    ))
 }
 
 fn contradiction(pid: i32) -> Error {

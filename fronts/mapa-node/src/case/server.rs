@@ -10,50 +10,33 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use mapa_case::message::{LENGTH, Malformed, Op, Reply, Request, Status};
+use mapa_case::message::{LENGTH, Op, Reply, Request, Status};
 use mapa_case::{Shared, receive_files, send_files};
 use mapa_sched::Time;
-use rustix::buffer::spare_capacity;
-use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with,
-    bind, listen, send, socket_with,
-};
-use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, getrlimit, pidfd_open, setrlimit};
+use rustix::net::{RecvFlags, SocketFlags, accept_with};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
+use super::deaths::Deaths;
 use super::manager::{Manager, Replies};
+use super::poll::Poll;
 use super::session::{Peer, peer};
+use super::socket::{admits, most_connections, open, sent, told};
 use crate::error::Error;
 use crate::memory::peer_of;
 use crate::output::Output;
 use crate::process::Processes;
 
-/// The most connections of one process, of one user, and of all.
-const OF_PROCESS: usize = 16;
-const OF_USER: usize = 1024;
-const CONNECTIONS: usize = 8192;
-
-/// Descriptors of a connection: the socket, a bell, and the pidfd of its process.
-const EACH: u64 = 3;
-
-/// Descriptors for all else.
-const OTHERS: u64 = 64;
-
 /// How long nobody is accepted after there was no descriptor left, unless one becomes free.
-const DEAF: Timespec = Timespec {
-    tv_sec: 1,
-    tv_nsec: 0,
-};
+const DEAF: Duration = Duration::from_secs(1);
 
-/// Connections that wait to be accepted.
-const BACKLOG: i32 = 1024;
+/// For how long a connection may say nothing of a session of its process. The library begins or
+/// reattaches one at once.
+const GREETING: Duration = Duration::from_secs(5);
 
 const LISTENER: u64 = 0;
 const SIGNALS: u64 = 1;
@@ -69,18 +52,18 @@ struct Connection {
 struct Server<'a> {
     manager: Manager,
     processes: &'a Processes,
-    epoll: OwnedFd,
+    poll: Poll,
     listener: OwnedFd,
     begun: Instant,
-    next: u64,
     connections: BTreeMap<u64, Connection>,
-    /// The processes that are watched, by the number of their pidfd.
-    watched: BTreeMap<u64, (Peer, OwnedFd)>,
-    by_peer: BTreeMap<Peer, u64>,
+    deaths: Deaths,
     /// The connection of each bell.
     bells: BTreeMap<u64, u64>,
     /// The connection on which each session was heard last.
     by_session: BTreeMap<u64, u64>,
+    /// Until when each connection must have named a session. Their numbers rise, so the first is due
+    /// first.
+    ungreeted: BTreeMap<u64, Instant>,
     replies: Replies,
     /// Connections to close after this turn.
     broken: BTreeSet<u64>,
@@ -108,26 +91,28 @@ pub(super) fn serve(
         signal_hook::low_level::pipe::register(signal, rung).map_err(at)?;
     }
     let listener = open(socket, group).map_err(at)?;
-    let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|error| at(error.into()))?;
+    let poll = Poll::new(SIGNALS).map_err(at)?;
     let mut server = Server {
         manager,
         processes,
-        epoll,
+        poll,
         listener,
         begun: Instant::now(),
-        next: 2,
         connections: BTreeMap::new(),
-        watched: BTreeMap::new(),
-        by_peer: BTreeMap::new(),
+        deaths: Deaths::default(),
         bells: BTreeMap::new(),
         by_session: BTreeMap::new(),
+        ungreeted: BTreeMap::new(),
         replies: Vec::new(),
         broken: BTreeSet::new(),
-        most: connections(),
+        most: most_connections(),
         is_deaf: false,
     };
-    server.listen_to(&server.listener, LISTENER).map_err(at)?;
-    server.listen_to(&signals, SIGNALS).map_err(at)?;
+    server
+        .poll
+        .listen_to(&server.listener, LISTENER)
+        .map_err(at)?;
+    server.poll.listen_to(&signals, SIGNALS).map_err(at)?;
     // Who died while no manager ran is dead already when it is looked at here.
     let before: BTreeSet<Peer> = server.manager.peers().collect();
     for peer in before {
@@ -146,82 +131,52 @@ pub(super) fn serve(
     done
 }
 
-/// Raises the limit of descriptors as far as it may be raised, and returns for how many connections
-/// they are enough.
-fn connections() -> usize {
-    let limit = getrlimit(Resource::Nofile);
-    let raised = Rlimit {
-        current: limit.maximum,
-        ..limit
-    };
-    let all = match setrlimit(Resource::Nofile, raised) {
-        Ok(()) => limit.maximum,
-        Err(_) => limit.current,
-    };
-    let enough = all.map_or(u64::MAX, |all| all.saturating_sub(OTHERS) / EACH);
-    usize::try_from(enough).map_or(CONNECTIONS, |enough| enough.clamp(1, CONNECTIONS))
-}
-
-/// Makes the socket, for its user and group alone.
-fn open(path: &Path, group: Option<u32>) -> io::Result<OwnedFd> {
-    if let Some(folder) = path.parent().filter(|own| !own.as_os_str().is_empty()) {
-        fs::create_dir_all(folder)?;
-    }
-    // The lease in the ledger says that no other manager uses it.
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let fd = socket_with(
-        AddressFamily::UNIX,
-        SocketType::SEQPACKET,
-        SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
-        None,
-    )?;
-    bind(&fd, &SocketAddrUnix::new(path)?)?;
-    // Nobody can connect before it listens, so there is no moment with other rights.
-    if group.is_some() {
-        chown(path, None, group)?;
-    }
-    fs::set_permissions(path, fs::Permissions::from_mode(0o660))?;
-    listen(&fd, BACKLOG)?;
-    Ok(fd)
-}
-
 impl Server<'_> {
     fn run(&mut self) -> io::Result<()> {
         let mut events = Vec::with_capacity(256);
         loop {
-            events.clear();
-            let limit = self.is_deaf.then_some(&DEAF);
-            match epoll::wait(&self.epoll, spare_capacity(&mut events), limit) {
-                Err(Errno::INTR) => continue,
-                done => done?,
-            };
+            self.poll.wait(self.patience(), &mut events)?;
             for event in &events {
                 match event.data.u64() {
                     LISTENER => self.accept(),
                     SIGNALS => return Ok(()),
-                    number if self.watched.contains_key(&number) => {
-                        if let Some((peer, _)) = self.watched.get(&number) {
-                            self.dead(*peer);
-                        }
-                    }
-                    number => match self.bells.get(&number) {
-                        Some(&connection) => self.rung(connection),
-                        None => self.read(number),
+                    number => match (self.deaths.of(number), self.bells.get(&number)) {
+                        (Some(peer), _) => self.dead(peer),
+                        (None, Some(&connection)) => self.rung(connection),
+                        (None, None) => self.read(number),
                     },
                 }
                 self.answer();
             }
+            self.drop_ungreeted();
             let broken = std::mem::take(&mut self.broken);
             if self.is_deaf && (events.is_empty() || !broken.is_empty()) {
-                self.listen_to(&self.listener, LISTENER)?;
+                self.poll.listen_to(&self.listener, LISTENER)?;
                 self.is_deaf = false;
             }
             for number in broken {
                 self.close(number);
             }
+        }
+    }
+
+    /// How long to wait if nothing happens; `None` for ever.
+    fn patience(&self) -> Option<Duration> {
+        let due = self.ungreeted.first_key_value();
+        let due = due.map(|(_, due)| due.saturating_duration_since(Instant::now()));
+        let deaf = self.is_deaf.then_some(DEAF);
+        due.into_iter().chain(deaf).min()
+    }
+
+    /// Closes the connections that have named no session in time: silence must not use up what others
+    /// need.
+    fn drop_ungreeted(&mut self) {
+        let now = Instant::now();
+        while let Some(own) = self.ungreeted.first_entry()
+            && *own.get() <= now
+        {
+            let (number, _) = own.remove_entry();
+            self.broken.insert(number);
         }
     }
 
@@ -235,7 +190,7 @@ impl Server<'_> {
             Ok(fd) => fd,
             // It would be ready again at once, and again.
             Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
-                self.forget(&self.listener);
+                self.poll.forget(&self.listener);
                 self.is_deaf = true;
                 return;
             }
@@ -254,10 +209,8 @@ impl Server<'_> {
             let own = self.connections.values().filter(|own| test(&own.peer));
             own.count()
         };
-        if of(&|own| *own == peer) >= OF_PROCESS
-            || of(&|own| own.uid == uid) >= OF_USER.min(self.most.div_ceil(2))
-            || self.connections.len() >= self.most
-        {
+        let left = self.most.saturating_sub(self.connections.len());
+        if !admits(of(&|own| *own == peer), of(&|own| own.uid == uid), left) {
             sent(&fd, &told(Status::Quota));
             return;
         }
@@ -265,8 +218,8 @@ impl Server<'_> {
         if !matches!(self.watch(peer), Ok(true)) {
             return;
         }
-        let number = self.number();
-        if self.listen_to(&fd, number).is_ok() {
+        let number = self.poll.number();
+        if self.poll.listen_to(&fd, number).is_ok() {
             let sessions = BTreeSet::new();
             let connection = Connection {
                 fd,
@@ -275,47 +228,18 @@ impl Server<'_> {
                 memory: None,
             };
             self.connections.insert(number, connection);
+            self.ungreeted.insert(number, Instant::now() + GREETING);
         }
     }
 
-    /// Watches a process until its death. Returns whether it lives.
-    ///
-    /// # Errors
-    /// It cannot be watched, which says nothing of its life.
     fn watch(&mut self, peer: Peer) -> io::Result<bool> {
-        if self.by_peer.contains_key(&peer) {
-            return Ok(true);
-        }
-        let Some(pid) = Pid::from_raw(peer.pid) else {
-            return Ok(false);
-        };
-        let fd = match pidfd_open(pid, PidfdFlags::empty()) {
-            Err(Errno::SRCH) => return Ok(false),
-            opened => opened?,
-        };
-        // The number may have been given to another between what the kernel said and now. Of one that
-        // has died meanwhile the descriptor tells.
-        let now = self.processes.identity(peer.pid);
-        if now.is_some_and(|own| own.start != peer.start) {
-            return Ok(false);
-        }
-        let number = self.number();
-        self.listen_to(&fd, number)?;
-        self.watched.insert(number, (peer, fd));
-        self.by_peer.insert(peer, number);
-        Ok(true)
+        self.deaths.watch(peer, &mut self.poll, self.processes)
     }
 
     fn dead(&mut self, peer: Peer) {
         let now = self.now();
         self.manager.died(now, peer, &mut self.replies);
-        if let Some((_, fd)) = self
-            .by_peer
-            .remove(&peer)
-            .and_then(|own| self.watched.remove(&own))
-        {
-            self.forget(&fd);
-        }
+        self.deaths.forget(peer, &self.poll);
         let own = self.connections.iter();
         let own = own.filter(|(_, connection)| connection.peer == peer);
         self.broken.extend(own.map(|(number, _)| *number));
@@ -325,9 +249,10 @@ impl Server<'_> {
         let Some(connection) = self.connections.remove(&number) else {
             return;
         };
-        self.forget(&connection.fd);
+        self.ungreeted.remove(&number);
+        self.poll.forget(&connection.fd);
         if let Some((bell, memory)) = &connection.memory {
-            self.forget(memory.bell());
+            self.poll.forget(memory.bell());
             self.bells.remove(bell);
         }
         for session in connection.sessions {
@@ -338,13 +263,8 @@ impl Server<'_> {
         let peer = connection.peer;
         let is_needed = self.connections.values().any(|own| own.peer == peer)
             || self.manager.peers().any(|own| own == peer);
-        if !is_needed
-            && let Some((_, fd)) = self
-                .by_peer
-                .remove(&peer)
-                .and_then(|own| self.watched.remove(&own))
-        {
-            self.forget(&fd);
+        if !is_needed {
+            self.deaths.forget(peer, &self.poll);
         }
     }
 
@@ -374,7 +294,7 @@ impl Server<'_> {
 
     /// Goes on with a connection by shared memory.
     fn share(&mut self, number: u64, request: &Request, files: &[OwnedFd]) {
-        let bell = self.number();
+        let bell = self.poll.number();
         let Some(connection) = self.connections.get_mut(&number) else {
             return;
         };
@@ -391,13 +311,7 @@ impl Server<'_> {
         let sent = send_files(connection.fd.as_fd(), &reply, &files);
         // Each ring is told of once. The bell is not read: the process has it too, and could make a
         // read wait.
-        let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
-        let heard = epoll::add(
-            &self.epoll,
-            memory.bell(),
-            epoll::EventData::new_u64(bell),
-            flags,
-        );
+        let heard = self.poll.listen_to_edges(memory.bell(), bell);
         if sent.is_err() || heard.is_err() {
             self.broken.insert(number);
             return;
@@ -438,6 +352,7 @@ impl Server<'_> {
             if let Some(connection) = self.connections.get_mut(&number) {
                 connection.sessions.insert(request.session);
             }
+            self.ungreeted.remove(&number);
             self.by_session.insert(request.session, number);
             return;
         }
@@ -485,34 +400,4 @@ impl Server<'_> {
             self.broken.insert(number);
         }
     }
-
-    /// Waits for a descriptor, under this number.
-    fn listen_to(&self, fd: impl AsFd, number: u64) -> io::Result<()> {
-        let event = epoll::EventData::new_u64(number);
-        Ok(epoll::add(&self.epoll, fd, event, epoll::EventFlags::IN)?)
-    }
-
-    /// Waits for a descriptor no more. A copy of it in another process would go on ringing.
-    fn forget(&self, fd: impl AsFd) {
-        let _ = epoll::delete(&self.epoll, fd);
-    }
-
-    fn number(&mut self) -> u64 {
-        self.next += 1;
-        self.next
-    }
-}
-
-fn sent(fd: &OwnedFd, bytes: &[u8]) -> bool {
-    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-    send(fd, bytes, flags) == Ok(bytes.len())
-}
-
-/// An answer to no request.
-fn told(status: Status) -> [u8; LENGTH] {
-    let reply = Reply {
-        status,
-        ..Reply::malformed(Malformed { seq: 0 })
-    };
-    reply.encode()
 }

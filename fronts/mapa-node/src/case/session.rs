@@ -104,7 +104,8 @@ impl Session {
         job
     }
 
-    pub(super) fn entry(&self, id: u64) -> Entry {
+    /// What is noted of it; `mark` is that of its instance.
+    pub(super) fn entry(&self, id: u64, mark: u64) -> Entry {
         Entry {
             is_session: true,
             session: id,
@@ -114,6 +115,7 @@ impl Session {
             warps: 0,
             flags: self.declared.flags,
             instance: self.instance,
+            mark,
             pid: self.peer.pid,
             start: self.peer.start,
             uid: self.peer.uid,

@@ -1,13 +1,13 @@
 //! Many processes and a manager, all of which are killed at random.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mapa_case::message::flags;
-use mapa_case::{Declared, Error, Session, Socket};
+use mapa_case::{Declared, Error, Memory, Session, Socket};
 use mapa_node::Entry;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -20,10 +20,15 @@ const MEMORY: [u64; 3] = [60, 60, 100];
 
 /// Starts this test binary again, as a client that does `what`.
 pub(crate) fn client(node: &Node, what: &str, seed: u64, tasks: u64) -> Child {
+    client_of(&node.socket(), what, seed, tasks)
+}
+
+/// The same, of a manager that listens there.
+pub(crate) fn client_of(socket: &Path, what: &str, seed: u64, tasks: u64) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "case::crowd::client_process", "--nocapture"])
         .env("MAPA_TEST_CLIENT", what)
-        .env("MAPA_TEST_SOCKET", node.socket())
+        .env("MAPA_TEST_SOCKET", socket)
         .env("MAPA_TEST_SEED", seed.to_string())
         .env("MAPA_TEST_TASKS", tasks.to_string())
         .stdin(Stdio::null())
@@ -43,8 +48,10 @@ fn client_process() {
     let (seed, tasks) = (number("MAPA_TEST_SEED"), number("MAPA_TEST_TASKS"));
     match &*what {
         "hold" => hold(socket),
+        "keep" => keep(&socket, seed),
         "forge" => super::hostile::forge(&socket, seed),
-        "work" => work(socket, seed, tasks),
+        "work" => work(by_messages(socket), seed, tasks),
+        "work-by-memory" => work(by_memory(socket), seed, tasks),
         other => panic!("no client does {other}"),
     }
 }
@@ -63,32 +70,51 @@ fn hold(socket: PathBuf) {
     child.wait().unwrap();
 }
 
+/// Holds so many units until it is killed. What the process sees is left in a file.
+fn keep(socket: &Path, units: u64) {
+    let session = Session::new(socket.to_owned(), Declared::default());
+    let instance = session.begin(1, units * UNIT, 1, 0).unwrap().instance;
+    let visible = session.describe(instance).unwrap().visible;
+    let [new, file] = ["kept.new", "kept"].map(|name| socket.with_file_name(name));
+    std::fs::write(&new, visible).unwrap();
+    std::fs::rename(new, file).unwrap();
+    loop {
+        std::thread::park();
+    }
+}
+
+fn by_messages(socket: PathBuf) -> impl Fn(Declared) -> Session {
+    move |declared| Session::new(socket.clone(), declared)
+}
+
+fn by_memory(socket: PathBuf) -> impl Fn(Declared) -> Session {
+    move |declared| {
+        Session::over(socket.clone(), declared, |path| {
+            Ok(Arc::new(Memory::connect(path)?))
+        })
+    }
+}
+
 /// Tasks of random sizes, some of which grow. Every call must be answered.
-fn work(socket: PathBuf, seed: u64, tasks: u64) {
+fn work(begins: impl Fn(Declared) -> Session, seed: u64, tasks: u64) {
     let mut random = Pcg64::seed_from_u64(seed);
     if seed.is_multiple_of(16) {
         // An isolated job, for a moment.
-        let session = Session::new(
-            socket,
-            Declared {
-                largest: 20 * UNIT,
-                isolated: true,
-                grows: false,
-            },
-        );
+        let session = begins(Declared {
+            largest: 20 * UNIT,
+            isolated: true,
+            grows: false,
+        });
         session.init().unwrap();
         std::thread::sleep(Duration::from_millis(random.random_range(1..30)));
         return;
     }
     let grows = seed.is_multiple_of(5);
-    let session = Session::new(
-        socket,
-        Declared {
-            largest: if seed.is_multiple_of(2) { 30 * UNIT } else { 0 },
-            grows,
-            isolated: false,
-        },
-    );
+    let session = begins(Declared {
+        largest: if seed.is_multiple_of(2) { 30 * UNIT } else { 0 },
+        grows,
+        isolated: false,
+    });
     for task in 1..=tasks {
         let bytes = random.random_range(0..=30) * UNIT;
         let begun = session.begin(task, bytes, random.random_range(0..64), 0);
@@ -139,9 +165,9 @@ fn check(all: &[Entry]) {
     }
 }
 
-/// Runs so many clients with so many tasks each. Every so often a client or the manager is killed;
-/// a killed client is replaced. Returns how many of both were killed.
-fn crowd(clients: usize, tasks: u64, words: &[&str], seed: u64) -> (usize, usize) {
+/// Runs so many clients that do `what`, with so many tasks each. Every so often a client or the manager
+/// is killed; a killed client is replaced. Returns how many of both were killed.
+fn crowd(what: &str, clients: usize, tasks: u64, words: &[&str], seed: u64) -> (usize, usize) {
     let context = CONTEXT.to_string();
     let mut all_words = vec!["--workers", "64", "--context", &context];
     all_words.extend(words);
@@ -151,7 +177,7 @@ fn crowd(clients: usize, tasks: u64, words: &[&str], seed: u64) -> (usize, usize
     let mut running: Vec<Child> = Vec::new();
     let mut start = |node: &Node| {
         next += 1;
-        client(node, "work", next, tasks)
+        client(node, what, next, tasks)
     };
     for _ in 0..clients {
         running.push(start(&node));
@@ -226,7 +252,7 @@ fn crowd(clients: usize, tasks: u64, words: &[&str], seed: u64) -> (usize, usize
 
 #[test]
 fn kills_break_nothing() {
-    let (killed, managers) = crowd(8, 3000, &[], 1);
+    let (killed, managers) = crowd("work", 8, 3000, &[], 1);
     assert!(
         killed > 0 && managers > 0,
         "{killed} clients and {managers} managers were killed"
@@ -235,17 +261,34 @@ fn kills_break_nothing() {
 
 #[test]
 fn kills_break_nothing_under_the_balanced_manager() {
-    crowd(6, 2000, &["--scheduler", "case-balanced"], 2);
+    crowd("work", 6, 2000, &["--scheduler", "case-balanced"], 2);
 }
 
-/// The measure of the specification. `.ci/full` runs it.
 #[test]
-#[ignore = "takes minutes: 64 clients with 10,000 tasks each"]
-fn kills_break_nothing_in_a_large_crowd() {
-    let (killed, managers) = crowd(64, 10_000, &[], 3);
+fn kills_break_nothing_by_shared_memory() {
+    crowd("work-by-memory", 6, 2000, &[], 3);
+}
+
+/// The measure of the specification, of 64 clients with 10,000 tasks each. `.ci/full` runs it.
+fn large(what: &str, seed: u64) {
+    let begun = Instant::now();
+    let (killed, managers) = crowd(what, 64, 10_000, &[], seed);
     assert!(
         killed >= 32 && managers >= 8,
         "{killed} clients and {managers} managers were killed"
     );
-    eprintln!("killed: {killed} clients, {managers} managers");
+    let seconds = begun.elapsed().as_secs();
+    eprintln!("{what}: {seconds} s; killed: {killed} clients, {managers} managers");
+}
+
+#[test]
+#[ignore = "takes minutes: 64 clients with 10,000 tasks each"]
+fn kills_break_nothing_in_a_large_crowd() {
+    large("work", 4);
+}
+
+#[test]
+#[ignore = "takes minutes: 64 clients with 10,000 tasks each"]
+fn kills_break_nothing_in_a_large_crowd_by_shared_memory() {
+    large("work-by-memory", 5);
 }

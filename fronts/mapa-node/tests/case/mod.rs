@@ -2,7 +2,9 @@
 
 mod crowd;
 mod driver;
+mod grow;
 mod hostile;
+mod live;
 mod manager;
 mod memory;
 mod service;

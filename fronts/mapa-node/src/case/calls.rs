@@ -1,0 +1,214 @@
+//! What processes ask for, and what they are answered at once.
+
+use std::collections::BTreeSet;
+
+use mapa_case::message::{Op, Reply, Request, Status};
+use mapa_sched::{Event, JobId, TaskId};
+
+use super::manager::{Manager, Replies};
+use super::session::{Peer, Phase, Session, Waiting, task_request};
+
+/// How many answers of a session are kept for requests that are repeated.
+const KEPT: usize = 64;
+
+impl Manager {
+    pub(super) fn reply(&self, request: &Request, status: Status) -> Reply {
+        let session = self.sessions.get(&request.session);
+        Reply {
+            instance: match status {
+                Status::Done => session.map_or(0, |own| own.instance),
+                _ => 0,
+            },
+            ..Reply::to(request, status)
+        }
+    }
+
+    pub(super) fn init(&mut self, peer: Peer, request: &Request) -> Option<Status> {
+        if let Some(own) = self.sessions.get_mut(&request.session) {
+            // A repeated request, over another connection.
+            return match own.phase {
+                _ if own.peer != peer => Some(Status::NoSession),
+                Phase::Waits { .. } => {
+                    own.phase = Phase::Waits { seq: request.seq };
+                    None
+                }
+                Phase::Open => Some(Status::Done),
+                Phase::Over => Some(Status::Malformed),
+            };
+        }
+        if request.session == 0 {
+            return Some(Status::Malformed);
+        }
+        let of = |test: &dyn Fn(&Peer) -> bool| self.peers().filter(|own| test(own)).count();
+        if of(&|own| *own == peer) >= self.settings.sessions
+            || of(&|own| own.uid == peer.uid) >= self.settings.of_user
+        {
+            return Some(Status::Quota);
+        }
+        let job = JobId(self.number());
+        let session = Session::new(peer, job, request);
+        if session.is_isolated {
+            self.desk.facts.push(Event::Arrived(session.job()));
+        } else {
+            self.queue.push_back(request.session);
+            self.may_admit = true;
+        }
+        self.by_job.insert(job, request.session);
+        self.sessions.insert(request.session, session);
+        None
+    }
+
+    pub(super) fn serve(
+        &mut self,
+        op: Op,
+        request: &Request,
+        replies: &mut Replies,
+    ) -> Option<Status> {
+        let own = self.sessions.get_mut(&request.session)?;
+        if op == Op::Reattach {
+            return Some(Status::Done);
+        }
+        if own.phase != Phase::Open {
+            return Some(Status::Malformed);
+        }
+        let mut answers = own.answers.iter();
+        if let Some((_, reply)) = answers.find(|(seq, reply)| {
+            *seq == request.seq && reply.op == Some(op) && reply.task == request.task
+        }) {
+            return Some(reply.status);
+        }
+        match op {
+            Op::Begin | Op::Extend => self.hold(op, request),
+            Op::End => Some(self.end(request, replies)),
+            Op::Destroy => Some(self.over(request.session, replies)),
+            Op::Describe if request.task == own.instance && own.instance != 0 => Some(Status::Done),
+            Op::Describe | Op::Init | Op::Reattach | Op::Memory => Some(Status::Malformed),
+        }
+    }
+
+    /// A task asks for memory: its first, or more.
+    fn hold(&mut self, op: Op, request: &Request) -> Option<Status> {
+        let own = self.sessions.get(&request.session)?;
+        if own.leases.contains_key(&(request.task, request.seq)) {
+            return Some(Status::Done);
+        }
+        if let Some(waiting) = own.waiting.get(&request.seq) {
+            // The same request over another connection is answered when the first would have been.
+            let is_same = waiting.request == *request;
+            return (!is_same).then_some(Status::Malformed);
+        }
+        let is_held = own.leases.keys().any(|(task, _)| *task == request.task);
+        let waits = own
+            .waiting
+            .values()
+            .any(|own| own.request.task == request.task);
+        if own.is_isolated || waits || is_held != (op == Op::Extend) {
+            return Some(Status::Malformed);
+        }
+        let held = own.leases.len() + own.waiting.len();
+        if own.waiting.len() >= self.settings.calls || held >= self.settings.leases {
+            return Some(Status::Quota);
+        }
+        let job = own.job;
+        let task = TaskId(self.number());
+        let wanted = task_request(request.bytes, request.warps);
+        let fleet = self.drive.seen().fleet;
+        if self.case.refuses(fleet, job, task, &wanted).is_some() {
+            return Some(Status::OutOfMemory);
+        }
+        let own = self.sessions.get_mut(&request.session)?;
+        // Others are bound only where this still fits, after a restart too.
+        let peak = own.asked().saturating_add(request.bytes);
+        if peak > own.declared.bytes {
+            let place = own.place?;
+            if self.entries.declare(place, peak).is_err() {
+                return Some(Status::Failed);
+            }
+            own.declared.bytes = peak;
+        }
+        let request = *request;
+        own.waiting.insert(request.seq, Waiting { request, task });
+        self.by_task.insert(task, (request.session, request.seq));
+        self.desk.facts.push(Event::TaskBegin {
+            job,
+            task,
+            request: wanted,
+        });
+        None
+    }
+
+    /// A task is over, or it never began.
+    fn end(&mut self, request: &Request, replies: &mut Replies) -> Status {
+        let Some(own) = self.sessions.get_mut(&request.session) else {
+            return Status::NoSession;
+        };
+        let (job, of_task) = (own.job, request.task);
+        let waiting = own.waiting.values().map(|own| own.request);
+        let waiting: Vec<Request> = waiting.filter(|own| own.task == of_task).collect();
+        let held: Vec<(u64, u64)> = own
+            .leases
+            .range((of_task, 0)..=(of_task, u64::MAX))
+            .map(|(key, _)| *key)
+            .collect();
+        for key in held {
+            if let Some(lease) = own.leases.remove(&key) {
+                let task = lease.task;
+                if self.entries.remove(lease.place).is_err() {
+                    own.leases.insert(key, lease);
+                    return Status::Failed;
+                }
+                self.desk.facts.push(Event::TaskEnd { job, task });
+            }
+        }
+        for call in waiting {
+            self.withdraw(&call, Status::Malformed, replies);
+        }
+        // One that has ended already was ended by this request, before the manager was restarted.
+        Status::Done
+    }
+
+    /// A call waits no more: what it was for is over, or can never be had.
+    pub(super) fn withdraw(&mut self, call: &Request, status: Status, replies: &mut Replies) {
+        let Some(own) = self.sessions.get_mut(&call.session) else {
+            return;
+        };
+        if let Some(Waiting { task, .. }) = own.waiting.remove(&call.seq) {
+            self.by_task.remove(&task);
+            let job = own.job;
+            self.desk.facts.push(Event::TaskEnd { job, task });
+            replies.push((call.session, Reply::to(call, status)));
+        }
+    }
+
+    /// A session is over. Its process keeps its context until it dies.
+    fn over(&mut self, id: u64, replies: &mut Replies) -> Status {
+        let Some(own) = self.sessions.get_mut(&id) else {
+            return Status::NoSession;
+        };
+        own.phase = Phase::Over;
+        let tasks: BTreeSet<u64> = own
+            .leases
+            .keys()
+            .map(|(task, _)| *task)
+            .chain(own.waiting.values().map(|own| own.request.task))
+            .collect();
+        for task in tasks {
+            let ends = Request {
+                task,
+                ..Request::new(Op::End, id, 0)
+            };
+            if self.end(&ends, replies) != Status::Done {
+                return Status::Failed;
+            }
+        }
+        Status::Done
+    }
+
+    /// Keeps an answer for a request that is repeated after what it asked for is over.
+    pub(super) fn keep(&mut self, id: u64, reply: &Reply) {
+        if let Some(own) = self.sessions.get_mut(&id) {
+            own.answers.truncate(KEPT - 1);
+            own.answers.push_front((reply.seq, *reply));
+        }
+    }
+}

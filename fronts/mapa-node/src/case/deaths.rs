@@ -1,0 +1,70 @@
+//! Whose deaths the manager is told of: a pidfd for each process.
+//!
+//! That a connection ends means nothing: a child may have inherited it, or it was lost.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use super::poll::Poll;
+use super::session::Peer;
+use crate::process::Processes;
+
+/// The processes that are watched.
+#[derive(Default)]
+pub(super) struct Deaths {
+    /// By the number of its pidfd.
+    watched: BTreeMap<u64, (Peer, OwnedFd)>,
+    by_peer: BTreeMap<Peer, u64>,
+}
+
+impl Deaths {
+    /// The process that is dead if this number is ready.
+    pub(super) fn of(&self, number: u64) -> Option<Peer> {
+        self.watched.get(&number).map(|(peer, _)| *peer)
+    }
+
+    /// Watches a process until its death. Returns whether it lives.
+    ///
+    /// # Errors
+    /// It cannot be watched, which says nothing of its life.
+    pub(super) fn watch(
+        &mut self,
+        peer: Peer,
+        poll: &mut Poll,
+        processes: &Processes,
+    ) -> io::Result<bool> {
+        if self.by_peer.contains_key(&peer) {
+            return Ok(true);
+        }
+        let Some(pid) = Pid::from_raw(peer.pid) else {
+            return Ok(false);
+        };
+        let fd = match pidfd_open(pid, PidfdFlags::empty()) {
+            Err(Errno::SRCH) => return Ok(false),
+            opened => opened?,
+        };
+        // The number may have been given to another between what the kernel said and now. Of one that
+        // has died meanwhile the descriptor tells.
+        let now = processes.identity(peer.pid);
+        if now.is_some_and(|own| own.start != peer.start) {
+            return Ok(false);
+        }
+        let number = poll.number();
+        poll.listen_to(&fd, number)?;
+        self.watched.insert(number, (peer, fd));
+        self.by_peer.insert(peer, number);
+        Ok(true)
+    }
+
+    /// Watches a process no more.
+    pub(super) fn forget(&mut self, peer: Peer, poll: &Poll) {
+        let own = self.by_peer.remove(&peer);
+        if let Some((_, fd)) = own.and_then(|own| self.watched.remove(&own)) {
+            poll.forget(&fd);
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! What becomes of the scheduler's orders: entries, and replies to those who waited.
+
+use mapa_case::message::{Reply, Request, Status};
+use mapa_sched::{Action, Event, JobId, Placed, TaskId, Tenant};
+
+use super::manager::{Manager, Replies};
+use super::session::{Lease, Phase};
+use crate::entries::Entry;
+
+impl Manager {
+    pub(super) fn obey(&mut self, order: Action, replies: &mut Replies) {
+        match order {
+            Action::Launch { job } => self.opens(job, 0, replies),
+            Action::Place {
+                tenant: Tenant::Job(job),
+                at,
+            } => {
+                let instance = self.instance(&at);
+                self.opens(job, instance, replies);
+            }
+            Action::Place {
+                tenant: Tenant::Task(job, task),
+                at,
+            } => {
+                let instance = self.instance(&at);
+                self.granted(job, task, instance, replies);
+            }
+            Action::Reject { job, .. } => self.rejected(job, replies),
+            // Leases of a rejected process are taken back with it. Layouts are not changed here.
+            _ => {}
+        }
+    }
+
+    fn instance(&self, at: &Placed) -> u64 {
+        let first = at.placement.first().copied();
+        first.and_then(|id| self.instances.number(id)).unwrap_or(0)
+    }
+
+    /// A session may ask from now on; an isolated one has its instance.
+    pub(super) fn opens(&mut self, job: JobId, instance: u64, replies: &mut Replies) {
+        let Some(&id) = self.by_job.get(&job) else {
+            return;
+        };
+        let Some(own) = self.sessions.get_mut(&id) else {
+            return;
+        };
+        let Phase::Waits { seq } = own.phase else {
+            return;
+        };
+        own.instance = instance;
+        let entry = own.entry(id, self.instances.mark(instance));
+        let status = match self.entries.add(&entry) {
+            Ok(place) => {
+                own.place = Some(place);
+                own.phase = Phase::Open;
+                // Further sessions of its process wait for no worker.
+                self.may_admit = true;
+                Status::Done
+            }
+            Err(_) => Status::Failed,
+        };
+        let request = Request {
+            seq,
+            ..own.declared
+        };
+        let reply = self.reply(&request, status);
+        replies.push((id, reply));
+        if status != Status::Done {
+            self.drop_session(id);
+        }
+    }
+
+    /// A task has got its memory.
+    fn granted(&mut self, job: JobId, task: TaskId, instance: u64, replies: &mut Replies) {
+        let waiting = self.by_task.remove(&task).and_then(|(id, seq)| {
+            let own = self.sessions.get_mut(&id)?;
+            Some((id, own.waiting.remove(&seq)?))
+        });
+        let Some((id, waiting)) = waiting else {
+            // Nobody waits for it any more.
+            self.desk.facts.push(Event::TaskEnd { job, task });
+            return;
+        };
+        let Some(own) = self.sessions.get_mut(&id) else {
+            return;
+        };
+        let request = waiting.request;
+        let mark = self.instances.mark(instance);
+        let entry = Entry {
+            is_session: false,
+            seq: request.seq,
+            task: request.task,
+            bytes: request.bytes,
+            warps: request.warps,
+            flags: request.flags,
+            instance,
+            ..own.entry(id, mark)
+        };
+        let bound = match own.place {
+            Some(place) if own.instance == 0 => self.entries.bind(place, instance, mark),
+            _ => Ok(()),
+        };
+        let status = match bound.and_then(|()| self.entries.add(&entry)) {
+            Ok(place) => {
+                own.instance = instance;
+                let bytes = request.bytes;
+                let lease = Lease { task, place, bytes };
+                own.leases.insert((request.task, request.seq), lease);
+                Status::Done
+            }
+            Err(_) => {
+                self.desk.facts.push(Event::TaskEnd { job, task });
+                Status::Failed
+            }
+        };
+        let reply = self.reply(&request, status);
+        self.keep(id, &reply);
+        replies.push((id, reply));
+    }
+
+    /// A job fits nowhere.
+    pub(super) fn rejected(&mut self, job: JobId, replies: &mut Replies) {
+        let Some(&id) = self.by_job.get(&job) else {
+            return;
+        };
+        let Some(own) = self.sessions.get_mut(&id) else {
+            return;
+        };
+        if let Phase::Waits { seq } = own.phase {
+            let request = Request {
+                seq,
+                ..own.declared
+            };
+            replies.push((id, Reply::to(&request, Status::OutOfMemory)));
+            self.drop_session(id);
+            return;
+        }
+        // `refuses` keeps from the scheduler whatever would come to this. If it did not, the memory is
+        // in use all the same: the entries stay until the death of the process, and it gets no more.
+        own.phase = Phase::Over;
+        let calls: Vec<Request> = own.waiting.values().map(|own| own.request).collect();
+        for call in calls {
+            self.withdraw(&call, Status::OutOfMemory, replies);
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What the manager waits for: descriptors, each under a number of its own.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::buffer::spare_capacity;
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
+
+/// Descriptors that are waited for.
+pub(super) struct Poll {
+    epoll: OwnedFd,
+    next: u64,
+}
+
+impl Poll {
+    /// One that waits for nothing. It gives numbers above `last`.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(super) fn new(last: u64) -> io::Result<Self> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        Ok(Self { epoll, next: last })
+    }
+
+    /// A number that nothing has had. Later ones are higher.
+    pub(super) fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    /// Waits for a descriptor, under this number, for as long as it can be read.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(super) fn listen_to(&self, fd: impl AsFd, number: u64) -> io::Result<()> {
+        let event = epoll::EventData::new_u64(number);
+        Ok(epoll::add(&self.epoll, fd, event, epoll::EventFlags::IN)?)
+    }
+
+    /// Waits for each write to a descriptor, under this number, whether or not it is read.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(super) fn listen_to_edges(&self, fd: impl AsFd, number: u64) -> io::Result<()> {
+        let event = epoll::EventData::new_u64(number);
+        let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
+        Ok(epoll::add(&self.epoll, fd, event, flags)?)
+    }
+
+    /// Waits for a descriptor no more. A copy of it in another process would go on ringing.
+    pub(super) fn forget(&self, fd: impl AsFd) {
+        let _ = epoll::delete(&self.epoll, fd);
+    }
+
+    /// Waits until something can be read, so long at most, and puts the numbers into `ready`.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(super) fn wait(
+        &self,
+        limit: Option<Duration>,
+        events: &mut Vec<epoll::Event>,
+    ) -> io::Result<()> {
+        events.clear();
+        let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
+        match epoll::wait(&self.epoll, spare_capacity(events), limit.as_ref()) {
+            // Who waits again loses nothing.
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
