@@ -10,10 +10,10 @@ use crate::begin::{DriveArgs, drive};
 use crate::case::{self, CaseArgs};
 use crate::cli::MachineArgs;
 use crate::command::place;
+use crate::doctor::{DoctorArgs, doctor};
 use crate::drive::{ReplayArgs, replay};
 use crate::error::Error;
 use crate::output::Output;
-use crate::service::{DoctorArgs, doctor};
 use crate::slo::{SloArgs, slo};
 
 /// Services of one machine.

@@ -8,8 +8,8 @@ use mapa_front::{ExecutionSpec, PolicySpec, SchedulerSpec};
 use mapa_live::levers::{BlockDevice, Bounds};
 use serde::{Deserialize, Serialize};
 
+use super::sampling::{Source, Telemetry};
 use super::toml_file::{Millis, Whole, parse};
-use crate::sampling::{Source, Telemetry};
 
 /// The configuration of the daemon.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -163,7 +163,7 @@ pub(crate) struct Service {
 mod tests {
     use super::*;
     use crate::drive::parse_toml;
-    use crate::sampling::Url;
+    use crate::drive::sampling::Url;
 
     const FILE: &str = include_str!("../../../../packaging/mapa-node.toml");
 

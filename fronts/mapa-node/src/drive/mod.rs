@@ -20,6 +20,7 @@ mod orders;
 mod pulls;
 mod recorder;
 mod replay;
+pub(crate) mod sampling;
 mod signals;
 #[cfg(test)]
 mod soak;

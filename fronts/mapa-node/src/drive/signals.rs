@@ -14,10 +14,10 @@ use mapa_sched::Signals;
 use super::config::Config;
 use super::facts::MACHINE;
 use super::inbox::Outside;
+use super::sampling::{Plan, Sampling, cpus};
 use super::told::Shared;
 use crate::error::Error;
 use crate::node::Node;
-use crate::sampling::{Plan, Sampling, cpus};
 
 /// The counters that the kernel, the drivers and exporters have.
 pub(crate) struct Host {

@@ -1,7 +1,6 @@
 //! Whom the daemon answers: a Unix socket for its state, HTTP for its counters, a socket at which
 //! tenants tell how long requests took, and the log.
 
-mod doctor;
 mod http;
 pub(crate) mod latencies;
 mod log;
@@ -13,8 +12,8 @@ use std::sync::Arc;
 use crate::drive::{Outside, ServiceConfig, Shared};
 use crate::error::Error;
 
-pub(crate) use doctor::{DoctorArgs, doctor};
 pub(crate) use log::{Log, log};
+pub(crate) use socket::gid;
 
 /// What is served, until it is dropped.
 #[derive(Debug, Default)]

@@ -65,7 +65,7 @@ pub(super) fn permit(path: &Path, group: Option<&str>) -> Result<(), Error> {
 }
 
 /// The number of a group, by `/etc/group`.
-pub(super) fn gid(name: &str) -> Result<u32, Error> {
+pub(crate) fn gid(name: &str) -> Result<u32, Error> {
     if let Ok(number) = name.parse() {
         return Ok(number);
     }

@@ -12,8 +12,8 @@ use tracing::{info, warn};
 
 use super::config::{Config, Contention};
 use super::mind::Mind;
+use crate::drive::sampling::cpus;
 use crate::error::Error;
-use crate::sampling::cpus;
 use crate::topology::Topology;
 
 /// How it is known who is beside the tenants.

@@ -9,9 +9,9 @@ use mapa_sched::slo::{Levers, Settings};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::drive::sampling::{Source, Telemetry};
 use crate::drive::{Millis, Whole, parse_toml};
 use crate::error::Error;
-use crate::sampling::{Source, Telemetry};
 
 /// The configuration.
 #[derive(Clone, Debug, Serialize, Deserialize)]

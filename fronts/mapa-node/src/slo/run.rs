@@ -25,11 +25,11 @@ use super::hands::Hands;
 use super::mind::{Mind, answered};
 use super::moves::Moves;
 use crate::cli::Length;
+use crate::drive::sampling::{Plan, Sampling};
 use crate::drive::{Inbox, Message, Outside, inbox, now_ms, read_toml};
 use crate::error::Error;
 use crate::lines;
 use crate::process::Processes;
-use crate::sampling::{Plan, Sampling};
 use crate::service::{Log, latencies, log};
 use crate::undone::Undone;
 

@@ -15,7 +15,7 @@ use mapa_live::{Cpus, Live};
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
-use crate::drive::{Message, Outside};
+use super::inbox::{Message, Outside};
 use crate::error::Error;
 
 /// Where counters come from besides the kernel and NVML.

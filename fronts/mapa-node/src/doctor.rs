@@ -12,12 +12,12 @@ use mapa_live::telemetry::{Sampler, Target, Watched};
 use mapa_live::{Discovered, Live};
 use rustix::fs::{Access, access, statfs};
 
-use super::socket::gid;
 use crate::drive::{Config, read_toml};
 use crate::error::Error;
 use crate::ledger::Ledger;
 use crate::output::Output;
 use crate::process::Processes;
+use crate::service::gid;
 use crate::slo::Config as SloConfig;
 use crate::steward::steward;
 use crate::topology::hidden;
