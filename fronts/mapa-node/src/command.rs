@@ -87,7 +87,13 @@ fn node(cli: &Cli, ledger: &mut Ledger, output: Output) -> Result<Node, Error> {
     let node = Node::load(&cli.machine.spec(), &cli.machine.live(), warn)?;
     if !ledger.read(|books| node.is_bound(books))? {
         let owner = user();
-        ledger.change(Sync::Disk, |books| node.bind(books, &owner))?;
+        let bound = ledger.change(Sync::Disk, |books| node.bind(books, &owner));
+        bound.map_err(|error| match error {
+            Error::Malformed(what) => {
+                Error::malformed(format_args!("{}: {what}", ledger.path().display()))
+            }
+            other => other,
+        })?;
     }
     Ok(node)
 }

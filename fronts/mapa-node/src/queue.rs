@@ -337,8 +337,16 @@ fn first_come(
             ))
         })
     };
+    // Nobody can give anything back, and nothing that is withheld can come: `mapa` never repartitions.
+    let is_idle = before == 0 && seen.recovered.leases.is_empty() && seen.state.withheld.is_empty();
+    let why = match why {
+        Refusal::Busy(reason) if want.wait && is_idle => Refusal::Busy(Reason::Rule(
+            format!("nothing is in use, so waiting does not help: {reason}").into(),
+        )),
+        other => other,
+    };
     let busy = matches!(why, Refusal::Busy(_));
-    if !busy || !want.wait {
+    if !busy || !want.wait || is_idle {
         if let Some(id) = ticket {
             books.leave(&want.asker.tenant, id, &why.to_string())?;
         }

@@ -409,6 +409,19 @@ fn a_queue_can_be_ordered_by_a_scheduler() {
     assert_eq!(place.text("order"), "small\nlarge\n");
 }
 
+#[test]
+fn nobody_waits_for_what_no_end_of_another_job_can_bring() {
+    let place = Place::new().with(&["--mig", "a100-40gb"]);
+    let words = [
+        "run", "-n", "1", "--slice", "1g.5gb", "--wait", "--", "true",
+    ];
+    let output = place.run(&words);
+    assert_eq!(output.status.code(), Some(75), "{}", error(&output));
+    let said = error(&output);
+    assert!(said.contains("waiting does not help"), "{said}");
+    assert!(said.contains("repartitioned"), "{said}");
+}
+
 fn signal(pid: u32, name: &str) {
     let done = std::process::Command::new("kill")
         .args([&format!("-{name}"), &pid.to_string()])

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use mapa_case::message::{LENGTH, Malformed, Reply, Status};
 use rustix::net::{
-    AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, listen, send,
+    AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, send,
     socket_with,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -54,7 +54,20 @@ pub(super) fn open(path: &Path, group: Option<u32>) -> io::Result<OwnedFd> {
     if let Some(folder) = path.parent().filter(|own| !own.as_os_str().is_empty()) {
         fs::create_dir_all(folder)?;
     }
-    // The lease in the ledger says that no other manager uses it.
+    // The lease in the ledger says that no other manager of this ledger uses it; one of another may.
+    let probe = socket_with(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
+        None,
+    )?;
+    if connect(&probe, &SocketAddrUnix::new(path)?).is_ok() {
+        return Err(io::Error::new(
+            io::ErrorKind::AddrInUse,
+            "somebody answers there: expected a free name",
+        ));
+    }
+    drop(probe);
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}

@@ -117,6 +117,23 @@ fn calls_survive_the_death_of_the_manager() {
 }
 
 #[test]
+fn a_manager_of_another_ledger_does_not_take_the_socket() {
+    let node = Node::new(&[60], &[]);
+    let mut second = Command::new(env!("CARGO_BIN_EXE_mapa-node"));
+    let second = second.arg("--ledger").arg(node.path().join("other.db"));
+    let second = second.args(["case", "--instances"]);
+    let second = second.arg(node.path().join("instances.toml"));
+    let output = second.arg("--socket").arg(node.socket()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "{said}");
+    assert!(said.contains("somebody answers there"), "{said}");
+    // The first serves on.
+    let session = node.session(Declared::default());
+    session.begin(1, 30 * UNIT, 1, 0).unwrap();
+    session.end(1).unwrap();
+}
+
+#[test]
 fn an_isolated_job_is_alone_until_its_process_dies() {
     let node = Node::new(&[60], &[]);
     let marker = node.path().join("go-on");

@@ -6,7 +6,7 @@ use super::error::LeverError;
 
 /// The least and the most that a lever may be set to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "Ends")]
 pub struct Bound {
     /// The least.
     pub least: u64,
@@ -31,6 +31,27 @@ impl Bound {
             value: format!("{value} {unit}"),
             expected: format!("{} to {} {unit}", self.least, self.most),
         })
+    }
+}
+
+/// A bound as it is written: its ends may be the wrong way round.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Ends {
+    least: u64,
+    most: u64,
+}
+
+impl TryFrom<Ends> for Bound {
+    type Error = String;
+
+    fn try_from(Ends { least, most }: Ends) -> Result<Self, String> {
+        if least > most {
+            return Err(format!(
+                "least = {least}, most = {most}: expected least not to be above most"
+            ));
+        }
+        Ok(Self { least, most })
     }
 }
 
@@ -66,5 +87,19 @@ impl Default for Bounds {
             ready_s: Bound::new(1, 600),
             stop_s: Bound::new(0, 300),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_whose_ends_are_the_wrong_way_round_is_refused() {
+        let read = |text: &str| serde_json::from_str::<Bound>(text).map_err(|own| own.to_string());
+        assert_eq!(read(r#"{"least":1,"most":1}"#), Ok(Bound::new(1, 1)));
+        let error = read(r#"{"least":100,"most":50}"#).unwrap_err();
+        assert!(error.contains("least = 100, most = 50"), "{error}");
+        assert!(read(r#"{"least":1,"most":2,"mots":3}"#).is_err());
     }
 }
