@@ -122,9 +122,12 @@ pub(crate) fn serve(
     });
     // The lease comes first: it keeps a second manager from the file and the socket.
     let lease = lease::take(&mut ledger, &processes, &instances, &tasks)?;
-    let entries = Entries::open(&tasks, &processes)?;
-    let manager = Manager::new(instances, args.settings(), Settings::default(), entries)?;
-    let served = server::serve(manager, &args.socket, args.group, &processes, output);
+    let served = (|| {
+        socket::check_free(&args.socket)?;
+        let entries = Entries::open(&tasks, &processes)?;
+        let manager = Manager::new(instances, args.settings(), Settings::default(), entries)?;
+        server::serve(manager, &args.socket, args.group, &processes, output)
+    })();
     lease::give_back(&mut ledger, &processes, &lease)?;
     served
 }

@@ -7,11 +7,14 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 
 use mapa_case::message::{LENGTH, Malformed, Reply, Status};
+use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, send,
     socket_with,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::error::Error;
 
 /// The most connections of one process, of one user, and of all.
 const OF_PROCESS: usize = 16;
@@ -49,25 +52,37 @@ pub(super) fn admits(of_process: usize, of_user: usize, left: usize) -> bool {
     of_process < OF_PROCESS && of_user < OF_USER.min(left)
 }
 
-/// Makes the socket, for its user and group alone.
-pub(super) fn open(path: &Path, group: Option<u32>) -> io::Result<OwnedFd> {
-    if let Some(folder) = path.parent().filter(|own| !own.as_os_str().is_empty()) {
-        fs::create_dir_all(folder)?;
-    }
-    // The lease in the ledger says that no other manager of this ledger uses it; one of another may.
+/// Checks that no manager answers at this socket. The lease in the ledger keeps out a second one of the
+/// same ledger; one of another ledger would book the same memory again.
+///
+/// # Errors
+/// Somebody answers there; the system gives no socket.
+pub(super) fn check_free(path: &Path) -> Result<(), Error> {
+    let at = |error: io::Error| Error::at(path.display(), error);
     let probe = socket_with(
         AddressFamily::UNIX,
         SocketType::SEQPACKET,
         SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
         None,
-    )?;
-    if connect(&probe, &SocketAddrUnix::new(path)?).is_ok() {
-        return Err(io::Error::new(
-            io::ErrorKind::AddrInUse,
+    );
+    let probe = probe.map_err(|error| at(error.into()))?;
+    let address = SocketAddrUnix::new(path).map_err(|error| at(error.into()))?;
+    match connect(&probe, &address) {
+        // One that has no room for another connection lives too.
+        Ok(()) | Err(Errno::AGAIN) => Err(Error::at(
+            path.display(),
             "somebody answers there: expected a free name",
-        ));
+        )),
+        Err(_) => Ok(()),
     }
-    drop(probe);
+}
+
+/// Makes the socket, for its user and group alone.
+pub(super) fn open(path: &Path, group: Option<u32>) -> io::Result<OwnedFd> {
+    if let Some(folder) = path.parent().filter(|own| !own.as_os_str().is_empty()) {
+        fs::create_dir_all(folder)?;
+    }
+    // Nobody answers there: see `check_free`.
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
