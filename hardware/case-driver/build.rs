@@ -32,6 +32,8 @@ fn main() {
     let arguments = [
         // A loader that has it gives it to everyone who asks for the driver.
         "-Wl,-soname,libcuda.so.1",
+        // A program that closes it and opens it again finds its session, and the binding, as they were.
+        "-Wl,-z,nodelete",
         // Functions of the runtime are for this library alone: a program may have its own.
         "-Wl,--exclude-libs,ALL",
         // Nothing of it is used at build time.

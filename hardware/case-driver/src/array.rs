@@ -3,6 +3,10 @@
 /// Flags of arrays that have no memory of their own: CUDA_ARRAY3D_SPARSE, CUDA_ARRAY3D_DEFERRED_MAPPING.
 const WITHOUT_MEMORY: u32 = 0x40 | 0x80;
 
+/// Flags of arrays whose third extent counts layers or faces, which every level has: CUDA_ARRAY3D_LAYERED,
+/// CUDA_ARRAY3D_CUBEMAP.
+const LAYERS: u32 = 0x01 | 0x04;
+
 /// An array, as CUDA describes it. Extents are elements; 0 is an axis that it does not have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Array {
@@ -27,7 +31,13 @@ impl Array {
         let element = component(self.format)?.saturating_mul(u64::from(self.channels));
         // An extent has at most 64 bits: further levels have one element.
         let sizes = (0..levels.min(64)).map(|level| {
-            let extents = self.extents.map(|own| (own >> level).max(1));
+            let [width, height, depth] = self.extents;
+            let depth = if self.flags & LAYERS == 0 {
+                depth >> level
+            } else {
+                depth
+            };
+            let extents = [width >> level, height >> level, depth].map(|own| own.max(1));
             extents.into_iter().fold(element, u64::saturating_mul)
         });
         Some(sizes.fold(0, u64::saturating_add))
@@ -71,6 +81,22 @@ mod tests {
     fn levels_end_at_one_element() {
         assert_eq!(array([4, 4, 0], 0x01, 1).bytes(3), Some(16 + 4 + 1));
         assert_eq!(array([4, 1, 0], 0x01, 1).bytes(u32::MAX), Some(4 + 2 + 62));
+    }
+
+    #[test]
+    fn layers_and_faces_are_as_many_in_each_level() {
+        let flagged = |extents, flags| {
+            let own = Array {
+                flags,
+                ..array(extents, 0x01, 1)
+            };
+            own.bytes(3)
+        };
+        assert_eq!(flagged([4, 4, 8], 0), Some(4 * 4 * 8 + 2 * 2 * 4 + 2));
+        assert_eq!(flagged([4, 4, 8], 0x01), Some((16 + 4 + 1) * 8));
+        assert_eq!(flagged([4, 0, 8], 0x01), Some((4 + 2 + 1) * 8));
+        assert_eq!(flagged([4, 4, 6], 0x04), Some((16 + 4 + 1) * 6));
+        assert_eq!(flagged([4, 4, 12], 0x05), Some((16 + 4 + 1) * 12));
     }
 
     #[test]

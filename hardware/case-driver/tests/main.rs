@@ -231,6 +231,17 @@ fn a_forked_child_is_a_process_of_its_own() {
 }
 
 #[test]
+fn a_program_that_opens_the_driver_again_has_the_session_that_it_had() {
+    let world = World::new();
+    for way in ["DLSYM", "PROC"] {
+        world.run(&mut world.command(way, "reopen"));
+        let sessions = world.manager.requests(Op::Init);
+        assert_eq!(sessions.len(), 1, "{way}: {sessions:?}");
+        assert_eq!(world.asked(), [0], "{way}");
+    }
+}
+
+#[test]
 fn what_the_driver_refuses_is_given_back() {
     let world = World::new();
     for way in WAYS {

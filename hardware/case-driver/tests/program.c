@@ -189,6 +189,18 @@ static void *busy(void *of) {
 int main(int count, char **words) {
     const char *what = count > 1 ? words[1] : "";
     uint64_t a;
+#ifndef LINKED
+    if (!strcmp(what, "reopen")) {
+        /* A program that looks for the driver again and again is one process all the same. */
+        for (int i = 0; i < 10; i++) {
+            void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+            int (*init)(unsigned);
+            *(void **)&init = by_name(driver, "cuInit");
+            assert(init(0) == 0 && dlclose(driver) == 0);
+        }
+        return 0;
+    }
+#endif
     find();
     if (!strcmp(what, "nobody")) {
         /* Without a manager nothing reaches the driver. */

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use clap::{Args, ValueEnum};
-use mapa_case::{Declared, SOCKET, Session};
+use mapa_case::{BYTES, Declared, SOCKET, Session};
 
 use crate::front;
 
@@ -25,8 +25,8 @@ pub(crate) struct Run {
     /// Give the program an instance of its own: no task of another runs there meanwhile.
     #[arg(long)]
     isolated: bool,
-    /// The memory that an isolated program needs, bytes.
-    #[arg(long, value_name = "BYTES", default_value_t = 0, requires = "isolated")]
+    /// The most memory that the program will hold at once, bytes: it gets an instance that has so much.
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
     bytes: u64,
     /// How the program reaches the manager.
     #[arg(long, value_enum, default_value_t = Through::Auto, conflicts_with = "isolated")]
@@ -67,6 +67,9 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Box<dyn Error>> {
         command.env_remove(SOCKET);
     } else {
         command.env(SOCKET, &socket);
+        if args.bytes > 0 {
+            command.env(BYTES, args.bytes.to_string());
+        }
         args.through.prepare(&mut command, Path::new(name))?;
     }
     // The session is of this process, and the program becomes it.

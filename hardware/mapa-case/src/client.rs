@@ -73,6 +73,8 @@ struct State {
     id: u64,
     is_known: bool,
     seq: u64,
+    /// Whether the manager could not be reached when it was tried last.
+    is_alone: bool,
     /// What the manager has said of the session as a whole: no further call has success.
     refused: Option<Status>,
     instance: u64,
@@ -127,7 +129,7 @@ impl Session {
     /// The memory can never be had, the manager cannot be reached for as long as [`PATIENCE`] says, or
     /// it refuses.
     pub fn init(&self) -> Result<(), Error> {
-        self.connected(self.lock()).map(drop)
+        self.connected(self.lock(), false).map(drop)
     }
 
     /// Asks for memory of a task, and waits for it.
@@ -146,7 +148,8 @@ impl Session {
         self.request(Op::Extend, task, bytes, warps, 0)
     }
 
-    /// Gives back all of a task.
+    /// Gives back all of a task. If the manager could not be reached when it was tried last, it is tried
+    /// once: a program that frees much does not wait for each.
     ///
     /// # Errors
     /// As [`init`](Self::init).
@@ -207,7 +210,7 @@ impl Session {
         let seq = state.seq;
         loop {
             let connection;
-            (state, connection) = self.connected(state)?;
+            (state, connection) = self.connected(state, op == Op::End)?;
             let generation = state.generation;
             let request = Request {
                 task,
@@ -272,10 +275,12 @@ impl Session {
     }
 
     /// The connection, made anew if it is broken. Whoever else calls meanwhile waits. The patience is
-    /// with each failure to connect: a manager that is reached may take its time.
+    /// with each failure to connect: a manager that is reached may take its time. Who `is_hasty` has
+    /// none after a failure.
     fn connected<'s>(
         &'s self,
         mut state: MutexGuard<'s, State>,
+        is_hasty: bool,
     ) -> Result<(MutexGuard<'s, State>, Arc<dyn Transport>), Error> {
         let mut until = None;
         let mut pause = PAUSE[0];
@@ -286,6 +291,10 @@ impl Session {
             }
             if let Some(connection) = state.connection.clone() {
                 return Ok((state, connection));
+            }
+            let is_hasty = is_hasty && state.is_alone;
+            if state.is_greeted && is_hasty {
+                return Err(failed(io::ErrorKind::NotConnected.into()));
             }
             if state.is_greeted {
                 state = wait(&self.changed, state);
@@ -308,6 +317,7 @@ impl Session {
             self.changed.notify_all();
             match greeted {
                 Ok((connection, reply)) => {
+                    state.is_alone = false;
                     if reply.instance != 0 {
                         state.instance = reply.instance;
                     }
@@ -323,7 +333,8 @@ impl Session {
                 }
                 Err(error) => {
                     let now = Instant::now();
-                    if now >= *until.get_or_insert(now + self.patience) {
+                    if is_hasty || now >= *until.get_or_insert(now + self.patience) {
+                        state.is_alone = true;
                         return Err(failed(error));
                     }
                 }

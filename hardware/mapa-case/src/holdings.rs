@@ -2,18 +2,27 @@
 //!
 //! The first allocations have a lease each, of exactly their bytes. A session has few leases, and a
 //! program may have thousands of allocations. So from the [`EXACT`]th lease on a new one is larger
-//! than what it is for, in proportion to all that is leased, and later allocations find room in it.
+//! than what it is for, in proportion to all that is leased, and later allocations find room in it. What
+//! is beyond the allocation is taken only where it is free at once, and lessened until it is: so as memory
+//! becomes scarce each lease still takes most of what is left.
 //! A lease is given back when none of its allocations is left. What is held is never more than what
 //! is leased.
 
 use std::collections::BTreeMap;
+use std::sync::MutexGuard;
+
+use crate::error::Error;
+use crate::message::Status;
 
 /// How many leases have exactly the bytes of one allocation.
-const EXACT: usize = 32;
+const EXACT: usize = 24;
 
 /// A later lease is at least all that is leased divided by this: 31 of them are a thousand times as
-/// much as the first 32.
+/// much as the first [`EXACT`].
 const SHARE: u64 = 4;
+
+/// A lease that is not free at once is lessened by its bytes divided by this.
+const STEP: u64 = 8;
 
 /// By what an allocation is known. Numbers of different kinds may be equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,6 +57,36 @@ struct Lease {
     used: u64,
     /// The allocations that use it, or are about to.
     users: usize,
+}
+
+/// Room for an allocation: in a lease that there is, else in a new one. `begin` asks for a lease by its
+/// name and bytes, and for those at once or for as long as it takes; the holdings are not locked then.
+/// Only the allocation's own bytes are waited for.
+pub(crate) fn room<'a>(
+    holdings: impl Fn() -> MutexGuard<'a, Holdings>,
+    bytes: u64,
+    begin: impl Fn(u64, u64, bool) -> Result<(), Error>,
+) -> Result<Room, Error> {
+    let (name, mut ask) = {
+        let mut holdings = holdings();
+        if let Some(room) = holdings.find_room(bytes) {
+            return Ok(room);
+        }
+        (holdings.name(), holdings.to_ask(bytes))
+    };
+    let begun = loop {
+        let is_padded = ask > bytes;
+        match begin(name, ask, is_padded) {
+            Err(Error::OutOfMemory) if is_padded => ask = bytes.max(ask - ask.div_ceil(STEP)),
+            begun => break begun,
+        }
+    };
+    match begun {
+        Ok(()) => Ok(holdings().granted(name, ask, bytes)),
+        // Another thread has had the last lease: there may be room in it.
+        Err(error @ Error::Refused(Status::Quota)) => holdings().find_room(bytes).ok_or(error),
+        Err(error) => Err(error),
+    }
 }
 
 /// The allocations and leases of a process.
@@ -150,6 +189,8 @@ impl Holdings {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use super::*;
 
     /// Allocates, as a process does whose manager grants all. Returns the bytes asked for.
@@ -184,6 +225,59 @@ mod tests {
             free(&mut all, Held::Memory(address));
         }
         assert!(all.leases.is_empty());
+    }
+
+    #[test]
+    fn all_of_an_instance_can_be_had_and_only_exact_bytes_are_waited_for() {
+        const LIMIT: u64 = 40_000_000_000;
+        const EACH: u64 = 2 << 20;
+        let all = Mutex::new(Holdings::default());
+        let lock = || all.lock().unwrap();
+        let waited = Mutex::new(Vec::new());
+        let begin = |_, bytes: u64, at_once: bool| {
+            let held: u64 = lock().leases.values().map(|own| own.bytes).sum();
+            if held + bytes <= LIMIT {
+                return match lock().leases.len() {
+                    64.. => Err(Error::Refused(Status::Quota)),
+                    _ => Ok(()),
+                };
+            }
+            if !at_once {
+                waited.lock().unwrap().push(bytes);
+            }
+            Err(Error::OutOfMemory)
+        };
+        let mut count = 0;
+        let refused = loop {
+            match room(lock, EACH, begin) {
+                Ok(own) => assert_eq!(lock().allocated(Held::Memory(count), own, 1), None),
+                Err(error) => break error,
+            }
+            count += 1;
+        };
+        // Every allocation that there is memory for, and none was lost for want of leases.
+        assert!(matches!(refused, Error::OutOfMemory), "{refused}");
+        assert_eq!(waited.into_inner().unwrap(), [EACH]);
+        let held: u64 = lock().leases.values().map(|own| own.bytes).sum();
+        assert!(LIMIT - held < EACH, "{held}");
+        // Less than one allocation is left over in each lease that is not exact.
+        assert!(LIMIT - count * EACH < 41 * EACH, "{count}");
+    }
+
+    #[test]
+    fn whoever_has_no_lease_left_looks_for_room_again() {
+        let all = Mutex::new(Holdings::default());
+        let lock = || all.lock().unwrap();
+        let quota = || Err(Error::Refused(Status::Quota));
+        assert!(room(lock, 10, |_, _, _| quota()).is_err());
+        // Another thread has got the last lease meanwhile.
+        let meanwhile = |_, _, _| {
+            let name = lock().name();
+            lock().granted(name, 100, 10);
+            quota()
+        };
+        let own = room(lock, 10, meanwhile).unwrap();
+        assert_eq!(own.bytes, 10);
     }
 
     #[test]

@@ -21,5 +21,5 @@ pub use c::{Memory, Shared, receive_files, send_files};
 pub use client::{Declared, Instance, PATIENCE, Session};
 pub use error::Error;
 pub use holdings::Held;
-pub use process::{Hooks, Process, What};
+pub use process::{BYTES, Hooks, Process, What};
 pub use transport::{SOCKET, Socket, TRANSPORT, Transport, socket_of_environment};

@@ -127,8 +127,11 @@ pub mod flags {
     pub const UNKNOWN_WARPS: u64 = 2;
     /// A session that must be alone on its instance.
     pub const ISOLATED: u64 = 8;
+    /// Memory is wanted now or not at all: where it would be waited for, the answer is
+    /// [`Status::OutOfMemory`](super::Status::OutOfMemory).
+    pub const AT_ONCE: u64 = 16;
     /// All that have a meaning on the wire.
-    pub const ALL: u64 = GROWS | UNKNOWN_WARPS | ISOLATED;
+    pub const ALL: u64 = GROWS | UNKNOWN_WARPS | ISOLATED | AT_ONCE;
 }
 
 /// Something that a process wants from the manager.

@@ -1,6 +1,7 @@
 //! The tasks of this process, and the instance to which its first task binds it.
 
 use std::collections::BTreeSet;
+use std::env;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -10,8 +11,12 @@ use std::thread::{self, ThreadId};
 use crate::client::{Declared, Instance, Session};
 use crate::error::Error;
 use crate::holdings::Holdings;
-use crate::message::{MOST, flags};
+use crate::message::{MOST, Reply, flags};
 use crate::transport::{Socket, Transport, socket_of_environment};
+
+/// The variable that says the most bytes that the process will hold at once. `mapa-case run --bytes` sets
+/// it.
+pub const BYTES: &str = "MAPA_CASE_BYTES";
 
 /// What has become of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +64,7 @@ struct Open {
 struct Tasks {
     begun: u64,
     open: Vec<Open>,
-    /// The numbers of ends that the manager has not heard of: sent before anything else is asked.
+    /// The numbers of tasks whose end the manager has not heard of: sent before anything else is asked.
     unsent: Vec<u64>,
     is_bound: bool,
 }
@@ -130,11 +135,17 @@ impl Process {
             tasks.begun
         };
         if flags & flags::GROWS != 0 {
-            self.declare(bytes, true);
+            // What is spared if it is not there now says nothing of what is needed.
+            let needed = if flags & flags::AT_ONCE == 0 {
+                bytes
+            } else {
+                0
+            };
+            self.declare(needed, true);
         }
         if let Some(session) = self.session() {
             self.ask(session, bytes)?;
-            let reply = session.begin(number, bytes, warps, flags & flags::ALL)?;
+            let reply = self.ask_begin(session, number, bytes, warps, flags & flags::ALL)?;
             if let Err(error) = self.bind(session, reply.instance) {
                 // It was granted, and nobody will end it.
                 drop(self.give_back(session, number));
@@ -207,6 +218,23 @@ impl Process {
         self.settle(session)
     }
 
+    /// Begins a task. A manager that is gone before it was heard may have granted it: it is told of an
+    /// end before the next request.
+    fn ask_begin(
+        &self,
+        session: &Session,
+        number: u64,
+        bytes: u64,
+        warps: u64,
+        flags: u64,
+    ) -> Result<Reply, Error> {
+        let reply = session.begin(number, bytes, warps, flags);
+        if let Err(Error::NoManager(..)) = reply {
+            self.tasks().unsent.push(number);
+        }
+        reply
+    }
+
     /// Sends the ends that the manager has not heard of.
     fn settle(&self, session: &Session) -> Result<(), Error> {
         loop {
@@ -225,6 +253,11 @@ impl Process {
         if bytes > MOST {
             return Err(Error::OutOfMemory);
         }
+        if self.tasks().unsent.is_empty() {
+            return Ok(());
+        }
+        // An end alone may have no patience.
+        session.init()?;
         self.settle(session)
     }
 
@@ -244,8 +277,8 @@ impl Process {
             tasks.begun += 1;
             tasks.begun
         };
-        self.settle(session)?;
-        let reply = session.begin(number, 0, 0, flags::UNKNOWN_WARPS)?;
+        self.ask(session, 0)?;
+        let reply = self.ask_begin(session, number, 0, 0, flags::UNKNOWN_WARPS)?;
         let bound = self.bind(session, reply.instance);
         let given_back = self.give_back(session, number);
         bound.and(given_back)
@@ -294,6 +327,8 @@ impl Process {
     fn session(&self) -> Option<&Session> {
         let made = self.session.get_or_init(|| {
             let path = socket_of_environment()?;
+            let told = env::var(BYTES).ok().and_then(|text| text.parse().ok());
+            self.declare(told.unwrap_or(0), false);
             let (largest, grows) = self.declared();
             let declared = Declared {
                 largest,
@@ -332,5 +367,80 @@ impl std::fmt::Debug for Process {
             .field("session", &self.session)
             .field("tasks", &self.tasks)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::message::{Op, Request, Status};
+
+    struct Nothing;
+
+    impl Hooks for Nothing {
+        fn bind(&self, _: &Instance) {}
+
+        fn observe(&self, _: What, _: u64, _: u64, _: u64) {}
+    }
+
+    /// A manager that hears a begin and is gone before it answers, as one that was killed after it had
+    /// granted it.
+    #[derive(Clone, Default)]
+    struct Gone {
+        heard: Arc<Mutex<Vec<Request>>>,
+        is_gone: Arc<AtomicBool>,
+    }
+
+    impl Transport for Gone {
+        fn send(&self, request: &Request) -> io::Result<()> {
+            let mut heard = self.heard.lock().unwrap();
+            heard.push(*request);
+            let begun = heard.iter().filter(|own| own.op == Op::Begin).count();
+            self.is_gone
+                .store(begun == 1 && request.op == Op::Begin, Relaxed);
+            Ok(())
+        }
+
+        fn receive(&self) -> io::Result<(Reply, String)> {
+            if self.is_gone.load(Relaxed) {
+                return Err(io::ErrorKind::ConnectionReset.into());
+            }
+            let heard = self.heard.lock().unwrap();
+            let last = heard.last().unwrap();
+            Ok((Reply::to(last, Status::Done), String::new()))
+        }
+    }
+
+    #[test]
+    fn a_begin_whose_answer_is_lost_is_ended_before_the_next() {
+        let process = Process::new(Arc::new(Nothing));
+        let manager = Gone::default();
+        let opened = manager.clone();
+        let open = move |_: &Path| -> io::Result<Arc<dyn Transport>> {
+            if opened.is_gone.load(Relaxed) {
+                return Err(io::ErrorKind::NotFound.into());
+            }
+            Ok(Arc::new(opened.clone()))
+        };
+        let session = Session::over("nowhere".into(), Declared::default(), open);
+        let set = process.session.set(Some(session.patient(Duration::ZERO)));
+        assert!(set.is_ok());
+        let lost = process.begin(1, 10, 0, 0);
+        assert!(matches!(lost, Err(Error::NoManager(..))), "{lost:?}");
+        manager.is_gone.store(false, Relaxed);
+        process.begin(2, 20, 0, 0).unwrap();
+        let heard = manager.heard.lock().unwrap();
+        let told: Vec<(Op, u64)> = heard.iter().map(|own| (own.op, own.task)).collect();
+        let expected = [
+            (Op::Init, 0),
+            (Op::Begin, 1),
+            (Op::Reattach, 0),
+            (Op::End, 1),
+            (Op::Begin, 2),
+        ];
+        assert_eq!(told, expected);
     }
 }

@@ -119,6 +119,17 @@ fn tasks_of_a_c_program_are_asked_for_and_ended() {
 }
 
 #[test]
+fn a_program_that_opens_the_library_again_has_the_session_that_it_had() {
+    let manager = Manager::new(usize::MAX);
+    let output = run("reopen", &["-ldl"], manager.path(), Some(&manager.socket()));
+    // Its tasks are counted on.
+    let said = said(&output, 0);
+    assert!(said.ends_with("begin 10 10 1\nend 10 0 0\n"), "{said}");
+    let [sessions, begins] = [Op::Init, Op::Begin].map(|op| manager.requests(op).len());
+    assert_eq!((sessions, begins), (1, 10));
+}
+
+#[test]
 fn without_a_manager_every_call_has_success_and_binds_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let output = run("tasks", SHARED, folder.path(), None);

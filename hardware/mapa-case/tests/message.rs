@@ -10,7 +10,7 @@ fn ops() -> impl Strategy<Value = Op> {
 proptest! {
     #[test]
     fn a_request_is_read_as_it_was_written(
-        op in ops(), ids in any::<[u64; 3]>(), bytes in 0..=MOST, warps in 0..=MOST, flag in 0u64..16,
+        op in ops(), ids in any::<[u64; 3]>(), bytes in 0..=MOST, warps in 0..=MOST, flag in 0u64..32,
     ) {
         let [session, seq, task] = ids;
         let flags = flag & flags::ALL;

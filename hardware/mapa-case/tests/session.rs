@@ -108,6 +108,24 @@ fn patience_is_with_managers_that_are_not_there_and_not_with_those_that_take_the
 }
 
 #[test]
+fn an_end_after_a_failure_is_tried_once() {
+    let tries = Arc::new(AtomicUsize::new(0));
+    let counted = tries.clone();
+    let session = Session::over("nobody".into(), Declared::default(), move |_| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        Err(io::ErrorKind::NotFound.into())
+    });
+    let session = session.patient(Duration::from_millis(50));
+    assert!(matches!(session.end(1), Err(Error::NoManager(..))));
+    let before = tries.load(Ordering::SeqCst);
+    assert!(before > 1, "{before}");
+    assert!(matches!(session.end(1), Err(Error::NoManager(..))));
+    assert_eq!(tries.load(Ordering::SeqCst), before + 1);
+    assert!(session.begin(1, 10, 1, 0).is_err());
+    assert!(tries.load(Ordering::SeqCst) > before + 2);
+}
+
+#[test]
 fn a_session_can_be_looked_at_while_it_waits_for_its_greeting() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("case.sock");

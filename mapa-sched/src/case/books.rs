@@ -1,6 +1,7 @@
 //! Processes, their tasks, and the instance to which each is bound.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -355,13 +356,21 @@ impl Books {
             demand.memory_bytes
         };
         let is_free = allows_all(&blocked.request);
-        let mut best: Option<(u64, Seat)> = None;
+        let mut best: Option<((u64, usize, Reverse<u64>), Seat)> = None;
         for (view, instances) in self.by_machine(fleet) {
             for instance in instances {
                 let seat = instance.seat;
                 let usage = view.usage(seat.id);
-                // Line 9 of Algorithm 2: fewer warps than the best so far, so the first wins a tie.
-                if best.is_some_and(|(warps, _)| usage.warps >= warps)
+                // Line 9 of Algorithm 2: fewer warps than the best so far, so the first wins a tie. A
+                // task that names no warps would make the first instance the one of all: it goes where
+                // the fewest processes are, then to the most free memory.
+                let load = if demand.warps > 0 {
+                    (usage.warps, 0, Reverse(0))
+                } else {
+                    let free = view.free_memory(seat.id).unwrap_or(0);
+                    (usage.warps, instance.clients.len(), Reverse(free))
+                };
+                if best.is_some_and(|(least, _)| load >= least)
                     || usage.exclusive > 0
                     || barred.growth.contains(&seat)
                     || barred.drained.contains(&seat)
@@ -381,7 +390,7 @@ impl Books {
                     && !(alone && self.has_grower(instance, blocked.job))
                     && (binds || self.fits_beside(wanted, 1, instance))
                 {
-                    best = Some((usage.warps, seat));
+                    best = Some((load, seat));
                 }
             }
         }

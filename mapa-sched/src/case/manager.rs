@@ -40,7 +40,8 @@ use crate::turn::Turn;
 /// 3. Blocked tasks are placed, oldest first: on the instance with the fewest warps in use of those
 ///    without an isolated job and with enough free memory ([`case`](mapa_core::case)).
 ///
-/// **What the paper does not say.** A process sees one instance, fixed by its first task
+/// **What the paper does not say.** Of instances with equal warps, a task that names none goes where
+/// the fewest processes are, then to the most free memory; any other to the first. A process sees one instance, fixed by its first task
 /// ([`Binding`](super::Binding)). Contexts take memory. A second task that begins while the first
 /// holds memory is growth; only one process on an instance may grow ([`Growers`]). Whatever fits no
 /// empty instance is rejected. So is a process that asks for more than its instance has.
@@ -160,6 +161,36 @@ impl Case {
         task: crate::TaskId,
         request: &mapa_core::Request,
     ) -> Option<String> {
+        match self.answer(fleet, job, task, request) {
+            Answer::Never(why) => Some(why.into_owned()),
+            Answer::At(_) | Answer::Wait => None,
+        }
+    }
+
+    /// Whether a task of a process would be placed if it asked now, behind those that wait. What is
+    /// decided at the same instant may yet be before it.
+    ///
+    /// # Complexity
+    /// O(b) for b blocked tasks, and that of one blocked task.
+    #[must_use]
+    pub fn places(
+        &self,
+        fleet: &crate::Fleet,
+        job: JobId,
+        task: crate::TaskId,
+        request: &mapa_core::Request,
+    ) -> bool {
+        matches!(self.answer(fleet, job, task, request), Answer::At(_))
+    }
+
+    /// Where a task would go if it asked now.
+    fn answer(
+        &self,
+        fleet: &crate::Fleet,
+        job: JobId,
+        task: crate::TaskId,
+        request: &mapa_core::Request,
+    ) -> Answer {
         let request = request.clone();
         let blocked = Blocked { job, task, request };
         let mut barred = Barred {
@@ -173,10 +204,7 @@ impl Case {
                 .growth
                 .extend(process.iter().flat_map(|process| process.seats()));
         }
-        match self.books.seat_for(fleet, &blocked, &barred) {
-            Answer::Never(why) => Some(why.into_owned()),
-            Answer::At(_) | Answer::Wait => None,
-        }
+        self.books.seat_for(fleet, &blocked, &barred)
     }
 
     /// The bytes and the number of the tasks for which a process waits. O(blocked tasks).

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use mapa_case::message::{Op, Reply, Request, Status};
+use mapa_case::message::{Op, Reply, Request, Status, flags};
 use mapa_sched::{Event, JobId, TaskId};
 
 use super::manager::{Manager, Replies};
@@ -113,7 +113,9 @@ impl Manager {
         let task = TaskId(self.number());
         let wanted = task_request(request.bytes, request.warps);
         let fleet = self.drive.seen().fleet;
-        if self.case.refuses(fleet, job, task, &wanted).is_some() {
+        if self.case.refuses(fleet, job, task, &wanted).is_some()
+            || request.flags & flags::AT_ONCE != 0 && !self.case.places(fleet, job, task, &wanted)
+        {
             return Some(Status::OutOfMemory);
         }
         let own = self.sessions.get_mut(&request.session)?;
@@ -177,6 +179,16 @@ impl Manager {
             let job = own.job;
             self.desk.facts.push(Event::TaskEnd { job, task });
             replies.push((call.session, Reply::to(call, status)));
+        }
+    }
+
+    /// A call that is not to wait, and waits all the same: another was before it.
+    pub(super) fn hurry(&mut self, request: &Request, replies: &mut Replies) {
+        let own = self.sessions.get(&request.session);
+        let call = own.and_then(|own| own.waiting.get(&request.seq));
+        let call = call.map(|own| own.request);
+        if let Some(call) = call.filter(|own| own.flags & flags::AT_ONCE != 0) {
+            self.withdraw(&call, Status::OutOfMemory, replies);
         }
     }
 

@@ -27,6 +27,11 @@ impl Deaths {
         self.watched.get(&number).map(|(peer, _)| *peer)
     }
 
+    /// Whether the death of a process will be told.
+    pub(super) fn watches(&self, peer: Peer) -> bool {
+        self.by_peer.contains_key(&peer)
+    }
+
     /// Watches a process until its death. Returns whether it lives.
     ///
     /// # Errors
@@ -37,7 +42,7 @@ impl Deaths {
         poll: &mut Poll,
         processes: &Processes,
     ) -> io::Result<bool> {
-        if self.by_peer.contains_key(&peer) {
+        if self.watches(peer) {
             return Ok(true);
         }
         let Some(pid) = Pid::from_raw(peer.pid) else {

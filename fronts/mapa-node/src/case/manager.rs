@@ -158,6 +158,10 @@ impl Manager {
             op => self.serve(op, request, replies),
         };
         self.step(replies);
+        if matches!(request.op, Op::Begin | Op::Extend) && self.owns(peer, request.session) {
+            self.hurry(request, replies);
+            self.step(replies);
+        }
         if let Some(status) = answer {
             let reply = self.reply(request, status);
             replies.push((request.session, reply));

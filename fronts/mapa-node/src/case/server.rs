@@ -92,22 +92,7 @@ pub(super) fn serve(
     }
     let listener = open(socket, group).map_err(at)?;
     let poll = Poll::new(SIGNALS).map_err(at)?;
-    let mut server = Server {
-        manager,
-        processes,
-        poll,
-        listener,
-        begun: Instant::now(),
-        connections: BTreeMap::new(),
-        deaths: Deaths::default(),
-        bells: BTreeMap::new(),
-        by_session: BTreeMap::new(),
-        ungreeted: BTreeMap::new(),
-        replies: Vec::new(),
-        broken: BTreeSet::new(),
-        most: most_connections(),
-        is_deaf: false,
-    };
+    let mut server = Server::new(manager, processes, poll, listener);
     server
         .poll
         .listen_to(&server.listener, LISTENER)
@@ -131,7 +116,26 @@ pub(super) fn serve(
     done
 }
 
-impl Server<'_> {
+impl<'a> Server<'a> {
+    fn new(manager: Manager, processes: &'a Processes, poll: Poll, listener: OwnedFd) -> Self {
+        Self {
+            manager,
+            processes,
+            poll,
+            listener,
+            begun: Instant::now(),
+            connections: BTreeMap::new(),
+            deaths: Deaths::default(),
+            bells: BTreeMap::new(),
+            by_session: BTreeMap::new(),
+            ungreeted: BTreeMap::new(),
+            replies: Vec::new(),
+            broken: BTreeSet::new(),
+            most: most_connections(),
+            is_deaf: false,
+        }
+    }
+
     fn run(&mut self) -> io::Result<()> {
         let mut events = Vec::with_capacity(256);
         loop {
@@ -270,6 +274,9 @@ impl Server<'_> {
 
     /// Reads one request.
     fn read(&mut self, number: u64) {
+        if self.broken.contains(&number) {
+            return;
+        }
         let Some(connection) = self.connections.get_mut(&number) else {
             return;
         };
@@ -324,6 +331,9 @@ impl Server<'_> {
 
     /// Reads the requests that are in memory: at most one a slot.
     fn rung(&mut self, number: u64) {
+        if self.broken.contains(&number) {
+            return;
+        }
         let memory = self
             .connections
             .get_mut(&number)
@@ -344,6 +354,12 @@ impl Server<'_> {
             return;
         };
         let peer = connection.peer;
+        // A connection outlives its process in a child that has inherited it. What is asked then is
+        // nobody's: no death would end it.
+        if !self.deaths.watches(peer) {
+            self.broken.insert(number);
+            return;
+        }
         let now = self.now();
         let mut replies = std::mem::take(&mut self.replies);
         self.manager.ask(now, peer, request, &mut replies);
@@ -399,5 +415,72 @@ impl Server<'_> {
         if !sent(&connection.fd, &bytes) {
             self.broken.insert(number);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use mapa_sched::CaseSettings;
+    use rustix::net::{AddressFamily, SendFlags, SocketType, send, socketpair};
+
+    use super::*;
+    use crate::case::instances::Instances;
+    use crate::case::manager::Settings;
+    use crate::entries::Entries;
+
+    fn pair() -> (OwnedFd, OwnedFd) {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap()
+    }
+
+    /// A child may have inherited the connection, and ask on it in the turn in which its parent dies.
+    #[test]
+    fn a_connection_of_a_dead_process_gets_no_session() {
+        let folder = tempfile::tempdir().unwrap();
+        let processes = Processes::new().unwrap();
+        let text = "[[instance]]\nvisible = \"MIG-0\"\nmemory = 6000000000\n";
+        let instances = Instances::parse("test", text).unwrap();
+        let entries = Entries::open(&folder.path().join("tasks"), &processes).unwrap();
+        let settings = Settings::default();
+        let manager = Manager::new(instances, CaseSettings::CORRECTED, settings, entries).unwrap();
+        let (listener, _other) = pair();
+        let poll = Poll::new(SIGNALS).unwrap();
+        let mut server = Server::new(manager, &processes, poll, listener);
+
+        let mut parent = Command::new("sleep").arg("1000").spawn().unwrap();
+        let pid = i32::try_from(parent.id()).unwrap();
+        let peer = peer(&processes, pid, 0).unwrap();
+        assert!(server.watch(peer).unwrap());
+        let (fd, heir) = pair();
+        let number = server.poll.number();
+        let connection = Connection {
+            fd,
+            peer,
+            sessions: BTreeSet::new(),
+            memory: None,
+        };
+        server.connections.insert(number, connection);
+        let init = |session| {
+            let request = Request::new(Op::Init, session, 1).encode();
+            send(&heir, &request, SendFlags::NOSIGNAL).unwrap();
+        };
+        init(1);
+        server.read(number);
+        assert_eq!(server.manager.peers().count(), 1);
+
+        parent.kill().unwrap();
+        parent.wait().unwrap();
+        server.dead(peer);
+        assert_eq!(server.manager.peers().count(), 0);
+        init(2);
+        server.read(number);
+        assert_eq!(server.manager.peers().count(), 0);
+        // Nor if the connection is not known to be broken.
+        server.broken.clear();
+        server.read(number);
+        assert_eq!(server.manager.peers().count(), 0);
+        assert!(server.broken.contains(&number));
     }
 }

@@ -15,7 +15,7 @@ use rand_pcg::Pcg64;
 use rustix::fs::{
     MemfdFlags, OFlags, SealFlags, fcntl_add_seals, fcntl_setfl, ftruncate, memfd_create,
 };
-use rustix::io::{pwrite, read, write};
+use rustix::io::{Errno, pwrite, read, write};
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv,
     send, socket_with, sockopt,
@@ -46,9 +46,16 @@ impl Raw {
         send(&self.0, message, SendFlags::NOSIGNAL).is_ok()
     }
 
+    /// The next answer; `None` if the manager has hung up.
     fn receive(&self) -> Option<Reply> {
         let mut bytes = [0; 8192];
-        let (_, length) = recv(&self.0, bytes.as_mut_slice(), RecvFlags::empty()).ok()?;
+        let received = recv(&self.0, bytes.as_mut_slice(), RecvFlags::empty());
+        assert_ne!(
+            received.err(),
+            Some(Errno::AGAIN),
+            "neither an answer nor the end"
+        );
+        let (_, length) = received.ok()?;
         Reply::decode(bytes.get(..length.min(LENGTH))?)
     }
 

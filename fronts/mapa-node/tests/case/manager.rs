@@ -238,7 +238,7 @@ enum Step {
 
 fn steps() -> impl Strategy<Value = Step> {
     let bytes = prop_oneof![4 => 0u64..70, 1 => 60u64..200].prop_map(|tenths| tenths * UNIT);
-    let flag = prop::sample::select(vec![0, 0, 0, flags::GROWS, flags::ISOLATED]);
+    let flag = prop::sample::select(vec![0, 0, 0, flags::GROWS, flags::ISOLATED, flags::AT_ONCE]);
     let ops = prop::sample::select(vec![
         Op::Init,
         Op::Init,
@@ -324,6 +324,66 @@ fn small() -> World {
         ..CaseSettings::CORRECTED
     };
     World::new(&[60], rule)
+}
+
+/// A call that must not wait is refused in place of that, and then is as if it had never been.
+#[test]
+fn what_is_wanted_at_once_or_not_at_all_keeps_nobody_out() {
+    let mut world = small();
+    for peer in 0..3 {
+        let session = peer as u64 + 1;
+        assert_eq!(world.answer(peer, init(session, 0, 0)), Some(Status::Done));
+    }
+    let at_once = |request: Request| Request {
+        flags: flags::AT_ONCE,
+        ..request
+    };
+    let held = world.answer(0, of(Op::Begin, 1, 1, 1, 30 * UNIT));
+    assert_eq!(held, Some(Status::Done));
+    let other = world.answer(1, of(Op::Begin, 2, 1, 1, 10 * UNIT));
+    assert_eq!(other, Some(Status::Done));
+    // It would fit if the other gave its memory back.
+    let padded = at_once(of(Op::Begin, 1, 2, 2, 23 * UNIT));
+    assert_eq!(world.answer(0, padded), Some(Status::OutOfMemory));
+    // Neither its place in a queue nor its size keeps a new process out.
+    let third = world.answer(2, of(Op::Begin, 3, 1, 1, 5 * UNIT));
+    assert_eq!(third, Some(Status::Done));
+    let less = at_once(of(Op::Begin, 1, 3, 3, 5 * UNIT));
+    assert_eq!(world.answer(0, less), Some(Status::Done));
+    world.check();
+}
+
+/// The instances on which programs are bound that name no warps, and what they declare.
+fn bound(declared: [u64; 4]) -> [u64; 4] {
+    let rule = CaseSettings {
+        context_bytes: 3 * UNIT,
+        ..CaseSettings::CORRECTED
+    };
+    // A small one first, then a big one.
+    let mut world = World::new(&[60, 200], rule);
+    let mut peer = 0;
+    declared.map(|tenths| {
+        let session = peer as u64 + 1;
+        world.answer(peer, init(session, tenths * UNIT, 0));
+        let touch = Request {
+            flags: flags::UNKNOWN_WARPS,
+            ..of(Op::Begin, session, 1, 1, 0)
+        };
+        assert_eq!(world.answer(peer, touch), Some(Status::Done));
+        let (_, reply) = world.answered.last().unwrap();
+        let instance = reply.instance;
+        world.answer(peer, of(Op::End, session, 2, 1, 0));
+        world.check();
+        peer += 1;
+        instance
+    })
+}
+
+#[test]
+fn programs_without_warps_are_spread_and_what_they_declare_fits() {
+    assert_eq!(bound([0; 4]), [2, 1, 2, 1]);
+    assert_eq!(bound([0, 100, 0, 100]), [2, 2, 1, 2]);
+    assert_eq!(bound([100; 4]), [2; 4]);
 }
 
 #[test]

@@ -12,10 +12,15 @@ mod driver;
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::process;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mapa_case::Held;
-use mapa_case::c::{Stream, allocate, inside, is_inside, release, release_all, touch};
+use mapa_case::c::{
+    Stream, allocate, end_all, forget, inside, is_inside, release, release_all, touch,
+};
 
 use self::driver::{Front, context, in_front, is_active, is_captured, others_ask, real};
 use crate::array::Array;
@@ -31,12 +36,41 @@ type Opaque = *mut c_void;
 /// CUmemLocation: a device.
 const DEVICE: c_int = 1;
 
-/// Physical memory. The lock is held within the driver's calls, so that no handle is given out again
-/// before it is known to be free.
-static PHYSICAL: Mutex<Physical> = Mutex::new(Physical::new());
+/// What is known of a process. Each lock is held for as long as the driver takes, and never while the
+/// manager is waited for.
+struct Known {
+    pid: u32,
+    /// Physical memory. The lock is held within the driver's calls, so that no handle is given out again
+    /// before it is known to be free.
+    physical: Mutex<Physical>,
+    /// The primary context of each device.
+    primary: Mutex<BTreeMap<c_int, u64>>,
+}
 
-/// The primary context of each device.
-static PRIMARY: Mutex<BTreeMap<c_int, u64>> = Mutex::new(BTreeMap::new());
+/// What is known of this process. A forked child begins anew: another thread of its parent may hold a lock
+/// for good.
+fn known() -> &'static Known {
+    static OWN: AtomicPtr<Known> = AtomicPtr::new(ptr::null_mut());
+
+    let pid = process::id();
+    loop {
+        let before = OWN.load(Ordering::Acquire);
+        // SAFETY: what OWN points to is never freed, and changed under its locks alone.
+        if let Some(own) = unsafe { before.as_ref() }.filter(|own| own.pid == pid) {
+            return own;
+        }
+        let new = Box::into_raw(Box::new(Known {
+            pid,
+            physical: Mutex::new(Physical::new()),
+            primary: Mutex::new(BTreeMap::new()),
+        }));
+        let put = OWN.compare_exchange(before, new, Ordering::AcqRel, Ordering::Acquire);
+        if put.is_err() {
+            // SAFETY: nobody else has seen it.
+            drop(unsafe { Box::from_raw(new) });
+        }
+    }
+}
 
 fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
     what.lock().unwrap_or_else(PoisonError::into_inner)
@@ -283,7 +317,7 @@ pub unsafe extern "C" fn cuMemCreate(
         return call();
     }
     allocate(bytes as u64, || {
-        let mut physical = lock(&PHYSICAL);
+        let mut physical = lock(&known().physical);
         let code = call();
         let made = match code {
             // SAFETY: CUDA has written the handle there.
@@ -303,13 +337,17 @@ fn physical(call: impl FnOnce() -> c_int, note: impl FnOnce(&mut Physical) -> Ve
     if others_ask() || is_inside() {
         return call();
     }
-    let mut physical = lock(&PHYSICAL);
+    let mut physical = lock(&known().physical);
     let code = inside(call);
-    if code == 0 {
-        for handle in note(&mut physical) {
-            release(Held::Physical(handle), || 0);
-        }
-    }
+    let free = if code == 0 {
+        note(&mut physical)
+    } else {
+        Vec::new()
+    };
+    let free = free.into_iter().map(Held::Physical);
+    let over = free.filter_map(forget).collect();
+    drop(physical);
+    end_all(over);
     code
 }
 
@@ -390,7 +428,7 @@ pub unsafe extern "C" fn cuDevicePrimaryCtxRetain(to: *mut Opaque, device: c_int
     if code == 0 {
         // SAFETY: CUDA has written the context there.
         if let Some(context) = unsafe { written(to) } {
-            lock(&PRIMARY).insert(device, number(context));
+            lock(&known().primary).insert(device, number(context));
         }
     }
     code
@@ -403,7 +441,7 @@ macro_rules! primaries {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(device: c_int) -> c_int {
             let call = || real!($c, (device => c_int));
-            let known = lock(&PRIMARY).get(&device).copied();
+            let known = lock(&known().primary).get(&device).copied();
             let Some(context) = known else { return call() };
             release_all(Some(context), || {
                 let code = call();

@@ -6,7 +6,7 @@ use std::ffi::c_int;
 use super::abi::process;
 use super::runtime::code;
 use crate::error::Error;
-use crate::holdings::{Held, Room};
+use crate::holdings::{self, Held, Room};
 use crate::message::flags;
 
 thread_local! {
@@ -36,24 +36,17 @@ fn end(lease: Option<u64>) {
     }
 }
 
-/// Room for an allocation: in a lease that there is, else in a new one. Waits for it.
+/// Room for an allocation. Waits for it.
 fn room(bytes: u64) -> Result<Room, Error> {
     let own = process();
-    let (name, ask) = {
-        let mut holdings = own.holdings();
-        if let Some(room) = holdings.find_room(bytes) {
-            return Ok(room);
-        }
-        (holdings.name(), holdings.to_ask(bytes))
-    };
-    let flags = flags::GROWS | flags::UNKNOWN_WARPS;
-    let begin = |bytes| own.begin(name, bytes, 0, flags);
-    let leased = match begin(ask) {
-        // What is beyond the allocation itself can be spared.
-        Err(Error::OutOfMemory) if ask > bytes => begin(bytes).map(|()| bytes)?,
-        begun => begun.map(|()| ask)?,
-    };
-    Ok(own.holdings().granted(name, leased, bytes))
+    holdings::room(
+        || own.holdings(),
+        bytes,
+        |name, bytes, at_once| {
+            let only = if at_once { flags::AT_ONCE } else { 0 };
+            own.begin(name, bytes, 0, flags::GROWS | flags::UNKNOWN_WARPS | only)
+        },
+    )
 }
 
 /// Asks for memory, waits for it, and allocates it. `allocate` returns CUDA's code, how the memory is
@@ -89,6 +82,26 @@ pub fn release(held: Held, release: impl FnOnce() -> c_int) -> c_int {
         end(over);
     }
     code
+}
+
+/// A lease that nothing uses any more, until [`end_all`] gives it back.
+#[derive(Debug)]
+#[must_use]
+pub struct Over(u64);
+
+/// Notes that memory was released: for whoever holds a lock, within which nothing may wait for the
+/// manager. Memory of others is none.
+pub fn forget(held: Held) -> Option<Over> {
+    let mut holdings = process().holdings();
+    let number = holdings.number(held)?;
+    holdings.freed(held, number).map(Over)
+}
+
+/// Gives leases back.
+pub fn end_all(all: Vec<Over>) {
+    for Over(name) in all {
+        end(Some(name));
+    }
 }
 
 /// Releases all memory of a context by `release`, of all for none, and gives it back. `release`
