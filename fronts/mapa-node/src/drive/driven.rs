@@ -372,6 +372,10 @@ fn after_a_layout_that_failed_midway_jobs_get_the_uuids_of_the_instances_that_th
     let node = Node::load(&machine, &base.live, &mut |_| {}).unwrap();
     let hands = Hands::of(&base.live, base.config.levers.bounds);
     let (mut driver, _outside) = base.driver_of(machine, node, hands);
+    // What stands in for NVML does not replace what that has said.
+    let other = MachineSpec::named("dgx-a100").load(&Disk, &mut |_| {});
+    let other = Node::new(other.unwrap(), true);
+    assert!(super::look::whole(other, &driver.node).is_err());
     let before = mig_devices(&base.live);
     assert_eq!(before.len(), 2);
 
