@@ -26,7 +26,7 @@ use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::low_level::siginfo::Cause;
 
 use crate::error::Error;
-use crate::memory::{Arrival, gate};
+use crate::memory::{Arrival, gate, hold_back};
 use crate::process::{Identity, Processes};
 
 /// Signals that are passed on to the job.
@@ -160,13 +160,19 @@ impl Job {
         set_child_subreaper(own).map_err(|error| Error::at("subreaper", error))?;
         let failed = |error: io::Error| Error::at("the command's process", error);
         let ours = gate(&mut command, memory, happenings.caught.clone()).map_err(failed)?;
+        let caught = &happenings.caught;
         let (told, spawned) = thread::scope(|scope| {
             // Spawning ends when the process has become the command, or has ended.
-            let spawned = scope.spawn(|| { command }.spawn());
+            let spawn = move || hold_back(caught).and_then(|()| command.spawn());
+            let spawned = thread::Builder::new().spawn_scoped(scope, spawn)?;
             let told = let_in(&ours, processes, happenings, note);
-            (told, spawned.join())
-        });
-        let spawned = spawned.map_err(|_| failed(io::Error::other("a thread panicked")))?;
+            let spawned = spawned.join();
+            Ok((
+                told,
+                spawned.map_err(|_| io::Error::other("a thread panicked"))?,
+            ))
+        })
+        .map_err(failed)?;
         let arrival = match told? {
             Told::Opened(arrival) => Some(arrival),
             Told::Gone => None,
@@ -266,9 +272,12 @@ fn let_in(
     let Ok(arrival) = Arrival::wait(gate) else {
         return Ok(Told::Gone);
     };
-    let noted = processes
-        .identity(arrival.pid)
-        .map_or(Ok(()), |own| note(&own));
+    // What the ledger would not know does not begin: it has ended, or `/proc` does not show it.
+    let Some(process) = processes.identity(arrival.pid) else {
+        let _ = gate.shutdown(Shutdown::Both);
+        return Ok(Told::Gone);
+    };
+    let noted = note(&process);
     // What came until now was for this program: the process catches no signal, and dies of those that the
     // whole group gets.
     let signal = happenings.ended();

@@ -8,6 +8,7 @@ mod crowd;
 mod daemon;
 mod daemon_kills;
 mod docs;
+mod gate;
 mod health;
 mod kills;
 mod ledger;

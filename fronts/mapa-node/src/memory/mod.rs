@@ -8,10 +8,12 @@
 
 use std::ffi::{c_int, c_long, c_ulong};
 use std::io::{self, Read, Write};
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::ptr;
 
 /// Linux's word for memory of these nodes and no others.
 const BIND: c_long = 2;
@@ -88,10 +90,59 @@ impl Arrival {
     }
 }
 
+/// Signals that a thread holds back.
+#[derive(Clone, Copy)]
+struct Held(libc::sigset_t);
+
+impl Held {
+    /// Those that this thread holds back now.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn now() -> io::Result<Self> {
+        Self::change(libc::SIG_BLOCK, None)
+    }
+
+    /// Changes what this thread holds back, and returns what it held back before.
+    fn change(how: c_int, by: Option<&Self>) -> io::Result<Self> {
+        let by = by.map_or(ptr::null(), |Self(set)| ptr::from_ref(set));
+        let mut before = MaybeUninit::uninit();
+        // SAFETY: the call reads a set, or nothing, and writes one.
+        let error = unsafe { libc::pthread_sigmask(how, by, before.as_mut_ptr()) };
+        if error == 0 {
+            // SAFETY: the call has written it.
+            Ok(Self(unsafe { before.assume_init() }))
+        } else {
+            Err(io::Error::from_raw_os_error(error))
+        }
+    }
+}
+
+/// Has this thread hold these signals back. A process that it starts holds them back too.
+///
+/// # Errors
+/// What the system says.
+pub(crate) fn hold_back(signals: &[c_int]) -> io::Result<()> {
+    let mut set = MaybeUninit::uninit();
+    // SAFETY: the calls write a set, and change it.
+    let set = unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        let mut set = set.assume_init();
+        for &signal in signals {
+            libc::sigaddset(&raw mut set, signal);
+        }
+        set
+    };
+    Held::change(libc::SIG_BLOCK, Some(&Held(set))).map(drop)
+}
+
 /// Has the process of a command wait at a gate before it becomes the command. It binds itself to memory
 /// of these NUMA nodes (to none, if none is named), says who it is ([`Arrival`]), and goes on once a byte
-/// comes; if the gate closes first, it ends. Of the signals that this program catches, it is told which:
-/// the process does not catch them.
+/// comes; if the gate closes first, it ends.
+///
+/// `caught` are the signals that this program catches. The process does not catch them. If the thread
+/// that spawns the command [holds them back](hold_back), the process loses none: what comes before it has
+/// stopped catching ends it at the gate.
 ///
 /// Returns this program's side of the gate. Whoever spawns the command waits until the gate is open.
 ///
@@ -103,6 +154,7 @@ pub(crate) fn gate(
     caught: Vec<c_int>,
 ) -> io::Result<UnixStream> {
     let nodes = Nodes::of(nodes);
+    let held = Held::now()?;
     let (ours, mut theirs) = UnixStream::pair()?;
     let copy = ours.as_raw_fd();
     // SAFETY: the closure runs in a process that has this thread alone, so it makes system calls and
@@ -114,6 +166,7 @@ pub(crate) fn gate(
             for &signal in &caught {
                 libc::signal(signal, libc::SIG_DFL);
             }
+            Held::change(libc::SIG_SETMASK, Some(&held))?;
             let bound = nodes.bind();
             let error = bound.err().and_then(|own| own.raw_os_error());
             theirs.write_all(&Arrival::word(error.unwrap_or(0)))?;
