@@ -374,7 +374,10 @@ mod tests {
     #[test]
     fn a_driver_that_fails_at_the_start_hides_nothing_and_is_asked_again() {
         let (_folder, fake, live) = machine();
-        for call in ["nvmlDeviceGetTopologyCommonAncestor", "nvmlInit_v2"] {
+        for call in [
+            "nvmlDeviceGetTopologyCommonAncestor",
+            "nvmlDeviceGetCount_v2",
+        ] {
             let fails = fake_nvml::Fault::new(call, fake_nvml::Code::Unknown);
             for (contention, is_by_counters) in [("auto", false), ("counters", true)] {
                 let config = config(contention, fake.uuid(0).unwrap());
