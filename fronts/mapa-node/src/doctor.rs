@@ -118,6 +118,14 @@ fn drivers(found: &mut Diagnosis, live: &Live) {
 /// Whether it is known which devices share a path.
 fn paths(found: &mut Diagnosis, machine: &Discovered) {
     let what = "paths between devices";
+    if let Some(why) = &machine.unanswered {
+        found.missing(
+            what,
+            format!("unanswered: {why}"),
+            "look at the driver's log, and ask again; mapa-node slo does so by itself",
+        );
+        return;
+    }
     match machine.machine.graph() {
         Ok(graph) => match hidden(machine, &graph) {
             None => found.fine(what, "it is known which devices share one"),

@@ -54,8 +54,10 @@ pub(crate) fn end(ledger: &mut Ledger, id: i64, output: Output) -> Result<(), Er
             // Others may write the ledger, and have told of a group in which nothing of the lease is.
             let groups = lease.cgroup.iter().chain(&lease.limited);
             let groups = groups.filter_map(|own| cgroup::of_lease(own, &mark));
-            let members = groups.filter_map(|own| cgroup::members(own).ok());
-            told.extend(members.flatten().filter_map(|pid| processes.identity(pid)));
+            told.extend(
+                groups
+                    .flat_map(|own| processes.listed(|| cgroup::members(own).unwrap_or_default())),
+            );
             let child = lease.child.iter();
             told.extend(
                 child

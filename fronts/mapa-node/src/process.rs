@@ -235,8 +235,13 @@ impl Processes {
                         continue;
                     }
                 };
-                if let Some(mark) = mark_in(&variables) {
-                    found.entry(mark).or_default().extend(self.identity(pid));
+                if mark_in(&variables).is_some() {
+                    // Its number may be another's by now, so who has it is read before its mark.
+                    match self.marked_one(pid) {
+                        Some((mark, own)) => found.entry(mark).or_default().push(own),
+                        // It has ended, and what it has started since may bear the mark too.
+                        None => ended = true,
+                    }
                 } else if !variables.is_empty() || self.is_bare(pid) {
                     others.insert(pid);
                 } else if fs::read_link(folder.join("exe")).is_err() {
@@ -257,6 +262,23 @@ impl Processes {
             processes.sort_by_key(|own| (own.start, own.pid));
         }
         Marked { found, complete }
+    }
+
+    /// The process of this number with its mark, if it bears one and goes on.
+    fn marked_one(&self, pid: i32) -> Option<(String, Identity)> {
+        let own = self.identity(pid)?;
+        let mark = self.mark_of(pid)?;
+        (self.life(&own) == Life::Runs).then_some((mark, own))
+    }
+
+    /// The processes whose numbers a list has, such as that of a control group. A number may be another's by the time
+    /// that somebody looks: who has it is read before the list is, and that it still has it after that.
+    pub(crate) fn listed(&self, list: impl Fn() -> Vec<i32>) -> Vec<Identity> {
+        let numbers = list().into_iter();
+        let mut found: Vec<Identity> = numbers.filter_map(|pid| self.identity(pid)).collect();
+        let listed: BTreeSet<i32> = list().into_iter().collect();
+        found.retain(|own| listed.contains(&own.pid) && self.life(own) == Life::Runs);
+        found
     }
 
     /// Whether a process is a thread of the kernel, or a zombie: it has no variables.
@@ -487,5 +509,39 @@ mod tests {
         let found = |text: &str| mark_in(text.as_bytes());
         assert_eq!(found("A=1\0MAPA_LEASE=x:7\0B=2\0"), Some("x:7".to_owned()));
         assert_eq!(found("MAPA_LEASES=x:7\0NOT_MAPA_LEASE=x:7\0"), None);
+    }
+
+    #[test]
+    fn a_number_on_a_list_is_that_of_a_process_that_is_on_it_and_goes_on() {
+        use std::cell::{Cell, RefCell};
+        let all = Processes::new().unwrap();
+        let own = all.own().unwrap();
+        assert_eq!(all.listed(|| vec![own.pid]), [own.clone()]);
+        // It leaves after its identity was read.
+        let looks = Cell::new(0);
+        let leaves = || {
+            looks.set(looks.get() + 1);
+            if looks.get() == 1 {
+                vec![own.pid]
+            } else {
+                Vec::new()
+            }
+        };
+        assert_eq!(all.listed(leaves), []);
+        // It ends while the list is read, and its number is another's, or nobody's.
+        let child = std::process::Command::new("sleep").arg("600").spawn();
+        let child = RefCell::new(child.unwrap());
+        let looks = Cell::new(0);
+        let ends = || {
+            looks.set(looks.get() + 1);
+            let mut child = child.borrow_mut();
+            if looks.get() == 2 {
+                child.kill().unwrap();
+                child.wait().unwrap();
+            }
+            vec![child.id() as i32]
+        };
+        assert_eq!(all.listed(ends), []);
+        assert_eq!(looks.get(), 2);
     }
 }

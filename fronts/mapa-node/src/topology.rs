@@ -11,22 +11,44 @@ pub(crate) struct Topology {
     pub graph: Option<HardwareGraph>,
     /// Why it is not known what devices share a path; `None` if it is.
     pub hidden: Option<String>,
+    /// What a driver failed to say, and may say later: until then nothing is hidden for good. `None` if all
+    /// have answered.
+    pub unanswered: Option<String>,
 }
 
 impl Topology {
     /// That of this machine.
     pub(crate) fn of(live: &Live) -> Self {
-        let found = discover(live).map_err(|error| error.to_string());
-        match found.and_then(|own| graph(&own).map(|graph| (own, graph))) {
-            Ok((found, graph)) => Self {
-                hidden: hidden(&found, &graph),
-                graph: Some(graph),
-            },
-            Err(why) => Self {
-                graph: None,
-                hidden: Some(why),
-            },
+        let found = match discover(live) {
+            Ok(found) => found,
+            Err(error) => {
+                return Self {
+                    graph: None,
+                    hidden: None,
+                    unanswered: Some(error.to_string()),
+                };
+            }
+        };
+        let (graph, hidden) = match graph(&found) {
+            Ok(graph) => {
+                let hidden = hidden(&found, &graph);
+                (Some(graph), hidden)
+            }
+            Err(why) => (None, Some(why)),
+        };
+        Self {
+            graph,
+            hidden,
+            unanswered: found.unanswered,
         }
+    }
+
+    /// Whether this machine has a whole device of this UUID; `None` if the drivers list no devices.
+    pub(crate) fn has(&self, uuid: &str) -> Option<bool> {
+        let graph = self.graph.as_ref()?;
+        let wholes = graph.wholes();
+        let mut wholes = wholes.iter();
+        Some(wholes.any(|id| graph.device(id).uuid.as_deref() == Some(uuid)))
     }
 
     /// The other devices that share a path with one: those behind its PCIe switches, or, where the topology is

@@ -360,6 +360,60 @@ fn an_exporter_that_hangs_holds_the_sampler_up_no_longer_than_its_limit() {
 }
 
 #[test]
+fn exporters_that_hang_hold_no_sample_up_and_the_last_answer_is_told_with_its_age() {
+    let hung = TcpListener::bind("127.0.0.1:0").unwrap();
+    let once = TcpListener::bind("127.0.0.1:0").unwrap();
+    let exporter = Exporter::Vllm;
+    let of = |listener: &TcpListener, path: usize| Target {
+        exporter,
+        url: format!("http://{}/{path}", listener.local_addr().unwrap()),
+    };
+    let mut targets = vec![of(&once, 0)];
+    targets.extend((0..40).map(|path| of(&hung, path)));
+    std::thread::spawn(move || {
+        let (mut stream, _) = once.accept().unwrap();
+        let _ = stream.read(&mut [0; 4096]);
+        let _ = stream.write_all(ok("vllm:num_requests_running 4\n").as_bytes());
+        drop(stream);
+        // From then on it takes questions, and says nothing.
+        let _held: Vec<_> = once.incoming().collect();
+    });
+    let machine = Machine::new();
+    machine.at(1);
+    let mut sampler = machine.sampler();
+    let hour = Duration::from_secs(3600);
+    sampler.watched().scrape_limit = hour;
+    sampler.watched().scrape_wait = Some(Duration::from_millis(5));
+    sampler.watched().targets = targets.clone();
+    let begun = std::time::Instant::now();
+    let mut at_ms = 0;
+    let mut next = || {
+        at_ms += 1000;
+        assert!(begun.elapsed() < hour / 4, "it waits for those that hang");
+        sampler.sample(at_ms)
+    };
+    let first = loop {
+        let sample = next();
+        if let [own] = &sample.scraped[..] {
+            break own.clone();
+        }
+    };
+    assert_eq!(first.signals["vllm:num_requests_running"][""], 4.0);
+    let later = loop {
+        let sample = next();
+        assert!(!sample.disks.is_empty(), "counters are there");
+        if sample.scraped[0].age_ms > first.age_ms + 20 {
+            break sample;
+        }
+    };
+    assert_eq!(later.scraped[0].signals, first.signals);
+    for target in &targets[1..] {
+        let said = missing(&later, &target.url).unwrap();
+        assert_eq!(said, "it has not answered yet");
+    }
+}
+
+#[test]
 fn counters_are_those_of_before_a_slow_exporter_answers() {
     let machine = std::sync::Arc::new(Machine::new());
     machine.at(1);

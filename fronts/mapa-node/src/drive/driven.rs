@@ -9,7 +9,7 @@ use mapa_core::{Decision, Demand, DeviceId, Pattern, Request};
 use mapa_front::MachineSpec;
 use mapa_front::answer::node::Status;
 use mapa_live::Live;
-use mapa_live::levers::{Keeper, Twin};
+use mapa_live::levers::{Hands, Keeper, Twin};
 use mapa_sched::{
     Action, Drive, Driver, Event, Fleet, JobId, Scheduler, Tenant, Time, Timeline, Turn,
 };
@@ -71,6 +71,16 @@ impl Base {
     pub(super) fn driver(&self) -> (NodeDriver<'_>, Outside) {
         let machine = MachineSpec::named("dgx-a100");
         let node = Node::new(machine.load(&Disk, &mut |_| {}).unwrap(), false);
+        self.driver_of(machine, node, Twin::new().hands())
+    }
+
+    /// The same of another machine, with other levers.
+    fn driver_of(
+        &self,
+        machine: MachineSpec,
+        node: Node,
+        hands: Hands,
+    ) -> (NodeDriver<'_>, Outside) {
         let own = self.processes.own().unwrap();
         let mut ledger = self.ledger();
         ledger
@@ -81,7 +91,7 @@ impl Base {
             .unwrap();
         let path = ledger.path().to_owned();
         let journal = NodeJournal::open(&folder_of(&path), &path, &own, "test").unwrap();
-        let (keeper, _) = Keeper::open(Twin::new().hands(), journal, 0).unwrap();
+        let (keeper, _) = Keeper::open(hands, journal, 0).unwrap();
         let (levers, roots) = (&self.config.levers, &self.live.roots);
         let shared = Arc::new(Shared {
             metrics: Metrics::new(),
@@ -323,5 +333,92 @@ fn a_look_that_finds_nothing_new_is_no_instant() {
     assert!(driver.look_at > first, "it has looked");
     assert_eq!(facts, []);
     assert!(end.join().unwrap());
+    driver.close("the test is over").unwrap();
+}
+
+/// What the library says: the UUIDs of the first device's MIG devices.
+fn mig_devices(live: &Live) -> BTreeSet<String> {
+    let library = nvml_wrapper::Nvml::builder()
+        .lib_path(live.nvml.as_os_str())
+        .init()
+        .unwrap();
+    let device = library.device_by_index(0).unwrap();
+    (0..7)
+        .filter_map(|slot| device.mig_device_by_index(slot).ok())
+        .map(|own| own.uuid().unwrap())
+        .collect()
+}
+
+/// Instances that are made again when a layout has failed midway have other UUIDs: a job that gets one is told that
+/// of the instance that there is.
+#[test]
+fn after_a_layout_that_failed_midway_jobs_get_the_uuids_of_the_instances_that_there_are() {
+    let mut base = Base::new();
+    let state = base.folder.path().join("state");
+    let config = fake_nvml::Config::new("dgx-a100").with_state(state);
+    let driver = base.folder.path().join("driver");
+    fake_nvml::install(&fake_nvml::built_library().unwrap(), &driver, &config).unwrap();
+    base.live.nvml = driver.join("libnvidia-ml.so.1");
+    base.live.cache = None;
+    let fake = fake_nvml::Fake::open(&config).unwrap();
+    fake.set_mig(0, true).unwrap();
+    for _ in 0..2 {
+        fake.create_instance(0, "3g.20gb", None).unwrap();
+    }
+    let machine = MachineSpec {
+        mig: Some("a100-40gb".to_owned()),
+        ..MachineSpec::default()
+    };
+    let node = Node::load(&machine, &base.live, &mut |_| {}).unwrap();
+    let hands = Hands::of(&base.live, base.config.levers.bounds);
+    let (mut driver, _outside) = base.driver_of(machine, node, hands);
+    // What stands in for NVML does not replace what that has said.
+    let other = MachineSpec::named("dgx-a100").load(&Disk, &mut |_| {});
+    let other = Node::new(other.unwrap(), true);
+    assert!(super::look::whole(other, &driver.node).is_err());
+    let before = mig_devices(&base.live);
+    assert_eq!(before.len(), 2);
+
+    let whole = DeviceId(0);
+    let graph = driver.node.graph().clone();
+    let layout = graph.model(whole).unwrap().maximal_layouts().next();
+    let layout = layout.unwrap();
+    let fails = fake_nvml::Fault::new(
+        "nvmlDeviceCreateGpuInstanceWithPlacement",
+        fake_nvml::Code::Unknown,
+    );
+    fake.inject(fails.times(1)).unwrap();
+    let order = Action::Repartition {
+        machine: MACHINE,
+        whole,
+        layout: layout.clone(),
+    };
+    driver.repartition(&order, whole, &layout).unwrap();
+    let after = mig_devices(&base.live);
+    assert_eq!(after.len(), 2, "it was taken back");
+    assert!(before.is_disjoint(&after), "{before:?} {after:?}");
+
+    let there = driver.node.loaded().idle.view();
+    let mut instances = (0u32..).map(DeviceId).take(graph.devices().len());
+    let instance = instances.find(|&id| {
+        id != whole
+            && driver
+                .node
+                .uuid(id)
+                .is_some_and(|own| own.starts_with("MIG-"))
+    });
+    let instance = instance.unwrap();
+    assert!(there.free().contains(instance));
+    base.grant("a", &[instance], &driver.node);
+    let lease = driver
+        .ledger
+        .read(|books| books.leases())
+        .unwrap()
+        .remove(0);
+    assert!(
+        after.contains(&lease.devices[0].part),
+        "{:?} {after:?}",
+        lease.devices
+    );
     driver.close("the test is over").unwrap();
 }

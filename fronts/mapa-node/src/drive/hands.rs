@@ -31,8 +31,23 @@ pub(crate) struct NodeHands<'a, J: Journal> {
     failures: BTreeMap<DeviceId, u32>,
     /// What could not be taken back, as it was told.
     undone: Undone,
+    /// Whether a layout was taken back since the last tick, or a part of it: its instances have other names.
+    is_partitioned: bool,
     /// Whether nothing is done but told.
     is_dry: bool,
+}
+
+/// Why a device has not the layout that was ordered.
+#[derive(Debug)]
+pub(super) struct NotPartitioned {
+    /// Why, in words.
+    pub why: String,
+    /// How long to wait before the scheduler is told: longer each time, so that a device which cannot be
+    /// partitioned does not keep the daemon busy.
+    pub pause: Duration,
+    /// Whether instances were destroyed or made all the same. Those that were made again, as before, have new
+    /// UUIDs.
+    pub is_touched: bool,
 }
 
 impl<'a, J: Journal> NodeHands<'a, J> {
@@ -62,6 +77,7 @@ impl<'a, J: Journal> NodeHands<'a, J> {
             quiet: Quiet::default(),
             failures: BTreeMap::new(),
             undone: Undone::default(),
+            is_partitioned: false,
             is_dry,
         }
     }
@@ -76,21 +92,23 @@ impl<'a, J: Journal> NodeHands<'a, J> {
         self.quiet.look(self.roots);
     }
 
-    /// Takes back what is past its time. Whether a device has got another layout by that.
+    /// Takes back what is past its time. Whether a device may have got other instances since the last tick.
     pub(super) fn tick(&mut self, now_ms: u64, told: &mut Told) -> bool {
-        let mut is_partitioned = false;
         for fact in self.keeper.tick(now_ms) {
-            if let LeverFact::Undone { id, lever } = &fact {
-                is_partitioned |= lever == "layout";
+            if let LeverFact::Undone { id, .. } = &fact {
                 self.held.forget(*id);
             }
             self.heard(&fact, told);
         }
-        is_partitioned
+        std::mem::take(&mut self.is_partitioned)
     }
 
     /// Counts what could not be taken back, and tells it when that is news: each tick tries again.
     fn heard(&mut self, fact: &LeverFact, told: &mut Told) {
+        if let LeverFact::Undone { lever, .. } | LeverFact::NotUndone { lever, .. } = fact {
+            // Also of one that was taken back in part, instances were made anew.
+            self.is_partitioned |= lever == "layout";
+        }
         let is_news = self.undone.is_news(fact);
         let LeverFact::NotUndone { id, lever, left } = fact else {
             return;
@@ -204,8 +222,7 @@ impl<'a, J: Journal> NodeHands<'a, J> {
     /// Partitions a device. In a dry run it is told, and fails.
     ///
     /// # Errors
-    /// Why the device has not that layout, and how long to wait before the scheduler is told: longer each
-    /// time, so that a device which cannot be partitioned does not keep the daemon busy.
+    /// Why the device has not that layout.
     pub(super) fn repartition(
         &mut self,
         node: &Node,
@@ -213,16 +230,22 @@ impl<'a, J: Journal> NodeHands<'a, J> {
         layout: &Layout,
         now_ms: u64,
         told: &mut Told,
-    ) -> Result<(), (String, Duration)> {
-        let Err(why) = self.pull_layout(node, whole, layout, now_ms, told) else {
+    ) -> Result<(), NotPartitioned> {
+        let Err((why, is_touched)) = self.pull_layout(node, whole, layout, now_ms, told) else {
             self.failures.remove(&whole);
             return Ok(());
         };
         let count = self.failures.entry(whole).or_default();
         *count = (*count + 1).min(7);
-        Err((why, Duration::from_secs(1 << (*count - 1))))
+        Err(NotPartitioned {
+            why,
+            pause: Duration::from_secs(1 << (*count - 1)),
+            is_touched,
+        })
     }
 
+    /// # Errors
+    /// Why it was not pulled, and whether something was changed all the same.
     fn pull_layout(
         &mut self,
         node: &Node,
@@ -230,7 +253,8 @@ impl<'a, J: Journal> NodeHands<'a, J> {
         layout: &Layout,
         now_ms: u64,
         told: &mut Told,
-    ) -> Result<(), String> {
+    ) -> Result<(), (String, bool)> {
+        let mut is_touched = false;
         let mut pull = || {
             if !self.levers.on.contains(&Lever::Mig) {
                 return Err("the lever \"mig\" is off: expected it in `levers.on`".to_owned());
@@ -246,14 +270,17 @@ impl<'a, J: Journal> NodeHands<'a, J> {
                 told.would(&plan.to_string());
                 return Ok(());
             }
-            pulls::outcome(&self.keeper.pull(&pull, Lifetime::Kept, now_ms)).map(drop)
+            let fact = self.keeper.pull(&pull, Lifetime::Kept, now_ms);
+            // What failed midway was taken back, and that makes instances again.
+            is_touched = matches!(fact, LeverFact::Failed { .. });
+            pulls::outcome(&fact).map(drop)
         };
         match pull() {
             Err(why) => {
                 told.lever_failed("mig", "pull");
-                Err(why)
+                Err((why, is_touched))
             }
-            Ok(()) if self.is_dry => Err("a dry run changes no layout".to_owned()),
+            Ok(()) if self.is_dry => Err(("a dry run changes no layout".to_owned(), false)),
             Ok(()) => Ok(()),
         }
     }

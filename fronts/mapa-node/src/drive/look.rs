@@ -9,6 +9,7 @@ use mapa_sched::{Event, Seen, Tenant};
 
 use super::driver::{NodeDriver, now_ms};
 use super::facts::{Found, Nonsense};
+use super::sampling::GONE;
 use crate::bell;
 use crate::error::Error;
 use crate::ledger::Sync;
@@ -66,10 +67,13 @@ impl NodeDriver<'_> {
         self.told.queue(&found.queue, self.leases.len());
         self.refuse(nonsense)?;
         self.hands.look();
-        if let Some(sampler) = &mut self.sampler
-            && let Some(signals) = sampler.sample(&self.node)
-        {
-            self.timeline.put(at, Event::Signals(signals));
+        if let Some(sampler) = &mut self.sampler {
+            if sampler.is_gone() {
+                self.told.trouble("counters", GONE);
+            }
+            if let Some(signals) = sampler.sample(&self.node) {
+                self.timeline.put(at, Event::Signals(signals));
+            }
         }
         Ok(())
     }
@@ -190,7 +194,11 @@ impl NodeDriver<'_> {
 }
 
 /// A node of which the drivers have said as much as before. What they failed to say is not gone.
-fn whole(node: Node, before: &Node) -> Result<Node, String> {
+pub(super) fn whole(node: Node, before: &Node) -> Result<Node, String> {
+    // Another source, which stands in for NVML while that is gone, knows less: instances, and who is lost.
+    if before.is_by_nvml() && !node.is_by_nvml() {
+        return Err("NVML has described this machine, and does not now".to_owned());
+    }
     match node.unanswered() {
         Some(why) if before.unanswered() != Some(why) => Err(why.to_owned()),
         _ => Ok(node),

@@ -200,9 +200,12 @@ impl NodeDriver<'_> {
         let mut at = self.now();
         let (node, told) = (&self.node, &mut self.told);
         match self.hands.repartition(node, whole, layout, now_ms(), told) {
-            Err((why, pause)) => {
-                at = at + pause;
-                self.fail_at(at, order, &why);
+            Err(failed) => {
+                at = at + failed.pause;
+                self.fail_at(at, order, &failed.why);
+                if failed.is_touched {
+                    self.reload()?;
+                }
             }
             Ok(()) => self.reload()?,
         }

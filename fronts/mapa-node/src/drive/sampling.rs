@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use mapa_live::telemetry::{Exporter, Missing, Sample, Sampler, Scraped, Target, Watched};
@@ -136,10 +136,15 @@ pub(crate) struct Plan {
 /// The newest sample, and when its counters were read.
 type Latest = Arc<Mutex<Option<(Sample, Instant)>>>;
 
+/// What is told when nothing samples any more.
+pub(crate) const GONE: &str =
+    "the thread that reads them has ended by a fault: there are no more until a restart";
+
 /// Samples until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Sampling {
     latest: Latest,
+    thread: JoinHandle<()>,
     /// The thread ends once this is gone.
     _stop: Sender<()>,
 }
@@ -154,7 +159,12 @@ impl Sampling {
         let (_stop, stopped) = channel();
         let (live, to) = (live.clone(), latest.clone());
         let work = move || {
-            let mut sampler = Sampler::new(live, plan.watched);
+            // Of an exporter that takes longer the next sample tells: the counters of devices do not wait for it.
+            let watched = Watched {
+                scrape_wait: Some(plan.every / 4),
+                ..plan.watched
+            };
+            let mut sampler = Sampler::new(live, watched);
             let mut gaps = Gaps::default();
             let mut means = Means::default();
             let began = Instant::now();
@@ -186,11 +196,20 @@ impl Sampling {
                 }
             }
         };
-        thread::Builder::new()
+        let thread = thread::Builder::new()
             .name("counters".to_owned())
             .spawn(work)
             .map_err(|error| Error::at("counters", error))?;
-        Ok(Self { latest, _stop })
+        Ok(Self {
+            latest,
+            thread,
+            _stop,
+        })
+    }
+
+    /// Whether the thread has ended, which it does by a fault alone: there are no more samples.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.thread.is_finished()
     }
 
     /// The newest sample that was not taken yet, and when its counters were read.
@@ -308,6 +327,7 @@ mod tests {
         vec![Scraped {
             target: source.target(),
             signals: signals.into(),
+            age_ms: 0,
         }]
     }
 

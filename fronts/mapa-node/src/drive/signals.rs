@@ -69,6 +69,11 @@ impl Host {
         }))
     }
 
+    /// Whether nothing samples any more.
+    pub(super) fn is_gone(&self) -> bool {
+        self.sampling.is_gone()
+    }
+
     /// What was done lately, if the scheduler was not told it yet; never of the first sample, which has no rates.
     pub(super) fn sample(&mut self, node: &Node) -> Option<Signals> {
         let (sample, _) = self.sampling.take()?;

@@ -2,7 +2,9 @@
 //! the neighbours there.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use mapa_live::Live;
 use mapa_live::telemetry::{self, Sample, SloNuma, SloPlace};
@@ -21,6 +23,42 @@ pub(super) struct Besides {
     by_tenant: BTreeMap<String, Beside>,
     numa: Vec<SloNuma>,
     tick_ms: u64,
+    /// Drivers that had not answered, and are asked again.
+    asked: Option<Asked>,
+}
+
+/// How long after a failure drivers are asked again.
+const ASK_AGAIN: Duration = Duration::from_secs(5);
+
+/// Asks for the topology until drivers have answered, on a thread of its own: they may take their time.
+struct Asked {
+    answer: Receiver<Topology>,
+    /// The thread ends once this is gone.
+    _stop: Sender<()>,
+}
+
+impl Asked {
+    /// # Errors
+    /// The thread cannot be started.
+    fn begin(live: &Live, every: Duration) -> Result<Self, Error> {
+        let (to, answer) = channel();
+        let (_stop, stopped) = channel::<()>();
+        let live = live.clone();
+        let work = move || {
+            while stopped.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
+                let topology = Topology::of(&live);
+                if topology.unanswered.is_none() {
+                    let _ = to.send(topology);
+                    return;
+                }
+            }
+        };
+        thread::Builder::new()
+            .name("topology".to_owned())
+            .spawn(work)
+            .map_err(|error| Error::at("topology", error))?;
+        Ok(Self { answer, _stop })
+    }
 }
 
 /// One tenant whose contention is inferred.
@@ -52,15 +90,23 @@ pub(super) struct Judged {
 }
 
 impl Besides {
-    /// By the configuration, and by what this machine shows. The log says which.
+    /// By the configuration, and by what this machine shows. The log says which. While drivers do not answer,
+    /// contention is that of the neighbours that are named, and they are asked again.
     ///
     /// # Errors
-    /// Settings that are out of their bounds.
+    /// Settings that are out of their bounds; devices that this machine does not have; no thread for drivers that do
+    /// not answer.
     pub(super) fn new(config: &Config, live: &Live) -> Result<Self, Error> {
+        Self::asking(config, live, ASK_AGAIN)
+    }
+
+    /// The same, with how long after a failure drivers are asked again.
+    fn asking(config: &Config, live: &Live, every: Duration) -> Result<Self, Error> {
         let mut own = Self {
             by_tenant: BTreeMap::new(),
             numa: Vec::new(),
             tick_ms: config.settings.tick_ms.0,
+            asked: None,
         };
         let has_devices = config.tenants.values().any(|own| !own.devices.is_empty());
         if config.contention == Contention::Named || !has_devices {
@@ -68,6 +114,47 @@ impl Besides {
             return Ok(own);
         }
         let topology = Topology::of(live);
+        if let Some(why) = &topology.unanswered {
+            warn!(
+                why,
+                "the topology is not known yet: until drivers answer, contention is that of the neighbours that are named"
+            );
+            own.asked = Some(Asked::begin(live, every)?);
+            return Ok(own);
+        }
+        own.know(config, live, &topology)?;
+        Ok(own)
+    }
+
+    /// Takes what drivers have answered meanwhile. Whether the counters of devices are needed from now on.
+    pub(super) fn learn(&mut self, config: &Config, live: &Live) -> bool {
+        let answer = self
+            .asked
+            .as_ref()
+            .and_then(|own| own.answer.try_recv().ok());
+        let Some(topology) = answer else {
+            return false;
+        };
+        self.asked = None;
+        if let Err(error) = self.know(config, live, &topology) {
+            // At a start it is refused. What runs goes on.
+            self.by_tenant.clear();
+            warn!(%error, "contention is that of the neighbours that are named");
+        }
+        self.needs_devices()
+    }
+
+    /// Decides by a topology of which drivers have told all that they will.
+    fn know(&mut self, config: &Config, live: &Live, topology: &Topology) -> Result<(), Error> {
+        // The traffic of a device that is not recognised as the tenant's would be a neighbour's.
+        for (name, tenant) in &config.tenants {
+            let mut devices = tenant.devices.iter().flatten();
+            if let Some(other) = devices.find(|own| topology.has(own) == Some(false)) {
+                return Err(Error::malformed(format_args!(
+                    "tenants.{name}.devices: this machine has no `{other}`: expected UUIDs of whole devices"
+                )));
+            }
+        }
         let is_placed = config.neighbours.values().any(|own| !own.places.is_empty());
         if config.contention == Contention::Auto && (topology.hidden.is_none() || is_placed) {
             let why = if is_placed {
@@ -76,14 +163,14 @@ impl Besides {
                 "the topology is known"
             };
             info!(why, "contention is that of the neighbours that are named");
-            return Ok(own);
+            return Ok(());
         }
         let why = match &topology.hidden {
             Some(why) => format!("the topology is hidden: {why}"),
             None => "the configuration says so".to_owned(),
         };
         let nodes = cpus(live);
-        own.numa = nodes
+        self.numa = nodes
             .into_iter()
             .map(|(node, beside)| SloNuma { node, beside })
             .collect();
@@ -96,7 +183,7 @@ impl Besides {
                 );
                 continue;
             }
-            let beside = Beside::new(config.settings_of(name)?, &tenant.devices, &topology);
+            let beside = Beside::new(config.settings_of(name)?, &tenant.devices, topology);
             for (place, devices) in beside.places.iter().enumerate() {
                 let others = devices.beside.as_ref().map(BTreeSet::len);
                 info!(
@@ -107,9 +194,9 @@ impl Besides {
                     warn!(tenant = name, place, "no other device shares its path");
                 }
             }
-            own.by_tenant.insert(name.clone(), beside);
+            self.by_tenant.insert(name.clone(), beside);
         }
-        Ok(own)
+        Ok(())
     }
 
     /// Whether the counters of devices are needed.
@@ -240,5 +327,92 @@ impl Beside {
             sm_percent = own.sm_percent,
             "contention, inferred from counters"
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drive::parse_toml;
+
+    /// A machine with drivers, whose topology is known.
+    fn machine() -> (tempfile::TempDir, fake_nvml::Fake, Live) {
+        let folder = tempfile::tempdir().unwrap();
+        let config = fake_nvml::Config::new("dgx-a100").with_state(folder.path().join("state"));
+        let library = fake_nvml::built_library().unwrap();
+        fake_nvml::install(&library, folder.path(), &config).unwrap();
+        let fake = fake_nvml::Fake::open(&config).unwrap();
+        let mut live = Live::default();
+        live.nvml = folder.path().join("libnvidia-ml.so.1");
+        live.nvidia_smi = folder.path().join("none");
+        live.cache = None;
+        (folder, fake, live)
+    }
+
+    fn config(contention: &str, device: &str) -> Config {
+        let text = format!(
+            "state = \"s\"\nlatencies = \"l\"\ncontention = \"{contention}\"\n[tenants.api]\npromise_ms = 15\ndevices = [[\"{device}\"]]\n"
+        );
+        parse_toml(&text).unwrap()
+    }
+
+    const EVERY: Duration = Duration::from_millis(5);
+
+    /// Asks until drivers have answered.
+    fn learn(own: &mut Besides, config: &Config, live: &Live) -> bool {
+        let begun = Instant::now();
+        while own.asked.is_some() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "no answer");
+            if own.learn(config, live) {
+                return true;
+            }
+            thread::sleep(EVERY);
+        }
+        false
+    }
+
+    #[test]
+    fn a_driver_that_fails_at_the_start_hides_nothing_and_is_asked_again() {
+        let (_folder, fake, live) = machine();
+        for call in [
+            "nvmlDeviceGetTopologyCommonAncestor",
+            "nvmlDeviceGetCount_v2",
+        ] {
+            let fails = fake_nvml::Fault::new(call, fake_nvml::Code::Unknown);
+            for (contention, is_by_counters) in [("auto", false), ("counters", true)] {
+                let config = config(contention, fake.uuid(0).unwrap());
+                fake.inject(fails.clone()).unwrap();
+                let mut own = Besides::asking(&config, &live, EVERY).unwrap();
+                assert!(own.asked.is_some(), "{call}");
+                thread::sleep(4 * EVERY);
+                assert!(!own.learn(&config, &live), "{call}");
+                assert!(
+                    !own.needs_devices(),
+                    "{call}: the named ones, until it is known"
+                );
+                fake.clear_faults().unwrap();
+                assert_eq!(learn(&mut own, &config, &live), is_by_counters, "{call}");
+                assert_eq!(own.needs_devices(), is_by_counters, "{call}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_device_of_a_tenant_that_the_machine_does_not_have_is_refused() {
+        let (_folder, fake, live) = machine();
+        let uuid = fake.uuid(0).unwrap().to_owned();
+        for contention in ["auto", "counters"] {
+            let refused = |device: &str| {
+                let own = Besides::asking(&config(contention, device), &live, EVERY);
+                own.err().map(|error| error.to_string())
+            };
+            assert_eq!(refused(&uuid), None);
+            // Samples name devices by UUIDs alone.
+            for other in ["GPU-0", "GPU0", &format!("{uuid}0")] {
+                let error = refused(other).unwrap();
+                let expected = format!("tenants.api.devices: this machine has no `{other}`");
+                assert!(error.contains(&expected), "{error}");
+            }
+        }
     }
 }

@@ -30,10 +30,7 @@ pub(super) fn processes(own: &Neighbour, roots: &Roots, all: &Processes) -> Vec<
             }
             std::iter::once(first).chain(below).collect()
         }
-        (None, Some(group)) => {
-            let members = members(roots, group).into_iter();
-            members.filter_map(|pid| all.identity(pid)).collect()
-        }
+        (None, Some(group)) => all.listed(|| members(roots, group)),
         (None, None) => Vec::new(),
     };
     found.iter().map(Identity::id).collect()

@@ -25,7 +25,7 @@ use super::hands::Hands;
 use super::mind::{Mind, answered};
 use super::moves::Moves;
 use crate::cli::Length;
-use crate::drive::sampling::{Plan, Sampling};
+use crate::drive::sampling::{GONE, Plan, Sampling};
 use crate::drive::{Inbox, Message, Outside, inbox, now_ms, read_toml};
 use crate::error::Error;
 use crate::lines;
@@ -104,7 +104,7 @@ pub(crate) fn slo(args: &SloArgs, mut live: Live) -> Result<(), Error> {
         latencies::serve(path, None, &outside)?;
     }
     let mut besides = Besides::new(&config, &live)?;
-    let sampling = sampling(&config, &live, &besides, &outside)?;
+    let mut sampling = sampling(&config, &live, &besides, &outside)?;
     info!(tenants = tenants.len(), "ready");
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
 
@@ -113,6 +113,7 @@ pub(crate) fn slo(args: &SloArgs, mut live: Live) -> Result<(), Error> {
     let until = args.length.map(|own| Duration::from_secs(own.0));
     let mut eyes = Eyes::default();
     let mut tick: u64 = 0;
+    let mut is_gone = false;
     while until.is_none_or(|until| began.elapsed() < until) {
         tick = following(tick, began.elapsed(), length);
         let next = length.saturating_mul(u32::try_from(tick).unwrap_or(u32::MAX));
@@ -122,7 +123,20 @@ pub(crate) fn slo(args: &SloArgs, mut live: Live) -> Result<(), Error> {
         }
         let at_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         hands.tick(now_ms());
+        if besides.learn(&config, &live) {
+            match self::sampling(&config, &live, &besides, &outside) {
+                Ok(own) => sampling = own,
+                Err(error) => warn!(%error, "counters are not read"),
+            }
+        }
         let news = sampling.as_ref().and_then(Sampling::take);
+        let was_gone = std::mem::replace(
+            &mut is_gone,
+            sampling.as_ref().is_some_and(Sampling::is_gone),
+        );
+        if is_gone && !was_gone {
+            warn!(place = "counters", what = GONE, "trouble");
+        }
         let seen = eyes.look(&config, &live.roots, &processes, at_ms);
         for moved in moves.done() {
             info!(tenant = moved.tenant, became = ?moved.became, "handed over");

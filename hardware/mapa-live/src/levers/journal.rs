@@ -113,6 +113,9 @@ impl Journal for MemoryJournal {
 const LOCK_LOOKS: u32 = 50;
 const LOCK_PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
 
+/// The most bytes of an entry: far more than the longest plan has. A larger file is none of a journal's.
+const MOST_BYTES: usize = 16 << 20;
+
 /// A journal in a folder: a JSON file for each pull, replaced in one step and synced. One program at a time
 /// uses a folder.
 ///
@@ -157,7 +160,23 @@ impl FolderJournal {
             return Err(LeverError::infeasible(what, why));
         }
         let opened = PathBuf::from(format!("/proc/self/fd/{}", handle.as_raw_fd()));
-        let lock = File::create(opened.join("lock")).map_err(failed)?;
+        // Whatever somebody has put here while the folder was open to others is neither followed nor waited for.
+        let lock = File::options()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .custom_flags(planted())
+            .open(opened.join("lock"))
+            .map_err(failed)?;
+        let found = lock.metadata().map_err(failed)?;
+        let own = geteuid().as_raw();
+        if !found.is_file() || found.uid() != own {
+            return Err(LeverError::infeasible(
+                format!("journal {}", folder.display()),
+                format!("its lock is another user's, or no file: expected a file of user {own}"),
+            ));
+        }
         // A program that was killed while it started another is survived for a moment by the copy of its lock, which
         // the new process closes when it becomes another program.
         for _ in 0..LOCK_LOOKS {
@@ -195,6 +214,12 @@ impl FolderJournal {
     }
 }
 
+/// How a file is opened that somebody else may have put there: no symbolic link is followed, and no pipe is waited
+/// for.
+fn planted() -> i32 {
+    (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed()
+}
+
 /// Why a file or folder may say what another user wants; `None` if this program's user alone can write it.
 fn of_others(found: &fs::Metadata, what: &str) -> Option<String> {
     let own = geteuid().as_raw();
@@ -212,7 +237,13 @@ impl Journal for FolderJournal {
         let path = self.file(entry.id);
         let write = || -> std::io::Result<()> {
             let mut file = tempfile::NamedTempFile::new_in(&self.opened)?;
-            file.write_all(&serde_json::to_vec(entry)?)?;
+            let bytes = serde_json::to_vec(entry)?;
+            if bytes.len() > MOST_BYTES {
+                let (has, most) = (bytes.len(), MOST_BYTES);
+                let why = format!("an entry of {has} bytes: expected at most {most}");
+                return Err(std::io::Error::other(why));
+            }
+            file.write_all(&bytes)?;
             file.as_file().sync_all()?;
             file.persist(&path).map_err(|error| error.error)?;
             self.sync()
@@ -240,14 +271,23 @@ impl Journal for FolderJournal {
             if path.extension().is_none_or(|extension| extension != "json") {
                 continue;
             }
-            let mut file = File::open(&path).map_err(|error| self.failed(&path, error))?;
+            let file = File::options()
+                .read(true)
+                .custom_flags(planted())
+                .open(&path)
+                .map_err(|error| self.failed(&path, error))?;
             // Somebody may have put it here while the folder was open to others.
             let found = file.metadata().map_err(|error| self.failed(&path, error))?;
             if let Some(why) = of_others(&found, "a file") {
                 return Err(self.failed(&path, why));
             }
+            if !found.is_file() || found.len() > MOST_BYTES as u64 {
+                let why = format!("expected a file of at most {MOST_BYTES} bytes");
+                return Err(self.failed(&path, why));
+            }
             let mut bytes = Vec::new();
-            file.read_to_end(&mut bytes)
+            file.take(MOST_BYTES as u64)
+                .read_to_end(&mut bytes)
                 .map_err(|error| self.failed(&path, error))?;
             let entry: Entry =
                 serde_json::from_slice(&bytes).map_err(|error| self.failed(&path, error))?;

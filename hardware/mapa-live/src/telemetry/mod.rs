@@ -17,6 +17,7 @@ mod net;
 mod prometheus;
 mod sampler;
 mod scrape;
+mod scrapes;
 mod signals;
 
 pub use counter::{Counted, Width, since};

@@ -1,7 +1,6 @@
 //! The sampler: counters in, rates out.
 
 use std::collections::BTreeMap;
-use std::thread;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -12,13 +11,11 @@ use super::disk::{self, Disk, DiskUse, GroupIo};
 use super::gpu::{self, GpuUse};
 use super::missing::{MOST, Missing};
 use super::net::{self, Nic, NicUse};
-use super::scrape::{self, Exporter, Scraped, Target};
+use super::scrape::{Exporter, Scraped, Target};
+use super::scrapes::Scrapes;
 use crate::found::GpuReading;
 use crate::kernel::{Interrupts, ProcessId, files};
 use crate::live::Live;
-
-/// The most exporters that are asked at once.
-const AT_ONCE: usize = 16;
 
 /// What is sampled besides what the machine has by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +30,10 @@ pub struct Watched {
     pub targets: Vec<Target>,
     /// How long an exporter may take to answer.
     pub scrape_limit: Duration,
+    /// How long a sample waits for the answers of exporters; `None`: until all have answered, or taken their limit.
+    /// After this time a sample has the last answer of whoever has not answered yet, with its
+    /// [age](Scraped::age_ms).
+    pub scrape_wait: Option<Duration>,
 }
 
 impl Default for Watched {
@@ -43,6 +44,7 @@ impl Default for Watched {
             processes: Vec::new(),
             targets: Vec::new(),
             scrape_limit: Duration::from_secs(2),
+            scrape_wait: None,
         }
     }
 }
@@ -110,6 +112,7 @@ pub struct Sampler {
     live: Live,
     watched: Watched,
     before: Before,
+    scrapes: Scrapes,
 }
 
 /// Bytes a second as MB/s.
@@ -125,6 +128,7 @@ impl Sampler {
             live,
             watched,
             before: Before::default(),
+            scrapes: Scrapes::default(),
         }
     }
 
@@ -149,35 +153,18 @@ impl Sampler {
         self.groups(&mut sample);
         self.nics(&mut sample);
         self.interrupts(&mut sample);
+        let limit = self.watched.scrape_limit;
+        self.scrapes.ask(&self.watched.targets, limit);
         let readings = self.watched.gpus.then(|| gpu::readings(&self.live));
-        self.scrape(&mut sample);
+        self.scrapes.wait(self.watched.scrape_wait, limit);
+        let (scraped, missing) = self.scrapes.answers();
+        sample.scraped = scraped;
+        sample.missing.extend(missing);
         if let Some(readings) = readings {
             self.gpus(readings, &mut sample);
         }
         self.before.at_ms = Some(at_ms);
         sample
-    }
-
-    /// Exporters are asked side by side: several that hang take as long as one.
-    fn scrape(&self, sample: &mut Sample) {
-        let limit = self.watched.scrape_limit;
-        let targets: Vec<&Target> = self.watched.targets.iter().take(MOST).collect();
-        for some in targets.chunks(AT_ONCE) {
-            let answers = thread::scope(|scope| {
-                let ask = |&target| scope.spawn(move || scrape::scrape(target, limit));
-                let asked: Vec<_> = some.iter().map(ask).collect();
-                let answers = asked.into_iter().map(thread::ScopedJoinHandle::join);
-                answers.collect::<Vec<_>>()
-            });
-            for (target, answer) in some.iter().zip(answers) {
-                let (scraped, missing) = answer.unwrap_or_else(|_| {
-                    let why = "its answer could not be read";
-                    (None, vec![Missing::new(&target.url, why)])
-                });
-                sample.scraped.extend(scraped);
-                sample.missing.extend(missing);
-            }
-        }
     }
 
     fn gpus(&mut self, readings: Result<Vec<GpuReading>, Missing>, sample: &mut Sample) {

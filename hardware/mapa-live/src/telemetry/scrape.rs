@@ -49,6 +49,8 @@ pub struct Scraped {
     /// The signals, by name and by what they are of: a UUID for DCGM (with `/` and the number of the GPU instance,
     /// if there is one), the model for the others, empty if it has none.
     pub signals: BTreeMap<String, BTreeMap<String, f64>>,
+    /// How old the answer is, ms: an exporter may not have answered since.
+    pub age_ms: u64,
 }
 
 /// The names that are read of each exporter; the rest of their texts is left out. Histograms give their `_sum` and
@@ -119,8 +121,12 @@ pub(crate) fn scrape(target: &Target, limit: Duration) -> (Option<Scraped>, Vec<
     match read_metrics(text) {
         Ok(metrics) => {
             let (signals, missing) = signals_of(target, &metrics);
-            let target = target.clone();
-            (Some(Scraped { target, signals }), missing)
+            let own = Scraped {
+                target: target.clone(),
+                signals,
+                age_ms: 0,
+            };
+            (Some(own), missing)
         }
         Err(why) => failed(why),
     }

@@ -310,3 +310,49 @@ fn a_program_that_is_killed_while_it_pulls_leaves_nothing_behind() {
     victim.wait().unwrap();
     assert!(left_behind > 0, "no kill came in the midst of a pull");
 }
+
+/// What was put in a folder while it was open to others is neither followed, nor truncated, nor waited for.
+#[test]
+fn links_and_pipes_that_were_planted_in_a_journal_are_refused() {
+    use std::os::unix::fs::symlink;
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("target");
+    fs::write(&target, "precious").unwrap();
+    let pipe = |path: &std::path::Path| {
+        let made = Command::new("mkfifo").arg(path).status().unwrap();
+        assert!(made.success());
+    };
+    let own = folder.path().join("own");
+    drop(FolderJournal::open(&own).unwrap());
+    // In place of its lock.
+    let lock = own.join("lock");
+    fs::remove_file(&lock).unwrap();
+    symlink(&target, &lock).unwrap();
+    assert!(FolderJournal::open(&own).is_err());
+    assert_eq!(fs::read_to_string(&target).unwrap(), "precious");
+    fs::remove_file(&lock).unwrap();
+    pipe(&lock);
+    assert!(FolderJournal::open(&own).is_err());
+    fs::remove_file(&lock).unwrap();
+    // In place of an entry: this user's own file elsewhere is none.
+    let journal = FolderJournal::open(&own).unwrap();
+    let entry = own.join("00000000000000000001.json");
+    symlink(&target, &entry).unwrap();
+    let refused = || {
+        let error = journal.entries().unwrap_err().to_string();
+        assert!(error.contains("0001.json"), "{error}");
+        fs::remove_dir(&entry)
+            .or_else(|_| fs::remove_file(&entry))
+            .unwrap();
+        error
+    };
+    refused();
+    pipe(&entry);
+    refused();
+    fs::create_dir(&entry).unwrap();
+    assert!(refused().contains("expected a file"));
+    let large = fs::File::create(&entry).unwrap();
+    large.set_len((16 << 20) + 1).unwrap();
+    assert!(refused().contains("at most 16777216 bytes"));
+    assert_eq!(journal.entries().unwrap(), []);
+}

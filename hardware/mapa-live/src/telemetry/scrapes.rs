@@ -1,0 +1,141 @@
+//! Exporters, asked side by side, each on a thread of its own: one that hangs holds nobody else up.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::missing::{MOST, Missing};
+use super::scrape::{self, Scraped, Target};
+
+/// The most exporters that are asked at once. Whoever was asked longest ago is next.
+const AT_ONCE: usize = 16;
+
+/// What came of an exporter: what it said, and what it lacks.
+type Answer = (Option<Scraped>, Vec<Missing>);
+
+/// One exporter.
+struct Own {
+    target: Target,
+    /// Where its answer comes, while it is asked.
+    pending: Option<Receiver<Answer>>,
+    /// Whether it is to be asked.
+    is_due: bool,
+    /// The number of the question that it was asked last.
+    asked: u64,
+    /// Its last answer, and when it came.
+    last: Option<(Instant, Answer)>,
+}
+
+/// All exporters that are asked.
+#[derive(Default)]
+pub(super) struct Scrapes {
+    all: Vec<Own>,
+    /// How many questions were asked.
+    asked: u64,
+}
+
+impl Scrapes {
+    /// Asks all of these, but those of whom an answer is awaited still. Others are forgotten.
+    pub(super) fn ask(&mut self, targets: &[Target], limit: Duration) {
+        let mut before = std::mem::take(&mut self.all);
+        for target in targets.iter().take(MOST) {
+            let known = before.iter().position(|own| own.target == *target);
+            let mut own = known.map_or_else(
+                || Own {
+                    target: target.clone(),
+                    pending: None,
+                    is_due: false,
+                    asked: 0,
+                    last: None,
+                },
+                |at| before.swap_remove(at),
+            );
+            own.hear(Duration::ZERO);
+            own.is_due = own.pending.is_none();
+            self.all.push(own);
+        }
+        self.fill(limit);
+    }
+
+    /// Asks those whose turn it is.
+    fn fill(&mut self, limit: Duration) {
+        let awaited = self.all.iter().filter(|own| own.pending.is_some()).count();
+        for _ in awaited..AT_ONCE {
+            let due = self.all.iter_mut().filter(|own| own.is_due);
+            let Some(own) = due.min_by_key(|own| own.asked) else {
+                return;
+            };
+            self.asked += 1;
+            own.asked = self.asked;
+            own.ask(limit);
+        }
+    }
+
+    /// Waits for answers: until all are there, or for so long at most.
+    pub(super) fn wait(&mut self, patience: Option<Duration>, limit: Duration) {
+        let until = patience.map(|own| Instant::now() + own);
+        loop {
+            for own in &mut self.all {
+                // A thread ends by the limit of its question, so this is only a bound on each look.
+                let left = until.map_or(Duration::from_secs(60), |until| {
+                    until.saturating_duration_since(Instant::now())
+                });
+                own.hear(left);
+            }
+            self.fill(limit);
+            let is_over = until.is_some_and(|until| Instant::now() >= until);
+            if is_over || self.all.iter().all(|own| own.pending.is_none()) {
+                return;
+            }
+        }
+    }
+
+    /// The last answer of each, with its age; who has never answered is missing.
+    pub(super) fn answers(&self) -> (Vec<Scraped>, Vec<Missing>) {
+        let (mut scraped, mut missing) = (Vec::new(), Vec::new());
+        for own in &self.all {
+            let Some((at, (said, lacks))) = &own.last else {
+                missing.push(Missing::new(&own.target.url, "it has not answered yet"));
+                continue;
+            };
+            let age_ms = u64::try_from(at.elapsed().as_millis()).unwrap_or(u64::MAX);
+            scraped.extend(said.clone().map(|own| Scraped { age_ms, ..own }));
+            missing.extend(lacks.iter().cloned());
+        }
+        (scraped, missing)
+    }
+}
+
+impl Own {
+    /// Asks on a thread, which ends by the limit.
+    fn ask(&mut self, limit: Duration) {
+        self.is_due = false;
+        let (to, answer) = channel();
+        let target = self.target.clone();
+        let work = move || {
+            // Nobody may wait for it any more.
+            let _ = to.send(scrape::scrape(&target, limit));
+        };
+        let begun = thread::Builder::new().name("exporter".to_owned());
+        match begun.spawn(work) {
+            Ok(_) => self.pending = Some(answer),
+            Err(error) => self.fails(&format!("no thread can ask it: {error}")),
+        }
+    }
+
+    /// Takes its answer, if it comes within this time.
+    fn hear(&mut self, within: Duration) {
+        let Some(answer) = &self.pending else { return };
+        match answer.recv_timeout(within) {
+            Ok(answer) => self.last = Some((Instant::now(), answer)),
+            Err(RecvTimeoutError::Timeout) => return,
+            Err(RecvTimeoutError::Disconnected) => self.fails("its answer could not be read"),
+        }
+        self.pending = None;
+    }
+
+    fn fails(&mut self, why: &str) {
+        let missing = vec![Missing::new(&self.target.url, why)];
+        self.last = Some((Instant::now(), (None, missing)));
+    }
+}
