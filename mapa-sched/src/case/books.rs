@@ -13,6 +13,9 @@ use crate::fleet::Fleet;
 use crate::job::{JobId, TaskId};
 use crate::time::Time;
 
+/// How much an instance has to do: warps, then processes, then how little memory is free.
+type Load = (u64, usize, Reverse<u64>);
+
 /// A task that holds memory.
 #[derive(Clone, Copy, Debug)]
 struct Held {
@@ -356,7 +359,7 @@ impl Books {
             demand.memory_bytes
         };
         let is_free = allows_all(&blocked.request);
-        let mut best: Option<((u64, usize, Reverse<u64>), Seat)> = None;
+        let mut best: Option<(Load, Seat)> = None;
         for (view, instances) in self.by_machine(fleet) {
             for instance in instances {
                 let seat = instance.seat;

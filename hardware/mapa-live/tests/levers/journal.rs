@@ -147,7 +147,7 @@ fn an_entry_that_others_have_written_or_can_write_is_refused() {
     keeper.pull(&pull(60), Lifetime::Session, 0);
     let entry = keeper.held().next().unwrap();
     journal.put(entry).unwrap();
-    assert_eq!(journal.entries().unwrap(), [entry.clone()]);
+    assert_eq!(journal.entries().unwrap(), std::slice::from_ref(entry));
     let file = folder.path().join("00000000000000000001.json");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o660)).unwrap();
     let error = journal.entries().unwrap_err().to_string();
