@@ -85,7 +85,7 @@ impl JobLine {
     /// The job on this machine.
     ///
     /// # Errors
-    /// As [`Fact::event`].
+    /// As [`Fact::event`](super::Fact::event).
     pub fn job(&self, graph: &HardwareGraph) -> Result<Job, Error> {
         let mut job = Job::new(JobId(self.id), checked(&self.request, graph)?);
         job.arrived = Time(self.arrived);

@@ -197,7 +197,7 @@ impl Order {
     /// The order on this machine. The reason of a rejection is its text.
     ///
     /// # Errors
-    /// As [`Fact::event`].
+    /// As [`Fact::event`](super::Fact::event).
     pub fn action(&self, graph: &HardwareGraph) -> Result<Action, Error> {
         Ok(match self {
             Self::Launch { job } => Action::Launch { job: JobId(*job) },
