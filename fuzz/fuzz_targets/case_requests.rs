@@ -50,7 +50,7 @@ fuzz_target!(|bytes: &[u8]| {
     // What processes hold by what they were told, by session and task. A repeated call is told again,
     // until the manager is another.
     let mut held: BTreeSet<(u64, u64)> = BTreeSet::new();
-    let mut heard = BTreeSet::new();
+    let mut heard: BTreeSet<(u64, u64, u64, Op)> = BTreeSet::new();
     let mut peers: BTreeMap<u64, Peer> = BTreeMap::new();
     for (turn, &[choice, ref rest @ ..]) in (0..).zip(bytes.as_chunks::<8>().0) {
         let peer = Peer {

@@ -14,7 +14,10 @@ fuzz_target!(|text: &str| {
         return;
     };
     let written = write_measured(&rows).expect("plain cells");
-    assert_eq!(read_measured(&written).expect("what is written can be read"), rows);
+    assert_eq!(
+        read_measured(&written).expect("what is written can be read"),
+        rows
+    );
     let file = |name: &str| measured_topology(name).map(|text| text.as_bytes().to_vec());
     let mut earlier = BTreeMap::new();
     for row in rows.iter().take(8) {

@@ -19,10 +19,22 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     };
     for exporter in [Exporter::Dcgm, Exporter::Vllm, Exporter::Dynamo] {
-        let target = Target { exporter, url: String::new() };
+        let target = Target {
+            exporter,
+            url: String::new(),
+        };
         let (signals, missing) = signals_of(&target, &metrics);
-        assert!(signals.values().flat_map(|own| own.values()).all(|value| !value.is_nan()));
+        assert!(
+            signals
+                .values()
+                .flat_map(|own| own.values())
+                .all(|value| !value.is_nan())
+        );
         // A name is told, or told as missing, and never both.
-        assert!(missing.iter().all(|own| !signals.contains_key(own.what.trim())));
+        assert!(
+            missing
+                .iter()
+                .all(|own| !signals.contains_key(own.what.trim()))
+        );
     }
 });

@@ -12,15 +12,23 @@ fuzz_target!(|text: &str| {
     let written = file.write().expect("it was read");
     assert_eq!(PartedFile::read(&written).expect("it was written"), file);
     let twin = Twin::new();
-    twin.add_device("GPU-0", "a100-40gb").expect("it is in the tables");
+    twin.add_device("GPU-0", "a100-40gb")
+        .expect("it is in the tables");
     let mut hands = twin.hands();
     let on = Pull::Layout {
         device: "GPU-0".to_owned(),
-        layout: MigLayout { enabled: true, instances: Vec::new() },
+        layout: MigLayout {
+            enabled: true,
+            instances: Vec::new(),
+        },
     };
     let on = hands.plan(&on).expect("MIG is off");
     hands.pull(&on).expect("nothing is in the way");
-    let device = MigDevice { index: 0, uuid: "GPU-0".to_owned(), pci_id: Some(0x20B0_10DE) };
+    let device = MigDevice {
+        index: 0,
+        uuid: "GPU-0".to_owned(),
+        pci_id: Some(0x20B0_10DE),
+    };
     for name in file.configs.keys().take(8) {
         let Ok(layouts) = file.layouts(name, std::slice::from_ref(&device)) else {
             continue;

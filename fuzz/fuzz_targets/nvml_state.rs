@@ -16,11 +16,13 @@ fuzz_target!(|text: &[u8]| {
         return;
     };
     let written = state.write().expect("it was read, so it is short enough");
-    assert_eq!(State::read(written.as_bytes()).expect("it was written"), state);
+    assert_eq!(
+        State::read(written.as_bytes()).expect("it was written"),
+        state
+    );
     FAKE.with(|fake| {
-        let fake = fake.get_or_init(|| {
-            Fake::open(&Config::new("dgx-a100")).expect("it is in the catalogue")
-        });
+        let fake = fake
+            .get_or_init(|| Fake::open(&Config::new("dgx-a100")).expect("it is in the catalogue"));
         if fake.check(&state).is_err() {
             return;
         }
@@ -30,7 +32,8 @@ fuzz_target!(|text: &[u8]| {
             let _ = fake.set_mig(device, true);
             let _ = fake.create_instance(device, "1g.5gb", None);
             let _ = fake.raise_xid(device, 1);
-            fake.check(&fake.state().expect("it is in memory")).expect("it is legal");
+            fake.check(&fake.state().expect("it is in memory"))
+                .expect("it is legal");
             fake.reset(device).expect("it has this device");
         }
     });

@@ -10,5 +10,9 @@ use mapa_patterns::Source;
 
 fuzz_target!(|text: &str| {
     scanned("x.sh", text);
-    assert!(Source::runs("x.sh", text).iter().all(|file| !file.is_empty()));
+    assert!(
+        Source::runs("x.sh", text)
+            .iter()
+            .all(|file| !file.is_empty())
+    );
 });

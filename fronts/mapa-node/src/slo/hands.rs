@@ -257,6 +257,8 @@ pub(super) fn print(whom: &str, plan: Result<Plan, LeverError>) {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use mapa_live::levers::Twin;
 
     use super::*;
@@ -265,6 +267,27 @@ mod tests {
     const TEXT: &str = "state = \"s\"\nlatencies = \"l\"\n[tenants.a]\npromise_ms = 15\n[tenants.b]\npromise_ms = 15\n\
         [neighbours.x]\ndoes = \"trains\"\ngroup = \"x\"\nplaces = [0]\n\
         [neighbours.y]\ndoes = \"trains\"\ngroup = \"y\"\nplaces = [1]\n";
+
+    /// The hands of a configuration, over a machine that is none.
+    fn hands<'a>(
+        config: &'a Config,
+        twin: &Twin,
+        folder: &Path,
+        (roots, processes): (&'a Roots, &'a Processes),
+    ) -> Hands<'a> {
+        let journal = FolderJournal::open(folder).unwrap();
+        let (keeper, _) = Keeper::open(twin.hands(), journal, 0).unwrap();
+        Hands {
+            config,
+            roots,
+            processes,
+            keeper,
+            is_dry: false,
+            throttled: BTreeMap::new(),
+            held: BTreeMap::new(),
+            undone: Undone::default(),
+        }
+    }
 
     #[test]
     fn a_group_of_two_neighbours_is_limited_as_long_as_one_of_them_needs_it() {
@@ -276,18 +299,8 @@ mod tests {
         let config: Config = parse_toml(&text).unwrap();
         let twin = Twin::with_group("x").unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let journal = FolderJournal::open(folder.path()).unwrap();
-        let (keeper, _) = Keeper::open(twin.hands(), journal, 0).unwrap();
-        let mut hands = Hands {
-            config: &config,
-            roots: &Roots::default(),
-            processes: &Processes::new().unwrap(),
-            keeper,
-            is_dry: false,
-            throttled: BTreeMap::new(),
-            held: BTreeMap::new(),
-            undone: Undone::default(),
-        };
+        let (roots, processes) = (Roots::default(), Processes::new().unwrap());
+        let mut hands = hands(&config, &twin, folder.path(), (&roots, &processes));
         let before = twin.state();
         let throttle = Order::Throttle {
             until: 30,
@@ -310,18 +323,8 @@ mod tests {
         let twin = Twin::new();
         twin.add_mps(&MpsServer(config.levers.mps_pipe.clone()), &[7]);
         let folder = tempfile::tempdir().unwrap();
-        let journal = FolderJournal::open(folder.path()).unwrap();
-        let (keeper, _) = Keeper::open(twin.hands(), journal, 0).unwrap();
-        let mut hands = Hands {
-            config: &config,
-            roots: &Roots::default(),
-            processes: &Processes::new().unwrap(),
-            keeper,
-            is_dry: false,
-            throttled: BTreeMap::new(),
-            held: BTreeMap::new(),
-            undone: Undone::default(),
-        };
+        let (roots, processes) = (Roots::default(), Processes::new().unwrap());
+        let mut hands = hands(&config, &twin, folder.path(), (&roots, &processes));
         let before = twin.state();
         let throttle = |until| Order::Throttle {
             until,
