@@ -14,7 +14,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use mapa_case::message::{Op, Reply, Request, Status};
+use mapa_case::message::{Op, Reply, Request, Status, flags};
 use mapa_core::{DeviceId, lowest_id};
 use mapa_sched::{Action, Case, CaseSettings, Drive, Driver, Event, JobId, Seen, TaskId, Time};
 
@@ -158,7 +158,7 @@ impl Manager {
             op => self.serve(op, request, replies),
         };
         self.step(replies);
-        if matches!(request.op, Op::Begin | Op::Extend) && self.owns(peer, request.session) {
+        if request.flags & flags::AT_ONCE != 0 && self.owns(peer, request.session) {
             self.hurry(request, replies);
             self.step(replies);
         }
