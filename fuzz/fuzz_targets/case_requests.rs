@@ -16,7 +16,7 @@ fn manager(folder: &std::path::Path, processes: &Processes) -> Manager {
         memory: 6_000_000_000,
         device: String::new(),
         part: String::new(),
-        slices: 1,
+        slices: std::num::NonZeroU8::new(1),
         of: 4,
         mps: String::new(),
     };

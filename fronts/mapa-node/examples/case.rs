@@ -5,6 +5,9 @@
 //! `cargo run --release -p mapa-node --example case -- 20000`, with the number of tasks of the one. A
 //! second number is that of processes that ask at once, 64 by default and 96 at most; they share five times as many
 //! tasks. `MAPA_CASE_TRANSPORT=memory` measures shared memory in place of the socket.
+//!
+//! Beside them stands an echo: a process that sends each message back, over a socket of the same kind. No manager can
+//! be faster than it is on the same machine, so compare managers by the ratio.
 
 use std::error::Error;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -14,9 +17,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mapa_case::{Declared, Memory, Session, TRANSPORT};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
+};
 
 /// Says to this program, started again, which socket it is a client of.
 const CLIENT: &str = "MAPA_EXAMPLE_SOCKET";
+/// Says to this program, started again, to send back what comes by its standard input, a socket.
+const ECHO: &str = "MAPA_EXAMPLE_ECHO";
+/// The length of a message of a task.
+const MESSAGE: usize = 64;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let numbers: Result<Vec<u64>, _> = std::env::args().skip(1).map(|word| word.parse()).collect();
@@ -26,6 +36,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     if let Some(socket) = std::env::var_os(CLIENT) {
         return client(Path::new(&socket), tasks);
     }
+    if std::env::var_os(ECHO).is_some() {
+        return echo();
+    }
+    let echoed = echoes(2 * tasks)?;
     let folder = tempfile::tempdir()?;
     let mut manager = start(folder.path())?;
     let socket = folder.path().join("case.sock");
@@ -33,17 +47,60 @@ fn main() -> Result<(), Box<dyn Error>> {
     let crowd = crowd(&socket, clients, (5 * tasks).div_ceil(clients));
     manager.kill()?;
     manager.wait()?;
-    let mut all = alone?;
+    show("echo", echoed);
+    show("begin or end", alone?);
+    println!("calls/s of {clients} processes: {:.0}", crowd?);
+    Ok(())
+}
+
+fn show(what: &str, mut all: Vec<Duration>) {
     all.sort();
-    let at = |share: f64| all[((all.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e6;
+    let at = |share: f64| {
+        let place = (all.len().saturating_sub(1) as f64 * share) as usize;
+        all.get(place).map_or(0.0, |own| own.as_secs_f64() * 1e6)
+    };
     println!(
-        "round trip, us: p50 {:.1}, p99 {:.1}, longest {:.0}",
+        "{what}, us: p50 {:.1}, p99 {:.1}, longest {:.0}",
         at(0.5),
         at(0.99),
         at(1.0)
     );
-    println!("calls/s of {clients} processes: {:.0}", crowd?);
+}
+
+/// Sends back what comes.
+fn echo() -> Result<(), Box<dyn Error>> {
+    let socket = std::io::stdin();
+    let mut message = [0; MESSAGE];
+    while recv(&socket, &mut message, RecvFlags::empty())?.0 > 0 {
+        send(&socket, &message, SendFlags::empty())?;
+    }
     Ok(())
+}
+
+/// How long so many messages take to a process that sends them back.
+fn echoes(count: u64) -> Result<Vec<Duration>, Box<dyn Error>> {
+    let pair = socketpair(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC,
+        None,
+    )?;
+    let (here, there) = pair;
+    let mut other = Command::new(std::env::current_exe()?)
+        .env(ECHO, "1")
+        .stdin(there)
+        .spawn()?;
+    let mut all = Vec::new();
+    let mut message = [0; MESSAGE];
+    for _ in 0..count {
+        let begun = Instant::now();
+        send(&here, &message, SendFlags::empty())?;
+        recv(&here, &mut message, RecvFlags::empty())?;
+        all.push(begun.elapsed());
+    }
+    drop(here);
+    other.wait()?;
+    Ok(all)
 }
 
 fn session(socket: &Path) -> Session {

@@ -15,6 +15,7 @@ use crate::drive::{ReplayArgs, replay};
 use crate::error::Error;
 use crate::output::Output;
 use crate::slo::{SloArgs, slo};
+use crate::status::{StatusArgs, status};
 
 /// Services of one machine.
 #[derive(Debug, Parser)]
@@ -48,6 +49,8 @@ pub(crate) enum Service {
     Replay(ReplayArgs),
     /// Keep promised latencies of named tenants: throttle their neighbours, start them elsewhere.
     Slo(SloArgs),
+    /// Say how the daemon of the queue is.
+    Status(StatusArgs),
 }
 
 /// Runs the program `mapa-node` with these words, the first of which is its own name.
@@ -77,10 +80,10 @@ fn serve(cli: &Daemon, output: Output) -> Result<u8, Error> {
         Some(Service::Case(args)) => case::serve(args, &cli.machine, &ledger()?, output)?,
         Some(Service::Replay(args)) => return Ok(u8::from(!replay(args, output)?)),
         Some(Service::Doctor(args)) => {
-            let live = cli.machine.live();
-            return Ok(u8::from(!doctor(args, &live, &ledger()?, output)?));
+            return Ok(u8::from(!doctor(args, &cli.machine, &ledger()?, output)?));
         }
         Some(Service::Slo(args)) => slo(args, cli.machine.live())?,
+        Some(Service::Status(args)) => status(args, output)?,
         None if cli.drive.scheduler.is_none() && cli.drive.config.is_none() => {
             return Err(Error::malformed(
                 "nothing to do: expected --scheduler NAME, --config FILE, or a subcommand (--help)",

@@ -12,9 +12,11 @@ use mapa_live::telemetry::{Sampler, Target, Watched};
 use mapa_live::{Discovered, Live};
 use rustix::fs::{Access, access, statfs};
 
+use crate::cli::MachineArgs;
 use crate::drive::{Config, read_toml};
 use crate::error::Error;
 use crate::ledger::Ledger;
+use crate::node::Node;
 use crate::output::Output;
 use crate::process::Processes;
 use crate::service::gid;
@@ -33,16 +35,20 @@ pub(crate) struct DoctorArgs {
     pub slo: Option<PathBuf>,
 }
 
-/// Looks at this machine. False if something is broken.
+/// Looks at this machine, by its drivers now and not by what they have said before. False if something is broken.
 ///
 /// # Errors
 /// The configuration cannot be read.
 pub(crate) fn doctor(
     args: &DoctorArgs,
-    live: &Live,
+    machine: &MachineArgs,
     ledger: &Path,
     output: Output,
 ) -> Result<bool, Error> {
+    let live = &Live {
+        refresh: true,
+        ..machine.live()
+    };
     let config: Config = match &args.config {
         Some(path) => read_toml(path)?,
         None => Config::default(),
@@ -51,6 +57,7 @@ pub(crate) fn doctor(
         version: NODE_VERSION,
         checks: Vec::new(),
     };
+    described(&mut found, machine, live);
     drivers(&mut found, live);
     let hands = Hands::of(live, Bounds::default());
     mig(&mut found, &hands);
@@ -83,6 +90,26 @@ fn show(found: &Diagnosis, output: Output) {
         if let Some(hint) = &own.hint {
             output.line(format!("         -> {hint}"));
         }
+    }
+}
+
+/// The machine that `--machine` names: the drivers are not asked for it.
+fn described(found: &mut Diagnosis, machine: &MachineArgs, live: &Live) {
+    let spec = machine.spec();
+    if spec.machine.is_empty() {
+        return;
+    }
+    let what = format!("machine {}", spec.machine.join(" + "));
+    match Node::load(&spec, live, &mut |_| {}) {
+        Ok(node) => {
+            let devices = node.graph().wholes().len();
+            found.fine(&what, format!("{devices} devices, as it is described"));
+        }
+        Err(error) => found.broken(
+            &what,
+            error.to_string(),
+            "name a machine of the catalogue (mapa-bench machines), or a file",
+        ),
     }
 }
 

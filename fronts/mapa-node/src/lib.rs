@@ -37,6 +37,7 @@ mod run;
 mod service;
 mod show;
 mod slo;
+mod status;
 mod steward;
 mod surroundings;
 mod topology;

@@ -25,7 +25,7 @@ use crate::process::Processes;
 use crate::recover::{Recovered, recover};
 use crate::steward;
 
-pub(crate) use want::{FIRST_COME, Granted, Waiting, Want, waiting};
+pub(crate) use want::{FIRST_COME, Granted, Waiting, Want, turn, waiting};
 use want::{Look, Outcome};
 
 /// How often the first of the queue looks without a bell: somebody who was killed rings none.
@@ -527,13 +527,7 @@ fn scheduled(
     }
     let left = books.queue()?;
     let before = waiting(&left).take_while(|own| own.id != id).count();
-    let why = Refusal::Busy(Reason::Rule(
-        format!(
-            "its turn by {}, with {before} that came before",
-            want.scheduler
-        )
-        .into(),
-    ));
+    let why = Refusal::Busy(Reason::Rule(turn(&want.scheduler, before).into()));
     if !want.wait {
         books.leave(&want.asker.tenant, id, &why.to_string())?;
         return Ok(Err(why));

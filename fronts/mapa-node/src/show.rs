@@ -500,7 +500,7 @@ fn holders(count: usize) -> String {
 }
 
 /// A length of time for people.
-fn length(nanoseconds: Moment) -> String {
+pub(crate) fn length(nanoseconds: Moment) -> String {
     duration((nanoseconds.max(0) / 1_000_000_000) as f64)
 }
 
@@ -508,7 +508,7 @@ fn length(nanoseconds: Moment) -> String {
 ///
 /// Days to dates by Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms": years that begin
 /// in March, so that a leap day is the last of its year.
-fn date(at: Moment) -> String {
+pub(crate) fn date(at: Moment) -> String {
     let seconds = at.div_euclid(1_000_000_000);
     let (days, time) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     let z = days + 719_468;

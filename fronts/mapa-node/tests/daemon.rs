@@ -342,7 +342,7 @@ fn an_order_that_comes_too_late_fails_and_its_job_waits_on() {
         let queue = books.read(|books| books.queue()).unwrap();
         queue.first().map(|own| own.reason.clone())
     };
-    until(|| reason().is_some_and(|own| own.contains("came before")));
+    until(|| reason().is_some_and(|own| own.contains("waits before it")));
     let taken = books.change(Sync::Boot, |books| {
         let (_, devices) = books.machine()?.unwrap();
         let keys: Vec<Key> = devices.iter().map(|own| Key::whole(own)).collect();
@@ -541,6 +541,35 @@ fn the_socket_answers_its_group_and_the_counters_are_there() {
         leases["leases"][0]["devices"].as_array().unwrap().len(),
         3,
         "{leases}"
+    );
+    // The same by the program, for people and programs.
+    let program = |words: &[&str], socket: &std::path::Path| {
+        Command::new(env!("CARGO_BIN_EXE_mapa-node"))
+            .args(words)
+            .arg(socket)
+            .output()
+            .unwrap()
+    };
+    let told = program(&["status", "--socket"], &socket);
+    let said = text(&told);
+    assert!(told.status.success());
+    for words in [
+        "scheduler  fifo",
+        "machine    ",
+        "1 lease, 0 jobs waiting, 5 of 8 devices free",
+    ] {
+        assert!(said.contains(words), "{said}");
+    }
+    let told = program(&["--json", "status", "--socket"], &socket);
+    let told: Value = serde_json::from_slice(&told.stdout).unwrap();
+    assert_valid("node-answer", &told);
+    assert_eq!(told["is"]["status"]["leases"], 1, "{told}");
+    let nobody = program(&["status", "--socket"], &place.path().join("nobody"));
+    assert_eq!(nobody.status.code(), Some(125));
+    assert!(
+        error(&nobody).contains("expected a daemon"),
+        "{}",
+        error(&nobody)
     );
     let metrics = ask("{\"ask\":\"metrics\"}");
     let text = metrics["text"].as_str().unwrap();

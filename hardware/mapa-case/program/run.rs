@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use clap::{Args, ValueEnum};
-use mapa_case::{BYTES, Declared, SOCKET, Session};
+use mapa_case::{BYTES, Declared, PATIENCE, SOCKET, Session};
 
 use crate::front;
 
@@ -43,6 +43,22 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Box<dyn Error>> {
         .clone()
         .or_else(mapa_case::socket_of_environment);
     let socket = told.unwrap_or_else(|| Path::new(DEFAULT).to_owned());
+    if let Some(text) = env::var_os(PATIENCE)
+        && text
+            .to_str()
+            .and_then(|own| own.parse::<u64>().ok())
+            .is_none()
+    {
+        let text = text.to_string_lossy();
+        return Err(format!("{PATIENCE}={text}: expected a number of seconds").into());
+    }
+    if !socket.exists() {
+        // The first call waits, inside the program, which has no word for it.
+        eprintln!(
+            "mapa-case: {}: no manager yet (`mapa-node case`): the program waits for it, and fails then",
+            socket.display()
+        );
+    }
     let (name, rest) = args
         .command
         .split_first()

@@ -329,6 +329,7 @@ pub(crate) const FLOORS: [Floors; 16] = [
             "doctor",
             "begin",
             "show",
+            "status",
             "end",
             "command",
             "case",

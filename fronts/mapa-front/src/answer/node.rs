@@ -23,7 +23,7 @@ pub enum Ask {
 }
 
 /// An answer.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "answer", rename_all = "kebab-case")]
 pub enum Answer {
     /// How the daemon is.
@@ -54,7 +54,7 @@ pub enum Answer {
 }
 
 /// A lease.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Holds {
     /// Its number.
     pub lease: i64,
@@ -75,7 +75,7 @@ pub struct Holds {
 }
 
 /// A place in the queue.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Waits {
     /// Its number.
     pub ticket: i64,
@@ -88,7 +88,7 @@ pub struct Waits {
 }
 
 /// An answer of the socket with the version of its form.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct SocketAnswer {
     /// The version of the form: [`NODE_VERSION`].
     pub version: u32,
@@ -97,7 +97,7 @@ pub struct SocketAnswer {
 }
 
 /// The state of a daemon: what its socket answers to `status`.
-#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Status {
     /// The release of MAPA.
     pub release: String,
@@ -134,7 +134,7 @@ pub struct Status {
 }
 
 /// A signal that could not be read. It is never told as zero.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Gap {
     /// The signal, such as `gpu 3 pcie_retries`.
     pub what: String,
@@ -143,7 +143,7 @@ pub struct Gap {
 }
 
 /// Something that went wrong.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Mishap {
     /// When, nanoseconds since 1970.
     pub at: i64,

@@ -1,6 +1,7 @@
 //! The instances that processes share: from a file, or those of the machine.
 
 use std::hash::Hasher;
+use std::num::NonZeroU8;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -32,19 +33,15 @@ pub struct Shared {
     /// MIG instance, else the device is whole.
     #[serde(default)]
     pub part: String,
-    /// Its compute slices. Default: 1.
-    #[serde(default = "one")]
-    pub slices: u8,
+    /// Its compute slices. Default: 1 of an instance, by the name of its part or UUID; all of a whole device, 7.
+    #[serde(default)]
+    pub slices: Option<NonZeroU8>,
     /// The compute slices of the whole device. Default: those of the instance.
     #[serde(default)]
     pub of: u8,
     /// The folder of the MPS daemon's pipes. Default: no MPS.
     #[serde(default)]
     pub mps: String,
-}
-
-fn one() -> u8 {
-    1
 }
 
 #[derive(Deserialize)]
@@ -130,7 +127,7 @@ impl Instances {
                 memory: device.memory_bytes.ok_or_else(|| missing("its memory"))?,
                 device: key.whole,
                 part: key.part,
-                slices: size.compute,
+                slices: NonZeroU8::new(size.compute),
                 of: model.map_or(size.compute, |model| model.size().compute),
                 mps: String::new(),
             });
@@ -231,6 +228,18 @@ impl Instances {
 }
 
 impl Shared {
+    /// Its compute slices.
+    #[must_use]
+    pub fn slices(&self) -> u8 {
+        let is_whole = self.part.is_empty() && !self.visible.starts_with("MIG-");
+        let usual = match (is_whole, self.of) {
+            (false, _) => 1,
+            (true, 0) => 7,
+            (true, of) => of,
+        };
+        self.slices.map_or(usual, NonZeroU8::get)
+    }
+
     fn whole(&self) -> &str {
         if self.device.is_empty() {
             &self.visible
@@ -263,7 +272,7 @@ impl Shared {
     fn places(&self) -> Option<Range<u32>> {
         let (_, start) = self.part.rsplit_once('@')?;
         let start: u32 = start.parse().ok()?;
-        Some(start..start.checked_add(u32::from(self.slices))?)
+        Some(start..start.checked_add(u32::from(self.slices()))?)
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -275,12 +284,9 @@ impl Shared {
                 self.visible
             )));
         }
-        let whole = self.slices.max(self.of);
-        if self.memory == 0
-            || self.slices == 0
-            || whole > 64
-            || (self.of > 0 && self.of < self.slices)
-        {
+        let (slices, memory) = (self.slices(), self.memory);
+        let whole = slices.max(self.of);
+        if memory == 0 || whole > 64 || (self.of > 0 && self.of < slices) {
             return Err(Error::malformed(format_args!(
                 "instance `{}`: expected memory in bytes, and 1 to 64 slices of at least as many (of)",
                 self.visible
@@ -294,12 +300,12 @@ impl Shared {
         let size = |compute: u8| Size::new(compute, 1);
         let profile = Profile {
             name: "shared".to_owned(),
-            size: size(self.slices),
+            size: size(self.slices()),
             memory_bytes: self.memory,
             starts: vec![0],
             max_instances: 1,
         };
-        let whole = size(self.slices.max(self.of));
+        let whole = size(self.slices().max(self.of));
         Ok(Model::new(self.key().to_string(), whole, vec![profile])?)
     }
 }

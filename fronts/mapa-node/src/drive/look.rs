@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::ledger::Sync;
 use crate::node::Node;
 use crate::others::look;
-use crate::queue::{see, waiting};
+use crate::queue::{see, turn, waiting};
 use crate::steward;
 
 impl NodeDriver<'_> {
@@ -177,7 +177,7 @@ impl NodeDriver<'_> {
         let queue = self.ledger.read(|books| books.queue())?;
         let mut changed = Vec::new();
         for (before, ticket) in waiting(&queue).enumerate() {
-            let reason = format!("its turn by {scheduler}, with {before} that came before");
+            let reason = turn(scheduler, before);
             if ticket.reason != reason {
                 changed.push((ticket.id, reason));
             }

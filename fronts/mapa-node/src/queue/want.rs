@@ -61,6 +61,15 @@ pub(crate) fn waiting(queue: &[Ticket]) -> impl Iterator<Item = &Ticket> {
         .filter(|own| own.lease.is_none() && own.refusal.is_none())
 }
 
+/// Why a job waits before which so many others do.
+pub(crate) fn turn(scheduler: &str, before: usize) -> String {
+    match before {
+        0 => format!("its turn by {scheduler}: nobody waits before it"),
+        1 => format!("its turn by {scheduler}: 1 waits before it"),
+        _ => format!("its turn by {scheduler}: {before} wait before it"),
+    }
+}
+
 pub(super) type Outcome = Result<Look, Refusal>;
 
 /// A refusal that another program wrote into the queue: its kind, a colon, why.

@@ -76,7 +76,7 @@ pub(crate) fn gid(name: &str) -> Result<u32, Error> {
     };
     text.lines().find_map(of).ok_or_else(|| {
         Error::malformed(format_args!(
-            "service.group = \"{name}\": expected a group of /etc/group, or its number"
+            "group `{name}`: expected one of /etc/group, or its number"
         ))
     })
 }

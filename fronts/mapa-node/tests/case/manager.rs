@@ -1,6 +1,7 @@
 //! The manager alone, driven by random requests and restarts. After each the table is counted anew.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU8;
 
 use mapa_case::message::{Op, Reply, Request, Status, flags};
 use mapa_node::{Entries, Instances, Manager, Peer, Processes, Settings, Shared, read_entries};
@@ -16,7 +17,7 @@ fn instance(name: &str, tenths: u64) -> Shared {
         memory: tenths * UNIT,
         device: String::new(),
         part: String::new(),
-        slices: 1,
+        slices: NonZeroU8::new(1),
         of: 4,
         mps: String::new(),
     }
@@ -683,4 +684,20 @@ fn entries_are_dropped_with_their_boot_and_their_process() {
     std::fs::write(&path, b"something else that is longer than a flag").unwrap();
     let error = Entries::open(&path, &world.processes).unwrap_err();
     assert!(error.to_string().contains("--tasks FILE"), "{error}");
+}
+
+/// A whole device would else have as few processes as its smallest instance.
+#[test]
+fn slices_are_those_of_a_whole_device_or_of_the_smallest_instance_if_nobody_says() {
+    let text = "[[instance]]\nvisible = \"GPU-1\"\nmemory = 1\n\
+                [[instance]]\nvisible = \"GPU-2\"\nmemory = 1\nof = 4\n\
+                [[instance]]\nvisible = \"GPU-3\"\nmemory = 1\nslices = 2\n\
+                [[instance]]\nvisible = \"MIG-4\"\nmemory = 1\nof = 7\n\
+                [[instance]]\nvisible = \"5\"\nmemory = 1\ndevice = \"A\"\npart = \"1g.5gb@0\"\n";
+    let instances = Instances::parse("test", text).unwrap();
+    let slices: Vec<u8> = instances.list().iter().map(Shared::slices).collect();
+    assert_eq!(slices, [7, 4, 2, 1, 1]);
+    let none = text.replace("slices = 2", "slices = 0");
+    let error = Instances::parse("test", &none).unwrap_err().to_string();
+    assert!(error.contains("nonzero"), "{error}");
 }

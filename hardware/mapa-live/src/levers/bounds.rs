@@ -1,6 +1,7 @@
 //! The bounds of every lever. A value beyond them is refused before anything is changed.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::error::LeverError;
 
@@ -55,6 +56,18 @@ impl TryFrom<Ends> for Bound {
     }
 }
 
+/// A bound of which the most is 100.
+fn percent<'de, D: Deserializer<'de>>(from: D) -> Result<Bound, D::Error> {
+    let own = Bound::deserialize(from)?;
+    if own.most > 100 {
+        return Err(D::Error::custom(format!(
+            "most = {}: expected at most 100 percent",
+            own.most
+        )));
+    }
+    Ok(own)
+}
+
 /// The bounds of all levers. The usual ones of block I/O, MPS and times are those of
 /// `mapa_sched::slo::Settings`, which are the paper's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,7 +77,8 @@ pub struct Bounds {
     pub io_mb_s: Bound,
     /// Operations of block I/O a second, each for reads and for writes: 100 to 10,000,000.
     pub io_ops: Bound,
-    /// The share of multiprocessors of an MPS client, percent: 50 to 100.
+    /// The share of multiprocessors of an MPS client, percent: 50 to 100, never more.
+    #[serde(deserialize_with = "percent")]
     pub mps_percent: Bound,
     /// The pinned device memory of an MPS client, MiB: 256 to 1,048,575.
     pub mps_pinned_mib: Bound,
@@ -98,6 +112,10 @@ mod tests {
     fn a_bound_whose_ends_are_the_wrong_way_round_is_refused() {
         let read = |text: &str| serde_json::from_str::<Bound>(text).map_err(|own| own.to_string());
         assert_eq!(read(r#"{"least":1,"most":1}"#), Ok(Bound::new(1, 1)));
+        let bounds = |text: &str| serde_json::from_str::<Bounds>(text);
+        assert!(bounds(r#"{"mps_percent":{"least":1,"most":100}}"#).is_ok());
+        let error = bounds(r#"{"mps_percent":{"least":1,"most":101}}"#).unwrap_err();
+        assert!(error.to_string().contains("at most 100 percent"), "{error}");
         let error = read(r#"{"least":100,"most":50}"#).unwrap_err();
         assert!(error.contains("least = 100, most = 50"), "{error}");
         assert!(read(r#"{"least":1,"most":2,"mots":3}"#).is_err());

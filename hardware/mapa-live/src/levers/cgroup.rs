@@ -185,8 +185,11 @@ impl Groups for CgroupTree {
             return Ok(true);
         }
         let path = root.join(group.path()).join("cgroup.subtree_control");
-        let list = files::read(&path).map_err(|error| refused("read", &path, &error))?;
-        Ok(list.split_whitespace().any(|own| own == controller.v2()))
+        match files::read(&path) {
+            Ok(list) => Ok(list.split_whitespace().any(|own| own == controller.v2())),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(refused("read", &path, &error)),
+        }
     }
 
     fn pass_on(

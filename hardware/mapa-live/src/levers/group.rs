@@ -144,7 +144,7 @@ pub trait Groups: Send {
     /// [Busy](LeverError::Busy): it has processes.
     fn remove(&mut self, controller: Controller, group: &Group) -> Result<(), LeverError>;
 
-    /// Whether groups below this one have the controller; always on v1.
+    /// Whether groups below this one have the controller: always on v1, and never on v2 while there is no such group.
     ///
     /// # Errors
     /// The kernel refused.

@@ -67,7 +67,7 @@ pub use mig::{
     Filter, MigCommand, MigControl, MigDevice, MigLayout, MigOffer, MigPlace, MigState, MigWish,
     MigWords, PartedDevices, PartedFile, PartedSpec, reconcilers,
 };
-pub use mps::{Mps, MpsLine, MpsScope, MpsServer, NO_PINNED_LIMIT_MIB, PinnedMib};
+pub use mps::{Mps, MpsLine, MpsScope, MpsServer, PinnedMib};
 pub use mps_command::MpsCommand;
 pub use pulling::Failure;
 pub use step::{Plan, Pull, Step};

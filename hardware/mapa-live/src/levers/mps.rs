@@ -13,11 +13,14 @@ use super::error::LeverError;
 #[serde(transparent)]
 pub struct MpsServer(pub PathBuf);
 
-/// A limit on pinned device memory, MiB, as MPS has it; `None` is no limit.
+/// A limit on pinned device memory, MiB, as MPS has it; `None` is no limit. From 1 GiB on the daemon tells whole GiB
+/// alone, rounded down, so MAPA sets no others.
 pub type PinnedMib = Option<u64>;
 
-/// The limit, in MiB, from which on there is none: MPS has no word for no limit, and no device has so much.
-pub const NO_PINNED_LIMIT_MIB: u64 = 1 << 20;
+/// Whether the daemon tells this limit as it was set: whole GiB, or less than one.
+pub(crate) fn is_told_exactly(mib: u64) -> bool {
+    mib < 1024 || mib.is_multiple_of(1024)
+}
 
 /// Whose value it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -71,7 +74,7 @@ pub trait Mps: Send {
         thousandths: u32,
     ) -> Result<(), LeverError>;
 
-    /// The limit on pinned memory on a device, by the daemon's number of it.
+    /// The limit on pinned memory on a device, by the daemon's number of it. The context of a client counts.
     ///
     /// # Errors
     /// As for [`percent`](Self::percent).

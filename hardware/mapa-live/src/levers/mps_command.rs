@@ -1,14 +1,17 @@
 //! NVIDIA's MPS control daemon, through its command `nvidia-cuda-mps-control`.
 //!
 //! The command takes a line on its standard input and prints the daemon's answer. The daemon keeps the old
-//! value, and reports no error, if a value is out of range or a command is unknown. So each value is read
-//! back, and an answer that is no value is an error that quotes it.
+//! value, and reports no error, if a value is out of range; it ends with success if a command is unknown. So each
+//! value is read back, and an answer that is no value is an error that quotes it.
+//!
+//! As the daemon of driver 580 does, a limit is told in GiB from one on, rounded down, a number without a unit means
+//! MiB, and 0 is no limit.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::error::LeverError;
-use super::mps::{Mps, MpsLine, MpsScope, MpsServer, NO_PINNED_LIMIT_MIB, PinnedMib};
+use super::mps::{Mps, MpsLine, MpsScope, MpsServer, PinnedMib};
 use crate::command::{self, Failure, Told};
 
 /// MPS control daemons behind the command.
@@ -135,10 +138,10 @@ fn get_pinned(scope: MpsScope, device: u32) -> String {
 }
 
 fn set_pinned(scope: MpsScope, device: u32, limit: PinnedMib) -> String {
-    let mib = limit.unwrap_or(NO_PINNED_LIMIT_MIB);
+    let size = limit.map_or_else(|| "0".to_owned(), |mib| format!("{mib}M"));
     match scope {
-        MpsScope::Daemon => format!("set_default_device_pinned_mem_limit {device} {mib}M"),
-        MpsScope::Server { pid } => format!("set_device_pinned_mem_limit {pid} {device} {mib}M"),
+        MpsScope::Daemon => format!("set_default_device_pinned_mem_limit {device} {size}"),
+        MpsScope::Server { pid } => format!("set_device_pinned_mem_limit {pid} {device} {size}"),
     }
 }
 
@@ -150,17 +153,13 @@ fn percent_of(answer: &str) -> Option<u32> {
         .then(|| (percent * 1000.0).round() as u32)
 }
 
-/// MiB in an answer such as `3G`, `1024M` or `1073741824`.
+/// MiB in an answer such as `3G` or `512M`.
 fn mib_of(answer: &str) -> Option<u64> {
-    let text = answer.strip_suffix(['B', 'b']).unwrap_or(answer);
-    let (number, unit) = match text.char_indices().last()? {
-        (at, 'G' | 'g') => (&text[..at], 1 << 30),
-        (at, 'M' | 'm') => (&text[..at], 1 << 20),
-        (at, 'K' | 'k') => (&text[..at], 1 << 10),
-        _ => (text, 1u64),
+    let (number, mib) = match answer.strip_suffix('G') {
+        Some(number) => (number, 1024),
+        None => (answer.strip_suffix('M').unwrap_or(answer), 1u64),
     };
-    let number: u64 = number.trim().parse().ok()?;
-    Some(number.checked_mul(unit)? >> 20)
+    number.parse::<u64>().ok()?.checked_mul(mib)
 }
 
 impl Mps for MpsCommand {
@@ -236,7 +235,7 @@ impl Mps for MpsCommand {
         }
         let mib = mib_of(&answer)
             .ok_or_else(|| self.no_value(server, scope, &line, &answer, "a size such as 2G"))?;
-        Ok((mib < NO_PINNED_LIMIT_MIB).then_some(mib))
+        Ok(Some(mib))
     }
 
     fn set_pinned(

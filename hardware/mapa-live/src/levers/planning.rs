@@ -6,7 +6,7 @@ use super::group::{Controller, Group, GroupAct};
 use super::hands::Hands;
 use super::launch::{Launch, Ready};
 use super::mig::{self, MigWords};
-use super::mps::MpsLine;
+use super::mps::{MpsLine, is_told_exactly};
 use super::step::{Plan, Pull, Step};
 use crate::kernel::{Cpus, ProcessId};
 
@@ -71,6 +71,14 @@ fn steps(hands: &Hands, pull: &Pull, warnings: &mut Vec<String>) -> Result<Vec<S
         } => {
             if let Some(mib) = mib {
                 bounds.mps_pinned_mib.check("mps_pinned_mib", *mib, "MiB")?;
+                if !is_told_exactly(*mib) {
+                    return Err(LeverError::Infeasible {
+                        what: format!("a limit of {mib} MiB"),
+                        why: "expected whole GiB, or less than one: MPS tells no others, so it could not be \
+                              seen that the limit holds"
+                            .to_owned(),
+                    });
+                }
             }
             let mut steps = Vec::new();
             for scope in hands.mps.scopes(server)? {
@@ -239,16 +247,14 @@ fn enrol(
         let mut path = group.above();
         path.push(group.clone());
         for (at, own) in path.iter().enumerate() {
-            let exists = hands.groups.exists(controller, own)?;
-            if !exists {
+            if !hands.groups.exists(controller, own)? {
                 add(Step::MakeGroup {
                     controller,
                     group: own.clone(),
                 });
             }
-            // A new group passes on nothing.
             let last = at + 1 == path.len();
-            let passes = last || (exists && hands.groups.is_passed_on(controller, own)?);
+            let passes = last || hands.groups.is_passed_on(controller, own)?;
             if !passes {
                 add(Step::PassOn {
                     controller,

@@ -369,7 +369,6 @@ impl Groups for Twin {
 
     fn is_passed_on(&self, controller: Controller, group: &Group) -> Result<bool, LeverError> {
         let inside = self.inside();
-        inside.group(controller, group)?;
         let key = (controller, group.clone());
         Ok(inside.state.groups.get(&key).copied().unwrap_or(false))
     }

@@ -1,6 +1,8 @@
 #!/bin/sh
-# Speaks the protocol of nvidia-cuda-mps-control, with its oddities: the old value is kept, and no error is told,
-# if a value is out of range or a command is unknown. A daemon is a process; what it was set to is lost with it.
+# Speaks the protocol of nvidia-cuda-mps-control, with its oddities, as seen of driver 580.159.04: if a share is out of
+# range the old one is kept and told; an unknown command is named, with status 0; limits are told in GiB from one on,
+# rounded down; a size is read up to its first letter, M if that is no G; 0 and what is no number lift a limit.
+# A daemon is a process; what it was set to is lost with it.
 # It is no program of NVIDIA's, and holds no part of one.
 here=${CUDA_MPS_PIPE_DIRECTORY:-/tmp/nvidia-mps}
 alive() { [ -f "$here/pid" ] && kill -0 "$(cat "$here/pid")" 2>/dev/null; }
@@ -16,31 +18,41 @@ if [ "$1" = -d ]; then
 fi
 alive || { echo "Cannot find MPS control daemon process" >&2; exit 1; }
 value() { cat "$here/values/$1" 2>/dev/null || echo "$2"; }
-keep_percent() { # file, value
+keep_percent() { # file, value; prints what holds
     # One decimal, as printed; anything but 1 to 100 is ignored.
-    case $2 in ''|*[!0-9.]*) return;; esac
-    awk -v v="$2" 'BEGIN { if (v > 0 && v <= 100) printf "%.1f\n", v; else exit 1 }' > "$here/draft" &&
-        mv "$here/draft" "$here/values/$1"
+    case $2 in
+        ''|*[!0-9.]*) ;;
+        *) [ -f "$here/stubborn" ] ||
+            awk -v v="$2" 'BEGIN { if (v > 0 && v <= 100) printf "%.1f\n", v; else exit 1 }' > "$here/draft" &&
+            mv "$here/draft" "$here/values/$1";;
+    esac
+    value "$1" 100.0
 }
 keep_limit() { # file, value
-    case $2 in *[!0-9]*[MG]|[MG]|'') return;; *M) mib=${2%M};; *G) mib=$(( ${2%G} * 1024 ));; *) return;; esac
     [ -f "$here/stubborn" ] && return
-    if [ $(( mib % 1024 )) -eq 0 ]; then echo "$(( mib / 1024 ))G"; else echo "${mib}M"; fi > "$here/values/$1"
+    number=${2%%[!0-9]*}
+    case $2 in "$number"G*) mib=$(( ${number:-0} * 1024 ));; *) mib=${number:-0};; esac
+    echo "$mib" > "$here/values/$1"
+}
+limit() { # file
+    mib=$(value "$1" 0)
+    [ "$mib" -eq 0 ] && return
+    if [ "$mib" -ge 1024 ]; then echo "$(( mib / 1024 ))G"; else echo "${mib}M"; fi
 }
 server() { grep -qx "$1" "$here/servers" 2>/dev/null; }
 while read -r command a b c; do
     case $command in
         get_server_list) cat "$here/servers" 2>/dev/null;;
         get_default_active_thread_percentage) value percent 100.0;;
-        set_default_active_thread_percentage) [ -f "$here/stubborn" ] || keep_percent percent "$a";;
-        get_active_thread_percentage) server "$a" && value "percent-$a" 100.0 || echo "Server not found";;
-        set_active_thread_percentage) server "$a" && keep_percent "percent-$a" "$b";;
-        get_default_device_pinned_mem_limit) value "limit-$a" "";;
+        set_default_active_thread_percentage) keep_percent percent "$a";;
+        get_active_thread_percentage) server "$a" && value "percent-$a" 100.0 || echo "Server $a not found";;
+        set_active_thread_percentage) server "$a" && keep_percent "percent-$a" "$b" || echo "Server $a not found";;
+        get_default_device_pinned_mem_limit) limit "limit-$a";;
         set_default_device_pinned_mem_limit) keep_limit "limit-$a" "$b";;
-        get_device_pinned_mem_limit) server "$a" && value "limit-$a-$b" "";;
-        set_device_pinned_mem_limit) server "$a" && keep_limit "limit-$a-$b" "$c";;
+        get_device_pinned_mem_limit) if server "$a"; then limit "limit-$a-$b"; else echo "Server $a not found"; fi;;
+        set_device_pinned_mem_limit) if server "$a"; then keep_limit "limit-$a-$b" "$c"; else echo "Server $a not found"; fi;;
         quit) kill "$(cat "$here/pid")"; rm -f "$here/pid" "$here/servers";;
-        *) ;;
+        *) echo "Unknown command \"$command\"";;
     esac
 done
 exit 0

@@ -151,7 +151,7 @@ fn a_failure_at_the_second_server_takes_the_first_back() {
 }
 
 #[test]
-fn limits_of_pinned_memory_have_units_and_none_is_more_than_any_device_has() {
+fn limits_of_pinned_memory_have_units_and_are_lifted() {
     let daemon = Daemon::running("41\n");
     let server = daemon.server();
     let mut hands = daemon.hands();
@@ -176,6 +176,10 @@ fn limits_of_pinned_memory_have_units_and_none_is_more_than_any_device_has() {
     hands.undo(&plan).unwrap();
     assert_eq!(limit(), None);
     assert_eq!(mps.pinned(&server, MpsScope::Daemon, 1).unwrap(), None);
+    // The daemon would hold it, and tell 1G: it could not be seen that it holds.
+    let error = hands.plan(&pull(Some(1500))).unwrap_err();
+    assert_eq!(error.reason(), "infeasible");
+    assert!(error.to_string().contains("whole GiB"), "{error}");
 }
 
 #[test]

@@ -1,0 +1,113 @@
+//! `mapa-node status`: how the daemon of this machine is, asked at its socket.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use mapa_front::answer::node::{Answer, Ask, SocketAnswer, Status};
+use mapa_front::text::counted;
+
+use crate::error::Error;
+use crate::ledger::now;
+use crate::output::Output;
+use crate::show::{date, length};
+
+/// How long the daemon may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The most bytes of an answer.
+const ANSWER: u64 = 16 << 20;
+
+/// Which daemon is asked.
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// The socket of the daemon: `service.socket` of its configuration.
+    #[arg(long, value_name = "FILE", default_value = "/run/mapa/node")]
+    pub socket: PathBuf,
+}
+
+/// Asks, and prints the answer.
+///
+/// # Errors
+/// Nobody answers there.
+pub(crate) fn status(args: &StatusArgs, output: Output) -> Result<(), Error> {
+    let answer = ask(&args.socket)?;
+    match answer.is {
+        Answer::Status { .. } if output.json => output.object(&answer),
+        Answer::Status { status } => show(&status, output),
+        Answer::Error { error } => return Err(Error::at(args.socket.display(), error)),
+        _ => {
+            return Err(Error::at(
+                args.socket.display(),
+                "it answers another question: expected its status",
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn ask(socket: &Path) -> Result<SocketAnswer, Error> {
+    let place = socket.display();
+    let mut stream = UnixStream::connect(socket).map_err(|error| {
+        Error::at(
+            place,
+            format_args!(
+                "{error}: expected a daemon with this `service.socket`, and leave to ask there"
+            ),
+        )
+    })?;
+    let failed = |error: std::io::Error| Error::at(place, error);
+    stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
+    stream.set_write_timeout(Some(PATIENCE)).map_err(failed)?;
+    let question =
+        serde_json::to_string(&Ask::Status {}).map_err(|error| Error::at(place, error))?;
+    writeln!(stream, "{question}").map_err(failed)?;
+    let mut line = String::new();
+    let read = BufReader::new(stream.take(ANSWER)).read_line(&mut line);
+    if read.map_err(failed)? == 0 {
+        return Err(Error::at(
+            place,
+            "no answer: expected one; too many ask at once",
+        ));
+    }
+    serde_json::from_str(&line).map_err(|error| Error::at(place, error))
+}
+
+fn show(own: &Status, output: Output) {
+    let dry = if own.dry_run { ", a dry run" } else { "" };
+    output.line(format!(
+        "mapa-node {}, process {}, for {}{dry}",
+        own.release,
+        own.pid,
+        length(now() - own.since)
+    ));
+    output.line(format!("machine    {}", own.machine));
+    output.line(format!("scheduler  {}", own.scheduler));
+    output.line(format!(
+        "now        {}, {} waiting, {} of {} free",
+        counted(own.leases, "lease"),
+        counted(own.waiting, "job"),
+        own.free,
+        counted(own.devices, "device"),
+    ));
+    output.line(format!(
+        "told       {} facts at {} instants",
+        own.facts, own.instants
+    ));
+    for (kind, count) in &own.failed_orders {
+        output.line(format!("failed     {kind}: {count}"));
+    }
+    for gap in &own.missing {
+        output.line(format!("missing    {}: {}", gap.what, gap.why));
+    }
+    for mishap in &own.troubles {
+        output.line(format!(
+            "trouble    {} {}: {}",
+            date(mishap.at),
+            mishap.place,
+            mishap.what
+        ));
+    }
+}
