@@ -45,10 +45,9 @@ pub(crate) fn doctor(
     ledger: &Path,
     output: Output,
 ) -> Result<bool, Error> {
-    let live = &Live {
-        refresh: true,
-        ..machine.live()
-    };
+    let mut live = machine.live();
+    live.refresh = true;
+    let live = &live;
     let config: Config = match &args.config {
         Some(path) => read_toml(path)?,
         None => Config::default(),

@@ -49,30 +49,23 @@ pub(crate) fn status(args: &StatusArgs, output: Output) -> Result<(), Error> {
 }
 
 fn ask(socket: &Path) -> Result<SocketAnswer, Error> {
-    let place = socket.display();
+    let at = |what: &dyn std::fmt::Display| Error::at(socket.display(), what);
+    let failed = |error: std::io::Error| at(&error);
     let mut stream = UnixStream::connect(socket).map_err(|error| {
-        Error::at(
-            place,
-            format_args!(
-                "{error}: expected a daemon with this `service.socket`, and leave to ask there"
-            ),
-        )
+        at(&format_args!(
+            "{error}: expected a daemon with this `service.socket`, and leave to ask there"
+        ))
     })?;
-    let failed = |error: std::io::Error| Error::at(place, error);
-    stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
-    stream.set_write_timeout(Some(PATIENCE)).map_err(failed)?;
-    let question =
-        serde_json::to_string(&Ask::Status {}).map_err(|error| Error::at(place, error))?;
-    writeln!(stream, "{question}").map_err(failed)?;
+    stream.set_read_timeout(Some(PATIENCE)).map_err(&failed)?;
+    stream.set_write_timeout(Some(PATIENCE)).map_err(&failed)?;
+    let question = serde_json::to_string(&Ask::Status {}).map_err(|error| at(&error))?;
+    writeln!(stream, "{question}").map_err(&failed)?;
     let mut line = String::new();
     let read = BufReader::new(stream.take(ANSWER)).read_line(&mut line);
-    if read.map_err(failed)? == 0 {
-        return Err(Error::at(
-            place,
-            "no answer: expected one; too many ask at once",
-        ));
+    if read.map_err(&failed)? == 0 {
+        return Err(at(&"no answer: too many ask at once, ask again"));
     }
-    serde_json::from_str(&line).map_err(|error| Error::at(place, error))
+    serde_json::from_str(&line).map_err(|error| at(&error))
 }
 
 fn show(own: &Status, output: Output) {
@@ -85,6 +78,10 @@ fn show(own: &Status, output: Output) {
     ));
     output.line(format!("machine    {}", own.machine));
     output.line(format!("scheduler  {}", own.scheduler));
+    if own.devices == 0 {
+        output.line("now        it has not looked at the machine yet");
+        return;
+    }
     output.line(format!(
         "now        {}, {} waiting, {} of {} free",
         counted(own.leases, "lease"),

@@ -189,6 +189,19 @@ impl Instances {
         &self.list
     }
 
+    /// The memory that a context takes on the largest of them, bytes.
+    ///
+    /// On an H100 with driver 580 contexts took 544 MB with 132 multiprocessors, 290 with 66, 171 with 36 and 102 with
+    /// 18. This is a little more. Too much costs room, too little fails allocations that were granted.
+    #[must_use]
+    pub fn context_bytes(&self) -> u64 {
+        let largest = self.list.iter().map(|own| {
+            let slices = own.slices();
+            500_000_000 * u64::from(slices) / u64::from(slices.max(own.of))
+        });
+        100_000_000 + largest.max().unwrap_or_default()
+    }
+
     /// The fleet of them.
     #[must_use]
     pub fn fleet(&self) -> &Fleet {

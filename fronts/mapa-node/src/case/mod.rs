@@ -38,10 +38,6 @@ pub use instances::{Instances, Shared};
 pub use manager::{Manager, Replies, Settings};
 pub use session::Peer;
 
-/// The memory of a context, bytes, by default: 552 MB were measured on an H100 with driver 580. What smaller instances
-/// need was not: too much costs room, too little fails allocations that were granted.
-const CONTEXT: u64 = 600_000_000;
-
 /// How to share instances.
 #[derive(Debug, Args)]
 pub(crate) struct CaseArgs {
@@ -57,9 +53,10 @@ pub(crate) struct CaseArgs {
     /// Who gets which instance.
     #[arg(long, value_enum, default_value_t = Rule::Case)]
     scheduler: Rule,
-    /// The memory that the context of each process takes on its instance, bytes.
-    #[arg(long, value_name = "BYTES", default_value_t = CONTEXT)]
-    context: u64,
+    /// The memory that the context of each process takes on its instance, bytes [default: 100 MB and 500 MB times the
+    /// share of its device that the largest instance has].
+    #[arg(long, value_name = "BYTES")]
+    context: Option<u64>,
     /// Processes for each compute slice, at most.
     #[arg(long, value_name = "N", default_value_t = CaseSettings::WORKERS)]
     workers: u32,
@@ -78,7 +75,7 @@ enum Rule {
 }
 
 impl CaseArgs {
-    fn settings(&self) -> CaseSettings {
+    fn settings(&self, instances: &Instances) -> CaseSettings {
         let rule = match self.scheduler {
             Rule::Case => CaseSettings::CORRECTED,
             Rule::CaseBalanced => CaseSettings {
@@ -88,7 +85,7 @@ impl CaseArgs {
             },
         };
         CaseSettings {
-            context_bytes: self.context,
+            context_bytes: self.context.unwrap_or_else(|| instances.context_bytes()),
             workers: self.workers,
             ..rule
         }
@@ -131,7 +128,8 @@ pub(crate) fn serve(
         socket::check_free(&args.socket)?;
         let group = args.group.as_deref().map(gid).transpose()?;
         let entries = Entries::open(&tasks, &processes)?;
-        let manager = Manager::new(instances, args.settings(), Settings::default(), entries)?;
+        let rule = args.settings(&instances);
+        let manager = Manager::new(instances, rule, Settings::default(), entries)?;
         server::serve(manager, &args.socket, group, &processes, output)
     })();
     lease::give_back(&mut ledger, &processes, &lease)?;

@@ -697,6 +697,9 @@ fn slices_are_those_of_a_whole_device_or_of_the_smallest_instance_if_nobody_says
     let instances = Instances::parse("test", text).unwrap();
     let slices: Vec<u8> = instances.list().iter().map(Shared::slices).collect();
     assert_eq!(slices, [7, 4, 2, 1, 1]);
+    assert_eq!(instances.context_bytes(), 600_000_000);
+    let part = Instances::new(instances.list()[3..4].to_vec()).unwrap();
+    assert_eq!(part.context_bytes(), 100_000_000 + 500_000_000 / 7);
     let none = text.replace("slices = 2", "slices = 0");
     let error = Instances::parse("test", &none).unwrap_err().to_string();
     assert!(error.contains("nonzero"), "{error}");
