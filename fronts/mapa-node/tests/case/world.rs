@@ -34,7 +34,11 @@ impl Node {
             list.collect::<String>(),
         )
         .unwrap();
-        let words = words.iter().map(|&word| word.to_owned()).collect();
+        let mut words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+        if !words.iter().any(|own| own == "--context") {
+            // Three units, so that sizes are round.
+            words.extend(["--context".to_owned(), (3 * UNIT).to_string()]);
+        }
         let mut node = Self {
             folder,
             words,

@@ -22,9 +22,11 @@ keep_percent() { # file, value; prints what holds
     # One decimal, as printed; anything but 1 to 100 is ignored.
     case $2 in
         ''|*[!0-9.]*) ;;
-        *) [ -f "$here/stubborn" ] ||
-            awk -v v="$2" 'BEGIN { if (v > 0 && v <= 100) printf "%.1f\n", v; else exit 1 }' > "$here/draft" &&
-            mv "$here/draft" "$here/values/$1";;
+        *)
+            if ! [ -f "$here/stubborn" ] &&
+                awk -v v="$2" 'BEGIN { if (v > 0 && v <= 100) printf "%.1f\n", v; else exit 1 }' > "$here/draft"; then
+                mv "$here/draft" "$here/values/$1"
+            fi;;
     esac
     value "$1" 100.0
 }
