@@ -55,7 +55,7 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Box<dyn Error>> {
     if !socket.exists() {
         // The first call waits, inside the program, which has no word for it.
         eprintln!(
-            "mapa-case: {}: no manager yet (`mapa-node case`): the program waits for it, and fails then",
+            "mapa-case: {}: there is no manager (`mapa-node case`); the program waits for one, 30 seconds or {PATIENCE}, then fails",
             socket.display()
         );
     }
