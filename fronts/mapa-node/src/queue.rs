@@ -527,7 +527,7 @@ fn scheduled(
     }
     let left = books.queue()?;
     let before = waiting(&left).take_while(|own| own.id != id).count();
-    let why = Refusal::Busy(Reason::Rule(turn(&want.scheduler, before).into()));
+    let why = Refusal::Busy(Reason::Rule(turn(want.scheduler, before).into()));
     if !want.wait {
         books.leave(&want.asker.tenant, id, &why.to_string())?;
         return Ok(Err(why));
