@@ -42,7 +42,18 @@ pub fn main(words: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn answer(cli: &Cli, output: Output) -> Result<u8, Error> {
-    let mut ledger = Ledger::open(place(cli.ledger.as_deref())?)?;
+    let path = place(cli.ledger.as_deref())?;
+    // A typing error would make a ledger in which nobody holds anything.
+    let is_named = named(cli.ledger.as_deref()).is_some();
+    let mut ledger = if is_named && asks_of_the_past(&cli.command) && !path.exists() {
+        output.aside(format!(
+            "{}: no ledger yet: `mapa run` and `mapa-node` make one",
+            path.display()
+        ));
+        Ledger::none(path)?
+    } else {
+        Ledger::open(path)?
+    };
     let live = cli.machine.live();
     let done = match &cli.command {
         Command::Run(args) => {
@@ -98,13 +109,31 @@ fn node(cli: &Cli, ledger: &mut Ledger, output: Output) -> Result<Node, Error> {
     Ok(node)
 }
 
-/// The file of the ledger.
-pub(crate) fn place(named: Option<&Path>) -> Result<PathBuf, Error> {
-    if let Some(path) = named {
-        return Ok(path.to_owned());
+/// Whether a command asks for, or ends, what others have written.
+fn asks_of_the_past(command: &Command) -> bool {
+    match command {
+        Command::Ps
+        | Command::Tenants
+        | Command::Log(_)
+        | Command::Recover
+        | Command::Uncordon(_) => true,
+        Command::Free(args) => args.lease.is_some(),
+        Command::Run(_) | Command::Cordon(_) | Command::Watch => false,
     }
-    if let Some(path) = env::var_os(VARIABLE).filter(|own| !own.is_empty()) {
-        return Ok(path.into());
+}
+
+/// The file of the ledger, if somebody has named it.
+fn named(named: Option<&Path>) -> Option<PathBuf> {
+    let variable = || env::var_os(VARIABLE).filter(|own| !own.is_empty());
+    named
+        .map(Path::to_owned)
+        .or_else(|| Some(variable()?.into()))
+}
+
+/// The file of the ledger.
+pub(crate) fn place(own: Option<&Path>) -> Result<PathBuf, Error> {
+    if let Some(path) = named(own) {
+        return Ok(path);
     }
     if Path::new(SHARED).is_dir() {
         return Ok(Path::new(SHARED).join("ledger.db"));

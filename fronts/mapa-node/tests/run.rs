@@ -248,6 +248,27 @@ fn a_cordoned_device_is_not_given_until_it_is_uncordoned_or_its_time_is_up() {
 }
 
 #[test]
+fn a_typing_error_makes_no_ledger() {
+    let place = Place::new();
+    let told = |words: &[&str], status: i32| {
+        let output = place.run(words);
+        assert_eq!(output.status.code(), Some(status), "{words:?}");
+        assert!(!place.ledger().exists(), "{words:?}");
+        let told = error(&output);
+        assert!(told.contains("ledger.db: no ledger yet"), "{told}");
+        told
+    };
+    for words in ["ps", "tenants", "log", "recover"] {
+        told(&[words], 0);
+    }
+    let free = told(&["free", "1"], 2);
+    assert!(free.contains("lease 1"), "{free}");
+    // Who asks for devices begins one.
+    assert!(place.run(&["free"]).status.success());
+    assert_eq!(error(&place.run(&["ps"])), "");
+}
+
+#[test]
 fn a_ledger_is_of_one_machine() {
     let mut place = Place::new();
     assert!(place.run(&["free"]).status.success());

@@ -105,11 +105,12 @@ impl<'a, J: Journal> NodeHands<'a, J> {
 
     /// Counts what could not be taken back, and tells it when that is news: each tick tries again.
     fn heard(&mut self, fact: &LeverFact, told: &mut Told) {
-        if let LeverFact::Undone { lever, .. } | LeverFact::NotUndone { lever, .. } = fact {
-            // Also of one that was taken back in part, instances were made anew.
-            self.is_partitioned |= lever == "layout";
-        }
         let is_news = self.undone.is_news(fact);
+        if let LeverFact::Undone { lever, .. } | LeverFact::NotUndone { lever, .. } = fact {
+            // Also of one that was taken back in part, instances were made anew. A try that ends as the one before
+            // made none.
+            self.is_partitioned |= lever == "layout" && is_news;
+        }
         let LeverFact::NotUndone { id, lever, left } = fact else {
             return;
         };

@@ -108,6 +108,21 @@ impl Ledger {
         })
     }
 
+    /// The ledger that a file which is not there would be: empty, and gone with this value. No file is made.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub(crate) fn none(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let mut connection = Connection::open_in_memory()?;
+        schema::migrate(&mut connection)?;
+        let id = identify(&mut connection)?;
+        Ok(Self {
+            connection,
+            path: path.as_ref().to_owned(),
+            id,
+        })
+    }
+
     /// The file.
     #[must_use]
     pub fn path(&self) -> &Path {

@@ -36,6 +36,51 @@ pub(super) struct Hands<'a> {
 }
 
 impl Hands<'_> {
+    /// What the configuration names for throttles and is not there. It may come later.
+    pub(super) fn absent(&self) -> Vec<String> {
+        let levers = &self.config.levers;
+        let mut all = Vec::new();
+        if !levers.throttle {
+            return all;
+        }
+        let blocks = self.roots.sys.join("dev/block");
+        for disk in &levers.block_devices {
+            if !blocks.join(disk.to_string()).exists() {
+                all.push(format!(
+                    "levers.block_devices: this machine has no disk `{disk}`: expected one of /proc/diskstats"
+                ));
+            }
+        }
+        let copies = |own: &Neighbour| own.does == Does::Copies;
+        if levers.block_devices.is_empty() && self.config.neighbours.values().any(copies) {
+            all.push("levers.block_devices: no disk, so nobody who copies is throttled".to_owned());
+        }
+        if !self.config.neighbours.values().all(copies) {
+            let pull = Pull::MpsPercent {
+                server: MpsServer(levers.mps_pipe.clone()),
+                percent: self.config.settings.mps_percent.0 as u32,
+            };
+            if let Err(why) = self.keeper.plan(&pull) {
+                all.push(format!("levers.mps_pipe: {why}"));
+            }
+        }
+        for (name, own) in &self.config.neighbours {
+            if let Some(file) = own.pid_file.as_ref().filter(|own| !own.exists()) {
+                let file = file.display();
+                all.push(format!("neighbours.{name}.pid_file: no file {file}"));
+            }
+            if let Some(group) = &own.group
+                && let Ok(Some((_, root))) = Controller::BlockIo.hierarchy(self.roots)
+                && !root.join(group).is_dir()
+            {
+                let folder = root.join(group);
+                let folder = folder.display();
+                all.push(format!("neighbours.{name}.group: no folder {folder}"));
+            }
+        }
+        all
+    }
+
     /// Takes back what is past its time.
     pub(super) fn tick(&mut self, now_ms: u64) {
         for fact in self.keeper.tick(now_ms) {
@@ -342,5 +387,42 @@ mod tests {
         hands.carry_out("a", 0, &Order::Lift, 20, 20_000);
         assert_eq!(twin.state(), before);
         assert_eq!(hands.keeper.held().count(), 0);
+    }
+
+    #[test]
+    fn what_the_configuration_names_and_is_not_there_is_told() {
+        let tree = tempfile::tempdir().unwrap();
+        let pid_file = tree.path().join("y.pid");
+        let mut text = TEXT.replace(
+            "[tenants.a]",
+            "[levers]\nblock_devices = [\"254:0\"]\n[tenants.a]",
+        );
+        text = text.replacen("trains", "copies", 1).replace(
+            "group = \"y\"",
+            &format!("pid_file = \"{}\"", pid_file.display()),
+        );
+        let config: Config = parse_toml(&text).unwrap();
+        let twin = Twin::new();
+        let journal = tree.path().join("journal");
+        let (roots, processes) = (Roots::below(tree.path()), Processes::new().unwrap());
+        std::fs::create_dir_all(&roots.cgroup).unwrap();
+        std::fs::write(roots.cgroup.join("cgroup.controllers"), "cpuset io\n").unwrap();
+        let hands = hands(&config, &twin, &journal, (&roots, &processes));
+        let told = hands.absent();
+        let expected = [
+            "levers.block_devices: this machine has no disk `254:0`",
+            "levers.mps_pipe: ",
+            "neighbours.x.group: no folder ",
+            "neighbours.y.pid_file: no file ",
+        ];
+        assert_eq!(told.len(), expected.len(), "{told:?}");
+        for (told, expected) in told.iter().zip(expected) {
+            assert!(told.starts_with(expected), "{told}");
+        }
+        std::fs::create_dir_all(roots.sys.join("dev/block/254:0")).unwrap();
+        std::fs::create_dir(roots.cgroup.join("x")).unwrap();
+        std::fs::write(&pid_file, "1\n").unwrap();
+        twin.add_mps(&MpsServer(config.levers.mps_pipe.clone()), &[7]);
+        assert_eq!(hands.absent(), [""; 0]);
     }
 }

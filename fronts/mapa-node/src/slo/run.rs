@@ -92,6 +92,9 @@ pub(crate) fn slo(args: &SloArgs, mut live: Live) -> Result<(), Error> {
         held: BTreeMap::new(),
         undone: Undone::default(),
     };
+    for what in hands.absent() {
+        warn!(what, "not there yet");
+    }
     let mut tenants = guarded(&config, args, &mut hands)?;
     let places = tenants
         .iter()
