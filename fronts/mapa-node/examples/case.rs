@@ -3,7 +3,7 @@
 //!
 //! Build the program first: `cargo build --release -p mapa-node`. Then
 //! `cargo run --release -p mapa-node --example case -- 20000`, with the number of tasks of the one. A
-//! second number is that of processes that ask at once, 64 by default and 96 at most; they share five times as many
+//! second number is that of processes that ask at once, 64 by default and 94 at most; they share five times as many
 //! tasks. `MAPA_CASE_TRANSPORT=memory` measures shared memory in place of the socket.
 //!
 //! Beside them stands an echo: a process that sends each message back, over a socket of the same kind. No manager can
@@ -25,6 +25,9 @@ use rustix::net::{
 const CLIENT: &str = "MAPA_EXAMPLE_SOCKET";
 /// Says to this program, started again, to send back what comes by its standard input, a socket.
 const ECHO: &str = "MAPA_EXAMPLE_ECHO";
+/// The most processes that ask at once: one instance admits 48, as MPS does. This program is one of them, and the last
+/// place is kept for another user.
+const MOST: u64 = 2 * 48 - 2;
 /// The length of a message of a task.
 const MESSAGE: usize = 64;
 
@@ -32,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let numbers: Result<Vec<u64>, _> = std::env::args().skip(1).map(|word| word.parse()).collect();
     let numbers = numbers?;
     let [tasks, clients] = [numbers.first(), numbers.get(1)].map(|own| own.copied());
-    let (tasks, clients) = (tasks.unwrap_or(2000), clients.unwrap_or(64).clamp(1, 96));
+    let (tasks, clients) = (tasks.unwrap_or(2000), clients.unwrap_or(64).clamp(1, MOST));
     if let Some(socket) = std::env::var_os(CLIENT) {
         return client(Path::new(&socket), tasks);
     }

@@ -9,6 +9,10 @@ int cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height);
 int cudaFree(void *pointer);
 int cudaDeviceReset(void);
 int cudaMemset(void *pointer, int value, size_t bytes);
+struct stream { int is_captured; };
+int cudaMallocAsync(void **pointer, size_t bytes, struct stream *stream);
+int cudaMallocFromPoolAsync(void **pointer, size_t bytes, void *pool, struct stream *stream);
+int cudaFreeAsync(void *pointer, struct stream *stream);
 int fake_free(void *pointer);
 
 int main(void) {
@@ -32,6 +36,13 @@ int main(void) {
     /* Freed where it is not seen: its address comes again, and what it was granted goes. */
     assert(cudaMalloc(&a, 2000) == 0 && fake_free(a) == 0);
     assert(cudaMalloc(&b, 3000) == 0 && a == b);
+    assert(cudaFree(b) == 0);
+    /* In a graph nothing is taken, and nothing may wait. */
+    struct stream stream = {0}, graph = {1};
+    assert(cudaMallocAsync(&a, 1 << 20, &graph) == 2 && cudaMallocAsync(&a, 100, &graph) == 0);
+    assert(cudaFreeAsync(a, &graph) == 0 && graph.is_captured == 1);
+    assert(cudaMallocAsync(&a, 3100, &stream) == 0 && cudaMallocFromPoolAsync(&b, 3200, NULL, NULL) == 0);
+    assert(cudaFreeAsync(a, &stream) == 0 && cudaFreeAsync(b, NULL) == 0);
     /* All is freed at once. */
     assert(cudaMalloc(&c, 4000) == 0 && cudaDeviceReset() == 0);
     return 0;

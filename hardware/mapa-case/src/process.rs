@@ -284,6 +284,12 @@ impl Process {
         bound.and(given_back)
     }
 
+    /// Whether the process is bound, or asks no manager.
+    #[must_use]
+    pub fn is_bound(&self) -> bool {
+        self.session().is_none() || self.tasks().is_bound
+    }
+
     /// Tells those who observe that every open task ends, for the process does. To the manager nothing
     /// is said: the process holds its memory until it is dead, which the manager sees for itself.
     pub fn exits(&self) {

@@ -4,6 +4,9 @@ use std::env;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv,
@@ -44,9 +47,54 @@ pub fn socket_of_environment() -> Option<PathBuf> {
         .map(PathBuf::from)
 }
 
+/// For how long a thread looks for a reply before it sleeps. To wake it takes as long.
+const SPIN: Duration = Duration::from_micros(20);
+
+/// The longest wait after which the next one is looked for again: with many who ask at once, replies take longer, and
+/// whoever looks takes time from those who work.
+const SOON: Duration = Duration::from_micros(50);
+
+/// Whether a thread looks for a reply before it sleeps: if the last one came soon, and the manager can run meanwhile.
+#[derive(Debug)]
+pub(crate) struct Spin {
+    has_one_cpu: bool,
+    was_late: AtomicBool,
+}
+
+impl Default for Spin {
+    fn default() -> Self {
+        Self {
+            has_one_cpu: thread::available_parallelism().is_ok_and(|own| own.get() == 1),
+            was_late: AtomicBool::new(false),
+        }
+    }
+}
+
+impl Spin {
+    /// What `receive` gets. It is told whether to sleep until there is something; without, it says
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there is nothing.
+    pub(crate) fn wait<T>(&self, mut receive: impl FnMut(bool) -> io::Result<T>) -> io::Result<T> {
+        let begun = Instant::now();
+        if !self.has_one_cpu && !self.was_late.load(Ordering::Relaxed) {
+            while begun.elapsed() < SPIN {
+                match receive(false) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                        std::hint::spin_loop();
+                    }
+                    done => return done,
+                }
+            }
+        }
+        let done = receive(true);
+        let is_late = begun.elapsed() > SOON;
+        self.was_late.store(is_late, Ordering::Relaxed);
+        done
+    }
+}
+
 /// A Unix socket of whole messages (SOCK_SEQPACKET).
 #[derive(Debug)]
-pub struct Socket(OwnedFd);
+pub struct Socket(OwnedFd, Spin);
 
 impl Socket {
     /// Connects to the manager.
@@ -61,7 +109,7 @@ impl Socket {
             None,
         )?;
         connect(&fd, &SocketAddrUnix::new(path)?)?;
-        Ok(Self(fd))
+        Ok(Self(fd, Spin::default()))
     }
 
     /// The descriptor.
@@ -83,7 +131,16 @@ impl Transport for Socket {
 
     fn receive(&self) -> io::Result<(Reply, String)> {
         let mut bytes = [0; LENGTH + TEXT];
-        let mut receive = || retry(|| recv(&self.0, bytes.as_mut_slice(), RecvFlags::empty()));
+        let mut receive = || {
+            self.1.wait(|sleeps| {
+                let flags = if sleeps {
+                    RecvFlags::empty()
+                } else {
+                    RecvFlags::DONTWAIT
+                };
+                retry(|| recv(&self.0, bytes.as_mut_slice(), flags))
+            })
+        };
         let (_, length) = match receive() {
             // A request was not read, which Linux says before it gives what was sent before.
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => receive(),
@@ -104,5 +161,52 @@ pub(crate) fn retry<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> io::R
             Err(rustix::io::Errno::INTR) => {}
             done => return Ok(done?),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_is_looked_for_unless_the_last_one_was_late() {
+        let spin = Spin {
+            has_one_cpu: false,
+            was_late: AtomicBool::new(false),
+        };
+        let nothing = || Err(io::ErrorKind::WouldBlock.into());
+        // What is there is taken at once.
+        let mut asked = Vec::new();
+        let got = spin.wait(|sleeps| {
+            asked.push(sleeps);
+            Ok(7)
+        });
+        assert_eq!((got.unwrap(), asked), (7, vec![false]));
+        // What is not is waited for, and was late.
+        let mut looks = 0;
+        let got = spin.wait(|sleeps| {
+            if !sleeps {
+                looks += 1;
+                return nothing();
+            }
+            thread::sleep(2 * SOON);
+            Ok(8)
+        });
+        assert_eq!(got.unwrap(), 8);
+        assert!(looks > 0);
+        // So the next one is not looked for; an error is passed on.
+        let mut asked = Vec::new();
+        let got: io::Result<u8> = spin.wait(|sleeps| {
+            asked.push(sleeps);
+            Err(io::ErrorKind::BrokenPipe.into())
+        });
+        assert_eq!(got.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+        assert_eq!(asked, [true]);
+        // With one CPU the manager would not run meanwhile.
+        let alone = Spin {
+            has_one_cpu: true,
+            was_late: AtomicBool::new(false),
+        };
+        assert!(alone.wait(Ok).unwrap());
     }
 }

@@ -13,7 +13,7 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use mapa_case::c::{CaseDim3, Real, Stream, allocate, release, release_all, touch};
+use mapa_case::c::{CaseDim3, Real, Stream, allocate, is_bound, release, release_all, touch};
 use mapa_case::{Held, call_real};
 
 /// How memory at this address is known.
@@ -29,14 +29,32 @@ macro_rules! real {
     }};
 }
 
-/// Functions that allocate: the size, and the variable that gets the pointer.
+/// Whether calls on a stream go into a graph: then they neither take nor free memory. Before the process is bound
+/// nothing may ask that, and no graph is made.
+fn is_captured(stream: Stream, is_per_thread: bool) -> bool {
+    let mut status: c_int = 0;
+    let code = if !is_bound() {
+        return false;
+    } else if is_per_thread {
+        real!(c"cudaStreamIsCapturing_ptsz", (stream => Stream, &raw mut status => *mut c_int))
+    } else {
+        real!(c"cudaStreamIsCapturing", (stream => Stream, &raw mut status => *mut c_int))
+    };
+    code == 0 && status != 0
+}
+
+/// Functions that allocate: the size, whether memory is taken at once, and the variable that gets the pointer.
 macro_rules! allocations {
-    ($($name:ident $c:literal ($($argument:ident: $type:ty),*) $bytes:expr;)*) => {$(
+    ($($name:ident $c:literal ($($argument:ident: $type:ty),*) $bytes:expr, if $takes:expr;)*) => {$(
         #[doc = concat!("CUDA's ", stringify!($name), ".")]
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(pointer: *mut *mut c_void, $($argument: $type),*) -> c_int {
+            let make = || real!($c, (pointer => *mut *mut c_void, $($argument => $type),*));
+            if !$takes {
+                return make();
+            }
             allocate($bytes as u64, || {
-                let code = real!($c, (pointer => *mut *mut c_void, $($argument => $type),*));
+                let code = make();
                 let is_made = code == 0 && !pointer.is_null();
                 // SAFETY: CUDA has written the pointer there.
                 (code, is_made.then(|| (at(unsafe { pointer.read() }), 0)))
@@ -46,13 +64,19 @@ macro_rules! allocations {
 }
 
 allocations! {
-    cudaMalloc c"cudaMalloc" (bytes: usize) bytes;
-    cudaMallocManaged c"cudaMallocManaged" (bytes: usize, flags: c_uint) bytes;
-    cudaMallocAsync c"cudaMallocAsync" (bytes: usize, stream: Stream) bytes;
-    cudaMallocAsync_ptsz c"cudaMallocAsync_ptsz" (bytes: usize, stream: Stream) bytes;
+    cudaMalloc c"cudaMalloc" (bytes: usize) bytes, if true;
+    cudaMallocManaged c"cudaMallocManaged" (bytes: usize, flags: c_uint) bytes, if true;
+    cudaMallocAsync c"cudaMallocAsync" (bytes: usize, stream: Stream)
+        bytes, if !is_captured(stream, false);
+    cudaMallocAsync_ptsz c"cudaMallocAsync_ptsz" (bytes: usize, stream: Stream)
+        bytes, if !is_captured(stream, true);
+    cudaMallocFromPoolAsync c"cudaMallocFromPoolAsync"
+        (bytes: usize, pool: *mut c_void, stream: Stream) bytes, if !is_captured(stream, false);
+    cudaMallocFromPoolAsync_ptsz c"cudaMallocFromPoolAsync_ptsz"
+        (bytes: usize, pool: *mut c_void, stream: Stream) bytes, if !is_captured(stream, true);
     // Rows are padded by the driver. NVIDIA does not say to what; 512 is assumed.
     cudaMallocPitch c"cudaMallocPitch" (pitch: *mut usize, width: usize, height: usize)
-        width.div_ceil(512).saturating_mul(512).saturating_mul(height);
+        width.div_ceil(512).saturating_mul(512).saturating_mul(height), if true;
 }
 
 /// CUDA's cudaFree. It reaches the driver even for a null pointer.
@@ -67,26 +91,28 @@ pub unsafe extern "C" fn cudaFree(pointer: *mut c_void) -> c_int {
     release(at(pointer), || real!(c"cudaFree", (pointer => *mut c_void)))
 }
 
-/// CUDA's cudaFreeAsync. The memory is free when the stream has come there, so it is waited for.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cudaFreeAsync(pointer: *mut c_void, stream: Stream) -> c_int {
-    release(at(pointer), || {
-        match real!(c"cudaFreeAsync", (pointer => *mut c_void, stream => Stream)) {
-            0 => real!(c"cudaStreamSynchronize", (stream => Stream)),
-            error => error,
+/// Functions that free when a stream has come there. It is waited for: only then is the memory free.
+macro_rules! late_frees {
+    ($($name:ident $c:literal then $wait:literal if $per_thread:literal;)*) => {$(
+        #[doc = concat!("CUDA's ", stringify!($name), ".")]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(pointer: *mut c_void, stream: Stream) -> c_int {
+            let free = || real!($c, (pointer => *mut c_void, stream => Stream));
+            // Within a graph nothing is freed before the graph runs, and nothing may wait.
+            if is_captured(stream, $per_thread) {
+                return free();
+            }
+            release(at(pointer), || match free() {
+                0 => real!($wait, (stream => Stream)),
+                error => error,
+            })
         }
-    })
+    )*};
 }
 
-/// CUDA's cudaFreeAsync, where each thread has a default stream.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cudaFreeAsync_ptsz(pointer: *mut c_void, stream: Stream) -> c_int {
-    release(at(pointer), || {
-        match real!(c"cudaFreeAsync_ptsz", (pointer => *mut c_void, stream => Stream)) {
-            0 => real!(c"cudaStreamSynchronize_ptsz", (stream => Stream)),
-            error => error,
-        }
-    })
+late_frees! {
+    cudaFreeAsync c"cudaFreeAsync" then c"cudaStreamSynchronize" if false;
+    cudaFreeAsync_ptsz c"cudaFreeAsync_ptsz" then c"cudaStreamSynchronize_ptsz" if true;
 }
 
 /// CUDA's cudaDeviceReset. It frees all memory.

@@ -127,3 +127,9 @@ pub fn touch() -> c_int {
         Err(error) => code(&error),
     }
 }
+
+/// Whether calls may reach the driver already: the process is bound, or no manager is asked.
+#[must_use]
+pub fn is_bound() -> bool {
+    process().is_bound()
+}

@@ -30,7 +30,7 @@ use rustix::time::Timespec;
 
 use crate::message::{LENGTH, Malformed, Op, Reply, Request, Status};
 use crate::segment::{MAGIC, SEGMENT, SLOTS, Words, answer, post, reply, take};
-use crate::transport::{Socket, Transport, retry};
+use crate::transport::{Socket, Spin, Transport, retry};
 
 /// Bytes of the process's segment, and of the manager's, which has text behind it.
 const OURS: usize = 4096;
@@ -152,6 +152,7 @@ pub struct Memory {
     bell: OwnedFd,
     calls: Mutex<[Option<(u64, Op)>; SLOTS]>,
     freed: Condvar,
+    spin: Spin,
 }
 
 impl Memory {
@@ -181,6 +182,7 @@ impl Memory {
             bell,
             calls: Mutex::default(),
             freed: Condvar::new(),
+            spin: Spin::default(),
         })
     }
 
@@ -245,12 +247,15 @@ impl Transport for Memory {
             tv_sec: 0,
             tv_nsec: LOOK.as_nanos() as _,
         };
-        loop {
+        let receive = |sleeps: bool| loop {
             // Read before the slots: a reply that comes after them changes it, and the wait ends.
             let rung = self.theirs.bell().load(Ordering::Relaxed);
             fence(Ordering::Acquire);
             if let Some(found) = self.find() {
                 return Ok(found);
+            }
+            if !sleeps {
+                return Err(io::ErrorKind::WouldBlock.into());
             }
             match futex::wait(
                 self.theirs.bell(),
@@ -263,7 +268,8 @@ impl Transport for Memory {
                 }
                 _ => {}
             }
-        }
+        };
+        self.spin.wait(receive)
     }
 }
 

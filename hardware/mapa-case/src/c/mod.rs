@@ -25,7 +25,9 @@ pub use abi::{
     CASE_REFUSED, CASE_UNKNOWN_WARPS, case_destroy, case_init, case_task_begin, case_task_end,
     case_task_extend,
 };
-pub use eager::{Over, allocate, end_all, forget, inside, is_inside, release, release_all, touch};
+pub use eager::{
+    Over, allocate, end_all, forget, inside, is_bound, is_inside, release, release_all, touch,
+};
 pub use lazy_abi::*;
 pub use lazy_streams::*;
 pub use memory::{Memory, Shared, receive_files, send_files};
