@@ -5,7 +5,9 @@ use std::time::Duration;
 use mapa_core::{Policy, Setting, Settings, effective_gbps, ring_packing_gbps};
 
 use crate::backfill::{Conservative, Easy};
-use crate::case::{Binding, Case, CaseOrder, CaseSettings, Classes, Fit, Growers, SlurmMig};
+use crate::case::{
+    Binding, Case, CaseOrder, CaseSettings, Classes, ContextMemory, Fit, Growers, SlurmMig,
+};
 use crate::energy::{EnergyPlan, PriceFile, RuleName, RuleScheduler};
 use crate::error::{Error, ErrorKind};
 use crate::fifo::Fifo;
@@ -623,7 +625,7 @@ fn case(
     }
     if let Some(context) = settings.get("context") {
         // Decimal megabytes, as the default is given.
-        own.context_bytes = context.whole::<u32>().map(u64::from)? * 1_000_000;
+        own.context = ContextMemory::fixed(context.whole::<u32>().map(u64::from)? * 1_000_000);
     }
     if let Some(workers) = settings.get("workers") {
         own.workers = workers.read("a whole number above 0", |value| {

@@ -41,8 +41,8 @@ mod waiting;
 pub use backfill::{Conservative, Easy};
 pub use built_in::BuiltIn;
 pub use case::{
-    Binding, Case, CaseBatch, CaseOrder, CaseSettings, CaseTask, Classes, Fit, Growers, Printed,
-    PrintedEnd, PrintedFaults, PrintedJob, PrintedRun, SlurmMig,
+    Binding, Case, CaseBatch, CaseOrder, CaseSettings, CaseTask, Classes, ContextMemory, Fit,
+    Growers, Printed, PrintedEnd, PrintedFaults, PrintedJob, PrintedRun, SlurmMig,
 };
 pub use defrag::{Defrag, Defragmented, Move, Plan, Reach, Target};
 pub use drive::{

@@ -45,7 +45,7 @@ fn answer(cli: &Cli, output: Output) -> Result<u8, Error> {
     let path = place(cli.ledger.as_deref())?;
     // A typing error would make a ledger in which nobody holds anything.
     let is_named = named(cli.ledger.as_deref()).is_some();
-    let mut ledger = if is_named && asks_of_the_past(&cli.command) && !path.exists() {
+    let mut ledger = if is_named && asks_of_the_past(&cli.command) && is_absent(&path) {
         output.aside(format!(
             "{}: no ledger yet: `mapa run` and `mapa-node` make one",
             path.display()
@@ -107,6 +107,11 @@ fn node(cli: &Cli, ledger: &mut Ledger, output: Output) -> Result<Node, Error> {
         })?;
     }
     Ok(node)
+}
+
+/// Whether there is no such file. Of one in a folder that this user may not read nobody can tell.
+fn is_absent(path: &Path) -> bool {
+    matches!(path.try_exists(), Ok(false))
 }
 
 /// Whether a command asks for, or ends, what others have written.

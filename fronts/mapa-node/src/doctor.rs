@@ -461,7 +461,7 @@ fn sockets(found: &mut Diagnosis, config: &Config) {
         }
     }
     if let Some(group) = &service.group
-        && let Err(error) = gid(group)
+        && let Err(error) = gid("service.group", group)
     {
         found.broken("socket", error.to_string(), "groupadd mapa");
     }

@@ -43,7 +43,7 @@ mod surroundings;
 mod topology;
 mod undone;
 
-pub use case::{Instances, Manager, Peer, Replies, Settings, Shared};
+pub use case::{CONTEXT, Instances, Manager, Peer, Replies, Settings, Shared};
 pub use cgroup::Cgroups;
 pub use command::main;
 pub use daemon::daemon;

@@ -1,6 +1,6 @@
 //! `mapa-node status`: how the daemon of this machine is, asked at its socket.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,6 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The most bytes of an answer.
 const ANSWER: u64 = 16 << 20;
+
+/// It serves so many at once and hangs up on others.
+const CROWD: &str = "no answer: too many ask at once, ask again";
 
 /// Which daemon is asked.
 #[derive(Debug, Args)]
@@ -50,7 +53,14 @@ pub(crate) fn status(args: &StatusArgs, output: Output) -> Result<(), Error> {
 
 fn ask(socket: &Path) -> Result<SocketAnswer, Error> {
     let at = |what: &dyn std::fmt::Display| Error::at(socket.display(), what);
-    let failed = |error: std::io::Error| at(&error);
+    let failed = |error: io::Error| match error.kind() {
+        // It hangs up on one more before that has said anything.
+        ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => at(&CROWD),
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+            at(&format_args!("no answer within {} s", PATIENCE.as_secs()))
+        }
+        _ => at(&error),
+    };
     let mut stream = UnixStream::connect(socket).map_err(|error| {
         at(&format_args!(
             "{error}: expected a daemon with this `service.socket`, and leave to ask there"
@@ -62,10 +72,10 @@ fn ask(socket: &Path) -> Result<SocketAnswer, Error> {
     writeln!(stream, "{question}").map_err(&failed)?;
     let mut line = String::new();
     let read = BufReader::new(stream.take(ANSWER)).read_line(&mut line);
-    if read.map_err(&failed)? == 0 {
-        return Err(at(&"no answer: too many ask at once, ask again"));
+    match read.map_err(&failed)? {
+        0 => Err(at(&CROWD)),
+        _ => serde_json::from_str(&line).map_err(|error| at(&error)),
     }
-    serde_json::from_str(&line).map_err(|error| at(&error))
 }
 
 fn show(own: &Status, output: Output) {
@@ -80,15 +90,15 @@ fn show(own: &Status, output: Output) {
     output.line(format!("scheduler  {}", own.scheduler));
     if own.devices == 0 {
         output.line("now        it has not looked at the machine yet");
-        return;
+    } else {
+        output.line(format!(
+            "now        {}, {} waiting, {} of {} free",
+            counted(own.leases, "lease"),
+            counted(own.waiting, "job"),
+            own.free,
+            counted(own.devices, "device"),
+        ));
     }
-    output.line(format!(
-        "now        {}, {} waiting, {} of {} free",
-        counted(own.leases, "lease"),
-        counted(own.waiting, "job"),
-        own.free,
-        counted(own.devices, "device"),
-    ));
     output.line(format!(
         "told       {} facts at {} instants",
         own.facts, own.instants

@@ -43,16 +43,10 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Box<dyn Error>> {
         .clone()
         .or_else(mapa_case::socket_of_environment);
     let socket = told.unwrap_or_else(|| Path::new(DEFAULT).to_owned());
-    if let Some(text) = env::var_os(PATIENCE)
-        && text
-            .to_str()
-            .and_then(|own| own.parse::<u64>().ok())
-            .is_none()
-    {
-        let text = text.to_string_lossy();
+    if let Err(text) = mapa_case::patience_of_environment() {
         return Err(format!("{PATIENCE}={text}: expected a number of seconds").into());
     }
-    if !socket.exists() {
+    if matches!(socket.try_exists(), Ok(false)) {
         // The first call waits, inside the program, which has no word for it.
         eprintln!(
             "mapa-case: {}: there is no manager (`mapa-node case`); the program waits for one, 30 seconds or {PATIENCE}, then fails",

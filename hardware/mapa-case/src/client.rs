@@ -29,6 +29,21 @@ const PAUSE: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(20
 /// Opens connections.
 type Opener = dyn Fn(&Path) -> io::Result<Arc<dyn Transport>> + Send + Sync;
 
+/// The patience that the environment names; `None` if it names none.
+///
+/// # Errors
+/// Its text, which is no number of seconds.
+pub fn patience_of_environment() -> Result<Option<Duration>, String> {
+    let Some(text) = env::var_os(PATIENCE).filter(|own| !own.is_empty()) else {
+        return Ok(None);
+    };
+    let seconds = text.to_str().and_then(|own| own.parse().ok());
+    let Some(seconds) = seconds else {
+        return Err(text.to_string_lossy().into_owned());
+    };
+    Ok(Some(Duration::from_secs(seconds)))
+}
+
 /// How a process finds its instance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Instance {
@@ -94,11 +109,12 @@ impl Session {
         declared: Declared,
         open: impl Fn(&Path) -> io::Result<Arc<dyn Transport>> + Send + Sync + 'static,
     ) -> Self {
-        let told = env::var(PATIENCE).ok().and_then(|text| text.parse().ok());
+        // What is no number is not told: a library has no word for it. `mapa-case run` does.
+        let told = patience_of_environment().ok().flatten();
         Self {
             path,
             open: Box::new(open),
-            patience: told.map_or(DEFAULT_PATIENCE, Duration::from_secs),
+            patience: told.unwrap_or(DEFAULT_PATIENCE),
             declared,
             state: Mutex::default(),
             changed: Condvar::new(),
@@ -333,7 +349,11 @@ impl Session {
                 }
                 Err(error) => {
                     let now = Instant::now();
-                    if is_hasty || now >= *until.get_or_insert(now + self.patience) {
+                    // One beyond what the clock can tell has no end.
+                    if until.is_none() {
+                        until = now.checked_add(self.patience);
+                    }
+                    if is_hasty || until.is_some_and(|own| now >= own) {
                         state.is_alone = true;
                         return Err(failed(error));
                     }

@@ -18,7 +18,7 @@ pub mod segment;
 mod transport;
 
 pub use c::{Memory, Shared, receive_files, send_files};
-pub use client::{Declared, Instance, PATIENCE, Session};
+pub use client::{Declared, Instance, PATIENCE, Session, patience_of_environment};
 pub use error::Error;
 pub use holdings::Held;
 pub use process::{BYTES, Hooks, Process, What};

@@ -76,12 +76,16 @@ impl Spin {
     pub(crate) fn wait<T>(&self, mut receive: impl FnMut(bool) -> io::Result<T>) -> io::Result<T> {
         let begun = Instant::now();
         if !self.has_one_cpu && !self.was_late.load(Ordering::Relaxed) {
-            while begun.elapsed() < SPIN {
+            // At least once: a thread that was put off meanwhile takes what has come.
+            loop {
                 match receive(false) {
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                         std::hint::spin_loop();
                     }
                     done => return done,
+                }
+                if begun.elapsed() >= SPIN {
+                    break;
                 }
             }
         }

@@ -1,5 +1,6 @@
 //! Tries the levers of MPS on this machine: `mps FOLDER COMMAND..`. It starts a control daemon with its pipes in
-//! FOLDER and COMMAND as its client, sets shares and limits, says what the daemon answers, and takes all back.
+//! FOLDER and COMMAND as its client while a share is held, takes that back, sets shares and limits, says what the daemon
+//! answers, and takes all back.
 
 #[cfg(target_os = "linux")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -8,7 +9,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     use mapa_live::Live;
     use mapa_live::levers::{
-        Bounds, Hands, Keeper, Lifetime, MemoryJournal, Mps, MpsCommand, MpsServer, Pull,
+        Bounds, Hands, Keeper, LeverFact, Lifetime, MemoryJournal, Mps, MpsCommand, MpsServer, Pull,
     };
 
     let mut words = std::env::args_os().skip(1);
@@ -30,12 +31,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let hands = Hands::of(&Live::default(), Bounds::default());
     let (mut keeper, _) = Keeper::open(hands, MemoryJournal::default(), 0)?;
-    let mut pull = |pull: Pull| {
+    let pull = |keeper: &mut Keeper<_>, pull: Pull| {
         match keeper.plan(&pull) {
             Ok(plan) => print!("{plan}"),
             Err(error) => println!("no plan: {error}"),
         }
-        println!("  {:?}", keeper.pull(&pull, Lifetime::Session, 0));
+        let fact = keeper.pull(&pull, Lifetime::Session, 0);
+        println!("  {fact:?}");
+        fact
     };
     let share = |percent| Pull::MpsPercent {
         server: server.clone(),
@@ -48,20 +51,26 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
 
     look("before");
-    pull(Pull::MpsDaemon {
+    let daemon = Pull::MpsDaemon {
         server: server.clone(),
         running: true,
-    });
+    };
+    pull(&mut keeper, daemon);
     look("started");
+    let held = pull(&mut keeper, share(70));
     let mut client = Command::new(program)
         .args(words)
         .env("CUDA_MPS_PIPE_DIRECTORY", &folder)
         .spawn()?;
     std::thread::sleep(Duration::from_secs(8));
     look("with a client");
-    pull(share(55));
-    pull(share(10));
-    pull(limit(Some(2048)));
+    if let LeverFact::Pulled { id, .. } = held {
+        println!("{:?}", keeper.undo(id));
+    }
+    look("without the first share");
+    for own in [share(55), share(10), limit(Some(2048))] {
+        pull(&mut keeper, own);
+    }
     look("set");
     println!("the client: {}", client.wait()?);
     for fact in keeper.close() {

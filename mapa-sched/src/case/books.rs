@@ -5,10 +5,10 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use mapa_core::{Demand, DeviceId, Request, Unit, View, Want};
+use mapa_core::{Demand, Device, DeviceId, Request, Unit, View, Want};
 
 use super::instances::{Instance, Instances, Seat};
-use super::settings::{Binding, CaseSettings, Growers};
+use super::settings::{Binding, CaseSettings, ContextMemory, Growers};
 use crate::fleet::Fleet;
 use crate::job::{JobId, TaskId};
 use crate::time::Time;
@@ -242,7 +242,7 @@ impl Books {
 
     /// Whether these bytes fit on an instance beside so many contexts, if no task is there.
     fn fits_beside(&self, bytes: u64, contexts: usize, instance: &Instance) -> bool {
-        let contexts = self.settings.context_bytes.saturating_mul(contexts as u64);
+        let contexts = instance.contexts(self.settings.context, contexts);
         let all = bytes.saturating_add(contexts);
         self.settings.fit.fits(all, instance.kind.capacity)
     }
@@ -397,22 +397,22 @@ impl Books {
                 }
             }
         }
-        let bytes = wanted.saturating_add(self.settings.context_bytes);
+        let alone = (wanted, self.settings.context);
         match best {
             Some((_, seat)) => Answer::At(seat),
-            None if self.fits_empty(fleet, &blocked.request, demand, bytes) => Answer::Wait,
-            None => Answer::Never(self.too_large(fleet, demand, bytes).into()),
+            None if self.fits_empty(fleet, &blocked.request, demand, alone) => Answer::Wait,
+            None => Answer::Never(self.too_large(fleet, demand, alone).into()),
         }
     }
 
-    /// Whether so many bytes of a demand fit an instance that is empty: in the present layouts, in
+    /// Whether so many bytes of a demand, and a context, fit an instance that is empty: in the present layouts, in
     /// those under way, or in any if instances are re-provisioned.
     pub(super) fn fits_empty(
         &self,
         fleet: &Fleet,
         request: &Request,
         demand: &Demand,
-        bytes: u64,
+        (bytes, context): (u64, ContextMemory),
     ) -> bool {
         let is_free = allows_all(request);
         fleet.views().any(|view| {
@@ -429,6 +429,7 @@ impl Books {
                     let next = next().and_then(|layout| graph.vertices_in(whole, layout).ok());
                     next.is_some_and(|next| next.contains(id))
                 };
+                let bytes = bytes.saturating_add(context.on_device(graph, device));
                 demand.fits(device)
                     && (self.settings.fit.fits(bytes, device.memory_bytes)
                         || demand.memory_bytes == 0 && device.memory_bytes.is_none())
@@ -440,27 +441,31 @@ impl Books {
         })
     }
 
-    /// What is expected where so many bytes of a demand fit no instance.
-    pub(super) fn too_large(&self, fleet: &Fleet, demand: &Demand, bytes: u64) -> String {
-        let devices = fleet.views().flat_map(|view| {
-            let present = view.present().iter();
+    /// What is expected where so many bytes of a demand, and a context, fit no instance.
+    pub(super) fn too_large(
+        &self,
+        fleet: &Fleet,
+        demand: &Demand,
+        (bytes, context): (u64, ContextMemory),
+    ) -> String {
+        let of_any_size = Demand {
+            memory_bytes: 0,
+            ..*demand
+        };
+        // The memory of each instance, and what a context takes of it.
+        let sizes = fleet.views().flat_map(|view| {
             let graph = view.graph();
-            let devices: Vec<_> = present.map(|id| graph.device(id).clone()).collect();
-            devices
+            let present = view.present().iter().map(|id| graph.device(id));
+            let own = present.filter(|own| of_any_size.fits(own));
+            let size =
+                |own: &Device| (own.memory_bytes.unwrap_or(0), context.on_device(graph, own));
+            own.map(size).collect::<Vec<_>>()
         });
-        let sizes = devices.filter(|own| {
-            let of_any_size = Demand {
-                memory_bytes: 0,
-                ..*demand
-            };
-            of_any_size.fits(own)
-        });
-        let largest = sizes.map(|own| own.memory_bytes.unwrap_or(0)).max();
         let gb = |bytes: u64| format!("{:.2} GB", bytes as f64 / 1e9);
-        match largest {
-            Some(largest) => format!(
+        match sizes.max() {
+            Some((largest, context)) => format!(
                 "an instance that holds {} when empty: the largest has {}",
-                gb(bytes),
+                gb(bytes.saturating_add(context)),
                 gb(largest)
             ),
             None if demand.want == Want::Whole => {
@@ -492,10 +497,10 @@ impl Books {
         instance: &Instance,
         view: &View<'_>,
     ) -> bool {
-        let context = self.settings.context_bytes;
+        let context = self.settings.context;
         let bytes = demand
             .memory_bytes
-            .saturating_add(context.saturating_mul(contexts as u64));
+            .saturating_add(instance.contexts(context, contexts));
         self.settings.fit.fits(bytes, instance.free(view, context))
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use mapa_core::{Demand, Device, DeviceId, DeviceSet, MachineId, Stamp, Unit, View, mig};
 
-use super::settings::Fit;
+use super::settings::{ContextMemory, Fit, slices};
 use crate::fleet::Fleet;
 use crate::job::JobId;
 
@@ -44,6 +44,8 @@ pub(super) struct Instance {
     pub(super) kind: Kind,
     /// Its compute slices; 1 where there is no partition table.
     pub(super) slices: u32,
+    /// Those of its whole device.
+    of: u32,
     /// The hard cap of MPS clients.
     pub(super) most_clients: u32,
     /// The processes with a context there, each with the number of its tasks there now.
@@ -54,9 +56,7 @@ impl Instance {
     fn new(view: &View<'_>, id: DeviceId) -> Self {
         let graph = view.graph();
         let device = graph.device(id);
-        let slices = device.size.map_or(1, |size| u32::from(size.compute));
-        let of = graph.model(device.parent);
-        let all = of.map_or(slices, |model| u32::from(model.size().compute));
+        let (slices, of) = slices(graph, device);
         Self {
             seat: Seat {
                 machine: view.machine(),
@@ -64,15 +64,22 @@ impl Instance {
             },
             kind: Kind::of(device),
             slices,
+            of,
             // Fewer clients in proportion to the instance, rounded down: 6 on a seventh.
-            most_clients: (MPS_CLIENTS * slices / all.max(1)).max(1),
+            most_clients: (MPS_CLIENTS * slices / of.max(1)).max(1),
             clients: BTreeMap::new(),
         }
     }
 
+    /// The bytes that so many contexts take.
+    pub(super) fn contexts(&self, context: ContextMemory, count: usize) -> u64 {
+        let each = context.on(self.slices, self.of);
+        each.saturating_mul(count as u64)
+    }
+
     /// The bytes that neither leases nor contexts take; `None` if memory is not known.
-    pub(super) fn free(&self, view: &View<'_>, context_bytes: u64) -> Option<u64> {
-        let contexts = context_bytes.saturating_mul(self.clients.len() as u64);
+    pub(super) fn free(&self, view: &View<'_>, context: ContextMemory) -> Option<u64> {
+        let contexts = self.contexts(context, self.clients.len());
         Some(view.free_memory(self.seat.id)?.saturating_sub(contexts))
     }
 }

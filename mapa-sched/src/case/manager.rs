@@ -11,7 +11,7 @@ use super::balance::{Mean, Work, isolated_instances};
 use super::books::{Answer, Barred, Blocked, Books, Process};
 use super::instances::{Instance, Seat};
 use super::provision::{Wanted, repartition};
-use super::settings::{CaseSettings, Classes, Growers};
+use super::settings::{CaseSettings, Classes, ContextMemory, Growers};
 use crate::event::{Action, Event};
 use crate::fleet::Fleet;
 use crate::job::{Job, JobId, Tenant};
@@ -132,10 +132,10 @@ impl Case {
     pub fn context_bytes(
         &self,
     ) -> impl Iterator<Item = (mapa_core::MachineId, mapa_core::DeviceId, u64)> + '_ {
-        let each = self.books.settings.context_bytes;
+        let context = self.books.settings.context;
         let list = self.books.instances.list().iter();
         list.map(move |own| {
-            let bytes = each.saturating_mul(own.clients.len() as u64);
+            let bytes = own.contexts(context, own.clients.len());
             (own.seat.machine, own.seat.id, bytes)
         })
     }
@@ -304,13 +304,13 @@ impl Case {
         };
         // The footprint of an isolated job includes its context.
         let context = if is_isolated(job) {
-            0
+            ContextMemory::default()
         } else {
-            self.books.settings.context_bytes
+            self.books.settings.context
         };
-        let bytes = demand.memory_bytes.saturating_add(context);
-        let fits = self.books.fits_empty(fleet, &job.request, demand, bytes);
-        (!fits).then(|| self.books.too_large(fleet, demand, bytes))
+        let alone = (demand.memory_bytes, context);
+        let fits = self.books.fits_empty(fleet, &job.request, demand, alone);
+        (!fits).then(|| self.books.too_large(fleet, demand, alone))
     }
 
     /// How many instances isolated jobs may have now.
@@ -393,7 +393,7 @@ impl Case {
                 view.has_room(demand, own.seat.id)
                     && settings
                         .fit
-                        .fits(demand.memory_bytes, own.free(&view, settings.context_bytes))
+                        .fits(demand.memory_bytes, own.free(&view, settings.context))
             })
         };
         let instances = &self.books.instances;
@@ -521,22 +521,22 @@ impl Case {
     /// Orders a repartition of idle instances, if something waits for what it would create.
     fn reprovision(&self, turn: &mut Turn<'_>) {
         let fit = self.books.settings.fit;
-        let context = self.books.settings.context_bytes;
+        let context = self.books.settings.context;
         // Isolated jobs that wait for their share of the instances do not wait for another layout.
         let has_share = self.running.len() < self.isolated_at_most();
         let isolated = self.isolated.iter().filter(|_| has_share);
         let isolated = isolated.filter_map(|job| {
             let demand = *job.request.pattern.demands().first()?;
-            Some(Wanted { demand, extra: 0 })
+            Some(Wanted {
+                demand,
+                context: ContextMemory::default(),
+            })
         });
         let unbound = self.blocked.iter().filter_map(|own| {
             let process = self.books.processes.get(&own.job)?;
             let mut demand = *own.demand()?;
             demand.memory_bytes = demand.memory_bytes.max(process.peak);
-            (process.bound.is_none() && !process.is_holding()).then_some(Wanted {
-                demand,
-                extra: context,
-            })
+            (process.bound.is_none() && !process.is_holding()).then_some(Wanted { demand, context })
         });
         let wanted: Vec<Wanted> = isolated.chain(unbound).collect();
         if wanted.is_empty() {

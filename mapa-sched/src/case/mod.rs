@@ -30,5 +30,5 @@ mod slurm;
 pub use bound::{CaseBatch, CaseTask};
 pub use manager::Case;
 pub use printed::{Printed, PrintedEnd, PrintedFaults, PrintedJob, PrintedRun};
-pub use settings::{Binding, CaseOrder, CaseSettings, Classes, Fit, Growers};
+pub use settings::{Binding, CaseOrder, CaseSettings, Classes, ContextMemory, Fit, Growers};
 pub use slurm::SlurmMig;

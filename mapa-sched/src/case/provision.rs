@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use mapa_core::mig::{Instance as Part, Layout, Model, ProfileId};
+use mapa_core::mig::{Instance as Part, Layout, Model, Profile, ProfileId};
 use mapa_core::{Allocator, Demand, DeviceId, MachineId, Want};
 
 use super::instances::{Instances, Seat};
-use super::settings::Fit;
+use super::settings::{ContextMemory, Fit};
 use crate::turn::Turn;
 
 /// What waits for an instance.
@@ -14,14 +14,16 @@ use crate::turn::Turn;
 pub(super) struct Wanted {
     /// What it demands, with the most memory that it will hold.
     pub(super) demand: Demand,
-    /// Memory besides, for its context, bytes.
-    pub(super) extra: u64,
+    /// What its context takes besides.
+    pub(super) context: ContextMemory,
 }
 
 impl Wanted {
     /// The least memory of a profile that holds it; `None` if no profile does.
     fn class(&self, model: &Model, fit: Fit) -> Option<u64> {
-        let bytes = self.demand.memory_bytes.saturating_add(self.extra);
+        let of = u32::from(model.size().compute);
+        let context = |own: &Profile| self.context.on(own.size.compute.into(), of);
+        let bytes = |own: &Profile| self.demand.memory_bytes.saturating_add(context(own));
         let profiles = (0..).map(ProfileId).zip(model.profiles());
         let suit = profiles.filter(|(id, own)| match self.demand.want {
             Want::Any => true,
@@ -30,8 +32,8 @@ impl Wanted {
             Want::Profile(profile) => profile == *id,
             _ => false,
         });
-        let memories = suit.map(|(_, own)| own.memory_bytes);
-        memories.filter(|&own| fit.fits(bytes, Some(own))).min()
+        let suit = suit.filter(|(_, own)| fit.fits(bytes(own), Some(own.memory_bytes)));
+        suit.map(|(_, own)| own.memory_bytes).min()
     }
 }
 

@@ -3,6 +3,8 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
+use mapa_core::{Device, HardwareGraph};
+
 /// To how many instances a process may send its tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Binding {
@@ -122,6 +124,50 @@ impl CaseOrder {
     }
 }
 
+/// The memory that the context of a process takes on an instance: so much on each, and more the larger its share of
+/// the device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ContextMemory {
+    /// On an instance of any size, bytes.
+    pub base_bytes: u64,
+    /// Besides, on a whole device, bytes; in proportion to the compute slices on a part of one.
+    pub device_bytes: u64,
+}
+
+impl ContextMemory {
+    /// As many bytes on every instance.
+    #[must_use]
+    pub const fn fixed(base_bytes: u64) -> Self {
+        Self {
+            base_bytes,
+            device_bytes: 0,
+        }
+    }
+
+    /// The bytes on an instance of so many compute slices of all that its device has.
+    #[must_use]
+    pub fn on(self, slices: u32, of: u32) -> u64 {
+        let of = u128::from(of.max(slices).max(1));
+        let part = u128::from(self.device_bytes) * u128::from(slices) / of;
+        // A part is at most the whole.
+        self.base_bytes.saturating_add(part as u64)
+    }
+
+    /// The bytes on a device or an instance of a machine.
+    pub(super) fn on_device(self, graph: &HardwareGraph, device: &Device) -> u64 {
+        let (slices, of) = slices(graph, device);
+        self.on(slices, of)
+    }
+}
+
+/// The compute slices of a device or an instance, and of its whole device; 1 where there is no partition table.
+pub(super) fn slices(graph: &HardwareGraph, device: &Device) -> (u32, u32) {
+    let slices = device.size.map_or(1, |size| u32::from(size.compute));
+    let of = graph.model(device.parent);
+    let of = of.map_or(slices, |model| u32::from(model.size().compute));
+    (slices, of)
+}
+
 /// The settings of [`Case`](super::Case).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CaseSettings {
@@ -131,9 +177,8 @@ pub struct CaseSettings {
     pub growers: Growers,
     /// When bytes fit. Default: if they are fewer than the free bytes.
     pub fit: Fit,
-    /// The memory that the context of each process on an instance takes, bytes. Default:
-    /// [`CONTEXT`](Self::CONTEXT).
-    pub context_bytes: u64,
+    /// The memory that the context of each process on an instance takes. Default: [`CONTEXT`](Self::CONTEXT) on any.
+    pub context: ContextMemory,
     /// Workers for each compute slice of an instance. A device without a partition table counts as
     /// one slice. Default: [`WORKERS`](Self::WORKERS).
     pub workers: u32,
@@ -162,7 +207,7 @@ impl CaseSettings {
         binding: Binding::Once,
         growers: Growers::One,
         fit: Fit::Below,
-        context_bytes: Self::CONTEXT,
+        context: ContextMemory::fixed(Self::CONTEXT),
         workers: Self::WORKERS,
         classes: Classes::IsolatedFirst,
         drain: false,
@@ -176,7 +221,7 @@ impl CaseSettings {
     pub const PAPER: Self = Self {
         binding: Binding::Free,
         growers: Growers::Any,
-        context_bytes: 0,
+        context: ContextMemory::fixed(0),
         ..Self::CORRECTED
     };
 

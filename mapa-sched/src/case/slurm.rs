@@ -8,7 +8,7 @@ use mapa_core::{Policy, Reason, Refusal};
 use super::books::{Answer, Barred, Blocked, Books, Process};
 use super::instances::{Instance, Seat};
 use super::manager::{alone, is_isolated, is_own, place};
-use super::settings::{Binding, CaseSettings, Fit, Growers};
+use super::settings::{Binding, CaseSettings, ContextMemory, Fit, Growers};
 use crate::event::{Action, Event};
 use crate::fleet::Fleet;
 use crate::job::{Job, JobId, Tenant};
@@ -55,7 +55,7 @@ impl SlurmMig {
         let settings = CaseSettings {
             binding: Binding::Once,
             growers: Growers::Any,
-            context_bytes: 0,
+            context: ContextMemory::fixed(0),
             ..CaseSettings::CORRECTED
         };
         Self {
@@ -109,7 +109,8 @@ impl SlurmMig {
             return if is_changing {
                 Ok(None)
             } else {
-                let why = self.books.too_large(fleet, demand, demand.memory_bytes);
+                let alone = (demand.memory_bytes, ContextMemory::default());
+                let why = self.books.too_large(fleet, demand, alone);
                 Err(never(why))
             };
         };

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use mapa_core::{case, lowest_id};
 use mapa_sched::{
-    Binding, BuiltIn, Case, CaseBatch, CaseOrder, CaseSettings, Fit, Fleet, Growers, JobId,
-    Printed, PrintedEnd, PrintedFaults, PrintedJob, SlurmMig, TaskId, Tenant,
+    Binding, BuiltIn, Case, CaseBatch, CaseOrder, CaseSettings, ContextMemory, Fit, Fleet, Growers,
+    JobId, Printed, PrintedEnd, PrintedFaults, PrintedJob, SlurmMig, TaskId, Tenant,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -88,7 +88,7 @@ fn settings() -> impl Strategy<Value = CaseSettings> {
     ];
     let all = prop::sample::select(all.to_vec());
     (all, 0u64..8, 1u32..5).prop_map(|(settings, context, workers)| CaseSettings {
-        context_bytes: context * UNIT,
+        context: ContextMemory::fixed(context * UNIT),
         workers,
         ..settings
     })
@@ -147,7 +147,7 @@ proptest! {
         });
         let mut world = World::new(idle, jobs);
         let binding = if free { Binding::Free } else { Binding::Once };
-        let settings = CaseSettings { binding, context_bytes: 0, ..CaseSettings::CORRECTED };
+        let settings = CaseSettings { binding, context: ContextMemory::fixed(0), ..CaseSettings::CORRECTED };
         world.run(&mut Case::new(settings, lowest_id()));
         prop_assert!(world.stuck().is_empty(), "{:?} wait for ever", world.stuck());
     }
@@ -492,7 +492,7 @@ fn a_stream_of_tasks_starves_an_isolated_job_unless_an_instance_is_drained() {
         let mut world = World::new(idle, jobs);
         let settings = CaseSettings {
             drain,
-            context_bytes: 0,
+            context: ContextMemory::fixed(0),
             ..CaseSettings::CORRECTED
         };
         world.run(&mut Case::new(settings, lowest_id()));

@@ -18,6 +18,9 @@ use crate::node::Node;
 /// The most instances of one manager.
 const MOST: usize = 4096;
 
+/// The compute slices of most devices that can be partitioned.
+const SLICES: u8 = 7;
+
 /// An instance that processes share.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -36,7 +39,7 @@ pub struct Shared {
     /// Its compute slices. Default: 1 of an instance, by the name of its part or UUID; all of a whole device, 7.
     #[serde(default)]
     pub slices: Option<NonZeroU8>,
-    /// The compute slices of the whole device. Default: those of the instance.
+    /// The compute slices of the whole device. Default: 7 of a part; those of the instance if it is the device.
     #[serde(default)]
     pub of: u8,
     /// The folder of the MPS daemon's pipes. Default: no MPS.
@@ -189,19 +192,6 @@ impl Instances {
         &self.list
     }
 
-    /// The memory that a context takes on the largest of them, bytes.
-    ///
-    /// On an H100 with driver 580 contexts took 544 MB with 132 multiprocessors, 290 with 66, 171 with 36 and 102 with
-    /// 18. This is a little more. Too much costs room, too little fails allocations that were granted.
-    #[must_use]
-    pub fn context_bytes(&self) -> u64 {
-        let largest = self.list.iter().map(|own| {
-            let slices = own.slices();
-            500_000_000 * u64::from(slices) / u64::from(slices.max(own.of))
-        });
-        100_000_000 + largest.max().unwrap_or_default()
-    }
-
     /// The fleet of them.
     #[must_use]
     pub fn fleet(&self) -> &Fleet {
@@ -244,13 +234,26 @@ impl Shared {
     /// Its compute slices.
     #[must_use]
     pub fn slices(&self) -> u8 {
-        let is_whole = self.part.is_empty() && !self.visible.starts_with("MIG-");
-        let usual = match (is_whole, self.of) {
+        let usual = match (self.is_whole(), self.of) {
             (false, _) => 1,
-            (true, 0) => 7,
+            (true, 0) => SLICES,
             (true, of) => of,
         };
         self.slices.map_or(usual, NonZeroU8::get)
+    }
+
+    /// The compute slices of its whole device.
+    #[must_use]
+    pub fn of(&self) -> u8 {
+        match (self.is_whole(), self.of) {
+            (true, _) => self.slices(),
+            (false, 0) => SLICES.max(self.slices()),
+            (false, of) => of,
+        }
+    }
+
+    fn is_whole(&self) -> bool {
+        self.part.is_empty() && !self.visible.starts_with("MIG-")
     }
 
     fn whole(&self) -> &str {
@@ -298,8 +301,7 @@ impl Shared {
             )));
         }
         let (slices, memory) = (self.slices(), self.memory);
-        let whole = slices.max(self.of);
-        if memory == 0 || whole > 64 || (self.of > 0 && self.of < slices) {
+        if memory == 0 || slices.max(self.of()) > 64 || (self.of > 0 && self.of < slices) {
             return Err(Error::malformed(format_args!(
                 "instance `{}`: expected memory in bytes, and 1 to 64 slices of at least as many (of)",
                 self.visible
@@ -318,7 +320,7 @@ impl Shared {
             starts: vec![0],
             max_instances: 1,
         };
-        let whole = size(self.slices().max(self.of));
+        let whole = size(self.of());
         Ok(Model::new(self.key().to_string(), whole, vec![profile])?)
     }
 }

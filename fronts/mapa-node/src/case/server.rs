@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use mapa_case::message::{LENGTH, Op, Reply, Request, Status};
 use mapa_case::{Shared, receive_files, send_files};
 use mapa_sched::Time;
-use rustix::io::Errno;
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::net::{RecvFlags, SocketFlags, accept_with};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
@@ -190,7 +190,11 @@ impl<'a> Server<'a> {
 
     fn accept(&mut self) {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let fd = match accept_with(&self.listener, flags) {
+        // Whoever is accepted without the descriptors to see who it is would have to be sent away.
+        let accepted = self
+            .has_room()
+            .and_then(|()| accept_with(&self.listener, flags));
+        let fd = match accepted {
             Ok(fd) => fd,
             // It would be ready again at once, and again.
             Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
@@ -234,6 +238,13 @@ impl<'a> Server<'a> {
             self.connections.insert(number, connection);
             self.ungreeted.insert(number, Instant::now() + GREETING);
         }
+    }
+
+    /// Whether there are descriptors for one that is accepted: its socket, its pidfd, and a file of `/proc`.
+    fn has_room(&self) -> Result<(), Errno> {
+        let copy = || fcntl_dupfd_cloexec(&self.listener, 0);
+        let _room = (copy()?, copy()?, copy()?);
+        Ok(())
     }
 
     fn watch(&mut self, peer: Peer) -> io::Result<bool> {

@@ -1,6 +1,6 @@
 //! What the daemon tells of itself: counters, its present state, and its log.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -45,7 +45,6 @@ impl Shared {
 /// What the driver tells.
 pub(crate) struct Told {
     shared: Arc<Shared>,
-    troubles: VecDeque<Mishap>,
     /// What was told last of each place: the same again is counted, and not told.
     last: BTreeMap<String, String>,
     /// Pings the watchdog of systemd.
@@ -61,7 +60,6 @@ impl Told {
     pub(crate) fn new(shared: Arc<Shared>, watchdog: Option<Duration>) -> Self {
         Self {
             shared,
-            troubles: VecDeque::new(),
             last: BTreeMap::new(),
             // Half of the time, as systemd's documentation asks.
             watchdog: watchdog.map(|own| own / 2),
@@ -74,7 +72,7 @@ impl Told {
     /// How much is remembered.
     #[cfg(test)]
     pub(super) fn entries(&self) -> usize {
-        self.troubles.len() + self.last.len()
+        lock(&self.shared).troubles.len() + self.last.len()
     }
 
     fn metrics(&self) -> &Metrics {
@@ -89,10 +87,11 @@ impl Told {
         }
         self.last.insert(place.to_owned(), what.to_owned());
         warn!(place, what, "trouble");
-        if self.troubles.len() >= TROUBLES {
-            self.troubles.pop_front();
+        let troubles = &mut lock(&self.shared).troubles;
+        if troubles.len() >= TROUBLES {
+            troubles.remove(0);
         }
-        self.troubles.push_back(Mishap {
+        troubles.push(Mishap {
             at: now(),
             place: place.to_owned(),
             what: what.to_owned(),
@@ -204,14 +203,12 @@ impl Told {
         self.metrics().free.set(free.len() as i64);
         self.metrics().devices.set(devices as i64);
         self.metrics().fragmentation.set(fragmentation);
-        let troubles = self.troubles.iter().cloned().collect();
         let mut status = lock(&self.shared);
         status.instants = seen.record.instants();
         status.facts = facts;
         status.free = free.len();
         status.devices = devices;
         status.fragmentation = fragmentation;
-        status.troubles = troubles;
     }
 }
 

@@ -58,14 +58,17 @@ pub(super) fn clear(path: &Path) -> Result<(), Error> {
 pub(super) fn permit(path: &Path, group: Option<&str>) -> Result<(), Error> {
     let failed = |error: std::io::Error| Error::at(path.display(), error);
     if let Some(name) = group {
-        let gid = gid(name)?;
+        let gid = gid("service.group", name)?;
         std::os::unix::fs::chown(path, None, Some(gid)).map_err(failed)?;
     }
     fs::set_permissions(path, fs::Permissions::from_mode(0o660)).map_err(failed)
 }
 
-/// The number of a group, by `/etc/group`.
-pub(crate) fn gid(name: &str) -> Result<u32, Error> {
+/// The number of a group that a key or an option names, by `/etc/group`.
+///
+/// # Errors
+/// There is no such group.
+pub(crate) fn gid(key: &str, name: &str) -> Result<u32, Error> {
     if let Ok(number) = name.parse() {
         return Ok(number);
     }
@@ -76,7 +79,7 @@ pub(crate) fn gid(name: &str) -> Result<u32, Error> {
     };
     text.lines().find_map(of).ok_or_else(|| {
         Error::malformed(format_args!(
-            "group `{name}`: expected one of /etc/group, or its number"
+            "{key} `{name}`: expected a group of /etc/group, or its number"
         ))
     })
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use mapa_live::levers::{BlockDevice, Bounds, Launch, Route};
+use mapa_live::levers::{BlockDevice, Bound, Bounds, Group, Launch, Route};
 use mapa_sched::slo::replay::{ByReplay, ReplaySettings};
 use mapa_sched::slo::{Levers, Settings};
 use serde::de::Error as _;
@@ -152,7 +152,7 @@ pub(crate) struct Hands {
     /// The folder of the pipes of the MPS control daemon.
     pub mps_pipe: PathBuf,
     /// The control group below which neighbours get groups of their own.
-    pub group: String,
+    pub group: Group,
     /// The bounds of all levers.
     pub bounds: Bounds,
 }
@@ -164,7 +164,7 @@ impl Default for Hands {
             moves: true,
             block_devices: Vec::new(),
             mps_pipe: PathBuf::from("/tmp/nvidia-mps"),
-            group: "mapa".to_owned(),
+            group: Group::new("mapa").unwrap_or_default(),
             bounds: Bounds::default(),
         }
     }
@@ -211,7 +211,7 @@ pub(crate) struct Neighbour {
     pub pid_file: Option<PathBuf>,
     /// Its control group, in place of a file.
     #[serde(default)]
-    pub group: Option<String>,
+    pub group: Option<Group>,
     /// It counts as there if it moves so much, MB/s.
     #[serde(default = "ten")]
     pub from_mb_s: Whole<1, 1_000_000>,
@@ -252,7 +252,13 @@ impl Config {
             if own.pid_file.is_some() == own.group.is_some() {
                 return bad(format!("neighbours.{name}: expected `pid_file` or `group`"));
             }
+            if own.group.as_ref().is_some_and(Group::is_root) {
+                return bad(format!(
+                    "neighbours.{name}.group: expected a group below the root, in which everybody is"
+                ));
+            }
         }
+        self.within_bounds()?;
         for (name, own) in &self.tenants {
             if own.exporter.is_none() && self.latencies.is_none() {
                 return bad(format!(
@@ -281,6 +287,32 @@ impl Config {
             self.settings_of(name)?;
         }
         Ok(self)
+    }
+
+    /// Checks that no throttle would be refused by the bounds of levers.
+    fn within_bounds(&self) -> Result<(), Error> {
+        let (own, bounds) = (&self.settings, &self.levers.bounds);
+        let seconds = |ms: u64| ms.div_ceil(1000);
+        let hold = own.throttle_ticks.0 * own.tick_ms.0;
+        let all: [(&str, u64, &str, Bound); 3] = [
+            (
+                "mps_percent",
+                own.mps_percent.0,
+                "mps_percent",
+                bounds.mps_percent,
+            ),
+            ("io_mb_s", own.io_mb_s.0, "io_mb_s", bounds.io_mb_s),
+            ("throttle_ticks", seconds(hold), "hold_s", bounds.hold_s),
+        ];
+        for (key, value, bound, Bound { least, most }) in all {
+            if self.levers.throttle && !(least..=most).contains(&value) {
+                let unit = if bound == "hold_s" { " s" } else { "" };
+                return Err(Error::malformed(format_args!(
+                    "settings.{key}: {value}{unit}: expected {least} to {most}, which is `levers.bounds.{bound}`"
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// The exporters of tenants' latencies.
@@ -390,6 +422,27 @@ mod tests {
         check(
             &format!("{tenant}devices = [[\"GPU-a\"], [\"GPU-b\"]]\n"),
             "tenants.api.devices: 2 lists: expected one for each of its places, 1",
+        );
+        check(
+            &format!("{tenant}[neighbours.etl]\ndoes = \"copies\"\ngroup = \"/\"\n"),
+            "neighbours.etl.group: expected a group below the root",
+        );
+        check(
+            &format!("{tenant}[neighbours.etl]\ndoes = \"copies\"\ngroup = \"../x\"\n"),
+            "line 7: group `../x`",
+        );
+        let bounds = |text: &str| format!("{tenant}[levers.bounds]\n{text}\n");
+        check(
+            &bounds("mps_percent = { least = 60, most = 100 }"),
+            "settings.mps_percent: 50: expected 60 to 100, which is `levers.bounds.mps_percent`",
+        );
+        check(
+            &bounds("io_mb_s = { least = 100, most = 200 }"),
+            "settings.io_mb_s: 500: expected 100 to 200",
+        );
+        check(
+            &bounds("hold_s = { least = 1, most = 10 }"),
+            "settings.throttle_ticks: 30 s: expected 1 to 10, which is `levers.bounds.hold_s`",
         );
         check(
             &format!("contention = \"counters\"\n{tenant}"),

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use mapa_live::levers::Controller;
+use mapa_live::levers::{Controller, Group};
 use mapa_live::{ProcessId, Roots};
 use mapa_sched::slo::{Numa, Place, Snapshot};
 
@@ -45,11 +45,11 @@ fn named(file: &Path, all: &Processes) -> Option<Identity> {
 }
 
 /// The processes of a control group and of those below it, where block I/O is limited.
-fn members(roots: &Roots, group: &str) -> Vec<i32> {
+fn members(roots: &Roots, group: &Group) -> Vec<i32> {
     let Ok(Some((_, root))) = Controller::BlockIo.hierarchy(roots) else {
         return Vec::new();
     };
-    cgroup::members(&root.join(group)).unwrap_or_default()
+    cgroup::members(&root.join(group.path())).unwrap_or_default()
 }
 
 /// The bytes of block I/O of a process so far; `None` if the kernel does not tell them to us.
@@ -184,7 +184,8 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
-        let neighbour = "does = \"copies\"\ngroup = \"etl\"\n";
+        // A slash at the start, as `/proc/PID/cgroup` has it, changes nothing.
+        let neighbour = "does = \"copies\"\ngroup = \"/etl\"\n";
         let neighbour: Neighbour = parse_toml(neighbour).unwrap();
         let found = processes(&neighbour, &roots, &Processes::new().unwrap());
         assert_eq!(found.iter().map(|own| own.pid).collect::<Vec<_>>(), [own]);

@@ -37,7 +37,7 @@ pub(super) struct Hands<'a> {
 
 impl Hands<'_> {
     /// What the configuration names for throttles and is not there. It may come later.
-    pub(super) fn absent(&self) -> Vec<String> {
+    pub(super) fn absent(&mut self) -> Vec<String> {
         let levers = &self.config.levers;
         let mut all = Vec::new();
         if !levers.throttle {
@@ -56,13 +56,16 @@ impl Hands<'_> {
             all.push("levers.block_devices: no disk, so nobody who copies is throttled".to_owned());
         }
         if !self.config.neighbours.values().all(copies) {
-            let pull = Pull::MpsPercent {
-                server: MpsServer(levers.mps_pipe.clone()),
-                percent: self.config.settings.mps_percent.0 as u32,
+            let server = MpsServer(levers.mps_pipe.clone());
+            let why = match self.keeper.hands().mps.is_running(&server) {
+                Ok(true) => None,
+                Ok(false) => Some(format!(
+                    "no MPS control daemon answers at {}",
+                    server.0.display()
+                )),
+                Err(why) => Some(why.to_string()),
             };
-            if let Err(why) = self.keeper.plan(&pull) {
-                all.push(format!("levers.mps_pipe: {why}"));
-            }
+            all.extend(why.map(|why| format!("levers.mps_pipe: {why}")));
         }
         for (name, own) in &self.config.neighbours {
             if let Some(file) = own.pid_file.as_ref().filter(|own| !own.exists()) {
@@ -71,9 +74,9 @@ impl Hands<'_> {
             }
             if let Some(group) = &own.group
                 && let Ok(Some((_, root))) = Controller::BlockIo.hierarchy(self.roots)
-                && !root.join(group).is_dir()
+                && !root.join(group.path()).is_dir()
             {
-                let folder = root.join(group);
+                let folder = root.join(group.path());
                 let folder = folder.display();
                 all.push(format!("neighbours.{name}.group: no folder {folder}"));
             }
@@ -213,9 +216,9 @@ impl Hands<'_> {
         let levers = &self.config.levers;
         let mut pulls = Vec::new();
         let group = match &own.group {
-            Some(group) => Group::new(group).map_err(|error| error.to_string())?,
+            Some(group) => group.clone(),
             None => {
-                let group = Group::new(format!("{}/slo-{name}", levers.group))
+                let group = Group::new(format!("{}/slo-{name}", levers.group.path()))
                     .map_err(|error| error.to_string())?;
                 let processes: Vec<ProcessId> = processes(own, self.roots, self.processes);
                 if processes.is_empty() {
@@ -407,7 +410,7 @@ mod tests {
         let (roots, processes) = (Roots::below(tree.path()), Processes::new().unwrap());
         std::fs::create_dir_all(&roots.cgroup).unwrap();
         std::fs::write(roots.cgroup.join("cgroup.controllers"), "cpuset io\n").unwrap();
-        let hands = hands(&config, &twin, &journal, (&roots, &processes));
+        let mut hands = hands(&config, &twin, &journal, (&roots, &processes));
         let told = hands.absent();
         let expected = [
             "levers.block_devices: this machine has no disk `254:0`",

@@ -92,9 +92,6 @@ pub(crate) fn slo(args: &SloArgs, mut live: Live) -> Result<(), Error> {
         held: BTreeMap::new(),
         undone: Undone::default(),
     };
-    for what in hands.absent() {
-        warn!(what, "not there yet");
-    }
     let mut tenants = guarded(&config, args, &mut hands)?;
     let places = tenants
         .iter()
@@ -110,6 +107,10 @@ pub(crate) fn slo(args: &SloArgs, mut live: Live) -> Result<(), Error> {
     let mut sampling = sampling(&config, &live, &besides, &outside)?;
     info!(tenants = tenants.len(), "ready");
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
+    // A daemon that gives no answer takes its time.
+    for what in hands.absent() {
+        warn!(what, "not there yet");
+    }
 
     let began = Instant::now();
     let length = Duration::from_millis(config.settings.tick_ms.0);

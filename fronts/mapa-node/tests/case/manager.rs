@@ -4,20 +4,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU8;
 
 use mapa_case::message::{Op, Reply, Request, Status, flags};
-use mapa_node::{Entries, Instances, Manager, Peer, Processes, Settings, Shared, read_entries};
-use mapa_sched::{CaseSettings, Time};
+use mapa_node::{
+    CONTEXT, Entries, Instances, Manager, Peer, Processes, Settings, Shared, read_entries,
+};
+use mapa_sched::{CaseSettings, ContextMemory, Time};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 const UNIT: u64 = 100_000_000;
 
-fn instance(name: &str, tenths: u64) -> Shared {
+/// The instance of this number, counted from 0: of one slice, two, three, one again.
+fn instance(at: u8, tenths: u64) -> Shared {
     Shared {
-        visible: name.to_owned(),
+        visible: format!("MIG-{at}"),
         memory: tenths * UNIT,
         device: String::new(),
         part: String::new(),
-        slices: NonZeroU8::new(1),
+        slices: NonZeroU8::new(at % 3 + 1),
         of: 4,
         mps: String::new(),
     }
@@ -108,10 +111,16 @@ impl World {
         rule: CaseSettings,
     ) -> Result<Manager, mapa_node::Error> {
         let list = (0..).zip(memory);
-        let list = list.map(|(at, &tenths)| instance(&format!("MIG-{at}"), tenths));
+        let list = list.map(|(at, &tenths)| instance(at, tenths));
         let entries = Entries::open(&folder.path().join("tasks"), processes)?;
         let instances = Instances::new(list.collect())?;
         Manager::new(instances, rule, Settings::default(), entries)
+    }
+
+    /// What a context takes on an instance, by its number.
+    fn context(&self, number: u64) -> u64 {
+        let own = self.rule.context;
+        own.base_bytes + own.device_bytes * ((number - 1) % 3 + 1) / 4
     }
 
     fn restart(&mut self) {
@@ -171,7 +180,7 @@ impl World {
                 assert!(alone.insert(own.instance), "two isolated jobs: {all:?}");
             } else if own.is_session {
                 if own.instance > 0 {
-                    *bytes.entry(own.instance).or_default() += self.rule.context_bytes;
+                    *bytes.entry(own.instance).or_default() += self.context(own.instance);
                 }
             } else {
                 tasks.insert(own.instance);
@@ -284,8 +293,11 @@ fn rules() -> impl Strategy<Value = CaseSettings> {
         ..CaseSettings::BALANCED
     };
     let rule = prop::sample::select(vec![CaseSettings::CORRECTED, balanced]);
-    (rule, 0u64..8).prop_map(|(rule, context)| CaseSettings {
-        context_bytes: context * UNIT,
+    (rule, 0u64..8, 0u64..8).prop_map(|(rule, base, device)| CaseSettings {
+        context: ContextMemory {
+            base_bytes: base * UNIT,
+            device_bytes: device * UNIT,
+        },
         ..rule
     })
 }
@@ -321,7 +333,7 @@ proptest! {
 
 fn small() -> World {
     let rule = CaseSettings {
-        context_bytes: 3 * UNIT,
+        context: ContextMemory::fixed(3 * UNIT),
         ..CaseSettings::CORRECTED
     };
     World::new(&[60], rule)
@@ -357,7 +369,7 @@ fn what_is_wanted_at_once_or_not_at_all_keeps_nobody_out() {
 /// The instances on which programs are bound that name no warps, and what they declare.
 fn bound(declared: [u64; 4]) -> [u64; 4] {
     let rule = CaseSettings {
-        context_bytes: 3 * UNIT,
+        context: ContextMemory::fixed(3 * UNIT),
         ..CaseSettings::CORRECTED
     };
     // A small one first, then a big one.
@@ -686,6 +698,26 @@ fn entries_are_dropped_with_their_boot_and_their_process() {
     assert!(error.to_string().contains("--tasks FILE"), "{error}");
 }
 
+/// What a context takes depends on its own instance alone, so what is held fits whatever else is listed.
+#[test]
+fn a_manager_with_larger_instances_beside_goes_on_with_what_is_held() {
+    let rule = CaseSettings {
+        context: CONTEXT,
+        ..CaseSettings::CORRECTED
+    };
+    let mut world = World::new(&[60], rule);
+    assert_eq!(world.answer(0, init(1, 0, 0)), Some(Status::Done));
+    let all_but_a_context = 60 * UNIT - CONTEXT.on(1, 4) - 1;
+    let begin = of(Op::Begin, 1, 1, 1, all_but_a_context);
+    assert_eq!(world.answer(0, begin), Some(Status::Done));
+    world.memory.extend([100, 400]);
+    world.restart();
+    world.check();
+    let held = world.manager.held();
+    assert_eq!(held[0], (all_but_a_context, CONTEXT.on(1, 4), false));
+    assert_eq!(CONTEXT.on(1, 4), 225_000_000);
+}
+
 /// A whole device would else have as few processes as its smallest instance.
 #[test]
 fn slices_are_those_of_a_whole_device_or_of_the_smallest_instance_if_nobody_says() {
@@ -697,9 +729,8 @@ fn slices_are_those_of_a_whole_device_or_of_the_smallest_instance_if_nobody_says
     let instances = Instances::parse("test", text).unwrap();
     let slices: Vec<u8> = instances.list().iter().map(Shared::slices).collect();
     assert_eq!(slices, [7, 4, 2, 1, 1]);
-    assert_eq!(instances.context_bytes(), 600_000_000);
-    let part = Instances::new(instances.list()[3..4].to_vec()).unwrap();
-    assert_eq!(part.context_bytes(), 100_000_000 + 500_000_000 / 7);
+    let of: Vec<u8> = instances.list().iter().map(Shared::of).collect();
+    assert_eq!(of, [7, 4, 2, 7, 7]);
     let none = text.replace("slices = 2", "slices = 0");
     let error = Instances::parse("test", &none).unwrap_err().to_string();
     assert!(error.contains("nonzero"), "{error}");

@@ -25,7 +25,7 @@ impl Node {
         let folder = tempfile::tempdir().unwrap();
         let list = memory.iter().enumerate().map(|(at, units)| {
             format!(
-                "[[instance]]\nvisible = \"MIG-{at}\"\nmemory = {}\nmps = \"/run/mps-{at}\"\n",
+                "[[instance]]\nvisible = \"MIG-{at}\"\nmemory = {}\nof = 1\nmps = \"/run/mps-{at}\"\n",
                 units * UNIT
             )
         });

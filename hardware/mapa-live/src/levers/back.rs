@@ -8,7 +8,7 @@ use super::error::LeverError;
 use super::forth;
 use super::group::{Controller, Group};
 use super::hands::Hands;
-use super::mps::{MpsScope, MpsServer};
+use super::mps::{Mps, MpsScope, MpsServer};
 use super::step::Step;
 use crate::kernel::{Cpus, ProcessId};
 
@@ -96,17 +96,9 @@ fn back(hands: &mut Hands, step: &Step, all: &[Step]) -> Result<(), LeverError> 
             from,
             to,
         } => {
-            let outcome = hands.mps.percent(server, *scope).and_then(|has| {
-                if has == *to {
-                    hands.mps.set_percent(server, *scope, *from)
-                } else {
-                    Ok(())
-                }
-            });
-            match outcome {
-                Err(LeverError::Missing { .. }) if has_forgotten(hands, server, *scope)? => Ok(()),
-                other => other,
-            }
+            let get = |mps: &dyn Mps, scope| mps.percent(server, scope);
+            let set = |mps: &mut dyn Mps, scope| mps.set_percent(server, scope, *from);
+            reset_mps(hands, (server, *scope), all, to, &get, &set)
         }
         Step::MpsPinned {
             server,
@@ -115,17 +107,9 @@ fn back(hands: &mut Hands, step: &Step, all: &[Step]) -> Result<(), LeverError> 
             from,
             to,
         } => {
-            let outcome = hands.mps.pinned(server, *scope, *device).and_then(|has| {
-                if has == *to {
-                    hands.mps.set_pinned(server, *scope, *device, *from)
-                } else {
-                    Ok(())
-                }
-            });
-            match outcome {
-                Err(LeverError::Missing { .. }) if has_forgotten(hands, server, *scope)? => Ok(()),
-                other => other,
-            }
+            let get = |mps: &dyn Mps, scope| mps.pinned(server, scope, *device);
+            let set = |mps: &mut dyn Mps, scope| mps.set_pinned(server, scope, *device, *from);
+            reset_mps(hands, (server, *scope), all, to, &get, &set)
         }
         Step::MpsDaemon { server, to: true } => hands.mps.quit(server),
         Step::MpsDaemon { server, to: false } => hands.mps.start(server),
@@ -169,6 +153,38 @@ fn has_ended(hands: &Hands, process: ProcessId) -> Result<bool, LeverError> {
 /// Whether a daemon or server of MPS has ended: then it has forgotten what it was set to.
 fn has_forgotten(hands: &Hands, server: &MpsServer, scope: MpsScope) -> Result<bool, LeverError> {
     Ok(!hands.mps.is_running(server)? || !hands.mps.scopes(server)?.contains(&scope))
+}
+
+/// Puts a value of MPS back. That of the daemon was passed on to every server that it has started since, so those
+/// get it back too: the plan has a step for each server that was there before.
+fn reset_mps<T: PartialEq>(
+    hands: &mut Hands,
+    (server, scope): (&MpsServer, MpsScope),
+    all: &[Step],
+    to: &T,
+    get: &dyn Fn(&dyn Mps, MpsScope) -> Result<T, LeverError>,
+    set: &dyn Fn(&mut dyn Mps, MpsScope) -> Result<(), LeverError>,
+) -> Result<(), LeverError> {
+    let reset = |hands: &mut Hands, scope| {
+        let outcome = match get(&*hands.mps, scope) {
+            Ok(has) if has == *to => set(&mut *hands.mps, scope),
+            other => other.map(drop),
+        };
+        match outcome {
+            Err(LeverError::Missing { .. }) if has_forgotten(hands, server, scope)? => Ok(()),
+            other => other,
+        }
+    };
+    reset(hands, scope)?;
+    if scope != MpsScope::Daemon || !hands.mps.is_running(server)? {
+        return Ok(());
+    }
+    for own in hands.mps.scopes(server)? {
+        if !all.iter().any(|step| step.mps_scope() == Some(own)) {
+            reset(hands, own)?;
+        }
+    }
+    Ok(())
 }
 
 fn leave(

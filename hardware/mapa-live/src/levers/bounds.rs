@@ -80,7 +80,7 @@ pub struct Bounds {
     /// The share of multiprocessors of an MPS client, percent: 50 to 100, never more.
     #[serde(deserialize_with = "percent")]
     pub mps_percent: Bound,
-    /// The pinned device memory of an MPS client, MiB: 256 to 1,048,575.
+    /// The pinned device memory of an MPS client, MiB: 256 to 1,048,576.
     pub mps_pinned_mib: Bound,
     /// How long a pull with a time may last, seconds: 1 to 495 (99 ticks of 5 s).
     pub hold_s: Bound,
@@ -96,7 +96,7 @@ impl Default for Bounds {
             io_mb_s: Bound::new(100, 500),
             io_ops: Bound::new(100, 10_000_000),
             mps_percent: Bound::new(50, 100),
-            mps_pinned_mib: Bound::new(256, (1 << 20) - 1),
+            mps_pinned_mib: Bound::new(256, 1 << 20),
             hold_s: Bound::new(1, 495),
             ready_s: Bound::new(1, 600),
             stop_s: Bound::new(0, 300),

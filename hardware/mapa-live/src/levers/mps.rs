@@ -38,8 +38,8 @@ pub enum MpsScope {
 /// MPS control daemons. [`MpsCommand`](crate::levers::MpsCommand) speaks to NVIDIA's through its command,
 /// [`Twin`](crate::levers::Twin) simulates one.
 ///
-/// NVIDIA's daemon keeps the old value, and reports no error, if a value is out of range or a command is
-/// unknown. So every implementation reads back what it has set.
+/// NVIDIA's daemon keeps the old value if one is out of range, and ends with success also if it does not know a
+/// command. So every implementation reads back what it has set.
 ///
 /// # What it does not do
 /// The share holds for clients that start later; those that run keep theirs. It limits threads, not

@@ -1,13 +1,16 @@
 //! NVIDIA's MPS control daemon, through its command `nvidia-cuda-mps-control`.
 //!
 //! The command takes a line on its standard input and prints the daemon's answer. The daemon keeps the old
-//! value, and reports no error, if a value is out of range; it ends with success if a command is unknown. So each
+//! value if one is out of range, and ends with success also if it does not know a command. So each
 //! value is read back, and an answer that is no value is an error that quotes it.
 //!
 //! As the daemon of driver 580 does, a limit is told in GiB from one on, rounded down, a number without a unit means
 //! MiB, and 0 is no limit.
 
+use std::collections::BTreeMap;
+use std::io;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::error::LeverError;
@@ -19,27 +22,54 @@ use crate::command::{self, Failure, Told};
 pub struct MpsCommand {
     /// The command: a path, or a name that is in `PATH` [default: `nvidia-cuda-mps-control`].
     pub command: PathBuf,
-    /// How long each call may take, and a daemon to start or end [default: 30 seconds].
+    /// How long each call may take [default: 5 seconds]. A daemon that has not answered in this time is not asked for
+    /// as long again: a plan of many steps would wait for each.
     pub time_limit: Duration,
+    /// How long a daemon may take to start or end [default: 30 seconds].
+    pub patience: Duration,
+    /// Until when daemons that gave no answer are not asked.
+    silent: Arc<Mutex<BTreeMap<MpsServer, Instant>>>,
 }
 
 impl Default for MpsCommand {
     fn default() -> Self {
         Self {
             command: PathBuf::from("nvidia-cuda-mps-control"),
-            time_limit: Duration::from_secs(30),
+            time_limit: Duration::from_secs(5),
+            patience: Duration::from_secs(30),
+            silent: Arc::default(),
         }
     }
 }
 
 impl MpsCommand {
+    /// Daemons behind the command at this path.
+    #[must_use]
+    pub fn at(command: impl Into<PathBuf>) -> Self {
+        Self {
+            command: command.into(),
+            ..Self::default()
+        }
+    }
+
     /// Tells the daemon a line; the answer is what the command prints.
     fn tell(&self, server: &MpsServer, line: &str) -> Result<String, LeverError> {
-        self.call(server, &[], &format!("{line}\n"))
+        self.call(server, &format!("{line}\n"))
             .map_err(|failure| self.error(server, line, failure))
     }
 
-    fn call(&self, server: &MpsServer, words: &[&str], input: &str) -> Result<String, Failure> {
+    fn call(&self, server: &MpsServer, input: &str) -> Result<String, Failure> {
+        if self
+            .silent()
+            .get(server)
+            .is_some_and(|until| Instant::now() < *until)
+        {
+            let why = format!("it gave no answer within {:?} just now", self.time_limit);
+            return Err(Failure::System(io::Error::new(
+                io::ErrorKind::TimedOut,
+                why,
+            )));
+        }
         let told = Told {
             input: input.as_bytes().to_vec(),
             env: vec![(
@@ -47,8 +77,16 @@ impl MpsCommand {
                 server.0.clone().into_os_string(),
             )],
         };
-        let out = command::tell(&self.command, words, told, self.time_limit)?;
-        Ok(String::from_utf8_lossy(&out).trim().to_owned())
+        let out = command::tell(&self.command, &[], told, self.time_limit);
+        if matches!(out, Err(Failure::Hung(_))) {
+            let until = Instant::now() + self.time_limit;
+            self.silent().insert(server.clone(), until);
+        }
+        Ok(String::from_utf8_lossy(&out?).trim().to_owned())
+    }
+
+    fn silent(&self) -> MutexGuard<'_, BTreeMap<MpsServer, Instant>> {
+        self.silent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn error(&self, server: &MpsServer, line: &str, failure: Failure) -> LeverError {
@@ -88,7 +126,7 @@ impl MpsCommand {
             if found.as_ref().is_ok_and(|own| *own == running) {
                 return Ok(());
             }
-            if begin.elapsed() >= self.time_limit {
+            if begin.elapsed() >= self.patience {
                 // One that begins or ends may give any answer meanwhile.
                 found?;
                 let why = if running {
@@ -98,7 +136,7 @@ impl MpsCommand {
                 };
                 return Err(LeverError::failed(
                     self.shell(server, what),
-                    format!("the daemon {why} after {:?}", self.time_limit),
+                    format!("the daemon {why} after {:?}", self.patience),
                 ));
             }
             std::thread::sleep(Duration::from_millis(50));
@@ -166,7 +204,7 @@ impl Mps for MpsCommand {
     fn is_running(&self, server: &MpsServer) -> Result<bool, LeverError> {
         // Sockets of a daemon that has ended stay behind. Only an answer counts.
         let line = get_percent(MpsScope::Daemon);
-        match self.call(server, &[], &format!("{line}\n")) {
+        match self.call(server, &format!("{line}\n")) {
             Ok(answer) if percent_of(&answer).is_some() => Ok(true),
             Ok(answer) => {
                 Err(self.no_value(server, MpsScope::Daemon, &line, &answer, "a percentage"))
@@ -271,7 +309,7 @@ impl Mps for MpsCommand {
             "CUDA_MPS_PIPE_DIRECTORY".into(),
             server.0.clone().into_os_string(),
         )];
-        command::detach(&self.command, &["-d"], &env, self.time_limit)
+        command::detach(&self.command, &["-d"], &env, self.patience)
             .map_err(|failure| self.error(server, "-d", failure))?;
         self.wait(server, true, "-d")
     }

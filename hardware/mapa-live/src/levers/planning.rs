@@ -6,7 +6,7 @@ use super::group::{Controller, Group, GroupAct};
 use super::hands::Hands;
 use super::launch::{Launch, Ready};
 use super::mig::{self, MigWords};
-use super::mps::{MpsLine, is_told_exactly};
+use super::mps::{MpsLine, MpsScope, is_told_exactly};
 use super::step::{Plan, Pull, Step};
 use crate::kernel::{Cpus, ProcessId};
 
@@ -54,13 +54,17 @@ fn steps(hands: &Hands, pull: &Pull, warnings: &mut Vec<String>) -> Result<Vec<S
             let mut steps = Vec::new();
             for scope in hands.mps.scopes(server)? {
                 let from = hands.mps.percent(server, scope)?;
-                steps.extend(only_if(from != to, || Step::MpsPercent {
+                steps.push(Step::MpsPercent {
                     server: server.clone(),
                     scope,
                     from,
                     to,
-                }));
+                });
             }
+            let steps = mps(
+                steps,
+                |own| matches!(own, Step::MpsPercent { from, to, .. } if from != to),
+            );
             warnings.push("MPS clients that run keep the share that they started with".to_owned());
             Ok(steps)
         }
@@ -71,6 +75,12 @@ fn steps(hands: &Hands, pull: &Pull, warnings: &mut Vec<String>) -> Result<Vec<S
         } => {
             if let Some(mib) = mib {
                 bounds.mps_pinned_mib.check("mps_pinned_mib", *mib, "MiB")?;
+                if *mib == 0 {
+                    return Err(LeverError::infeasible(
+                        "a limit of 0 MiB",
+                        "expected one above 0, or none: MPS takes 0 for no limit",
+                    ));
+                }
                 if !is_told_exactly(*mib) {
                     return Err(LeverError::Infeasible {
                         what: format!("a limit of {mib} MiB"),
@@ -83,13 +93,26 @@ fn steps(hands: &Hands, pull: &Pull, warnings: &mut Vec<String>) -> Result<Vec<S
             let mut steps = Vec::new();
             for scope in hands.mps.scopes(server)? {
                 let from = hands.mps.pinned(server, scope, *device)?;
-                steps.extend(only_if(from != *mib, || Step::MpsPinned {
+                steps.push(Step::MpsPinned {
                     server: server.clone(),
                     scope,
                     device: *device,
                     from,
                     to: *mib,
-                }));
+                });
+            }
+            // A limit that is told as 1 GiB may be one of 1.5: it is set in any case.
+            let whole = mib.is_some_and(|own| own >= 1024);
+            let steps = mps(steps, |own| {
+                whole || matches!(own, Step::MpsPinned { from, to, .. } if from != to)
+            });
+            let is_whole =
+                |own: &Step| matches!(own, Step::MpsPinned { from: Some(mib), .. } if *mib >= 1024);
+            if steps.iter().any(is_whole) {
+                warnings.push(
+                    "MPS tells limits from 1 GiB on in whole GiB: one of a fraction more is put back without it"
+                        .to_owned(),
+                );
             }
             warnings.push("MPS clients that run keep the limit that they started with".to_owned());
             Ok(steps)
@@ -166,6 +189,16 @@ fn steps(hands: &Hands, pull: &Pull, warnings: &mut Vec<String>) -> Result<Vec<S
             Ok(steps)
         }
     }
+}
+
+/// The steps of a value of MPS. If that of the daemon changes, all of them: a server without one is known to have come
+/// later and to have its value from the daemon. The daemon's is the last, so that no part of the steps has it alone.
+fn mps(mut steps: Vec<Step>, changes: impl Fn(&Step) -> bool) -> Vec<Step> {
+    steps.sort_by_key(|own| own.mps_scope() == Some(MpsScope::Daemon));
+    if !steps.last().is_some_and(&changes) {
+        steps.retain(changes);
+    }
+    steps
 }
 
 fn only_if(changes: bool, step: impl FnOnce() -> Step) -> Vec<Step> {

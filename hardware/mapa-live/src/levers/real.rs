@@ -31,15 +31,15 @@ impl Hands {
 
     fn with(live: &Live, bounds: Bounds, mig: Box<dyn MigControl>) -> Self {
         let tree = CgroupTree::new(&live.roots);
+        let mut mps = MpsCommand::default();
+        mps.time_limit = mps.time_limit.min(live.time_limit);
+        mps.patience = mps.patience.min(live.time_limit);
         Self {
             groups: Box::new(tree.clone()),
             block_io: Box::new(tree.clone()),
             cpusets: Box::new(tree),
             affinity: Box::new(SystemAffinity::new(&live.roots)),
-            mps: Box::new(MpsCommand {
-                time_limit: live.time_limit,
-                ..MpsCommand::default()
-            }),
+            mps: Box::new(mps),
             mig,
             programs: Box::new(SystemPrograms::new(&live.roots)),
             bounds,

@@ -239,7 +239,8 @@ pub enum Step {
         /// The CPUs after.
         to: Cpus,
     },
-    /// Sets the share of multiprocessors, in thousandths of a percent. Back: if it is still as it was set.
+    /// Sets the share of multiprocessors, in thousandths of a percent. Back: if it is still as it was set. With the
+    /// daemon's, those of the servers that it has started since.
     MpsPercent {
         /// The daemon.
         server: MpsServer,
@@ -250,7 +251,8 @@ pub enum Step {
         /// The share after.
         to: u32,
     },
-    /// Sets the limit on pinned memory. Back: if it is still as it was set.
+    /// Sets the limit on pinned memory. Back: if it is still as it was set. With the daemon's, those of the servers
+    /// that it has started since.
     MpsPinned {
         /// The daemon.
         server: MpsServer,
@@ -313,6 +315,14 @@ pub enum Step {
 }
 
 impl Step {
+    /// Whose value of MPS it sets.
+    pub(crate) fn mps_scope(&self) -> Option<MpsScope> {
+        match self {
+            Self::MpsPercent { scope, .. } | Self::MpsPinned { scope, .. } => Some(*scope),
+            _ => None,
+        }
+    }
+
     /// Whether what was set is there after the machine was booted again. Groups, processes and daemons are not, and
     /// others may have their names and numbers.
     fn outlives_a_boot(&self) -> bool {

@@ -33,6 +33,8 @@ use crate::roots::Roots;
 
 /// The environment variable with a program's id.
 const MARK: &str = "MAPA_LAUNCH";
+/// What runs the gate.
+const SHELL: &str = "/bin/sh";
 /// The gate. The program's standard input is empty.
 const GATE: &str = "read -r go && exec \"$@\" < /dev/null";
 /// The name of the gate in its arguments, by which it is told from a program.
@@ -55,6 +57,19 @@ enum Stage {
     Program,
     /// It shows no arguments: it is becoming the program, or has just ended.
     Unclear,
+}
+
+/// What a process with a mark is at, by its arguments.
+fn stage_of(line: &[u8]) -> Stage {
+    let gate = [SHELL, "-c", GATE, GATE_NAME, ""].join("\0");
+    if line.starts_with(gate.as_bytes()) {
+        Stage::Gate
+    } else if gate.as_bytes().starts_with(line) {
+        // None, or a part: a process that ends while its arguments are read has no more of them.
+        Stage::Unclear
+    } else {
+        Stage::Program
+    }
 }
 
 /// Programs as processes of this machine.
@@ -142,20 +157,13 @@ impl SystemPrograms {
             .join(process.pid.to_string())
             .join("cmdline");
         let line = fs::read(path).unwrap_or_default();
-        if line.is_empty() {
-            return Stage::Unclear;
-        }
-        let mut words = line.split(|&byte| byte == 0);
-        match words.nth(3) {
-            Some(word) if word == GATE_NAME.as_bytes() => Stage::Gate,
-            _ => Stage::Program,
-        }
+        stage_of(&line)
     }
 
     /// Starts the gate, and puts it where the program shall be.
     fn gate(&self, launch: &Launch) -> Result<(Child, ProcessId), LeverError> {
         let failed = |why: String| LeverError::failed(format!("start {}", launch.id), why);
-        let mut command = Command::new("/bin/sh");
+        let mut command = Command::new(SHELL);
         command
             .args(["-c", GATE, GATE_NAME])
             .args(&launch.command)
@@ -389,4 +397,26 @@ fn replace(file: &Path, text: &str) -> std::io::Result<()> {
         .set_permissions(fs::Permissions::from_mode(0o644))?;
     temporary.persist(file).map_err(|error| error.error)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_that_were_read_in_part_are_no_program() {
+        let gate = format!("/bin/sh\0-c\0{GATE}\0{GATE_NAME}\0sleep\0");
+        for length in 0..=gate.len() {
+            let is_whole = length >= gate.len() - "sleep\0".len();
+            let expected = if is_whole { "gate" } else { "unclear" };
+            let found = match stage_of(&gate.as_bytes()[..length]) {
+                Stage::Gate => "gate",
+                Stage::Program => "program",
+                Stage::Unclear => "unclear",
+            };
+            assert_eq!(found, expected, "{length} bytes");
+        }
+        assert!(stage_of(b"sleep\0100\0") == Stage::Program);
+        assert!(stage_of(b"/bin/sh\0-c\0read -r line\0") == Stage::Program);
+    }
 }

@@ -211,6 +211,18 @@ impl Twin {
         self.inside().state.mps.insert(server.clone(), scopes);
     }
 
+    /// Has an MPS daemon that runs start another server, which gets its values.
+    ///
+    /// # Errors
+    /// [Missing](LeverError::Missing): no daemon.
+    pub fn start_mps_server(&self, server: &MpsServer, pid: u32) -> Result<(), LeverError> {
+        let mut inside = self.inside();
+        let own = inside.mps(server, MpsScope::Daemon)?.clone();
+        let daemon = inside.state.mps.entry(server.clone()).or_default();
+        daemon.insert(MpsScope::Server { pid }, own);
+        Ok(())
+    }
+
     /// A program of this mark is never ready.
     pub fn never_ready(&self, id: &str) {
         self.inside().never_ready.insert(id.to_owned());

@@ -17,6 +17,7 @@ if [ "$1" = -d ]; then
     exit 0
 fi
 alive || { echo "Cannot find MPS control daemon process" >&2; exit 1; }
+[ -f "$here/hangs" ] && { echo asked >> "$here/hangs"; sleep 600; }
 value() { cat "$here/values/$1" 2>/dev/null || echo "$2"; }
 keep_percent() { # file, value; prints what holds
     # One decimal, as printed; anything but 1 to 100 is ignored.

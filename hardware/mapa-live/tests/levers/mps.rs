@@ -33,6 +33,22 @@ impl Daemon {
         own
     }
 
+    /// Has the daemon start a server, which gets its values.
+    fn start(&self, pid: u32) {
+        for entry in fs::read_dir(self.path("values")).unwrap() {
+            let entry = entry.unwrap();
+            let name = entry.file_name().into_string().unwrap();
+            let own = match name.split_once('-') {
+                None => format!("percent-{pid}"),
+                Some(("limit", device)) if !device.contains('-') => format!("limit-{pid}-{device}"),
+                Some(_) => continue,
+            };
+            fs::copy(entry.path(), self.path("values").join(own)).unwrap();
+        }
+        let all = fs::read_to_string(self.path("servers")).unwrap();
+        fs::write(self.path("servers"), format!("{all}{pid}\n")).unwrap();
+    }
+
     fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join("pipe").join(name)
     }
@@ -42,10 +58,9 @@ impl Daemon {
     }
 
     fn mps(&self) -> MpsCommand {
-        MpsCommand {
-            command: self.folder.path().join("nvidia-cuda-mps-control"),
-            time_limit: Duration::from_secs(20),
-        }
+        let mut own = MpsCommand::at(self.folder.path().join("nvidia-cuda-mps-control"));
+        own.time_limit = Duration::from_secs(20);
+        own
     }
 
     fn hands(&self) -> Hands {
@@ -76,9 +91,9 @@ fn a_share_is_set_for_the_daemon_and_each_server_and_taken_back() {
     assert_eq!(
         shown.replace(&command, "COMMAND"),
         "# warning: MPS clients that run keep the share that they started with\n\
-         echo set_default_active_thread_percentage 50 | CUDA_MPS_PIPE_DIRECTORY=PIPE COMMAND\n\
          echo set_active_thread_percentage 41 50 | CUDA_MPS_PIPE_DIRECTORY=PIPE COMMAND\n\
-         echo set_active_thread_percentage 42 50 | CUDA_MPS_PIPE_DIRECTORY=PIPE COMMAND\n"
+         echo set_active_thread_percentage 42 50 | CUDA_MPS_PIPE_DIRECTORY=PIPE COMMAND\n\
+         echo set_default_active_thread_percentage 50 | CUDA_MPS_PIPE_DIRECTORY=PIPE COMMAND\n"
     );
     hands.pull(&plan).unwrap();
     let mps = daemon.mps();
@@ -140,7 +155,7 @@ fn a_failure_at_the_second_server_takes_the_first_back() {
     let failure = hands.pull(&plan).unwrap_err();
     assert_eq!(
         (failure.step, failure.why.reason()),
-        (2, "missing"),
+        (1, "missing"),
         "{failure}"
     );
     assert!(failure.left.is_empty());
@@ -182,6 +197,116 @@ fn limits_of_pinned_memory_have_units_and_are_lifted() {
     assert!(error.to_string().contains("whole GiB"), "{error}");
 }
 
+/// The share, in percent, and the limit of a daemon and of each server.
+fn values(mps: &dyn Mps, server: &MpsServer) -> Vec<(u32, Option<u64>)> {
+    let of = |scope| {
+        let share = mps.percent(server, scope).unwrap();
+        (share / 1000, mps.pinned(server, scope, 0).unwrap())
+    };
+    mps.scopes(server).unwrap().into_iter().map(of).collect()
+}
+
+/// Pulls while the daemon starts server 43, and takes it back. Server 42 has the values that are pulled before.
+fn born_meanwhile(mut hands: Hands, server: &MpsServer, start: &dyn Fn(u32), pull: &Pull) {
+    let of = MpsScope::Server { pid: 42 };
+    hands.mps.set_percent(server, of, 60_000).unwrap();
+    hands.mps.set_pinned(server, of, 0, Some(2048)).unwrap();
+    let before = values(&*hands.mps, server);
+    assert_eq!(before, [(100, None), (100, None), (60, Some(2048))]);
+    let plan = hands.plan(pull).unwrap();
+    hands.pull(&plan).unwrap();
+    start(43);
+    let held = values(&*hands.mps, server);
+    assert_ne!(held[0], before[0]);
+    assert_eq!(held[3], held[0], "it has what its daemon has");
+    hands.undo(&plan).unwrap();
+    let after = values(&*hands.mps, server);
+    assert_eq!((&after[..3], after[3]), (&before[..], before[0]));
+}
+
+/// A daemon passes its values on to the servers that it starts, so there they would outlive the pull.
+#[test]
+fn servers_that_came_while_a_value_was_held_get_the_one_before() {
+    let pulls = |server: &MpsServer| {
+        let server = server.clone();
+        let share = Pull::MpsPercent {
+            server: server.clone(),
+            percent: 60,
+        };
+        let limit = Pull::MpsPinned {
+            server,
+            device: 0,
+            mib: Some(2048),
+        };
+        [share, limit]
+    };
+    for at in 0..2 {
+        let daemon = Daemon::running("41\n42\n");
+        let server = daemon.server();
+        let start = |pid| daemon.start(pid);
+        born_meanwhile(daemon.hands(), &server, &start, &pulls(&server)[at]);
+        let twin = Twin::new();
+        twin.add_mps(&server, &[41, 42]);
+        let start = |pid| twin.start_mps_server(&server, pid).unwrap();
+        born_meanwhile(twin.hands(), &server, &start, &pulls(&server)[at]);
+    }
+}
+
+#[test]
+fn a_limit_that_may_be_a_fraction_more_than_is_told_is_set() {
+    let daemon = Daemon::running("");
+    let server = daemon.server();
+    let mut hands = daemon.hands();
+    fs::create_dir_all(daemon.path("values")).unwrap();
+    fs::write(daemon.path("values/limit-0"), "1536\n").unwrap();
+    let pull = |mib| Pull::MpsPinned {
+        server: server.clone(),
+        device: 0,
+        mib: Some(mib),
+    };
+    let plan = hands.plan(&pull(1024)).unwrap();
+    assert!(
+        plan.to_string().contains("# warning: MPS tells limits"),
+        "{plan}"
+    );
+    hands.pull(&plan).unwrap();
+    let has = fs::read_to_string(daemon.path("values/limit-0")).unwrap();
+    assert_eq!(has, "1024\n");
+    hands.bounds.mps_pinned_mib.least = 0;
+    let error = hands.plan(&pull(0)).unwrap_err();
+    assert!(error.to_string().contains("0 for no limit"), "{error}");
+}
+
+/// A plan of many steps would wait for each of them.
+#[test]
+fn a_daemon_that_gives_no_answer_is_not_asked_again_at_once() {
+    let daemon = Daemon::running("41\n42\n");
+    let mut hands = daemon.hands();
+    let mut mps = daemon.mps();
+    mps.time_limit = Duration::from_secs(1);
+    hands.mps = Box::new(mps);
+    let pull = Pull::MpsPercent {
+        server: daemon.server(),
+        percent: 60,
+    };
+    let plan = hands.plan(&pull).unwrap();
+    hands.pull(&plan).unwrap();
+    fs::write(daemon.path("hangs"), "").unwrap();
+    let left = hands.undo(&plan).unwrap_err();
+    let said: Vec<String> = left.iter().map(ToString::to_string).collect();
+    assert_eq!(said.len(), 3, "{said:?}");
+    assert!(said[0].contains("no answer within 1s: killed"), "{said:?}");
+    assert!(said[2].contains("no answer within 1s just now"), "{said:?}");
+    assert_eq!(fs::read_to_string(daemon.path("hangs")).unwrap(), "asked\n");
+    fs::remove_file(daemon.path("hangs")).unwrap();
+    while hands.undo(&plan).is_err() {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let of = |scope| daemon.mps().percent(&daemon.server(), scope).unwrap();
+    assert_eq!(of(MpsScope::Daemon), 100_000);
+    assert_eq!(of(MpsScope::Server { pid: 42 }), 100_000);
+}
+
 #[test]
 fn a_daemon_is_started_and_ended_and_its_absence_is_told() {
     let daemon = Daemon::none();
@@ -217,10 +342,7 @@ fn a_daemon_is_started_and_ended_and_its_absence_is_told() {
     hands.pull(&share).unwrap();
     hands.undo(&plan).unwrap();
     hands.undo(&share).unwrap();
-    let none = MpsCommand {
-        command: daemon.folder.path().join("none"),
-        ..daemon.mps()
-    };
+    let none = MpsCommand::at(daemon.folder.path().join("none"));
     assert_eq!(none.scopes(&server).unwrap_err().reason(), "missing");
     // Without the command it cannot be told whether a daemon runs, and what it was set to may hold.
     assert_eq!(none.is_running(&server).unwrap_err().reason(), "missing");
