@@ -106,7 +106,7 @@ fn until(mut so: impl FnMut() -> bool) {
 }
 
 /// What a record was told and ordered, by kind. The last line may be half written.
-fn kinds(record: &PathBuf, list: &str, key: &str) -> Vec<String> {
+pub(crate) fn kinds(record: &PathBuf, list: &str, key: &str) -> Vec<String> {
     let text = std::fs::read_to_string(record).unwrap_or_default();
     let mut found = Vec::new();
     for line in text.split_inclusive('\n').filter(|own| own.ends_with('\n')) {

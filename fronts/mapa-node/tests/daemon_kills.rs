@@ -4,6 +4,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -423,5 +425,70 @@ fn a_job_on_an_instance_that_the_daemon_has_made_is_told_its_uuid() {
         super::common::error(&output)
     );
     assert!(told.starts_with("MIG-") && told.len() == 40, "{told} {log}");
+    assert_eq!(daemon.end("-TERM"), Some(0));
+}
+
+/// A lever that fails is a fact for the scheduler, a count for whoever watches, and no half layout; what waits for it gets
+/// it once it works.
+#[test]
+fn an_order_whose_lever_fails_is_told_and_given_again() {
+    let machine = Machine::new();
+    let path = |name: &str| machine.place.path().join(name);
+    let (record, socket) = (path("record"), path("socket"));
+    let config = format!("[service]\nsocket = \"{}\"\n", socket.display());
+    std::fs::write(path("node.toml"), config).unwrap();
+    let fails = "nvmlDeviceCreateGpuInstanceWithPlacement";
+    let fault = fake_nvml::Fault::new(fails, fake_nvml::Code::Unknown);
+    machine.fake.inject(fault).unwrap();
+    let (config, scheduler) = (path("node.toml"), "pcie-plan,repartition=0");
+    let [config, record_to] = [&config, &record].map(|own| own.to_str().unwrap());
+    let words = [
+        "--scheduler",
+        scheduler,
+        "--config",
+        config,
+        "--record",
+        record_to,
+    ];
+    let daemon = machine.daemon_with(&words);
+    let mut job = machine
+        .command(env!("CARGO_BIN_EXE_mapa"))
+        .args(["run", "-n", "1", "--slice", "2g.10gb", "--wait"])
+        .args(["--time", "60s", "--", "true"])
+        .spawn()
+        .unwrap();
+    let log = || machine.place.text("daemon.log");
+    let begun = Instant::now();
+    let told = |list: &str, key: &str| super::daemon::kinds(&record, list, key);
+    while !told("facts", "fact")
+        .iter()
+        .any(|own| own == "order-failed")
+    {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{}", log());
+        thread::sleep(Duration::from_millis(10));
+    }
+    let status = || {
+        let output = Command::new(env!("CARGO_BIN_EXE_mapa-node"))
+            .args(["status", "--socket"])
+            .arg(&socket)
+            .output();
+        super::common::text(&output.unwrap())
+    };
+    let said = status();
+    assert!(said.contains("failed     repartition: "), "{said}");
+    assert!(
+        said.contains("trouble    ") && said.contains(fails),
+        "{said}"
+    );
+    let mut stream = UnixStream::connect(&socket).unwrap();
+    writeln!(stream, "{{\"ask\":\"metrics\"}}").unwrap();
+    let mut metrics = String::new();
+    BufReader::new(stream).read_line(&mut metrics).unwrap();
+    let expected = "mapa_failed_levers_total{lever=\\\"mig\\\",step=\\\"pull\\\"} ";
+    assert!(metrics.contains(expected), "{metrics}");
+    assert!(job.try_wait().unwrap().is_none(), "it waits");
+    machine.fake.clear_faults().unwrap();
+    let status = job.wait().unwrap();
+    assert!(status.success(), "{status} {}", log());
     assert_eq!(daemon.end("-TERM"), Some(0));
 }

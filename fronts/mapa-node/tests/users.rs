@@ -185,3 +185,30 @@ fn a_lease_of_another_user_whose_variables_cannot_be_read_is_kept_until_root_loo
         .unwrap();
     assert_eq!(free.status.code(), Some(0), "{}", error(&free));
 }
+
+/// Nobody can tell whether there is a ledger in a folder that he may not read.
+#[test]
+fn a_stranger_is_told_that_he_may_not_look_and_not_that_nobody_holds_anything() {
+    let Some(place) = place() else { return };
+    assert!(mapa(&place, 0, &["free"]).status().unwrap().success());
+    let open = tempfile::tempdir().unwrap();
+    let mode = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(open.path(), mode).unwrap();
+    let program = open.path().join("mapa");
+    std::fs::copy(place.path().join("mapa"), &program).unwrap();
+    let own = place.mapa(&["ps"]);
+    let mut stranger = Command::new(program);
+    stranger.args(own.get_args()).current_dir("/");
+    let output = stranger.gid(51_003).uid(51_003).output().unwrap();
+    assert_eq!(output.status.code(), Some(125), "{}", error(&output));
+    assert!(
+        error(&output).contains("ledger.db: Permission denied"),
+        "{}",
+        error(&output)
+    );
+    assert!(
+        !error(&output).contains("no ledger yet"),
+        "{}",
+        error(&output)
+    );
+}

@@ -500,4 +500,40 @@ mod tests {
         own.left(A, &mut told);
         assert_eq!(own.keeper.held().count(), 0);
     }
+
+    #[test]
+    fn a_job_is_kept_off_the_cores_that_serve_interrupts_until_it_may_have_them() {
+        let tree = tempfile::tempdir().unwrap();
+        let (levers, roots, mut told) = (levers(), Roots::below(tree.path()), told());
+        let cpu = roots.sys.join("devices/system/cpu");
+        std::fs::create_dir_all(&cpu).unwrap();
+        std::fs::create_dir_all(&roots.proc).unwrap();
+        std::fs::write(cpu.join("online"), "0-3\n").unwrap();
+        let twin = Twin::new();
+        let process = twin.add_process(17, &[17, 18]);
+        let before = twin.state();
+        let guard = |avoid| Guard::AvoidInterruptCores(avoid);
+        let mut own = hands(&twin, &levers, &roots);
+        // Nothing is known of interrupts yet: the job stays where it is.
+        let done = own.throttle(A, guard(true), 0, target(vec![process]), &mut told);
+        assert!(done.unwrap_err().contains("not counted yet"));
+        for count in [0, 1_000_000_000] {
+            let text = format!("  CPU0 CPU1 CPU2 CPU3\n 33: {count} 0 0 0 PCI-MSI nvme\n");
+            std::fs::write(roots.proc.join("interrupts"), text).unwrap();
+            own.quiet.look(&roots);
+        }
+        let done = own.throttle(A, guard(true), 0, target(vec![process]), &mut told);
+        assert_eq!(done, Ok(()));
+        let cpus: Vec<String> = twin
+            .hands()
+            .affinity
+            .threads(process)
+            .unwrap()
+            .into_iter()
+            .map(|(_, own)| own.to_string())
+            .collect();
+        assert_eq!(cpus, ["1-3", "1-3"], "every thread, and not on CPU 0");
+        let done = own.throttle(A, guard(false), 1, target(vec![process]), &mut told);
+        assert_eq!((done, twin.state() == before), (Ok(()), true));
+    }
 }

@@ -64,7 +64,7 @@ pub(super) fn measure() -> Result<Option<Waits>> {
 }
 
 fn measure_in(folder: &Path, program: &Path) -> Result<Waits> {
-    let list = "[[instance]]\nvisible = \"MIG-0\"\nmemory = 80000000000\n";
+    let list = "[[instance]]\nvisible = \"GPU-0\"\nmemory = 80000000000\n";
     fs::write(folder.join("instances.toml"), list)?;
     let child = Command::new(program)
         .current_dir(folder)
