@@ -52,12 +52,17 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let mut manager = start(folder.path())?;
     let socket = folder.path().join("case.sock");
-    let alone = round_trips(&session(&socket), tasks);
+    let session = session(&socket);
+    let alone = round_trips(&session, tasks, Duration::ZERO);
+    // Then the manager sleeps, and has to wake for each.
+    let rested = round_trips(&session, tasks.min(2000), Duration::from_millis(1));
+    drop(session);
     let crowd = crowd(&socket, clients, (5 * tasks).div_ceil(clients));
     manager.kill()?;
     manager.wait()?;
     show("echo", echoed);
     let [half, most] = show("begin or end", alone?);
+    show("begin or end, each 1 ms after the last", rested?);
     println!("calls/s of {clients} processes: {:.0}", crowd?);
     let [of_half, of_most] = EXPECTED;
     if half >= of_half || most >= of_most {
@@ -137,7 +142,7 @@ fn client(socket: &Path, tasks: u64) -> Result<(), Box<dyn Error>> {
     session.end(u64::MAX)?;
     println!("ready");
     std::io::stdin().read_exact(&mut [0])?;
-    round_trips(&session, tasks)?;
+    round_trips(&session, tasks, Duration::ZERO)?;
     println!("done");
     Ok(())
 }
@@ -215,16 +220,25 @@ fn start(folder: &Path) -> Result<Child, Box<dyn Error>> {
     Ok(manager)
 }
 
-/// How long each call takes of so many tasks, each begun and ended.
-fn round_trips(session: &Session, tasks: u64) -> Result<Vec<Duration>, Box<dyn Error>> {
+/// How long each call takes of so many tasks, each begun and ended, with a pause before each call.
+fn round_trips(
+    session: &Session,
+    tasks: u64,
+    pause: Duration,
+) -> Result<Vec<Duration>, Box<dyn Error>> {
     let mut all = Vec::new();
+    let mut timed = |call: &dyn Fn() -> Result<(), Box<dyn Error>>| {
+        if !pause.is_zero() {
+            std::thread::sleep(pause);
+        }
+        let begun = Instant::now();
+        call()?;
+        all.push(begun.elapsed());
+        Ok::<(), Box<dyn Error>>(())
+    };
     for task in 0..tasks {
-        let begun = Instant::now();
-        session.begin(task, 1 << 20, 32, 0)?;
-        all.push(begun.elapsed());
-        let begun = Instant::now();
-        session.end(task)?;
-        all.push(begun.elapsed());
+        timed(&|| Ok(session.begin(task, 1 << 20, 32, 0).map(drop)?))?;
+        timed(&|| Ok(session.end(task).map(drop)?))?;
     }
     Ok(all)
 }

@@ -35,6 +35,7 @@ use crate::queue::ring_first;
 use crate::run::user;
 use crate::service::{self, Log};
 use crate::steward::{BELL, alone, enter};
+use crate::topology::Topology;
 
 /// The options of the daemon.
 #[derive(Debug, Args)]
@@ -263,6 +264,7 @@ impl Daemon<'_> {
         };
         let (levers, roots) = (&self.config.levers, &self.live.roots);
         let hands = NodeHands::new(keeper, levers, roots, self.args.dry_run, job_of);
+        let needs_counters = self.needs_counters();
         let mut driver = NodeDriver {
             node,
             machine: self.machine,
@@ -290,6 +292,16 @@ impl Daemon<'_> {
             instant_began: Instant::now(),
             ledger,
         };
+        // A scheduler of latencies throttles those who share a path.
+        if needs_counters
+            && driver.node.is_live()
+            && let Some(why) = Topology::of(self.live).hidden
+        {
+            let what = format!(
+                "{why}: nobody is known to be beside a tenant, so nobody is throttled; `mapa-node slo` infers it from counters"
+            );
+            driver.told.trouble("topology", &what);
+        }
         info!(
             scheduler = words,
             ledger = %driver.ledger.path().display(),

@@ -1,13 +1,13 @@
 //! Devices that somebody uses whom the ledger does not know.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use mapa_live::{Live, Look};
 
 use crate::error::Error;
 use crate::ledger::Lease;
 use crate::node::{Cause, Node, Withheld};
-use crate::process::Processes;
+use crate::process::{Identity, Processes};
 
 /// What the drivers say of this moment. Of a machine that is only described, nothing is asked.
 ///
@@ -47,18 +47,22 @@ pub(crate) fn foreign(
     processes: &Processes,
     mark: impl Fn(i64) -> String,
 ) -> Vec<Withheld> {
+    if look.uses.is_empty() {
+        return Vec::new();
+    }
     let marks: BTreeSet<String> = leases.iter().map(|own| mark(own.id)).collect();
-    let known: BTreeSet<i32> = leases
+    let of_leases = leases
         .iter()
-        .flat_map(|own| {
-            own.child
-                .iter()
-                .chain([&own.asker.process])
-                // The number of one that has ended, or of another namespace, is somebody else's here.
-                .filter(|own| processes.may_run(own))
-                .map(|own| own.pid)
-        })
-        .collect();
+        .flat_map(|own| own.child.iter().chain([&own.asker.process]));
+    let mut known: BTreeMap<i32, Vec<&Identity>> = BTreeMap::new();
+    for own in of_leases {
+        known.entry(own.pid).or_default().push(own);
+    }
+    // The number of one that has ended, or of another namespace, is somebody else's here.
+    let is_known = |pid| {
+        let mut same = known.get(&pid).into_iter().flatten();
+        same.any(|own| processes.may_run(own))
+    };
     let graph = node.graph();
     let mut found = Vec::new();
     for own in &look.uses {
@@ -68,7 +72,7 @@ pub(crate) fn foreign(
             .find(|&id| own.is_of(graph.device(id), node.number(id)));
         let Some(whole) = whole else { continue };
         let pid = i32::try_from(own.pid).unwrap_or_default();
-        let ours = known.contains(&pid)
+        let ours = is_known(pid)
             || processes
                 .mark_of(pid)
                 .is_some_and(|mark| marks.contains(&mark));

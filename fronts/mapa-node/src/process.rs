@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::thread;
@@ -185,9 +185,13 @@ impl Processes {
     }
 
     fn stat(&self, pid: i32) -> Option<Stat> {
-        let line = fs::read(self.proc.join(pid.to_string()).join("stat")).ok()?;
+        // The kernel gives the whole line at once, and this is read for each lease at each look.
+        let mut line = [0; 4096];
+        let mut file = fs::File::open(self.proc.join(pid.to_string()).join("stat")).ok()?;
+        let length = file.read(&mut line).ok()?;
+        let line = &line[..length];
         // The kernel cuts names at 15 bytes, in the middle of a character too.
-        parse(&String::from_utf8_lossy(&line))
+        parse(&String::from_utf8_lossy(line))
     }
 
     /// The ids of all processes that can be seen.
@@ -308,6 +312,12 @@ impl Processes {
     /// taken for it.
     #[must_use]
     pub fn below(&self, ancestor: i32) -> Vec<Identity> {
+        self.families().below(ancestor)
+    }
+
+    /// Who has started whom, of all processes: for who asks for those below several.
+    #[must_use]
+    pub(crate) fn families(&self) -> Families {
         let mut children: BTreeMap<i32, Vec<Identity>> = BTreeMap::new();
         for pid in self.pids() {
             if let Some(stat) = self.stat(pid).filter(|stat| !stat.dead) {
@@ -315,14 +325,7 @@ impl Processes {
                 children.entry(stat.parent).or_default().push(own);
             }
         }
-        let mut found = children.remove(&ancestor).unwrap_or_default();
-        let mut at = 0;
-        while at < found.len() {
-            let next = children.remove(&found[at].pid).unwrap_or_default();
-            found.extend(next);
-            at += 1;
-        }
-        found
+        Families(children)
     }
 
     /// Sends a signal to a process, and to no later one of its number. Nothing happens if it has ended.
@@ -416,6 +419,32 @@ fn mark_in(variables: &[u8]) -> Option<String> {
     let mut variables = variables.split(|byte| *byte == 0);
     let value = variables.find_map(|own| own.strip_prefix(MARK.as_bytes())?.strip_prefix(b"="))?;
     String::from_utf8(value.to_vec()).ok()
+}
+
+/// Who had started whom when processes were listed, by parent.
+#[derive(Debug)]
+pub(crate) struct Families(BTreeMap<i32, Vec<Identity>>);
+
+impl Families {
+    /// The processes below one, nearest first.
+    pub(crate) fn below(&self, ancestor: i32) -> Vec<Identity> {
+        let children = |pid: i32| self.0.get(&pid).cloned().unwrap_or_default();
+        let mut found = children(ancestor);
+        let mut at = 0;
+        while at < found.len() {
+            let next = children(found[at].pid);
+            // No process is below itself, but a list that is read while numbers are used again may say so.
+            let new = next.into_iter().filter(|own| !found.contains(own));
+            found.extend(new.collect::<Vec<_>>());
+            at += 1;
+        }
+        found
+    }
+
+    /// Whether a process was there.
+    pub(crate) fn has(&self, own: &Identity) -> bool {
+        self.0.values().flatten().any(|other| other == own)
+    }
 }
 
 #[cfg(test)]

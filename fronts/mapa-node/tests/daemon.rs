@@ -744,6 +744,25 @@ fn slo_guards_a_tenant_told_by_its_socket_and_prints_what_it_would_do() {
     assert!(again.differ.is_empty() && again.decisions > 0, "{again:?}");
 }
 
+/// Where no path is known nobody is a neighbour: whoever trusts in throttles is told.
+#[test]
+fn slo_on_a_host_that_hides_its_topology_says_that_nobody_is_throttled() {
+    for is_hidden in [true, false] {
+        let machine = Machine::new();
+        if is_hidden {
+            let fails = "nvmlDeviceGetTopologyCommonAncestor";
+            let fault = Fault::new(fails, Code::NotSupported);
+            machine.fake.inject(fault).unwrap();
+        }
+        let daemon = machine.daemon_with(&["--scheduler", "slo"]);
+        let log = || machine.place.text("daemon.log");
+        until(|| log().contains("ready"));
+        let told = "does not tell the paths between devices: nobody is known to be beside a tenant";
+        assert_eq!(log().contains(told), is_hidden, "{}", log());
+        assert_eq!(daemon.end("-TERM"), Some(0));
+    }
+}
+
 /// systemd starts what comes after the daemon once it is ready, and kills it if it is silent.
 #[test]
 fn systemd_is_told_that_the_daemon_is_ready_lives_and_ends() {

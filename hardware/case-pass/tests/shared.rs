@@ -1,6 +1,6 @@
 //! The programs of the shared data are placed as their table says.
 
-use crate::program::{LEVELS, compile, folder};
+use crate::program::{LEVELS, cc, compile, folder};
 use std::fs;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -43,6 +43,8 @@ const TABLE: &[Row] = &[
         ("", "begin 4096 0, end, begin 8192 64, end"),
         ("x", "exit 3, begin 8192 0, end, begin 8192 64, end"),
         ("x y", "exit 3, begin 12288 0, end, begin 8192 64, end"),
+        // The first cudaMalloc fails: the edge on which `work` returns 2 ends its task.
+        ("fail=1", "exit 255, begin 4096 0, end, begin 8192 64, end"),
     ]),
     row(&["09_helper.cu"], true, &[("", "begin 7680 20, end")]),
     row(&["10_units_a.cu", "10_units_b.cu"], false, &[("", "begin 4000 16, end")]),
@@ -113,8 +115,11 @@ fn shared_programs_are_placed_as_their_table_says() {
                 row.files, program.remarks
             );
             for (arguments, expected) in row.runs {
-                let arguments: Vec<&str> = arguments.split_whitespace().collect();
-                let got = program.trace(&arguments, "");
+                let words = arguments.split_whitespace();
+                let (failing, words): (Vec<&str>, Vec<&str>) =
+                    words.partition(|w| w.starts_with("fail="));
+                let failing = failing.first().map_or("", |f| &f["fail=".len()..]);
+                let got = program.trace(&words, failing);
                 assert_eq!(&got, expected, "{:?} {level} {arguments:?}", row.files);
             }
         }
@@ -133,5 +138,66 @@ fn files_that_are_lazy_apart_are_static_together() {
             program.remarks
         );
         assert_eq!(program.trace(&[], ""), "begin 4000 16, end", "{level}");
+    }
+}
+
+/// Where begin and end stand among the calls of `main`, in the order of its code. What is left out: launches, and the
+/// program whose paths part, which the runs above take one by one.
+#[rustfmt::skip]
+const CALLS: &[(&str, &str)] = &[
+    ("01_vecadd", "begin Malloc Malloc Malloc Memcpy Memcpy Memcpy Free Free Free end"),
+    ("02_pipeline", "begin Malloc Memset Malloc Free Malloc DeviceSynchronize Free Free end"),
+    ("03_two_tasks", "begin Malloc Free end begin Malloc Free end"),
+    ("05_loop_inside", "begin Malloc DeviceSynchronize Free end"),
+    ("06_loop_around", "begin Malloc Memcpy Free end"),
+    ("09_helper", "begin Malloc Malloc Memset Free Free end"),
+    ("14_streams", "begin StreamCreate MallocManaged MallocAsync MemcpyAsync FreeAsync StreamSynchronize Free end StreamDestroy"),
+    ("15_recursive", "begin Malloc Malloc Free Free end"),
+    ("17_early_touch", "begin GetDeviceCount SetDevice DeviceSynchronize Malloc Free end"),
+    ("19_global_size", "scanf begin Malloc Malloc Memcpy Free Free end"),
+    ("21_no_launch", "begin Malloc Memcpy Free end"),
+    // It ends with its process.
+    ("22_never_freed", "begin Malloc DeviceSynchronize"),
+];
+
+/// The calls of `main` in LLVM's text.
+fn calls(code: &str) -> String {
+    let main = code
+        .split("\ndefine ")
+        .find(|f| f.lines().next().is_some_and(|l| l.contains("@main(")));
+    let body = main.unwrap().split("\n}").next().unwrap();
+    let mut all = Vec::new();
+    for line in body.lines() {
+        let Some(name) = line
+            .split_once("call ")
+            .and_then(|(_, l)| l.split_once('@')?.1.split('(').next())
+        else {
+            continue;
+        };
+        match name {
+            "case_task_begin" => all.push("begin"),
+            "case_task_end" => all.push("end"),
+            "cudaLaunchKernel" => {}
+            _ if name.ends_with("scanf") => all.push("scanf"),
+            _ => all.extend(name.strip_prefix("cuda")),
+        }
+    }
+    all.join(" ")
+}
+
+#[test]
+fn begins_and_ends_stand_where_the_table_says() {
+    let Some(folder) = data() else { return };
+    let own = tempfile::tempdir().unwrap();
+    let code = own.path().join("code.ll");
+    for (name, expected) in CALLS {
+        let source = folder.join(format!("{name}.cu"));
+        for level in LEVELS {
+            let [source, code] = [&source, &code].map(|p| p.to_str().unwrap());
+            let (done, errors) = cc(&["-S", "-emit-llvm", level, source, "-o", code]);
+            assert!(done, "{errors}");
+            let text = fs::read_to_string(code).unwrap();
+            assert_eq!(&calls(&text), expected, "{name} {level}");
+        }
     }
 }

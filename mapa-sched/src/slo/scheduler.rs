@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::time::Duration;
 
-use mapa_core::{DeviceId, DeviceSet, MachineId, Policy, PortId, lowest_id};
+use mapa_core::{DeviceId, DeviceSet, MachineId, Policy, PortId, Request, View, lowest_id};
 
 use super::settings::{Levers, Settings};
 use super::signals::{Numa, Place, Snapshot};
@@ -189,18 +189,24 @@ impl<C: Controller> GuardingScheduler<C> {
     }
 
     /// One tick of one job's controller.
-    fn guard(&mut self, job: JobId, tick: u64, turn: &mut Turn<'_>) {
+    fn guard(
+        &mut self,
+        job: JobId,
+        tick: u64,
+        all: &mut BTreeMap<MachineId, Around>,
+        turn: &mut Turn<'_>,
+    ) {
         let Some((machine, at)) = place_of(turn, job) else {
             return self.lose(job, turn);
         };
-        let ports = ports(turn, machine);
-        let Some(place) = ports
-            .iter()
-            .position(|own| Some(*own) == port_of(turn, machine, at))
-        else {
+        let around = all
+            .entry(machine)
+            .or_insert_with(|| Around::of(turn, machine, &self.jobs));
+        let Some(place) = around.place(port_of(turn, machine, at)) else {
             return self.lose(job, turn);
         };
-        let snapshot = self.snapshot(turn, job, machine, &ports, tick);
+        let snapshot = self.snapshot(turn, job, machine, around, tick);
+        let ports: Vec<PortId> = around.places.iter().map(|own| own.port).collect();
         let Some(own) = self.guarded.get_mut(&job) else {
             return;
         };
@@ -222,6 +228,9 @@ impl<C: Controller> GuardingScheduler<C> {
         let orders = controller.tick(&mut state, input, &answered);
         own.state = Some(state);
         for order in orders {
+            if matches!(order, Order::Relaunch { .. }) {
+                all.remove(&machine);
+            }
             self.carry_out(job, machine, &ports, order, turn);
         }
     }
@@ -240,81 +249,37 @@ impl<C: Controller> GuardingScheduler<C> {
         turn: &Turn<'_>,
         job: JobId,
         machine: MachineId,
-        ports: &[PortId],
+        around: &mut Around,
         tick: u64,
     ) -> Option<Snapshot> {
         let (told, signals) = self.signals.get(&machine)?;
         let request = &self.jobs.get(&job)?.request;
         let view = turn.view(machine).ok()?;
-        let mut places = Vec::with_capacity(ports.len());
-        let mut nodes: Vec<u32> = Vec::new();
-        for &port in ports {
-            let (mut heavy, mut training) = (0, false);
-            for other in self.neighbours(turn, job, machine, port) {
-                match other.1 {
-                    Beside::Copies => heavy += 1,
-                    Beside::Trains => training = true,
-                    Beside::Serves => (),
-                }
-            }
-            let behind = behind(turn, machine, port);
-            let there = request.clone().only(behind.clone());
-            let numa = behind.iter().find_map(|id| view.graph().device(id).numa);
-            let numa = numa.map(|node| match nodes.iter().position(|own| *own == node) {
-                Some(at) => at as u32,
-                None => {
-                    nodes.push(node);
-                    nodes.len() as u32 - 1
-                }
-            });
-            places.push(Place {
-                heavy: Some(heavy),
-                training: Some(training),
-                numa,
-                largest: lowest_id().decide(&there, &view).is_ok().then_some(0),
-                pcie_mb_s: signals.pcie_mb_s.get(&port).copied(),
+        let room = around.room_for(request, &view);
+        let place = |(own, has_room): (&Behind, &bool)| {
+            let others = own.jobs.iter().filter(|(other, _)| **other != job);
+            let others: Vec<Beside> = others.map(|(_, does)| *does).collect();
+            let heavy = others.iter().filter(|own| **own == Beside::Copies).count();
+            Place {
+                heavy: Some(heavy as u32),
+                training: Some(others.contains(&Beside::Trains)),
+                numa: own.numa,
+                largest: has_room.then_some(0),
+                pcie_mb_s: signals.pcie_mb_s.get(&own.port).copied(),
                 ..Place::default()
-            });
-        }
-        let numa = nodes.iter().map(|node| Numa {
+            }
+        };
+        let places = around.places.iter().zip(&around.room[room].1).map(place);
+        let numa = around.nodes.iter().map(|node| Numa {
             block_io_mb_s: signals.block_io_mb_s.get(node).copied(),
             interrupts_per_s: signals.interrupts.get(node).copied(),
             nic_mb_s: None,
         });
         Some(Snapshot {
             age_ticks: u32::try_from(tick.saturating_sub(*told)).unwrap_or(u32::MAX),
-            places,
+            places: places.collect(),
             numa: numa.collect(),
         })
-    }
-
-    /// The other jobs with devices behind a port, and what they do there.
-    fn neighbours(
-        &self,
-        turn: &Turn<'_>,
-        job: JobId,
-        machine: MachineId,
-        port: PortId,
-    ) -> BTreeMap<JobId, Beside> {
-        let mut found = BTreeMap::new();
-        for (tenant, on, _) in turn.fleet().tenants() {
-            let other = tenant.job();
-            if on != machine || other == job {
-                continue;
-            }
-            let leases = turn
-                .fleet()
-                .leases_of(tenant)
-                .filter(|own| own.0 == machine);
-            let mut devices =
-                leases.flat_map(|(_, lease)| lease.placement.set().iter().collect::<Vec<_>>());
-            if devices.any(|id| port_of(turn, machine, id) == Some(port))
-                && let Some(own) = self.jobs.get(&other)
-            {
-                found.insert(other, Beside::of(own));
-            }
-        }
-        found
     }
 
     fn carry_out(
@@ -337,8 +302,12 @@ impl<C: Controller> GuardingScheduler<C> {
                 let Some(port) = port_of(turn, machine, at) else {
                     return;
                 };
-                let beside = self.neighbours(turn, job, machine, port);
-                for (other, does) in beside {
+                let around = Around::of(turn, machine, &self.jobs);
+                let beside = around.places.into_iter().find(|own| own.port == port);
+                for (other, does) in beside.map(|own| own.jobs).unwrap_or_default() {
+                    if other == job {
+                        continue;
+                    }
                     match does {
                         Beside::Copies => {
                             turn.throttle(other, Guard::PcieMbPerS(Some(io_mb_s)));
@@ -444,6 +413,100 @@ impl Beside {
     }
 }
 
+/// A port of a machine, and who is there.
+#[derive(Debug)]
+struct Behind {
+    port: PortId,
+    devices: DeviceSet,
+    /// Its NUMA node, as an index into [`Around::nodes`].
+    numa: Option<u32>,
+    /// The jobs with devices here, and what they do.
+    jobs: BTreeMap<JobId, Beside>,
+}
+
+/// What all jobs of a machine have around them in one tick, until one of them moves.
+#[derive(Debug)]
+struct Around {
+    /// By port.
+    places: Vec<Behind>,
+    /// The NUMA nodes of the ports.
+    nodes: Vec<u32>,
+    /// Requests that were asked for, each with whether there is room behind each port. Many jobs ask for the same.
+    room: Vec<(Request, Vec<bool>)>,
+}
+
+impl Around {
+    /// O(devices + tenants).
+    fn of(turn: &Turn<'_>, machine: MachineId, jobs: &BTreeMap<JobId, Job>) -> Self {
+        let mut own = Self {
+            places: Vec::new(),
+            nodes: Vec::new(),
+            room: Vec::new(),
+        };
+        let Ok(view) = turn.view(machine) else {
+            return own;
+        };
+        let graph = view.graph();
+        let mut behind: BTreeMap<PortId, Vec<DeviceId>> = BTreeMap::new();
+        for (id, device) in (0..).map(DeviceId).zip(graph.devices()) {
+            if let Some(port) = device.port {
+                behind.entry(port).or_default().push(id);
+            }
+        }
+        for (port, ids) in behind {
+            let node = ids.iter().find_map(|id| graph.device(*id).numa);
+            let numa = node.map(|node| {
+                let known = own.nodes.iter().position(|other| *other == node);
+                known.unwrap_or_else(|| {
+                    own.nodes.push(node);
+                    own.nodes.len() - 1
+                }) as u32
+            });
+            own.places.push(Behind {
+                port,
+                devices: ids.into_iter().collect(),
+                numa,
+                jobs: BTreeMap::new(),
+            });
+        }
+        for (tenant, on, _) in turn.fleet().tenants().filter(|own| own.1 == machine) {
+            let Some(job) = jobs.get(&tenant.job()) else {
+                continue;
+            };
+            let leases = turn.fleet().leases_of(tenant).filter(|own| own.0 == on);
+            for (_, lease) in leases {
+                for id in lease.placement.set().iter() {
+                    if let Some(at) = own.place(graph.device(id).port) {
+                        own.places[at].jobs.insert(job.id, Beside::of(job));
+                    }
+                }
+            }
+        }
+        own
+    }
+
+    /// The place of a port.
+    fn place(&self, port: Option<PortId>) -> Option<usize> {
+        self.places
+            .binary_search_by_key(&port?, |own| own.port)
+            .ok()
+    }
+
+    /// Where in [`room`](Self::room) it stands behind which ports there is room for a request.
+    fn room_for(&mut self, request: &Request, view: &View<'_>) -> usize {
+        if let Some(known) = self.room.iter().position(|(own, _)| own == request) {
+            return known;
+        }
+        let has_room = |own: &Behind| {
+            let there = request.clone().only(own.devices.clone());
+            lowest_id().decide(&there, view).is_ok()
+        };
+        let room = self.places.iter().map(has_room).collect();
+        self.room.push((request.clone(), room));
+        self.room.len() - 1
+    }
+}
+
 /// The machine and the device of a job on a single device.
 fn place_of(turn: &Turn<'_>, job: JobId) -> Option<(MachineId, DeviceId)> {
     let (machine, lease) = turn.fleet().lease_of(Tenant::Job(job))?;
@@ -454,15 +517,6 @@ fn place_of(turn: &Turn<'_>, job: JobId) -> Option<(MachineId, DeviceId)> {
 
 fn port_of(turn: &Turn<'_>, machine: MachineId, id: DeviceId) -> Option<PortId> {
     turn.view(machine).ok()?.graph().device(id).port
-}
-
-/// The ports of a machine, by id.
-fn ports(turn: &Turn<'_>, machine: MachineId) -> Vec<PortId> {
-    let Ok(view) = turn.view(machine) else {
-        return Vec::new();
-    };
-    let all = view.graph().devices().iter().filter_map(|own| own.port);
-    all.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// The devices behind a port.
@@ -541,8 +595,9 @@ impl<C: Controller> Scheduler for GuardingScheduler<C> {
         let tick = self.tick(now);
         if std::mem::take(&mut self.is_due) {
             let jobs: Vec<JobId> = self.guarded.keys().copied().collect();
+            let mut all = BTreeMap::new();
             for job in jobs {
-                self.guard(job, tick, turn);
+                self.guard(job, tick, &mut all, turn);
             }
         }
         if self.waking.is_none() {

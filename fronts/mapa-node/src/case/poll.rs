@@ -2,16 +2,24 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
+/// For how long the manager looks for the next request after one, before it sleeps. To wake it takes as long, and programs
+/// often ask several times in a row.
+const SPIN: Duration = Duration::from_micros(20);
+
 /// Descriptors that are waited for.
 pub(super) struct Poll {
     epoll: OwnedFd,
     next: u64,
+    has_one_cpu: bool,
+    /// Whether something was ready last.
+    was_ready: bool,
 }
 
 impl Poll {
@@ -21,7 +29,12 @@ impl Poll {
     /// What the system says.
     pub(super) fn new(last: u64) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        Ok(Self { epoll, next: last })
+        Ok(Self {
+            epoll,
+            next: last,
+            has_one_cpu: thread::available_parallelism().is_ok_and(|own| own.get() == 1),
+            was_ready: false,
+        })
     }
 
     /// A number that nothing has had. Later ones are higher.
@@ -59,11 +72,26 @@ impl Poll {
     /// # Errors
     /// What the system says.
     pub(super) fn wait(
-        &self,
+        &mut self,
         limit: Option<Duration>,
         events: &mut Vec<epoll::Event>,
     ) -> io::Result<()> {
         events.clear();
+        if self.was_ready && !self.has_one_cpu {
+            let begun = Instant::now();
+            while events.is_empty() && begun.elapsed() < SPIN {
+                self.take(Some(Duration::ZERO), events)?;
+                std::hint::spin_loop();
+            }
+        }
+        if events.is_empty() {
+            self.take(limit, events)?;
+        }
+        self.was_ready = !events.is_empty();
+        Ok(())
+    }
+
+    fn take(&self, limit: Option<Duration>, events: &mut Vec<epoll::Event>) -> io::Result<()> {
         let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
         match epoll::wait(&self.epoll, spare_capacity(events), limit.as_ref()) {
             // Who waits again loses nothing.

@@ -1,5 +1,6 @@
 //! What neighbours do: how much they read and write, and whether they are there at all.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -11,23 +12,33 @@ use mapa_sched::slo::{Numa, Place, Snapshot};
 
 use super::config::{Config, Does, Neighbour};
 use crate::cgroup;
-use crate::process::{Identity, Life, Processes};
+use crate::process::{Families, Identity, Life, Processes};
 
 /// How much later than its file a process may have started: file systems and the kernel count coarsely.
 const COARSE: Duration = Duration::from_secs(2);
 
-/// The processes of a neighbour: that of its file and what that has started, or those of its group.
-pub(super) fn processes(own: &Neighbour, roots: &Roots, all: &Processes) -> Vec<ProcessId> {
+/// The processes of a neighbour: that of its file and what that has started, or those of its group. Who has started whom
+/// is read once for all neighbours.
+pub(super) fn processes(
+    own: &Neighbour,
+    roots: &Roots,
+    all: &Processes,
+    families: &OnceCell<Families>,
+) -> Vec<ProcessId> {
     let found: Vec<Identity> = match (&own.pid_file, &own.group) {
         (Some(file), _) => {
             let Some(first) = named(file, all) else {
                 return Vec::new();
             };
-            let below = all.below(first.pid);
+            let families = families.get_or_init(|| all.families());
             // If it has ended meanwhile, its number may be another's, and so is what is below that.
             if all.life(&first) != Life::Runs {
                 return Vec::new();
             }
+            // Of one that has come since nobody's children are known.
+            let is_known = families.has(&first);
+            let below = is_known.then(|| families.below(first.pid));
+            let below = below.unwrap_or_default();
             std::iter::once(first).chain(below).collect()
         }
         (None, Some(group)) => all.listed(|| members(roots, group)),
@@ -92,8 +103,9 @@ impl Eyes {
         let seconds = past.filter(|own| *own > 0).map(|own| own as f64 / 1e3);
         self.at_ms = Some(at_ms);
         let mut seen = BTreeMap::new();
+        let families = OnceCell::new();
         for (name, own) in &config.neighbours {
-            let processes = processes(own, roots, all);
+            let processes = processes(own, roots, all, &families);
             let before = self.before.remove(name).unwrap_or_default();
             let now: BTreeMap<ProcessId, u64> = processes
                 .iter()
@@ -187,7 +199,8 @@ mod tests {
         // A slash at the start, as `/proc/PID/cgroup` has it, changes nothing.
         let neighbour = "does = \"copies\"\ngroup = \"/etl\"\n";
         let neighbour: Neighbour = parse_toml(neighbour).unwrap();
-        let found = processes(&neighbour, &roots, &Processes::new().unwrap());
+        let all = Processes::new().unwrap();
+        let found = processes(&neighbour, &roots, &all, &OnceCell::new());
         assert_eq!(found.iter().map(|own| own.pid).collect::<Vec<_>>(), [own]);
     }
 
@@ -200,7 +213,7 @@ mod tests {
         let neighbour = format!("does = \"copies\"\npid_file = {file:?}\n");
         let neighbour: Neighbour = parse_toml(&neighbour).unwrap();
         let all = Processes::new().unwrap();
-        let found = || processes(&neighbour, &Roots::default(), &all);
+        let found = || processes(&neighbour, &Roots::default(), &all, &OnceCell::new());
         let first = found()[0];
         assert_eq!(first, all.own().unwrap().id());
         // As if a program had written it and ended, and this process had got the number.

@@ -1,5 +1,6 @@
 //! What a controller orders, done to neighbours and tenants of this machine.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use mapa_live::levers::{
@@ -220,7 +221,8 @@ impl Hands<'_> {
             None => {
                 let group = Group::new(format!("{}/slo-{name}", levers.group.path()))
                     .map_err(|error| error.to_string())?;
-                let processes: Vec<ProcessId> = processes(own, self.roots, self.processes);
+                let processes: Vec<ProcessId> =
+                    processes(own, self.roots, self.processes, &OnceCell::new());
                 if processes.is_empty() {
                     return Err("no process of it runs".to_owned());
                 }

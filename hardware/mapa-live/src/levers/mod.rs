@@ -4,7 +4,7 @@
 //!
 //! | lever | trait | real |
 //! |---|---|---|
-//! | MIG modes and instances | [`MigControl`] | `MigNvml` (feature `nvml`), [`MigCommand`] |
+//! | MIG modes and instances | [`MigControl`] | `MigNvml` (feature `nvml`), [`MigCommand`]; `MigSystem` is the one of the two that this machine has |
 //! | MPS shares and pinned memory | [`Mps`] | [`MpsCommand`] |
 //! | control groups | [`Groups`] | [`CgroupTree`], v1 and v2 |
 //! | block I/O | [`BlockIo`] | [`CgroupTree`] |
@@ -61,12 +61,12 @@ pub use hands::Hands;
 pub use journal::{Entry, FolderJournal, Journal, Lifetime, MemoryJournal};
 pub use keeper::{Keeper, LeverFact};
 pub use launch::{Launch, Programs, Ready, Route};
-#[cfg(feature = "nvml")]
-pub use mig::MigNvml;
 pub use mig::{
     Filter, MigCommand, MigControl, MigDevice, MigLayout, MigOffer, MigPlace, MigState, MigWish,
     MigWords, PartedDevices, PartedFile, PartedSpec, reconcilers,
 };
+#[cfg(feature = "nvml")]
+pub use mig::{MigNvml, MigSystem};
 pub use mps::{Mps, MpsLine, MpsScope, MpsServer, PinnedMib};
 pub use mps_command::MpsCommand;
 pub use pulling::Failure;

@@ -12,12 +12,12 @@ use crate::live::Live;
 
 impl Hands {
     /// The levers of this machine: control groups, processes and programs below its
-    /// [roots](Live::roots); MPS by `nvidia-cuda-mps-control` in `PATH`; MIG by NVML, if this build has it,
-    /// else by `nvidia-smi`. Nothing is asked yet but who else sets MIG layouts.
+    /// [roots](Live::roots); MPS by `nvidia-cuda-mps-control` in `PATH`; MIG by NVML, if this build has it
+    /// and the library is there, else by `nvidia-smi`. Nothing is asked yet but who else sets MIG layouts.
     #[must_use]
     pub fn of(live: &Live, bounds: Bounds) -> Self {
         #[cfg(feature = "nvml")]
-        let mig: Box<dyn MigControl> = Box::new(super::mig::MigNvml::new(live));
+        let mig: Box<dyn MigControl> = Box::new(super::mig::MigSystem::new(live));
         #[cfg(not(feature = "nvml"))]
         let mig: Box<dyn MigControl> = Box::new(MigCommand::new(live));
         Self::with(live, bounds, mig)

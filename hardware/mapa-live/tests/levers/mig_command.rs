@@ -5,7 +5,9 @@ use std::fs;
 use std::process::Command;
 
 use mapa_live::Live;
-use mapa_live::levers::{Hands, MigCommand, MigControl, MigLayout, MigPlace, MigWish, Pull, Twin};
+use mapa_live::levers::{
+    Bounds, Hands, MigCommand, MigControl, MigLayout, MigPlace, MigWish, Pull, Twin,
+};
 
 const SCRIPT: &str = r##"#!/bin/sh
 here=$(dirname "$0")
@@ -93,6 +95,26 @@ fn layout(instances: Vec<MigWish>) -> Pull {
             instances,
         },
     }
+}
+
+/// A build with NVML on a machine without the library.
+#[test]
+fn without_nvml_layouts_are_made_by_the_command() {
+    let machine = Machine::new();
+    let mut live = Live::default();
+    live.nvidia_smi = machine.0.path().join("nvidia-smi");
+    live.nvml = machine.0.path().join("none.so");
+    let mut hands = Hands::of(&live, Bounds::default());
+    let on = hands.plan(&layout(vec![])).unwrap();
+    assert!(on.to_string().ends_with("-i GPU-a -mig 1\n"), "{on}");
+    hands.pull(&on).unwrap();
+    let plan = hands.plan(&layout(vec![MigWish::of("3g.20gb")])).unwrap();
+    hands.pull(&plan).unwrap();
+    let has = hands.mig.state("GPU-a").unwrap();
+    assert_eq!((has.enabled, has.instances.len()), (true, 1));
+    hands.undo(&plan).unwrap();
+    hands.undo(&on).unwrap();
+    assert!(!hands.mig.state("GPU-a").unwrap().enabled);
 }
 
 #[test]

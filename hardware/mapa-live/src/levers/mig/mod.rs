@@ -13,6 +13,6 @@ pub use control::{MigControl, MigDevice, MigOffer, MigPlace, MigState, MigWords}
 pub(crate) use layout::changes;
 pub use layout::{MigLayout, MigWish};
 #[cfg(feature = "nvml")]
-pub use nvml::MigNvml;
+pub use nvml::{MigNvml, MigSystem};
 pub use parted::{Filter, PartedDevices, PartedFile, PartedSpec};
 pub use reconcilers::reconcilers;

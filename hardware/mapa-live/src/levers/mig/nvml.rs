@@ -8,6 +8,7 @@ use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::{Device, Nvml};
 use nvml_wrapper_sys::bindings::nvmlReturn_enum_NVML_ERROR_INSUFFICIENT_RESOURCES as NO_ROOM;
 
+use super::command::MigCommand;
 use super::control::{MigControl, MigDevice, MigOffer, MigPlace, MigState, MigWords};
 use crate::found::Silence;
 use crate::levers::error::LeverError;
@@ -31,6 +32,20 @@ impl MigNvml {
         }
     }
 
+    /// Whether the library can make instances at a place. One that does not answer may.
+    fn is_able(&self) -> bool {
+        let can = |nvml: &Nvml| {
+            let lib = nvml.lib();
+            lib.nvmlDeviceCreateGpuInstanceWithPlacement.is_ok()
+                && lib.nvmlDeviceGetGpuInstanceProfileInfoV.is_ok()
+        };
+        match nvml::with(&self.library, self.limit, can) {
+            Ok(can) => can,
+            Err(Silence::Absent(_)) => false,
+            Err(Silence::Failed(_)) => true,
+        }
+    }
+
     /// Does something on the library's thread, and waits for it.
     fn ask<T: Send + 'static>(
         &self,
@@ -45,6 +60,71 @@ impl MigNvml {
             }
             Err(Silence::Failed(why)) => Err(LeverError::failed(what, format!("NVML: {why}"))),
         }
+    }
+}
+
+/// The partitions of this machine's devices: by NVML, or by the command `nvidia-smi` where there is no library, or an
+/// old one that cannot make instances at a place.
+#[derive(Debug)]
+pub struct MigSystem {
+    nvml: MigNvml,
+    command: MigCommand,
+}
+
+impl MigSystem {
+    /// Partitions by [`Live::nvml`], else by [`Live::nvidia_smi`].
+    #[must_use]
+    pub fn new(live: &Live) -> Self {
+        Self {
+            nvml: MigNvml::new(live),
+            command: MigCommand::new(live),
+        }
+    }
+
+    fn by(&self) -> &dyn MigControl {
+        if self.nvml.is_able() {
+            &self.nvml
+        } else {
+            &self.command
+        }
+    }
+
+    fn by_mut(&mut self) -> &mut dyn MigControl {
+        if self.nvml.is_able() {
+            &mut self.nvml
+        } else {
+            &mut self.command
+        }
+    }
+}
+
+impl MigControl for MigSystem {
+    fn devices(&self) -> Result<Vec<MigDevice>, LeverError> {
+        self.by().devices()
+    }
+
+    fn state(&self, device: &str) -> Result<MigState, LeverError> {
+        self.by().state(device)
+    }
+
+    fn offers(&self, device: &str) -> Result<Vec<MigOffer>, LeverError> {
+        self.by().offers(device)
+    }
+
+    fn set_mode(&mut self, device: &str, on: bool) -> Result<(), LeverError> {
+        self.by_mut().set_mode(device, on)
+    }
+
+    fn create(&mut self, device: &str, place: &MigPlace) -> Result<(), LeverError> {
+        self.by_mut().create(device, place)
+    }
+
+    fn destroy(&mut self, device: &str, place: &MigPlace) -> Result<(), LeverError> {
+        self.by_mut().destroy(device, place)
+    }
+
+    fn words(&self, change: MigWords<'_>) -> String {
+        self.by().words(change)
     }
 }
 
