@@ -6,7 +6,8 @@ use libfuzzer_sys::fuzz_target;
 use mapa_front::answer::node::Ask;
 use mapa_front::drive_log::replay;
 use mapa_front::{Error, Files, Names};
-use mapa_node::{check_node_config, check_slo_config};
+use mapa_live::levers::Entry;
+use mapa_node::{Instances, check_node_config, check_slo_config};
 use mapa_topologies::Dump;
 
 /// No files.
@@ -37,6 +38,10 @@ fuzz_target!(|text: &str| {
     if let Err(what) = check_slo_config(text) {
         assert!(!what.is_empty());
     }
+    if let Ok(own) = Instances::parse("fuzz", text) {
+        assert!(own.list().iter().all(|own| own.slices() <= own.of()));
+    }
     let _ = serde_json::from_str::<Ask>(text);
+    let _ = serde_json::from_str::<Entry>(text);
     let _ = replay(text.as_bytes(), &Names::built_in(), &Nothing);
 });

@@ -77,6 +77,7 @@ fn run(name: &str, linked: &[&str], folder: &Path, socket: Option<&Path>) -> Out
         )
         .env("MAPA_CASE_PATIENCE", "1")
         .env_remove("MAPA_CASE_SOCKET")
+        .env_remove("CUDA_MPS_PIPE_DIRECTORY")
         .env_remove("CUDA_VISIBLE_DEVICES");
     if let Some(socket) = socket {
         command.env("MAPA_CASE_SOCKET", socket);
@@ -99,7 +100,7 @@ fn tasks_of_a_c_program_are_asked_for_and_ended() {
         let manager = Manager::new(usize::MAX);
         let output = run("tasks", linked, manager.path(), Some(&manager.socket()));
         let expected =
-            "begin 1 1000 32\nvisible MIG-7\nend 1 0 0\nbegin 2 2000 0\nextend 2 500 0\n";
+            "begin 1 1000 32\nvisible MIG-7 pipe /run/mps\nend 1 0 0\nbegin 2 2000 0\nextend 2 500 0\n";
         // The child counts its own.
         let child = "begin 1 10 1\nend 1 0 0\n";
         // A task inside another of its thread is growth, and what both had ends with the last.

@@ -14,7 +14,8 @@ int main(void) {
     assert(case_task_extend(1, 1, 1) == CASE_NO_TASK);
     assert(case_task_begin(1, 1000, 32, 0) == CASE_OK);
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
-    printf("visible %s\n", visible ? visible : "-");
+    const char *pipe = getenv("CUDA_MPS_PIPE_DIRECTORY");
+    printf("visible %s pipe %s\n", visible ? visible : "-", pipe ? pipe : "-");
     assert(case_task_end(1) == CASE_OK);
     assert(case_task_begin(2, 2000, 0, CASE_GROWS | CASE_UNKNOWN_WARPS) == CASE_OK);
     assert(case_task_extend(2, 500, 0) == CASE_OK);
