@@ -99,8 +99,7 @@ fn tasks_of_a_c_program_are_asked_for_and_ended() {
     for linked in [SHARED, STATIC] {
         let manager = Manager::new(usize::MAX);
         let output = run("tasks", linked, manager.path(), Some(&manager.socket()));
-        let expected =
-            "begin 1 1000 32\nvisible MIG-7 pipe /run/mps\nend 1 0 0\nbegin 2 2000 0\nextend 2 500 0\n";
+        let expected = "begin 1 1000 32\nvisible MIG-7 pipe /run/mps\nend 1 0 0\nbegin 2 2000 0\nextend 2 500 0\n";
         // The child counts its own.
         let child = "begin 1 10 1\nend 1 0 0\n";
         // A task inside another of its thread is growth, and what both had ends with the last.

@@ -36,7 +36,7 @@ pub struct Shared {
     /// MIG instance, else the device is whole.
     #[serde(default)]
     pub part: String,
-    /// Its compute slices. Default: 1 of an instance, by the name of its part or UUID; all of a whole device, 7.
+    /// Its compute slices. Default: those in the name of its part, else 1 of an instance; all of a whole device, 7.
     #[serde(default)]
     pub slices: Option<NonZeroU8>,
     /// The compute slices of the whole device. Default: 7 of a part; those of the instance if it is the device.
@@ -235,7 +235,7 @@ impl Shared {
     #[must_use]
     pub fn slices(&self) -> u8 {
         let usual = match (self.is_whole(), self.of) {
-            (false, _) => 1,
+            (false, _) => self.named_slices().unwrap_or(1),
             (true, 0) => SLICES,
             (true, of) => of,
         };
@@ -250,6 +250,14 @@ impl Shared {
             (false, 0) => SLICES.max(self.slices()),
             (false, of) => of,
         }
+    }
+
+    /// The slices in the name of its part: 3 of `3g.20gb@4`.
+    fn named_slices(&self) -> Option<u8> {
+        let name = self.part.rsplit_once("c.");
+        let name = name.map_or(&*self.part, |(_, instance)| instance);
+        let slices = name.split_once('g')?.0.parse().ok()?;
+        (slices > 0).then_some(slices)
     }
 
     fn is_whole(&self) -> bool {

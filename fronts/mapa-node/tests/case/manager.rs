@@ -725,10 +725,10 @@ fn slices_are_those_of_a_whole_device_or_of_the_smallest_instance_if_nobody_says
                 [[instance]]\nvisible = \"GPU-2\"\nmemory = 1\nof = 4\n\
                 [[instance]]\nvisible = \"GPU-3\"\nmemory = 1\nslices = 2\n\
                 [[instance]]\nvisible = \"MIG-4\"\nmemory = 1\nof = 7\n\
-                [[instance]]\nvisible = \"5\"\nmemory = 1\ndevice = \"A\"\npart = \"1g.5gb@0\"\n";
+                [[instance]]\nvisible = \"5\"\nmemory = 1\ndevice = \"A\"\npart = \"3g.20gb@0\"\n";
     let instances = Instances::parse("test", text).unwrap();
     let slices: Vec<u8> = instances.list().iter().map(Shared::slices).collect();
-    assert_eq!(slices, [7, 4, 2, 1, 1]);
+    assert_eq!(slices, [7, 4, 2, 1, 3]);
     let of: Vec<u8> = instances.list().iter().map(Shared::of).collect();
     assert_eq!(of, [7, 4, 2, 7, 7]);
     let none = text.replace("slices = 2", "slices = 0");

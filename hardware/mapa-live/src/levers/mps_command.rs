@@ -17,13 +17,16 @@ use super::error::LeverError;
 use super::mps::{Mps, MpsLine, MpsScope, MpsServer, PinnedMib};
 use crate::command::{self, Failure, Told};
 
+/// How long a daemon is not asked that gave no answer.
+const SILENCE: Duration = Duration::from_secs(1);
+
 /// MPS control daemons behind the command.
 #[derive(Clone, Debug)]
 pub struct MpsCommand {
     /// The command: a path, or a name that is in `PATH` [default: `nvidia-cuda-mps-control`].
     pub command: PathBuf,
     /// How long each call may take [default: 5 seconds]. A daemon that has not answered in this time is not asked for
-    /// as long again: a plan of many steps would wait for each.
+    /// a second: a plan of many steps would wait for each.
     pub time_limit: Duration,
     /// How long a daemon may take to start or end [default: 30 seconds].
     pub patience: Duration,
@@ -54,11 +57,11 @@ impl MpsCommand {
 
     /// Tells the daemon a line; the answer is what the command prints.
     fn tell(&self, server: &MpsServer, line: &str) -> Result<String, LeverError> {
-        self.call(server, &format!("{line}\n"))
+        self.call(server, &format!("{line}\n"), self.time_limit)
             .map_err(|failure| self.error(server, line, failure))
     }
 
-    fn call(&self, server: &MpsServer, input: &str) -> Result<String, Failure> {
+    fn call(&self, server: &MpsServer, input: &str, limit: Duration) -> Result<String, Failure> {
         if self
             .silent()
             .get(server)
@@ -77,9 +80,9 @@ impl MpsCommand {
                 server.0.clone().into_os_string(),
             )],
         };
-        let out = command::tell(&self.command, &[], told, self.time_limit);
+        let out = command::tell(&self.command, &[], told, limit);
         if matches!(out, Err(Failure::Hung(_))) {
-            let until = Instant::now() + self.time_limit;
+            let until = Instant::now() + SILENCE;
             self.silent().insert(server.clone(), until);
         }
         Ok(String::from_utf8_lossy(&out?).trim().to_owned())
@@ -204,7 +207,7 @@ impl Mps for MpsCommand {
     fn is_running(&self, server: &MpsServer) -> Result<bool, LeverError> {
         // Sockets of a daemon that has ended stay behind. Only an answer counts.
         let line = get_percent(MpsScope::Daemon);
-        match self.call(server, &format!("{line}\n")) {
+        match self.call(server, &format!("{line}\n"), self.time_limit) {
             Ok(answer) if percent_of(&answer).is_some() => Ok(true),
             Ok(answer) => {
                 Err(self.no_value(server, MpsScope::Daemon, &line, &answer, "a percentage"))
@@ -318,7 +321,9 @@ impl Mps for MpsCommand {
         if !self.is_running(server)? {
             return Ok(());
         }
-        self.tell(server, "quit")?;
+        // It may wait for its clients.
+        self.call(server, "quit\n", self.patience)
+            .map_err(|failure| self.error(server, "quit", failure))?;
         self.wait(server, false, "quit")
     }
 
