@@ -134,7 +134,10 @@ fn without_a_manager_every_call_has_success_and_binds_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let output = run("tasks", SHARED, folder.path(), None);
     let said = said(&output, 7);
-    assert!(said.starts_with("begin 1 1000 32\nvisible -\n"), "{said}");
+    assert!(
+        said.starts_with("begin 1 1000 32\nvisible - pipe -\n"),
+        "{said}"
+    );
 }
 
 #[test]
