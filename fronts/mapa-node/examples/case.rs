@@ -6,8 +6,8 @@
 //! second number is that of processes that ask at once, 64 by default and 94 at most; they share five times as many
 //! tasks. `MAPA_CASE_TRANSPORT=memory` measures shared memory in place of the socket.
 //!
-//! Beside them stands an echo: a process that sends each message back, over a socket of the same kind. No manager can
-//! be faster than it is on the same machine, so compare managers by the ratio. It ends with 1 if half of the calls of the one
+//! Beside them stands an echo: a process that sends each message back, over a socket of the same kind. Both of its sides
+//! sleep until a message comes, so it says what it takes on this machine to wake two processes. It ends with 1 if half of the calls of the one
 //! process take 20 us or more, or one in a hundred 50 us or more.
 
 use std::error::Error;

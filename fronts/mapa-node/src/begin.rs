@@ -295,10 +295,15 @@ impl Daemon<'_> {
         // A scheduler of latencies throttles those who share a path.
         if needs_counters
             && driver.node.is_live()
-            && let Some(why) = Topology::of(self.live).hidden
+            && let Topology {
+                hidden: Some(why),
+                // A driver that has not answered may tell it yet.
+                unanswered: None,
+                ..
+            } = Topology::of(self.live)
         {
             let what = format!(
-                "{why}: nobody is known to be beside a tenant, so nobody is throttled; `mapa-node slo` infers it from counters"
+                "{why}: jobs on other devices are not known to be beside a tenant and are not throttled; `mapa-node slo` infers it from counters"
             );
             driver.told.trouble("topology", &what);
         }

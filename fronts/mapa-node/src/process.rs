@@ -430,12 +430,13 @@ impl Families {
     pub(crate) fn below(&self, ancestor: i32) -> Vec<Identity> {
         let children = |pid: i32| self.0.get(&pid).cloned().unwrap_or_default();
         let mut found = children(ancestor);
+        // No process is below itself, but a list that is read while numbers are used again may say so.
+        let mut seen = BTreeSet::from([ancestor]);
         let mut at = 0;
         while at < found.len() {
-            let next = children(found[at].pid);
-            // No process is below itself, but a list that is read while numbers are used again may say so.
-            let new = next.into_iter().filter(|own| !found.contains(own));
-            found.extend(new.collect::<Vec<_>>());
+            if seen.insert(found[at].pid) {
+                found.extend(children(found[at].pid));
+            }
             at += 1;
         }
         found

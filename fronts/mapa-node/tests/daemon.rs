@@ -744,9 +744,9 @@ fn slo_guards_a_tenant_told_by_its_socket_and_prints_what_it_would_do() {
     assert!(again.differ.is_empty() && again.decisions > 0, "{again:?}");
 }
 
-/// Where no path is known nobody is a neighbour: whoever trusts in throttles is told.
+/// Where no path is known, jobs on other devices are no neighbours: whoever trusts in throttles is told.
 #[test]
-fn slo_on_a_host_that_hides_its_topology_says_that_nobody_is_throttled() {
+fn slo_on_a_host_that_hides_its_topology_says_who_is_not_throttled() {
     for is_hidden in [true, false] {
         let machine = Machine::new();
         if is_hidden {
@@ -757,7 +757,7 @@ fn slo_on_a_host_that_hides_its_topology_says_that_nobody_is_throttled() {
         let daemon = machine.daemon_with(&["--scheduler", "slo"]);
         let log = || machine.place.text("daemon.log");
         until(|| log().contains("ready"));
-        let told = "does not tell the paths between devices: nobody is known to be beside a tenant";
+        let told = "does not tell the paths between devices: jobs on other devices are not known";
         assert_eq!(log().contains(told), is_hidden, "{}", log());
         assert_eq!(daemon.end("-TERM"), Some(0));
     }

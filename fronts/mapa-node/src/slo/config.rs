@@ -294,18 +294,28 @@ impl Config {
         let (own, bounds) = (&self.settings, &self.levers.bounds);
         let seconds = |ms: u64| ms.div_ceil(1000);
         let hold = own.throttle_ticks.0 * own.tick_ms.0;
-        let all: [(&str, u64, &str, Bound); 3] = [
+        // A lever that no neighbour needs is not pulled.
+        let does = |what| self.neighbours.values().any(|own| own.does == what);
+        let (copies, trains) = (does(Does::Copies), does(Does::Trains));
+        let all = [
             (
+                trains,
                 "mps_percent",
                 own.mps_percent.0,
                 "mps_percent",
                 bounds.mps_percent,
             ),
-            ("io_mb_s", own.io_mb_s.0, "io_mb_s", bounds.io_mb_s),
-            ("throttle_ticks", seconds(hold), "hold_s", bounds.hold_s),
+            (copies, "io_mb_s", own.io_mb_s.0, "io_mb_s", bounds.io_mb_s),
+            (
+                copies || trains,
+                "throttle_ticks",
+                seconds(hold),
+                "hold_s",
+                bounds.hold_s,
+            ),
         ];
-        for (key, value, bound, Bound { least, most }) in all {
-            if self.levers.throttle && !(least..=most).contains(&value) {
+        for (is_needed, key, value, bound, Bound { least, most }) in all {
+            if self.levers.throttle && is_needed && !(least..=most).contains(&value) {
                 let unit = if bound == "hold_s" { " s" } else { "" };
                 return Err(Error::malformed(format_args!(
                     "settings.{key}: {value}{unit}: expected {least} to {most}, which is `levers.bounds.{bound}`"
@@ -431,7 +441,11 @@ mod tests {
             &format!("{tenant}[neighbours.etl]\ndoes = \"copies\"\ngroup = \"../x\"\n"),
             "line 7: group `../x`",
         );
-        let bounds = |text: &str| format!("{tenant}[levers.bounds]\n{text}\n");
+        let neighbours = "[neighbours.etl]\ndoes = \"copies\"\ngroup = \"etl\"\n\
+                          [neighbours.ml]\ndoes = \"trains\"\ngroup = \"ml\"\n";
+        let bounds = |text: &str| format!("{tenant}{neighbours}[levers.bounds]\n{text}\n");
+        let unused = bounds("io_mb_s = { least = 100, most = 200 }").replace("copies", "trains");
+        assert!(parse_toml::<Config>(&unused).unwrap().checked().is_ok());
         check(
             &bounds("mps_percent = { least = 60, most = 100 }"),
             "settings.mps_percent: 50: expected 60 to 100, which is `levers.bounds.mps_percent`",

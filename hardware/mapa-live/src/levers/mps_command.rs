@@ -8,7 +8,6 @@
 //! MiB, and 0 is no limit.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -67,11 +66,8 @@ impl MpsCommand {
             .get(server)
             .is_some_and(|until| Instant::now() < *until)
         {
-            let why = format!("it gave no answer within {:?} just now", self.time_limit);
-            return Err(Failure::System(io::Error::new(
-                io::ErrorKind::TimedOut,
-                why,
-            )));
+            // In the same words, so that a failure that goes on is no news.
+            return Err(Failure::Hung(limit));
         }
         let told = Told {
             input: input.as_bytes().to_vec(),
@@ -106,9 +102,7 @@ impl MpsCommand {
                     LeverError::failed(what, why)
                 }
             }
-            Failure::Hung(limit) => {
-                LeverError::failed(what, format!("no answer within {limit:?}: killed"))
-            }
+            Failure::Hung(limit) => LeverError::failed(what, format!("no answer within {limit:?}")),
             Failure::System(error) => LeverError::failed(what, error.to_string()),
         }
     }
