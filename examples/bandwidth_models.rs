@@ -1,6 +1,6 @@
 //! Which model should choose? For many sets of free devices, and every job size that leaves a
 //! choice, this example shows which devices four models choose, and which bandwidth an all-reduce
-//! on rings reaches there. It prints the tables and draws the picture of docs/choosing-by-model.md.
+//! on rings reaches there. It prints the tables and draws the picture of docs/bandwidth-models.md.
 //!
 //! ```sh
 //! cargo run --release -p mapa-examples --example bandwidth_models                   # five machines

@@ -7,22 +7,22 @@ pub struct WriteAPolicy;
 
 /// The code on the page "Job files, traces and generators", run as tests.
 #[cfg(doctest)]
-#[doc = include_str!("../docs/job-files.md")]
+#[doc = include_str!("../docs/workloads.md")]
 pub struct JobFiles;
 
 /// The code on the page "Fleets", run as a test.
 #[cfg(doctest)]
-#[doc = include_str!("../docs/fleets.md")]
+#[doc = include_str!("../docs/clusters.md")]
 pub struct Fleets;
 
 /// The code on the page "Schedulers", run as a test.
 #[cfg(doctest)]
-#[doc = include_str!("../docs/schedulers.md")]
+#[doc = include_str!("../docs/scheduler-reference.md")]
 pub struct Schedulers;
 
 /// The code on the page "The device plugins' choices, drop-in", run as a test.
 #[cfg(doctest)]
-#[doc = include_str!("../docs/drop-in-policies.md")]
+#[doc = include_str!("../docs/device-plugin-policies.md")]
 pub struct DropInPolicies;
 
 /// The code on the page "Defragmentation", run as a test.

@@ -262,7 +262,7 @@ fn the_picture_of_the_readme_is_up_to_date() {
 
 #[test]
 fn the_page_on_choosing_by_models_has_what_its_example_prints() {
-    let page = include_str!("../../docs/choosing-by-model.md");
+    let page = include_str!("../../docs/bandwidth-models.md");
     for (words, rows) in [(&[][..], 5 * 4), (&["measured"][..], 7)] {
         let printed = run_with("bandwidth_models", words);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The published fit, re-run: prints the tables of `docs/published-regression.md` and draws its
+//! The published fit, re-run: prints the tables of `docs/reproduction/eq2-regression.md` and draws its
 //! pictures.
 //!
 //! `cargo run -p mapa-regress --example published_fit -- docs/img` writes the pictures there;

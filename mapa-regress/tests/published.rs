@@ -7,12 +7,12 @@ use mapa_regress::published::{
 };
 use mapa_regress::{FitConfig, Sample, fit};
 
-const PAGE: &str = include_str!("../../docs/published-regression.md");
+const PAGE: &str = include_str!("../../docs/reproduction/eq2-regression.md");
 
 fn on_page(row: &str) {
     assert!(
         PAGE.contains(row),
-        "docs/published-regression.md should have:\n{row}"
+        "docs/reproduction/eq2-regression.md should have:\n{row}"
     );
 }
 

@@ -58,9 +58,9 @@ pub use writers::Picture;
 #[doc = include_str!("../../docs/mig.md")]
 pub struct MigPage;
 
-/// The example in docs/bring-your-machine.md, run as a test.
+/// The example in docs/topology-inputs.md, run as a test.
 #[cfg(doctest)]
-#[doc = include_str!("../../docs/bring-your-machine.md")]
+#[doc = include_str!("../../docs/topology-inputs.md")]
 pub struct MachinePage;
 
 /// The example in docs/ring-packing.md, run as a test.

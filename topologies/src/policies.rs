@@ -1,6 +1,6 @@
 //! Policies of vendors' device plugins: MAPA's algorithms with the vendors' points and weights.
 //!
-//! `docs/drop-in-policies.md` says how far each agrees with its original, and where it does better.
+//! `docs/device-plugin-policies.md` says how far each agrees with its original, and where it does better.
 
 use mapa_core::{
     BestPartition, BuiltIn, DeviceId, HardwareGraph, LeastWeight, LinkClass, Pair, best_partition,

@@ -131,7 +131,7 @@ fn unique_link_mixes_of_all_rings_of_two_to_five() {
 }
 
 /// The ideals that the released code divides by are typed in by hand. Those of the DGX-1V are
-/// right; of the others some cannot be, which docs/oddities.md shows.
+/// right; of the others some cannot be, which docs/paper-differences.md shows.
 #[test]
 fn the_best_ring_of_each_size_and_the_released_ideals() {
     for (name, best, released) in [

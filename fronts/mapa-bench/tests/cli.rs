@@ -797,14 +797,14 @@ fn the_batch_form_reaches_the_released_decisions() {
 fn pages_show_what_commands_print() {
     let pages = [
         (
-            include_str!("../../../docs/drop-in-policies.md"),
-            "docs/drop-in-policies.md",
+            include_str!("../../../docs/device-plugin-policies.md"),
+            "docs/device-plugin-policies.md",
             1,
         ),
         (include_str!("../../../docs/defrag.md"), "docs/defrag.md", 2),
         (
-            include_str!("../../../docs/what-the-number-means.md"),
-            "docs/what-the-number-means.md",
+            include_str!("../../../docs/expected-bandwidth.md"),
+            "docs/expected-bandwidth.md",
             1,
         ),
     ];
@@ -844,7 +844,7 @@ fn pages_show_the_bandwidth_that_allocate_prints() {
         input("programs/layer.cpp"),
         input("logs/tp2-dp2.log"),
     );
-    let counters = page("docs/from-counters.md");
+    let counters = page("docs/patterns-from-counters.md");
     let counters = block(&counters, "toml", "format = \"mapa-pattern\"");
     folder.write("counters.toml", counters);
     let exchange = page("docs/pattern-file.md");
@@ -867,28 +867,28 @@ fn pages_show_the_bandwidth_that_allocate_prints() {
     for (name, words) in [
         ("README.md", "--gpus 3 --busy 0,1"),
         ("docs/training-jobs.md", degrees),
+        ("docs/patterns.md", "--busy 0 --pattern jacobi.toml"),
         (
-            "docs/application-graphs.md",
-            "--busy 0 --pattern jacobi.toml",
-        ),
-        (
-            "docs/application-graphs.md",
+            "docs/patterns.md",
             "--busy 0 --pattern jacobi.toml --policy lowest-id",
         ),
         (
-            "docs/application-graphs.md",
+            "docs/patterns.md",
             "--busy 0 --pattern log.toml --policy min-step-time",
         ),
-        ("docs/from-counters.md", "--busy 0 --pattern counters.toml"),
         (
-            "docs/from-nccl.md",
+            "docs/patterns-from-counters.md",
+            "--busy 0 --pattern counters.toml",
+        ),
+        (
+            "docs/patterns-from-nccl.md",
             "--pattern job.toml --policy min-step-time",
         ),
-        ("docs/from-source.md", "--pattern layer.toml"),
+        ("docs/patterns-from-source.md", "--pattern layer.toml"),
         ("docs/pattern-file.md", "--busy 0 --pattern exchange.toml"),
     ] {
         let machine = match name {
-            "docs/from-counters.md" => "dgx-1p",
+            "docs/patterns-from-counters.md" => "dgx-1p",
             _ => "dgx-1v",
         };
         let printed = folder.text(&format!("allocate --machine {machine} {words}"));

@@ -196,10 +196,10 @@ fn the_table_of_kinds_and_outcomes_is_what_the_command_says() {
     let words = format!("read --summary {}", data.join("samples").display());
     let summary = command(&words).current_dir(here).output().unwrap();
     let said = stdout(&words, summary);
-    let page = fs::read_to_string(here.join("../../docs/bring-your-machine.md")).unwrap();
+    let page = fs::read_to_string(here.join("../../docs/topology-inputs.md")).unwrap();
     assert!(
         page.contains(&said),
-        "docs/bring-your-machine.md does not have\n{said}"
+        "docs/topology-inputs.md does not have\n{said}"
     );
 }
 

@@ -437,7 +437,7 @@ fn what_cannot_be_fitted_is_refused_with_the_row_and_the_reason() {
 /// The page's files and commands, in its order: what it shows is what is printed.
 #[test]
 fn the_example_of_the_page_runs_as_it_is_printed() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/fit-your-machine.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/calibrate.md");
     let page = std::fs::read_to_string(page).unwrap();
     let folder = Folder::new();
     let block = |fence: &str| {

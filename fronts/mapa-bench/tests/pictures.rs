@@ -196,11 +196,11 @@ fn in_repository(words: &str) -> String {
     stdout(words, command(words).current_dir(root).output().unwrap())
 }
 
-/// The commands of docs/pictures.md, with what they must print.
+/// The commands of docs/drawing.md, with what they must print.
 #[test]
 fn the_pages_pictures_are_what_its_commands_draw() {
     let docs = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-    let page = fs::read_to_string(docs.join("pictures.md")).unwrap();
+    let page = fs::read_to_string(docs.join("drawing.md")).unwrap();
     let mut pictures = 0;
     for line in page
         .lines()

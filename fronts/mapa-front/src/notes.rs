@@ -55,7 +55,7 @@ pub fn notes(
             "{model}, the model by which {name} chooses, was not fitted to placements like this one"
         ));
     }
-    // Eq. 2 can rate links through the host above direct ones: see docs/oddities.md.
+    // Eq. 2 can rate links through the host above direct ones: see docs/paper-differences.md.
     if by_eq_2
         && let Ok(greedy) = greedy().decide(&request.clone().runners_up(0), view)
         && let (host, fewer) = (best.links().xyz().2, greedy.best().links().xyz().2)
@@ -64,7 +64,7 @@ pub fn notes(
         let ranks: Vec<String> = greedy.placement().iter().map(ToString::to_string).collect();
         let ranks = ranks.join(",");
         notes.push(format!(
-            "this placement uses {host} host paths, greedy needs {fewer}: {ranks}; see docs/oddities.md on Eq. 2"
+            "this placement uses {host} host paths, greedy needs {fewer}: {ranks}; see docs/paper-differences.md on Eq. 2"
         ));
     }
     // Whether devices reach each other's memory turns the order of sets round.

@@ -431,7 +431,7 @@ fn books(found: &mut Diagnosis, ledger: &Path) {
     };
     match read() {
         Ok(text) => found.fine(what, format!("{place}: {text}")),
-        Err(error) => found.broken(what, error.to_string(), "see docs/node.md, Recover"),
+        Err(error) => found.broken(what, error.to_string(), "see docs/mapa-run.md, Recover"),
     }
 }
 

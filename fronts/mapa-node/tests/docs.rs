@@ -1,4 +1,4 @@
-//! The commands of docs/node.md and docs/daemon.md print what the pages say.
+//! The commands of docs/mapa-run.md and docs/scheduler-daemon.md print what the pages say.
 
 use std::process::Command;
 
@@ -22,12 +22,12 @@ fn blocks(page: &str) -> Vec<Vec<&str>> {
 
 #[test]
 fn what_the_page_of_the_command_shows_is_what_the_program_prints() {
-    check(include_str!("../../../docs/node.md"), 4);
+    check(include_str!("../../../docs/mapa-run.md"), 4);
 }
 
 #[test]
 fn what_the_page_of_the_daemon_shows_is_what_the_programs_print() {
-    check(include_str!("../../../docs/daemon.md"), 4);
+    check(include_str!("../../../docs/scheduler-daemon.md"), 4);
 }
 
 fn check(page: &str, least: usize) {

@@ -47,9 +47,9 @@ pub use roots::Roots;
 pub use source::{Attempt, Source};
 pub use watch::{Watch, watch};
 
-/// The example in docs/live.md, compiled as a test.
+/// The example in docs/discovery.md, compiled as a test.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/live.md")]
+#[doc = include_str!("../../../docs/discovery.md")]
 pub struct LivePage;
 
 /// The examples in docs/levers.md, compiled as tests.

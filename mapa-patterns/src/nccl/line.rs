@@ -2,7 +2,7 @@
 //!
 //! NCCL prints `host:pid:tid [device] NCCL INFO text`; launchers and time stamps come before it.
 //! The first words of the text determine its form. Forms differ between versions, and
-//! `docs/from-nccl.md` lists the known ones.
+//! `docs/patterns-from-nccl.md` lists the known ones.
 
 use std::borrow::Cow;
 

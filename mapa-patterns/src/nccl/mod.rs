@@ -21,7 +21,7 @@ use crate::error::Error;
 use gather::Gathered;
 
 /// Reads the logs of a job, each with its name, or NCCL's graph in XML. A log may hold one rank or
-/// several, in any order, with lines of other programs between. `docs/from-nccl.md` lists the lines
+/// several, in any order, with lines of other programs between. `docs/patterns-from-nccl.md` lists the lines
 /// that are read, by version, and the rules that unite them.
 ///
 /// # Errors

@@ -180,7 +180,7 @@ pub(crate) struct FromNccl {
     /// Logs of all ranks or of some, in any order, or a graph in XML; `-` is standard input.
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<String>,
-    /// The paths of all-reduces: ring, tree or both (see docs/from-nccl.md).
+    /// The paths of all-reduces: ring, tree or both (see docs/patterns-from-nccl.md).
     #[arg(long, value_name = "PATHS", default_value = "both")]
     pub(crate) algorithm: String,
     /// If calls were logged, leave out edges that carry less than this share of the busiest edge,

@@ -7,7 +7,7 @@ use mapa_front::WorkloadSpec;
 #[derive(Args, Clone, Debug)]
 pub(crate) struct WorkloadArgs {
     /// Read jobs from a file, in the format of the released MAPA simulator or in that of this
-    /// program (see docs/job-files.md); `-` is standard input.
+    /// program (see docs/workloads.md); `-` is standard input.
     #[arg(long, value_name = "FILE|-", conflicts_with_all = ["trace", "generate"])]
     pub(crate) jobs: Option<String>,
     /// Read jobs from the log of a real cluster: alibaba-openb, gavel-philly, tiresias or
@@ -15,11 +15,11 @@ pub(crate) struct WorkloadArgs {
     #[arg(long, value_name = "[KIND=]FILE|-", conflicts_with = "generate")]
     pub(crate) trace: Option<String>,
     /// Which jobs of the trace to take, and what to assume about them, such as
-    /// first=1000,max-gpus=8,vc=23dbec,compress=10 (see docs/job-files.md).
+    /// first=1000,max-gpus=8,vc=23dbec,compress=10 (see docs/workloads.md).
     #[arg(long, hide_short_help = true, value_name = "WORDS", requires = "trace", conflicts_with_all = ["jobs", "generate", "run_times"])]
     pub(crate) select: Option<String>,
     /// Draw jobs at random by a generator: mapa, mapa-six, mapa-released, or energy-day for jobs with
-    /// deadlines on MIG instances (see docs/job-files.md). Settings to change follow the name:
+    /// deadlines on MIG instances (see docs/workloads.md). Settings to change follow the name:
     /// mapa,jobs=1000,arrivals=poisson:120/h,times=lognormal:60s:1.5.
     #[arg(long, value_name = "WORDS")]
     pub(crate) generate: Option<String>,

@@ -332,7 +332,7 @@ mod tests {
             .lines()
             .filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next())
             .collect();
-        let page = include_str!("../../../../docs/daemon.md");
+        let page = include_str!("../../../../docs/scheduler-daemon.md");
         let table = page.split("| counter | counts |").nth(1).unwrap();
         let table = table.split("\n\n").next().unwrap();
         let documented: BTreeSet<&str> = names(table)

@@ -4,7 +4,7 @@
 //! `arrivals`, `patterns`. So a change of the run times leaves the sizes as they were. The first
 //! hundred jobs of a longer workload are those of a shorter one, unless arrivals are
 //! [spread](Arrivals::Spread), since those are sorted. A [`Generator`] can be parsed from words:
-//! see `docs/job-files.md`.
+//! see `docs/workloads.md`.
 
 use std::sync::Arc;
 

@@ -40,7 +40,7 @@ fn key(word: &str) -> Option<&'static str> {
         .find(|key| *key == word)
 }
 
-/// Parses the words that `docs/job-files.md` describes.
+/// Parses the words that `docs/workloads.md` describes.
 impl FromStr for Generator {
     type Err = Error;
 

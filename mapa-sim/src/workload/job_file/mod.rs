@@ -2,7 +2,7 @@
 //!
 //! The released form has six columns without names. It cannot hold a job's number, its owner's
 //! estimate or fractions of a second. Our own form has a header of column names with units, so
-//! columns can be added. `docs/job-files.md` shows both.
+//! columns can be added. `docs/workloads.md` shows both.
 
 use mapa_table::below_comments;
 
