@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use criterion::{Criterion, criterion_group};
 use mapa_core::preserve;
-use mapa_sched::{BuiltIn, Fleet, Time};
+use mapa_sched::{Fleet, NamedScheduler, SCHEDULERS, Time};
 use mapa_sim::{ByBandwidth, Execution, Fixed, Generator, Outcome, Simulation, Workload};
 use mapa_topologies::named;
 
@@ -22,7 +22,8 @@ fn fleet() -> Fleet {
 }
 
 fn run(workload: &Workload, fleet: &Fleet, scheduler: &str, execution: &dyn Execution) -> Outcome {
-    let mut scheduler = BuiltIn::named(scheduler, Box::new(preserve())).expect("it is built in");
+    let mut scheduler = NamedScheduler::among(&SCHEDULERS, scheduler, Box::new(preserve()))
+        .expect("it is built in");
     Simulation::new(workload, fleet.clone())
         .run(&mut *scheduler, execution)
         .expect("a workload that fits")
@@ -53,15 +54,15 @@ fn schedulers(c: &mut Criterion) {
     ] {
         let mut group = c.benchmark_group(format!("300 jobs on a DGX-1V, estimates {name}"));
         group.sample_size(10);
-        let ends: Vec<Time> = BuiltIn::ALL
+        let ends: Vec<Time> = SCHEDULERS
             .iter()
-            .map(|built_in| {
-                let expected = run(&workload, &fleet, built_in.name, execution);
+            .map(|row| {
+                let expected = run(&workload, &fleet, row.name, execution);
                 check(&workload, &expected);
-                group.bench_function(built_in.name, |b| {
+                group.bench_function(row.name, |b| {
                     b.iter(|| {
                         assert_eq!(
-                            run(black_box(&workload), &fleet, built_in.name, execution),
+                            run(black_box(&workload), &fleet, row.name, execution),
                             expected
                         )
                     });

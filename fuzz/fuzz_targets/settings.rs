@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use mapa_core::{ModelShape, Parallelism, Settings, lowest_id};
-use mapa_sched::BuiltIn;
+use mapa_sched::{NamedScheduler, SCHEDULERS};
 use mapa_sim::{Generator, Selection};
 
 fuzz_target!(|text: &str| {
@@ -24,8 +24,8 @@ fuzz_target!(|text: &str| {
         }
         Err(error) => assert!(error.to_string().contains("`: ")),
     }
-    for built_in in BuiltIn::ALL {
-        let _ = BuiltIn::named(&format!("{},{text}", built_in.name), Box::new(lowest_id()));
+    for row in SCHEDULERS {
+        let _ = NamedScheduler::among(&SCHEDULERS, &format!("{},{text}", row.name), Box::new(lowest_id()));
     }
     for name in ["mapa", "mapa-six", "mapa-released"] {
         let _ = format!("{name},{text}").parse::<Generator>();

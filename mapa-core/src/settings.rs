@@ -67,6 +67,48 @@ impl<'t> Setting<'t> {
         self.read("a whole number", |value| value.parse().ok())
     }
 
+    /// The value as a finite number of at least `least`, or the word `none` as infinity. `expected`
+    /// states the form and unit for the message.
+    ///
+    /// # Errors
+    /// If it is neither.
+    pub fn number_or_none(&self, least: f64, expected: &str) -> Result<f64, Error> {
+        self.read(expected, |value| {
+            if value == "none" {
+                return Some(f64::INFINITY);
+            }
+            let number: f64 = value.parse().ok()?;
+            (number.is_finite() && number >= least).then_some(number)
+        })
+    }
+
+    /// One of several values by its name.
+    ///
+    /// # Errors
+    /// If no value has this name. The message lists the names.
+    pub fn one_of<T: Copy, const N: usize>(
+        &self,
+        values: [(&'static str, T); N],
+    ) -> Result<T, Error> {
+        let names = values.map(|(name, _)| name).join(", ");
+        self.read(&names, |word| {
+            let found = values.iter().find(|(name, _)| *name == word);
+            found.map(|(_, value)| *value)
+        })
+    }
+
+    /// A switch: `on` or `off`.
+    ///
+    /// # Errors
+    /// If it is neither. The message ends with `expected`.
+    pub fn on_or_off(&self, expected: &str) -> Result<bool, Error> {
+        self.read(expected, |value| match value {
+            "on" => Some(true),
+            "off" => Some(false),
+            _ => None,
+        })
+    }
+
     /// The value as a finite number above 0. `expected` states the form and unit for the message.
     ///
     /// # Errors

@@ -10,7 +10,6 @@
 
 mod backfill;
 pub mod bound;
-mod built_in;
 mod case;
 mod defrag;
 mod drive;
@@ -25,13 +24,18 @@ mod foresight;
 mod guards;
 mod job;
 mod memo;
+mod named;
 mod order;
 mod pcie;
 mod pcie_plan;
 mod plan;
 mod queue;
 mod scheduler;
+mod schedulers;
 pub mod slo;
+pub mod systems;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod time;
 pub mod topology;
 mod topology_plan;
@@ -39,7 +43,6 @@ mod turn;
 mod waiting;
 
 pub use backfill::{Conservative, Easy};
-pub use built_in::BuiltIn;
 pub use case::{
     Binding, Case, CaseBatch, CaseOrder, CaseSettings, CaseTask, Classes, ContextMemory, Fit,
     Growers, Printed, PrintedEnd, PrintedFaults, PrintedJob, PrintedRun, SlurmMig,
@@ -56,11 +59,15 @@ pub use fleet::{Fleet, FleetSnapshot};
 pub use foresight::Foresight;
 pub use guards::{Guards, Limits};
 pub use job::{Job, JobId, RunTime, TaskId, Tenant};
+pub use named::{
+    BoxedScheduler, MakeScheduler, NamedScheduler, SettingValues, link_model, seconds_or_none,
+};
 pub use order::Order;
 pub use pcie::PcieAware;
 pub use pcie_plan::{PcieBound, PciePlan, PciePorts, PcieWork, Planned, PortModel, pcie_bound};
 pub use queue::Queue;
 pub use scheduler::{Scheduler, step};
+pub use schedulers::SCHEDULERS;
 pub use time::Time;
 pub use topology_plan::{PlanGoal, PlanPart, PlannedStart, TopologyPlan, Trust};
 pub use turn::Turn;

@@ -11,15 +11,15 @@ use mapa_core::{
     lowest_id, packed, random,
 };
 use mapa_sched::{
-    Action, BuiltIn as SchedulerName, Conservative, Easy, Event, Fleet, Job, JobId, RunTime,
+    Action, Conservative, Easy, Event, Fleet, Job, JobId, NamedScheduler, RunTime, SCHEDULERS,
     Scheduler, Time, Turn,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::counts::{Kind, Simple, exact, starts, wrong};
-use crate::driver::{Driver, Watched};
-use crate::machines::{cuttable, joined, layout, whole_machines};
+use mapa_sched::testing::{TestDriver, Watched};
+use mapa_sched::testing::{cuttable, joined, layout, whole_machines};
 
 fn job(id: usize, simple: &Simple, request: Request) -> Job {
     let mut job = Job::new(JobId(id as u64), request);
@@ -35,8 +35,8 @@ fn prepared(
     machines: &[Arc<HardwareGraph>],
     jobs: &[Simple],
     request: impl Fn(usize, &Simple) -> Request,
-) -> Driver {
-    let mut driver = Driver::new(machines.iter().cloned());
+) -> TestDriver {
+    let mut driver = TestDriver::new(machines.iter().cloned());
     for (id, simple) in jobs.iter().enumerate() {
         driver
             .lengths
@@ -60,13 +60,13 @@ fn run(
     scheduler: &mut dyn Scheduler,
     jobs: &[Simple],
     request: impl Fn(usize, &Simple) -> Request,
-) -> Driver {
+) -> TestDriver {
     let mut driver = prepared(machines, jobs, request);
     driver.run(scheduler);
     driver
 }
 
-fn placed_and_rejected(driver: &Driver) -> Vec<&(Time, Action)> {
+fn placed_and_rejected(driver: &TestDriver) -> Vec<&(Time, Action)> {
     driver
         .log
         .iter()
@@ -79,7 +79,7 @@ fn ring(_: usize, simple: &Simple) -> Request {
 }
 
 /// The second at which each job starts.
-fn started(driver: &Driver, jobs: usize) -> Vec<Option<u64>> {
+fn started(driver: &TestDriver, jobs: usize) -> Vec<Option<u64>> {
     let placed: BTreeMap<u64, u64> = driver
         .placed()
         .iter()
@@ -193,7 +193,7 @@ fn no_job_could_start_when_idle<'a>(
     assert!(able.is_none(), "the fleet is idle, and {able:?} waits");
 }
 
-fn is_rejected(driver: &Driver, id: usize) -> bool {
+fn is_rejected(driver: &TestDriver, id: usize) -> bool {
     driver
         .log
         .iter()
@@ -316,8 +316,8 @@ proptest! {
     fn facts_of_unknown_jobs_change_nothing(
         machines in whole_machines(), jobs in wrong(12), facts in vec((0u64..40, any::<bool>()), 1..6),
     ) {
-        for built_in in SchedulerName::ALL {
-            let make = || SchedulerName::named(built_in.name, Box::new(greedy())).unwrap();
+        for row in SCHEDULERS {
+            let make = || NamedScheduler::among(&SCHEDULERS, row.name, Box::new(greedy())).unwrap();
             let plain = run(&machines, &mut *make(), &jobs, ring);
             let mut driver = prepared(&machines, &jobs, ring);
             for (second, ended) in &facts {
@@ -326,7 +326,7 @@ proptest! {
                 driver.at(Time::from_secs(*second), fact);
             }
             driver.run(&mut *make());
-            prop_assert_eq!(placed_and_rejected(&driver), placed_and_rejected(&plain), "{}", built_in.name);
+            prop_assert_eq!(placed_and_rejected(&driver), placed_and_rejected(&plain), "{}", row.name);
         }
     }
 

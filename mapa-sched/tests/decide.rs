@@ -9,7 +9,7 @@ use mapa_core::{Rules, aggregate_gbps, max};
 use mapa_sched::Fleet;
 use proptest::prelude::*;
 
-use crate::machines::{any_machines, cuttable, joined};
+use mapa_sched::testing::{any_machines, cuttable, joined};
 
 fn machine(fleet: &Fleet, policy: impl Policy, n: usize) -> u32 {
     fleet
@@ -233,7 +233,7 @@ fn sockets() -> std::sync::Arc<mapa_core::HardwareGraph> {
 /// Machines of two sockets on which just these devices are free.
 fn with_free(free: &[&[u32]]) -> Fleet {
     let mut fleet = Fleet::new(vec![sockets(); free.len()]);
-    crate::driver::in_turn(&mut fleet, |turn| {
+    mapa_sched::testing::in_turn(&mut fleet, |turn| {
         for (machine, free) in (0u32..).zip(free) {
             for taken in (0..4).filter(|id| !free.contains(id)) {
                 let tenant =

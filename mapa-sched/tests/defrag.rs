@@ -13,7 +13,7 @@ use mapa_sched::{Defrag, Defragmented, Plan};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::machines::{cuttable, layout};
+use mapa_sched::testing::{cuttable, layout};
 
 /// Jobs on these devices of a machine, as far as they do not overlap.
 fn running(graph: &Arc<HardwareGraph>, id: u32, jobs: &[(Pattern, Vec<u32>)]) -> Allocator {

@@ -13,13 +13,14 @@ use mapa_sched::energy::{
     EnergyPlan, LargestFirst, PriceFile, Prices, Rule, RuleName, RuleScheduler, SliceJob, Start,
     State,
 };
+use mapa_sched::systems::ENERGY_SCHEDULERS;
 use mapa_sched::{
-    Action, BuiltIn, Event, Fleet, Job, JobId, RunTime, Scheduler, Tenant, Time, step,
+    Action, Event, Fleet, Job, JobId, NamedScheduler, RunTime, Scheduler, Tenant, Time, step,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::machines::{check, cuttable, joined, layout};
+use mapa_sched::testing::{check, cuttable, joined, layout};
 
 fn any() -> Request {
     Request::new(Pattern::single(Demand::any()))
@@ -408,7 +409,8 @@ fn a_rule_that_names_what_is_not_there_starts_nothing() {
 
 #[test]
 fn rules_are_made_by_name_with_their_settings() {
-    let named = |words: &str| BuiltIn::named(words, Box::new(lowest_id()));
+    let named =
+        |words: &str| NamedScheduler::among(&ENERGY_SCHEDULERS, words, Box::new(lowest_id()));
     for rule in RuleName::ALL {
         assert_eq!(rule.rule(1).name(), rule.name);
         let own = named(&format!("energy,rule={}", rule.name)).unwrap();

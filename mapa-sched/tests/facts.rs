@@ -18,8 +18,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::driver::in_turn;
-use crate::machines::{any_machines, check, cuttable, job, layout, other_model, quarters};
+use mapa_sched::testing::in_turn;
+use mapa_sched::testing::{any_machines, check, cuttable, job, layout, other_model, quarters};
 
 fn layouts() -> impl Strategy<Value = Layout> {
     let own: Vec<Layout> = quarters().layouts().collect();

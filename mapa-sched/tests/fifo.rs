@@ -14,8 +14,8 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-use crate::driver::Driver;
-use crate::machines::{joined, whole_machines};
+use mapa_sched::testing::TestDriver;
+use mapa_sched::testing::{joined, whole_machines};
 
 /// A job, in seconds.
 #[derive(Clone, Debug)]
@@ -151,8 +151,12 @@ fn model(machines: &[Arc<HardwareGraph>], policy: &dyn Policy, plans: &[Plan]) -
 }
 
 /// The same by the scheduler.
-fn run(machines: &[Arc<HardwareGraph>], fifo: &mut Fifo, plans: &[Plan]) -> (Driver, Vec<Fate>) {
-    let mut driver = Driver::new(machines.iter().cloned());
+fn run(
+    machines: &[Arc<HardwareGraph>],
+    fifo: &mut Fifo,
+    plans: &[Plan],
+) -> (TestDriver, Vec<Fate>) {
+    let mut driver = TestDriver::new(machines.iter().cloned());
     for (id, plan) in (0..).map(JobId).zip(plans) {
         let mut job = Job::new(id, plan.request.clone());
         (job.arrived, job.run_time) = (
@@ -239,7 +243,7 @@ fn ring(id: u64, devices: usize) -> Job {
 
 #[test]
 fn a_head_that_waits_blocks_and_one_that_is_impossible_does_not() {
-    let mut driver = Driver::new([joined(&[1.0; 4])]);
+    let mut driver = TestDriver::new([joined(&[1.0; 4])]);
     for job in [
         ring(0, 3),
         ring(1, 9),
@@ -274,7 +278,7 @@ fn a_head_that_waits_blocks_and_one_that_is_impossible_does_not() {
 
 #[test]
 fn what_a_fifo_chooses_with_may_change_from_job_to_job() {
-    let mut driver = Driver::new([joined(&[1.0; 2])]);
+    let mut driver = TestDriver::new([joined(&[1.0; 2])]);
     for id in 0..3 {
         driver.at(Time::ZERO, Event::Arrived(ring(id, 1)));
     }

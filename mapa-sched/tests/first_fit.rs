@@ -10,15 +10,15 @@ use mapa_core::{
     max, preserve,
 };
 use mapa_sched::{
-    Action, BuiltIn, Event, FirstFit, Job, JobId, LinkModel, ListOrder, Order, Queue, RunTime,
-    Scheduler, Time,
+    Action, Event, FirstFit, Job, JobId, LinkModel, ListOrder, NamedScheduler, Order, Queue,
+    RunTime, SCHEDULERS, Scheduler, Time,
 };
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-use crate::driver::Driver;
-use crate::machines::whole_machines;
+use mapa_sched::testing::TestDriver;
+use mapa_sched::testing::whole_machines;
 
 /// Jobs of these patterns with ratios, in order of arrival.
 fn jobs(of: impl Strategy<Value = Pattern>) -> impl Strategy<Value = Vec<Job>> {
@@ -47,7 +47,7 @@ fn run(
     scheduler: &mut dyn Scheduler,
     jobs: &[Job],
 ) -> Vec<(Time, Action)> {
-    let mut driver = Driver::new(machines.iter().cloned());
+    let mut driver = TestDriver::new(machines.iter().cloned());
     for job in jobs {
         driver.at(job.arrived, Event::Arrived(job.clone()));
     }
@@ -267,7 +267,7 @@ fn a_sensitive_job_waits_for_good_links_while_others_pass() {
 
 #[test]
 fn settings_say_what_was_expected() {
-    let named = |words: &str| BuiltIn::named(words, Box::new(preserve()));
+    let named = |words: &str| NamedScheduler::among(&SCHEDULERS, words, Box::new(preserve()));
     for words in [
         "first-fit",
         "first-fit,order=largest-fifo,max-slowdown=none,place=fastest,model=ring-packing",

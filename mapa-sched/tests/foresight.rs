@@ -13,8 +13,8 @@ use mapa_sched::{
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::driver::{Driver, Watched};
-use crate::machines::whole_machines;
+use mapa_sched::testing::whole_machines;
+use mapa_sched::testing::{TestDriver, Watched};
 
 fn job(id: u64, request: Request, arrives: u64, runs: u64) -> Job {
     let mut job = Job::new(JobId(id), request);
@@ -53,7 +53,7 @@ fn run(
     scheduler: &mut dyn Scheduler,
     jobs: &[Job],
 ) -> Vec<(Time, Action)> {
-    let mut driver = Driver::new(machines.iter().cloned());
+    let mut driver = TestDriver::new(machines.iter().cloned());
     for job in jobs {
         driver.at(job.arrived, Event::Arrived(job.clone()));
     }

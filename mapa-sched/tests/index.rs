@@ -13,8 +13,8 @@ use mapa_sched::{Event, Fleet, JobId, Tenant};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::driver::in_turn;
-use crate::machines::{cuttable, joined, layout};
+use mapa_sched::testing::in_turn;
+use mapa_sched::testing::{cuttable, joined, layout};
 
 /// A policy that promises nothing.
 struct Visiting<'a>(&'a dyn Policy);

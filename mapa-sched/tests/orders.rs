@@ -1,20 +1,20 @@
 //! Queues in other orders, against sorting anew at every instant.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use mapa_core::testing::patterns;
-use mapa_core::{HardwareGraph, Pattern, Policy, Refusal, Request, lowest_id, preserve};
+use mapa_core::{HardwareGraph, Pattern, Refusal, Request, lowest_id, preserve};
 use mapa_sched::{
-    Action, BuiltIn, Event, Job, JobId, Order, Queue, RunTime, Scheduler, Tenant, Time, Turn,
+    Action, Event, Job, JobId, NamedScheduler, Order, Queue, RunTime, SCHEDULERS, Scheduler,
+    Tenant, Time, Turn,
 };
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-use crate::driver::Driver;
-use crate::machines::{joined, whole_machines};
+use mapa_sched::testing::TestDriver;
+use mapa_sched::testing::{starts_of_three, whole_machines};
 
 /// The same the slow way: all that wait are sorted, and asked one after another.
 struct Sorted<K> {
@@ -94,7 +94,7 @@ fn run(
     scheduler: &mut dyn Scheduler,
     jobs: &[(Job, Option<u64>)],
 ) -> Vec<(Time, Action)> {
-    let mut driver = Driver::new(machines.iter().cloned());
+    let mut driver = TestDriver::new(machines.iter().cloned());
     for (job, cancelled) in jobs {
         driver.at(job.arrived, Event::Arrived(job.clone()));
         if let Some(cancelled) = cancelled {
@@ -158,55 +158,14 @@ proptest! {
 }
 
 #[test]
-fn every_built_in_scheduler_carries_its_name_and_runs() {
-    for built_in in BuiltIn::ALL {
-        let policy: Box<dyn Policy> = Box::new(lowest_id());
-        let mut scheduler = BuiltIn::named(built_in.name, policy).unwrap();
-        let with_policy = format!("{}, lowest-id", built_in.name);
-        assert_eq!(
-            scheduler.name(),
-            if built_in.policy.is_some() {
-                built_in.name
-            } else {
-                &with_policy
-            }
-        );
-        let job = |id: u64, devices| {
-            let mut job = Job::new(JobId(id), Request::new(Pattern::ring(devices)));
-            job.run_time = RunTime::Fixed(Duration::from_secs(10 - id));
-            job.priority = id as i64;
-            (job, None)
-        };
-        // Four devices: the second job does not fit beside the first, the third does.
-        let orders = run(
-            &[joined(&[1.0; 4])],
-            &mut *scheduler,
-            &[job(0, 3), job(1, 2), job(2, 1), job(3, 5)],
-        );
-        let placed = orders.iter().filter_map(|(at, order)| match order {
-            Action::Place { tenant, .. } => Some((tenant.job().0, at.0 / 1_000_000_000)),
-            _ => None,
-        });
-        let starts: BTreeMap<u64, u64> = placed.collect();
-        let expected = match built_in.name {
-            "fifo" | "foresight" | "energy" | "energy-plan" | "slo" | "slo-replay" => {
-                [(0, 0), (1, 10), (2, 10)]
-            }
-            "easy-backfill"
-            | "conservative-backfill"
-            | "pcie-aware"
-            | "first-gpu"
-            | "pcie-plan"
-            | "case"
-            | "case-balanced"
-            | "slurm-mig" => [(0, 0), (1, 10), (2, 0)],
+fn every_general_scheduler_carries_its_name_and_runs() {
+    for row in &SCHEDULERS {
+        let expected = match row.name {
+            "fifo" => [(0, 0), (1, 10), (2, 10)],
+            "easy-backfill" | "conservative-backfill" => [(0, 0), (1, 10), (2, 0)],
             _ => [(0, 9), (1, 0), (2, 0)],
         };
-        assert_eq!(starts, expected.into(), "{}", built_in.name);
-        let rejected = orders
-            .iter()
-            .filter(|(_, order)| matches!(order, Action::Reject { job: JobId(3), .. }));
-        assert_eq!(rejected.count(), 1, "{}", built_in.name);
+        assert_eq!(starts_of_three(row), expected.into(), "{}", row.name);
     }
-    assert!(BuiltIn::named("lifo", Box::new(lowest_id())).is_err());
+    assert!(NamedScheduler::among(&SCHEDULERS, "lifo", Box::new(lowest_id())).is_err());
 }

@@ -7,8 +7,8 @@ use mapa_core::mig::Size;
 use mapa_core::{Demand, DeviceId, MachineId, Pattern, Refusal, Request, case, earliest_finish};
 use mapa_sched::{Action, Event, Job, JobId, RunTime, Scheduler, TaskId, Tenant, Time, Turn};
 
-use crate::driver::Driver;
-use crate::machines::{cuttable, layout};
+use mapa_sched::testing::TestDriver;
+use mapa_sched::testing::{cuttable, layout};
 
 /// Earliest deadline first, each job on the free instance on which it runs shortest; no job blocks the queue.
 #[derive(Default)]
@@ -44,7 +44,7 @@ impl Scheduler for EarliestDeadline {
 
 #[test]
 fn a_scheduler_by_deadlines_and_run_times_by_size() {
-    let mut driver = Driver::new([cuttable(1)]);
+    let mut driver = TestDriver::new([cuttable(1)]);
     driver
         .fleet
         .layout_is(MachineId(0), DeviceId(0), &layout(&["1g", "1g", "2g"]))
@@ -152,7 +152,7 @@ impl Scheduler for Packing {
 
 #[test]
 fn tasks_share_devices_as_their_memory_allows() {
-    let mut driver = Driver::new([cuttable(2)]);
+    let mut driver = TestDriver::new([cuttable(2)]);
     let task = |gib: u64, warps, seconds| {
         let demand = Demand::any().shared().memory(gib << 30).warps(warps);
         (

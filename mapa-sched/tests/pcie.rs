@@ -15,8 +15,8 @@ use mapa_sched::{
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::driver::Driver;
-use crate::machines::{cuttable, cuttable_as, layout, other_model, quarters};
+use mapa_sched::testing::TestDriver;
+use mapa_sched::testing::{cuttable, cuttable_as, layout, other_model, quarters};
 
 const MAX: f64 = PCIE_GEN4_GBPS;
 
@@ -523,8 +523,8 @@ fn fleets() -> impl Strategy<Value = Vec<Vec<usize>>> {
 
 const LAYOUTS: [&[&str]; 3] = [&["1g", "1g", "1g", "1g"], &["2g", "2g"], &["4g"]];
 
-fn driver(machines: &[Vec<usize>]) -> Driver {
-    let mut driver = Driver::new(machines.iter().map(|gpus| cuttable(gpus.len())));
+fn driver(machines: &[Vec<usize>]) -> TestDriver {
+    let mut driver = TestDriver::new(machines.iter().map(|gpus| cuttable(gpus.len())));
     for (machine, gpus) in (0..).map(MachineId).zip(machines) {
         for (whole, &own) in (0..).map(DeviceId).zip(gpus) {
             if let Some(profiles) = LAYOUTS.get(own) {
@@ -538,7 +538,7 @@ fn driver(machines: &[Vec<usize>]) -> Driver {
     driver
 }
 
-fn run(machines: &[Vec<usize>], scheduler: &mut dyn Scheduler, jobs: &[Job]) -> Driver {
+fn run(machines: &[Vec<usize>], scheduler: &mut dyn Scheduler, jobs: &[Job]) -> TestDriver {
     let mut driver = driver(machines);
     for job in jobs {
         driver.at(job.arrived, Event::Arrived(job.clone()));
@@ -641,7 +641,7 @@ proptest! {
 }
 
 /// Who started where, by the second: job, GPU.
-fn starts(driver: &Driver) -> Vec<(u64, u64, u32)> {
+fn starts(driver: &TestDriver) -> Vec<(u64, u64, u32)> {
     let gpu = |at: &mapa_sched::Placed| {
         driver
             .fleet
@@ -848,7 +848,7 @@ fn once_its_job_has_started_a_mark_is_for_the_next_who_may_then_start_there() {
         job(5, 1, 0.0, 3, 100),
         job(6, 1, 0.0, 4, 100),
     ]);
-    let mut driver = Driver::new([cuttable(1)]);
+    let mut driver = TestDriver::new([cuttable(1)]);
     driver
         .fleet
         .layout_is(MachineId(0), DeviceId(0), &layout(&["2g", "1g", "1g"]))
@@ -867,7 +867,7 @@ fn once_its_job_has_started_a_mark_is_for_the_next_who_may_then_start_there() {
 fn sizes_that_a_model_does_not_have_do_not_take_the_mark_of_its_gpus_away() {
     // Whoever wants four slices waits for GPU 0; GPU 1 has fifths only, and they are soon there for
     // job 3.
-    let mut driver = Driver::new([cuttable(1), cuttable_as(&other_model(), 1)]);
+    let mut driver = TestDriver::new([cuttable(1), cuttable_as(&other_model(), 1)]);
     let mut jobs: Vec<Job> = (0..3).map(|id| job(id, 4, 0.0, id, 1000)).collect();
     jobs.push(job(3, 1, 0.0, 3, 10));
     for job in jobs {

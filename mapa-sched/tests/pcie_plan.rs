@@ -6,13 +6,14 @@ use std::time::Duration;
 use mapa_core::mig::Size;
 use mapa_core::{Demand, DeviceId, MachineId, Pattern, Refusal, Request};
 use mapa_sched::{
-    Action, BuiltIn, Event, Job, JobId, PciePlan, PortModel, RunTime, Scheduler, Time,
+    Action, Event, Job, JobId, NamedScheduler, PciePlan, PortModel, RunTime, Scheduler, Time,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::driver::Driver;
-use crate::machines::{cuttable, layout};
+use mapa_sched::systems::PCIE_SCHEDULERS;
+use mapa_sched::testing::TestDriver;
+use mapa_sched::testing::{cuttable, layout};
 
 fn job(id: u64, slices: u8, gbps: f64, arrives: u64, runs: u64) -> Job {
     let demand = Demand::slice(Size::new(slices, slices)).pcie_gbps(gbps);
@@ -35,8 +36,8 @@ fn slices_of(job: &Job) -> Size {
 const LAYOUTS: [&[&str]; 3] = [&["1g", "1g", "1g", "1g"], &["2g", "2g"], &["4g"]];
 
 /// Machines of GPUs of four slices, each with one of [`LAYOUTS`], or whole.
-fn run(machines: &[Vec<usize>], scheduler: &mut dyn Scheduler, jobs: &[Job]) -> Driver {
-    let mut driver = Driver::new(machines.iter().map(|gpus| cuttable(gpus.len())));
+fn run(machines: &[Vec<usize>], scheduler: &mut dyn Scheduler, jobs: &[Job]) -> TestDriver {
+    let mut driver = TestDriver::new(machines.iter().map(|gpus| cuttable(gpus.len())));
     for (machine, gpus) in (0..).map(MachineId).zip(machines) {
         for (whole, &own) in (0..).map(DeviceId).zip(gpus) {
             if let Some(profiles) = LAYOUTS.get(own) {
@@ -52,7 +53,7 @@ fn run(machines: &[Vec<usize>], scheduler: &mut dyn Scheduler, jobs: &[Job]) -> 
     driver
 }
 
-fn starts(driver: &Driver) -> BTreeMap<JobId, Time> {
+fn starts(driver: &TestDriver) -> BTreeMap<JobId, Time> {
     let mut all = BTreeMap::new();
     for (at, order) in &driver.log {
         if let Action::Place { tenant, .. } = order {
@@ -134,7 +135,7 @@ proptest! {
     /// Cordons move planned jobs to other GPUs, and keep them waiting if there is none.
     #[test]
     fn who_was_planned_for_a_cordoned_gpu_runs_elsewhere(jobs in jobs(), at in 0u64..20) {
-        let mut driver = Driver::new([cuttable(2)]);
+        let mut driver = TestDriver::new([cuttable(2)]);
         for job in &jobs {
             driver.at(job.arrived, Event::Arrived(job.clone()));
         }
@@ -202,7 +203,7 @@ fn an_idle_gpu_is_repartitioned_for_its_list_and_never_without_leave() {
 fn what_is_planned_is_explained() {
     let mut plan = PciePlan::new();
     let jobs: Vec<Job> = (0..3).map(|id| job(id, 4, 0.0, 0, 10)).collect();
-    let mut driver = Driver::new([cuttable(1)]);
+    let mut driver = TestDriver::new([cuttable(1)]);
     driver
         .fleet
         .layout_is(MachineId(0), DeviceId(0), &layout(&["4g"]))
@@ -227,13 +228,21 @@ fn what_is_planned_is_explained() {
 fn settings_in_words_are_those_of_the_type_and_wrong_ones_are_named() {
     let policy = || Box::new(mapa_core::preserve()) as Box<dyn mapa_core::Policy>;
     let words = "pcie-plan,search=50,model=max-min,patience=none,wait=600,repartition=none,seed=3";
-    assert_eq!(BuiltIn::named(words, policy()).unwrap().name(), "pcie-plan");
+    assert_eq!(
+        NamedScheduler::among(&PCIE_SCHEDULERS, words, policy())
+            .unwrap()
+            .name(),
+        "pcie-plan"
+    );
     for (words, said) in [
         ("pcie-plan,model=fair", "eq-2 or max-min"),
         ("pcie-plan,search=many", "a whole number"),
         ("pcie-plan,wait=-1", "seconds"),
     ] {
-        let error = BuiltIn::named(words, policy()).err().unwrap().to_string();
+        let error = NamedScheduler::among(&PCIE_SCHEDULERS, words, policy())
+            .err()
+            .unwrap()
+            .to_string();
         assert!(error.contains(said), "{error}");
     }
 }
@@ -243,7 +252,7 @@ fn settings_in_words_are_those_of_the_type_and_wrong_ones_are_named() {
 #[test]
 fn observed_progress_moves_what_is_expected() {
     let mut plan = PciePlan::new();
-    let mut driver = Driver::new([cuttable(1)]);
+    let mut driver = TestDriver::new([cuttable(1)]);
     driver
         .fleet
         .layout_is(MachineId(0), DeviceId(0), &layout(&["4g"]))

@@ -14,8 +14,8 @@ use mapa_sched::{
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::driver::in_turn;
-use crate::machines::{check, joined};
+use mapa_sched::testing::in_turn;
+use mapa_sched::testing::{check, joined};
 
 fn ring(n: usize) -> Request {
     Request::new(Pattern::ring(n))

@@ -13,7 +13,7 @@ use mapa_sched::{
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::driver::Driver;
+use mapa_sched::testing::TestDriver;
 
 /// Jobs of these patterns, in order of arrival; or all at once.
 fn jobs(of: impl Strategy<Value = Pattern>) -> impl Strategy<Value = Vec<Job>> {
@@ -42,7 +42,7 @@ fn run(
     scheduler: &mut dyn Scheduler,
     jobs: &[Job],
 ) -> Vec<(Time, Action)> {
-    let mut driver = Driver::new(machines.iter().cloned());
+    let mut driver = TestDriver::new(machines.iter().cloned());
     for job in jobs {
         driver.at(job.arrived, Event::Arrived(job.clone()));
     }

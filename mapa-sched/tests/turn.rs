@@ -9,8 +9,8 @@ use mapa_core::{
 };
 use mapa_sched::{Action, Event, Fleet, Guard, JobId, Placed, TaskId, Tenant, Time, Token, step};
 
-use crate::driver::in_turn;
-use crate::machines::{cuttable, job, joined, layout};
+use mapa_sched::testing::in_turn;
+use mapa_sched::testing::{cuttable, job, joined, layout};
 
 fn ring(n: usize) -> Request {
     Request::new(Pattern::ring(n))

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use mapa_core::{DeviceId, DeviceSet, LeaseId, MachineId, Pattern, Request, lowest_id};
 use mapa_sched::{
-    Action, BuiltIn, Drive, Driver, Event, Fleet, Job, JobId, Placed, RunTime, Seen, Time, step,
+    Action, Drive, Driver, Event, Fleet, Job, JobId, NamedScheduler, Placed, RunTime, SCHEDULERS,
+    Seen, Time, step,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::machines::joined;
+use mapa_sched::testing::{check_adoption, joined};
 
 const MACHINE: MachineId = MachineId(0);
 
@@ -126,49 +127,16 @@ fn nothing_of_another_machine_or_of_no_whole_device_is_booked() {
 
 #[test]
 fn every_scheduler_leaves_an_adopted_job_its_devices_and_gives_them_when_it_ends() {
-    for own in BuiltIn::ALL {
-        if own.for_slices || own.policy.is_some() {
-            continue;
-        }
-        let mut scheduler = BuiltIn::named(own.name, Box::new(lowest_id())).unwrap();
-        let (mut fleet, mut orders) = (fleet(), Vec::new());
-        let mut next = |now: u64, facts: Vec<Event>| {
-            orders.clear();
-            step(
-                &mut *scheduler,
-                &mut fleet,
-                Time::from_secs(now),
-                facts,
-                &mut orders,
-            )
-            .unwrap();
-            let started = orders.iter().filter_map(|order| match order {
-                Action::Place { at, .. } => Some(at.placement.set()),
-                _ => None,
-            });
-            started.collect::<Vec<_>>()
-        };
-        let facts = vec![
-            adopted(job(1, 3, 60), &[0, 2, 3], 0),
-            Event::Arrived(job(2, 1, 5)),
-        ];
-        assert_eq!(next(10, facts), [DeviceSet::from([1])], "{}", own.name);
-        assert_eq!(
-            next(11, vec![Event::Arrived(job(3, 1, 5))]),
-            [],
-            "{}",
-            own.name
-        );
-        let given = next(12, vec![Event::Finished(JobId(1))]);
-        assert_eq!(given.len(), 1, "{}", own.name);
-        assert!(!given[0].contains(DeviceId(1)), "{}", own.name);
+    for row in &SCHEDULERS {
+        check_adoption(row);
     }
 }
 
 #[test]
 fn backfilling_counts_an_adopted_jobs_time_from_its_start() {
     for name in ["easy-backfill", "conservative-backfill"] {
-        let mut scheduler = BuiltIn::named(name, Box::new(lowest_id())).unwrap();
+        let mut scheduler =
+            NamedScheduler::among(&SCHEDULERS, name, Box::new(lowest_id())).unwrap();
         let (mut fleet, mut orders) = (fleet(), Vec::new());
         // It has run for 50 of 60 seconds: the four devices are free in ten. A job of twenty would
         // delay the head, one of five does not.
@@ -220,7 +188,7 @@ impl Driver for Once {
 #[test]
 fn the_record_has_an_adopted_job_since_its_start() {
     let mut drive = Drive::new(fleet());
-    let mut scheduler = BuiltIn::named("fifo", Box::new(lowest_id())).unwrap();
+    let mut scheduler = NamedScheduler::among(&SCHEDULERS, "fifo", Box::new(lowest_id())).unwrap();
     let now = Time::from_secs(50);
     let mut driver = Once(vec![(now, adopted(job(1, 2, 60), &[1, 2], 7))]);
     drive.run(&mut *scheduler, &mut driver).unwrap();
@@ -251,7 +219,8 @@ fn every_scheduler_starts_a_job_on_the_sets_that_are_offered() {
         "first-fit",
         "topology-plan",
     ] {
-        let mut scheduler = BuiltIn::named(name, Box::new(lowest_id())).unwrap();
+        let mut scheduler =
+            NamedScheduler::among(&SCHEDULERS, name, Box::new(lowest_id())).unwrap();
         let mut fleet = Fleet::new([graph.clone()]);
         let mut orders = Vec::new();
         let facts = [
@@ -282,7 +251,7 @@ fn an_adoption_comes_before_a_cordon_of_its_moment() {
         .map(|own| own.1)
         .collect();
     let mut fleet = fleet();
-    let mut scheduler = BuiltIn::named("fifo", Box::new(lowest_id())).unwrap();
+    let mut scheduler = NamedScheduler::among(&SCHEDULERS, "fifo", Box::new(lowest_id())).unwrap();
     step(
         &mut *scheduler,
         &mut fleet,

@@ -16,6 +16,7 @@ mod outcome;
 mod random;
 mod simulation;
 pub mod slo;
+pub mod systems;
 mod table;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
@@ -23,7 +24,8 @@ mod workload;
 
 pub use error::Error;
 pub use execution::{
-    ByBandwidth, BySize, ByWarps, Coupling, Execution, Fixed, PcieEqualShare, PcieMaxMin,
+    ByBandwidth, BySize, ByWarps, Coupling, Execution, ExecutionRow, Fixed, PcieEqualShare,
+    PcieMaxMin, executions,
 };
 pub use mapa_sched::Stay;
 pub use metrics::{
@@ -36,7 +38,8 @@ pub use random::{GENERATOR, stream};
 pub use simulation::Simulation;
 pub use table::{Column, Table};
 pub use workload::{
-    Arrivals, Ask, EnergyDay, Generator, Growth, Profile, RunTimes, Selection, Shared, Sizes,
-    Submission, Task, TaskPlan, TraceKind, Workload, read_jobs, read_profiles, read_run_times,
-    read_trace, read_trace_part, slice_jobs, write_jobs, write_profiles,
+    Arrivals, Ask, EnergyDay, Generate, Generator, GeneratorRow, Growth, Profile, RunTimes,
+    Selection, Shared, Sizes, Submission, Task, TaskPlan, TraceKind, Workload, read_jobs,
+    read_profiles, read_run_times, read_trace, read_trace_part, slice_jobs, write_jobs,
+    write_profiles,
 };

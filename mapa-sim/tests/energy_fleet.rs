@@ -13,7 +13,8 @@ use mapa_sched::energy::{
     EnergyPlan, Machine, Power, PriceFile, Rule, RuleName, RuleScheduler, Running, SIZES, SliceJob,
     Start, State,
 };
-use mapa_sched::{BuiltIn, Fifo, Fleet, Job, JobId, RunTime, Scheduler, Time};
+use mapa_sched::systems::ENERGY_SCHEDULERS;
+use mapa_sched::{Fifo, Fleet, Job, JobId, NamedScheduler, RunTime, Scheduler, Time};
 use mapa_sim::energy::{Draw, PUBLISHED_SEEDS, Totals, published_day, run};
 use mapa_sim::{
     BySize, EnergyDay, Execution, Fixed, Outcome, Row, Scorer, Simulation, Submission, Summary,
@@ -230,7 +231,9 @@ fn jobs_without_a_deadline_wait_behind_all_others_in_order_of_arrival() {
         job(4, 4, Some(400), [10, 10, 10, 10, 10]),
     ];
     let workload = Workload::new("by hand", jobs);
-    let mut scheduler = BuiltIn::named("energy,rule=fit", Box::new(lowest_id())).unwrap();
+    let mut scheduler =
+        NamedScheduler::among(&ENERGY_SCHEDULERS, "energy,rule=fit", Box::new(lowest_id()))
+            .unwrap();
     let (_, rows, summary) = simulate(&workload, &fleet("7"), &mut *scheduler, &BySize);
     let started: Vec<u64> = rows
         .iter()

@@ -24,6 +24,7 @@ mod schema;
 mod scores;
 pub mod simulation;
 pub mod slo_log;
+pub mod systems;
 pub mod text;
 mod words;
 mod workload;

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use mapa_sim::{
-    EnergyDay, Generator, RunTimes, Selection, TraceKind, Workload, read_jobs, read_run_times,
+    Generator, GeneratorRow, RunTimes, Selection, TraceKind, Workload, read_jobs, read_run_times,
     read_trace_part,
 };
 use schemars::JsonSchema;
@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::files::Files;
 use crate::machine::STANDARD_INPUT;
+use crate::systems;
 use crate::words;
 
 /// The generator of a workload that names no source.
@@ -125,16 +126,28 @@ impl WorkloadSpec {
 /// # Errors
 /// If the words name no generator, or nothing can be drawn.
 pub fn generated(words: &str, seed: u64) -> Result<Workload, Error> {
-    if EnergyDay::is_named(words) {
-        let day = words.parse::<EnergyDay>();
-        return day
-            .and_then(|day| day.generate(seed))
-            .map_err(Error::malformed);
+    let rows = systems::generators();
+    if let Some(row) = GeneratorRow::find(&rows, words) {
+        return (row.generate)(words, seed).map_err(Error::malformed);
     }
-    words
-        .parse::<Generator>()
-        .and_then(|generator| generator.generate(seed))
-        .map_err(Error::malformed)
+    generator(words)?.generate(seed).map_err(Error::malformed)
+}
+
+/// The general generator that these words describe. If there is none of its name, the message lists
+/// those of published systems too.
+fn generator(words: &str) -> Result<Generator, Error> {
+    let name = words.split(',').next().unwrap_or_default().trim();
+    if !Generator::names().contains(&name) {
+        let systems = systems::generators();
+        let names = Generator::names().into_iter();
+        let mut names: Vec<&str> = names.chain(systems.iter().map(|row| row.name)).collect();
+        let last = names.pop().unwrap_or_default();
+        return Err(Error::malformed(format_args!(
+            "generator `{words}`: no generator is called `{name}`: expected {} or {last}",
+            names.join(", ")
+        )));
+    }
+    words.parse().map_err(Error::malformed)
 }
 
 /// The workload of `--generate`, with run times from a file if one is named.
@@ -143,12 +156,12 @@ fn drawn(spec: &WorkloadSpec, files: &dyn Files) -> Result<Workload, Error> {
     let Some(file) = &spec.run_times else {
         return generated(words, spec.seed());
     };
-    if EnergyDay::is_named(words) {
+    if GeneratorRow::find(&systems::generators(), words).is_some() {
         return Err(Error::malformed(format_args!(
             "`run_times` are not for the generator {words}, which has its own: expected no `run_times`"
         )));
     }
-    let mut generator: Generator = words.parse().map_err(Error::malformed)?;
+    let mut generator = generator(words)?;
     let times = read_run_times(&files.text(file)?).map_err(|error| Error::at(file, error))?;
     generator.run_times = RunTimes::Empirical(times.into());
     let mut workload = generator.generate(spec.seed()).map_err(Error::malformed)?;

@@ -4,11 +4,11 @@ use mapa_core::{
     BuiltIn, ModelUse, Pattern, Policy, Request, Rules, lowest_ids, max, ring_packing_gbps,
 };
 use mapa_front::names::{
-    Choice, ExecutionRow, LinkEffect, ModelRow, Names, PolicyRow, Preserved, SchedulerRow,
+    Choice, ExecutionRow, ModelRow, Names, PolicyRow, Preserved, SchedulerRow,
 };
 use mapa_front::simulation::Runner;
 use mapa_front::{Model, PolicySpec, WorkloadSpec};
-use mapa_sched::{Fifo, Fleet};
+use mapa_sched::{Fifo, Fleet, LinkModel};
 use mapa_sim::{Fixed, Workload};
 use mapa_topologies::named;
 
@@ -43,7 +43,7 @@ fn with_own() -> Names {
     let fixed = ExecutionRow::new("my-fixed", "as the job file says", |_| Box::new(Fixed));
     names
         .executions
-        .add(fixed.by_links(LinkEffect::None))
+        .add(fixed.by_links(|| LinkModel::None))
         .unwrap();
     names
 }

@@ -9,7 +9,7 @@ use mapa_sched::{
     Action, Case, Event, Fleet, Job, JobId, Scheduler, SlurmMig, TaskId, Tenant, Time, step,
 };
 
-use crate::machines::{check, cuttable, layout};
+use mapa_sched::testing::{check, cuttable, layout};
 
 /// A tenth of a gigabyte, the unit of all sizes here.
 pub(crate) const UNIT: u64 = 100_000_000;

@@ -8,11 +8,13 @@ mod by_bandwidth;
 mod by_size;
 mod by_warps;
 mod pcie;
+mod row;
 
 pub use by_bandwidth::ByBandwidth;
 pub use by_size::BySize;
 pub use by_warps::ByWarps;
 pub use pcie::{PcieEqualShare, PcieMaxMin};
+pub use row::{ExecutionRow, executions};
 
 /// A model of run times: how much slower than at full speed a job runs on its devices.
 /// Implementations must be pure functions of their arguments.

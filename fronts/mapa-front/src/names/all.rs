@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use mapa_core::{Expected, ModelUse, Operation, Policy, Rates, Settings};
+use mapa_core::{Expected, ModelUse, Operation, Policy, Rates};
 use mapa_regress::{read_efficiency, read_model};
 use mapa_sched::Scheduler;
-use mapa_sim::{Execution, Workload};
+use mapa_sim::{Execution, ExecutionRow, Workload};
 use mapa_topologies::did_you_mean;
 
-use super::executions::{self, ExecutionRow};
+use super::executions;
 use super::models::{self, FILES, ModelRow};
 use super::named::{ExecutionSpec, SchedulerSpec};
 use super::policies::{self, Choice, PolicyRow, Preserved};
@@ -207,16 +207,8 @@ impl Names {
         workload: &Workload,
     ) -> Result<Box<dyn Execution>, Error> {
         let row = self.execution_row(spec)?;
-        let keys = || {
-            row.settings
-                .iter()
-                .filter_map(|form| form.split('=').next())
-        };
-        let made = Settings::read(spec.settings(), &row.settings.join(", "), |key| {
-            keys().find(|own| *own == key)
-        })
-        .and_then(|settings| (row.make)(&settings, workload));
-        made.map_err(|error| Error::at(spec, error))
+        row.execution(spec.settings(), workload)
+            .map_err(|error| Error::at(spec, error))
     }
 
     /// The model of this name, or of this coefficient file, at these rates of links.

@@ -14,7 +14,7 @@ mod specs;
 
 pub use crate::scores::{SCORES, ScoreRow, Unit, score_row, score_text};
 pub use all::Names;
-pub use executions::{ExecutionRow, LinkEffect};
+pub use mapa_sim::ExecutionRow;
 pub use models::{FILES, ModelRow};
 pub use named::{ExecutionSpec, Named, SchedulerSpec};
 pub use policies::{Choice, PolicyRow, Preserved};

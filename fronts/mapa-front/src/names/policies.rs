@@ -12,6 +12,7 @@ use super::registry::{Registry, Row};
 use crate::error::Error;
 use crate::job::Job;
 use crate::model::{Kind, Model};
+use crate::systems;
 
 /// What a request says beside a policy's name.
 #[derive(Clone, Copy, Default)]
@@ -180,6 +181,7 @@ pub(super) fn built_in() -> Registry<PolicyRow> {
     };
     BuiltIn::ALL
         .into_iter()
+        .chain(systems::policies())
         .chain(mapa_topologies::policies::BUILT_IN)
         .map(PolicyRow::from)
         .map(knowing_traffic)

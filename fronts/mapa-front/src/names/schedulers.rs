@@ -4,11 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use mapa_core::Policy;
-use mapa_sched::{BuiltIn, LinkModel, Scheduler};
+use mapa_sched::{LinkModel, NamedScheduler, SCHEDULERS, Scheduler};
+use mapa_sim::ExecutionRow;
 
-use super::executions::{ExecutionRow, LinkEffect};
 use super::registry::{Registry, Row};
 use crate::error::Error;
+use crate::systems;
 
 type Boxed = Box<dyn Scheduler + Send>;
 type Make = dyn Fn(&str, Box<dyn Policy>, &ExecutionRow) -> Result<Boxed, Error> + Send + Sync;
@@ -71,18 +72,26 @@ impl SchedulerRow {
     }
 }
 
-impl From<BuiltIn> for SchedulerRow {
-    fn from(own: BuiltIn) -> Self {
+impl From<NamedScheduler> for SchedulerRow {
+    fn from(named: NamedScheduler) -> Self {
         Self {
-            name: own.name.to_owned(),
-            summary: own.summary.to_owned(),
-            policy: own.policy.map(str::to_owned),
-            for_shared_pcie: own.for_shared_pcie,
-            for_slices: own.for_slices,
-            for_latencies: own.for_latencies,
-            settings: own.settings,
-            make: Arc::new(|words, policy, _| {
-                BuiltIn::named(words, policy).map_err(Error::malformed)
+            name: named.name.to_owned(),
+            summary: named.summary.to_owned(),
+            policy: named.policy.map(str::to_owned),
+            for_shared_pcie: named.for_shared_pcie,
+            for_slices: named.for_slices,
+            for_latencies: named.for_latencies,
+            settings: named.settings,
+            make: Arc::new(move |words, policy, execution| {
+                // A scheduler that lets jobs wait for better links is judged by the model by which
+                // run times depend on links.
+                let links = if named.waits_for_links {
+                    (execution.links)()
+                } else {
+                    LinkModel::Usual
+                };
+                let made = named.scheduler(words, policy, links);
+                made.map_err(Error::malformed)
             }),
         }
     }
@@ -104,31 +113,11 @@ impl Row for SchedulerRow {
     }
 }
 
-/// The schedulers of `mapa-sched`.
+/// The general schedulers of `mapa-sched`, then those of published systems.
 pub(super) fn built_in() -> Registry<SchedulerRow> {
-    BuiltIn::ALL
+    SCHEDULERS
         .into_iter()
-        .map(|own| {
-            let row = SchedulerRow::from(own);
-            if own.waits_for_links {
-                SchedulerRow {
-                    make: Arc::new(patient),
-                    ..row
-                }
-            } else {
-                row
-            }
-        })
+        .chain(systems::schedulers())
+        .map(SchedulerRow::from)
         .collect()
-}
-
-/// A scheduler that lets jobs wait for better links, which pays only if run times depend on links,
-/// and is judged by the model by which they do.
-fn patient(words: &str, policy: Box<dyn Policy>, execution: &ExecutionRow) -> Result<Boxed, Error> {
-    let links = match execution.links {
-        LinkEffect::None => LinkModel::None,
-        LinkEffect::By(model) => LinkModel::By(model()),
-        LinkEffect::Usual => LinkModel::Usual,
-    };
-    BuiltIn::judged_by(words, policy, links).map_err(Error::malformed)
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use mapa_core::lowest_id;
 use mapa_front::Error;
-use mapa_sched::BuiltIn;
+use mapa_sched::NamedScheduler;
+use mapa_sched::systems::CASE_SCHEDULERS;
 use mapa_sim::{Fixed, Simulation, TaskPlan, Workload, mean_interval, share_interval, stream};
 use rand::RngExt;
 
@@ -116,7 +117,8 @@ fn in_halves(task: &TaskPlan) -> TaskPlan {
 fn one(seed: u64, kind: Kind, manager: &str) -> Result<Option<f64>, Error> {
     let batch = batch(seed, kind, manager == AT_ONCE)?;
     let words = if manager == AT_ONCE { ONE } else { manager };
-    let mut scheduler = BuiltIn::named(words, Box::new(lowest_id())).map_err(Error::malformed)?;
+    let mut scheduler = NamedScheduler::among(&CASE_SCHEDULERS, words, Box::new(lowest_id()))
+        .map_err(Error::malformed)?;
     let outcome = Simulation::new(&batch, kind.machine()?.fleet)
         .run(scheduler.as_mut(), &Fixed)
         .map_err(Error::malformed)?;

@@ -2,7 +2,8 @@
 
 use mapa_core::lowest_id;
 use mapa_front::Error;
-use mapa_sched::BuiltIn;
+use mapa_sched::NamedScheduler;
+use mapa_sched::systems::CASE_SCHEDULERS;
 use mapa_sim::{Fixed, Simulation};
 
 use super::machine::Machine;
@@ -33,8 +34,8 @@ fn micros(manager: &str, setting: &Setting, seed: u64) -> Result<f64, Error> {
     let batch = setting.batch(seed)?;
     let mut best = f64::INFINITY;
     for _ in 0..RUNS {
-        let mut scheduler =
-            BuiltIn::named(manager, Box::new(lowest_id())).map_err(Error::malformed)?;
+        let mut scheduler = NamedScheduler::among(&CASE_SCHEDULERS, manager, Box::new(lowest_id()))
+            .map_err(Error::malformed)?;
         let mut timed = Timed::new(&mut *scheduler);
         let outcome = Simulation::new(&batch, Machine::of(setting)?.fleet)
             .run(&mut timed, &Fixed)

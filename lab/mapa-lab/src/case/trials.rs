@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use mapa_core::lowest_id;
 use mapa_front::Error;
-use mapa_sched::{BuiltIn, CaseBatch, Fit, Time};
+use mapa_sched::systems::CASE_SCHEDULERS;
+use mapa_sched::{CaseBatch, Fit, NamedScheduler, Time};
 use mapa_sim::{ByWarps, Execution, Fixed, Interval, Outcome, Simulation, Workload, mean_interval};
 
 use super::machine::Machine;
@@ -175,7 +176,8 @@ pub(super) fn outcome(
     manager: &str,
     batch: &Workload,
 ) -> Result<Outcome, Error> {
-    let mut scheduler = BuiltIn::named(manager, Box::new(lowest_id())).map_err(Error::malformed)?;
+    let mut scheduler = NamedScheduler::among(&CASE_SCHEDULERS, manager, Box::new(lowest_id()))
+        .map_err(Error::malformed)?;
     let execution: &dyn Execution = if setting.slows {
         &ByWarps::default()
     } else {

@@ -21,12 +21,14 @@ use crate::random::{GENERATOR, stream};
 mod arrivals;
 mod choice;
 mod day;
+mod row;
 mod run_times;
 mod words;
 
 pub use arrivals::Arrivals;
 pub use choice::Sizes;
 pub use day::{EnergyDay, slice_jobs};
+pub use row::{Generate, GeneratorRow};
 pub use run_times::RunTimes;
 
 use choice::Choice;
@@ -88,6 +90,12 @@ impl Task {
 impl Generator {
     /// The most jobs of a workload. More would not fit into memory.
     pub const MAX_JOBS: usize = 10_000_000;
+
+    /// The names with which words of generators begin.
+    #[must_use]
+    pub fn names() -> [&'static str; 3] {
+        words::NAMES.map(|(name, _)| name)
+    }
 
     /// `mapa`: the paper's mix (section 4): 300 rings of one to five devices over its nine
     /// workloads, all arriving at the beginning. Run times are those of the released generator, 5

@@ -14,9 +14,9 @@ use crate::error::Error;
 use crate::workload::wrong::bad_workload;
 use crate::workload::{numbers, patterns, tasks};
 
-type Named = (&'static str, fn() -> Generator);
+pub(super) type Named = (&'static str, fn() -> Generator);
 
-const NAMES: [Named; 3] = [
+pub(super) const NAMES: [Named; 3] = [
     ("mapa", Generator::mapa),
     ("mapa-six", Generator::mapa_six),
     ("mapa-released", Generator::mapa_released),
@@ -56,9 +56,8 @@ fn read(words: &str) -> Result<Generator, String> {
     let name = parts.next().unwrap_or_default().trim();
     let Some((_, make)) = NAMES.iter().find(|(own, _)| *own == name) else {
         let known = NAMES.map(|(name, _)| name).join(", ");
-        let day = super::EnergyDay::NAME;
         return Err(format!(
-            "no generator is called `{name}`: expected {known} or {day}"
+            "no generator is called `{name}`: expected one of {known}"
         ));
     };
     let settings = Settings::read(parts, &SETTINGS.join(", "), key);

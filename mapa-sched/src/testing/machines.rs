@@ -7,12 +7,16 @@ use mapa_core::testing::machines;
 use mapa_core::{
     DeviceId, DeviceInfo, Fabric, FabricNode, HardwareGraph, LeaseId, MachineId, NodeKind, Usage,
 };
-use mapa_sched::{Fleet, Tenant};
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use crate::fleet::Fleet;
+use crate::job::{JobId, Tenant};
+
 /// Four slices of 6 GiB, in quarters, halves or one piece.
-pub(crate) fn quarters() -> Arc<Model> {
+#[must_use]
+pub fn quarters() -> Arc<Model> {
     let profile = |name: &str, slices: u8, starts: &[u8], max_instances| Profile {
         name: name.to_owned(),
         size: Size::new(slices, slices),
@@ -29,7 +33,8 @@ pub(crate) fn quarters() -> Arc<Model> {
 }
 
 /// A model of which no device here is.
-pub(crate) fn other_model() -> Arc<Model> {
+#[must_use]
+pub fn other_model() -> Arc<Model> {
     let memory_bytes = 1 << 30;
     let starts = vec![0, 1, 2, 3, 4];
     let whole = Size::new(5, 5);
@@ -44,7 +49,8 @@ pub(crate) fn other_model() -> Arc<Model> {
 }
 
 /// The layout of these profiles.
-pub(crate) fn layout(profiles: &[&str]) -> Layout {
+#[must_use]
+pub fn layout(profiles: &[&str]) -> Layout {
     let model = quarters();
     let wanted: Vec<_> = profiles
         .iter()
@@ -54,12 +60,14 @@ pub(crate) fn layout(profiles: &[&str]) -> Layout {
 }
 
 /// So many devices of [`quarters`] and 24 GiB below one host bridge.
-pub(crate) fn cuttable(devices: usize) -> Arc<HardwareGraph> {
+#[must_use]
+pub fn cuttable(devices: usize) -> Arc<HardwareGraph> {
     cuttable_as(&quarters(), devices)
 }
 
 /// The same of another model.
-pub(crate) fn cuttable_as(model: &Arc<Model>, devices: usize) -> Arc<HardwareGraph> {
+#[must_use]
+pub fn cuttable_as(model: &Arc<Model>, devices: usize) -> Arc<HardwareGraph> {
     let mut fabric = Fabric::new();
     let bridge = fabric
         .add(FabricNode {
@@ -85,7 +93,8 @@ pub(crate) fn cuttable_as(model: &Arc<Model>, devices: usize) -> Arc<HardwareGra
 }
 
 /// A machine of one device per bandwidth, each joined to all before it by links of that bandwidth.
-pub(crate) fn joined(gbps: &[f64]) -> Arc<HardwareGraph> {
+#[must_use]
+pub fn joined(gbps: &[f64]) -> Arc<HardwareGraph> {
     let mut fabric = Fabric::new();
     let mut devices = Vec::new();
     for (i, &gbps) in gbps.iter().enumerate() {
@@ -101,12 +110,14 @@ pub(crate) fn joined(gbps: &[f64]) -> Arc<HardwareGraph> {
 }
 
 /// One to three machines of whole devices.
-pub(crate) fn whole_machines() -> impl Strategy<Value = Vec<Arc<HardwareGraph>>> {
+#[must_use]
+pub fn whole_machines() -> impl Strategy<Value = Vec<Arc<HardwareGraph>>> {
     vec(machines(1..=5).prop_map(Arc::new), 1..=3)
 }
 
 /// One to three machines, some with devices that can be partitioned.
-pub(crate) fn any_machines() -> impl Strategy<Value = Vec<Arc<HardwareGraph>>> {
+#[must_use]
+pub fn any_machines() -> impl Strategy<Value = Vec<Arc<HardwareGraph>>> {
     let one = prop_oneof![
         machines(1..=4).prop_map(Arc::new),
         (1usize..=2).prop_map(cuttable)
@@ -137,7 +148,7 @@ fn seats(fleet: &Fleet) -> Vec<(MachineId, LeaseId, DeviceId, bool, u64)> {
 
 /// Every holder's lease is there, every lease has one holder, and what is held is there once, as
 /// its demands allow.
-pub(crate) fn check(fleet: &Fleet) {
+pub fn check(fleet: &Fleet) {
     let leases = fleet
         .machines()
         .iter()
@@ -201,6 +212,8 @@ pub(crate) fn check(fleet: &Fleet) {
     }
 }
 
-pub(crate) fn job(id: u64) -> Tenant {
-    Tenant::Job(mapa_sched::JobId(id))
+/// The tenant that the job of this number is.
+#[must_use]
+pub fn job(id: u64) -> Tenant {
+    Tenant::Job(JobId(id))
 }

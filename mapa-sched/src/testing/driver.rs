@@ -5,23 +5,28 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::machines::check;
+use crate::event::{Action, Event, Placed};
+use crate::fleet::Fleet;
+use crate::job::{JobId, RunTime, TaskId, Tenant};
+use crate::scheduler::{Scheduler, step};
+use crate::time::Time;
+use crate::turn::Turn;
 use mapa_core::{Demand, DeviceId, HardwareGraph, MachineId, Request};
-use mapa_sched::{
-    Action, Event, Fleet, JobId, Placed, RunTime, Scheduler, TaskId, Tenant, Time, Turn, step,
-};
-
-use crate::machines::check;
 
 /// What a job's tasks ask for, one after another, and how long each runs.
-pub(crate) type Program = VecDeque<(Request, Duration)>;
+pub type Program = VecDeque<(Request, Duration)>;
 
-pub(crate) struct Driver {
-    pub(crate) fleet: Fleet,
-    pub(crate) log: Vec<(Time, Action)>,
+/// A driver that keeps the fleet to what its own books say.
+pub struct TestDriver {
+    /// The fleet as it is now.
+    pub fleet: Fleet,
+    /// The actions so far, each with its time.
+    pub log: Vec<(Time, Action)>,
     /// How long it takes to cut a device up anew.
-    pub(crate) cutting: Duration,
+    pub cutting: Duration,
     /// How long jobs run whose estimates are wrong.
-    pub(crate) lengths: BTreeMap<JobId, Duration>,
+    pub lengths: BTreeMap<JobId, Duration>,
     now: Time,
     queue: BTreeMap<(Time, u64), Event>,
     told: u64,
@@ -37,8 +42,9 @@ struct Held {
     end: (Time, u64),
 }
 
-impl Driver {
-    pub(crate) fn new(machines: impl IntoIterator<Item = Arc<HardwareGraph>>) -> Self {
+impl TestDriver {
+    /// A driver of idle machines at time 0.
+    pub fn new(machines: impl IntoIterator<Item = Arc<HardwareGraph>>) -> Self {
         Self {
             fleet: Fleet::new(machines),
             log: Vec::new(),
@@ -54,7 +60,7 @@ impl Driver {
     }
 
     /// Puts a fact into the queue.
-    pub(crate) fn at(&mut self, time: Time, event: Event) -> (Time, u64) {
+    pub fn at(&mut self, time: Time, event: Event) -> (Time, u64) {
         let key = (time, self.told);
         self.told += 1;
         self.queue.insert(key, event);
@@ -62,12 +68,15 @@ impl Driver {
     }
 
     /// What a job does once it is launched.
-    pub(crate) fn program(&mut self, job: JobId, tasks: Program) {
+    pub fn program(&mut self, job: JobId, tasks: Program) {
         self.programs.insert(job, (0, tasks));
     }
 
     /// Runs until nothing is left to happen.
-    pub(crate) fn run(&mut self, scheduler: &mut dyn Scheduler) {
+    ///
+    /// # Panics
+    /// If the scheduler does what is not valid.
+    pub fn run(&mut self, scheduler: &mut dyn Scheduler) {
         for instant in 0.. {
             assert!(instant < 10_000, "it goes on for ever");
             let Some((&(now, _), _)) = self.queue.first_key_value() else {
@@ -253,7 +262,7 @@ impl Driver {
     }
 
     /// Who was placed, in that order, with the second and the machine.
-    pub(crate) fn placed<'a>(&'a self) -> Vec<(u64, Tenant, &'a Placed)> {
+    pub fn placed<'a>(&'a self) -> Vec<(u64, Tenant, &'a Placed)> {
         let place = |(time, order): &'a (Time, Action)| match order {
             Action::Place { tenant, at } => Some((time.0 / 1_000_000_000, *tenant, at)),
             _ => None,
@@ -276,7 +285,10 @@ impl<F: FnMut(&mut Turn<'_>)> Scheduler for Acting<F> {
 }
 
 /// One turn on a fleet, and its orders.
-pub(crate) fn in_turn(fleet: &mut Fleet, act: impl FnMut(&mut Turn<'_>)) -> Vec<Action> {
+///
+/// # Panics
+/// If the turn is not valid.
+pub fn in_turn(fleet: &mut Fleet, act: impl FnMut(&mut Turn<'_>)) -> Vec<Action> {
     let mut orders = Vec::new();
     step(&mut Acting(act), fleet, Time::ZERO, [], &mut orders).unwrap();
     check(fleet);
@@ -284,7 +296,7 @@ pub(crate) fn in_turn(fleet: &mut Fleet, act: impl FnMut(&mut Turn<'_>)) -> Vec<
 }
 
 /// Runs a scheduler, and shows what it says after each instant, with the fleet as it was left.
-pub(crate) struct Watched<S, F>(pub(crate) S, pub(crate) F);
+pub struct Watched<S, F>(pub S, pub F);
 
 impl<S: Scheduler, F: FnMut(&S, Time, &mut Turn<'_>)> Scheduler for Watched<S, F> {
     fn name(&self) -> &str {

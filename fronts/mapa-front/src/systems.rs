@@ -1,0 +1,47 @@
+//! What published systems bring: the one place of this crate that names them. Each system's rows come
+//! by a feature.
+
+use mapa_core::BuiltIn;
+use mapa_sched::NamedScheduler;
+use mapa_sim::{ExecutionRow, GeneratorRow, MEASURES, Measure};
+
+/// The schedulers of published systems.
+#[must_use]
+pub fn schedulers() -> Vec<NamedScheduler> {
+    let mut rows = Vec::new();
+    rows.extend(mapa_sched::systems::MAPA_SCHEDULERS);
+    rows.extend(mapa_sched::systems::PCIE_SCHEDULERS);
+    rows.extend(mapa_sched::systems::ENERGY_SCHEDULERS);
+    rows.extend(mapa_sched::systems::CASE_SCHEDULERS);
+    rows.extend(mapa_sched::systems::SLO_SCHEDULERS);
+    rows
+}
+
+/// The policies of published systems, behind those of `mapa-core`.
+#[must_use]
+pub fn policies() -> Vec<BuiltIn> {
+    Vec::new()
+}
+
+/// The models of run time of published systems.
+#[must_use]
+pub fn executions() -> Vec<ExecutionRow> {
+    let mut rows = Vec::new();
+    rows.extend(mapa_sim::systems::case_executions());
+    rows.extend(mapa_sim::systems::pcie_executions());
+    rows
+}
+
+/// The generators of workloads of published systems.
+#[must_use]
+pub fn generators() -> Vec<GeneratorRow> {
+    let mut rows = Vec::new();
+    rows.extend(mapa_sim::systems::ENERGY_GENERATORS);
+    rows
+}
+
+/// Every measure: those of `mapa-sim`, then those of published systems.
+#[must_use]
+pub fn measures() -> Vec<Measure> {
+    MEASURES.to_vec()
+}

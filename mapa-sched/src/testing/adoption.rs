@@ -1,0 +1,80 @@
+//! A job that ran before the scheduler was started.
+
+use std::time::Duration;
+
+use mapa_core::{DeviceId, DeviceSet, LeaseId, MachineId, Pattern, Request, lowest_id};
+
+use super::machines::joined;
+use crate::event::{Action, Event, Placed};
+use crate::first_fit::LinkModel;
+use crate::fleet::Fleet;
+use crate::job::{Job, JobId, RunTime};
+use crate::named::NamedScheduler;
+use crate::scheduler::step;
+use crate::time::Time;
+
+fn placed(devices: &[u32]) -> Placed {
+    Placed {
+        machine: MachineId(0),
+        lease: LeaseId::default(),
+        placement: devices.iter().map(|&id| DeviceId(id)).collect(),
+        rest: Vec::new(),
+    }
+}
+
+fn job(id: u64, ranks: usize, seconds: u64) -> Job {
+    let mut job = Job::new(JobId(id), Request::new(Pattern::ring(ranks)));
+    job.run_time = RunTime::Fixed(Duration::from_secs(seconds));
+    job
+}
+
+fn adopted(job: Job, devices: &[u32], since: u64) -> Event {
+    let at = placed(devices);
+    Event::Adopted {
+        job,
+        at,
+        since: Time::from_secs(since),
+    }
+}
+
+/// Checks that this scheduler of jobs on whole devices leaves an adopted job its devices, and gives
+/// them to others when the job ends.
+///
+/// # Panics
+/// If it does not.
+pub fn check_adoption(row: &NamedScheduler) {
+    let mut scheduler = row
+        .scheduler(row.name, Box::new(lowest_id()), LinkModel::Usual)
+        .unwrap();
+    let (mut fleet, mut orders) = (Fleet::new([joined(&[50.0; 4])]), Vec::new());
+    let mut next = |now: u64, facts: Vec<Event>| {
+        orders.clear();
+        step(
+            &mut *scheduler,
+            &mut fleet,
+            Time::from_secs(now),
+            facts,
+            &mut orders,
+        )
+        .unwrap();
+        let started = orders.iter().filter_map(|order| match order {
+            Action::Place { at, .. } => Some(at.placement.set()),
+            _ => None,
+        });
+        started.collect::<Vec<_>>()
+    };
+    let facts = vec![
+        adopted(job(1, 3, 60), &[0, 2, 3], 0),
+        Event::Arrived(job(2, 1, 5)),
+    ];
+    assert_eq!(next(10, facts), [DeviceSet::from([1])], "{}", row.name);
+    assert_eq!(
+        next(11, vec![Event::Arrived(job(3, 1, 5))]),
+        [],
+        "{}",
+        row.name
+    );
+    let given = next(12, vec![Event::Finished(JobId(1))]);
+    assert_eq!(given.len(), 1, "{}", row.name);
+    assert!(!given[0].contains(DeviceId(1)), "{}", row.name);
+}

@@ -1,0 +1,40 @@
+//! Strategies, a reference driver and checks for property tests of schedulers. Needs the feature
+//! `testing`.
+//!
+//! Use them to test your own scheduler as MAPA tests its own: every scheduler, whatever it is for,
+//! loses no job on cordoned machines ([`check_cordons`]), continues identically on a fleet that was
+//! restored from a snapshot ([`check_snapshot`]), and leaves adopted jobs alone ([`check_adoption`]).
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a check that fails panics"
+)]
+
+mod adoption;
+mod cordons;
+mod driver;
+mod machines;
+mod snapshots;
+mod starts;
+mod unknown;
+
+pub use adoption::check_adoption;
+pub use cordons::{CordonFact, check_cordons, cordon_facts};
+pub use driver::{Program, TestDriver, Watched, in_turn};
+pub use machines::{
+    any_machines, check, cuttable, cuttable_as, job, joined, layout, other_model, quarters,
+    whole_machines,
+};
+pub use snapshots::{SnapshotFact, SnapshotRun, check_snapshot, snapshot_facts};
+pub use starts::starts_of_three;
+pub use unknown::check_unknown_jobs;
+
+use mapa_core::{BuiltIn, Policy};
+
+use crate::named::NamedScheduler;
+
+/// The policy of this scheduler, `preserve` if it takes any.
+fn policy(row: &NamedScheduler) -> Box<dyn Policy> {
+    BuiltIn::named(row.policy.unwrap_or("preserve")).unwrap()
+}
