@@ -1073,14 +1073,13 @@ fn row(machine: &Machine) -> String {
         .collect();
     let host: Vec<&str> = host.iter().map(|gbps| gbps.trim()).collect();
     format!(
-        "| `{}` | {} | {}{} | {direct} | {} | {} | {} |",
+        "| `{}` | {} | {}{} | {direct} | {} | {} |",
         machine.name,
         degrees.len(),
         links,
         if switched { ", to a switch" } else { "" },
         host.join(", "),
         machine.title,
-        machine.source,
     )
 }
 

@@ -220,10 +220,10 @@ fn the_page_has_every_public_figure_beside_what_is_predicted() {
             "{n}"
         );
     }
-    let page = std::fs::read_to_string("../docs/ring-packing.md").unwrap();
+    let page = std::fs::read_to_string("../docs/reproduction/ring-packing.md").unwrap();
     assert!(
         page.contains(&expected),
-        "docs/ring-packing.md should have these rows:\n{expected}"
+        "docs/reproduction/ring-packing.md should have these rows:\n{expected}"
     );
 }
 
@@ -260,10 +260,10 @@ fn other_models() -> String {
 #[test]
 fn the_page_has_the_other_models_beside_what_was_measured() {
     let expected = other_models();
-    let page = std::fs::read_to_string("../docs/ring-packing.md").unwrap();
+    let page = std::fs::read_to_string("../docs/bandwidth-models.md").unwrap();
     assert!(
         page.contains(&expected),
-        "docs/ring-packing.md should have these rows:\n{expected}"
+        "docs/bandwidth-models.md should have these rows:\n{expected}"
     );
 }
 
