@@ -1,4 +1,4 @@
-//! The coefficient file: TOML, versioned. `docs/coefficient-file.md` describes it for people who
+//! The coefficient file: TOML, versioned. `docs/calibrate.md` describes it for people who
 //! write one.
 
 use std::collections::BTreeMap;
@@ -149,7 +149,7 @@ impl Lines<'_> {
 /// Reads a coefficient file.
 ///
 /// # Errors
-/// The text is not as `docs/coefficient-file.md` describes it. The message has the line and what
+/// The text is not as `docs/calibrate.md` describes it. The message has the line and what
 /// was expected.
 pub fn read_model(text: &str) -> Result<LinkModel, Error> {
     let lines = Lines(text);

@@ -116,7 +116,7 @@ fn the_papers_model_is_written_and_read() {
 
 /// The example of the page, between the first fences.
 fn example() -> String {
-    let page = include_str!("../../docs/coefficient-file.md");
+    let page = include_str!("../../docs/calibrate.md");
     page.split("```toml\n")
         .nth(1)
         .unwrap()
