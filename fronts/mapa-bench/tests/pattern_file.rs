@@ -383,7 +383,7 @@ fn the_nine_workloads_have_the_class_of_the_paper() {
         assert_eq!(own["sensitivity"], own["class"], "{own}");
         assert!(!own["evidence"].as_array().unwrap().is_empty());
     }
-    let page = include_str!("../../../docs/sensitivity.md");
+    let page = include_str!("../../../docs/reproduction/sensitivity.md");
     let printed = text("sensitivity --published", "");
     assert!(
         page.contains(&printed),
