@@ -8,6 +8,7 @@ mod instances;
 mod live;
 mod measured;
 mod mig;
+mod pages;
 mod parallel;
 mod pattern_file;
 mod pattern_nccl;
