@@ -247,7 +247,7 @@ fn excerpts_on_the_page_are_the_code() {
             excerpts += 1;
         }
     }
-    assert_eq!(excerpts, 10);
+    assert_eq!(excerpts, 3);
 }
 
 #[test]
