@@ -8,16 +8,17 @@ use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group};
 use mapa_core::{MachineId, lowest_id};
-use mapa_rl::{Batch, KEPT, Reward, Source};
 use mapa_sched::Fleet;
 use mapa_sched::bound::{Bound, Solver};
-use mapa_sched::energy::learned::{Formulation, Learned, Observation};
-use mapa_sched::energy::{
+use mapa_sim::{BySize, Simulation, Workload};
+use mapa_system_energy::learned::{Formulation, Learned, Observation};
+use mapa_system_energy::{
     EnergyPlan, Fit, LargestFirst, Machine, Power, Rule, RuleScheduler, SliceJob, Slots, State,
     chu_bound, energy_bound, linear_bound, progress_bound, static_progress_bound,
 };
-use mapa_sim::energy::{Draw, LOADS, Totals, run};
-use mapa_sim::{BySize, Simulation, Workload, slice_jobs};
+use mapa_system_energy_rl::{Batch, KEPT, Reward, Source};
+use mapa_system_energy_sim::slice_jobs;
+use mapa_system_energy_sim::{Draw, LOADS, Totals, run};
 use mapa_topologies::mig::{Offer, named};
 
 /// A rule that is made anew for each day.

@@ -1,4 +1,4 @@
-//! The environment of `mapa-rl` beside one in NumPy, in one run on one core: first a day step for
+//! The environment of `mapa-system-energy-rl` beside one in NumPy, in one run on one core: first a day step for
 //! step, then steps per second with observations. Seconds are those of the processor, so that other
 //! work on the machine does not count.
 //!
@@ -13,10 +13,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use mapa_rl::{Batch, Day, Reward, Source};
-use mapa_sched::energy::learned::{Formulation, Observation};
-use mapa_sched::energy::{Machine, Power, SliceJob};
-use mapa_sim::energy::Draw;
+use mapa_system_energy::learned::{Formulation, Observation};
+use mapa_system_energy::{Machine, Power, SliceJob};
+use mapa_system_energy_rl::{Batch, Day, Reward, Source};
+use mapa_system_energy_sim::Draw;
 
 /// How long each measurement takes at least, seconds of the processor.
 const SECONDS: f64 = 5.0;
@@ -183,7 +183,7 @@ fn main() -> Result<(), Failure> {
     let (file, theirs) = numpy(&jobs)?;
     compare(&jobs, &file)?;
     let ours = rate()?;
-    println!("mapa-rl                            {ours:>10.0} steps/s");
+    println!("mapa-system-energy-rl                            {ours:>10.0} steps/s");
     let names = ["NumPy, numpy.histogram", "NumPy, searchsorted and bincount"];
     for (name, theirs) in names.iter().zip(theirs) {
         println!(

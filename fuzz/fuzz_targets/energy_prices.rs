@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use mapa_sched::energy::{Machine, Power, PriceFile, Rule, SliceJob, State};
-use mapa_sim::energy::Tuning;
+use mapa_system_energy::{Machine, Power, PriceFile, Rule, SliceJob, State};
+use mapa_system_energy_sim::Tuning;
 
 fuzz_target!(|text: &str| {
     if let Ok(tuning) = Tuning::read(text) {

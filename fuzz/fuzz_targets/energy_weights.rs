@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use mapa_sched::energy::learned::{Learned, Weights};
-use mapa_sched::energy::{Machine, Power, Rule, SliceJob, State};
+use mapa_system_energy::learned::{Learned, Weights};
+use mapa_system_energy::{Machine, Power, Rule, SliceJob, State};
 
 /// The bytes with the right hash, which is too long to be guessed, after the sixth line.
 fn hashed(bytes: &[u8]) -> Vec<u8> {

@@ -72,17 +72,9 @@ pub(crate) enum ErrorKind {
     #[error("{0}")]
     BadSliceJob(String),
     #[error("{0}")]
-    BadSliceMachine(String),
-    #[error("start: {0}")]
-    BadStart(String),
-    #[error("{0}")]
-    BadPrices(String),
-    #[error("{0}")]
-    BadSlots(String),
+    BadPower(String),
     #[error("bound: {0}")]
     BadBound(String),
-    #[error("{0}")]
-    BadSchedule(String),
     #[error(
         "linear program of {columns} columns is too large for microlp: expected at most {most}; use fewer slots, or HiGHS \
          (feature `highs`)"
@@ -92,8 +84,6 @@ pub(crate) enum ErrorKind {
     Solver(String),
     #[error("{0}")]
     BadSlo(String),
-    #[error("weights: {0}")]
-    BadWeights(String),
     #[error(transparent)]
     Core(mapa_core::Error),
 }

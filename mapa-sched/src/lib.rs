@@ -13,7 +13,6 @@ pub mod bound;
 mod case;
 mod defrag;
 mod drive;
-pub mod energy;
 mod error;
 mod estimate;
 mod event;
@@ -32,6 +31,7 @@ mod plan;
 mod queue;
 mod scheduler;
 mod schedulers;
+pub mod slices;
 pub mod slo;
 pub mod systems;
 #[cfg(any(test, feature = "testing"))]

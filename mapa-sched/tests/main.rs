@@ -2,7 +2,6 @@
 //! Schedulers on fleets are compared with slow and obvious implementations.
 
 mod backfill;
-mod bounds;
 mod case;
 mod case_rows;
 mod cordons;
@@ -10,15 +9,11 @@ mod counts;
 mod decide;
 mod defrag;
 mod drive;
-mod energy;
-mod energy_rows;
-mod energy_scheduler;
 mod facts;
 mod fifo;
 mod first_fit;
 mod foresight;
 mod index;
-mod learned;
 mod mapa_rows;
 mod orders;
 mod own;

@@ -9,6 +9,12 @@ use mapa_sched::Tenant;
 pub struct Error(Box<ErrorKind>);
 
 impl Error {
+    /// An error with this message: what is wrong with a workload, and what was expected. For
+    /// generators and readers outside this crate.
+    pub fn malformed(what: impl std::fmt::Display) -> Self {
+        ErrorKind::BadWorkload(what.to_string()).into()
+    }
+
     /// The line of the file at fault, counted from 1.
     #[must_use]
     pub fn line(&self) -> Option<usize> {
@@ -73,8 +79,6 @@ pub(crate) enum ErrorKind {
          it never lets time go on; expected a later moment"
     )]
     Stuck(u64),
-    #[error("{0}")]
-    BadDay(String),
     #[error("table: {0}")]
     BadTable(String),
     #[error("table, as {format}: {what}")]

@@ -8,7 +8,6 @@
     reason = "libraries answer with errors, and leave printing to their callers"
 )]
 
-pub mod energy;
 mod error;
 mod execution;
 mod metrics;
@@ -38,8 +37,7 @@ pub use random::{GENERATOR, stream};
 pub use simulation::Simulation;
 pub use table::{Column, Table};
 pub use workload::{
-    Arrivals, Ask, EnergyDay, Generate, Generator, GeneratorRow, Growth, Profile, RunTimes,
-    Selection, Shared, Sizes, Submission, Task, TaskPlan, TraceKind, Workload, read_jobs,
-    read_profiles, read_run_times, read_trace, read_trace_part, slice_jobs, write_jobs,
-    write_profiles,
+    Arrivals, Ask, Generate, Generator, GeneratorRow, Growth, Profile, RunTimes, Selection, Shared,
+    Sizes, Submission, Task, TaskPlan, TraceKind, Workload, read_jobs, read_profiles,
+    read_run_times, read_trace, read_trace_part, write_jobs, write_profiles,
 };

@@ -1,7 +1,6 @@
 //! Rows of the published systems.
 
 use crate::execution::{ByWarps, ExecutionRow, PcieEqualShare, PcieMaxMin};
-use crate::workload::{EnergyDay, GeneratorRow};
 
 /// The models of run time of CASE: `by-warps` (`by-warps,slice=1024` for compute slices that hold so
 /// many warps).
@@ -43,9 +42,3 @@ pub fn pcie_executions() -> Vec<ExecutionRow> {
     );
     vec![equal_share, max_min.by_shared_pcie()]
 }
-
-/// The generators of jobs with deadlines on MIG instances: `energy-day`.
-pub const ENERGY_GENERATORS: [GeneratorRow; 1] =
-    [GeneratorRow::new(EnergyDay::NAME, |words, seed| {
-        words.parse::<EnergyDay>()?.generate(seed)
-    })];

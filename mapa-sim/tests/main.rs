@@ -1,10 +1,6 @@
 //! The integration tests of this crate in one binary, which links once instead of once a file.
 
-mod bounds;
 mod case;
-mod energy;
-mod energy_fleet;
-mod energy_tune;
 mod foresight;
 mod generate;
 mod job_file;

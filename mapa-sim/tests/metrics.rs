@@ -212,7 +212,7 @@ fn every_summary_has_the_same_columns_and_no_number_is_nan() {
     assert_eq!(table.rows(), 2);
     // No job has a deadline, and the power of a V100 is not known.
     let is_of_others = |name: &str| {
-        let begins = ["late_share", "tardiness_", "energy_wh", "et"];
+        let begins = ["late_share", "tardiness_", "energy_wh"];
         begins.iter().any(|own| name.starts_with(own))
     };
     assert!(
@@ -274,7 +274,7 @@ fn rows_summaries_and_groups_have_the_columns_they_always_had() {
                 "sensitive_below_12_5_gbps_share at_most_80_of_ideal_share ",
                 "at_most_55_of_ideal_share late_share ",
                 &spread("tardiness", "_s"),
-                "energy_wh et et_light",
+                "energy_wh",
             ]
             .concat()
         );

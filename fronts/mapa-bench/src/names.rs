@@ -6,10 +6,10 @@ use std::sync::LazyLock;
 use mapa_core::Policy;
 use mapa_front::Error;
 use mapa_front::names::{Names, SchedulerRow};
-use mapa_sched::energy::learned::{Learned, Weights};
-use mapa_sched::energy::{Power, PriceFile, RuleScheduler};
-use mapa_sched::systems::ENERGY_SCHEDULERS;
 use mapa_sched::{NamedScheduler, Scheduler};
+use mapa_system_energy::SCHEDULERS;
+use mapa_system_energy::learned::{Learned, Weights};
+use mapa_system_energy::{Power, PriceFile, RuleScheduler};
 
 /// The policies, schedulers and models that MAPA ships, and schedulers that read files.
 pub(crate) static NAMES: LazyLock<Names> = LazyLock::new(|| {
@@ -61,7 +61,7 @@ fn by_prices(words: &str, policy: Box<dyn Policy>) -> Result<Boxed, Error> {
     let Some((file, text)) = file.and_then(|file| Some((file, fs::read_to_string(file).ok()?)))
     else {
         // A name, or what is neither: the message lists the names.
-        return NamedScheduler::among(&ENERGY_SCHEDULERS, words, policy).map_err(Error::malformed);
+        return NamedScheduler::among(&SCHEDULERS, words, policy).map_err(Error::malformed);
     };
     let plan = PriceFile::read(&text).and_then(|own| own.plan());
     let plan = plan.map_err(|error| Error::malformed(format_args!("{file}: {error}")))?;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use mapa_sched::energy::learned::{Formulation, Weights};
+use mapa_system_energy::learned::{Formulation, Weights};
 
 use crate::common::{Folder, objects};
 use crate::schema::assert_valid;

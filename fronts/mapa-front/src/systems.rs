@@ -11,7 +11,8 @@ pub fn schedulers() -> Vec<NamedScheduler> {
     let mut rows = Vec::new();
     rows.extend(mapa_sched::systems::MAPA_SCHEDULERS);
     rows.extend(mapa_sched::systems::PCIE_SCHEDULERS);
-    rows.extend(mapa_sched::systems::ENERGY_SCHEDULERS);
+    #[cfg(feature = "energy")]
+    rows.extend(mapa_system_energy::SCHEDULERS);
     rows.extend(mapa_sched::systems::CASE_SCHEDULERS);
     rows.extend(mapa_sched::systems::SLO_SCHEDULERS);
     rows
@@ -35,13 +36,19 @@ pub fn executions() -> Vec<ExecutionRow> {
 /// The generators of workloads of published systems.
 #[must_use]
 pub fn generators() -> Vec<GeneratorRow> {
-    let mut rows = Vec::new();
-    rows.extend(mapa_sim::systems::ENERGY_GENERATORS);
-    rows
+    vec![
+        #[cfg(feature = "energy")]
+        mapa_system_energy_sim::GENERATORS,
+    ]
+    .concat()
 }
 
 /// Every measure: those of `mapa-sim`, then those of published systems.
 #[must_use]
 pub fn measures() -> Vec<Measure> {
-    MEASURES.to_vec()
+    let systems: &[&[Measure]] = &[
+        #[cfg(feature = "energy")]
+        &mapa_system_energy_sim::MEASURES,
+    ];
+    [MEASURES, &systems.concat()].concat()
 }

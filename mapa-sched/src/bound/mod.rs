@@ -12,7 +12,7 @@ mod micro;
 mod program;
 mod solver;
 
-pub(crate) use program::{Program, Sense, Solved};
+pub use program::{Program, Row, Sense, Solved};
 pub use solver::Solver;
 
 /// What is bounded.

@@ -44,7 +44,10 @@ impl Solver {
     };
 
     /// Solves a program that has a solution and a least sum.
-    pub(crate) fn solve(&self, program: &Program) -> Result<Solved, Error> {
+    ///
+    /// # Errors
+    /// The program is too large for the solver, or the solver fails.
+    pub fn solve(&self, program: &Program) -> Result<Solved, Error> {
         match *self {
             Self::Microlp { most, seconds } => {
                 let columns = program.costs().len();

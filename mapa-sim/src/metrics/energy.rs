@@ -3,17 +3,10 @@
 use std::collections::BTreeMap;
 
 use mapa_core::{DeviceId, MachineId};
-use mapa_sched::energy::{Power, PowerTable};
+use mapa_sched::slices::{Power, PowerTable};
 use mapa_sched::{Fleet, Stay, Time};
 
 use super::measure::Simulated;
-
-/// The weight of energy in the ET metric of Hisaria et al., as their code has it, per watt-minute.
-pub(super) const ET_PUBLISHED: f64 = 2.25e-5;
-
-/// The weight by which the energy of one of their days, some 2.5e6 watt-minutes, weighs half of a
-/// minute of tardiness.
-pub(super) const ET_LIGHT: f64 = 2e-7;
 
 /// Nanoseconds in an hour.
 const HOUR: f64 = 3600e9;
@@ -72,22 +65,6 @@ impl Simulated<'_> {
             each.sum::<f64>() / HOUR
         };
         Some(kinds.iter().map(of_kind).sum())
-    }
-
-    /// The ET metric of Hisaria et al., (a E + T) / (a + 1): E is the energy in watt-minutes, T the
-    /// mean tardiness in minutes of the jobs with a deadline. NaN if either is not known.
-    #[must_use]
-    pub fn et(&self, weight: f64) -> f64 {
-        let mut late: Vec<f64> = self
-            .rows
-            .iter()
-            .filter_map(|row| Some(row.tardiness()?.as_secs_f64()))
-            .collect();
-        // Sorted: the last bit of a sum depends on its order.
-        late.sort_by(f64::total_cmp);
-        let tardiness = late.iter().sum::<f64>() / late.len() as f64 / 60.0;
-        let energy = self.watt_hours().unwrap_or(f64::NAN) * 60.0;
-        (weight * energy + tardiness) / (weight + 1.0)
     }
 
     /// When tenants came to each device and left, by device.

@@ -8,7 +8,6 @@
 
 use mapa_sched::Time;
 
-use super::energy::{ET_LIGHT, ET_PUBLISHED};
 use super::measure::{Better, Jobs, Measure, Of, Pool, Pooled, Unit};
 use super::rows::Row;
 
@@ -389,24 +388,6 @@ pub const MEASURES: &[Measure] = &[
         better: Better::Less,
         meaning: "what all devices drew over the makespan, idle ones too, by their busy compute \
                   slices; not known where a device has no table of power",
-        ..OF_RUN
-    },
-    Measure {
-        name: "et",
-        unit: Unit::None,
-        of: Of::RunNumber(|run| run.et(ET_PUBLISHED)),
-        better: Better::Less,
-        meaning: "the ET metric, (a E + T) / (a + 1): E the energy in watt-minutes, T the mean \
-                  tardiness in minutes, a = 2.25e-5 as published: nearly all of it is energy",
-        ..OF_RUN
-    },
-    Measure {
-        name: "et_light",
-        unit: Unit::None,
-        of: Of::RunNumber(|run| run.et(ET_LIGHT)),
-        better: Better::Less,
-        meaning: "the ET metric with a = 2e-7, by which the energy of a published day weighs half \
-                  of one minute of tardiness, as the text intends",
         ..OF_RUN
     },
 ];

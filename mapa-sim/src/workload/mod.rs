@@ -17,9 +17,7 @@ mod tasks;
 mod trace;
 mod wrong;
 
-pub use generate::{
-    Arrivals, EnergyDay, Generate, Generator, GeneratorRow, RunTimes, Sizes, Task, slice_jobs,
-};
+pub use generate::{Arrivals, Generate, Generator, GeneratorRow, RunTimes, Sizes, Task};
 pub use job_file::{read_jobs, write_jobs};
 pub use profiles::{Profile, read_profiles, write_profiles};
 pub use submission::{Ask, Growth, Submission, TaskPlan, Workload};

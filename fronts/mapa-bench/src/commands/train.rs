@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use mapa_front::answer::train::{CurvePoint, Difference, TrainedRule, Training};
 use mapa_front::text::table;
-use mapa_rl::{Config, Trainer, evaluate};
-use mapa_sched::energy::learned::{Learned, Weights};
-use mapa_sched::energy::{Fit, LargestFirst, Machine, Power, Rule};
-use mapa_sim::energy::Totals;
 use mapa_sim::paired_interval;
+use mapa_system_energy::learned::{Learned, Weights};
+use mapa_system_energy::{Fit, LargestFirst, Machine, Power, Rule};
+use mapa_system_energy_rl::{Config, Trainer, evaluate};
+use mapa_system_energy_sim::Totals;
 
 use crate::cli::{FormulationName, SettingsName, TrainArgs};
 use crate::failure::Failure;

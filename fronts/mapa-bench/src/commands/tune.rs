@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 use mapa_front::answer::tune::{HeldOut, Tune};
 use mapa_front::text::table;
-use mapa_sched::energy::{
+use mapa_sim::read_jobs;
+use mapa_system_energy::{
     EnergyPlan, Fit, LargestFirst, Machine, Power, PriceFile, Rule, SliceJob, Tuned, TunedMachine,
 };
-use mapa_sim::energy::{
+use mapa_system_energy_sim::{
     Candidate, Draw, Objective, Totals, TuneDay, TuneSettings, Tuning, Yardstick, seen_on,
     wrong_run_times,
 };
-use mapa_sim::read_jobs;
 use rayon::prelude::*;
 
 use crate::cli::{DrawName, TuneArgs};

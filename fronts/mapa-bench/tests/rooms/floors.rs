@@ -196,8 +196,6 @@ pub(crate) const FLOORS: [Floors; 16] = [
             "schedulers",
             "pcie_plan",
             "topology_plan",
-            "energy",
-            "energy::learned",
             "defrag",
             "case",
             "slo",
@@ -213,7 +211,6 @@ pub(crate) const FLOORS: [Floors; 16] = [
             "random",
             "error",
             "table",
-            "energy",
             "slo",
             "workload",
             "outcome",
@@ -255,8 +252,8 @@ pub(crate) const FLOORS: [Floors; 16] = [
         ],
     },
     Floors {
-        name: "mapa-rl",
-        source: "lab/mapa-rl/src",
+        name: "mapa-system-energy-rl",
+        source: "systems/energy/rl/src",
         rooms: &[
             "error",
             "day",

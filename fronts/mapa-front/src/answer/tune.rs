@@ -1,8 +1,8 @@
 //! The answer of `tune`: prices of a plan for given days.
 
-use mapa_sched::energy::{PriceFile, TunedMachine};
-use mapa_sim::energy::Totals;
 use mapa_sim::{mean_interval, paired_interval};
+use mapa_system_energy::{PriceFile, TunedMachine};
+use mapa_system_energy_sim::Totals;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mapa_core::Policy;
-use mapa_sched::energy::SliceJob;
+use mapa_sched::slices::SliceJob;
 use mapa_sched::{Fleet, RunTime};
 use mapa_sim::{Execution, Fragmentation, Occupancy, OverTime, Row, Scorer, Summary, Workload};
 
@@ -13,6 +13,7 @@ use super::watch::{Counted, Watched};
 use crate::answer::simulate::PolicyRun;
 use crate::error::Error;
 use crate::names::{ExecutionSpec, Names, SchedulerSpec};
+use crate::systems;
 
 /// Simulates one workload on one fleet under several policies, one after another. What is computed
 /// for sets of devices is kept, as these recur between policies.
@@ -98,7 +99,8 @@ impl<'a> Runner<'a> {
             own.end(outcome.end);
         }
         let rows = Row::of(&outcome, self.workload, self.fleet, &mut self.scorer);
-        let summary = Summary::of(&outcome, &rows, self.fleet);
+        let summary = Summary::by(&systems::measures(), &outcome, &rows, self.fleet)
+            .map_err(Error::malformed)?;
         let cut = cut.load(Ordering::Relaxed);
         Ok(PolicyRun {
             policy: name,

@@ -6,12 +6,12 @@
 
 use mapa_front::Error;
 use mapa_sched::bound::{Bound, Class, Measure, Solver};
-use mapa_sched::energy::{
+use mapa_sim::{mean_interval, paired_interval, stream};
+use mapa_system_energy::{
     EnergyPlan, Fit, LargestFirst, LeastCost, Machine, MeanFinish, Power, RandomSlice, Recorder,
     Rule, SliceJob, Slots, SmallestFirst, State, bare_energy_bound, bounds, energy_bound,
 };
-use mapa_sim::energy::{Draw, LOADS, run};
-use mapa_sim::{mean_interval, paired_interval, stream};
+use mapa_system_energy_sim::{Draw, LOADS, run};
 use rand::RngExt;
 
 use crate::claim::{Claim, Verdict, mean_pm};

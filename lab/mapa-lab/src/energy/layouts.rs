@@ -1,9 +1,9 @@
 //! Layouts that change, and what each part of the plan is worth.
 
 use mapa_front::Error;
-use mapa_sched::energy::{Booking, EnergyPlan, Machine, Power, Prices, Rule, State};
-use mapa_sim::energy::{Totals, run as run_day, run_preemptive};
 use mapa_sim::{mean_interval, paired_interval};
+use mapa_system_energy::{Booking, EnergyPlan, Machine, Power, Prices, Rule, State};
+use mapa_system_energy_sim::{Totals, run as run_day, run_preemptive};
 use serde::Serialize;
 
 use super::rows::{LARGEST, PLAN, PLAN_LAYOUTS, ROWS};

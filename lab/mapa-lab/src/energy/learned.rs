@@ -1,11 +1,11 @@
 //! Trained nets: those that ship, on the published days and on fresh ones.
 
 use mapa_front::Error;
-use mapa_rl::{KEPT, Kept, Trainer};
-use mapa_sched::energy::learned::{Learned, Weights};
-use mapa_sched::energy::{Arithmetic, Machine, Power, State};
-use mapa_sim::energy::{PUBLISHED_SEEDS, Totals, published_day, run as run_day};
 use mapa_sim::{Interval, mean_interval, paired_interval};
+use mapa_system_energy::learned::{Learned, Weights};
+use mapa_system_energy::{Arithmetic, Machine, Power, State};
+use mapa_system_energy_rl::{KEPT, Kept, Trainer};
+use mapa_system_energy_sim::{PUBLISHED_SEEDS, Totals, published_day, run as run_day};
 use serde::Serialize;
 
 use super::rows::{FIT_FULLEST, LARGEST};

@@ -1,11 +1,11 @@
 //! The rules that are compared.
 
 use mapa_front::Error;
-use mapa_sched::energy::{
+use mapa_sim::stream;
+use mapa_system_energy::{
     Fit, LargestFirst, LeastCost, Machine, MeanFinish, Power, PriceFile, RandomSlice, Rule,
     SmallestFirst,
 };
-use mapa_sim::stream;
 use rand::RngExt;
 
 /// A rule on layouts.
@@ -43,7 +43,7 @@ impl Row {
             // Not on guard: the report shows what prices do where they do not suit.
             With::Prices(name) => {
                 let file = PriceFile::named(name).map_err(Error::malformed)?;
-                let plan = mapa_sched::energy::EnergyPlan::new(file.prices);
+                let plan = mapa_system_energy::EnergyPlan::new(file.prices);
                 Ok(Box::new(plan.map_err(Error::malformed)?))
             }
         }

@@ -1,9 +1,9 @@
 //! The days that are drawn.
 
 use mapa_front::Error;
-use mapa_sched::energy::SliceJob;
-use mapa_sim::energy::Draw;
 use mapa_sim::stream;
+use mapa_system_energy::SliceJob;
+use mapa_system_energy_sim::Draw;
 use rand_distr::{Distribution, StandardNormal};
 
 /// One kind of day.

@@ -1,11 +1,13 @@
 //! The published table on the published days, and where the document contradicts itself.
 
 use mapa_front::Error;
-use mapa_sched::energy::{
+use mapa_system_energy::{
     Arithmetic, EarliestFinish, Fit, LargestFirst, Machine, MeanFinish, Power, RandomSlice, Rule,
     SmallestFirst, State,
 };
-use mapa_sim::energy::{PUBLISHED_SEEDS, Totals, published_day, published_draws, run as run_day};
+use mapa_system_energy_sim::{
+    PUBLISHED_SEEDS, Totals, published_day, published_draws, run as run_day,
+};
 use serde::Serialize;
 
 use crate::claim::{Claim, EXACT, Verdict};

@@ -1,9 +1,9 @@
 //! Every rule on every day.
 
 use mapa_front::Error;
-use mapa_sched::energy::{Power, State, energy_bound};
-use mapa_sim::energy::{Totals, run_as};
 use mapa_sim::{Interval, mean_interval, paired_interval};
+use mapa_system_energy::{Power, State, energy_bound};
+use mapa_system_energy_sim::{Totals, run_as};
 
 use super::rows::{LARGEST, ROWS};
 use super::setting::Setting;

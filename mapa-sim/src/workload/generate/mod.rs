@@ -20,14 +20,12 @@ use crate::random::{GENERATOR, stream};
 
 mod arrivals;
 mod choice;
-mod day;
 mod row;
 mod run_times;
 mod words;
 
 pub use arrivals::Arrivals;
 pub use choice::Sizes;
-pub use day::{EnergyDay, slice_jobs};
 pub use row::{Generate, GeneratorRow};
 pub use run_times::RunTimes;
 

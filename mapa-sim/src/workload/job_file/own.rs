@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use mapa_core::mig::Size;
 use mapa_core::{Demand, Request, Shape, Want};
-use mapa_sched::energy::SliceJob;
+use mapa_sched::slices::SliceJob;
 use mapa_sched::{Job, JobId, RunTime, Time};
 use mapa_table::{Comments, Row, Sheet, columns, optional_text, text};
 use serde::{Deserialize, Serialize};

@@ -10,6 +10,7 @@ use crate::failure::Failure;
 use crate::names::NAMES;
 use mapa_front::names::Choice;
 use mapa_front::simulation::simulation;
+use mapa_front::systems::measures;
 
 /// Simulates a cell. A failure is kept in place of its numbers.
 pub(super) fn run(cell: &Cell<'_>, rows: bool) -> Kept {
@@ -32,15 +33,22 @@ fn simulate(cell: &Cell<'_>, rows: bool) -> Result<(Columns, Option<Columns>), F
         .map_err(Failure::malformed)?;
     let own = Row::of(&outcome, &workload, cell.idle, &mut Scorer::new());
     let jobs = rows.then(|| columns(&Row::table(&own, cell.idle)));
-    Ok((summary(&own, &outcome, &workload, cell.idle), jobs))
+    Ok((summary(&own, &outcome, &workload, cell.idle)?, jobs))
 }
 
 /// The row of a cell: the number of jobs, then the summary.
-fn summary(rows: &[Row], outcome: &Outcome, workload: &Workload, idle: &Fleet) -> Columns {
+fn summary(
+    rows: &[Row],
+    outcome: &Outcome,
+    workload: &Workload,
+    idle: &Fleet,
+) -> Result<Columns, Failure> {
     let jobs = Values::Integers(vec![i64::try_from(workload.jobs.len()).ok()]);
-    let numbers = columns(&Summary::of(outcome, rows, idle).table());
-    [("jobs".to_owned(), jobs)]
+    let summary = Summary::by(&measures(), outcome, rows, idle).map_err(Failure::malformed)?;
+    let numbers = columns(&summary.table());
+    let row = [("jobs".to_owned(), jobs)]
         .into_iter()
         .chain(numbers)
-        .collect()
+        .collect();
+    Ok(row)
 }

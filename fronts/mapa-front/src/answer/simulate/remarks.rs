@@ -2,7 +2,7 @@
 
 use mapa_core::Want;
 use mapa_sched::Fleet;
-use mapa_sched::energy::PowerTable;
+use mapa_sched::slices::PowerTable;
 use mapa_sim::Workload;
 
 use super::run::{PolicyRun, Simulated};

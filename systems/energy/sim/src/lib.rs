@@ -1,0 +1,31 @@
+#![doc = include_str!("../README.md")]
+#![warn(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "libraries answer with errors, and leave printing to their callers"
+)]
+
+mod day;
+mod draw;
+mod error;
+mod measures;
+mod parameters;
+mod preemptive;
+mod published;
+mod run;
+mod tune;
+mod wrong;
+
+pub use day::{EnergyDay, GENERATORS, slice_jobs};
+pub use draw::{Draw, LOADS};
+pub use error::Error;
+pub use measures::{MEASURES, et};
+pub use parameters::{Parameter, Status, parameters};
+pub use preemptive::run_preemptive;
+pub use published::{PUBLISHED_SEEDS, published_day, published_draws};
+pub use run::{Totals, run, run_as};
+pub use tune::{Candidate, Judged, Objective, TuneDay, TuneSettings, Tuning, Yardstick, seen_on};
+pub use wrong::wrong_run_times;

@@ -1,0 +1,6 @@
+//! The integration tests of this crate in one binary, which links once instead of once a file.
+
+mod bounds;
+mod days;
+mod fleet;
+mod tune;
