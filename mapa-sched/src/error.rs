@@ -76,8 +76,7 @@ pub(crate) enum ErrorKind {
     #[error("bound: {0}")]
     BadBound(String),
     #[error(
-        "linear program of {columns} columns is too large for microlp: expected at most {most}; use fewer slots, or HiGHS \
-         (feature `highs`)"
+        "linear program of {columns} columns is too large for microlp: expected at most {most}; use fewer slots"
     )]
     ProgramTooLarge { columns: usize, most: usize },
     #[error("linear program: {0}")]

@@ -224,7 +224,7 @@ proptest! {
     fn no_schedule_with_preemption_and_moves_is_below_a_bound(
         (graph, jobs) in cases(), slots in 1_u32..60, rounds in 0_u32..80, seed: u64,
     ) {
-        let all = bounds(&graph, &jobs).all(&Solver::MICROLP, &Ascent { slots, rounds }).unwrap();
+        let all = bounds(&graph, &jobs).all(&Solver::default(), &Ascent { slots, rounds }).unwrap();
         for seed in [seed, seed ^ 1, seed ^ 2] {
             let [makespan, completion] = any_schedule(&graph, &jobs, draws(seed));
             for bound in &all {
@@ -237,7 +237,7 @@ proptest! {
     /// Bounds of a better idea are not below those of a simpler one.
     #[test]
     fn bounds_ascend((graph, jobs) in cases(), slots in 1_u32..60, rounds in 0_u32..80) {
-        let all = bounds(&graph, &jobs).all(&Solver::MICROLP, &Ascent { slots, rounds }).unwrap();
+        let all = bounds(&graph, &jobs).all(&Solver::default(), &Ascent { slots, rounds }).unwrap();
         let names: Vec<&str> = all.iter().map(|own| own.name).collect();
         prop_assert_eq!(
             names, ["area", "critical-path", "configurations", "squashed-area", "slots", "rates"]
@@ -266,7 +266,7 @@ proptest! {
         links.dedup_by_key(|own| (own.0, own.1));
         let graph = machine(4, &links);
         let expected = makespan_by_all_packings(&graph, &jobs);
-        let found = bounds(&graph, &jobs).configurations(&Solver::MICROLP).unwrap().value;
+        let found = bounds(&graph, &jobs).configurations(&Solver::default()).unwrap().value;
         prop_assert!((found - expected).abs() <= 1e-5 * expected, "{found} {expected}");
     }
 }
@@ -277,7 +277,7 @@ fn slow_links_cost_makespan_where_no_mix_avoids_them() {
     let jobs = [ring(2, 3.0, 10.0); 4];
     let own = bounds(&machine(4, &[(0, 1, 50.0)]), &jobs);
     assert!((own.area().value - 20.0).abs() < 1e-9);
-    let found = own.configurations(&Solver::MICROLP).unwrap();
+    let found = own.configurations(&Solver::default()).unwrap();
     let slow = Slowdowns(&one_fast_pair(), ring_packing_gbps()).at(0b1100, 3.0);
     let expected = 40.0 / (1.0 + 1.0 / slow);
     assert!(slow > 2.0 && (found.value - expected).abs() < 1e-5 * expected);
@@ -314,7 +314,7 @@ fn a_job_alone_takes_its_ideal_time() {
         .fold(f64::INFINITY, f64::min);
     assert!((ideal - 10.0 * least).abs() < 1e-9 && ideal > 10.0);
     assert!((own.critical_path().value - ideal).abs() < 1e-9);
-    for bound in &own.all(&Solver::MICROLP, &Ascent::default()).unwrap()[3..] {
+    for bound in &own.all(&Solver::default(), &Ascent::default()).unwrap()[3..] {
         assert!((bound.value - ideal).abs() < 1e-6 * ideal, "{bound:?}");
     }
 }
@@ -333,7 +333,7 @@ fn what_arrives_late_cannot_have_ended_early() {
 #[test]
 fn without_jobs_every_bound_is_0() {
     let own = bounds(&odd(), &[]);
-    let all = own.all(&Solver::MICROLP, &Ascent::default()).unwrap();
+    let all = own.all(&Solver::default(), &Ascent::default()).unwrap();
     assert!(all.iter().all(|bound| bound.value == 0.0), "{all:?}");
 }
 
@@ -391,26 +391,10 @@ fn jobs_of_schedulers_become_rings_or_an_error_that_says_why_not() {
 #[test]
 fn a_solver_at_its_limit_still_leaves_the_area() {
     let own = bounds(&one_fast_pair(), &[ring(2, 3.0, 10.0); 4]);
-    let solver = Solver::Microlp {
-        most: Solver::MICROLP_COLUMNS,
+    let solver = Solver {
+        columns: Solver::COLUMNS,
         seconds: Some(0.0),
     };
     let bound = own.configurations(&solver).unwrap();
     assert!(bound.value >= own.area().value * (1.0 - 1e-9), "{bound:?}");
-}
-
-/// HiGHS and microlp find the same makespan: neither is trusted with the value.
-#[cfg(feature = "highs")]
-#[test]
-fn both_solvers_agree() {
-    let jobs = [
-        ring(2, 3.0, 10.0),
-        ring(3, 2.0, 5.0),
-        ring(1, 1.0, 30.0),
-        ring(2, 1.6, 12.0),
-    ];
-    let own = bounds(&odd(), &jobs);
-    let of = |solver| own.configurations(&solver).unwrap().value;
-    let (a, b) = (of(Solver::MICROLP), of(Solver::HIGHS));
-    assert!((a - b).abs() <= 1e-5 * a, "{a} {b}");
 }

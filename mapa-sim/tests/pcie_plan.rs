@@ -162,7 +162,7 @@ proptest! {
     fn prices_are_not_above_the_linear_program(rows in rows(), model in models()) {
         let rows: Rows = rows.into_iter().take(8).collect();
         let of = |by| bound_of(&rows, 1, model, 10.0, by);
-        let (optimum, prices) = (of(PcieBound::Solver(Solver::MICROLP)), of(PcieBound::Prices(400)));
+        let (optimum, prices) = (of(PcieBound::Solver(Solver::default())), of(PcieBound::Prices(400)));
         prop_assert!(prices <= optimum * (1.0 + 1e-6), "{prices} above {optimum}");
     }
 }
@@ -175,7 +175,7 @@ fn prices_come_close_to_the_linear_program_in_a_burst() {
         .collect();
     for model in [PortModel::EqualShare, PortModel::MaxMin] {
         let of = |by| bound_of(&rows, 1, model, 10.0, by);
-        let optimum = of(PcieBound::Solver(Solver::MICROLP));
+        let optimum = of(PcieBound::Solver(Solver::default()));
         let prices = of(PcieBound::Prices(600));
         assert!(optimum > 1.5 * rows.iter().map(|own| own.1 as f64).sum::<f64>());
         assert!(

@@ -151,7 +151,7 @@ proptest! {
         let model = if by_eq_2 { effective_gbps() } else { ring_packing_gbps() };
         let workload = workload(&rows);
         let own = bounds(&graph, &model, &workload);
-        let all = own.all(&Solver::MICROLP, &Ascent { slots, rounds }).unwrap();
+        let all = own.all(&Solver::default(), &Ascent { slots, rounds }).unwrap();
         none_below(&all, &workload, &graph, &model)?;
     }
 }
@@ -185,7 +185,7 @@ fn no_scheduler_is_below_a_bound_on_job_files() {
         let (graph, model) = (graph(name), ring_packing_gbps());
         let workload = mapa_six(arrivals, 90_001);
         let own = bounds(&graph, &model, &workload);
-        let all = own.all(&Solver::MICROLP, &Ascent::default()).unwrap();
+        let all = own.all(&Solver::default(), &Ascent::default()).unwrap();
         none_below(&all, &workload, &graph, &model).unwrap();
     }
 }
@@ -198,7 +198,7 @@ fn links_cost_next_to_no_makespan_in_the_bound() {
         let graph = graph(name);
         let parts = (90_001..90_006).map(|seed| {
             let own = bounds(&graph, model, &mapa_six(Arrivals::AtOnce, seed));
-            let packed = own.configurations(&Solver::MICROLP).unwrap();
+            let packed = own.configurations(&Solver::default()).unwrap();
             packed.value / own.area().value - 1.0
         });
         parts.sum::<f64>() / 5.0
@@ -224,7 +224,7 @@ fn prices_add_to_the_squashed_area() {
     let over = |arrivals: Arrivals| {
         let workload = mapa_six(arrivals, 90_001);
         let own = bounds(&graph("dgx-1v"), &effective_gbps(), &workload);
-        let all = own.all(&Solver::MICROLP, &Ascent::default()).unwrap();
+        let all = own.all(&Solver::default(), &Ascent::default()).unwrap();
         [all[4].value, all[5].value].map(|value| value / all[3].value - 1.0)
     };
     let [slots, rates] = over(Arrivals::AtOnce);

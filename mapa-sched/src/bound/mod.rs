@@ -6,8 +6,6 @@
 //! problem is a bound only at its optimum. Before that, prices of its rows give one (weak duality),
 //! and so do the prices of a solver that stopped at a limit.
 
-#[cfg(feature = "highs")]
-mod highs;
 mod micro;
 mod program;
 mod solver;

@@ -4,71 +4,41 @@ use super::micro;
 use super::program::{Program, Solved};
 use crate::error::{Error, ErrorKind};
 
-/// A solver of linear programs, and its limits. Where a limit of time ends a solve, another run may
-/// end with another bound.
+/// The solver of linear programs, the crate `microlp`, with its limits. At a limit of time it has no
+/// bound to give, so another run may end with another bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Solver {
-    /// The crate `microlp`, for small programs. At a limit of time it has no bound to give.
-    Microlp {
-        /// The most columns; a larger program is an [error](Error::is_too_large).
-        most: usize,
-        /// When to stop, seconds; `None` to go on to the optimum.
-        seconds: Option<f64>,
-    },
-    /// HiGHS, on one thread. At a limit its prices give a bound.
-    #[cfg(feature = "highs")]
-    Highs {
-        /// When to stop, seconds; `None` to go on to the optimum.
-        seconds: Option<f64>,
-        /// The most iterations of the simplex method. Unlike a time, it ends each run at the same
-        /// bound.
-        iterations: Option<u32>,
-    },
+pub struct Solver {
+    /// The most columns; a larger program is an [error](Error::is_too_large).
+    pub columns: usize,
+    /// When to stop, seconds; `None` to go on to the optimum.
+    pub seconds: Option<f64>,
 }
 
 impl Solver {
-    /// Up to how many columns `microlp` is asked by default.
-    pub const MICROLP_COLUMNS: usize = 20_000;
-
-    /// `microlp` up to [`Self::MICROLP_COLUMNS`], without a limit of time.
-    pub const MICROLP: Self = Self::Microlp {
-        most: Self::MICROLP_COLUMNS,
-        seconds: None,
-    };
-
-    /// HiGHS, without limits.
-    #[cfg(feature = "highs")]
-    pub const HIGHS: Self = Self::Highs {
-        seconds: None,
-        iterations: None,
-    };
+    /// Up to how many columns a program is solved by default.
+    pub const COLUMNS: usize = 20_000;
 
     /// Solves a program that has a solution and a least sum.
     ///
     /// # Errors
     /// The program is too large for the solver, or the solver fails.
     pub fn solve(&self, program: &Program) -> Result<Solved, Error> {
-        match *self {
-            Self::Microlp { most, seconds } => {
-                let columns = program.costs().len();
-                if columns > most {
-                    return Err(ErrorKind::ProgramTooLarge { columns, most }.into());
-                }
-                micro::solve(program, checked(seconds)?)
-            }
-            #[cfg(feature = "highs")]
-            Self::Highs {
-                seconds,
-                iterations,
-            } => super::highs::solve(program, checked(seconds)?, iterations),
+        let columns = program.costs().len();
+        if columns > self.columns {
+            let most = self.columns;
+            return Err(ErrorKind::ProgramTooLarge { columns, most }.into());
         }
+        micro::solve(program, checked(self.seconds)?)
     }
 }
 
-/// `microlp`, up to its size.
+/// Up to [`Solver::COLUMNS`], without a limit of time.
 impl Default for Solver {
     fn default() -> Self {
-        Self::MICROLP
+        Self {
+            columns: Self::COLUMNS,
+            seconds: None,
+        }
     }
 }
 

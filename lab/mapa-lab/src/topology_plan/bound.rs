@@ -39,7 +39,7 @@ pub(super) fn bound(ready: &Ready, jobs: &Workload, quick: bool) -> Result<Bound
     last = last.max(own.critical_path().value);
     if !quick {
         let packed = own
-            .configurations(&Solver::MICROLP)
+            .configurations(&Solver::default())
             .map_err(Error::malformed)?;
         let rates = own.rates(&Ascent::default()).map_err(Error::malformed)?;
         (last, sum) = (last.max(packed.value), sum.max(rates.value));

@@ -266,7 +266,7 @@ mod tests {
         };
         let jobs = [job(1, 1.0, 10.0), job(2, 3.0, 40.0), job(2, 1.5, 6.0)];
         let levels = levels();
-        let (optimum, proof) = configurations(&jobs, &levels, &Solver::MICROLP).unwrap();
+        let (optimum, proof) = configurations(&jobs, &levels, &Solver::default()).unwrap();
         assert_eq!(proof, Proof::Optimum);
         let mut dual = Dual::new(&jobs, &levels);
         for at in 0..1000_u32 {

@@ -198,8 +198,8 @@ fn slots_and_limits_that_make_no_sense_are_refused() {
     let jobs = [scaled(0.0, 1.0, 5.0, 0.6); 3];
     let slots = Slots::even(&jobs, &machine("7"), 20);
     for seconds in [-1.0, f64::NAN] {
-        let solver = Solver::Microlp {
-            most: 1000,
+        let solver = Solver {
+            columns: 1000,
             seconds: Some(seconds),
         };
         let error = progress_bound(&jobs, 1, &slots, &solver).unwrap_err();
@@ -213,8 +213,8 @@ fn a_program_that_is_too_large_for_microlp_is_an_error_and_one_at_its_limit_prov
         .map(|at| scaled(f64::from(at) / 4.0, 3.0, 2.5, 0.6))
         .collect();
     let slots = Slots::even(&jobs, &machine("7"), 60);
-    let small = Solver::Microlp {
-        most: 100,
+    let small = Solver {
+        columns: 100,
         seconds: None,
     };
     let error = progress_bound(&jobs, 1, &slots, &small).unwrap_err();
@@ -223,8 +223,8 @@ fn a_program_that_is_too_large_for_microlp_is_an_error_and_one_at_its_limit_prov
         error.to_string().contains("expected at most 100"),
         "{error}"
     );
-    let hasty = Solver::Microlp {
-        most: 10_000,
+    let hasty = Solver {
+        columns: 10_000,
         seconds: Some(0.0),
     };
     let bound = progress_bound(&jobs, 1, &slots, &hasty).unwrap();
@@ -234,68 +234,4 @@ fn a_program_that_is_too_large_for_microlp_is_an_error_and_one_at_its_limit_prov
         full.value > 10.0 && full.proof == Proof::Optimum,
         "{full:?}"
     );
-}
-
-#[cfg(feature = "highs")]
-mod with_highs {
-    use super::*;
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(48))]
-
-        #[test]
-        fn both_solvers_find_the_same_bounds(
-            jobs in prop::collection::vec(job(), 1..7),
-            layouts in prop::sample::select(vec!["7", "4,3", "3,2,2", "4,2,1|7"]),
-            slots in slots(),
-        ) {
-            let machine = machine(layouts);
-            let ours = bounds(&jobs, &machine, &slots, &Solver::MICROLP).unwrap();
-            let theirs = bounds(&jobs, &machine, &slots, &Solver::HIGHS).unwrap();
-            for (a, b) in ours.iter().zip(theirs) {
-                prop_assert!((a.value - b.value).abs() <= NOISE * (1.0 + a.value), "{a:?} {b:?}");
-                prop_assert_eq!(a.proof, b.proof);
-            }
-        }
-    }
-
-    #[test]
-    fn prices_at_a_limit_are_bounds_that_reach_the_optimum() {
-        let jobs: Vec<SliceJob> = (0..12)
-            .map(|at| scaled(f64::from(at) / 4.0, 3.0, 2.5, 0.6))
-            .collect();
-        let machine = machine("4,3");
-        let slots = Slots::even(&jobs, &machine, 60);
-        let best = static_progress_bound(&jobs, &machine, &slots, &Solver::HIGHS).unwrap();
-        let mut values = Vec::new();
-        for iterations in [0, 50, 200, 800, 100_000] {
-            let solver = Solver::Highs {
-                seconds: None,
-                iterations: Some(iterations),
-            };
-            let bound = static_progress_bound(&jobs, &machine, &slots, &solver).unwrap();
-            assert!(
-                (0.0..=best.value + NOISE).contains(&bound.value),
-                "{bound:?} {best:?}"
-            );
-            values.push(bound);
-        }
-        assert_eq!(values[1].proof, Proof::Prices);
-        assert!(
-            values
-                .iter()
-                .any(|own| own.proof == Proof::Prices && own.value > 0.0),
-            "{values:?}"
-        );
-        assert_eq!(values[4].proof, Proof::Optimum);
-        let hasty = Solver::Highs {
-            seconds: Some(0.0),
-            iterations: None,
-        };
-        let bound = static_progress_bound(&jobs, &machine, &slots, &hasty).unwrap();
-        assert!(
-            bound.proof != Proof::Optimum && bound.value <= best.value + NOISE,
-            "{bound:?}"
-        );
-    }
 }
