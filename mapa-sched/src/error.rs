@@ -11,6 +11,11 @@ use crate::job::{JobId, Tenant};
 pub struct Error(Box<ErrorKind>);
 
 impl Error {
+    /// An error of a lower bound: what is wrong with its input, and what was expected.
+    pub fn bound(what: impl std::fmt::Display) -> Self {
+        ErrorKind::BadBound(what.to_string()).into()
+    }
+
     /// Whether the error is that the fleet has no machine of this id.
     #[must_use]
     pub fn is_unknown_machine(&self) -> bool {

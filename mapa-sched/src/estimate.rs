@@ -23,7 +23,7 @@ use crate::turn::Turn;
 const UNKNOWN: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 /// How long a waiting job is expected to run, whichever devices it will get.
-pub(crate) fn length(job: &Job) -> Duration {
+pub fn length(job: &Job) -> Duration {
     match &job.run_time {
         RunTime::Unknown => UNKNOWN,
         RunTime::Fixed(length) => *length,

@@ -19,15 +19,12 @@ mod event;
 mod fifo;
 mod first_fit;
 mod fleet;
-mod foresight;
 mod guards;
 mod job;
-mod memo;
+pub mod memo;
 mod named;
 mod order;
-mod pcie;
-mod pcie_plan;
-mod plan;
+pub mod plan;
 mod queue;
 mod scheduler;
 mod schedulers;
@@ -37,10 +34,8 @@ pub mod systems;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod time;
-pub mod topology;
-mod topology_plan;
 mod turn;
-mod waiting;
+pub mod waiting;
 
 pub use backfill::{Conservative, Easy};
 pub use case::{
@@ -52,22 +47,19 @@ pub use drive::{
     Drive, Driver, End, FailedOrder, Key, Left, Life, Record, Seen, Stay, Stays, TaskLife, Timeline,
 };
 pub use error::Error;
+pub use estimate::length;
 pub use event::{Action, Event, Guard, Latency, Part, Placed, Signals, Token};
 pub use fifo::Fifo;
 pub use first_fit::{FirstFit, LinkModel, ListOrder};
 pub use fleet::{Fleet, FleetSnapshot};
-pub use foresight::Foresight;
 pub use guards::{Guards, Limits};
 pub use job::{Job, JobId, RunTime, TaskId, Tenant};
 pub use named::{
     BoxedScheduler, MakeScheduler, NamedScheduler, SettingValues, link_model, seconds_or_none,
 };
 pub use order::Order;
-pub use pcie::PcieAware;
-pub use pcie_plan::{PcieBound, PciePlan, PciePorts, PcieWork, Planned, PortModel, pcie_bound};
 pub use queue::Queue;
 pub use scheduler::{Scheduler, step};
 pub use schedulers::SCHEDULERS;
-pub use time::Time;
-pub use topology_plan::{PlanGoal, PlanPart, PlannedStart, TopologyPlan, Trust};
+pub use time::{Time, duration, seconds};
 pub use turn::Turn;

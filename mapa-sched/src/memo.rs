@@ -6,13 +6,14 @@ use crate::fleet::{Fleet, FleetState};
 
 /// Answers by class of job, valid while the fleet stays as it is.
 #[derive(Clone, Debug)]
-pub(crate) struct Memo<T> {
+pub struct Memo<T> {
     state: Option<FleetState>,
     answers: BTreeMap<u64, T>,
 }
 
 impl<T> Memo<T> {
-    pub(crate) fn new() -> Self {
+    /// No answers.
+    pub fn new() -> Self {
         Self {
             state: None,
             answers: BTreeMap::new(),
@@ -21,7 +22,7 @@ impl<T> Memo<T> {
 
     /// Forgets everything if the fleet has changed. Returns whether it has. O(1), besides what is
     /// forgotten.
-    pub(crate) fn refresh(&mut self, fleet: &Fleet) -> bool {
+    pub fn refresh(&mut self, fleet: &Fleet) -> bool {
         let state = Some(fleet.state());
         let changed = self.state != state;
         if changed {
@@ -31,19 +32,23 @@ impl<T> Memo<T> {
         changed
     }
 
-    pub(crate) fn clear(&mut self) {
+    /// Forgets all answers.
+    pub fn clear(&mut self) {
         self.answers.clear();
     }
 
-    pub(crate) fn get(&self, class: u64) -> Option<&T> {
+    /// The answer for this class of jobs, if there is one.
+    pub fn get(&self, class: u64) -> Option<&T> {
         self.answers.get(&class)
     }
 
-    pub(crate) fn get_mut(&mut self, class: u64) -> Option<&mut T> {
+    /// The answer for this class of jobs, to be changed.
+    pub fn get_mut(&mut self, class: u64) -> Option<&mut T> {
         self.answers.get_mut(&class)
     }
 
-    pub(crate) fn insert(&mut self, class: u64, answer: T) {
+    /// Keeps the answer for a class of jobs.
+    pub fn insert(&mut self, class: u64, answer: T) {
         self.answers.insert(class, answer);
     }
 }

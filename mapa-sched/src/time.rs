@@ -53,11 +53,11 @@ impl fmt::Display for Time {
 }
 
 /// A moment as seconds since the beginning.
-pub(crate) fn seconds(at: Time) -> f64 {
+pub fn seconds(at: Time) -> f64 {
     at.since(Time::ZERO).as_secs_f64()
 }
 
 /// Seconds as a length of time: the longest one if the number is infinite or too large.
-pub(crate) fn duration(seconds: f64) -> Duration {
+pub fn duration(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
 }

@@ -11,13 +11,15 @@ use crate::order::Order;
 
 /// A job that waits, and what its scheduler keeps of it.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry<T> {
-    pub(crate) job: Arc<Job>,
+pub struct Entry<T> {
+    /// The job.
+    pub job: Arc<Job>,
     /// Its number in order of arrival: how many jobs had arrived before it.
-    pub(crate) serial: u64,
+    pub serial: u64,
     /// The number of its class. Jobs of one class have equal requests.
-    pub(crate) class: u64,
-    pub(crate) own: T,
+    pub class: u64,
+    /// What the scheduler keeps for the job.
+    pub own: T,
 }
 
 /// The jobs that wait, next one first.
@@ -26,7 +28,7 @@ pub(crate) struct Entry<T> {
 /// To add a job costs O(log n) if the order is that of arrival, else O(n), for n jobs; and O(c)
 /// more for c classes, if jobs are classified.
 #[derive(Clone, Debug)]
-pub(crate) struct Waiting<T = ()> {
+pub struct Waiting<T = ()> {
     order: Order,
     entries: VecDeque<Entry<T>>,
     /// The jobs that wait. Most jobs that end do not wait, so they are not looked for in `entries`.
@@ -40,7 +42,7 @@ pub(crate) struct Waiting<T = ()> {
 impl<T: Default> Waiting<T> {
     /// An empty queue. `classes` says whether jobs with equal requests get equal answers, and so
     /// form a class.
-    pub(crate) fn new(order: Order, classes: bool) -> Self {
+    pub fn new(order: Order, classes: bool) -> Self {
         Self {
             order,
             entries: VecDeque::new(),
@@ -50,35 +52,49 @@ impl<T: Default> Waiting<T> {
         }
     }
 
-    pub(crate) fn order(&self) -> &Order {
+    /// The order of the jobs.
+    pub fn order(&self) -> &Order {
         &self.order
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// How many jobs wait.
+    pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    pub(crate) fn get(&self, at: usize) -> Option<&Entry<T>> {
+    /// Whether no job waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The job at a position, counted from the queue head.
+    pub fn get(&self, at: usize) -> Option<&Entry<T>> {
         self.entries.get(at)
     }
 
-    pub(crate) fn get_mut(&mut self, at: usize) -> Option<&mut Entry<T>> {
+    /// The same, to be changed.
+    pub fn get_mut(&mut self, at: usize) -> Option<&mut Entry<T>> {
         self.entries.get_mut(at)
     }
 
-    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &Entry<T>> {
+    /// The jobs that wait, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Entry<T>> {
         self.entries.iter()
     }
 
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Entry<T>> {
+    /// The same, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Entry<T>> {
         self.entries.iter_mut()
     }
 
-    pub(crate) fn jobs(&self) -> impl ExactSizeIterator<Item = &Job> {
+    /// The jobs alone, in order.
+    pub fn jobs(&self) -> impl ExactSizeIterator<Item = &Job> {
         self.entries.iter().map(|entry| &*entry.job)
     }
 
-    pub(crate) fn push(&mut self, job: Job) {
+    /// Adds a job at its place in the order.
+    pub fn push(&mut self, job: Job) {
         let serial = self.serial;
         self.serial += 1;
         let class = self.class_of(&job.request, serial);
@@ -113,7 +129,8 @@ impl<T: Default> Waiting<T> {
         }
     }
 
-    pub(crate) fn remove(&mut self, at: usize) -> Option<Entry<T>> {
+    /// Removes the job at a position.
+    pub fn remove(&mut self, at: usize) -> Option<Entry<T>> {
         let entry = self.entries.remove(at)?;
         self.there.remove(&entry.job.id);
         if let Some(classes) = &mut self.classes
@@ -128,7 +145,7 @@ impl<T: Default> Waiting<T> {
     }
 
     /// Removes a job, if it waits.
-    pub(crate) fn forget(&mut self, job: JobId) -> Option<Entry<T>> {
+    pub fn forget(&mut self, job: JobId) -> Option<Entry<T>> {
         let at = self
             .there
             .contains(&job)

@@ -23,8 +23,7 @@ mod workload;
 
 pub use error::Error;
 pub use execution::{
-    ByBandwidth, BySize, ByWarps, Coupling, Execution, ExecutionRow, Fixed, PcieEqualShare,
-    PcieMaxMin, executions,
+    ByBandwidth, BySize, ByWarps, Coupling, Execution, ExecutionRow, Fixed, computing, executions,
 };
 pub use mapa_sched::Stay;
 pub use metrics::{

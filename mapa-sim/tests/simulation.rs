@@ -18,7 +18,6 @@ use mapa_sim::{
 use mapa_topologies::named;
 use proptest::prelude::*;
 
-mod pcie;
 mod tasks;
 
 /// Devices that are all joined, in pairs by double links.

@@ -12,9 +12,11 @@ use crate::schema::assert_valid;
 use mapa_core::mig::Size;
 use mapa_front::MachineSpec;
 use mapa_front::simulation::fleet;
-use mapa_sched::{JobId, PcieAware, Time};
+use mapa_sched::{JobId, Time};
 use mapa_sim::testing::replay;
-use mapa_sim::{PcieEqualShare, Profile, Workload};
+use mapa_sim::{Profile, Workload};
+use mapa_system_pcie::PcieAware;
+use mapa_system_pcie_sim::PcieEqualShare;
 use mapa_topologies::named;
 use serde_json::Value;
 

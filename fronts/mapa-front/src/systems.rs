@@ -9,8 +9,10 @@ use mapa_sim::{ExecutionRow, GeneratorRow, MEASURES, Measure};
 #[must_use]
 pub fn schedulers() -> Vec<NamedScheduler> {
     let mut rows = Vec::new();
-    rows.extend(mapa_sched::systems::MAPA_SCHEDULERS);
-    rows.extend(mapa_sched::systems::PCIE_SCHEDULERS);
+    #[cfg(feature = "mapa")]
+    rows.extend(mapa_system_mapa::SCHEDULERS);
+    #[cfg(feature = "pcie")]
+    rows.extend(mapa_system_pcie::SCHEDULERS);
     #[cfg(feature = "energy")]
     rows.extend(mapa_system_energy::SCHEDULERS);
     rows.extend(mapa_sched::systems::CASE_SCHEDULERS);
@@ -29,7 +31,8 @@ pub fn policies() -> Vec<BuiltIn> {
 pub fn executions() -> Vec<ExecutionRow> {
     let mut rows = Vec::new();
     rows.extend(mapa_sim::systems::case_executions());
-    rows.extend(mapa_sim::systems::pcie_executions());
+    #[cfg(feature = "pcie")]
+    rows.extend(mapa_system_pcie_sim::executions());
     rows
 }
 

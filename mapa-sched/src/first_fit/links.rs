@@ -14,7 +14,6 @@ use crate::turn::Turn;
 
 /// The model by which a scheduler expects run times to depend on links.
 #[derive(Clone, Debug, Default)]
-#[non_exhaustive]
 pub enum LinkModel {
     /// The scheduler's own default: Eq. 2.
     #[default]

@@ -305,7 +305,7 @@ impl FirstFit {
     }
 
     /// Forgets all jobs that wait.
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.arrived.clear();
         self.waiting.clear();
         self.there.clear();

@@ -4,16 +4,16 @@
 /// `pace` seconds. So nobody starves for others' sake, but nothing bounds a wait: a bound on
 /// overtaking does, and belongs to the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Ageing {
+pub struct Ageing {
     /// Seconds; infinity for no ageing.
-    pub(crate) patience: f64,
+    pub patience: f64,
     /// Seconds.
-    pub(crate) pace: f64,
+    pub pace: f64,
 }
 
 impl Ageing {
     /// The weight of a job that has waited this long, seconds.
-    pub(crate) fn weight(&self, waited: f64) -> f64 {
+    pub fn weight(&self, waited: f64) -> f64 {
         1.0 + (waited - self.patience).max(0.0) / self.pace
     }
 }

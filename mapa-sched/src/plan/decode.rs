@@ -12,18 +12,18 @@ fn class_of<P: Physics>(physics: &P, entry: &Entry<P::Job>) -> usize {
 
 /// What a list does at this very moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct AtOnce {
+pub struct AtOnce {
     /// The places in the list of the jobs that start, in the order of their starts.
-    pub(crate) starts: Vec<usize>,
+    pub starts: Vec<usize>,
     /// Whether the lane is changed so that waiting jobs fit.
-    pub(crate) remakes: bool,
+    pub remakes: bool,
 }
 
 /// When a waiting job is expected to start and to end, seconds from now.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Expected {
-    pub(crate) starts: f64,
-    pub(crate) ends: f64,
+pub struct Expected {
+    pub starts: f64,
+    pub ends: f64,
 }
 
 /// Simulates lanes. It keeps its memory, so that a decode allocates nothing.
@@ -42,7 +42,7 @@ pub(crate) struct Decoder<S> {
     used: u128,
     ended: Vec<Ticket>,
     /// How many starts and ends have been simulated.
-    pub(crate) steps: u64,
+    pub steps: u64,
 }
 
 /// No place.

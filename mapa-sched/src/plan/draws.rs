@@ -3,11 +3,11 @@
 /// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): one state, the same numbers everywhere. Its
 /// quality is more than moves of a search need, and no library is drawn in for six lines.
 #[derive(Clone, Debug)]
-pub(crate) struct Draws(u64);
+pub struct Draws(u64);
 
 impl Draws {
     /// The stream of a seed.
-    pub(crate) fn new(seed: u64) -> Self {
+    pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
@@ -20,12 +20,12 @@ impl Draws {
     }
 
     /// A number below `n`; 0 if `n` is 0. Its bias is below n / 2^32.
-    pub(crate) fn below(&mut self, n: usize) -> usize {
+    pub fn below(&mut self, n: usize) -> usize {
         (((self.next() >> 32) * n as u64) >> 32) as usize
     }
 
     /// Whether one of `n` equally likely cases has come.
-    pub(crate) fn one_in(&mut self, n: usize) -> bool {
+    pub fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
 }

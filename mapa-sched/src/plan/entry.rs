@@ -4,11 +4,13 @@ use crate::job::JobId;
 
 /// A waiting job in a list.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry<J> {
-    pub(crate) id: JobId,
-    pub(crate) job: J,
+pub struct Entry<J> {
+    /// The number of the job.
+    pub id: JobId,
+    /// What the physics knows of the job.
+    pub job: J,
     /// On which terms it starts.
-    pub(crate) gene: u8,
+    pub gene: u8,
     /// How much it counts.
-    pub(crate) weight: f64,
+    pub weight: f64,
 }

@@ -21,8 +21,8 @@ mod entry;
 mod physics;
 mod planner;
 
-pub(crate) use ageing::Ageing;
-pub(crate) use draws::Draws;
-pub(crate) use entry::Entry;
-pub(crate) use physics::{Classes, Goal, Open, Physics, Ticket, WeightedFlow};
-pub(crate) use planner::{Moves, Planner};
+pub use ageing::Ageing;
+pub use draws::Draws;
+pub use entry::Entry;
+pub use physics::{Classes, Goal, Open, Physics, Ticket, WeightedFlow};
+pub use planner::{Moves, Planner};

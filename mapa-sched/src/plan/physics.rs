@@ -2,22 +2,22 @@
 
 /// The number by which a lane knows a job: running jobs come first, then the waiting ones by their
 /// places in the list.
-pub(crate) type Ticket = u32;
+pub type Ticket = u32;
 
 /// A set of classes of jobs, one bit each.
-pub(crate) type Classes = u128;
+pub type Classes = u128;
 
 /// What a lane admits at a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Open {
+pub struct Open {
     /// The classes of which a job can start.
-    pub(crate) starts: Classes,
+    pub starts: Classes,
     /// The classes of which a waiting job lets nobody behind it start.
-    pub(crate) bars: Classes,
+    pub bars: Classes,
 }
 
 /// What may start where, and how fast it runs beside whom. Times are seconds.
-pub(crate) trait Physics {
+pub trait Physics {
     /// What a lane must know of a job.
     type Job;
     /// What runs on a lane, and what is free there. Cloned once a decode, so `clone_from` should
@@ -52,7 +52,7 @@ pub(crate) trait Physics {
 }
 
 /// What a schedule costs, as an integral over time.
-pub(crate) trait Goal<S> {
+pub trait Goal<S> {
     /// The cost of a second in which jobs of this weight, together, are not done, and some of them
     /// wait or none.
     fn rate(&self, weight: f64, waits: bool, state: &S) -> f64;
@@ -60,7 +60,7 @@ pub(crate) trait Goal<S> {
 
 /// The sum of the completion times of all jobs, each times its weight.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct WeightedFlow;
+pub struct WeightedFlow;
 
 impl<S> Goal<S> for WeightedFlow {
     fn rate(&self, weight: f64, _: bool, _: &S) -> f64 {

@@ -35,27 +35,27 @@ pub(crate) struct Seat {
 
 /// How often a search makes each kind of move, by odds, and how.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Moves {
+pub struct Moves {
     /// To a place of a list of another lane.
-    pub(crate) lane: u8,
+    pub lane: u8,
     /// To another place of the same list.
-    pub(crate) place: u8,
+    pub place: u8,
     /// A swap of two jobs.
-    pub(crate) swap: u8,
+    pub swap: u8,
     /// Another gene.
-    pub(crate) gene: u8,
+    pub gene: u8,
     /// Every second job that moves within a list, but to its first place, moves by at most this many
     /// places.
-    pub(crate) near: Option<usize>,
+    pub near: Option<usize>,
     /// Whether every third job that moves gets another gene, too.
-    pub(crate) regenes: bool,
+    pub regenes: bool,
 }
 
 type Places = HashMap<JobId, (usize, usize), BuildHasherDefault<DefaultHasher>>;
 
 /// The plan of all lanes.
 #[derive(Clone, Debug)]
-pub(crate) struct Planner<P: Physics, G> {
+pub struct Planner<P: Physics, G> {
     physics: P,
     goal: G,
     lanes: Vec<Lane<P::State, P::Job>>,
@@ -75,7 +75,7 @@ where
     G: Goal<P::State>,
 {
     /// A plan without lanes; its search draws from the stream of this seed.
-    pub(crate) fn new(physics: P, goal: G, seed: u64) -> Self {
+    pub fn new(physics: P, goal: G, seed: u64) -> Self {
         Self {
             physics,
             goal,
@@ -88,16 +88,18 @@ where
         }
     }
 
-    pub(crate) fn physics(&self) -> &P {
+    /// What jobs need, and how fast they run beside whom.
+    pub fn physics(&self) -> &P {
         &self.physics
     }
 
-    pub(crate) fn physics_mut(&mut self) -> &mut P {
+    /// The same, to be changed.
+    pub fn physics_mut(&mut self) -> &mut P {
         &mut self.physics
     }
 
     /// Sets the goal. If it is another one, what lanes cost is known no more.
-    pub(crate) fn set_goal(&mut self, goal: G)
+    pub fn set_goal(&mut self, goal: G)
     where
         G: PartialEq,
     {
@@ -110,7 +112,7 @@ where
     }
 
     /// What a lane would cost with this list; `None` if that is more than `limit`.
-    pub(crate) fn price(&mut self, lane: usize, list: &[Entry<P::Job>], limit: f64) -> Option<f64> {
+    pub fn price(&mut self, lane: usize, list: &[Entry<P::Job>], limit: f64) -> Option<f64> {
         let own = &self.lanes[lane];
         let now = (&own.state, own.running.as_slice());
         self.decoder
@@ -119,7 +121,7 @@ where
 
     /// Puts the jobs of a lane's list in another order, or gives them other genes. The list must have
     /// the same jobs.
-    pub(crate) fn arrange(&mut self, lane: usize, list: Vec<Entry<P::Job>>) {
+    pub fn arrange(&mut self, lane: usize, list: Vec<Entry<P::Job>>) {
         debug_assert_eq!(list.len(), self.lanes[lane].list.len());
         self.lanes[lane].list = list;
         self.lanes[lane].cost = None;
@@ -127,22 +129,24 @@ where
     }
 
     /// How many moments have been simulated so far.
-    #[cfg(test)]
-    pub(crate) fn steps(&self) -> u64 {
+    #[cfg(any(test, feature = "testing"))]
+    #[must_use]
+    pub fn steps(&self) -> u64 {
         self.decoder.steps
     }
 
-    pub(crate) fn draws(&mut self) -> &mut Draws {
+    /// The random draws of this planner.
+    pub fn draws(&mut self) -> &mut Draws {
         &mut self.draws
     }
 
     /// How many jobs are in lists.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.jobs.len()
     }
 
     /// Adds a lane in this state.
-    pub(crate) fn add_lane(&mut self, state: P::State) {
+    pub fn add_lane(&mut self, state: P::State) {
         self.lanes.push(Lane {
             state,
             running: Vec::new(),
@@ -154,7 +158,7 @@ where
     }
 
     /// Removes all lanes, and returns the jobs of their lists, lane by lane.
-    pub(crate) fn clear(&mut self) -> Vec<Entry<P::Job>> {
+    pub fn clear(&mut self) -> Vec<Entry<P::Job>> {
         self.jobs.clear();
         self.places.clear();
         self.changed.clear();
@@ -164,7 +168,7 @@ where
 
     /// What runs on a lane has changed, or time has gone on: its state, and the weights of the jobs
     /// that run there, by ticket.
-    pub(crate) fn set(&mut self, lane: usize, state: P::State, running: &[f64]) {
+    pub fn set(&mut self, lane: usize, state: P::State, running: &[f64]) {
         let own = &mut self.lanes[lane];
         own.state = state;
         own.running.clear();
@@ -173,7 +177,7 @@ where
     }
 
     /// Notes that a lane may start other jobs.
-    pub(crate) fn touch(&mut self, lane: usize) {
+    pub fn touch(&mut self, lane: usize) {
         if !self.lanes[lane].is_changed {
             self.lanes[lane].is_changed = true;
             self.changed.push(lane);
@@ -181,7 +185,7 @@ where
     }
 
     /// The lanes that may start other jobs than when this was last asked, ascending.
-    pub(crate) fn take_changed(&mut self) -> Vec<usize> {
+    pub fn take_changed(&mut self) -> Vec<usize> {
         let mut changed = std::mem::take(&mut self.changed);
         changed.sort_unstable();
         for &lane in &changed {
@@ -191,22 +195,22 @@ where
     }
 
     /// The state of a lane.
-    pub(crate) fn state(&self, lane: usize) -> &P::State {
+    pub fn state(&self, lane: usize) -> &P::State {
         &self.lanes[lane].state
     }
 
     /// The list of a lane.
-    pub(crate) fn list(&self, lane: usize) -> &[Entry<P::Job>] {
+    pub fn list(&self, lane: usize) -> &[Entry<P::Job>] {
         &self.lanes[lane].list
     }
 
     /// The lane in whose list a job is.
-    pub(crate) fn lane_of(&self, job: JobId) -> Option<usize> {
+    pub fn lane_of(&self, job: JobId) -> Option<usize> {
         self.places.get(&job).map(|&(lane, _)| lane)
     }
 
     /// Weighs the waiting jobs of a lane anew.
-    pub(crate) fn weigh(&mut self, lane: usize, weight: impl Fn(&Entry<P::Job>) -> f64) {
+    pub fn weigh(&mut self, lane: usize, weight: impl Fn(&Entry<P::Job>) -> f64) {
         let own = &mut self.lanes[lane];
         for entry in &mut own.list {
             let weight = weight(entry);
@@ -218,11 +222,7 @@ where
     }
 
     /// Gives the waiting jobs of a lane other genes, where `gene` says so.
-    pub(crate) fn regenes(
-        &mut self,
-        lane: usize,
-        gene: impl Fn(&P, &P::State, &Entry<P::Job>) -> u8,
-    ) {
+    pub fn regenes(&mut self, lane: usize, gene: impl Fn(&P, &P::State, &Entry<P::Job>) -> u8) {
         let own = &mut self.lanes[lane];
         for entry in &mut own.list {
             let gene = gene(&self.physics, &own.state, entry);
@@ -244,8 +244,8 @@ where
     }
 
     /// What a lane costs.
-    #[cfg(test)]
-    pub(crate) fn total(&mut self, lane: usize) -> f64 {
+    #[cfg(any(test, feature = "testing"))]
+    pub fn total(&mut self, lane: usize) -> f64 {
         self.cost(lane)
     }
 
@@ -257,21 +257,21 @@ where
     }
 
     /// What a lane's list does now.
-    pub(crate) fn at_once(&mut self, lane: usize) -> AtOnce {
+    pub fn at_once(&mut self, lane: usize) -> AtOnce {
         let own = &self.lanes[lane];
         let now = (&own.state, own.running.len());
         self.decoder.at_once(&self.physics, now, &own.list)
     }
 
     /// When the jobs of a lane's list are expected to start and to end.
-    pub(crate) fn expected(&self, lane: usize) -> Vec<Option<Expected>> {
+    pub fn expected(&self, lane: usize) -> Vec<Option<Expected>> {
         let own = &self.lanes[lane];
         let now = (&own.state, own.running.as_slice());
         Decoder::default().expected(&self.physics, &self.goal, now, &own.list)
     }
 
     /// Removes a job from its list.
-    pub(crate) fn remove(&mut self, job: JobId) -> Option<Entry<P::Job>> {
+    pub fn remove(&mut self, job: JobId) -> Option<Entry<P::Job>> {
         let (lane, at) = self.places.remove(&job)?;
         self.jobs.swap_remove(at);
         if let Some(moved) = self.jobs.get(at)
@@ -289,7 +289,7 @@ where
     }
 
     /// Puts a job into the list of a lane, at the place or at the end.
-    pub(crate) fn put(&mut self, lane: usize, place: usize, entry: Entry<P::Job>) {
+    pub fn put(&mut self, lane: usize, place: usize, entry: Entry<P::Job>) {
         self.places.insert(entry.id, (lane, self.jobs.len()));
         self.jobs.push(entry.id);
         let own = &mut self.lanes[lane];
@@ -300,7 +300,7 @@ where
 
     /// Puts a job behind those of its list that stay at the front, and lets it stay there, too, with
     /// this gene.
-    pub(crate) fn fix(&mut self, job: JobId, gene: u8) {
+    pub fn fix(&mut self, job: JobId, gene: u8) {
         let Some((lane, place)) = self.find(job) else {
             return;
         };
@@ -316,20 +316,20 @@ where
     }
 
     /// Whether a job stays at the front of its list.
-    pub(crate) fn is_fixed(&self, job: JobId) -> bool {
+    pub fn is_fixed(&self, job: JobId) -> bool {
         self.find(job)
             .is_some_and(|(lane, place)| place < self.lanes[lane].fixed)
     }
 
     /// How many jobs at the front of a lane's list stay there.
-    pub(crate) fn fixed(&self, lane: usize) -> usize {
+    pub fn fixed(&self, lane: usize) -> usize {
         self.lanes[lane].fixed
     }
 
     /// Puts a job where it adds the least cost, of these lanes, at most `places` places in each list,
     /// and the genes that `genes` gives for a list of a length. Of equal ones the first is taken.
     /// Returns whether there was a lane.
-    pub(crate) fn insert(
+    pub fn insert(
         &mut self,
         entry: Entry<P::Job>,
         lanes: &[usize],
@@ -368,7 +368,7 @@ where
     /// Tries random moves of waiting jobs: to another lane (`lane` draws one), within a list, a swap
     /// of two jobs, or another gene (`gene` draws one, and is told the present one). A move is kept unless the lanes that it
     /// touches cost more.
-    pub(crate) fn search(
+    pub fn search(
         &mut self,
         (moves, kinds): (usize, &Moves),
         mut prepare: impl FnMut(&mut Self, usize),

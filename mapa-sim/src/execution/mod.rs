@@ -7,13 +7,11 @@ use crate::workload::Submission;
 mod by_bandwidth;
 mod by_size;
 mod by_warps;
-mod pcie;
 mod row;
 
 pub use by_bandwidth::ByBandwidth;
 pub use by_size::BySize;
 pub use by_warps::ByWarps;
-pub use pcie::{PcieEqualShare, PcieMaxMin};
 pub use row::{ExecutionRow, executions};
 
 /// A model of run times: how much slower than at full speed a job runs on its devices.
@@ -35,10 +33,10 @@ pub trait Execution: Send + Sync {
     ///
     /// [`BySize`] and [`ByWarps`] are as [`Fixed`]: their slowdown is multiplied.
     ///
-    /// | limit | [`Fixed`] | [`ByBandwidth`] | [`PcieEqualShare`] | [`PcieMaxMin`] |
-    /// |---|---|---|---|---|
-    /// | p % of the multiprocessors | slowdown 100 / p | 100 / p − 1 is added: computing takes longer, sending does not | at least 100 / p: copies and computing overlap | at least 100 / p |
-    /// | c MB/s of PCIe | none | none | a PCIe-bound rank gets no more than its part of c | its flow is no more than its part of c, and neighbours share the rest |
+    /// | limit | [`Fixed`] | [`ByBandwidth`] | models of shared PCIe |
+    /// |---|---|---|---|
+    /// | p % of the multiprocessors | slowdown 100 / p | 100 / p − 1 is added: computing takes longer, sending does not | at least 100 / p: copies and computing overlap |
+    /// | c MB/s of PCIe | none | none | a PCIe-bound rank gets no more than its part of c; by max-min fairness, neighbours share the rest |
     ///
     /// The part of a rank is c over the number of PCIe-bound ranks of the job and its tasks. Limits
     /// on block I/O and on cores change no speed. A limit of 0 on what a job needs gives an infinite
@@ -84,7 +82,8 @@ impl Execution for Fixed {
 
 /// How many times as long a job computes under the limits on it: the share of the multiprocessors
 /// that it has is taken as its speed.
-fn computing(guards: &Guards, job: &Submission) -> f64 {
+#[must_use]
+pub fn computing(guards: &Guards, job: &Submission) -> f64 {
     let limit = guards.on(job.job.id).mps_percent;
     limit.map_or(1.0, |percent| 100.0 / f64::from(percent))
 }

@@ -11,9 +11,8 @@ use mapa_core::{
 };
 use mapa_front::answer::contention::{ContendedJob, Contention, Slowdowns};
 use mapa_sched::{Event, Fleet, Job, JobId, Placed, Scheduler, Tenant, Time, Turn, step};
-use mapa_sim::{
-    Execution, PcieEqualShare, PcieMaxMin, Profile, Submission, Workload, read_profiles,
-};
+use mapa_sim::{Execution, Profile, Submission, Workload, read_profiles};
+use mapa_system_pcie_sim::{PcieEqualShare, PcieMaxMin};
 use mapa_table::{Comments, Sheet, below_comments, columns, optional_text};
 use serde::Deserialize;
 

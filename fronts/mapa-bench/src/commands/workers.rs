@@ -4,8 +4,10 @@ use std::io;
 
 use mapa_core::mig::Size;
 use mapa_regress::published::correlation;
-use mapa_sched::{JobId, PcieAware, Scheduler, Time};
-use mapa_sim::{Execution, Outcome, PcieEqualShare, PcieMaxMin, Profile, Simulation, Workload};
+use mapa_sched::{JobId, Scheduler, Time};
+use mapa_sim::{Execution, Outcome, Profile, Simulation, Workload};
+use mapa_system_pcie::PcieAware;
+use mapa_system_pcie_sim::{PcieEqualShare, PcieMaxMin};
 
 use crate::cli::{CopyArgs, ReplayArgs, WorkersArgs, WorkersDo};
 use crate::failure::Failure;

@@ -239,7 +239,7 @@ impl Chooser {
         self,
         policy: impl Policy + 'static,
         setting: &Setting,
-    ) -> mapa_sched::Foresight {
+    ) -> mapa_system_mapa::Foresight {
         // With fixed run times waiting gains nothing, and patience is set to assume that.
         let slowdown = if setting.runs == Runs::Fixed {
             1.0
@@ -257,7 +257,7 @@ impl Chooser {
             (true, true) => 8,
         };
         let judge = Foresight::new(setting.judge.model());
-        let scheduler = mapa_sched::Foresight::new(policy)
+        let scheduler = mapa_system_mapa::Foresight::new(policy)
             .by(judge)
             .patience(patience)
             .queue(jobs);

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use mapa_core::PCIE_GEN4_GBPS;
-use mapa_sched::PcieAware;
-use mapa_sim::{Execution, PcieEqualShare, PcieMaxMin, Workload};
+use mapa_sim::{Execution, Workload};
+use mapa_system_pcie::PcieAware;
+use mapa_system_pcie_sim::{PcieEqualShare, PcieMaxMin};
 
 /// The arrival pattern of jobs.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -2,8 +2,8 @@
 
 use mapa_front::Error;
 use mapa_sched::bound::Solver;
-use mapa_sched::topology::{Ascent, RingBounds, RingWork};
 use mapa_sim::Workload;
+use mapa_system_mapa::topology::{Ascent, RingBounds, RingWork};
 
 use super::setting::Ready;
 

@@ -1,7 +1,8 @@
 //! The cases: settings, and which schedulers are compared in each.
 
 use mapa_front::Error;
-use mapa_sched::{ListOrder, PlanGoal};
+use mapa_sched::ListOrder;
+use mapa_system_mapa::PlanGoal;
 
 use super::bound::{Bound, bound};
 use super::run::{Numbers, Of, missing, run as run_file};

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use mapa_core::HardwareGraph;
 use mapa_front::Error;
-use mapa_sched::{Fleet, ListOrder, PlanGoal};
+use mapa_sched::{Fleet, ListOrder};
 use mapa_sim::{Arrivals, Generator, Simulation, mean_interval};
+use mapa_system_mapa::PlanGoal;
 
 use super::run::{Numbers, numbers};
 use super::schedulers::{AGED, EASY, Listed, PHI, PLAN, Planned};

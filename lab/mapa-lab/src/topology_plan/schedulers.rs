@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use mapa_core::{Foresight, Policy, Rules, max, preserved_direct_gbps};
-use mapa_sched::{
-    Conservative, Easy, Fifo, FirstFit, Job, LinkModel, ListOrder, Order, PlanGoal, PlanPart,
-    Scheduler, TopologyPlan, Trust,
-};
+use mapa_sched::{Conservative, Easy, Fifo, FirstFit, Job, LinkModel, ListOrder, Order, Scheduler};
+use mapa_system_mapa::{PlanGoal, PlanPart, TopologyPlan, Trust};
 
 use super::setting::Told;
 use crate::foresight::{Judge, preserve_by};
@@ -275,7 +273,7 @@ impl Listed {
             Self::Fifo(place) => Box::new(Fifo::new(place.policy(judge))),
             Self::Foresight => {
                 let policy = Foresight::new(judge.model());
-                Box::new(mapa_sched::Foresight::new(policy.clone()).by(policy))
+                Box::new(mapa_system_mapa::Foresight::new(policy.clone()).by(policy))
             }
             Self::Easy(order) => {
                 let own = Easy::new(Place::Preserve.policy(judge));

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use mapa_front::Error;
-use mapa_sched::PlanGoal;
 use mapa_sim::mean_interval;
+use mapa_system_mapa::PlanGoal;
 use serde_json::Value;
 
 use super::cases::{All, Done, Group, percent};

@@ -84,7 +84,8 @@ mod tests {
     use mapa_core::mig::Size;
     use mapa_core::{Demand, MachineId, PCIE_GEN4_GBPS, Pattern, Request, pcie_aware};
     use mapa_sched::{Fifo, Fleet};
-    use mapa_sim::{PcieEqualShare, Simulation, Submission, Workload};
+    use mapa_sim::{Simulation, Submission, Workload};
+    use mapa_system_pcie_sim::PcieEqualShare;
     use mapa_topologies::mig::{self, Offer};
 
     use super::*;

@@ -1,7 +1,7 @@
 //! The cases: settings, what schedulers are told, and which schedulers are compared.
 
 use mapa_front::Error;
-use mapa_sched::PortModel;
+use mapa_system_pcie::PortModel;
 
 use super::super::super::plan::{Plan, on_files};
 use super::super::machine::Machines;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use mapa_core::PCIE_GEN4_GBPS;
 use mapa_front::Error;
-use mapa_sched::{PcieBound, PciePorts, PcieWork, PortModel, pcie_bound};
 use mapa_sim::Simulation;
+use mapa_system_pcie::{PcieBound, PciePorts, PcieWork, PortModel, pcie_bound};
 
 use super::super::jobs::{Kind, draw};
 use super::super::machine::Machines;

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use mapa_sched::{Event, PcieAware, PciePlan, PortModel, RunTime, Scheduler, Time, Turn};
+use mapa_sched::{Event, RunTime, Scheduler, Time, Turn};
 use mapa_sim::stream;
+use mapa_system_pcie::{PcieAware, PciePlan, PortModel};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 

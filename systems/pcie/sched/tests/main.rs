@@ -1,0 +1,5 @@
+//! The integration tests of this crate in one binary, which links once instead of once a file.
+
+mod aware;
+mod every;
+mod plan;

@@ -1,0 +1,277 @@
+//! The plan per port: what must be true of its schedules, and what it is for.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use mapa_core::mig::Size;
+use mapa_core::{Demand, DeviceId, MachineId, Pattern, Refusal, Request};
+use mapa_sched::{Action, Event, Job, JobId, NamedScheduler, RunTime, Scheduler, Time};
+use mapa_system_pcie::{PciePlan, PortModel};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use mapa_sched::testing::TestDriver;
+use mapa_sched::testing::{cuttable, layout};
+use mapa_system_pcie::SCHEDULERS;
+
+fn job(id: u64, slices: u8, gbps: f64, arrives: u64, runs: u64) -> Job {
+    let demand = Demand::slice(Size::new(slices, slices)).pcie_gbps(gbps);
+    let mut job = Job::new(
+        JobId(id),
+        Request::new(Pattern::ring(1).with_demand(0, demand)),
+    );
+    job.arrived = Time::from_secs(arrives);
+    job.run_time = RunTime::Fixed(Duration::from_secs(runs));
+    job
+}
+
+fn slices_of(job: &Job) -> Size {
+    match job.request.pattern.demands()[0].want {
+        mapa_core::Want::Slice(size) => size,
+        _ => Size::new(0, 0),
+    }
+}
+
+const LAYOUTS: [&[&str]; 3] = [&["1g", "1g", "1g", "1g"], &["2g", "2g"], &["4g"]];
+
+/// Machines of GPUs of four slices, each with one of [`LAYOUTS`], or whole.
+fn run(machines: &[Vec<usize>], scheduler: &mut dyn Scheduler, jobs: &[Job]) -> TestDriver {
+    let mut driver = TestDriver::new(machines.iter().map(|gpus| cuttable(gpus.len())));
+    for (machine, gpus) in (0..).map(MachineId).zip(machines) {
+        for (whole, &own) in (0..).map(DeviceId).zip(gpus) {
+            if let Some(profiles) = LAYOUTS.get(own) {
+                let fleet = &mut driver.fleet;
+                fleet.layout_is(machine, whole, &layout(profiles)).unwrap();
+            }
+        }
+    }
+    for job in jobs {
+        driver.at(job.arrived, Event::Arrived(job.clone()));
+    }
+    driver.run(scheduler);
+    driver
+}
+
+fn starts(driver: &TestDriver) -> BTreeMap<JobId, Time> {
+    let mut all = BTreeMap::new();
+    for (at, order) in &driver.log {
+        if let Action::Place { tenant, .. } = order {
+            assert!(all.insert(tenant.job(), *at).is_none(), "{tenant} twice");
+        }
+    }
+    all
+}
+
+fn jobs() -> impl Strategy<Value = Vec<Job>> {
+    let slices = prop_oneof![4 => Just(1u8), 2 => Just(2), 1 => Just(4), 1 => Just(3)];
+    let gbps = prop_oneof![2 => Just(0.0), 2 => Just(5.7), 2 => Just(17.65), 1 => Just(50.0)];
+    vec((0u64..4, slices, gbps, 1u64..12), 1..24).prop_map(|rows| {
+        let mut arrives = 0;
+        let one = |(id, (gap, slices, gbps, runs)): (u64, (u64, u8, f64, u64))| {
+            arrives += gap;
+            job(id, slices, gbps, arrives, runs)
+        };
+        (0..).zip(rows).map(one).collect()
+    })
+}
+
+fn fleets() -> impl Strategy<Value = Vec<Vec<usize>>> {
+    vec(vec(0usize..4, 1..=2), 1..=3)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn no_job_is_lost_run_twice_put_on_too_little_or_overtaken_after_the_wait(
+        machines in fleets(), jobs in jobs(), wait in prop_oneof![Just(0u64), Just(3), Just(8), Just(u64::MAX)],
+        moves in prop_oneof![Just(0usize), Just(40)], max_min in any::<bool>(),
+    ) {
+        let wait = if wait == u64::MAX { Duration::MAX } else { Duration::from_secs(wait) };
+        let model = if max_min { PortModel::MaxMin } else { PortModel::EqualShare };
+        let mut plan = PciePlan::new().wait_threshold(wait).moves(moves).model(model);
+        let driver = run(&machines, &mut plan, &jobs);
+        let started = starts(&driver);
+        let mut rejected = BTreeSet::new();
+        for (_, order) in &driver.log {
+            match order {
+                Action::Reject { job, why } => {
+                    prop_assert!(matches!(why, Refusal::Infeasible(_)));
+                    prop_assert!(rejected.insert(*job));
+                }
+                Action::Move { .. } | Action::Suspend { .. } => prop_assert!(false, "no job is disturbed"),
+                _ => {}
+            }
+        }
+        for job in &jobs {
+            let never = slices_of(job) == Size::new(3, 3);
+            prop_assert_eq!(rejected.contains(&job.id), never);
+            prop_assert_eq!(started.contains_key(&job.id), !never, "{} is lost", job.id);
+        }
+        prop_assert_eq!(plan.waiting().count(), 0);
+        for (at, order) in &driver.log {
+            let Action::Place { tenant, at: placed } = order else { continue };
+            let graph = driver.fleet.machine(placed.machine).unwrap().graph();
+            let had = graph.device(placed.placement[0]).size.unwrap();
+            let own = &jobs[tenant.job().0 as usize];
+            let waited = at.since(own.arrived);
+            prop_assert!(had == slices_of(own) || waited >= wait && had.covers(slices_of(own)));
+            for other in &jobs[..tenant.job().0 as usize] {
+                let starves = at.since(other.arrived) >= wait;
+                let waits = started.get(&other.id).is_some_and(|start| start > at);
+                let could = had.covers(slices_of(other));
+                prop_assert!(!(starves && waits && could), "{} overtaken by {tenant} at {at}", other.id);
+            }
+        }
+    }
+
+    #[test]
+    fn one_seed_has_one_schedule(machines in fleets(), jobs in jobs(), seed in 0u64..5) {
+        let once = || run(&machines, &mut PciePlan::new().seed(seed).moves(60), &jobs).log;
+        prop_assert_eq!(once(), once());
+    }
+
+    /// Cordons move planned jobs to other GPUs, and keep them waiting if there is none.
+    #[test]
+    fn who_was_planned_for_a_cordoned_gpu_runs_elsewhere(jobs in jobs(), at in 0u64..20) {
+        let mut driver = TestDriver::new([cuttable(2)]);
+        for job in &jobs {
+            driver.at(job.arrived, Event::Arrived(job.clone()));
+        }
+        let cordon = |cordoned| Event::Cordoned { machine: MachineId(0), whole: Some(DeviceId(0)), cordoned };
+        driver.at(Time::from_secs(at), cordon(true));
+        let all = |cordoned| Event::Cordoned { machine: MachineId(0), whole: None, cordoned };
+        driver.at(Time::from_secs(at + 5), all(true));
+        driver.at(Time::from_secs(at + 9), all(false));
+        driver.run(&mut PciePlan::new());
+        let started = starts(&driver);
+        for job in &jobs {
+            prop_assert_eq!(started.contains_key(&job.id), slices_of(job) != Size::new(3, 3), "{}", job.id);
+        }
+        let to_cordoned = driver.log.iter().filter(|(when, order)| match order {
+            Action::Place { at: placed, .. } => {
+                let graph = driver.fleet.machine(placed.machine).unwrap().graph();
+                let whole = graph.device(placed.placement[0]).parent;
+                let (from, until) = (Time::from_secs(at), Time::from_secs(at + 9));
+                *when >= from && *when < until
+                    && (whole == DeviceId(0) || *when >= Time::from_secs(at + 5))
+            }
+            _ => false,
+        });
+        prop_assert_eq!(to_cordoned.count(), 0);
+    }
+}
+
+#[test]
+fn heavy_jobs_take_turns_on_a_port_where_that_ends_them_sooner() {
+    // Four jobs that each want the whole port. Together they all end at 40 s; one after another at
+    // 10, 20, 30 and 40 s.
+    let jobs: Vec<Job> = (0..4).map(|id| job(id, 1, 30.0, 0, 10)).collect();
+    let driver = run(&[vec![0]], &mut PciePlan::new(), &jobs);
+    let times: Vec<Time> = starts(&driver).into_values().collect();
+    let at = |seconds| Time::from_secs(seconds);
+    let mut sorted = times.clone();
+    sorted.sort();
+    assert_eq!(sorted, [at(0), at(10), at(20), at(30)]);
+}
+
+#[test]
+fn jobs_that_copy_little_start_at_once_beside_a_heavy_one() {
+    let mut jobs = vec![job(0, 1, 30.0, 0, 10)];
+    jobs.extend((1..4).map(|id| job(id, 1, 0.0, 0, 10)));
+    let driver = run(&[vec![0]], &mut PciePlan::new(), &jobs);
+    assert!(starts(&driver).values().all(|&at| at == Time::ZERO));
+}
+
+#[test]
+fn an_idle_gpu_is_repartitioned_for_its_list_and_never_without_leave() {
+    let jobs = [job(0, 4, 0.0, 0, 10), job(1, 1, 0.0, 0, 5)];
+    let driver = run(&[vec![0]], &mut PciePlan::new(), &jobs);
+    let started = starts(&driver);
+    assert_eq!(started.len(), 2, "{started:?}");
+    let mut still = PciePlan::new().repartition(None);
+    let driver = run(&[vec![0]], &mut still, &jobs);
+    assert_eq!(
+        starts(&driver).keys().collect::<Vec<_>>(),
+        [&JobId(1)],
+        "no GPU has four slices in one"
+    );
+}
+
+#[test]
+fn what_is_planned_is_explained() {
+    let mut plan = PciePlan::new();
+    let jobs: Vec<Job> = (0..3).map(|id| job(id, 4, 0.0, 0, 10)).collect();
+    let mut driver = TestDriver::new([cuttable(1)]);
+    driver
+        .fleet
+        .layout_is(MachineId(0), DeviceId(0), &layout(&["4g"]))
+        .unwrap();
+    let mut orders = Vec::new();
+    let facts = jobs.iter().cloned().map(Event::Arrived);
+    mapa_sched::step(&mut plan, &mut driver.fleet, Time::ZERO, facts, &mut orders).unwrap();
+    let waits: Vec<_> = (0..3).filter_map(|id| plan.explain(JobId(id))).collect();
+    let at = |seconds| Time::from_secs(seconds);
+    let mut expected: Vec<_> = waits.iter().filter_map(|own| own.expected).collect();
+    expected.sort();
+    assert_eq!(expected, [(at(10), at(20)), (at(20), at(30))]);
+    assert!(
+        waits
+            .iter()
+            .all(|own| own.whole == DeviceId(0) && own.below.is_none())
+    );
+    assert_eq!(plan.explain(JobId(9)), None);
+}
+
+#[test]
+fn settings_in_words_are_those_of_the_type_and_wrong_ones_are_named() {
+    let policy = || Box::new(mapa_core::preserve()) as Box<dyn mapa_core::Policy>;
+    let words = "pcie-plan,search=50,model=max-min,patience=none,wait=600,repartition=none,seed=3";
+    assert_eq!(
+        NamedScheduler::among(&SCHEDULERS, words, policy())
+            .unwrap()
+            .name(),
+        "pcie-plan"
+    );
+    for (words, said) in [
+        ("pcie-plan,model=fair", "eq-2 or max-min"),
+        ("pcie-plan,search=many", "a whole number"),
+        ("pcie-plan,wait=-1", "seconds"),
+    ] {
+        let error = NamedScheduler::among(&SCHEDULERS, words, policy())
+            .err()
+            .unwrap()
+            .to_string();
+        assert!(error.contains(said), "{error}");
+    }
+}
+
+/// What is seen to be done corrects a run time that was told wrong: the plan waits no longer for a
+/// job that it thought short.
+#[test]
+fn observed_progress_moves_what_is_expected() {
+    let mut plan = PciePlan::new();
+    let mut driver = TestDriver::new([cuttable(1)]);
+    driver
+        .fleet
+        .layout_is(MachineId(0), DeviceId(0), &layout(&["4g"]))
+        .unwrap();
+    let fleet = &mut driver.fleet;
+    let facts = (0..2).map(|id| Event::Arrived(job(id, 4, 0.0, 0, 10)));
+    let mut orders = Vec::new();
+    mapa_sched::step(&mut plan, fleet, Time::ZERO, facts, &mut orders).unwrap();
+    // After five seconds a tenth is done: the job takes fifty seconds, not ten.
+    let now = Time::from_secs(5);
+    let running = (0..2)
+        .map(JobId)
+        .find(|&id| plan.explain(id).is_none())
+        .unwrap();
+    let facts = [Event::Progress {
+        job: running,
+        share: 0.1,
+    }];
+    mapa_sched::step(&mut plan, fleet, now, facts, &mut orders).unwrap();
+    let waiting = JobId(1 - running.0);
+    let (starts, _) = plan.explain(waiting).unwrap().expected.unwrap();
+    assert_eq!(starts, Time::from_secs(50));
+}
