@@ -18,7 +18,6 @@ use signal_hook::iterator::Signals;
 use tracing::{info, warn};
 
 use crate::bell::Bell;
-use crate::cgroup;
 use crate::cli::MachineArgs;
 use crate::disk::Disk;
 use crate::drive::{
@@ -30,12 +29,13 @@ use crate::health::{self, Watched};
 use crate::ledger::{Ledger, Moment, Sync, now};
 use crate::node::Node;
 use crate::output::Output;
-use crate::process::{Identity, Processes};
 use crate::queue::ring_first;
 use crate::run::user;
 use crate::service::{self, Log};
 use crate::steward::{BELL, alone, enter};
 use crate::topology::Topology;
+use mapa_live::cgroup;
+use mapa_live::{Identity, Processes};
 
 /// The options of the daemon.
 #[derive(Debug, Args)]

@@ -27,7 +27,7 @@ use signal_hook::low_level::siginfo::Cause;
 
 use crate::error::Error;
 use crate::memory::{Arrival, gate, hold_back};
-use crate::process::{Identity, Processes};
+use mapa_live::{Identity, Processes};
 
 /// Signals that are passed on to the job.
 const PASSED: [i32; 8] = [

@@ -18,11 +18,11 @@ use crate::error::Error;
 use crate::ledger::Ledger;
 use crate::node::Node;
 use crate::output::Output;
-use crate::process::Processes;
 use crate::service::gid;
 use crate::slo::Config as SloConfig;
 use crate::steward::steward;
 use crate::topology::hidden;
+use mapa_live::Processes;
 
 /// What is looked at.
 #[derive(Debug, Args)]

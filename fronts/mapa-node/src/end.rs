@@ -7,15 +7,15 @@ use mapa_front::answer::Versioned;
 use mapa_front::answer::held::Freed;
 use rustix::process::Signal;
 
-use crate::cgroup;
 use crate::child::GRACE;
 use crate::error::Error;
 use crate::ledger::{Lease, Ledger, Sync};
 use crate::output::Output;
-use crate::process::{Identity, Life, Processes};
 use crate::queue::ring_first;
 use crate::recover::recover;
 use crate::run::user;
+use mapa_live::cgroup;
+use mapa_live::{Identity, Life, Processes};
 
 /// Ends a lease: its processes are told to end, and killed if they do not.
 ///

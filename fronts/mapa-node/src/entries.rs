@@ -14,7 +14,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
-use crate::process::{Identity, Life, Processes};
+use mapa_live::{Identity, Life, Processes};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"MAPACASE");
 const VERSION: u64 = 2;

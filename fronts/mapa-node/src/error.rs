@@ -78,6 +78,12 @@ impl From<mapa_core::Error> for Error {
     }
 }
 
+impl From<mapa_live::Error> for Error {
+    fn from(error: mapa_live::Error) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
 impl From<rusqlite::Error> for Error {
     fn from(error: rusqlite::Error) -> Self {
         Self::at("the ledger", error)

@@ -13,7 +13,7 @@ use mapa_live::{Change, Health, Live, Look, Seen, is_of_program};
 use crate::error::Error;
 use crate::ledger::{Books, Fault, Key, Ledger, Sync, Trouble};
 use crate::node::{Cause, Node, Withheld};
-use crate::process::Processes;
+use mapa_live::Processes;
 
 /// How long one wait for a change lasts.
 const WAIT: Duration = Duration::from_millis(250);

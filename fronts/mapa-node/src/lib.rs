@@ -11,7 +11,6 @@
 mod begin;
 mod bell;
 mod case;
-mod cgroup;
 mod child;
 mod cli;
 mod command;
@@ -30,7 +29,6 @@ mod node;
 mod others;
 mod output;
 mod plan;
-mod process;
 mod queue;
 mod recover;
 mod run;
@@ -44,7 +42,6 @@ mod topology;
 mod undone;
 
 pub use case::{CONTEXT, Instances, Manager, Peer, Replies, Settings, Shared};
-pub use cgroup::Cgroups;
 pub use command::main;
 pub use daemon::daemon;
 pub use drive::check_node_config;
@@ -54,8 +51,9 @@ pub use ledger::{
     Asker, Books, Cordon, Decision, Fault, Key, Kind, Lease, Ledger, Moment, Note, Steward, Sync,
     Tenant, Ticket, Trouble, now,
 };
+pub use mapa_live::cgroup::Cgroups;
+pub use mapa_live::{Identity, Life, MARK, Processes};
 pub use node::{Cause, Node, State, Withheld};
-pub use process::{Identity, Life, MARK, Processes};
 pub use recover::{Recovered, recover};
 pub use slo::check_slo_config;
 pub use surroundings::{Parts, Surroundings, surroundings};

@@ -7,7 +7,7 @@ use mapa_live::{Live, Look};
 use crate::error::Error;
 use crate::ledger::Lease;
 use crate::node::{Cause, Node, Withheld};
-use crate::process::{Identity, Processes};
+use mapa_live::{Identity, Processes};
 
 /// What the drivers say of this moment. Of a machine that is only described, nothing is asked.
 ///

@@ -21,9 +21,9 @@ use crate::ledger::{Asker, Books, Lease, Ledger, Moment, Sync, Ticket, now};
 use crate::node::{Node, State, Withheld};
 use crate::others::foreign;
 use crate::plan::{Turn, plan};
-use crate::process::Processes;
 use crate::recover::{Recovered, recover};
 use crate::steward;
+use mapa_live::Processes;
 
 pub(crate) use want::{FIRST_COME, Granted, Waiting, Want, turn, waiting};
 use want::{Look, Outcome};

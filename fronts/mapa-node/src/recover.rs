@@ -6,11 +6,11 @@
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-use crate::cgroup;
 use crate::entries::Entries;
 use crate::error::Error;
 use crate::ledger::{Books, Lease};
-use crate::process::{Identity, Life, Marked, Processes};
+use mapa_live::cgroup;
+use mapa_live::{Identity, Life, Marked, Processes};
 
 /// The policy in the ledger of a lease whose devices processes share. Its request is the file of
 /// their tasks.

@@ -14,7 +14,6 @@ use mapa_front::{JobSpec, MachineSpec, Names, PolicySpec, answer, job};
 use mapa_live::{Live, Look};
 use serde::Serialize;
 
-use crate::cgroup::{self, Cgroups};
 use crate::child::{Happenings, Job, Start};
 use crate::cli::RunArgs;
 use crate::disk::Disk;
@@ -25,9 +24,10 @@ use crate::node::Node;
 use crate::others::look;
 use crate::output::Output;
 use crate::plan;
-use crate::process::Processes;
 use crate::queue::{Asked, Desk, FIRST_COME, Granted, Want, see};
 use crate::surroundings::{Surroundings, bind_to, surroundings};
+use mapa_live::Processes;
+use mapa_live::cgroup::{self, Cgroups};
 
 /// Exit status of a command whose time was up, as `timeout` has it.
 const LATE: u8 = 124;

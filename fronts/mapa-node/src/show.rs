@@ -20,10 +20,10 @@ use crate::ledger::{Key, Lease, Ledger, Moment, Sync, Trouble, now};
 use crate::node::Node;
 use crate::others::look;
 use crate::output::Output;
-use crate::process::Processes;
 use crate::queue::{ring_first, see};
 use crate::recover::recover;
 use crate::run::user;
+use mapa_live::Processes;
 
 /// Who holds which devices, who waits, what is cordoned. The machine is for names alone.
 ///

@@ -9,7 +9,7 @@
 use crate::bell;
 use crate::error::Error;
 use crate::ledger::{Books, Moment, Steward, now};
-use crate::process::{Identity, Life, Processes};
+use mapa_live::{Identity, Life, Processes};
 
 /// How long a daemon that says nothing counts as there: nanoseconds.
 pub(crate) const SILENCE: Moment = 15_000_000_000;

@@ -11,7 +11,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::Serialize;
 
 use crate::node::Node;
-use crate::process::MARK;
+use mapa_live::MARK;
 
 /// What of its surroundings a job is given. Each part can be left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

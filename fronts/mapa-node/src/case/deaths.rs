@@ -11,7 +11,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::poll::Poll;
 use super::session::Peer;
-use crate::process::Processes;
+use mapa_live::Processes;
 
 /// The processes that are watched.
 #[derive(Default)]

@@ -5,10 +5,10 @@ use std::path::Path;
 use crate::entries::Entries;
 use crate::error::Error;
 use crate::ledger::{Asker, Key, Lease, Ledger, Sync};
-use crate::process::{Life, Processes};
 use crate::queue::ring_first;
 use crate::recover::{CASE, recover, tasks_of};
 use crate::run::user;
+use mapa_live::{Life, Processes};
 
 use super::instances::{Instances, Shared};
 

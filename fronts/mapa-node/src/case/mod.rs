@@ -31,8 +31,8 @@ use crate::error::Error;
 use crate::ledger::Ledger;
 use crate::node::Node;
 use crate::output::Output;
-use crate::process::Processes;
 use crate::service::gid;
+use mapa_live::Processes;
 
 pub use instances::{Instances, Shared};
 pub use manager::{Manager, Replies, Settings};

@@ -29,7 +29,7 @@ use super::socket::{admits, most_connections, open, sent, told};
 use crate::error::Error;
 use crate::memory::peer_of;
 use crate::output::Output;
-use crate::process::Processes;
+use mapa_live::Processes;
 
 /// How long nobody is accepted after there was no descriptor left, unless one becomes free.
 const DEAF: Duration = Duration::from_secs(1);

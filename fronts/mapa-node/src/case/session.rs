@@ -7,7 +7,7 @@ use mapa_core::{Demand, Pattern};
 use mapa_sched::{Job, JobId, TaskId};
 
 use crate::entries::Entry;
-use crate::process::Processes;
+use mapa_live::Processes;
 
 /// A process that asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -26,7 +26,7 @@ use super::told::{Shared, Told};
 use crate::disk::Disk;
 use crate::ledger::{Asker, Key, Ledger, Sync, now};
 use crate::node::Node;
-use crate::process::Processes;
+use mapa_live::Processes;
 
 /// What a driver rests on.
 pub(super) struct Base {

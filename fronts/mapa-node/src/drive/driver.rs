@@ -21,8 +21,8 @@ use super::told::Told;
 use crate::error::Error;
 use crate::ledger::{Books, Kind, Lease, Ledger, Moment, Note, Sync, now};
 use crate::node::Node;
-use crate::process::{Identity, Processes};
 use crate::steward;
+use mapa_live::{Identity, Processes};
 
 /// The daemon has another to give way to, or the ledger fails.
 #[derive(Debug)]

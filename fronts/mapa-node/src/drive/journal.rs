@@ -10,8 +10,8 @@ use mapa_live::levers::{Entry, FolderJournal, Journal, LeverError, Pull, Step};
 
 use crate::error::Error;
 use crate::ledger::{Kind, Ledger, Note, SHARED, Sync};
-use crate::process::Identity;
 use crate::steward;
+use mapa_live::Identity;
 
 /// The journal of the levers of daemons that use the ledger of all users.
 const OF_SHARED: &str = "/var/lib/mapa-node/pulls";
@@ -128,7 +128,7 @@ mod tests {
     use mapa_live::levers::{Hands, Keeper, Launch, Lifetime, Plan, Twin};
 
     use super::*;
-    use crate::process::Processes;
+    use mapa_live::Processes;
 
     fn strange() -> Entry {
         let program = Launch::new("evil", ["touch", "/tmp/evil"]);

@@ -12,14 +12,14 @@ use super::driver::{NodeDriver, now_ms};
 use super::facts::{KnownLease, MACHINE, Reading, ticket_of};
 use super::pulls::{self, Target};
 use crate::bell;
-use crate::cgroup;
 use crate::error::Error;
 use crate::ledger::{Lease, Moment, Sync, now};
 use crate::node::{Node, Withheld};
 use crate::others::foreign;
-use crate::process::{Identity, Life};
 use crate::queue::grant;
 use crate::steward;
+use mapa_live::cgroup;
+use mapa_live::{Identity, Life};
 
 /// How long a ticket whose order has failed is not told again: nanoseconds.
 const RETRY: Moment = 1_000_000_000;

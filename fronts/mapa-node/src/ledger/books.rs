@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::rows::{Asker, Key, Kind, Lease, Moment, Note, Ticket, now};
 use super::{Decision, Tenant};
 use crate::error::Error;
-use crate::process::Identity;
+use mapa_live::Identity;
 
 /// The ledger within one transaction. Whoever changes a table notes a decision with it.
 #[derive(Clone, Copy, Debug)]

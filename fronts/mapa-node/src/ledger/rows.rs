@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 
-use crate::process::Identity;
+use mapa_live::Identity;
 
 /// A moment: nanoseconds since 1970, as the ledger keeps it.
 pub type Moment = i64;

@@ -5,7 +5,7 @@ use rusqlite::{OptionalExtension, params};
 use super::books::{Books, identity};
 use super::rows::{Kind, Moment, Note, Steward, now};
 use crate::error::Error;
-use crate::process::Identity;
+use mapa_live::Identity;
 
 impl Books<'_> {
     /// The daemon that is entered, dead or alive.

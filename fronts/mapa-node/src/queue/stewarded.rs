@@ -6,8 +6,8 @@ use super::want::{FIRST_COME, Granted, Look, Outcome, Waiting, Want, refusal_of,
 use crate::error::Error;
 use crate::ledger::{Books, Ticket};
 use crate::node::Node;
-use crate::process::Processes;
 use crate::steward::steward;
+use mapa_live::Processes;
 
 /// Whether a daemon decides about this job: one is there, and the job waits or must stand behind
 /// those who do.

@@ -11,8 +11,8 @@ use mapa_live::{ProcessId, Roots};
 use mapa_sched::slo::{Numa, Place, Snapshot};
 
 use super::config::{Config, Does, Neighbour};
-use crate::cgroup;
-use crate::process::{Families, Identity, Life, Processes};
+use mapa_live::cgroup;
+use mapa_live::{Families, Identity, Life, Processes};
 
 /// How much later than its file a process may have started: file systems and the kernel count coarsely.
 const COARSE: Duration = Duration::from_secs(2);

@@ -13,8 +13,8 @@ use tracing::{info, warn};
 
 use super::config::{Config, Does, Neighbour};
 use super::eyes::processes;
-use crate::process::Processes;
 use crate::undone::Undone;
+use mapa_live::Processes;
 
 /// The levers of the controllers.
 pub(super) struct Hands<'a> {

@@ -29,9 +29,9 @@ use crate::drive::sampling::{GONE, Plan, Sampling};
 use crate::drive::{Inbox, Message, Outside, inbox, now_ms, read_toml};
 use crate::error::Error;
 use crate::lines;
-use crate::process::Processes;
 use crate::service::{Log, latencies, log};
 use crate::undone::Undone;
+use mapa_live::Processes;
 
 /// The options of `mapa-node slo`.
 #[derive(Debug, Args)]

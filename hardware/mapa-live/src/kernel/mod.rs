@@ -3,13 +3,15 @@
 //!
 //! Telemetry and levers read the same files, so what reads them lies below both.
 
-pub(crate) mod cgroup;
+pub mod cgroup;
 mod cpus;
 pub(crate) mod files;
 mod interrupts;
 mod process;
+mod processes;
 
 pub use cpus::Cpus;
 pub use interrupts::{Interrupts, quiet_cpus};
 pub use process::ProcessId;
 pub(crate) use process::{is_gone, state_and_start};
+pub use processes::{Families, Identity, Life, MARK, Marked, Processes};

@@ -12,7 +12,6 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use mapa_live::ProcessId;
 use rustix::io::Errno;
 use rustix::param::clock_ticks_per_second;
 use rustix::process::{
@@ -20,6 +19,7 @@ use rustix::process::{
 };
 use rustix::time::{ClockId, clock_gettime};
 
+use super::ProcessId;
 use crate::error::Error;
 
 /// The variable that marks every process of a lease: the ledger's id, a colon, the lease's number.
@@ -63,7 +63,7 @@ pub struct Identity {
 
 impl Identity {
     /// The process as levers name it.
-    pub(crate) fn id(&self) -> ProcessId {
+    pub fn id(&self) -> ProcessId {
         ProcessId {
             pid: self.pid.unsigned_abs(),
             start: self.start.unsigned_abs(),
@@ -106,7 +106,8 @@ impl Processes {
     pub fn new() -> Result<Self, Error> {
         let proc = PathBuf::from("/proc");
         let file = proc.join("sys/kernel/random/boot_id");
-        let boot = fs::read_to_string(&file).map_err(|error| Error::at(file.display(), error))?;
+        let boot = fs::read_to_string(&file)
+            .map_err(|error| Error::unavailable(format!("{}: {error}", file.display())))?;
         let namespace = fs::metadata(proc.join("self/ns/pid")).map_or(0, |own| own.ino() as i64);
         Ok(Self {
             proc,
@@ -135,10 +136,10 @@ impl Processes {
     pub fn own(&self) -> Result<Identity, Error> {
         let pid = std::process::id() as i32;
         self.identity(pid).ok_or_else(|| {
-            Error::at(
-                self.proc.display(),
-                "does not show this process: expected procfs",
-            )
+            Error::unavailable(format!(
+                "{}: does not show this process: expected procfs",
+                self.proc.display()
+            ))
         })
     }
 
@@ -277,7 +278,7 @@ impl Processes {
 
     /// The processes whose numbers a list has, such as that of a control group. A number may be another's by the time
     /// that somebody looks: who has it is read before the list is, and that it still has it after that.
-    pub(crate) fn listed(&self, list: impl Fn() -> Vec<i32>) -> Vec<Identity> {
+    pub fn listed(&self, list: impl Fn() -> Vec<i32>) -> Vec<Identity> {
         let numbers = list().into_iter();
         let mut found: Vec<Identity> = numbers.filter_map(|pid| self.identity(pid)).collect();
         let listed: BTreeSet<i32> = list().into_iter().collect();
@@ -317,7 +318,7 @@ impl Processes {
 
     /// Who has started whom, of all processes: for who asks for those below several.
     #[must_use]
-    pub(crate) fn families(&self) -> Families {
+    pub fn families(&self) -> Families {
         let mut children: BTreeMap<i32, Vec<Identity>> = BTreeMap::new();
         for pid in self.pids() {
             if let Some(stat) = self.stat(pid).filter(|stat| !stat.dead) {
@@ -423,11 +424,11 @@ fn mark_in(variables: &[u8]) -> Option<String> {
 
 /// Who had started whom when processes were listed, by parent.
 #[derive(Debug)]
-pub(crate) struct Families(BTreeMap<i32, Vec<Identity>>);
+pub struct Families(BTreeMap<i32, Vec<Identity>>);
 
 impl Families {
     /// The processes below one, nearest first.
-    pub(crate) fn below(&self, ancestor: i32) -> Vec<Identity> {
+    pub fn below(&self, ancestor: i32) -> Vec<Identity> {
         let children = |pid: i32| self.0.get(&pid).cloned().unwrap_or_default();
         let mut found = children(ancestor);
         // No process is below itself, but a list that is read while numbers are used again may say so.
@@ -443,7 +444,7 @@ impl Families {
     }
 
     /// Whether a process was there.
-    pub(crate) fn has(&self, own: &Identity) -> bool {
+    pub fn has(&self, own: &Identity) -> bool {
         self.0.values().flatten().any(|other| other == own)
     }
 }

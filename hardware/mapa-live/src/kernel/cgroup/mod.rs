@@ -7,7 +7,11 @@
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+mod hold;
+
 use super::files;
+
+pub use hold::{Cgroups, members, name_of, of_lease, remove};
 
 /// The version of a controller of control groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -108,13 +108,13 @@ impl Cgroups {
 }
 
 /// The name of the group of a lease, by its mark. A colon is the separator of /proc/PID/cgroup.
-pub(crate) fn name_of(mark: &str) -> String {
+pub fn name_of(mark: &str) -> String {
     format!("mapa-{}", mark.replace(':', "-"))
 }
 
 /// The folder of a group as the ledger has it, if it is one of the lease of this mark. Others may write
 /// the ledger too, and root may read and remove what its reader is told.
-pub(crate) fn of_lease<'p>(path: &'p str, mark: &str) -> Option<&'p Path> {
+pub fn of_lease<'p>(path: &'p str, mark: &str) -> Option<&'p Path> {
     let path = Path::new(path);
     let inside = path.strip_prefix(MOUNT).ok()?;
     let is_plain = inside
@@ -127,7 +127,7 @@ pub(crate) fn of_lease<'p>(path: &'p str, mark: &str) -> Option<&'p Path> {
 ///
 /// # Errors
 /// There is no such group, or it cannot be read.
-pub(crate) fn members(group: &Path) -> io::Result<Vec<i32>> {
+pub fn members(group: &Path) -> io::Result<Vec<i32>> {
     let text = fs::read_to_string(group.join(PROCESSES))?;
     let mut found: Vec<i32> = text.lines().filter_map(|line| line.parse().ok()).collect();
     for entry in fs::read_dir(group)?.flatten() {
@@ -140,7 +140,7 @@ pub(crate) fn members(group: &Path) -> io::Result<Vec<i32>> {
 }
 
 /// Removes a group, and those below it. A group that still has processes stays.
-pub(crate) fn remove(group: &Path) {
+pub fn remove(group: &Path) {
     for entry in fs::read_dir(group).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|own| own.is_dir()) {
             remove(&entry.path());
