@@ -10,7 +10,7 @@ use mapa_front::answer::node::Status;
 use mapa_front::drive_log::{RECORD_VERSION, RecordHead};
 use mapa_front::{MachineSpec, Names, SchedulerSpec};
 use mapa_live::levers::{Group, Hands, Keeper, LeverFact};
-use mapa_live::{Live, Roots};
+use mapa_live::{Identity, Live, Processes, Roots};
 use mapa_sched::{Drive, Fleet, Scheduler, Timeline};
 use mapa_topologies::Machine;
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
@@ -27,6 +27,7 @@ use crate::drive::{
 use crate::error::Error;
 use crate::health::{self, Watched};
 use crate::ledger::{Ledger, Moment, Sync, now};
+use crate::mark;
 use crate::node::Node;
 use crate::output::Output;
 use crate::queue::ring_first;
@@ -34,8 +35,6 @@ use crate::run::user;
 use crate::service::{self, Log};
 use crate::steward::{BELL, alone, enter};
 use crate::topology::Topology;
-use mapa_live::cgroup;
-use mapa_live::{Identity, Processes};
 
 /// The options of the daemon.
 #[derive(Debug, Args)]
@@ -259,7 +258,7 @@ impl Daemon<'_> {
         let job_of = |group: &Group| {
             let name = group.path().rsplit('/').next()?;
             let mut leases = leases.iter().map(|own| own.id);
-            let lease = leases.find(|&own| cgroup::name_of(&ledger.mark(own)) == name);
+            let lease = leases.find(|&own| mark::name_of(&ledger.mark(own)) == name);
             lease.map(job_of_lease)
         };
         let (levers, roots) = (&self.config.levers, &self.live.roots);

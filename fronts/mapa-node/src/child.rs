@@ -14,6 +14,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use mapa_live::{Identity, Processes};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, kill_process, pidfd_open, pidfd_send_signal,
     set_child_subreaper, wait,
@@ -27,7 +28,6 @@ use signal_hook::low_level::siginfo::Cause;
 
 use crate::error::Error;
 use crate::memory::{Arrival, gate, hold_back};
-use mapa_live::{Identity, Processes};
 
 /// Signals that are passed on to the job.
 const PASSED: [i32; 8] = [

@@ -9,7 +9,7 @@ use clap::Args;
 use mapa_front::answer::node::{Diagnosis, Finding, NODE_VERSION};
 use mapa_live::levers::{Bounds, Controller, Hands, MpsServer, Version};
 use mapa_live::telemetry::{Sampler, Target, Watched};
-use mapa_live::{Discovered, Live};
+use mapa_live::{Discovered, Live, Processes};
 use rustix::fs::{Access, access, statfs};
 
 use crate::cli::MachineArgs;
@@ -22,7 +22,6 @@ use crate::service::gid;
 use crate::slo::Config as SloConfig;
 use crate::steward::steward;
 use crate::topology::hidden;
-use mapa_live::Processes;
 
 /// What is looked at.
 #[derive(Debug, Args)]
@@ -424,7 +423,7 @@ fn books(found: &mut Diagnosis, ledger: &Path) {
         Ok(match steward {
             Some(own) => format!(
                 "sound; process {} orders the queue by {}",
-                own.process.pid, own.scheduler
+                own.process.id.pid, own.scheduler
             ),
             None => "sound; no daemon orders the queue".to_owned(),
         })

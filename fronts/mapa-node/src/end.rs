@@ -5,17 +5,18 @@ use std::time::{Duration, Instant};
 
 use mapa_front::answer::Versioned;
 use mapa_front::answer::held::Freed;
+use mapa_live::cgroup;
+use mapa_live::{Identity, Life, Processes};
 use rustix::process::Signal;
 
 use crate::child::GRACE;
 use crate::error::Error;
 use crate::ledger::{Lease, Ledger, Sync};
+use crate::mark::{self, MARK};
 use crate::output::Output;
 use crate::queue::ring_first;
 use crate::recover::recover;
 use crate::run::user;
-use mapa_live::cgroup;
-use mapa_live::{Identity, Life, Processes};
 
 /// Ends a lease: its processes are told to end, and killed if they do not.
 ///
@@ -50,10 +51,16 @@ pub(crate) fn end(ledger: &mut Ledger, id: i64, output: Output) -> Result<(), Er
             told.push(holder.clone());
         }
         if lease.adopted || signal == Signal::KILL {
-            told.extend(processes.marked().found.remove(&mark).unwrap_or_default());
+            told.extend(
+                processes
+                    .marked(MARK)
+                    .found
+                    .remove(&mark)
+                    .unwrap_or_default(),
+            );
             // Others may write the ledger, and have told of a group in which nothing of the lease is.
             let groups = lease.cgroup.iter().chain(&lease.limited);
-            let groups = groups.filter_map(|own| cgroup::of_lease(own, &mark));
+            let groups = groups.filter_map(|own| mark::of_lease(own, &mark));
             told.extend(
                 groups
                     .flat_map(|own| processes.listed(|| cgroup::members(own).unwrap_or_default())),
@@ -71,7 +78,7 @@ pub(crate) fn end(ledger: &mut Ledger, id: i64, output: Output) -> Result<(), Er
         for own in told {
             processes.signal(&own, signal).map_err(|error| {
                 Error::at(
-                    format_args!("lease {id}: process {}", own.pid),
+                    format_args!("lease {id}: process {}", own.id.pid),
                     format_args!("{error}; expected its owner, or root"),
                 )
             })?;
@@ -120,5 +127,5 @@ fn alive(processes: &Processes, lease: &Lease, mark: &str) -> bool {
             .child
             .iter()
             .any(|own| processes.life(own) == Life::Runs)
-        || processes.marked().found.contains_key(mark)
+        || processes.marked(MARK).found.contains_key(mark)
 }

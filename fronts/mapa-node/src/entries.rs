@@ -13,8 +13,9 @@ use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use mapa_live::{Identity, Life, ProcessId, Processes};
+
 use crate::error::Error;
-use mapa_live::{Identity, Life, Processes};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"MAPACASE");
 const VERSION: u64 = 2;
@@ -105,8 +106,10 @@ impl Entry {
 
     fn identity(&self, own: &Identity) -> Identity {
         Identity {
-            pid: self.pid,
-            start: self.start,
+            id: ProcessId {
+                pid: self.pid,
+                start: self.start,
+            },
             ..own.clone()
         }
     }

@@ -8,12 +8,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use mapa_core::DeviceId;
-use mapa_live::{Change, Health, Live, Look, Seen, is_of_program};
+use mapa_live::{Change, Health, Live, Look, Processes, Seen, is_of_program};
 
 use crate::error::Error;
 use crate::ledger::{Books, Fault, Key, Ledger, Sync, Trouble};
 use crate::node::{Cause, Node, Withheld};
-use mapa_live::Processes;
 
 /// How long one wait for a change lasts.
 const WAIT: Duration = Duration::from_millis(250);

@@ -24,6 +24,7 @@ mod error;
 mod health;
 mod ledger;
 mod lines;
+mod mark;
 mod memory;
 mod node;
 mod others;
@@ -51,8 +52,8 @@ pub use ledger::{
     Asker, Books, Cordon, Decision, Fault, Key, Kind, Lease, Ledger, Moment, Note, Steward, Sync,
     Tenant, Ticket, Trouble, now,
 };
-pub use mapa_live::cgroup::Cgroups;
-pub use mapa_live::{Identity, Life, MARK, Processes};
+pub use mapa_live::{Identity, Life, Processes};
+pub use mark::MARK;
 pub use node::{Cause, Node, State, Withheld};
 pub use recover::{Recovered, recover};
 pub use slo::check_slo_config;

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mapa_live::{Live, Look};
+use mapa_live::{Identity, Live, Look, Processes};
 
 use crate::error::Error;
 use crate::ledger::Lease;
+use crate::mark::MARK;
 use crate::node::{Cause, Node, Withheld};
-use mapa_live::{Identity, Processes};
 
 /// What the drivers say of this moment. Of a machine that is only described, nothing is asked.
 ///
@@ -56,7 +56,7 @@ pub(crate) fn foreign(
         .flat_map(|own| own.child.iter().chain([&own.asker.process]));
     let mut known: BTreeMap<i32, Vec<&Identity>> = BTreeMap::new();
     for own in of_leases {
-        known.entry(own.pid).or_default().push(own);
+        known.entry(own.id.pid).or_default().push(own);
     }
     // The number of one that has ended, or of another namespace, is somebody else's here.
     let is_known = |pid| {
@@ -74,7 +74,7 @@ pub(crate) fn foreign(
         let pid = i32::try_from(own.pid).unwrap_or_default();
         let ours = is_known(pid)
             || processes
-                .mark_of(pid)
+                .mark_of(pid, MARK)
                 .is_some_and(|mark| marks.contains(&mark));
         // Drivers list some processes a little longer than they live.
         if ours || processes.is_gone(pid) {

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use mapa_core::{Decision, DeviceId, Reason, Refusal};
 use mapa_live::Look as Drivers;
+use mapa_live::Processes;
 
 use crate::bell::{self, Bell};
 use crate::child::{Happening, Happenings};
@@ -23,7 +24,6 @@ use crate::others::foreign;
 use crate::plan::{Turn, plan};
 use crate::recover::{Recovered, recover};
 use crate::steward;
-use mapa_live::Processes;
 
 pub(crate) use want::{FIRST_COME, Granted, Waiting, Want, turn, waiting};
 use want::{Look, Outcome};

@@ -6,11 +6,13 @@
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
+use mapa_live::cgroup;
+use mapa_live::{Identity, Life, Marked, Processes};
+
 use crate::entries::Entries;
 use crate::error::Error;
 use crate::ledger::{Books, Lease};
-use mapa_live::cgroup;
-use mapa_live::{Identity, Life, Marked, Processes};
+use crate::mark::{self, MARK};
 
 /// The policy in the ledger of a lease whose devices processes share. Its request is the file of
 /// their tasks.
@@ -85,7 +87,7 @@ pub fn recover(books: &Books<'_>, processes: &Processes, owner: &str) -> Result<
             members.filter_map(|&pid| processes.identity(pid)).next()
         });
         if heir.is_none() {
-            let marked = marked.get_or_insert_with(|| processes.marked());
+            let marked = marked.get_or_insert_with(|| processes.marked(MARK));
             heir = marked
                 .found
                 .get(&books.mark(lease.id))
@@ -96,7 +98,7 @@ pub fn recover(books: &Books<'_>, processes: &Processes, owner: &str) -> Result<
             let asker = &lease.asker;
             let is_empty = members.is_some();
             let may_live = !marked.complete
-                || !is_empty && processes.hides_one_of(asker.uid, asker.process.start);
+                || !is_empty && processes.hides_one_of(asker.uid, asker.process.id.start);
             if heir.is_none() && may_live {
                 done.leases.push(lease);
                 continue;
@@ -109,7 +111,7 @@ pub fn recover(books: &Books<'_>, processes: &Processes, owner: &str) -> Result<
         };
         let reason = format!(
             "process {} is gone, and process {} that it had started goes on",
-            lease.asker.process.pid, heir.pid
+            lease.asker.process.id.pid, heir.id.pid
         );
         books.adopt(owner, &lease, &heir, &reason)?;
         done.adopted.push((lease.clone(), heir.clone()));
@@ -130,10 +132,10 @@ pub fn recover(books: &Books<'_>, processes: &Processes, owner: &str) -> Result<
 /// The processes in the control groups of a lease; none if that cannot be said. Version 2 has a process
 /// in one group alone, so whom a daemon limits has left the lease's own.
 fn members(lease: &Lease, mark: &str) -> Option<Vec<i32>> {
-    let own = cgroup::of_lease(lease.cgroup.as_deref()?, mark)?;
+    let own = mark::of_lease(lease.cgroup.as_deref()?, mark)?;
     let mut found = cgroup::members(own).ok()?;
     if let Some(other) = &lease.limited {
-        match cgroup::members(cgroup::of_lease(other, mark)?) {
+        match cgroup::members(mark::of_lease(other, mark)?) {
             Ok(more) => found.extend(more),
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(_) => return None,
@@ -151,7 +153,7 @@ fn free(
 ) -> Result<(), Error> {
     books.free(owner, &lease, why)?;
     let group = lease.cgroup.as_deref();
-    if let Some(group) = group.and_then(|own| cgroup::of_lease(own, &books.mark(lease.id))) {
+    if let Some(group) = group.and_then(|own| mark::of_lease(own, &books.mark(lease.id))) {
         cgroup::remove(group);
     }
     done.freed.push((lease, why.to_owned()));

@@ -11,7 +11,8 @@ use mapa_core::DeviceId;
 use mapa_front::answer::held::Run as Answer;
 use mapa_front::answer::{Versioned, ids, names};
 use mapa_front::{JobSpec, MachineSpec, Names, PolicySpec, answer, job};
-use mapa_live::{Live, Look};
+use mapa_live::cgroup::{self, Cgroups};
+use mapa_live::{Live, Look, Processes};
 use serde::Serialize;
 
 use crate::child::{Happenings, Job, Start};
@@ -20,14 +21,13 @@ use crate::disk::Disk;
 use crate::error::Error;
 use crate::health::{self, Watched};
 use crate::ledger::{Asker, Ledger, Sync};
+use crate::mark;
 use crate::node::Node;
 use crate::others::look;
 use crate::output::Output;
 use crate::plan;
 use crate::queue::{Asked, Desk, FIRST_COME, Granted, Want, see};
 use crate::surroundings::{Surroundings, bind_to, surroundings};
-use mapa_live::Processes;
-use mapa_live::cgroup::{self, Cgroups};
 
 /// Exit status of a command whose time was up, as `timeout` has it.
 const LATE: u8 = 124;
@@ -280,9 +280,9 @@ impl Group {
             }
             let all = || {
                 let below = processes.below(std::process::id() as i32);
-                below.into_iter().map(|own| own.pid).collect()
+                below.into_iter().map(|own| own.id.pid).collect()
             };
-            let Some(group) = Cgroups::default().hold(&mark, all) else {
+            let Some(group) = Cgroups::default().hold(&mark::name_of(&mark), all) else {
                 return;
             };
             if let (Some(folder), Ok(mut own)) = (group.to_str(), Ledger::open(&place)) {

@@ -9,7 +9,7 @@ use mapa_front::answer::held::{
     Uncordoned, Waiter,
 };
 use mapa_front::text::{counted, duration, table};
-use mapa_live::{Live, Look};
+use mapa_live::{Live, Look, Processes};
 use serde::Serialize;
 
 use crate::child::Happenings;
@@ -23,7 +23,6 @@ use crate::output::Output;
 use crate::queue::{ring_first, see};
 use crate::recover::recover;
 use crate::run::user;
-use mapa_live::Processes;
 
 /// Who holds which devices, who waits, what is cordoned. The machine is for names alone.
 ///
@@ -77,8 +76,8 @@ pub(crate) fn ps(
             .map(|own| Holder {
                 lease: own.id,
                 tenant: own.asker.tenant.clone(),
-                pid: own.asker.process.pid,
-                child: own.child.as_ref().map(|own| own.pid),
+                pid: own.asker.process.id.pid,
+                child: own.child.as_ref().map(|own| own.id.pid),
                 adopted: own.adopted,
                 devices: own.devices.iter().map(name).collect(),
                 trouble: trouble(own),
@@ -93,7 +92,7 @@ pub(crate) fn ps(
                 position,
                 ticket: own.id,
                 tenant: own.asker.tenant.clone(),
-                pid: own.asker.process.pid,
+                pid: own.asker.process.id.pid,
                 scheduler: own.scheduler.clone(),
                 since: own.since,
                 reason: own.reason.clone(),
@@ -462,7 +461,7 @@ pub(crate) fn recovered(ledger: &mut Ledger, output: Output) -> Result<(), Error
         });
         let adopted = found.adopted.iter().map(|(own, by)| AdoptedLease {
             lease: own.id,
-            pid: by.pid,
+            pid: by.id.pid,
         });
         output.object(&Versioned::new(Recovered {
             freed: freed.collect(),
@@ -481,7 +480,7 @@ pub(crate) fn recovered(ledger: &mut Ledger, output: Output) -> Result<(), Error
     for (lease, by) in &found.adopted {
         output.line(format!(
             "adopted lease {} of {}: process {} goes on",
-            lease.id, lease.asker.tenant, by.pid
+            lease.id, lease.asker.tenant, by.id.pid
         ));
     }
     for (ticket, tenant) in &found.left {

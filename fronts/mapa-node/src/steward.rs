@@ -6,10 +6,11 @@
 //! queue then has. A daemon that was stopped for so long and goes on finds that out before its next
 //! change, because each of its changes begins with its beat.
 
+use mapa_live::{Identity, Life, Processes};
+
 use crate::bell;
 use crate::error::Error;
 use crate::ledger::{Books, Moment, Steward, now};
-use mapa_live::{Identity, Life, Processes};
 
 /// How long a daemon that says nothing counts as there: nanoseconds.
 pub(crate) const SILENCE: Moment = 15_000_000_000;
@@ -54,7 +55,7 @@ pub(crate) fn alone(books: &Books<'_>, processes: &Processes) -> Result<(), Erro
         "the ledger",
         format_args!(
             "process {} orders this queue by {}: expected one daemon for each ledger",
-            other.process.pid, other.scheduler
+            other.process.id.pid, other.scheduler
         ),
     ))
 }

@@ -10,8 +10,8 @@ use mapa_topologies::number_list;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::Serialize;
 
+use crate::mark::MARK;
 use crate::node::Node;
-use mapa_live::MARK;
 
 /// What of its surroundings a job is given. Each part can be left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

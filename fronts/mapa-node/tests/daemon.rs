@@ -80,7 +80,7 @@ fn is_steward(place: &Place, pid: u32) -> bool {
     }
     let mut ledger = Ledger::open(place.ledger()).unwrap();
     let steward = ledger.read(|books| books.steward()).unwrap();
-    steward.is_some_and(|own| own.process.pid.unsigned_abs() == pid)
+    steward.is_some_and(|own| own.process.id.pid.unsigned_abs() == pid)
 }
 
 fn replayed(place: &Place, record: &PathBuf) -> (bool, Value) {
@@ -394,7 +394,7 @@ fn a_daemon_that_was_replaced_refuses_nobody_and_ends() {
         .read(|books| Ok((books.ticket(ticket)?, books.steward()?)))
         .unwrap();
     assert_eq!(found.unwrap().refusal, None);
-    let steward = steward.unwrap().process.pid.unsigned_abs();
+    let steward = steward.unwrap().process.id.pid.unsigned_abs();
     assert_eq!(steward, std::process::id());
 }
 

@@ -54,7 +54,8 @@ fn with_one_at_the_gate<T>(
                 .change(Sync::Boot, |books| {
                     let leases = books.leases()?;
                     let pid = mapa.id() as i32;
-                    let Some(own) = leases.iter().find(|own| own.asker.process.pid == pid) else {
+                    let Some(own) = leases.iter().find(|own| own.asker.process.id.pid == pid)
+                    else {
                         return Ok(None);
                     };
                     if own.child.is_some() {

@@ -103,7 +103,7 @@ fn recovery_keeps_the_living_frees_the_dead_and_forgets_earlier_boots() {
         change(&mut other.process);
         other
     };
-    let dead = with(&|own| own.start += 1);
+    let dead = with(&|own| own.id.start += 1);
     let earlier = with(&|own| own.boot = "earlier".to_owned());
     let elsewhere = with(&|own| own.namespace += 1);
     let mut ids = Vec::new();
@@ -154,7 +154,7 @@ fn a_folder_that_is_no_control_group_is_not_removed() {
     let mut ledger = Ledger::open(place.ledger()).unwrap();
     let processes = Processes::new().unwrap();
     let mut dead = asker(&processes);
-    dead.process.start += 1;
+    dead.process.id.start += 1;
     let lease = ledger.change(Sync::Boot, |books| {
         let lease = books.grant(&dead, &[key("A", "")], None, None, "test")?;
         let name = format!("mapa-{}", books.mark(lease).replace(':', "-"));
@@ -175,7 +175,7 @@ fn whoever_was_moved_to_be_limited_is_found() {
     let mut ledger = Ledger::open(place.ledger()).unwrap();
     let processes = Processes::new().unwrap();
     let mut dead = asker(&processes);
-    dead.process.start += 1;
+    dead.process.id.start += 1;
     let name = format!("mapa-{}", ledger.mark(1).replace(':', "-"));
     let root = std::path::Path::new("/sys/fs/cgroup");
     let mut made = Vec::new();

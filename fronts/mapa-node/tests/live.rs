@@ -62,7 +62,7 @@ fn a_number_that_a_stranger_has_by_now_makes_it_nobody_of_a_lease() {
     let mut asker = asker(&processes);
     asker.process = processes.identity(holder.id() as i32).unwrap();
     let mut child = processes.own().unwrap();
-    child.start -= 1;
+    child.id.start -= 1;
     let mut ledger = Ledger::open(machine.ledger()).unwrap();
     let given = ledger.change(Sync::Boot, |books| {
         let device = Key::whole(machine.fake.uuid(0).unwrap());

@@ -4,7 +4,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::process::Stdio;
 
-use mapa_node::{Cgroups, Ledger, Processes, Sync, recover};
+use mapa_live::cgroup::Cgroups;
+use mapa_node::{Ledger, Processes, Sync, recover};
 
 use super::common::{Place, error, text};
 

@@ -39,8 +39,7 @@ pub use found::{Discovered, Look, Seen, State, Use};
 pub use health::{Change, Health, is_of_program};
 #[cfg(target_os = "linux")]
 pub use kernel::{
-    Cpus, Families, Identity, Interrupts, Life, MARK, Marked, ProcessId, Processes, cgroup,
-    quiet_cpus,
+    Cpus, Families, Identity, Interrupts, Life, Marked, ProcessId, Processes, cgroup, quiet_cpus,
 };
 pub use kfd::read_kfd;
 pub use live::{Live, default_cache};

@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
 
+use mapa_live::Processes;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::poll::Poll;
 use super::session::Peer;
-use mapa_live::Processes;
 
 /// The processes that are watched.
 #[derive(Default)]
@@ -55,7 +55,7 @@ impl Deaths {
         // The number may have been given to another between what the kernel said and now. Of one that
         // has died meanwhile the descriptor tells.
         let now = processes.identity(peer.pid);
-        if now.is_some_and(|own| own.start != peer.start) {
+        if now.is_some_and(|own| own.id.start != peer.start) {
             return Ok(false);
         }
         let number = poll.number();

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use mapa_live::{Life, Processes};
+
 use crate::entries::Entries;
 use crate::error::Error;
 use crate::ledger::{Asker, Key, Lease, Ledger, Sync};
 use crate::queue::ring_first;
 use crate::recover::{CASE, recover, tasks_of};
 use crate::run::user;
-use mapa_live::{Life, Processes};
 
 use super::instances::{Instances, Shared};
 
@@ -43,7 +44,7 @@ pub(super) fn take(
                     tasks.display(),
                     format_args!(
                         "process {} serves these tasks: expected it to end, or another --tasks FILE",
-                        lease.asker.process.pid
+                        lease.asker.process.id.pid
                     ),
                 ));
             }

@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use mapa_front::Files;
+use mapa_live::Processes;
 use mapa_sched::{CaseSettings, ContextMemory};
 
 use crate::cli::MachineArgs;
@@ -32,7 +33,6 @@ use crate::ledger::Ledger;
 use crate::node::Node;
 use crate::output::Output;
 use crate::service::gid;
-use mapa_live::Processes;
 
 pub use instances::{Instances, Shared};
 pub use manager::{Manager, Replies, Settings};

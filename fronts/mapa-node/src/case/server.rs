@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use mapa_case::message::{LENGTH, Op, Reply, Request, Status};
 use mapa_case::{Shared, receive_files, send_files};
+use mapa_live::Processes;
 use mapa_sched::Time;
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::net::{RecvFlags, SocketFlags, accept_with};
@@ -29,7 +30,6 @@ use super::socket::{admits, most_connections, open, sent, told};
 use crate::error::Error;
 use crate::memory::peer_of;
 use crate::output::Output;
-use mapa_live::Processes;
 
 /// How long nobody is accepted after there was no descriptor left, unless one becomes free.
 const DEAF: Duration = Duration::from_secs(1);

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 use mapa_case::message::{Reply, Request, flags};
 use mapa_core::{Demand, Pattern};
+use mapa_live::Processes;
 use mapa_sched::{Job, JobId, TaskId};
 
 use crate::entries::Entry;
-use mapa_live::Processes;
 
 /// A process that asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -135,7 +135,7 @@ pub(super) fn peer(processes: &Processes, pid: i32, uid: u32) -> Option<Peer> {
     let identity = processes.identity(pid)?;
     Some(Peer {
         pid,
-        start: identity.start,
+        start: identity.id.start,
         uid,
     })
 }

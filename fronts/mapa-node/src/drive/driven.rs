@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use mapa_core::{Decision, Demand, DeviceId, Pattern, Request};
 use mapa_front::MachineSpec;
 use mapa_front::answer::node::Status;
-use mapa_live::Live;
 use mapa_live::levers::{Hands, Keeper, Twin};
+use mapa_live::{Live, Processes};
 use mapa_sched::{
     Action, Drive, Driver, Event, Fleet, JobId, Scheduler, Tenant, Time, Timeline, Turn,
 };
@@ -26,7 +26,6 @@ use super::told::{Shared, Told};
 use crate::disk::Disk;
 use crate::ledger::{Asker, Key, Ledger, Sync, now};
 use crate::node::Node;
-use mapa_live::Processes;
 
 /// What a driver rests on.
 pub(super) struct Base {

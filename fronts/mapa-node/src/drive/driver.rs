@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use mapa_core::{DeviceId, Refusal};
 use mapa_front::MachineSpec;
-use mapa_live::Live;
+use mapa_live::{Identity, Live, Processes};
 use mapa_sched::{Action, Driver, Event, JobId, Latency, Seen, Tenant, Time, Timeline};
 
 use super::config::Config;
@@ -22,7 +22,6 @@ use crate::error::Error;
 use crate::ledger::{Books, Kind, Lease, Ledger, Moment, Note, Sync, now};
 use crate::node::Node;
 use crate::steward;
-use mapa_live::{Identity, Processes};
 
 /// The daemon has another to give way to, or the ledger fails.
 #[derive(Debug)]

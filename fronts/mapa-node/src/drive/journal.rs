@@ -6,12 +6,12 @@
 
 use std::path::{Path, PathBuf};
 
+use mapa_live::Identity;
 use mapa_live::levers::{Entry, FolderJournal, Journal, LeverError, Pull, Step};
 
 use crate::error::Error;
 use crate::ledger::{Kind, Ledger, Note, SHARED, Sync};
 use crate::steward;
-use mapa_live::Identity;
 
 /// The journal of the levers of daemons that use the ledger of all users.
 const OF_SHARED: &str = "/var/lib/mapa-node/pulls";
@@ -128,7 +128,7 @@ mod tests {
     use mapa_live::levers::{Hands, Keeper, Launch, Lifetime, Plan, Twin};
 
     use super::*;
-    use mapa_live::Processes;
+    use mapa_live::{ProcessId, Processes};
 
     fn strange() -> Entry {
         let program = Launch::new("evil", ["touch", "/tmp/evil"]);
@@ -193,7 +193,10 @@ mod tests {
         let fact = pull(&mut keeper);
         assert!(fact.starts_with("Pulled"), "{fact}");
         let other = Identity {
-            start: own.start + 1,
+            id: ProcessId {
+                start: own.id.start + 1,
+                ..own.id
+            },
             ..own
         };
         books

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use mapa_core::{DeviceId, Refusal};
-use mapa_live::ProcessId;
+use mapa_live::{Life, ProcessId};
 use mapa_sched::{Action, Event, Guard, JobId, Placed, Time};
 
 use super::driver::{NodeDriver, now_ms};
@@ -14,12 +14,11 @@ use super::pulls::{self, Target};
 use crate::bell;
 use crate::error::Error;
 use crate::ledger::{Lease, Moment, Sync, now};
+use crate::mark;
 use crate::node::{Node, Withheld};
 use crate::others::foreign;
 use crate::queue::grant;
 use crate::steward;
-use mapa_live::cgroup;
-use mapa_live::{Identity, Life};
 
 /// How long a ticket whose order has failed is not told again: nanoseconds.
 const RETRY: Moment = 1_000_000_000;
@@ -143,13 +142,13 @@ impl NodeDriver<'_> {
         let Some(child) = child.filter(|own| own.boot == self.processes.boot()) else {
             return Vec::new();
         };
-        let below = self.processes.below(child.pid);
+        let below = self.processes.below(child.id.pid);
         // Asked last: as long as it runs, nobody else has had its number.
         if self.processes.life(child) != Life::Runs {
             return Vec::new();
         }
         let all = std::iter::once(child).chain(&below);
-        all.map(Identity::id).collect()
+        all.map(|own| own.id).collect()
     }
 
     /// What a limit on a job is put on. Before its processes leave the group by which recovery finds
@@ -160,9 +159,9 @@ impl NodeDriver<'_> {
         };
         let (id, mark) = (lease.id, self.ledger.mark(lease.id));
         let own = lease.cgroup.as_deref();
-        let own = own.and_then(|own| cgroup::of_lease(own, &mark));
+        let own = own.and_then(|own| mark::of_lease(own, &mark));
         let (levers, roots) = (self.hands.levers(), &self.live.roots);
-        let (group, enrol) = pulls::group(own, &cgroup::name_of(&mark), levers, roots)?;
+        let (group, enrol) = pulls::group(own, &mark::name_of(&mark), levers, roots)?;
         let processes = self.processes_of(lease);
         let is_moved = kind == pulls::Kind::BlockIo && enrol;
         let to = pulls::moves_to(&group, roots)?.filter(|_| is_moved);

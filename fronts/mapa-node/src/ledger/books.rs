@@ -1,11 +1,11 @@
 //! The ledger within one transaction.
 
+use mapa_live::{Identity, ProcessId};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::rows::{Asker, Key, Kind, Lease, Moment, Note, Ticket, now};
 use super::{Decision, Tenant};
 use crate::error::Error;
-use mapa_live::Identity;
 
 /// The ledger within one transaction. Whoever changes a table notes a decision with it.
 #[derive(Clone, Copy, Debug)]
@@ -118,8 +118,7 @@ impl<'t> Books<'t> {
             let child: Option<i32> = row.get(10)?;
             let child_start: Option<i64> = row.get(11)?;
             let child = child.zip(child_start).map(|(pid, start)| Identity {
-                pid,
-                start,
+                id: ProcessId { pid, start },
                 ..asker.process.clone()
             });
             Ok(Lease {
@@ -181,8 +180,8 @@ impl<'t> Books<'t> {
             asker.uid,
             process.boot,
             process.namespace,
-            process.pid,
-            process.start,
+            process.id.pid,
+            process.id.start,
             asker.command,
             asker.policy,
             asker.spec,
@@ -238,7 +237,7 @@ impl<'t> Books<'t> {
         let mut update = self
             .at
             .prepare_cached("UPDATE leases SET child = ?2, child_start = ?3 WHERE id = ?1")?;
-        if update.execute(params![lease, child.pid, child.start])? == 0 {
+        if update.execute(params![lease, child.id.pid, child.id.start])? == 0 {
             return Err(Error::at(
                 format_args!("lease {lease}"),
                 "it has ended meanwhile: its devices may be another's",
@@ -279,7 +278,7 @@ impl<'t> Books<'t> {
         let mut update = self
             .at
             .prepare_cached("UPDATE leases SET adopted = 1, pid = ?2, start = ?3 WHERE id = ?1")?;
-        update.execute(params![lease.id, by.pid, by.start])?;
+        update.execute(params![lease.id, by.id.pid, by.id.start])?;
         let names: Vec<String> = lease.devices.iter().map(Key::to_string).collect();
         self.note(Note {
             lease: Some(lease.id),
@@ -354,8 +353,8 @@ impl<'t> Books<'t> {
             asker.uid,
             process.boot,
             process.namespace,
-            process.pid,
-            process.start,
+            process.id.pid,
+            process.id.start,
             scheduler,
             asker.policy,
             asker.spec,
@@ -506,8 +505,10 @@ pub(super) fn identity(row: &Row<'_>, from: usize) -> rusqlite::Result<Identity>
     Ok(Identity {
         boot: row.get(from)?,
         namespace: row.get(from + 1)?,
-        pid: row.get(from + 2)?,
-        start: row.get(from + 3)?,
+        id: ProcessId {
+            pid: row.get(from + 2)?,
+            start: row.get(from + 3)?,
+        },
     })
 }
 

@@ -135,7 +135,7 @@ impl Ledger {
         &self.id
     }
 
-    /// The mark of the processes of a lease: see [`MARK`](mapa_live::MARK).
+    /// The mark of the processes of a lease: see [`MARK`](crate::MARK).
     #[must_use]
     pub fn mark(&self, lease: i64) -> String {
         books::mark(&self.id, lease)

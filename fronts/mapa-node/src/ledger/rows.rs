@@ -2,9 +2,8 @@
 
 use std::time::SystemTime;
 
-use serde::Serialize;
-
 use mapa_live::Identity;
+use serde::Serialize;
 
 /// A moment: nanoseconds since 1970, as the ledger keeps it.
 pub type Moment = i64;

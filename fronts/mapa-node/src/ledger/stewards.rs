@@ -1,11 +1,11 @@
 //! The daemon in the ledger: who it is, and that it is there.
 
+use mapa_live::Identity;
 use rusqlite::{OptionalExtension, params};
 
 use super::books::{Books, identity};
 use super::rows::{Kind, Moment, Note, Steward, now};
 use crate::error::Error;
-use mapa_live::Identity;
 
 impl Books<'_> {
     /// The daemon that is entered, dead or alive.
@@ -36,13 +36,13 @@ impl Books<'_> {
         self.at.execute(
             "INSERT OR REPLACE INTO steward (one, boot, namespace, pid, start, scheduler, since, beat)
              VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?6)",
-            params![by.boot, by.namespace, by.pid, by.start, scheduler, at],
+            params![by.boot, by.namespace, by.id.pid, by.id.start, scheduler, at],
         )?;
         self.at.execute(
             "UPDATE queue SET scheduler = ?1 WHERE lease IS NULL AND refusal IS NULL",
             [scheduler],
         )?;
-        let reason = format!("process {} orders the queue by {scheduler}", by.pid);
+        let reason = format!("process {} orders the queue by {scheduler}", by.id.pid);
         self.note_steward(owner, &reason)
     }
 
@@ -54,7 +54,7 @@ impl Books<'_> {
         let mut update = self.at.prepare_cached(
             "UPDATE steward SET beat = ?5 WHERE boot = ?1 AND namespace = ?2 AND pid = ?3 AND start = ?4",
         )?;
-        let done = update.execute(params![by.boot, by.namespace, by.pid, by.start, at])?;
+        let done = update.execute(params![by.boot, by.namespace, by.id.pid, by.id.start, at])?;
         Ok(done > 0)
     }
 

@@ -1,13 +1,13 @@
 //! Waiting while a daemon orders the queue: its orders are found in the ledger.
 
 use mapa_core::{Reason, Refusal};
+use mapa_live::Processes;
 
 use super::want::{FIRST_COME, Granted, Look, Outcome, Waiting, Want, refusal_of, waiting};
 use crate::error::Error;
 use crate::ledger::{Books, Ticket};
 use crate::node::Node;
 use crate::steward::steward;
-use mapa_live::Processes;
 
 /// Whether a daemon decides about this job: one is there, and the job waits or must stand behind
 /// those who do.

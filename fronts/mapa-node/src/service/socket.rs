@@ -188,7 +188,7 @@ fn answer(ask: &Ask, shared: &Shared, ledger: &PathBuf) -> Answer {
                     since: own.granted,
                     expires: own.expires,
                     ticket: own.ticket,
-                    pid: own.child.map(|own| own.pid),
+                    pid: own.child.map(|own| own.id.pid),
                 });
                 Answer::Leases {
                     leases: held.collect(),

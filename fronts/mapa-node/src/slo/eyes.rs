@@ -6,13 +6,12 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use mapa_live::cgroup;
 use mapa_live::levers::{Controller, Group};
-use mapa_live::{ProcessId, Roots};
+use mapa_live::{Families, Identity, Life, ProcessId, Processes, Roots};
 use mapa_sched::slo::{Numa, Place, Snapshot};
 
 use super::config::{Config, Does, Neighbour};
-use mapa_live::cgroup;
-use mapa_live::{Families, Identity, Life, Processes};
 
 /// How much later than its file a process may have started: file systems and the kernel count coarsely.
 const COARSE: Duration = Duration::from_secs(2);
@@ -37,14 +36,14 @@ pub(super) fn processes(
             }
             // Of one that has come since nobody's children are known.
             let is_known = families.has(&first);
-            let below = is_known.then(|| families.below(first.pid));
+            let below = is_known.then(|| families.below(first.id.pid));
             let below = below.unwrap_or_default();
             std::iter::once(first).chain(below).collect()
         }
         (None, Some(group)) => all.listed(|| members(roots, group)),
         (None, None) => Vec::new(),
     };
-    found.iter().map(Identity::id).collect()
+    found.iter().map(|own| own.id).collect()
 }
 
 /// The process that a file names. A process that started after its file was written is another one, which
@@ -183,7 +182,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut roots = Roots::below(folder.path());
         roots.proc = "/proc".into();
-        let own = std::process::id();
+        let own = std::process::id() as i32;
         for (file, text) in [
             ("blkio/notify_on_release", "0".to_owned()),
             ("blkio/etl/cgroup.procs", String::new()),
@@ -208,14 +207,14 @@ mod tests {
     fn a_file_that_is_older_than_the_process_of_its_number_names_nobody() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("pid");
-        let own = std::process::id();
+        let own = std::process::id() as i32;
         fs::write(&file, format!("{own}\n")).unwrap();
         let neighbour = format!("does = \"copies\"\npid_file = {file:?}\n");
         let neighbour: Neighbour = parse_toml(&neighbour).unwrap();
         let all = Processes::new().unwrap();
         let found = || processes(&neighbour, &Roots::default(), &all, &OnceCell::new());
         let first = found()[0];
-        assert_eq!(first, all.own().unwrap().id());
+        assert_eq!(first, all.own().unwrap().id);
         // As if a program had written it and ended, and this process had got the number.
         let handle = fs::File::options().write(true).open(&file).unwrap();
         let before = all.started(&all.own().unwrap()) - Duration::from_secs(60);

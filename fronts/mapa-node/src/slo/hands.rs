@@ -7,14 +7,13 @@ use mapa_live::levers::{
     Controller, FolderJournal, Group, Keeper, LeverError, LeverFact, Lifetime, Limits, MpsServer,
     Plan, Pull,
 };
-use mapa_live::{ProcessId, Roots};
+use mapa_live::{ProcessId, Processes, Roots};
 use mapa_sched::slo::Order;
 use tracing::{info, warn};
 
 use super::config::{Config, Does, Neighbour};
 use super::eyes::processes;
 use crate::undone::Undone;
-use mapa_live::Processes;
 
 /// The levers of the controllers.
 pub(super) struct Hands<'a> {

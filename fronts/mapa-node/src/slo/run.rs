@@ -11,7 +11,7 @@ use clap::Args;
 use mapa_front::slo_log::LogLine;
 use mapa_live::levers::{self, FolderJournal, Keeper};
 use mapa_live::telemetry::Watched;
-use mapa_live::{Live, Roots};
+use mapa_live::{Live, Processes, Roots};
 use mapa_sched::Time;
 use mapa_sched::slo::{Input, Order, Relaunched};
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
@@ -31,7 +31,6 @@ use crate::error::Error;
 use crate::lines;
 use crate::service::{Log, latencies, log};
 use crate::undone::Undone;
-use mapa_live::Processes;
 
 /// The options of `mapa-node slo`.
 #[derive(Debug, Args)]

@@ -85,8 +85,8 @@ impl World {
         // All live, as this process does; they differ by their users.
         let peers = (0..4)
             .map(|uid| Peer {
-                pid: own.pid,
-                start: own.start,
+                pid: own.id.pid,
+                start: own.id.start,
                 uid,
             })
             .collect();

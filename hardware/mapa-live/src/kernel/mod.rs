@@ -12,6 +12,6 @@ mod processes;
 
 pub use cpus::Cpus;
 pub use interrupts::{Interrupts, quiet_cpus};
-pub use process::ProcessId;
-pub(crate) use process::{is_gone, state_and_start};
-pub use processes::{Families, Identity, Life, MARK, Marked, Processes};
+pub use process::{Identity, ProcessId};
+pub(crate) use process::{Stat, is_gone};
+pub use processes::{Families, Life, Marked, Processes};

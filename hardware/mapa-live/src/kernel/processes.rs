@@ -1,4 +1,4 @@
-//! Processes: which one is meant, whether it still runs, and which others belong to a lease.
+//! Processes: whether the one that is meant still runs, and which others bear its mark or come from it.
 //!
 //! A process id alone means nothing: the kernel gives it to somebody else later. A boot, a process
 //! id and the moment at which the process started are together unique. A process id is also only
@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::thread;
@@ -19,12 +19,8 @@ use rustix::process::{
 };
 use rustix::time::{ClockId, clock_gettime};
 
-use super::ProcessId;
+use super::process::{Identity, ProcessId, Stat};
 use crate::error::Error;
-
-/// The variable that marks every process of a lease: the ledger's id, a colon, the lease's number.
-/// A child inherits it, also one that has left its parent and its group.
-pub const MARK: &str = "MAPA_LEASE";
 
 /// How often all processes are looked at for marks, at most: only a machine on which processes that
 /// were never seen before end all the time needs so many.
@@ -48,29 +44,6 @@ pub struct Marked {
     pub complete: bool,
 }
 
-/// A process that cannot be confused with a later one of the same number.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
-    /// The kernel's id of the boot.
-    pub boot: String,
-    /// The PID namespace in which the number is meant.
-    pub namespace: i64,
-    /// The process id.
-    pub pid: i32,
-    /// When the process started, in the kernel's ticks since the boot.
-    pub start: i64,
-}
-
-impl Identity {
-    /// The process as levers name it.
-    pub fn id(&self) -> ProcessId {
-        ProcessId {
-            pid: self.pid.unsigned_abs(),
-            start: self.start.unsigned_abs(),
-        }
-    }
-}
-
 /// What can be said of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Life {
@@ -88,14 +61,6 @@ pub struct Processes {
     proc: PathBuf,
     boot: String,
     namespace: i64,
-}
-
-/// One line of `/proc/PID/stat`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stat {
-    parent: i32,
-    start: i64,
-    dead: bool,
 }
 
 impl Processes {
@@ -146,7 +111,7 @@ impl Processes {
     /// The process of this number; none if it has ended.
     #[must_use]
     pub fn identity(&self, pid: i32) -> Option<Identity> {
-        let stat = self.stat(pid).filter(|stat| !stat.dead)?;
+        let stat = self.stat(pid).filter(|stat| !stat.is_dead)?;
         Some(self.named(pid, stat.start))
     }
 
@@ -154,8 +119,7 @@ impl Processes {
         Identity {
             boot: self.boot.clone(),
             namespace: self.namespace,
-            pid,
-            start,
+            id: ProcessId { pid, start },
         }
     }
 
@@ -168,11 +132,11 @@ impl Processes {
         if of.namespace != self.namespace {
             return Life::Elsewhere;
         }
-        match self.stat(of.pid) {
-            Some(stat) if stat.start == of.start && !stat.dead => Life::Runs,
+        match self.stat(of.id.pid) {
+            Some(stat) if stat.start == of.id.start && !stat.is_dead => Life::Runs,
             Some(_) => Life::Ended,
             // `hidepid` hides others' processes from `/proc`. Asking for one of this number does not.
-            None => match Pid::from_raw(of.pid).map(test_kill_process) {
+            None => match number(of.id.pid).map(test_kill_process) {
                 None | Some(Err(Errno::SRCH)) => Life::Ended,
                 Some(_) => Life::Elsewhere,
             },
@@ -186,13 +150,7 @@ impl Processes {
     }
 
     fn stat(&self, pid: i32) -> Option<Stat> {
-        // The kernel gives the whole line at once, and this is read for each lease at each look.
-        let mut line = [0; 4096];
-        let mut file = fs::File::open(self.proc.join(pid.to_string()).join("stat")).ok()?;
-        let length = file.read(&mut line).ok()?;
-        let line = &line[..length];
-        // The kernel cuts names at 15 bytes, in the middle of a character too.
-        parse(&String::from_utf8_lossy(line))
+        Stat::of(&self.proc, pid).ok().flatten()
     }
 
     /// The ids of all processes that can be seen.
@@ -208,7 +166,7 @@ impl Processes {
         pids
     }
 
-    /// The processes that bear a mark, by mark: the first that started leads.
+    /// The processes that have this variable, by its value, their mark: the first that started leads.
     ///
     /// Reading `/proc` is no snapshot. Three things hide a process from one pass, and each asks for
     /// another: it was started by one that ended before it was read; it is being replaced by another
@@ -217,7 +175,7 @@ impl Processes {
     ///
     /// O(all processes of the machine) a pass: asked only when a lease's own processes are gone.
     #[must_use]
-    pub fn marked(&self) -> Marked {
+    pub fn marked(&self, variable: &str) -> Marked {
         let mut found: BTreeMap<String, Vec<Identity>> = BTreeMap::new();
         let mut complete = false;
         // Processes that were read and bear no mark. That they end hides nobody.
@@ -240,9 +198,9 @@ impl Processes {
                         continue;
                     }
                 };
-                if mark_in(&variables).is_some() {
+                if mark_in(&variables, variable).is_some() {
                     // Its number may be another's by now, so who has it is read before its mark.
-                    match self.marked_one(pid) {
+                    match self.marked_one(pid, variable) {
                         Some((mark, own)) => found.entry(mark).or_default().push(own),
                         // It has ended, and what it has started since may bear the mark too.
                         None => ended = true,
@@ -264,15 +222,15 @@ impl Processes {
             }
         }
         for processes in found.values_mut() {
-            processes.sort_by_key(|own| (own.start, own.pid));
+            processes.sort_by_key(|own| (own.id.start, own.id.pid));
         }
         Marked { found, complete }
     }
 
     /// The process of this number with its mark, if it bears one and goes on.
-    fn marked_one(&self, pid: i32) -> Option<(String, Identity)> {
+    fn marked_one(&self, pid: i32, variable: &str) -> Option<(String, Identity)> {
         let own = self.identity(pid)?;
-        let mark = self.mark_of(pid)?;
+        let mark = self.mark_of(pid, variable)?;
         (self.life(&own) == Life::Runs).then_some((mark, own))
     }
 
@@ -282,14 +240,14 @@ impl Processes {
         let numbers = list().into_iter();
         let mut found: Vec<Identity> = numbers.filter_map(|pid| self.identity(pid)).collect();
         let listed: BTreeSet<i32> = list().into_iter().collect();
-        found.retain(|own| listed.contains(&own.pid) && self.life(own) == Life::Runs);
+        found.retain(|own| listed.contains(&own.id.pid) && self.life(own) == Life::Runs);
         found
     }
 
     /// Whether a process is a thread of the kernel, or a zombie: it has no variables.
     fn is_bare(&self, pid: i32) -> bool {
         self.stat(pid)
-            .is_some_and(|own| own.dead || own.parent == KTHREADD || pid == KTHREADD)
+            .is_some_and(|own| own.is_dead || own.parent == KTHREADD || pid == KTHREADD)
     }
 
     /// Whether a process of this user started no earlier than that tick and hides its variables: it
@@ -299,7 +257,7 @@ impl Processes {
         self.pids().into_iter().any(|pid| {
             let folder = self.proc.join(pid.to_string());
             let is_owner = fs::metadata(&folder).is_ok_and(|own| own.uid() == uid);
-            let is_later = self.identity(pid).is_some_and(|own| own.start >= since);
+            let is_later = self.identity(pid).is_some_and(|own| own.id.start >= since);
             // One that has ended meanwhile cannot be opened either, and holds nothing.
             let opened = || fs::File::open(folder.join("environ"));
             let is_hidden =
@@ -321,7 +279,7 @@ impl Processes {
     pub fn families(&self) -> Families {
         let mut children: BTreeMap<i32, Vec<Identity>> = BTreeMap::new();
         for pid in self.pids() {
-            if let Some(stat) = self.stat(pid).filter(|stat| !stat.dead) {
+            if let Some(stat) = self.stat(pid).filter(|stat| !stat.is_dead) {
                 let own = self.named(pid, stat.start);
                 children.entry(stat.parent).or_default().push(own);
             }
@@ -334,7 +292,7 @@ impl Processes {
     /// # Errors
     /// The kernel refuses: it is another user's.
     pub fn signal(&self, of: &Identity, signal: Signal) -> io::Result<()> {
-        let Some(pid) = Pid::from_raw(of.pid) else {
+        let Some(pid) = number(of.id.pid) else {
             return Ok(());
         };
         let handle = match pidfd_open(pid, PidfdFlags::empty()) {
@@ -363,7 +321,7 @@ impl Processes {
     pub fn started(&self, of: &Identity) -> SystemTime {
         let up = clock_gettime(ClockId::Boottime);
         let up = Duration::new(up.tv_sec.unsigned_abs(), up.tv_nsec as u32);
-        let since = of.start.unsigned_abs() as f64 / clock_ticks_per_second() as f64;
+        let since = of.id.start.unsigned_abs() as f64 / clock_ticks_per_second() as f64;
         let age = up.saturating_sub(Duration::from_secs_f64(since));
         SystemTime::now().checked_sub(age).unwrap_or(UNIX_EPOCH)
     }
@@ -377,10 +335,11 @@ impl Processes {
             .unwrap_or_default()
     }
 
-    /// The mark that a process bears, if it can be read.
+    /// The value of this variable of a process, its mark, if it can be read.
     #[must_use]
-    pub fn mark_of(&self, pid: i32) -> Option<String> {
-        mark_in(&fs::read(self.proc.join(pid.to_string()).join("environ")).ok()?)
+    pub fn mark_of(&self, pid: i32, variable: &str) -> Option<String> {
+        let variables = fs::read(self.proc.join(pid.to_string()).join("environ")).ok()?;
+        mark_in(&variables, variable)
     }
 
     /// Whether there is surely no process of this number, which a driver told. In a container a driver
@@ -388,7 +347,7 @@ impl Processes {
     #[must_use]
     pub fn is_gone(&self, pid: i32) -> bool {
         self.namespace == FIRST_NAMESPACE
-            && Pid::from_raw(pid).is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH))
+            && number(pid).is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH))
     }
 
     /// The name of a process, for people.
@@ -399,27 +358,16 @@ impl Processes {
     }
 }
 
-/// The fields of a line of `/proc/PID/stat`. The second is a name in parentheses that may itself
-/// contain spaces and parentheses, so what follows is counted from the last `)`.
-fn parse(text: &str) -> Option<Stat> {
-    let (_, rest) = text.rsplit_once(')')?;
-    let mut fields = rest.split_ascii_whitespace();
-    let state = fields.next()?;
-    let parent = fields.next()?.parse().ok()?;
-    // Of the fields that proc(5) counts from 1, the start is the 22nd; two of these are taken and
-    // two lie before the parenthesis.
-    let start = fields.nth(17)?.parse().ok()?;
-    Some(Stat {
-        parent,
-        start,
-        dead: matches!(state, "Z" | "X" | "x"),
-    })
+fn mark_in(variables: &[u8], variable: &str) -> Option<String> {
+    let mut variables = variables.split(|byte| *byte == 0);
+    let value =
+        variables.find_map(|own| own.strip_prefix(variable.as_bytes())?.strip_prefix(b"="))?;
+    String::from_utf8(value.to_vec()).ok()
 }
 
-fn mark_in(variables: &[u8]) -> Option<String> {
-    let mut variables = variables.split(|byte| *byte == 0);
-    let value = variables.find_map(|own| own.strip_prefix(MARK.as_bytes())?.strip_prefix(b"="))?;
-    String::from_utf8(value.to_vec()).ok()
+/// The number of a process as the kernel takes it; none of what somebody else has written down that is no number.
+fn number(pid: i32) -> Option<Pid> {
+    (pid > 0).then(|| Pid::from_raw(pid)).flatten()
 }
 
 /// Who had started whom when processes were listed, by parent.
@@ -435,8 +383,8 @@ impl Families {
         let mut seen = BTreeSet::from([ancestor]);
         let mut at = 0;
         while at < found.len() {
-            if seen.insert(found[at].pid) {
-                found.extend(children(found[at].pid));
+            if seen.insert(found[at].id.pid) {
+                found.extend(children(found[at].id.pid));
             }
             at += 1;
         }
@@ -454,31 +402,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_with_spaces_and_parentheses_does_not_move_the_fields() {
-        let line = "17 (a) b (c) S 4 17 17 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 98765 1 2 3";
-        let stat = parse(line).unwrap();
-        assert_eq!((stat.parent, stat.start, stat.dead), (4, 98_765, false));
-        assert!(
-            parse("17 (a) Z 4 17 17 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 5 1")
-                .unwrap()
-                .dead
-        );
-        assert_eq!(parse("17 (a"), None);
-        let cut = [
-            b"17 (caf\xc3) S 4 ".as_slice(),
-            &line.as_bytes()[line.find("17 17").unwrap()..],
-        ];
-        let stat = parse(&String::from_utf8_lossy(&cut.concat())).unwrap();
-        assert_eq!((stat.parent, stat.start), (4, 98_765));
-    }
-
-    #[test]
     fn this_process_runs_and_the_same_number_of_another_start_or_boot_does_not() {
         let processes = Processes::new().unwrap();
         let own = processes.own().unwrap();
         assert_eq!(processes.life(&own), Life::Runs);
         let later = Identity {
-            start: own.start + 1,
+            id: ProcessId {
+                start: own.id.start + 1,
+                ..own.id
+            },
             ..own.clone()
         };
         assert_eq!(processes.life(&later), Life::Ended);
@@ -510,7 +442,10 @@ mod tests {
         assert!(below.contains(&own), "{below:?}");
         // As if the number had been another's when the signal was meant for that one.
         let earlier = Identity {
-            start: own.start - 1,
+            id: ProcessId {
+                start: own.id.start - 1,
+                ..own.id
+            },
             ..own.clone()
         };
         processes.signal(&earlier, Signal::KILL).unwrap();
@@ -537,7 +472,7 @@ mod tests {
 
     #[test]
     fn the_mark_is_a_whole_variable() {
-        let found = |text: &str| mark_in(text.as_bytes());
+        let found = |text: &str| mark_in(text.as_bytes(), "MAPA_LEASE");
         assert_eq!(found("A=1\0MAPA_LEASE=x:7\0B=2\0"), Some("x:7".to_owned()));
         assert_eq!(found("MAPA_LEASES=x:7\0NOT_MAPA_LEASE=x:7\0"), None);
     }
@@ -547,13 +482,13 @@ mod tests {
         use std::cell::{Cell, RefCell};
         let all = Processes::new().unwrap();
         let own = all.own().unwrap();
-        assert_eq!(all.listed(|| vec![own.pid]), std::slice::from_ref(&own));
+        assert_eq!(all.listed(|| vec![own.id.pid]), std::slice::from_ref(&own));
         // It leaves after its identity was read.
         let looks = Cell::new(0);
         let leaves = || {
             looks.set(looks.get() + 1);
             if looks.get() == 1 {
-                vec![own.pid]
+                vec![own.id.pid]
             } else {
                 Vec::new()
             }

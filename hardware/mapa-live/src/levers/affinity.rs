@@ -25,7 +25,7 @@ pub trait Affinity: Send {
     ///
     /// # Errors
     /// [Missing](LeverError::Missing): the process has ended.
-    fn threads(&self, process: ProcessId) -> Result<Vec<(u32, Cpus)>, LeverError>;
+    fn threads(&self, process: ProcessId) -> Result<Vec<(i32, Cpus)>, LeverError>;
 
     /// Sets the CPUs of one thread of a process. A thread that has ended is no error.
     ///
@@ -35,7 +35,7 @@ pub trait Affinity: Send {
     fn set_thread(
         &mut self,
         process: ProcessId,
-        thread: u32,
+        thread: i32,
         cpus: &Cpus,
     ) -> Result<(), LeverError>;
 

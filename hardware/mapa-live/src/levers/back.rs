@@ -274,7 +274,7 @@ fn unlimit(
 fn free_threads(
     hands: &mut Hands,
     process: ProcessId,
-    from: &[(u32, Cpus)],
+    from: &[(i32, Cpus)],
     to: &Cpus,
 ) -> Result<(), LeverError> {
     let first = from.iter().find(|(thread, _)| *thread == process.pid);

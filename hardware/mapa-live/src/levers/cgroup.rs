@@ -9,7 +9,7 @@ use super::block_io::{BlockDevice, BlockIo, Limits};
 use super::cpuset::{Cpuset, Cpusets};
 use super::error::LeverError;
 use super::group::{Controller, Group, GroupAct, Groups};
-use crate::kernel::cgroup::Version;
+use crate::kernel::cgroup::{PROCESSES, Version, own_members, path_in};
 use crate::kernel::{Cpus, ProcessId, files, is_gone};
 use crate::roots::Roots;
 
@@ -214,17 +214,11 @@ impl Groups for CgroupTree {
         let path = self.roots.proc.join(process.pid.to_string()).join("cgroup");
         let text = files::read(&path).map_err(|error| refused("read", &path, &error))?;
         alive(&self.roots.proc, process)?;
-        // Lines such as `7:blkio:/mapa`; that of v2 is `0::/mapa`.
-        let own = text.lines().find_map(|line| {
-            let mut parts = line.splitn(3, ':').skip(1);
-            let (controllers, group) = (parts.next()?, parts.next()?);
-            let is = match version {
-                Version::V1 => controllers.split(',').any(|own| own == controller.v1()),
-                Version::V2 => controllers.is_empty(),
-            };
-            is.then_some(group)
-        });
-        Group::new(own.ok_or_else(|| {
+        let name = match version {
+            Version::V1 => controller.v1(),
+            Version::V2 => "",
+        };
+        Group::new(path_in(&text, name).ok_or_else(|| {
             LeverError::failed(
                 path.display().to_string(),
                 "expected a line of the controller",
@@ -233,11 +227,11 @@ impl Groups for CgroupTree {
     }
 
     fn members(&self, controller: Controller, group: &Group) -> Result<Vec<ProcessId>, LeverError> {
-        let path = self.folder(controller, group)?.join("cgroup.procs");
-        let text = files::read(&path).map_err(|error| refused("read", &path, &error))?;
+        let folder = self.folder(controller, group)?;
+        let listed = own_members(&folder)
+            .map_err(|error| refused("read", &folder.join(PROCESSES), &error))?;
         let mut members = Vec::new();
-        // Zero stands for a process of another PID namespace, which cannot be named here.
-        for pid in text.lines().filter_map(|line| line.trim().parse().ok()) {
+        for pid in listed {
             let found = ProcessId::of(&self.roots.proc, pid);
             members.extend(found.map_err(|error| {
                 LeverError::failed(format!("process {pid}"), error.to_string())
@@ -268,7 +262,7 @@ impl Groups for CgroupTree {
         group: &Group,
     ) -> Result<(), LeverError> {
         alive(&self.roots.proc, process)?;
-        let procs = self.folder(controller, group)?.join("cgroup.procs");
+        let procs = self.folder(controller, group)?.join(PROCESSES);
         put(&procs, &process.pid.to_string())
     }
 
@@ -283,7 +277,7 @@ impl Groups for CgroupTree {
             }),
             GroupAct::Join(controller, process, group) => self
                 .folder(controller, group)
-                .map(|folder| echo(&(folder.join("cgroup.procs"), process.pid.to_string()))),
+                .map(|folder| echo(&(folder.join(PROCESSES), process.pid.to_string()))),
         })
     }
 }

@@ -406,7 +406,7 @@ fn words(hands: &Hands, step: &Step) -> String {
         } => hands.block_io.words(group, *device, *to),
         Step::Cpuset { group, to, .. } => hands.cpusets.words(group, to),
         Step::Affinity { process, from, to } => {
-            let of = |(thread, _): &(u32, Cpus)| format!("taskset --pid --cpu-list {to} {thread}");
+            let of = |(thread, _): &(i32, Cpus)| format!("taskset --pid --cpu-list {to} {thread}");
             let lines: Vec<String> = from.iter().filter(|(_, has)| has != to).map(of).collect();
             format!(
                 "# all threads of process {}\n{}",

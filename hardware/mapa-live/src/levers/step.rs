@@ -235,7 +235,7 @@ pub enum Step {
         /// The process.
         process: ProcessId,
         /// The CPUs of each thread before.
-        from: Vec<(u32, Cpus)>,
+        from: Vec<(i32, Cpus)>,
         /// The CPUs after.
         to: Cpus,
     },

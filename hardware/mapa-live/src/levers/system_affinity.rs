@@ -30,7 +30,7 @@ impl SystemAffinity {
 }
 
 impl Affinity for SystemAffinity {
-    fn threads(&self, process: ProcessId) -> Result<Vec<(u32, Cpus)>, LeverError> {
+    fn threads(&self, process: ProcessId) -> Result<Vec<(i32, Cpus)>, LeverError> {
         alive(&self.proc, process)?;
         let folder = self.proc.join(process.pid.to_string()).join("task");
         // It may end at any time, and is asked after once more before an error is told.
@@ -68,7 +68,7 @@ impl Affinity for SystemAffinity {
     fn set_thread(
         &mut self,
         process: ProcessId,
-        thread: u32,
+        thread: i32,
         cpus: &Cpus,
     ) -> Result<(), LeverError> {
         alive(&self.proc, process)?;
@@ -82,7 +82,7 @@ impl Affinity for SystemAffinity {
             }
             set.set(cpu as usize);
         }
-        let pid = i32::try_from(thread).ok().and_then(Pid::from_raw);
+        let pid = (thread > 0).then(|| Pid::from_raw(thread)).flatten();
         let Some(pid) = pid else {
             return Err(failed("expected the id of a thread".to_owned()));
         };

@@ -175,7 +175,7 @@ impl SystemPrograms {
             command.current_dir(folder);
         }
         let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
-        let placed = self.place(launch, child.id());
+        let placed = self.place(launch, child.id().cast_signed());
         match placed {
             Ok(process) => Ok((child, process)),
             Err(error) => {
@@ -187,7 +187,7 @@ impl SystemPrograms {
         }
     }
 
-    fn place(&self, launch: &Launch, pid: u32) -> Result<ProcessId, LeverError> {
+    fn place(&self, launch: &Launch, pid: i32) -> Result<ProcessId, LeverError> {
         let found = ProcessId::of(&self.roots.proc, pid).map_err(unseen(pid))?;
         let process = found.ok_or_else(|| {
             LeverError::failed(format!("start {}", launch.id), "it ended at once")
@@ -211,7 +211,7 @@ impl SystemPrograms {
     /// Sends a signal to all processes with a mark.
     fn signal(&self, id: &str, signal: Signal) -> Result<(), LeverError> {
         for process in self.marked(id)? {
-            let pid = i32::try_from(process.pid).ok().and_then(Pid::from_raw);
+            let pid = Pid::from_raw(process.pid);
             let Some(pid) = pid else { continue };
             let handle = match pidfd_open(pid, PidfdFlags::empty()) {
                 Ok(handle) => handle,
@@ -251,7 +251,7 @@ impl SystemPrograms {
 }
 
 /// Says of which process the kernel does not tell whether it runs.
-fn unseen(pid: u32) -> impl Fn(io::Error) -> LeverError {
+fn unseen(pid: i32) -> impl Fn(io::Error) -> LeverError {
     move |error| LeverError::failed(format!("process {pid}"), error.to_string())
 }
 

@@ -35,13 +35,13 @@ pub struct TwinState {
     /// The groups, and whether each passes its controller on.
     pub groups: BTreeMap<(Controller, Group), bool>,
     /// The groups of processes; the root, if not listed.
-    pub members: BTreeMap<(Controller, u32), Group>,
+    pub members: BTreeMap<(Controller, i32), Group>,
     /// Limits on block I/O.
     pub limits: BTreeMap<(Group, BlockDevice), Limits>,
     /// CPUs and nodes of groups.
     pub cpusets: BTreeMap<Group, Cpuset>,
     /// The CPUs of threads, by process and thread.
-    pub threads: BTreeMap<(u32, u32), Cpus>,
+    pub threads: BTreeMap<(i32, i32), Cpus>,
     /// MPS daemons, each with its own values and those of its servers.
     pub mps: BTreeMap<MpsServer, BTreeMap<MpsScope, TwinMps>>,
     /// Partitions of devices, by UUID.
@@ -146,7 +146,7 @@ impl Twin {
     }
 
     /// Adds a process with threads that run on all CPUs. Its start is its number.
-    pub fn add_process(&self, pid: u32, threads: &[u32]) -> ProcessId {
+    pub fn add_process(&self, pid: i32, threads: &[i32]) -> ProcessId {
         let mut inside = self.inside();
         let online = inside.online.clone();
         for thread in [pid].iter().chain(threads) {
@@ -159,7 +159,7 @@ impl Twin {
     }
 
     /// Ends a process.
-    pub fn end_process(&self, pid: u32) {
+    pub fn end_process(&self, pid: i32) {
         let state = &mut self.inside().state;
         state.threads.retain(|(own, _), _| *own != pid);
         state.members.retain(|(_, own), _| *own != pid);
@@ -298,7 +298,7 @@ impl Inside {
             .threads
             .keys()
             .any(|(pid, _)| *pid == process.pid);
-        if runs && process.start == u64::from(process.pid) {
+        if runs && process.start == i64::from(process.pid) {
             return Ok(());
         }
         Err(LeverError::missing(
@@ -531,7 +531,7 @@ impl Cpusets for Twin {
 }
 
 impl Affinity for Twin {
-    fn threads(&self, process: ProcessId) -> Result<Vec<(u32, Cpus)>, LeverError> {
+    fn threads(&self, process: ProcessId) -> Result<Vec<(i32, Cpus)>, LeverError> {
         let inside = self.inside();
         inside.process(process)?;
         let own = inside.state.threads.iter();
@@ -544,7 +544,7 @@ impl Affinity for Twin {
     fn set_thread(
         &mut self,
         process: ProcessId,
-        thread: u32,
+        thread: i32,
         cpus: &Cpus,
     ) -> Result<(), LeverError> {
         self.change(&format!("affinity of {thread}"), |inside, _| {
@@ -734,7 +734,7 @@ impl Programs for Twin {
         let inside = self.inside();
         let at = inside.state.programs.iter().position(|own| own == id);
         Ok(at.map(|at| ProcessId {
-            pid: 1_000_000 + at as u32,
+            pid: 1_000_000 + at as i32,
             start: 0,
         }))
     }

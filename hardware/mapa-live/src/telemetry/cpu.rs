@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::missing::Missing;
-use crate::kernel::{ProcessId, files, state_and_start};
+use crate::kernel::{ProcessId, Stat, files};
 
 /// The use of all CPUs since the last sample.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -87,16 +87,6 @@ pub(crate) fn since(before: Times, now: Times) -> (Option<f64>, Option<f64>) {
 
 /// The ticks of CPU that a process took so far, and its resident pages; `None` if it has ended.
 pub(crate) fn process(proc: &Path, process: ProcessId) -> Option<(u64, u64)> {
-    let stat = files::read(&proc.join(process.pid.to_string()).join("stat")).ok()?;
-    let (_, start) = state_and_start(&stat)?;
-    if start != process.start {
-        return None;
-    }
-    let (_, rest) = stat.rsplit_once(')')?;
-    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-    // The fields are counted from the state, which is field 3: user is 14, system 15, resident 24.
-    let user: u64 = fields.get(11)?.parse().ok()?;
-    let system: u64 = fields.get(12)?.parse().ok()?;
-    let resident: u64 = fields.get(21)?.parse().ok()?;
-    Some((user.saturating_add(system), resident))
+    let stat = Stat::of(proc, process.pid).ok()??;
+    (stat.start == process.start).then_some((stat.ticks?, stat.resident_pages?))
 }

@@ -74,7 +74,7 @@ impl Tree {
         tree
     }
 
-    fn process(&self, pid: u32, cgroup: &str) -> ProcessId {
+    fn process(&self, pid: i32, cgroup: &str) -> ProcessId {
         let fields = "0 ".repeat(18);
         self.write(
             &format!("proc/{pid}/stat"),

@@ -219,7 +219,7 @@ fn killed_program() {
     };
     let hands = Hands::by_command(&Live::default(), Bounds::default());
     let (mut keeper, _) = Keeper::open(hands, journal, 0).unwrap();
-    let pid: u32 = std::env::var("MAPA_TEST_VICTIM").unwrap().parse().unwrap();
+    let pid: i32 = std::env::var("MAPA_TEST_VICTIM").unwrap().parse().unwrap();
     let process = ProcessId::of("/proc".as_ref(), pid).unwrap().unwrap();
     let first = cpus_of(pid).iter().next().unwrap();
     for round in 0.. {
@@ -240,7 +240,7 @@ fn killed_program() {
 }
 
 /// The CPUs on which a process may run.
-fn cpus_of(pid: u32) -> Cpus {
+fn cpus_of(pid: impl std::fmt::Display) -> Cpus {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let mut lines = status.lines();
     let list = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"));

@@ -189,7 +189,7 @@ impl Sleeper {
     }
 
     fn id(&self) -> ProcessId {
-        ProcessId::of("/proc".as_ref(), self.0.id())
+        ProcessId::of("/proc".as_ref(), self.0.id().cast_signed())
             .unwrap()
             .unwrap()
     }

@@ -1,15 +1,15 @@
-//! Control groups: which processes belong to a lease, whatever they do to their variables.
+//! A group that holds processes together, whatever they do to their variables.
 //!
-//! A lease gets a group of its own below the group of `mapa run`, where the kernel lets its user make
-//! one: root everywhere, users where a part of the tree is theirs. A process that starts is in its
-//! parent's group, so whatever the command starts is found there. A group limits nothing.
+//! It is made below the group of whoever asks, where the kernel lets its user make one: root everywhere, users where a part of the tree is theirs. A process that starts is in its
+//! parent's group, so whatever one that is held starts is found there. A group limits nothing.
 //!
 //! A process that moves makes the kernel wait for all processors, which takes up to ten milliseconds. So a
 //! command moves once it has run for a while, with all that it has started, and short ones never do.
 
 use std::fs;
-use std::io;
 use std::path::{Component, Path, PathBuf};
+
+use super::{MOUNT, PROCESSES, members, path_in, remove};
 
 /// Hierarchies of version 1 that may hold groups of processes and whose groups change nothing.
 const PLAIN: [&str; 2] = ["pids", "freezer"];
@@ -17,12 +17,6 @@ const PLAIN: [&str; 2] = ["pids", "freezer"];
 /// How often processes that are outside are looked for: only what starts others all the time, or a kernel
 /// that moves none, needs so many.
 const PASSES: usize = 20;
-
-/// Where the file systems of control groups are mounted.
-const MOUNT: &str = "/sys/fs/cgroup";
-
-/// The file of a group's processes.
-const PROCESSES: &str = "cgroup.procs";
 
 /// The control groups of this machine.
 #[derive(Clone, Debug)]
@@ -81,7 +75,7 @@ impl Cgroups {
     /// there: what a process starts is where the process is. None where this process may not.
     #[must_use]
     pub fn hold(&self, name: &str, all: impl Fn() -> Vec<i32>) -> Option<PathBuf> {
-        let group = self.home()?.join(name_of(name));
+        let group = self.home()?.join(name);
         // Whoever has chosen a group of its own is left there.
         if all().into_iter().any(|pid| self.has_left(pid)) {
             return None;
@@ -105,58 +99,6 @@ impl Cgroups {
         remove(&group);
         None
     }
-}
-
-/// The name of the group of a lease, by its mark. A colon is the separator of /proc/PID/cgroup.
-pub fn name_of(mark: &str) -> String {
-    format!("mapa-{}", mark.replace(':', "-"))
-}
-
-/// The folder of a group as the ledger has it, if it is one of the lease of this mark. Others may write
-/// the ledger too, and root may read and remove what its reader is told.
-pub fn of_lease<'p>(path: &'p str, mark: &str) -> Option<&'p Path> {
-    let path = Path::new(path);
-    let inside = path.strip_prefix(MOUNT).ok()?;
-    let is_plain = inside
-        .components()
-        .all(|own| matches!(own, Component::Normal(_)));
-    (is_plain && path.file_name()? == name_of(mark).as_str()).then_some(path)
-}
-
-/// The processes of a group and of all groups below it.
-///
-/// # Errors
-/// There is no such group, or it cannot be read.
-pub fn members(group: &Path) -> io::Result<Vec<i32>> {
-    let text = fs::read_to_string(group.join(PROCESSES))?;
-    let mut found: Vec<i32> = text.lines().filter_map(|line| line.parse().ok()).collect();
-    for entry in fs::read_dir(group)?.flatten() {
-        if entry.file_type().is_ok_and(|own| own.is_dir()) {
-            // A group that has just been removed had no processes.
-            found.extend(members(&entry.path()).unwrap_or_default());
-        }
-    }
-    Ok(found)
-}
-
-/// Removes a group, and those below it. A group that still has processes stays.
-pub fn remove(group: &Path) {
-    for entry in fs::read_dir(group).into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|own| own.is_dir()) {
-            remove(&entry.path());
-        }
-    }
-    // What is left is an empty folder that nobody looks at.
-    let _ = fs::remove_dir(group);
-}
-
-/// The path of a hierarchy in the text of `/proc/PID/cgroup`: lines `number:controllers:path`.
-fn path_in<'t>(text: &'t str, controller: &str) -> Option<&'t str> {
-    text.lines().find_map(|line| {
-        let mut parts = line.splitn(3, ':').skip(1);
-        let (own, path) = (parts.next()?, parts.next()?);
-        own.split(',').any(|own| own == controller).then_some(path)
-    })
 }
 
 /// The folder of a path of the kernel below a mount. A path that leads out of what is mounted is none.
@@ -218,21 +160,6 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_no_group_of_the_lease_is_none() {
-        let of = |path: &str| of_lease(path, "a:1").is_some();
-        assert!(of("/sys/fs/cgroup/pids/user/mapa-a-1"));
-        for path in [
-            "/sys/fs/cgroup/pids/user/mapa-a-2",
-            "/sys/fs/cgroup/pids/user",
-            "/home/victim/mapa-a-1",
-            "/sys/fs/cgroup/../../../home/victim/mapa-a-1",
-            "mapa-a-1",
-        ] {
-            assert!(!of(path), "{path}");
-        }
-    }
-
-    #[test]
     fn whoever_has_chosen_a_group_is_not_moved() {
         let folder = tree(&[
             ("cgroup/cgroup.procs", ""),
@@ -246,21 +173,11 @@ mod tests {
             [7, 8, 9].map(|pid| groups.has_left(pid)),
             [false, true, false]
         );
-        assert_eq!(groups.hold("a:1", || vec![7, 8]), None);
+        assert_eq!(groups.hold("mapa-a-1", || vec![7, 8]), None);
         assert!(!at("cgroup/mapa-a-1").exists());
-        assert_eq!(groups.hold("a:1", Vec::new), Some(at("cgroup/mapa-a-1")));
-    }
-
-    #[test]
-    fn the_processes_of_a_group_are_those_of_the_groups_below_it_too() {
-        let folder = tree(&[
-            ("cgroup.procs", "12\n"),
-            ("a/cgroup.procs", "13\n14\n"),
-            ("a/b/cgroup.procs", ""),
-        ]);
-        let mut found = members(folder.path()).unwrap();
-        found.sort_unstable();
-        assert_eq!(found, [12, 13, 14]);
-        assert!(members(&folder.path().join("none")).is_err());
+        assert_eq!(
+            groups.hold("mapa-a-1", Vec::new),
+            Some(at("cgroup/mapa-a-1"))
+        );
     }
 }

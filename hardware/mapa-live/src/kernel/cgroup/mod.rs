@@ -1,17 +1,24 @@
-//! The version of a controller of control groups.
+//! Control groups: their versions, their processes, and groups that hold processes together.
 //!
 //! On v1 each controller has a hierarchy of its own below the root (`blkio/`, `cpuset/`). On v2 all share
 //! one, at the root or at `unified/`. A machine may have a controller on v1 and the core of v2 beside it
 //! (hybrid), so the version is looked up for each controller.
 
+use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-mod hold;
-
 use super::files;
 
-pub use hold::{Cgroups, members, name_of, of_lease, remove};
+mod hold;
+
+pub use hold::Cgroups;
+
+/// Where the file systems of control groups are mounted.
+pub const MOUNT: &str = "/sys/fs/cgroup";
+
+/// The file of a group's processes.
+pub(crate) const PROCESSES: &str = "cgroup.procs";
 
 /// The version of a controller of control groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,4 +51,75 @@ pub(crate) fn hierarchy(
         }
     }
     Ok(None)
+}
+
+/// The processes of a group and of all groups below it.
+///
+/// # Errors
+/// There is no such group, or it cannot be read.
+pub fn members(group: &Path) -> io::Result<Vec<i32>> {
+    let mut found = own_members(group)?;
+    for entry in fs::read_dir(group)?.flatten() {
+        if entry.file_type().is_ok_and(|own| own.is_dir()) {
+            // A group that has just been removed had no processes.
+            found.extend(members(&entry.path()).unwrap_or_default());
+        }
+    }
+    Ok(found)
+}
+
+/// Removes a group, and those below it. A group that still has processes stays.
+pub fn remove(group: &Path) {
+    for entry in fs::read_dir(group).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|own| own.is_dir()) {
+            remove(&entry.path());
+        }
+    }
+    // What is left is an empty folder that nobody looks at.
+    let _ = fs::remove_dir(group);
+}
+
+/// The processes of a group alone. Zero stands for a process of another PID namespace, which cannot be named here.
+///
+/// # Errors
+/// There is no such group, or it cannot be read.
+pub(crate) fn own_members(group: &Path) -> io::Result<Vec<i32>> {
+    let text = files::read(&group.join(PROCESSES))?;
+    Ok(text
+        .lines()
+        .filter_map(|own| own.trim().parse().ok())
+        .collect())
+}
+
+/// The path of a hierarchy in the text of `/proc/PID/cgroup`: lines `number:controllers:path`.
+/// That of version 2 names no controllers.
+pub(crate) fn path_in<'t>(text: &'t str, controller: &str) -> Option<&'t str> {
+    text.lines().find_map(|line| {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (own, path) = (parts.next()?, parts.next()?);
+        own.split(',').any(|own| own == controller).then_some(path)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_processes_of_a_group_are_those_of_the_groups_below_it_too() {
+        let folder = tempfile::tempdir().unwrap();
+        for (file, text) in [
+            ("cgroup.procs", "12\n"),
+            ("a/cgroup.procs", "13\n14\n"),
+            ("a/b/cgroup.procs", ""),
+        ] {
+            let path = folder.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let mut found = members(folder.path()).unwrap();
+        found.sort_unstable();
+        assert_eq!(found, [12, 13, 14]);
+        assert!(members(&folder.path().join("none")).is_err());
+    }
 }
