@@ -72,7 +72,7 @@ fn a_mark_of_another_user_is_not_trusted() {
     stranger.kill().unwrap();
     stranger.wait().unwrap();
     assert_eq!(running, None);
-    assert_ne!(started.pid, stranger.id());
+    assert_ne!(started.pid, stranger.id().cast_signed());
     assert!(lives, "nor is it ended");
 }
 
