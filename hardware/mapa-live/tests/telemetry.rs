@@ -7,8 +7,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use mapa_live::telemetry::{
-    Counted, Exporter, LATENCY_BYTES, Sample, Sampler, SloNuma, Target, Watched, Width,
-    read_latencies, read_metrics, since, snapshot,
+    Counted, Exporter, LATENCY_BYTES, PathUse, Sample, Sampler, Target, Watched, Width, node_use,
+    path_use, read_latencies, read_metrics, since,
 };
 use mapa_live::{Interrupts, Live, ProcessId, Roots, quiet_cpus};
 use proptest::prelude::*;
@@ -502,8 +502,6 @@ proptest! {
 mod devices {
     use fake_nvml::{Code, Config, Counters, Fake, Fault, Process, built_library, install};
 
-    use mapa_live::telemetry::SloPlace;
-
     use super::*;
 
     fn machine(name: &str) -> (tempfile::TempDir, Live, Fake) {
@@ -566,8 +564,7 @@ mod devices {
     }
 
     #[test]
-    fn on_an_opaque_host_the_controller_infers_who_is_there_from_these_counters() {
-        use mapa_sched::slo::{Contention, Levers, Model, ModelParameters, Settings};
+    fn the_use_of_a_path_is_that_of_the_devices_of_others() {
         let (_folder, live, fake) = machine("dgx-a100");
         set(&fake, 0, |own| own.gpu_utilization = 99);
         set(&fake, 1, |own| {
@@ -578,40 +575,27 @@ mod devices {
         let mut sampler = Sampler::new(live, Watched::default());
         let sample = sampler.sample(0);
         let uuid = |at: usize| sample.gpus[at].uuid.clone().unwrap();
-        let place = |devices: &[usize], own: &[usize]| SloPlace {
-            devices: devices.iter().map(|&at| uuid(at)).collect(),
-            own: own.iter().map(|&at| uuid(at)).collect(),
-            largest: Some(2),
-            ..SloPlace::default()
+        let of = |sample: &Sample, devices: &[usize], alone: &[usize]| {
+            let names = |list: &[usize]| list.iter().map(|&at| uuid(at)).collect();
+            path_use(sample, &names(devices), &names(alone))
         };
-        let places = [place(&[0, 1], &[0]), place(&[2, 3], &[]), place(&[0], &[0])];
-        let told = snapshot(&sample, 0, &places, &[]);
-        assert_eq!(told.places[0].pcie_mb_s, Some(2600));
+        let expected = PathUse {
+            pcie_mb_s: Some(2600),
+            pcie_retries: None,
+            sm_percent: Some(80),
+            memory_percent: Some(0),
+        };
         assert_eq!(
-            told.places[0].sm_percent,
-            Some(80),
-            "its own use is not that of others"
+            of(&sample, &[0, 1], &[0]),
+            expected,
+            "its own use is not that of others, and a first sample has no rates"
         );
-        assert_eq!(
-            told.places[0].pcie_retries, None,
-            "a first sample has no rates"
-        );
-        let model = Model::new(&[2, 3, 4], &ModelParameters::default()).unwrap();
-        let settings = Settings::new(Levers::ALL, model).unwrap();
-        let there = |at| told.contention(at, &settings);
-        assert_eq!(
-            there(0),
-            Contention {
-                heavy: 1,
-                training: true
-            }
-        );
-        assert_eq!(there(1), Contention::default());
-        assert_eq!(there(2), Contention::default());
+        assert_eq!(of(&sample, &[2, 3], &[]).pcie_mb_s, Some(0));
+        assert_eq!(of(&sample, &[0], &[0]).sm_percent, None);
         // A device that does not answer makes the sum unknown, not smaller.
         fake.lose(1).unwrap();
-        let sample = sampler.sample(1000);
-        assert_eq!(snapshot(&sample, 0, &places, &[]).places[0].pcie_mb_s, None);
+        let later = sampler.sample(1000);
+        assert_eq!(of(&later, &[0, 1], &[0]).pcie_mb_s, None);
     }
 }
 
@@ -623,17 +607,8 @@ fn nodes_have_their_disks_their_network_and_the_interrupts_beside_the_tenant() {
     sampler.sample(0);
     machine.at(2);
     let sample = sampler.sample(1000);
-    let nodes = [
-        SloNuma {
-            node: 0,
-            beside: "1".parse().unwrap(),
-        },
-        SloNuma {
-            node: 1,
-            beside: "8".parse().unwrap(),
-        },
-    ];
-    let told = snapshot(&sample, 3, &[], &nodes).numa;
+    let told =
+        [(0, "1"), (1, "8")].map(|(node, cores)| node_use(&sample, node, &cores.parse().unwrap()));
     assert_eq!(
         (told[0].block_io_mb_s, told[1].block_io_mb_s),
         (None, Some(154))
@@ -653,7 +628,7 @@ fn nodes_have_their_disks_their_network_and_the_interrupts_beside_the_tenant() {
 fn of_this_machine() -> Sampler {
     let mut live = Live::default();
     live.nvml = Path::new("/no/such/library").to_owned();
-    let own = ProcessId::of("/proc".as_ref(), std::process::id())
+    let own = ProcessId::of("/proc".as_ref(), std::process::id().cast_signed())
         .unwrap()
         .unwrap();
     let watched = Watched {

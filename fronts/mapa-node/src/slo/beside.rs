@@ -6,10 +6,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mapa_live::Live;
-use mapa_live::telemetry::{self, Sample, SloNuma, SloPlace};
+use mapa_live::telemetry::{Sample, node_use, path_use};
+use mapa_live::{Cpus, Live};
 use mapa_sched::slo::replay::{Sensor, SensorSettings};
-use mapa_sched::slo::{Settings, Snapshot};
+use mapa_sched::slo::{Numa, Place, Settings, Snapshot};
 use tracing::{info, warn};
 
 use super::config::{Config, Contention};
@@ -21,7 +21,8 @@ use crate::topology::Topology;
 /// How it is known who is beside the tenants.
 pub(super) struct Besides {
     by_tenant: BTreeMap<String, Beside>,
-    numa: Vec<SloNuma>,
+    /// The NUMA nodes, and the CPUs of each.
+    numa: BTreeMap<u32, Cpus>,
     tick_ms: u64,
     /// Drivers that had not answered, and are asked again.
     asked: Option<Asked>,
@@ -104,7 +105,7 @@ impl Besides {
     fn asking(config: &Config, live: &Live, every: Duration) -> Result<Self, Error> {
         let mut own = Self {
             by_tenant: BTreeMap::new(),
-            numa: Vec::new(),
+            numa: BTreeMap::new(),
             tick_ms: config.settings.tick_ms.0,
             asked: None,
         };
@@ -169,11 +170,7 @@ impl Besides {
             Some(why) => format!("the topology is hidden: {why}"),
             None => "the configuration says so".to_owned(),
         };
-        let nodes = cpus(live);
-        self.numa = nodes
-            .into_iter()
-            .map(|(node, beside)| SloNuma { node, beside })
-            .collect();
+        self.numa = cpus(live);
         for (name, tenant) in &config.tenants {
             if tenant.devices.is_empty() {
                 let hint = "expected `devices`";
@@ -269,7 +266,7 @@ impl Beside {
     fn told(
         &mut self,
         sample: &Sample,
-        numa: &[SloNuma],
+        numa: &BTreeMap<u32, Cpus>,
         mind: &Mind,
         named: &Snapshot,
     ) -> Snapshot {
@@ -277,24 +274,40 @@ impl Beside {
         let all = || sample.gpus.iter().filter_map(|gpu| gpu.uuid.clone());
         let place = |(at, devices): (usize, &Devices)| {
             let beside = devices.beside.clone().unwrap_or_else(|| all().collect());
-            SloPlace {
+            let path = beside.union(&devices.own).cloned().collect();
+            // Elsewhere a device of its own may be used by somebody else.
+            let nobody = BTreeSet::new();
+            let alone = if at == here { &devices.own } else { &nobody };
+            let told = path_use(sample, &path, alone);
+            Place {
                 numa: numa
-                    .iter()
-                    .position(|own| Some(own.node) == devices.numa)
+                    .keys()
+                    .position(|own| Some(*own) == devices.numa)
                     .map(|at| at as u32),
-                devices: beside.union(&devices.own).cloned().collect(),
-                // Elsewhere a device of its own may be used by somebody else.
-                own: if at == here {
-                    devices.own.clone()
-                } else {
-                    BTreeSet::new()
-                },
+                // Who is there is not known: the sensor judges it by the counters.
+                heavy: None,
+                training: None,
                 largest: Some(0),
-                ..SloPlace::default()
+                pcie_mb_s: told.pcie_mb_s,
+                pcie_retries: told.pcie_retries,
+                sm_percent: told.sm_percent,
+                memory_percent: told.memory_percent,
+                ..Place::default()
             }
         };
-        let places: Vec<SloPlace> = self.places.iter().enumerate().map(place).collect();
-        let mut told = telemetry::snapshot(sample, 0, &places, numa);
+        let node = |(node, cores): (&u32, &Cpus)| {
+            let told = node_use(sample, *node, cores);
+            Numa {
+                block_io_mb_s: told.block_io_mb_s,
+                nic_mb_s: told.nic_mb_s,
+                interrupts_per_s: told.interrupts_per_s,
+            }
+        };
+        let mut told = Snapshot {
+            age_ticks: 0,
+            places: self.places.iter().enumerate().map(place).collect(),
+            numa: numa.iter().map(node).collect(),
+        };
         let throttled = mind.is_throttling().then(|| mind.place());
         self.sensor.judge(&mut told, &self.settings, throttled);
         // Where a counter is not told, the neighbours that are named are all that is known.

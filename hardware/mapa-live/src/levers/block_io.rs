@@ -82,8 +82,7 @@ impl Limits {
         write_iops: None,
     };
 
-    /// So many MB/s (10^6 bytes a second) of reads, and as many of writes: what
-    /// `mapa_sched::slo::Order::Throttle` orders.
+    /// So many MB/s (10^6 bytes a second) of reads, and as many of writes.
     #[must_use]
     pub fn mb_s(mb_s: u32) -> Self {
         let bytes = Some(u64::from(mb_s) * 1_000_000);

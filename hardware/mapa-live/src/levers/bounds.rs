@@ -68,8 +68,8 @@ fn percent<'de, D: Deserializer<'de>>(from: D) -> Result<Bound, D::Error> {
     Ok(own)
 }
 
-/// The bounds of all levers. The usual ones of block I/O, MPS and times are those of
-/// `mapa_sched::slo::Settings`, which are the paper's.
+/// The bounds of all levers. The usual ones of block I/O, MPS and times are those of Darzi, Bharadwaj and Balija,
+/// *Predictable LLM Serving on GPU Clusters*.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Bounds {

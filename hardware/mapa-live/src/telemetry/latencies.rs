@@ -8,7 +8,7 @@
 
 /// The longest datagram that is read. The rest of a longer one is lost.
 pub const LATENCY_BYTES: usize = 8192;
-/// The longest latency that is taken, ns: an hour, as in `mapa_sched::slo`.
+/// The longest latency that is taken, ns: an hour.
 const MOST_NS: u64 = 3_600_000_000_000;
 
 /// One latency.

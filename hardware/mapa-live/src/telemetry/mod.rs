@@ -3,7 +3,7 @@
 //! A [`Sampler`] reads counters, and yields a [`Sample`] of rates since the one before: devices by NVML, CPUs
 //! and processes by `/proc`, block I/O, network, interrupts, and the metrics of exporters. What cannot be read
 //! is told as [`Missing`], never as zero. [`read_latencies`] reads what programs tell of their requests.
-//! [`snapshot`] makes of a sample what the controllers of `mapa_sched::slo` are told.
+//! [`path_use`] and [`node_use`] say what a sample comes to on a path and at a NUMA node.
 //!
 //! Memory is flat: a sampler keeps the counters of one sample, and the lists have an end ([`MOST`]).
 
@@ -30,4 +30,4 @@ pub use net::NicUse;
 pub use prometheus::{Metric, read_metrics};
 pub use sampler::{Sample, Sampler, Watched};
 pub use scrape::{Exporter, Scraped, Target, signals_of};
-pub use signals::{SloNuma, SloPlace, snapshot};
+pub use signals::{NodeUse, PathUse, node_use, path_use};
