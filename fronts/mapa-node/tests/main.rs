@@ -10,6 +10,7 @@ mod daemon_kills;
 mod docs;
 mod gate;
 mod health;
+mod http;
 mod kills;
 mod ledger;
 mod live;

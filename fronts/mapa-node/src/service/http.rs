@@ -1,13 +1,48 @@
 //! `/metrics` over HTTP, on this machine.
+//!
+//! Requests are read by [`httparse`], which `ureq` links too; the rest is a listener with limits, and no crate that was
+//! looked at has them. `tiny_http` is kept by nobody, and aborts on a request whose body it cannot hold. `oxhttp` 0.3
+//! limits how long a read may take but not a request, reads whatever is sent to its end, and writes to standard error.
+//! `hyper` and what stands on it bring an asynchronous runtime.
+//!
+//! A connection is one request and one answer. A request has no body here, so none is read: it is answered once its
+//! head is there.
 
-use std::net::SocketAddr;
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
-use tiny_http::{Header, Method, Request, Response, Server};
+use httparse::{EMPTY_HEADER, Request, Status};
+use tracing::warn;
 
 use crate::drive::Shared;
 use crate::error::Error;
+
+/// The most who are answered at one time. Whoever comes then takes the place of the one that came first: one who asks is
+/// answered at once, so whoever is there for long asks nothing.
+const CLIENTS: usize = 16;
+
+/// How long a client may take in all: to ask, and to take its answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The most bytes of a request's head.
+const HEAD: usize = 8 << 10;
+
+/// The most headers of a request.
+const HEADERS: usize = 64;
+
+/// How many bytes after a request are read and dropped before the connection is closed: one that is closed with bytes
+/// that nobody has read is reset, and the answer with it.
+const DROPPED: u64 = 64 << 10;
+
+/// How long such bytes are waited for.
+const LINGER: Duration = Duration::from_millis(200);
+
+/// How long nothing is accepted after the kernel has given no connection: there may be no descriptors.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves counters at an address of this machine.
 ///
@@ -19,37 +54,192 @@ pub(super) fn serve(address: SocketAddr, shared: &Arc<Shared>) -> Result<(), Err
             "service.metrics = \"{address}\": expected an address of this machine alone, such as 127.0.0.1:9464; a proxy can serve it further"
         )));
     }
-    let server = Server::http(address).map_err(|error| Error::at(address, error))?;
+    let listener = TcpListener::bind(address).map_err(|error| Error::at(address, error))?;
     let shared = shared.clone();
-    thread::spawn(move || {
-        for request in server.incoming_requests() {
-            answer(request, &shared);
-        }
-    });
+    thread::Builder::new()
+        .name("http".to_owned())
+        .spawn(move || accept(&listener, &Arc::default(), &shared))
+        .map_err(|error| Error::at(address, error))?;
     Ok(())
 }
 
-fn answer(request: Request, shared: &Shared) {
-    let path = request.url().split('?').next().unwrap_or_default();
-    let is_get = matches!(request.method(), Method::Get | Method::Head);
-    let (status, kind, text) = match (is_get, path) {
+/// Who is answered now, those that came first in front.
+#[derive(Debug, Default)]
+struct Clients {
+    open: Mutex<VecDeque<(u64, TcpStream)>>,
+    left: Condvar,
+}
+
+impl Clients {
+    fn open(&self) -> MutexGuard<'_, VecDeque<(u64, TcpStream)>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets one in, once there is room.
+    fn enter(&self, number: u64, stream: TcpStream) {
+        let mut open = self.open();
+        while open.len() >= CLIENTS {
+            if let Some((_, first)) = open.front() {
+                // Its thread reads and writes no more, and leaves. One that has gone is what is wanted.
+                drop(first.shutdown(Shutdown::Both));
+            }
+            open = self.left.wait(open).unwrap_or_else(PoisonError::into_inner);
+        }
+        open.push_back((number, stream));
+    }
+
+    fn leave(&self, number: u64) {
+        self.open().retain(|(own, _)| *own != number);
+        self.left.notify_all();
+    }
+}
+
+/// Answers whoever comes, for as long as the daemon lives.
+fn accept(listener: &TcpListener, clients: &Arc<Clients>, shared: &Arc<Shared>) {
+    for (number, stream) in (0..).zip(listener.incoming()) {
+        let both = stream.and_then(|own| Ok((own.try_clone()?, own)));
+        let (handle, mut stream) = match both {
+            Ok(both) => both,
+            Err(_) => {
+                thread::sleep(PAUSE);
+                continue;
+            }
+        };
+        clients.enter(number, handle);
+        let (own, shared) = (clients.clone(), shared.clone());
+        let work = move || {
+            // Whoever has gone, or was sent away, needs no answer.
+            drop(converse(&mut stream, &shared));
+            drop(stream);
+            own.leave(number);
+        };
+        let name = "http client".to_owned();
+        if let Err(error) = thread::Builder::new().name(name).spawn(work) {
+            warn!(%error, "a client of /metrics is not answered");
+            clients.leave(number);
+        }
+    }
+}
+
+/// Reads one request and answers it.
+fn converse(stream: &mut TcpStream, shared: &Shared) -> io::Result<()> {
+    let until = Instant::now() + PATIENCE;
+    let answer = match asked(stream, until) {
+        Ok((method, path)) => of(&method, &path, shared),
+        Err(error) => match refused(&error) {
+            Some(answer) => answer,
+            None => return Err(error),
+        },
+    };
+    let mut left: &[u8] = &answer;
+    while !left.is_empty() {
+        stream.set_write_timeout(Some(remaining(until)?))?;
+        let written = stream.write(left)?;
+        left = left.get(written..).unwrap_or_default();
+    }
+    stream.shutdown(Shutdown::Write)?;
+    let until = until.min(Instant::now() + LINGER);
+    let mut dropped = 0;
+    while dropped < DROPPED {
+        stream.set_read_timeout(Some(remaining(until)?))?;
+        match stream.read(&mut [0; 4096])? {
+            0 => break,
+            more => dropped += more as u64,
+        }
+    }
+    Ok(())
+}
+
+/// What is left of the time.
+///
+/// # Errors
+/// Nothing is.
+fn remaining(until: Instant) -> io::Result<Duration> {
+    let left = until.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Err(ErrorKind::TimedOut.into());
+    }
+    Ok(left)
+}
+
+/// The method and the path that a client asks for.
+///
+/// # Errors
+/// What it sends is no request, is too long, or takes too long; it has gone.
+fn asked(stream: &mut TcpStream, until: Instant) -> io::Result<(String, String)> {
+    let mut head = Vec::new();
+    loop {
+        let mut more = [0; 1024];
+        stream.set_read_timeout(Some(remaining(until)?))?;
+        let length = match stream.read(&mut more)? {
+            0 => return Err(ErrorKind::UnexpectedEof.into()),
+            length => length,
+        };
+        head.extend_from_slice(more.get(..length).unwrap_or_default());
+        let mut headers = [EMPTY_HEADER; HEADERS];
+        let mut request = Request::new(&mut headers);
+        match request.parse(&head) {
+            Ok(Status::Complete(_)) => {
+                let word = |own: Option<&str>| own.unwrap_or_default().to_owned();
+                return Ok((word(request.method), word(request.path)));
+            }
+            Ok(Status::Partial) if head.len() < HEAD => {}
+            Ok(Status::Partial) | Err(httparse::Error::TooManyHeaders) => {
+                return Err(ErrorKind::FileTooLarge.into());
+            }
+            Err(error) => return Err(io::Error::new(ErrorKind::InvalidData, error)),
+        }
+    }
+}
+
+/// What somebody is told who has not asked as expected; `None` if nobody is there.
+fn refused(error: &io::Error) -> Option<Vec<u8>> {
+    let (status, expected) = match error.kind() {
+        // The name of what is over on a socket depends on the system.
+        ErrorKind::TimedOut | ErrorKind::WouldBlock => (
+            "408 Request Timeout",
+            format!("expected a request within {} s\n", PATIENCE.as_secs()),
+        ),
+        ErrorKind::FileTooLarge => (
+            "431 Request Header Fields Too Large",
+            format!("expected a head of at most {HEAD} bytes and {HEADERS} headers\n"),
+        ),
+        ErrorKind::InvalidData => ("400 Bad Request", format!("{error}: expected HTTP/1.1\n")),
+        _ => return None,
+    };
+    Some(response(status, "text/plain", &expected, true))
+}
+
+/// The answer to a request.
+fn of(method: &str, path: &str, shared: &Shared) -> Vec<u8> {
+    let path = path.split('?').next().unwrap_or_default();
+    let has_body = method != "HEAD";
+    let (status, kind, text) = match (matches!(method, "GET" | "HEAD"), path) {
         (true, "/metrics") => (
-            200,
+            "200 OK",
             "application/openmetrics-text; version=1.0.0; charset=utf-8",
             shared.metrics.text(),
         ),
-        (true, "/healthz") => (200, "text/plain", "ok\n".to_owned()),
+        (true, "/healthz") => ("200 OK", "text/plain", "ok\n".to_owned()),
         (true, _) => (
-            404,
+            "404 Not Found",
             "text/plain",
             "expected /metrics or /healthz\n".to_owned(),
         ),
-        (false, _) => (405, "text/plain", "expected GET\n".to_owned()),
+        (false, _) => (
+            "405 Method Not Allowed",
+            "text/plain",
+            "expected GET\n".to_owned(),
+        ),
     };
-    let mut response = Response::from_string(text).with_status_code(status);
-    if let Ok(header) = Header::from_bytes("Content-Type", kind) {
-        response.add_header(header);
-    }
-    // Whoever has gone needs no answer.
-    drop(request.respond(response));
+    response(status, kind, &text, has_body)
+}
+
+fn response(status: &str, kind: &str, text: &str, has_body: bool) -> Vec<u8> {
+    let length = text.len();
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+    );
+    let body = if has_body { text } else { "" };
+    [head.as_bytes(), body.as_bytes()].concat()
 }
