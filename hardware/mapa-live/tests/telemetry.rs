@@ -7,8 +7,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use mapa_live::telemetry::{
-    Counted, Exporter, LATENCY_BYTES, PathUse, Sample, Sampler, Target, Watched, Width, node_use,
-    path_use, read_latencies, read_metrics, since,
+    Counted, Exporter, LATENCY_BYTES, Sample, Sampler, Target, Watched, Width, node_use,
+    read_latencies, read_metrics, since,
 };
 use mapa_live::{Interrupts, Live, ProcessId, Roots, quiet_cpus};
 use proptest::prelude::*;
@@ -501,6 +501,7 @@ proptest! {
 #[cfg(feature = "nvml")]
 mod devices {
     use fake_nvml::{Code, Config, Counters, Fake, Fault, Process, built_library, install};
+    use mapa_live::telemetry::{PathUse, path_use};
 
     use super::*;
 
