@@ -1,4 +1,4 @@
-//! The hands of the daemon: which levers its orders pull, who needs each pull, and when it is taken
+//! The hands of the daemon: which levers its orders pull, for whom, and when they are taken
 //! back.
 
 use std::collections::BTreeMap;
@@ -7,22 +7,20 @@ use std::time::Duration;
 use mapa_core::DeviceId;
 use mapa_core::mig::Layout;
 use mapa_live::Roots;
-use mapa_live::levers::{Group, Journal, Keeper, LeverFact, Lifetime, Pull};
+use mapa_live::levers::{Entry, Group, Holder, Journal, Keeper, LeverFact, Lifetime, Pull};
 use mapa_sched::{Guard, JobId};
 
 use super::config::{Lever, Levers};
-use super::pulls::{self, Held, Kind, Quiet, Target};
+use super::pulls::{self, Kind, Quiet, Target, holder, name};
 use super::told::Told;
 use crate::node::Node;
 use crate::undone::{Undone, words};
 
-/// The levers of this machine, and what they hold for whom.
+/// The levers of this machine.
 pub(crate) struct NodeHands<'a, J: Journal> {
     keeper: Keeper<J>,
     levers: &'a Levers,
     roots: &'a Roots,
-    /// The pulls of jobs.
-    held: Held,
     /// The guards in force.
     guards: BTreeMap<(JobId, Kind), Guard>,
     /// How many interrupts CPUs serve.
@@ -54,25 +52,24 @@ impl<'a, J: Journal> NodeHands<'a, J> {
     /// The hands with these levers. `job_of` names the job whose block I/O is limited in a group: pulls
     /// that an earlier daemon has left, and whose time is not up, are its.
     pub(crate) fn new(
-        keeper: Keeper<J>,
+        mut keeper: Keeper<J>,
         levers: &'a Levers,
         roots: &'a Roots,
         is_dry: bool,
         job_of: impl Fn(&Group) -> Option<JobId>,
     ) -> Self {
-        let mut held = Held::default();
-        for entry in keeper.held() {
-            let job = match &entry.pull {
-                Pull::BlockIo { group, .. } => job_of(group),
-                _ => None,
-            };
-            held.put(job.map(|job| (job, Kind::BlockIo)), entry.id);
+        let of = |entry: &Entry| match &entry.pull {
+            Pull::BlockIo { group, .. } => Some((entry.id, job_of(group)?)),
+            _ => None,
+        };
+        let known: Vec<(u64, JobId)> = keeper.held().filter_map(of).collect();
+        for (id, job) in known {
+            keeper.adopt(id, holder(job, Kind::BlockIo));
         }
         Self {
             keeper,
             levers,
             roots,
-            held,
             guards: BTreeMap::new(),
             quiet: Quiet::default(),
             failures: BTreeMap::new(),
@@ -95,9 +92,6 @@ impl<'a, J: Journal> NodeHands<'a, J> {
     /// Takes back what is past its time. Whether a device may have got other instances since the last tick.
     pub(super) fn tick(&mut self, now_ms: u64, told: &mut Told) -> bool {
         for fact in self.keeper.tick(now_ms) {
-            if let LeverFact::Undone { id, .. } = &fact {
-                self.held.forget(*id);
-            }
             self.heard(&fact, told);
         }
         std::mem::take(&mut self.is_partitioned)
@@ -123,16 +117,14 @@ impl<'a, J: Journal> NodeHands<'a, J> {
     /// A job has left: what only it needed is taken back.
     pub(super) fn left(&mut self, job: JobId, told: &mut Told) {
         self.guards.retain(|(own, _), _| *own != job);
-        let ids = self.held.take_all(job);
-        self.undo(ids, told);
+        let name = name(job);
+        self.free(|own| own.who == name, told);
     }
 
-    /// Takes pulls back. What cannot be is told, and tried again by each tick.
-    fn undo(&mut self, ids: impl IntoIterator<Item = u64>, told: &mut Told) {
-        for id in ids {
-            if let Some(fact) = self.keeper.undo(id) {
-                self.heard(&fact, told);
-            }
+    /// Takes back what only these need. What cannot be is told, and tried again by each tick.
+    fn free(&mut self, is: impl Fn(&Holder) -> bool, told: &mut Told) {
+        for fact in self.keeper.free(is) {
+            self.heard(&fact, told);
         }
     }
 
@@ -153,15 +145,15 @@ impl<'a, J: Journal> NodeHands<'a, J> {
         };
         if self.guards.get(&(job, kind)) != Some(&guard) {
             self.guards.remove(&(job, kind));
-            let ids = self.held.take(job, kind);
-            self.undo(ids, told);
+            let whose = holder(job, kind);
+            self.free(|own| *own == whose, told);
         }
         if !is_set {
             return Ok(());
         }
         let done = target.and_then(|target| self.set(job, kind, guard, now_ms, &target, told));
         if done.is_err() {
-            told.lever_failed(lever_name(kind), "pull");
+            told.lever_failed(&holder(job, kind).what, "pull");
         }
         done
     }
@@ -179,45 +171,33 @@ impl<'a, J: Journal> NodeHands<'a, J> {
     ) -> Result<(), String> {
         let quiet = &mut self.quiet;
         let wanted = pulls::pulls(guard, target, self.levers, self.roots, quiet, now_ms)?;
-        let mut new = Vec::new();
+        let whose = holder(job, kind);
+        let before: Vec<u64> = self.keeper.needed_by(&whose).collect();
         for (pull, lifetime) in wanted {
             if self.is_dry {
                 let plan = self.keeper.plan(&pull).map_err(|error| error.to_string())?;
                 told.would(&plan.to_string());
                 continue;
             }
-            let lifetime = self.longest(&pull, lifetime);
-            match pulls::outcome(&self.keeper.pull(&pull, lifetime, now_ms)) {
-                Ok(Some(id)) => {
-                    if !self.held.has(job, kind, id) {
-                        self.held.put(Some((job, kind)), id);
-                        new.push(id);
-                    }
-                }
-                Ok(None) => {}
+            let fact = self.keeper.pull_for(&whose, &pull, lifetime, now_ms);
+            match pulls::outcome(&fact) {
+                Ok(()) => {}
                 // A process may end at any moment; others of the job are limited all the same.
                 Err(_) if is_gone(&pull, self.roots) => {}
                 Err(why) => {
-                    new.retain(|&id| self.held.leave(job, kind, id));
-                    new.reverse();
-                    self.undo(new, told);
+                    let mut new: Vec<u64> = self.keeper.needed_by(&whose).collect();
+                    new.retain(|own| !before.contains(own));
+                    for id in new.into_iter().rev() {
+                        if let Some(fact) = self.keeper.leave(&whose, id) {
+                            self.heard(&fact, told);
+                        }
+                    }
                     return Err(why);
                 }
             }
         }
         self.guards.insert((job, kind), guard);
         Ok(())
-    }
-
-    /// How long a pull shall hold: the longest that anybody needs it who has it already.
-    fn longest(&self, pull: &Pull, wanted: Lifetime) -> Lifetime {
-        let same = self.keeper.held().find(|own| own.pull == *pull);
-        match (same.map(|own| own.lifetime), wanted) {
-            (Some(Lifetime::Until { ms: before }), Lifetime::Until { ms }) => {
-                Lifetime::Until { ms: ms.max(before) }
-            }
-            _ => wanted,
-        }
     }
 
     /// Partitions a device. In a dry run it is told, and fails.
@@ -274,7 +254,7 @@ impl<'a, J: Journal> NodeHands<'a, J> {
             let fact = self.keeper.pull(&pull, Lifetime::Kept, now_ms);
             // What failed midway was taken back, and that makes instances again.
             is_touched = matches!(fact, LeverFact::Failed { .. });
-            pulls::outcome(&fact).map(drop)
+            pulls::outcome(&fact)
         };
         match pull() {
             Err(why) => {
@@ -309,15 +289,6 @@ fn is_gone(pull: &Pull, roots: &Roots) -> bool {
         // One that cannot be seen may be there.
         | Pull::Affinity { process, .. } => !process.is_alive(&roots.proc).unwrap_or(true),
         _ => false,
-    }
-}
-
-fn lever_name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::BlockIo => "block-io",
-        Kind::Pcie => "pcie",
-        Kind::Mps => "mps",
-        Kind::Cores => "affinity",
     }
 }
 

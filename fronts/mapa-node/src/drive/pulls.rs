@@ -1,15 +1,15 @@
 //! What orders ask of levers: which pull an order is on this machine, which pulls a job has, and
 //! what became of them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use mapa_core::DeviceId;
 use mapa_core::mig::Layout;
 use mapa_live::levers::{
-    BlockDevice, Controller, Group, LeverFact, Lifetime, Limits, MigLayout, MigWish, MpsServer,
-    Pull, Version,
+    BlockDevice, Controller, Group, Holder, LeverFact, Lifetime, Limits, MigLayout, MigWish,
+    MpsServer, Pull, Version,
 };
 use mapa_live::{Cpus, Interrupts, ProcessId, Roots, quiet_cpus};
 use mapa_sched::{Guard, JobId};
@@ -41,73 +41,20 @@ pub(super) fn kind(guard: Guard) -> Option<(Kind, bool)> {
     })
 }
 
-/// Who needs a pull: a job, by the kind of its limit. None of a pull that an earlier daemon has left and
-/// that nobody here asked for: only its time ends it.
-type Holder = Option<(JobId, Kind)>;
+/// Who needs the pulls of a limit on a job.
+pub(super) fn holder(job: JobId, kind: Kind) -> Holder {
+    let what = match kind {
+        Kind::BlockIo => "block-io",
+        Kind::Pcie => "pcie",
+        Kind::Mps => "mps",
+        Kind::Cores => "affinity",
+    };
+    Holder::new(name(job), what)
+}
 
-/// Who needs which pull, by the pulls' numbers in the journal. Several jobs may need one: MPS has one
-/// share for all clients of a server.
-#[derive(Debug, Default)]
-pub(crate) struct Held(BTreeMap<u64, BTreeSet<Holder>>);
-
-impl Held {
-    /// Takes a holder from its pulls, and returns those that nobody needs any more, the last first.
-    pub(super) fn take(&mut self, job: JobId, kind: Kind) -> Vec<u64> {
-        self.drop_holders(|own| *own == (job, kind))
-    }
-
-    /// The same of all kinds of a job.
-    pub(super) fn take_all(&mut self, job: JobId) -> Vec<u64> {
-        self.drop_holders(|own| own.0 == job)
-    }
-
-    fn drop_holders(&mut self, is: impl Fn(&(JobId, Kind)) -> bool) -> Vec<u64> {
-        let mut free = Vec::new();
-        for (&id, holders) in self.0.iter_mut().rev() {
-            let before = holders.len();
-            holders.retain(|own| !own.as_ref().is_some_and(&is));
-            if holders.is_empty() && before > 0 {
-                free.push(id);
-            }
-        }
-        free.iter().for_each(|&id| self.forget(id));
-        free
-    }
-
-    /// Notes who needs a pull.
-    pub(super) fn put(&mut self, holder: Holder, id: u64) {
-        self.0.entry(id).or_default().insert(holder);
-    }
-
-    /// Whether this job needs this pull already.
-    pub(super) fn has(&self, job: JobId, kind: Kind, id: u64) -> bool {
-        let holders = self.0.get(&id);
-        holders.is_some_and(|own| own.contains(&Some((job, kind))))
-    }
-
-    /// Takes a holder from one pull. Whether nobody needs it any more.
-    pub(super) fn leave(&mut self, job: JobId, kind: Kind, id: u64) -> bool {
-        let Some(holders) = self.0.get_mut(&id) else {
-            return true;
-        };
-        holders.remove(&Some((job, kind)));
-        let is_free = holders.is_empty();
-        if is_free {
-            self.forget(id);
-        }
-        is_free
-    }
-
-    /// How many pulls somebody needs.
-    #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Forgets a pull that was taken back.
-    pub(super) fn forget(&mut self, id: u64) {
-        self.0.remove(&id);
-    }
+/// A job as the holder of pulls.
+pub(super) fn name(job: JobId) -> String {
+    format!("job {}", job.0)
 }
 
 /// What a limit is put on.
@@ -341,13 +288,12 @@ pub(super) fn layout_pull(node: &Node, whole: DeviceId, layout: &Layout) -> Resu
     })
 }
 
-/// What became of a pull: the number under which it is held, if it is, or why it failed.
-pub(super) fn outcome(fact: &LeverFact) -> Result<Option<u64>, String> {
+/// What became of a pull: nothing more to say, or why it failed.
+pub(super) fn outcome(fact: &LeverFact) -> Result<(), String> {
     match fact {
-        LeverFact::Pulled { id, .. } | LeverFact::Extended { id, .. } => Ok(Some(*id)),
         LeverFact::Refused { why, .. } => Err(why.to_string()),
         LeverFact::Failed { failure, .. } => Err(failure.to_string()),
-        _ => Ok(None),
+        _ => Ok(()),
     }
 }
 

@@ -16,7 +16,6 @@ use mapa_sched::{
 };
 
 use super::metrics::Metrics;
-use super::pulls::Held;
 use super::told::{Shared, Told};
 use crate::disk::Disk;
 use crate::node::Node;
@@ -26,7 +25,6 @@ struct MadeUp {
     timeline: Timeline,
     next_job: u64,
     facts: u64,
-    held: Held,
     told: Told,
     node: Node,
 }
@@ -68,9 +66,6 @@ impl Driver for MadeUp {
             }),
         ));
         while let Some(fact) = self.timeline.take(now) {
-            if let Some(job) = fact.1.leaves() {
-                drop(self.held.take_all(job));
-            }
             facts.push(fact);
         }
         self.facts += facts.len() as u64;
@@ -169,7 +164,6 @@ fn memory_is_flat_over_facts() {
         timeline: Timeline::default(),
         next_job: 0,
         facts: 0,
-        held: Held::default(),
         told: Told::new(shared, None),
         node: Node::new(loaded, false),
     };
@@ -185,7 +179,7 @@ fn memory_is_flat_over_facts() {
         }
         let record = drive.record();
         let kept = record.present().len() + record.left().len();
-        entries = entries.max(kept + driver.held.len() + driver.told.entries());
+        entries = entries.max(kept + driver.told.entries());
     }
     let end = resident();
     assert!(left > 1000, "{left}: jobs come and go");

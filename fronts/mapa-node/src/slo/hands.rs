@@ -1,11 +1,10 @@
 //! What a controller orders, done to neighbours and tenants of this machine.
 
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, BTreeSet};
 
 use mapa_live::levers::{
-    Controller, FolderJournal, Group, Keeper, LeverError, LeverFact, Lifetime, Limits, MpsServer,
-    Plan, Pull,
+    Controller, FolderJournal, Group, Holder, Keeper, LeverError, LeverFact, Lifetime, Limits,
+    MpsServer, Plan, Pull,
 };
 use mapa_live::{ProcessId, Processes, Roots};
 use mapa_sched::slo::Order;
@@ -27,10 +26,6 @@ pub(super) struct Hands<'a> {
     pub keeper: Keeper<FolderJournal>,
     /// Whether nothing is done but told.
     pub is_dry: bool,
-    /// By neighbour: the tenants for whom it is throttled.
-    pub throttled: BTreeMap<String, BTreeSet<String>>,
-    /// By neighbour: its pulls.
-    pub held: BTreeMap<String, Vec<u64>>,
     /// What could not be taken back, as it was told.
     pub undone: Undone,
 }
@@ -100,11 +95,6 @@ impl Hands<'_> {
 
     fn told(&mut self, fact: &LeverFact) {
         tell(fact, &mut self.undone);
-        if let LeverFact::Undone { id, .. } = fact {
-            for own in self.held.values_mut() {
-                own.retain(|other| other != id);
-            }
-        }
     }
 
     /// Does what a tenant's controller orders to its neighbours.
@@ -167,43 +157,26 @@ impl Hands<'_> {
                     continue;
                 }
             };
+            let holder = Holder::new(tenant, name);
             let mut is_held = false;
             for (pull, lifetime) in pulls {
-                is_held |= self.pull(name, &pull, lifetime, now_ms);
+                is_held |= self.pull(&holder, &pull, lifetime, now_ms);
             }
             if is_held {
-                let by = self.throttled.entry(name.clone()).or_default();
-                by.insert(tenant.to_owned());
+                self.keeper.share(&holder);
             }
         }
     }
 
     /// Pulls a lever on a neighbour. True if it is held.
-    fn pull(&mut self, neighbour: &str, pull: &Pull, lifetime: Lifetime, now_ms: u64) -> bool {
+    fn pull(&mut self, holder: &Holder, pull: &Pull, lifetime: Lifetime, now_ms: u64) -> bool {
         if self.is_dry {
-            print(neighbour, self.keeper.plan(pull));
+            print(&holder.what, self.keeper.plan(pull));
             return false;
         }
-        // Who needs it already needs it as long as before.
-        let same = self.keeper.held().find(|own| own.pull == *pull);
-        let lifetime = match (lifetime, same.map(|own| own.lifetime)) {
-            (Lifetime::Until { ms }, Some(Lifetime::Until { ms: held })) => {
-                Lifetime::Until { ms: ms.max(held) }
-            }
-            (own, _) => own,
-        };
-        let fact = self.keeper.pull(pull, lifetime, now_ms);
+        let fact = self.keeper.pull_for(holder, pull, lifetime, now_ms);
         self.told(&fact);
-        match fact {
-            LeverFact::Pulled { id, .. } | LeverFact::Extended { id, .. } => {
-                let own = self.held.entry(neighbour.to_owned()).or_default();
-                if !own.contains(&id) {
-                    own.push(id);
-                }
-                true
-            }
-            _ => false,
-        }
+        matches!(fact, LeverFact::Pulled { .. } | LeverFact::Extended { .. })
     }
 
     fn block_io(
@@ -252,25 +225,8 @@ impl Hands<'_> {
 
     /// Lifts the throttles for a tenant, but for those that another one needs.
     pub(super) fn lift(&mut self, tenant: &str) {
-        let mut free = Vec::new();
-        self.throttled.retain(|name, by| {
-            by.remove(tenant);
-            if by.is_empty() {
-                free.push(name.clone());
-            }
-            !by.is_empty()
-        });
-        for name in free {
-            let own = self.held.remove(&name).unwrap_or_default();
-            for id in own.into_iter().rev() {
-                // Two neighbours of one MPS daemon have one share.
-                if self.held.values().any(|others| others.contains(&id)) {
-                    continue;
-                }
-                if let Some(fact) = self.keeper.undo(id) {
-                    self.told(&fact);
-                }
-            }
+        for fact in self.keeper.free(|own| own.who == tenant) {
+            self.told(&fact);
         }
     }
 }
@@ -332,8 +288,6 @@ mod tests {
             processes,
             keeper,
             is_dry: false,
-            throttled: BTreeMap::new(),
-            held: BTreeMap::new(),
             undone: Undone::default(),
         }
     }

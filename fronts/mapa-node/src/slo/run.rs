@@ -87,8 +87,6 @@ pub(crate) fn slo(args: &SloArgs, mut live: Live) -> Result<(), Error> {
         processes: &processes,
         keeper,
         is_dry: args.dry_run,
-        throttled: BTreeMap::new(),
-        held: BTreeMap::new(),
         undone: Undone::default(),
     };
     let mut tenants = guarded(&config, args, &mut hands)?;

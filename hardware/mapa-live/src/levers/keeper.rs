@@ -1,6 +1,6 @@
-//! Pulls that are held: intent, pull, confirm; taken back in time, at the exit, and after a crash.
+//! Pulls that are held: intent, pull, confirm; taken back in time, when nobody needs them, at the exit, and after a crash.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -66,8 +66,29 @@ pub enum LeverFact {
     },
 }
 
+/// Who needs a pull, and what for. Several may need one: MPS has one share for all clients of a server.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Holder {
+    /// Who: a job, or a tenant.
+    pub who: String,
+    /// What for: the kind of the limit, or the neighbour that is limited.
+    pub what: String,
+}
+
+impl Holder {
+    /// A holder.
+    pub fn new(who: impl Into<String>, what: impl Into<String>) -> Self {
+        Self {
+            who: who.into(),
+            what: what.into(),
+        }
+    }
+}
+
 /// The levers of a machine with a journal. What is held is taken back when its time has come, when the
 /// keeper is dropped, and, after a crash, when the next keeper opens the journal.
+///
+/// What is pulled for a [`Holder`] is held until the last of its holders lets go, if its time does not come first.
 ///
 /// It reads no clock: callers tell the time, in milliseconds since 1970.
 ///
@@ -95,6 +116,8 @@ pub struct Keeper<J: Journal> {
     hands: Hands,
     journal: J,
     held: BTreeMap<u64, Entry>,
+    /// By pull: who needs it. None of a pull that is nobody's by name, such as one of an earlier keeper: only its time ends it.
+    holders: BTreeMap<u64, BTreeSet<Option<Holder>>>,
     next: u64,
 }
 
@@ -121,6 +144,7 @@ impl<J: Journal> Keeper<J> {
             hands,
             journal,
             held: entries.into_iter().map(|entry| (entry.id, entry)).collect(),
+            holders: BTreeMap::new(),
             next,
         };
         let mut facts = Vec::new();
@@ -145,6 +169,7 @@ impl<J: Journal> Keeper<J> {
                 facts.push(keeper.release(id));
             }
         }
+        keeper.holders = keeper.held.keys().map(|&id| (id, [None].into())).collect();
         Ok((keeper, facts))
     }
 
@@ -169,11 +194,86 @@ impl<J: Journal> Keeper<J> {
     /// Pulls a lever: writes the plan down, carries it out, confirms it. A pull that is held already only
     /// gets the new lifetime, if that is longer.
     pub fn pull(&mut self, pull: &Pull, lifetime: Lifetime, now_ms: u64) -> LeverFact {
+        self.pull_of(None, pull, lifetime, now_ms)
+    }
+
+    /// The same for somebody who lets go of it by [`free`](Self::free) or [`leave`](Self::leave).
+    pub fn pull_for(
+        &mut self,
+        holder: &Holder,
+        pull: &Pull,
+        lifetime: Lifetime,
+        now_ms: u64,
+    ) -> LeverFact {
+        self.pull_of(Some(holder.clone()), pull, lifetime, now_ms)
+    }
+
+    fn pull_of(
+        &mut self,
+        holder: Option<Holder>,
+        pull: &Pull,
+        lifetime: Lifetime,
+        now_ms: u64,
+    ) -> LeverFact {
         let lever = pull.lever().to_owned();
-        match self.try_pull(pull, lifetime, now_ms) {
+        let fact = match self.try_pull(pull, lifetime, now_ms) {
             Ok(fact) => fact,
             Err(why) => LeverFact::Refused { lever, why },
+        };
+        if let LeverFact::Pulled { id, .. } | LeverFact::Extended { id, .. } = &fact
+            // One that is kept is nobody's.
+            && self.held.contains_key(id)
+        {
+            self.holders.entry(*id).or_default().insert(holder);
         }
+        fact
+    }
+
+    /// Gives a pull that is nobody's by name, such as one of an earlier keeper, to a holder.
+    pub fn adopt(&mut self, id: u64, holder: Holder) {
+        if let Some(holders) = self.holders.get_mut(&id) {
+            holders.remove(&None);
+            holders.insert(Some(holder));
+        }
+    }
+
+    /// Makes a holder need all that others hold for the same: of two who ask for other limits on one neighbour the
+    /// second is refused, and needs that of the first.
+    pub fn share(&mut self, holder: &Holder) {
+        for holders in self.holders.values_mut() {
+            if holders.iter().flatten().any(|own| own.what == holder.what) {
+                holders.insert(Some(holder.clone()));
+            }
+        }
+    }
+
+    /// The pulls that a holder needs, in the order of the pulls.
+    pub fn needed_by(&self, holder: &Holder) -> impl Iterator<Item = u64> {
+        let needs = |own: &&Option<Holder>| own.as_ref() == Some(holder);
+        self.holders
+            .iter()
+            .filter(move |(_, own)| own.iter().any(|own| needs(&own)))
+            .map(|(id, _)| *id)
+    }
+
+    /// Holders let go of all that they need. What nobody needs any more is taken back, the last pull first.
+    pub fn free(&mut self, is: impl Fn(&Holder) -> bool) -> Vec<LeverFact> {
+        let mut free = Vec::new();
+        for (&id, holders) in self.holders.iter_mut().rev() {
+            let before = holders.len();
+            holders.retain(|own| !own.as_ref().is_some_and(&is));
+            if holders.is_empty() && before > 0 {
+                free.push(id);
+            }
+        }
+        free.into_iter().filter_map(|id| self.undo(id)).collect()
+    }
+
+    /// A holder lets go of one pull, which is taken back if nobody else needs it.
+    pub fn leave(&mut self, holder: &Holder, id: u64) -> Option<LeverFact> {
+        let holders = self.holders.get_mut(&id)?;
+        holders.retain(|own| own.as_ref() != Some(holder));
+        holders.is_empty().then(|| self.undo(id)).flatten()
     }
 
     fn try_pull(
@@ -264,6 +364,7 @@ impl<J: Journal> Keeper<J> {
     fn settle(&mut self, id: u64) {
         if self.journal.remove(id).is_ok() {
             self.held.remove(&id);
+            self.holders.remove(&id);
         }
     }
 
@@ -310,6 +411,8 @@ impl<J: Journal> Keeper<J> {
         let entry = &self.held[&id];
         let lever = entry.plan.lever.clone();
         let undone = self.hands.undo(&entry.plan);
+        // Of one that cannot be taken back nobody is a holder any more: it is tried again until it is.
+        self.holders.remove(&id);
         let undone = undone.and_then(|()| self.journal.remove(id).map_err(|why| vec![why]));
         match undone {
             Ok(()) => {

@@ -59,7 +59,7 @@ pub use error::LeverError;
 pub use group::{Controller, Group, GroupAct, Groups};
 pub use hands::Hands;
 pub use journal::{Entry, FolderJournal, Journal, Lifetime, MemoryJournal};
-pub use keeper::{Keeper, LeverFact};
+pub use keeper::{Holder, Keeper, LeverFact};
 pub use launch::{Launch, Programs, Ready, Route};
 pub use mig::{
     Filter, MigCommand, MigControl, MigDevice, MigLayout, MigOffer, MigPlace, MigState, MigWish,

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod cgroup;
+mod holders;
 mod journal;
 #[cfg(feature = "nvml")]
 mod mig;

@@ -1,0 +1,86 @@
+//! Who needs a pull: it is held until the last of them lets go, and no longer than its time.
+
+use mapa_live::levers::{
+    Group, Holder, Keeper, LeverFact, Lifetime, Limits, MemoryJournal, Pull, Twin,
+};
+
+const UNTIL: Lifetime = Lifetime::Until { ms: 30_000 };
+
+fn limit(group: &str, mb_s: u32) -> Pull {
+    Pull::BlockIo {
+        group: Group::new(group).unwrap(),
+        device: "254:0".parse().unwrap(),
+        limits: Limits::mb_s(mb_s),
+    }
+}
+
+fn keeper(twin: &Twin) -> Keeper<MemoryJournal> {
+    Keeper::open(twin.hands(), MemoryJournal::default(), 0)
+        .unwrap()
+        .0
+}
+
+#[test]
+fn a_pull_is_held_until_the_last_of_its_holders_lets_go() {
+    let twin = Twin::with_group("a").unwrap();
+    let mut keeper = keeper(&twin);
+    let [first, second] = ["job 1", "job 2"].map(|who| Holder::new(who, "block-io"));
+    let before = twin.state();
+    for holder in [&first, &second, &second] {
+        let fact = keeper.pull_for(holder, &limit("a", 200), UNTIL, 0);
+        assert!(
+            matches!(
+                fact,
+                LeverFact::Pulled { id: 1, .. } | LeverFact::Extended { id: 1, .. }
+            ),
+            "{fact:?}"
+        );
+    }
+    assert_eq!(keeper.free(|own| own.who == "job 1"), []);
+    assert_ne!(twin.state(), before, "the other needs it");
+    assert_eq!(keeper.needed_by(&first).count(), 0);
+    assert_eq!(keeper.needed_by(&second).collect::<Vec<_>>(), [1]);
+    let fact = keeper.leave(&second, 1);
+    assert!(
+        matches!(fact, Some(LeverFact::Undone { id: 1, .. })),
+        "{fact:?}"
+    );
+    assert_eq!((twin.state(), keeper.leave(&second, 1)), (before, None));
+}
+
+#[test]
+fn what_is_nobody_s_by_name_ends_by_its_time_alone_unless_somebody_adopts_it() {
+    for adopts in [false, true] {
+        let twin = Twin::with_group("a").unwrap();
+        let before = twin.state();
+        let mut keeper = keeper(&twin);
+        keeper.pull(&limit("a", 200), UNTIL, 0);
+        let holder = Holder::new("job 1", "block-io");
+        keeper.pull_for(&holder, &limit("a", 200), UNTIL, 0);
+        if adopts {
+            keeper.adopt(1, holder);
+        }
+        assert_eq!(keeper.free(|_| true).len(), usize::from(adopts));
+        assert_eq!(twin.state() == before, adopts);
+        assert_eq!(keeper.tick(30_000).len(), usize::from(!adopts));
+        assert_eq!(twin.state(), before);
+        // By then nobody needs it.
+        assert_eq!(keeper.free(|_| true), []);
+    }
+}
+
+#[test]
+fn of_two_who_want_other_limits_the_second_needs_that_of_the_first() {
+    let twin = Twin::with_group("a").unwrap();
+    let before = twin.state();
+    let mut keeper = keeper(&twin);
+    let [first, second] = ["api", "chat"].map(|who| Holder::new(who, "etl"));
+    keeper.pull_for(&first, &limit("a", 200), UNTIL, 0);
+    let fact = keeper.pull_for(&second, &limit("a", 100), UNTIL, 0);
+    assert!(matches!(fact, LeverFact::Refused { .. }), "{fact:?}");
+    keeper.share(&second);
+    assert_eq!(keeper.free(|own| own.who == "api"), []);
+    assert_ne!(twin.state(), before);
+    assert_eq!(keeper.free(|own| own.who == "chat").len(), 1);
+    assert_eq!(twin.state(), before);
+}
