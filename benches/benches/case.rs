@@ -10,9 +10,8 @@ use mapa_core::{
     Demand, DeviceId, DeviceInfo, Fabric, FabricNode, MachineId, NodeKind, Pattern, Request,
     lowest_id,
 };
-use mapa_sched::{
-    Action, Binding, Case, CaseSettings, Event, Fleet, Job, JobId, TaskId, Tenant, Time, step,
-};
+use mapa_sched::{Action, Event, Fleet, Job, JobId, TaskId, Tenant, Time, step};
+use mapa_system_case::{Binding, Case, CaseSettings};
 use mapa_topologies::mig::{Offer, named};
 
 /// Machines of five A30s, each in four instances.

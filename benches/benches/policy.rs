@@ -7,8 +7,8 @@ use criterion::{Criterion, Throughput, criterion_group};
 use mapa_core::mig::Size;
 use mapa_core::{
     Allocator, BuiltIn, Demand, DeviceSet, Foresight, HardwareGraph, MachineId, Next, Outlook,
-    PCIE_GEN4_GBPS, Patience, Pattern, Policy, Reason, Refusal, Request, View, case,
-    effective_gbps, packed, pcie_aware, preserve_with, preserved_gbps, ring_packing_gbps,
+    PCIE_GEN4_GBPS, Patience, Pattern, Policy, Reason, Refusal, Request, View, effective_gbps,
+    fewest_warps, packed, pcie_aware, preserve_with, preserved_gbps, ring_packing_gbps,
 };
 use mapa_sched::{Fifo, Fleet};
 use mapa_sim::{ByBandwidth, Generator, Simulation};
@@ -144,11 +144,11 @@ fn instances(c: &mut Criterion) {
     let task = Request::new(Pattern::single(
         Demand::any().shared().memory(1 << 30).warps(64),
     ));
-    assert!(bench("case, one task", &case(), &task).is_ok());
+    assert!(bench("fewest-warps, one task", &fewest_warps(), &task).is_ok());
     let four = Request::new(Pattern::independent(4).each(Demand::slice(one)));
     assert!(bench("packed, four", &packed(), &four).is_ok());
     let large = Request::new(Pattern::single(Demand::slice(Size::new(7, 8))));
-    let refused = bench("a refusal: one of seven slices", &case(), &large);
+    let refused = bench("a refusal: one of seven slices", &fewest_warps(), &large);
     assert!(
         matches!(refused, Err(Refusal::Busy(Reason::InUse { .. }))),
         "every device has tenants"

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use libfuzzer_sys::fuzz_target;
 use mapa_case::message::{Op, Request, Status, flags};
 use mapa_node::{Entries, Instances, Manager, Peer, Processes, Settings, Shared, read_entries};
-use mapa_sched::{CaseSettings, Time};
+use mapa_sched::Time;
+use mapa_system_case::CaseSettings;
 
 fn manager(folder: &std::path::Path, processes: &Processes) -> Manager {
     let shared = Shared {

@@ -45,7 +45,7 @@ pub use policy::{
     Auto, BestPartition, BuiltIn, Decision, Ends, Foresight, LeastWeight, Lots, ModelUse, Next,
     OrElse, Outlook, PCIE_GEN4_GBPS, Patience, Policy, Prefer, Reason, Refusal, Rules, RunnerUp,
     Scored, SetChoices, SetScores, SloSignals, Wait, When, Within, auto, auto_by, auto_for,
-    auto_for_edges, auto_with, best_partition, case, distributed, earliest_finish, fit,
+    auto_for_edges, auto_with, best_partition, distributed, earliest_finish, fewest_warps, fit,
     fit_fullest, fitting_expected, fitting_model, foresight, greedy, largest_first, least_cost,
     least_weight, lowest_id, max_bandwidth, max_bandwidth_with, mean_finish, min_edges_seconds,
     min_step_time, packed, pcie_aware, pcie_slowdown, pcie_slowdown_on, preserve,

@@ -9,8 +9,8 @@ use mapa_core::testing::{cut_machines, demanding_patterns, oracle};
 use mapa_core::{
     Allocator, BuiltIn, Candidate, Criterion, Decision, Demand, DeviceId, DeviceInfo, DeviceSet,
     Fabric, FabricNode, HardwareGraph, Limits, LinkClass, NodeKind, Objective, Pattern, Policy,
-    Reason, Refusal, Request, Rules, Unit, View, aggregate_gbps, least, lowest_id, lowest_ids, max,
-    min, most, preserved_gbps,
+    Reason, Refusal, Request, Rules, Unit, View, aggregate_gbps, fewest_warps, least, lowest_id,
+    lowest_ids, max, min, most, preserved_gbps,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -776,8 +776,10 @@ fn states() -> impl Strategy<Value = Allocator> {
                 }
             }
             for (pattern, policy) in jobs {
-                let policy =
-                    BuiltIn::named(["lowest-id", "greedy", "packed", "case"][policy]).unwrap();
+                let policy: Box<dyn Policy> = match policy {
+                    3 => Box::new(fewest_warps()),
+                    at => BuiltIn::named(["lowest-id", "greedy", "packed"][at]).unwrap(),
+                };
                 let _ = allocator.allocate(policy, &Request::new(pattern));
             }
             allocator
@@ -1009,17 +1011,17 @@ proptest! {
         let view = state.view();
         let request = Request::new(pattern).limits(Limits::NONE.nodes(1_000_000));
         let feasible = brute_force(&view, &request.pattern, &[], &[]).is_some();
-        for built_in in BuiltIn::ALL {
-            let policy = BuiltIn::named(built_in.name).unwrap();
+        let tasks: Box<dyn Policy> = Box::new(fewest_warps());
+        for policy in BuiltIn::ALL.iter().map(BuiltIn::policy).chain([tasks]) {
             match policy.decide(&request, &view) {
                 Ok(decision) => {
                     prop_assert!(feasible);
                     let placement = decision.placement().iter().copied();
-                    prop_assert!(Decision::checked("again", &request, &view, placement).is_ok(), "{}", built_in.name);
+                    prop_assert!(Decision::checked("again", &request, &view, placement).is_ok(), "{}", policy.name());
                     prop_assert!(state.clone().commit(decision).is_ok());
                 }
                 // These two have requirements of their own.
-                Err(_) => prop_assert!(!feasible || ["preserve-released", "case"].contains(&built_in.name), "{}", built_in.name),
+                Err(_) => prop_assert!(!feasible || ["preserve-released", "fewest-warps"].contains(&policy.name()), "{}", policy.name()),
             }
         }
     }

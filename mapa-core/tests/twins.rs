@@ -6,8 +6,8 @@ use mapa_core::mig::{Model, Profile, Size};
 use mapa_core::testing::{cut_machines, demanding_patterns, demands, mig_models, patterns};
 use mapa_core::{
     Allocator, BuiltIn, Demand, DeviceInfo, DeviceSet, Fabric, FabricNode, HardwareGraph,
-    LinkClass, NodeKind, Pattern, Policy, Request, Rules, SloSignals, aggregate_gbps, case,
-    distributed, effective_gbps, greedy, largest_first, lowest_id, max, min, most, packed,
+    LinkClass, NodeKind, Pattern, Policy, Request, Rules, SloSignals, aggregate_gbps, distributed,
+    effective_gbps, fewest_warps, greedy, largest_first, lowest_id, max, min, most, packed,
     pcie_aware, preserved_gbps, slo_aware, smallest_first,
 };
 use proptest::collection::vec;
@@ -110,8 +110,10 @@ fn states() -> impl Strategy<Value = Allocator> {
                 }
             }
             for (pattern, policy) in jobs {
-                let policy =
-                    BuiltIn::named(["lowest-id", "greedy", "packed", "case"][policy]).unwrap();
+                let policy: Box<dyn Policy> = match policy {
+                    3 => Box::new(fewest_warps()),
+                    at => BuiltIn::named(["lowest-id", "greedy", "packed"][at]).unwrap(),
+                };
                 let _ = allocator.allocate(policy, &Request::new(pattern));
             }
             allocator
@@ -125,7 +127,7 @@ fn rules(kind: u8) -> Rules<'static> {
         2 => largest_first(),
         3 => smallest_first(),
         4 => pcie_aware(1.0, 3.0),
-        5 => case(),
+        5 => fewest_warps(),
         6 => greedy(),
         7 => lowest_id(),
         8 => Rules::new("rest")

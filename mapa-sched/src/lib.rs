@@ -10,7 +10,6 @@
 
 mod backfill;
 pub mod bound;
-mod case;
 mod defrag;
 mod drive;
 mod error;
@@ -38,10 +37,6 @@ mod turn;
 pub mod waiting;
 
 pub use backfill::{Conservative, Easy};
-pub use case::{
-    Binding, Case, CaseBatch, CaseOrder, CaseSettings, CaseTask, Classes, ContextMemory, Fit,
-    Growers, Printed, PrintedEnd, PrintedFaults, PrintedJob, PrintedRun, SlurmMig,
-};
 pub use defrag::{Defrag, Defragmented, Move, Plan, Reach, Target};
 pub use drive::{
     Drive, Driver, End, FailedOrder, Key, Left, Life, Record, Seen, Stay, Stays, TaskLife, Timeline,

@@ -2,8 +2,6 @@
 //! Schedulers on fleets are compared with slow and obvious implementations.
 
 mod backfill;
-mod case;
-mod case_rows;
 mod cordons;
 mod counts;
 mod decide;

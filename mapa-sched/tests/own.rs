@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use mapa_core::mig::Size;
-use mapa_core::{Demand, DeviceId, MachineId, Pattern, Refusal, Request, case, earliest_finish};
+use mapa_core::{
+    Demand, DeviceId, MachineId, Pattern, Refusal, Request, earliest_finish, fewest_warps,
+};
 use mapa_sched::{Action, Event, Job, JobId, RunTime, Scheduler, TaskId, Tenant, Time, Turn};
 
 use mapa_sched::testing::TestDriver;
@@ -131,15 +133,15 @@ impl Scheduler for Packing {
     }
 
     fn act(&mut self, _: Time, turn: &mut Turn<'_>) {
-        self.blocked.retain(
-            |(tenant, request)| match turn.start(*tenant, case(), request) {
+        self.blocked.retain(|(tenant, request)| {
+            match turn.start(*tenant, fewest_warps(), request) {
                 Err(why @ Refusal::Infeasible(_)) => {
                     turn.reject(tenant.job(), why);
                     false
                 }
                 answer => answer.is_err(),
-            },
-        );
+            }
+        });
         while self.running < self.workers {
             let Some(job) = self.waiting.pop_front() else {
                 break;

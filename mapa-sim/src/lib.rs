@@ -15,7 +15,6 @@ mod outcome;
 mod random;
 mod simulation;
 pub mod slo;
-pub mod systems;
 mod table;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
@@ -23,7 +22,7 @@ mod workload;
 
 pub use error::Error;
 pub use execution::{
-    ByBandwidth, BySize, ByWarps, Coupling, Execution, ExecutionRow, Fixed, computing, executions,
+    ByBandwidth, BySize, Coupling, Execution, ExecutionRow, Fixed, computing, executions,
 };
 pub use mapa_sched::Stay;
 pub use metrics::{

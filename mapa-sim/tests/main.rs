@@ -1,6 +1,5 @@
 //! The integration tests of this crate in one binary, which links once instead of once a file.
 
-mod case;
 mod generate;
 mod job_file;
 mod metrics;

@@ -34,6 +34,12 @@ pub use mapa_sched as sched;
 /// Everything of `mapa-sim`: simulations of workloads.
 #[cfg(feature = "sim")]
 pub use mapa_sim as sim;
+/// Everything of `mapa-system-case`: jobs that share MIG instances.
+#[cfg(feature = "case")]
+pub use mapa_system_case as case;
+/// Everything of `mapa-system-case-sim`: how long tasks run that share instances.
+#[cfg(feature = "case")]
+pub use mapa_system_case_sim as case_sim;
 /// Everything of `mapa-topologies`: readers, writers, the catalogue, MIG tables.
 pub use mapa_topologies as topologies;
 

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use mapa_core::mig::{Model, Profile, Size};
 use mapa_core::{
     Allocator, Demand, DeviceId, DeviceInfo, FabricNode, HardwareGraph, NodeKind, PCIE_GEN4_GBPS,
-    Pattern, Policy, Reason, Refusal, Request, Rules, SloSignals, View, case, distributed,
-    earliest_finish, largest_first, packed, pcie_aware, pcie_slowdown, pcie_slowdown_on, random,
-    slo_aware, smallest_first,
+    Pattern, Policy, Reason, Refusal, Request, Rules, SloSignals, View, distributed,
+    earliest_finish, fewest_warps, largest_first, packed, pcie_aware, pcie_slowdown,
+    pcie_slowdown_on, random, slo_aware, smallest_first,
 };
 use mapa_topologies::mig::{Offer, named};
 use proptest::collection::vec;
@@ -179,7 +179,7 @@ fn tang(view: &View<'_>, gbps: f64, alpha: f64, size: Size) -> Option<DeviceId> 
 }
 
 /// CASE, Algorithm 2, read off the page.
-fn case_by_the_book(view: &View<'_>, memory: u64) -> Option<DeviceId> {
+fn fewest_warps_by_the_book(view: &View<'_>, memory: u64) -> Option<DeviceId> {
     let mut chosen: Option<(u64, DeviceId)> = None;
     for g in view.present().iter() {
         let usage = view.usage(g);
@@ -233,7 +233,7 @@ proptest! {
     }
 
     #[test]
-    fn the_choice_for_tasks_is_that_of_case(
+    fn the_choice_for_tasks_has_the_fewest_warps(
         tasks in vec((0u64..=8, 0u32..5, any::<bool>(), any::<bool>()), 1..60),
     ) {
         // Four A30 cut into quarters of 5.81 GiB; sizes step over that edge and up to it.
@@ -251,8 +251,8 @@ proptest! {
                 }
             } else {
                 let task = single(Demand::any().shared().memory(memory).warps(warps * 64));
-                let expected = case_by_the_book(&allocator.view(), memory);
-                match allocator.view().decide(case(), &task) {
+                let expected = fewest_warps_by_the_book(&allocator.view(), memory);
+                match allocator.view().decide(fewest_warps(), &task) {
                     Ok(decision) => {
                         prop_assert_eq!(Some(decision.placement()[0]), expected);
                         held.push(allocator.commit(decision).unwrap().id);
@@ -276,7 +276,7 @@ proptest! {
 }
 
 #[test]
-fn case_wants_strictly_less_than_the_free_memory() {
+fn fewest_warps_wants_strictly_less_than_the_free_memory() {
     let graph = machine(1, &named("a30").unwrap().model(Offer::PLAIN).unwrap());
     let mut allocator = cut(&graph, &["1g"; 4]);
     let quarter = graph
@@ -284,14 +284,21 @@ fn case_wants_strictly_less_than_the_free_memory() {
         .memory_bytes
         .unwrap();
     let task = |memory| single(Demand::any().shared().memory(memory));
-    let refusal = allocator.view().decide(case(), &task(quarter)).unwrap_err();
+    let refusal = allocator
+        .view()
+        .decide(fewest_warps(), &task(quarter))
+        .unwrap_err();
     assert_eq!(
         refusal,
         Refusal::Busy(Reason::Rule(
-            "less than the free memory of the policy case".into()
+            "less than the free memory of the policy fewest-warps".into()
         ))
     );
-    assert!(allocator.allocate(case(), &task(quarter - 1)).is_ok());
+    assert!(
+        allocator
+            .allocate(fewest_warps(), &task(quarter - 1))
+            .is_ok()
+    );
 }
 
 #[test]

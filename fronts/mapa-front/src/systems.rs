@@ -15,22 +15,32 @@ pub fn schedulers() -> Vec<NamedScheduler> {
     rows.extend(mapa_system_pcie::SCHEDULERS);
     #[cfg(feature = "energy")]
     rows.extend(mapa_system_energy::SCHEDULERS);
-    rows.extend(mapa_sched::systems::CASE_SCHEDULERS);
+    #[cfg(feature = "case")]
+    rows.extend(mapa_system_case::SCHEDULERS);
     rows.extend(mapa_sched::systems::SLO_SCHEDULERS);
     rows
 }
 
 /// The policies of published systems, behind those of `mapa-core`.
 #[must_use]
+#[allow(
+    clippy::vec_init_then_push,
+    unused_mut,
+    reason = "each system's rows come by its feature"
+)]
 pub fn policies() -> Vec<BuiltIn> {
-    Vec::new()
+    let mut rows = Vec::new();
+    #[cfg(feature = "case")]
+    rows.extend(mapa_system_case::POLICIES);
+    rows
 }
 
 /// The models of run time of published systems.
 #[must_use]
 pub fn executions() -> Vec<ExecutionRow> {
     let mut rows = Vec::new();
-    rows.extend(mapa_sim::systems::case_executions());
+    #[cfg(feature = "case")]
+    rows.extend(mapa_system_case_sim::executions());
     #[cfg(feature = "pcie")]
     rows.extend(mapa_system_pcie_sim::executions());
     rows

@@ -135,7 +135,7 @@ fn joins_all(n: usize, pairs: &[(u16, u16)]) -> bool {
 ///
 /// Jobs on instances of partitioned devices are placed as [`packed`] does; as [`pcie_aware`] does
 /// if they demand PCIe bandwidth. Jobs that share go where the fewest warps are in use, as by
-/// [`case`](crate::case), and may take all of the free memory.
+/// [`fewest_warps`](crate::fewest_warps), and may take all of the free memory.
 ///
 /// The choice is exact, with two limits. The decision says whether [`Request::limits`] ended the
 /// search, and then [how much more](Decision::at_most) another set could have. Closeness in the

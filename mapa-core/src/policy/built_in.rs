@@ -4,7 +4,6 @@ use super::api::Policy;
 use super::auto::{auto, auto_with};
 use super::balance::{distributed, packed};
 use super::by_size::{largest_first, smallest_first};
-use super::case::case;
 use super::foresight::{Foresight, foresight};
 use super::greedy::greedy;
 use super::lowest_id::lowest_id;
@@ -82,7 +81,8 @@ impl BuiltIn {
     }
 
     /// The same for instances of partitioned devices.
-    const fn instances(
+    #[must_use]
+    pub const fn instances(
         name: &'static str,
         summary: &'static str,
         make: fn() -> Box<dyn Policy>,
@@ -141,8 +141,8 @@ impl BuiltIn {
     /// Every built-in policy: the default, the paper's in the order of its tables, the one by ring packing, the
     /// one that looks ahead, the variants of the paper's released code, then those for instances.
     /// Policies that need more data on a job are functions only: `earliest_finish`,
-    /// `min_step_time`, `slo_aware` and `random`.
-    pub const ALL: [Self; 15] = [
+    /// `min_step_time`, `slo_aware`, `random` and `fewest_warps`.
+    pub const ALL: [Self; 14] = [
         Self {
             model: ModelUse::Always,
             spares: true,
@@ -244,11 +244,6 @@ impl BuiltIn {
             "pcie-aware",
             "the least slowdown by shared PCIe (Tang et al., Eq. 2, alpha 1, 30.08 GB/s), then best fit",
             || Box::new(pcie_aware(1.0, PCIE_GEN4_GBPS)),
-        ),
-        Self::instances(
-            "case",
-            "shared tasks: more free memory than asked for, fewest warps in use (CASE, Algorithm 2)",
-            || Box::new(case()),
         ),
     ];
 

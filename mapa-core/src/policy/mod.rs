@@ -10,9 +10,9 @@ mod balance;
 mod best_partition;
 mod built_in;
 mod by_size;
-mod case;
 mod chosen;
 mod decision;
+mod fewest_warps;
 mod foresight;
 mod greedy;
 mod least_weight;
@@ -40,8 +40,8 @@ pub use built_in::{BuiltIn, ModelUse};
 pub use by_size::{
     earliest_finish, fit, fit_fullest, largest_first, least_cost, mean_finish, smallest_first,
 };
-pub use case::case;
 pub use decision::{Decision, RunnerUp, Scored};
+pub use fewest_warps::fewest_warps;
 pub use foresight::{
     Ends, Foresight, Next, Outlook, Patience, Prefer, SetChoices, SetScores, Wait, foresight,
 };

@@ -73,6 +73,16 @@ impl<'a> Rules<'a> {
         }
     }
 
+    /// The same rules under another name.
+    #[must_use]
+    pub fn named(self, name: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            id: PolicyId::unique(),
+            name: name.into(),
+            ..self
+        }
+    }
+
     fn requiring(mut self, name: Cow<'static, str>, test: Test<'a>) -> Self {
         self.requirements.push(Requirement { name, test });
         Self {

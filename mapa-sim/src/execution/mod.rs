@@ -6,12 +6,10 @@ use crate::workload::Submission;
 
 mod by_bandwidth;
 mod by_size;
-mod by_warps;
 mod row;
 
 pub use by_bandwidth::ByBandwidth;
 pub use by_size::BySize;
-pub use by_warps::ByWarps;
 pub use row::{ExecutionRow, executions};
 
 /// A model of run times: how much slower than at full speed a job runs on its devices.
@@ -31,7 +29,7 @@ pub trait Execution: Send + Sync {
     /// Of the limits the models here know two. How they act is MAPA's own assumption, as no source
     /// gives run times under limits:
     ///
-    /// [`BySize`] and [`ByWarps`] are as [`Fixed`]: their slowdown is multiplied.
+    /// [`BySize`] is as [`Fixed`]: its slowdown is multiplied.
     ///
     /// | limit | [`Fixed`] | [`ByBandwidth`] | models of shared PCIe |
     /// |---|---|---|---|

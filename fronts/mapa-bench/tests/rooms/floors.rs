@@ -11,7 +11,7 @@ pub(crate) struct Floors {
 }
 
 /// Every crate of the workspace that has modules.
-pub(crate) const FLOORS: [Floors; 16] = [
+pub(crate) const FLOORS: [Floors; 17] = [
     Floors {
         name: "mapa-core",
         source: "mapa-core/src",
@@ -197,11 +197,27 @@ pub(crate) const FLOORS: [Floors; 16] = [
             "pcie_plan",
             "topology_plan",
             "defrag",
-            "case",
             "slo",
             "slo::replay",
             "systems",
             "testing",
+        ],
+    },
+    Floors {
+        name: "mapa-system-case",
+        source: "systems/case/sched/src",
+        rooms: &[
+            "settings",
+            "policy",
+            "balance",
+            "bound",
+            "printed",
+            "instances",
+            "provision",
+            "books",
+            "manager",
+            "slurm",
+            "rows",
         ],
     },
     Floors {

@@ -16,7 +16,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use mapa_case::message::{Op, Reply, Request, Status, flags};
 use mapa_core::{DeviceId, lowest_id};
-use mapa_sched::{Action, Case, CaseSettings, Drive, Driver, Event, JobId, Seen, TaskId, Time};
+use mapa_sched::{Action, Drive, Driver, Event, JobId, Seen, TaskId, Time};
+use mapa_system_case::{Case, CaseSettings};
 
 use super::instances::Instances;
 use super::session::{Peer, Phase, Session};

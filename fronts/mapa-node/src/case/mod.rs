@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use mapa_front::Files;
 use mapa_live::Processes;
-use mapa_sched::{CaseSettings, ContextMemory};
+use mapa_system_case::{CaseSettings, ContextMemory};
 
 use crate::cli::MachineArgs;
 use crate::disk::Disk;

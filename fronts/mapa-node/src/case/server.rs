@@ -433,7 +433,7 @@ impl<'a> Server<'a> {
 mod tests {
     use std::process::Command;
 
-    use mapa_sched::CaseSettings;
+    use mapa_system_case::CaseSettings;
     use rustix::net::{AddressFamily, SendFlags, SocketType, send, socketpair};
 
     use super::*;

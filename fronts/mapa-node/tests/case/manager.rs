@@ -7,7 +7,8 @@ use mapa_case::message::{Op, Reply, Request, Status, flags};
 use mapa_node::{
     CONTEXT, Entries, Instances, Manager, Peer, Processes, Settings, Shared, read_entries,
 };
-use mapa_sched::{CaseSettings, ContextMemory, Time};
+use mapa_sched::Time;
+use mapa_system_case::{CaseSettings, ContextMemory};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

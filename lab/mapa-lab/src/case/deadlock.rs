@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use mapa_core::lowest_id;
 use mapa_front::Error;
 use mapa_sched::NamedScheduler;
-use mapa_sched::systems::CASE_SCHEDULERS;
 use mapa_sim::{Fixed, Simulation, TaskPlan, Workload, mean_interval, share_interval, stream};
+use mapa_system_case::SCHEDULERS;
 use rand::RngExt;
 
 use super::machine::Machine;
@@ -117,7 +117,7 @@ fn in_halves(task: &TaskPlan) -> TaskPlan {
 fn one(seed: u64, kind: Kind, manager: &str) -> Result<Option<f64>, Error> {
     let batch = batch(seed, kind, manager == AT_ONCE)?;
     let words = if manager == AT_ONCE { ONE } else { manager };
-    let mut scheduler = NamedScheduler::among(&CASE_SCHEDULERS, words, Box::new(lowest_id()))
+    let mut scheduler = NamedScheduler::among(&SCHEDULERS, words, Box::new(lowest_id()))
         .map_err(Error::malformed)?;
     let outcome = Simulation::new(&batch, kind.machine()?.fleet)
         .run(scheduler.as_mut(), &Fixed)

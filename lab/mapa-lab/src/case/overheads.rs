@@ -3,8 +3,8 @@
 use mapa_core::lowest_id;
 use mapa_front::Error;
 use mapa_sched::NamedScheduler;
-use mapa_sched::systems::CASE_SCHEDULERS;
 use mapa_sim::{Fixed, Simulation};
+use mapa_system_case::SCHEDULERS;
 
 use super::machine::Machine;
 use super::probe::{Waits, measure};
@@ -34,7 +34,7 @@ fn micros(manager: &str, setting: &Setting, seed: u64) -> Result<f64, Error> {
     let batch = setting.batch(seed)?;
     let mut best = f64::INFINITY;
     for _ in 0..RUNS {
-        let mut scheduler = NamedScheduler::among(&CASE_SCHEDULERS, manager, Box::new(lowest_id()))
+        let mut scheduler = NamedScheduler::among(&SCHEDULERS, manager, Box::new(lowest_id()))
             .map_err(Error::malformed)?;
         let mut timed = Timed::new(&mut *scheduler);
         let outcome = Simulation::new(&batch, Machine::of(setting)?.fleet)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mapa_sched::{Printed, PrintedEnd, PrintedFaults, PrintedJob, PrintedRun};
+use mapa_system_case::{Printed, PrintedEnd, PrintedFaults, PrintedJob, PrintedRun};
 
 use crate::claim::{Claim, Verdict};
 use crate::report::Section;

@@ -174,7 +174,7 @@ fn lognormal(mean: f64, variation: f64, normal: f64) -> f64 {
 }
 
 /// Warps that a compute slice holds.
-const SLICE: f64 = mapa_sim::ByWarps::SLICE;
+const SLICE: f64 = mapa_system_case_sim::ByWarps::SLICE;
 
 pub(super) fn bytes(gb: f64) -> u64 {
     (gb * 1e9).round() as u64

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use mapa_core::{Demand, Pattern, Request, lowest_id};
 use mapa_front::Error;
-use mapa_sched::systems::CASE_SCHEDULERS;
 use mapa_sched::{Job, JobId, NamedScheduler, Time};
 use mapa_sim::{
     Fixed, Interval, Simulation, Submission, TaskPlan, Workload, mean_interval, stream,
 };
+use mapa_system_case::SCHEDULERS;
 use rand::RngExt;
 
 use super::machine::Machine;
@@ -80,7 +80,7 @@ type Numbers = [f64; 3];
 fn one(seed: u64, load: f64, manager: &str) -> Result<Numbers, Error> {
     let workload = jobs(seed, load);
     let machine = Machine::of(&Setting::s1(System::A, Ratio(1, 1)))?;
-    let mut scheduler = NamedScheduler::among(&CASE_SCHEDULERS, manager, Box::new(lowest_id()))
+    let mut scheduler = NamedScheduler::among(&SCHEDULERS, manager, Box::new(lowest_id()))
         .map_err(Error::malformed)?;
     let outcome = Simulation::new(&workload, machine.fleet)
         .run(scheduler.as_mut(), &Fixed)

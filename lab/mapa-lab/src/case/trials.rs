@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use mapa_core::lowest_id;
 use mapa_front::Error;
-use mapa_sched::systems::CASE_SCHEDULERS;
-use mapa_sched::{CaseBatch, Fit, NamedScheduler, Time};
-use mapa_sim::{ByWarps, Execution, Fixed, Interval, Outcome, Simulation, Workload, mean_interval};
+use mapa_sched::{NamedScheduler, Time};
+use mapa_sim::{Execution, Fixed, Interval, Outcome, Simulation, Workload, mean_interval};
+use mapa_system_case::{CaseBatch, Fit, SCHEDULERS};
+use mapa_system_case_sim::ByWarps;
 
 use super::machine::Machine;
 use super::memory::{CONTEXT, Memory};
@@ -176,7 +177,7 @@ pub(super) fn outcome(
     manager: &str,
     batch: &Workload,
 ) -> Result<Outcome, Error> {
-    let mut scheduler = NamedScheduler::among(&CASE_SCHEDULERS, manager, Box::new(lowest_id()))
+    let mut scheduler = NamedScheduler::among(&SCHEDULERS, manager, Box::new(lowest_id()))
         .map_err(Error::malformed)?;
     let execution: &dyn Execution = if setting.slows {
         &ByWarps::default()

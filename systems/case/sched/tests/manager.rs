@@ -5,11 +5,11 @@ mod world;
 
 use std::time::Duration;
 
-use mapa_core::{case, lowest_id};
-use mapa_sched::systems::CASE_SCHEDULERS;
-use mapa_sched::{
-    Binding, Case, CaseBatch, CaseOrder, CaseSettings, ContextMemory, Fit, Fleet, Growers, JobId,
-    NamedScheduler, Printed, PrintedEnd, PrintedFaults, PrintedJob, SlurmMig, TaskId, Tenant,
+use mapa_core::lowest_id;
+use mapa_sched::{Fleet, JobId, NamedScheduler, TaskId, Tenant};
+use mapa_system_case::{
+    Binding, Case, CaseBatch, CaseOrder, CaseSettings, ContextMemory, Fit, Growers, Printed,
+    PrintedEnd, PrintedFaults, PrintedJob, SCHEDULERS, SlurmMig, case,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -80,7 +80,7 @@ fn settings() -> impl Strategy<Value = CaseSettings> {
             ..CaseSettings::CORRECTED
         },
         CaseSettings {
-            classes: mapa_sched::Classes::OthersFirst,
+            classes: mapa_system_case::Classes::OthersFirst,
             isolated: CaseOrder::LongestFirst,
             others: CaseOrder::ShortestFirst,
             reprovision: true,
@@ -579,7 +579,7 @@ fn a_head_that_blocks_delays_what_would_fit() {
 
 #[test]
 fn managers_are_named_with_their_settings_and_reject_what_they_do_not_know() {
-    let named = |words: &str| NamedScheduler::among(&CASE_SCHEDULERS, words, Box::new(lowest_id()));
+    let named = |words: &str| NamedScheduler::among(&SCHEDULERS, words, Box::new(lowest_id()));
     for words in [
         "case,bind=free,growers=any,fit=up-to,context=0,workers=6",
         "case-balanced,classes=others-first,drain=off,isolated=longest,reprovision=off",

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use mapa_core::{Demand, Device, DeviceId, Request, Unit, View, Want};
 
-use super::instances::{Instance, Instances, Seat};
-use super::settings::{Binding, CaseSettings, ContextMemory, Growers};
-use crate::fleet::Fleet;
-use crate::job::{JobId, TaskId};
-use crate::time::Time;
+use crate::instances::{Instance, Instances, Seat};
+use crate::settings::{Binding, CaseSettings, ContextMemory, Growers};
+use mapa_sched::Fleet;
+use mapa_sched::Time;
+use mapa_sched::{JobId, TaskId};
 
 /// How much an instance has to do: warps, then processes, then how little memory is free.
 type Load = (u64, usize, Reverse<u64>);

@@ -13,13 +13,14 @@ use mapa_core::{
     Demand, DeviceId, DeviceInfo, Fabric, FabricNode, MachineId, NodeKind, Pattern, Request,
     lowest_id,
 };
-use mapa_sched::systems::CASE_SCHEDULERS;
 use mapa_sched::{Fleet, Job, JobId, NamedScheduler, Time};
 use mapa_sim::testing::replay;
 use mapa_sim::{
-    ByWarps, Execution, Fixed, Occupancy, Outcome, Row, Scorer, Simulation, Span, Submission,
-    Summary, TaskPlan, Workload,
+    Execution, Fixed, Occupancy, Outcome, Row, Scorer, Simulation, Span, Submission, Summary,
+    TaskPlan, Workload,
 };
+use mapa_system_case::SCHEDULERS;
+use mapa_system_case_sim::ByWarps;
 use mapa_topologies::mig::{Offer, named};
 use proptest::prelude::*;
 
@@ -150,8 +151,7 @@ fn batch(is_d: bool, count: u64, share: f64, spread: f64, seed: u64) -> Workload
 }
 
 fn run(words: &str, fleet: Fleet, workload: &Workload) -> Outcome {
-    let mut scheduler =
-        NamedScheduler::among(&CASE_SCHEDULERS, words, Box::new(lowest_id())).unwrap();
+    let mut scheduler = NamedScheduler::among(&SCHEDULERS, words, Box::new(lowest_id())).unwrap();
     let outcome = Simulation::new(workload, fleet)
         .repartition(Duration::from_secs(10))
         .run(scheduler.as_mut(), &Fixed)
@@ -268,7 +268,7 @@ fn measures_and_places_are_those_of_the_tasks() {
     let fleet = fleet("a30", 1, &["1g.6gb", "1g.6gb"]);
     let mut occupancy = Occupancy::default();
     let mut scheduler =
-        NamedScheduler::among(&CASE_SCHEDULERS, "case,context=0", Box::new(lowest_id())).unwrap();
+        NamedScheduler::among(&SCHEDULERS, "case,context=0", Box::new(lowest_id())).unwrap();
     let outcome = Simulation::new(&workload, fleet.clone())
         .observe(|now, fleet| occupancy.observe(now, fleet))
         .run(scheduler.as_mut(), &Fixed)
@@ -328,7 +328,7 @@ fn layouts_that_change_are_seen() {
     let fleet = system(true);
     let mut occupancy = Occupancy::default();
     let mut scheduler =
-        NamedScheduler::among(&CASE_SCHEDULERS, "case-balanced", Box::new(lowest_id())).unwrap();
+        NamedScheduler::among(&SCHEDULERS, "case-balanced", Box::new(lowest_id())).unwrap();
     let outcome = Simulation::new(&workload, fleet)
         .repartition(Duration::from_secs(10))
         .observe(|now, fleet| occupancy.observe(now, fleet))
@@ -405,7 +405,7 @@ proptest! {
     ) {
         let fleet = || if is_d { system(true) } else { fleet("a30", 1, &["1g.6gb"; 2]) };
         for words in ["case", "case-balanced", "slurm-mig", "case,growers=any"] {
-            let make = || NamedScheduler::among(&CASE_SCHEDULERS, words, Box::new(lowest_id())).unwrap();
+            let make = || NamedScheduler::among(&SCHEDULERS, words, Box::new(lowest_id())).unwrap();
             // Without effect on each other, and with an instance of two tasks twice as slow.
             let crowded = ByWarps::new(1.0);
             for execution in [&Fixed as &dyn Execution, &crowded] {
@@ -438,7 +438,7 @@ fn two_that_hold_and_ask_hang_unless_one_process_at_most_may_grow() {
     let workload = Workload::new("growers", [grower(0), grower(1)]);
     let outcome = |words: &str| {
         let mut scheduler =
-            NamedScheduler::among(&CASE_SCHEDULERS, words, Box::new(lowest_id())).unwrap();
+            NamedScheduler::among(&SCHEDULERS, words, Box::new(lowest_id())).unwrap();
         Simulation::new(&workload, fleet("a30", 1, &["1g.6gb"]))
             .run(scheduler.as_mut(), &Fixed)
             .unwrap()
@@ -461,7 +461,7 @@ fn what_fits_a_layout_to_come_waits_and_what_fits_none_is_rejected_with_its_size
     let ends = |words: &str, profiles: &[&str], jobs: Vec<Submission>| {
         let workload = Workload::new("few", jobs);
         let mut scheduler =
-            NamedScheduler::among(&CASE_SCHEDULERS, words, Box::new(lowest_id())).unwrap();
+            NamedScheduler::among(&SCHEDULERS, words, Box::new(lowest_id())).unwrap();
         let outcome = Simulation::new(&workload, fleet("a100-40gb", 1, profiles))
             .repartition(Duration::from_secs(10))
             .run(scheduler.as_mut(), &Fixed)

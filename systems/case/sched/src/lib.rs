@@ -3,8 +3,8 @@
 //!
 //! The manager is a pure state machine. It reads facts and gives orders, so a simulator and a
 //! daemon run the same object. A job that must be alone gets an instance
-//! ([`Action::Place`](crate::Action::Place)). Any other job is launched without a device
-//! ([`Action::Launch`](crate::Action::Launch)); its process asks for memory task by task
+//! ([`Action::Place`](mapa_sched::Action::Place)). Any other job is launched without a device
+//! ([`Action::Launch`](mapa_sched::Action::Launch)); its process asks for memory task by task
 //! ([`Event::TaskBegin`]).
 //!
 //! # Why nobody waits for ever
@@ -17,18 +17,31 @@
 //! - Isolation. A drained instance takes no new process, but the processes bound to it go on: they
 //!   can run nowhere else.
 
+#![warn(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "libraries answer with errors, and leave printing to their callers"
+)]
+
 mod balance;
 mod books;
 mod bound;
 mod instances;
 mod manager;
+mod policy;
 mod printed;
 mod provision;
+mod rows;
 mod settings;
 mod slurm;
 
 pub use bound::{CaseBatch, CaseTask};
 pub use manager::Case;
+pub use policy::{POLICIES, case};
 pub use printed::{Printed, PrintedEnd, PrintedFaults, PrintedJob, PrintedRun};
+pub use rows::SCHEDULERS;
 pub use settings::{Binding, CaseOrder, CaseSettings, Classes, ContextMemory, Fit, Growers};
 pub use slurm::SlurmMig;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use mapa_core::{Demand, Device, DeviceId, DeviceSet, MachineId, Stamp, Unit, View, mig};
 
-use super::settings::{ContextMemory, Fit, slices};
-use crate::fleet::Fleet;
-use crate::job::JobId;
+use crate::settings::{ContextMemory, Fit, slices};
+use mapa_sched::Fleet;
+use mapa_sched::JobId;
 
 /// MPS clients that a whole GPU admits (NVIDIA's MPS guide, from Volta on).
 pub(super) const MPS_CLIENTS: u32 = 48;

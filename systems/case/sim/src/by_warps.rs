@@ -1,9 +1,7 @@
 //! Run times of tasks that share an instance's multiprocessors.
 
 use mapa_sched::{Fleet, Guards, Placed};
-
-use super::{Coupling, Execution, computing};
-use crate::workload::Submission;
+use mapa_sim::{Coupling, Execution, Submission, computing};
 
 /// Tasks that share an instance slow each other down once they want more warps in flight than it
 /// holds: each then runs as much slower as all of them want too much. Assumed; the evaluation of CASE

@@ -1,11 +1,13 @@
-//! Rows of the published systems.
+//! The models of run time of this system, by name.
 
-use crate::execution::{ByWarps, ExecutionRow};
+use mapa_sim::ExecutionRow;
 
-/// The models of run time of CASE: `by-warps` (`by-warps,slice=1024` for compute slices that hold so
+use crate::by_warps::ByWarps;
+
+/// The models of run time of this system: `by-warps` (`by-warps,slice=1024` for compute slices that hold so
 /// many warps).
 #[must_use]
-pub fn case_executions() -> Vec<ExecutionRow> {
+pub fn executions() -> Vec<ExecutionRow> {
     let by_warps = ExecutionRow::new(
         "by-warps",
         "as the job file says; tasks that together want more warps than their instance holds are slower",

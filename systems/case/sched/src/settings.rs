@@ -168,7 +168,7 @@ pub(super) fn slices(graph: &HardwareGraph, device: &Device) -> (u32, u32) {
     (slices, of)
 }
 
-/// The settings of [`Case`](super::Case).
+/// The settings of [`Case`](crate::Case).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CaseSettings {
     /// To how many instances a process may send its tasks. Default: one.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use mapa_core::mig::{Instance as Part, Layout, Model, Profile, ProfileId};
 use mapa_core::{Allocator, Demand, DeviceId, MachineId, Want};
 
-use super::instances::{Instances, Seat};
-use super::settings::{ContextMemory, Fit};
-use crate::turn::Turn;
+use crate::instances::{Instances, Seat};
+use crate::settings::{ContextMemory, Fit};
+use mapa_sched::Turn;
 
 /// What waits for an instance.
 #[derive(Clone, Copy, Debug)]

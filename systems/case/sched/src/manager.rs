@@ -7,24 +7,24 @@ use std::time::Duration;
 
 use mapa_core::{Decision, Policy, Reason, Refusal};
 
-use super::balance::{Mean, Work, isolated_instances};
-use super::books::{Answer, Barred, Blocked, Books, Process};
-use super::instances::{Instance, Seat};
-use super::provision::{Wanted, repartition};
-use super::settings::{CaseSettings, Classes, ContextMemory, Growers};
-use crate::event::{Action, Event};
-use crate::fleet::Fleet;
-use crate::job::{Job, JobId, Tenant};
-use crate::order::Order;
-use crate::queue::Queue;
-use crate::scheduler::Scheduler;
-use crate::time::Time;
-use crate::turn::Turn;
+use crate::balance::{Mean, Work, isolated_instances};
+use crate::books::{Answer, Barred, Blocked, Books, Process};
+use crate::instances::{Instance, Seat};
+use crate::provision::{Wanted, repartition};
+use crate::settings::{CaseSettings, Classes, ContextMemory, Growers};
+use mapa_sched::Fleet;
+use mapa_sched::Order;
+use mapa_sched::Queue;
+use mapa_sched::Scheduler;
+use mapa_sched::Time;
+use mapa_sched::Turn;
+use mapa_sched::{Action, Event};
+use mapa_sched::{Job, JobId, Tenant};
 
 /// CASE: jobs that need no isolation share instances, and isolated jobs have one each.
 ///
 /// Source: Porter, Chen and Pande, *Compiler-Assisted Scheduling for Multi-Instance GPUs*, GPGPU 2022,
-/// Algorithms 1 and 2, corrected ([what is printed](super::Printed)).
+/// Algorithms 1 and 2, corrected ([what is printed](crate::Printed)).
 ///
 /// **Classes.** A job is isolated if it says so ([`Job::isolated`]) or if its one rank demands a
 /// device of its own. Its footprint is the memory that it demands. Any other job of one rank is
@@ -38,11 +38,11 @@ use crate::turn::Turn;
 /// 2. Other jobs are launched while there are workers left. An instance adds 4 workers for each of
 ///    its compute slices, but never more than it admits MPS clients.
 /// 3. Blocked tasks are placed, oldest first: on the instance with the fewest warps in use of those
-///    without an isolated job and with enough free memory ([`case`](mapa_core::case)).
+///    without an isolated job and with enough free memory ([`case`](crate::case)).
 ///
 /// **What the paper does not say.** Of instances with equal warps, a task that names none goes where
 /// the fewest processes are, then to the most free memory; any other to the first. A process sees one instance, fixed by its first task
-/// ([`Binding`](super::Binding)). Contexts take memory. A second task that begins while the first
+/// ([`Binding`](crate::Binding)). Contexts take memory. A second task that begins while the first
 /// holds memory is growth; only one process on an instance may grow ([`Growers`]). Whatever fits no
 /// empty instance is rejected. So is a process that asks for more than its instance has.
 ///
@@ -53,7 +53,8 @@ use crate::turn::Turn;
 /// # Examples
 /// ```
 /// use mapa_core::lowest_id;
-/// use mapa_sched::{Case, CaseSettings, Scheduler};
+/// use mapa_sched::Scheduler;
+/// use mapa_system_case::{Case, CaseSettings};
 ///
 /// let case = Case::new(CaseSettings::CORRECTED, lowest_id());
 /// assert_eq!(case.name(), "case, lowest-id");
@@ -156,9 +157,9 @@ impl Case {
     #[must_use]
     pub fn refuses(
         &self,
-        fleet: &crate::Fleet,
+        fleet: &mapa_sched::Fleet,
         job: JobId,
-        task: crate::TaskId,
+        task: mapa_sched::TaskId,
         request: &mapa_core::Request,
     ) -> Option<String> {
         match self.answer(fleet, job, task, request) {
@@ -175,9 +176,9 @@ impl Case {
     #[must_use]
     pub fn places(
         &self,
-        fleet: &crate::Fleet,
+        fleet: &mapa_sched::Fleet,
         job: JobId,
-        task: crate::TaskId,
+        task: mapa_sched::TaskId,
         request: &mapa_core::Request,
     ) -> bool {
         matches!(self.answer(fleet, job, task, request), Answer::At(_))
@@ -186,9 +187,9 @@ impl Case {
     /// Where a task would go if it asked now.
     fn answer(
         &self,
-        fleet: &crate::Fleet,
+        fleet: &mapa_sched::Fleet,
         job: JobId,
-        task: crate::TaskId,
+        task: mapa_sched::TaskId,
         request: &mapa_core::Request,
     ) -> Answer {
         let request = request.clone();

@@ -5,11 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use mapa_core::{Demand, DeviceId, HardwareGraph, MachineId, Pattern, Request};
-use mapa_sched::{
-    Action, Case, Event, Fleet, Job, JobId, Scheduler, SlurmMig, TaskId, Tenant, Time, step,
-};
-
 use mapa_sched::testing::{check, cuttable, layout};
+use mapa_sched::{Action, Event, Fleet, Job, JobId, Scheduler, TaskId, Tenant, Time, step};
+use mapa_system_case::{Case, SlurmMig};
 
 /// A tenth of a gigabyte, the unit of all sizes here.
 pub(crate) const UNIT: u64 = 100_000_000;

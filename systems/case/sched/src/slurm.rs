@@ -5,25 +5,25 @@ use std::fmt;
 
 use mapa_core::{Policy, Reason, Refusal};
 
-use super::books::{Answer, Barred, Blocked, Books, Process};
-use super::instances::{Instance, Seat};
-use super::manager::{alone, is_isolated, is_own, place};
-use super::settings::{Binding, CaseSettings, ContextMemory, Fit, Growers};
-use crate::event::{Action, Event};
-use crate::fleet::Fleet;
-use crate::job::{Job, JobId, Tenant};
-use crate::order::Order;
-use crate::queue::Queue;
-use crate::scheduler::Scheduler;
-use crate::time::Time;
-use crate::turn::Turn;
+use crate::books::{Answer, Barred, Blocked, Books, Process};
+use crate::instances::{Instance, Seat};
+use crate::manager::{alone, is_isolated, is_own, place};
+use crate::settings::{Binding, CaseSettings, ContextMemory, Fit, Growers};
+use mapa_sched::Fleet;
+use mapa_sched::Order;
+use mapa_sched::Queue;
+use mapa_sched::Scheduler;
+use mapa_sched::Time;
+use mapa_sched::Turn;
+use mapa_sched::{Action, Event};
+use mapa_sched::{Job, JobId, Tenant};
 
 /// Slurm with MIG, the baseline of CASE: each job has an instance of its own for life.
 ///
 /// A job takes an instance of the smallest memory that holds its footprint, by arrival. A job that
 /// cannot start is passed over, or [blocks](Self::blocking) all behind it. A job that needs no
 /// isolation is launched and bound to its instance, where its tasks run; nobody else is admitted until
-/// it ends. Jobs are rejected as by [`Case`](super::Case), with the same [`Fit`]; contexts take no
+/// it ends. Jobs are rejected as by [`Case`](crate::Case), with the same [`Fit`]; contexts take no
 /// memory, as each process is alone.
 ///
 /// # Complexity

@@ -1,6 +1,6 @@
 //! Algorithm 1 as it is printed, to show what it does.
 //!
-//! The printed loop launches a job many times, which no [`Scheduler`](crate::Scheduler) can order.
+//! The printed loop launches a job many times, which no [`Scheduler`](mapa_sched::Scheduler) can order.
 //! So it runs here on its own clock, with one fault after another corrected.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use mapa_core::mig::Model;
 
-use super::settings::Fit;
+use crate::settings::Fit;
 
 /// A task of a process: its memory in bytes, and its time at full speed.
 pub type CaseTask = (u64, Duration);

@@ -1,18 +1,18 @@
-//! Packing tasks that need no isolation: CASE, Algorithm 2.
+//! Packing tasks that share devices.
 
 use super::rules::Rules;
 use crate::optimum::least;
 
-/// CASE's placement of a task (Algorithm 2). Candidates are the devices without an isolated job
+/// Packs tasks that share devices. Candidates are the devices without an isolated job
 /// whose free memory is strictly more than the task's. Of these, the device with fewest warps in
 /// use is chosen, and the lowest id on a tie.
 ///
 /// The task's demand is shared ([`Demand::shared`](crate::Demand::shared)) and gives its memory and
-/// warps. CASE places one task at a time. If a pattern has several ranks, the warps of one rank do
+/// warps. It is meant for one task at a time. If a pattern has several ranks, the warps of one rank do
 /// not count for the others; their memory does.
 #[must_use]
-pub fn case() -> Rules<'static> {
-    Rules::new("case")
+pub fn fewest_warps() -> Rules<'static> {
+    Rules::new("fewest-warps")
         .require("no isolated job there", |seat| seat.usage().exclusive == 0)
         .require("less than the free memory", |seat| {
             let free = seat.view.free_memory(seat.id);

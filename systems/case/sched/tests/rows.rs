@@ -1,10 +1,10 @@
 //! What every scheduler keeps, for those of this system.
 
-use mapa_sched::systems::CASE_SCHEDULERS;
 use mapa_sched::testing::{
     any_machines, check_adoption, check_cordons, check_snapshot, check_unknown_jobs, cordon_facts,
     snapshot_facts, starts_of_three, whole_machines,
 };
+use mapa_system_case::SCHEDULERS;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -15,7 +15,7 @@ proptest! {
         jobs in vec((0u64..30, 1usize..=5, 1u64..12), 1..12),
         facts in vec((0u64..40, any::<bool>()), 1..6),
     ) {
-        for row in &CASE_SCHEDULERS {
+        for row in &SCHEDULERS {
             check_unknown_jobs(row, &graphs, &jobs, &facts);
         }
     }
@@ -25,7 +25,7 @@ proptest! {
         graphs in any_machines(),
         facts in cordon_facts(),
     ) {
-        for row in &CASE_SCHEDULERS {
+        for row in &SCHEDULERS {
             check_cordons(row, &graphs, &facts);
         }
     }
@@ -37,7 +37,7 @@ proptest! {
         cut in 0usize..24,
         network in prop::option::of(Just(25.0)),
     ) {
-        for row in &CASE_SCHEDULERS {
+        for row in &SCHEDULERS {
             check_snapshot(row, &graphs, &facts, cut, network, |snapshot| {
                 serde_json::from_str(&serde_json::to_string(snapshot).unwrap()).unwrap()
             });
@@ -47,14 +47,14 @@ proptest! {
 
 #[test]
 fn every_scheduler_leaves_an_adopted_job_its_devices_and_gives_them_when_it_ends() {
-    for row in &CASE_SCHEDULERS {
+    for row in &SCHEDULERS {
         check_adoption(row);
     }
 }
 
 #[test]
 fn every_scheduler_carries_its_name_and_runs() {
-    for row in &CASE_SCHEDULERS {
+    for row in &SCHEDULERS {
         let expected = [(0, 0), (1, 10), (2, 0)];
         assert_eq!(starts_of_three(row), expected.into(), "{}", row.name);
     }

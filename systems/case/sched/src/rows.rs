@@ -2,10 +2,10 @@
 
 use mapa_core::Policy;
 
-use crate::case::{
+use crate::{
     Binding, Case, CaseOrder, CaseSettings, Classes, ContextMemory, Fit, Growers, SlurmMig,
 };
-use crate::named::{BoxedScheduler, NamedScheduler, SettingValues};
+use mapa_sched::{BoxedScheduler, NamedScheduler, SettingValues};
 
 /// The schedulers of this system.
 pub const SCHEDULERS: [NamedScheduler; 3] = [
