@@ -57,6 +57,8 @@ pub struct NamedScheduler {
     /// Whether it is for jobs on one MIG instance each, whose run times are known by size of
     /// instance. It places all others as `fifo` does.
     pub for_slices: bool,
+    /// Whether it places the tasks of jobs, which others leave waiting.
+    pub places_tasks: bool,
     /// Whether it guards promised latencies: it must be told of latencies and of what the host does.
     pub for_latencies: bool,
     /// The settings that may follow its name, and their values, such as `depth=JOBS`.
@@ -75,6 +77,7 @@ impl NamedScheduler {
             waits_for_links: false,
             for_shared_pcie: false,
             for_slices: false,
+            places_tasks: false,
             for_latencies: false,
             settings: &[],
             make,
@@ -106,6 +109,13 @@ impl NamedScheduler {
     #[must_use]
     pub const fn for_slices(mut self) -> Self {
         self.for_slices = true;
+        self
+    }
+
+    /// The same, which [places tasks](Self::places_tasks).
+    #[must_use]
+    pub const fn places_tasks(mut self) -> Self {
+        self.places_tasks = true;
         self
     }
 

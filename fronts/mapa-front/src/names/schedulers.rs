@@ -29,6 +29,8 @@ pub struct SchedulerRow {
     pub for_shared_pcie: bool,
     /// Whether it is for jobs on one MIG instance each, whose run times are known by size.
     pub for_slices: bool,
+    /// Whether it places the tasks of jobs, which others leave waiting.
+    pub places_tasks: bool,
     /// Whether it guards promised latencies: it must be told of latencies and of what the host does.
     pub for_latencies: bool,
     /// The settings that may follow its name, and their values, such as `depth=JOBS`.
@@ -49,6 +51,7 @@ impl SchedulerRow {
             policy: None,
             for_shared_pcie: false,
             for_slices: false,
+            places_tasks: false,
             for_latencies: false,
             settings: &[],
             make: Arc::new(move |_, policy, _| Ok(make(policy))),
@@ -80,6 +83,7 @@ impl From<NamedScheduler> for SchedulerRow {
             policy: named.policy.map(str::to_owned),
             for_shared_pcie: named.for_shared_pcie,
             for_slices: named.for_slices,
+            places_tasks: named.places_tasks,
             for_latencies: named.for_latencies,
             settings: named.settings,
             make: Arc::new(move |words, policy, execution| {

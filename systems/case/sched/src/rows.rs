@@ -14,6 +14,7 @@ pub const SCHEDULERS: [NamedScheduler; 3] = [
         "isolated jobs have an instance each; the tasks of all others share instances, as CASE packs them",
         |policy, settings, _| case(CaseSettings::CORRECTED, "case", policy, settings),
     )
+    .places_tasks()
     .settings(CASE),
     NamedScheduler::new(
         "case-balanced",
@@ -22,12 +23,14 @@ pub const SCHEDULERS: [NamedScheduler; 3] = [
             case(CaseSettings::BALANCED, "case-balanced", policy, settings)
         },
     )
+    .places_tasks()
     .settings(CASE),
     NamedScheduler::new(
         "slurm-mig",
         "the baseline of case: every job has the smallest instance that holds it, for life",
         |policy, settings, _| slurm_mig(policy, settings),
     )
+    .places_tasks()
     .settings(&["head=pass|block", "fit=below|up-to"]),
 ];
 

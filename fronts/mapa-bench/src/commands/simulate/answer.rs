@@ -1,5 +1,7 @@
 //! The answer of `simulate`, as text and as JSON.
 
+use std::sync::LazyLock;
+
 use mapa_core::{Reason, Refusal};
 use mapa_front::answer::simulate::{PolicyRun, Simulate, Simulated};
 use mapa_front::{ExecutionSpec, SchedulerSpec};
@@ -13,6 +15,13 @@ use mapa_front::text::{counted, duration, gbps, table};
 
 /// The most rejected jobs that the text names.
 const NAMED: usize = 5;
+
+/// The schedulers that place the tasks of jobs.
+static TASK_SCHEDULERS: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let all = NAMES.schedulers.iter();
+    let place = all.filter(|own| own.places_tasks);
+    place.map(|own| own.name.as_str()).collect()
+});
 
 /// A workload, and its simulation under each policy.
 pub(super) struct Answer {
@@ -207,6 +216,8 @@ impl Answer {
             workload: &self.workload,
             waits_in_vain: self.waits_in_vain(),
             ignores_sizes: self.ignores_sizes(),
+            places_tasks: TASK_SCHEDULERS.contains(&self.scheduler.name()),
+            task_schedulers: &TASK_SCHEDULERS,
         }
     }
 }

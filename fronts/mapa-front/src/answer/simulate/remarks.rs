@@ -8,9 +8,6 @@ use mapa_sim::Workload;
 use super::run::{PolicyRun, Simulated};
 use crate::text::counted;
 
-/// The schedulers that place the tasks of jobs.
-const PLACE_TASKS: [&str; 3] = ["case", "case-balanced", "slurm-mig"];
-
 impl PolicyRun {
     /// Reasons to doubt the numbers.
     pub fn remarks(&self, what: Simulated<'_>) -> Vec<String> {
@@ -60,22 +57,23 @@ impl PolicyRun {
                  requests instances"
             ));
         }
-        let places_tasks =
-            PLACE_TASKS.contains(&what.scheduler.split(',').next().unwrap_or_default());
         let has_tasks = |&&at: &&usize| {
             let own = what.workload.jobs.get(at);
             own.is_some_and(|own| !own.tasks.is_empty())
         };
         let blocked = self.outcome.waiting.iter().filter(has_tasks).count();
-        if blocked > 0 && !places_tasks {
+        if blocked > 0 && !what.places_tasks {
             let have = if blocked == 1 { "has" } else { "have" };
+            let expected = match what.task_schedulers {
+                [] => String::new(),
+                names => format!(": expected one of {}", names.join(", ")),
+            };
             remarks.push(format!(
-                "{blocked} of the waiting jobs {have} tasks, for which {} finds no place: expected one of {}",
-                what.scheduler,
-                PLACE_TASKS.join(", ")
+                "{blocked} of the waiting jobs {have} tasks, for which {} finds no place{expected}",
+                what.scheduler
             ));
         }
-        if blocked > 0 && places_tasks && what.scheduler.contains("growers=any") {
+        if blocked > 0 && what.places_tasks && what.scheduler.contains("growers=any") {
             let jobs = counted(blocked, "job");
             remarks.push(format!(
                 "{jobs} with tasks never ended: processes that hold memory and ask for more can wait for each other for \

@@ -24,6 +24,10 @@ pub struct Simulated<'a> {
     /// Whether the scheduler plans by run times by size of instance, which the model of run times
     /// ignores.
     pub ignores_sizes: bool,
+    /// Whether the scheduler places the tasks of jobs.
+    pub places_tasks: bool,
+    /// The names of all schedulers that do.
+    pub task_schedulers: &'a [&'a str],
 }
 
 /// The simulation of a workload under one policy.
