@@ -54,6 +54,7 @@ const ARROWS: [(&str, &[&str]); 23] = [
         "mapa-live",
         &["fake-nvml", "mapa-core", "mapa-sched", "mapa-topologies"],
     ),
+    // These four lie in systems/case. Users build, link and load them by these names, so the packages keep theirs.
     // What processes link that share instances. Its messages are the manager's too.
     // Its program runs others over the runtime that checks them.
     // `case-driver` is for the tests of its program.
@@ -174,17 +175,17 @@ const ARROWS: [(&str, &[&str]); 23] = [
 /// has the same list.
 const UNSAFE: [(&str, &str, &str); 7] = [
     (
-        "hardware/case-driver",
+        "systems/case/driver",
         "src/c",
         "C programs call it in place of the CUDA driver",
     ),
     (
-        "hardware/case-preload",
+        "systems/case/preload",
         "src/c",
         "C programs call it in place of the CUDA runtime",
     ),
     (
-        "hardware/fake-cudart",
+        "systems/case/fake-cudart",
         "src/c",
         "C programs call it in place of the CUDA runtime, and hand it pointers",
     ),
@@ -194,7 +195,7 @@ const UNSAFE: [(&str, &str, &str); 7] = [
         "C programs call it, and hand it pointers",
     ),
     (
-        "hardware/mapa-case",
+        "systems/case/runtime",
         "src/c",
         "C programs call it, it calls their CUDA runtime, and it maps shared memory",
     ),

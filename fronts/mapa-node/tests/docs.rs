@@ -86,7 +86,7 @@ fn two_processes_share_an_instance_as_the_page_shows() {
     let libraries = std::env::current_exe().unwrap();
     let libraries = libraries.parent().unwrap();
     let include = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    let include = include.join("../../hardware/mapa-case/include");
+    let include = include.join("../../systems/case/runtime/include");
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
     let mut commands = 0;
     for block in blocks(page) {

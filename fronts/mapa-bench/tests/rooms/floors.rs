@@ -64,7 +64,7 @@ pub(crate) const FLOORS: [Floors; 17] = [
     },
     Floors {
         name: "fake-cudart",
-        source: "hardware/fake-cudart/src",
+        source: "systems/case/fake-cudart/src",
         rooms: &["oracle", "report", "device", "install", "c"],
     },
     Floors {
@@ -87,7 +87,7 @@ pub(crate) const FLOORS: [Floors; 17] = [
     },
     Floors {
         name: "mapa-case",
-        source: "hardware/mapa-case/src",
+        source: "systems/case/runtime/src",
         rooms: &[
             "message",
             "error",

@@ -8,7 +8,7 @@ use super::world::{Node, UNIT};
 
 /// Compiles a file of the tests of `case-driver`.
 fn cc(words: &[&str], to: &Path) {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../hardware/case-driver/tests");
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../systems/case/driver/tests");
     let built = Command::new("cc")
         .current_dir(sources)
         .args(words)

@@ -10,7 +10,7 @@ use super::world::{Node, UNIT, wait_until};
 /// Compiles `grow.c` with the library and a runtime whose device is the host.
 fn compile(folder: &Path) {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let case = here.join("../../hardware/mapa-case");
+    let case = here.join("../../systems/case/runtime");
     let libraries = std::env::current_exe().unwrap();
     let libraries = libraries.parent().unwrap();
     let cc = |words: &[&str]| {

@@ -24,7 +24,7 @@ fn cc_names_the_command_that_builds_the_pass() {
         Some("/nowhere.so"),
     );
     let errors = String::from_utf8(output.stderr).unwrap();
-    let command = "cargo build --release --manifest-path hardware/case-pass/Cargo.toml";
+    let command = "cargo build --release --manifest-path systems/case/pass/Cargo.toml";
     assert_eq!(output.status.code(), Some(125), "{errors}");
     assert!(errors.contains(command), "{errors}");
 }
@@ -100,7 +100,7 @@ fn a_task_of_a_killed_program_ends_with_it() {
 
 /// A driver and a program that finds its functions as a statically linked runtime does, in this folder.
 fn driver_and_program(work: &Path) {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../case-driver/tests");
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../driver/tests");
     let cc = |words: &[&str], to: &str| {
         let built = Command::new("cc")
             .current_dir(&sources)

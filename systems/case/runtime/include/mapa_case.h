@@ -1,6 +1,6 @@
 /* The C interface of MAPA's runtime for shared instances of GPUs.
  *
- * Made from hardware/mapa-case/src/c by cbindgen; a test checks that it is current.
+ * Made from systems/case/runtime/src/c by cbindgen; a test checks that it is current.
  *
  * A loaded object that exports
  *     void mapa_case_observer(uint32_t event, uint64_t task, uint64_t bytes, uint64_t warps);

@@ -83,7 +83,7 @@ fn data() -> Option<PathBuf> {
     };
     // Tests run in their package's folder, people set it relative to the workspace's.
     let data = if data.is_relative() {
-        folder().join("../..").join(data)
+        folder().join("../../..").join(data)
     } else {
         data
     };

@@ -2,7 +2,7 @@
 
 // The manager that the tests of mapa-case play.
 #[allow(dead_code, reason = "they play it in more ways")]
-#[path = "../../mapa-case/tests/manager.rs"]
+#[path = "../../runtime/tests/manager.rs"]
 mod manager;
 
 use std::collections::BTreeMap;

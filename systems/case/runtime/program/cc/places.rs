@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::line::Line;
 
 /// The command that builds the pass.
-const BUILD: &str = "cargo build --release --manifest-path hardware/case-pass/Cargo.toml";
+const BUILD: &str = "cargo build --release --manifest-path systems/case/pass/Cargo.toml";
 /// The file that it makes.
 const PASS: &str = "libmapa_case_pass.so";
 
@@ -27,7 +27,7 @@ pub(super) fn pass() -> Result<PathBuf, Box<dyn Error>> {
     }
     let own = env::current_exe().unwrap_or_default();
     let here = env::current_dir().unwrap_or_default();
-    let built = Path::new("hardware/case-pass/target/release").join(PASS);
+    let built = Path::new("systems/case/pass/target/release").join(PASS);
     let mut places: Vec<PathBuf> = Vec::new();
     if let Some(folder) = own.parent() {
         places.extend([

@@ -16,7 +16,7 @@ pub(crate) fn folder() -> &'static Path {
 pub(crate) fn mapa_case() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
-        let root = folder().join("../..");
+        let root = folder().join("../../..");
         let built = Command::new(env!("CARGO"))
             .args(["build", "--quiet", "-p", "mapa-case", "-p", "fake-cudart"])
             .current_dir(&root)
