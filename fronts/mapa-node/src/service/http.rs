@@ -28,6 +28,9 @@ const CLIENTS: usize = 16;
 /// How long a client may take in all: to ask, and to take its answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// How much of that is left for an answer when a request has not come.
+const FOR_ANSWER: Duration = Duration::from_secs(1);
+
 /// The most bytes of a request's head.
 const HEAD: usize = 8 << 10;
 
@@ -124,7 +127,7 @@ fn accept(listener: &TcpListener, clients: &Arc<Clients>, shared: &Arc<Shared>) 
 /// Reads one request and answers it.
 fn converse(stream: &mut TcpStream, shared: &Shared) -> io::Result<()> {
     let until = Instant::now() + PATIENCE;
-    let answer = match asked(stream, until) {
+    let answer = match asked(stream, until - FOR_ANSWER) {
         Ok((method, path)) => of(&method, &path, shared),
         Err(error) => match refused(&error) {
             Some(answer) => answer,
@@ -198,7 +201,10 @@ fn refused(error: &io::Error) -> Option<Vec<u8>> {
         // The name of what is over on a socket depends on the system.
         ErrorKind::TimedOut | ErrorKind::WouldBlock => (
             "408 Request Timeout",
-            format!("expected a request within {} s\n", PATIENCE.as_secs()),
+            format!(
+                "expected a request within {} s\n",
+                (PATIENCE - FOR_ANSWER).as_secs()
+            ),
         ),
         ErrorKind::FileTooLarge => (
             "431 Request Header Fields Too Large",
