@@ -365,7 +365,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+        #![proptest_config(mapa_core::testing::cases(32))]
 
         #[test]
         fn tiny_steps_lead_there((capacities, flows) in trees()) {

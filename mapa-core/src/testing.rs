@@ -66,6 +66,27 @@ pub mod oracle {
     pub use crate::score::packing_oracle::{check_rings, ring_packing};
 }
 
+/// The configuration of a property test that a whole run tries with `whole` cases.
+///
+/// `PROPTEST_CASES` scales them: 256, proptest's own default, is a whole run. This workspace's
+/// `.cargo/config.toml` sets an eighth of it, so that tests are quick while somebody works.
+///
+/// ```
+/// use mapa_core::testing::cases;
+/// use proptest::prelude::*;
+///
+/// proptest!(cases(64), |(a in 0..9u32)| {
+///     prop_assert!(a < 9);
+/// });
+/// ```
+#[must_use]
+pub fn cases(whole: u32) -> ProptestConfig {
+    let config = ProptestConfig::default();
+    let scaled = u64::from(whole) * u64::from(config.cases) / 256;
+    let cases = u32::try_from(scaled).unwrap_or(u32::MAX).max(1);
+    ProptestConfig { cases, ..config }
+}
+
 /// Machines whose number of devices is in `devices`, with links of all classes. Some pairs are not
 /// joined, and some machines have two NUMA nodes.
 ///

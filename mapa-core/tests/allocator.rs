@@ -194,7 +194,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(mapa_core::testing::cases(300))]
 
     #[test]
     fn histories_never_lose_or_double_a_device(graph in machines(1..=7), steps in steps()) {

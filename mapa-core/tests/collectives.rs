@@ -332,7 +332,7 @@ fn fits(plan: &Plan, found: &Bandwidth) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(mapa_core::testing::cases(96))]
 
     #[test]
     fn trees_on_links_are_the_number_of_tutte_and_nash_williams(plan in plans(2..=7, 0)) {

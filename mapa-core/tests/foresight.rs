@@ -249,7 +249,7 @@ fn is_known(pattern: &Pattern) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(mapa_core::testing::cases(150))]
 
     #[test]
     fn the_set_is_the_best_by_definition(

@@ -102,7 +102,7 @@ fn instances(pattern: usize, target: usize) -> impl Strategy<Value = (Graph, Gra
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(20_000))]
+    #![proptest_config(mapa_core::testing::cases(20_000))]
     #[test]
     fn small_graphs_have_the_matches_of_the_oracle((pattern, target) in instances(4, 7)) {
         check(&pattern, &target);
@@ -110,7 +110,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(20_000))]
+    #![proptest_config(mapa_core::testing::cases(20_000))]
     #[test]
     fn larger_graphs_have_the_counts_of_the_oracle((pattern, target) in instances(7, 12)) {
         // With more matches the oracle takes too long.
@@ -122,7 +122,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(mapa_core::testing::cases(2_000))]
     #[test]
     fn limits_hold((pattern, target) in instances(4, 7), limit in 0u64..30, induced: bool, distinct: bool) {
         let matcher = MatchConfig::new().induced(induced).distinct(distinct).compile_graph(&pattern).unwrap();

@@ -424,7 +424,7 @@ fn told(history: &mut History, whole: DeviceId, layout: Layout) {
 
 prop_state_machine! {
     // 200 histories of 500 steps.
-    #![proptest_config(ProptestConfig { cases: 200, max_shrink_iters: 2_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { max_shrink_iters: 2_000, ..mapa_core::testing::cases(200) })]
 
     #[test]
     fn histories_of_100_000_steps_never_exceed_a_capacity_or_lose_or_double_a_lease(sequential 500..=500 => History);

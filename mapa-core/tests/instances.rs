@@ -929,7 +929,7 @@ fn brute_force(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(mapa_core::testing::cases(2000))]
 
     #[test]
     fn searches_find_what_brute_force_finds(graph in cut_machines(1..=3), pattern in demanding_patterns(1..=3)) {

@@ -88,7 +88,7 @@ fn agrees_with_every_map(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(mapa_core::testing::cases(300))]
 
     #[test]
     fn small_islands_with_four_kinds_of_link(
@@ -112,7 +112,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(mapa_core::testing::cases(24))]
 
     #[test]
     fn more_devices_than_a_table_holds(

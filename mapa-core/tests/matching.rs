@@ -193,7 +193,7 @@ fn a_pattern_larger_than_the_machine_has_no_match() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(mapa_core::testing::cases(2000))]
 
     #[test]
     fn distinct_matches_are_the_smallest_of_each_class(

@@ -39,7 +39,7 @@ fn chosen(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 200 } else { 2_000 }))]
+    #![proptest_config(mapa_core::testing::cases(if cfg!(debug_assertions) { 200 } else { 2_000 }))]
 
     #[test]
     fn the_highest_and_the_lowest_are_those_of_all_sets(

@@ -78,7 +78,7 @@ fn best_by_hand(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(mapa_core::testing::cases(96))]
 
     #[test]
     fn every_policy_gives_the_best_of_the_offered_sets((graph, sets, free, pattern) in cases()) {

@@ -610,7 +610,7 @@ fn cases() -> impl Strategy<Value = (HardwareGraph, DeviceSet, Request)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3000))]
+    #![proptest_config(mapa_core::testing::cases(3000))]
 
     #[test]
     fn rules_choose_the_lexicographic_optimum((graph, free, request) in cases(), kinds in criteria()) {
@@ -679,7 +679,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(mapa_core::testing::cases(200))]
 
     #[test]
     fn what_is_left_is_best_also_where_no_table_is_made(

@@ -55,7 +55,7 @@ fn renumbered(graph: &HardwareGraph, order: &[usize]) -> HardwareGraph {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 300 } else { 3_000 }))]
+    #![proptest_config(mapa_core::testing::cases(if cfg!(debug_assertions) { 300 } else { 3_000 }))]
 
     #[test]
     fn it_is_what_all_directed_rings_can_carry(graph in switched_machines(2..=6)) {
@@ -109,7 +109,7 @@ fn ends(graph: &HardwareGraph, x: mapa_core::NodeId, y: mapa_core::NodeId) -> [D
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 60 } else { 600 }))]
+    #![proptest_config(mapa_core::testing::cases(if cfg!(debug_assertions) { 60 } else { 600 }))]
 
     /// Beyond sixteen devices the best packing is not promised, but if there is a ring, one is
     /// found, and it fits.

@@ -214,7 +214,7 @@ fn rates() -> impl Strategy<Value = Rates> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(mapa_core::testing::cases(200))]
 
     #[test]
     fn times_are_those_of_the_definition(
@@ -312,7 +312,7 @@ fn switched(gbps: [f64; 3], on_switch: usize) -> HardwareGraph {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
+    #![proptest_config(mapa_core::testing::cases(100))]
 
     #[test]
     fn decisions_behind_link_switches_are_those_of_brute_force(

@@ -196,7 +196,7 @@ fn objectives_made_anew_do_not_pile_up() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(mapa_core::testing::cases(400))]
 
     /// One machine with many requests in turn: no table is taken for another.
     #[test]

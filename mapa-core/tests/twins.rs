@@ -154,7 +154,7 @@ fn jobs() -> impl Strategy<Value = Pattern> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3000))]
+    #![proptest_config(mapa_core::testing::cases(3000))]
 
     #[test]
     fn looking_at_twins_once_changes_no_answer(
@@ -274,7 +274,7 @@ fn a_sum_over_devices_takes_the_best_of_them_without_a_search() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3000))]
+    #![proptest_config(mapa_core::testing::cases(3000))]
 
     #[test]
     fn taking_the_best_devices_directly_changes_no_answer(

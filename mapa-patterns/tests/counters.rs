@@ -528,7 +528,7 @@ fn joined(machine: &HardwareGraph) -> BTreeMap<(u32, u32), usize> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(mapa_core::testing::cases(64))]
 
     /// Traffic between joined devices, spread over their links, which every device numbers in an
     /// order of its own.

@@ -290,7 +290,7 @@ fn values_that_grow_without_end_are_given_up() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { rng_seed: proptest::test_runner::RngSeed::Fixed(8), ..ProptestConfig::with_cases(256) })]
+    #![proptest_config(ProptestConfig { rng_seed: proptest::test_runner::RngSeed::Fixed(8), ..mapa_core::testing::cases(256) })]
 
     /// However a number of ranks is written, it is the same.
     #[test]

@@ -45,7 +45,7 @@ fn is_tree(edges: &Edges, ranks: u16) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(mapa_core::testing::cases(64))]
     /// Edges a-b and c-d become a-d and c-b, as long as it stays a tree: all degrees stay too, so
     /// that they do not decide.
     #[test]

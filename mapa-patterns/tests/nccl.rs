@@ -262,7 +262,7 @@ fn expected(comms: &[Comm], algorithm: Algorithm) -> BTreeMap<(u16, u16), f64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(mapa_core::testing::cases(64))]
 
     #[test]
     fn what_is_printed_of_any_rings_and_trees_is_read_back(comms in job(), numbered in any::<bool>()) {

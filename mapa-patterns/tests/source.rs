@@ -820,7 +820,7 @@ fn soup() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(mapa_core::testing::cases(64))]
 
     #[test]
     fn any_text_is_scanned(text in prop_oneof![soup(), any::<String>()]) {

@@ -64,7 +64,7 @@ fn theta() -> impl Strategy<Value = Vec<f64>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(mapa_core::testing::cases(48))]
 
     #[test]
     fn exact_data_give_their_coefficients_back(theta in theta()) {

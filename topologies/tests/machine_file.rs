@@ -442,7 +442,7 @@ fn machines() -> impl Strategy<Value = Machine> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(mapa_core::testing::cases(1000))]
 
     #[test]
     fn writing_and_reading_gives_the_same_machine(machine in machines()) {

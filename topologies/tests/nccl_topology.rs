@@ -1163,7 +1163,7 @@ fn pieces() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128))]
+    #![proptest_config(mapa_core::testing::cases(128))]
 
     #[test]
     fn any_tree_reads_back_as_it_was_written(machine in machines()) {

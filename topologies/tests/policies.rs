@@ -195,7 +195,7 @@ fn fewest_warps_by_the_book(view: &View<'_>, memory: u64) -> Option<DeviceId> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(mapa_core::testing::cases(200))]
 
     #[test]
     fn the_pcie_aware_choice_is_that_of_tang(

@@ -567,7 +567,7 @@ fn any_machine() -> impl Strategy<Value = HardwareGraph> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(mapa_core::testing::cases(64))]
 
     #[test]
     fn any_machine_and_job_can_be_drawn(

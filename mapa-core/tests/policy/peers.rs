@@ -193,7 +193,7 @@ fn by_weight(table: &Table, package: &[usize]) -> LeastWeight<'static> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(mapa_core::testing::cases(300))]
 
     #[test]
     fn the_best_group_is_that_of_all_partitions(
