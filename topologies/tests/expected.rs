@@ -2,9 +2,9 @@
 //! force, and against what `auto` chose before.
 
 use mapa_core::{
-    DeviceId, DeviceSet, Efficiency, Expected, Fabric, HardwareGraph, HostNetwork, LinkClass,
-    NodeId, NodeKind, Operation, Pattern, PeerAccess, PeerSource, Policy, Request, auto, auto_with,
-    copies_at_once, fitting_model,
+    BuiltIn, DeviceId, DeviceSet, Efficiency, Expected, Fabric, HardwareGraph, HostNetwork,
+    LinkClass, NodeId, NodeKind, Operation, Pattern, PeerAccess, PeerSource, Policy, Request, auto,
+    auto_with, copies_at_once, fitting_model,
 };
 use mapa_topologies::{catalogue, named};
 use proptest::prelude::*;
@@ -94,6 +94,29 @@ proptest! {
             .fold(0.0, f64::max);
         prop_assert!((own - best).abs() <= 1e-6 * best, "{own} at {}, but some set has {best}", decision.placement().set());
     }
+}
+
+/// What the README says first: the free devices with the lowest ids, and those that `auto` takes.
+#[test]
+fn on_a_dgx_1v_with_two_gpus_in_use_three_carry_10_or_46_gbps() {
+    let graph = named("dgx-1v").unwrap().graph().unwrap();
+    let free = &graph.wholes() - &DeviceSet::from([0, 1]);
+    let (view, request) = (graph.with_free(&free), Request::new(Pattern::ring(3)));
+    let model = Expected::shipped(Operation::AllReduce);
+    let gbps = |policy: &str| {
+        let decision = BuiltIn::named(policy)
+            .unwrap()
+            .decide(&request, &view)
+            .unwrap();
+        model
+            .of(&graph, &decision.placement().set())
+            .unwrap()
+            .gbps
+            .round()
+    };
+    assert_eq!((gbps("lowest-id"), gbps("auto")), (10.0, 46.0));
+    let readme = include_str!("../../README.md");
+    assert!(readme.contains("**10 GB/s**") && readme.contains("**46 GB/s**"));
 }
 
 /// Whether direct links join every two devices.

@@ -1,79 +1,47 @@
 //! The decisions of the released code (socal-ucr/MAPA, tag sc21-final), reached with its settings.
 
-use crate::common;
-
-use std::fs;
-
+use crate::common::rows;
 use mapa_core::{
     BuiltIn, Candidate, DeviceId, DeviceSet, HardwareGraph, LinkClass, Objective, Pattern, Policy,
     Request, aggregate_gbps, effective_gbps, preserved_direct_gbps,
 };
 use mapa_topologies::named;
-use serde::Deserialize;
 
-#[derive(Deserialize)]
-struct Oracle {
-    decisions: Vec<Recorded>,
+/// What it decided: the file says where it is from.
+const DECISIONS: &str = include_str!("facts/sc21-decisions.csv");
+const README: &str = include_str!("../../README.md");
+const LINKS: &str = include_str!("facts/sc21-links.csv");
+
+fn ids<T: FromIterator<DeviceId>>(cell: &str) -> T {
+    let numbers = cell.split_whitespace().map(|id| id.parse().unwrap());
+    numbers.map(DeviceId).collect()
 }
 
-#[derive(Deserialize)]
-struct Recorded {
-    arch: String,
-    policy: String,
-    size: usize,
-    bw_sensitive: bool,
-    busy_before: Vec<u32>,
-    alloc_in_ring_order: Vec<u32>,
-    #[serde(rename = "agg_bw_lastScore")]
-    aggregate: f64,
-    #[serde(rename = "predicted_bw")]
-    effective: f64,
-}
-
-fn released(arch: &str) -> HardwareGraph {
-    let mut machine = named(match arch {
-        "dgx-v" => "dgx-1v",
-        "dgx-p" => "dgx-1p",
-        other => other,
-    })
-    .unwrap();
+/// A machine whose host paths count as much as in the released code.
+fn released(machine: &str) -> HardwareGraph {
+    let mut machine = named(machine).unwrap();
     machine.fabric.set_host_gbps(10.0).unwrap();
     machine.graph().unwrap()
 }
 
 #[test]
 fn every_recorded_decision_is_reached() {
-    let Some(data) = common::data("every_recorded_decision_is_reached") else {
-        return;
-    };
-    let text = fs::read_to_string(data.join("oracle/mapa_original.json")).unwrap();
-    let oracle: Oracle = serde_json::from_str(&text).unwrap();
+    let decisions: Vec<_> = rows(DECISIONS).collect();
     let (mut unique, mut tied) = (0, 0);
-    for recorded in &oracle.decisions {
-        let graph = released(&recorded.arch);
-        let policy = BuiltIn::named(match recorded.policy.as_str() {
-            "baseline" => "lowest-id",
-            "topoAware" => "topo-aware-released",
-            "greedy" => "greedy",
-            "preserve" => "preserve-released",
-            other => panic!("{other}"),
-        })
-        .unwrap();
-        let busy: DeviceSet = recorded
-            .busy_before
-            .iter()
-            .map(|id| DeviceId(id - 1))
-            .collect();
-        let free = &graph.all() - &busy;
+    for row in &decisions {
+        let [machine, name, gpus, sensitive, busy, theirs, ..] = row[..] else {
+            panic!("{row:?}")
+        };
+        let recorded = |at: usize| -> f64 { row[at].parse().unwrap() };
+        let graph = released(machine);
+        let policy = BuiltIn::named(name).unwrap();
+        let size: usize = gpus.parse().unwrap();
+        let free = &graph.all() - &ids::<DeviceSet>(busy);
         let view = graph.with_free(&free);
-        let pattern = Pattern::ring(recorded.size);
-        let request = Request::new(pattern.clone()).sensitive(recorded.bw_sensitive);
+        let pattern = Pattern::ring(size);
+        let request = Request::new(pattern.clone()).sensitive(sensitive == "yes");
         let decision = policy.decide(&request, &view).unwrap();
-        let theirs: Vec<DeviceId> = recorded
-            .alloc_in_ring_order
-            .iter()
-            .map(|id| DeviceId(id - 1))
-            .collect();
+        let theirs: Vec<DeviceId> = ids(theirs);
         let score = |o: &Objective<'_>, placement| {
             o.score(&Candidate {
                 view,
@@ -82,54 +50,52 @@ fn every_recorded_decision_is_reached() {
             })
         };
         let ours = decision.placement();
-        let name = format!(
-            "{} {} {} of {:?}",
-            recorded.arch, recorded.policy, recorded.size, free
-        );
+        let what = format!("{machine} {name} {size} of {free:?}");
 
         // Their recorded scores are what we compute for their placement.
         assert!(
-            (score(&aggregate_gbps(), &theirs) - recorded.aggregate).abs() < 1e-3,
-            "{name}"
+            (score(&aggregate_gbps(), &theirs) - recorded(6)).abs() < 1e-3,
+            "{what}"
         );
         assert!(
-            (score(&effective_gbps(), &theirs) - recorded.effective).abs() < 1e-3,
-            "{name}"
+            (score(&effective_gbps(), &theirs) - recorded(7)).abs() < 1e-3,
+            "{what}"
         );
 
         // Ours is as good on what the policy goes by.
-        let sensitive = recorded.bw_sensitive && recorded.size > 1;
-        let goes_by: Vec<Objective<'_>> = match recorded.policy.as_str() {
-            "preserve" if sensitive => vec![effective_gbps()],
-            "preserve" => vec![preserved_direct_gbps(), aggregate_gbps()],
-            "topoAware" => vec![],
+        let sensitive = sensitive == "yes" && size > 1;
+        let goes_by: Vec<Objective<'_>> = match name {
+            "preserve-released" if sensitive => vec![effective_gbps()],
+            "preserve-released" => vec![preserved_direct_gbps(), aggregate_gbps()],
+            "topo-aware-released" => vec![],
             _ => vec![aggregate_gbps()],
         };
         for objective in &goes_by {
             let (a, b) = (score(objective, ours), score(objective, &theirs));
             assert!(
                 (a - b).abs() < 1e-3,
-                "{name}: {} {a} for {b}: {ours:?} for {theirs:?}",
+                "{what}: {} {a} for {b}: {ours:?} for {theirs:?}",
                 objective.name()
             );
         }
         let their_set: DeviceSet = theirs.iter().copied().collect();
-        if matches!(recorded.policy.as_str(), "baseline" | "topoAware") {
-            assert_eq!(ours.set(), their_set, "{name}: these go by ids");
-            if recorded.policy == "topoAware" {
+        if matches!(name, "lowest-id" | "topo-aware-released") {
+            assert_eq!(ours.set(), their_set, "{what}: these go by ids");
+            if name == "topo-aware-released" {
                 assert!(
-                    (score(&aggregate_gbps(), ours) - recorded.aggregate).abs() < 1e-3,
-                    "{name}"
+                    (score(&aggregate_gbps(), ours) - recorded(6)).abs() < 1e-3,
+                    "{what}"
                 );
             }
         } else if optima(&goes_by, &graph, &free, &pattern) == 1 {
-            assert_eq!(ours.set(), their_set, "{name}: the optimum is unique");
+            assert_eq!(ours.set(), their_set, "{what}: the optimum is unique");
             unique += 1;
         } else {
             tied += 1;
         }
     }
-    assert_eq!(oracle.decisions.len(), 360);
+    assert_eq!(decisions.len(), 360);
+    assert!(README.contains("makes all 360 of its recorded decisions"));
     assert!(unique >= 20, "{unique} unique, {tied} tied");
 }
 
@@ -165,67 +131,41 @@ fn optima(
     sets.len()
 }
 
-#[derive(Deserialize)]
-struct Tables {
-    topologies: std::collections::BTreeMap<String, Table>,
-}
-
-#[derive(Deserialize)]
-struct Table {
-    n: usize,
-    edges: Vec<Edge>,
-}
-
-#[derive(Deserialize)]
-struct Edge {
-    a: u32,
-    b: u32,
-    #[serde(rename = "bw_GBps")]
-    gbps: f64,
-    #[serde(rename = "type")]
-    kind: String,
-}
-
 #[test]
 fn released_machines_have_every_link_of_their_tables() {
-    let Some(data) = common::data("released_machines_have_every_link_of_their_tables") else {
-        return;
-    };
-    let text = fs::read_to_string(data.join("oracle/mapa_original.json")).unwrap();
-    let tables: Tables = serde_json::from_str(&text).unwrap();
-    for (arch, table) in &tables.topologies {
-        let graph = released(match arch.as_str() {
-            "torus-2d" => "torus-2d-released",
-            "cubeMesh-16" => "cube-mesh-16-released",
-            other => other,
-        });
-        assert_eq!(
-            (graph.len(), table.edges.len()),
-            (table.n, table.n * (table.n - 1) / 2),
-            "{arch}"
-        );
-        for edge in &table.edges {
-            let link = graph.link(DeviceId(edge.a - 1), DeviceId(edge.b - 1));
-            let kind = match link.class {
-                LinkClass::Direct(2) => "DoubleNVLink",
-                LinkClass::Direct(1) => "SingleNVLink",
+    let links: Vec<_> = rows(LINKS).collect();
+    let mut pairs = 0;
+    for name in [
+        "dgx-1v",
+        "dgx-1p",
+        "summit",
+        "torus-2d-released",
+        "cube-mesh-16-released",
+    ] {
+        let graph = released(name);
+        pairs += graph.len() * (graph.len() - 1) / 2;
+        for row in links.iter().filter(|row| row[0] == name) {
+            let (a, b, kind, gbps) = (row[1], row[2], row[3], row[4]);
+            let [x, y] = [a, b].map(|id| DeviceId(id.parse().unwrap()));
+            let link = graph.link(x, y);
+            let found = match link.class {
+                LinkClass::Direct(2) => "NV2",
+                LinkClass::Direct(1) => "NV1",
                 _ => "PCIe",
             };
             assert_eq!(
-                (kind, link.gbps),
-                (edge.kind.as_str(), edge.gbps),
-                "{arch}: {}-{}",
-                edge.a,
-                edge.b
+                (found, link.gbps),
+                (kind, gbps.parse().unwrap()),
+                "{name}: {a}-{b}"
             );
         }
     }
-    assert_eq!(tables.topologies.len(), 5);
+    assert_eq!(links.len(), pairs);
 }
 
 #[test]
 fn the_released_floor_makes_a_sensitive_pair_over_pcie_wait() {
-    let graph = released("dgx-v");
+    let graph = released("dgx-1v");
     let request = Request::new(Pattern::ring(2)).sensitive(true);
     let free = DeviceSet::from([0, 5]);
     let decide = |name: &str, free| {
@@ -240,7 +180,7 @@ fn the_released_floor_makes_a_sensitive_pair_over_pcie_wait() {
 
 #[test]
 fn four_gpus_fall_back_to_lowest_id_in_the_released_topo_aware() {
-    let graph = released("dgx-v");
+    let graph = released("dgx-1v");
     let free = DeviceSet::from([0, 2, 4, 5, 6, 7]);
     let request = Request::new(Pattern::ring(4));
     let set = |name: &str| {

@@ -21,3 +21,9 @@ pub(crate) fn data(test: &str) -> Option<PathBuf> {
         }
     })
 }
+
+/// The rows of a table of facts, cell by cell, without comments and header.
+pub(crate) fn rows(table: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
+    let lines = table.lines().filter(|line| !line.starts_with('#')).skip(1);
+    lines.map(|line| line.split(',').collect())
+}
