@@ -66,10 +66,18 @@ pub mod oracle {
     pub use crate::score::packing_oracle::{check_rings, ring_packing};
 }
 
-/// The configuration of a property test that a whole run tries with `whole` cases.
+/// A number of cases, or another size of a test, of a whole run, scaled for this run; at least 1.
 ///
-/// `PROPTEST_CASES` scales them: 256, proptest's own default, is a whole run. This workspace's
+/// `PROPTEST_CASES` is the scale: 256, proptest's own default, is a whole run. This workspace's
 /// `.cargo/config.toml` sets an eighth of it, so that tests are quick while somebody works.
+#[must_use]
+pub fn scaled(whole: u32) -> u32 {
+    let cases = u64::from(ProptestConfig::default().cases);
+    u32::try_from(u64::from(whole) * cases / 256).map_or(u32::MAX, |scaled| scaled.max(1))
+}
+
+/// The configuration of a property test that a whole run tries with so many cases, which are
+/// [`scaled`].
 ///
 /// ```
 /// use mapa_core::testing::cases;
@@ -81,10 +89,7 @@ pub mod oracle {
 /// ```
 #[must_use]
 pub fn cases(whole: u32) -> ProptestConfig {
-    let config = ProptestConfig::default();
-    let scaled = u64::from(whole) * u64::from(config.cases) / 256;
-    let cases = u32::try_from(scaled).unwrap_or(u32::MAX).max(1);
-    ProptestConfig { cases, ..config }
+    ProptestConfig::with_cases(scaled(whole))
 }
 
 /// Machines whose number of devices is in `devices`, with links of all classes. Some pairs are not
