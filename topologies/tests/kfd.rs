@@ -241,48 +241,6 @@ fn errors_of_a_folder_name_the_file() {
 }
 
 #[test]
-fn bandwidths_tell_how_many_links_there_are() {
-    let linked = |min: u64, max: u64, gfx: u64, weight: u64| {
-        let mut tree = Tree::default();
-        tree.processor(0);
-        for (node, peer) in [(1, 2), (2, 1)] {
-            tree.gpu(node, gfx, 0, 0, 2);
-            tree.link("io_links", node, 0, [2, 20, 0, 64000]);
-            tree.link("io_links", node, peer, [11, weight, min, max]);
-        }
-        let dump = dump(&tree);
-        let direct = graph(&dump).pair(0.into(), 1.into()).direct;
-        (direct.class, direct.gbps, dump.says.direct_gbps)
-    };
-    // MI250X: four links in a package. Older drivers give no figure of one link.
-    assert_eq!(
-        linked(50000, 200_000, 90010, 15),
-        (LinkClass::Direct(4), 200.0, true)
-    );
-    assert_eq!(
-        linked(0, 100_000, 90010, 15),
-        (LinkClass::Direct(2), 100.0, true)
-    );
-    // MI300X.
-    assert_eq!(
-        linked(64000, 64000, 90402, 15),
-        (LinkClass::Direct(1), 64.0, true)
-    );
-    assert_eq!(
-        linked(50000, 50000, 90402, 15),
-        (LinkClass::Direct(1), 50.0, true)
-    );
-    // No figures at all: the architecture's, or an assumed one.
-    assert_eq!(linked(0, 0, 90008, 15), (LinkClass::Direct(1), 50.0, true));
-    assert_eq!(
-        linked(0, 0, 110_000, 15),
-        (LinkClass::Direct(1), 25.0, false)
-    );
-    // Two links on the way: over another device.
-    assert_eq!(linked(0, 0, 90010, 30).0, LinkClass::None);
-}
-
-#[test]
 fn pairs_without_a_bandwidth_have_no_link_where_others_have() {
     let mut tree = mi210();
     for (a, b) in [(2, 3), (3, 2)] {
@@ -365,33 +323,6 @@ fn partitions_are_told_apart_or_left_without_address() {
 }
 
 #[test]
-fn xgmi_to_the_processor_is_a_way_to_it() {
-    let mut tree = Tree::default();
-    (0..2).for_each(|node| tree.processor(node));
-    for node in 2..4u32 {
-        tree.gpu(node, 90402, 0, 0, 3);
-        // The nearer processor counts, whichever comes first.
-        tree.link("io_links", node, 3 - node, [11, 47, 0, 0]);
-        tree.link("io_links", node, node - 2, [11, 13, 0, 1_228_800]);
-        tree.link("io_links", node, 5 - node, [11, 15, 64000, 128_000]);
-    }
-    let dump = dump(&tree);
-    let graph = graph(&dump);
-    assert_eq!(
-        (
-            graph.device(DeviceId(0)).numa,
-            graph.device(DeviceId(1)).numa
-        ),
-        (Some(0), Some(1))
-    );
-    assert_eq!(
-        classes(&graph, 0, 1),
-        (LinkClass::Direct(2), LinkClass::Sys)
-    );
-    assert_eq!(graph.pair(0.into(), 1.into()).host.gbps, 1228.8);
-}
-
-#[test]
 fn what_the_kernel_hides_from_a_container_is_a_warning() {
     let mut tree = mi210();
     tree.0.retain(|path, text| {
@@ -418,21 +349,6 @@ fn what_the_kernel_hides_from_a_container_is_a_warning() {
         "{}",
         dump.machine.warnings[0]
     );
-}
-
-#[test]
-fn old_drivers_and_machines_without_links_read() {
-    // No gfx_target_version, no domain, no counts, no p2p_links.
-    let text = "0/properties:cpu_cores_count 16\n0/properties:simd_count 0\n1/properties:cpu_cores_count 0\n\
-                1/properties:simd_count 256\n1/properties:location_id 6400\n1/io_links/0/properties:type 2\n\
-                1/io_links/0/properties:node_from 1\n1/io_links/0/properties:node_to 0\n1/io_links/0/properties:weight 20\n";
-    let dump = read(text.as_bytes()).unwrap();
-    let device = graph(&dump).device(DeviceId(0)).clone();
-    assert_eq!(
-        (device.pci.as_deref(), device.numa, device.product),
-        (Some("0000:19:00.0"), Some(0), None)
-    );
-    assert!(!dump.says.host_gbps && dump.into_machine().is_ok());
 }
 
 #[test]
@@ -574,11 +490,6 @@ proptest! {
                 prop_assert_eq!(classes(&ours, a, b), classes(&plain, a, b));
             }
         }
-    }
-
-    #[test]
-    fn any_text_is_read_or_refused(text in "(?s).{0,300}") {
-        let _ = Kind::Kfd.read(&text);
     }
 
     /// Any figures at any place of the tree.
