@@ -91,7 +91,7 @@ fn started(driver: &TestDriver, jobs: usize) -> Vec<Option<u64>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #![proptest_config(mapa_core::testing::cases(1500))]
 
     #[test]
     fn on_devices_that_are_all_alike_easy_is_what_counts_say(jobs in exact(30), devices in 6usize..=8) {
@@ -201,7 +201,7 @@ fn is_rejected(driver: &TestDriver, id: usize) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(mapa_core::testing::cases(300))]
 
     #[test]
     fn with_exact_estimates_the_head_never_starts_later_than_it_was_promised(

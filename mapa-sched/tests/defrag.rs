@@ -222,7 +222,7 @@ fn jobs() -> impl Strategy<Value = Vec<(Pattern, Vec<u32>)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
+    #![proptest_config(mapa_core::testing::cases(500))]
 
     #[test]
     fn plans_move_as_few_jobs_as_any_sequence_of_moves(

@@ -275,7 +275,7 @@ fn one_by_one(fleet: &Fleet, now: Time, facts: &[Event]) -> (Option<String>, Vec
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(mapa_core::testing::cases(1000))]
 
     #[test]
     fn no_facts_and_no_orders_break_a_fleet(

@@ -212,7 +212,7 @@ fn names() -> impl Strategy<Value = &'static str> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(mapa_core::testing::cases(400))]
 
     #[test]
     fn each_job_starts_at_the_first_instant_at_which_it_can(machines in whole_machines(), plans in plans(), name in names()) {

@@ -97,7 +97,7 @@ fn rank(order: ListOrder, k: usize, ideal: f64) -> [f64; 2] {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(mapa_core::testing::cases(150))]
 
     #[test]
     fn without_a_threshold_and_ageing_it_is_first_fit_in_that_order(

@@ -127,7 +127,7 @@ fn by_priority(job: &Job) -> Key {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(mapa_core::testing::cases(300))]
 
     #[test]
     fn each_order_is_that_of_sorting_anew(machines in whole_machines(), jobs in jobs()) {

@@ -598,7 +598,7 @@ fn any_generator() -> impl Strategy<Value = Generator> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { rng_seed: proptest::test_runner::RngSeed::Fixed(8), ..ProptestConfig::with_cases(1000) })]
+    #![proptest_config(ProptestConfig { rng_seed: proptest::test_runner::RngSeed::Fixed(8), ..mapa_core::testing::cases(1000) })]
 
     #[test]
     fn any_generator_draws_or_is_refused_and_what_draws_is_read_back(generator in any_generator()) {

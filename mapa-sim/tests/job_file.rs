@@ -827,7 +827,7 @@ fn any_submission() -> impl Strategy<Value = Submission> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { rng_seed: proptest::test_runner::RngSeed::Fixed(8), ..ProptestConfig::with_cases(256) })]
+    #![proptest_config(ProptestConfig { rng_seed: proptest::test_runner::RngSeed::Fixed(8), ..mapa_core::testing::cases(256) })]
 
     #[test]
     fn what_is_written_is_read_back(

@@ -404,7 +404,7 @@ fn best(graph: &HardwareGraph, free: &[DeviceId], k: usize) -> f64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(mapa_core::testing::cases(24))]
     #[test]
     fn fragmentation_is_that_of_all_rings_on_all_free_sets(links in prop::collection::vec(1u8..4, 15)) {
         let mut fabric = Fabric::new();

@@ -162,7 +162,7 @@ fn run(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
+    #![proptest_config(mapa_core::testing::cases(1500))]
 
     #[test]
     fn any_scheduler_has_the_schedule_of_the_simulator_that_looks_through_everything(

@@ -557,7 +557,7 @@ fn phillys_run_times_are_as_many_as_the_manifest_says() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { rng_seed: proptest::test_runner::RngSeed::Fixed(8), ..ProptestConfig::with_cases(256) })]
+    #![proptest_config(ProptestConfig { rng_seed: proptest::test_runner::RngSeed::Fixed(8), ..mapa_core::testing::cases(256) })]
 
     #[test]
     fn any_text_is_read_or_refused(text in "\\PC*", words in "\\PC*", rows in "([0-9a-z.,\"-]{0,30}\n){0,5}") {

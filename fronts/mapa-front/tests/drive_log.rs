@@ -209,7 +209,7 @@ fn rejected(event: &Event) -> Option<&Refusal> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..mapa_core::testing::cases(64) })]
 
     #[test]
     fn facts_and_orders_are_what_they_were_after_they_were_written_and_read(job in jobs()) {

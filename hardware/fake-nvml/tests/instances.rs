@@ -373,7 +373,7 @@ fn any_history_of_instances_is_as_legal_as_the_core_says() {
         raw.set_mig_mode(device, true).unwrap();
         let gpu = named(table).unwrap();
         let model = gpu.model(Offer::ALL).unwrap();
-        let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(48));
+        let mut runner = proptest::test_runner::TestRunner::new(mapa_core::testing::cases(48));
         let outcome = runner.run(&steps(), |steps| {
             let mut device = Device {
                 raw: &raw,

@@ -171,7 +171,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(60))]
+        #![proptest_config(mapa_core::testing::cases(60))]
 
         #[test]
         fn the_best_set_is_that_of_a_visit_to_all(graph in machines(1..=7), free in any::<u32>(), k in 1usize..6, packing in any::<bool>()) {

@@ -170,7 +170,7 @@ impl Execution for Limited {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
+    #![proptest_config(mapa_core::testing::cases(1500))]
 
     #[test]
     fn tasks_and_limits_have_the_schedule_of_the_simulator_that_looks_through_everything(

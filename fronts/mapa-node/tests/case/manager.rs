@@ -304,7 +304,7 @@ fn rules() -> impl Strategy<Value = CaseSettings> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(mapa_core::testing::cases(400))]
 
     /// Never over memory, never a task beside an isolated job, in any order of requests, deaths and
     /// restarts; and what the manager believes is what the table says and what processes were told.

@@ -173,7 +173,7 @@ fn begin(hands: &mut Hands, plan: &Plan, steps: usize) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(mapa_core::testing::cases(400))]
 
     #[test]
     fn whatever_is_pulled_fails_or_is_killed_all_is_as_before_in_the_end(

@@ -107,7 +107,7 @@ fn layouts() -> impl Strategy<Value = &'static [&'static str]> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
+    #![proptest_config(mapa_core::testing::cases(1000))]
 
     /// The world checks after each instant that leases and contexts fit, that isolated jobs are
     /// alone, and that no process changes its instance.

@@ -397,7 +397,7 @@ fn of_parts(id: u64, tasks: &[Drawn]) -> Submission {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(mapa_core::testing::cases(300))]
 
     #[test]
     fn growing_processes_have_the_schedule_of_the_slow_simulator_and_never_hang(

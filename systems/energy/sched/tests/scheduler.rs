@@ -289,7 +289,7 @@ fn rules() -> Vec<Box<dyn Rule + Send>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(mapa_core::testing::cases(64))]
     #[test]
     fn the_rule_sees_the_fleet_as_it_is_and_every_job_gets_its_turn(facts in facts()) {
         for rule in rules() {

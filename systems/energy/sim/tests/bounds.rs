@@ -74,7 +74,7 @@ fn morning(seed: u64, jobs: usize, rate: f64, is_tight: bool) -> Vec<SliceJob> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(mapa_core::testing::cases(48))]
 
     #[test]
     fn no_rule_is_below_a_bound_and_reduction_keeps_it_so(

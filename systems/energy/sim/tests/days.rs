@@ -518,7 +518,7 @@ fn tight_days_differ_from_relaxed_ones_in_deadlines_alone() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(mapa_core::testing::cases(32))]
     #[test]
     fn every_rule_ends_every_job_and_draws_what_the_chord_demands(seed in 0..1000_u64, per_minute in 5.0..40.0_f64) {
         let jobs = Draw { per_minute, most: 120, ..Draw::default() }.jobs(seed).unwrap();
@@ -707,7 +707,7 @@ fn a_second_implementation_finds_the_same_preemptive_day() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(mapa_core::testing::cases(64))]
     /// On one slice, the earliest deadline with preemption is optimal: it is late only if all are.
     #[test]
     fn on_one_slice_no_job_is_late_with_preemption_that_is_not_without(

@@ -83,7 +83,7 @@ fn keen() -> Patience {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
+    #![proptest_config(mapa_core::testing::cases(100))]
 
     #[test]
     fn a_head_starts_no_later_than_the_machine_is_idle_and_no_job_is_overtaken(

@@ -218,7 +218,7 @@ prop_compose! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(mapa_core::testing::cases(300))]
 
     #[test]
     fn no_schedule_with_preemption_and_moves_is_below_a_bound(
@@ -251,7 +251,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(mapa_core::testing::cases(60))]
 
     #[test]
     fn configurations_are_the_program_over_all_packings(

@@ -137,7 +137,7 @@ fn rows(latest: u64) -> impl Strategy<Value = Rows> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(mapa_core::testing::cases(40))]
 
     #[test]
     fn no_scheduler_is_below_a_bound(

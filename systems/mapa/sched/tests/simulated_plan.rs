@@ -97,7 +97,7 @@ impl Scheduler for Asked {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(mapa_core::testing::cases(64))]
 
     /// With exact estimates, and where nobody comes and nothing is moved, a plan comes true.
     #[test]

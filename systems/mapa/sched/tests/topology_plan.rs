@@ -90,7 +90,7 @@ fn trust() -> impl Strategy<Value = Trust> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(mapa_core::testing::cases(48))]
 
     /// Every job starts once or is rejected, whatever it asks for, on one machine or three.
     #[test]

@@ -587,7 +587,7 @@ impl Scheduler for CutUp {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(mapa_core::testing::cases(200))]
 
     #[test]
     fn orders_are_those_of_a_visit_to_every_gpu(machines in fleets(), jobs in jobs(), rule in rules()) {

@@ -80,7 +80,7 @@ fn fleets() -> impl Strategy<Value = Vec<Vec<usize>>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(mapa_core::testing::cases(150))]
 
     #[test]
     fn no_job_is_lost_run_twice_put_on_too_little_or_overtaken_after_the_wait(

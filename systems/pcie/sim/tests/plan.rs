@@ -106,7 +106,7 @@ fn bound_of(rows: &Rows, gpus: usize, model: PortModel, slot: f64, by: PcieBound
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(mapa_core::testing::cases(40))]
 
     #[test]
     fn no_schedule_is_below_the_bound(
@@ -156,7 +156,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(12))]
+    #![proptest_config(mapa_core::testing::cases(12))]
 
     /// Any prices are a bound of the linear program.
     #[test]
