@@ -573,7 +573,7 @@ fn several_files_unite_and_broken_ones_are_noted() {
 
 #[test]
 fn nothing_is_too_deep() {
-    let deep = 100_000;
+    let deep = mapa_core::testing::scaled(100_000).max(25_000) as usize;
     for (file, open, close) in [
         ("x.c", "(", ")"),
         ("x.cu", "{", "}"),

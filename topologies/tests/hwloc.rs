@@ -159,7 +159,7 @@ fn check_sample(expected: &Expected, text: &str, dump: &Dump) {
         LinkClass::Sys,
     ]
     .map(joined);
-    assert_eq!(classes, expected.host, "{name}");
+    assert_eq!(classes.to_vec(), expected.host, "{name}");
     let switched = graph
         .devices()
         .iter()
