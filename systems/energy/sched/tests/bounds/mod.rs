@@ -77,7 +77,7 @@ fn none_below(all: &[Bound], class: Class, costs: &Costs, what: &str) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(192))]
+    #![proptest_config(mapa_core::testing::cases(192))]
 
     #[test]
     fn no_schedule_is_below_a_bound_of_its_class(
