@@ -3,42 +3,31 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgMatches, Args, FromArgMatches, Parser, Subcommand};
+use mapa_cli::args::{SimulateArgs, simulate};
 
 use crate::features;
+use crate::systems::{self, BroughtCommand};
 
 mod allocate;
 mod defrag;
 mod find_matches;
 mod fit;
 mod job;
-#[cfg(not(all(feature = "experiments", feature = "source")))]
-mod left_out;
-mod machine;
 mod measured;
 mod mig;
 mod pattern;
-mod pcie;
 #[cfg(feature = "experiments")]
 mod reproduce;
 mod score;
-mod simulate;
-mod slo;
 mod sweep;
 mod topo;
-#[cfg(feature = "experiments")]
-mod train;
-mod tune;
-#[cfg(feature = "experiments")]
-mod workers;
-mod workload;
 
 pub(crate) use allocate::{AllocateArgs, CompareArgs};
 pub(crate) use defrag::DefragArgs;
 pub(crate) use find_matches::MatchArgs;
 pub(crate) use fit::{ColumnName, FitArgs, MethodName, RingName, Terms};
 pub(crate) use job::{ConstraintArgs, JobArgs, PolicyArgs, UseArgs, job_spec};
-pub(crate) use machine::MachineArgs;
 pub(crate) use measured::{AddArgs, MeasuredAction, MeasuredArgs};
 pub(crate) use mig::MigArgs;
 #[cfg(feature = "source")]
@@ -47,20 +36,11 @@ pub(crate) use pattern::{
     EvidenceArgs, FromNccl, FromNvlink, FromParallelism, PatternArgs, PatternFrom, SensitivityArgs,
     ShowPattern, WriteArgs,
 };
-pub(crate) use pcie::{ContentionArgs, ProfileArgs};
 #[cfg(feature = "experiments")]
 pub(crate) use reproduce::ReproduceArgs;
 pub(crate) use score::{ScoreArgs, Switched};
-pub(crate) use simulate::SimulateArgs;
-pub(crate) use slo::{SloArgs, SloDo};
 pub(crate) use sweep::{Shard, SweepArgs};
 pub(crate) use topo::{Format, ReadArgs, TopoArgs};
-#[cfg(feature = "experiments")]
-pub(crate) use train::{FormulationName, SettingsName, TrainArgs};
-pub(crate) use tune::{DrawName, TuneArgs};
-#[cfg(feature = "experiments")]
-pub(crate) use workers::{CopyArgs, ReplayArgs, WorkersArgs, WorkersDo};
-pub(crate) use workload::WorkloadArgs;
 
 /// Which accelerators should this job get?
 #[derive(Parser)]
@@ -95,8 +75,55 @@ pub(crate) struct MachinesArgs {
     pub(crate) filter: Vec<String>,
 }
 
-#[derive(Subcommand)]
+/// A command of this program, or one that a system brings, with what was read of its arguments.
 pub(crate) enum Command {
+    General(Box<General>),
+    Brought(&'static BroughtCommand, ArgMatches),
+}
+
+impl FromArgMatches for Command {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let named = matches.subcommand();
+        let brought = named.and_then(|(name, own)| Some((systems::command(name)?, own)));
+        match brought {
+            Some((command, own)) => Ok(Self::Brought(command, own.clone())),
+            None => General::from_arg_matches(matches).map(|own| Self::General(Box::new(own))),
+        }
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Subcommand for Command {
+    fn augment_subcommands(command: clap::Command) -> clap::Command {
+        let general = General::augment_subcommands(clap::Command::new("general"));
+        let mut all = Vec::new();
+        for own in general.get_subcommands() {
+            all.push(own.clone());
+            let behind = systems::COMMANDS.iter();
+            let behind = behind.filter(|row| row.after == own.get_name());
+            all.extend(behind.map(BroughtCommand::clap));
+        }
+        // Numbered anew: a command has the number of the list that it was in first.
+        let numbered = all.into_iter().enumerate();
+        command.subcommands(numbered.map(|(at, own)| own.display_order(at)))
+    }
+
+    fn augment_subcommands_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        systems::command(name).is_some() || General::has_subcommand(name)
+    }
+}
+
+// The commands of this program itself.
+#[derive(Subcommand)]
+pub(crate) enum General {
     /// List the machines of the catalogue, and the formulas for more.
     Machines(MachinesArgs),
     /// Show a machine: its link matrix, link counts and per-device totals; or write it in another
@@ -133,42 +160,21 @@ pub(crate) enum Command {
     /// Simulate a workload on a machine under one policy or several.
     #[command(after_long_help = simulate::HELP)]
     Simulate(SimulateArgs),
-    /// Logs of the controllers of latencies: make their decisions again.
-    #[command(after_help = slo::HELP)]
-    Slo(SloArgs),
     /// Simulate every combination of machines, workloads, schedulers and policies. A sweep resumes
     /// where it was interrupted, and can be split over many computers.
     #[command(after_help = sweep::HELP)]
     Sweep(SweepArgs),
-    /// Search prices for the plan by prices (scheduler energy-plan), and layouts, that suit your jobs.
-    #[command(after_help = tune::HELP)]
-    Tune(TuneArgs),
     /// Show what a running machine or fleet has lost to fragmentation, and the fewest jobs to move
     /// for a wanted placement.
     #[command(after_long_help = defrag::HELP)]
     Defrag(DefragArgs),
-    /// Fit PCIe profiles of jobs to measured runs: how much other jobs on the same PCIe link slow
-    /// them down.
-    #[command(after_help = pcie::PROFILE_HELP)]
-    Profile(ProfileArgs),
-    /// Show which jobs share which PCIe path to the host, and how much each is slowed down, by two
-    /// models.
-    #[command(after_help = pcie::CONTENTION_HELP)]
-    Contention(ContentionArgs),
     /// Repeat a published evaluation, and compare the results with the published ones.
     #[cfg(feature = "experiments")]
     #[command(after_help = reproduce::HELP)]
     Reproduce(ReproduceArgs),
     /// Not in this build: needs the feature `experiments`.
     #[cfg(not(feature = "experiments"))]
-    Reproduce(left_out::LeftOut),
-    /// Train a net that picks MIG slices for jobs with deadlines, and compare it with rules.
-    #[cfg(feature = "experiments")]
-    #[command(after_help = train::HELP)]
-    Train(TrainArgs),
-    /// Not in this build: needs the feature `experiments`.
-    #[cfg(not(feature = "experiments"))]
-    Train(left_out::LeftOut),
+    Reproduce(crate::left_out::LeftOut),
     /// Show what kind of machine description each file is, and what it contains: outputs of
     /// vendors' tools, XML, machine files.
     Read(ReadArgs),
@@ -184,10 +190,6 @@ pub(crate) enum Command {
         #[arg(long, value_name = "DIR")]
         into: PathBuf,
     },
-    /// Run real processes in place of GPUs, as a check on simulations.
-    #[cfg(feature = "experiments")]
-    #[command(hide = true)]
-    Workers(WorkersArgs),
 }
 
 impl fmt::Debug for Cli {

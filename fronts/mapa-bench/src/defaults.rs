@@ -10,7 +10,8 @@ use etcetera::BaseStrategy;
 use serde::Deserialize;
 
 use crate::cli::Cli;
-use crate::failure::Failure;
+use crate::systems;
+use mapa_cli::Failure;
 
 /// The environment variable that names the default machine.
 const VARIABLE: &str = "MAPA_MACHINE";
@@ -75,10 +76,10 @@ fn lacks_machine(words: &[OsString]) -> bool {
             let mut options = command.get_arguments();
             options.any(|option| option.get_id() == "machine")
         });
-    // The controllers of latencies have a machine of their own.
+    // Systems simulate on machines of their own.
     let has_own = |word: &&str| {
         let value = word.strip_prefix("--scheduler=").unwrap_or(word);
-        ["slo", "slo-replay"].contains(&value.split(',').next().unwrap_or_default())
+        systems::simulation(value.split(',').next().unwrap_or_default()).is_some()
     };
     takes_machine && !given.iter().any(instead) && !given.iter().any(has_own)
 }

@@ -2,14 +2,19 @@
 
 use std::sync::LazyLock;
 
-use crate::failure::Failure;
+use mapa_cli::Failure;
 
 /// The features, and whether this build has them.
-const FEATURES: [(&str, bool); 5] = [
+const FEATURES: [(&str, bool); 10] = [
+    ("case", cfg!(feature = "case")),
+    ("energy", cfg!(feature = "energy")),
     ("experiments", cfg!(feature = "experiments")),
+    ("mapa", cfg!(feature = "mapa")),
     ("nvml", cfg!(feature = "nvml")),
     ("parquet", cfg!(feature = "parquet")),
+    ("pcie", cfg!(feature = "pcie")),
     ("plots", cfg!(feature = "plots")),
+    ("slo", cfg!(feature = "slo")),
     ("source", cfg!(feature = "source")),
 ];
 
@@ -38,11 +43,5 @@ fn describe() -> String {
 ///
 /// If the build leaves it out: names the feature.
 pub(crate) fn require(feature: &str, what: &str) -> Result<(), Failure> {
-    if FEATURES.contains(&(feature, true)) {
-        return Ok(());
-    }
-    Err(Failure::at(
-        what,
-        format_args!("not in this build: expected a build with --features {feature}"),
-    ))
+    mapa_cli::require(FEATURES.contains(&(feature, true)), feature, what)
 }

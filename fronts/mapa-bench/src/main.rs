@@ -16,15 +16,12 @@
 mod cli;
 mod commands;
 mod defaults;
-mod discovery;
-mod failure;
 mod features;
-mod files;
-mod machine;
+mod left_out;
 mod names;
-mod output;
 #[cfg(feature = "plots")]
 mod plots;
+mod systems;
 
 use std::env;
 use std::ffi::OsString;
@@ -32,8 +29,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use cli::{Cli, Command};
-use output::Output;
+use cli::{Cli, Command, General};
+use mapa_cli::{Failure, Output};
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = env::args_os().collect();
@@ -44,40 +41,38 @@ fn main() -> ExitCode {
     let cli = Cli::parse_from(words);
     let mut output = Output::new(cli.json);
     let done = match &cli.command {
-        Command::Machines(args) => commands::machines(args, &mut output),
-        Command::Topo(args) => commands::topo(args, &mut output),
-        Command::Match(args) => commands::find_matches(args, &mut output),
-        Command::Allocate(args) => commands::allocate(args, &mut output),
-        Command::Compare(args) => commands::compare(args, &mut output),
-        Command::Score(args) => commands::score(args, &mut output),
-        Command::Fit(args) => commands::fit(args, &mut output),
-        Command::Mig(args) => commands::mig(args, &mut output),
-        Command::Pattern(args) => commands::pattern(args, &mut output),
-        Command::Sensitivity(args) => commands::sensitivity(args, &mut output),
-        Command::Simulate(args) => commands::simulate(args, &mut output),
-        Command::Slo(args) => commands::slo(args, &mut output),
-        Command::Sweep(args) => commands::sweep(args, &mut output),
-        Command::Tune(args) => commands::tune(args, &mut output),
-        Command::Defrag(args) => commands::defrag(args, &mut output),
-        Command::Measured(args) => commands::measured(args, &mut output),
-        Command::Profile(args) => commands::profile(args, &mut output),
-        Command::Contention(args) => commands::contention(args, &mut output),
-        #[cfg(feature = "experiments")]
-        Command::Reproduce(args) => commands::reproduce(args, &mut output),
-        #[cfg(not(feature = "experiments"))]
-        Command::Reproduce(_) => features::require("experiments", "reproduce"),
-        #[cfg(feature = "experiments")]
-        Command::Train(args) => commands::train(args, &mut output),
-        #[cfg(not(feature = "experiments"))]
-        Command::Train(_) => features::require("experiments", "train"),
-        Command::Read(args) => commands::read_files(args, &mut output),
-        Command::Completions { shell } => commands::completions(*shell, &mut output),
-        Command::Man { into } => commands::man(into, &mut output),
-        #[cfg(feature = "experiments")]
-        Command::Workers(args) => commands::workers(args, &mut output),
+        Command::General(own) => run(own, &mut output),
+        Command::Brought(row, matches) => row.run(matches, &mut output),
     };
     match done.and_then(|()| output.finish()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => output.fail(&failure),
+    }
+}
+
+/// Runs a command of this program itself.
+fn run(command: &General, output: &mut Output) -> Result<(), Failure> {
+    match command {
+        General::Machines(args) => commands::machines(args, output),
+        General::Topo(args) => commands::topo(args, output),
+        General::Match(args) => commands::find_matches(args, output),
+        General::Allocate(args) => commands::allocate(args, output),
+        General::Compare(args) => commands::compare(args, output),
+        General::Score(args) => commands::score(args, output),
+        General::Fit(args) => commands::fit(args, output),
+        General::Mig(args) => commands::mig(args, output),
+        General::Pattern(args) => commands::pattern(args, output),
+        General::Sensitivity(args) => commands::sensitivity(args, output),
+        General::Simulate(args) => commands::simulate(args, output),
+        General::Sweep(args) => commands::sweep(args, output),
+        General::Defrag(args) => commands::defrag(args, output),
+        General::Measured(args) => commands::measured(args, output),
+        #[cfg(feature = "experiments")]
+        General::Reproduce(args) => commands::reproduce(args, output),
+        #[cfg(not(feature = "experiments"))]
+        General::Reproduce(_) => features::require("experiments", "reproduce"),
+        General::Read(args) => commands::read_files(args, output),
+        General::Completions { shell } => commands::completions(*shell, output),
+        General::Man { into } => commands::man(into, output),
     }
 }

@@ -986,7 +986,9 @@ fn completions_and_manual_pages_name_every_command() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let script = text(&format!("completions {shell}"), "");
         assert!(
-            script.contains("allocate") && script.contains("max-bandwidth"),
+            script.contains("allocate")
+                && script.contains("max-bandwidth")
+                && script.contains("contention"),
             "{shell}"
         );
     }
@@ -994,7 +996,10 @@ fn completions_and_manual_pages_name_every_command() {
     folder.text("man --into pages");
     let page = std::fs::read_to_string(folder.at("pages/mapa-bench-allocate.1")).unwrap();
     assert!(page.contains(".TH") && page.contains("policy"), "{page}");
-    assert!(folder.at("pages/mapa-bench.1").exists());
+    // A command of this program, and one that a system brings.
+    for page in ["mapa-bench.1", "mapa-bench-slo-replay.1"] {
+        assert!(folder.at(&format!("pages/{page}")).exists(), "{page}");
+    }
 }
 
 #[test]

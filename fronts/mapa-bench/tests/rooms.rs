@@ -17,7 +17,7 @@ use self::source::{Crate, Sources};
 
 /// From each crate of the workspace, the arrows that may leave it. They point down; a new one is
 /// argued for in docs/decisions.
-const ARROWS: [(&str, &[&str]); 23] = [
+const ARROWS: [(&str, &[&str]); 24] = [
     ("mapa-core", &[]),
     ("mapa-table", &[]),
     // The catalogue is for its tests and examples.
@@ -97,9 +97,15 @@ const ARROWS: [(&str, &[&str]); 23] = [
             "mapa-topologies",
         ],
     ),
+    // What commands share, those that systems bring too.
+    (
+        "mapa-cli",
+        &["mapa-core", "mapa-front", "mapa-live", "mapa-topologies"],
+    ),
     (
         "mapa-bench",
         &[
+            "mapa-cli",
             "mapa-core",
             "mapa-front",
             "mapa-lab",

@@ -65,12 +65,12 @@ impl Verdict {
     ];
 
     /// The verdict on a fact without spread.
-    pub(super) fn of(holds: bool) -> Self {
+    pub fn of(holds: bool) -> Self {
         if holds { Self::Holds } else { Self::Fails }
     }
 
     /// Whether `value` is above `limit`.
-    pub(super) fn above(value: Interval, limit: f64) -> Self {
+    pub fn above(value: Interval, limit: f64) -> Self {
         match () {
             () if value.low > limit => Self::Holds,
             () if value.high < limit => Self::Fails,
@@ -81,7 +81,7 @@ impl Verdict {
     }
 
     /// Whether `value` is `limit` or more.
-    pub(super) fn at_least(value: Interval, limit: f64) -> Self {
+    pub fn at_least(value: Interval, limit: f64) -> Self {
         if value.low >= limit {
             Self::Holds
         } else {
@@ -90,23 +90,23 @@ impl Verdict {
     }
 
     /// Whether `value` is below `limit`.
-    pub(super) fn below(value: Interval, limit: f64) -> Self {
+    pub fn below(value: Interval, limit: f64) -> Self {
         Self::above(negative(value), -limit)
     }
 
     /// Whether `value` is `limit` or less.
-    pub(super) fn at_most(value: Interval, limit: f64) -> Self {
+    pub fn at_most(value: Interval, limit: f64) -> Self {
         Self::at_least(negative(value), -limit)
     }
 
     /// Whether `value` is at least `low` and below `high`.
-    pub(super) fn within(value: Interval, low: f64, high: f64) -> Self {
+    pub fn within(value: Interval, low: f64, high: f64) -> Self {
         Self::all([Self::at_least(value, low), Self::below(value, high)])
     }
 
     /// Whether a figure that is published as "up to `limit`", or as `limit`, is reproduced: the
     /// interval contains it. An interval wholly above it exceeds it.
-    pub(super) fn reaches(value: Interval, limit: f64) -> Self {
+    pub fn reaches(value: Interval, limit: f64) -> Self {
         match () {
             () if value.low > limit => Self::Exceeds,
             () if value.high >= limit => Self::Holds,
@@ -115,13 +115,13 @@ impl Verdict {
     }
 
     /// Whether `limit` lies within the interval.
-    pub(super) fn contains(value: Interval, limit: f64) -> Self {
+    pub fn contains(value: Interval, limit: f64) -> Self {
         Self::of((value.low..=value.high).contains(&limit))
     }
 
     /// The verdict on a claim that cannot fail, since it follows from what is assumed. Another
     /// verdict than [`Self::Holds`] stays: then the program is wrong.
-    pub(super) fn by_construction(self) -> Self {
+    pub fn by_construction(self) -> Self {
         if self == Self::Holds {
             Self::ByConstruction
         } else {
@@ -130,7 +130,7 @@ impl Verdict {
     }
 
     /// The verdict on a claim that has several parts: the weightiest one.
-    pub(super) fn all(parts: impl IntoIterator<Item = Self>) -> Self {
+    pub fn all(parts: impl IntoIterator<Item = Self>) -> Self {
         parts
             .into_iter()
             .max_by_key(|part| part.weight())
@@ -138,7 +138,7 @@ impl Verdict {
     }
 
     /// The rank of a verdict among several, of which the highest decides.
-    pub(super) fn weight(self) -> u8 {
+    pub fn weight(self) -> u8 {
         match self {
             Self::Holds => 0,
             Self::ByConstruction => 1,
@@ -179,7 +179,7 @@ pub struct Claim {
 
 impl Claim {
     /// A claim without a finding: the verdict is [`Verdict::NotHad`].
-    pub(super) fn new(
+    pub fn new(
         what: impl Into<String>,
         paper: impl Into<String>,
         assumes: &'static [usize],
@@ -196,7 +196,7 @@ impl Claim {
     }
 
     /// Adds the finding, and the rule by which it is judged.
-    pub(super) fn found(
+    pub fn found(
         self,
         ours: impl Into<String>,
         value: Option<Interval>,
@@ -213,7 +213,7 @@ impl Claim {
     }
 
     /// Adds the reason why there is no finding.
-    pub(super) fn not_had(self, why: impl Into<String>) -> Self {
+    pub fn not_had(self, why: impl Into<String>) -> Self {
         Self {
             ours: why.into(),
             ..self
@@ -221,7 +221,7 @@ impl Claim {
     }
 
     /// Adds a time that one run took, which is shown without a verdict.
-    pub(super) fn timed(self, ours: impl Into<String>) -> Self {
+    pub fn timed(self, ours: impl Into<String>) -> Self {
         Self {
             ours: ours.into(),
             verdict: Verdict::NotJudged,
@@ -230,7 +230,7 @@ impl Claim {
     }
 
     /// The cells of a row under [`HEADER`].
-    pub(super) fn cells(&self) -> [String; 7] {
+    pub fn cells(&self) -> [String; 7] {
         let interval = self
             .value
             .map(|value| range(value.low, value.high))
@@ -253,7 +253,7 @@ impl Claim {
     }
 
     /// The claim as a report answers with it.
-    pub(super) fn answer(&self) -> answer::Claim {
+    pub fn answer(&self) -> answer::Claim {
         answer::Claim {
             claim: self.what.clone(),
             paper: self.paper.clone(),
@@ -267,20 +267,20 @@ impl Claim {
 }
 
 /// The header of a table of claims.
-pub(super) const HEADER: [&str; 7] = [
+pub const HEADER: [&str; 7] = [
     "claim", "paper", "ours", "95 %", "rule", "verdict", "assumes",
 ];
 
 /// The rule of a fact without spread.
-pub(super) const EXACT: &str = "exact";
+pub const EXACT: &str = "exact";
 
 /// An interval as a report answers with it.
-pub(super) fn bounds(value: Interval) -> answer::Interval {
+pub fn bounds(value: Interval) -> answer::Interval {
     value.into()
 }
 
 /// Formats with four digits, without zeros at the end.
-pub(super) fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     if !value.is_finite() {
         return "-".to_owned();
     }
@@ -300,12 +300,12 @@ pub(super) fn number(value: f64) -> String {
 }
 
 /// Formats the ends of an interval.
-pub(super) fn range(low: f64, high: f64) -> String {
+pub fn range(low: f64, high: f64) -> String {
     format!("{} to {}", number(low), number(high))
 }
 
 /// Formats a mean and half the width of its interval.
-pub(super) fn mean_pm(value: Interval) -> String {
+pub fn mean_pm(value: Interval) -> String {
     let half = (value.high - value.low) / 2.0;
     if half.is_finite() && half > 0.0 {
         format!("{:.2} ± {half:.2}", value.mean)

@@ -8,26 +8,26 @@
     reason = "libraries answer with errors, and leave printing to their callers"
 )]
 
-mod auto;
-mod case;
-mod claim;
-mod energy;
+pub mod auto;
+pub mod case;
+pub mod claim;
+pub mod energy;
 mod experiments;
-mod foresight;
-mod mapa;
-mod measured;
-mod pcie;
-mod picture;
-mod plan;
-mod progress;
-mod report;
-mod slo;
-mod timed;
-mod topology_plan;
+pub mod foresight;
+pub mod mapa;
+pub mod measured;
+pub mod pcie;
+pub mod picture;
+pub mod plan;
+pub mod progress;
+pub mod report;
+pub mod slo;
+pub mod timed;
+pub mod topology_plan;
 pub mod workers;
 
 pub use claim::{Claim, Verdict};
-pub use experiments::{ENOUGH, EXPERIMENTS, Experiment};
+pub use experiments::{ENOUGH, Experiment};
 pub use plan::{GivenRows, Plan};
 pub use progress::Progress;
 pub use report::{Block, Report, Section};

@@ -13,7 +13,7 @@ use kuva::render_to_svg;
 
 /// The colour of a policy or of a model of PCIe, the same in every picture. The colours are safe
 /// for colour-blind readers (after Okabe and Ito).
-pub(super) fn colour(policy: &str) -> &'static str {
+pub fn colour(policy: &str) -> &'static str {
     match policy {
         "lowest-id" => "#a6a6a6",
         "topo-aware" | "topo-aware-released" => "#e69f00",
@@ -32,27 +32,31 @@ pub(super) fn colour(policy: &str) -> &'static str {
 }
 
 /// A group of boxes: its name, and a box of values for each policy.
-pub(super) type Group = (String, Vec<(&'static str, Vec<f64>)>);
+pub type Group = (String, Vec<(&'static str, Vec<f64>)>);
 
 /// The words and the published values of a box plot.
-#[derive(Default)]
-pub(super) struct Words<'a> {
-    pub(super) title: &'a str,
-    pub(super) y: &'a str,
+#[derive(Clone, Debug, Default)]
+pub struct Words<'a> {
+    /// The title.
+    pub title: &'a str,
+    /// The label of the y axis.
+    pub y: &'a str,
     /// Published values, each with its label: a horizontal line.
-    pub(super) published: Vec<(f64, &'a str)>,
+    pub published: Vec<(f64, &'a str)>,
     /// Published values of single boxes: group, policy, value.
-    pub(super) marked: Vec<(usize, usize, f64)>,
+    pub marked: Vec<(usize, usize, f64)>,
     /// The label of the marked values.
-    pub(super) marks: &'a str,
-    pub(super) bottom: f64,
-    pub(super) top: f64,
+    pub marks: &'a str,
+    /// The lower end of the y axis, in units of the values.
+    pub bottom: f64,
+    /// The upper end of the y axis.
+    pub top: f64,
 }
 
 /// Draws boxes from quartile to quartile, with the median across and whiskers to the smallest and
 /// the largest value: the published claims are about the tails. Groups stand side by side, with one
 /// box for each policy. Published values lie behind the boxes.
-pub(super) fn boxes(groups: &[Group], words: &Words<'_>) -> String {
+pub fn boxes(groups: &[Group], words: &Words<'_>) -> String {
     let per_group = groups
         .iter()
         .map(|(_, boxes)| boxes.len())
@@ -158,7 +162,7 @@ fn marks(marked: &[(usize, usize, f64)], slots: usize) -> Plot {
 }
 
 /// The colour of published values.
-pub(super) const PUBLISHED: &str = "#d62728";
+pub const PUBLISHED: &str = "#d62728";
 
 /// Title, axis, legend and published lines.
 fn layout(plots: &[Plot], words: &Words<'_>, policies: Vec<&'static str>) -> Layout {
@@ -202,28 +206,34 @@ fn legend(policies: Vec<&'static str>, words: &Words<'_>) -> Vec<LegendEntry> {
 }
 
 /// A named curve, solid or dashed.
-pub(super) struct Line {
-    pub(super) name: String,
-    pub(super) colour: &'static str,
-    pub(super) dashed: bool,
-    pub(super) points: Vec<(f64, f64)>,
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// Its name in the legend.
+    pub name: String,
+    /// Its colour, as SVG writes it.
+    pub colour: &'static str,
+    /// Whether it is dashed.
+    pub dashed: bool,
+    /// Its points, x and y, in the order of x.
+    pub points: Vec<(f64, f64)>,
 }
 
 /// The scale of the y axis.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Heights {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heights {
+    /// Equal steps; from 0 unless a value is below.
     Linear,
     /// Powers of ten.
     Log,
 }
 
 /// Draws lines with a dot at every point.
-pub(super) fn lines(lines: Vec<Line>, heights: Heights, title: &str, x: &str, y: &str) -> String {
+pub fn lines(lines: Vec<Line>, heights: Heights, title: &str, x: &str, y: &str) -> String {
     drawn(lines, true, heights, [title, x, y])
 }
 
 /// Draws lines without dots, for those of many points.
-pub(super) fn curves(lines: Vec<Line>, title: &str, x: &str, y: &str) -> String {
+pub fn curves(lines: Vec<Line>, title: &str, x: &str, y: &str) -> String {
     drawn(lines, false, Heights::Linear, [title, x, y])
 }
 
@@ -264,10 +274,10 @@ fn drawn(lines: Vec<Line>, dotted: bool, heights: Heights, [title, x, y]: [&str;
 }
 
 /// A name, its colour, and its pairs.
-pub(super) type Dots = (&'static str, &'static str, Vec<(f64, f64)>);
+pub type Dots = (&'static str, &'static str, Vec<(f64, f64)>);
 
 /// Draws pairs as dots, and the line on which both values are equal.
-pub(super) fn pairs(dots: Vec<Dots>, title: &str, x: &str, y: &str) -> String {
+pub fn pairs(dots: Vec<Dots>, title: &str, x: &str, y: &str) -> String {
     let most = dots
         .iter()
         .flat_map(|(.., pairs)| pairs)
@@ -286,7 +296,7 @@ pub(super) fn pairs(dots: Vec<Dots>, title: &str, x: &str, y: &str) -> String {
 }
 
 /// Draws pairs as large dots.
-pub(super) fn plain(dots: Vec<Dots>, title: &str, x: &str, y: &str) -> String {
+pub fn plain(dots: Vec<Dots>, title: &str, x: &str, y: &str) -> String {
     dotted(Vec::new(), dots, 6.0, [title, x, y])
 }
 
@@ -308,10 +318,10 @@ fn dotted(mut plots: Vec<Plot>, dots: Vec<Dots>, size: f64, [title, x, y]: [&str
 }
 
 /// A name, its colour, whether its line is dashed, and its values.
-pub(super) type Curve = (String, &'static str, bool, Vec<f64>);
+pub type Curve = (String, &'static str, bool, Vec<f64>);
 
 /// Draws the density of values, by Gaussian kernels of this width.
-pub(super) fn densities(curves: Vec<Curve>, width: f64, title: &str, x: &str) -> String {
+pub fn densities(curves: Vec<Curve>, width: f64, title: &str, x: &str) -> String {
     let mut plots: Vec<Plot> = Vec::new();
     for (name, colour, dashed, values) in curves {
         let plot = DensityPlot::new()
@@ -341,7 +351,7 @@ pub(super) fn densities(curves: Vec<Curve>, width: f64, title: &str, x: &str) ->
 }
 
 /// Draws bars in groups, with one bar for each name in every group.
-pub(super) fn bars(
+pub fn bars(
     groups: &[(String, Vec<f64>)],
     names: &[(&str, &'static str)],
     title: &str,

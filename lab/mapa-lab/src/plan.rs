@@ -49,7 +49,7 @@ impl Plan {
 ///
 /// # Errors
 /// An error of `one`, if there is any; a thread pool that cannot be built.
-pub(super) fn on_files<T: Send>(
+pub fn on_files<T: Send>(
     plan: &Plan,
     bar: &dyn Progress,
     settings: usize,

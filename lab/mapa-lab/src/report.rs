@@ -7,8 +7,8 @@ use mapa_sim::{Column, GENERATOR, Interval, Table};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::claim::{Claim, HEADER, Verdict};
-use super::plan::Plan;
+use crate::claim::{Claim, HEADER, Verdict};
+use crate::plan::Plan;
 use mapa_front::Error;
 use mapa_front::text::table;
 
@@ -76,7 +76,8 @@ pub enum Block {
 }
 
 impl Section {
-    pub(super) fn new(id: &'static str, title: impl Into<String>) -> Self {
+    /// A section without contents: the id by which other files name it, and its title.
+    pub fn new(id: &'static str, title: impl Into<String>) -> Self {
         Self {
             id,
             title: title.into(),
@@ -84,12 +85,14 @@ impl Section {
         }
     }
 
-    pub(super) fn text(mut self, text: impl Into<String>) -> Self {
+    /// Adds a paragraph.
+    pub fn text(mut self, text: impl Into<String>) -> Self {
         self.blocks.push(Block::Text(text.into()));
         self
     }
 
-    pub(super) fn table<H: Into<String>>(
+    /// Adds a table: its header, and rows with as many cells.
+    pub fn table<H: Into<String>>(
         mut self,
         header: impl IntoIterator<Item = H>,
         rows: Vec<Vec<String>>,
@@ -101,12 +104,8 @@ impl Section {
         self
     }
 
-    pub(super) fn picture(
-        mut self,
-        file: &'static str,
-        svg: String,
-        shows: impl Into<String>,
-    ) -> Self {
+    /// Adds a picture: the name of its file, the SVG, and what it shows.
+    pub fn picture(mut self, file: &'static str, svg: String, shows: impl Into<String>) -> Self {
         self.blocks.push(Block::Picture {
             file,
             svg,
@@ -115,19 +114,20 @@ impl Section {
         self
     }
 
-    pub(super) fn claims(mut self, claims: impl IntoIterator<Item = Claim>) -> Self {
+    /// Adds claims, after those that are there.
+    pub fn claims(mut self, claims: impl IntoIterator<Item = Claim>) -> Self {
         self.claims.extend(claims);
         self
     }
 
     /// Adds numbers under a name.
-    pub(super) fn numbers(mut self, name: impl Into<String>, numbers: impl Serialize) -> Self {
+    pub fn numbers(mut self, name: impl Into<String>, numbers: impl Serialize) -> Self {
         self.insert(name, numbers);
         self
     }
 
     /// Adds numbers under a name.
-    pub(super) fn insert(&mut self, name: impl Into<String>, numbers: impl Serialize) {
+    pub fn insert(&mut self, name: impl Into<String>, numbers: impl Serialize) {
         self.numbers.insert(name.into(), value(numbers));
     }
 }
@@ -138,7 +138,7 @@ const TIMED: [&str; 2] = ["<!-- timed -->", "<!-- /timed -->"];
 impl Report {
     /// A report without sections: the experiment's name, its paper and its opening, and what it
     /// assumes.
-    pub(super) fn new(
+    pub fn new(
         [name, paper, opening]: [&'static str; 3],
         assumptions: &[&str],
         plan: &Plan,
@@ -381,13 +381,13 @@ fn grid(header: &[String], rows: &[Vec<String>]) -> String {
 }
 
 /// A number as `results.json` keeps it.
-pub(super) fn three_decimals(value: f64) -> f64 {
+pub fn three_decimals(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }
 
 /// Numbers as `results.json` keeps them: by name, in the order of the alphabet. A number that JSON
 /// cannot write is null.
-pub(super) fn value(numbers: impl Serialize) -> Value {
+pub fn value(numbers: impl Serialize) -> Value {
     // Only a map with keys that are no texts, or a program's own failure, cannot be written.
     serde_json::to_value(numbers).unwrap_or_default()
 }

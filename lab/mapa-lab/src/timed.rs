@@ -5,13 +5,15 @@ use std::time::{Duration, Instant};
 use mapa_sched::{Event, Scheduler, Time, Turn};
 
 /// A scheduler, and how long its decisions took.
-pub(super) struct Timed<'a> {
+pub struct Timed<'a> {
     scheduler: &'a mut dyn Scheduler,
-    pub(super) took: Duration,
+    /// The sum of its decisions so far.
+    pub took: Duration,
 }
 
 impl<'a> Timed<'a> {
-    pub(super) fn new(scheduler: &'a mut dyn Scheduler) -> Self {
+    /// The scheduler, with no decision counted.
+    pub fn new(scheduler: &'a mut dyn Scheduler) -> Self {
         Self {
             scheduler,
             took: Duration::ZERO,

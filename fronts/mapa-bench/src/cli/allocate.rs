@@ -2,7 +2,8 @@
 
 use clap::Args;
 
-use super::{ConstraintArgs, JobArgs, MachineArgs, PolicyArgs, UseArgs};
+use super::{ConstraintArgs, JobArgs, PolicyArgs, UseArgs};
+use mapa_cli::args::MachineArgs;
 
 pub(crate) const HELP: &str = "\
 A picture of the machine with the job on it:

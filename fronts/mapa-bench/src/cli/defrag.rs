@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use mapa_core::{Objective, aggregate_gbps, effective_gbps, ring_packing_gbps};
 
-use super::MachineArgs;
+use mapa_cli::args::MachineArgs;
 
 pub(crate) const HELP: &str = "\
 Running jobs are given by --job, or by --state: a JSON object whose key \"held\" lists them, as {\"op\":\"show\"} of `allocate --batch`

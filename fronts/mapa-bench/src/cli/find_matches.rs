@@ -4,7 +4,8 @@ use std::num::NonZeroUsize;
 
 use clap::{Arg, Args};
 
-use super::{JobArgs, MachineArgs};
+use super::JobArgs;
+use mapa_cli::args::MachineArgs;
 
 pub(crate) const USAGE: &str = "\
 mapa-bench match [OPTIONS] <--machine <NAME|FILE|->|--live> <--gpus <K>|--pattern <tp=4,..|FILE>>

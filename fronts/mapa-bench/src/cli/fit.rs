@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::MachineArgs;
+use mapa_cli::args::MachineArgs;
 
 pub(crate) const HELP: &str = "\
 Measurements are the output of nccl-tests or rccl-tests (text, JSON, CSV; other log lines are skipped), or a CSV with the

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use mapa_core::Operation;
 
-use super::MachineArgs;
+use mapa_cli::args::MachineArgs;
 
 pub(crate) const HELP: &str = "\
 Reads the output of nccl-tests, rccl-tests, nvbandwidth, p2pBandwidthLatencyTest and rocm_bandwidth_test. A table of your own

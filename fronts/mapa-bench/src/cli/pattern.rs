@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, Args, Subcommand};
 
-use super::MachineArgs;
+use mapa_cli::args::MachineArgs;
 
 pub(crate) const HELP: &str = "\
 Other commands read the file that --output writes: --pattern job.toml. Communication of unknown shape becomes all-to-all, and a note
@@ -33,7 +33,7 @@ pub(crate) enum PatternFrom {
     FromSource(FromSource),
     /// Not in this build: needs the feature `source`.
     #[cfg(not(feature = "source"))]
-    FromSource(super::left_out::LeftOut),
+    FromSource(crate::left_out::LeftOut),
     /// From degrees of parallelism.
     FromParallelism(FromParallelism),
     /// Show a pattern that --pattern takes, such as a pattern file.

@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use clap::{Args, ValueEnum};
 use mapa_core::Operation;
 
-use super::MachineArgs;
+use mapa_cli::args::MachineArgs;
 
 pub(crate) const HELP: &str = "\
 The number is the bus bandwidth of large messages, GB/s, as nccl-tests and rccl-tests print it (busbw).

@@ -7,11 +7,11 @@ use mapa_topologies::{Labels, Machine, Picture};
 
 use super::batch;
 use crate::cli::{AllocateArgs, job_spec};
-use crate::failure::Failure;
-use crate::files::{Disk, write};
-use crate::machine::load;
 use crate::names::NAMES;
-use crate::output::Output;
+use mapa_cli::Failure;
+use mapa_cli::Output;
+use mapa_cli::files::{Disk, write};
+use mapa_cli::load;
 use mapa_front::answer::allocate::{Allocation, RunnerUp as Listed};
 use mapa_front::answer::{
     self, Bandwidth, is_defined, labels, links_text, names, visible_by_server,

@@ -9,10 +9,10 @@ use mapa_core::{Allocator, LeaseId, Policy};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::failure::Failure;
-use crate::files::Disk;
 use crate::names::NAMES;
-use crate::output::Output;
+use mapa_cli::Failure;
+use mapa_cli::Output;
+use mapa_cli::files::Disk;
 use mapa_front::answer::allocate::{Allocation, Done, Held, Line as Answer, NotDone};
 use mapa_front::answer::{Bandwidth, Decision, Refusal, ids};
 use mapa_front::job::is_file;

@@ -4,11 +4,11 @@ use mapa_core::{Candidate, ModelUse, Objective, Policy, Sensitivity, ring_packin
 
 use super::allocate::links_of;
 use crate::cli::{CompareArgs, job_spec};
-use crate::failure::Failure;
-use crate::files::Disk;
-use crate::machine::load;
 use crate::names::NAMES;
-use crate::output::Output;
+use mapa_cli::Failure;
+use mapa_cli::Output;
+use mapa_cli::files::Disk;
+use mapa_cli::load;
 use mapa_front::answer::compare::{Chosen, Compared, Comparison};
 use mapa_front::answer::{Bandwidth, Decision, Refusal, is_defined, labels, model_text};
 use mapa_front::names::Choice;

@@ -9,10 +9,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::cli::DefragArgs;
-use crate::failure::Failure;
-use crate::files::{Disk, text};
-use crate::machine::load;
-use crate::output::Output;
+use mapa_cli::Failure;
+use mapa_cli::Output;
+use mapa_cli::files::{Disk, text};
+use mapa_cli::load;
 use mapa_front::answer::{is_defined, labels};
 use mapa_front::job::pattern;
 use mapa_front::request::with_busy;

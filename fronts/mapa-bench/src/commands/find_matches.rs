@@ -8,10 +8,10 @@ use mapa_topologies::read_graph;
 
 use super::allocate::links_of;
 use crate::cli::MatchArgs;
-use crate::failure::Failure;
-use crate::files::{Disk, bytes};
-use crate::machine::load;
-use crate::output::Output;
+use mapa_cli::Failure;
+use mapa_cli::Output;
+use mapa_cli::files::{Disk, bytes};
+use mapa_cli::load;
 use mapa_front::answer::matches::{Count, MatchesInGraph, MatchesOnMachine};
 use mapa_front::answer::{self, Bandwidth, ids, labels, names};
 use mapa_front::request::{min_link, slice, with_busy};

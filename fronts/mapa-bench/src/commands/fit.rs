@@ -12,11 +12,11 @@ use mapa_regress::{
 use mapa_topologies::Labels;
 
 use crate::cli::{ColumnName, FitArgs, MethodName, RingName, Terms};
-use crate::failure::Failure;
 use crate::features;
-use crate::files::{text, write};
-use crate::machine::load;
-use crate::output::{Output, progress};
+use mapa_cli::Failure;
+use mapa_cli::files::{text, write};
+use mapa_cli::load;
+use mapa_cli::{Output, progress};
 use mapa_front::answer::id_list;
 use mapa_front::text::table;
 
@@ -98,7 +98,7 @@ fn work(
     #[cfg(feature = "plots")]
     if let Some(folder) = &args.plot {
         bar.set_message("plots");
-        crate::files::make_folder(folder)?;
+        mapa_cli::files::make_folder(folder)?;
         let title = format!("{}, {machine}, {}", args.name, args.method.name());
         for (name, picture) in crate::plots::Plots::of(&fit, &title, &rings) {
             let file = folder.join(name);

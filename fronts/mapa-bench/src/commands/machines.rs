@@ -3,8 +3,8 @@
 use mapa_topologies::{catalogue, formulas};
 
 use crate::cli::MachinesArgs;
-use crate::failure::Failure;
-use crate::output::Output;
+use mapa_cli::Failure;
+use mapa_cli::Output;
 use mapa_front::answer::machines::{Catalogue, Formula, Machine};
 use mapa_front::text::table;
 

@@ -16,10 +16,10 @@ use mapa_regress::{
 };
 
 use crate::cli::{AddArgs, MeasuredAction, MeasuredArgs};
-use crate::failure::Failure;
-use crate::files::{text, write};
-use crate::machine::load;
-use crate::output::Output;
+use mapa_cli::Failure;
+use mapa_cli::Output;
+use mapa_cli::files::{text, write};
+use mapa_cli::load;
 
 /// A measurement of this machine.
 struct Measured {

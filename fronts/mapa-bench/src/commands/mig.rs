@@ -5,8 +5,8 @@ use mapa_core::mig::{Layout, Model};
 use mapa_topologies::mig::{Figure, Gpu, Offer, ProfileKind, Status, catalogue, named};
 
 use crate::cli::MigArgs;
-use crate::failure::Failure;
-use crate::output::Output;
+use mapa_cli::Failure;
+use mapa_cli::Output;
 use mapa_front::answer::mig::{
     About, Fit, Gpus, Instance, LayoutCounts, Listed, Partitions, Profile,
 };

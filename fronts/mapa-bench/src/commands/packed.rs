@@ -2,8 +2,8 @@
 
 use mapa_core::{Bandwidth, DeviceId, HardwareGraph, LinkClass, Placement};
 
-use crate::failure::Failure;
-use crate::output::Output;
+use mapa_cli::Failure;
+use mapa_cli::Output;
 use mapa_front::Packing;
 use mapa_front::answer::score as answer;
 use mapa_front::answer::{ids, label, labels};

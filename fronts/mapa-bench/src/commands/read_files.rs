@@ -8,8 +8,8 @@ use mapa_front::answer::machines as answer;
 use mapa_topologies::{Dump, Error, ErrorKind, HostDetail, Kind, Warning, read, recognise};
 
 use crate::cli::ReadArgs;
-use crate::failure::Failure;
-use crate::output::Output;
+use mapa_cli::Failure;
+use mapa_cli::Output;
 use mapa_front::text::table;
 
 use super::topo::links;

@@ -7,12 +7,13 @@ use indicatif::ProgressBar;
 use mapa_front::Files as _;
 use mapa_front::answer::report::{self as answer, Experiments};
 use mapa_front::text::table;
-use mapa_lab::{ENOUGH, EXPERIMENTS, Experiment, GivenRows, Plan, Progress, Report};
+use mapa_lab::{ENOUGH, Experiment, GivenRows, Plan, Progress, Report};
 
 use crate::cli::ReproduceArgs;
-use crate::failure::Failure;
-use crate::files::{self, Disk, make_folder};
-use crate::output::{Output, in_order, progress};
+use crate::systems::EXPERIMENTS;
+use mapa_cli::Failure;
+use mapa_cli::files::{self, Disk, make_folder};
+use mapa_cli::{Output, in_order, progress};
 
 /// A progress bar that an experiment moves.
 struct Bar<'a>(&'a ProgressBar);
@@ -39,7 +40,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs, output: &mut Output) -> Result<(),
     let Some(name) = args.experiment.as_deref().filter(|_| !args.list) else {
         return list(output);
     };
-    let experiment = Experiment::named(name)?;
+    let experiment = Experiment::named(EXPERIMENTS, name)?;
     let plan = plan(args, &experiment)?;
     // Whether the plan can be run is reported before a doubt about it.
     if plan.files < ENOUGH && plan.files > 1 {
@@ -47,6 +48,14 @@ pub(crate) fn reproduce(args: &ReproduceArgs, output: &mut Output) -> Result<(),
             "intervals are over {} files: expected at least {ENOUGH}",
             plan.files
         ));
+    }
+    if plan.rows.is_some() && !experiment.reads_rows {
+        let readers = EXPERIMENTS.iter().filter(|row| row.reads_rows);
+        let readers: Vec<&str> = readers.map(|row| row.name).collect();
+        return Err(Failure::malformed(format_args!(
+            "--rows is for the experiment {}: expected that, or no --rows",
+            readers.join(" or ")
+        )));
     }
     let bar = progress(0, "{bar:30} {pos}/{len} {msg}", output)?;
     let report = experiment.run(&plan, &Bar(&bar));
@@ -144,7 +153,7 @@ fn list(output: &mut Output) -> Result<(), Failure> {
         ["experiment", "paper", "covers", "files", "first seed"],
         [3, 4],
     );
-    for own in &EXPERIMENTS {
+    for own in EXPERIMENTS {
         let [files, seed] = [own.files.to_string(), own.seed.to_string()];
         rows.add_row([own.name, own.paper, own.covers, &files, &seed]);
     }

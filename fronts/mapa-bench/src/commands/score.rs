@@ -9,11 +9,11 @@ use mapa_core::{
 use mapa_topologies::{Machine, Warning, collective_rates};
 
 use crate::cli::{ScoreArgs, Switched};
-use crate::failure::Failure;
-use crate::files::Disk;
-use crate::machine::load;
 use crate::names::NAMES;
-use crate::output::Output;
+use mapa_cli::Failure;
+use mapa_cli::Output;
+use mapa_cli::files::Disk;
+use mapa_cli::load;
 use mapa_front::answer::score::{self as answer, NoBandwidth, Order, Score, SumOfTerms};
 use mapa_front::answer::{ids, labels, names};
 use mapa_front::job::{is_file, job, pattern};

@@ -4,8 +4,8 @@ use mapa_front::answer::sensitivity::{PublishedSensitivity, Sensitivity};
 use mapa_patterns::{Evidence, LinkRates, PUBLISHED, Times};
 
 use crate::cli::{EvidenceArgs, SensitivityArgs};
-use crate::failure::Failure;
-use crate::output::Output;
+use mapa_cli::Failure;
+use mapa_cli::Output;
 use mapa_front::text::table;
 
 pub(crate) fn sensitivity(args: &SensitivityArgs, output: &mut Output) -> Result<(), Failure> {

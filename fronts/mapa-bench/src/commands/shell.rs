@@ -7,9 +7,9 @@ use clap_complete::{Shell, generate};
 use clap_mangen::generate_to;
 
 use crate::cli::Cli;
-use crate::failure::Failure;
-use crate::files::make_folder;
-use crate::output::Output;
+use mapa_cli::Failure;
+use mapa_cli::Output;
+use mapa_cli::files::make_folder;
 
 /// The name of the program, as shells know it.
 const PROGRAM: &str = "mapa-bench";

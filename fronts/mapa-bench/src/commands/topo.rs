@@ -7,10 +7,10 @@ use mapa_core::{Allocator, DeviceId, DeviceInfo, HardwareGraph, LinkClass, NodeK
 use mapa_topologies::{Error, Labels, Machine, Picture};
 
 use crate::cli::{Format, TopoArgs};
-use crate::discovery::Discovery;
-use crate::failure::Failure;
-use crate::machine::find;
-use crate::output::Output;
+use mapa_cli::Discovery;
+use mapa_cli::Failure;
+use mapa_cli::Output;
+use mapa_cli::find;
 use mapa_front::Loaded;
 use mapa_front::answer::mig::Instance;
 use mapa_front::answer::topology as answer;

@@ -7,7 +7,7 @@ use kuva::render_to_svg;
 use mapa_core::DeviceId;
 use mapa_regress::{Fit, Row};
 
-use super::COLOURS;
+use mapa_cli::COLOURS;
 use mapa_front::answer::id_list;
 
 pub(crate) struct Plots;

@@ -12,7 +12,7 @@ use mapa_core::MachineId;
 use mapa_sched::{Fleet, Time};
 use mapa_sim::{Outcome, OverTime, Point, Workload};
 
-use super::COLOURS;
+use mapa_cli::COLOURS;
 use mapa_front::simulation::PolicyRun;
 
 /// Draws, by file name: effective bandwidths by policy, utilisation and fragmentation over time,

@@ -11,7 +11,7 @@ pub(crate) struct Floors {
 }
 
 /// Every crate of the workspace that has modules.
-pub(crate) const FLOORS: [Floors; 17] = [
+pub(crate) const FLOORS: [Floors; 18] = [
     Floors {
         name: "mapa-core",
         source: "mapa-core/src",
@@ -301,6 +301,7 @@ pub(crate) const FLOORS: [Floors; 17] = [
             "report",
             "workers",
             "timed",
+            "experiments",
             "auto",
             "case",
             "energy",
@@ -310,7 +311,6 @@ pub(crate) const FLOORS: [Floors; 17] = [
             "pcie",
             "slo",
             "topology_plan",
-            "experiments",
         ],
     },
     Floors {
@@ -357,17 +357,22 @@ pub(crate) const FLOORS: [Floors; 17] = [
         name: "mapa-bench",
         source: "fronts/mapa-bench/src",
         rooms: &[
+            "features", "left_out", "systems", "names", "cli", "defaults", "plots", "commands",
+        ],
+    },
+    Floors {
+        name: "mapa-cli",
+        source: "fronts/mapa-cli/src",
+        rooms: &[
             "failure",
             "features",
+            "colours",
             "files",
             "output",
-            "names",
-            "cli",
-            "defaults",
+            "args",
             "discovery",
             "machine",
-            "plots",
-            "commands",
+            "rows",
         ],
     },
 ];

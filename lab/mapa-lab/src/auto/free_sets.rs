@@ -11,9 +11,9 @@ use mapa_topologies::named;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::super::claim::{Claim, EXACT, Verdict, number};
-use super::super::report::Section;
+use crate::claim::{Claim, EXACT, Verdict, number};
 use crate::progress::Progress;
+use crate::report::Section;
 use mapa_front::Error;
 
 /// Machines whose links differ: NVLink of several generations, bridged pairs, islands, and

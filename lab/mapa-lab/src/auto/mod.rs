@@ -1,17 +1,18 @@
 //! Our own experiment: what the default policy gives a job that says nothing, and what that costs
 //! the jobs after it.
 
+use crate::experiments::Experiment;
 use crate::progress::Progress;
 
-use super::plan::Plan;
-use super::report::Report;
+use crate::plan::Plan;
+use crate::report::Report;
 use mapa_front::Error;
 
 mod free_sets;
 mod streams;
 
-pub(super) const NAME: &str = "auto";
-pub(super) const PAPER: &str = "none: MAPA's default policy";
+const NAME: &str = "auto";
+const PAPER: &str = "none: MAPA's default policy";
 const TITLE: &str = "The default policy beside others";
 
 const OPENING: &str = "\
@@ -35,7 +36,18 @@ const ASSUMPTIONS: [&str; 4] = [
      sensitivity: for preserve it is insensitive, for auto it counts as sensitive.",
 ];
 
-pub(super) fn run(plan: &Plan, bar: &dyn Progress) -> Result<Report, Error> {
+/// The default policy beside others: the row of the list of experiments.
+pub const EXPERIMENT: Experiment = Experiment {
+    name: NAME,
+    paper: PAPER,
+    covers: "what a job gets that names no policy, on every free set of five machines, and what that costs a stream of jobs",
+    files: 200,
+    seed: 40_001,
+    reads_rows: false,
+    run,
+};
+
+fn run(plan: &Plan, bar: &dyn Progress) -> Result<Report, Error> {
     let streams = streams::run(plan, bar)?;
     let mut report = Report::new([NAME, PAPER, OPENING], &ASSUMPTIONS, plan);
     report.title = TITLE.to_owned();

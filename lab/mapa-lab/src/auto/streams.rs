@@ -13,10 +13,10 @@ use mapa_sim::{
 use mapa_topologies::named;
 use serde_json::Value;
 
-use super::super::claim::{Claim, Verdict, bounds, mean_pm, number};
-use super::super::plan::{Plan, on_files};
-use super::super::report::{Section, three_decimals, value};
+use crate::claim::{Claim, Verdict, bounds, mean_pm, number};
+use crate::plan::{Plan, on_files};
 use crate::progress::Progress;
+use crate::report::{Section, three_decimals, value};
 use mapa_front::Error;
 
 const MACHINES: [&str; 3] = ["dgx-1v", "torus-2d", "cube-mesh-16"];

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use mapa_front::Error;
 
+use crate::experiments::Experiment;
 use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::report::{Report, three_decimals, value};
@@ -26,8 +27,8 @@ mod trials;
 use setting::{Ratio, Setting, System};
 use trials::{BALANCED, CASE, Numbers, Of, SLURM};
 
-pub(super) const NAME: &str = "case";
-pub(super) const PAPER: &str =
+const NAME: &str = "case";
+const PAPER: &str =
     "Porter, Chen, Pande, Compiler-Assisted Scheduling for Multi-Instance GPUs (GPGPU 2022)";
 
 const OPENING: &str = "\
@@ -51,7 +52,18 @@ const ASSUMPTIONS: [&str; 6] = [
     "Estimates are wrong by up to a half either way, uniform.",
 ];
 
-pub(super) fn run(plan: &Plan, bar: &dyn Progress) -> Result<Report, Error> {
+/// CASE, run again: the row of the list of experiments.
+pub const EXPERIMENT: Experiment = Experiment {
+    name: NAME,
+    paper: PAPER,
+    covers: "throughput, turnaround, memory and kernels on four systems and seven mixes, our managers beside them, what is printed and what contradicts itself",
+    files: 50,
+    seed: 91_001,
+    reads_rows: false,
+    run,
+};
+
+fn run(plan: &Plan, bar: &dyn Progress) -> Result<Report, Error> {
     let parts = [
         ratios::wanted(),
         held::wanted(),

@@ -2,9 +2,9 @@
 
 use mapa_sim::{Interval, mean_interval};
 
-use super::super::claim::{Claim, EXACT, Verdict, number};
 use super::setting::{BY_IDS, Coming, FORESIGHT, Judge, LEASES};
 use super::trials::{Of, Trials};
+use crate::claim::{Claim, EXACT, Verdict, number};
 
 const AT_LEAST: &str = "mean of the differences, at least";
 const ABOVE: &str = "mean of the differences, above";

@@ -4,11 +4,11 @@ use crate::progress::Progress;
 use crate::timed::Timed;
 use mapa_sched::Fleet;
 
-use super::super::claim::{Claim, number};
-use super::super::plan::Plan;
-use super::super::report::Section;
 use super::setting::{CHOOSERS, Chooser, Coming, Judge, MACHINES, Runs, Setting, graph};
 use super::trials::simulate;
+use crate::claim::{Claim, number};
+use crate::plan::Plan;
+use crate::report::Section;
 use mapa_front::Error;
 
 /// The number of runs over the same jobs, of which the fastest counts. From the second run on, the

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use mapa_core::{DeviceId, HardwareGraph};
 
-use super::super::claim::{Claim, EXACT, Verdict};
-use super::super::report::Section;
 use super::setting::{MACHINES, graph};
+use crate::claim::{Claim, EXACT, Verdict};
+use crate::report::Section;
 use mapa_front::Error;
 
 /// Whether the graph of direct links is bipartite: devices fall into two classes, and every direct

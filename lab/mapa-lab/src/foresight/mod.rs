@@ -1,12 +1,13 @@
 //! Our own experiment: whether and where foresight beats Preserve, and what it costs.
 
+use crate::experiments::Experiment;
 use crate::progress::Progress;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::plan::Plan;
-use super::report::{Report, three_decimals, value};
+use crate::plan::Plan;
+use crate::report::{Report, three_decimals, value};
 use mapa_front::Error;
 
 mod claims;
@@ -20,8 +21,8 @@ use setting::{BY_IDS, FORESIGHT, PRESERVE};
 pub(crate) use setting::{Judge, MACHINES, by_bandwidth, graph, preserve_by};
 use trials::{Trial, Trials};
 
-pub(super) const NAME: &str = "foresight";
-pub(super) const PAPER: &str = "none: MAPA's own policy and scheduler";
+const NAME: &str = "foresight";
+const PAPER: &str = "none: MAPA's own policy and scheduler";
 const TITLE: &str = "Foresight beside Preserve";
 
 const OPENING: &str = "\
@@ -50,7 +51,18 @@ const ASSUMPTIONS: [&str; 6] = [
     "A decision is timed in this process while nothing else of the program runs. Other users of the machine are not excluded.",
 ];
 
-pub(super) fn run(plan: &Plan, bar: &dyn Progress) -> Result<Report, Error> {
+/// Foresight beside Preserve: the row of the list of experiments.
+pub const EXPERIMENT: Experiment = Experiment {
+    name: NAME,
+    paper: PAPER,
+    covers: "foresight beside preserve on three machines, by two models of bandwidth, and what patience costs",
+    files: 200,
+    seed: 20_001,
+    reads_rows: false,
+    run,
+};
+
+fn run(plan: &Plan, bar: &dyn Progress) -> Result<Report, Error> {
     let all = trials::run(plan, bar)?;
     bar.doing("tables and pictures");
     let mut report = Report::new([NAME, PAPER, OPENING], &ASSUMPTIONS, plan);

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use mapa_sim::{Interval, mean_interval};
 
-use super::super::claim::{bounds, mean_pm};
-use super::super::picture::{Group, Words, bars, boxes};
-use super::super::report::Section;
 use super::claims;
 use super::setting::{Coming, FORESIGHT, LEASES, PATIENCE, PRESERVE, Runs};
 use super::trials::{Of, Trials};
+use crate::claim::{bounds, mean_pm};
+use crate::picture::{Group, Words, bars, boxes};
+use crate::report::Section;
 
 /// A column: its heading, its value, and whether differences are in percent of preserve's value.
 type Shown = (&'static str, Of, bool);

@@ -7,8 +7,8 @@ use mapa_core::{HardwareGraph, Pattern, Request, Rules, max};
 use mapa_sched::{Fleet, Scheduler};
 use mapa_sim::{ByBandwidth, Execution, Outcome, Simulation, Workload, quantile};
 
-use super::super::plan::{Plan, on_files};
 use super::setting::{Chooser, PRESERVE, Setting, by_bandwidth, graph, settings};
+use crate::plan::{Plan, on_files};
 use mapa_front::Error;
 
 /// The outcome of a job file under a chooser. Bandwidths are by the judge, GB/s, of sensitive jobs

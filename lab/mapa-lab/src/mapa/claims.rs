@@ -3,9 +3,9 @@
 use mapa_core::{Census, Coefficients};
 use mapa_sim::{Interval, mean_interval, paired_interval, share_interval};
 
-use super::super::claim::{Claim, Verdict, number};
 use super::setting::Runs;
 use super::trials::{Of, Trial, Trials, Who};
+use crate::claim::{Claim, Verdict, number};
 
 /// The measure by which allocations are judged.
 #[derive(Clone, Copy)]

@@ -2,8 +2,8 @@
 
 use mapa_core::{Census, Coefficients};
 
-use super::super::report::Section;
 use super::claims::best_of_three;
+use crate::report::Section;
 
 pub(super) fn section() -> Section {
     let eq_2 = |x, y, z| Coefficients::FULL.predict(&Census::from_xyz(x, y, z));

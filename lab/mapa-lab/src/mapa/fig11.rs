@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use mapa_core::RingPacking;
 use mapa_regress::published::{Allocation, allocations, correlation};
 
-use super::super::claim::{Claim, EXACT, Verdict};
-use super::super::report::Section;
 use super::setting::Machine;
+use crate::claim::{Claim, EXACT, Verdict};
+use crate::report::Section;
 use mapa_front::Error;
 
 type Of = fn(&Allocation) -> f64;

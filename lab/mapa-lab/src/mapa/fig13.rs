@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use mapa_front::answer::report::Interval as Bounds;
 use mapa_sim::{Interval, mean_interval};
 
-use super::super::claim::{Claim, bounds, mean_pm, range};
-use super::super::picture::{Group, Words, boxes};
-use super::super::report::Section;
 use super::claims::{self, EQ_2, QUARTILES, best_of_three, quartile};
 use super::setting::{PACKING, PAPER, RELEASED};
 use super::trials::{All, Of, Trials, Who};
 use super::{sentences, speed};
+use crate::claim::{Claim, bounds, mean_pm, range};
+use crate::picture::{Group, Words, boxes};
+use crate::report::Section;
 use mapa_front::Error;
 
 const SENSITIVE: [&str; 4] = ["AlexNet", "Inception-v3", "VGG-16", "ResNet-50"];

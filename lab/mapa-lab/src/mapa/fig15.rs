@@ -11,11 +11,11 @@ use kuva::render_to_svg;
 use mapa_regress::published::correlation;
 use mapa_sim::{mean_interval, quantile};
 
-use super::super::claim::{Claim, bounds, mean_pm, number, range};
-use super::super::picture::colour;
-use super::super::report::Section;
 use super::setting::PAPER;
 use super::trials::{All, Trial, Trials, Who};
+use crate::claim::{Claim, bounds, mean_pm, number, range};
+use crate::picture::colour;
+use crate::report::Section;
 use mapa_front::Error;
 
 /// The correlation job by job, over jobs of two GPUs and more.

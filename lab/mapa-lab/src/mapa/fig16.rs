@@ -11,9 +11,9 @@ use mapa_regress::published::correlation;
 use mapa_sim::ByBandwidth;
 use serde::Serialize;
 
-use super::super::claim::{Claim, number};
-use super::super::report::Section;
 use super::trials::{All, Sample, Trials, Who};
+use crate::claim::{Claim, number};
+use crate::report::Section;
 use mapa_front::Error;
 
 const NETWORKS: [&str; 6] = [

@@ -1,14 +1,14 @@
 //! Fig. 18: sensitive jobs on machines of sixteen GPUs.
 
-use super::super::claim::Claim;
-use super::super::picture::{Group, Words, boxes};
-use super::super::report::Section;
 use super::claims::{
     Above, EQ_2, PACKING, POOLED, Population, QUARTILES, SEVERAL, above, above_all,
 };
 use super::fig13::quartile_cells;
 use super::setting::{self, PAPER};
 use super::trials::{All, Trials, Who};
+use crate::claim::Claim;
+use crate::picture::{Group, Words, boxes};
+use crate::report::Section;
 use mapa_front::Error;
 
 /// The claims of section 5.3 about both machines, and about each.

@@ -8,11 +8,11 @@ use crate::progress::Progress;
 use mapa_core::{Census, Coefficients, HardwareGraph, Pattern, Policy, Request, Tiers, preserve};
 use serde::Serialize;
 
-use super::super::claim::Claim;
-use super::super::picture::{Heights, Line, lines};
-use super::super::plan::Plan;
-use super::super::report::Section;
 use super::setting::Machine;
+use crate::claim::Claim;
+use crate::picture::{Heights, Line, lines};
+use crate::plan::Plan;
+use crate::report::Section;
 use mapa_front::Error;
 use mapa_front::text::seconds;
 

@@ -4,11 +4,11 @@ use mapa_front::answer::report::Interval as Bounds;
 use mapa_sim::{Interval, mean_interval, paired_interval, share_interval};
 use serde::Serialize;
 
-use super::super::claim::{Claim, Verdict, bounds, number, range};
-use super::super::picture::{Group, Words, boxes};
-use super::super::report::Section;
 use super::setting::Runs;
 use super::trials::{All, Trial, Trials};
+use crate::claim::{Claim, Verdict, bounds, number, range};
+use crate::picture::{Group, Words, boxes};
+use crate::report::Section;
 use mapa_front::Error;
 
 /// The tolerance for rounding in sums of link bandwidths.

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::super::claim::Claim;
 use super::claims::{self, ALL, INSENSITIVE, POOLED, Population, SEVERAL};
 use super::fig18;
 use super::sentences;
 use super::setting::settings;
 use super::speed;
 use super::trials::{Sample, Trial, Trials, Who};
+use crate::claim::Claim;
 
 fn report() -> Value {
     let file =

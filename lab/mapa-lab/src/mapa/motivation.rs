@@ -12,10 +12,10 @@ use mapa_sched::{Fleet, Job, JobId, Placed};
 use mapa_sim::{ByBandwidth, Execution, Submission};
 use serde::Serialize;
 
-use super::super::claim::{Claim, EXACT, Verdict};
-use super::super::picture::bars;
-use super::super::report::Section;
 use super::setting::Machine;
+use crate::claim::{Claim, EXACT, Verdict};
+use crate::picture::bars;
+use crate::report::Section;
 use mapa_front::Error;
 
 /// The time of a network on a ring of these devices, over its time at full speed.

@@ -1,11 +1,11 @@
 //! The evaluation judged by ring packing instead of Eq. 2.
 
-use super::super::report::Section;
 use super::claims::{self, PACKING, QUARTILES, left};
 use super::fig13::quartile_cells;
 use super::setting::{self, PAPER};
 use super::trials::{All, Who};
 use super::{fig18, speed, throughput};
+use crate::report::Section;
 use mapa_front::Error;
 
 pub(super) fn section(all: &All) -> Result<Section, Error> {

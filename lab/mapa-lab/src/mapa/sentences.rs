@@ -2,9 +2,9 @@
 
 use mapa_sim::{Interval, mean_interval, paired_interval};
 
-use super::super::claim::{Claim, Verdict, number};
 use super::claims::{Above, EQ_2, POOLED, QUARTILES, above, time_assumes};
 use super::trials::{Trials, Who};
+use crate::claim::{Claim, Verdict, number};
 
 /// The neural networks of Fig. 13.
 const NETWORKS: [&str; 6] = [

@@ -2,9 +2,9 @@
 
 use mapa_sim::{mean_interval, paired_interval, share_interval};
 
-use super::super::claim::{Claim, Verdict, range};
 use super::claims::{GAP, SHARE, time_assumes};
 use super::trials::Trials;
+use crate::claim::{Claim, Verdict, range};
 
 const RANGE: &str = "interval of the mean within 1.06 to 1.16 (limits are ours, around 1.12)";
 const PRINTED: &str = "the interval of the mean contains 1.117";

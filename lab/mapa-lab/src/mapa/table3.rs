@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use mapa_sim::{mean_interval, quantile};
 use serde::Serialize;
 
-use super::super::claim::{Claim, EXACT, Verdict, bounds, range};
-use super::super::report::Section;
 use super::trials::{All, Trial, Trials, Who};
+use crate::claim::{Claim, EXACT, Verdict, bounds, range};
+use crate::report::Section;
 use mapa_front::Error;
 use mapa_front::answer::report::Interval as Bounds;
 

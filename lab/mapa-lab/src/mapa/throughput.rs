@@ -2,13 +2,13 @@
 
 use mapa_sim::mean_interval;
 
-use super::super::claim::{Claim, EXACT, Verdict, bounds};
-use super::super::picture::{Group, Words, boxes};
-use super::super::report::Section;
 use super::claims::{self, POOLED, SEVERAL, left};
 use super::setting::{PAPER, RELEASED};
 use super::speed::{throughput_range, throughput_steps};
 use super::trials::{All, Trials};
+use crate::claim::{Claim, EXACT, Verdict, bounds};
+use crate::picture::{Group, Words, boxes};
+use crate::report::Section;
 use mapa_front::Error;
 
 /// Settings on the DGX-1V with 300 jobs, in the order of the table.

@@ -7,8 +7,8 @@ use mapa_core::HardwareGraph;
 use mapa_sched::{Fifo, Fleet};
 use mapa_sim::{Execution, Quartiles, Row, Scorer, Simulation, Workload};
 
-use super::super::plan::{Plan, on_files};
 use super::setting::{Machine, Setting, policy, settings};
+use crate::plan::{Plan, on_files};
 use mapa_front::Error;
 
 /// A job that has finished.

@@ -2,6 +2,7 @@
 
 use mapa_front::Error;
 
+use crate::experiments::Experiment;
 use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::report::Report;
@@ -11,8 +12,8 @@ mod errors;
 mod order;
 mod rows;
 
-pub(super) const NAME: &str = "measured";
-pub(super) const PAPER: &str = "none: public measurements";
+const NAME: &str = "measured";
+const PAPER: &str = "none: public measurements";
 const TITLE: &str = "What MAPA expects beside what others measured";
 
 const OPENING: &str = "\
@@ -34,7 +35,18 @@ const ASSUMPTIONS: [&str; 4] = [
      than 5 %. Predictions within 0.5 % of each other are a tie.",
 ];
 
-pub(super) fn run(plan: &Plan, bar: &dyn Progress) -> Result<Report, Error> {
+/// What is expected beside what others measured: the row of the list of experiments.
+pub const EXPERIMENT: Experiment = Experiment {
+    name: NAME,
+    paper: PAPER,
+    covers: "what is expected beside what others measured: every row, the order of sets, errors on machines left out, choices without P2P",
+    files: 0,
+    seed: 0,
+    reads_rows: true,
+    run,
+};
+
+fn run(plan: &Plan, bar: &dyn Progress) -> Result<Report, Error> {
     let asked = rows::asked(plan)?;
     bar.tasks(4);
     let mut report = Report::new([NAME, PAPER, OPENING], &ASSUMPTIONS, plan);

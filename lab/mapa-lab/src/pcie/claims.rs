@@ -2,9 +2,9 @@
 
 use mapa_sim::{Interval, mean_interval, paired_interval};
 
-use super::super::claim::{Claim, EXACT, Verdict, number};
 use super::setting::{Chooser, FIXED, INSTANCES, LARGE, Lengths, Physics, SHARES, Setting};
 use super::trials::{All, Trial, Trials};
+use crate::claim::{Claim, EXACT, Verdict, number};
 use mapa_front::Error;
 
 const ABOVE: &str = "mean, above 0";

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 
 use mapa_core::PCIE_GEN4_GBPS;
 
-use super::super::claim::{Claim, EXACT, Verdict, mean_pm, number};
-use super::super::report::Section;
 use super::claims::not_slower;
 use super::hindsight::slowdown;
 use super::jobs::{BLOOM7B1, BLOOM560M};
 use super::setting::{FIXED, LARGE, Physics, Setting};
 use super::trials::All;
+use crate::claim::{Claim, EXACT, Verdict, mean_pm, number};
+use crate::report::Section;
 use mapa_front::Error;
 
 /// Jobs of both PCIe-bound kinds on a GPU.

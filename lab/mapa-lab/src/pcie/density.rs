@@ -2,12 +2,12 @@
 
 use mapa_sim::mean_interval;
 
-use super::super::claim::{bounds, mean_pm};
-use super::super::picture::{Curve, colour, densities};
-use super::super::report::Section;
 use super::claims::{self, KERNEL_S};
 use super::setting::{Chooser, Physics};
 use super::trials::{All, Of, Trials, shown};
+use crate::claim::{bounds, mean_pm};
+use crate::picture::{Curve, colour, densities};
+use crate::report::Section;
 use mapa_front::Error;
 
 /// The columns of the table.

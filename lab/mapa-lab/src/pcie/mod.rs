@@ -1,12 +1,13 @@
 //! Tang et al., HPC Asia 2025: PCIe-bandwidth-aware scheduling for multi-instance GPUs.
 
+use crate::experiments::Experiment;
 use crate::progress::Progress;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::plan::Plan;
-use super::report::{Report, three_decimals, value};
+use crate::plan::Plan;
+use crate::report::{Report, three_decimals, value};
 use mapa_front::Error;
 
 mod beyond;
@@ -26,8 +27,8 @@ mod validation;
 use setting::{Chooser, FIXED, INSTANCES, LARGE, Setting};
 use trials::{All, Trial};
 
-pub(super) const NAME: &str = "pcie";
-pub(super) const PAPER: &str =
+const NAME: &str = "pcie";
+const PAPER: &str =
     "Tang et al., PCIe Bandwidth-Aware Scheduling for Multi-Instance GPUs, HPC Asia '25";
 
 const OPENING: &str = "\
@@ -74,7 +75,18 @@ const ASSUMPTIONS: [&str; 8] = [
      by files of another generator.",
 ];
 
-pub(super) fn run(plan: &Plan, bar: &dyn Progress) -> Result<Report, Error> {
+/// PCIe-aware scheduling, run again: the row of the list of experiments.
+pub const EXPERIMENT: Experiment = Experiment {
+    name: NAME,
+    paper: PAPER,
+    covers: "Fig. 1, 2 and 4 to 9, what the gain depends on, and where the paper contradicts itself",
+    files: 50,
+    seed: 30_001,
+    reads_rows: false,
+    run,
+};
+
+fn run(plan: &Plan, bar: &dyn Progress) -> Result<Report, Error> {
     let all = trials::run(plan, bar)?;
     bar.doing("tables and pictures");
     let mut report = Report::new([NAME, PAPER, OPENING], &ASSUMPTIONS, plan);

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use mapa_front::answer::report::Interval as Bounds;
 use mapa_sim::{Interval, mean_interval};
 
-use super::super::claim::{Claim, bounds, mean_pm};
-use super::super::picture::{Group, Heights, Line, Words, boxes, colour, lines};
-use super::super::report::Section;
 use super::claims;
 use super::setting::{COMING, Chooser, Coming, FIXED, INSTANCES, LARGE, Physics, SHARES, Setting};
 use super::trials::{All, Trials};
+use crate::claim::{Claim, bounds, mean_pm};
+use crate::picture::{Group, Heights, Line, Words, boxes, colour, lines};
+use crate::report::Section;
 use mapa_front::Error;
 
 /// The header of the tables. Times are per job, since the number of jobs is the same for both
@@ -238,7 +238,7 @@ pub(super) fn instances(all: &All) -> Result<Section, Error> {
     let published = vec![(ends.0, 20.0), (ends.1, 20.0)];
     curves.push(Line {
         name: "paper: up to".to_owned(),
-        colour: super::super::picture::PUBLISHED,
+        colour: crate::picture::PUBLISHED,
         dashed: true,
         points: published,
     });

@@ -1,10 +1,10 @@
 //! How far the gain depends on what the paper does not state.
 
-use super::super::claim::{bounds, mean_pm};
-use super::super::report::Section;
 use super::claims::{all_run, share_names};
 use super::setting::{FIXED, Physics, Setting, variations};
 use super::trials::{All, Trials};
+use crate::claim::{bounds, mean_pm};
+use crate::report::Section;
 use mapa_front::Error;
 
 pub(super) fn section(all: &All) -> Result<Section, Error> {

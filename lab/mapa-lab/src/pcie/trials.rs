@@ -3,11 +3,11 @@
 use crate::progress::Progress;
 use mapa_sim::{Interval, Outcome, Simulation, Workload, mean_interval};
 
-use super::super::plan::{Plan, on_files};
 use super::hindsight::{ROUNDING, by_gpu, slower};
 use super::jobs::{BLOOM7B1, Kind, draw};
 use super::machine::Machines;
 use super::setting::{Chooser, FIXED, Physics, Setting, settings};
+use crate::plan::{Plan, on_files};
 use mapa_front::Error;
 
 /// The outcome of a job file under a scheduler.

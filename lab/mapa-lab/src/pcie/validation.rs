@@ -6,15 +6,15 @@ use mapa_regress::published::correlation;
 use mapa_sim::{Simulation, mean_interval};
 use serde::Serialize;
 
-use super::super::claim::{Claim, Verdict, mean_pm, number};
-use super::super::picture::{colour, pairs};
-use super::super::plan::Plan;
-use super::super::report::Section;
 use super::hindsight::{Ran, by_gpu};
 use super::jobs::draw;
 use super::machine::Machines;
 use super::setting::{Chooser, FIXED, Physics, SHARES, Setting};
 use super::trials::simulate;
+use crate::claim::{Claim, Verdict, mean_pm, number};
+use crate::picture::{colour, pairs};
+use crate::plan::Plan;
+use crate::report::Section;
 use crate::workers::{Retrace, Settings, completion_times, copy_throughput, replay};
 use mapa_front::Error;
 

@@ -2,6 +2,7 @@
 
 use mapa_front::Error;
 
+use crate::experiments::Experiment;
 use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::report::Report;
@@ -17,8 +18,8 @@ mod section;
 mod setting;
 mod strongest;
 
-pub(super) const NAME: &str = "topology-plan";
-pub(super) const PAPER: &str = "none: MAPA's own schedulers";
+const NAME: &str = "topology-plan";
+const PAPER: &str = "none: MAPA's own schedulers";
 const TITLE: &str = "Order and placement together";
 
 const OPENING: &str = "\
@@ -45,7 +46,18 @@ const ASSUMPTIONS: [&str; 6] = [
      the prototype's rules, and adjusted on the tuning files alone: an order for rough batches without search, limits in units of the mean ideal time.",
 ];
 
-pub(super) fn run(plan: &Plan, bar: &dyn Progress) -> Result<Report, Error> {
+/// Order and placement together: the row of the list of experiments.
+pub const EXPERIMENT: Experiment = Experiment {
+    name: NAME,
+    paper: PAPER,
+    covers: "order and placement together: a plan beside backfilling, lists with and without a threshold on slowdown, the strongest of 56 baselines, and bounds",
+    files: 50,
+    seed: 82_001,
+    reads_rows: false,
+    run,
+};
+
+fn run(plan: &Plan, bar: &dyn Progress) -> Result<Report, Error> {
     let all = cases::run(plan, bar)?;
     bar.doing("tables and pictures");
     let mut report = Report::new([NAME, PAPER, OPENING], &ASSUMPTIONS, plan);

@@ -10,9 +10,9 @@ use mapa_patterns::{Application, Evidence, Messages, Note, Verdict, likeness, wr
 
 use crate::cli::WriteArgs;
 use crate::commands::sensitivity::evidence;
-use crate::failure::Failure;
-use crate::files::write;
-use crate::output::Output;
+use mapa_cli::Failure;
+use mapa_cli::Output;
+use mapa_cli::files::write;
 use mapa_front::text::table;
 
 /// The most edges that the text lists.

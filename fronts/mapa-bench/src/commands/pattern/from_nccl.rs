@@ -5,9 +5,9 @@ use mapa_patterns::{Algorithm, Error, Messages, NcclJob, Unit, read_nccl};
 
 use super::answer::{More, answer};
 use crate::cli::FromNccl;
-use crate::failure::Failure;
-use crate::files;
-use crate::output::Output;
+use mapa_cli::Failure;
+use mapa_cli::Output;
+use mapa_cli::files;
 use mapa_front::text::table;
 
 /// The most message sizes that the text lists.

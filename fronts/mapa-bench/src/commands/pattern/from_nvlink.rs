@@ -9,10 +9,10 @@ use mapa_topologies::Kind;
 
 use super::answer::{More, answer};
 use crate::cli::FromNvlink;
-use crate::failure::Failure;
-use crate::files::log;
-use crate::machine::load;
-use crate::output::Output;
+use mapa_cli::Failure;
+use mapa_cli::Output;
+use mapa_cli::files::log;
+use mapa_cli::load;
 
 pub(super) fn from_nvlink(args: &FromNvlink, output: &mut Output) -> Result<(), Failure> {
     let loaded = match &args.machine {

@@ -8,8 +8,8 @@ use mapa_patterns::{Note, Proposal, Source};
 
 use super::answer::{More, answer};
 use crate::cli::FromSource;
-use crate::failure::Failure;
-use crate::output::Output;
+use mapa_cli::Failure;
+use mapa_cli::Output;
 use mapa_front::text::table;
 
 /// Folders without source code of the program itself.

@@ -8,8 +8,8 @@ mod from_source;
 mod show;
 
 use crate::cli::{PatternArgs, PatternFrom};
-use crate::failure::Failure;
-use crate::output::Output;
+use mapa_cli::Failure;
+use mapa_cli::Output;
 
 pub(crate) fn pattern(args: &PatternArgs, output: &mut Output) -> Result<(), Failure> {
     match &args.from {

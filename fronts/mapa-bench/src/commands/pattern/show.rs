@@ -5,9 +5,9 @@ use mapa_patterns::{Application, Note};
 
 use super::answer::{More, answer};
 use crate::cli::{FromParallelism, ShowPattern};
-use crate::failure::Failure;
-use crate::files::Disk;
-use crate::output::Output;
+use mapa_cli::Failure;
+use mapa_cli::Output;
+use mapa_cli::files::Disk;
 use mapa_front::job::job;
 
 pub(super) fn from_parallelism(args: &FromParallelism, output: &mut Output) -> Result<(), Failure> {

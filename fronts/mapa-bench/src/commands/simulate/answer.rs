@@ -8,9 +8,9 @@ use mapa_front::{ExecutionSpec, SchedulerSpec};
 use mapa_sched::Fleet;
 use mapa_sim::{Group, GroupSize, Rejected, Summary, Workload};
 
-use crate::failure::Failure;
 use crate::names::NAMES;
-use crate::output::Output;
+use mapa_cli::Failure;
+use mapa_cli::Output;
 use mapa_front::text::{counted, duration, gbps, table};
 
 /// The most rejected jobs that the text names.

@@ -8,30 +8,33 @@ use mapa_core::{ModelUse, Policy};
 use mapa_sched::Fleet;
 use mapa_sim::{Column, Execution, Table, Workload, write_jobs};
 
-use crate::cli::SimulateArgs;
-use crate::failure::Failure;
 use crate::features;
-use crate::files::{Disk, write};
-use crate::machine::load;
 use crate::names::NAMES;
-use crate::output::{Output, progress};
+use crate::systems;
+use mapa_cli::Failure;
+use mapa_cli::args::SimulateArgs;
+use mapa_cli::files::{Disk, write};
+use mapa_cli::load;
+use mapa_cli::{Output, progress};
 use mapa_front::Model;
 use mapa_front::names::Choice;
 use mapa_front::simulation::{PolicyRun, Runner, fleet, servers};
 
 mod answer;
-mod tenants;
 
 use answer::Answer;
 
 pub(crate) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), Failure> {
-    if tenants::is_meant(args) {
-        return tenants::simulate(args, output);
+    if let Some(row) = systems::simulation(args.scheduler.name()) {
+        return row.run(args, output);
     }
     if args.log.is_some() {
-        return Err(Failure::malformed(
-            "--log is for the schedulers slo and slo-replay: expected one of them",
-        ));
+        let schedulers = systems::SIMULATIONS.iter().flat_map(|row| row.schedulers);
+        let schedulers: Vec<&str> = schedulers.copied().collect();
+        return Err(Failure::malformed(format_args!(
+            "--log is for the schedulers {}: expected one of them",
+            schedulers.join(" and ")
+        )));
     }
     if args.machine.is_none() && args.servers.is_empty() {
         return Err(Failure::malformed(
@@ -209,7 +212,7 @@ impl Answer {
         }
         #[cfg(feature = "plots")]
         if let Some(folder) = &args.plot {
-            crate::files::make_folder(folder)?;
+            mapa_cli::files::make_folder(folder)?;
             let title = format!("{}, {}", args.scheduler, self.title());
             for (name, picture) in
                 crate::plots::simulation(&self.runs, &self.workload, &title, &self.fleet)

@@ -7,8 +7,8 @@ use std::path::Path;
 use serde::Deserialize;
 use toml::Value;
 
-use crate::failure::Failure;
 use crate::names::NAMES;
+use mapa_cli::Failure;
 use mapa_front::{Named, P2p, PolicySpec};
 
 /// The most cells of a sweep. A larger number is assumed to be a mistake.

@@ -25,8 +25,8 @@ use self::file::SweepFile;
 use self::plan::{Cell, Plan};
 use self::store::{Found, Store, number, what_is};
 use crate::cli::{Shard, SweepArgs};
-use crate::failure::Failure;
-use crate::output::{Output, progress};
+use mapa_cli::Failure;
+use mapa_cli::{Output, progress};
 use mapa_front::text::table;
 
 /// The most cells that a message names.

@@ -17,10 +17,10 @@ use mapa_sim::Workload;
 use super::file::SweepFile;
 use super::hash::Hash;
 use super::workload::{Jobs, workloads};
-use crate::failure::Failure;
-use crate::files::Disk;
 use crate::names::NAMES;
-use crate::output::Output;
+use mapa_cli::Failure;
+use mapa_cli::Output;
+use mapa_cli::files::Disk;
 
 /// The version of a cell's file: changes with its contents and with how they are computed.
 const VERSION: &str = concat!("cell 3 of mapa-bench ", env!("CARGO_PKG_VERSION"));

@@ -11,8 +11,8 @@ use mapa_sim::{Column, Table};
 use super::plan::Cell;
 use super::store::Kept;
 use super::values::{Columns, Values};
-use crate::failure::Failure;
-use crate::files::write_whole;
+use mapa_cli::Failure;
+use mapa_cli::files::write_whole;
 
 /// Writes the results of all cells of the sweep into this folder; returns the files written.
 pub(super) fn write(

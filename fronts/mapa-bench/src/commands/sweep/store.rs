@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use super::plan::Cell;
 use super::values::Columns;
-use crate::failure::Failure;
-use crate::files::{make_folder, write_whole};
+use mapa_cli::Failure;
+use mapa_cli::files::{make_folder, write_whole};
 
 /// The start of every cell's file.
 const HEAD: &str = "mapa-bench sweep cell, fnv1a ";

@@ -7,8 +7,8 @@ use mapa_sim::Workload;
 
 use super::file::SweepFile;
 use super::hash::Hash;
-use crate::failure::Failure;
-use crate::files::Disk;
+use mapa_cli::Failure;
+use mapa_cli::files::Disk;
 use mapa_front::{WorkloadSpec, generated};
 
 /// A workload of a sweep.

@@ -9,7 +9,7 @@ use super::colours::colours;
 use super::stack::{Piece, Stacked, stacked};
 use super::svg::{Attributes, Svg, number};
 use super::{Band, Lane, MOST, Shown, bands};
-use crate::failure::Failure;
+use mapa_cli::Failure;
 
 const WIDTH: f64 = 1100.0;
 /// Where time begins and ends.

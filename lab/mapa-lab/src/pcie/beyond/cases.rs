@@ -3,11 +3,11 @@
 use mapa_front::Error;
 use mapa_system_pcie::PortModel;
 
-use super::super::super::plan::{Plan, on_files};
 use super::super::machine::Machines;
 use super::super::setting::{Coming, FIXED, LARGE, Lengths, Physics, Setting, Slices};
 use super::run::{Bounded, Numbers, bound, run as run_file};
 use super::setting::{PLAN, Planner, Told, Way};
+use crate::plan::{Plan, on_files};
 use crate::progress::Progress;
 
 /// From this many files on, long backlogs and ablations are run, and bounds are computed with finer

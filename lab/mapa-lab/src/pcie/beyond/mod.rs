@@ -8,9 +8,9 @@ mod setting;
 
 use mapa_front::Error;
 
-use super::super::plan::Plan;
-use super::super::report::Section;
+use crate::plan::Plan;
 use crate::progress::Progress;
+use crate::report::Section;
 
 /// The simulated part.
 pub(super) fn section(plan: &Plan, bar: &dyn Progress) -> Result<Section, Error> {

@@ -5,15 +5,15 @@ use mapa_sched::Scheduler;
 use mapa_sim::mean_interval;
 use serde::Serialize;
 
-use super::super::super::claim::{Claim, Verdict, mean_pm};
-use super::super::super::plan::Plan;
-use super::super::super::report::Section;
 use super::super::jobs::draw;
 use super::super::machine::Machines;
 use super::super::setting::{Coming, FIXED, Setting};
 use super::cases::{AWARE, FIRST, OURS, arrivals};
 use super::setting::{PLAN, Planner};
+use crate::claim::{Claim, Verdict, mean_pm};
+use crate::plan::Plan;
 use crate::progress::Progress;
+use crate::report::Section;
 use crate::workers::{Settings, replay};
 
 /// Wall-clock seconds for a second of the model.

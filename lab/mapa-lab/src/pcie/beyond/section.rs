@@ -4,15 +4,15 @@ use mapa_front::Error;
 use mapa_sim::{Interval, mean_interval};
 use serde::Serialize;
 
-use super::super::super::claim::{Claim, EXACT, Verdict, mean_pm};
-use super::super::super::picture::{Group as Boxes, Words, boxes};
-use super::super::super::report::Section;
 use super::super::setting::Physics;
 use super::cases::{
     AGELESS, AWARE, All, BY_MAX_MIN, Done, FAIRER, FIRST, Group, INSERTED, KEPT, LONGER, OURS,
     SEEN, SJF,
 };
 use super::run::Numbers;
+use crate::claim::{Claim, EXACT, Verdict, mean_pm};
+use crate::picture::{Group as Boxes, Words, boxes};
+use crate::report::Section;
 
 const MINE: &str = "none: MAPA's own";
 const ASSUMES: &[usize] = &[1, 2, 3, 4, 8];

@@ -1,5 +1,7 @@
 //! `workers`: real processes in place of GPUs, for tests.
 
+mod args;
+
 use std::io;
 
 use mapa_core::mig::Size;
@@ -9,15 +11,24 @@ use mapa_sim::{Execution, Outcome, Profile, Simulation, Workload};
 use mapa_system_pcie::PcieAware;
 use mapa_system_pcie_sim::{PcieEqualShare, PcieMaxMin};
 
-use crate::cli::{CopyArgs, ReplayArgs, WorkersArgs, WorkersDo};
-use crate::failure::Failure;
-use crate::machine::load;
-use crate::output::Output;
+pub(crate) use args::WorkersArgs;
+use args::{CopyArgs, ReplayArgs, WorkersDo};
+use mapa_cli::Failure;
+use mapa_cli::load;
+use mapa_cli::{Output, SystemCommand};
 use mapa_front::answer::workers::{Copies, Job, Replay, Simulated};
 use mapa_front::simulation::fleet;
 use mapa_lab::workers::{Retrace, Settings, Work, completion_times, copy_throughput, replay, work};
 
-pub(crate) fn workers(args: &WorkersArgs, output: &mut Output) -> Result<(), Failure> {
+impl SystemCommand for WorkersArgs {
+    const NAME: &'static str = "workers";
+
+    fn run(&self, output: &mut Output) -> Result<(), Failure> {
+        workers(self, output)
+    }
+}
+
+fn workers(args: &WorkersArgs, output: &mut Output) -> Result<(), Failure> {
     match &args.what {
         WorkersDo::Work(job) => {
             work(&Work::from(job)).map_err(|error| match error.kind() {

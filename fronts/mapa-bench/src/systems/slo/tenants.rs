@@ -11,18 +11,10 @@ use mapa_sim::slo::{
     read_tenants, run,
 };
 
-use crate::cli::SimulateArgs;
-use crate::failure::Failure;
-use crate::files;
-use crate::output::Output;
-
-/// The schedulers that run tenants.
-const SCHEDULERS: [&str; 2] = ["slo", "slo-replay"];
-
-/// Whether these arguments name a controller of latencies.
-pub(super) fn is_meant(args: &SimulateArgs) -> bool {
-    SCHEDULERS.contains(&args.scheduler.name())
-}
+use mapa_cli::Failure;
+use mapa_cli::Output;
+use mapa_cli::args::SimulateArgs;
+use mapa_cli::files;
 
 /// What follows the name of the scheduler.
 struct Said {
@@ -111,7 +103,7 @@ pub(super) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
         ));
     }
     if args.plot.is_some() {
-        crate::features::require("plots", "--plot")?;
+        mapa_cli::require(cfg!(feature = "plots"), "plots", "--plot")?;
     }
     let Some(file) = &args.workload.jobs else {
         return Err(Failure::malformed(
@@ -153,7 +145,7 @@ pub(super) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
         if let Some(folder) = &args.plot {
             files::make_folder(folder)?;
             let (scenario, totals) = (&own.scenario, &done.controlled);
-            for (name, svg) in crate::plots::tenant(&own.name, scenario, totals, &done.uncontrolled)
+            for (name, svg) in super::plots::tenant(&own.name, scenario, totals, &done.uncontrolled)
             {
                 let path = folder.join(format!("{}-{name}", own.name));
                 files::write_whole(&path, svg.as_bytes())?;

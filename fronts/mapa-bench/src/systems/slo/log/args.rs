@@ -1,13 +1,15 @@
 //! The command line of `slo`.
 
-use clap::{Args, Subcommand};
+use clap::{Parser, Subcommand};
 
-pub(crate) const HELP: &str = "\
+const HELP: &str = "\
 Examples:
   mapa-bench simulate --scheduler slo --jobs tenants.csv --log decisions.jsonl
   mapa-bench slo replay decisions.jsonl";
 
-#[derive(Args)]
+/// Logs of the controllers of latencies: make their decisions again.
+#[derive(Parser)]
+#[command(after_help = HELP)]
 pub(crate) struct SloArgs {
     #[command(subcommand)]
     pub(crate) action: SloDo,

@@ -5,38 +5,38 @@ use mapa_front::WorkloadSpec;
 
 /// The source of a workload. Without any of these arguments, it is `--generate mapa`.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct WorkloadArgs {
+pub struct WorkloadArgs {
     /// Read jobs from a file, in the format of the released MAPA simulator or in that of this
     /// program (see docs/workloads.md); `-` is standard input.
     #[arg(long, value_name = "FILE|-", conflicts_with_all = ["trace", "generate"])]
-    pub(crate) jobs: Option<String>,
+    pub jobs: Option<String>,
     /// Read jobs from the log of a real cluster: alibaba-openb, gavel-philly, tiresias or
     /// slurm-sacct (Slurm's `sacct --parsable2`). Without KIND, the file's header decides.
     #[arg(long, value_name = "[KIND=]FILE|-", conflicts_with = "generate")]
-    pub(crate) trace: Option<String>,
+    pub trace: Option<String>,
     /// Which jobs of the trace to take, and what to assume about them, such as
     /// first=1000,max-gpus=8,vc=23dbec,compress=10 (see docs/workloads.md).
     #[arg(long, hide_short_help = true, value_name = "WORDS", requires = "trace", conflicts_with_all = ["jobs", "generate", "run_times"])]
-    pub(crate) select: Option<String>,
+    pub select: Option<String>,
     /// Draw jobs at random by a generator: mapa, mapa-six, mapa-released, or energy-day for jobs with
     /// deadlines on MIG instances (see docs/workloads.md). Settings to change follow the name:
     /// mapa,jobs=1000,arrivals=poisson:120/h,times=lognormal:60s:1.5.
     #[arg(long, value_name = "WORDS")]
-    pub(crate) generate: Option<String>,
+    pub generate: Option<String>,
     /// Draw run times from a file with the header runtime_s and one run time per line.
     #[arg(long, hide_short_help = true, value_name = "FILE|-", conflicts_with_all = ["jobs", "trace"])]
-    pub(crate) run_times: Option<String>,
+    pub run_times: Option<String>,
     /// The seed of the random numbers [default: 1].
     #[arg(long, hide_short_help = true, value_name = "N", conflicts_with_all = ["jobs", "trace"])]
-    pub(crate) seed: Option<u64>,
+    pub seed: Option<u64>,
     /// Let all jobs arrive at time 0, as in MAPA's released simulator.
     #[arg(long, hide_short_help = true)]
-    pub(crate) at_once: bool,
+    pub at_once: bool,
 }
 
 impl WorkloadArgs {
     /// The workload as a request names it.
-    pub(crate) fn spec(&self) -> WorkloadSpec {
+    pub fn spec(&self) -> WorkloadSpec {
         WorkloadSpec {
             jobs: self.jobs.clone(),
             trace: self.trace.clone(),

@@ -13,8 +13,11 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 
-pub(crate) struct Output {
-    pub(crate) json: bool,
+/// Where a command prints its answer: lines of text, or one JSON object.
+#[derive(Debug)]
+pub struct Output {
+    /// Whether the answer is one JSON object.
+    pub json: bool,
     out: BufWriter<Stdout>,
     /// Whether standard output is a terminal that shows colours. `NO_COLOR` and `CLICOLOR_FORCE`
     /// are respected.
@@ -39,7 +42,8 @@ const STYLES: [(&str, Style); 7] = [
 ];
 
 impl Output {
-    pub(crate) fn new(json: bool) -> Self {
+    /// Standard output; with `json`, for one JSON object.
+    pub fn new(json: bool) -> Self {
         Self {
             json,
             colours: AutoStream::choice(&io::stdout()) != ColorChoice::Never,
@@ -49,12 +53,12 @@ impl Output {
     }
 
     /// Collects what follows for a pager, where standard output is a terminal: for long lists.
-    pub(crate) fn page(&mut self) {
+    pub fn page(&mut self) {
         self.paged = (!self.json && io::stdout().is_terminal()).then(String::new);
     }
 
     /// A line of text.
-    pub(crate) fn line(&mut self, line: impl Display) -> Result<(), Failure> {
+    pub fn line(&mut self, line: impl Display) -> Result<(), Failure> {
         if let Some(paged) = &mut self.paged {
             paged.push_str(&format!("{line}\n"));
             return Ok(());
@@ -71,13 +75,13 @@ impl Output {
 
     /// A JSON object on a line of its own, with the version of its form. Keys are in the order of
     /// the alphabet.
-    pub(crate) fn object(&mut self, object: &impl Serialize) -> Result<(), Failure> {
+    pub fn object(&mut self, object: &impl Serialize) -> Result<(), Failure> {
         self.line(in_order(object)?)
     }
 
     /// Shows what was collected for a pager, and flushes standard output, so that a program at the
     /// other end can reply.
-    pub(crate) fn finish(&mut self) -> Result<(), Failure> {
+    pub fn finish(&mut self) -> Result<(), Failure> {
         if let Some(text) = self.paged.take().filter(|text| !in_pager(text)) {
             self.line(text.trim_end())?;
         }
@@ -86,13 +90,13 @@ impl Output {
 
     /// Prints a warning to standard error: something is odd, and the command goes on.
     #[expect(clippy::print_stderr, reason = "warnings belong on standard error")]
-    pub(crate) fn warn(&self, warning: impl Display) {
+    pub fn warn(&self, warning: impl Display) {
         let style = on_errors(YELLOW);
         eprintln!("{style}warning:{style:#} {warning}");
     }
 
     /// Prints why there is no answer; returns the exit status.
-    pub(crate) fn fail(&mut self, failure: &Failure) -> ExitCode {
+    pub fn fail(&mut self, failure: &Failure) -> ExitCode {
         let code = match failure {
             Failure::Closed => return ExitCode::SUCCESS,
             Failure::Refused(why) => {
@@ -172,16 +176,12 @@ fn in_pager(text: &str) -> bool {
 }
 
 /// An answer as JSON, with the version of its form. Keys are in the order of the alphabet.
-pub(crate) fn in_order(answer: &impl Serialize) -> Result<serde_json::Value, Failure> {
+pub fn in_order(answer: &impl Serialize) -> Result<serde_json::Value, Failure> {
     serde_json::to_value(Versioned::new(answer)).map_err(Failure::malformed)
 }
 
 /// A progress bar on standard error; hidden with `--json`, or where standard error is no terminal.
-pub(crate) fn progress(
-    steps: usize,
-    template: &str,
-    output: &Output,
-) -> Result<ProgressBar, Failure> {
+pub fn progress(steps: usize, template: &str, output: &Output) -> Result<ProgressBar, Failure> {
     let target = if output.json {
         ProgressDrawTarget::hidden()
     } else {

@@ -11,7 +11,8 @@ use tempfile::NamedTempFile;
 use crate::failure::Failure;
 
 /// The files of this machine, and standard input.
-pub(crate) struct Disk;
+#[derive(Clone, Copy, Debug)]
+pub struct Disk;
 
 impl Files for Disk {
     fn bytes(&self, file: &str) -> Result<Vec<u8>, Error> {
@@ -41,35 +42,35 @@ fn read(file: &str) -> io::Result<Vec<u8>> {
 }
 
 /// The bytes of a file, or of standard input for `-`.
-pub(crate) fn bytes(file: &str) -> Result<Vec<u8>, Failure> {
+pub fn bytes(file: &str) -> Result<Vec<u8>, Failure> {
     Ok(Disk.bytes(file)?)
 }
 
 /// The text of a file, or of standard input for `-`. It must be UTF-8.
-pub(crate) fn text(file: &str) -> Result<String, Failure> {
+pub fn text(file: &str) -> Result<String, Failure> {
     Ok(Disk.text(file)?)
 }
 
 /// The text of a log, or of standard input for `-`. Programs print what they like between the
 /// lines that are read, so bytes that are not UTF-8 are replaced.
-pub(crate) fn log(file: &str) -> Result<String, Failure> {
+pub fn log(file: &str) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&bytes(file)?).into_owned())
 }
 
 /// Writes a file that a user named.
-pub(crate) fn write(file: &Path, contents: impl AsRef<[u8]>) -> Result<(), Failure> {
+pub fn write(file: &Path, contents: impl AsRef<[u8]>) -> Result<(), Failure> {
     fs::write(file, contents).map_err(|error| Failure::at(file.display(), error))
 }
 
 /// Makes a folder and its parents, if they do not exist.
-pub(crate) fn make_folder(folder: &Path) -> Result<(), Failure> {
+pub fn make_folder(folder: &Path) -> Result<(), Failure> {
     fs::create_dir_all(folder).map_err(|error| Failure::at(folder.display(), error))
 }
 
 /// Writes a file atomically: a reader sees the old contents, or all of the new ones. The draft has
 /// a random name that ends in `.draft`, and is brought to disk before it is renamed. A killed
 /// process leaves its draft behind.
-pub(crate) fn write_whole(path: &Path, contents: &[u8]) -> Result<(), Failure> {
+pub fn write_whole(path: &Path, contents: &[u8]) -> Result<(), Failure> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let written = draft_in(folder).and_then(|mut draft| {
         draft.write_all(contents)?;

@@ -16,17 +16,24 @@ use mapa_system_pcie_sim::{PcieEqualShare, PcieMaxMin};
 use mapa_table::{Comments, Sheet, below_comments, columns, optional_text};
 use serde::Deserialize;
 
-use crate::cli::ContentionArgs;
-use crate::failure::Failure;
-use crate::features;
-use crate::files::text;
-use crate::machine::load;
-use crate::output::Output;
+use super::args::ContentionArgs;
+use mapa_cli::Failure;
+use mapa_cli::files::text;
+use mapa_cli::load;
+use mapa_cli::{Output, SystemCommand, require};
 use mapa_front::Loaded;
 use mapa_front::simulation::fleet;
 use mapa_front::text::{gbps, table};
 
-pub(crate) fn contention(args: &ContentionArgs, output: &mut Output) -> Result<(), Failure> {
+impl SystemCommand for ContentionArgs {
+    const NAME: &'static str = "contention";
+
+    fn run(&self, output: &mut Output) -> Result<(), Failure> {
+        contention(self, output)
+    }
+}
+
+fn contention(args: &ContentionArgs, output: &mut Output) -> Result<(), Failure> {
     if !(args.max_gbps.is_finite() && args.max_gbps > 0.0) {
         return Err(Failure::malformed(format_args!(
             "--max-gbps {}: expected a positive number",
@@ -34,7 +41,7 @@ pub(crate) fn contention(args: &ContentionArgs, output: &mut Output) -> Result<(
         )));
     }
     if args.svg.is_some() {
-        features::require("plots", "--svg")?;
+        require(cfg!(feature = "plots"), "plots", "--svg")?;
     }
     let loaded = load(&args.machine, output)?;
     let given = read_jobs(args, loaded.graph())?;
@@ -46,14 +53,14 @@ pub(crate) fn contention(args: &ContentionArgs, output: &mut Output) -> Result<(
         let drawn: Vec<_> = answer
             .jobs
             .iter()
-            .map(|own| crate::plots::Contended {
+            .map(|own| super::plots::Contended {
                 job: &own.job,
                 device: &own.device,
                 equal_share: own.slowdown.equal_share,
                 max_min: own.slowdown.max_min,
             })
             .collect();
-        crate::files::write(file, crate::plots::contention(&drawn, machine))?;
+        mapa_cli::files::write(file, super::plots::contention(&drawn, machine))?;
     }
     if output.json {
         return output.object(&answer);

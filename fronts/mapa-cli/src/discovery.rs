@@ -6,11 +6,12 @@ use mapa_front::answer::topology as answer;
 use mapa_live::{Attempt, Discovered, Live};
 use mapa_topologies::Machine;
 
-use crate::cli::MachineArgs;
+use crate::args::MachineArgs;
 use crate::failure::Failure;
 
 /// How a machine was found.
-pub(crate) struct Discovery(Discovered);
+#[derive(Debug)]
+pub struct Discovery(Discovered);
 
 /// The machine that this runs on, from the cache or the drivers.
 pub(crate) fn discover(args: &MachineArgs) -> Result<(Machine, Discovery), Failure> {
@@ -35,7 +36,7 @@ pub(crate) fn discover(args: &MachineArgs) -> Result<(Machine, Discovery), Failu
 
 impl Discovery {
     /// Lines of text: each source that was tried, and the outcome.
-    pub(crate) fn lines(&self) -> Vec<String> {
+    pub fn lines(&self) -> Vec<String> {
         let found = &self.0;
         let driver = found
             .driver
@@ -72,7 +73,7 @@ impl Discovery {
     }
 
     /// The key `discovery` of the JSON answer.
-    pub(crate) fn answer(&self) -> answer::Discovery {
+    pub fn answer(&self) -> answer::Discovery {
         let found = &self.0;
         let tried = found.tried.iter().map(|attempt| answer::Tried {
             source: attempt.source.name().to_owned(),

@@ -1,14 +1,25 @@
 //! `slo`: logs of the controllers of latencies.
 
+mod args;
+
 use mapa_front::slo_log::{read_log, replay_log};
 use mapa_front::text::counted;
 
-use crate::cli::{SloArgs, SloDo};
-use crate::failure::Failure;
-use crate::files;
-use crate::output::Output;
+pub(crate) use args::SloArgs;
+use args::SloDo;
+use mapa_cli::Failure;
+use mapa_cli::files;
+use mapa_cli::{Output, SystemCommand};
 
-pub(crate) fn slo(args: &SloArgs, output: &mut Output) -> Result<(), Failure> {
+impl SystemCommand for SloArgs {
+    const NAME: &'static str = "slo";
+
+    fn run(&self, output: &mut Output) -> Result<(), Failure> {
+        slo(self, output)
+    }
+}
+
+fn slo(args: &SloArgs, output: &mut Output) -> Result<(), Failure> {
     let SloDo::Replay { log: file } = &args.action;
     let text = files::text(file)?;
     let log =

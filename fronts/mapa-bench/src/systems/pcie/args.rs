@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::Parser;
 
-use super::MachineArgs;
+use mapa_cli::args::MachineArgs;
 
-pub(crate) const PROFILE_HELP: &str = "\
+const PROFILE_HELP: &str = "\
 Runs are a CSV with the columns job, copies and runtime_s: the run time of one of several copies of a job that run at once on one
 GPU, each on a slice of its own. Repeated rows are repetitions. A few copies do not slow each other down; their runs are not part
 of the fit. From some number of copies on, slowdowns lie on a line through the origin: slowdown = alpha x copies x demand / capacity
@@ -17,7 +17,7 @@ Examples:
   mapa-bench profile runs.csv --demand Bloom560m=5.7 --demand Bloom7b1=17.65 --output profiles.toml --svg slopes.svg
   mapa-bench contention --machine dgx-a100 --mig a100-40gb=1g,1g,1g,1g,1g,1g,1g --profiles profiles.toml --jobs jobs.csv";
 
-pub(crate) const CONTENTION_HELP: &str = "\
+const CONTENTION_HELP: &str = "\
 Jobs are a CSV with the column job, and either profile, or pcie_gbps and pcie_alpha (0 GB/s: not PCIe-bound; alpha is 1 by
 default). The column device has any name that the machine knows (GPU0/1g.5gb@3). Jobs without a device are placed after those with
 one, in the order of the file, by the policy pcie-aware: on a slice of the size in the column slice (1g.1m), or without that size on
@@ -32,7 +32,10 @@ Examples:
   mapa-bench contention --machine a100-pcie-4-bridged --mig a100-40gb=1g,1g,1g,1g,1g,1g,1g --pcie-gbps 30.08 --jobs jobs.csv
   mapa-bench contention --live --jobs jobs.csv --svg contention.svg";
 
-#[derive(Args)]
+/// Fit PCIe profiles of jobs to measured runs: how much other jobs on the same PCIe link slow
+/// them down.
+#[derive(Parser)]
+#[command(after_help = PROFILE_HELP)]
 pub(crate) struct ProfileArgs {
     /// Measured runs (see below); `-` is standard input.
     #[arg(value_name = "FILE|-")]
@@ -55,7 +58,10 @@ pub(crate) struct ProfileArgs {
     pub(crate) svg: Option<PathBuf>,
 }
 
-#[derive(Args)]
+/// Show which jobs share which PCIe path to the host, and how much each is slowed down, by two
+/// models.
+#[derive(Parser)]
+#[command(after_help = CONTENTION_HELP)]
 pub(crate) struct ContentionArgs {
     #[command(flatten)]
     pub(crate) machine: MachineArgs,

@@ -3,9 +3,9 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{Parser, ValueEnum};
 
-pub(crate) const HELP: &str = "\
+const HELP: &str = "\
 The net picks a MIG slice for the job with the earliest deadline, on the eight A100s and the days of Hisaria et al. The same seed gives the
 same weights on every machine and any number of threads. A training that was stopped goes on with --resume, from FILE.checkpoint.
 
@@ -32,7 +32,9 @@ pub(crate) enum SettingsName {
     Ours,
 }
 
-#[derive(Args)]
+/// Train a net that picks MIG slices for jobs with deadlines, and compare it with rules.
+#[derive(Parser)]
+#[command(after_help = HELP)]
 pub(crate) struct TrainArgs {
     /// What the net sees and is rewarded for.
     #[arg(long, value_enum, default_value = "enhanced")]

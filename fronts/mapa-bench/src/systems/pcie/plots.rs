@@ -6,7 +6,7 @@ use kuva::render::plots::Plot;
 use kuva::render_to_svg;
 use mapa_regress::Alpha;
 
-use super::COLOURS;
+use mapa_cli::COLOURS;
 
 /// Diameter of a dot, pixels.
 const DOT: f64 = 6.0;

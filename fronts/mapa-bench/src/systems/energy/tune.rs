@@ -1,5 +1,7 @@
 //! `tune`: search prices for the plan by prices, and layouts, that suit given days.
 
+mod args;
+
 use std::hash::Hasher;
 use std::path::{Path, PathBuf};
 
@@ -15,10 +17,11 @@ use mapa_system_energy_sim::{
 };
 use rayon::prelude::*;
 
-use crate::cli::{DrawName, TuneArgs};
-use crate::failure::Failure;
-use crate::files::{self, write_whole};
-use crate::output::{Output, progress};
+use args::DrawName;
+pub(crate) use args::TuneArgs;
+use mapa_cli::Failure;
+use mapa_cli::files::{self, write_whole};
+use mapa_cli::{Output, SystemCommand, progress};
 
 /// GPUs draw what the published code has for an A100: no other table is known.
 const POWER: Power = Power::A100;
@@ -39,7 +42,15 @@ struct Asked {
     start: Candidate,
 }
 
-pub(crate) fn tune(args: &TuneArgs, output: &mut Output) -> Result<(), Failure> {
+impl SystemCommand for TuneArgs {
+    const NAME: &'static str = "tune";
+
+    fn run(&self, output: &mut Output) -> Result<(), Failure> {
+        tune(self, output)
+    }
+}
+
+fn tune(args: &TuneArgs, output: &mut Output) -> Result<(), Failure> {
     let asked = asked(args)?;
     let machine = asked
         .start

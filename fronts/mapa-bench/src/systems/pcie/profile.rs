@@ -7,11 +7,10 @@ use mapa_front::answer::profile::{Profile as Answer, ProfiledJob};
 use mapa_regress::{Alpha, AlphaConfig, fit_alpha, read_runs};
 use mapa_sim::{Profile, write_profiles};
 
-use crate::cli::ProfileArgs;
-use crate::failure::Failure;
-use crate::features;
-use crate::files::{text, write};
-use crate::output::Output;
+use super::args::ProfileArgs;
+use mapa_cli::Failure;
+use mapa_cli::files::{text, write};
+use mapa_cli::{Output, SystemCommand, require};
 use mapa_front::text::{gbps, table};
 
 /// A job with its PCIe traffic when alone, and the slope fitted to its runs.
@@ -25,9 +24,17 @@ struct Fitted {
     throughput: BTreeMap<Size, f64>,
 }
 
-pub(crate) fn profile(args: &ProfileArgs, output: &mut Output) -> Result<(), Failure> {
+impl SystemCommand for ProfileArgs {
+    const NAME: &'static str = "profile";
+
+    fn run(&self, output: &mut Output) -> Result<(), Failure> {
+        profile(self, output)
+    }
+}
+
+fn profile(args: &ProfileArgs, output: &mut Output) -> Result<(), Failure> {
     if args.svg.is_some() {
-        features::require("plots", "--svg")?;
+        require(cfg!(feature = "plots"), "plots", "--svg")?;
     }
     let runs = read_runs(&text(&args.runs)?).map_err(|error| Failure::at(&args.runs, error))?;
     let mut demands = demands(&args.demand)?;
@@ -70,13 +77,13 @@ pub(crate) fn profile(args: &ProfileArgs, output: &mut Output) -> Result<(), Fai
     #[cfg(feature = "plots")]
     if let Some(file) = &args.svg {
         let drawn = fitted.iter().filter_map(|own| {
-            Some(crate::plots::Slope {
+            Some(super::plots::Slope {
                 job: &own.job,
                 demand_gbps: own.demand_gbps,
                 alpha: own.alpha.as_ref()?,
             })
         });
-        write(file, crate::plots::slopes(drawn, args.max_gbps))?;
+        write(file, super::plots::slopes(drawn, args.max_gbps))?;
         written.push(file.display().to_string());
     }
     if output.json {

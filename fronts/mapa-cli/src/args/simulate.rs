@@ -7,7 +7,8 @@ use clap::{Arg, Args};
 
 use super::{MachineArgs, WorkloadArgs};
 
-pub(crate) const HELP: &str = "\
+/// The text below the help of `simulate`.
+pub const HELP: &str = "\
 A job on slower links runs longer. With --execution effective-bandwidth, a job's run time is linear in 1 / bandwidth, where Eq. 2
 predicts the bandwidth, between 10 and 50 GB/s. For VGG-16, the run time is up to 3 times as long. With --execution fixed, links
 have no effect, as in the released simulator.
@@ -40,30 +41,33 @@ fn unless_servers(arg: Arg) -> Arg {
     }
 }
 
-#[derive(Args)]
+/// What is simulated, and what is written.
+#[derive(Args, Debug)]
 #[command(mut_args(unless_servers))]
-pub(crate) struct SimulateArgs {
+pub struct SimulateArgs {
+    /// The machine; none for a fleet of servers.
     #[command(flatten)]
-    pub(crate) machine: Option<MachineArgs>,
+    pub machine: Option<MachineArgs>,
     /// Simulate a fleet of separate servers instead of one machine: numbers of servers, with
     /// machines as for --machine, such as 1250xdgx-1v,40xdgx-2. Each job runs on the server that is
     /// best by the policy.
     #[arg(long, value_name = "[Kx]NAME,..", value_delimiter = ',', help_heading = FLEET, conflicts_with_all = [
         "machine", "live", "refresh", "no_cache", "nvml", "nvidia_smi", "kfd", "pcie_gbps", "nvlink_gbps", "mig",
     ])]
-    pub(crate) servers: Vec<String>,
+    pub servers: Vec<String>,
     /// Let jobs that are too large for every server span several servers. Each server can send and
     /// receive this many GB/s over the network. Works with fifo and other queues; backfilling
     /// schedulers reject such jobs.
     #[arg(long, hide_short_help = true, value_name = "GB/s", requires = "servers", help_heading = FLEET)]
-    pub(crate) network: Option<f64>,
+    pub network: Option<f64>,
+    /// The jobs.
     #[command(flatten)]
-    pub(crate) workload: WorkloadArgs,
+    pub workload: WorkloadArgs,
     /// The policies to simulate, one simulation each: names as for `allocate` except min-step-time,
     /// `paper` for the four of the paper, `all` for all policies of whole devices [default: auto;
     /// a scheduler that has a placement policy of its own uses that policy].
     #[arg(long, value_name = "POLICIES", value_delimiter = ',')]
-    pub(crate) policy: Option<Vec<String>>,
+    pub policy: Option<Vec<String>>,
     /// The scheduler, which decides which job starts next, and when: fifo, easy-backfill,
     /// conservative-backfill, shortest-first, smallest-first, priority, foresight, first-fit or
     /// topology-plan; for jobs on MIG instances also pcie-aware, first-gpu and pcie-plan, which
@@ -75,38 +79,38 @@ pub(crate) struct SimulateArgs {
     /// pcie-plan,search=MOVES,wait=SECONDS, energy,rule=RULE, energy-plan,prices=NAME|FILE,
     /// learned,weights=FILE, case,isolated=ORDER,others=ORDER,reprovision=on or slurm-mig,head=block.
     #[arg(long, value_name = "NAME", default_value = "fifo")]
-    pub(crate) scheduler: SchedulerSpec,
+    pub scheduler: SchedulerSpec,
     /// The model of run times. fixed: as the job file says. by-size: as the job file says for the
     /// job's MIG instance. by-warps[,slice=WARPS]: tasks that together want more warps than their
     /// instance holds are slower. effective-bandwidth (Eq. 2) or ring-packing: by predicted bandwidth. pcie-equal-share[,gbps=GB/s] (Eq. 2 of Tang et al.) or
     /// pcie-max-min: by each job's share of PCIe bandwidth.
     #[arg(long, value_name = "MODEL", default_value = "effective-bandwidth")]
-    pub(crate) execution: ExecutionSpec,
+    pub execution: ExecutionSpec,
     /// The model by which auto, preserve, max-bandwidth and foresight predict bandwidth, as for
     /// `allocate`.
     #[arg(long, hide_short_help = true, value_name = "MODEL|FILE")]
-    pub(crate) model: Option<ModelSpec>,
+    pub model: Option<ModelSpec>,
     /// Write a row for each job under each policy, including jobs that were rejected or never
     /// ended.
     #[arg(long, value_name = "FILE.{csv,json,parquet}")]
-    pub(crate) output: Option<PathBuf>,
+    pub output: Option<PathBuf>,
     /// Write utilisation and fragmentation over time, a row for each event time.
     #[arg(long, hide_short_help = true, value_name = "FILE.{csv,json,parquet}")]
-    pub(crate) series: Option<PathBuf>,
+    pub series: Option<PathBuf>,
     /// Write the jobs as a job file, such as those of --generate, to change them or to use them
     /// elsewhere.
     #[arg(long, hide_short_help = true, value_name = "FILE")]
-    pub(crate) save_jobs: Option<PathBuf>,
+    pub save_jobs: Option<PathBuf>,
     /// Write the decisions of slo or slo-replay, one JSON object a line; `mapa-bench slo replay` makes
     /// them again.
     #[arg(long, hide_short_help = true, value_name = "FILE")]
-    pub(crate) log: Option<PathBuf>,
+    pub log: Option<PathBuf>,
     /// Draw bandwidth.svg, over-time.svg and timeline-POLICY.svg into this folder; if a device is
     /// partitioned or a job has tasks, also instances-POLICY.svg, as --svg.
     #[arg(long, value_name = "FOLDER")]
-    pub(crate) plot: Option<PathBuf>,
+    pub plot: Option<PathBuf>,
     /// Draw who was on which device or MIG instance over time, and the memory in use (SVG), into this
     /// file; with `-`, print the picture in place of the answer. For one policy.
     #[arg(long, hide_short_help = true, value_name = "FILE|-")]
-    pub(crate) svg: Option<String>,
+    pub svg: Option<String>,
 }

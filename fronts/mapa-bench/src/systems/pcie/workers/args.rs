@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Parser, Subcommand};
 use mapa_core::mig::Size;
 use mapa_lab::workers::Work;
 
-use super::MachineArgs;
+use mapa_cli::args::MachineArgs;
 
-#[derive(Args)]
+/// Run real processes in place of GPUs, as a check on simulations.
+#[derive(Parser)]
+#[command(hide = true)]
 pub(crate) struct WorkersArgs {
     #[command(subcommand)]
     pub(crate) what: WorkersDo,

@@ -7,7 +7,7 @@ use kuva::render::plots::Plot;
 use kuva::render_to_svg;
 use mapa_sim::slo::{Acted, Scenario, Totals};
 
-use super::COLOURS;
+use mapa_cli::COLOURS;
 
 /// The most requests that are drawn.
 const DOTS: usize = 6000;

@@ -1,5 +1,7 @@
 //! `train`: trains a net that picks MIG slices for jobs with deadlines.
 
+mod args;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -11,16 +13,25 @@ use mapa_system_energy::{Fit, LargestFirst, Machine, Power, Rule};
 use mapa_system_energy_rl::{Config, Trainer, evaluate};
 use mapa_system_energy_sim::Totals;
 
-use crate::cli::{FormulationName, SettingsName, TrainArgs};
-use crate::failure::Failure;
-use crate::files::{bytes, write_whole};
-use crate::output::{Output, progress};
+pub(crate) use args::TrainArgs;
+use args::{FormulationName, SettingsName};
+use mapa_cli::Failure;
+use mapa_cli::files::{bytes, write_whole};
+use mapa_cli::{Output, SystemCommand, progress};
 
 /// The seed of the first day on which a net is compared. Days of training and of learning curves
 /// have others.
 const FIRST_DAY: u64 = 50_001;
 
-pub(crate) fn train(args: &TrainArgs, output: &mut Output) -> Result<(), Failure> {
+impl SystemCommand for TrainArgs {
+    const NAME: &'static str = "train";
+
+    fn run(&self, output: &mut Output) -> Result<(), Failure> {
+        train(self, output)
+    }
+}
+
+fn train(args: &TrainArgs, output: &mut Output) -> Result<(), Failure> {
     let config = config(args);
     let trainer = trained(args, &config, output)?;
     let weights = trainer.weights().map_err(Failure::malformed)?;

@@ -2,22 +2,19 @@
 
 use mapa_front::Loaded;
 
-use crate::cli::MachineArgs;
+use crate::args::MachineArgs;
 use crate::discovery::{Discovery, discover};
 use crate::failure::Failure;
 use crate::files::Disk;
 use crate::output::Output;
 
 /// Reads the machine and compiles it to a graph. Its warnings go to standard error.
-pub(crate) fn load(args: &MachineArgs, output: &Output) -> Result<Loaded, Failure> {
+pub fn load(args: &MachineArgs, output: &Output) -> Result<Loaded, Failure> {
     find(args, output).map(|(loaded, _)| loaded)
 }
 
 /// The same, with how the machine was found by `--live`.
-pub(crate) fn find(
-    args: &MachineArgs,
-    output: &Output,
-) -> Result<(Loaded, Option<Discovery>), Failure> {
+pub fn find(args: &MachineArgs, output: &Output) -> Result<(Loaded, Option<Discovery>), Failure> {
     let spec = args.spec();
     let warn = &mut |warning: String| output.warn(warning);
     if !spec.machine.is_empty() {

@@ -6,7 +6,9 @@ use mapa_core::Refusal;
 use serde::Serialize;
 use serde_json::Value;
 
-pub(crate) enum Failure {
+/// Why a command has no answer.
+#[derive(Debug)]
+pub enum Failure {
     /// The request makes no sense, or something in it cannot be read: exit status 2.
     Malformed(String),
     /// A malformed request whose answer is already complete on standard output: exit status 2, and
@@ -24,7 +26,7 @@ pub(crate) enum Failure {
 impl Failure {
     /// An answer that could not be written. Readers such as `head` close the pipe once they have
     /// seen enough, which is no error.
-    pub(crate) fn writing(error: &io::Error) -> Self {
+    pub fn writing(error: &io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
             Self::Closed
         } else {
@@ -32,22 +34,23 @@ impl Failure {
         }
     }
 
-    pub(crate) fn malformed(what: impl fmt::Display) -> Self {
+    /// A malformed request, in words.
+    pub fn malformed(what: impl fmt::Display) -> Self {
         Self::Malformed(what.to_string())
     }
 
     /// An error in a file or an option: the name of the file or option, then what is wrong.
-    pub(crate) fn at(place: impl fmt::Display, what: impl fmt::Display) -> Self {
+    pub fn at(place: impl fmt::Display, what: impl fmt::Display) -> Self {
         Self::Malformed(format!("{place}: {what}"))
     }
 
     /// An answer that says that what is wanted cannot be had, and why.
-    pub(crate) fn no_fit(answer: &impl Serialize) -> Self {
+    pub fn no_fit(answer: &impl Serialize) -> Self {
         serde_json::to_value(answer).map_or_else(Self::malformed, Self::NoFit)
     }
 
     /// A malformed request with `place` before its message. Refusals stay as they are.
-    pub(crate) fn within(self, place: impl fmt::Display) -> Self {
+    pub fn within(self, place: impl fmt::Display) -> Self {
         match self {
             Self::Malformed(what) => Self::at(place, what),
             other => other,

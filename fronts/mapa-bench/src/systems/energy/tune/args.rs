@@ -3,9 +3,9 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{Parser, ValueEnum};
 
-pub(crate) const HELP: &str = "\
+const HELP: &str = "\
 The plan by prices (scheduler energy-plan) is as good as its prices are for the jobs that come. A search tries prices on days of jobs
 and keeps what has few late jobs, little tardiness and little energy, each relative to what largest-first makes of the same days.
 Days are job files of your own, with slice any and the columns arrival_s, deadline_s, duration_s and estimate_s by size of slice (1g.1m=50 2g.2m=25
@@ -27,7 +27,9 @@ pub(crate) enum DrawName {
     Tight,
 }
 
-#[derive(Args)]
+/// Search prices for the plan by prices (scheduler energy-plan), and layouts, that suit your jobs.
+#[derive(Parser)]
+#[command(after_help = HELP)]
 pub(crate) struct TuneArgs {
     /// A job file to tune for, a day each. Give this option once for each day.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["draw", "rate", "days", "held_out_days", "first_day"])]

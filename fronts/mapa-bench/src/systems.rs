@@ -1,0 +1,196 @@
+//! What published systems bring: the one file that knows them. Each row is behind the features that
+//! it needs; what a build leaves out is answered with the feature that is missing.
+
+use clap::{ArgMatches, Args};
+use mapa_cli::args::SimulateArgs;
+use mapa_cli::{CommandRow, Failure, Output, SimulationRow};
+use mapa_front::names::Names;
+
+use crate::features;
+use crate::left_out::LeftOut;
+
+#[cfg(feature = "energy")]
+mod energy;
+#[cfg(feature = "pcie")]
+mod pcie;
+#[cfg(feature = "slo")]
+mod slo;
+
+/// A command that a system brings.
+pub(crate) struct BroughtCommand {
+    name: &'static str,
+    /// The command of this program behind which it stands in lists.
+    pub(crate) after: &'static str,
+    /// The features that it needs.
+    features: &'static [&'static str],
+    /// None if this build leaves it out.
+    row: Option<CommandRow>,
+}
+
+/// Schedulers that a system simulates.
+pub(crate) struct BroughtSimulation {
+    /// Their names.
+    pub(crate) schedulers: &'static [&'static str],
+    feature: &'static str,
+    /// None if this build leaves it out.
+    row: Option<SimulationRow>,
+}
+
+/// A row, if this build has all features that it needs.
+macro_rules! with {
+    ([$($feature:literal),+], $row:expr) => {{
+        #[cfg(all($(feature = $feature),+))]
+        {
+            Some($row)
+        }
+        #[cfg(not(all($(feature = $feature),+)))]
+        {
+            None
+        }
+    }};
+}
+
+/// The commands that systems bring. Those behind the same command stand in this order.
+pub(crate) static COMMANDS: &[BroughtCommand] = &[
+    BroughtCommand {
+        name: "tune",
+        after: "sweep",
+        features: &["energy"],
+        row: with!(["energy"], energy::TUNE),
+    },
+    BroughtCommand {
+        name: "train",
+        after: "reproduce",
+        features: &["energy", "experiments"],
+        row: with!(["energy", "experiments"], energy::TRAIN),
+    },
+    BroughtCommand {
+        name: "profile",
+        after: "defrag",
+        features: &["pcie"],
+        row: with!(["pcie"], pcie::PROFILE),
+    },
+    BroughtCommand {
+        name: "contention",
+        after: "defrag",
+        features: &["pcie"],
+        row: with!(["pcie"], pcie::CONTENTION),
+    },
+    // For tests of the simulator alone, and hidden: a build without it does not list it either.
+    #[cfg(all(feature = "pcie", feature = "experiments"))]
+    BroughtCommand {
+        name: "workers",
+        after: "man",
+        features: &["pcie", "experiments"],
+        row: Some(pcie::WORKERS),
+    },
+    BroughtCommand {
+        name: "slo",
+        after: "simulate",
+        features: &["slo"],
+        row: with!(["slo"], slo::SLO),
+    },
+];
+
+/// The schedulers to which `simulate` hands over.
+pub(crate) static SIMULATIONS: &[BroughtSimulation] = &[BroughtSimulation {
+    schedulers: &["slo", "slo-replay"],
+    feature: "slo",
+    row: with!(["slo"], slo::TENANTS),
+}];
+
+/// What systems add to the names that a request can use.
+pub(crate) const NAMES: &[fn(&mut Names)] = &[
+    #[cfg(feature = "energy")]
+    energy::add_names,
+];
+
+/// The experiments, in the order of the list.
+#[cfg(feature = "experiments")]
+pub(crate) const EXPERIMENTS: &[mapa_lab::Experiment] = &[
+    #[cfg(feature = "mapa")]
+    mapa_lab::mapa::EXPERIMENT,
+    #[cfg(feature = "mapa")]
+    mapa_lab::foresight::EXPERIMENT,
+    #[cfg(feature = "mapa")]
+    mapa_lab::auto::EXPERIMENT,
+    #[cfg(feature = "pcie")]
+    mapa_lab::pcie::EXPERIMENT,
+    #[cfg(feature = "case")]
+    mapa_lab::case::EXPERIMENT,
+    #[cfg(feature = "energy")]
+    mapa_lab::energy::EXPERIMENT,
+    #[cfg(feature = "mapa")]
+    mapa_lab::topology_plan::EXPERIMENT,
+    #[cfg(feature = "slo")]
+    mapa_lab::slo::EXPERIMENT,
+    mapa_lab::measured::EXPERIMENT,
+];
+
+/// The command of this name, if a system brings it.
+pub(crate) fn command(name: &str) -> Option<&'static BroughtCommand> {
+    COMMANDS.iter().find(|row| row.name == name)
+}
+
+/// Who simulates under the scheduler of this name, if a system does.
+pub(crate) fn simulation(scheduler: &str) -> Option<&'static BroughtSimulation> {
+    let mut rows = SIMULATIONS.iter();
+    rows.find(|row| row.schedulers.contains(&scheduler))
+}
+
+impl BroughtCommand {
+    /// Its arguments and help texts.
+    pub(crate) fn clap(&self) -> clap::Command {
+        if let Some(row) = &self.row {
+            return (row.command)();
+        }
+        let features: Vec<String> = self
+            .features
+            .iter()
+            .map(|feature| format!("`{feature}`"))
+            .collect();
+        let about = format!("Not in this build: needs {}", features.join(" and "));
+        LeftOut::augment_args(clap::Command::new(self.name)).about(about)
+    }
+
+    /// Runs the command.
+    ///
+    /// # Errors
+    /// Why there is no answer; a feature that this build leaves out.
+    pub(crate) fn run(&self, matches: &ArgMatches, output: &mut Output) -> Result<(), Failure> {
+        for feature in self.features {
+            features::require(feature, self.name)?;
+        }
+        self.row.map_or(Ok(()), |row| (row.run)(matches, output))
+    }
+}
+
+impl BroughtSimulation {
+    /// Simulates, and prints the answer.
+    ///
+    /// # Errors
+    /// Why there is no answer; the feature, if this build leaves it out.
+    pub(crate) fn run(&self, args: &SimulateArgs, output: &mut Output) -> Result<(), Failure> {
+        features::require(self.feature, args.scheduler.name())?;
+        self.row.map_or(Ok(()), |row| (row.run)(args, output))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn rows_say_what_they_bring_and_each_name_is_brought_once() {
+        let names: BTreeSet<&str> = COMMANDS.iter().map(|row| row.name).collect();
+        assert_eq!(names.len(), COMMANDS.len());
+        for command in COMMANDS {
+            assert!(command.row.is_none_or(|row| row.name == command.name));
+        }
+        for own in SIMULATIONS {
+            assert!(own.row.is_none_or(|row| row.schedulers == own.schedulers));
+        }
+    }
+}

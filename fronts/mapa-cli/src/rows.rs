@@ -1,0 +1,53 @@
+//! What a system brings to a program of commands: rows that the program lists.
+
+use clap::{ArgMatches, Parser};
+
+use crate::args::SimulateArgs;
+use crate::failure::Failure;
+use crate::output::Output;
+
+/// The arguments of a command that a system brings. Their `about` and `after_help` are the command's.
+pub trait SystemCommand: Parser {
+    /// The word that names the command.
+    const NAME: &'static str;
+
+    /// Runs the command.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    fn run(&self, output: &mut Output) -> Result<(), Failure>;
+}
+
+/// A command that a system brings: a row of the program's list.
+#[derive(Clone, Copy, Debug)]
+pub struct CommandRow {
+    /// The word that names the command.
+    pub name: &'static str,
+    /// Its arguments and help texts.
+    pub command: fn() -> clap::Command,
+    /// Runs the command with what was read of its arguments.
+    pub run: fn(&ArgMatches, &mut Output) -> Result<(), Failure>,
+}
+
+impl CommandRow {
+    /// The row of these arguments.
+    pub const fn of<C: SystemCommand>() -> Self {
+        Self {
+            name: C::NAME,
+            command: || C::command().name(C::NAME),
+            run: |matches, output| {
+                let args = C::from_arg_matches(matches).map_err(Failure::malformed)?;
+                args.run(output)
+            },
+        }
+    }
+}
+
+/// Schedulers to which `simulate` hands over, since what they schedule is no workload of jobs.
+#[derive(Clone, Copy, Debug)]
+pub struct SimulationRow {
+    /// Their names.
+    pub schedulers: &'static [&'static str],
+    /// Simulates, and prints the answer.
+    pub run: fn(&SimulateArgs, &mut Output) -> Result<(), Failure>,
+}
