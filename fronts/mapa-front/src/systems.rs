@@ -49,11 +49,11 @@ pub fn executions() -> Vec<ExecutionRow> {
 /// The generators of workloads of published systems.
 #[must_use]
 pub fn generators() -> Vec<GeneratorRow> {
-    vec![
+    let systems: &[&[GeneratorRow]] = &[
         #[cfg(feature = "energy")]
-        mapa_system_energy_sim::GENERATORS,
-    ]
-    .concat()
+        &mapa_system_energy_sim::GENERATORS,
+    ];
+    systems.concat()
 }
 
 /// Every measure: those of `mapa-sim`, then those of published systems.

@@ -35,6 +35,7 @@ pub mod sweep;
 pub mod table;
 pub mod topology;
 pub mod train;
+#[cfg(feature = "energy")]
 pub mod tune;
 pub mod workers;
 
