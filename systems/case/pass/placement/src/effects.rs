@@ -1,7 +1,6 @@
 //! What a task holds, and what it has queued, at a point.
 
-use crate::flow::{Flow, Point, Site};
-use crate::place::Where;
+use crate::flow::{Flow, Point, Site, Where};
 use crate::task::{Effect, Task};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -39,6 +39,15 @@ impl From<Point> for Site {
     }
 }
 
+/// Where a task ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Where {
+    /// Just after this instruction.
+    After(Site),
+    /// On the edge between two blocks.
+    Edge(usize, usize),
+}
+
 /// A cycle with more than one way in. Lifting out of loops is not defined for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Irreducible {

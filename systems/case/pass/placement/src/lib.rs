@@ -15,6 +15,6 @@ mod place;
 mod task;
 
 pub use effects::{Held, frees_surely, held, pending, waits_of};
-pub use flow::{Flow, Irreducible, Point, Site};
-pub use place::{Placement, Where, is_open_at, merge, place};
+pub use flow::{Flow, Irreducible, Point, Site, Where};
+pub use place::{Placement, is_open_at, merge, place};
 pub use task::{Effect, MAX_SLOTS, Task};

@@ -8,18 +8,9 @@
 //! post-dominator instead, a call of `exit` moves the end of every task to the end of the function.
 
 use crate::effects::{Held, held};
-use crate::flow::{Flow, Point, Site};
+use crate::flow::{Flow, Point, Site, Where};
 use crate::task::Task;
 use std::collections::BTreeSet;
-
-/// Where an end is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Where {
-    /// Just after this instruction.
-    After(Site),
-    /// On the edge between two blocks.
-    Edge(usize, usize),
-}
 
 /// Begin and ends of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
