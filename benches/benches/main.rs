@@ -7,6 +7,7 @@
 
 mod bandwidth;
 mod case;
+#[cfg(feature = "energy")]
 mod energy;
 mod fleet;
 mod graphs;
@@ -15,6 +16,7 @@ mod matching;
 mod mig;
 mod optimum;
 mod patterns;
+#[cfg(feature = "pcie")]
 mod pcie;
 mod policy;
 mod schedulers;
@@ -24,7 +26,7 @@ mod slo;
 use criterion::Criterion;
 
 /// The name of each file, and the function that runs its benchmarks.
-const FILES: [(&str, fn()); 15] = [
+const FILES: &[(&str, fn())] = &[
     ("matching", matching::benches),
     ("optimum", optimum::benches),
     ("policy", policy::benches),
@@ -33,7 +35,9 @@ const FILES: [(&str, fn()); 15] = [
     ("graphs", graphs::benches),
     ("bandwidth", bandwidth::benches),
     ("fleet", fleet::benches),
+    #[cfg(feature = "pcie")]
     ("pcie", pcie::benches),
+    #[cfg(feature = "energy")]
     ("energy", energy::benches),
     ("simulation", simulation::benches),
     ("patterns", patterns::benches),
@@ -53,11 +57,15 @@ fn main() {
         assert!(
             FILES.iter().any(|(file, _)| file == name),
             "BENCH={name}: expected one of {}",
-            FILES.map(|(file, _)| file).join(", ")
+            FILES
+                .iter()
+                .map(|(file, _)| *file)
+                .collect::<Vec<_>>()
+                .join(", ")
         );
     }
     for (file, run) in FILES {
-        if wanted.is_empty() || wanted.contains(&file) {
+        if wanted.is_empty() || wanted.contains(file) {
             run();
         }
     }

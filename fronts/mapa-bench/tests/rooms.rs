@@ -1,263 +1,326 @@
 //! The order of the crates: which crate may depend on which, which room of a crate may use which,
-//! and what the core must not contain.
+//! and what the core must not contain. Each crate states its own part in its `Cargo.toml`, so that any can be
+//! taken away.
 
+mod crates;
 mod faults;
-mod floors;
+mod project;
 mod source;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use self::faults::faults;
-use self::floors::{FLOORS, Floors};
+use self::faults::{circles, faults};
+use self::project::{Package, packages, root};
 use self::source::{Crate, Sources};
-
-/// From each crate of the workspace, the arrows that may leave it. They point down; a new one is
-/// argued for in docs/decisions.
-const ARROWS: [(&str, &[&str]); 24] = [
-    ("mapa-core", &[]),
-    ("mapa-table", &[]),
-    // The catalogue is for its tests and examples.
-    (
-        "mapa-regress",
-        &["mapa-core", "mapa-table", "mapa-topologies"],
-    ),
-    // Counters are read by its readers, and matched to peers by the machine.
-    ("mapa-patterns", &["mapa-core", "mapa-topologies"]),
-    ("mapa-sched", &["mapa-core"]),
-    // The catalogue is for its tests.
-    (
-        "mapa-sim",
-        &["mapa-core", "mapa-sched", "mapa-table", "mapa-topologies"],
-    ),
-    ("mapa-topologies", &["mapa-core"]),
-    // One published system: its schedulers, then its simulations. The catalogue is for its tests.
-    ("mapa-system-case", &["mapa-core", "mapa-sched"]),
-    (
-        "mapa-system-case-sim",
-        &[
-            "mapa-core",
-            "mapa-sched",
-            "mapa-sim",
-            "mapa-system-case",
-            "mapa-topologies",
-        ],
-    ),
-    // Training; what is trained is evaluated below.
-    ("mapa-rl", &["mapa-sched", "mapa-sim"]),
-    // What the drivers answer is text, which has its readers. Telemetry is told to controllers in their words.
-    // `fake-nvml` is for its tests.
-    (
-        "mapa-live",
-        &["fake-nvml", "mapa-core", "mapa-sched", "mapa-topologies"],
-    ),
-    // These four lie in systems/case. Users build, link and load them by these names, so the packages keep theirs.
-    // What processes link that share instances. Its messages are the manager's too.
-    // Its program runs others over the runtime that checks them.
-    // `case-driver` is for the tests of its program.
-    ("mapa-case", &["case-driver", "fake-cudart"]),
-    ("case-driver", &["mapa-case"]),
-    ("fake-cudart", &[]),
-    ("case-preload", &["mapa-case"]),
-    // Discovery is for its tests.
-    ("fake-nvml", &["mapa-core", "mapa-live", "mapa-topologies"]),
-    // What fronts share: requests, names and answers, in words.
-    (
-        "mapa-front",
-        &[
-            "mapa-core",
-            "mapa-patterns",
-            "mapa-regress",
-            "mapa-sched",
-            "mapa-sim",
-            "mapa-system-case",
-            "mapa-system-case-sim",
-            "mapa-table",
-            "mapa-topologies",
-        ],
-    ),
-    // Experiments, and processes in place of GPUs.
-    (
-        "mapa-lab",
-        &[
-            // A real process, to be timed.
-            "mapa-case",
-            "mapa-core",
-            "mapa-front",
-            "mapa-patterns",
-            "mapa-regress",
-            "mapa-rl",
-            "mapa-sched",
-            "mapa-sim",
-            "mapa-system-case",
-            "mapa-system-case-sim",
-            "mapa-topologies",
-        ],
-    ),
-    // What commands share, those that systems bring too.
-    (
-        "mapa-cli",
-        &["mapa-core", "mapa-front", "mapa-live", "mapa-topologies"],
-    ),
-    (
-        "mapa-bench",
-        &[
-            "mapa-cli",
-            "mapa-core",
-            "mapa-front",
-            "mapa-lab",
-            "mapa-live",
-            "mapa-patterns",
-            "mapa-regress",
-            "mapa-rl",
-            "mapa-sched",
-            "mapa-sim",
-            "mapa-table",
-            "mapa-topologies",
-        ],
-    ),
-    // Leases on this machine, and the command `mapa`.
-    (
-        "mapa-node",
-        &[
-            // For its tests.
-            "case-driver",
-            "fake-nvml",
-            "mapa-case",
-            "mapa-core",
-            "mapa-front",
-            "mapa-live",
-            "mapa-sched",
-            "mapa-system-case",
-            "mapa-topologies",
-        ],
-    ),
-    // A re-export of the libraries.
-    (
-        "mapa",
-        &[
-            "mapa-core",
-            "mapa-front",
-            "mapa-live",
-            "mapa-patterns",
-            "mapa-regress",
-            "mapa-sched",
-            "mapa-sim",
-            "mapa-system-case",
-            "mapa-system-case-sim",
-            "mapa-topologies",
-        ],
-    ),
-    (
-        "mapa-benches",
-        &[
-            "mapa-core",
-            "mapa-patterns",
-            "mapa-regress",
-            "mapa-rl",
-            "mapa-sched",
-            "mapa-sim",
-            "mapa-system-case",
-            "mapa-topologies",
-        ],
-    ),
-    (
-        "mapa-examples",
-        &[
-            "mapa-core",
-            "mapa-patterns",
-            "mapa-regress",
-            "mapa-sched",
-            "mapa-sim",
-            "mapa-topologies",
-        ],
-    ),
-];
-
-/// The crates that may contain `unsafe` code, the folders of each that may, and why. ARCHITECTURE.md
-/// has the same list.
-const UNSAFE: [(&str, &str, &str); 7] = [
-    (
-        "systems/case/driver",
-        "src/c",
-        "C programs call it in place of the CUDA driver",
-    ),
-    (
-        "systems/case/preload",
-        "src/c",
-        "C programs call it in place of the CUDA runtime",
-    ),
-    (
-        "systems/case/fake-cudart",
-        "src/c",
-        "C programs call it in place of the CUDA runtime, and hand it pointers",
-    ),
-    (
-        "hardware/fake-nvml",
-        "src/c",
-        "C programs call it, and hand it pointers",
-    ),
-    (
-        "systems/case/runtime",
-        "src/c",
-        "C programs call it, it calls their CUDA runtime, and it maps shared memory",
-    ),
-    (
-        "hardware/mapa-live",
-        "src/nvml/mig",
-        "NVML's calls for MIG, which its wrapper lacks",
-    ),
-    (
-        "fronts/mapa-node",
-        "src/memory",
-        "Linux is told the policy of memory, and asked who is at the other end of a socket; a process waits between `fork` and `exec`",
-    ),
-];
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
 
 #[test]
 fn dependencies_between_crates_point_down() {
-    let metadata = Command::new(env!("CARGO"))
-        .args([
-            "metadata",
-            "--no-deps",
-            "--format-version",
-            "1",
-            "--offline",
-        ])
-        .current_dir(root())
-        .output()
-        .unwrap();
-    let metadata: Value = serde_json::from_slice(&metadata.stdout).unwrap();
-    let packages = metadata["packages"].as_array().unwrap();
-    let names: Vec<&str> = packages
-        .iter()
-        .filter_map(|package| package["name"].as_str())
-        .collect();
-    assert_eq!(
-        names.len(),
-        ARROWS.len(),
-        "every crate has its arrows here: {names:?}"
-    );
-    for package in packages {
-        let name = package["name"].as_str().unwrap();
-        let (_, allowed) = ARROWS.iter().find(|(known, _)| *known == name).expect(name);
-        for dependency in package["dependencies"].as_array().unwrap() {
-            let to = dependency["name"].as_str().unwrap();
-            // A crate may use its own test features in its tests.
-            let inside = names.contains(&to) && to != name;
+    let packages = packages();
+    assert!(packages.len() > 10);
+    let found = crates::faults(&packages);
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// The source of a crate, with its tests, but not that of crates in its folder.
+fn all_sources(package: &Package, packages: &[Package]) -> Sources {
+    let folder = package.folder();
+    let is_other = |path: &Path| packages.iter().any(|other| other.folder() == path);
+    let mut found = Sources::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        let inner = project::folders_in(&next).into_iter();
+        folders.extend(inner.filter(|path| !is_other(path)));
+        found.extend(source::files_in(&next, folder));
+    }
+    found
+}
+
+#[test]
+fn no_crate_s_source_names_another_system_and_a_general_one_s_names_any_in_registries_alone() {
+    let packages = packages();
+    let mut found = Vec::new();
+    for package in &packages {
+        let sources = all_sources(package, &packages);
+        assert!(!sources.is_empty(), "{}", package.name);
+        found.extend(crates::foreign_names(package, &sources, &packages));
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn a_crate_that_holds_more_than_rows_of_a_system_does_so() {
+    let packages = packages();
+    for package in &packages {
+        for system in &package.facts().unfinished {
+            let mut changed = packages.clone();
+            let own = changed.iter_mut().find(|own| own.name == package.name);
+            let facts = own.unwrap().facts_mut();
+            facts.unfinished.retain(|other| other != system);
+            let own = changed.iter().find(|own| own.name == package.name).unwrap();
+            let sources = all_sources(own, &changed);
+            let mut found = crates::faults(&changed);
+            found.extend(crates::foreign_names(own, &sources, &changed));
+            let name = &package.name;
             assert!(
-                !inside || allowed.contains(&to),
-                "{name} must not depend on {to}"
+                !found.is_empty(),
+                "{name} has done with the system `{system}`, which is no longer `unfinished` in its Cargo.toml"
             );
         }
     }
+}
+
+#[test]
+fn a_registry_and_the_parts_of_a_system_are_there() {
+    for package in packages() {
+        let facts = package.facts();
+        let named = facts.parts.values().flatten().chain(&facts.registry);
+        for path in named {
+            assert!(
+                package.folder().join(path).exists(),
+                "{}: no {}",
+                package.name,
+                path.display()
+            );
+        }
+    }
+}
+
+/// A crate that is not there, at a place in the repository.
+fn planted(name: &str, place: &str, facts: Value) -> Package {
+    let package = json!({
+        "name": name,
+        "manifest_path": root().join(place).join("Cargo.toml"),
+        "dependencies": [],
+        "features": {},
+        "targets": [{"kind": ["lib"], "name": name.replace('-', "_"), "src_path": "src/lib.rs"}],
+        "metadata": {"mapa": facts},
+    });
+    serde_json::from_value(package).unwrap()
+}
+
+fn dependency(name: &str, kind: Option<&str>, optional: bool) -> project::Dependency {
+    let (name, kind) = (name.to_owned(), kind.map(str::to_owned));
+    project::Dependency {
+        name,
+        kind,
+        optional,
+        rename: None,
+    }
+}
+
+/// The project with two systems, each with a scheduler and an experiment.
+fn with_systems() -> Vec<Package> {
+    let mut packages = packages();
+    for system in ["one", "two"] {
+        let name = format!("mapa-system-{system}");
+        let place = format!("systems/{system}/sched");
+        let facts = json!({"layer": "sched", "uses": ["mapa-core", "mapa-sched"]});
+        let mut scheduler = planted(&name, &place, facts);
+        let used = ["mapa-core", "mapa-sched"].map(|used| dependency(used, None, false));
+        scheduler.dependencies.extend(used);
+        let place = format!("systems/{system}/lab");
+        let facts = json!({"layer": "lab", "uses": [&name, "mapa-lab"]});
+        let mut experiment = planted(&format!("{name}-lab"), &place, facts);
+        let used = [&name, "mapa-lab"].map(|used| dependency(used, None, false));
+        experiment.dependencies.extend(used);
+        packages.extend([scheduler, experiment]);
+    }
+    packages
+}
+
+/// Fails unless the project with two systems and one change has exactly this fault.
+fn check_crates(in_crate: &str, change: impl Fn(&mut Package), expected: &str) {
+    let mut packages = with_systems();
+    let mut all = packages.iter_mut();
+    change(all.find(|own| own.name == in_crate).expect(in_crate));
+    let expected: Vec<&str> = Some(expected)
+        .filter(|own| !own.is_empty())
+        .into_iter()
+        .collect();
+    assert_eq!(crates::faults(&packages), expected);
+}
+
+/// The change that adds a dependency, which the crate says it uses.
+fn uses(name: &str) -> impl Fn(&mut Package) {
+    move |package: &mut Package| {
+        package.facts_mut().uses.push(name.to_owned());
+        package.dependencies.push(dependency(name, None, false));
+    }
+}
+
+#[test]
+fn a_dependency_on_another_system_or_of_a_general_crate_on_a_system_is_found() {
+    check_crates("mapa-core", |_| {}, "");
+    check_crates(
+        "mapa-system-one-lab",
+        uses("mapa-system-two"),
+        "mapa-system-one-lab of the system `one` must not depend on mapa-system-two, of the system `two`",
+    );
+    check_crates(
+        "mapa-sim",
+        |package| {
+            let planted = dependency("mapa-system-one", None, false);
+            package.dependencies.push(planted);
+        },
+        "mapa-sim must not depend on mapa-system-one, of the system `one`: it is no registry",
+    );
+    check_crates(
+        "mapa-sim",
+        |package| {
+            let planted = dependency("mapa-system-one", Some("dev"), false);
+            package.dependencies.push(planted);
+        },
+        "mapa-sim must not depend on mapa-system-one, of the system `one`: it is no registry",
+    );
+    check_crates(
+        "mapa-front",
+        uses("mapa-system-one"),
+        "mapa-front must not have mapa-system-one in `uses`, from where the system `one` could not be taken away",
+    );
+}
+
+/// The change that registers a system.
+fn registers(feature: &str, entry: &str, optional: bool) -> impl Fn(&mut Package) {
+    move |package: &mut Package| {
+        package.facts_mut().registry.push("src/systems.rs".into());
+        let entries = vec![entry.to_owned()];
+        package.features.insert(feature.to_owned(), entries);
+        let planted = dependency("mapa-system-one-lab", None, optional);
+        package.dependencies.push(planted);
+    }
+}
+
+#[test]
+fn a_registry_depends_on_a_system_by_the_feature_of_that_name_alone() {
+    let entry = "dep:mapa-system-one-lab";
+    let only =
+        "mapa-bench must not depend on mapa-system-one-lab but as optional, by its feature `one`";
+    check_crates("mapa-bench", registers("one", entry, true), "");
+    check_crates("mapa-bench", registers("one-lab", entry, true), "");
+    check_crates("mapa-bench", registers("one", entry, false), only);
+    check_crates("mapa-bench", registers("one", "dep:kuva", true), only);
+    check_crates("mapa-bench", registers("two", entry, true), only);
+    check_crates(
+        "mapa-bench",
+        |package| {
+            registers("one", entry, true)(package);
+            let entries = vec!["mapa-system-one-lab?/plots".to_owned()];
+            package.features.insert("more".to_owned(), entries);
+        },
+        "mapa-bench: the feature `more` must not name mapa-system-one-lab, which `one` does",
+    );
+    // An experiment is above what all fronts share.
+    check_crates(
+        "mapa-front",
+        registers("one", entry, true),
+        "mapa-front of the layer `front` must not depend on mapa-system-one-lab, of `lab` above it",
+    );
+    let planted = |package: &mut Package| {
+        let planted = dependency("mapa-system-one-lab", Some("dev"), false);
+        package.dependencies.push(planted);
+    };
+    check_crates(
+        "mapa-benches",
+        planted,
+        "mapa-benches must not depend on mapa-system-one-lab, of the system `one`: it is no registry",
+    );
+    check_crates(
+        "mapa-benches",
+        |package| {
+            let parts = vec!["benches/one.rs".into()];
+            package.facts_mut().parts.insert("one".to_owned(), parts);
+            planted(package);
+        },
+        "",
+    );
+}
+
+#[test]
+fn an_upward_dependency_is_found_outside_the_workspace_too() {
+    for (low, high, expected) in [
+        (
+            "mapa-case-placement",
+            "mapa-sched",
+            "mapa-case-placement of the layer `core` must not depend on mapa-sched, of `sched` above it",
+        ),
+        (
+            "mapa-sim",
+            "mapa-front",
+            "mapa-sim of the layer `sim` must not depend on mapa-front, of `front` above it",
+        ),
+        (
+            "mapa-system-one",
+            "mapa-sim",
+            "mapa-system-one of the layer `sched` must not depend on mapa-sim, of `sim` above it",
+        ),
+    ] {
+        check_crates(low, uses(high), expected);
+    }
+    check_crates(
+        "mapa-case-placement",
+        |package| {
+            package
+                .dependencies
+                .push(dependency("mapa-core", None, false))
+        },
+        "mapa-case-placement must not depend on mapa-core, which is not among what it uses",
+    );
+    check_crates(
+        "mapa-fuzz",
+        |package| package.facts_mut().uses.push("mapa-lab".to_owned()),
+        "mapa-fuzz says it uses mapa-lab, and does not",
+    );
+}
+
+#[test]
+fn a_name_of_another_system_and_one_outside_a_registry_is_found_in_source() {
+    let line = "use mapa_system_one_lab::run;";
+    let mut packages = with_systems();
+    let bench = packages.iter_mut().find(|own| own.name == "mapa-bench");
+    let facts = bench.unwrap().facts_mut();
+    facts.registry = vec!["src/systems.rs".into()];
+    let parts = |path: &str| vec![PathBuf::from(path)];
+    facts.parts = BTreeMap::from([
+        ("one".to_owned(), parts("tests/one")),
+        ("two".to_owned(), parts("tests/two.rs")),
+    ]);
+    let found = |in_crate: &str, path: &str, line: &str| {
+        let package = packages.iter().find(|own| own.name == in_crate).unwrap();
+        let sources = Sources::from([(path.into(), line.to_owned())]);
+        crates::foreign_names(package, &sources, &packages)
+    };
+    let fault = |in_crate: &str, path: &str| {
+        vec![format!(
+            "{in_crate}: {path} names `mapa_system_one_lab`, of the system `one`"
+        )]
+    };
+    let none = Vec::<String>::new();
+    for (in_crate, path) in [
+        ("mapa-sched", "src/lib.rs"),
+        ("mapa-bench", "src/main.rs"),
+        ("mapa-bench", "tests/two.rs"),
+        ("mapa-case-placement", "src/lib.rs"),
+        ("mapa-system-two", "src/systems.rs"),
+    ] {
+        assert_eq!(found(in_crate, path, line), fault(in_crate, path));
+    }
+    for (in_crate, path) in [
+        ("mapa-bench", "src/systems.rs"),
+        ("mapa-bench", "tests/one/kept.rs"),
+        ("mapa-system-one", "src/lib.rs"),
+    ] {
+        assert_eq!(found(in_crate, path, line), none);
+    }
+    let comment = format!("// {line}");
+    assert_eq!(found("mapa-sched", "src/lib.rs", &comment), none);
+    assert_eq!(
+        found("mapa-sched", "src/lib.rs", "mapa_system_ones()"),
+        none
+    );
 }
 
 /// Source lines outside comments and tests.
@@ -339,32 +402,16 @@ fn machines_are_read_from_text_without_io() {
     check_words("topologies/src", &looks);
 }
 
-/// The folders of the workspace's crates, as its manifest names them.
-fn members() -> Vec<String> {
-    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
-    let list = manifest.split("members = [").nth(1).unwrap();
-    let list = list.split(']').next().unwrap();
-    let names = list.split('"').skip(1).step_by(2);
-    names.map(str::to_owned).collect()
-}
-
 #[test]
-fn unsafe_code_is_in_the_rooms_of_the_list_alone_and_every_block_says_why() {
+fn unsafe_code_is_in_the_folders_that_a_crate_names_alone_and_every_block_says_why() {
     let architecture = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
-    let members = members();
-    assert!(
-        members.len() > 10
-            && UNSAFE
-                .iter()
-                .all(|(of, ..)| members.iter().any(|own| own == of))
-    );
-    for member in members {
-        let manifest = fs::read_to_string(root().join(&member).join("Cargo.toml")).unwrap();
-        let own: Vec<_> = UNSAFE.iter().filter(|(of, ..)| *of == member).collect();
-        if own.is_empty() {
+    for package in packages() {
+        let (place, facts) = (package.place(), package.facts());
+        let manifest = fs::read_to_string(&package.manifest_path).unwrap();
+        if facts.unsafe_folders.is_empty() {
             // The lints of the workspace forbid it, and what is forbidden cannot be allowed again.
             let forbids = ["[lints]\nworkspace = true", "unsafe_code = \"forbid\""];
-            assert!(forbids.iter().any(|own| manifest.contains(own)), "{member}");
+            assert!(forbids.iter().any(|own| manifest.contains(own)), "{place}");
             continue;
         }
         for lint in [
@@ -372,32 +419,49 @@ fn unsafe_code_is_in_the_rooms_of_the_list_alone_and_every_block_says_why() {
             "unsafe_op_in_unsafe_fn = \"deny\"",
             "undocumented_unsafe_blocks = \"deny\"",
         ] {
-            assert!(manifest.contains(lint), "{member}: {lint}");
+            assert!(manifest.contains(lint), "{place}: {lint}");
         }
-        for (_, room, why) in &own {
-            let row = format!("`{member}/{room}` | {why} |");
+        for own in &facts.unsafe_folders {
+            let row = format!("`{place}/{}` | {} |", own.folder.display(), own.why);
             assert!(architecture.contains(&row), "{row}");
         }
         let mut lines = Vec::new();
-        code(&root().join(&member).join("src"), &mut lines);
-        let rooms: Vec<PathBuf> = (own.iter())
-            .map(|(_, room, _)| root().join(&member).join(room))
-            .collect();
+        code(&package.folder().join("src"), &mut lines);
         for (path, line) in lines {
-            let inside = rooms.iter().any(|room| path.starts_with(room));
+            let mut folders = facts.unsafe_folders.iter();
+            let inside = folders.any(|own| path.starts_with(package.folder().join(&own.folder)));
             let outside = !inside && line.contains("unsafe");
             assert!(!outside, "{}: {line}", path.display());
         }
     }
 }
 
+/// Every crate with modules below `src`, its source, and the source of its programs beside it.
+fn with_rooms() -> Vec<(Package, Sources)> {
+    let source_of = |package: Package| {
+        let source = package.folder().join("src");
+        source.is_dir().then(|| (package, source::sources(&source)))
+    };
+    packages().into_iter().filter_map(source_of).collect()
+}
+
 #[test]
 fn no_file_uses_what_lies_on_a_higher_floor_and_no_files_run_in_a_circle() {
     let mut all = Vec::new();
-    for floors in &FLOORS {
-        let sources = source::sources(&root().join(floors.source));
-        assert!(sources.len() > 3, "{}", floors.source);
-        all.extend(faults(floors, &sources));
+    for (package, sources) in with_rooms() {
+        all.extend(faults(&package.name, &package.facts().rooms, &sources));
+    }
+    // Programs that lie beside `src` have no rooms.
+    for package in packages() {
+        let programs = (package.targets.iter()).filter(|own| own.kind.contains(&"bin".to_owned()));
+        let folders = programs.map(|own| own.src_path.parent().unwrap().to_owned());
+        let mut folders: Vec<PathBuf> = folders.filter(|own| !own.ends_with("src")).collect();
+        folders.dedup();
+        for folder in folders {
+            let parsed = Crate::parse(&source::sources(&folder));
+            let name = format!("{}, {}", package.name, folder.display());
+            all.extend(circles(&name, &parsed.arrows()));
+        }
     }
     assert!(all.is_empty(), "{} faults:\n{}", all.len(), all.join("\n"));
 }
@@ -412,53 +476,58 @@ fn inhabitant(parsed: &Crate, sources: &Sources, room: &str) -> (PathBuf, String
 
 #[test]
 fn an_upward_use_is_found_in_every_crate_by_crate_and_by_super_paths() {
-    for floors in &FLOORS {
-        let sources = source::sources(&root().join(floors.source));
+    let mut names = Vec::new();
+    for (package, sources) in with_rooms() {
+        let (name, rooms) = (&package.name, &package.facts().rooms);
+        if rooms.len() < 2 {
+            continue;
+        }
+        names.push(name.clone());
         let parsed = Crate::parse(&sources);
-        assert_eq!(faults(floors, &sources), Vec::<String>::new());
+        assert_eq!(faults(name, rooms, &sources), Vec::<String>::new());
         // The file of the lowest room, and the highest room whose own file defines something.
-        let low = inhabitant(&parsed, &sources, floors.rooms[0]).0;
-        let of_rooms = floors
-            .rooms
+        let low = inhabitant(&parsed, &sources, &rooms[0]).0;
+        let of_rooms = rooms
             .iter()
             .rev()
             .map(|room| (room, inhabitant(&parsed, &sources, room)));
-        let (room, (_, name)) = of_rooms
+        let (room, (_, defined)) = of_rooms
             .into_iter()
-            .find(|(_, (_, name))| !name.is_empty())
+            .find(|(_, (_, defined))| !defined.is_empty())
             .expect("a room that defines something");
         let up = "super::".repeat(source::module_of(&low).len());
         let planted = [
-            format!("use crate::{room}::{name};"),
-            format!("use {up}{room}::{{{name} as Planted}};"),
-            format!("fn planted() {{ println!(\"{{}}\", {up}{room}::{name}::default()); }}"),
+            format!("use crate::{room}::{defined};"),
+            format!("use {up}{room}::{{{defined} as Planted}};"),
+            format!("fn planted() {{ println!(\"{{}}\", {up}{room}::{defined}::default()); }}"),
             format!(
-                "use crate::{room}; fn planted(_: {}::{name}) {{}}",
+                "use crate::{room}; fn planted(_: {}::{defined}) {{}}",
                 room.rsplit("::").next().unwrap()
             ),
         ];
         for line in planted {
             let mut sources = sources.clone();
             sources.get_mut(&low).unwrap().push_str(&line);
-            let found = faults(floors, &sources);
+            let found = faults(name, rooms, &sources);
             let expected = format!("is on a higher floor, in `{room}`");
             assert!(
                 found.iter().any(|fault| fault.contains(&expected)),
-                "{}: {line} in {}: {found:?}",
-                floors.name,
+                "{name}: {line} in {}: {found:?}",
                 low.display()
             );
         }
+    }
+    for expected in ["mapa-core", "mapa-node", "mapa-case-placement"] {
+        assert!(
+            names.iter().any(|own| own == expected),
+            "{expected}: {names:?}"
+        );
     }
 }
 
 #[test]
 fn a_circle_of_files_in_one_room_is_found_and_a_parent_s_re_export_is_no_arrow() {
-    let floors = Floors {
-        name: "a crate",
-        source: "",
-        rooms: &["room"],
-    };
+    let found = |sources: &Sources| faults("a crate", &["room".to_owned()], sources);
     let with = |a: &str| -> Sources {
         let files = [
             ("lib.rs", "mod room; pub use room::{A, B};"),
@@ -470,16 +539,9 @@ fn a_circle_of_files_in_one_room_is_found_and_a_parent_s_re_export_is_no_arrow()
             .map(|(path, text)| (PathBuf::from(path), text.to_owned()))
             .into()
     };
+    assert_eq!(found(&with("pub struct A;")), Vec::<String>::new());
     assert_eq!(
-        faults(&floors, &with("pub struct A;")),
-        Vec::<String>::new()
-    );
-    let found = faults(
-        &floors,
-        &with("use crate::B;\npub struct A(Option<Box<B>>);"),
-    );
-    assert_eq!(
-        found,
+        found(&with("use crate::B;\npub struct A(Option<Box<B>>);")),
         [
             "a crate: a circle of 2 files\n    room::a line 1: crate::B in room::b\n    room::b line 1: \
           super::A in room::a"
@@ -489,22 +551,11 @@ fn a_circle_of_files_in_one_room_is_found_and_a_parent_s_re_export_is_no_arrow()
 
 #[test]
 fn every_file_of_tests_is_in_the_one_binary() {
-    for manifest in [
-        "mapa-core",
-        "topologies",
-        "hardware/fake-nvml",
-        "hardware/mapa-live",
-        "lab/mapa-rl",
-        "mapa-patterns",
-        "mapa-regress",
-        "mapa-sched",
-        "mapa-sim",
-        "mapa-table",
-        "systems/case/sched",
-        "fronts/mapa-bench",
-    ] {
-        let folder = root().join(manifest).join("tests");
-        let main = fs::read_to_string(folder.join("main.rs")).unwrap();
+    for package in packages() {
+        let folder = package.folder().join("tests");
+        let Ok(main) = fs::read_to_string(folder.join("main.rs")) else {
+            continue;
+        };
         for entry in fs::read_dir(&folder).unwrap() {
             let path = entry.unwrap().path();
             let name = path.file_stem().unwrap().to_str().unwrap();

@@ -1,20 +1,18 @@
-//! Floors and circles: which arrows of a crate run upwards, which files name each other in a loop.
+//! Rooms and circles: which arrows of a crate run upwards, which files name each other in a loop.
 
 use std::collections::BTreeMap;
 
 use petgraph::algo::tarjan_scc;
 use petgraph::graphmap::DiGraphMap;
 
-use super::floors::Floors;
 use super::source::{Arrow, Crate, ModulePath, Sources};
 
-/// What is wrong with the floors of a crate, a line each: a file in no room, a `use` of what lies
+/// What is wrong with the rooms of a crate, a line each: a file in no room, a `use` of what lies
 /// higher, a circle of files.
-pub(crate) fn faults(floors: &Floors, sources: &Sources) -> Vec<String> {
+pub(crate) fn faults(name: &str, rooms: &[String], sources: &Sources) -> Vec<String> {
     let parsed = Crate::parse(sources);
     let mut faults = Vec::new();
-    let rooms: Vec<Vec<&str>> = floors
-        .rooms
+    let rooms: Vec<Vec<&str>> = rooms
         .iter()
         .map(|room| room.split("::").collect())
         .collect();
@@ -33,16 +31,14 @@ pub(crate) fn faults(floors: &Floors, sources: &Sources) -> Vec<String> {
     };
     for path in parsed.files().filter(|path| floor(path).is_none()) {
         faults.push(format!(
-            "{}: `{}` is in no room of FLOORS",
-            floors.name,
+            "{name}: `{}` is in no room of its Cargo.toml",
             path.join("::")
         ));
     }
     for room in &rooms {
         if !parsed.files().any(|path| path.iter().eq(room)) {
             faults.push(format!(
-                "{}: the room `{}` has no file",
-                floors.name,
+                "{name}: the room `{}` has no file",
                 room.join("::")
             ));
         }
@@ -51,8 +47,7 @@ pub(crate) fn faults(floors: &Floors, sources: &Sources) -> Vec<String> {
     for arrow in &arrows {
         if floor(&arrow.from).is_some_and(|from| Some(from) < floor(&arrow.to)) {
             faults.push(format!(
-                "{}, `{}` line {}: `{}` is on a higher floor, in `{}`",
-                floors.name,
+                "{name}, `{}` line {}: `{}` is on a higher floor, in `{}`",
                 arrow.from.join("::"),
                 arrow.line,
                 arrow.name,
@@ -60,12 +55,12 @@ pub(crate) fn faults(floors: &Floors, sources: &Sources) -> Vec<String> {
             ));
         }
     }
-    faults.extend(circles(floors.name, &arrows));
+    faults.extend(circles(name, &arrows));
     faults
 }
 
 /// The circles of files: sets of files that all reach each other.
-fn circles(name: &str, arrows: &[Arrow]) -> Vec<String> {
+pub(crate) fn circles(name: &str, arrows: &[Arrow]) -> Vec<String> {
     let mut graph: DiGraphMap<_, _> = DiGraphMap::new();
     for arrow in arrows {
         graph.add_edge(&arrow.from, &arrow.to, ());

@@ -11,6 +11,8 @@ use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{Attribute, Item, UseTree, Visibility};
 
+use super::project::folders_in;
+
 /// A path to a module from the root of its crate: `["policy", "rules"]`.
 pub(crate) type ModulePath = Vec<String>;
 
@@ -56,20 +58,26 @@ pub(crate) struct Crate {
     modules: BTreeMap<ModulePath, Module>,
 }
 
+/// The `.rs` files of one folder, by their path below another.
+pub(crate) fn files_in(folder: &Path, below: &Path) -> Sources {
+    let mut found = Sources::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() && path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(&path).unwrap();
+            found.insert(path.strip_prefix(below).unwrap().to_owned(), text);
+        }
+    }
+    found
+}
+
 /// Every `.rs` file below `folder`, by its path there, but the program of a package with a library.
 pub(crate) fn sources(folder: &Path) -> Sources {
     let mut found = Sources::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(next) = folders.pop() {
-        for entry in fs::read_dir(&next).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let text = fs::read_to_string(&path).unwrap();
-                found.insert(path.strip_prefix(folder).unwrap().to_owned(), text);
-            }
-        }
+        found.extend(files_in(&next, folder));
+        folders.extend(folders_in(&next));
     }
     // The program of a package with a library is a crate of its own, which uses only the library.
     if found.contains_key(Path::new("lib.rs")) {
@@ -203,7 +211,15 @@ impl Crate {
                     let onward = [&import.path, rest].concat();
                     return (!outside).then(|| self.home(at, &onward, depth + 1))?;
                 }
-                module.globs.iter().find_map(|glob| {
+                // What another crate's `*` brings in ends here too.
+                let is_here = |first: &String| {
+                    ["crate", "self", "super"].contains(&first.as_str())
+                        || module.children.contains(first)
+                        || module.imports.contains_key(first)
+                };
+                let globs = module.globs.iter();
+                let mut inside = globs.filter(|glob| glob.path.first().is_some_and(is_here));
+                inside.find_map(|glob| {
                     let onward = [&glob.path, segments].concat();
                     self.home(at, &onward, depth + 1)
                 })

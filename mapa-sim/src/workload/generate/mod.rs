@@ -89,12 +89,6 @@ impl Generator {
     /// The most jobs of a workload. More would not fit into memory.
     pub const MAX_JOBS: usize = 10_000_000;
 
-    /// The names with which words of generators begin.
-    #[must_use]
-    pub fn names() -> [&'static str; 3] {
-        words::NAMES.map(|(name, _)| name)
-    }
-
     /// `mapa`: the paper's mix (section 4): 300 rings of one to five devices over its nine
     /// workloads, all arriving at the beginning. Run times are those of the released generator, 5
     /// to 24 seconds, as the paper has none.

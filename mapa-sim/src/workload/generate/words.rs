@@ -14,9 +14,9 @@ use crate::error::Error;
 use crate::workload::wrong::bad_workload;
 use crate::workload::{numbers, patterns, tasks};
 
-pub(super) type Named = (&'static str, fn() -> Generator);
+type Named = (&'static str, fn() -> Generator);
 
-pub(super) const NAMES: [Named; 3] = [
+const NAMES: [Named; 3] = [
     ("mapa", Generator::mapa),
     ("mapa-six", Generator::mapa_six),
     ("mapa-released", Generator::mapa_released),
@@ -38,6 +38,14 @@ fn key(word: &str) -> Option<&'static str> {
         .iter()
         .filter_map(|form| form.split('=').next())
         .find(|key| *key == word)
+}
+
+impl Generator {
+    /// The names with which words of generators begin.
+    #[must_use]
+    pub fn names() -> [&'static str; 3] {
+        NAMES.map(|(name, _)| name)
+    }
 }
 
 /// Parses the words that `docs/workloads.md` describes.
