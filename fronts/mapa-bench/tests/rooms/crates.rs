@@ -31,18 +31,15 @@ pub(crate) fn faults(packages: &[Package]) -> Vec<String> {
                 "{name}: the layer `{layer}` is not known, expected one of {LAYERS:?}"
             ));
         }
-        if let Some(system) = package.system() {
-            let expected = format!("mapa-system-{system}");
-            let rest = name.strip_prefix(&expected);
+        // What users link and load by another name may keep it.
+        if let Some(called) = name.strip_prefix("mapa-system-") {
+            let system = package.system().unwrap_or_default();
+            let rest = called.strip_prefix(&system);
             if !rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-')) {
                 faults.push(format!(
-                    "{name} is in systems/{system}, expected {expected} or {expected}-PART"
+                    "{name} is not in a folder of systems/ of that name"
                 ));
             }
-        } else if name.starts_with("mapa-system-") {
-            faults.push(format!(
-                "{name} is not in systems/, expected a folder there"
-            ));
         }
         for used in &facts.uses {
             if !package.dependencies.iter().any(|own| own.name == *used) {
