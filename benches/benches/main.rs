@@ -6,6 +6,7 @@
 //! file still prepares its large fleets even if the filter then leaves out all of its benchmarks.
 
 mod bandwidth;
+#[cfg(feature = "case")]
 mod case;
 #[cfg(feature = "energy")]
 mod energy;
@@ -42,6 +43,7 @@ const FILES: &[(&str, fn())] = &[
     ("simulation", simulation::benches),
     ("patterns", patterns::benches),
     ("schedulers", schedulers::benches),
+    #[cfg(feature = "case")]
     ("case", case::benches),
     ("slo", slo::benches),
 ];
