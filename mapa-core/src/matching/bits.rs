@@ -2,12 +2,14 @@
 
 use std::ops::ControlFlow;
 
+use crate::topology::DeviceSet;
+
 /// A set of vertices, 64 a word.
 pub(super) type Bits<const W: usize> = [u64; W];
 
-/// The set with these words. Missing words count as zero, and words beyond `W` are dropped.
-pub(super) fn bits<const W: usize>(words: &[u64]) -> Bits<W> {
-    std::array::from_fn(|i| words.get(i).copied().unwrap_or(0))
+/// The set as `W` words; devices beyond them are dropped.
+pub(super) fn bits<const W: usize>(set: &DeviceSet) -> Bits<W> {
+    std::array::from_fn(|i| set.word(i))
 }
 
 #[inline]

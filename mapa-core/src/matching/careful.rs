@@ -91,8 +91,7 @@ impl<'a, const W: usize> Careful<'a, W> {
             shares: shares.unwrap_or_default(),
             together: search.sharing,
             has_twin_below: search.twins.map_or([0; W], |twins| {
-                let set = twins.keys().copied().collect::<crate::DeviceSet>();
-                bits(set.words())
+                bits(&twins.keys().copied().collect())
             }),
             twin_below,
             depth: 0,

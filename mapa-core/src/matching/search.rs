@@ -198,21 +198,21 @@ impl<const W: usize> Ground<W> for Search<'_> {
     }
 
     fn domains(&self) -> Domains<W> {
-        let all: Bits<W> = bits(self.graph.everything().words());
-        let within = self.within.map_or(all, |set| and(&all, &bits(set.words())));
+        let all: Bits<W> = bits(self.graph.everything());
+        let within = self.within.map_or(all, |set| and(&all, &bits(set)));
         let only_wholes = self.graph.has_only_wholes();
         // Mostly all ranks have the same demand: the last answer is kept.
         let mut known: Option<(Demand, Bits<W>)> = None;
         let mut all_domains = Domains::new();
         for (rank, &demand) in self.matcher.demands.iter().enumerate() {
             let own = if let Some(set) = self.domains.and_then(|domains| domains.get(rank)) {
-                bits(set.words())
+                bits(set)
             } else if only_wholes && demand == Demand::whole() {
                 all
             } else if let Some((_, set)) = known.filter(|(other, _)| *other == demand) {
                 set
             } else {
-                let set = bits(self.graph.candidates(&demand).words());
+                let set = bits(&self.graph.candidates(&demand));
                 known = Some((demand, set));
                 set
             };
@@ -222,13 +222,13 @@ impl<const W: usize> Ground<W> for Search<'_> {
     }
 
     fn joined(&self, vertex: u32) -> Bits<W> {
-        bits(self.graph.neighbours(DeviceId(vertex)).words())
+        bits(self.graph.neighbours(DeviceId(vertex)))
     }
 
     fn excluded(&self, vertex: u32) -> Bits<W> {
         let own = only(vertex);
         if self.graph.can_be_cut() {
-            or(&own, &bits(self.graph.overlap(DeviceId(vertex)).words()))
+            or(&own, &bits(self.graph.overlap(DeviceId(vertex))))
         } else {
             own
         }

@@ -12,6 +12,10 @@ use crate::ids::DeviceId;
 #[cfg(feature = "serde")]
 use crate::ids::MAX_DEVICES;
 
+/// The bits of a word. Words are those of the machine: where they have 32 bits, as in WebAssembly, bitvec knows
+/// none of 64.
+const BITS: usize = usize::BITS as usize;
+
 /// A set of devices: one bit each, inline up to 256 devices.
 ///
 /// Two sets are ordered as their sorted id lists are: `{0, 3} < {1, 2}`. "Lowest ids" in every tie
@@ -31,7 +35,7 @@ use crate::ids::MAX_DEVICES;
 #[derive(Default, PartialEq, Eq, Hash)]
 pub struct DeviceSet {
     /// No trailing zero word, so that equal sets have equal words.
-    words: SmallVec<[u64; 4]>,
+    words: SmallVec<[usize; 256 / BITS]>,
 }
 
 impl DeviceSet {
@@ -48,20 +52,27 @@ impl DeviceSet {
     /// The devices `0..n`.
     #[must_use]
     pub fn first_n(n: usize) -> Self {
-        let mut words: SmallVec<[u64; 4]> = SmallVec::from_elem(u64::MAX, n / 64);
-        if !n.is_multiple_of(64) {
-            words.push((1 << (n % 64)) - 1);
+        let mut words = SmallVec::from_elem(usize::MAX, n / BITS);
+        if !n.is_multiple_of(BITS) {
+            words.push((1 << (n % BITS)) - 1);
         }
         Self { words }
     }
 
-    /// The bits, 64 devices a word, lowest first; no trailing zero word.
+    /// The devices `64 at` to `64 at + 63` as bits, the lowest first. `word(0)` is the whole set of a machine with
+    /// at most 64 devices.
     #[must_use]
-    pub fn words(&self) -> &[u64] {
-        &self.words
+    #[inline]
+    pub fn word(&self, at: usize) -> u64 {
+        // One part where words have 64 bits, two where they have 32.
+        const PARTS: usize = 64 / BITS;
+        (0..PARTS).fold(0, |bits, part| {
+            let own = self.words.get(at * PARTS + part).copied().unwrap_or(0);
+            bits | (own as u64) << (part * BITS)
+        })
     }
 
-    fn bits(&self) -> &BitSlice<u64, Lsb0> {
+    fn bits(&self) -> &BitSlice<usize, Lsb0> {
         BitSlice::from_slice(&self.words)
     }
 
@@ -74,7 +85,7 @@ impl DeviceSet {
     /// Adds a device; false if the set had it already. The set takes one bit of memory for each id
     /// up to the highest.
     pub fn insert(&mut self, device: DeviceId) -> bool {
-        let (word, bit) = (device.index() / 64, 1 << (device.index() % 64));
+        let (word, bit) = (device.index() / BITS, 1 << (device.index() % BITS));
         if self.words.len() <= word {
             self.words.resize(word + 1, 0);
         }
@@ -87,7 +98,7 @@ impl DeviceSet {
     pub fn remove(&mut self, device: DeviceId) -> bool {
         let there = self.contains(device);
         if there {
-            self.words[device.index() / 64] &= !(1 << (device.index() % 64));
+            self.words[device.index() / BITS] &= !(1 << (device.index() % BITS));
             self.trim();
         }
         there
@@ -97,8 +108,8 @@ impl DeviceSet {
     #[must_use]
     pub fn contains(&self, device: DeviceId) -> bool {
         self.words
-            .get(device.index() / 64)
-            .is_some_and(|word| word >> (device.index() % 64) & 1 == 1)
+            .get(device.index() / BITS)
+            .is_some_and(|word| word >> (device.index() % BITS) & 1 == 1)
     }
 
     /// The number of devices.
@@ -356,6 +367,15 @@ mod tests {
             }
             prop_assert_eq!(after, before);
         }
+    }
+
+    #[test]
+    fn a_word_has_the_bits_of_64_devices() {
+        let set = DeviceSet::from([0, 31, 32, 63, 64, 130]);
+        assert_eq!(
+            [0, 1, 2, 3].map(|at| set.word(at)),
+            [1 << 63 | 1 << 32 | 1 << 31 | 1, 1, 4, 0]
+        );
     }
 
     #[test]

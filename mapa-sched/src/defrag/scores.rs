@@ -14,7 +14,7 @@ use super::plan::Target;
 pub(super) type Mask = u64;
 
 pub(super) fn mask(set: &DeviceSet) -> Mask {
-    set.words().first().copied().unwrap_or_default()
+    set.word(0)
 }
 
 pub(super) fn set(mask: Mask) -> DeviceSet {

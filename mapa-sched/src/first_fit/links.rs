@@ -222,7 +222,7 @@ impl Links {
             return turn.decide(&*self.fastest, &job.request);
         }
         let view = machine.view();
-        let free = view.free().words().first().map_or(0, |word| *word as u32);
+        let free = view.free().word(0) as u32;
         let aim = if is_sensitive(job) {
             Aim::Fastest
         } else {

@@ -6,9 +6,7 @@ use crate::topology::DeviceSet;
 
 /// A set as a mask. Devices beyond the first sixteen are left out.
 pub(super) fn mask(set: &DeviceSet) -> Mask {
-    set.words()
-        .first()
-        .map_or(0, |word| (word & ((1 << MOST) - 1)) as Mask)
+    (set.word(0) & ((1 << MOST) - 1)) as Mask
 }
 
 /// The devices of a mask.

@@ -123,7 +123,7 @@ impl Runs {
             .collect();
         let free = view.free() & &usable;
         let number = |set: &DeviceSet| match tables {
-            true => set.words().first().map_or(0, |word| *word as u32),
+            true => set.word(0) as u32,
             false => set.len() as u32,
         };
         (own.present, own.free) = (number(&usable), number(&free));
@@ -207,7 +207,7 @@ impl Runs {
     /// The devices of a started job as the plan counts them: a mask or their number.
     pub(super) fn set_of(&self, plan: &Plan, lane: usize, devices: &DeviceSet) -> u32 {
         match plan.physics().has_tables(self.lanes[lane].kind) {
-            true => devices.words().first().map_or(0, |word| *word as u32),
+            true => devices.word(0) as u32,
             false => devices.len() as u32,
         }
     }
