@@ -9,6 +9,7 @@ use mapa_core::{
     Rules, Sensitivity, Shape, StepTime, auto_for, auto_for_edges, edges_seconds,
     min_edges_seconds, min_step_time,
 };
+#[cfg(feature = "patterns")]
 use mapa_patterns::{Application, Unit, read_pattern};
 
 use crate::answer::StepTimes;
@@ -25,20 +26,54 @@ pub struct Job {
     /// The degrees of parallelism, if the job was described by these.
     pub parallel: Option<Parallelism>,
     /// The contents of the pattern file, if the job was described by one.
+    #[cfg(feature = "patterns")]
     pub application: Option<Application>,
 }
 
+/// What a pattern file says of its job, beside the pattern.
+struct Described<'a> {
+    name: &'a str,
+    /// The unit of the traffic, in the words of the file.
+    unit: String,
+    has_bytes: bool,
+    /// Whether the bytes are those of one step.
+    of_step: bool,
+    sensitivity: Sensitivity,
+    /// Why the job is sensitive, or not; may be empty.
+    why: &'a str,
+}
+
 impl Job {
+    /// What its pattern file says.
+    #[cfg(feature = "patterns")]
+    fn described(&self) -> Option<Described<'_>> {
+        let own = self.application.as_ref()?;
+        Some(Described {
+            name: &own.name,
+            unit: own.unit.to_string(),
+            has_bytes: own.unit.is_bytes(),
+            of_step: own.unit == Unit::BytesPerStep,
+            sensitivity: own.verdict.sensitivity,
+            why: &own.verdict.why,
+        })
+    }
+
+    /// Without pattern files nothing more is known of a job.
+    #[cfg(not(feature = "patterns"))]
+    fn described(&self) -> Option<Described<'_>> {
+        None
+    }
+
     /// Whether the job's speed depends on its links: as the request says, else as the pattern file
     /// says, else unknown.
     pub fn sensitivity(&self, said: Option<bool>) -> Sensitivity {
-        let own = self.application.as_ref().map(|own| own.verdict.sensitivity);
+        let own = self.described().map(|own| own.sensitivity);
         said.map(Sensitivity::from).or(own).unwrap_or_default()
     }
 
     /// What the pattern file says of sensitivity, and why, where the request does not overrule it.
     pub fn verdict(&self, said: Option<bool>) -> Option<String> {
-        let own = &self.application.as_ref()?.verdict;
+        let own = self.described()?;
         let counts = match own.sensitivity {
             Sensitivity::Unknown if own.why.is_empty() => return None,
             Sensitivity::Unknown => "whether the job is sensitive is unknown, by its file",
@@ -55,7 +90,7 @@ impl Job {
 
     /// What titles call the job: the name in its pattern file, or else the words that describe it.
     pub fn name<'a>(&'a self, words: &'a str) -> &'a str {
-        self.application.as_ref().map_or(words, |own| &own.name)
+        self.described().map_or(words, |own| own.name)
     }
 
     /// The policy that minimises communication time, if that time is known: of a training job's
@@ -81,9 +116,25 @@ impl Job {
 
     /// Whether the job is of a pattern file that says how many bytes each edge carries.
     fn has_bytes(&self) -> bool {
-        self.application
-            .as_ref()
-            .is_some_and(|own| own.unit.is_bytes() && !own.pattern.edges().is_empty())
+        let in_bytes = self.described().is_some_and(|own| own.has_bytes);
+        in_bytes && !self.pattern.edges().is_empty()
+    }
+
+    /// Why the communication time of the job is not known.
+    pub(crate) fn no_time(&self) -> Option<String> {
+        let own = self.described()?;
+        Some(if own.has_bytes {
+            format!(
+                "the pattern {} has no edges: expected ranks that communicate",
+                own.name
+            )
+        } else {
+            format!(
+                "the pattern {} counts traffic in `{}`: expected a pattern file with unit = \"bytes\" or \
+                 \"bytes-per-step\"",
+                own.name, own.unit
+            )
+        })
     }
 }
 
@@ -160,8 +211,37 @@ fn edge(text: &str) -> Result<(u16, u16, f64), Error> {
 }
 
 /// Reads a pattern file.
+///
+/// # Errors
+/// If the file cannot be read, or is no pattern file.
+#[cfg(feature = "patterns")]
 pub fn read_file(file: &str, files: &dyn Files) -> Result<Application, Error> {
     read_pattern(&files.text(file)?).map_err(|error| Error::at(file, error))
+}
+
+/// The job of a pattern file.
+#[cfg(feature = "patterns")]
+fn of_file(file: &str, gpus: Option<usize>, files: &dyn Files) -> Result<Job, Error> {
+    let application = read_file(file, files)?;
+    let (pattern, parallel) = (application.pattern.clone(), application.parallelism);
+    let ranks = pattern.len();
+    check_ranks(gpus, ranks, &application.name)?;
+    Ok(Job {
+        pattern,
+        ranks,
+        parallel,
+        application: Some(application),
+    })
+}
+
+/// What reads these files is left out.
+#[cfg(not(feature = "patterns"))]
+fn of_file(file: &str, _: Option<usize>, _: &dyn Files) -> Result<Job, Error> {
+    Err(Error::at(
+        file,
+        "this program reads no pattern files: expected a shape, edges such as 0-1,1-2, degrees such as tp=4,pp=2, \
+         or a program with the feature `patterns` of mapa-front",
+    ))
 }
 
 /// The job that a pattern, its bytes and a number of devices describe.
@@ -182,16 +262,7 @@ pub fn job(
                 "--bytes is for patterns such as tp=4,pp=2,dp=1: a pattern file has its own bytes",
             ));
         }
-        let application = read_file(pattern, files)?;
-        let (pattern, parallel) = (application.pattern.clone(), application.parallelism);
-        let ranks = pattern.len();
-        check_ranks(gpus, ranks, &application.name)?;
-        return Ok(Job {
-            pattern,
-            ranks,
-            parallel,
-            application: Some(application),
-        });
+        return of_file(pattern, gpus, files);
     }
     if !pattern.contains('=') {
         if bytes.is_some() {
@@ -209,6 +280,7 @@ pub fn job(
             pattern: self::pattern(pattern, ranks, files)?,
             ranks,
             parallel: None,
+            #[cfg(feature = "patterns")]
             application: None,
         });
     }
@@ -220,6 +292,7 @@ pub fn job(
         pattern: parallel.pattern(),
         ranks,
         parallel: Some(parallel),
+        #[cfg(feature = "patterns")]
         application: None,
     })
 }
@@ -276,10 +349,7 @@ impl Step {
         let seconds = job
             .has_bytes()
             .then(|| edges_seconds(pattern, Rates::NOMINAL).score(&candidate));
-        let of_step = job
-            .application
-            .as_ref()
-            .is_some_and(|own| own.unit == Unit::BytesPerStep);
+        let of_step = job.described().is_some_and(|own| own.of_step);
         seconds.map(|seconds| Self {
             seconds,
             by_dimension: None,

@@ -15,6 +15,7 @@ mod files;
 pub mod instances;
 pub mod job;
 mod machine;
+#[cfg(feature = "regress")]
 pub mod measured;
 mod model;
 pub mod names;
@@ -22,11 +23,13 @@ mod notes;
 pub mod request;
 mod schema;
 mod scores;
+#[cfg(feature = "sim")]
 pub mod simulation;
 pub mod slo_log;
 pub mod systems;
 pub mod text;
 mod words;
+#[cfg(feature = "sim")]
 mod workload;
 
 pub use error::Error;
@@ -38,4 +41,5 @@ pub use names::{ExecutionSpec, ModelSpec, Named, Names, PolicySpec, SchedulerSpe
 pub use notes::{notes, withheld};
 pub use request::{DeviceName, JobSpec};
 pub use schema::{ANSWERS, AnswerSchema};
+#[cfg(feature = "sim")]
 pub use workload::{WorkloadSpec, generated};

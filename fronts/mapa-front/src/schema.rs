@@ -6,10 +6,17 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::Value;
 
 use crate::answer::{
-    Malformed, Refusal, Versioned, allocate, compare, contention, defrag, fit, held, machines,
-    matches, measured, mig, node, pattern, profile, report, score, sensitivity, simulate, slo,
-    sweep, topology, train, tune, workers,
+    Malformed, Refusal, Versioned, allocate, compare, contention, defrag, held, machines, matches,
+    mig, node, score, slo, topology, train, workers,
 };
+#[cfg(feature = "regress")]
+use crate::answer::{fit, measured, profile};
+#[cfg(feature = "patterns")]
+use crate::answer::{pattern, sensitivity};
+#[cfg(feature = "energy-sim")]
+use crate::answer::tune;
+#[cfg(feature = "sim")]
+use crate::answer::{report, simulate, sweep};
 use crate::drive_log::{RecordLine, ReplayedDrive};
 use crate::slo_log::LogLine;
 
@@ -46,8 +53,8 @@ impl AnswerSchema {
     }
 }
 
-/// Every answer, in the order of the alphabet.
-pub const ANSWERS: [AnswerSchema; 48] = [
+/// Every answer that this build of the crate has, in the order of the alphabet.
+pub const ANSWERS: &[AnswerSchema] = &[
     AnswerSchema::of::<allocate::Allocation>("allocate"),
     AnswerSchema::of::<allocate::Line>("allocate-batch"),
     AnswerSchema::of::<compare::Comparison>("compare"),
@@ -56,6 +63,7 @@ pub const ANSWERS: [AnswerSchema; 48] = [
     AnswerSchema::lines::<RecordLine>("drive-record"),
     AnswerSchema::of::<ReplayedDrive>("drive-replay"),
     AnswerSchema::of::<Malformed>("error"),
+    #[cfg(feature = "regress")]
     AnswerSchema::of::<fit::Fit>("fit"),
     AnswerSchema::of::<machines::Catalogue>("machines"),
     AnswerSchema::of::<held::Cordoned>("mapa-cordon"),
@@ -69,6 +77,7 @@ pub const ANSWERS: [AnswerSchema; 48] = [
     AnswerSchema::of::<held::Uncordoned>("mapa-uncordon"),
     AnswerSchema::of::<matches::MatchesOnMachine>("match"),
     AnswerSchema::of::<matches::MatchesInGraph>("match-files"),
+    #[cfg(feature = "regress")]
     AnswerSchema::of::<measured::Added>("measured-add"),
     AnswerSchema::of::<mig::Gpus>("mig"),
     AnswerSchema::of::<mig::Fit>("mig-fit"),
@@ -76,23 +85,33 @@ pub const ANSWERS: [AnswerSchema; 48] = [
     AnswerSchema::lines::<node::SocketAnswer>("node-answer"),
     AnswerSchema::lines::<node::Ask>("node-ask"),
     AnswerSchema::lines::<node::Diagnosis>("node-doctor"),
+    #[cfg(feature = "patterns")]
     AnswerSchema::of::<pattern::Pattern>("pattern"),
+    #[cfg(feature = "regress")]
     AnswerSchema::of::<profile::Profile>("profile"),
     AnswerSchema::of::<machines::Read>("read"),
     AnswerSchema::of::<Refusal>("refusal"),
+    #[cfg(feature = "sim")]
     AnswerSchema::of::<report::Report>("reproduce"),
+    #[cfg(feature = "sim")]
     AnswerSchema::of::<report::Experiments>("reproduce-list"),
     AnswerSchema::of::<score::Score>("score"),
+    #[cfg(feature = "patterns")]
     AnswerSchema::of::<sensitivity::Sensitivity>("sensitivity"),
+    #[cfg(feature = "patterns")]
     AnswerSchema::of::<sensitivity::PublishedSensitivity>("sensitivity-published"),
+    #[cfg(feature = "sim")]
     AnswerSchema::of::<simulate::Simulate>("simulate"),
     AnswerSchema::of::<slo::SimulatedTenants>("simulate-tenants"),
     AnswerSchema::lines::<LogLine>("slo-log"),
     AnswerSchema::of::<slo::Replayed>("slo-replay"),
+    #[cfg(feature = "sim")]
     AnswerSchema::of::<sweep::Sweep>("sweep"),
+    #[cfg(feature = "sim")]
     AnswerSchema::of::<sweep::SweepCells>("sweep-list"),
     AnswerSchema::of::<topology::Topology>("topo"),
     AnswerSchema::of::<train::Training>("train"),
+    #[cfg(feature = "energy-sim")]
     AnswerSchema::of::<tune::Tune>("tune"),
     AnswerSchema::of::<workers::Copies>("workers-copy"),
     AnswerSchema::of::<workers::Replay>("workers-replay"),

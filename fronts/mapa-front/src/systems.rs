@@ -2,7 +2,10 @@
 //! by a feature.
 
 use mapa_core::BuiltIn;
+#[cfg(any(test, not(feature = "sim")))]
+use mapa_sched::LinkModel;
 use mapa_sched::NamedScheduler;
+#[cfg(feature = "sim")]
 use mapa_sim::{ExecutionRow, GeneratorRow, MEASURES, Measure};
 
 /// The schedulers of published systems.
@@ -36,31 +39,70 @@ pub fn policies() -> Vec<BuiltIn> {
 }
 
 /// The models of run time of published systems.
+#[cfg(feature = "sim")]
 #[must_use]
 pub fn executions() -> Vec<ExecutionRow> {
     let mut rows = Vec::new();
-    #[cfg(feature = "case")]
+    #[cfg(feature = "case-sim")]
     rows.extend(mapa_system_case_sim::executions());
-    #[cfg(feature = "pcie")]
+    #[cfg(feature = "pcie-sim")]
     rows.extend(mapa_system_pcie_sim::executions());
     rows
 }
 
+/// A model of run time, as far as schedulers are told of it.
+#[cfg(any(test, not(feature = "sim")))]
+pub(crate) struct RunTimes {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// The settings that may follow its name.
+    pub(crate) settings: &'static [&'static str],
+    /// How run times depend on links.
+    pub(crate) links: fn() -> LinkModel,
+}
+
+/// The same models as schedulers know them, for programs without a simulator.
+#[cfg(any(test, not(feature = "sim")))]
+pub(crate) fn run_times() -> Vec<RunTimes> {
+    vec![
+        #[cfg(feature = "case")]
+        RunTimes {
+            name: "by-warps",
+            settings: &["slice=WARPS"],
+            links: || LinkModel::None,
+        },
+        #[cfg(feature = "pcie")]
+        RunTimes {
+            name: "pcie-equal-share",
+            settings: &["gbps=GB/s"],
+            links: || LinkModel::Usual,
+        },
+        #[cfg(feature = "pcie")]
+        RunTimes {
+            name: "pcie-max-min",
+            settings: &[],
+            links: || LinkModel::Usual,
+        },
+    ]
+}
+
 /// The generators of workloads of published systems.
+#[cfg(feature = "sim")]
 #[must_use]
 pub fn generators() -> Vec<GeneratorRow> {
     let systems: &[&[GeneratorRow]] = &[
-        #[cfg(feature = "energy")]
+        #[cfg(feature = "energy-sim")]
         &mapa_system_energy_sim::GENERATORS,
     ];
     systems.concat()
 }
 
 /// Every measure: those of `mapa-sim`, then those of published systems.
+#[cfg(feature = "sim")]
 #[must_use]
 pub fn measures() -> Vec<Measure> {
     let systems: &[&[Measure]] = &[
-        #[cfg(feature = "energy")]
+        #[cfg(feature = "energy-sim")]
         &mapa_system_energy_sim::MEASURES,
     ];
     [MEASURES, &systems.concat()].concat()

@@ -10,7 +10,7 @@ use mapa_front::ANSWERS;
 fn docs_schema_is_what_the_types_give() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema");
     let mut files: Vec<String> = Vec::new();
-    for answer in &ANSWERS {
+    for answer in ANSWERS {
         let name = format!("{}.json", answer.name);
         let text = serde_json::to_string_pretty(&answer.schema()).unwrap() + "\n";
         if std::env::var_os("MAPA_WRITE_SCHEMA").is_some() {

@@ -90,9 +90,9 @@ impl<'a, const W: usize> Careful<'a, W> {
             excluded: ids().map(|id| search.excluded(id)).collect(),
             shares: shares.unwrap_or_default(),
             together: search.sharing,
-            has_twin_below: search.twins.map_or([0; W], |twins| {
-                bits(&twins.keys().copied().collect())
-            }),
+            has_twin_below: search
+                .twins
+                .map_or([0; W], |twins| bits(&twins.keys().copied().collect())),
             twin_below,
             depth: 0,
             entered: true,

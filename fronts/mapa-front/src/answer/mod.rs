@@ -11,31 +11,42 @@ mod bandwidth;
 pub mod compare;
 pub mod contention;
 pub mod defrag;
+#[cfg(feature = "regress")]
 pub mod fit;
 pub mod held;
 mod links;
 pub mod machines;
 pub mod matches;
+#[cfg(feature = "regress")]
 pub mod measured;
 pub mod mig;
+#[cfg(feature = "patterns")]
 pub mod nccl;
 pub mod node;
+#[cfg(any(feature = "regress", feature = "sim"))]
 mod number;
+#[cfg(feature = "patterns")]
 pub mod pattern;
 mod placement;
+#[cfg(feature = "regress")]
 pub mod profile;
 mod refusal;
+#[cfg(feature = "sim")]
 pub mod report;
 pub mod score;
+#[cfg(feature = "patterns")]
 pub mod sensitivity;
+#[cfg(feature = "sim")]
 pub mod simulate;
 pub mod slo;
 mod step;
+#[cfg(feature = "sim")]
 pub mod sweep;
+#[cfg(feature = "sim")]
 pub mod table;
 pub mod topology;
 pub mod train;
-#[cfg(feature = "energy")]
+#[cfg(feature = "energy-sim")]
 pub mod tune;
 pub mod workers;
 

@@ -1,18 +1,28 @@
 //! Everything that a request can name, and how it is found.
 
+#[cfg(feature = "regress")]
 use std::sync::Arc;
 
-use mapa_core::{Expected, ModelUse, Operation, Policy, Rates};
+#[cfg(feature = "regress")]
+use mapa_core::{Expected, Operation};
+use mapa_core::{ModelUse, Policy, Rates};
+#[cfg(feature = "regress")]
 use mapa_regress::{read_efficiency, read_model};
 use mapa_sched::Scheduler;
+#[cfg(feature = "sim")]
 use mapa_sim::{Execution, ExecutionRow, Workload};
 use mapa_topologies::did_you_mean;
 
+#[cfg(feature = "sim")]
 use super::executions;
 use super::models::{self, FILES, ModelRow};
+#[cfg(feature = "sim")]
+use super::named::unknown_execution;
 use super::named::{ExecutionSpec, SchedulerSpec};
 use super::policies::{self, Choice, PolicyRow, Preserved};
 use super::registry::Registry;
+#[cfg(not(feature = "sim"))]
+use super::run_times;
 use super::schedulers::{self, SchedulerRow};
 use crate::error::Error;
 use crate::files::Files;
@@ -41,6 +51,7 @@ pub struct Names {
     /// Schedulers.
     pub schedulers: Registry<SchedulerRow>,
     /// Models of run time.
+    #[cfg(feature = "sim")]
     pub executions: Registry<ExecutionRow>,
     /// Models of bandwidth.
     pub models: Registry<ModelRow>,
@@ -53,6 +64,7 @@ impl Names {
         Self {
             policies: policies::built_in(),
             schedulers: schedulers::built_in(),
+            #[cfg(feature = "sim")]
             executions: executions::built_in(),
             models: models::built_in(),
         }
@@ -176,24 +188,27 @@ impl Names {
                 policy.name()
             )));
         }
-        (row.make)(spec.words(), policy, self.execution_row(execution)?)
+        #[cfg(feature = "sim")]
+        let links = (self.execution_row(execution)?.links)();
+        #[cfg(not(feature = "sim"))]
+        let links = run_times::link_model(execution)?;
+        (row.make)(spec.words(), policy, links)
     }
 
     /// The row of the execution model that a request names.
     ///
     /// # Errors
     /// If no model has the name, or if settings follow the name of a model that has none.
+    #[cfg(feature = "sim")]
     pub fn execution_row(&self, spec: &ExecutionSpec) -> Result<&ExecutionRow, Error> {
         let row = self.executions.get(spec.name());
         let row = row.filter(|own| spec.settings().next().is_none() || !own.settings.is_empty());
         row.ok_or_else(|| {
-            let mut forms: Vec<String> = self.executions.iter().map(ExecutionRow::form).collect();
-            let last = forms.pop().unwrap_or_default();
-            Error::malformed(format_args!(
-                "no execution model is called `{spec}`{}: expected {} or {last}",
-                self.executions.hint(spec.name()),
-                forms.join(", ")
-            ))
+            unknown_execution(
+                spec,
+                &self.executions.hint(spec.name()),
+                self.executions.iter().map(ExecutionRow::form).collect(),
+            )
         })
     }
 
@@ -201,6 +216,7 @@ impl Names {
     ///
     /// # Errors
     /// As [`execution_row`](Self::execution_row); or if a setting is wrong.
+    #[cfg(feature = "sim")]
     pub fn execution(
         &self,
         spec: &ExecutionSpec,
@@ -250,13 +266,29 @@ impl Names {
                 self.models.list()
             )));
         }
-        let text = files.text(word)?;
-        if text.contains("\"mapa-efficiency\"") {
-            let shares = read_efficiency(&text).map_err(|error| Error::at(word, error))?;
-            let expected = Expected::new(Operation::AllReduce, Arc::new(shares));
-            return Ok(Model::expected(expected));
-        }
-        let model = read_model(&text).map_err(|error| Error::at(word, error))?;
-        Ok(Model::links(model))
+        of_file(word, files)
     }
+}
+
+/// The model of a file of coefficients, or of shares.
+#[cfg(feature = "regress")]
+fn of_file(file: &str, files: &dyn Files) -> Result<Model, Error> {
+    let text = files.text(file)?;
+    if text.contains("\"mapa-efficiency\"") {
+        let shares = read_efficiency(&text).map_err(|error| Error::at(file, error))?;
+        let expected = Expected::new(Operation::AllReduce, Arc::new(shares));
+        return Ok(Model::expected(expected));
+    }
+    let model = read_model(&text).map_err(|error| Error::at(file, error))?;
+    Ok(Model::links(model))
+}
+
+/// What reads these files is left out.
+#[cfg(not(feature = "regress"))]
+fn of_file(file: &str, _: &dyn Files) -> Result<Model, Error> {
+    Err(Error::at(
+        file,
+        "this program reads no coefficient files, nor files of shares: expected the name of a model, or a program \
+         with the feature `regress` of mapa-front, such as mapa-bench",
+    ))
 }

@@ -4,16 +4,20 @@
 //! every request, as the built-in ones do.
 
 mod all;
+#[cfg(feature = "sim")]
 mod executions;
 mod models;
 mod named;
 mod policies;
 mod registry;
+#[cfg(any(test, not(feature = "sim")))]
+mod run_times;
 mod schedulers;
 mod specs;
 
 pub use crate::scores::{SCORES, ScoreRow, Unit, score_row, score_text};
 pub use all::Names;
+#[cfg(feature = "sim")]
 pub use mapa_sim::ExecutionRow;
 pub use models::{FILES, ModelRow};
 pub use named::{ExecutionSpec, Named, SchedulerSpec};

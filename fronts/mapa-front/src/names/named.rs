@@ -8,6 +8,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::error::Error;
+
 /// The name of a scheduler or of an execution model, and its settings.
 ///
 /// In words it is the name, with settings behind commas: `foresight,depth=4`. In JSON and TOML it is
@@ -47,6 +49,21 @@ impl Named {
     pub fn settings(&self) -> impl Iterator<Item = &str> {
         self.0.split(',').skip(1)
     }
+}
+
+/// A name with the settings that may follow it, as messages list it.
+pub(super) fn form(name: &str, settings: &[&str]) -> String {
+    let settings = settings.iter().map(|setting| format!("[,{setting}]"));
+    std::iter::once(name.to_owned()).chain(settings).collect()
+}
+
+/// That no execution model has this name, where there are these.
+pub(super) fn unknown_execution(spec: &ExecutionSpec, hint: &str, mut forms: Vec<String>) -> Error {
+    let last = forms.pop().unwrap_or_default();
+    Error::malformed(format_args!(
+        "no execution model is called `{spec}`{hint}: expected {} or {last}",
+        forms.join(", ")
+    ))
 }
 
 impl fmt::Display for Named {

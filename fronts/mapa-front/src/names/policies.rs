@@ -220,17 +220,8 @@ fn fastest(job: Option<&Job>) -> Result<Box<dyn Policy>, Error> {
     if let Some(fastest) = job.and_then(Job::fastest) {
         return Ok(Box::new(fastest));
     }
-    let application = job.and_then(|job| job.application.as_ref());
-    Err(Error::malformed(match application {
-        Some(own) if own.unit.is_bytes() => format!(
-            "--policy {FASTEST}: the pattern {} has no edges: expected ranks that communicate",
-            own.name
-        ),
-        Some(own) => format!(
-            "--policy {FASTEST}: the pattern {} counts traffic in `{}`: expected a pattern file with \
-             unit = \"bytes\" or \"bytes-per-step\"",
-            own.name, own.unit
-        ),
+    Err(Error::malformed(match job.and_then(Job::no_time) {
+        Some(why) => format!("--policy {FASTEST}: {why}"),
         None => format!(
             "--policy {FASTEST} needs known traffic: expected a pattern such as tp=4,pp=2,dp=1, or a pattern file in bytes"
         ),

@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use mapa_core::Policy;
 use mapa_sched::{LinkModel, NamedScheduler, SCHEDULERS, Scheduler};
-use mapa_sim::ExecutionRow;
 
 use super::registry::{Registry, Row};
 use crate::error::Error;
 use crate::systems;
 
 type Boxed = Box<dyn Scheduler + Send>;
-type Make = dyn Fn(&str, Box<dyn Policy>, &ExecutionRow) -> Result<Boxed, Error> + Send + Sync;
+type Make = dyn Fn(&str, Box<dyn Policy>, LinkModel) -> Result<Boxed, Error> + Send + Sync;
 
 /// A scheduler that requests can name.
 #[derive(Clone)]
@@ -86,11 +85,11 @@ impl From<NamedScheduler> for SchedulerRow {
             places_tasks: named.places_tasks,
             for_latencies: named.for_latencies,
             settings: named.settings,
-            make: Arc::new(move |words, policy, execution| {
+            make: Arc::new(move |words, policy, links| {
                 // A scheduler that lets jobs wait for better links is judged by the model by which
                 // run times depend on links.
                 let links = if named.waits_for_links {
-                    (execution.links)()
+                    links
                 } else {
                     LinkModel::Usual
                 };
