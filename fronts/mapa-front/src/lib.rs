@@ -21,6 +21,7 @@ mod model;
 pub mod names;
 mod notes;
 pub mod request;
+#[cfg(feature = "schema")]
 mod schema;
 mod scores;
 #[cfg(feature = "sim")]
@@ -40,6 +41,7 @@ pub use model::{Kind, Model, Packing, Told, told_by};
 pub use names::{ExecutionSpec, ModelSpec, Named, Names, PolicySpec, SchedulerSpec};
 pub use notes::{notes, withheld};
 pub use request::{DeviceName, JobSpec};
+#[cfg(feature = "schema")]
 pub use schema::{ANSWERS, AnswerSchema};
 #[cfg(feature = "sim")]
 pub use workload::{WorkloadSpec, generated};

@@ -10,7 +10,6 @@ use mapa_topologies::mig::{Gpu, Offer, ProfileKind};
 use mapa_topologies::{
     Dump, Kind, Machine, Merged, know_links, link_generation, merge, mig, named, read,
 };
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::answer::mig::Fit;
@@ -23,7 +22,8 @@ use crate::words;
 ///
 /// In JSON and TOML a machine is a table of these keys. In words it is a name, or the keys as
 /// `key=value`, separated by spaces: `dgx-1v`, or `machine=my-server.txt pcie_gbps=20`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MachineSpec {
     /// Descriptions of one machine, which are merged: a name of the catalogue, a formula such as
@@ -49,7 +49,8 @@ pub struct MachineSpec {
 }
 
 /// Whether devices reach each other's memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum P2p {
     /// They do.

@@ -8,7 +8,6 @@ use mapa_core::{
     Allocator, Decision, Demand, DeviceId, DeviceSet, HardwareGraph, LinkClass, Pattern, Request,
 };
 use mapa_topologies::Labels;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -20,7 +19,8 @@ use crate::words;
 ///
 /// In JSON and TOML a job is a table of these keys; in words it is the same keys as `key=value`,
 /// separated by spaces: `gpus=4 sensitive=true`, or `pattern=tp=4,pp=2 avoid=GPU3`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct JobSpec {
     /// How many devices the job needs, or instances with `slice`. A training job and a pattern file
@@ -85,7 +85,8 @@ fn is_false(value: &bool) -> bool {
 
 /// The name of a device or of a lease: a text, or an integer. The integer of a device is its id; a
 /// text is an id, a name, a UUID or a PCI address.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged, expecting = "expected a string or an integer, not below 0")]
 pub enum DeviceName {
     /// An integer.

@@ -4,7 +4,6 @@
 
 use mapa_sched::slo::replay::{self, ReplayRecord, ReplaySettings};
 use mapa_sched::slo::{Record, Settings, recorded};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::answer::slo::{Differs, Replayed};
@@ -14,7 +13,8 @@ use crate::error::Error;
 pub const LOG_VERSION: u32 = 1;
 
 /// The settings of the controller that wrote a log.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
     tag = "controller",
     content = "settings",
@@ -29,7 +29,8 @@ pub enum Controller {
 }
 
 /// A line of a log.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
     tag = "line",
     content = "is",
@@ -46,7 +47,8 @@ pub enum LogLine {
 }
 
 /// What a log begins with.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Head {
     /// The version of the form: [`LOG_VERSION`].

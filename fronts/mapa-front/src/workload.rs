@@ -6,7 +6,6 @@ use mapa_sim::{
     Generator, GeneratorRow, RunTimes, Selection, TraceKind, Workload, read_jobs, read_run_times,
     read_trace_part,
 };
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -22,7 +21,8 @@ const USUAL: &str = "mapa";
 ///
 /// In JSON and TOML a workload is a table of these keys; in words it is the same keys as `key=value`,
 /// separated by spaces: `jobs=jobs.csv`, or `generate=mapa,jobs=1000 seed=7`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadSpec {
     /// A job file, `-` for standard input.

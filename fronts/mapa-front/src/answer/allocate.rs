@@ -1,14 +1,14 @@
 //! The answer of `allocate`: one decision, or a stream of them.
 
 use mapa_core::HardwareGraph;
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::{Bandwidth, Decision, Refusal, Scored, StepTimes, Withheld};
 
 /// The devices that a job gets, with what a reader must know about the choice.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Allocation {
     /// The decision.
     #[serde(flatten)]
@@ -33,7 +33,8 @@ pub struct Allocation {
 }
 
 /// A placement that was not chosen.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunnerUp {
     /// The placement.
     #[serde(flatten)]
@@ -55,7 +56,8 @@ impl RunnerUp {
 }
 
 /// The answer to one line of a stream of requests.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Line {
     /// Devices.
@@ -67,7 +69,8 @@ pub enum Line {
 }
 
 /// The answer to a line of a stream that asks for no devices.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "op", rename_all = "lowercase")]
 pub enum Done {
     /// A lease was released.
@@ -96,7 +99,8 @@ pub enum Done {
 }
 
 /// A lease in a stream of requests.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Held {
     /// The id of the request that has it.
     pub id: Value,
@@ -105,7 +109,8 @@ pub struct Held {
 }
 
 /// The answer to a line that could not be carried out.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum NotDone {
     /// The request was refused.

@@ -1,7 +1,6 @@
 //! What a placement is worth: the bandwidth of the job's collective.
 
 use mapa_core::{Candidate, Decision, Expected, Objective, Pattern, Scored, View};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::text::gbps;
@@ -16,7 +15,8 @@ pub struct Told {
 }
 
 /// The bandwidth of the job's collective on the devices that it gets.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Bandwidth {
     /// GB/s by `bandwidth_model`; null for one device and for instances.
     pub bandwidth_gbps: Option<f64>,
@@ -126,7 +126,8 @@ pub fn model_text(name: &str) -> String {
 }
 
 /// Better devices that a job does not get.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Withheld {
     /// The ids of the devices, in rank order.
     pub devices: Vec<u32>,

@@ -1,19 +1,20 @@
 //! The answer of `compare`: the choices of all policies for one job.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Bandwidth, Decision, Refusal, StepTimes};
 
 /// The choices of all policies for one job.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// A choice, or a refusal, for each policy.
     pub policies: Vec<Compared>,
 }
 
 /// The choice of one policy.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Compared {
     /// The policy chose devices.
@@ -29,7 +30,8 @@ pub enum Compared {
 }
 
 /// The devices that a policy chose.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Chosen {
     /// The decision.
     #[serde(flatten)]

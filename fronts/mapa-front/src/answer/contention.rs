@@ -2,11 +2,11 @@
 //! down.
 
 use mapa_core::{DeviceId, HardwareGraph};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Jobs on a machine that share its PCIe paths to the host.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Contention {
     /// The machine's name.
     pub machine: String,
@@ -19,7 +19,8 @@ pub struct Contention {
 }
 
 /// A hop of the host tree that PCIe-bound jobs cross.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SharedHop {
     /// Where it begins, below.
     pub from: String,
@@ -34,7 +35,8 @@ pub struct SharedHop {
 }
 
 /// A job that runs where PCIe is shared.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ContendedJob {
     /// The job's name.
     pub job: String,
@@ -53,7 +55,8 @@ pub struct ContendedJob {
 }
 
 /// The slowdown of a job: its run time over the time alone.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Slowdowns {
     /// By Eq. 2 of Tang et al.: jobs share the machine's PCIe equally.
     #[serde(rename = "equal-share")]

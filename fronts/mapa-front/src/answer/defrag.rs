@@ -2,7 +2,6 @@
 
 use mapa_core::{Allocator, LeaseId, MachineId};
 use mapa_sched::{Defragmented, Plan, Reach};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Refusal;
@@ -13,7 +12,8 @@ const SHOWN: f64 = 0.005;
 
 /// What running jobs leave of a machine's best scores, and the moves that make room for a pattern.
 /// The keys from `wanted` on are present if a pattern is wanted. There is a plan, or a refusal.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Defrag {
     /// The name of the score; a name ends in the unit.
     pub score: String,
@@ -51,7 +51,8 @@ pub struct Defrag {
 }
 
 /// The best scores of a ring.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RingReach {
     /// How many devices it has.
     pub devices: usize,
@@ -62,7 +63,8 @@ pub struct RingReach {
 }
 
 /// A placement to make room for.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Wanted {
     /// The pattern in words, such as `ring of 4`.
     pub pattern: String,
@@ -75,7 +77,8 @@ pub struct Wanted {
 }
 
 /// A move of a job.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MovedJob {
     /// The job's name.
     pub id: String,
@@ -90,7 +93,8 @@ pub struct MovedJob {
 }
 
 /// A placement with its score.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScoredPlace {
     /// The number of the server.
     pub server: u32,

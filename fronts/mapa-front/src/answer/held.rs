@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Decision as Scores;
 
 /// The answer of `mapa run`: printed by `--json` and `--dry-run`.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
     /// The lease; none by `--dry-run`.
     pub lease: Option<i64>,
@@ -37,7 +37,8 @@ pub struct Run {
 }
 
 /// The answer of `mapa ps`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ps {
     /// The leases that hold.
     pub leases: Vec<Holder>,
@@ -50,7 +51,8 @@ pub struct Ps {
 }
 
 /// A lease that holds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Holder {
     /// Its number.
     pub lease: i64,
@@ -75,7 +77,8 @@ pub struct Holder {
 }
 
 /// A place in the queue.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Waiter {
     /// The place, from 1.
     pub position: usize,
@@ -96,7 +99,8 @@ pub struct Waiter {
 }
 
 /// A cordon.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cordon {
     /// The device; empty for the machine.
     pub whole: String,
@@ -111,7 +115,8 @@ pub struct Cordon {
 }
 
 /// Something that is wrong with a device.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Trouble {
     /// The device.
     pub whole: String,
@@ -124,14 +129,16 @@ pub struct Trouble {
 }
 
 /// The answer of `mapa tenants`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tenants {
     /// The tenants, by name.
     pub tenants: Vec<Tenant>,
 }
 
 /// A tenant: whoever has ever asked for devices.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tenant {
     /// The name.
     pub name: String,
@@ -148,7 +155,8 @@ pub struct Tenant {
 }
 
 /// The answer of `mapa free`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Free {
     /// How many devices and instances are free.
     pub free: usize,
@@ -159,7 +167,8 @@ pub struct Free {
 }
 
 /// A device or an instance.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Room {
     /// Its name.
     pub device: String,
@@ -172,35 +181,40 @@ pub struct Room {
 }
 
 /// The answer of `mapa free LEASE`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Freed {
     /// The lease that has ended.
     pub freed: i64,
 }
 
 /// The answer of `mapa cordon`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cordoned {
     /// The devices; an empty name is the machine.
     pub cordoned: Vec<String>,
 }
 
 /// The answer of `mapa uncordon`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Uncordoned {
     /// The devices; an empty name is the machine.
     pub uncordoned: Vec<String>,
 }
 
 /// The answer of `mapa log`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Audit {
     /// The decisions, latest last.
     pub decisions: Vec<Decision>,
 }
 
 /// A row of the audit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Decision {
     /// Its number.
     pub id: i64,
@@ -223,7 +237,8 @@ pub struct Decision {
 }
 
 /// The answer of `mapa recover`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Recovered {
     /// The leases that were freed.
     pub freed: Vec<FreedLease>,
@@ -236,7 +251,8 @@ pub struct Recovered {
 }
 
 /// A lease that was freed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FreedLease {
     /// Its number.
     pub lease: i64,
@@ -245,7 +261,8 @@ pub struct FreedLease {
 }
 
 /// A lease that goes on without whoever had asked for it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AdoptedLease {
     /// Its number.
     pub lease: i64,

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mapa_core::{Census, DeviceId, HardwareGraph, LinkClass, Pattern};
 use mapa_topologies::Labels;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The numbers of links that a job uses, by kind.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Links {
     /// Pairs of ranks joined by two links or more, or within one device.
     pub double: u32,
@@ -32,7 +32,8 @@ impl Links {
 }
 
 /// The devices of a job on one of several servers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Server {
     /// The ids of the devices, in rank order.
     pub devices: Vec<u32>,

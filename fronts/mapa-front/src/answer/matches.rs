@@ -1,13 +1,13 @@
 //! The answers of `match`: how often a pattern occurs.
 
 use mapa_core::SearchStats;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Scored;
 
 /// The number of matches, and how the search for them ended.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Count {
     /// The number of matches; at least this many if the search did not end.
     pub count: u64,
@@ -39,7 +39,8 @@ impl Count {
 }
 
 /// The matches of a job's pattern on a machine.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MatchesOnMachine {
     /// How many there are.
     #[serde(flatten)]
@@ -61,7 +62,8 @@ pub struct MatchesOnMachine {
 }
 
 /// The matches of one graph in another.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MatchesInGraph {
     /// How many there are.
     #[serde(flatten)]

@@ -1,10 +1,10 @@
 //! The answer of `measured add`.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Rows that were made of the output of bandwidth tests.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Added {
     /// The rows, in the order of the outputs.
     pub rows: Vec<AddedRow>,
@@ -19,7 +19,8 @@ pub struct Added {
 }
 
 /// A row, with what was expected of it.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AddedRow {
     /// The name of the row.
     pub id: String,

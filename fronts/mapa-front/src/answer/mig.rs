@@ -2,18 +2,19 @@
 
 use mapa_core::mig::{Layout, Model};
 use mapa_topologies::mig::{Gpu, Offer, ProfileFacts};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The GPUs with MIG.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gpus {
     /// The GPUs.
     pub gpus: Vec<Listed>,
 }
 
 /// What is known of a GPU.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct About {
     /// What it is, in one line.
     pub title: String,
@@ -45,7 +46,8 @@ impl About {
 }
 
 /// A GPU in the list of all.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Listed {
     /// Its name.
     pub name: String,
@@ -59,7 +61,8 @@ pub struct Listed {
 }
 
 /// The number of maximal layouts, by which profiles are offered.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LayoutCounts {
     /// With plain profiles only.
     pub plain: usize,
@@ -70,7 +73,8 @@ pub struct LayoutCounts {
 }
 
 /// A GPU with its profiles and layouts.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Partitions {
     /// Its name.
     pub gpu: String,
@@ -86,7 +90,8 @@ pub struct Partitions {
 }
 
 /// Which profiles are offered besides the plain ones.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Offered {
     /// Those with media engines.
     pub media: bool,
@@ -104,7 +109,8 @@ impl From<Offer> for Offered {
 }
 
 /// A profile of a GPU.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Profile {
     /// Its name.
     pub name: String,
@@ -174,7 +180,8 @@ impl From<&ProfileFacts> for Profile {
 }
 
 /// Whether wanted instances can exist at once on a GPU.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fit {
     /// The name of the GPU.
     pub gpu: String,
@@ -191,7 +198,8 @@ pub struct Fit {
 }
 
 /// A MIG instance.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Instance {
     /// The name of its profile.
     pub profile: String,

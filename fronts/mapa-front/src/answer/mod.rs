@@ -3,7 +3,6 @@
 //! An answer is a struct that serialises to the JSON object of its command. Keys are stable: new
 //! ones may be added, and a changed or dropped one raises [`SCHEMA`].
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 pub mod allocate;
@@ -62,7 +61,8 @@ pub use step::StepTimes;
 pub const SCHEMA: u32 = 1;
 
 /// An answer, with the version of its form in the key `schema`.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Versioned<T> {
     /// The version of the form of this object.
     pub schema: u32,

@@ -1,11 +1,11 @@
 //! What `pattern from-nccl` adds to a pattern: what the job's library did.
 
 use mapa_patterns::{Algorithm, Collective, NcclJob, TreeHalf};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What logs and graphs of NCCL and RCCL say of a job.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NcclPattern {
     /// The communicators.
     pub communicators: Vec<Communicator>,
@@ -18,7 +18,8 @@ pub struct NcclPattern {
 }
 
 /// A device of a job.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JobDevice {
     /// Its host.
     pub host: String,
@@ -29,7 +30,8 @@ pub struct JobDevice {
 }
 
 /// A communicator.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Communicator {
     /// Its name.
     pub name: String,
@@ -52,7 +54,8 @@ pub struct Communicator {
 }
 
 /// A ring of a communicator.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ring {
     /// Its channel.
     pub channel: u32,
@@ -63,7 +66,8 @@ pub struct Ring {
 }
 
 /// A tree of a communicator.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tree {
     /// Its channel.
     pub channel: u32,
@@ -74,7 +78,8 @@ pub struct Tree {
 }
 
 /// A connection of two ranks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Connection {
     /// Its channel.
     pub channel: u32,
@@ -87,7 +92,8 @@ pub struct Connection {
 }
 
 /// Equal calls.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Calls {
     /// The operation, as the library calls it, such as `AllReduce`.
     pub call: String,
@@ -102,7 +108,8 @@ pub struct Calls {
 }
 
 /// How often each algorithm was chosen for messages of a size.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Choice {
     /// The size of a message, bytes.
     pub bytes: u64,

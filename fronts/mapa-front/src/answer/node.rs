@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The version of the form of these questions and answers.
 pub const NODE_VERSION: u32 = 1;
 
 /// A question.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "ask", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Ask {
     /// How the daemon is.
@@ -23,7 +23,8 @@ pub enum Ask {
 }
 
 /// An answer.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "answer", rename_all = "kebab-case")]
 pub enum Answer {
     /// How the daemon is.
@@ -54,7 +55,8 @@ pub enum Answer {
 }
 
 /// A lease.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Holds {
     /// Its number.
     pub lease: i64,
@@ -75,7 +77,8 @@ pub struct Holds {
 }
 
 /// A place in the queue.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Waits {
     /// Its number.
     pub ticket: i64,
@@ -88,7 +91,8 @@ pub struct Waits {
 }
 
 /// An answer of the socket with the version of its form.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SocketAnswer {
     /// The version of the form: [`NODE_VERSION`].
     pub version: u32,
@@ -97,7 +101,8 @@ pub struct SocketAnswer {
 }
 
 /// The state of a daemon: what its socket answers to `status`.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Status {
     /// The release of MAPA.
     pub release: String,
@@ -134,7 +139,8 @@ pub struct Status {
 }
 
 /// A signal that could not be read. It is never told as zero.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gap {
     /// The signal, such as `gpu 3 pcie_retries`.
     pub what: String,
@@ -143,7 +149,8 @@ pub struct Gap {
 }
 
 /// Something that went wrong.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mishap {
     /// When, nanoseconds since 1970.
     pub at: i64,
@@ -154,7 +161,8 @@ pub struct Mishap {
 }
 
 /// How something is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Finding {
     /// As expected.
@@ -166,7 +174,8 @@ pub enum Finding {
 }
 
 /// Something that was looked at.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Check {
     /// What.
     pub what: String,
@@ -180,7 +189,8 @@ pub struct Check {
 }
 
 /// The answer of `mapa-node doctor`.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Diagnosis {
     /// The version of the form: [`NODE_VERSION`].
     pub version: u32,

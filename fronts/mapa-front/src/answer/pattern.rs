@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use mapa_patterns::{Application, likeness};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::nccl::NcclPattern;
 
 /// An application graph.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pattern {
     /// Its name.
     pub name: String,
@@ -45,7 +45,8 @@ pub struct Pattern {
 }
 
 /// Something that was assumed, left open or left out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Note {
     /// The kind: `assumed`, `undecided` or `left-out`.
     pub kind: String,
@@ -56,7 +57,8 @@ pub struct Note {
 }
 
 /// A call in source code that communicates.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
     /// The file.
     pub file: String,

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use mapa_core::{DeviceId, HardwareGraph, LinkClass, Placement};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Links, Server};
 use crate::scores::score_row;
 
 /// A placement with its scores.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Scored {
     /// The ids of the devices, in rank order.
     pub devices: Vec<u32>,
@@ -55,7 +55,8 @@ impl Scored {
 }
 
 /// What a policy decided.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Decision {
     /// The placement.
     #[serde(flatten)]

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use mapa_core::mig::Size;
 use mapa_regress::{Alpha, AlphaPoint};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::number::finite;
 
 /// The fitted jobs.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Profile {
     /// The capacity of the shared PCIe link, GB/s.
     pub max_gbps: f64,
@@ -21,7 +21,8 @@ pub struct Profile {
 }
 
 /// A job with its PCIe traffic when alone, and the slope fitted to its runs.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProfiledJob {
     /// The job's name.
     pub job: String,
@@ -46,7 +47,8 @@ pub struct ProfiledJob {
 }
 
 /// The slowdown of some copies that ran side by side.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProfilePoint {
     /// How many ran side by side.
     pub copies: u32,

@@ -1,10 +1,10 @@
 //! Answers without a placement: refusals and malformed requests.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A request that was refused: it is well formed, but has no placement.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Refusal {
     /// The kind: `busy`, `infeasible` or `limit_reached`.
     pub refusal: String,
@@ -29,7 +29,8 @@ impl From<&mapa_core::Refusal> for Refusal {
 }
 
 /// A malformed request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Malformed {
     /// What is wrong, where, and what was expected there.
     pub error: String,

@@ -3,19 +3,20 @@
 use std::collections::BTreeMap;
 
 use mapa_sim::Interval as OfFiles;
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 /// Every experiment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Experiments {
     /// The experiments.
     pub experiments: Vec<Experiment>,
 }
 
 /// An evaluation that can be repeated.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Experiment {
     /// Its name.
     pub name: String,
@@ -30,7 +31,8 @@ pub struct Experiment {
 }
 
 /// The result of an experiment.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Report {
     /// The name of the experiment.
     pub experiment: String,
@@ -51,7 +53,8 @@ pub struct Report {
 }
 
 /// A figure or a table of a paper, or a question of our own.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Section {
     /// The title.
     pub title: String,
@@ -64,7 +67,8 @@ pub struct Section {
 }
 
 /// A statement that was tested.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Claim {
     /// The statement.
     pub claim: String,
@@ -83,7 +87,8 @@ pub struct Claim {
 }
 
 /// Whether a finding supports a statement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Verdict {
     /// The whole interval supports the statement.
     #[serde(rename = "holds")]
@@ -109,7 +114,8 @@ pub enum Verdict {
 }
 
 /// A mean with its 95 % interval over job files.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Interval {
     /// The mean.
     pub mean: f64,

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use mapa_core::{Estimate, Hop, Operation, PeerSource, Use};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The bandwidth of given devices by a model.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Score {
     /// The model, as the request names it.
     pub model: String,
@@ -21,7 +21,8 @@ pub struct Score {
 }
 
 /// A bandwidth, and what it is made of.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Bandwidth {
     /// There is none.
@@ -35,7 +36,8 @@ pub enum Bandwidth {
 }
 
 /// Why devices have no collective bandwidth.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NoBandwidth {
     /// Always null.
     pub gbps: Option<f64>,
@@ -46,7 +48,8 @@ pub struct NoBandwidth {
 }
 
 /// A sum of terms of link counts.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SumOfTerms {
     /// The sum, GB/s.
     pub gbps: f64,
@@ -66,7 +69,8 @@ pub struct SumOfTerms {
 }
 
 /// A term of a sum.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Term {
     /// The term, as a product of link counts.
     pub term: String,
@@ -79,7 +83,8 @@ pub struct Term {
 }
 
 /// A rank order with its bandwidth.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Order {
     /// The ids of the devices, in rank order.
     pub devices: Vec<u32>,
@@ -90,7 +95,8 @@ pub struct Order {
 }
 
 /// What the links of a set of devices carry at once.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Packing {
     /// The bandwidth that was found, GB/s.
     pub gbps: f64,
@@ -116,7 +122,8 @@ pub struct Packing {
 }
 
 /// What an operation is expected to reach.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Expected {
     /// The expectation, GB/s, in the unit of the operation; null where the speed of a link on the way
     /// is not known.
@@ -285,7 +292,8 @@ pub fn note_on_peers(estimate: &Estimate) -> Option<String> {
 }
 
 /// A ring of a packing.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ring {
     /// The ids of the devices around the ring.
     pub devices: Vec<u32>,
@@ -294,7 +302,8 @@ pub struct Ring {
 }
 
 /// A spanning tree of a packing.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tree {
     /// The edges, as pairs of ids.
     pub edges: Vec<[u32; 2]>,

@@ -1,11 +1,11 @@
 //! The answer of `sensitivity`: whether a job's speed depends on its links.
 
 use mapa_patterns::{PUBLISHED, Verdict, Workload};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Whether a job's speed depends on its links.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sensitivity {
     /// `sensitive`, `insensitive` or `unknown`.
     pub sensitivity: String,
@@ -23,7 +23,8 @@ impl From<Verdict> for Sensitivity {
 }
 
 /// The published evidence on the workloads of MAPA's evaluation.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PublishedSensitivity {
     /// The workloads, in the order of the paper.
     pub workloads: Vec<PublishedWorkload>,
@@ -39,7 +40,8 @@ impl PublishedSensitivity {
 }
 
 /// A workload of the paper, and the verdicts on it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PublishedWorkload {
     /// The name in the paper.
     pub name: String,
@@ -64,7 +66,8 @@ pub struct PublishedWorkload {
 }
 
 /// A statement of the paper.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PublishedEvidence {
     /// What it says.
     pub what: String,

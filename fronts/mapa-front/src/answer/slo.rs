@@ -1,10 +1,10 @@
 //! The answers on tenants with promised latencies: a simulation, and a log that was replayed.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What became of a log whose decisions were made again.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Replayed {
     /// The decisions.
     pub decisions: usize,
@@ -17,7 +17,8 @@ pub struct Replayed {
 }
 
 /// A decision that differs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Differs {
     /// The line of the log.
     pub line: usize,
@@ -26,7 +27,8 @@ pub struct Differs {
 }
 
 /// A simulation of tenants with promised latencies.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SimulatedTenants {
     /// The words of the scheduler.
     pub scheduler: String,
@@ -39,7 +41,8 @@ pub struct SimulatedTenants {
 }
 
 /// One tenant under a controller, and beside it without one.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SimulatedTenant {
     /// Its name.
     pub tenant: String,
@@ -54,7 +57,8 @@ pub struct SimulatedTenant {
 }
 
 /// What requests came to.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TenantRun {
     /// The requests.
     pub requests: usize,
@@ -77,7 +81,8 @@ pub struct TenantRun {
 }
 
 /// Something that a controller did.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TenantAction {
     /// When, s.
     pub at_s: f64,

@@ -1,13 +1,13 @@
 //! The answers of `sweep`: the cells of a sweep, what of it is finished, and its results.
 
 use mapa_sim::Table;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::table::{Record, records};
 
 /// The cells of a sweep, in order.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweepCells {
     /// How many cells the sweep has.
     pub cells: usize,
@@ -16,7 +16,8 @@ pub struct SweepCells {
 }
 
 /// A cell: one combination of the lists of a sweep.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweepCell {
     /// Its number, counted from 0.
     pub cell: usize,
@@ -37,7 +38,8 @@ pub struct SweepCell {
 }
 
 /// The state of a sweep after cells were run, or taken over from other folders.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sweep {
     /// The sweep file.
     pub sweep: String,
@@ -70,7 +72,8 @@ pub struct Sweep {
 }
 
 /// A cell that has no numbers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FailedCell {
     /// Its number, counted from 0.
     pub cell: usize,
@@ -83,7 +86,8 @@ pub struct FailedCell {
 /// The results of a whole sweep, as its JSON file has them: a table of cells, or one of their jobs.
 /// The file has no version of its form: it names the version of the program.
 // The fields are in the order of the alphabet, as keys of all answers are.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweepResults {
     /// The random number generator of drawn workloads.
     pub generator: String,

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use mapa_sim::{Column, Table};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::number::finite;
 
 /// A cell of a table.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Cell {
     /// An integer.

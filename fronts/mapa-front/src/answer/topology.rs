@@ -1,12 +1,12 @@
 //! The answer of `topo`: a machine.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::mig::Instance;
 
 /// A machine: its devices, and a matrix of its links.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Topology {
     /// The name of the machine.
     pub name: String,
@@ -37,7 +37,8 @@ pub struct Topology {
 }
 
 /// A whole device.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Device {
     /// Its id.
     pub id: u32,
@@ -68,7 +69,8 @@ pub struct Device {
 }
 
 /// Pairs of devices with links of one class and bandwidth.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pairs {
     /// The class of the link, as the vendor's tool prints it.
     pub link: String,
@@ -79,7 +81,8 @@ pub struct Pairs {
 }
 
 /// How a machine was found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Discovery {
     /// The source that described it.
     pub by: String,
@@ -98,7 +101,8 @@ pub struct Discovery {
 }
 
 /// A MIG instance of the machine that the program runs on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LiveInstance {
     /// The id of its device.
     pub device: u32,
@@ -109,7 +113,8 @@ pub struct LiveInstance {
 }
 
 /// A source that was queried for a description.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tried {
     /// Its name.
     pub source: String,

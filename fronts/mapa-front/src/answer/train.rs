@@ -1,10 +1,10 @@
 //! The answer of `train`.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A net that was trained, and what it is worth on days that it has not seen.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Training {
     /// What the net sees: `original` or `enhanced`.
     pub formulation: String,
@@ -29,7 +29,8 @@ pub struct Training {
 }
 
 /// A point of a learning curve.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CurvePoint {
     /// The actions so far.
     pub steps: u64,
@@ -38,7 +39,8 @@ pub struct CurvePoint {
 }
 
 /// What days come to under a rule.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TrainedRule {
     /// The name of the rule; `learned` is the net.
     pub name: String,
@@ -53,7 +55,8 @@ pub struct TrainedRule {
 }
 
 /// A mean difference, paired by day, with its 95 % interval; the interval is null for one day.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Difference {
     /// The mean.
     pub mean: f64,

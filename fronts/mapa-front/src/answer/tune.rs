@@ -3,13 +3,13 @@
 use mapa_sim::{mean_interval, paired_interval};
 use mapa_system_energy::{PriceFile, TunedMachine};
 use mapa_system_energy_sim::Totals;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::report::Interval;
 
 /// What a search for prices found.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tune {
     /// The prices.
     pub prices: TunedPrices,
@@ -37,7 +37,8 @@ pub struct Tune {
 }
 
 /// The prices of a plan. `docs/energy.md` has what they mean.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TunedPrices {
     /// A minute on a slice of 1, 2, 3, 4 and 7.
     pub slice: [f64; 5],
@@ -66,7 +67,8 @@ pub struct TunedPrices {
 }
 
 /// What a rule makes of days that the search did not see.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HeldOut {
     /// The rule: `largest-first`, `fit-fullest`, `start` or `tuned`.
     pub rule: String,

@@ -1,17 +1,18 @@
 //! The answers of `workers`: real processes in place of GPUs.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Copies that ran side by side.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Copies {
     /// The throughput of each, GB/s of the model.
     pub gbps: Vec<f64>,
 }
 
 /// A workload that ran as processes, and as simulations.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Replay {
     /// The jobs that ended.
     pub jobs: Vec<Job>,
@@ -20,7 +21,8 @@ pub struct Replay {
 }
 
 /// A job that ran as a process. Times are seconds of the model.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Job {
     /// Its number.
     pub id: u64,
@@ -40,7 +42,8 @@ pub struct Job {
 
 /// How a simulation follows the processes: Pearson's correlations of completion
 /// times; null where there is none.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Simulated {
     /// The model of run time.
     pub execution: String,

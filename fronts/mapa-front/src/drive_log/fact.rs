@@ -6,7 +6,6 @@ use std::time::Duration;
 use mapa_core::mig::Instance;
 use mapa_core::{DeviceId, HardwareGraph, MachineId, PortId, Request};
 use mapa_sched::{Event, JobId, Latency, Signals, TaskId, Tenant, Time, Token};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::job::{JobLine, checked, nanos};
@@ -14,7 +13,8 @@ use super::order::{Order, PlacedLine, later, layout_line, layout_of};
 use crate::error::Error;
 
 /// A fact.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "fact", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Fact {
     /// A job has arrived.

@@ -5,13 +5,13 @@ use std::time::Duration;
 use mapa_core::mig::Size;
 use mapa_core::{DeviceSet, HardwareGraph, Request};
 use mapa_sched::{Job, JobId, RunTime, Time};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 
 /// A job.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct JobLine {
     /// Its number.
@@ -45,7 +45,8 @@ pub struct JobLine {
 }
 
 /// How long a job runs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RunTimeLine {
     /// Unknown.

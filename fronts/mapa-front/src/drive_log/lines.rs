@@ -1,6 +1,5 @@
 //! The lines of a record.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fact::Fact;
@@ -12,7 +11,8 @@ use crate::names::{ExecutionSpec, PolicySpec, SchedulerSpec};
 pub const RECORD_VERSION: u32 = 1;
 
 /// A line of a record.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
     tag = "line",
     content = "is",
@@ -27,7 +27,8 @@ pub enum RecordLine {
 }
 
 /// What a record begins with.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RecordHead {
     /// The version of the form: [`RECORD_VERSION`].
@@ -50,7 +51,8 @@ pub struct RecordHead {
 }
 
 /// One instant: its facts, in the order in which they were told, and the orders of the scheduler.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Instant {
     /// Its moment, nanoseconds since the beginning.

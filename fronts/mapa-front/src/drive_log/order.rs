@@ -5,13 +5,13 @@ use mapa_core::{
     DeviceId, HardwareGraph, LeaseId, MachineId, Placement, Reason, Refusal, SearchStats,
 };
 use mapa_sched::{Action, Guard, JobId, Part, Placed, Tenant, Time, Token};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 
 /// An order.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "order", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Order {
     /// Start a job's process without a device.
@@ -71,7 +71,8 @@ pub enum Order {
 }
 
 /// The place of a tenant.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PlacedLine {
     /// The machine.
@@ -86,7 +87,8 @@ pub struct PlacedLine {
 }
 
 /// Some ranks of a tenant on a further machine.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PlacedPart {
     /// The machine.
@@ -98,7 +100,8 @@ pub struct PlacedPart {
 }
 
 /// A limit on a job; none lifts it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "limit", content = "value", rename_all = "kebab-case")]
 pub enum GuardLine {
     /// Block I/O, MB/s.
@@ -112,7 +115,8 @@ pub enum GuardLine {
 }
 
 /// Why a job was rejected.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
     tag = "kind",
     content = "why",

@@ -4,7 +4,6 @@ use std::io::BufRead;
 
 use mapa_sched::{Fleet, Scheduler, Time, step};
 use mapa_topologies::Machine;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::lines::{Instant, RECORD_VERSION, RecordHead, RecordLine};
@@ -15,7 +14,8 @@ use crate::machine::Loaded;
 use crate::names::Names;
 
 /// What became of facts that were told once more.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReplayedDrive {
     /// How many schedulers were made anew: daemons that had written the record.
     pub daemons: u64,
@@ -34,7 +34,8 @@ pub struct ReplayedDrive {
 }
 
 /// An instant that led to other orders than recorded.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Differs {
     /// The line of the record, from 1.
     pub line: u64,

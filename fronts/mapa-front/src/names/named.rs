@@ -1,9 +1,11 @@
 //! Names with settings.
 
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -149,6 +151,7 @@ impl fmt::Display for Scalar {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for Named {
     fn schema_name() -> Cow<'static, str> {
         "Named".into()

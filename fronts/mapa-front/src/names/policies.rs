@@ -5,7 +5,6 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use mapa_core::{BuiltIn, ModelUse, Policy, auto_by, preserved_direct_gbps};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::registry::{Registry, Row};
@@ -28,7 +27,8 @@ pub struct Choice<'a> {
 }
 
 /// The links that Eq. 3 counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Preserved {
     /// All links, as printed in the paper.

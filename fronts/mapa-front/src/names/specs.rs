@@ -5,7 +5,6 @@ use std::str::FromStr;
 
 use mapa_core::{Policy, Rates};
 use mapa_sched::Scheduler;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::all::Names;
@@ -18,9 +17,8 @@ use crate::model::Model;
 use crate::words;
 
 /// The model of bandwidth of a request: a name, or the path of a coefficient file.
-#[derive(
-    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct ModelSpec(String);
 
@@ -58,7 +56,8 @@ impl ModelSpec {
 ///
 /// In JSON and TOML a policy is a table of these keys. In words it is a name, or the keys as
 /// `key=value`, separated by spaces: `preserve`, or `preserve model=ring-packing`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PolicySpec {
     /// The name. The default is `auto`.

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use mapa_core::{DeviceId, LinkModel};
 use mapa_regress::{Design, Misordered, Row, Samples, Validation};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::number::finite;
@@ -17,7 +16,8 @@ pub use doubts::{doubts, left_out, rings};
 pub type Validated = (String, Result<Validation, String>);
 
 /// A fitted model, its errors and validations.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fit {
     /// The name of the machine that was measured.
     pub machine: String,
@@ -44,7 +44,8 @@ pub struct Fit {
 }
 
 /// A linear model of bandwidth.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FittedModel {
     /// Its name.
     pub name: String,
@@ -55,7 +56,8 @@ pub struct FittedModel {
 }
 
 /// A term of a model.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FittedTerm {
     /// The term, in the counts of links.
     pub term: String,
@@ -64,7 +66,8 @@ pub struct FittedTerm {
 }
 
 /// A sample, and what the model makes of it.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FittedSample {
     /// The measurement.
     pub label: String,
@@ -86,7 +89,8 @@ pub struct FittedSample {
 
 /// Two samples of equal size that the model orders wrongly, the one with the higher measurement
 /// first.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MisorderedPair {
     /// The measurements.
     pub samples: [String; 2],
@@ -99,7 +103,8 @@ pub struct MisorderedPair {
 }
 
 /// The errors of a model on some samples.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Errors {
     /// How many samples there are.
     pub samples: usize,
@@ -118,7 +123,8 @@ pub struct Errors {
 }
 
 /// Errors as MAPA's authors compute them.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PublishedErrors {
     /// The square of the relative error; null if all measurements are 0.
     pub relative: Option<f64>,
@@ -129,7 +135,8 @@ pub struct PublishedErrors {
 }
 
 /// What the samples determine of a model.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FittedDesign {
     /// How many combinations of terms the samples determine.
     pub rank: usize,
@@ -142,7 +149,8 @@ pub struct FittedDesign {
 }
 
 /// A validation, by holding out parts of the samples.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HeldOutErrors {
     /// What was held out, such as `5 parts` or `each size`.
     pub by: String,
@@ -160,7 +168,8 @@ pub struct HeldOutErrors {
 }
 
 /// The errors on a part of the samples, of a model fitted without it.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FoldErrors {
     /// The part.
     pub held_out: String,
@@ -169,7 +178,8 @@ pub struct FoldErrors {
 }
 
 /// A part of the samples that could not be held out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NotHeldOut {
     /// The part.
     pub held_out: String,
@@ -178,7 +188,8 @@ pub struct NotHeldOut {
 }
 
 /// A measurement that was left out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LeftOut {
     /// The measurement.
     pub label: String,

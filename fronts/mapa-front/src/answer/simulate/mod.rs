@@ -1,7 +1,6 @@
 //! The answer of `simulate`: how a workload fared under each policy.
 
 use mapa_sim::{Rejected, Workload};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Refusal;
@@ -17,7 +16,8 @@ pub use run::{PolicyRun, Simulated};
 pub use tasks::{SimulatedTask, TaskStay};
 
 /// How a workload fared under each policy.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Simulate {
     /// The machine or the servers, in words.
     pub machine: String,
@@ -36,7 +36,8 @@ pub struct Simulate {
 }
 
 /// A fleet of servers.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Servers {
     /// The words that name them.
     pub words: Vec<String>,
@@ -47,7 +48,8 @@ pub struct Servers {
 }
 
 /// A workload.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Jobs {
     /// Where it comes from.
     pub source: String,
@@ -58,7 +60,8 @@ pub struct Jobs {
 }
 
 /// The simulation under one policy.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SimulatedPolicy {
     /// The policy's name.
     pub policy: String,
@@ -92,7 +95,8 @@ pub struct SimulatedPolicy {
 }
 
 /// A job that was rejected, and why.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rejection {
     /// Its place in the workload, counted from 0.
     pub index: usize,

@@ -2,13 +2,13 @@
 
 use mapa_core::Demand;
 use mapa_sched::{Fleet, Stay, Time};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::run::{PolicyRun, Simulated};
 
 /// A request that a job made while it ran: a task, or growth of a task.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SimulatedTask {
     /// The number of the job.
     pub job: u64,
@@ -29,7 +29,8 @@ pub struct SimulatedTask {
 }
 
 /// A stay of a task on one or several devices.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskStay {
     /// The number of the machine of its first rank.
     pub machine: u32,
