@@ -61,9 +61,11 @@ pub use hands::Hands;
 pub use journal::{Entry, FolderJournal, Journal, Lifetime, MemoryJournal};
 pub use keeper::{Holder, Keeper, LeverFact};
 pub use launch::{Launch, Programs, Ready, Route};
+#[cfg(feature = "parted")]
+pub use mig::{Filter, PartedDevices, PartedFile, PartedSpec};
 pub use mig::{
-    Filter, MigCommand, MigControl, MigDevice, MigLayout, MigOffer, MigPlace, MigState, MigWish,
-    MigWords, PartedDevices, PartedFile, PartedSpec, reconcilers,
+    MigCommand, MigControl, MigDevice, MigLayout, MigOffer, MigPlace, MigState, MigWish, MigWords,
+    reconcilers,
 };
 #[cfg(feature = "nvml")]
 pub use mig::{MigNvml, MigSystem};

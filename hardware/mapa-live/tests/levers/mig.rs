@@ -6,7 +6,7 @@ use fake_nvml::{Code, Config, Fake, Fault, Process, built_library, install};
 use mapa_live::Live;
 use mapa_live::levers::{
     FolderJournal, Hands, Keeper, LeverFact, Lifetime, MigControl, MigLayout, MigNvml, MigState,
-    MigWish, PartedFile, Pull, Step, Twin,
+    MigWish, Pull, Step, Twin,
 };
 
 struct Machine {
@@ -225,8 +225,11 @@ fn devices_without_mig_and_libraries_that_are_not_there_are_told() {
     assert!(begin.elapsed() < Duration::from_secs(2));
 }
 
+#[cfg(feature = "parted")]
 #[test]
 fn files_of_mig_parted_partition_a_machine_and_tell_of_it() {
+    use mapa_live::levers::PartedFile;
+
     let machine = Machine::partitioned();
     let mig = machine.mig();
     let devices = mig.devices().unwrap();

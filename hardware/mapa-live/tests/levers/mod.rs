@@ -8,6 +8,7 @@ mod journal;
 mod mig;
 mod mig_command;
 mod mps;
+#[cfg(feature = "parted")]
 mod parted;
 mod programs;
 mod random;

@@ -5,6 +5,7 @@ mod control;
 mod layout;
 #[cfg(feature = "nvml")]
 mod nvml;
+#[cfg(feature = "parted")]
 mod parted;
 mod reconcilers;
 
@@ -14,5 +15,6 @@ pub(crate) use layout::changes;
 pub use layout::{MigLayout, MigWish};
 #[cfg(feature = "nvml")]
 pub use nvml::{MigNvml, MigSystem};
+#[cfg(feature = "parted")]
 pub use parted::{Filter, PartedDevices, PartedFile, PartedSpec};
 pub use reconcilers::reconcilers;
