@@ -5,6 +5,7 @@ use std::fmt;
 use mapa_core::Refusal;
 
 use crate::answer::mig::Fit;
+use crate::answer::{self, Malformed, NoAnswer};
 
 /// Why a request has no answer.
 #[derive(Debug)]
@@ -28,6 +29,18 @@ impl Error {
     /// An error in a file or an option: the name of the file or option, then what is wrong.
     pub fn at(place: impl fmt::Display, what: impl fmt::Display) -> Self {
         Self::Malformed(format!("{place}: {what}"))
+    }
+
+    /// The error as an answer: the object that a front prints in place of the one that was asked for.
+    #[must_use]
+    pub fn answer(&self) -> NoAnswer {
+        match self {
+            Self::Malformed(what) => NoAnswer::Malformed(Malformed {
+                error: what.clone(),
+            }),
+            Self::Refused(why) => NoAnswer::Refused(answer::Refusal::from(why)),
+            Self::NoFit(fit) => NoAnswer::NoFit(fit.clone()),
+        }
     }
 
     /// A malformed request with `place` before its message. Other errors stay as they are.

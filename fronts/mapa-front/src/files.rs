@@ -1,5 +1,7 @@
 //! What a front lends to a request that names files.
 
+use std::collections::BTreeMap;
+
 use mapa_topologies::Dump;
 
 use crate::error::Error;
@@ -34,5 +36,48 @@ pub trait Files {
             let line = 1 + valid.iter().filter(|byte| **byte == b'\n').count();
             Error::at(file, format_args!("line {line}: expected text in UTF-8"))
         })
+    }
+}
+
+/// Files that exist in memory only, by name: what a program without a disk lends to its requests. A machine's description
+/// is named in a request as any other file.
+///
+/// # Examples
+/// ```
+/// use mapa_front::{InMemory, MachineSpec};
+///
+/// let files = InMemory::default().with("my-server.toml", mapa_topologies::named("dgx-1v")?.to_toml()?);
+/// let loaded = MachineSpec::named("my-server.toml").load(&files, &mut |_| {})?;
+/// assert_eq!(loaded.graph().wholes().len(), 8);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct InMemory(BTreeMap<String, Vec<u8>>);
+
+impl InMemory {
+    /// These files, and one of this name with this contents.
+    #[must_use]
+    pub fn with(mut self, name: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
+        self.0.insert(name.into(), bytes.into());
+        self
+    }
+}
+
+impl Files for InMemory {
+    fn bytes(&self, file: &str) -> Result<Vec<u8>, Error> {
+        let bytes = self.0.get(file).cloned();
+        bytes.ok_or_else(|| Error::at(file, "no such file"))
+    }
+
+    fn exists(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    fn is_folder(&self, _: &str) -> bool {
+        false
+    }
+
+    fn machine(&self, folder: &str) -> Result<Dump, Error> {
+        Err(Error::at(folder, "no such folder"))
     }
 }

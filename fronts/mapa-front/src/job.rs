@@ -313,6 +313,7 @@ fn check_ranks(gpus: Option<usize>, ranks: usize, pattern: &dyn Display) -> Resu
 
 /// Communication time under a placement: of a step of a training job, or of the slowest edge of a
 /// pattern in bytes.
+#[derive(Clone, Debug)]
 pub struct Step {
     /// Seconds in all.
     pub seconds: f64,

@@ -9,6 +9,7 @@
 )]
 
 pub mod answer;
+pub mod commands;
 pub mod drive_log;
 mod error;
 mod files;
@@ -34,7 +35,7 @@ mod words;
 mod workload;
 
 pub use error::Error;
-pub use files::Files;
+pub use files::{Files, InMemory};
 pub use job::{Job, Step};
 pub use machine::{Loaded, MachineSpec, P2p};
 pub use model::{Kind, Model, Packing, Told, told_by};

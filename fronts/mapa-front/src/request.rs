@@ -105,6 +105,22 @@ impl fmt::Display for DeviceName {
 }
 
 impl DeviceName {
+    /// The device of this name; none for a blank text.
+    ///
+    /// # Errors
+    /// If the machine has no such device.
+    pub fn find(&self, graph: &HardwareGraph) -> Result<Option<DeviceId>, Error> {
+        Ok(match self {
+            Self::Id(id) => {
+                let id = DeviceId(u32::try_from(*id).unwrap_or(u32::MAX));
+                graph.check(id)?;
+                Some(id)
+            }
+            Self::Text(text) if text.trim().is_empty() => None,
+            Self::Text(text) => Some(graph.find(text)?),
+        })
+    }
+
     /// Names as a command line gives them.
     pub fn of_texts<T: AsRef<str>>(list: &[T]) -> Vec<Self> {
         list.iter()
@@ -270,16 +286,8 @@ fn positive(option: &str, value: f64) -> Result<f64, Error> {
 pub fn devices(list: &[DeviceName], graph: &HardwareGraph) -> Result<DeviceSet, Error> {
     let mut set = DeviceSet::new();
     for name in list {
-        match name {
-            DeviceName::Id(id) => {
-                let id = DeviceId(u32::try_from(*id).unwrap_or(u32::MAX));
-                graph.check(id)?;
-                set.insert(id);
-            }
-            DeviceName::Text(text) if text.trim().is_empty() => {}
-            DeviceName::Text(text) => {
-                set.insert(graph.find(text)?);
-            }
+        if let Some(id) = name.find(graph)? {
+            set.insert(id);
         }
     }
     Ok(set)

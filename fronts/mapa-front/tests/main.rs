@@ -1,6 +1,7 @@
 //! The integration tests of `mapa-front`, in one binary.
 
 mod answer;
+mod commands;
 mod common;
 mod drive_log;
 mod efficiency;

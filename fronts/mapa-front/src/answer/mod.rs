@@ -54,7 +54,7 @@ pub use links::{Links, Server, links_text};
 pub use placement::{
     Decision, Scored, id_list, ids, is_defined, label, labels, names, visible_by_server,
 };
-pub use refusal::{Malformed, Refusal};
+pub use refusal::{Malformed, NoAnswer, Refusal};
 pub use step::StepTimes;
 
 /// The version of the form of all answers, in the key `schema` of every object.

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::mig::Fit;
+
 /// A request that was refused: it is well formed, but has no placement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -34,4 +36,17 @@ impl From<&mapa_core::Refusal> for Refusal {
 pub struct Malformed {
     /// What is wrong, where, and what was expected there.
     pub error: String,
+}
+
+/// Why a request has no answer, as an object of its own.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum NoAnswer {
+    /// The request makes no sense, or something in it cannot be read.
+    Malformed(Malformed),
+    /// It is well formed, but has no placement.
+    Refused(Refusal),
+    /// The wanted instances cannot exist at once.
+    NoFit(Box<Fit>),
 }

@@ -1,0 +1,293 @@
+//! `match`: the matches of a pattern on a machine, or of one graph in another.
+
+use std::num::NonZeroUsize;
+
+use mapa_core::{
+    Allocator, Edge, Limits, Link, LinkClass, MatchConfig, Pattern, Placement, Refusal, Request,
+    Scored, SearchStats, View, greedy,
+};
+use mapa_topologies::read_graph;
+use serde::{Deserialize, Serialize};
+
+use crate::answer::matches::{Count, MatchesInGraph, MatchesOnMachine};
+use crate::answer::{self, ids, names};
+use crate::error::Error;
+use crate::files::Files;
+use crate::job::Job;
+use crate::machine::{Loaded, MachineSpec};
+use crate::request::{DeviceName, JobSpec, min_link, slice, with_busy};
+
+/// How matches are counted, and how many are listed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct MatchSettings {
+    /// Whether only induced matches count: ranks without an edge lie on devices without a link.
+    pub induced: bool,
+    /// Whether every rank order counts; else orders that differ by a symmetry of the pattern count once.
+    pub raw: bool,
+    /// How many matches are listed.
+    pub list: usize,
+    /// The search stops after this many matches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+    /// The search stops after this many nodes.
+    pub max_nodes: u64,
+}
+
+impl Default for MatchSettings {
+    fn default() -> Self {
+        Self {
+            induced: false,
+            raw: false,
+            list: 0,
+            limit: None,
+            max_nodes: 1_000_000_000,
+        }
+    }
+}
+
+/// A request for the matches of a job's pattern on a machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct MatchRequest {
+    /// The machine. Whoever computes the answer has loaded it by this.
+    pub machine: MachineSpec,
+    /// The job: its pattern, its number of ranks, the profile of their instances and the worst class of link that its
+    /// edges may use count here.
+    pub job: JobSpec,
+    /// Devices and instances in use.
+    pub busy: Vec<DeviceName>,
+    /// How matches are counted.
+    pub settings: MatchSettings,
+    /// How many threads count. The number does not change the count.
+    pub threads: NonZeroUsize,
+    /// How many of the best sets of devices are listed, with the best match on each, by aggregated bandwidth (Eq. 1).
+    pub top: usize,
+}
+
+impl Default for MatchRequest {
+    fn default() -> Self {
+        Self {
+            machine: MachineSpec::default(),
+            job: JobSpec::default(),
+            busy: Vec::new(),
+            settings: MatchSettings::default(),
+            threads: NonZeroUsize::MIN,
+            top: 0,
+        }
+    }
+}
+
+/// A request for the matches of one graph in another, both from files.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct GraphMatchRequest {
+    /// The file of the graph that is sought.
+    pub pattern: String,
+    /// The file of the graph in which it is sought.
+    pub target: String,
+    /// How matches are counted.
+    pub settings: MatchSettings,
+}
+
+/// The matches of a job's pattern on a machine.
+pub struct MatchOutcome {
+    /// The job.
+    pub job: Job,
+    /// The pattern with what each rank demands.
+    pub pattern: Pattern,
+    /// The machine with the devices in use.
+    pub state: Allocator,
+    /// How many matches there are, and how the search ended.
+    pub stats: SearchStats,
+    /// The first matches, in the order of ranks.
+    pub listed: Vec<Placement>,
+    /// The best match on each of the best sets of devices.
+    pub top: Vec<Scored>,
+    /// Whether the search for these ended.
+    pub is_top_complete: bool,
+}
+
+/// The matches of one graph in another.
+pub struct GraphMatchOutcome {
+    /// How many matches there are, and how the search ended.
+    pub stats: SearchStats,
+    /// The first matches: the vertex of each vertex of the pattern.
+    pub listed: Vec<Vec<u32>>,
+}
+
+/// The matches of a job's pattern on a machine, as `mapa-bench match --json` answers.
+///
+/// # Errors
+/// If the request cannot be read, or names what the machine does not have.
+pub fn find_matches(
+    files: &dyn Files,
+    loaded: &Loaded,
+    request: &MatchRequest,
+) -> Result<MatchesOnMachine, Error> {
+    Ok(request.outcome(files, loaded)?.answer(loaded, request))
+}
+
+/// The matches of one graph in another, as `mapa-bench match --pattern-file --target-file --json` answers.
+///
+/// # Errors
+/// If a file cannot be read, or a pattern is too large.
+pub fn find_in_graph(
+    files: &dyn Files,
+    request: &GraphMatchRequest,
+) -> Result<MatchesInGraph, Error> {
+    Ok(request.outcome(files)?.answer(request))
+}
+
+impl MatchSettings {
+    fn config(&self) -> MatchConfig {
+        MatchConfig::new().distinct(!self.raw).induced(self.induced)
+    }
+
+    fn limits(&self) -> Limits {
+        Limits::NONE
+            .nodes(self.max_nodes)
+            .matches(self.limit.unwrap_or(u64::MAX))
+    }
+
+    fn count(&self, stats: SearchStats) -> Count {
+        Count::new(stats, !self.raw, self.induced)
+    }
+}
+
+impl MatchRequest {
+    /// What the answer is made of.
+    ///
+    /// # Errors
+    /// As [`find_matches`].
+    pub fn outcome(&self, files: &dyn Files, loaded: &Loaded) -> Result<MatchOutcome, Error> {
+        let (graph, settings) = (loaded.graph(), &self.settings);
+        let job = self.job.job(files)?;
+        let wanted = job
+            .pattern
+            .clone()
+            .each(slice(self.job.slice.as_deref(), graph)?);
+        let state = with_busy(&loaded.idle, &self.busy)?;
+        let least = min_link(self.job.min_link.as_deref())?;
+        let enough = |_: &Edge, link: Link| link.class >= least;
+        let matcher = settings.config().compile(&wanted);
+        let mut search = matcher
+            .on(graph)
+            .within(state.view().free())
+            .limits(settings.limits())
+            .threads(self.threads.get());
+        if least > LinkClass::None {
+            search = search.links(&enough);
+        }
+        let stats = search.count();
+        // The list is in the order of ranks, which is not the order in which counting is fastest.
+        let by_rank = settings.config().by_rank(true).compile(&wanted);
+        let mut in_order = by_rank
+            .on(graph)
+            .within(state.view().free())
+            .limits(settings.limits());
+        if least > LinkClass::None {
+            in_order = in_order.links(&enough);
+        }
+        let listed = in_order.iter().take(settings.list).collect();
+        let request = Request::new(wanted).min_link(least);
+        let pattern = request.pattern.clone();
+        let (top, is_top_complete) = self.best(request, &state.view());
+        Ok(MatchOutcome {
+            job,
+            pattern,
+            stats,
+            listed,
+            top,
+            is_top_complete,
+            state,
+        })
+    }
+
+    /// The best match on each of the best sets of devices, and whether the search was complete; no match if the job has
+    /// none.
+    fn best(&self, request: Request, view: &View<'_>) -> (Vec<Scored>, bool) {
+        let Some(runners_up) = self.top.checked_sub(1) else {
+            return (Vec::new(), true);
+        };
+        let request = request
+            .runners_up(runners_up)
+            .limits(self.settings.limits());
+        match view.decide(greedy(), &request) {
+            Ok(decision) => {
+                let others = decision
+                    .runners_up()
+                    .iter()
+                    .map(|runner_up| runner_up.scored.clone());
+                let all = std::iter::once(decision.best().clone()).chain(others);
+                (all.collect(), decision.search().complete())
+            }
+            Err(Refusal::Busy(_) | Refusal::Infeasible(_)) => (Vec::new(), true),
+            Err(Refusal::LimitReached(_)) => (Vec::new(), false),
+        }
+    }
+}
+
+impl MatchOutcome {
+    /// The answer to this request.
+    #[must_use]
+    pub fn answer(&self, loaded: &Loaded, request: &MatchRequest) -> MatchesOnMachine {
+        let graph = loaded.graph();
+        let named = |placement: &Placement| {
+            let names = names(placement, graph).into_iter();
+            names.map(str::to_owned).collect()
+        };
+        MatchesOnMachine {
+            count: request.settings.count(self.stats),
+            machine: loaded.machine.name.clone(),
+            gpus: self.job.ranks,
+            pattern: request.job.pattern.clone(),
+            matches: self.listed.iter().map(|placement| ids(placement)).collect(),
+            names: self.listed.iter().map(named).collect(),
+            top: self
+                .top
+                .iter()
+                .map(|best| answer::Scored::new(best, graph))
+                .collect(),
+            top_complete: self.is_top_complete,
+        }
+    }
+}
+
+impl GraphMatchRequest {
+    /// What the answer is made of.
+    ///
+    /// # Errors
+    /// As [`find_in_graph`].
+    pub fn outcome(&self, files: &dyn Files) -> Result<GraphMatchOutcome, Error> {
+        let graph =
+            |file: &str| read_graph(&files.bytes(file)?).map_err(|error| Error::at(file, error));
+        let (wanted, there) = (graph(&self.pattern)?, graph(&self.target)?);
+        let matcher = self
+            .settings
+            .config()
+            .compile_graph(&wanted)
+            .map_err(|error| Error::at(&self.pattern, error))?;
+        let search = matcher.on(&there).limits(self.settings.limits());
+        Ok(GraphMatchOutcome {
+            stats: search.count(),
+            listed: search.iter().take(self.settings.list).collect(),
+        })
+    }
+}
+
+impl GraphMatchOutcome {
+    /// The answer to this request.
+    #[must_use]
+    pub fn answer(&self, request: &GraphMatchRequest) -> MatchesInGraph {
+        MatchesInGraph {
+            count: request.settings.count(self.stats),
+            pattern: request.pattern.clone(),
+            target: request.target.clone(),
+            matches: self.listed.clone(),
+        }
+    }
+}
