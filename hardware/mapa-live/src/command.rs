@@ -4,13 +4,12 @@
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::path::Path;
-use std::process::{ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use mapa_topologies::MAX_BYTES;
-use process_wrap::std::{ChildWrapper, CommandWrap};
 
 /// How long a killed command may take to end. One that is stuck in the kernel never does.
 const GRACE: Duration = Duration::from_millis(500);
@@ -51,7 +50,7 @@ pub(crate) fn detach(
     env: &[(OsString, OsString)],
     limit: Duration,
 ) -> Result<(), Failure> {
-    let mut child = std::process::Command::new(program)
+    let mut child = Command::new(program)
         .args(words)
         .envs(env.iter().map(|(key, value)| (key, value)))
         .stdin(Stdio::null())
@@ -92,43 +91,39 @@ pub(crate) fn tell(
     told: Told,
     limit: Duration,
 ) -> Result<Vec<u8>, Failure> {
-    let mut command = CommandWrap::with_new(program, |command| {
-        let input = if told.input.is_empty() {
-            Stdio::null()
-        } else {
-            Stdio::piped()
-        };
-        command
-            .args(words)
-            .envs(told.env)
-            .stdin(input)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-    });
+    let input = if told.input.is_empty() {
+        Stdio::null()
+    } else {
+        Stdio::piped()
+    };
+    let mut command = Command::new(program);
+    command
+        .args(words)
+        .envs(told.env)
+        .stdin(input)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     // What the command starts belongs to its process group, and is killed with it.
     #[cfg(unix)]
-    command.wrap(process_wrap::std::ProcessGroup::leader());
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let mut child = command.spawn().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => Failure::Missing,
         _ => Failure::System(error),
     })?;
     let deadline = end_of(limit);
-    if let Some(mut pipe) = child.stdin().take() {
+    if let Some(mut pipe) = child.stdin.take() {
         // A command that reads nothing closes the pipe, and says so by how it ends.
         let _ = pipe.write_all(&told.input);
     }
-    let (out, err) = (
-        collect(child.stdout().take()),
-        collect(child.stderr().take()),
-    );
-    let (out, status) = match finish(&mut *child, &out, deadline) {
+    let (out, err) = (collect(child.stdout.take()), collect(child.stderr.take()));
+    let (out, status) = match finish(&mut child, &out, deadline) {
         Ok(Some(done)) => done,
         Ok(None) => {
-            stop(&mut *child);
+            stop(&mut child);
             return Err(Failure::Hung(limit));
         }
         Err(error) => {
-            stop(&mut *child);
+            stop(&mut child);
             return Err(Failure::System(error));
         }
     };
@@ -155,7 +150,7 @@ fn collect(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
 
 /// What the command printed and how it ended; `None` if the deadline passes first.
 fn finish(
-    child: &mut dyn ChildWrapper,
+    child: &mut Child,
     out: &Receiver<Vec<u8>>,
     deadline: Instant,
 ) -> io::Result<Option<(Vec<u8>, ExitStatus)>> {
@@ -167,7 +162,7 @@ fn finish(
 
 /// The exit status of the command; `None` if the deadline passes first. The pauses between two
 /// polls grow, so that a short command is noticed soon and a long one costs little time.
-fn ended(child: &mut dyn ChildWrapper, deadline: Instant) -> io::Result<Option<ExitStatus>> {
+fn ended(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> {
     let mut pause = Duration::from_micros(100);
     loop {
         if let Some(status) = child.try_wait()? {
@@ -181,11 +176,17 @@ fn ended(child: &mut dyn ChildWrapper, deadline: Instant) -> io::Result<Option<E
     }
 }
 
-/// Kills a command. Nothing may have waited for it before: then its process id cannot belong to
-/// another process yet.
-fn stop(child: &mut dyn ChildWrapper) {
+/// Kills a command, on Unix with its process group. Nothing may have waited for it before: then its process id cannot
+/// belong to another process yet.
+fn stop(child: &mut Child) {
     // A command that has ended already cannot be killed, which is no error here.
-    let _ = child.start_kill();
+    #[cfg(unix)]
+    let _ = rustix::process::kill_process_group(
+        rustix::process::Pid::from_child(child),
+        rustix::process::Signal::KILL,
+    );
+    #[cfg(not(unix))]
+    let _ = child.kill();
     let _ = ended(child, Instant::now() + GRACE);
 }
 

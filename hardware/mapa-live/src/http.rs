@@ -6,6 +6,7 @@ use std::time::Duration;
 ///
 /// The body is cut off after `most` bytes, which is told by an error. Redirects and proxies are not followed:
 /// whoever is asked answers.
+#[cfg(feature = "http")]
 pub(crate) fn get(url: &str, limit: Duration, most: usize) -> Result<(u16, Vec<u8>), String> {
     let config = ureq::Agent::config_builder()
         .timeout_global(Some(limit))
@@ -25,4 +26,12 @@ pub(crate) fn get(url: &str, limit: Duration, most: usize) -> Result<(u16, Vec<u
         .read_to_vec()
         .map_err(|error| error.to_string())?;
     Ok((status, body))
+}
+
+/// What would ask is left out.
+#[cfg(not(feature = "http"))]
+pub(crate) fn get(url: &str, _: Duration, _: usize) -> Result<(u16, Vec<u8>), String> {
+    Err(format!(
+        "{url}: this program asks nothing over HTTP: expected one with the feature `http` of mapa-live"
+    ))
 }
