@@ -31,10 +31,6 @@ pub struct Job {
 }
 
 /// What a pattern file says of its job, beside the pattern.
-#[cfg_attr(
-    not(feature = "patterns"),
-    expect(dead_code, reason = "nothing reads pattern files")
-)]
 struct Described<'a> {
     name: &'a str,
     /// The unit of the traffic, in the words of the file.

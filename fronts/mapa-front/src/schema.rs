@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::Value;
 
+#[cfg(feature = "energy-sim")]
+use crate::answer::tune;
 use crate::answer::{
     Malformed, Refusal, Versioned, allocate, compare, contention, defrag, held, machines, matches,
     mig, node, score, slo, topology, train, workers,
@@ -13,8 +15,6 @@ use crate::answer::{
 use crate::answer::{fit, measured, profile};
 #[cfg(feature = "patterns")]
 use crate::answer::{pattern, sensitivity};
-#[cfg(feature = "energy-sim")]
-use crate::answer::tune;
 #[cfg(feature = "sim")]
 use crate::answer::{report, simulate, sweep};
 use crate::drive_log::{RecordLine, ReplayedDrive};

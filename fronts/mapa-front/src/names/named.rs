@@ -53,12 +53,6 @@ impl Named {
     }
 }
 
-/// A name with the settings that may follow it, as messages list it.
-pub(super) fn form(name: &str, settings: &[&str]) -> String {
-    let settings = settings.iter().map(|setting| format!("[,{setting}]"));
-    std::iter::once(name.to_owned()).chain(settings).collect()
-}
-
 /// That no execution model has this name, where there are these.
 pub(super) fn unknown_execution(spec: &ExecutionSpec, hint: &str, mut forms: Vec<String>) -> Error {
     let last = forms.pop().unwrap_or_default();

@@ -3,7 +3,7 @@
 use mapa_core::ring_packing_gbps;
 use mapa_sched::LinkModel;
 
-use super::named::{ExecutionSpec, form, unknown_execution};
+use super::named::{ExecutionSpec, unknown_execution};
 use super::registry::{Registry, Row};
 use crate::error::Error;
 use crate::systems::{self, RunTimes};
@@ -30,6 +30,12 @@ fn built_in() -> Registry<RunTimes> {
         row("ring-packing", || LinkModel::By(ring_packing_gbps())),
     ];
     general.into_iter().chain(systems::run_times()).collect()
+}
+
+/// A name with the settings that may follow it, as messages list it.
+fn form(name: &str, settings: &[&str]) -> String {
+    let settings = settings.iter().map(|setting| format!("[,{setting}]"));
+    std::iter::once(name.to_owned()).chain(settings).collect()
 }
 
 /// How run times depend on links by the execution model that a request names.
