@@ -1,5 +1,6 @@
 //! A job that ran before the scheduler was started.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use mapa_core::{DeviceId, DeviceSet, LeaseId, MachineId, Pattern, Request, lowest_id};
@@ -77,4 +78,38 @@ pub fn check_adoption(row: &NamedScheduler) {
     let given = next(12, vec![Event::Finished(JobId(1))]);
     assert_eq!(given.len(), 1, "{}", row.name);
     assert!(!given[0].contains(DeviceId(1)), "{}", row.name);
+}
+
+/// Checks that, on a machine that gives its devices in pairs, this scheduler finds the pair that is
+/// left.
+///
+/// # Panics
+/// If it does not.
+pub fn check_offered_sets(row: &NamedScheduler) {
+    let mut fabric = joined(&[50.0; 4]).fabric().clone();
+    let set = |ids: &[u32]| -> DeviceSet { ids.iter().copied().map(DeviceId).collect() };
+    let mut sets: Vec<DeviceSet> = (0..4).map(|id| set(&[id])).collect();
+    sets.extend([set(&[0, 1]), set(&[2, 3]), set(&[0, 1, 2, 3])]);
+    fabric.set_offered(Some(sets)).unwrap();
+    let graph = Arc::new(fabric.lower().unwrap());
+    let mut scheduler = row
+        .scheduler(row.name, Box::new(lowest_id()), LinkModel::Usual)
+        .unwrap();
+    let mut fleet = Fleet::new([graph.clone()]);
+    let mut orders = Vec::new();
+    let facts = [
+        adopted(job(1, 1, 100), &[1], 0),
+        Event::Arrived(job(2, 2, 10)),
+    ];
+    step(&mut *scheduler, &mut fleet, Time::ZERO, facts, &mut orders).unwrap();
+    let given: Vec<&Placed> = orders
+        .iter()
+        .filter_map(|order| match order {
+            Action::Place { at, .. } => Some(at),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(given.len(), 1, "{}: {orders:?}", row.name);
+    let found: DeviceSet = given[0].placement.iter().copied().collect();
+    assert_eq!(found, set(&[2, 3]), "{}", row.name);
 }

@@ -19,7 +19,7 @@ mod snapshots;
 mod starts;
 mod unknown;
 
-pub use adoption::check_adoption;
+pub use adoption::{check_adoption, check_offered_sets};
 pub use cordons::{CordonFact, check_cordons, cordon_facts};
 pub use driver::{Program, TestDriver, Watched, in_turn};
 pub use machines::{

@@ -19,7 +19,7 @@ use mapa_sched::slices::Power;
 /// assert_eq!(file.machine.machine(Power::A100)?.gpu_count(), 8);
 /// assert_eq!(PriceFile::read(&file.write()?)?, file);
 /// assert_eq!(file.plan()?.name(), "energy-plan");
-/// # Ok::<(), mapa_sched::Error>(())
+/// # Ok::<(), mapa_system_energy::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

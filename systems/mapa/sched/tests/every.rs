@@ -1,8 +1,8 @@
 //! What every scheduler keeps, for those of this system.
 
 use mapa_sched::testing::{
-    any_machines, check_adoption, check_cordons, check_snapshot, check_unknown_jobs, cordon_facts,
-    snapshot_facts, starts_of_three, whole_machines,
+    any_machines, check_adoption, check_cordons, check_offered_sets, check_snapshot,
+    check_unknown_jobs, cordon_facts, snapshot_facts, starts_of_three, whole_machines,
 };
 use mapa_system_mapa::SCHEDULERS;
 use proptest::collection::vec;
@@ -60,5 +60,13 @@ fn every_scheduler_carries_its_name_and_runs() {
             _ => [(0, 9), (1, 0), (2, 0)],
         };
         assert_eq!(starts_of_three(row), expected.into(), "{}", row.name);
+    }
+}
+
+/// Tables of sets know nothing of pairs.
+#[test]
+fn every_scheduler_starts_a_job_on_the_sets_that_are_offered() {
+    for row in &SCHEDULERS {
+        check_offered_sets(row);
     }
 }

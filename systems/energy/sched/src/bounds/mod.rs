@@ -47,7 +47,7 @@ use mapa_sched::slices::SliceJob;
 /// // In any layouts one job is a minute late; on slices of 4 and 3 both are later.
 /// assert!(all[3].value > 0.85 && all[3].value <= 1.0);
 /// assert!(all[4].value > 2.0 && all[4].value <= 2.5);
-/// # Ok::<(), mapa_sched::Error>(())
+/// # Ok::<(), mapa_system_energy::Error>(())
 /// ```
 pub fn bounds(
     jobs: &[SliceJob],

@@ -24,7 +24,7 @@
 //! let mut state = State::new(machine);
 //! state.arrive(0, SliceJob::new(0.0, 20.0, [40.0, 20.0, 14.0, 10.0, 6.0])?);
 //! assert_eq!(rule.choose(&state).unwrap().slice, 2);
-//! # Ok::<(), mapa_sched::Error>(())
+//! # Ok::<(), mapa_system_energy::Error>(())
 //! ```
 
 mod math;
