@@ -26,7 +26,7 @@ mod topo;
 pub(crate) use allocate::{AllocateArgs, CompareArgs};
 pub(crate) use defrag::DefragArgs;
 pub(crate) use find_matches::MatchArgs;
-pub(crate) use fit::{ColumnName, FitArgs, MethodName, RingName, Terms};
+pub(crate) use fit::FitArgs;
 pub(crate) use job::{ConstraintArgs, JobArgs, PolicyArgs, UseArgs, job_spec};
 pub(crate) use measured::{AddArgs, MeasuredAction, MeasuredArgs};
 pub(crate) use mig::MigArgs;

@@ -1,6 +1,7 @@
 //! The integration tests of this crate in one binary, which links once instead of once a file.
 
 mod cli;
+mod commands;
 mod common;
 mod dumps;
 mod fit;

@@ -1,7 +1,7 @@
 //! The command line of `defrag`.
 
 use clap::{Args, ValueEnum};
-use mapa_core::{Objective, aggregate_gbps, effective_gbps, ring_packing_gbps};
+use mapa_front::commands::DefragScore;
 
 use mapa_cli::args::MachineArgs;
 
@@ -69,15 +69,17 @@ pub(crate) enum Score {
     Aggregate,
 }
 
-impl Score {
-    pub(crate) fn objective(self) -> Objective<'static> {
-        match self {
-            Self::Effective => effective_gbps(),
-            Self::RingPacking => ring_packing_gbps(),
-            Self::Aggregate => aggregate_gbps(),
+impl From<Score> for DefragScore {
+    fn from(score: Score) -> Self {
+        match score {
+            Score::RingPacking => Self::RingPacking,
+            Score::Effective => Self::Effective,
+            Score::Aggregate => Self::Aggregate,
         }
     }
+}
 
+impl Score {
     /// What text calls the score.
     pub(crate) fn words(self) -> &'static str {
         match self {

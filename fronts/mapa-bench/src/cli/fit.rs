@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use mapa_front::commands::{FitColumn, FitMethod, FitRing, FitTerms};
 
 use mapa_cli::args::MachineArgs;
 
@@ -118,4 +119,43 @@ pub(crate) enum RingName {
     #[default]
     Best,
     Ranks,
+}
+
+impl From<MethodName> for FitMethod {
+    fn from(word: MethodName) -> Self {
+        match word {
+            MethodName::LeastSquares => Self::LeastSquares,
+            MethodName::Ridge => Self::Ridge,
+            MethodName::Nnls => Self::Nnls,
+            MethodName::Monotone => Self::Monotone,
+        }
+    }
+}
+
+impl From<Terms> for FitTerms {
+    fn from(word: Terms) -> Self {
+        match word {
+            Terms::Eq2 => Self::Eq2,
+            Terms::Linear => Self::Linear,
+        }
+    }
+}
+
+impl From<ColumnName> for FitColumn {
+    fn from(word: ColumnName) -> Self {
+        match word {
+            ColumnName::OutOfPlace => Self::OutOfPlace,
+            ColumnName::InPlace => Self::InPlace,
+            ColumnName::Best => Self::Best,
+        }
+    }
+}
+
+impl From<RingName> for FitRing {
+    fn from(word: RingName) -> Self {
+        match word {
+            RingName::Best => Self::Best,
+            RingName::Ranks => Self::Ranks,
+        }
+    }
 }

@@ -66,10 +66,3 @@ pub(crate) enum Switched {
     On,
     Off,
 }
-
-impl ScoreArgs {
-    /// Whether an option names an operation or what belongs to one.
-    pub(crate) fn is_of_operation(&self) -> bool {
-        self.operation.is_some() || self.message_bytes.is_some() || self.nvls.is_some()
-    }
-}

@@ -12,15 +12,12 @@ use mapa_cli::Failure;
 use mapa_cli::Output;
 use mapa_cli::files::{Disk, write};
 use mapa_cli::load;
-use mapa_front::answer::allocate::{Allocation, RunnerUp as Listed};
-use mapa_front::answer::{
-    self, Bandwidth, is_defined, labels, links_text, names, visible_by_server,
-};
+use mapa_front::answer::{Bandwidth, is_defined, labels, links_text, names, visible_by_server};
+use mapa_front::commands::{AllocateOutcome, AllocateRequest};
 use mapa_front::names::score_row;
 use mapa_front::names::score_text;
-use mapa_front::request::with_busy;
 use mapa_front::text::{gbps, table};
-use mapa_front::{DeviceName, Step, Told, notes, told_by, withheld};
+use mapa_front::{DeviceName, Told};
 
 /// The number of sets of devices in an explanation.
 const TOP: usize = 6;
@@ -39,67 +36,31 @@ pub(crate) fn allocate(args: &AllocateArgs, output: &mut Output) -> Result<(), F
     }
     let loaded = load(&args.machine, output)?;
     if let Some(source) = &args.batch {
-        return batch::batch(source, loaded.idle, loaded.machine.labels, output);
+        return batch::batch(source, loaded, output);
     }
-    let graph = loaded.graph();
-    let spec = job_spec(&args.job, &args.uses, &args.constraints, args.sensitive);
-    let job = spec.job(&Disk)?;
-    let chosen = args.policy.spec();
-    let model = chosen.model(&NAMES, &Disk)?;
-    let policy = chosen.policy(&NAMES, model.as_ref(), Some(&job))?;
-    let request = spec.request(&job, graph)?;
-    let state = with_busy(&loaded.idle, &DeviceName::of_texts(&args.constraints.busy))?;
-    let top = args.top.unwrap_or(if args.explain { TOP } else { 1 });
-    let Some(runners_up) = top.checked_sub(1) else {
-        return Err(Failure::malformed(
-            "--top 0 lists nothing: expected 1 or more",
-        ));
+    let request = AllocateRequest {
+        machine: args.machine.spec(),
+        job: job_spec(&args.job, &args.uses, &args.constraints, args.sensitive),
+        policy: args.policy.spec(),
+        busy: DeviceName::of_texts(&args.constraints.busy),
+        top: args.top.or(args.explain.then_some(TOP)),
     };
-    let request = request.runners_up(runners_up);
-    let decision = state.view().decide(&policy, &request)?;
+    let (outcome, state) = request.outcome(&NAMES, &Disk, &loaded)?;
     let view = state.view();
-    let told = told_by(model.as_ref(), &request.pattern, graph);
-    let bandwidth = Bandwidth::of_decision(&told, &decision, &view);
-    let labels = &loaded.machine.labels;
-    let better = withheld(&NAMES, &decision, &request, &view, &told, labels);
-    let (withheld, note) = better.unzip();
-    let mut notes = notes(&NAMES, &decision, &request, &view, model.as_ref());
-    notes.splice(0..0, note.into_iter().chain(job.verdict(args.sensitive)));
-    let step = Step::of(&job, &decision, graph);
     if let Some(file) = &args.svg {
-        let picture = picture(
-            &decision,
-            &bandwidth,
-            job.name(&args.job.pattern),
-            &loaded.machine,
-            &view,
-        )?;
+        let picture = picture(&outcome, &args.job.pattern, &loaded.machine, &view)?;
         if on_stdout {
             return output.line(picture.trim_end());
         }
         write(file.as_ref(), picture)?;
     }
     if output.json {
-        let listed = args.explain || args.top.is_some();
-        return output.object(&Allocation {
-            decision: answer::Decision::new(&decision, graph),
-            bandwidth,
-            withheld,
-            notes,
-            times: step.map(|step| step.times()).unwrap_or_default(),
-            runners_up: listed.then(|| Listed::of(&decision, graph)),
-            id: None,
-        });
+        return output.object(&outcome.answer(state.graph()));
     }
-    print(
-        (&decision, &bandwidth, step),
-        &notes,
-        &loaded.machine,
-        graph,
-        output,
-    )?;
-    if args.explain || top > 1 {
-        explain(&decision, &told, &view, labels, output)
+    print(&outcome, &loaded.machine, state.graph(), output)?;
+    if request.top.is_some_and(|top| args.explain || top > 1) {
+        let labels = &loaded.machine.labels;
+        explain(&outcome.decision, &outcome.told, &view, labels, output)
     } else {
         Ok(())
     }
@@ -108,19 +69,19 @@ pub(crate) fn allocate(args: &AllocateArgs, output: &mut Output) -> Result<(), F
 /// A picture of the machine with the job on it. Its title and subtitle say what it shows, so that
 /// it can be read alone.
 fn picture(
-    decision: &Decision,
-    bandwidth: &Bandwidth,
-    job: &str,
+    outcome: &AllocateOutcome,
+    pattern: &str,
     machine: &Machine,
     view: &View<'_>,
 ) -> Result<String, Failure> {
+    let (decision, job) = (&outcome.decision, outcome.job.name(pattern));
     let ranks = decision.placement().len();
     let what = format!(
         "{}: {ranks} ranks, pattern {job}, policy {}",
         machine.title,
         decision.policy()
     );
-    let mut subtitle: Vec<String> = bandwidth.text().into_iter().collect();
+    let mut subtitle: Vec<String> = outcome.bandwidth.text().into_iter().collect();
     if !decision.pattern().edges().is_empty() {
         subtitle.push(links_of(
             decision.best(),
@@ -140,12 +101,12 @@ fn picture(
 
 /// Prints the decision as text.
 fn print(
-    (decision, bandwidth, step): (&Decision, &Bandwidth, Option<Step>),
-    notes: &[String],
+    outcome: &AllocateOutcome,
     machine: &Machine,
     graph: &HardwareGraph,
     output: &mut Output,
 ) -> Result<(), Failure> {
+    let decision = &outcome.decision;
     let best = decision.best();
     output.line(format_args!(
         "machine   {}: {}",
@@ -156,20 +117,20 @@ fn print(
         "devices   {} in rank order",
         names(best.placement(), graph).join(", ")
     ))?;
-    if let Some(text) = bandwidth.text() {
+    if let Some(text) = outcome.bandwidth.text() {
         output.line(format_args!("bandwidth {text}"))?;
     }
     if !decision.pattern().edges().is_empty() {
         let links = links_of(best, decision.pattern(), graph, &machine.labels);
         output.line(format_args!("links     {links}"))?;
     }
-    if let Some(step) = step {
+    if let Some(step) = &outcome.step {
         output.line(step.text())?;
     }
     for line in scores(best) {
         output.line(line)?;
     }
-    for note in notes {
+    for note in &outcome.notes {
         output.line(format_args!("note      {note}"))?;
     }
     print_visible(decision, machine, graph, output)

@@ -1,6 +1,6 @@
 //! `compare`: the choices of all policies for one request.
 
-use mapa_core::{Candidate, ModelUse, Objective, Policy, Sensitivity, ring_packing_gbps};
+use mapa_core::{HardwareGraph, Sensitivity};
 
 use super::allocate::links_of;
 use crate::cli::{CompareArgs, job_spec};
@@ -9,36 +9,41 @@ use mapa_cli::Failure;
 use mapa_cli::Output;
 use mapa_cli::files::Disk;
 use mapa_cli::load;
-use mapa_front::answer::compare::{Chosen, Compared, Comparison};
-use mapa_front::answer::{Bandwidth, Decision, Refusal, is_defined, labels, model_text};
-use mapa_front::names::Choice;
-use mapa_front::request::with_busy;
+use mapa_front::answer::{labels, model_text};
+use mapa_front::commands::{CompareOutcome, CompareRequest, PolicyChoice};
 use mapa_front::text::{gbps, seconds, table};
-use mapa_front::{DeviceName, Step, told_by};
+use mapa_front::{DeviceName, Loaded};
 
 pub(crate) fn compare(args: &CompareArgs, output: &mut Output) -> Result<(), Failure> {
     let loaded = load(&args.machine, output)?;
-    let graph = loaded.graph();
-    let spec = job_spec(&args.job, &args.uses, &args.constraints, args.sensitive);
-    let job = spec.job(&Disk)?;
-    let sensitivity = job.sensitivity(args.sensitive);
-    let request = spec.request(&job, graph)?;
-    let state = with_busy(&loaded.idle, &DeviceName::of_texts(&args.constraints.busy))?;
-    let view = state.view();
-    // For whole devices that are not shared, the policies for instances have no preference.
-    let all = args.job.slice.is_some() || args.uses.shared;
-    let scores = ["aggregate_gbps", "effective_gbps", "preserved_gbps"];
-    let model = args.model.as_ref();
-    let model = model.map(|own| own.load(&NAMES, None, &Disk)).transpose()?;
-    let told = told_by(None, &request.pattern, graph);
-    let knows_traffic = job.fastest().is_some();
+    let request = CompareRequest {
+        machine: args.machine.spec(),
+        job: job_spec(&args.job, &args.uses, &args.constraints, args.sensitive),
+        model: args.model.clone(),
+        busy: DeviceName::of_texts(&args.constraints.busy),
+    };
+    let outcome = request.outcome(&NAMES, &Disk, &loaded)?;
+    if output.json {
+        return output.object(&outcome.answer());
+    }
+    print(args, &outcome, &loaded, output)
+}
+
+/// Prints the choices as text.
+fn print(
+    args: &CompareArgs,
+    outcome: &CompareOutcome,
+    loaded: &Loaded,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    let (job, graph) = (&outcome.job, outcome.state.graph());
     let time = if job.parallel.is_some() {
         "step, s"
     } else {
         "slowest edge, s"
     };
-    let step_column = knows_traffic.then_some(time);
-    let model_column = model.as_ref().map(|_| "model");
+    let step_column = outcome.knows_time.then_some(time);
+    let model_column = args.model.as_ref().map(|_| "model");
     let header = [
         "policy", "devices", "GB/s", "links", "Eq. 1", "Eq. 2", "Eq. 3",
     ];
@@ -47,82 +52,27 @@ pub(crate) fn compare(args: &CompareArgs, output: &mut Output) -> Result<(), Fai
         [2, 4, 5, 6, 7, 8],
     );
     let mut is_marked = false;
-    let rings = ring_packing_gbps();
-    let mut list = Vec::new();
-    let mut compared: Vec<Box<dyn Policy>> = Vec::new();
-    for row in NAMES
-        .policies
-        .iter()
-        .filter(|row| (all || !row.for_instances) && (knows_traffic || !row.needs_traffic))
-    {
-        let choice = Choice {
-            model: model.as_ref().filter(|_| row.model != ModelUse::Never),
-            job: Some(&job),
-            ..Choice::default()
-        };
-        compared.push(NAMES.policy(&row.name, &choice)?);
-    }
-    for policy in &compared {
-        let name = policy.name();
-        match policy.decide(&request, &view) {
-            Ok(decision) => {
-                let best = decision.best();
-                let mut ranks = labels(best.placement(), graph);
-                if !decision.search().complete() {
-                    ranks += " (search stopped early)";
-                }
-                let step = Step::of(&job, &decision, graph);
-                let bandwidth = Bandwidth::of_decision(&told, &decision, &view);
-                let shown = |value: Option<f64>| value.map_or("-".to_owned(), gbps);
-                let links = links_of(best, &request.pattern, graph, &loaded.machine.labels);
-                let mut row = vec![
-                    name.to_owned(),
-                    ranks,
-                    shown(bandwidth.bandwidth_gbps),
-                    links,
-                ];
+    for own in &outcome.policies {
+        let name = own.policy.clone();
+        match &own.choice {
+            Ok(choice) => {
+                let best = choice.decision.best();
                 let outside: Vec<&str> = best.out_of_domain().collect();
-                row.extend(scores.map(|name| {
-                    let mark = if outside.contains(&name) { "*" } else { "" };
-                    is_marked |= !mark.is_empty();
-                    best.score(name)
-                        .map_or("-".to_owned(), |value| gbps(value) + mark)
-                }));
-                let candidate = Candidate {
-                    view,
-                    pattern: decision.pattern(),
-                    placement: best.placement(),
-                };
-                let by = |objective: &Objective<'_>| {
-                    is_defined(objective.name(), best.placement())
-                        .then(|| objective.score(&candidate))
-                };
-                let (packed, modelled) =
-                    (by(&rings), model.as_ref().map(|model| by(&model.objective)));
-                row.extend(modelled.map(shown));
-                row.extend(step.as_ref().map(|step| seconds(step.seconds)));
-                rows.add_row(row);
-                list.push(Compared::Chosen(Box::new(Chosen {
-                    decision: Decision::new(&decision, graph),
-                    bandwidth,
-                    ring_packing_gbps: packed,
-                    model_gbps: modelled,
-                    times: step.map(|step| step.times()).unwrap_or_default(),
-                })));
+                is_marked |= SCORES.iter().any(|name| outside.contains(name));
+                let links = links_of(
+                    best,
+                    &outcome.request.pattern,
+                    graph,
+                    &loaded.machine.labels,
+                );
+                rows.add_row(row(name, choice, links, graph));
             }
             Err(why) => {
-                rows.add_row([name.to_owned(), format!("{}: {why}", why.kind())]);
-                list.push(Compared::Refused {
-                    policy: name.to_owned(),
-                    refusal: Refusal::from(&why),
-                });
+                rows.add_row([name, format!("{}: {why}", why.kind())]);
             }
         }
     }
-    if output.json {
-        return output.object(&Comparison { policies: list });
-    }
-    let sensitive = match sensitivity {
+    let sensitive = match job.sensitivity(args.sensitive) {
         Sensitivity::Sensitive => "bandwidth-sensitive",
         Sensitivity::Insensitive => "not bandwidth-sensitive",
         Sensitivity::Unknown => "of unknown sensitivity to bandwidth",
@@ -139,7 +89,7 @@ pub(crate) fn compare(args: &CompareArgs, output: &mut Output) -> Result<(), Fai
     output.line(rows)?;
     output.line(format_args!(
         "Devices in rank order. GB/s: by {}.",
-        model_text(told.objective.name())
+        model_text(outcome.told.objective.name())
     ))?;
     output.line(
         "The paper's scores, GB/s: Eq. 1 (sum of links), Eq. 2 (predicted), Eq. 3 (left free).",
@@ -160,4 +110,27 @@ pub(crate) fn compare(args: &CompareArgs, output: &mut Output) -> Result<(), Fai
         Some(_) => output
             .line("Step: communication time of a training step, seconds; each phase is as slow as its slowest link."),
     }
+}
+
+/// The paper's scores.
+const SCORES: [&str; 3] = ["aggregate_gbps", "effective_gbps", "preserved_gbps"];
+
+/// The row of a policy's choice.
+fn row(policy: String, choice: &PolicyChoice, links: String, graph: &HardwareGraph) -> Vec<String> {
+    let best = choice.decision.best();
+    let mut ranks = labels(best.placement(), graph);
+    if !choice.decision.search().complete() {
+        ranks += " (search stopped early)";
+    }
+    let shown = |value: Option<f64>| value.map_or("-".to_owned(), gbps);
+    let mut row = vec![policy, ranks, shown(choice.bandwidth.bandwidth_gbps), links];
+    let outside: Vec<&str> = best.out_of_domain().collect();
+    row.extend(SCORES.map(|name| {
+        let mark = if outside.contains(&name) { "*" } else { "" };
+        best.score(name)
+            .map_or("-".to_owned(), |value| gbps(value) + mark)
+    }));
+    row.extend(choice.model_gbps.map(shown));
+    row.extend(choice.step.as_ref().map(|step| seconds(step.seconds)));
+    row
 }

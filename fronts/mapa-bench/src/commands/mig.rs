@@ -2,54 +2,45 @@
 
 use comfy_table::Table;
 use mapa_core::mig::{Layout, Model};
-use mapa_topologies::mig::{Figure, Gpu, Offer, ProfileKind, Status, catalogue, named};
+use mapa_topologies::mig::{Figure, Gpu, Offer, ProfileKind, Status, named};
 
 use crate::cli::MigArgs;
 use mapa_cli::Failure;
 use mapa_cli::Output;
-use mapa_front::answer::mig::{
-    About, Fit, Gpus, Instance, LayoutCounts, Listed, Partitions, Profile,
-};
-use mapa_front::instances::{fit, wanted};
+use mapa_front::commands::{MigRequest, mig_gpus};
 use mapa_front::text::table;
-
-const DOUBLE_MEMORY: Offer = Offer {
-    media: false,
-    double_memory: true,
-};
 
 pub(crate) fn mig(args: &MigArgs, output: &mut Output) -> Result<(), Failure> {
     let Some(name) = &args.gpu else {
         return list(output);
     };
-    let gpu = named(name).map_err(Failure::malformed)?;
-    let offer = Offer {
+    let request = MigRequest {
+        gpu: name.clone(),
+        fit: args.fit.clone(),
+        layouts: args.layouts,
         media: args.media,
         double_memory: args.double_memory,
     };
-    let model = gpu.model(offer).map_err(Failure::malformed)?;
-    let Some(words) = &args.fit else {
-        return show(&gpu, offer, &model, args.layouts, output);
+    let outcome = request.outcome()?;
+    if output.json {
+        return output.object(&outcome.answer(args.layouts)?);
+    }
+    let (gpu, model) = (&outcome.gpu, &outcome.model);
+    let Some(fit) = &outcome.fit else {
+        return show(gpu, outcome.offer, model, args.layouts, output);
     };
-    let fit = fit(&model, &wanted("--fit", words, &gpu, offer, &model)?);
-    let mut answer = Fit::new(&gpu, &model, &fit);
-    if args.layouts && output.json {
-        answer.maximal_layouts = Some(maximal(&model));
-    } else if args.layouts {
-        draw(&model, model.maximal_layouts(), output)?;
+    if args.layouts {
+        draw(model, model.maximal_layouts(), output)?;
         output.line("")?;
     }
-    match fit {
-        Err(_) => Err(Failure::no_fit(&answer)),
-        Ok(_) if output.json => output.object(&answer),
-        Ok(layout) => {
-            output.line(format_args!("{}: {}", gpu.name, model.print(&layout)))?;
-            output.line("")?;
-            draw(&model, std::iter::once(layout.clone()), output)?;
-            output.line("")?;
-            output.line(command(&model, &layout))
-        }
-    }
+    let Ok(layout) = fit else {
+        return outcome.answer(false).map(drop).map_err(Failure::from);
+    };
+    output.line(format_args!("{}: {}", gpu.name, model.print(layout)))?;
+    output.line("")?;
+    draw(model, std::iter::once(layout.clone()), output)?;
+    output.line("")?;
+    output.line(command(model, layout))
 }
 
 /// The command that creates the layout.
@@ -64,6 +55,10 @@ fn command(model: &Model, layout: &Layout) -> String {
 
 /// Lists the GPUs.
 fn list(output: &mut Output) -> Result<(), Failure> {
+    let answer = mig_gpus()?;
+    if output.json {
+        return output.object(&answer);
+    }
     let header = [
         "name",
         "slices",
@@ -74,46 +69,20 @@ fn list(output: &mut Output) -> Result<(), Failure> {
         "what it is",
     ];
     let mut rows = table(header, 1..=5);
-    let mut list = Vec::new();
-    for entry in catalogue() {
-        let gpu = entry.gpu().map_err(Failure::malformed)?;
-        let count = |offer| {
-            gpu.model(offer)
-                .map(|model| model.maximal_layouts().count())
-                .map_err(Failure::malformed)
-        };
-        let [plain, double, all] = [
-            count(Offer::PLAIN)?,
-            count(DOUBLE_MEMORY)?,
-            count(Offer::ALL)?,
-        ];
-        list.push(Listed {
-            name: gpu.name.clone(),
-            about: About::new(&gpu),
-            aliases: entry
-                .aliases
-                .iter()
-                .map(|&alias| alias.to_owned())
-                .collect(),
-            maximal_layout_counts: LayoutCounts {
-                plain,
-                double_memory: double,
-                all,
-            },
-        });
-        let [plain, double, all] = [plain, double, all].map(|count| count.to_string());
+    for listed in answer.gpus {
+        let gpu = named(&listed.name).map_err(Failure::malformed)?;
+        let counts = listed.maximal_layout_counts;
+        let [plain, double, all] =
+            [counts.plain, counts.double_memory, counts.all].map(|count| count.to_string());
         rows.add_row([
-            gpu.name.clone(),
+            listed.name,
             gpu.size().to_string(),
             gib(memory(&gpu)),
             plain,
             double,
             all,
-            gpu.title,
+            listed.about.title,
         ]);
-    }
-    if output.json {
-        return output.object(&Gpus { gpus: list });
     }
     output.page();
     output.line(rows)?;
@@ -128,15 +97,6 @@ fn show(
     layouts: bool,
     output: &mut Output,
 ) -> Result<(), Failure> {
-    if output.json {
-        return output.object(&Partitions {
-            gpu: gpu.name.clone(),
-            about: About::new(gpu),
-            offer: offer.into(),
-            profiles: gpu.offered(offer).map(Profile::from).collect(),
-            maximal_layouts: maximal(model),
-        });
-    }
     output.line(format_args!(
         "{}: {}, {} in all",
         gpu.name,
@@ -283,11 +243,4 @@ fn draw(
 /// Free slices.
 fn idle(width: usize, units: std::ops::Range<u8>) -> String {
     units.map(|_| format!("|{:.<1$}", "", width - 1)).collect()
-}
-
-fn maximal(model: &Model) -> Vec<Vec<Instance>> {
-    model
-        .maximal_layouts()
-        .map(|layout| Instance::of_layout(model, &layout))
-        .collect()
 }

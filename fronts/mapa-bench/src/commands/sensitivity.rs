@@ -1,7 +1,8 @@
 //! `sensitivity`: whether a job's speed depends on its links.
 
-use mapa_front::answer::sensitivity::{PublishedSensitivity, Sensitivity};
-use mapa_patterns::{Evidence, LinkRates, PUBLISHED, Times};
+use mapa_front::answer::sensitivity::PublishedSensitivity;
+use mapa_front::commands::{self, EvidenceRequest};
+use mapa_patterns::PUBLISHED;
 
 use crate::cli::{EvidenceArgs, SensitivityArgs};
 use mapa_cli::Failure;
@@ -12,42 +13,23 @@ pub(crate) fn sensitivity(args: &SensitivityArgs, output: &mut Output) -> Result
     if args.published {
         return published(output);
     }
-    let evidence = evidence(&args.evidence)?;
-    if evidence == Evidence::default() {
-        return Err(Failure::malformed(
-            "expected evidence: --fast-seconds with --slow-seconds, or --messages; or --published",
-        ));
-    }
-    let verdict = evidence.verdict().map_err(Failure::malformed)?;
+    let answer = commands::sensitivity(&request(&args.evidence))?;
     if output.json {
-        return output.object(&Sensitivity::from(verdict));
+        return output.object(&answer);
     }
-    output.line(verdict)
+    let gap = if answer.why.is_empty() { "" } else { ": " };
+    output.line(format_args!("{}{gap}{}", answer.sensitivity, answer.why))
 }
 
 /// The evidence on the command line.
-pub(super) fn evidence(args: &EvidenceArgs) -> Result<Evidence, Failure> {
-    let is_timed = !(args.fast_seconds.is_empty() && args.slow_seconds.is_empty());
-    let times =
-        is_timed.then(|| Times::new(args.fast_seconds.as_slice(), args.slow_seconds.as_slice()));
-    let links = match args.link_gbps.as_slice() {
-        [] => Ok(LinkRates::PUBLISHED),
-        [slow, fast] => LinkRates::new(*slow, *fast).map_err(Failure::malformed),
-        _ => Err(Failure::malformed(
-            "--link-gbps: expected SLOW,FAST, such as 12,50",
-        )),
-    };
-    Ok(Evidence {
-        times: times.transpose().map_err(Failure::malformed)?,
-        messages: args
-            .messages
-            .as_deref()
-            .map(str::parse)
-            .transpose()
-            .map_err(Failure::malformed)?,
+pub(super) fn request(args: &EvidenceArgs) -> EvidenceRequest {
+    EvidenceRequest {
+        fast_seconds: args.fast_seconds.clone(),
+        slow_seconds: args.slow_seconds.clone(),
+        messages: args.messages.clone(),
         iteration_seconds: args.iteration_seconds,
-        links: links?,
-    })
+        link_gbps: args.link_gbps.clone(),
+    }
 }
 
 /// Prints the published evidence on the paper's workloads, and the verdicts.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use comfy_table::{CellAlignment, Table, presets};
-use mapa_core::{Allocator, DeviceId, DeviceInfo, HardwareGraph, LinkClass, NodeKind};
+use mapa_core::{Allocator, DeviceId, DeviceInfo, HardwareGraph, NodeKind};
 use mapa_topologies::{Error, Labels, Machine, Picture};
 
 use crate::cli::{Format, TopoArgs};
@@ -11,21 +11,20 @@ use mapa_cli::Discovery;
 use mapa_cli::Failure;
 use mapa_cli::Output;
 use mapa_cli::find;
-use mapa_front::Loaded;
-use mapa_front::answer::mig::Instance;
-use mapa_front::answer::topology as answer;
+use mapa_front::commands::{self, direct_links, link_census, network_cards};
 use mapa_front::text::{gbps, table};
 
 pub(crate) fn topo(args: &TopoArgs, output: &mut Output) -> Result<(), Failure> {
-    let (Loaded { machine, idle, .. }, discovery) = find(&args.machine, output)?;
-    let graph = idle.graph();
+    let (loaded, discovery) = find(&args.machine, output)?;
+    let (machine, idle, graph) = (&loaded.machine, &loaded.idle, loaded.graph());
     if let Some(format) = args.write.or(args.toml.then_some(Format::Toml)) {
-        let text = write(format, &machine, &idle, output).map_err(Failure::malformed)?;
+        let text = write(format, machine, idle, output).map_err(Failure::malformed)?;
         return output.line(text.trim_end());
     }
     if output.json {
-        let discovery = discovery.as_ref().map(Discovery::answer);
-        return output.object(&topology(&machine, &idle, discovery));
+        let mut answer = commands::topo(&loaded);
+        answer.discovery = discovery.as_ref().map(Discovery::answer);
+        return output.object(&answer);
     }
     output.line(format_args!("{}: {}", machine.name, machine.title))?;
     for note in &machine.notes {
@@ -34,7 +33,7 @@ pub(crate) fn topo(args: &TopoArgs, output: &mut Output) -> Result<(), Failure> 
     for line in discovery.iter().flat_map(Discovery::lines) {
         output.line(format_args!("  {line}"))?;
     }
-    for line in parts(&machine) {
+    for line in parts(machine) {
         output.line(format_args!("  {line}"))?;
     }
     output.line("")?;
@@ -42,13 +41,13 @@ pub(crate) fn topo(args: &TopoArgs, output: &mut Output) -> Result<(), Failure> 
     output.line("")?;
     output.line(census(&machine.labels, graph))?;
     output.line("")?;
-    output.line(totals(&idle))
+    output.line(totals(idle))
 }
 
 /// Lines that list the products among the devices, and the network cards.
 fn parts(machine: &Machine) -> Vec<String> {
     let mut products: BTreeMap<String, usize> = BTreeMap::new();
-    let cards = cards(machine);
+    let cards = network_cards(machine);
     for (_, node) in machine.fabric.nodes() {
         let NodeKind::Device(DeviceInfo {
             product,
@@ -142,25 +141,10 @@ fn matrix(labels: &Labels, graph: &HardwareGraph) -> Table {
 /// The number of pairs with each class of link, best first, and the bandwidth of one link.
 fn census(labels: &Labels, graph: &HardwareGraph) -> Table {
     let mut rows = table(["link", "pairs", "GB/s each"], [1, 2]);
-    for ((class, _), (pairs, each)) in count(graph).into_iter().rev() {
+    for (class, pairs, each) in link_census(graph) {
         rows.add_row([labels.print(class), pairs.to_string(), gbps(each)]);
     }
     rows
-}
-
-/// The number of pairs with each class and bandwidth, and that bandwidth.
-fn count(graph: &HardwareGraph) -> BTreeMap<(LinkClass, u64), (usize, f64)> {
-    let mut census = BTreeMap::new();
-    for b in ids(graph) {
-        for a in (0..b.0).map(DeviceId) {
-            let link = graph.link(a, b);
-            census
-                .entry((link.class, link.gbps.to_bits()))
-                .or_insert((0, link.gbps))
-                .0 += 1;
-        }
-    }
-    census
 }
 
 /// The links and bandwidth of each device.
@@ -181,7 +165,7 @@ fn totals(idle: &Allocator) -> Table {
     );
     for a in ids(graph) {
         let device = graph.device(a);
-        let (links, direct) = direct(graph, a);
+        let (links, direct) = direct_links(graph, a);
         let all: f64 = ids(graph).map(|b| graph.link(a, b).gbps).sum();
         let numa = device.numa.map_or("-".to_owned(), |numa| numa.to_string());
         let mut row = vec![
@@ -203,101 +187,4 @@ fn totals(idle: &Allocator) -> Table {
         rows.add_row(row);
     }
     rows
-}
-
-/// The number of direct links of a device, and their bandwidth. Links to a switch count by the
-/// device's port.
-fn direct(graph: &HardwareGraph, a: DeviceId) -> (u32, f64) {
-    if let Some(port) = graph.device(a).switch_port {
-        return (links(port.class), port.gbps);
-    }
-    let (mut count, mut sum) = (0, 0.0);
-    for b in ids(graph) {
-        let link = graph.pair(a, b).direct;
-        count += links(link.class);
-        sum += link.gbps;
-    }
-    (count, sum)
-}
-
-/// The number of direct links in a class.
-pub(super) fn links(class: LinkClass) -> u32 {
-    match class {
-        LinkClass::Direct(n) => u32::from(n),
-        _ => 0,
-    }
-}
-
-/// The names of network cards.
-fn cards(machine: &Machine) -> Vec<&str> {
-    machine
-        .fabric
-        .nodes()
-        .filter(|(_, node)| node.kind == NodeKind::Nic)
-        .map(|(_, node)| node.name.as_str())
-        .collect()
-}
-
-/// Every pair of devices, as rows of a matrix.
-fn square<T>(graph: &HardwareGraph, cell: impl Fn(DeviceId, DeviceId) -> T) -> Vec<Vec<T>> {
-    let row = |a| ids(graph).map(|b| cell(a, b)).collect();
-    ids(graph).map(row).collect()
-}
-
-fn topology(
-    machine: &Machine,
-    idle: &Allocator,
-    discovery: Option<answer::Discovery>,
-) -> answer::Topology {
-    let graph = idle.graph();
-    let class = |a, b, class| match a == b {
-        true => "X".to_owned(),
-        false => machine.labels.print(class),
-    };
-    let census = count(graph).into_iter().rev();
-    answer::Topology {
-        name: machine.name.clone(),
-        title: machine.title.clone(),
-        source: machine.source.clone(),
-        notes: machine.notes.clone(),
-        warnings: machine.warnings.iter().map(ToString::to_string).collect(),
-        devices: ids(graph).map(|id| device(idle, id)).collect(),
-        network_cards: cards(machine).into_iter().map(str::to_owned).collect(),
-        links: square(graph, |a, b| class(a, b, graph.link(a, b).class)),
-        host_links: square(graph, |a, b| class(a, b, graph.pair(a, b).host.class)),
-        bandwidth_gbps: square(graph, |a, b| graph.link(a, b).gbps),
-        census: census
-            .map(|((class, _), (pairs, gbps))| answer::Pairs {
-                link: machine.labels.print(class),
-                pairs,
-                gbps,
-            })
-            .collect(),
-        discovery,
-    }
-}
-
-fn device(idle: &Allocator, id: DeviceId) -> answer::Device {
-    let graph = idle.graph();
-    let device = graph.device(id);
-    let (links, gbps) = direct(graph, id);
-    let model = graph.model(id);
-    let layout = idle.view().layout_of(id);
-    answer::Device {
-        id: id.0,
-        name: device.name.clone(),
-        index: device.index,
-        product: device.product.clone(),
-        uuid: device.uuid.clone(),
-        pci: device.pci.clone(),
-        numa: device.numa,
-        memory_bytes: device.memory_bytes,
-        direct_links: links,
-        direct_gbps: gbps,
-        switched: device.switch_port.is_some(),
-        mig: model.map(|model| model.name().to_owned()),
-        layout: model
-            .filter(|_| !layout.is_whole())
-            .map(|model| Instance::of_layout(model, &layout)),
-    }
 }

@@ -7,21 +7,35 @@ mod allocate;
 mod batch;
 mod compare;
 mod defrag;
+#[cfg(feature = "regress")]
+mod fit;
 mod machines;
 mod matches;
 mod mig;
+mod read;
 mod score;
+#[cfg(feature = "patterns")]
+mod sensitivity;
+#[cfg(feature = "sim")]
+mod simulate;
 mod topo;
 
 pub use allocate::{AllocateOutcome, AllocateRequest, allocate};
 pub use batch::Batch;
 pub use compare::{CompareOutcome, CompareRequest, ComparedPolicy, PolicyChoice, compare};
 pub use defrag::{DefragOutcome, DefragRequest, DefragScore, RunningJobs, defrag};
+#[cfg(feature = "regress")]
+pub use fit::{FitColumn, FitMethod, FitOutcome, FitRequest, FitRing, FitTerms, fit};
 pub use machines::machines;
 pub use matches::{
     GraphMatchOutcome, GraphMatchRequest, MatchOutcome, MatchRequest, MatchSettings, find_in_graph,
     find_matches,
 };
 pub use mig::{MigAnswer, MigOutcome, MigRequest, mig, mig_gpus};
+pub use read::{ReadFile, ReadOutcome, read_files, read_summary};
 pub use score::{ExplainedSum, PackedLinks, ScoreOutcome, ScoreRequest, ScoredBandwidth, score};
+#[cfg(feature = "patterns")]
+pub use sensitivity::{EvidenceRequest, sensitivity};
+#[cfg(feature = "sim")]
+pub use simulate::{SimulateOutcome, SimulateRequest, SimulateStep, simulate};
 pub use topo::{direct_links, link_census, network_cards, topo};

@@ -9,7 +9,7 @@ use mapa_front::answer::pattern::{Finding, Pattern as Answer};
 use mapa_patterns::{Application, Evidence, Messages, Note, Verdict, likeness, write_pattern};
 
 use crate::cli::WriteArgs;
-use crate::commands::sensitivity::evidence;
+use crate::commands::sensitivity::request;
 use mapa_cli::Failure;
 use mapa_cli::Output;
 use mapa_cli::files::write;
@@ -105,7 +105,7 @@ fn judge(
         };
         return Ok(());
     }
-    let mut evidence = evidence(&args.evidence)?;
+    let mut evidence = request(&args.evidence).evidence()?;
     // Without the number of steps, observed messages cannot be compared with the time of an
     // iteration. They count only as evidence by size, that is, if no time is given.
     if evidence.messages.is_none() && (args.steps.is_some() || evidence.iteration_seconds.is_none())

@@ -1,14 +1,10 @@
 //! The answer of `simulate`, as text and as JSON.
 
-use std::sync::LazyLock;
-
 use mapa_core::{Reason, Refusal};
-use mapa_front::answer::simulate::{PolicyRun, Simulate, Simulated};
-use mapa_front::{ExecutionSpec, SchedulerSpec};
-use mapa_sched::Fleet;
-use mapa_sim::{Group, GroupSize, Rejected, Summary, Workload};
+use mapa_front::answer::simulate::{PolicyRun, Simulate};
+use mapa_front::commands::SimulateOutcome;
+use mapa_sim::{Group, GroupSize, Rejected, Summary};
 
-use crate::names::NAMES;
 use mapa_cli::Failure;
 use mapa_cli::Output;
 use mapa_front::text::{counted, duration, gbps, table};
@@ -16,39 +12,25 @@ use mapa_front::text::{counted, duration, gbps, table};
 /// The most rejected jobs that the text names.
 const NAMED: usize = 5;
 
-/// The schedulers that place the tasks of jobs.
-static TASK_SCHEDULERS: LazyLock<Vec<&str>> = LazyLock::new(|| {
-    let all = NAMES.schedulers.iter();
-    let place = all.filter(|own| own.places_tasks);
-    place.map(|own| own.name.as_str()).collect()
-});
-
-/// A workload, and its simulation under each policy.
-pub(super) struct Answer {
-    pub(super) machine: String,
-    /// The words of `--servers`; none for a single machine.
-    pub(super) servers: Vec<String>,
-    pub(super) scheduler: SchedulerSpec,
-    pub(super) execution: ExecutionSpec,
-    pub(super) fleet: Fleet,
-    pub(super) workload: Workload,
-    pub(super) runs: Vec<PolicyRun>,
+/// A workload, its simulation under each policy, and the files that were written.
+pub(super) struct Answer<'a> {
+    pub(super) outcome: SimulateOutcome<'a>,
     pub(super) written: Vec<String>,
 }
 
-impl Answer {
+impl Answer<'_> {
     pub(super) fn print(&self, output: &mut Output) -> Result<(), Failure> {
-        output.line(format_args!("machine    {}", self.machine))?;
+        output.line(format_args!("machine    {}", self.outcome.machine))?;
         output.line(format_args!(
             "workload   {}: {}",
-            counted(self.workload.jobs.len(), "job"),
-            self.workload.source
+            counted(self.outcome.workload.jobs.len(), "job"),
+            self.outcome.workload.source
         ))?;
         output.line(format_args!(
             "scheduler  {}; run times: {}",
-            self.scheduler, self.execution
+            self.outcome.request.scheduler, self.outcome.request.execution
         ))?;
-        for note in &self.workload.notes {
+        for note in &self.outcome.workload.notes {
             output.line(format_args!("note       {note}"))?;
         }
         self.left(output)?;
@@ -68,12 +50,12 @@ impl Answer {
     /// Whether there are bandwidths to show: sensitive jobs of two or more devices.
     fn linked(&self) -> bool {
         let of = |run: &PolicyRun| run.summary.group(Some(true), GroupSize::Several).is_some();
-        self.runs.iter().any(of)
+        self.outcome.runs.iter().any(of)
     }
 
     /// Whether any job that finished had a deadline.
     fn has_deadlines(&self) -> bool {
-        let mut runs = self.runs.iter();
+        let mut runs = self.outcome.runs.iter();
         runs.any(|run| run.summary.number("late_share").is_some())
     }
 
@@ -100,6 +82,7 @@ impl Answer {
         let columns = header.clone().count();
         let mut rows = table(header, 1..columns);
         let first = self
+            .outcome
             .runs
             .first()
             .map_or(f64::NAN, |run| of(&run.summary, "jobs_per_hour"));
@@ -108,7 +91,7 @@ impl Answer {
             summary,
             over_time,
             ..
-        } in &self.runs
+        } in &self.outcome.runs
         {
             let mut cells = vec![
                 policy.clone(),
@@ -145,8 +128,8 @@ impl Answer {
     /// that it is true of.
     fn left(&self, output: &mut Output) -> Result<(), Failure> {
         let mut said: Vec<(String, Vec<&str>)> = Vec::new();
-        let simulated = self.simulated();
-        for run in &self.runs {
+        let simulated = self.outcome.simulated();
+        for run in &self.outcome.runs {
             let waiting = match run.outcome.waiting.len() {
                 0 => None,
                 jobs => Some((
@@ -168,7 +151,7 @@ impl Answer {
         }
         for (text, policies) in said {
             let who = match policies.len() {
-                n if n > 1 && n == self.runs.len() => "all policies".to_owned(),
+                n if n > 1 && n == self.outcome.runs.len() => "all policies".to_owned(),
                 _ => policies.join(", "),
             };
             output.line(text.replacen('%', &who, 1))?;
@@ -177,48 +160,7 @@ impl Answer {
     }
 
     pub(super) fn json(&self) -> Result<Simulate, Failure> {
-        Simulate::new(self.simulated(), &self.runs, &self.written).map_err(Failure::malformed)
-    }
-
-    /// Whether the scheduler keeps jobs waiting because PCIe is shared, and run times do not depend
-    /// on that.
-    fn waits_in_vain(&self) -> bool {
-        let waits = NAMES
-            .schedulers
-            .get(self.scheduler.name())
-            .is_some_and(|own| own.for_shared_pcie);
-        let heeds = NAMES
-            .execution_row(&self.execution)
-            .is_ok_and(|own| own.shared_pcie);
-        waits && !heeds
-    }
-
-    /// Whether the scheduler plans by run times by size of instance, and jobs do not run for these.
-    fn ignores_sizes(&self) -> bool {
-        let plans = NAMES
-            .schedulers
-            .get(self.scheduler.name())
-            .is_some_and(|own| own.for_slices);
-        let heeds = NAMES
-            .execution_row(&self.execution)
-            .is_ok_and(|own| own.by_size);
-        plans && !heeds
-    }
-
-    /// What was simulated.
-    pub(super) fn simulated(&self) -> Simulated<'_> {
-        Simulated {
-            machine: &self.machine,
-            servers: &self.servers,
-            scheduler: self.scheduler.words(),
-            execution: self.execution.words(),
-            fleet: &self.fleet,
-            workload: &self.workload,
-            waits_in_vain: self.waits_in_vain(),
-            ignores_sizes: self.ignores_sizes(),
-            places_tasks: TASK_SCHEDULERS.contains(&self.scheduler.name()),
-            task_schedulers: &TASK_SCHEDULERS,
-        }
+        Ok(self.outcome.answer(&self.written)?)
     }
 }
 

@@ -1,12 +1,8 @@
 //! `simulate`: a workload under one policy or several, side by side.
 
-use mapa_front::PolicySpec;
 use std::path::{Path, PathBuf};
 
-use indicatif::ProgressBar;
-use mapa_core::{ModelUse, Policy};
-use mapa_sched::Fleet;
-use mapa_sim::{Column, Execution, Table, Workload, write_jobs};
+use mapa_sim::{Column, Table, Workload, write_jobs};
 
 use crate::features;
 use crate::names::NAMES;
@@ -16,9 +12,8 @@ use mapa_cli::args::SimulateArgs;
 use mapa_cli::files::{Disk, write};
 use mapa_cli::load;
 use mapa_cli::{Output, progress};
-use mapa_front::Model;
-use mapa_front::names::Choice;
-use mapa_front::simulation::{PolicyRun, Runner, fleet, servers};
+use mapa_front::commands::{SimulateRequest, SimulateStep};
+use mapa_front::simulation::{PolicyRun, fleet};
 
 mod answer;
 
@@ -72,13 +67,17 @@ pub(crate) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
             "--machine - and the jobs both read standard input: expected one of them",
         ));
     }
-    let model = args.model.as_ref();
-    let model = model.map(|own| own.load(&NAMES, None, &Disk)).transpose()?;
-    let own = NAMES
-        .own_policy(&args.scheduler)
-        .map_or_else(|| PolicySpec::default().policy, str::to_owned);
-    let own = vec![own];
-    let policies = policies(args.policy.as_ref().unwrap_or(&own), model.as_ref())?;
+    let request = SimulateRequest {
+        machine: args.machine.as_ref().map(|machine| machine.spec()),
+        servers: args.servers.clone(),
+        network: args.network,
+        workload: jobs,
+        scheduler: args.scheduler.clone(),
+        execution: args.execution.clone(),
+        policies: args.policy.clone(),
+        model: args.model.clone(),
+    };
+    let policies = request.policies(&NAMES, &Disk)?;
     if args.svg.is_some() && policies.len() > 1 {
         return Err(Failure::malformed(format_args!(
             "--svg draws one simulation, and --policy names {}: expected one policy, or --plot",
@@ -86,22 +85,32 @@ pub(crate) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
         )));
     }
     // An unknown execution model is reported before the machine and the jobs are read.
-    NAMES.execution(&args.execution, &Workload::default())?;
-    let (machine, fleet) = machines_of(args, output)?;
-    let workload = jobs.load(&Disk)?;
-    let execution = NAMES.execution(&args.execution, &workload)?;
-    let steps = workload.jobs.len() * policies.len();
-    let bar = progress(steps, "{bar:30} {pos}/{len} jobs, {msg}", output)?;
-    let runs = runs(args, policies, &workload, &fleet, &*execution, &bar);
+    NAMES.execution(&request.execution, &Workload::default())?;
+    request.check_network()?;
+    let machines = match &args.machine {
+        Some(machine) => {
+            let loaded = load(machine, output)?;
+            (loaded.machine.name.clone(), fleet(&loaded)?)
+        }
+        None => request.fleet(&Disk, &mut |warning| output.warn(warning))?,
+    };
+    let bar = progress(0, "{bar:30} {pos}/{len} jobs, {msg}", output)?;
+    let records_occupancy = args.svg.is_some() || args.plot.is_some();
+    let outcome = request.outcome(
+        &NAMES,
+        &Disk,
+        policies,
+        machines,
+        records_occupancy,
+        &mut |step| match step {
+            SimulateStep::Jobs(steps) => bar.set_length(steps as u64),
+            SimulateStep::Policy(name) => bar.set_message(name.to_owned()),
+            _ => bar.inc(1),
+        },
+    );
     bar.finish_and_clear();
     let mut answer = Answer {
-        machine,
-        servers: args.servers.clone(),
-        scheduler: args.scheduler.clone(),
-        execution: args.execution.clone(),
-        fleet,
-        workload,
-        runs: runs?,
+        outcome: outcome?,
         written: Vec::new(),
     };
     answer.write(args)?;
@@ -119,84 +128,7 @@ pub(crate) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
     }
 }
 
-/// The simulated machines: their description, and an idle fleet.
-fn machines_of(args: &SimulateArgs, output: &Output) -> Result<(String, Fleet), Failure> {
-    if let Some(gbps) = args.network
-        && !(gbps.is_finite() && gbps > 0.0)
-    {
-        return Err(Failure::malformed(format_args!(
-            "--network {gbps}: expected a number of GB/s above 0"
-        )));
-    }
-    if let Some(machine) = &args.machine {
-        let loaded = load(machine, output)?;
-        return Ok((loaded.machine.name.clone(), fleet(&loaded)?));
-    }
-    let warn = &mut |warning: String| output.warn(warning);
-    let mut fleet = servers(&args.servers, &Disk, warn)?;
-    let mut name = format!(
-        "{} servers: {}",
-        fleet.machines().len(),
-        args.servers.join(", ")
-    );
-    if let Some(gbps) = args.network {
-        name += &format!(", {gbps} GB/s each between them");
-        fleet = fleet.with_network(gbps);
-    }
-    Ok((name, fleet))
-}
-
-/// The policies to simulate.
-fn policies(words: &[String], model: Option<&Model>) -> Result<Vec<Box<dyn Policy>>, Failure> {
-    let names = NAMES.policy_names(words);
-    if names.is_empty() {
-        return Err(Failure::malformed(
-            "--policy names no policy: expected names, `paper` or `all`",
-        ));
-    }
-    let takes_model = |name: &str| {
-        NAMES
-            .policies
-            .get(name)
-            .is_some_and(|row| row.model != ModelUse::Never)
-    };
-    if model.is_some() && !names.iter().any(|name| takes_model(name)) {
-        return Err(Failure::malformed(
-            "--model is for the policies auto, preserve, max-bandwidth and foresight: none of them is simulated",
-        ));
-    }
-    let mut policies = Vec::new();
-    for name in names {
-        let choice = Choice {
-            model: model.filter(|_| takes_model(name)),
-            ..Choice::default()
-        };
-        policies.push(NAMES.policy(name, &choice)?);
-    }
-    Ok(policies)
-}
-
-/// Simulates the workload under each policy.
-fn runs(
-    args: &SimulateArgs,
-    policies: Vec<Box<dyn Policy>>,
-    workload: &Workload,
-    fleet: &Fleet,
-    execution: &dyn Execution,
-    bar: &ProgressBar,
-) -> Result<Vec<PolicyRun>, Failure> {
-    let execution = (&args.execution, execution);
-    let mut runner = Runner::new(&NAMES, (workload, fleet), &args.scheduler, execution);
-    runner.records_occupancy = args.svg.is_some() || args.plot.is_some();
-    let mut runs = Vec::new();
-    for policy in policies {
-        bar.set_message(policy.name().to_owned());
-        runs.push(runner.under(policy, &mut || bar.inc(1))?);
-    }
-    Ok(runs)
-}
-
-impl Answer {
+impl Answer<'_> {
     /// Writes the files that the options name.
     fn write(&mut self, args: &SimulateArgs) -> Result<(), Failure> {
         let mut files: Vec<(PathBuf, Vec<u8>)> = Vec::new();
@@ -207,20 +139,21 @@ impl Answer {
             files.push((file.clone(), Format::of(file)?.bytes(&self.series()?)?));
         }
         if let Some(file) = &args.save_jobs {
-            let text = write_jobs(&self.workload).map_err(Failure::malformed)?;
+            let text = write_jobs(&self.outcome.workload).map_err(Failure::malformed)?;
             files.push((file.clone(), text.into_bytes()));
         }
         #[cfg(feature = "plots")]
         if let Some(folder) = &args.plot {
             mapa_cli::files::make_folder(folder)?;
             let title = format!("{}, {}", args.scheduler, self.title());
+            let own = &self.outcome;
             for (name, picture) in
-                crate::plots::simulation(&self.runs, &self.workload, &title, &self.fleet)
+                crate::plots::simulation(&own.runs, &own.workload, &title, &own.fleet)
             {
                 files.push((folder.join(name), picture.into_bytes()));
             }
-            if crate::plots::is_for(&self.fleet, &self.workload) {
-                for (at, run) in self.runs.iter().enumerate() {
+            if crate::plots::is_for(&own.fleet, &own.workload) {
+                for (at, run) in own.runs.iter().enumerate() {
                     let file = folder.join(format!("instances-{}.svg", run.policy));
                     let picture = self.instances(at)?;
                     files.extend(picture.map(|picture| (file, picture.into_bytes())));
@@ -242,15 +175,15 @@ impl Answer {
     /// The picture of who was on which instance when, under one of the policies, if that was recorded.
     #[cfg(feature = "plots")]
     fn instances(&self, run: usize) -> Result<Option<String>, Failure> {
-        let Some(run) = self.runs.get(run) else {
+        let Some(run) = self.outcome.runs.get(run) else {
             return Ok(None);
         };
         let picture = run.occupancy.as_ref().map(|occupancy| {
             crate::plots::draw(&crate::plots::Shown {
                 occupancy,
-                fleet: &self.fleet,
-                workload: &self.workload,
-                title: format!("{} on {}", run.outcome.scheduler, self.machine),
+                fleet: &self.outcome.fleet,
+                workload: &self.outcome.workload,
+                title: format!("{} on {}", run.outcome.scheduler, self.outcome.machine),
                 subtitle: self.source(),
                 end: run.outcome.end,
             })
@@ -262,18 +195,18 @@ impl Answer {
     /// generator.
     #[cfg(feature = "plots")]
     fn title(&self) -> String {
-        format!("{}, {}", self.machine, self.source())
+        format!("{}, {}", self.outcome.machine, self.source())
     }
 
     #[cfg(feature = "plots")]
     fn source(&self) -> String {
         let generator = format!(", {}", mapa_sim::GENERATOR);
-        self.workload.source.replace(&generator, "")
+        self.outcome.workload.source.replace(&generator, "")
     }
 
     /// A row for each job under each policy.
     fn jobs(&self) -> Result<Table, Failure> {
-        let what = self.simulated();
+        let what = self.outcome.simulated();
         self.stacked(|run| run.jobs_table(what).map_err(Failure::malformed))
     }
 
@@ -288,7 +221,7 @@ impl Answer {
         table: impl Fn(&PolicyRun) -> Result<Table, Failure>,
     ) -> Result<Table, Failure> {
         let mut all = Table::default();
-        for run in &self.runs {
+        for run in &self.outcome.runs {
             let table = table(run)?;
             let names = Column::Texts(vec![Some(run.policy.clone()); table.rows()]);
             let columns = std::iter::once(("policy".to_owned(), names))
