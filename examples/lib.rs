@@ -30,11 +30,6 @@ pub struct DropInPolicies;
 #[doc = include_str!("../docs/defrag.md")]
 pub struct DefragPage;
 
-/// The code on the page "Jobs that share PCIe", run as tests.
-#[cfg(doctest)]
-#[doc = include_str!("../docs/pcie.md")]
-pub struct PciePage;
-
 /// The code on the page "Scheduling MIG GPUs by PCIe bandwidth", run as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/mig-scheduling.md")]

@@ -29,3 +29,8 @@ pub use published::{PUBLISHED_SEEDS, published_day, published_draws};
 pub use run::{Totals, run, run_as};
 pub use tune::{Candidate, Judged, Objective, TuneDay, TuneSettings, Tuning, Yardstick, seen_on};
 pub use wrong::wrong_run_times;
+
+/// The code of the page on this system, run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../../docs/energy.md")]
+pub struct EnergyPage;
