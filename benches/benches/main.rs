@@ -22,6 +22,7 @@ mod pcie;
 mod policy;
 mod schedulers;
 mod simulation;
+#[cfg(feature = "slo")]
 mod slo;
 
 use criterion::Criterion;
@@ -45,6 +46,7 @@ const FILES: &[(&str, fn())] = &[
     ("schedulers", schedulers::benches),
     #[cfg(feature = "case")]
     ("case", case::benches),
+    #[cfg(feature = "slo")]
     ("slo", slo::benches),
 ];
 

@@ -4,9 +4,9 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group};
-use mapa_sched::slo::replay::{self, ReplayInput, ReplaySettings, ReplayState, Request};
-use mapa_sched::slo::{Config, Input, Levers, Place, Settings, Snapshot, State, step};
-use mapa_sim::slo::{Conditions, Paper, Replay, Scenario, Trace, run};
+use mapa_system_slo::replay::{self, ReplayInput, ReplaySettings, ReplayState, Request};
+use mapa_system_slo::{Config, Input, Levers, Place, Settings, Snapshot, State, step};
+use mapa_system_slo_sim::{Conditions, Paper, Replay, Scenario, Trace, run};
 
 const TENANTS: u64 = 100;
 

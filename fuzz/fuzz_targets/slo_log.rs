@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use mapa_front::slo_log::{read_log, replay_log};
-use mapa_sim::slo::read_tenants;
+use mapa_system_slo_sim::read_tenants;
 
 fuzz_target!(|text: &str| {
     if let Ok(log) = read_log(text) {

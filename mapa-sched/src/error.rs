@@ -86,8 +86,6 @@ pub(crate) enum ErrorKind {
     ProgramTooLarge { columns: usize, most: usize },
     #[error("linear program: {0}")]
     Solver(String),
-    #[error("{0}")]
-    BadSlo(String),
     #[error(transparent)]
     Core(mapa_core::Error),
 }

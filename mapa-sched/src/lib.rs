@@ -28,8 +28,6 @@ mod queue;
 mod scheduler;
 mod schedulers;
 pub mod slices;
-pub mod slo;
-pub mod systems;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod time;

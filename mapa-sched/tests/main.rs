@@ -13,8 +13,6 @@ mod first_fit;
 mod index;
 mod orders;
 mod own;
-mod slo;
-mod slo_rows;
 mod snapshot;
 mod spread;
 mod turn;

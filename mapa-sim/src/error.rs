@@ -59,8 +59,6 @@ pub(crate) enum ErrorKind {
     BadLine { line: usize, what: String },
     #[error("{0}")]
     BadWorkload(String),
-    #[error("{0}")]
-    BadSlo(String),
     #[error("the scheduler ordered {order} for {tenant}: {what}")]
     BadOrder {
         order: &'static str,

@@ -14,7 +14,6 @@ mod metrics;
 mod outcome;
 mod random;
 mod simulation;
-pub mod slo;
 mod table;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

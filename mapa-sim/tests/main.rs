@@ -5,6 +5,5 @@ mod job_file;
 mod metrics;
 mod queueing;
 mod simulation;
-mod slo;
 mod table;
 mod traces;

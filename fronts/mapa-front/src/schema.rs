@@ -18,6 +18,7 @@ use crate::answer::{pattern, sensitivity};
 #[cfg(feature = "sim")]
 use crate::answer::{report, simulate, sweep};
 use crate::drive_log::{RecordLine, ReplayedDrive};
+#[cfg(feature = "slo")]
 use crate::slo_log::LogLine;
 
 /// An answer: the name of its schema, and the schema.
@@ -102,8 +103,11 @@ pub const ANSWERS: &[AnswerSchema] = &[
     AnswerSchema::of::<sensitivity::PublishedSensitivity>("sensitivity-published"),
     #[cfg(feature = "sim")]
     AnswerSchema::of::<simulate::Simulate>("simulate"),
+    #[cfg(feature = "slo")]
     AnswerSchema::of::<slo::SimulatedTenants>("simulate-tenants"),
+    #[cfg(feature = "slo")]
     AnswerSchema::lines::<LogLine>("slo-log"),
+    #[cfg(feature = "slo")]
     AnswerSchema::of::<slo::Replayed>("slo-replay"),
     #[cfg(feature = "sim")]
     AnswerSchema::of::<sweep::Sweep>("sweep"),

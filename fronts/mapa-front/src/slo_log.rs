@@ -2,8 +2,8 @@
 //! settings; each other line is a decision, with all that is needed to make it again. A program that
 //! is started again adds a head, and its decisions.
 
-use mapa_sched::slo::replay::{self, ReplayRecord, ReplaySettings};
-use mapa_sched::slo::{Record, Settings, recorded};
+use mapa_system_slo::replay::{self, ReplayRecord, ReplaySettings};
+use mapa_system_slo::{Record, Settings, recorded};
 use serde::{Deserialize, Serialize};
 
 use crate::answer::slo::{Differs, Replayed};
@@ -243,14 +243,14 @@ fn what_differs(told: &LogLine, again: &LogLine) -> String {
 
 #[cfg(test)]
 mod tests {
-    use mapa_sched::slo::{Command, Input, Levers, State};
+    use mapa_system_slo::{Command, Input, Levers, State};
 
     use super::*;
 
     #[test]
     fn a_log_of_several_runs_is_read_and_part_of_a_last_line_is_left_out() {
         let settings = Settings::of_one_profile(Levers::NONE);
-        let mut state = State::new(mapa_sched::slo::Config::at(0), &settings);
+        let mut state = State::new(mapa_system_slo::Config::at(0), &settings);
         let input = Input {
             tick: 1,
             command: Some(Command::Stop),

@@ -20,7 +20,8 @@ pub fn schedulers() -> Vec<NamedScheduler> {
     rows.extend(mapa_system_energy::SCHEDULERS);
     #[cfg(feature = "case")]
     rows.extend(mapa_system_case::SCHEDULERS);
-    rows.extend(mapa_sched::systems::SLO_SCHEDULERS);
+    #[cfg(feature = "slo")]
+    rows.extend(mapa_system_slo::SCHEDULERS);
     rows
 }
 

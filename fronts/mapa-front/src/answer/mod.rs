@@ -37,6 +37,7 @@ pub mod score;
 pub mod sensitivity;
 #[cfg(feature = "sim")]
 pub mod simulate;
+#[cfg(feature = "slo")]
 pub mod slo;
 mod step;
 #[cfg(feature = "sim")]

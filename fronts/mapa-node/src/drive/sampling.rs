@@ -286,7 +286,7 @@ impl Means {
         if count <= 0.0 || sum < 0.0 {
             return Ok(None);
         }
-        Ok(mapa_sched::slo::latency_ns(sum / count * 1e3).ok())
+        Ok(mapa_system_slo::latency_ns(sum / count * 1e3).ok())
     }
 }
 

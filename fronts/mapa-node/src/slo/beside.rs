@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use mapa_live::telemetry::{Sample, node_use, path_use};
 use mapa_live::{Cpus, Live};
-use mapa_sched::slo::replay::{Sensor, SensorSettings};
-use mapa_sched::slo::{Numa, Place, Settings, Snapshot};
+use mapa_system_slo::replay::{Sensor, SensorSettings};
+use mapa_system_slo::{Numa, Place, Settings, Snapshot};
 use tracing::{info, warn};
 
 use super::config::{Config, Contention};

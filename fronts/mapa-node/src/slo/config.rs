@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use mapa_live::levers::{BlockDevice, Bound, Bounds, Group, Launch, Route};
-use mapa_sched::slo::replay::{ByReplay, ReplaySettings};
-use mapa_sched::slo::{Levers, Settings};
+use mapa_system_slo::replay::{ByReplay, ReplaySettings};
+use mapa_system_slo::{Levers, Settings};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 

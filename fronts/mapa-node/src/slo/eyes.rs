@@ -9,7 +9,7 @@ use std::time::Duration;
 use mapa_live::cgroup;
 use mapa_live::levers::{Controller, Group};
 use mapa_live::{Families, Identity, Life, ProcessId, Processes, Roots};
-use mapa_sched::slo::{Numa, Place, Snapshot};
+use mapa_system_slo::{Numa, Place, Snapshot};
 
 use super::config::{Config, Does, Neighbour};
 

@@ -7,7 +7,7 @@ use mapa_live::levers::{
     MpsServer, Plan, Pull,
 };
 use mapa_live::{ProcessId, Processes, Roots};
-use mapa_sched::slo::Order;
+use mapa_system_slo::Order;
 use tracing::{info, warn};
 
 use super::config::{Config, Does, Neighbour};

@@ -2,8 +2,8 @@
 
 use mapa_front::slo_log::{Controller as Kind, Head, LOG_VERSION, LogLine};
 use mapa_sched::Time;
-use mapa_sched::slo::replay::{self, ByReplay, ReplayState};
-use mapa_sched::slo::{Answered, Config as Place, Input, Order, Settings, State, recorded};
+use mapa_system_slo::replay::{self, ByReplay, ReplayState};
+use mapa_system_slo::{Answered, Config as Place, Input, Order, Settings, State, recorded};
 
 use super::config::{Config, Which};
 use crate::error::Error;

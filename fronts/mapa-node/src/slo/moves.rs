@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use mapa_live::levers::{FolderJournal, Keeper, LeverFact, Lifetime, Pull};
-use mapa_sched::slo::Relaunched;
+use mapa_system_slo::Relaunched;
 use tracing::warn;
 
 use super::config::Config;

@@ -13,7 +13,7 @@ use mapa_live::levers::{self, FolderJournal, Keeper};
 use mapa_live::telemetry::Watched;
 use mapa_live::{Live, Processes, Roots};
 use mapa_sched::Time;
-use mapa_sched::slo::{Input, Order, Relaunched};
+use mapa_system_slo::{Input, Order, Relaunched};
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tracing::{info, warn};

@@ -1,7 +1,7 @@
 //! Claim 1 of the paper, stability, and queues whose tails are known.
 
-use mapa_sim::slo::Servers;
 use mapa_sim::stream;
+use mapa_system_slo_sim::Servers;
 use rand_distr::{Distribution, Exp1};
 
 use crate::claim::{Claim, Verdict, number};

@@ -6,8 +6,8 @@ use kuva::render::layout::Layout;
 use kuva::render::plots::Plot;
 use kuva::render_to_svg;
 use mapa_front::Error;
-use mapa_sched::slo::{Config, Levers, Order};
-use mapa_sim::slo::{
+use mapa_system_slo::{Config, Levers, Order};
+use mapa_system_slo_sim::{
     Acted, Busy, Conditions, Control, Fixed, Kind, Paper, Scenario, Seen, Totals, Trace, run,
 };
 
@@ -23,7 +23,7 @@ use crate::report::Section;
 struct AlwaysThrottled;
 
 impl Control for AlwaysThrottled {
-    fn tick(&mut self, seen: &Seen<'_>, orders: &mut Vec<Order>) -> Result<(), mapa_sim::Error> {
+    fn tick(&mut self, seen: &Seen<'_>, orders: &mut Vec<Order>) -> Result<(), mapa_system_slo_sim::Error> {
         if !seen.is_throttled {
             orders.push(Order::Throttle {
                 until: u64::MAX,

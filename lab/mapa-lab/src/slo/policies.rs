@@ -1,9 +1,9 @@
 //! The policies that are compared, and what a run under one comes to.
 
 use mapa_front::Error;
-use mapa_sched::slo::replay::ReplaySettings;
-use mapa_sched::slo::{Config, Levers, Settings};
-use mapa_sim::slo::{
+use mapa_system_slo::replay::ReplaySettings;
+use mapa_system_slo::{Config, Levers, Settings};
+use mapa_system_slo_sim::{
     Conditions, Fixed, HOSTS, Live, Noise, Paper, Replay, SWITCHES, Scenario, Totals, Trace, run,
 };
 

@@ -1,6 +1,6 @@
 //! The scenarios, and what is changed in each row of the table of sensitivities.
 
-use mapa_sim::slo::{LinkShare, Paused, Requests, Scenario};
+use mapa_system_slo_sim::{LinkShare, Paused, Requests, Scenario};
 
 use super::policies::{BEYOND, Change, Named, TABLE_3, WRONG, unchanged};
 

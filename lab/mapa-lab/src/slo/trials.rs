@@ -1,8 +1,8 @@
 //! Every policy of every setting on every seed.
 
 use mapa_front::Error;
-use mapa_sim::slo::Trace;
 use mapa_sim::{Interval, mean_interval, paired_interval};
+use mapa_system_slo_sim::Trace;
 
 use super::policies::Outcome;
 use super::setting::Setting;

@@ -5,7 +5,7 @@ use kuva::plot::{LinePlot, ScatterPlot};
 use kuva::render::layout::Layout;
 use kuva::render::plots::Plot;
 use kuva::render_to_svg;
-use mapa_sim::slo::{Acted, Scenario, Totals};
+use mapa_system_slo_sim::{Acted, Scenario, Totals};
 
 use mapa_cli::COLOURS;
 

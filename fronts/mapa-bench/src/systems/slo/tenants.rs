@@ -4,9 +4,9 @@ use mapa_core::Settings as Words;
 use mapa_front::answer::slo::{SimulatedTenant, SimulatedTenants, TenantAction, TenantRun};
 use mapa_front::slo_log::{Controller, LogLine, write_log};
 use mapa_front::text::table;
-use mapa_sched::slo::replay::ReplaySettings;
-use mapa_sched::slo::{Config, Levers, Settings};
-use mapa_sim::slo::{
+use mapa_system_slo::replay::ReplaySettings;
+use mapa_system_slo::{Config, Levers, Settings};
+use mapa_system_slo_sim::{
     Acted, Conditions, Fixed, Live, Noise, Paper, Replay, Serving, Tenants, Totals, is_tenants,
     read_tenants, run,
 };
@@ -189,7 +189,7 @@ fn one(
         warm_handover: said.warm,
         ..settings
     };
-    let simulated = |control: &mut dyn mapa_sim::slo::Control| {
+    let simulated = |control: &mut dyn mapa_system_slo_sim::Control| {
         run(&own.scenario, &trace, seed, conditions, control).map_err(Failure::malformed)
     };
     let uncontrolled = simulated(&mut Fixed)?;

@@ -1,0 +1,396 @@
+//! Every row of the table of states: a state and an input in which it applies, and what comes next.
+
+use mapa_system_slo::{
+    Command, Config, Guard, Input, Levers, Newcomer, Order, Phase, PhaseKind, Relaunched, RowId,
+    State, TABLE, Why, step,
+};
+
+use super::{input, settings};
+
+/// A tenant with a full window of such latencies, in a phase.
+fn watched(latency_ms: u64, phase: Phase) -> State {
+    let settings = settings(Levers::ALL);
+    let mut state = State::new(Config::at(0), &settings);
+    for _ in 0..32 {
+        state.window.push(latency_ms * 1_000_000);
+    }
+    state.phase = phase;
+    state.last_tick = Some(999);
+    state
+}
+
+const QUIET: &[(u32, bool)] = &[(0, false), (0, false)];
+const BESIDE: &[(u32, bool)] = &[(1, false), (0, false)];
+
+fn relaunching(since: u64) -> Phase {
+    Phase::Relaunching {
+        since,
+        to: Config::at(1),
+        from: Config::at(0),
+        why: Why::Move,
+        before_ns: Some(25_000_000),
+    }
+}
+
+fn validating(at: u64, before_ms: u64, back: Option<Config>) -> Phase {
+    Phase::Validating {
+        at,
+        before_ns: Some(before_ms * 1_000_000),
+        back,
+    }
+}
+
+/// A case: the row that must apply, the state and the input, and what must hold afterwards.
+type Case = (RowId, State, Input, fn(&State, &[Order]) -> bool);
+
+fn cases() -> Vec<Case> {
+    let above = |state: State| State { above: 5, ..state };
+    let old = |state: State| State {
+        last_relaunch: Some(0),
+        ..state
+    };
+    let young = |state: State| State {
+        last_relaunch: Some(990),
+        ..state
+    };
+    let large = |mut state: State| {
+        state.config.profile = 2;
+        state
+    };
+    vec![
+        (
+            RowId::Lift,
+            State {
+                guard: Guard::On { until: 1000 },
+                ..watched(10, Phase::Watch)
+            },
+            input(1000, &[], QUIET),
+            |state, orders| orders == [Order::Lift] && state.guard == Guard::Rest { until: 1128 },
+        ),
+        (
+            RowId::Lift,
+            State {
+                guard: Guard::On { until: 1020 },
+                ..watched(10, Phase::Watch)
+            },
+            Input {
+                command: Some(Command::Stop),
+                ..input(1000, &[], QUIET)
+            },
+            |_, orders| orders == [Order::Lift],
+        ),
+        (
+            RowId::Rested,
+            State {
+                guard: Guard::Rest { until: 1000 },
+                ..watched(10, Phase::Watch)
+            },
+            input(1000, &[], QUIET),
+            |state, orders| orders.is_empty() && state.guard == Guard::Open,
+        ),
+        (
+            RowId::Hold,
+            State {
+                silent: 2,
+                ..above(watched(25, Phase::Watch))
+            },
+            Input {
+                snapshot: None,
+                ..input(1000, &[], QUIET)
+            },
+            |state, orders| {
+                orders.is_empty() && state.phase == Phase::Warmup && state.window.is_empty()
+            },
+        ),
+        (
+            // The clock went back: a throttle is lifted at once, whatever its end was.
+            RowId::Hold,
+            State {
+                guard: Guard::On { until: 1020 },
+                ..above(watched(25, Phase::Watch))
+            },
+            input(5, &[25], BESIDE),
+            |state, orders| orders == [Order::Lift] && state.phase == Phase::Warmup,
+        ),
+        (
+            RowId::Hold,
+            above(watched(25, relaunching(990))),
+            Input {
+                command: Some(Command::Recover {
+                    config: Config::at(1),
+                }),
+                ..input(1000, &[25], BESIDE)
+            },
+            |state, orders| {
+                orders == [Order::Lift]
+                    && state.phase == Phase::Warmup
+                    && state.config == Config::at(1)
+                    && state.last_relaunch == Some(1000)
+            },
+        ),
+        (
+            RowId::Ready,
+            watched(10, Phase::Warmup),
+            input(1000, &[], QUIET),
+            |state, orders| orders.is_empty() && state.phase == Phase::Watch,
+        ),
+        (
+            RowId::Done,
+            watched(25, relaunching(990)),
+            Input {
+                relaunch: Some(Relaunched::Done),
+                ..input(1000, &[], QUIET)
+            },
+            |state, _| {
+                state.window.is_empty()
+                    && state.config == Config::at(1)
+                    && state.phase == validating(1020, 25, Some(Config::at(0)))
+            },
+        ),
+        (
+            RowId::Failed,
+            watched(25, relaunching(990)),
+            Input {
+                relaunch: Some(Relaunched::Failed),
+                ..input(1000, &[], QUIET)
+            },
+            |state, orders| {
+                orders == [Order::Restore { to: Config::at(0) }]
+                    && state.phase == Phase::Watch
+                    && state.last_relaunch == Some(1000)
+            },
+        ),
+        (
+            RowId::Failed,
+            watched(25, relaunching(969)),
+            input(1000, &[], QUIET),
+            |_, orders| orders == [Order::Restore { to: Config::at(0) }],
+        ),
+        (
+            RowId::Rollback,
+            young(watched(22, validating(1000, 20, Some(Config::at(1))))),
+            input(1000, &[], QUIET),
+            |state, orders| {
+                matches!(orders, [Order::Relaunch { to, why: Why::Rollback, .. }] if *to == Config::at(1))
+                    && state.last_relaunch == Some(1000)
+            },
+        ),
+        (
+            // 5 % worse is not more than 5 % worse.
+            RowId::Proved,
+            young(watched(21, validating(1000, 20, Some(Config::at(1))))),
+            input(1000, &[], QUIET),
+            |state, orders| orders.is_empty() && state.phase == Phase::Watch,
+        ),
+        (
+            RowId::Throttle,
+            above(young(watched(25, Phase::Watch))),
+            input(1000, &[], BESIDE),
+            |state, orders| {
+                let on = Order::Throttle {
+                    until: 1030,
+                    io_mb_s: 500,
+                    mps_percent: 50,
+                };
+                orders == [on]
+                    && state.unresolved
+                    && state.guard == Guard::On { until: 1030 }
+                    && state.above == 0
+            },
+        ),
+        (
+            RowId::Move,
+            State {
+                unresolved: true,
+                ..above(old(watched(25, Phase::Watch)))
+            },
+            input(1000, &[], BESIDE),
+            |state, orders| {
+                matches!(orders, [Order::Relaunch { to, why: Why::Move, .. }] if to.place == 1 && to.pinned)
+                    && !state.unresolved
+            },
+        ),
+        (
+            RowId::Enlarge,
+            above(old(watched(25, Phase::Watch))),
+            input(1000, &[], QUIET),
+            |_, orders| matches!(orders, [Order::Relaunch { to, why: Why::Enlarge, .. }] if to.profile == 1 && to.place == 0),
+        ),
+        (
+            RowId::NothingLeft,
+            above(large(old(watched(25, Phase::Watch)))),
+            input(1000, &[], QUIET),
+            |state, orders| orders.is_empty() && state.phase == Phase::Watch,
+        ),
+        (
+            RowId::Shrink,
+            State {
+                below: 128,
+                ..large(old(watched(5, Phase::Watch)))
+            },
+            input(1000, &[], QUIET),
+            |_, orders| matches!(orders, [Order::Relaunch { to, why: Why::Shrink, .. }] if to.profile == 1),
+        ),
+        (
+            RowId::Admission,
+            watched(10, Phase::Watch),
+            Input {
+                newcomers: vec![Newcomer {
+                    id: 7,
+                    heavy: true,
+                    training: false,
+                    deadline: 1100,
+                }],
+                ..input(1000, &[], QUIET)
+            },
+            |state, orders| orders == [Order::Admit { id: 7, place: 1 }] && state.queue.is_empty(),
+        ),
+    ]
+}
+
+#[test]
+fn every_row_applies_where_it_says_and_does_what_it_says() {
+    let settings = settings(Levers::ALL);
+    let mut walked = Vec::new();
+    for (at, (row, mut state, input, expected)) in cases().into_iter().enumerate() {
+        let before = state.phase.kind();
+        let own = TABLE.iter().find(|own| own.id == row).unwrap();
+        assert!(own.phases.contains(&before), "case {at}");
+        let decision = step(&settings, &mut state, &input);
+        assert!(decision.rows.contains(&row), "case {at}: {decision:?}");
+        assert!(
+            expected(&state, &decision.orders),
+            "case {at}: {decision:?}, {state:?}"
+        );
+        walked.push(row);
+    }
+    for row in &TABLE {
+        assert!(walked.contains(&row.id), "no case walks {:?}", row.id);
+    }
+}
+
+/// The table of the specification, row by row. What its last row leaves implicit has rows here.
+#[test]
+fn the_table_is_the_one_that_is_specified() {
+    let rows: Vec<(RowId, usize)> = TABLE.iter().map(|row| (row.id, row.phases.len())).collect();
+    assert_eq!(
+        rows,
+        [
+            (RowId::Lift, 4),
+            (RowId::Rested, 4),
+            (RowId::Done, 1),
+            (RowId::Failed, 1),
+            (RowId::Hold, 4),
+            (RowId::Ready, 1),
+            (RowId::Rollback, 1),
+            (RowId::Proved, 1),
+            (RowId::Throttle, 2),
+            (RowId::Move, 2),
+            (RowId::Enlarge, 2),
+            (RowId::NothingLeft, 2),
+            (RowId::Shrink, 2),
+            (RowId::Admission, 4),
+        ]
+    );
+    assert!(
+        PhaseKind::ALL
+            .iter()
+            .all(|kind| TABLE.iter().any(|row| row.phases.contains(kind)))
+    );
+}
+
+#[test]
+fn a_lever_that_is_off_is_not_pulled() {
+    let off = [
+        (
+            RowId::Throttle,
+            Levers {
+                throttle: false,
+                ..Levers::ALL
+            },
+        ),
+        (
+            RowId::Move,
+            Levers {
+                moves: false,
+                ..Levers::ALL
+            },
+        ),
+        (
+            RowId::Enlarge,
+            Levers {
+                enlarge: false,
+                ..Levers::ALL
+            },
+        ),
+        (
+            RowId::Shrink,
+            Levers {
+                relax: false,
+                ..Levers::ALL
+            },
+        ),
+        (
+            RowId::Admission,
+            Levers {
+                admission: false,
+                ..Levers::ALL
+            },
+        ),
+    ];
+    for (row, levers) in off {
+        let settings = settings(levers);
+        for (at, (_, mut state, input, _)) in cases().into_iter().enumerate() {
+            let decision = step(&settings, &mut state, &input);
+            assert!(!decision.rows.contains(&row), "case {at}: {decision:?}");
+        }
+    }
+}
+
+#[test]
+fn settings_out_of_the_papers_bounds_are_refused() {
+    let own = settings(Levers::ALL);
+    let error = |own: mapa_system_slo::Settings| own.checked().unwrap_err().to_string();
+    let mut wrong = own.clone();
+    wrong.mps_percent = 40;
+    assert_eq!(error(wrong), "mps_percent=40: expected 50 to 100");
+    let mut wrong = own.clone();
+    wrong.io_mb_s = 99;
+    assert_eq!(error(wrong), "io_mb_s=99: expected 100 to 500");
+    let mut wrong = own.clone();
+    wrong.tick_ms = 500;
+    assert_eq!(error(wrong), "tick_ms=500: expected 1000 to 5000");
+    let mut wrong = own.clone();
+    wrong.relaunch_ticks = 31;
+    assert_eq!(error(wrong), "relaunch_ticks=31: expected 1 to 30");
+    let mut wrong = own.clone();
+    wrong.throttle_ticks = 0;
+    assert_eq!(error(wrong), "throttle_ticks=0: expected 1 to 99");
+    let mut wrong = own.clone();
+    wrong.weights.training = f64::NAN;
+    assert!(error(wrong).ends_with("expected numbers of 0 or more"));
+    let mut wrong = own;
+    wrong.model.compute[1] = f64::INFINITY;
+    assert!(error(wrong).contains("expected a number of 0 or more for each of 3 profiles"));
+}
+
+#[test]
+fn a_host_with_an_opaque_topology_is_judged_by_its_counters() {
+    let settings = settings(Levers::ALL);
+    let mut state = State {
+        above: 5,
+        last_relaunch: Some(990),
+        ..watched(25, Phase::Watch)
+    };
+    let mut told = input(1000, &[], BESIDE);
+    let place = &mut told.snapshot.as_mut().unwrap().places[0];
+    (place.heavy, place.training, place.pcie_mb_s) = (None, None, Some(9000));
+    let decision = step(&settings, &mut state.clone(), &told);
+    assert_eq!(decision.rows, [RowId::Throttle]);
+    // Without traffic, or without any counter, nobody is there to be throttled.
+    for quiet in [Some(40), None] {
+        told.snapshot.as_mut().unwrap().places[0].pcie_mb_s = quiet;
+        let decision = step(&settings, &mut state, &told);
+        assert_eq!(decision.rows, [RowId::NothingLeft]);
+    }
+}

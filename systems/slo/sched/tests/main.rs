@@ -1,0 +1,4 @@
+//! The integration tests of this crate in one binary, which links once instead of once a file.
+
+mod controllers;
+mod every;

@@ -1,0 +1,29 @@
+#![doc = include_str!("../README.md")]
+#![warn(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "libraries answer with errors, and leave printing to their callers"
+)]
+
+mod control;
+mod draw;
+mod error;
+mod noise;
+mod run;
+mod scenario;
+mod servers;
+mod tenants;
+mod totals;
+
+pub use control::{Live, Logged, Paper, Replay, snapshot};
+pub use draw::{Busy, Drawn, Kind, Trace};
+pub use error::Error;
+pub use noise::{Noise, Readings};
+pub use run::{Conditions, Control, Ended, Fixed, Seen, World, run};
+pub use scenario::{HOSTS, LinkShare, Paused, Requests, SLICES, SWITCHES, Scenario};
+pub use servers::Servers;
+pub use tenants::{Serving, Tenants, is_tenants, read_tenants};
+pub use totals::{Acted, Totals};
