@@ -11,44 +11,42 @@ use mapa_sim::{ExecutionRow, GeneratorRow, MEASURES, Measure};
 /// The schedulers of published systems.
 #[must_use]
 pub fn schedulers() -> Vec<NamedScheduler> {
-    let mut rows = Vec::new();
-    #[cfg(feature = "mapa")]
-    rows.extend(mapa_system_mapa::SCHEDULERS);
-    #[cfg(feature = "pcie")]
-    rows.extend(mapa_system_pcie::SCHEDULERS);
-    #[cfg(feature = "energy")]
-    rows.extend(mapa_system_energy::SCHEDULERS);
-    #[cfg(feature = "case")]
-    rows.extend(mapa_system_case::SCHEDULERS);
-    #[cfg(feature = "slo")]
-    rows.extend(mapa_system_slo::SCHEDULERS);
-    rows
+    let systems: &[&[NamedScheduler]] = &[
+        #[cfg(feature = "mapa")]
+        &mapa_system_mapa::SCHEDULERS,
+        #[cfg(feature = "pcie")]
+        &mapa_system_pcie::SCHEDULERS,
+        #[cfg(feature = "energy")]
+        &mapa_system_energy::SCHEDULERS,
+        #[cfg(feature = "case")]
+        &mapa_system_case::SCHEDULERS,
+        #[cfg(feature = "slo")]
+        &mapa_system_slo::SCHEDULERS,
+    ];
+    systems.concat()
 }
 
 /// The policies of published systems, behind those of `mapa-core`.
 #[must_use]
-#[allow(
-    clippy::vec_init_then_push,
-    unused_mut,
-    reason = "each system's rows come by its feature"
-)]
 pub fn policies() -> Vec<BuiltIn> {
-    let mut rows = Vec::new();
-    #[cfg(feature = "case")]
-    rows.extend(mapa_system_case::POLICIES);
-    rows
+    let systems: &[&[BuiltIn]] = &[
+        #[cfg(feature = "case")]
+        &mapa_system_case::POLICIES,
+    ];
+    systems.concat()
 }
 
 /// The models of run time of published systems.
 #[cfg(feature = "sim")]
 #[must_use]
 pub fn executions() -> Vec<ExecutionRow> {
-    let mut rows = Vec::new();
-    #[cfg(feature = "case-sim")]
-    rows.extend(mapa_system_case_sim::executions());
-    #[cfg(feature = "pcie-sim")]
-    rows.extend(mapa_system_pcie_sim::executions());
-    rows
+    let systems: Vec<Vec<ExecutionRow>> = vec![
+        #[cfg(feature = "case-sim")]
+        mapa_system_case_sim::executions(),
+        #[cfg(feature = "pcie-sim")]
+        mapa_system_pcie_sim::executions(),
+    ];
+    systems.concat()
 }
 
 /// A model of run time, as far as schedulers are told of it.

@@ -23,7 +23,11 @@ use crate::report::Section;
 struct AlwaysThrottled;
 
 impl Control for AlwaysThrottled {
-    fn tick(&mut self, seen: &Seen<'_>, orders: &mut Vec<Order>) -> Result<(), mapa_system_slo_sim::Error> {
+    fn tick(
+        &mut self,
+        seen: &Seen<'_>,
+        orders: &mut Vec<Order>,
+    ) -> Result<(), mapa_system_slo_sim::Error> {
         if !seen.is_throttled {
             orders.push(Order::Throttle {
                 until: u64::MAX,

@@ -6,10 +6,10 @@ use super::controller::{ReplayInput, ReplayState, step};
 use super::history::Request;
 use super::settings::ReplaySettings;
 use crate::error::{Error, ErrorKind};
+use crate::scheduler::{Answered, Controller, GuardingScheduler};
 use crate::settings::Settings;
 use crate::signals::Contention;
 use crate::state::{Config, Input, Order};
-use crate::scheduler::{Answered, Controller, GuardingScheduler};
 
 /// The controller by replay, for requests of which only arrival and latency are told.
 ///
