@@ -226,7 +226,7 @@ fn what_a_policy_does_not_take_is_refused_by_name() {
     };
     assert_eq!(
         execution("fixed,gbps=3"),
-        "no execution model is called `fixed,gbps=3`: expected fixed, by-size, by-warps[,slice=WARPS], effective-bandwidth, ring-packing, \
+        "no execution model is called `fixed,gbps=3`: expected fixed, by-size, effective-bandwidth, ring-packing, by-warps[,slice=WARPS], \
          pcie-equal-share[,gbps=GB/s] or pcie-max-min"
     );
     assert!(execution("pcie-equal-share,gbps=0").starts_with("pcie-equal-share,gbps=0: "));

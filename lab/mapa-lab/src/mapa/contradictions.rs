@@ -42,7 +42,7 @@ pub(super) fn section() -> Section {
             links, so it does not depend on this."
             .to_owned(),
         "**RMSE 1.5153 beside MAE 7.0539.** A root mean square is never below the mean of the absolute values: these \
-         are |r| / N and the mean ([the published regression](../reproduction/eq2-regression.md))."
+         are |r| / N and the mean ([the published regression](eq2-regression.md))."
             .to_owned(),
         "**31 samples.** Rings of two to five on a DGX-1V have 39 different link counts, the best rings of each set \
          26; the printed errors fit 39."

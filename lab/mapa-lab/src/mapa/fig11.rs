@@ -61,7 +61,7 @@ pub(super) fn section() -> Result<Section, Error> {
         .claims(claims(r, counts))
         .text(
             "Pearson's correlations over all 210 sets of two to five GPUs of a DGX-1V, each with its ring of the highest AggBW. Pictures, and \
-             what can be said about the fit without its samples, are in [the published regression](../reproduction/eq2-regression.md).",
+             what can be said about the fit without its samples, are in [the published regression](eq2-regression.md).",
         )
         .table(["of", "r"], rows)
         .numbers("correlations", BTreeMap::from([("aggregate_eq_2", r[0]), ("aggregate_packing", r[1]), ("eq_2_packing", r[2])]))
