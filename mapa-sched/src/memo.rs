@@ -11,13 +11,20 @@ pub struct Memo<T> {
     answers: BTreeMap<u64, T>,
 }
 
-impl<T> Memo<T> {
-    /// No answers.
-    pub fn new() -> Self {
+impl<T> Default for Memo<T> {
+    fn default() -> Self {
         Self {
             state: None,
             answers: BTreeMap::new(),
         }
+    }
+}
+
+impl<T> Memo<T> {
+    /// No answers.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
     }
 
     /// Forgets everything if the fleet has changed. Returns whether it has. O(1), besides what is

@@ -123,7 +123,7 @@ fn check_sample(expected: &Expected, text: &str, dump: &Dump) {
         (HostDetail::Tree, true),
         "{name}"
     );
-    if expected.numa.len() == 0 {
+    if expected.numa.is_empty() {
         assert_eq!(
             dump.clone().into_machine().unwrap_err().kind(),
             ErrorKind::Incomplete,

@@ -462,7 +462,7 @@ impl Scheduler for Conservative {
             // it in the queue. So passes are repeated until none moves.
             while self.pass(now, compress, turn) && compress {}
         }
-        if self.waiting.len() > 0 {
+        if !self.waiting.is_empty() {
             let planned = self.plan.slots().first().map(|slot| slot.from);
             self.running.wake(planned, turn);
         }

@@ -407,7 +407,7 @@ impl Scheduler for Easy {
         if !guarded {
             self.head = None;
         }
-        if self.waiting.len() > 0 {
+        if !self.waiting.is_empty() {
             self.running.wake(None, turn);
         }
     }

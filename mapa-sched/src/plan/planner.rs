@@ -145,6 +145,12 @@ where
         self.jobs.len()
     }
 
+    /// Whether no job waits in any lane.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Adds a lane in this state.
     pub fn add_lane(&mut self, state: P::State) {
         self.lanes.push(Lane {

@@ -110,13 +110,11 @@ pub fn joined(gbps: &[f64]) -> Arc<HardwareGraph> {
 }
 
 /// One to three machines of whole devices.
-#[must_use]
 pub fn whole_machines() -> impl Strategy<Value = Vec<Arc<HardwareGraph>>> {
     vec(machines(1..=5).prop_map(Arc::new), 1..=3)
 }
 
 /// One to three machines, some with devices that can be partitioned.
-#[must_use]
 pub fn any_machines() -> impl Strategy<Value = Vec<Arc<HardwareGraph>>> {
     let one = prop_oneof![
         machines(1..=4).prop_map(Arc::new),
