@@ -93,10 +93,10 @@ pub struct Job {
     pub priority: i64,
     /// Whether it must be alone on its instance. Default: no.
     pub isolated: bool,
-    /// Whether its process may ask for more memory while it holds some, for the [manager of shared
-    /// instances](crate::Case). Default: no.
+    /// Whether its process may ask for more memory while it holds some, for managers of shared
+    /// instances. Default: no.
     pub grows: bool,
-    /// The slope of Eq. 1 of Tang et al., for the [PCIe-aware scheduler](crate::PcieAware).
+    /// The slope of Eq. 1 of Tang et al., for schedulers that weigh PCIe contention.
     /// Default: 1.
     pub pcie_alpha: f64,
     /// The latency that its requests should meet. Default: none.

@@ -8,7 +8,7 @@
 //! to all others, and a job waits where waiting is cheaper.
 //!
 //! What a job needs, and how fast it runs beside whom, is a [`Physics`]; what a schedule costs is a
-//! [`Goal`](physics::Goal). Everything else is here, once: [`Decoder`](decode::Decoder), insertion by least added cost, random moves
+//! [`Goal`]. Everything else is here, once: decoding, insertion by least added cost, random moves
 //! that are kept unless they cost more ([`Planner`]), and [`Ageing`].
 //!
 //! Planning is deterministic: draws come from one seeded [`Draws`], budgets count steps and moves,

@@ -65,7 +65,7 @@ fn read(words: &str) -> Result<Generator, String> {
     let Some((_, make)) = NAMES.iter().find(|(own, _)| *own == name) else {
         let known = NAMES.map(|(name, _)| name).join(", ");
         return Err(format!(
-            "no generator is called `{name}`: expected one of {known}"
+            "no generator is called `{name}`: expected {known}"
         ));
     };
     let settings = Settings::read(parts, &SETTINGS.join(", "), key);

@@ -39,7 +39,7 @@ impl CaseBatch {
     /// # Examples
     /// ```
     /// use std::time::Duration;
-    /// use mapa_sched::{CaseBatch, Fit};
+    /// use mapa_system_case::{CaseBatch, Fit};
     ///
     /// let s = Duration::from_secs;
     /// let batch = CaseBatch { isolated: vec![(2, s(10)); 4], others: vec![(s(3), vec![(1, s(4))])] };

@@ -5,7 +5,7 @@
 //! daemon run the same object. A job that must be alone gets an instance
 //! ([`Action::Place`](mapa_sched::Action::Place)). Any other job is launched without a device
 //! ([`Action::Launch`](mapa_sched::Action::Launch)); its process asks for memory task by task
-//! ([`Event::TaskBegin`]).
+//! ([`Event::TaskBegin`](mapa_sched::Event::TaskBegin)).
 //!
 //! # Why nobody waits for ever
 //! Who holds nothing can wait. So only what a process *holds while it waits* matters:

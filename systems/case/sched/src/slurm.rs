@@ -32,7 +32,8 @@ use mapa_sched::{Job, JobId, Tenant};
 /// # Examples
 /// ```
 /// use mapa_core::lowest_id;
-/// use mapa_sched::{Scheduler, SlurmMig};
+/// use mapa_sched::Scheduler;
+/// use mapa_system_case::SlurmMig;
 ///
 /// let slurm = SlurmMig::new(lowest_id()).blocking(true);
 /// assert_eq!(slurm.name(), "slurm-mig, lowest-id");

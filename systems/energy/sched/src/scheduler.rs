@@ -44,7 +44,8 @@ use mapa_sched::{Job, JobId, Tenant};
 /// # Examples
 /// ```
 /// use mapa_core::lowest_id;
-/// use mapa_sched::{Scheduler, energy::{Fit, RuleScheduler}};
+/// use mapa_sched::Scheduler;
+/// use mapa_system_energy::{Fit, RuleScheduler};
 ///
 /// let scheduler = RuleScheduler::new(Fit::fullest(), lowest_id());
 /// assert_eq!(scheduler.name(), "fit-fullest, lowest-id");

@@ -16,7 +16,7 @@ use mapa_sched::memo::Memo;
 use mapa_sched::waiting::Waiting;
 use mapa_sched::{Job, JobId, Tenant};
 
-/// First in, first out, with a queue head that blocks, as [`Fifo`](crate::Fifo), and with patience.
+/// First in, first out, with a queue head that blocks, as [`Fifo`](mapa_sched::Fifo), and with patience.
 /// A bandwidth-sensitive head that could start waits for a running lease to end, if an exact
 /// stopping rule says that this costs less device-time than the slow ring that it would get now
 /// ([`mapa_core::Foresight::worth_waiting`]).

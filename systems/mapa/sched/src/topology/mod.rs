@@ -7,7 +7,7 @@
 //! 1 + (r - 1) g        g = (1/B - 1/50) / (1/10 - 1/50),  B clipped to 10..50 GB/s
 //! ```
 //!
-//! ([`Job::slowdown_at`](crate::Job::slowdown_at)). [`RingBounds`] bounds the makespan and the sum
+//! ([`Job::slowdown_at`](mapa_sched::Job::slowdown_at)). [`RingBounds`] bounds the makespan and the sum
 //! of completion times of any schedule of such jobs.
 
 mod bound;

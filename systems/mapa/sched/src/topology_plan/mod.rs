@@ -34,7 +34,7 @@ const MOST_GAIN: f64 = 1e6;
 /// The price of machine time, in jobs that will come.
 const COMING: f64 = 10.0;
 /// A scheduler of MAPA's own for machines whose links differ. It plans order and placement together,
-/// where [`Fifo`](crate::Fifo) keeps the order and [`FirstFit`] decides job by job.
+/// where [`Fifo`](mapa_sched::Fifo) keeps the order and [`FirstFit`] decides job by job.
 ///
 /// Between events it keeps a plan: for each machine an ordered list of waiting jobs, and for each job
 /// on which terms it starts: on the fastest free set whatever it is, only on one that is nearly the
