@@ -64,9 +64,7 @@ fn read(words: &str) -> Result<Generator, String> {
     let name = parts.next().unwrap_or_default().trim();
     let Some((_, make)) = NAMES.iter().find(|(own, _)| *own == name) else {
         let known = NAMES.map(|(name, _)| name).join(", ");
-        return Err(format!(
-            "no generator is called `{name}`: expected {known}"
-        ));
+        return Err(format!("no generator is called `{name}`: expected {known}"));
     };
     let settings = Settings::read(parts, &SETTINGS.join(", "), key);
     let mut generator = make();
