@@ -29,13 +29,3 @@ pub struct DropInPolicies;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/defrag.md")]
 pub struct DefragPage;
-
-/// The code on the page "Scheduling MIG GPUs by PCIe bandwidth", run as a test.
-#[cfg(doctest)]
-#[doc = include_str!("../docs/mig-scheduling.md")]
-pub struct MigSchedulingPage;
-
-/// The code on the page "Jobs with deadlines on MIG", run as a test.
-#[cfg(doctest)]
-#[doc = include_str!("../docs/energy.md")]
-pub struct EnergyPage;
