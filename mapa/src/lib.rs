@@ -40,6 +40,27 @@ pub use mapa_system_case as case;
 /// Everything of `mapa-system-case-sim`: how long tasks run that share instances.
 #[cfg(feature = "case")]
 pub use mapa_system_case_sim as case_sim;
+/// Everything of `mapa-system-energy`: jobs with deadlines on MIG slices.
+#[cfg(feature = "energy")]
+pub use mapa_system_energy as energy;
+/// Everything of `mapa-system-energy-sim`: days of such jobs.
+#[cfg(feature = "energy")]
+pub use mapa_system_energy_sim as energy_sim;
+/// Everything of `mapa-system-mapa`: foresight, and plans of order and placement together.
+#[cfg(feature = "mapa")]
+pub use mapa_system_mapa as mapa;
+/// Everything of `mapa-system-pcie`: schedulers of MIG instances that share PCIe.
+#[cfg(feature = "pcie")]
+pub use mapa_system_pcie as pcie;
+/// Everything of `mapa-system-pcie-sim`: run times of jobs that share PCIe.
+#[cfg(feature = "pcie")]
+pub use mapa_system_pcie_sim as pcie_sim;
+/// Everything of `mapa-system-slo`: controllers of tail latency.
+#[cfg(feature = "slo")]
+pub use mapa_system_slo as slo;
+/// Everything of `mapa-system-slo-sim`: tenants beside noisy neighbours, simulated.
+#[cfg(feature = "slo")]
+pub use mapa_system_slo_sim as slo_sim;
 /// Everything of `mapa-topologies`: readers, writers, the catalogue, MIG tables.
 pub use mapa_topologies as topologies;
 

@@ -27,3 +27,8 @@ pub use scenario::{HOSTS, LinkShare, Paused, Requests, SLICES, SWITCHES, Scenari
 pub use servers::Servers;
 pub use tenants::{Serving, Tenants, is_tenants, read_tenants};
 pub use totals::{Acted, Totals};
+
+/// The code of the page on this system, run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../../docs/slo.md")]
+pub struct SloPage;
