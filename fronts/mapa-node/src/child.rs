@@ -10,6 +10,8 @@ use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -22,6 +24,7 @@ use rustix::process::{
 use signal_hook::consts::signal::{
     SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH,
 };
+use signal_hook::flag::register_usize;
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::low_level::siginfo::Cause;
@@ -61,6 +64,9 @@ pub(crate) enum Happening {
 pub(crate) struct Happenings {
     /// The signals that are caught.
     caught: Vec<i32>,
+    /// The last of [`ENDS`] that came, 0 if none did: its handler writes it, so whoever was interrupted by the
+    /// signal sees it at once. The thread that reads signals may come to it later.
+    last: Arc<AtomicUsize>,
     to: Sender<Happening>,
     from: Receiver<Happening>,
 }
@@ -76,8 +82,12 @@ impl Happenings {
             .into_iter()
             .filter(|own| ignored >> (own - 1) & 1 == 0);
         let caught: Vec<i32> = heeded.chain([SIGCHLD]).collect();
-        let mut signals =
-            SignalsInfo::<WithOrigin>::new(&caught).map_err(|error| Error::at("signals", error))?;
+        let failed = |error| Error::at("signals", error);
+        let last = Arc::new(AtomicUsize::new(0));
+        for &number in caught.iter().filter(|number| ENDS.contains(number)) {
+            register_usize(number, last.clone(), number as usize).map_err(failed)?;
+        }
+        let mut signals = SignalsInfo::<WithOrigin>::new(&caught).map_err(failed)?;
         let (to, from) = mpsc::channel();
         let told = to.clone();
         thread::spawn(move || {
@@ -95,7 +105,12 @@ impl Happenings {
                 }
             }
         });
-        Ok(Self { caught, to, from })
+        Ok(Self {
+            caught,
+            last,
+            to,
+            from,
+        })
     }
 
     /// Where others tell what happens.
@@ -112,7 +127,8 @@ impl Happenings {
 
     /// The signal that ends this program before its job runs, if one has come.
     fn ended(&self) -> Option<i32> {
-        std::iter::from_fn(|| self.next(Duration::ZERO)).find_map(Self::ends)
+        let last = self.last.load(Ordering::SeqCst);
+        i32::try_from(last).ok().filter(|&number| number != 0)
     }
 
     /// The signal that ends this program while it waits in the queue, if this is one.
