@@ -27,6 +27,8 @@ pub fn length(job: &Job) -> Duration {
     match &job.run_time {
         RunTime::Unknown => UNKNOWN,
         RunTime::Fixed(length) => *length,
+        // The longest: a plan that is too careful still keeps its promises, one that is too short
+        // breaks them.
         RunTime::BySize(lengths) => lengths.values().max().copied().unwrap_or(UNKNOWN),
     }
 }
@@ -63,6 +65,7 @@ impl Stay {
     fn go_on(&mut self, now: Time) -> bool {
         let over = self.until <= now;
         while self.until <= now && self.until < Time(u64::MAX) {
+            // At least a nanosecond, as 0 would never double to anything.
             let length = self.length.max(Duration::from_nanos(1)).saturating_mul(2);
             *self = Self::new(self.from, length);
         }
@@ -99,6 +102,7 @@ impl Running {
     /// expected. O(t log t) for t tenants.
     pub(crate) fn refresh(&mut self, now: Time, fleet: &Fleet) -> bool {
         let mut surprised = false;
+        // Nearly always nothing differs, and comparing two sorted sequences allocates nothing.
         if !fleet
             .tenants()
             .map(|(tenant, ..)| tenant.job())
@@ -110,6 +114,7 @@ impl Running {
             let kept = self.jobs.len();
             surprised = kept < before || kept < there.len();
             for job in there {
+                // Another program has placed it, so nothing is known of its run time.
                 self.jobs.entry(job).or_insert(Stay::new(now, UNKNOWN));
             }
         }
@@ -137,6 +142,8 @@ impl Running {
             .map(|stay| stay.until)
             .chain(planned)
             .min();
+        // One wake-up for each moment is enough: drivers keep those that were asked for.
+        // Backfilling does not read the token; the moment only makes it unique.
         if let Some(at) = next.filter(|&at| self.asked != Some(at) && at < Time(u64::MAX)) {
             self.asked = Some(at);
             turn.wake(at, Token(at.0));

@@ -123,6 +123,8 @@ impl Event {
     pub fn leaves(&self) -> Option<JobId> {
         match self {
             Self::Finished(job) | Self::Failed(job) | Self::Cancelled(job) => Some(*job),
+            // Only a failed start ends a job: one that could not be moved, suspended or limited
+            // still runs.
             Self::OrderFailed {
                 order:
                     Action::Place {
@@ -194,6 +196,8 @@ impl Placed {
         std::iter::once((self.machine, &self.placement))
             .chain(rest)
             .map(move |(machine, placement)| {
+                // Ranks are numbered through all parts: the first rank of a part follows the last
+                // of the part before.
                 let ranks = from..from + placement.len();
                 from = ranks.end;
                 (ranks, machine, placement)

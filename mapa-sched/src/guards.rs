@@ -45,6 +45,7 @@ impl Guards {
     pub fn set(&mut self, job: JobId, guard: Guard) {
         let limits = self.0.entry(job).or_default();
         limits.set(guard);
+        // A job whose limits were all lifted equals one that never had any.
         if *limits == Limits::default() {
             self.0.remove(&job);
         }

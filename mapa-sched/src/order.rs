@@ -73,6 +73,8 @@ impl Order {
 
 /// Sorts jobs by length, those of unknown length last.
 fn known_length(job: &Job) -> (bool, Duration) {
+    // The flag leads, because an unknown run time counts as ten years and an estimate may be
+    // longer.
     (job.run_time == RunTime::Unknown, length(job))
 }
 

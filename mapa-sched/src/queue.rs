@@ -43,11 +43,14 @@ impl Choose {
             Self::ByPolicy(_, refused) if refused.get(class).is_some() => None,
             Self::ByPolicy(policy, refused) => {
                 let answer = turn.start(tenant, &**policy, &job.request);
+                // An infeasible request is not remembered, since its job is rejected and leaves at
+                // once.
                 if matches!(answer, Err(Refusal::Busy(_) | Refusal::LimitReached(_))) {
                     refused.insert(class, ());
                 }
                 Some(answer)
             }
+            // A closure may have state, such as a seed, so its refusals are not remembered.
             Self::ByTurn(choose) => {
                 Some(choose(job, turn).and_then(|decision| turn.place(tenant, decision)))
             }
@@ -119,6 +122,7 @@ impl Queue {
     /// Lets jobs start before others that cannot start yet. Call this before the first job arrives.
     #[must_use]
     pub fn first_fit(self) -> Self {
+        // A closure may look at more of a job than its request, so its jobs share no class.
         let same_answers = matches!(self.choose, Choose::ByPolicy(..));
         let waiting = Waiting::new(self.waiting.order().clone(), same_answers);
         Self {
@@ -169,6 +173,8 @@ impl Scheduler for Queue {
         let mut at = 0;
         while let Some(entry) = self.waiting.get(at) {
             match self.choose.start(&entry.job, entry.class, turn) {
+                // A remembered refusal holds for the state on which it was made, and the start has
+                // changed that.
                 Some(Ok(_)) => self.choose.refresh(turn),
                 Some(Err(why @ Refusal::Infeasible(_))) => turn.reject(entry.job.id, why),
                 _ if self.first_fit => {
@@ -177,6 +183,7 @@ impl Scheduler for Queue {
                 }
                 _ => break,
             }
+            // `at` stays: the next job is now at this position.
             self.waiting.remove(at);
         }
     }

@@ -40,9 +40,13 @@ pub fn step(
     for event in facts {
         match fleet.book(&event) {
             Ok(()) => scheduler.on_event(now, event),
+            // The other facts are booked all the same: one bad fact must not keep devices of a job
+            // that has ended from being free.
             Err(error) => wrong = wrong.or(Some(error)),
         }
     }
+    // After the last fact, so that a job which arrives finds the devices of one that ends in the
+    // same instant.
     scheduler.act(now, &mut Turn::new(fleet, orders));
     wrong.map_or(Ok(()), Err)
 }

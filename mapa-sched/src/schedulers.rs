@@ -94,6 +94,7 @@ fn first_fit(
     };
     let patience = settings.get("patience").map(seconds_or_none).transpose()?;
     let pace = settings.get("pace").map(seconds_or_none).transpose()?;
+    // `FirstFit::ageing` takes both; a setting that is left out gets the value of the other one.
     if let Some(either) = patience.or(pace) {
         own = own.ageing(patience.unwrap_or(either), pace.unwrap_or(either));
     }

@@ -101,6 +101,8 @@ impl<'a> Turn<'a> {
         if !rest.is_empty() {
             return self.place_parts(tenant, std::iter::once(decision).chain(rest).collect());
         }
+        // A policy written by hand may decide for another job, or use devices that the request
+        // excludes. The allocator sees only the decision, and would not notice.
         if let Ok(machine) = self.fleet.machine(decision.stamp().machine) {
             decision.answers(request, machine.graph())?;
         }

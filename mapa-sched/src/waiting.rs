@@ -101,6 +101,7 @@ impl<T: Default> Waiting<T> {
         self.there.insert(job.id);
         let at = self
             .entries
+            // Behind all jobs that compare as equal, which keeps ties in order of arrival.
             .partition_point(|other| self.order.compare(&other.job, &job).is_le());
         self.entries.insert(
             at,
@@ -115,6 +116,7 @@ impl<T: Default> Waiting<T> {
 
     fn class_of(&mut self, request: &Request, serial: u64) -> u64 {
         let Some(classes) = &mut self.classes else {
+            // Serial numbers are unique, so this job is the only one of its class.
             return serial;
         };
         match classes.iter_mut().find(|(_, known, _)| known == request) {
@@ -136,6 +138,8 @@ impl<T: Default> Waiting<T> {
         if let Some(classes) = &mut self.classes
             && let Some(place) = classes.iter().position(|(class, ..)| *class == entry.class)
         {
+            // A class without jobs is dropped, so that the list does not grow with all requests
+            // ever made. The same request gets another number when it comes again.
             classes[place].2 -= 1;
             if classes[place].2 == 0 {
                 classes.swap_remove(place);

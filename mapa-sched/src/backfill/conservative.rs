@@ -164,6 +164,8 @@ impl Conservative {
                 // A tenant that the fleet lists holds a lease, so its end can be booked.
                 let _ = self.idle.book(&Event::Finished(tenant.job()));
             }
+            // Whether the idle fleet has a place for a job depends on what is present and not
+            // cordoned.
             self.waiting
                 .iter_mut()
                 .for_each(|entry| entry.own.on_idle = OnIdle::Unknown);
@@ -179,6 +181,8 @@ impl Conservative {
             match entry.own.reserved {
                 Some(at) if at <= now => return true,
                 Some(_) => reserved += 1,
+                // A job that cannot be planned never has a reservation, so it makes the queue due
+                // at every instant: it is tried at every change.
                 None if reserved < self.depth => return true,
                 None => return false,
             }
@@ -192,11 +196,15 @@ impl Conservative {
         while at < self.waiting.len() && reserved < self.depth {
             let before = self.waiting.get(at).and_then(|entry| entry.own.reserved);
             if self.plan_one(at, now, compress, turn) {
+                // The job has started before its moment, which leaves the room of its reservation
+                // to others.
                 moved |= before.is_some_and(|before| before > now);
                 self.waiting.remove(at);
                 continue;
             }
             let after = self.waiting.get(at).and_then(|entry| entry.own.reserved);
+            // `None` is less than every moment: a first reservation does not count as moved, and
+            // neither does one that was lost.
             moved |= before > after && after.is_some();
             reserved += usize::from(after.is_some());
             at += 1;
@@ -234,6 +242,8 @@ impl Conservative {
         // right devices are free at each.
         let mut next = Some(now);
         while let Some(from) = next.and_then(|next| self.plan.earliest(need, length, next)) {
+            // No moment from here on is better than the one that the job has; and a job that cannot
+            // be planned may only start now.
             if before.is_some_and(|before| before <= from) || !can_wait && from > now {
                 break;
             }
@@ -244,8 +254,11 @@ impl Conservative {
                 self.note(at, Some(from));
                 return false;
             }
+            // Between two planned starts or ends nothing changes, so no moment in between can be
+            // better.
             next = self.plan.next_change(from);
         }
+        // No better moment was found: the old reservation returns to the plan, with its devices.
         let kept = held.filter(|_| before.is_some());
         self.note(at, kept.as_ref().map(|slot| slot.from));
         if let Some(slot) = kept {
@@ -333,6 +346,8 @@ impl Conservative {
 
     /// Starts a job now, if every reservation keeps its moment. Returns whether it has started.
     fn start(&mut self, entry: &Entry<Own>, now: Time, turn: &mut Turn<'_>) -> bool {
+        // This decision does not depend on the plan, so jobs with equal requests share it. The
+        // second try below depends on it, and is asked anew.
         if self.answers.get(entry.class).is_none() {
             let answer = self
                 .policies
@@ -396,6 +411,7 @@ impl Conservative {
         let Some(places) = self.replay(&outlook) else {
             return false;
         };
+        // The plan is replayed first: a start that is booked has become an order to the driver.
         if turn.place(Tenant::Job(entry.job.id), decision).is_err() {
             return false;
         }
@@ -440,6 +456,7 @@ impl Scheduler for Conservative {
                         .waiting
                         .forget(job)
                         .and_then(|entry| self.plan.remove(entry.serial));
+                    // A job that leaves the queue leaves the room of its reservation to others.
                     self.eased |= slot.is_some();
                 }
             }
@@ -450,6 +467,8 @@ impl Scheduler for Conservative {
         let anew = self.refresh(now, turn.fleet());
         let compress = std::mem::take(&mut self.eased);
         if anew {
+            // The old moments rest on a state or on ends that no longer hold. Compression only
+            // moves jobs to earlier moments, so it cannot repair them.
             self.plan.clear();
             self.waiting
                 .iter_mut()

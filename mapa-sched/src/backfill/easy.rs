@@ -189,6 +189,7 @@ impl Easy {
         else {
             return Tried::Waits;
         };
+        // The job ends before the head needs any device, so it does not matter which ones it takes.
         if now + expected(&entry.job, decision, turn.fleet()) <= at {
             let decision = decision.clone();
             return self.start(&entry, decision, now, turn);
@@ -203,6 +204,8 @@ impl Easy {
         let (MachineId(machine), set) = (beside.stamp().machine, beside.placement().set());
         let tried = self.start(&entry, beside, now, turn);
         if let (Tried::Left, Some(head)) = (&tried, &mut self.head) {
+            // The job holds these beyond the reserved moment, so from now on the head must do
+            // without them.
             let taken = &mut head.taken[machine as usize];
             *taken = &*taken | &set;
         }
@@ -221,6 +224,8 @@ impl Easy {
             return Tried::Waits;
         }
         self.running.start(entry.job.id, now, length);
+        // Takes note of the own change: `act` then drops the reservation only for changes that this
+        // scheduler did not make. Answers on the state before are forgotten.
         self.answers.refresh(turn.fleet());
         Tried::Left
     }
@@ -254,6 +259,8 @@ impl Easy {
         if self.place_head(Some(&decision)).is_some() {
             return Some(decision);
         }
+        // The devices that the head would choose are left out, though it might do with others: one
+        // more decision instead of a search.
         let (machine, planned) = self.place_head(None)?;
         let mut limits: Vec<DeviceSet> = fleet
             .views()
@@ -272,6 +279,8 @@ impl Easy {
                 best_of(views, policy, &entry.job.request)
             })
             .ok()?;
+        // The head's policy is asked again: with fewer free devices it may refuse, even if its
+        // first choice is among them.
         self.place_head(Some(&other)).is_some().then_some(other)
     }
 
@@ -318,8 +327,11 @@ impl Easy {
             return true;
         }
         self.head = None;
+        // Answers found for the old head say nothing about the new one.
         self.answers.clear();
         let mut then = fleet.clone();
+        // In order of time, so the first state in which the policy has a decision is the earliest
+        // moment. All jobs of a moment end before the policy is asked.
         for (at, jobs) in self.running.ends() {
             for job in jobs {
                 // The end of a running job can always be booked.
@@ -331,6 +343,8 @@ impl Easy {
                 .is_ok();
             if fits {
                 let taken = vec![DeviceSet::new(); then.machines().len()];
+                // A reservation that moves to a later moment keeps its first promise: once that has
+                // passed, no job overtakes the head.
                 let before = self.promised.filter(|(serial, _)| *serial == entry.serial);
                 self.promised = Some((
                     entry.serial,
@@ -390,6 +404,8 @@ impl Scheduler for Easy {
 
     fn act(&mut self, now: Time, turn: &mut Turn<'_>) {
         let surprised = self.running.refresh(now, turn.fleet());
+        // A change that this scheduler did not make or expect: an end, a cordon, a layout, another
+        // program.
         if self.answers.refresh(turn.fleet()) || surprised {
             self.head = None;
             self.answers.clear();
@@ -399,6 +415,8 @@ impl Scheduler for Easy {
             match self.try_one(at, now, guarded, turn) {
                 Tried::Left => drop(self.waiting.remove(at)),
                 Tried::Waits => {
+                    // The first waiting job that can be planned becomes the head. `||` stops there:
+                    // only one job has a reservation.
                     guarded = guarded || self.reserve(at, turn.fleet());
                     at += 1;
                 }
@@ -408,6 +426,8 @@ impl Scheduler for Easy {
             self.head = None;
         }
         if !self.waiting.is_empty() {
+            // An end that does not come makes no event, so the scheduler asks to be woken when it
+            // is due.
             self.running.wake(None, turn);
         }
     }

@@ -50,6 +50,8 @@ fn rejection(why: Refusal, fleet: &Fleet) -> Refusal {
         Refusal::Infeasible(Reason::TooFewDevices { wanted, allowed })
             if fleet.network_gbps().is_some() =>
         {
+            // The plain reason would mislead here: the fleet may have enough devices, only not on
+            // one machine.
             let rule = format!(
                 "one machine for all {wanted} devices, as backfilling plans for ({allowed} at most)"
             );
@@ -67,6 +69,7 @@ fn open(view: &View<'_>, request: &Request) -> DeviceSet {
         .demands()
         .iter()
         .filter(|demand| demand.is_shared());
+    // A device with tenants is not free, but a rank that shares may join them.
     shared.fold(view.free().clone(), |all, demand| {
         &all | &view.room_for(demand)
     })

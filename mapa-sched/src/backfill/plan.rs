@@ -83,6 +83,7 @@ impl Outlook {
                 set = &set - &other.set;
             }
         }
+        // Sorted by time, because a replay goes through the ends once, in order.
         let at = self.ends.partition_point(|(end, _)| *end <= until);
         self.ends.insert(at, (until, Place { machine, set }));
     }
@@ -134,6 +135,7 @@ impl Plan {
 
     /// Counts free devices anew: those free now, what running jobs give back, and the reservations.
     pub(super) fn count(&mut self, outlook: &Outlook) {
+        // Counts only: which devices are free decides the replay, which costs decisions.
         self.count = outlook.free.iter().map(|free| free.len() as i64).sum();
         self.changes.clear();
         for (until, place) in &outlook.ends {

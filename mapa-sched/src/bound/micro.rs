@@ -28,6 +28,7 @@ pub(super) fn solve(program: &Program, seconds: Option<f64>) -> Result<Solved, E
         problem.add_constraint(parts, sense, row.right);
     }
     if let Some(own) = seconds {
+        // More seconds than a `Duration` holds are no limit in practice.
         problem.set_time_limit(Duration::try_from_secs_f64(own).unwrap_or(Duration::MAX));
     }
     let outcome = problem
@@ -43,6 +44,7 @@ pub(super) fn solve(program: &Program, seconds: Option<f64>) -> Result<Solved, E
             let values = columns.iter().map(|&column| own.var_value(column));
             values.collect()
         }),
+        // microlp has no interface for dual values.
         prices: None,
     })
 }

@@ -175,8 +175,10 @@ impl Drive {
         let Some(next) = driver.next(seen, &mut self.facts)? else {
             return Ok(false);
         };
+        // A driver's clock may step back; time here never does.
         self.now = self.now.max(next);
         self.record.begin_instant();
+        // All of them, even one that `step` will refuse: the record has what was reported.
         for (at, event) in &self.facts {
             self.record.tell(*at, event);
         }
@@ -198,6 +200,8 @@ impl Drive {
             self.record.carried_out(at, order);
         }
         driver.settle(self.seen())?;
+        // An impossible fact is reported last: the orders of this instant are carried out by now,
+        // so the run may go on.
         stepped?;
         Ok(true)
     }

@@ -60,6 +60,7 @@ impl Stays {
     /// The stay that lasts has never begun: its order has failed.
     fn never_was(&mut self) {
         if self.open {
+            // Removed, not closed: a period that never began must not count as one of length 0.
             self.list.pop();
         }
         self.open = false;
@@ -108,6 +109,8 @@ impl Life {
         match tenant {
             Tenant::Job(_) => Some(&mut self.stays),
             Tenant::Task(_, task) => {
+                // From the end, where the tasks are that began last: those that run are mostly
+                // among them.
                 let mut tasks = self.tasks.iter_mut().rev();
                 Some(&mut tasks.find(|own| own.task == task)?.stays)
             }
@@ -294,6 +297,7 @@ impl Record {
                 life.into_iter().for_each(|life| life.end_task(*task, at));
             }
             Event::OrderFailed { order, why } => {
+                // Before the job leaves below, which would close the period instead.
                 if let Action::Place { tenant, .. } = order
                     && let Some(stays) = self.stays_of(*tenant)
                 {
@@ -337,6 +341,7 @@ impl Record {
                 }
             }
             Action::Throttle { job, guard } => {
+                // Nothing would ever lift a limit on a job that has left.
                 if self.present.contains_key(&job) {
                     self.guards.set(job, guard);
                 }
@@ -351,6 +356,7 @@ impl Record {
     }
 
     fn leaves(&mut self, job: JobId, at: Time, how: End) {
+        // A driver may use the number again, and the old limits must not apply to another job.
         self.guards.lift(job);
         if let Some(mut life) = self.present.remove(&job) {
             life.stays.leave(at);

@@ -43,6 +43,7 @@ impl Class {
     pub(super) fn of(job: &Job) -> Self {
         let request = job.request.clone();
         let ring = Pattern::ring(request.pattern.len());
+        // Sensitivity does not change which sets are possible, so it may differ.
         let plain = Request {
             sensitivity: request.sensitivity,
             ..Request::new(ring)
@@ -84,6 +85,7 @@ impl Links {
             LinkModel::By(model) => Some(model),
             LinkModel::None => None,
         };
+        // Without a model of run times, sets are still compared by Eq. 2.
         let by = model.clone().unwrap_or_else(effective_gbps);
         let left = || Rules::new("fastest").prefer(max(preserved_direct_gbps()));
         let sensitive = Rules::new("fastest")
@@ -111,6 +113,7 @@ impl Links {
         }
         for machine in fleet.machines() {
             let graph = machine.graph();
+            // Equal machines share their tables; a fleet has few kinds.
             let known =
                 |(own, _): &(Arc<HardwareGraph>, _)| own.fingerprint() == graph.fingerprint();
             if !self.machines.iter().any(known) {
@@ -121,10 +124,12 @@ impl Links {
 
     /// How many times its run time at full speed a job takes on the best set of the fleet.
     pub(super) fn ideal_slowdown(&mut self, job: &Job, class: &mut Class) -> f64 {
+        // Clones of the `Arc`s, as the call below may fill tables of `self`.
         let graphs: Vec<_> = self.machines.iter().map(|(own, _)| own.clone()).collect();
         let each = graphs.iter();
         let least = each.map(|graph| self.ideal_slowdown_on(graph, job, class));
         let least = least.fold(f64::INFINITY, f64::min);
+        // Only a fleet without machines leaves the infinity of the fold.
         if least.is_finite() { least } else { 1.0 }
     }
 
@@ -222,6 +227,8 @@ impl Links {
             return turn.decide(&*self.fastest, &job.request);
         }
         let view = machine.view();
+        // On a larger machine bits are lost here, but it has no tables, so the policy decides
+        // there.
         let free = view.free().word(0) as u32;
         let aim = if is_sensitive(job) {
             Aim::Fastest

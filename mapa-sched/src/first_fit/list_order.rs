@@ -59,6 +59,8 @@ impl ListOrder {
     /// counts as so much shorter, or as so much larger.
     pub(super) fn rank(self, devices: usize, ideal: f64, weight: f64) -> Rank {
         let k = devices as f64;
+        // The list is ascending, so orders with the largest first negate. A weight above 1 moves a
+        // job to the front in both.
         Rank(match self {
             Self::Arrival => [0.0, 0.0],
             Self::Shortest => [ideal / weight, 0.0],
@@ -81,6 +83,7 @@ pub(super) struct Rank([f64; 2]);
 
 impl Rank {
     pub(super) fn compare(&self, other: &Self) -> Ordering {
+        // `total_cmp`: sorting needs a total order, or it may panic.
         let [first, second] = [0, 1].map(|at| self.0[at].total_cmp(&other.0[at]));
         first.then(second)
     }

@@ -261,6 +261,8 @@ impl FirstFit {
         let before = self.waiting.len();
         for job in std::mem::take(&mut self.arrived) {
             let class = self.class_of(&job);
+            // Ideal times may cost a decision on each kind of machine, so an order and a limit that
+            // need none do without: the run time at full speed stands in.
             let needs = self.overtaking.is_none_or(f64::is_finite);
             let ideal = if self.order.needs_times() || needs {
                 self.links.ideal_slowdown(&job, &mut self.classes[class])
@@ -268,6 +270,7 @@ impl FirstFit {
                 1.0
             };
             let ideal = length(&job).as_secs_f64() * ideal;
+            // An unknown run time counts as ten years, which would swamp the mean.
             if job.run_time != RunTime::Unknown {
                 self.ideals.0 += ideal;
                 self.ideals.1 += 1.0;
@@ -298,6 +301,7 @@ impl FirstFit {
     fn mean_ideal(&self) -> f64 {
         let (sum, count) = self.ideals;
         if count > 0.0 {
+            // Above 0, because ageing divides by a multiple of it.
             (sum / count).max(1e-3)
         } else {
             1.0
@@ -317,6 +321,7 @@ impl FirstFit {
     fn has_place(&self, at: usize, turn: &Turn<'_>) -> bool {
         let request = &self.waiting[at].job.request;
         let policy = self.policy.as_deref().unwrap_or(self.links.fastest());
+        // A job that is spread over several machines needs room on none of them alone.
         turn.fleet().network_gbps().is_some()
             || turn
                 .views()
@@ -384,6 +389,7 @@ impl FirstFit {
             return Tried::Waits;
         }
         let mut chosen = decide(&mut self.links, self.policy.as_deref(), own, class, turn);
+        // The policy's set is too slow. A faster one may be free that the policy likes less.
         if self.policy.is_some()
             && let Ok(decision) = &chosen
             && !allows(&mut self.links, bound, own, class, decision, turn.fleet())
@@ -424,6 +430,8 @@ impl FirstFit {
         self.there.remove(&left.job.id);
         self.classes[left.class].jobs -= 1;
         if let Some(area) = started {
+            // Only jobs that arrived earlier were overtaken. The list is in another order than that
+            // of arrival.
             let earlier = |own: &&mut Waiter| own.serial < left.serial;
             for own in self.waiting.iter_mut().filter(earlier) {
                 own.overtaken += area;
@@ -463,6 +471,8 @@ impl FirstFit {
                 Tried::Waits
                     if turn.fleet().tenants().next().is_some() && self.has_place(at, turn) =>
                 {
+                    // A job runs, and its end may make the room. Until the first overdue job has
+                    // started, no other job may.
                     return false;
                 }
                 Tried::Waits => {
@@ -473,6 +483,8 @@ impl FirstFit {
                 }
             };
             self.leave(at, started);
+            // A job before the position has left, so the job at the position has moved forward by
+            // one.
             *next -= usize::from(at < *next);
             self.refresh(turn.fleet());
         }
@@ -508,10 +520,13 @@ fn allows(
     let Some(machine) = fleet.machines().get(machine as usize) else {
         return false;
     };
+    // On a machine without leases no end will ever free a better set, so waiting gains nothing.
     if bound == f64::INFINITY || machine.leases().next().is_none() {
         return true;
     }
     let ideal = links.ideal_slowdown_on(machine.graph(), &own.job, class);
+    // The slack lets a job have the best set itself, where two ways to compute its bandwidth differ
+    // by rounding.
     links.slowdown(&own.job, machine.graph(), decision) <= bound * ideal + 1e-9
 }
 
@@ -579,6 +594,7 @@ impl Scheduler for FirstFit {
         self.sort(now, devices);
         self.refresh(turn.fleet());
         let mut at = 0;
+        // Before every job, as each start may have made another one overdue.
         while self.serve_overdue(&mut at, turn) && at < self.waiting.len() {
             match self.try_one(at, false, turn) {
                 Tried::Started(area) => self.leave(at, Some(area)),

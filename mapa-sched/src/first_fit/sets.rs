@@ -118,6 +118,8 @@ impl Search<'_> {
         if more == 0 {
             return self.visit(set, lost);
         }
+        // Enough devices remain for the rest of the set: `best` has checked that at least k are
+        // free.
         for at in from..=self.devices.len() - more {
             let device = self.devices[at];
             // Links between two chosen devices are lost once.
@@ -143,6 +145,8 @@ impl Search<'_> {
             },
         };
         // Rounded, so that sums in another order make no difference.
+        // The default ratio in place of the job's: all ratios above 1 order the bandwidths alike,
+        // and so a search does not depend on the job.
         let slow = (Patience::default().slowdown_at(gbps) * 1e9).round() as i64;
         let lost = (lost * 1e6).round() as i64;
         let key = match self.aim {

@@ -15,6 +15,7 @@ pub(super) fn better((machine, a): &Answer, (other, b): &Answer) -> Ordering {
         (Ok(a), Ok(b)) => a.order(b),
         (Ok(_), Err(_)) => Ordering::Less,
         (Err(_), Ok(_)) => Ordering::Greater,
+        // Swapped, because more hope is better.
         (Err(a), Err(b)) => b.hope().cmp(&a.hope()),
     };
     order.then(machine.cmp(other))

@@ -70,6 +70,7 @@ impl Index {
         let states = self.states.get_or_insert_with(|| States::of(machines));
         self.asked += 1;
         let key = (id, hash(request));
+        // The hash is not trusted: two requests may share it.
         let known = self
             .questions
             .get(&key)
@@ -118,6 +119,8 @@ impl Index {
 /// others rarely do.
 fn hash(request: &Request) -> u64 {
     let mut hash = 0u64;
+    // Fibonacci hashing (Knuth, TAOCP vol. 3, 6.4): the factor is 2^64 over the golden ratio. A
+    // poor hash would cost answers that are computed again, never a wrong one.
     let mut add =
         |number: u64| hash = (hash.rotate_left(5) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let Request {

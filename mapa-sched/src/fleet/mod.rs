@@ -108,6 +108,8 @@ impl Fleet {
         let mut known: HashMap<u64, Vec<Arc<HardwareGraph>>> = HashMap::new();
         let machine = |(id, graph): (u32, Arc<HardwareGraph>)| {
             let alike = known.entry(graph.fingerprint()).or_default();
+            // The pointer first, because comparing two graphs visits every pair of devices. Equal
+            // fingerprints alone prove nothing: they may collide.
             let same =
                 |known: &&Arc<HardwareGraph>| Arc::ptr_eq(known, &graph) || ***known == *graph;
             let graph = alike.iter().find(same).cloned().unwrap_or_else(|| {
@@ -155,6 +157,8 @@ impl Fleet {
         let machines = self.machines.len();
         let unknown = || ErrorKind::UnknownMachine { id, machines };
         let machine = self.machines.get_mut(id.0 as usize).ok_or_else(unknown)?;
+        // Out with the old state and in with the one that follows, so the hash is right even if the
+        // change fails.
         self.state.toggle(machine);
         let changed = change(machine);
         self.state.toggle(machine);
@@ -253,6 +257,8 @@ impl Fleet {
     }
 
     fn index(&self) -> MutexGuard<'_, Index> {
+        // A policy that panics inside a look-up poisons the lock. The index is still good: the next
+        // look-up reads the log of states from where the last complete one ended.
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -262,6 +268,8 @@ impl Fleet {
                 format!("one lease for each tenant, and {tenant} holds one already").into(),
             )));
         }
+        // A decision that leaves a lease out moves the tenant of that lease, which is for
+        // `relocate`.
         if decision.stamp().vacated.is_some() {
             return Err(Refusal::Busy(Reason::Stale));
         }
@@ -333,6 +341,7 @@ impl Fleet {
             }
             Some(_) => Err(Refusal::Busy(Reason::Stale)),
             None => {
+                // The new lease first: if it cannot be booked, the tenant keeps the old one.
                 let placed = self.commit(tenant, decision)?;
                 // The tenant held this lease until now, so this cannot fail.
                 let _ = self.release_lease(machine, lease);
@@ -528,6 +537,8 @@ impl Fleet {
         } else {
             causes.remove(&cause);
         }
+        // The machine first: it refuses a device that it does not have, and then no cause may be
+        // kept.
         self.change(machine, |own| own.cordon(whole, !causes.is_empty()))?;
         if causes.is_empty() {
             self.withheld.remove(&(machine, whole));
@@ -571,6 +582,8 @@ impl Clone for Fleet {
 /// Two fleets are equal if their machines, their network and the leases of their tenants are equal.
 impl PartialEq for Fleet {
     fn eq(&self, other: &Self) -> bool {
+        // `held_by` follows from `holders`. `state` counts changes, and two fleets may reach equal
+        // states by different ones.
         (&self.machines, &self.holders, &self.network, &self.withheld)
             == (
                 &other.machines,

@@ -104,6 +104,7 @@ impl Question {
             Some(Ok(known)) => Ok(known.restated(&view)?),
             Some(Err(refusal)) => Err(refusal.clone()),
             None => {
+                // `catch_up` may have made this very decision, which need not be made again.
                 let made = made
                     .into_iter()
                     .find(|made| made.stamp().machine.0 == machine);
@@ -196,6 +197,8 @@ impl Question {
         self.labels.push(above + (below - above) / 2);
         self.tiers.push(decision.clone());
         self.ranks.insert(at, tier);
+        // No label was left between the neighbours. The new tier is in `ranks` by now, so it gets
+        // its label with the others.
         if above == below {
             self.label_anew();
         }

@@ -191,6 +191,8 @@ impl Fleet {
                 }
             }
         }
+        // The machines were replaced without `Fleet::change`, so the hash is still that of idle
+        // ones.
         fleet.state = Default::default();
         for machine in &fleet.machines {
             fleet.state.toggle(machine);

@@ -137,6 +137,7 @@ impl Fleet {
     fn parts(&self, policy: &impl Policy, request: &Request) -> Result<Vec<Decision>, Refusal> {
         let ranks = request.pattern.len();
         let (mut parts, mut taken, mut from) = (Vec::new(), Vec::new(), 0);
+        // An upper bound is enough. It counts instances too, and shrinks with every refusal.
         let mut most = self
             .machines
             .iter()
@@ -153,6 +154,7 @@ impl Fleet {
             };
             match self.decide_beside(policy, &part, &taken) {
                 Ok(decision) => {
+                    // As in `Turn::start`: a policy written by hand may decide for another request.
                     if let Ok(machine) = self.machine(decision.stamp().machine) {
                         decision.answers(&part, machine.graph())?;
                     }

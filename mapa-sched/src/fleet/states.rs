@@ -51,6 +51,8 @@ impl States {
         let (id, view) = (machine.id().0, machine.view());
         let state = view.is_of_free_set().then(|| {
             let next = self.machines.len();
+            // The address stands for the graph: the equal machines of a fleet share one, and keep
+            // it alive.
             let state = *self
                 .known
                 .entry((Arc::as_ptr(machine.graph()) as usize, view.free().clone()))

@@ -7,6 +7,8 @@ use super::physics::{Goal, Open, Physics, Ticket};
 const CLASSES: usize = 128;
 
 fn class_of<P: Physics>(physics: &P, entry: &Entry<P::Job>) -> usize {
+    // Below 128 by the contract of `Physics`. The remainder keeps an implementation that breaks it
+    // from indexing out of bounds.
     usize::from(physics.class(&entry.job, entry.gene)) % CLASSES
 }
 
@@ -65,6 +67,8 @@ impl<S: Clone> Decoder<S> {
     /// Sorts the places of the list by class.
     fn load<P: Physics<State = S>>(&mut self, physics: &P, state: &S, list: &[Entry<P::Job>]) {
         match &mut self.state {
+            // Reuses the memory of the last decode: a search decodes one or two lists for every
+            // move.
             Some(own) => own.clone_from(state),
             none => *none = Some(state.clone()),
         }
@@ -100,6 +104,7 @@ impl<S: Clone> Decoder<S> {
     fn take(&mut self, open: Open) -> Option<usize> {
         let (place, class) = self.first(open.starts)?;
         let bar = self.first(open.bars);
+        // A waiting job in front of this one bars all jobs behind it.
         if bar.is_some_and(|(bar, _)| bar < place) {
             return None;
         }
@@ -177,6 +182,7 @@ impl<S: Clone> Decoder<S> {
             self.steps += 1;
             if waiting > 0 {
                 let open = physics.open(&state);
+                // Jobs start before time goes on, as a scheduler would start them.
                 if let Some(place) = self.take(open) {
                     let ticket = (running.len() + place) as Ticket;
                     let own = &list[place];
@@ -190,13 +196,16 @@ impl<S: Clone> Decoder<S> {
                     .enumerate()
                     .filter(|(place, own)| self.waits(*place, class_of(physics, own)))
                     .map(|(_, own)| &own.job);
+                // Nothing can start. If the lane is idle, another layout of it may help.
                 if physics.remake(&mut state, &mut left) {
                     continue;
                 }
             }
+            // Taken before the state goes on: it is the rate of the time that passes until then.
             let rate = goal.rate(weight, waiting > 0, &state);
             self.ended.clear();
             let Some(passed) = physics.next(&mut state, &mut self.ended) else {
+                // Jobs are left, and nothing will change: they never start.
                 cost = f64::INFINITY;
                 break;
             };
@@ -243,9 +252,11 @@ impl<S: Clone> Decoder<S> {
                 .enumerate()
                 .filter(|(place, own)| self.waits(*place, class_of(physics, own)))
                 .map(|(_, own)| &own.job);
+            // Only if nothing starts: a job that starts would be on the lane that changes.
             all.remakes = all.starts.is_empty() && physics.remake(&mut state, &mut left);
             break;
         }
+        // Kept for its memory, not for what it says.
         self.state = Some(state);
         all
     }

@@ -280,6 +280,7 @@ where
     pub fn remove(&mut self, job: JobId) -> Option<Entry<P::Job>> {
         let (lane, at) = self.places.remove(&job)?;
         self.jobs.swap_remove(at);
+        // The last job has taken the place of the one that was removed.
         if let Some(moved) = self.jobs.get(at)
             && let Some(place) = self.places.get_mut(moved)
         {
@@ -352,10 +353,14 @@ where
                 self.lanes[lane].list.insert(place, entry.clone());
                 for &gene in &genes {
                     self.lanes[lane].list[place].gene = gene;
+                    // A seat that costs more than the best one so far is given up in the middle of
+                    // its simulation.
                     let limit = best.map_or(f64::INFINITY, |(least, _)| before + least);
                     let added = self.decode(lane, limit).map(|cost| cost - before);
                     let is_less = |least: f64| added.is_some_and(|added| added < least);
                     if best.is_none_or(|(least, _)| is_less(least)) {
+                        // A lane on which a job never starts costs infinity before and after, which
+                        // adds NaN. Such a seat is the last choice, but better than none.
                         let added = added.filter(|own| !own.is_nan());
                         let seat = Seat { lane, place, gene };
                         best = Some((added.unwrap_or(f64::INFINITY), seat));
@@ -386,6 +391,7 @@ where
                 return;
             }
             let odds = [kinds.lane, kinds.place, kinds.swap, kinds.gene].map(usize::from);
+            // The number that was drawn is counted down by the odds until it falls into a kind.
             let mut drawn = self.draws.below(odds.iter().sum());
             let kind = odds.iter().position(|&own| match drawn.checked_sub(own) {
                 Some(rest) => {
@@ -464,6 +470,7 @@ where
         let id = entry.id;
         self.lanes[to].list.insert(there, entry);
         if !self.keep(from, to, before) {
+            // The move has made things worse. `keep` has left the costs of both lanes as they were.
             let mut entry = self.lanes[to].list.remove(there);
             entry.gene = old;
             self.lanes[from].list.insert(place, entry);
@@ -513,6 +520,8 @@ where
             return;
         }
         self.lanes[lane].list[place].gene = old;
+        // The cost with the old gene is mostly known. With the new gene in place, the lane would be
+        // simulated once more for it.
         let before = self.cost(lane);
         self.lanes[lane].list[place].gene = gene;
         if !self.keep(lane, lane, before) {
@@ -529,6 +538,8 @@ where
         let second = if a == b {
             None
         } else {
+            // Only the sum must not grow. The second lane may cost what the first one has left of
+            // it.
             match self.decode(b, before - first) {
                 Some(second) => Some(second),
                 None => return false,
@@ -549,6 +560,7 @@ where
 fn spread(len: usize, most: usize) -> impl Iterator<Item = usize> {
     let count = (len + 1).min(most.max(2));
     (0..count).map(move |at| {
+        // An empty list has one place, and no distance to divide by.
         if count <= 1 {
             0
         } else {

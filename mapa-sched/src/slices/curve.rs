@@ -80,6 +80,7 @@ fn is_any(request: &Request) -> bool {
         pcie_mb_s: demand.pcie_mb_s,
         ..Demand::any()
     };
+    // Sensitivity is about links between devices, and this job has one device.
     let free = Request {
         sensitivity: request.sensitivity,
         ..Request::new(request.pattern.clone())

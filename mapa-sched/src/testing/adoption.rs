@@ -64,6 +64,7 @@ pub fn check_adoption(row: &NamedScheduler) {
         });
         started.collect::<Vec<_>>()
     };
+    // The adopted job holds all but device 1, so that one is left for the job that arrives.
     let facts = vec![
         adopted(job(1, 3, 60), &[0, 2, 3], 0),
         Event::Arrived(job(2, 1, 5)),
@@ -77,6 +78,7 @@ pub fn check_adoption(row: &NamedScheduler) {
     );
     let given = next(12, vec![Event::Finished(JobId(1))]);
     assert_eq!(given.len(), 1, "{}", row.name);
+    // Job 2 still runs on it.
     assert!(!given[0].contains(DeviceId(1)), "{}", row.name);
 }
 

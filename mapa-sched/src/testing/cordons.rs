@@ -101,6 +101,7 @@ impl Run {
         self.now = self.now + Duration::from_secs(1);
         while !facts.is_empty() {
             steps += 1;
+            // A scheduler that answers each failure with the same order would go on without end.
             assert!(
                 steps < 100,
                 "{} orders at one instant without end",

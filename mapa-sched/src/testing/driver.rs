@@ -82,6 +82,7 @@ impl TestDriver {
             let Some((&(now, _), _)) = self.queue.first_key_value() else {
                 break;
             };
+            // All facts of one moment make one instant, in the order in which they were put in.
             let later = self.queue.split_off(&(Time(now.0 + 1), 0));
             let facts: Vec<Event> = std::mem::replace(&mut self.queue, later)
                 .into_values()
@@ -161,6 +162,7 @@ impl TestDriver {
                     .1
                     .on(size)
                     .unwrap_or(Duration::from_secs(1));
+                // The true length, where a test lets it differ from the estimate.
                 let length = self.lengths.get(&tenant.job()).copied().unwrap_or(length);
                 let end = match *tenant {
                     Tenant::Job(job) => Event::Finished(job),
@@ -177,6 +179,7 @@ impl TestDriver {
                     .held
                     .remove(tenant)
                     .expect("who is moved holds something");
+                // A move does not change when the tenant ends.
                 self.put(*tenant, at, held.end);
             }
             Action::Suspend { tenant } => drop(

@@ -76,6 +76,8 @@ impl SnapshotRun {
     fn instant(&mut self, now: Time, mut facts: Vec<Event>) {
         while !facts.is_empty() {
             let from = self.orders.len();
+            // Layouts are changed at once, so a repartition makes a fact for another step of the
+            // same instant.
             step(
                 self.scheduler.as_mut(),
                 &mut self.fleet,
@@ -155,6 +157,7 @@ pub fn check_snapshot(
         if at == cut {
             let snapshot = copied(&cut_off.fleet.snapshot());
             assert_eq!(&snapshot, &cut_off.fleet.snapshot());
+            // The scheduler of this run goes on: only the fleet is taken from the snapshot.
             cut_off.fleet = Fleet::restore(graphs.to_vec(), snapshot).unwrap();
             check(&cut_off.fleet);
         }

@@ -30,6 +30,8 @@ pub fn starts_of_three(row: &NamedScheduler) -> BTreeMap<u64, u64> {
         &with_policy
     };
     assert_eq!(scheduler.name(), name);
+    // Later jobs are shorter and more important, so each order of a queue shows in who starts
+    // first.
     let job = |id: u64, devices| {
         let mut job = Job::new(JobId(id), Request::new(Pattern::ring(devices)));
         job.run_time = RunTime::Fixed(Duration::from_secs(10 - id));

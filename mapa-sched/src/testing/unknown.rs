@@ -33,6 +33,7 @@ pub fn check_unknown_jobs(
             driver.at(job.arrived, Event::Arrived(job));
         }
         for &(second, ended) in facts {
+            // No job of the run has a number as large.
             let unknown = JobId(1_000_000 + second);
             let fact = if ended {
                 Event::Finished(unknown)
