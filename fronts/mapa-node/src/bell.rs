@@ -10,6 +10,8 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 fn address(ledger: &str, ticket: i64) -> io::Result<SocketAddr> {
+    // A name in the abstract namespace belongs to no user and has no mode: any local process may send here, so
+    // a datagram carries no information.
     SocketAddr::from_abstract_name(format!("mapa-{ledger}-{ticket}"))
 }
 
@@ -39,6 +41,7 @@ impl Bell {
 pub(crate) fn ring(ledger: &str, ticket: i64) {
     let rung = address(ledger, ticket).and_then(|address| {
         let socket = UnixDatagram::unbound()?;
+        // A full queue of datagrams must not hold up the process that has just freed devices.
         socket.set_nonblocking(true)?;
         socket.send_to_addr(b"!", &address)
     });

@@ -78,12 +78,16 @@ impl Happenings {
     /// What the system says.
     pub(crate) fn new(processes: &Processes) -> Result<Self, Error> {
         let ignored = processes.ignored();
+        // Bit n - 1 stands for signal n, as in `SigIgn` of /proc/self/status. A signal that `nohup` or a shell
+        // has set to be ignored must stay ignored, by the command too.
         let heeded = PASSED
             .into_iter()
             .filter(|own| ignored >> (own - 1) & 1 == 0);
         let caught: Vec<i32> = heeded.chain([SIGCHLD]).collect();
         let failed = |error| Error::at("signals", error);
         let last = Arc::new(AtomicUsize::new(0));
+        // A handler may do little more than store a number. These are registered before the thread below, which
+        // learns of a signal only when it is scheduled.
         for &number in caught.iter().filter(|number| ENDS.contains(number)) {
             register_usize(number, last.clone(), number as usize).map_err(failed)?;
         }
@@ -101,6 +105,7 @@ impl Happenings {
                     }
                 };
                 if told.send(happening).is_err() {
+                    // The receiver has gone, so nothing is left to report to.
                     break;
                 }
             }
@@ -172,6 +177,8 @@ impl Job {
         (processes, happenings): (&Processes, &Happenings),
         note: impl FnOnce(&Identity) -> Result<(), Error>,
     ) -> Result<Start, Error> {
+        // A process of the command whose parent ends would become a child of init, and `wait` below would not
+        // see it.
         let own = Pid::from_raw(std::process::id() as i32);
         set_child_subreaper(own).map_err(|error| Error::at("subreaper", error))?;
         let failed = |error: io::Error| Error::at("the command's process", error);
@@ -181,6 +188,8 @@ impl Job {
             // Spawning ends when the process has become the command, or has ended.
             let spawn = move || hold_back(caught).and_then(|()| command.spawn());
             let spawned = thread::Builder::new().spawn_scoped(scope, spawn)?;
+            // `spawn` returns only after `exec`, and `exec` waits for the gate: so the gate is served by this
+            // thread, and the command is spawned by another.
             let told = let_in(&ours, processes, happenings, note);
             let spawned = spawned.join();
             Ok((
@@ -197,6 +206,7 @@ impl Job {
         // Dropping the standard library's handle neither waits nor kills; `wait` below reaps.
         let pid = match (spawned, &arrival) {
             (Ok(child), _) => child.id() as i32,
+            // The gate was opened, and `exec` failed: there is no such command, or it cannot be run.
             (Err(error), Some(_)) => return Ok(Start::Not(error)),
             // Nobody has come to the gate.
             (Err(error), None) => return Err(failed(error)),
@@ -233,6 +243,8 @@ impl Job {
         let mut status = None;
         let mut late = false;
         loop {
+            // Reap in each round, whatever ended the last wait: several children that end at once may raise one
+            // SIGCHLD, and orphans come here too.
             let children = reap(self.pid, &mut status);
             if let Some(status) = status {
                 if children {
@@ -243,6 +255,7 @@ impl Job {
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
             if left.is_some_and(|left| left.is_zero()) && !late {
                 late = true;
+                // SIGTERM goes to the command alone, which may end its own children in its own order.
                 self.signal(SIGTERM);
                 continue;
             }
@@ -253,9 +266,13 @@ impl Job {
             }
             let within = match (left, kill) {
                 (Some(left), _) if !late => left,
+                // After the second deadline `kill` is zero. Without a floor this loop would spin while the
+                // kernel takes the processes down.
                 (_, Some(kill)) => kill.max(Duration::from_millis(100)),
                 _ => Duration::from_secs(3600),
             };
+            // A child that has changed needs no arm here: it has ended this wait, and the loop reaps. Signals
+            // of a terminal are not passed on, because the job is in the same process group.
             if let Some(Happening::Signal {
                 number,
                 alone: true,
@@ -293,6 +310,8 @@ fn let_in(
         let _ = gate.shutdown(Shutdown::Both);
         return Ok(Told::Gone);
     };
+    // The ledger has the process before the gate opens. If this program dies between the two, recovery finds a
+    // child that is gone or never becomes the command.
     let noted = note(&process);
     // What came until now was for this program: the process catches no signal, and dies of those that the
     // whole group gets.
@@ -319,8 +338,10 @@ fn reap(job: Pid, status: &mut Option<Ended>) -> bool {
                     *status = Some(Ended::of(ended));
                 }
             }
+            // Children are left, and no other of them has ended.
             Ok(None) => return true,
             Err(rustix::io::Errno::INTR) => {}
+            // ECHILD: there is no child.
             Err(_) => return false,
         }
     }

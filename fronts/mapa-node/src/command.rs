@@ -96,8 +96,10 @@ fn answer(cli: &Cli, output: Output) -> Result<u8, Error> {
 fn node(cli: &Cli, ledger: &mut Ledger, output: Output) -> Result<Node, Error> {
     let warn = &mut |warning: String| output.aside(warning);
     let node = Node::load(&cli.machine.spec(), &cli.machine.live(), warn)?;
+    // Look first without the lock of writers: nearly every command finds that there is nothing to write.
     if !ledger.read(|books| node.is_bound(books))? {
         let owner = user();
+        // The binding and the layouts outlive a boot, so they are synced to the disk.
         let bound = ledger.change(Sync::Disk, |books| node.bind(books, &owner));
         bound.map_err(|error| match error {
             Error::Malformed(what) => {
@@ -140,6 +142,8 @@ pub(crate) fn place(own: Option<&Path>) -> Result<PathBuf, Error> {
     if let Some(path) = named(own) {
         return Ok(path);
     }
+    // An operator makes this folder to give all users one ledger. Without it each user has a ledger, and users
+    // do not see each other's leases.
     if Path::new(SHARED).is_dir() {
         return Ok(Path::new(SHARED).join("ledger.db"));
     }
@@ -148,6 +152,7 @@ pub(crate) fn place(own: Option<&Path>) -> Result<PathBuf, Error> {
             "{error}: expected --ledger FILE, or {VARIABLE}"
         ))
     })?;
+    // Only XDG, which Linux has, names a folder of state.
     let state = folders.state_dir().unwrap_or_else(|| folders.data_dir());
     Ok(state.join("mapa").join("ledger.db"))
 }

@@ -75,9 +75,11 @@ pub fn daemon(words: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn serve(cli: &Daemon, output: Output) -> Result<u8, Error> {
+    // `replay`, `slo` and `status` use no ledger, so its path is found only for those that do.
     let ledger = || place(cli.ledger.as_deref());
     match &cli.service {
         Some(Service::Case(args)) => case::serve(args, &cli.machine, &ledger()?, output)?,
+        // Status 1 says that the command worked and that its answer is no; errors have other numbers.
         Some(Service::Replay(args)) => return Ok(u8::from(!replay(args, output)?)),
         Some(Service::Doctor(args)) => {
             return Ok(u8::from(!doctor(args, &cli.machine, &ledger()?, output)?));

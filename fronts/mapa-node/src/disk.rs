@@ -30,6 +30,7 @@ impl Files for Disk {
 }
 
 fn read(file: &str) -> io::Result<Vec<u8>> {
+    // As for other programs, `-` is standard input. It can be read once.
     if file != "-" {
         return fs::read(file);
     }

@@ -182,10 +182,13 @@ fn signals(found: &mut Diagnosis, live: &Live, targets: Vec<Target>) {
         targets: targets.clone(),
         ..Watched::default()
     };
+    // One sample is enough to see which signals are missing. Rates need two, and are not looked at here.
     let sample = Sampler::new(live.clone(), watched).sample(0);
     let what = "counters of devices";
     // The same is often missing of each device.
     let mut lacks: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+    // The sampler calls a missing signal `gpu NUMBER SIGNAL`, and `gpu NUMBER` if it cannot read the device at
+    // all.
     for own in &sample.missing {
         let Some((gpu, signal)) = own
             .what
@@ -196,6 +199,7 @@ fn signals(found: &mut Diagnosis, live: &Live, targets: Vec<Target>) {
         };
         lacks.entry((signal, &own.why)).or_default().push(gpu);
     }
+    // `gpus` is missing where no library lists devices.
     let absent = sample.missing.iter().find(|own| own.what == "gpus");
     match absent {
         Some(own) => found.missing(what, own.why.clone(), "install the driver"),
@@ -223,6 +227,7 @@ fn signals(found: &mut Diagnosis, live: &Live, targets: Vec<Target>) {
             .iter()
             .filter_map(|missing| missing.what.strip_prefix(&own.url)?.strip_prefix(' '))
             .collect();
+        // For an exporter the name is `URL SERIES`, or the URL alone if it did not answer.
         let silent = sample
             .missing
             .iter()
@@ -407,6 +412,7 @@ fn books(found: &mut Diagnosis, ledger: &Path) {
             "cordons and layouts are forgotten at a restart: name a --ledger on a disk",
         );
     }
+    // `Ledger::open` would make the file, and the doctor only looks.
     if !ledger.exists() {
         found.missing(
             what,
@@ -470,6 +476,7 @@ fn sockets(found: &mut Diagnosis, config: &Config) {
             "`service.metrics` is not set",
             "set it, such as 127.0.0.1:9464, for Prometheus",
         ),
+        // Binding is the only sure test whether the address is free. The listener closes at once.
         Some(address) => match TcpListener::bind(address) {
             Ok(_) => found.fine("metrics", address.to_string()),
             Err(error) => found.missing(

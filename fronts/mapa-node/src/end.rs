@@ -25,6 +25,7 @@ use crate::run::user;
 pub(crate) fn end(ledger: &mut Ledger, id: i64, output: Output) -> Result<(), Error> {
     let processes = Processes::new()?;
     let owner = user();
+    // Recover first: a lease whose processes have ended needs no signal, and this way it is not found below.
     let leases = ledger.change(Sync::Boot, |books| {
         Ok(recover(books, &processes, &owner)?.leases)
     })?;
@@ -50,6 +51,7 @@ pub(crate) fn end(ledger: &mut Ledger, id: i64, output: Output) -> Result<(), Er
         if processes.life(holder) == Life::Runs {
             told.push(holder.clone());
         }
+        // An adopted lease has no program of ours left that could pass the signal on.
         if lease.adopted || signal == Signal::KILL {
             told.extend(
                 processes
@@ -83,6 +85,7 @@ pub(crate) fn end(ledger: &mut Ledger, id: i64, output: Output) -> Result<(), Er
                 )
             })?;
         }
+        // Each of the two signals gets the whole grace.
         let grace = begun.elapsed() + GRACE;
         while begun.elapsed() < grace && still(ledger, id)? && alive(&processes, lease, &mark) {
             thread::sleep(Duration::from_millis(20));
@@ -90,6 +93,7 @@ pub(crate) fn end(ledger: &mut Ledger, id: i64, output: Output) -> Result<(), Er
         if !still(ledger, id)? {
             break;
         }
+        // A process that hangs in a call of the GPU driver ends only when that call returns, SIGKILL or not.
         if signal == Signal::KILL && begun.elapsed() > 3 * GRACE {
             return Err(Error::at(
                 format_args!("lease {id}"),
@@ -98,6 +102,7 @@ pub(crate) fn end(ledger: &mut Ledger, id: i64, output: Output) -> Result<(), Er
         }
         signal = Signal::KILL;
     }
+    // If the holder was killed, or is not ours, recovery frees the devices now rather than at the next request.
     ledger.change(Sync::Boot, |books| {
         recover(books, &processes, &owner).map(drop)
     })?;

@@ -25,6 +25,7 @@ const WORDS: usize = 16;
 const SIZE: usize = WORDS * 8;
 /// The header takes the place of one entry: magic, version, and the boot's id from here on.
 const BOOT_AT: usize = 16;
+// Holes in a file read as zeros, so 0 is the flag of a free place.
 const LIVE: u64 = u64::from_le_bytes(*b"\x01in use\x01");
 
 /// The most entries that a file may have: 8 MiB.
@@ -106,6 +107,8 @@ impl Entry {
 
     fn identity(&self, own: &Identity) -> Identity {
         Identity {
+            // Boot and PID namespace are those of this process: the file names its boot, and the kernel names
+            // a peer by its number in the manager's namespace.
             id: ProcessId {
                 pid: self.pid,
                 start: self.start,
@@ -155,6 +158,8 @@ impl Entries {
         match all {
             None => entries.begin(processes.boot()).map_err(at)?,
             Some(all) => {
+                // From the last place to the first: `free` then ends with the lowest place, which the next
+                // entry takes.
                 for place in (1..entries.places).rev() {
                     match all.iter().find(|own| own.0 == place) {
                         Some((_, entry)) if lives(entry) => entries.found.push((place, *entry)),
@@ -177,6 +182,7 @@ impl Entries {
             *to = byte;
         }
         self.file.write_all_at(&header, 0)?;
+        // The magic comes last. Until it is there, a reader takes the file for an empty one.
         self.file.write_all_at(&MAGIC.to_le_bytes(), 0)?;
         self.places = 1;
         Ok(())
@@ -203,6 +209,7 @@ impl Entries {
             }
         };
         self.write(place, &entry.words())?;
+        // The place leaves the list only after the entry is written, so an error leaves it free.
         if self.free.last() == Some(&place) {
             self.free.pop();
         } else {
@@ -218,6 +225,7 @@ impl Entries {
             to.copy_from_slice(&word.to_le_bytes());
         }
         let at = (place * SIZE) as u64;
+        // Two writes: only the second, of one word, makes the entry count.
         let written = self.file.write_all_at(&bytes, at);
         let written = written.and_then(|()| self.file.write_all_at(&LIVE.to_le_bytes(), at));
         written.map_err(|error| Error::at(self.path.display(), error))
@@ -253,6 +261,7 @@ impl Entries {
     /// # Errors
     /// The file cannot be written.
     pub fn remove(&mut self, place: usize) -> Result<(), Error> {
+        // Clearing the flag is enough: a reader skips the words behind it.
         self.change(place, 0, 0)?;
         self.free.push(place);
         Ok(())

@@ -30,10 +30,12 @@ pub(crate) fn heed(
     look: &Look,
 ) -> Result<Vec<Withheld>, Error> {
     let boot = processes.boot();
+    // NVML lists no device of AMD's, so its list shows nothing of them.
     let seen = look.devices.as_deref().filter(|_| !node.is_amd());
     if let Some(seen) = seen {
         let before = books.troubles(boot)?;
         let (_, known) = books.machine()?.unwrap_or_default();
+        // A place in the ledger stands for a number: see `find`.
         for (number, whole) in (0u32..).zip(&known) {
             if let Some(own) = find(node, seen, whole, number) {
                 note(books, boot, owner, whole, own, &before)?;
@@ -94,6 +96,7 @@ fn note(
             .iter()
             .any(|own| own.whole == whole && own.kind == fault.name())
     };
+    // A lost device answers no further query, so nothing is known of a reset that it asks for.
     if seen.lost {
         let what = format!("lost: {}", seen.trouble.as_deref().unwrap_or("no answer"));
         books.unhealthy(owner, boot, whole, Fault::Lost, &what)?;
@@ -143,6 +146,7 @@ impl Watched {
 
     fn find(&self, change: &Change) -> Option<&Named> {
         self.0.iter().find(|own| match (&own.uuid, &change.uuid) {
+            // A UUID names a device for good; a number is its place in the driver's list.
             (Some(own), Some(other)) => own.eq_ignore_ascii_case(other),
             _ => own.index == change.index,
         })
@@ -167,6 +171,7 @@ pub(crate) fn watch(
     let mut ledger = Ledger::open(ledger)?;
     let processes = Processes::new()?;
     while goes_on() {
+        // The wait is short, so that `goes_on` is asked several times a second.
         let Some(change) = watch.next(WAIT).map_err(failed)? else {
             continue;
         };
@@ -175,6 +180,7 @@ pub(crate) fn watch(
         };
         let whole = &device.whole;
         let (fault, what) = match change.what {
+            // An error of the program that uses the device leaves the device sound.
             Health::Xid(Some(number)) if is_of_program(number) => continue,
             Health::Xid(Some(number)) => (Fault::Xid, format!("Xid {number}")),
             Health::Xid(None) => (Fault::Xid, "an Xid of unknown number".to_owned()),

@@ -17,6 +17,7 @@ pub(crate) fn append(path: &Path) -> io::Result<File> {
     let length = file.metadata()?.len();
     let mut end = length;
     let mut buffer = [0; 4096];
+    // Backwards in blocks, because the last line may be longer than one block and the file much longer.
     while end > 0 {
         let begin = end.saturating_sub(buffer.len() as u64);
         let part = &mut buffer[..(end - begin) as usize];

@@ -18,6 +18,7 @@ pub(crate) fn name_of(mark: &str) -> String {
 pub(crate) fn of_lease<'p>(path: &'p str, mark: &str) -> Option<&'p Path> {
     let path = Path::new(path);
     let inside = path.strip_prefix(MOUNT).ok()?;
+    // `..` would lead out of the mount.
     let is_plain = inside
         .components()
         .all(|own| matches!(own, Component::Normal(_)));

@@ -106,6 +106,7 @@ impl Node {
             // The cache keeps no state, and instances come and go. A look is cheaper than discovery.
             let partitioned = match &found.state {
                 Some(state) => !state.partitioned.is_empty() || !state.mig_instances.is_empty(),
+                // If the drivers do not answer, assume partitions: discovery below then reports why.
                 None => mapa_live::look(live).map_or(true, |look| {
                     look.devices.iter().flatten().any(|own| own.partitioned)
                 }),
@@ -125,6 +126,7 @@ impl Node {
         // The place of an instance is told to privileged users alone; its UUID is told to all.
         for (id, uuid) in &partitions.uuids {
             let key = &mut node.keys[id.index()];
+            // Vector and map hold the same keys, so both change.
             node.by_key.remove(key);
             key.part.clone_from(uuid);
             node.by_key.insert(key.clone(), *id);
@@ -249,6 +251,7 @@ impl Node {
     /// Whether the devices are AMD's, by the words of the machine's description.
     #[must_use]
     pub fn is_amd(&self) -> bool {
+        // A description has no vendor. Only those of AMD's machines call the direct links XGMI.
         self.loaded.machine.labels.direct == "XGMI"
     }
 
@@ -297,6 +300,7 @@ impl Node {
             };
             let whole = &self.keys[id.index()].whole;
             let layout = model.print(&view.layout_of(id));
+            // A device without a row has never been seen partitioned.
             if before.get(whole).map_or("whole", String::as_str) != layout {
                 changed.push((whole.clone(), layout));
             }
@@ -357,6 +361,7 @@ impl Node {
         }
         let mut closed = Vec::new();
         for own in &withheld {
+            // A vertex that is its own parent is a whole device.
             if self.graph().device(own.device).parent == own.device {
                 allocator.cordon(own.device, true)?;
             } else if allocator.view().free().contains(own.device) {
@@ -391,6 +396,7 @@ impl Node {
                 there.extend(view.parts_of(whole).filter(|id| view.free().contains(*id)));
             }
         }
+        // Two instances that are gone may have been on one device.
         there.sort_unstable();
         there.dedup();
         take(allocator, there)
@@ -416,6 +422,7 @@ fn take(allocator: &mut Allocator, devices: Vec<DeviceId>) -> Result<Vec<DeviceI
     if devices.is_empty() {
         return Ok(devices);
     }
+    // The request does not matter any more; only the devices do.
     let tenant = Request::new(Pattern::independent(devices.len()).each(Demand::any()));
     let booked = Decision::of_use("ledger", &tenant, &allocator.view(), devices.clone())?;
     allocator.commit(booked)?;
@@ -442,6 +449,8 @@ fn key(graph: &HardwareGraph, own: &mapa_core::Device) -> Key {
 
 /// Whether a lasting name is a UUID, which no other machine has. A PCI address is none.
 fn is_unique(key: &str) -> bool {
+    // A UUID such as `GPU-5f1e0b72-..` has 40 characters; a PCI address such as `0000:3b:00.0` has 12 and no
+    // hyphen.
     key.len() > 30 && key.contains('-')
 }
 
@@ -455,6 +464,7 @@ fn table(machine: &Machine) -> Option<String> {
         }
     }
     let name = names.pop_first()?;
+    // A second name is left if the devices differ.
     names.is_empty().then(|| name.to_owned())
 }
 
@@ -476,6 +486,7 @@ fn partition(loaded: &mut Loaded, found: &Discovered) -> Result<Partitions, Erro
         return Ok(partitions);
     };
     let mut by_device: BTreeMap<DeviceId, Vec<&MigInstance>> = BTreeMap::new();
+    // A device in MIG mode without an instance has an entry too, an empty one.
     for &device in &state.partitioned {
         by_device.entry(device).or_default();
     }
@@ -536,6 +547,8 @@ fn partition(loaded: &mut Loaded, found: &Discovered) -> Result<Partitions, Erro
 /// others any places will do, since instances are known by their UUIDs.
 fn placed(model: &Model, told: &[&MigInstance]) -> Result<Vec<(Instance, Found)>, String> {
     let mut found: BTreeMap<u32, Vec<&MigInstance>> = BTreeMap::new();
+    // Instances whose number this user may not see are told apart by numbers from the top, which no driver
+    // gives.
     for (own, unknown) in told.iter().zip((0..=u32::MAX).rev()) {
         found
             .entry(own.instance_id.unwrap_or(unknown))
@@ -567,6 +580,7 @@ fn placed(model: &Model, told: &[&MigInstance]) -> Result<Vec<(Instance, Found)>
             .ok_or("these profiles do not fit on it together")?;
         let mut places: Vec<Instance> = layout.instances().to_vec();
         for own in &mut all {
+            // A place that is taken leaves the list, so two instances of one profile get two places.
             let at = places.iter().position(|place| place.profile == own.profile);
             own.start = at.map(|at| places.remove(at).start);
         }

@@ -72,6 +72,8 @@ pub(crate) fn foreign(
             .find(|&id| own.is_of(graph.device(id), node.number(id)));
         let Some(whole) = whole else { continue };
         let pid = i32::try_from(own.pid).unwrap_or_default();
+        // Number and start identify the holder and the child; what these have started is known by the mark in
+        // its environment.
         let ours = is_known(pid)
             || processes
                 .mark_of(pid, MARK)

@@ -17,6 +17,7 @@ pub(crate) struct Output {
 impl Output {
     /// A line on standard output.
     pub(crate) fn line(self, text: impl AsRef<str>) {
+        // A write fails where the reader has gone. The command has done its work by then, so this is no error.
         drop(writeln!(io::stdout().lock(), "{}", text.as_ref()));
     }
 
@@ -36,6 +37,7 @@ impl Output {
     }
 
     /// An error: on standard error for people; as JSON on standard output, but for `run`.
+    // `run` leaves standard output to its command.
     pub(crate) fn fail(self, error: &Error, aside: bool) {
         if !self.json {
             self.aside(error.to_string());

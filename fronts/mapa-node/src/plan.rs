@@ -36,6 +36,8 @@ pub(crate) enum Turn {
 pub(crate) fn scheduler(words: &str, policy: &PolicySpec) -> Result<Box<dyn Scheduler>, Error> {
     let names = Names::built_in();
     let spec: SchedulerSpec = words.into();
+    // The scheduler alone decides here who starts. How long a job runs under sharing matters to no decision, so
+    // any model of execution will do.
     let execution: ExecutionSpec = "effective-bandwidth".into();
     Ok(policy.scheduler(&names, &spec, &execution, &Disk)?)
 }
@@ -57,6 +59,7 @@ pub(crate) fn plan(
     now: Moment,
     own: i64,
 ) -> Result<Vec<(i64, Turn)>, Error> {
+    // A ticket with an answer waits only for its program to fetch it.
     let waiting: Vec<&Ticket> = queue
         .iter()
         .filter(|own| own.lease.is_none() && own.refusal.is_none())
@@ -69,10 +72,13 @@ pub(crate) fn plan(
     let mut scheduler = match decider {
         Ok(decider) => decider,
         Err(error) if first.id == own => return Err(error),
+        // The decider's files may be readable for its own user only. That program decides at its next poll.
         Err(_) => return Ok(Vec::new()),
     };
     let mut fleet = Fleet::new([node.loaded().graph().clone()]);
     let machine = MachineId(0);
+    // Schedulers count time from 0, in unsigned nanoseconds. The earliest moment of all becomes 0, so that none
+    // is negative.
     let begin = leases
         .iter()
         .map(|own| own.granted)
@@ -95,6 +101,7 @@ pub(crate) fn plan(
     }
     // Numbers of jobs: leases keep theirs and tickets theirs, apart by the lowest bit.
     let adopted = |job: u64, devices: &[DeviceId]| {
+        // The request of a lease is of no use any more: its devices are fixed.
         let request = Request::new(Pattern::independent(devices.len()).each(Demand::any()));
         let at = Placed {
             machine,
@@ -128,6 +135,7 @@ pub(crate) fn plan(
     }
     for own in &state.withheld {
         let whole = own.device;
+        // Instances are in `closed`, as jobs of no name: only whole devices can be cordoned.
         if node.graph().device(whole).parent != whole {
             continue;
         }
@@ -153,6 +161,7 @@ pub(crate) fn plan(
         let request = match request(node, ticket) {
             Ok(request) => request,
             Err(error) if ticket.id == own => return Err(error),
+            // Its own program sees the error at its next poll, and leaves the queue.
             Err(_) => continue,
         };
         let mut job = Job::new(JobId(ticket.id as u64 * 2 + 1), request);
@@ -164,6 +173,7 @@ pub(crate) fn plan(
     step(&mut *scheduler, &mut fleet, at(now), facts, &mut orders)
         .map_err(|error| Error::at("the ledger", format_args!("{}: {error}", first.scheduler)))?;
     let mut turns = Vec::new();
+    // Leases end and cordons are lifted. Without either, nothing will change that could let a job start.
     let mut waits = !leases.is_empty() || !state.withheld.is_empty();
     let mut others = Vec::new();
     for order in orders {
@@ -171,6 +181,7 @@ pub(crate) fn plan(
             Action::Place {
                 tenant: Tenant::Job(job),
                 at,
+                // Odd numbers are tickets: see above.
             } if job.0 % 2 == 1 => {
                 turns.push((
                     (job.0 / 2) as i64,

@@ -44,9 +44,9 @@ pub(crate) enum Asked {
 
 /// Everything that asking needs.
 pub(crate) struct Desk<'a> {
-    /// The ledger.
+    /// The ledger in which the lease or the ticket is written.
     pub ledger: &'a mut Ledger,
-    /// The machine.
+    /// The machine, as this program found it when it began. A daemon may partition devices meanwhile.
     pub node: &'a Node,
     /// The processes of this boot.
     pub processes: &'a Processes,
@@ -58,7 +58,7 @@ pub(crate) struct Desk<'a> {
 pub(crate) struct Seen {
     /// What recovery did and what holds.
     pub recovered: Recovered,
-    /// The machine.
+    /// The machine with the leases that hold, and what is withheld.
     pub state: State,
 }
 
@@ -73,6 +73,8 @@ pub(crate) fn see(
     owner: &str,
     drivers: &Drivers,
 ) -> Result<Seen, Error> {
+    // The order matters: recovery first, since what it frees must not withhold a device, and its leases tell
+    // whose processes are foreign.
     let recovered = recover(books, processes, owner)?;
     let mark = |lease| books.mark(lease);
     let mut others = foreign(node, drivers, &recovered.leases, processes, mark);
@@ -92,6 +94,7 @@ impl Desk<'_> {
         happenings: &Happenings,
         tell: &mut dyn FnMut(&Waiting),
     ) -> Result<Asked, Error> {
+        // The ticket outlives the rounds of the loop: the place in the queue is kept.
         let mut ticket = None;
         let mut told: Option<Waiting> = None;
         let mut bell = None;
@@ -145,6 +148,7 @@ impl Desk<'_> {
                 Look::Waits(id, waiting) => {
                     ticket = Some(id);
                     bell.get_or_insert_with(|| hang(self.ledger.id(), id, happenings));
+                    // Only news is printed: a poll is not.
                     if told.as_ref() != Some(&waiting) {
                         tell(&waiting);
                     }
@@ -166,6 +170,8 @@ impl Desk<'_> {
             let given = books
                 .leases()?
                 .into_iter()
+                // The queue's turn may have come since the last poll, so the lease is given back too. One
+                // transaction, so that no other program sees one without the other.
                 .find(|own| own.ticket == Some(ticket));
             if let Some(lease) = given {
                 books.free(&asker.tenant, &lease, reason)?;
@@ -189,6 +195,8 @@ impl Desk<'_> {
         let mut rung = Vec::new();
         let look = self.ledger.change(Sync::Boot, |books| {
             if stewarded::is_served(books, processes, want, ticket)? {
+                // A daemon is there. It gives the devices; this program only reads what has become of its
+                // ticket.
                 return stewarded::look(books, node, processes, want, ticket);
             }
             // Nobody may decide who does not know what the drivers say.
@@ -196,6 +204,7 @@ impl Desk<'_> {
                 return Ok(Ok(Look::Again));
             };
             let seen = see(books, node, processes, &want.asker.tenant, drivers)?;
+            // Another program, or a daemon that has gone since, may have decided about this ticket.
             if let Some(outcome) = stewarded::answered(books, node, want, ticket)? {
                 return Ok(outcome);
             }
@@ -213,10 +222,12 @@ impl Desk<'_> {
                 scheduled(books, node, &seen, queue, want, ticket, &mut rung)
             }
         });
+        // Wake-ups are sent after the commit: a program that wakes up earlier would read the old state.
         for ticket in rung {
             bell::ring(self.ledger.id(), ticket);
         }
         let look = look?;
+        // A new ticket, or a new lease, is news to a daemon.
         if ticket.is_none() && !matches!(look, Ok(Look::Again)) {
             steward::ring(self.ledger.id());
         }
@@ -254,8 +265,11 @@ impl Desk<'_> {
 pub(crate) fn ring_first(ledger: &mut Ledger) -> Result<(), Error> {
     let queue = ledger.read(|books| books.queue())?;
     if let Some(first) = waiting(&queue).next() {
+        // Only the head of the queue is woken: no job behind it may start first, and with a scheduler one poll
+        // decides for all.
         bell::ring(ledger.id(), first.id);
     }
+    // The daemon has a socket of its own, since it decides for all who wait.
     steward::ring(ledger.id());
     Ok(())
 }
@@ -305,6 +319,8 @@ fn first_come(
         .take_while(|own| Some(own.id) != ticket)
         .count();
     let decide = || {
+        // The policy may be of another crate, so its placement is checked against the request before it becomes
+        // a lease.
         let answer = want
             .policy
             .decide(want.request, &seen.state.allocator.view());
@@ -421,6 +437,7 @@ fn give(
         want.seconds,
         &decision.to_string(),
     )?;
+    // The lease and the end of the ticket are one transaction, so the job never has both or neither.
     if let Some(ticket) = ticket {
         books.dequeue(ticket)?;
     }
@@ -441,6 +458,7 @@ pub(crate) fn grant(
     reason: &str,
 ) -> Result<Lease, Error> {
     let granted = now();
+    // An end that does not fit into the ledger's numbers is as good as none.
     let length =
         |own: u64| Moment::try_from(own.saturating_mul(1_000_000_000)).unwrap_or(Moment::MAX);
     let expires = seconds.map(|own| granted.saturating_add(length(own)));
@@ -477,6 +495,7 @@ fn scheduled(
     let id = match ticket {
         Some(id) => id,
         None => {
+            // The job takes its place before the plan, so that the scheduler sees it among the others.
             let id = books.enqueue(want.asker, want.scheduler, want.seconds, "has just come")?;
             queue.extend(books.ticket(id)?);
             id
@@ -484,6 +503,8 @@ fn scheduled(
     };
     let turns = plan(node, &seen.state, &seen.recovered.leases, &queue, now(), id)?;
     let mut given = None;
+    // One program gives devices to all whose turn it is. Otherwise each would plan again, and wait for its own
+    // poll to start.
     for (other, turn) in turns {
         let Some(one) = queue.iter().find(|own| own.id == other) else {
             continue;
@@ -508,6 +529,8 @@ fn scheduled(
                         decision: None,
                     }));
                 } else {
+                    // The lease belongs to the process that waits: it finds the number in its ticket, and its
+                    // life keeps the lease valid.
                     books.served(other, lease.id)?;
                     rung.push(other);
                 }
@@ -525,6 +548,7 @@ fn scheduled(
     if let Some(given) = given {
         return Ok(Ok(Look::Granted(given)));
     }
+    // Read the queue again: the plan has taken jobs from it.
     let left = books.queue()?;
     let before = waiting(&left).take_while(|own| own.id != id).count();
     let why = Refusal::Busy(Reason::Rule(turn(want.scheduler, before).into()));

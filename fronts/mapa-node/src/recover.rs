@@ -63,6 +63,7 @@ pub fn recover(books: &Books<'_>, processes: &Processes, owner: &str) -> Result<
             }
             Life::Ended => {}
         }
+        // Process numbers mean nothing across boots, so nothing is looked for.
         if lease.asker.process.boot != processes.boot() {
             free(
                 books,
@@ -87,6 +88,7 @@ pub fn recover(books: &Books<'_>, processes: &Processes, owner: &str) -> Result<
             members.filter_map(|&pid| processes.identity(pid)).next()
         });
         if heir.is_none() {
+            // Read once for all dead leases of this recovery.
             let marked = marked.get_or_insert_with(|| processes.marked(MARK));
             heir = marked
                 .found
@@ -115,6 +117,7 @@ pub fn recover(books: &Books<'_>, processes: &Processes, owner: &str) -> Result<
         );
         books.adopt(owner, &lease, &heir, &reason)?;
         done.adopted.push((lease.clone(), heir.clone()));
+        // The holder of an adopted lease is the process that lives, so the next recovery looks at that one.
         let mut lease = lease;
         lease.adopted = true;
         lease.asker.process = heir;
@@ -135,6 +138,7 @@ fn members(lease: &Lease, mark: &str) -> Option<Vec<i32>> {
     let own = mark::of_lease(lease.cgroup.as_deref()?, mark)?;
     let mut found = cgroup::members(own).ok()?;
     if let Some(other) = &lease.limited {
+        // A group that does not exist, not yet or not any more, has no members.
         match cgroup::members(mark::of_lease(other, mark)?) {
             Ok(more) => found.extend(more),
             Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -152,6 +156,7 @@ fn free(
     why: &str,
 ) -> Result<(), Error> {
     books.free(owner, &lease, why)?;
+    // Nothing is in it any more: the kernel removes empty groups only.
     let group = lease.cgroup.as_deref();
     if let Some(group) = group.and_then(|own| mark::of_lease(own, &books.mark(lease.id))) {
         cgroup::remove(group);

@@ -93,6 +93,8 @@ pub(crate) fn run(
     let policy = chosen.policy(&names, model.as_ref(), Some(&work))?;
     let request = spec.request(&work, node.graph())?;
     let scheduler = args.scheduler.as_deref().unwrap_or(FIRST_COME);
+    // The ledger keeps policy and request in a form that other programs can read, since any of them may decide
+    // for this job.
     let lasting_policy = lasting_policy(chosen, &names, scheduler)?;
     if scheduler != FIRST_COME {
         known_scheduler(&names, scheduler)?;
@@ -124,6 +126,7 @@ pub(crate) fn run(
         let seen = ledger.change(Sync::Boot, |books| {
             see(books, node, &processes, &asker.tenant, &drivers)
         })?;
+        // A dry run ignores the queue: it shows what would be chosen if it were this job's turn.
         let decision = policy.decide(&request, &seen.state.allocator.view())?;
         let placement: Vec<DeviceId> = decision.placement().iter().copied().collect();
         let around = surroundings(node, &placement, None, args.parts());
@@ -158,6 +161,7 @@ pub(crate) fn run(
         Asked::Signal(number) => return Ok(u8::try_from(128 + number).unwrap_or(u8::MAX)),
     };
     let lease = &granted.lease;
+    // The time begins before the command does: `expires` in the ledger counts from the grant.
     let until = args
         .time
         .map(|own| Instant::now() + Duration::from_secs(own.0));
@@ -169,6 +173,7 @@ pub(crate) fn run(
         &happenings,
         output,
     );
+    // From the grant on, each way out frees the lease.
     let mut before = |why: String| desk.free(&asker.tenant, lease, &why);
     let job = match started {
         Ok(Start::Runs(job, unbound)) => {
@@ -191,6 +196,7 @@ pub(crate) fn run(
             return Err(error);
         }
     };
+    // A thread makes the group after a while, so a short command does not pay for one.
     let group = (!args.no_cgroup).then(|| Group::beside(desk.ledger, lease.id, &processes));
     if node.is_live() && !args.no_look {
         watch_beside(node, live, desk.ledger, &asker.tenant, output);
@@ -238,6 +244,7 @@ fn partitioned_since(
     if devices.iter().all(|own| node.device(own).is_some()) {
         return Ok(None);
     }
+    // The cache describes the machine before it was partitioned.
     let mut live = live.clone();
     live.refresh = true;
     let node = Node::load(machine, &live, &mut |_| {})?;
@@ -274,6 +281,7 @@ impl Group {
         let (processes, slot) = (processes.clone(), made.clone());
         thread::spawn(move || {
             thread::sleep(QUIET);
+            // The lock is held while the group is made, so `remove` waits for it and leaves none behind.
             let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
             if matches!(*slot, Made::Never) {
                 return;
@@ -326,7 +334,8 @@ fn start(
             ..told(node, placement, granted.decision.as_ref(), &around)
         }));
     }
-    // A job that runs a little slower is better than one that does not run.
+    // The thread that spawns the command inherits these cores, and the command inherits them from it. A job
+    // that runs a little slower is better than one that does not run.
     if let Err(error) = bind_to(&around.cpus) {
         output.aside(format!("the command is not bound to cores: {error}"));
     }
@@ -365,8 +374,10 @@ fn lasting_policy(
         ));
     }
     let is_name = names.models.get(&model).is_some();
+    // The name of a model is no path, even where a file is called so.
     if !is_name && Path::new(&model).is_file() {
         let path = std::path::absolute(&model).map_err(|error| Error::at(&model, error))?;
+        // The conversion cannot fail: the error's type is `Infallible`.
         let Ok(whole) = path.display().to_string().parse();
         policy.model = Some(whole);
     }
@@ -394,6 +405,8 @@ fn lasting(spec: JobSpec, work: &mapa_front::Job) -> JobSpec {
     }
     let edges = work.pattern.edges().iter();
     let edges: Vec<String> = edges
+        // Edges with their traffic say all that a policy reads of a pattern file, but for its sensitivity,
+        // which is kept below.
         .map(|edge| format!("{}-{}:{}", edge.a, edge.b, edge.traffic))
         .collect();
     let pattern = if edges.is_empty() {

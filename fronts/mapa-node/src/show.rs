@@ -42,6 +42,7 @@ pub(crate) fn ps(
         output.aside(error.to_string());
         Look::default()
     });
+    // Listing recovers first, so what it prints holds now, and not what a crash left.
     let (leases, lost, queue, cordons, health) = ledger.change(Sync::Boot, |books| {
         let (leases, lost) = match node {
             Some(node) => {
@@ -53,6 +54,7 @@ pub(crate) fn ps(
         let health = books.troubles(processes.boot())?;
         Ok((leases, lost, books.queue()?, books.cordons(now())?, health))
     })?;
+    // Without a machine, keys stand for themselves.
     let name = |key: &Key| node.map_or_else(|| key.to_string(), |own| own.name(key));
     let trouble = |lease: &Lease| {
         let mut found: Vec<String> = Vec::new();
@@ -63,6 +65,7 @@ pub(crate) fn ps(
         }
         let gone = lost.iter().find(|(id, _)| *id == lease.id);
         for key in gone.iter().flat_map(|(_, keys)| keys) {
+            // A fault says more than that the device is gone.
             let known = health.iter().any(|own| own.whole == key.whole);
             if !known {
                 found.push(format!("{} is gone", name(key)));
@@ -217,6 +220,7 @@ pub(crate) fn watch(
         ));
     }
     let happenings = Happenings::new(&Processes::new()?)?;
+    // Signals may have come together with other events, so all that have come are looked through.
     let goes_on = || {
         std::iter::from_fn(|| happenings.next(Duration::ZERO))
             .all(|own| Happenings::ends(own).is_none())
@@ -268,10 +272,12 @@ pub(crate) fn free(
         .present()
         .iter()
         .map(|id| {
+            // The key of the device or of the instance itself: leases name exactly what they were given.
             let key = node.keys(&[id]);
             let holds = |own: &&Lease| own.devices.iter().any(|one| key.contains(one));
             let parent = node.graph().device(id).parent;
             let mut withheld = seen.state.withheld.iter();
+            // A device that is withheld withholds its instances.
             let withheld = withheld.find(|own| own.device == parent || own.device == id);
             Room {
                 device: node.graph().device(id).name.clone(),
@@ -372,6 +378,7 @@ pub(crate) fn uncordon(
         for own in &wholes {
             // Whoever gives it to new tenants again says that it is sound.
             let was_ill = books.healthy(&owner, own, None, &args.reason)?;
+            // Both are tried: a device may be cordoned, unhealthy, or both.
             if !books.uncordon(&owner, own, &args.reason)? && !was_ill {
                 let what = if own.is_empty() {
                     "the machine as a whole"
@@ -385,6 +392,7 @@ pub(crate) fn uncordon(
         }
         Ok(())
     })?;
+    // The queue's head may be waiting for just these devices.
     ring_first(ledger)?;
     done(output, "uncordoned", wholes, |uncordoned| Uncordoned {
         uncordoned,
@@ -416,6 +424,7 @@ fn done<A: Serialize>(
 /// The ledger cannot be read.
 pub(crate) fn log(args: &LogArgs, ledger: &mut Ledger, output: Output) -> Result<(), Error> {
     let mut decisions = ledger.read(|books| books.decisions(args.last, args.lease))?;
+    // The query is latest first so that its limit keeps the latest rows.
     decisions.reverse();
     if output.json {
         output.object(&Versioned::new(Audit { decisions }));
@@ -449,6 +458,7 @@ pub(crate) fn log(args: &LogArgs, ledger: &mut Ledger, output: Output) -> Result
 /// # Errors
 /// The ledger cannot be used, or is damaged.
 pub(crate) fn recovered(ledger: &mut Ledger, output: Output) -> Result<(), Error> {
+    // A damaged ledger is not written to.
     ledger.verify()?;
     let processes = Processes::new()?;
     let owner = user();
@@ -510,12 +520,14 @@ pub(crate) fn length(nanoseconds: Moment) -> String {
 pub(crate) fn date(at: Moment) -> String {
     let seconds = at.div_euclid(1_000_000_000);
     let (days, time) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    // 719468 days lie between March 1 of year 0 and 1970; 146097 days are 400 years.
     let z = days + 719_468;
     let era = z.div_euclid(146_097);
     let of_era = z.rem_euclid(146_097);
     let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
     let of_year = of_era - (365 * year + year / 4 - year / 100);
     let shifted = (5 * of_year + 2) / 153;
+    // 153 days are five months from March on: 31, 30, 31, 30, 31.
     let day = of_year - (153 * shifted + 2) / 5 + 1;
     let month = if shifted < 10 {
         shifted + 3

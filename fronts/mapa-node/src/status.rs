@@ -71,8 +71,10 @@ fn ask(socket: &Path) -> Result<SocketAnswer, Error> {
     let question = serde_json::to_string(&Ask::Status {}).map_err(|error| at(&error))?;
     writeln!(stream, "{question}").map_err(&failed)?;
     let mut line = String::new();
+    // One line, and no more than this: what answers there need not be a daemon.
     let read = BufReader::new(stream.take(ANSWER)).read_line(&mut line);
     match read.map_err(&failed)? {
+        // End of file before an answer.
         0 => Err(at(&CROWD)),
         _ => serde_json::from_str(&line).map_err(|error| at(&error)),
     }

@@ -24,6 +24,7 @@ pub(crate) const BELL: i64 = 0;
 /// The ledger cannot be read.
 pub(crate) fn steward(books: &Books<'_>, processes: &Processes) -> Result<Option<Steward>, Error> {
     Ok(books.steward()?.filter(|own| {
+        // Both are needed: a daemon that is stopped still lives, and one that was killed has left a fresh heartbeat.
         let is_heard = now().saturating_sub(own.beat) < SILENCE;
         is_heard && processes.life(&own.process) != Life::Ended
     }))

@@ -162,6 +162,8 @@ fn bind(sys: &Path, proc: &Path, parts: Parts, found: &mut Surroundings) {
     let mut unbound = Vec::new();
     if parts.cpus {
         let allowed = sched_getaffinity(None).ok();
+        // Stay within the cores that a user or a batch system has left to this process: the kernel would let it
+        // take more.
         cpus.retain(|cpu| {
             *cpu < CpuSet::MAX_CPU && allowed.as_ref().is_none_or(|own| own.is_set(*cpu))
         });
@@ -171,6 +173,7 @@ fn bind(sys: &Path, proc: &Path, parts: Parts, found: &mut Surroundings) {
         found.cpus = cpus.into_iter().collect();
     }
     if parts.memory {
+        // A node may have cores and no memory, and nothing can be bound to the memory of such a node.
         let with_memory = numbers(&folder.join("has_memory"));
         let allowed = allowed_memory(proc);
         nodes.retain(|node| {
@@ -196,6 +199,7 @@ fn bind(sys: &Path, proc: &Path, parts: Parts, found: &mut Surroundings) {
 
 /// The NUMA nodes whose memory this process may use.
 fn allowed_memory(proc: &Path) -> Option<BTreeSet<u32>> {
+    // A container's cpuset may leave fewer nodes than the machine has.
     let status = fs::read_to_string(proc.join("self/status")).ok()?;
     let line = status
         .lines()
@@ -230,6 +234,7 @@ fn name_cards(node: &Node, placement: &[DeviceId], found: &mut Surroundings) {
         cards_of_description(node, placement)
     } else {
         cards
+        // The kernel's list of cards wins over that of a description.
     };
     // `topo -m` without its legend numbers the cards, and no library knows these numbers.
     let numbered = |name: &String| name.to_ascii_lowercase().starts_with("nic");
@@ -243,6 +248,7 @@ fn name_cards(node: &Node, placement: &[DeviceId], found: &mut Surroundings) {
     if !named.is_empty() {
         // NCCL takes a name as a prefix unless an equals sign leads.
         let of_nccl = format!("={}", named.join(","));
+        // UCX wants a port with each card, and cards of one port are the rule.
         let ports: Vec<String> = named.iter().map(|name| format!("{name}:1")).collect();
         found.set.push(("NCCL_IB_HCA".to_owned(), of_nccl));
         found
@@ -259,6 +265,7 @@ fn cards_of_description(node: &Node, placement: &[DeviceId]) -> Vec<String> {
     if !fabric.nodes().any(|(_, own)| is_card(&own.kind)) {
         return Vec::new();
     }
+    // The node's graph has no cards: only a graph that is lowered with its host has them.
     let Ok(graph) = fabric.clone().lower_with_host() else {
         return Vec::new();
     };
@@ -298,9 +305,11 @@ fn cards_of_system(sys: &Path, graph: &HardwareGraph, placement: &[DeviceId]) ->
         .flatten()
         .filter_map(|entry| {
             let name = entry.file_name().into_string().ok()?;
+            // `device` links to the card's folder in the tree of PCI, where a path lists the bridges above it.
             Some((name, fs::canonicalize(entry.path().join("device")).ok()?))
         })
         .collect();
+    // The order of a folder's entries is not defined, and answers may not depend on it.
     cards.sort();
     let mut nearest: Vec<String> = Vec::new();
     for &id in placement {
@@ -308,6 +317,7 @@ fn cards_of_system(sys: &Path, graph: &HardwareGraph, placement: &[DeviceId]) ->
         let Some(pci) = whole.pci.as_deref() else {
             continue;
         };
+        // Names of folders in sysfs are lower case, and NVML writes hexadecimal digits in upper case.
         let folder = sys.join("bus/pci/devices").join(pci.to_ascii_lowercase());
         let Ok(path) = fs::canonicalize(folder) else {
             continue;

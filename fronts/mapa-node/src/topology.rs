@@ -22,6 +22,8 @@ impl Topology {
         let found = match discover(live) {
             Ok(found) => found,
             Err(error) => {
+                // Discovery fails while a driver is updated, so this is taken for an answer that may come
+                // later.
                 return Self {
                     graph: None,
                     hidden: None,
@@ -57,11 +59,14 @@ impl Topology {
         let graph = self.graph.as_ref()?;
         let own = graph.find(uuid).ok()?;
         let shares = |other: DeviceId| match &self.hidden {
+            // PXB and closer are paths through switches alone. A path of PHB or farther crosses a host bridge,
+            // so the two devices are on ports of their own.
             None => graph.pair(own, other).host.class >= LinkClass::Pxb,
             Some(_) => {
                 let numa = |id| graph.device(id).numa;
                 numa(own)
                     .zip(numa(other))
+                    // Where a node is unknown, suspect rather than miss: the device counts as near.
                     .is_none_or(|(own, other)| own == other)
             }
         };

@@ -15,6 +15,7 @@ impl Undone {
         match fact {
             LeverFact::NotUndone { id, left, .. } => {
                 let why = words(left);
+                // A reason is news if it differs from the last one, which `insert` returns.
                 self.0.insert(*id, why.clone()) != Some(why)
             }
             LeverFact::Undone { id, .. } => {

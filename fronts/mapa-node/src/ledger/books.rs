@@ -54,6 +54,7 @@ impl<'t> Books<'t> {
     pub fn decisions(&self, most: usize, lease: Option<i64>) -> Result<Vec<Decision>, Error> {
         let mut select = self.at.prepare_cached(
             "SELECT id, at, kind, owner, lease, ticket, devices, reason, expires FROM decisions
+             // One statement for both questions: `?2` is NULL where every lease is meant.
              WHERE ?2 IS NULL OR lease = ?2 ORDER BY id DESC LIMIT ?1",
         )?;
         let most = i64::try_from(most).unwrap_or(i64::MAX);
@@ -117,6 +118,8 @@ impl<'t> Books<'t> {
             let asker = asker(row)?;
             let child: Option<i32> = row.get(10)?;
             let child_start: Option<i64> = row.get(11)?;
+            // The child was started by the holder, so it shares its boot and PID namespace. Only number and
+            // start have columns of their own.
             let child = child.zip(child_start).map(|(pid, start)| Identity {
                 id: ProcessId { pid, start },
                 ..asker.process.clone()
@@ -162,8 +165,11 @@ impl<'t> Books<'t> {
         expires: Option<Moment>,
         reason: &str,
     ) -> Result<i64, Error> {
+        // The tenant comes first, because the lease's row refers to it.
         self.know(asker)?;
         let names: Vec<String> = devices.iter().map(Key::to_string).collect();
+        // The decision and the lease name each other. The lease's column is the foreign key, so the decision is
+        // written first and gets the lease's number afterwards.
         let decision = self.note(Note {
             ticket,
             devices: &names,
@@ -198,6 +204,8 @@ impl<'t> Books<'t> {
         let mut hold = self.at.prepare_cached(
             "INSERT INTO held (whole, part, lease, rank) VALUES (?1, ?2, ?3, ?4)",
         )?;
+        // If a program has chosen a device that is held, the trigger `one_holder` fails this insert, and the
+        // error undoes the whole transaction.
         for (rank, key) in (0i64..).zip(devices) {
             hold.execute(params![key.whole, key.part, lease, rank])
                 .map_err(|error| Error::at(key, error))?;
@@ -255,6 +263,7 @@ impl<'t> Books<'t> {
         if delete.execute([lease.id])? == 0 {
             return Ok(false);
         }
+        // The rows of `held` have gone with the lease (ON DELETE CASCADE).
         let names: Vec<String> = lease.devices.iter().map(Key::to_string).collect();
         self.note(Note {
             lease: Some(lease.id),
@@ -378,6 +387,7 @@ impl<'t> Books<'t> {
     pub fn waits(&self, ticket: i64, reason: &str) -> Result<(), Error> {
         let mut update = self
             .at
+            // Jobs that wait write why at each poll, mostly the same. An update without a row writes nothing.
             .prepare_cached("UPDATE queue SET reason = ?2 WHERE ticket = ?1 AND reason <> ?2")?;
         update.execute(params![ticket, reason])?;
         Ok(())

@@ -77,6 +77,7 @@ impl Ledger {
         let opened = (|| {
             let mut connection = Connection::open(path)?;
             connection.busy_timeout(PATIENCE)?;
+            // The mode is a property of the file, and to ask costs no lock. So only the first program sets it.
             let mode: String =
                 connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
             if mode != "wal" {
@@ -85,7 +86,9 @@ impl Ledger {
             // The last of many short programs would copy the log into the file each time it ends.
             connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
             connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES)?;
+            // SQLite checks foreign keys only on connections that ask for it.
             connection.pragma_update(None, "foreign_keys", true)?;
+            // With a write-ahead log, NORMAL syncs at checkpoints and not at each commit.
             connection.pragma_update(None, "synchronous", "NORMAL")?;
             schema::migrate(&mut connection)?;
             Ok::<_, Error>(connection)
@@ -231,6 +234,7 @@ fn identify(connection: &mut Connection) -> Result<String, Error> {
     let file = "/proc/sys/kernel/random/uuid";
     let drawn = fs::read_to_string(file).map_err(|error| Error::at(file, error))?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Look again under the lock: another program may have drawn a name meanwhile.
     let id = match find(&transaction)? {
         Some(id) => id,
         None => {

@@ -103,19 +103,20 @@ impl Kind {
 /// A decision that is about to be noted.
 #[derive(Clone, Copy, Debug)]
 pub struct Note<'a> {
-    /// What was decided.
+    /// The kind of change that was made with it.
     pub kind: Kind,
-    /// Who decided.
+    /// The user or daemon that decided, as `mapa log` prints it. A tenant's name where a job decided for itself.
     pub owner: &'a str,
-    /// The lease that it is about.
+    /// The lease that it is about; `None` if it is about none, or the lease has no number yet.
     pub lease: Option<i64>,
-    /// The place in the queue that it is about.
+    /// The ticket that it is about, also where the job has left the queue since.
     pub ticket: Option<i64>,
-    /// The devices that it is about.
+    /// The devices that it is about, as their [`Key`]s are printed. Empty stands for the machine, or for no
+    /// device.
     pub devices: &'a [String],
-    /// Why.
+    /// Why, in a sentence for people.
     pub reason: &'a str,
-    /// When it lapses.
+    /// When a lease or cordon ends by itself; `None` if it does not.
     pub expires: Option<Moment>,
 }
 
@@ -138,17 +139,17 @@ impl<'a> Note<'a> {
 /// Who asks for devices, and what for: what a lease and a place in the queue have in common.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Asker {
-    /// The tenant.
+    /// The name under which its leases are accounted: `--tenant`, else the user.
     pub tenant: String,
-    /// The user.
+    /// The effective user of its process, as the kernel knows it.
     pub uid: u32,
-    /// The process.
+    /// The process whose life keeps the lease or the ticket valid.
     pub process: Identity,
-    /// The command, for people.
+    /// The command line in one string, for people: its parts cannot be told apart again.
     pub command: String,
-    /// The policy, as a request names it.
+    /// The policy in JSON, so that another program can decide by it; the name of a manager of shared instances.
     pub policy: String,
-    /// The request, as a request names it.
+    /// The request in JSON; for a manager of shared instances, the file of their tasks.
     pub spec: String,
 }
 
@@ -203,17 +204,17 @@ impl Fault {
 /// A place in the queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ticket {
-    /// Its number. The lower, the earlier.
+    /// Its number. The lower, the earlier: numbers are never used twice.
     pub id: i64,
-    /// Who waits.
+    /// The job that waits. Its program fetches the answer.
     pub asker: Asker,
-    /// The order of the queue.
+    /// The scheduler that orders the queue, or `first-come`. The same for all who wait.
     pub scheduler: String,
     /// How long the job will run at most, if its owner says so, seconds.
     pub seconds: Option<u64>,
-    /// Since when it waits.
+    /// When it came to the queue.
     pub since: Moment,
-    /// Why it waits.
+    /// Why it does not start yet, as of the last poll.
     pub reason: String,
     /// The lease that it was given.
     pub lease: Option<i64>,
@@ -224,12 +225,12 @@ pub struct Ticket {
 /// The daemon that orders the queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Steward {
-    /// The process.
+    /// The daemon's process. It may be dead, or stopped.
     pub process: Identity,
     /// The scheduler by which it orders the queue.
     pub scheduler: String,
     /// Since when it does.
     pub since: Moment,
-    /// When it was last there.
+    /// When it last wrote that it is there: at the beginning of each of its changes.
     pub beat: Moment,
 }

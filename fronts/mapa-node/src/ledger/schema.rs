@@ -181,9 +181,11 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<(), Error> {
             "the ledger has version {found} of its tables: expected {VERSION} or less; a later release of mapa wrote it"
         )));
     };
+    // In SQLite changes of tables are part of a transaction too: a step that fails leaves the ledger as it was.
     for step in missing {
         transaction.execute_batch(step)?;
     }
+    // `user_version` is a number in the file's header that SQLite leaves to applications.
     transaction.pragma_update(None, "user_version", VERSION)?;
     Ok(transaction.commit()?)
 }

@@ -33,11 +33,13 @@ impl Books<'_> {
     /// The ledger cannot be written.
     pub fn enter(&self, owner: &str, by: &Identity, scheduler: &str) -> Result<(), Error> {
         let at = now();
+        // The column `one` is 1 in every row, so a second daemon replaces the first.
         self.at.execute(
             "INSERT OR REPLACE INTO steward (one, boot, namespace, pid, start, scheduler, since, beat)
              VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?6)",
             params![by.boot, by.namespace, by.id.pid, by.id.start, scheduler, at],
         )?;
+        // Tickets with a lease or a refusal are decided; their jobs only have to fetch the answer.
         self.at.execute(
             "UPDATE queue SET scheduler = ?1 WHERE lease IS NULL AND refusal IS NULL",
             [scheduler],
@@ -51,6 +53,8 @@ impl Books<'_> {
     /// # Errors
     /// The ledger cannot be written.
     pub fn beat(&self, by: &Identity, at: Moment) -> Result<bool, Error> {
+        // The whole identity must match: a daemon that another has replaced changes no row, and learns it this
+        // way.
         let mut update = self.at.prepare_cached(
             "UPDATE steward SET beat = ?5 WHERE boot = ?1 AND namespace = ?2 AND pid = ?3 AND start = ?4",
         )?;

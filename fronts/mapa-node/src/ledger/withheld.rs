@@ -15,6 +15,7 @@ impl Books<'_> {
     pub fn cordons(&self, at: Moment) -> Result<Vec<Cordon>, Error> {
         let mut select = self.at.prepare_cached(
             "SELECT whole, at, owner, reason, expires FROM cordons
+             // Cordons that have expired are skipped, not deleted, since a read may not write.
              WHERE expires IS NULL OR expires > ?1 ORDER BY whole",
         )?;
         let rows = select.query_map([at], |row| {
@@ -76,6 +77,7 @@ impl Books<'_> {
     /// The ledger cannot be read.
     pub fn troubles(&self, boot: &str) -> Result<Vec<Trouble>, Error> {
         let mut select = self.at.prepare_cached(
+            // Faults of an earlier boot do not count: the restart may have mended the device.
             "SELECT whole, kind, what, at FROM health WHERE boot = ?1 ORDER BY whole, kind",
         )?;
         let rows = select.query_map([boot], |row| {
@@ -104,6 +106,7 @@ impl Books<'_> {
         let mut known = self.at.prepare_cached(
             "SELECT 1 FROM health WHERE whole = ?1 AND kind = ?2 AND boot = ?3 AND what = ?4",
         )?;
+        // Each poll finds the same fault. It is written, and put into the audit, once.
         if known.exists(params![whole, fault.name(), boot, what])? {
             return Ok(false);
         }

@@ -61,7 +61,7 @@ impl Nodes {
 /// What the process of a command says at its gate: its process id, and the error of the system if it
 /// could not be bound to memory, else 0.
 pub(crate) struct Arrival {
-    /// The process id.
+    /// The number of the process, in this program's PID namespace.
     pub pid: i32,
     /// Why it is not bound to memory.
     pub unbound: Option<io::Error>,
@@ -75,6 +75,7 @@ impl Arrival {
     pub(crate) fn wait(mut gate: &UnixStream) -> io::Result<Self> {
         let mut word = [0; 8];
         gate.read_exact(&mut word)?;
+        // Process id and error, in the byte order of this machine: both ends are this program.
         let [a, b, c, d, e, f, g, h] = word;
         let error = i32::from_ne_bytes([e, f, g, h]);
         Ok(Self {
@@ -163,13 +164,18 @@ pub(crate) fn gate(
     unsafe {
         command.pre_exec(move || {
             libc::close(copy);
+            // A handler of this program would run in the copy of its memory, where no thread reads what it
+            // stores.
             for &signal in &caught {
                 libc::signal(signal, libc::SIG_DFL);
             }
+            // Now that all have their default action, the signals that were held back may come.
             Held::change(libc::SIG_SETMASK, Some(&held))?;
             let bound = nodes.bind();
             let error = bound.err().and_then(|own| own.raw_os_error());
             theirs.write_all(&Arrival::word(error.unwrap_or(0)))?;
+            // Reading blocks until the byte comes. If the gate closes, the error makes `spawn` fail, and this
+            // process ends.
             theirs.read_exact(&mut [0])
         });
     }

@@ -20,6 +20,7 @@ pub(super) fn is_served(
     if steward(books, processes)?.is_none() {
         return Ok(false);
     }
+    // A job that does not wait may take free devices although a daemon is there, but only while no job waits.
     Ok(want.wait || ticket.is_some() || waiting(&books.queue()?).next().is_some())
 }
 
@@ -35,8 +36,10 @@ pub(super) fn answered(
         return Ok(None);
     };
     if let Some(found) = own.lease {
+        // The answer is fetched once. From here on the lease alone counts.
         books.dequeue(own.id)?;
         let lease = books.leases()?.into_iter().find(|own| own.id == found);
+        // This process holds the lease and lives, so only `mapa free` can have ended it.
         let lease = lease.ok_or_else(|| {
             Error::at(
                 "the ledger",
@@ -80,6 +83,7 @@ pub(super) fn look(
         return waits(books, want, ticket, FIRST_COME);
     };
     if ticket.is_none() {
+        // Asked on the idle machine: what does not fit there never will, and waiting would be in vain.
         let idle = node.loaded().idle.view();
         let answer = want.policy.decide(want.request, &idle);
         if let Err(never @ Refusal::Infeasible(_)) = answer {
@@ -114,10 +118,12 @@ fn waits(
         Some(id) => id,
         None => books.enqueue(want.asker, order, want.seconds, &reason)?,
     };
+    // Tickets grow, so a smaller one came earlier.
     let queue = books.queue()?;
     let place = |own: &Ticket| own.id < id;
     let before = waiting(&queue).filter(|own| place(own)).count();
     let told = queue.iter().find(|own| own.id == id);
+    // The daemon keeps the reason of each ticket up to date. A new ticket has the one above.
     if let Some(told) = told.filter(|_| ticket.is_some()) {
         reason.clone_from(&told.reason);
     }

@@ -11,9 +11,9 @@ pub(crate) const FIRST_COME: &str = "first-come";
 /// What is asked for.
 #[derive(Clone, Copy)]
 pub(crate) struct Want<'a> {
-    /// Who asks.
+    /// The job, as the ledger will name it.
     pub asker: &'a Asker,
-    /// The request.
+    /// The request, read against this machine's graph.
     pub request: &'a Request,
     /// The policy that chooses.
     pub policy: &'a dyn Policy,
@@ -27,7 +27,7 @@ pub(crate) struct Want<'a> {
 
 /// What was given.
 pub(crate) struct Granted {
-    /// The lease.
+    /// The lease, as it was written.
     pub lease: Lease,
     /// The devices, in rank order.
     pub placement: Vec<DeviceId>,
@@ -42,7 +42,7 @@ pub(crate) struct Waiting {
     pub position: usize,
     /// How many wait.
     pub of: usize,
-    /// Why.
+    /// Why it does not start yet, for people.
     pub reason: String,
 }
 

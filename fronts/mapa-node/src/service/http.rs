@@ -52,6 +52,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// # Errors
 /// The address is another machine's to reach, or is taken.
 pub(super) fn serve(address: SocketAddr, shared: &Arc<Shared>) -> Result<(), Error> {
+    // There is no authentication here, so only programs of this machine may connect.
     if !address.ip().is_loopback() {
         return Err(Error::malformed(format_args!(
             "service.metrics = \"{address}\": expected an address of this machine alone, such as 127.0.0.1:9464; a proxy can serve it further"
@@ -86,6 +87,7 @@ impl Clients {
                 // Its thread reads and writes no more, and leaves. One that has gone is what is wanted.
                 drop(first.shutdown(Shutdown::Both));
             }
+            // Its thread notices at its next read or write, and leaves.
             open = self.left.wait(open).unwrap_or_else(PoisonError::into_inner);
         }
         open.push_back((number, stream));
@@ -100,6 +102,8 @@ impl Clients {
 /// Answers whoever comes, for as long as the daemon lives.
 fn accept(listener: &TcpListener, clients: &Arc<Clients>, shared: &Arc<Shared>) {
     for (number, stream) in (0..).zip(listener.incoming()) {
+        // Two handles of one socket: this one goes to the list, from which it can be shut down while its thread
+        // reads.
         let both = stream.and_then(|own| Ok((own.try_clone()?, own)));
         let (handle, mut stream) = match both {
             Ok(both) => both,
@@ -108,17 +112,20 @@ fn accept(listener: &TcpListener, clients: &Arc<Clients>, shared: &Arc<Shared>) 
                 continue;
             }
         };
+        // Waiting here holds up further connections; the kernel keeps those in its backlog.
         clients.enter(number, handle);
         let (own, shared) = (clients.clone(), shared.clone());
         let work = move || {
             // Whoever has gone, or was sent away, needs no answer.
             drop(converse(&mut stream, &shared));
+            // The socket closes before the place is free.
             drop(stream);
             own.leave(number);
         };
         let name = "http client".to_owned();
         if let Err(error) = thread::Builder::new().name(name).spawn(work) {
             warn!(%error, "a client of /metrics is not answered");
+            // The thread's closure is dropped, and its stream with it. The place must be given up here.
             clients.leave(number);
         }
     }
@@ -127,6 +134,7 @@ fn accept(listener: &TcpListener, clients: &Arc<Clients>, shared: &Arc<Shared>) 
 /// Reads one request and answers it.
 fn converse(stream: &mut TcpStream, shared: &Shared) -> io::Result<()> {
     let until = Instant::now() + PATIENCE;
+    // A second is left to write the answer to a request that came too late.
     let answer = match asked(stream, until - FOR_ANSWER) {
         Ok((method, path)) => of(&method, &path, shared),
         Err(error) => match refused(&error) {
@@ -136,10 +144,14 @@ fn converse(stream: &mut TcpStream, shared: &Shared) -> io::Result<()> {
     };
     let mut left: &[u8] = &answer;
     while !left.is_empty() {
+        // Each write gets the time that is left of the whole, so that a client which reads byte by byte cannot
+        // stay.
         stream.set_write_timeout(Some(remaining(until)?))?;
         let written = stream.write(left)?;
         left = left.get(written..).unwrap_or_default();
     }
+    // The end of the answer. The rest of what the client sends is read first, or closing would reset the
+    // connection.
     stream.shutdown(Shutdown::Write)?;
     let until = until.min(Instant::now() + LINGER);
     let mut dropped = 0;
@@ -180,6 +192,7 @@ fn asked(stream: &mut TcpStream, until: Instant) -> io::Result<(String, String)>
         };
         head.extend_from_slice(more.get(..length).unwrap_or_default());
         let mut headers = [EMPTY_HEADER; HEADERS];
+        // Parsed from the start after each read: a head is at most 8 KiB.
         let mut request = Request::new(&mut headers);
         match request.parse(&head) {
             Ok(Status::Complete(_)) => {
@@ -219,6 +232,7 @@ fn refused(error: &io::Error) -> Option<Vec<u8>> {
 /// The answer to a request.
 fn of(method: &str, path: &str, shared: &Shared) -> Vec<u8> {
     let path = path.split('?').next().unwrap_or_default();
+    // HEAD has the head of GET, its length included, without the body.
     let has_body = method != "HEAD";
     let (status, kind, text) = match (matches!(method, "GET" | "HEAD"), path) {
         (true, "/metrics") => (

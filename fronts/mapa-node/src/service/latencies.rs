@@ -23,9 +23,11 @@ pub(crate) fn serve(path: &Path, group: Option<&str>, outside: &Outside) -> Resu
     permit(path, group)?;
     let to = outside.clone();
     thread::spawn(move || {
+        // The kernel cuts off what does not fit.
         let mut buffer = vec![0; LATENCY_BYTES];
         while let Ok(length) = socket.recv(&mut buffer) {
             for message in messages(&buffer[..length]) {
+                // Senders wait for nothing, so a malformed line can only be logged.
                 match message {
                     Ok(message) => drop(to.tell(message)),
                     Err(what) => debug!(what, "a datagram that is none"),
@@ -70,6 +72,7 @@ fn message(line: &[u8]) -> Result<Message, String> {
         };
     }
     let (latencies, _) = read_latencies(line);
+    // One line has one message.
     let latency = latencies.into_iter().next();
     let latency = latency.ok_or_else(|| format!("`{text}`: expected `TENANT NANOSECONDS`"))?;
     Ok(Message::Latency {

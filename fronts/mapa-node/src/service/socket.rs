@@ -42,6 +42,7 @@ pub(super) fn clear(path: &Path) -> Result<(), Error> {
     if !found.file_type().is_socket() {
         return Err(Error::at(place, "is no socket: expected a free name"));
     }
+    // Only connecting tells a live socket from one that a dead daemon left: the file of either looks the same.
     if UnixStream::connect(path).is_ok() {
         return Err(Error::at(
             place,
@@ -57,6 +58,7 @@ pub(super) fn clear(path: &Path) -> Result<(), Error> {
 /// There is no such group, or the file cannot be given to it.
 pub(super) fn permit(path: &Path, group: Option<&str>) -> Result<(), Error> {
     let failed = |error: std::io::Error| Error::at(path.display(), error);
+    // The group comes first: with the mode set first, the daemon's own group would be let in for a moment.
     if let Some(name) = group {
         let gid = gid("service.group", name)?;
         std::os::unix::fs::chown(path, None, Some(gid)).map_err(failed)?;
@@ -69,6 +71,7 @@ pub(super) fn permit(path: &Path, group: Option<&str>) -> Result<(), Error> {
 /// # Errors
 /// There is no such group.
 pub(crate) fn gid(key: &str, name: &str) -> Result<u32, Error> {
+    // A number first, so that a group need not be in the file.
     if let Ok(number) = name.parse() {
         return Ok(number);
     }
@@ -134,10 +137,12 @@ fn converse(stream: &UnixStream, shared: &Shared, ledger: &PathBuf) {
     let mut to = stream;
     loop {
         let mut line = Vec::new();
+        // `take` bounds the memory that a client can have the daemon use; it begins anew with each question.
         let read = from.by_ref().take(QUESTION).read_until(b'\n', &mut line);
         if !matches!(read, Ok(length) if length > 0) {
             return;
         }
+        // A last line may end with the stream.
         let is_whole = line.ends_with(b"\n") || (line.len() as u64) < QUESTION;
         let answer = if is_whole {
             match serde_json::from_slice::<Ask>(&line) {
@@ -163,6 +168,7 @@ fn converse(stream: &UnixStream, shared: &Shared, ledger: &PathBuf) {
         let Ok(text) = serde_json::to_string(&answer) else {
             return;
         };
+        // The rest of a line that was too long would be read as the next question.
         if writeln!(to, "{text}").is_err() || !is_whole {
             return;
         }
@@ -179,6 +185,8 @@ fn answer(ask: &Ask, shared: &Shared, ledger: &PathBuf) -> Answer {
                 text: shared.metrics.text(),
             },
             Ask::Leases {} => {
+                // The ledger is opened for each question: the daemon's connection belongs to the thread of the
+                // queue.
                 let leases = Ledger::open(ledger)?.read(|books| books.leases())?;
                 let held = leases.into_iter().map(|own| Holds {
                     lease: own.id,
