@@ -337,17 +337,20 @@ fn the_page_shows_what_commands_print() {
 const SHARED: &str = "simulate --machine complete:1 --mig a100-40gb=2g,2g,1g,1g,1g --execution fixed \
     --jobs ../../examples/jobs/shared-instances.csv";
 
-/// The table of docs/case-scheduling.md on jobs that share instances is what its command gives.
+/// The table of systems/case/docs/scheduling.md on jobs that share instances is what its command gives.
 #[test]
 fn jobs_that_share_instances_run_as_the_page_says_and_tell_their_tasks() {
-    let page = include_str!("../../../docs/case-scheduling.md");
+    let page = include_str!("../../../systems/case/docs/scheduling.md");
     for scheduler in ["slurm-mig", "case", "case-balanced"] {
         let told = answer(&format!("{SHARED} --scheduler {scheduler}"));
         let own = &told["policies"][0];
         let number = |name: &str| own[name].as_f64().unwrap();
         let [makespan, completion] = ["makespan_s", "completion_mean_s"].map(number);
         let row = format!("| `{scheduler}` | {makespan:.1} s | {completion:.1} s |");
-        assert!(page.contains(&row), "docs/case-scheduling.md: {row}");
+        assert!(
+            page.contains(&row),
+            "systems/case/docs/scheduling.md: {row}"
+        );
         assert_eq!((&own["finished"], &own["waiting"]), (&json!(18), &json!(0)));
         assert_eq!(own["jobs"].as_array().unwrap().len(), 18);
         let tasks = own["tasks"].as_array().unwrap();

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::common::{Folder, error, stdout};
 use crate::schema::assert_valid;
 
-const PAGE: &str = include_str!("../../../docs/slo.md");
+const PAGE: &str = include_str!("../../../systems/slo/docs/controllers.md");
 
 /// A folder with the page's job file.
 fn folder() -> Folder {
@@ -21,7 +21,7 @@ fn folder() -> Folder {
     folder
 }
 
-/// The commands of docs/slo.md print what it says.
+/// The commands of systems/slo/docs/controllers.md print what it says.
 #[test]
 fn the_page_on_tenants_shows_what_commands_print() {
     let folder = folder();
@@ -30,7 +30,11 @@ fn the_page_on_tenants_shows_what_commands_print() {
         let (words, rest) = block.split_once('\n').unwrap();
         let (told, _) = rest.split_once("\n```").unwrap();
         let own = stdout(words, folder.run(words));
-        assert_eq!(own.trim_end(), told, "docs/slo.md: {words}");
+        assert_eq!(
+            own.trim_end(),
+            told,
+            "systems/slo/docs/controllers.md: {words}"
+        );
         commands += 1;
     }
     assert_eq!(commands, 4);

@@ -76,7 +76,7 @@ fn block<'a>(page: &'a str, language: &str, text: &str) -> &'a str {
 
 #[test]
 fn two_processes_share_an_instance_as_the_page_shows() {
-    let page = include_str!("../../../docs/case-runtime.md");
+    let page = include_str!("../../../systems/case/docs/runtime.md");
     let folder = tempfile::tempdir().unwrap();
     let toml = block(page, "toml", "[[instance]]");
     std::fs::write(folder.path().join("instances.toml"), toml).unwrap();

@@ -73,7 +73,7 @@ pub struct SimulateArgs {
     /// topology-plan; for jobs on MIG instances also pcie-aware, first-gpu and pcie-plan, which
     /// have placement policies of their own, energy, energy-plan and learned, which choose by run
     /// times, deadlines and power, and case, case-balanced and slurm-mig, under which jobs share
-    /// instances. For tenants that serve requests, slo and slo-replay (docs/slo.md). docs/choose-scheduler.md says which one when. Settings follow
+    /// instances. For tenants that serve requests, slo and slo-replay (systems/slo/docs/controllers.md). docs/choose-scheduler.md says which one when. Settings follow
     /// the name (docs/scheduler-reference.md): first-fit,order=ORDER,max-slowdown=FACTOR,
     /// topology-plan,goal=GOAL,estimates=TRUST, pcie-aware,delay=FACTOR,wait=SECONDS,
     /// pcie-plan,search=MOVES,wait=SECONDS, energy,rule=RULE, energy-plan,prices=NAME|FILE,

@@ -30,5 +30,5 @@ pub use totals::{Acted, Totals};
 
 /// The code of the page on this system, run as a test.
 #[cfg(doctest)]
-#[doc = include_str!("../../../../docs/slo.md")]
+#[doc = include_str!("../../docs/controllers.md")]
 pub struct SloPage;

@@ -113,7 +113,7 @@ pub(super) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
     let text = files::text(file)?;
     if !is_tenants(&text) {
         return Err(Failure::malformed(format_args!(
-            "{file}: expected a job file of tenants, with the columns tenant, does, start_s and end_s (docs/slo.md)"
+            "{file}: expected a job file of tenants, with the columns tenant, does, start_s and end_s (systems/slo/docs/controllers.md)"
         )));
     }
     let tenants =

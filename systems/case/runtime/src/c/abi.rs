@@ -154,7 +154,7 @@ impl Hooks for Environment {
 
     fn bind(&self, instance: &Instance) {
         // SAFETY: that no other thread uses the environment is the caller's duty, as the header and
-        // docs/case-c-api.md say. C has no lock for it that this could take.
+        // systems/case/docs/c-api.md say. C has no lock for it that this could take.
         unsafe {
             std::env::set_var("CUDA_VISIBLE_DEVICES", &instance.visible);
             if !instance.pipe.is_empty() {
