@@ -24,6 +24,25 @@ fn prose(text: &str) -> String {
     text.split("\n```").step_by(2).collect()
 }
 
+/// The pages of published systems, as the index names them.
+fn pages_of_systems() -> Vec<String> {
+    let mut folders: Vec<String> = fs::read_dir(docs().join("../systems"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .map(|system| format!("../systems/{system}/docs/"))
+        .filter(|folder| docs().join(folder).exists())
+        .collect();
+    folders.sort();
+    folders.iter().flat_map(|folder| pages(folder)).collect()
+}
+
+/// Whether a path leads somewhere. A system that is taken away takes its pages along.
+fn resolves(path: &Path) -> bool {
+    let mut parts = path.iter().skip_while(|part| *part != "systems").skip(1);
+    let is_gone = |system| !docs().join("../systems").join(system).exists();
+    path.exists() || parts.next().is_some_and(is_gone)
+}
+
 /// The targets of the links in a page that are files of this repository, without anchors.
 fn links(text: &str) -> Vec<&str> {
     text.split("](")
@@ -37,7 +56,7 @@ fn links(text: &str) -> Vec<&str> {
 #[test]
 fn every_page_is_in_the_index() {
     let index = fs::read_to_string(docs().join("README.md")).unwrap();
-    let missing: Vec<String> = [pages(""), pages("reproduction/")]
+    let missing: Vec<String> = [pages(""), pages("reproduction/"), pages_of_systems()]
         .concat()
         .into_iter()
         .filter(|page| !index.contains(&format!("({page})")))
@@ -48,11 +67,12 @@ fn every_page_is_in_the_index() {
 #[test]
 fn links_between_pages_resolve() {
     let mut broken = Vec::new();
-    for page in [vec!["README.md".to_owned()], pages("")].concat() {
-        let text = prose(&fs::read_to_string(docs().join(&page)).unwrap());
+    for page in [vec!["README.md".to_owned()], pages(""), pages_of_systems()].concat() {
+        let page = docs().join(page);
+        let text = prose(&fs::read_to_string(&page).unwrap());
         for target in links(&text) {
-            if !docs().join(target).exists() {
-                broken.push(format!("docs/{page}: {target}"));
+            if !resolves(&page.parent().unwrap().join(target)) {
+                broken.push(format!("{}: {target}", page.display()));
             }
         }
     }
