@@ -43,6 +43,7 @@ impl Discovery {
             .as_ref()
             .map_or(String::new(), |driver| format!(", driver {driver}"));
         let file = found.file.as_ref().map(|file| file.display());
+        // An answer from the cache has tried no source.
         if found.cached {
             let from = file.map_or(String::new(), |file| format!(" in {file}"));
             let ago = ago(found.at);
@@ -115,6 +116,7 @@ fn instances(found: &Discovered) -> Option<String> {
 
 /// The time since then, in the largest unit of which at least two have passed.
 fn ago(at: SystemTime) -> String {
+    // A clock that was set back since then counts as no time.
     let seconds = at.elapsed().unwrap_or(Duration::ZERO).as_secs();
     let units = [(86_400, "days"), (3_600, "hours"), (60, "minutes")];
     let unit = units.into_iter().find(|(unit, _)| seconds >= 2 * unit);

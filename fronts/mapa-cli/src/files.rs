@@ -74,6 +74,7 @@ pub fn write_whole(path: &Path, contents: &[u8]) -> Result<(), Failure> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let written = draft_in(folder).and_then(|mut draft| {
         draft.write_all(contents)?;
+        // The bytes come first: a rename that reaches the disk before them would name an empty file.
         draft.as_file().sync_all()?;
         draft.persist(path).map_err(|failed| failed.error)
     });

@@ -82,6 +82,8 @@ impl Output {
     /// Shows what was collected for a pager, and flushes standard output, so that a program at the
     /// other end can reply.
     pub fn finish(&mut self) -> Result<(), Failure> {
+        // The text is taken first, so that `line` prints it where there is no pager, and does not collect it
+        // again.
         if let Some(text) = self.paged.take().filter(|text| !in_pager(text)) {
             self.line(text.trim_end())?;
         }
@@ -98,8 +100,10 @@ impl Output {
     /// Prints why there is no answer; returns the exit status.
     pub fn fail(&mut self, failure: &Failure) -> ExitCode {
         let code = match failure {
+            // The reader has all that it wanted, so this is a success.
             Failure::Closed => return ExitCode::SUCCESS,
             Failure::Refused(why) => {
+                // If this cannot be printed either, there is nowhere left to report it.
                 let _ = if self.json {
                     self.object(&Refusal::from(why))
                 } else {
@@ -156,6 +160,8 @@ fn error(what: &str) {
 /// Shows a text in the program that `PAGER` names, by default `less`, which ends at once if the text
 /// fits the screen. False if there is none: `PAGER` is empty, or cannot be started.
 fn in_pager(text: &str) -> bool {
+    // F ends at once if the text fits the screen, R shows colours, S cuts long lines, X leaves the text on the
+    // screen.
     let pager = env::var("PAGER").unwrap_or_else(|_| "less -FRSX".to_owned());
     let mut words = pager.split_whitespace();
     let Some(program) = words.next() else {
@@ -168,6 +174,7 @@ fn in_pager(text: &str) -> bool {
     let Ok(mut child) = started else {
         return false;
     };
+    // The pipe is dropped at the end of this block, which is the end of the text for the pager.
     if let Some(mut pipe) = child.stdin.take() {
         // A pager that is left before its end is no error.
         let _ = pipe.write_all(text.as_bytes());

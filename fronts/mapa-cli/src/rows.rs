@@ -34,6 +34,7 @@ impl CommandRow {
     pub const fn of<C: SystemCommand>() -> Self {
         Self {
             name: C::NAME,
+            // A derived parser is named after its crate. Here it is one command of several.
             command: || C::command().name(C::NAME),
             run: |matches, output| {
                 let args = C::from_arg_matches(matches).map_err(Failure::malformed)?;

@@ -64,6 +64,7 @@ pub fn fit(model: &Model, wanted: &[ProfileId]) -> Result<Layout, String> {
         return Ok(layout);
     }
     let mut reason = why_not(model, wanted);
+    // The largest part of the request that fits shows what to leave out.
     if let Ok(best) = model.best_layout(&Layout::whole(), &[], wanted)
         && let Ok(served) = model.serves(&best, &[], wanted)
     {
@@ -79,6 +80,7 @@ pub fn fit(model: &Model, wanted: &[ProfileId]) -> Result<Layout, String> {
 /// Why the profiles cannot exist at once: too many of one kind, too few slices in all, or no way to
 /// place them on the grid.
 fn why_not(model: &Model, wanted: &[ProfileId]) -> String {
+    // From the plainest reason to the last: the first that holds is the one to tell.
     for &id in wanted {
         let profile = model.profile(id);
         let count = wanted.iter().filter(|&&other| other == id).count();

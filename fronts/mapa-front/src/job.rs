@@ -117,6 +117,7 @@ impl Job {
     /// Whether the job is of a pattern file that says how many bytes each edge carries.
     fn has_bytes(&self) -> bool {
         let in_bytes = self.described().is_some_and(|own| own.has_bytes);
+        // Without edges there is no slowest one.
         in_bytes && !self.pattern.edges().is_empty()
     }
 
@@ -145,6 +146,7 @@ pub fn is_file(pattern: &str, files: &dyn Files) -> bool {
     path.extension()
         .is_some_and(|extension| extension.eq_ignore_ascii_case("toml"))
         || pattern.contains(['/', '\\'])
+        // This comes last, because it may look at the disk.
         || !is_words(pattern) && files.exists(pattern) && !files.is_folder(pattern)
 }
 
@@ -173,6 +175,7 @@ pub fn pattern(text: &str, k: usize, files: &dyn Files) -> Result<Pattern, Error
     if text.contains('=') || is_file(text, files) {
         return Ok(job(text, None, Some(k), files)?.pattern);
     }
+    // Edges have digits, and no shape has one.
     if !text.contains(|c: char| c.is_ascii_digit()) {
         let shape: Shape = text.parse().map_err(|error| {
             Error::malformed(format_args!(
@@ -330,6 +333,7 @@ impl Step {
         let by_dimension = Dimension::ALL
             .into_iter()
             .zip(times)
+            // A dimension that sends nothing takes no time.
             .filter(|(_, seconds)| *seconds > 0.0)
             .collect();
         Some(Self {
@@ -340,6 +344,7 @@ impl Step {
     }
 
     fn of_edges(job: &Job, decision: &Decision, graph: &HardwareGraph) -> Option<Self> {
+        // The time depends on the placement alone, so all devices count as free.
         let all = graph.all();
         let (pattern, placement) = (&job.pattern, decision.placement());
         let candidate = Candidate {

@@ -110,6 +110,7 @@ impl MachineSpec {
     /// If a name is unknown, a file cannot be read, descriptions are not of one machine, a bandwidth
     /// is not positive, or the instances do not fit ([`Error::NoFit`]).
     pub fn load(&self, files: &dyn Files, warn: &mut dyn FnMut(String)) -> Result<Loaded, Error> {
+        // The option comes first: its model tells how the instances of the descriptions are to be read.
         let partition = self.partition()?;
         let model = partition.as_ref().map(|own| &own.model);
         let (machine, layouts) = described(&self.machine, model, files, warn)?;
@@ -199,8 +200,10 @@ impl MachineSpec {
                 _ => warning.to_string(),
             });
         }
+        // The graph is compiled once all changes to the description are made.
         let graph = machine.graph().map_err(|error| Error::at(name, error))?;
         let mut idle = Allocator::new(Arc::new(graph));
+        // The option wins over the layouts of the description.
         match partition.and_then(|own| own.layouts) {
             Some(layouts) => {
                 let wholes = idle.graph().wholes();
@@ -297,6 +300,7 @@ fn described(
         contradictions,
         ..
     } = merge(dumps).map_err(|error| Error::at(&place, error))?;
+    // The profiles come before the layouts: they tell where instances may start.
     if model.is_some() {
         dump.machine.fabric.set_mig(model);
     }
@@ -311,6 +315,7 @@ fn described(
                 .to_owned(),
         );
     }
+    // `into_machine` below consumes the dump.
     let silent = !dump.says.direct;
     let machine = dump
         .into_machine()
@@ -353,12 +358,14 @@ fn find(name: &str, files: &dyn Files) -> Result<Dump, Error> {
     if name == STANDARD_INPUT {
         return read(&files.bytes(name)?).map_err(|error| Error::at(name, error));
     }
+    // A name of the catalogue wins over a file of that name, which `./NAME` still reaches.
     let unknown = match named(name) {
         Ok(machine) => return Ok(machine.into()),
         Err(unknown) => unknown,
     };
     let path = Path::new(name);
     if !files.exists(name) {
+        // A word that looks like a path is no misspelt name.
         let looks_like_a_path = name.contains(['/', '\\']) || path.extension().is_some();
         return Err(if looks_like_a_path {
             Error::at(name, "no such file")

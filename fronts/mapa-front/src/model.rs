@@ -34,6 +34,7 @@ pub fn told_by(model: Option<&Model>, pattern: &Pattern, graph: &HardwareGraph) 
         }
     };
     match model {
+        // At nominal shares there is no interval to tell, so such a model falls to the next arm.
         Some(Model {
             kind: Kind::Expected(own),
             ..

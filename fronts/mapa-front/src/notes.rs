@@ -26,6 +26,7 @@ pub fn notes(
     let name = decision.policy();
     let sensitive = request.sensitivity.is_sensitive() && best.placement().len() > 1;
     let row = names.policies.get(name);
+    // Without a model a policy takes its own, which is Eq. 2 where `by_eq_2` says so.
     let is_eq_2 = model.is_none_or(|model| model.is_eq_2);
     let by_eq_2 = row.is_some_and(|own| own.by_eq_2) && sensitive && is_eq_2;
     if by_eq_2 && !best.in_domain() {
@@ -113,6 +114,7 @@ pub fn withheld(
         .is_some_and(|own| own.spares);
     let kept = spares && request.sensitivity == Sensitivity::Insensitive;
     let own = Bandwidth::of(told, decision.pattern(), decision.best(), view).bandwidth_gbps?;
+    // A policy that spares gives every other job the most that there is.
     if spares && !kept || decision.pattern().edges().is_empty() {
         return None;
     }
@@ -120,6 +122,7 @@ pub fn withheld(
         Some(expected) => auto_by(expected.efficiency()),
         None => auto_with(told.objective.clone()),
     };
+    // The question is what a sensitive job would get.
     let best = best
         .decide(&request.clone().runners_up(0).sensitive(true), view)
         .ok()?;

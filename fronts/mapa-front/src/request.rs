@@ -215,6 +215,7 @@ pub fn slice(word: Option<&str>, graph: &HardwareGraph) -> Result<Demand, Error>
         .map(|model| model.find(word).map(|profile| exactly(model, profile)))
         .partition(Result::is_ok);
     let mut demands: Vec<Demand> = found.into_iter().flatten().collect();
+    // Two unequal demands are an error below, so it is enough to drop equal neighbours.
     demands.dedup();
     let place = format_args!("slice `{word}`");
     match (
@@ -270,6 +271,7 @@ fn demand(spec: &JobSpec, graph: &HardwareGraph) -> Result<Demand, Error> {
 }
 
 fn positive(option: &str, value: f64) -> Result<f64, Error> {
+    // NaN fails both comparisons.
     if value > 0.0 && value <= 1e6 {
         return Ok(value);
     }

@@ -174,6 +174,7 @@ fn close(schema: &mut Value, parts: &BTreeSet<String>) {
                 .get("properties")
                 .is_some_and(|keys| keys.is_object())
             {
+                // `additionalProperties` would refuse the keys of the schemas that are composed with this one.
                 object.insert("unevaluatedProperties".to_owned(), false.into());
             }
         }

@@ -11,6 +11,7 @@ use mapa_sim::{ExecutionRow, GeneratorRow, MEASURES, Measure};
 /// The schedulers of published systems.
 #[must_use]
 pub fn schedulers() -> Vec<NamedScheduler> {
+    // This is a slice of slices, since a build may leave out every system.
     let systems: &[&[NamedScheduler]] = &[
         #[cfg(feature = "mapa")]
         &mapa_system_mapa::SCHEDULERS,
@@ -63,6 +64,7 @@ pub(crate) struct RunTimes {
 /// The same models as schedulers know them, for programs without a simulator.
 #[cfg(any(test, not(feature = "sim")))]
 pub(crate) fn run_times() -> Vec<RunTimes> {
+    // The test in `names/run_times.rs` holds these rows to those of the simulator.
     vec![
         #[cfg(feature = "case")]
         RunTimes {

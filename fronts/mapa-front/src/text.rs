@@ -10,6 +10,7 @@ pub fn table<'h>(
     let mut table = Table::new();
     table
         .load_style(presets::ASCII_MARKDOWN)
+        // Without wrapping, the output does not depend on the width of a terminal.
         .set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(header);
     for column in numbers {
@@ -29,6 +30,7 @@ pub fn gbps(value: f64) -> String {
 /// Seconds, to four significant digits.
 pub fn seconds(value: f64) -> String {
     let decimals = if value > 0.0 {
+        // Three decimals behind the leading digit make four digits; an `f64` has fifteen that count.
         (3.0 - value.log10().floor()).clamp(0.0, 15.0) as usize
     } else {
         0
@@ -82,6 +84,7 @@ fn unit_of(seconds: f64) -> (f64, &'static str) {
 /// The decimals that make three significant digits.
 fn decimals(value: f64) -> usize {
     match value {
+        // 99.95 would be rounded to 100.0, which has four digits.
         v if v >= 99.95 || v == 0.0 => 0,
         v if v >= 9.995 => 1,
         _ => 2,

@@ -21,6 +21,7 @@ pub(crate) fn table<T: DeserializeOwned>(
     let mut table = Map::new();
     for word in text.split_whitespace() {
         let (key, value) = match word.split_once('=') {
+            // A plain value may have `=` too, as `tp=4,pp=2` does, so only known keys count.
             Some((key, value)) if keys.contains(&key) => (key, value),
             _ => (plain, word),
         };
@@ -78,9 +79,11 @@ fn scalar(text: &str) -> Value {
     if let Ok(value) = text.parse::<bool>() {
         return Value::Bool(value);
     }
+    // Integers come first: as a float, a large one would lose digits.
     if let Ok(value) = text.parse::<u64>() {
         return Value::Number(value.into());
     }
+    // `nan` and `inf` are numbers to Rust but not to JSON, so they stay texts.
     let number = text.parse().ok().and_then(Number::from_f64);
     number.map_or_else(|| Value::from(text), Value::Number)
 }

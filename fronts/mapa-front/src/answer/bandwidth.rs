@@ -51,6 +51,7 @@ impl Bandwidth {
         };
         // Instances have no links of their own: what they reach depends on their devices' ports.
         let devices = scored.placement().set();
+        // Whole devices: the bandwidth of a collective needs two.
         let several = devices.len() > 1 && devices.is_subset(&view.graph().wholes());
         let value = several.then(|| model.score(&candidate));
         let estimate = (told.expected.as_ref().filter(|_| several))
@@ -59,6 +60,7 @@ impl Bandwidth {
             low_gbps: estimate.as_ref().map(|own| own.low_gbps),
             high_gbps: estimate.as_ref().map(|own| own.high_gbps),
             nominal_gbps: estimate.as_ref().map(|own| own.nominal_gbps),
+            // Far from its data a model may predict zero or less, which is no bandwidth.
             bandwidth_gbps: value.filter(|gbps| *gbps > 0.0),
             bandwidth_model: model.name().to_owned(),
             bandwidth_in_domain: model.in_domain(&candidate),
@@ -72,6 +74,7 @@ impl Bandwidth {
         let best = decision.best();
         let first = best.scores().next().map(|(name, _)| name);
         Self {
+            // The bound is of the policy's first score, so it is given only where that score is this bandwidth.
             at_most_gbps: decision
                 .at_most()
                 .filter(|_| first == Some(told.objective.name())),
@@ -113,10 +116,12 @@ impl Bandwidth {
 #[must_use]
 pub fn model_text(name: &str) -> String {
     match name {
+        // People know this score by its number in the paper.
         "effective_gbps" => "Eq. 2".to_owned(),
         "expected_gbps" => "what is expected".to_owned(),
         name => {
             let words = name.strip_suffix("_gbps").unwrap_or(name).replace('_', " ");
+            // A packing, which is not defined for one device. `told_by` gives it links at nominal rate.
             match crate::scores::score_row(name) {
                 Some(row) if !row.of_one_device => format!("{words}, links at nominal rate"),
                 _ => words,

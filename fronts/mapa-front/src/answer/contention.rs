@@ -82,6 +82,7 @@ impl ContendedJob {
             pcie_gbps,
             pcie_alpha,
             wants_gbps,
+            // By max-min sharing, the slowdown is the demand over what the job gets.
             gets_gbps: wants_gbps / slowdown.max_min,
             slowdown,
         }
@@ -107,6 +108,7 @@ impl Contention {
         let links = graph.host_links();
         let named = links.names().iter().zip(links.capacities());
         let mut crossed: Vec<Vec<&ContendedJob>> = vec![Vec::new(); named.len()];
+        // A job that sends nothing over PCIe loads no hop, and is slowed down by none.
         for (whole, job) in jobs.iter().filter(|(_, job)| job.is_bound()) {
             for &hop in links.path(*whole).into_iter().flatten() {
                 if let Some(own) = crossed.get_mut(hop as usize) {

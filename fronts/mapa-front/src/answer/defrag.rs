@@ -202,6 +202,7 @@ impl Defrag {
 
 /// What each move adds to the score of the wanted placement.
 fn gain(plan: &Plan, wanted: &Wanted) -> f64 {
+    // A plan has a move at least: without one, the answer is that the placement is possible already.
     (plan.target.score - wanted.now.unwrap_or(0.0)) / plan.moves.len() as f64
 }
 
@@ -211,6 +212,7 @@ fn no_plan(found: &Defragmented, wanted: &Wanted, ranks: usize, machines: &[Allo
     let all: usize = machines.iter().map(free).sum();
     let infeasible = |reason: &str| Refusal::new("infeasible", reason);
     let limit_reached = |reason: &str| Refusal::new("limit_reached", reason);
+    // The order matters: the first reason that holds is the one to tell.
     match found {
         Defragmented::Impossible { .. } if wanted.idle.is_none_or(|idle| idle < wanted.least()) => {
             infeasible("not even the idle machine has such a placement")
@@ -218,6 +220,8 @@ fn no_plan(found: &Defragmented, wanted: &Wanted, ranks: usize, machines: &[Allo
         Defragmented::Impossible { .. } if all < ranks => infeasible(&format!(
             "{ranks} devices are wanted and {all} are free; moving jobs frees no devices"
         )),
+        // With several servers, the search moves jobs within one server at a time. So it has not shown that
+        // there is no plan.
         Defragmented::Impossible { .. } if machines.len() > 1 => limit_reached(
             "no plan was found that moves jobs of one server only and lowers no job's score by \
              more than it may lose; plans over several servers were not searched",

@@ -22,6 +22,7 @@ impl Links {
     /// The numbers of a census.
     #[must_use]
     pub fn new(census: &Census) -> Self {
+        // Eq. 2's x, y and z.
         let (double, single, pcie) = census.xyz();
         Self {
             double,
@@ -58,6 +59,7 @@ pub fn links_text(
         .collect();
     let mut counts: BTreeMap<LinkClass, usize> = BTreeMap::new();
     for (a, b) in pairs {
+        // Two ranks may share a device, which has a class of its own.
         *counts.entry(graph.link_of_ranks(a, b).class).or_default() += 1;
     }
     let text = |(class, count): (&LinkClass, &usize)| match class {
@@ -66,6 +68,7 @@ pub fn links_text(
         class if class.is_host() => format!("{count} x PCIe ({})", labels.print(*class)),
         class => format!("{count} x {}", labels.print(*class)),
     };
+    // Classes are in order, the best last.
     let parts: Vec<String> = counts.iter().rev().map(text).collect();
     if parts.is_empty() {
         return "none".to_owned();

@@ -158,6 +158,7 @@ impl From<&mapa_patterns::Communicator> for Communicator {
             call: call.collective.to_string(),
             bytes: call.bytes,
             times: *times,
+            // Only a send has a sender of its own; a collective is called by every rank.
             from: (call.collective == Collective::Send).then_some(*from),
             root: call.root,
         });

@@ -120,6 +120,7 @@ pub fn findings(
     source: &mapa_patterns::Source,
     proposal: &mapa_patterns::Proposal,
 ) -> Vec<Finding> {
+    // A proposal has one decision for each finding, in the same order.
     let decided = source.findings().iter().zip(&proposal.decisions);
     decided
         .map(|(found, decision)| Finding {

@@ -44,6 +44,7 @@ impl Scored {
                 .map(|(name, value)| {
                     (
                         name.to_owned(),
+                        // Packings score one device as 0, which would pass for a measurement.
                         is_defined(name, placement).then_some(value),
                     )
                 })

@@ -32,6 +32,7 @@ impl Cell {
     /// The cell in this row of a column. Rows beyond the last are empty. O(1), or the length of the
     /// text.
     pub fn of(column: &Column, row: usize) -> Self {
+        // This is a function because a closure has one type of cells only.
         fn cell<T: Clone>(cells: &[Option<T>], row: usize) -> Option<T> {
             cells.get(row).cloned().flatten()
         }

@@ -101,6 +101,7 @@ impl AllocateRequest {
         let policy = self.policy.policy(names, model.as_ref(), Some(&job))?;
         let request = self.job.request(&job, graph)?;
         let state = with_busy(&loaded.idle, &self.busy)?;
+        // The chosen set is the first of the list, so the search keeps one set less.
         let Some(runners_up) = self.top.unwrap_or(1).checked_sub(1) else {
             return Err(Error::malformed(
                 "--top 0 lists nothing: expected 1 or more",
@@ -142,6 +143,7 @@ impl Question<'_> {
         let better = withheld(names, &decision, &request, view, &told, labels);
         let (withheld, note) = better.unzip();
         let mut notes = notes(names, &decision, &request, view, self.model);
+        // Better devices that the job does not get come before all other notes.
         notes.splice(0..0, note);
         let step = Step::of(&self.job, &decision, view.graph());
         Ok(AllocateOutcome {

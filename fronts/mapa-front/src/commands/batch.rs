@@ -58,6 +58,7 @@ struct Asked {
 impl Asked {
     /// The job as a request describes it.
     fn spec(&self, files: &dyn Files) -> Result<JobSpec, Error> {
+        // Degrees and files imply the number of ranks; a shape does not.
         if self.gpus.is_none() && !self.pattern.contains('=') && !is_file(&self.pattern, files) {
             return Err(Error::malformed(
                 "missing field `gpus`: expected how many devices the job needs, unless the pattern implies it, such \
@@ -112,6 +113,7 @@ impl<'a> Batch<'a> {
     /// Answers a line: with devices, with what else was asked for, or with why not. `number` is that of the line,
     /// from 1, for messages.
     pub fn answer(&mut self, number: usize, line: &[u8]) -> Answer {
+        // Some editors begin a file with a byte order mark.
         let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
         self.try_answer(line).unwrap_or_else(|error| {
             // Even the answer to a malformed line has the line's id, if that can be read.
@@ -167,6 +169,7 @@ impl<'a> Batch<'a> {
         let graph = self.allocator.graph().clone();
         if let Some(spec) = &asked.model
             && !self.models.contains_key(spec)
+        // A stream may name the same coefficient file in each line.
         {
             let model = spec.load(self.names, None, self.files)?;
             self.models.insert(spec.clone(), model);
@@ -184,6 +187,7 @@ impl<'a> Batch<'a> {
         let view = self.allocator.view();
         let free = match &asked.available {
             None => view.free().clone(),
+            // A device that is available makes its instances available too.
             Some(available) => view.free() & &graph.with_parts(&devices(available, &graph)?),
         };
         let question = Question {
@@ -196,6 +200,7 @@ impl<'a> Batch<'a> {
         let outcome = question.decide(&view.limited_to(&free), &self.labels)?;
         let mut answer = outcome.answer(&graph);
         answer.id = Some(value(&asked.id));
+        // The commit comes last: after it nothing may fail, or the devices would be in use without a name.
         let lease = self.allocator.commit(outcome.decision)?;
         self.held.insert(asked.id.to_string(), (asked.id, lease.id));
         Ok(answer)

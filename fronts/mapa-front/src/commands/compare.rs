@@ -101,16 +101,20 @@ impl CompareRequest {
         let state = with_busy(&loaded.idle, &self.busy)?;
         let model = self.model.as_ref();
         let model = model.map(|own| own.load(names, None, files)).transpose()?;
+        // One model rates all choices, so that they can be compared. The request's own model is an extra
+        // column.
         let told = told_by(None, &wanted.pattern, loaded.graph());
         let knows_time = job.fastest().is_some();
         // For whole devices that are not shared, the policies for instances have no preference.
         let all = spec.slice.is_some() || spec.shared;
         let rows = names.policies.iter();
+        // A policy that minimises communication time has nothing to go by if no bytes are known.
         let rows =
             rows.filter(|row| (all || !row.for_instances) && (knows_time || !row.needs_traffic));
         let mut policies: Vec<Box<dyn Policy>> = Vec::new();
         for row in rows {
             let choice = Choice {
+                // A policy that takes no model refuses one.
                 model: model.as_ref().filter(|_| row.model != ModelUse::Never),
                 job: Some(&job),
                 ..Choice::default()
@@ -141,6 +145,7 @@ impl CompareRequest {
             .iter()
             .map(|policy| ComparedPolicy {
                 policy: policy.name().to_owned(),
+                // A refusal is part of the answer: another policy may find devices.
                 choice: policy.decide(&wanted, &view).map(&choice),
             })
             .collect();

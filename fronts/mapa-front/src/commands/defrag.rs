@@ -154,6 +154,7 @@ impl DefragRequest {
                 graph.wholes().len()
             )));
         }
+        // Nothing compares with NaN, so no placement would ever reach it.
         if self.at_least.is_some_and(f64::is_nan) {
             return Err(Error::malformed("--at-least: expected a number, GB/s"));
         }
@@ -243,6 +244,7 @@ impl RunningJobs {
         let busy = with_busy(&loaded.idle, &request.busy)?;
         let mut machines = vec![busy];
         for server in 1..request.servers {
+            // Other servers are copies of the idle machine: devices in use can only be named on server 0.
             machines.push(Allocator::restore(
                 MachineId(server),
                 loaded.graph().clone(),
@@ -293,6 +295,7 @@ impl RunningJobs {
         for device in &job.placement {
             placement.push(match device.as_u64() {
                 Some(number) => {
+                    // A number that is too large becomes an id that `check` refuses in the usual words.
                     let id = DeviceId(u32::try_from(number).unwrap_or(u32::MAX));
                     graph.check(id).map(|()| id)?
                 }
@@ -300,6 +303,7 @@ impl RunningJobs {
             });
         }
         let request = Request::new(pattern(&job.pattern, placement.len(), files)?);
+        // A running job is checked like a new decision, so two jobs on one device are an error.
         let decision = Decision::checked("runs", &request, &machine.view(), placement)
             .map_err(|refusal| Error::at(format_args!("job `{id}`"), refusal))?;
         let lease = machine.commit(decision)?;

@@ -280,6 +280,7 @@ impl FitRequest {
             .map(|sample| sample.links)
             .collect::<BTreeSet<_>>()
             .len();
+        // A part must hold a link count that the others lack, and fewer than two parts hold out nothing.
         let folds = self.folds.unwrap_or(5).min(distinct.max(2));
         if self.folds.is_some() {
             let validation = k_fold(&found.samples, config, folds).map_err(Error::malformed)?;
@@ -348,6 +349,7 @@ fn check(found: &Samples, measurements: &[Measurement]) -> Result<(), Error> {
 fn tiers(words: &[String]) -> Result<Tiers, Error> {
     let mut worst: Vec<LinkClass> = Vec::new();
     for word in words.iter().map(|word| word.trim()) {
+        // Without words there is one tier, of all links.
         if !word.is_empty() {
             worst.push(Labels::default().parse(word).map_err(Error::malformed)?);
         }

@@ -13,6 +13,7 @@ use crate::error::Error;
 pub fn machines(words: &[String]) -> Result<Catalogue, Error> {
     let words: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
     let wanted = |texts: [&str; 3]| {
+        // The space keeps a word from matching the end of one text with the beginning of the next.
         let text = texts.join(" ").to_lowercase();
         words.iter().all(|word| text.contains(word))
     };

@@ -179,6 +179,7 @@ impl MatchRequest {
             .within(state.view().free())
             .limits(settings.limits())
             .threads(self.threads.get());
+        // A filter on links costs time at each edge, so it is set only where it can exclude one.
         if least > LinkClass::None {
             search = search.links(&enough);
         }
@@ -216,6 +217,7 @@ impl MatchRequest {
         let request = request
             .runners_up(runners_up)
             .limits(self.settings.limits());
+        // `greedy` chooses by aggregated bandwidth (Eq. 1), so its runners-up are the next best sets.
         match view.decide(greedy(), &request) {
             Ok(decision) => {
                 let others = decision
@@ -225,6 +227,7 @@ impl MatchRequest {
                 let all = std::iter::once(decision.best().clone()).chain(others);
                 (all.collect(), decision.search().complete())
             }
+            // Having no match is an answer here, and no error.
             Err(Refusal::Busy(_) | Refusal::Infeasible(_)) => (Vec::new(), true),
             Err(Refusal::LimitReached(_)) => (Vec::new(), false),
         }

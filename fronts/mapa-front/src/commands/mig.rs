@@ -140,6 +140,8 @@ impl MigOutcome {
         answer.maximal_layouts = layouts.then(|| maximal(model));
         match fit {
             Ok(_) => Ok(MigAnswer::Fit(answer)),
+            // The answer is part of the error: it is printed like any other, and the exit status tells that
+            // nothing fits.
             Err(_) => Err(Error::NoFit(Box::new(answer))),
         }
     }

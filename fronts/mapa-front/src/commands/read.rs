@@ -84,6 +84,7 @@ pub struct ReadFile {
 impl ReadFile {
     /// The contents of a file.
     pub fn of_bytes(file: impl Into<String>, bytes: &[u8]) -> Self {
+        // The kind is recognised apart from reading, so that it is known for files that cannot be read.
         let kind = std::str::from_utf8(bytes)
             .ok()
             .and_then(|text| recognise(text).ok());
@@ -139,6 +140,7 @@ impl ReadFile {
             .map(Warning::to_string)
             .collect();
         let devices = dump.machine.fabric.device_count();
+        // `into_machine` below consumes the dump.
         let (host, told) = (dump.says.host, dump.says.direct);
         let read = Self {
             devices: Some(devices),
@@ -163,6 +165,7 @@ impl ReadFile {
                     ..read
                 }
             }
+            // Without devices a dump is incomplete too, so this arm comes before the next.
             Err(_) if devices == 0 => Self {
                 outcome: ReadOutcome::NoDevices,
                 says,

@@ -186,6 +186,7 @@ impl ScoreRequest {
         files: &dyn Files,
     ) -> Result<ScoredBandwidth, Error> {
         match &model.kind {
+            // These two arms hold for all kinds but expectations, so they come before the kinds.
             kind if !matches!(kind, Kind::Expected(_)) && self.is_of_operation() => {
                 Err(Error::malformed(OF_OPERATIONS))
             }
@@ -237,6 +238,8 @@ impl ScoreRequest {
         devices: &Placement,
         graph: &HardwareGraph,
     ) -> Result<ScoredBandwidth, Error> {
+        // With nominal efficiency the model stands for direct links and the host as a network. It has an
+        // operation of its own, which no option changes.
         let is_nominal = *model.efficiency() == Efficiency::nominal();
         if is_nominal && self.is_of_operation() {
             return Err(Error::malformed(OF_OPERATIONS));
@@ -251,6 +254,7 @@ impl ScoreRequest {
             .message_bytes(bytes)
             .in_switch(self.nvls != Some(false));
         let devices: Vec<DeviceId> = devices.iter().copied().collect();
+        // An operation between pairs takes the devices two by two.
         let in_pairs = !operation.is_collective() && !operation.is_of_host();
         if in_pairs && devices.len() > 1 && devices.len() % 2 == 1 {
             return Err(Error::malformed(format_args!(
@@ -322,6 +326,7 @@ fn over_network(estimate: &Estimate) -> answer::Packing {
 
 /// The pattern on these devices. A pattern file or degrees must have as many ranks.
 fn own_pattern(words: &str, devices: usize, files: &dyn Files) -> Result<Pattern, Error> {
+    // A shape takes as many ranks as there are devices; degrees and files have their own number.
     if !words.contains('=') && !is_file(words, files) {
         return pattern(words, devices, files);
     }
@@ -399,6 +404,7 @@ impl ExplainedSum {
         devices: &Placement,
         graph: &HardwareGraph,
     ) -> Result<Self, Error> {
+        // A model counts links by tier, and has no tier for a link that is not there.
         for edge in pattern.edges() {
             let [a, b] = [edge.a, edge.b].map(|rank| devices[usize::from(rank)]);
             if !graph.link(a, b).exists() {
@@ -406,6 +412,7 @@ impl ExplainedSum {
                 return Err(Error::malformed(format_args!("no link joins {a} and {b}")));
             }
         }
+        // The devices are given, so it does not matter what is in use.
         let idle = graph.all();
         let view = graph.with_free(&idle);
         let scored = |placement: &[DeviceId]| {
@@ -423,6 +430,7 @@ impl ExplainedSum {
         let (census, gbps, in_domain) = scored(devices);
         let best = best_order(&devices.set(), pattern, graph).and_then(|order| {
             let (other, gbps, in_domain) = scored(&order);
+            // An order with the same links has the same prediction, so it is no advice.
             (other != census).then_some((order, gbps, in_domain))
         });
         let mut notes = Vec::new();
@@ -496,6 +504,7 @@ impl PackedLinks {
         Self {
             at_most: packing.at_most(&found, graph, set),
             trees: match &packing {
+                // Trees are packed on direct links. Over the host there are none to list.
                 Packing::Trees(trees) if !found.over_host => trees.trees(graph, set),
                 _ => Vec::new(),
             },
@@ -560,6 +569,7 @@ fn is_ring(pattern: &Pattern) -> bool {
         ends.filter(move |ends| ends.contains(&rank))
             .map(move |[a, b]| if a == rank { b } else { a })
     };
+    // If each rank has two neighbours, the pattern is a set of cycles. The walk below tells whether it is one.
     if (0..n).any(|rank| near(rank).count() != 2) {
         return false;
     }
@@ -575,6 +585,7 @@ fn is_ring(pattern: &Pattern) -> bool {
 
 /// The rank order of highest aggregated bandwidth on these devices, if there is any.
 fn best_order(set: &DeviceSet, pattern: &Pattern, graph: &HardwareGraph) -> Option<Placement> {
+    // Only these devices are free, so the decision can only be about their order.
     let best = graph
         .with_free(set)
         .decide(greedy(), &Request::new(pattern.clone()))

@@ -142,6 +142,7 @@ impl SimulateRequest {
         let mut policies = Vec::new();
         for name in words {
             let choice = Choice {
+                // A policy that takes no model refuses one.
                 model: model.as_ref().filter(|_| takes_model(name)),
                 ..Choice::default()
             };
@@ -204,6 +205,7 @@ impl SimulateRequest {
         let model = names.execution(&self.execution, &workload)?;
         told(SimulateStep::Jobs(workload.jobs.len() * policies.len()));
         let execution = (&self.execution, &*model);
+        // One runner for all policies: what it computes for sets of devices serves each of them.
         let mut runner = Runner::new(names, (&workload, &fleet), &self.scheduler, execution);
         runner.records_occupancy = records_occupancy;
         let mut runs = Vec::new();

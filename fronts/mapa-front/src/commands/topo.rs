@@ -56,9 +56,11 @@ pub fn topo(loaded: &Loaded) -> Topology {
 pub fn link_census(graph: &HardwareGraph) -> Vec<(LinkClass, usize, f64)> {
     let mut census = BTreeMap::new();
     for b in graph.wholes().iter() {
+        // Whole devices have the lowest ids, so this goes through each pair once.
         for a in (0..b.0).map(DeviceId) {
             let link = graph.link(a, b);
             let (pairs, _) = census
+                // As bits a bandwidth can be a key, and positive numbers keep their order.
                 .entry((link.class, link.gbps.to_bits()))
                 .or_insert((0, link.gbps));
             *pairs += 1;

@@ -223,6 +223,8 @@ impl Fact {
                     .collect(),
             },
             Event::Woken(token) => Self::Woken { token: token.0 },
+            // `Event` may get more kinds: one that is new there must not be missing from the record without a
+            // word.
             other => return Err(later(other)),
         })
     }

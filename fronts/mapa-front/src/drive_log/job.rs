@@ -118,6 +118,7 @@ pub(super) fn checked(request: &Request, graph: &HardwareGraph) -> Result<Reques
         Some(&request.avoid),
         request.only.as_ref(),
     ];
+    // A machine that has the highest id of a set has all of them.
     for last in sets.into_iter().flatten().filter_map(DeviceSet::last) {
         graph.check(last)?;
     }

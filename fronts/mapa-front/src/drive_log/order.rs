@@ -143,6 +143,7 @@ impl RefusalLine {
 
     fn refusal(&self) -> Refusal {
         match self {
+            // The structure of the reason is lost, but its text reads the same.
             Self::Busy(why) => Refusal::Busy(Reason::Rule(why.clone().into())),
             Self::Infeasible(why) => Refusal::Infeasible(Reason::Rule(why.clone().into())),
             Self::LimitReached(stats) => Refusal::LimitReached(*stats),
@@ -282,6 +283,7 @@ pub(super) fn later(what: &dyn std::fmt::Debug) -> Error {
 }
 
 pub(super) fn layout_line(layout: &Layout) -> Option<Vec<Instance>> {
+    // A whole device has no list. An empty list is a device in MIG mode without an instance.
     (!layout.is_whole()).then(|| layout.instances().to_vec())
 }
 
@@ -293,6 +295,7 @@ pub(super) fn layout_of(
     let Some(instances) = line else {
         return Ok(Layout::whole());
     };
+    // A device that is not there has no profiles either, and deserves its own message.
     graph.check(whole)?;
     let Some(model) = graph.model(whole) else {
         return Err(Error::malformed(format_args!(

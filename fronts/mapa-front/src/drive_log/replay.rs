@@ -68,6 +68,7 @@ impl Replayer {
             )));
         }
         let machine = Machine::from_toml(&head.machine).map_err(Error::malformed)?;
+        // The record has the machine as it was before the daemon's options changed it.
         let loaded = head
             .changes
             .complete("the record's machine", machine, &mut |_| {})?;
@@ -136,6 +137,7 @@ pub fn replay(
             Err(error) => return Err(bad(&error)),
         };
         match read {
+            // A daemon that was restarted has added a head, and began with a fresh scheduler.
             RecordLine::Head(head) => {
                 let made = Replayer::new(&head, names, files).map_err(|error| bad(&error))?;
                 now = Some(made);
@@ -162,6 +164,7 @@ pub fn replay(
             }
         }
     }
+    // A record that ends within its first line has no head, but nothing else is wrong with it.
     if done.daemons == 0 && !done.is_cut_off {
         return Err(Error::malformed("an empty record: expected a head"));
     }

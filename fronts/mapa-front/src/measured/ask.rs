@@ -64,8 +64,11 @@ pub fn question(
         .ok_or_else(|| format!("operation `{}`: not one of ours", row.operation))?;
     let mut machine = machine(&words, topology)?;
     let ways = Ways::of(row);
+    // Only a dump may lack bandwidths; the catalogue has them.
     prepare(&mut machine, row, &ways, words.contains(".txt")).map_err(|error| error.to_string())?;
     let mut graph = machine.graph().map_err(|error| error.to_string())?;
+    // Only a compiled graph knows which pairs share a switch. The machine is compiled once to find the others,
+    // and once without their peer access.
     if ways.near_only {
         graph = near_only(machine, &graph)?;
     }
@@ -76,6 +79,8 @@ pub fn question(
     let scale = if together {
         n
     } else if metric.starts_with("algbw") {
+        // By nccl-tests' PERFORMANCE.md the bandwidth of the bus is that of the algorithm times 2 (n - 1) / n,
+        // or times (n - 1) / n. This is the inverse.
         match operation {
             Operation::AllReduce => n / (2.0 * (n - 1.0)),
             Operation::AllGather | Operation::ReduceScatter | Operation::AllToAll => n / (n - 1.0),
@@ -166,6 +171,7 @@ fn near_only(mut machine: Machine, graph: &HardwareGraph) -> Result<HardwareGrap
     };
     for b in 0..nodes.len() {
         for a in 0..b {
+            // Ids count the devices in the order of their nodes.
             let [x, y] = [a, b].map(|i| DeviceId(i as u32));
             if !host.share_a_switch(x, y) {
                 let set = machine.fabric.set_peer_access(nodes[a], nodes[b], off);

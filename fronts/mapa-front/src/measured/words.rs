@@ -81,6 +81,7 @@ pub(super) fn devices(text: &str, graph: &HardwareGraph) -> Option<Vec<DeviceId>
         if from.len() != to.len() {
             return None;
         }
+        // Flow i goes from device i on the left to device i on the right.
         from.into_iter().zip(to).flat_map(|(a, b)| [a, b]).collect()
     } else if plain == "all" {
         (0..n as u32).collect()
@@ -103,6 +104,7 @@ pub(super) fn devices(text: &str, graph: &HardwareGraph) -> Option<Vec<DeviceId>
         .map(|count| count.trim_end_matches("GPUs"))
     {
         let count: usize = count.trim().parse().ok()?;
+        // A part of the devices does not tell which ones.
         if count != n {
             return None;
         }
@@ -135,6 +137,7 @@ fn pairs_of_switches(graph: &HardwareGraph) -> Option<Vec<u32>> {
 /// not told.
 pub(super) fn bytes(text: &str) -> Option<u64> {
     let words: Vec<&str> = text.split_whitespace().collect();
+    // A number and its unit are neighbours; the words around them are left out.
     words.windows(2).find_map(|pair| {
         let unit = pair[1].trim_matches(|c: char| !c.is_ascii_alphabetic());
         let factor = match unit {
@@ -215,6 +218,7 @@ impl Ways {
 fn slot(settings: &str) -> Option<f64> {
     let at = settings.find("Gen")?;
     let mut words = settings[at + 3..].split([' ', ',', ';']);
+    // GT/s of a lane, by generation of PCIe.
     let rate = match words.next()?.trim() {
         "1" => 2.5,
         "2" => 5.0,
@@ -225,6 +229,7 @@ fn slot(settings: &str) -> Option<f64> {
         _ => return None,
     };
     let lanes = words.next().and_then(|word| word.strip_prefix('x'));
+    // GPUs have sixteen lanes unless the row names another number.
     let lanes = lanes.and_then(|word| word.parse().ok()).unwrap_or(16);
     mapa_topologies::pcie_gbps(rate, lanes)
 }

@@ -238,6 +238,7 @@ impl Names {
         rates: Option<Rates>,
         files: &dyn Files,
     ) -> Result<Model, Error> {
+        // Only behind the name of a model does a comma begin a setting: the name of a file may have one too.
         if let Some((name, setting)) = word.split_once(',')
             && self.models.get(name).is_some()
         {
@@ -274,6 +275,7 @@ impl Names {
 #[cfg(feature = "regress")]
 fn of_file(file: &str, files: &dyn Files) -> Result<Model, Error> {
     let text = files.text(file)?;
+    // This key tells a file of shares from one of coefficients before either is parsed.
     if text.contains("\"mapa-efficiency\"") {
         let shares = read_efficiency(&text).map_err(|error| Error::at(file, error))?;
         let expected = Expected::new(Operation::AllReduce, Arc::new(shares));

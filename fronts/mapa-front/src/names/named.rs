@@ -113,6 +113,7 @@ impl<'de> Visitor<'de> for InWords {
 
     fn visit_map<A: MapAccess<'de>>(self, mut table: A) -> Result<Named, A::Error> {
         let (mut name, mut settings) = (None, String::new());
+        // The settings keep the table's order. The name comes first wherever it stands.
         while let Some((key, value)) = table.next_entry::<String, Scalar>()? {
             match key.as_str() {
                 "name" => name = Some(value.to_string()),
@@ -128,6 +129,7 @@ impl<'de> Visitor<'de> for InWords {
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "expected a text, a number, true or false")]
 enum Scalar {
+    // The order counts: as a float, a large integer would lose digits.
     Bool(bool),
     Integer(i64),
     Number(f64),

@@ -179,6 +179,7 @@ pub(super) fn built_in() -> Registry<PolicyRow> {
             |choice| fastest(choice.job),
         )
     };
+    // Help texts and comparisons list them in this order.
     BuiltIn::ALL
         .into_iter()
         .chain(systems::policies())

@@ -45,6 +45,7 @@ impl<R: Row> Registry<R> {
     /// The row of this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&R> {
+        // There are a few dozen rows at most, so a scan in their order is fast enough.
         self.rows.iter().find(|row| row.name() == name)
     }
 

@@ -143,6 +143,7 @@ impl PolicySpec {
         execution: &ExecutionSpec,
         files: &dyn Files,
     ) -> Result<Box<dyn Scheduler + Send>, Error> {
+        // A scheduler's own policy is taken as it is: model and seed are for the policy that the request names.
         let policy = match names.own_policy(spec) {
             Some(own) => names.policy(own, &Choice::default())?,
             None => {

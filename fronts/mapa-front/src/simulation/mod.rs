@@ -21,6 +21,7 @@ pub use servers::servers;
 /// A simulation in which a repartition takes as long as was measured on its GPU model, and no time
 /// if nothing was measured.
 pub fn simulation(workload: &Workload, fleet: Fleet) -> Simulation<'_> {
+    // The table of a GPU is parsed once, not for each repartition.
     let known: RefCell<BTreeMap<String, Option<Gpu>>> = RefCell::default();
     Simulation::new(workload, fleet).repartition_by(move |model, from, to| {
         let mut known = known.borrow_mut();

@@ -75,6 +75,7 @@ impl<'a> Runner<'a> {
         self.check_jobs()?;
         let name = policy.name().to_owned();
         let mut over_time = OverTime::default();
+        // The scheduler owns the policy, so it shares the count.
         let cut = Arc::new(AtomicUsize::new(0));
         let watched = Box::new(Watched {
             policy,

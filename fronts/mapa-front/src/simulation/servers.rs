@@ -42,6 +42,7 @@ pub fn servers(
         )));
     }
     let graphs = all
+        // Servers of one kind share a graph.
         .iter()
         .flat_map(|servers| std::iter::repeat_n(servers.graph.clone(), servers.count));
     let mut fleet = Fleet::new(graphs);
@@ -84,6 +85,7 @@ fn read(word: &str, files: &dyn Files, warn: &mut dyn FnMut(String)) -> Result<S
 /// the number is out of range or the name is empty.
 fn number(word: &str) -> Option<(usize, &str)> {
     let (count, name) = match word.split_once('x') {
+        // Names of machines may have an `x` too, as `mi300x-x8`: only digits before it are a count.
         Some((count, name))
             if !count.is_empty() && count.bytes().all(|byte| byte.is_ascii_digit()) =>
         {

@@ -42,6 +42,7 @@ impl Policy for Watched {
     }
 
     fn of_free_set(&self) -> Option<PolicyId> {
+        // Under the policy's own identity, what is cached for it serves here too.
         self.policy.of_free_set()
     }
 

@@ -69,6 +69,7 @@ fn too_few(found: &Samples, fit: &Fit) -> Option<String> {
 /// Sets of devices whose repeated measurements differ: the lowest and the highest of each.
 fn contradictions(found: &Samples) -> Vec<String> {
     let mut sets: BTreeMap<BTreeSet<DeviceId>, Vec<&Sample>> = BTreeMap::new();
+    // Repetitions are known by their set of devices, in whatever order these were listed.
     for (sample, ring) in found.samples.iter().zip(&found.rings) {
         sets.entry(ring.iter().copied().collect())
             .or_default()

@@ -14,12 +14,14 @@ impl PolicyRun {
     pub fn jobs_table(&self, what: Simulated<'_>) -> Result<Table, Error> {
         let mut rows = Row::table(&self.rows, what.fleet);
         let (rejected, waiting) = (&self.outcome.rejected, &self.outcome.waiting);
+        // The order is that of `words` below: the row tells the status.
         let left: Vec<(usize, &Submission)> = rejected
             .iter()
             .map(|own| own.index)
             .chain(waiting.iter().copied())
             .filter_map(|at| Some((at, what.workload.jobs.get(at)?)))
             .collect();
+        // The columns are those of finished jobs, or the two tables could not be appended.
         let columns = rows
             .columns()
             .iter()
@@ -69,6 +71,7 @@ fn cells(name: &str, column: &Column, left: &[(usize, &Submission)]) -> Column {
                 .collect(),
         ),
         ("work_s", _) => numbers(|own| own.work.as_secs_f64()),
+        // The cells are empty, but of the column's type.
         (_, Column::Integers(_)) => Column::Integers(vec![None; left.len()]),
         (_, Column::Numbers(_)) => Column::Numbers(vec![None; left.len()]),
         (_, Column::Flags(_)) => Column::Flags(vec![None; left.len()]),

@@ -123,6 +123,7 @@ impl Simulate {
             count: what.fleet.machines().len(),
             network_gbps: what.fleet.network_gbps(),
         });
+        // If the first policy finished no job, the quotient below is NaN, which `finite` turns into null.
         let first = runs.first().map_or(f64::NAN, PolicyRun::jobs_per_hour);
         let policies = runs.iter().map(|run| run.answer(what, first));
         Ok(Self {

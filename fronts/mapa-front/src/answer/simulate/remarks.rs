@@ -115,5 +115,6 @@ fn is_overload(run: &PolicyRun, workload: &Workload) -> bool {
     let span = last - first;
     let started = run.rows.iter().map(|row| row.started).max();
     let started = started.unwrap_or_default();
+    // Jobs that all arrive at once have to wait on any machine, so they show no overload.
     !span.is_zero() && started > last && started - last > span
 }

@@ -49,6 +49,7 @@ fn seconds(at: Time) -> f64 {
 impl TaskStay {
     fn new(stay: &Stay, fleet: &Fleet) -> Self {
         let mut devices = Vec::new();
+        // A job that spans servers has a part on each.
         for (_, machine, placement) in stay.at.parts() {
             if let Ok(machine) = fleet.machine(machine) {
                 let graph = machine.graph();
@@ -82,6 +83,7 @@ impl PolicyRun {
                     task: ran.task.0,
                     grows: ask.grows.map(|task| task.0),
                     begun_s: seconds(ran.begun),
+                    // A task ends with its last stay.
                     ended_s: ran.stays.last().map(|stay| seconds(stay.until)),
                     bytes: sum(|demand| demand.memory_bytes),
                     warps: sum(|demand| u64::from(demand.warps)),
