@@ -14,7 +14,7 @@ use crate::time::Time;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
-    /// A job has arrived.
+    /// A job has arrived. A job whose start has failed may arrive again under its number.
     Arrived(Job),
     /// A job has ended well; what it and its tasks held is free.
     Finished(JobId),
@@ -24,69 +24,70 @@ pub enum Event {
     Cancelled(JobId),
     /// A task of a running job requests a device.
     TaskBegin {
-        /// The job.
+        /// The running job that the task is a part of.
         job: JobId,
-        /// The task.
+        /// The number of the task, unique within its job.
         task: TaskId,
-        /// The request.
+        /// The device that the task needs. It is blocked until it has one.
         request: Request,
     },
     /// A task is over; what it held is free.
     TaskEnd {
-        /// The job.
+        /// The job, which may go on.
         job: JobId,
-        /// The task.
+        /// The number with which the task began. It may have been blocked until now.
         task: TaskId,
     },
     /// The current MIG layout of a device. Sent after a requested repartition, after a failed one,
     /// and when something else changed the layout.
     LayoutIs {
-        /// The machine.
+        /// The machine of the device.
         machine: MachineId,
-        /// The whole device.
+        /// The id of the device as a whole, not of one of its instances.
         whole: DeviceId,
-        /// The layout.
+        /// All instances that the device has now. Instances with a tenant must be among them.
         layout: Layout,
     },
     /// A machine or a device gets no new tenants, or gets some again. Whoever is there stays. A job
     /// that only fits there waits: it is not rejected.
     Cordoned {
-        /// The machine.
+        /// The machine that an operator has cordoned, wholly or in part.
         machine: MachineId,
         /// The whole device; `None` for every device of the machine.
         whole: Option<DeviceId>,
         /// Whether it is cordoned from now on.
         cordoned: bool,
     },
-    /// Somebody else uses a device, or no longer does: a process that no scheduler of this fleet
-    /// started. The device gets no new tenants meanwhile. Whoever is there stays.
+    /// A foreign process has begun to use a device, or uses it no longer: one that no scheduler of
+    /// this fleet started. Until then the device gets no new tenants. Present tenants stay.
     Occupied {
-        /// The machine.
+        /// The machine of the device.
         machine: MachineId,
-        /// The whole device.
+        /// The whole device, even if the process uses only one of its instances.
         whole: DeviceId,
-        /// Whether somebody else uses it from now on.
+        /// False if no such process uses the device any more.
         occupied: bool,
     },
-    /// A device is unhealthy (an error that its driver reports, or it is lost), or healthy again. It
-    /// gets no new tenants meanwhile. What happens to whoever is there is told separately.
+    /// A device is unhealthy (an error that its driver reports, or it is lost), or healthy again.
+    /// While it is unhealthy, it gets no new tenants. Other events report what becomes of its
+    /// tenants.
     Health {
-        /// The machine.
+        /// The machine of the device.
         machine: MachineId,
-        /// The whole device.
+        /// The whole device: a fault withholds all its instances.
         whole: DeviceId,
         /// What is wrong with it, in one sentence; `None` if it is healthy.
         trouble: Option<String>,
     },
-    /// A job runs already, on devices that this scheduler did not give it: the driver has restarted,
-    /// or another program placed it. It holds a lease there from now on. Its end is told like that
-    /// of any other job.
+    /// A job runs already, on devices that this scheduler did not give it: the driver has
+    /// restarted, or another program placed it. From now on it holds a lease there. Its end is
+    /// reported like that of any other job.
     Adopted {
         /// The job. Its run time counts from `since`.
         job: Job,
         /// Its place on one machine: the lease in it is not read, the fleet gives it one.
         at: Placed,
-        /// Since when it runs.
+        /// When it began to run, which may be before the scheduler was started.
         since: Time,
     },
     /// An order could not be carried out. What a failed [`Action::Place`] had booked is free, and
@@ -103,14 +104,14 @@ pub enum Event {
     },
     /// How much of a running job's work is done.
     Progress {
-        /// The job.
+        /// A job that runs.
         job: JobId,
         /// The share of its work that is done, from 0 to 1.
         share: f64,
     },
-    /// How long a tenant took to answer a request.
+    /// The latency of one request to a tenant.
     Latency(Latency),
-    /// What a machine's host has done lately.
+    /// What the host of a machine has done in the last window.
     Signals(Signals),
     /// The moment has come that [`Action::Wake`] named.
     Woken(Token),
@@ -150,11 +151,11 @@ pub struct Latency {
 /// What a machine's host has done in the last window.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Signals {
-    /// The machine.
+    /// The machine whose host was sampled.
     pub machine: MachineId,
     /// Block I/O by NUMA node, MB/s.
     pub block_io_mb_s: BTreeMap<u32, u32>,
-    /// Interrupts by NUMA node.
+    /// Interrupts that the CPUs of each NUMA node have served.
     pub interrupts: BTreeMap<u32, u32>,
     /// PCIe traffic by root complex, MB/s.
     pub pcie_mb_s: BTreeMap<PortId, u32>,
@@ -167,11 +168,11 @@ pub struct Token(pub u64);
 /// The place of a tenant: its machines, leases and devices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placed {
-    /// The machine.
+    /// The machine of the first ranks.
     pub machine: MachineId,
     /// The lease that the tenant holds there.
     pub lease: LeaseId,
-    /// The device of each rank.
+    /// The device of each of these ranks, in their order.
     pub placement: Placement,
     /// The places of further ranks, machine by machine; empty for a tenant on one machine.
     pub rest: Vec<Part>,
@@ -180,7 +181,7 @@ pub struct Placed {
 /// Some consecutive ranks of a tenant that is on several machines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// The machine.
+    /// The machine. No other part of the tenant is on it.
     pub machine: MachineId,
     /// The lease that the tenant holds there.
     pub lease: LeaseId,
@@ -225,57 +226,57 @@ impl Placed {
 pub enum Action {
     /// Start a job's process without a device; its tasks will request theirs.
     Launch {
-        /// The job.
+        /// The job, which holds no lease of its own.
         job: JobId,
     },
-    /// Start a tenant at a place.
+    /// Start a tenant on the devices of its lease.
     Place {
         /// The tenant.
         tenant: Tenant,
         /// Its place.
         at: Placed,
     },
-    /// Move a tenant to a place.
+    /// Move a running tenant to other devices.
     Move {
-        /// The tenant.
+        /// The job or task, which runs.
         tenant: Tenant,
-        /// Its new place.
+        /// Where it goes on. Its old devices are booked as free already.
         at: Placed,
     },
     /// Stop a tenant; what it held is free.
     Suspend {
-        /// The tenant.
+        /// The job or task, which runs.
         tenant: Tenant,
     },
-    /// Repartition a device.
+    /// Change the MIG layout of a device.
     Repartition {
-        /// The machine.
+        /// The machine of the device.
         machine: MachineId,
-        /// The whole device.
+        /// The id of the device as a whole.
         whole: DeviceId,
-        /// The new layout.
+        /// All instances that the device shall have. Those that it has already stay.
         layout: Layout,
     },
     /// Limit a job, or lift a limit.
     Throttle {
-        /// The job.
+        /// The job whose processes are limited.
         job: JobId,
-        /// The limit.
+        /// One kind of limit; the others on the job stay as they are.
         guard: Guard,
     },
     /// Reject a job, and report that to its owner.
     Reject {
-        /// The job.
+        /// The job, which leaves the system by this.
         job: JobId,
-        /// The reason.
+        /// Why it is refused for good, for its owner.
         why: Refusal,
     },
     /// Report [`Event::Woken`] at that moment. If it is past, report it in an instant of its own
     /// right after this one.
     Wake {
-        /// The moment.
+        /// When to report it, at the earliest.
         at: Time,
-        /// The token to report.
+        /// The token that the event carries back.
         token: Token,
     },
 }
@@ -284,9 +285,9 @@ pub enum Action {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Guard {
-    /// Block I/O, MB/s.
+    /// The most block I/O, MB/s (10^6 bytes), each for reads and for writes.
     BlockIoMbPerS(Option<u32>),
-    /// PCIe traffic, MB/s.
+    /// The most PCIe traffic, MB/s, of all devices of the job together.
     PcieMbPerS(Option<u32>),
     /// The share of the multiprocessors, percent.
     MpsPercent(Option<u8>),

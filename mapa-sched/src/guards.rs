@@ -9,7 +9,7 @@ use crate::job::JobId;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Block I/O, MB/s.
+    /// The most block I/O, MB/s (10^6 bytes), each for reads and for writes.
     pub block_io_mb_s: Option<u32>,
     /// PCIe traffic of the whole job, MB/s.
     pub pcie_mb_s: Option<u32>,

@@ -52,7 +52,7 @@ impl fmt::Display for TaskId {
 pub enum Tenant {
     /// A job as a whole.
     Job(JobId),
-    /// One of its tasks.
+    /// A part of a job that holds devices while the job runs. Sorted after all jobs.
     Task(JobId, TaskId),
 }
 
@@ -79,7 +79,7 @@ impl fmt::Display for Tenant {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Job {
-    /// Its number.
+    /// The number that the driver gave it.
     pub id: JobId,
     /// The devices that it requests.
     pub request: Request,
@@ -160,7 +160,7 @@ impl Job {
 /// How long a job runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RunTime {
-    /// Unknown.
+    /// No estimate. Schedulers that plan count it as [ten years](crate::length).
     #[default]
     Unknown,
     /// This long, on any devices.

@@ -42,7 +42,7 @@ pub type MakeScheduler =
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct NamedScheduler {
-    /// The name.
+    /// The word that users type: lower case, words joined by hyphens.
     pub name: &'static str,
     /// One line for help texts.
     pub summary: &'static str,

@@ -10,7 +10,7 @@ use std::time::Duration;
 pub struct Time(pub u64);
 
 impl Time {
-    /// The beginning.
+    /// The moment at which the driver began.
     pub const ZERO: Self = Self(0);
 
     /// The moment this many seconds after the beginning; at most some 584 years.

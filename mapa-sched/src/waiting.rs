@@ -12,7 +12,7 @@ use crate::order::Order;
 /// A job that waits, and what its scheduler keeps of it.
 #[derive(Clone, Debug)]
 pub struct Entry<T> {
-    /// The job.
+    /// The job, shared with plans and reservations.
     pub job: Arc<Job>,
     /// Its number in order of arrival: how many jobs had arrived before it.
     pub serial: u64,

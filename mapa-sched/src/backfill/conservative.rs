@@ -91,7 +91,7 @@ enum OnIdle {
 }
 
 impl Conservative {
-    /// The default [`depth`](Self::depth).
+    /// The default of [`depth`](Self::depth), jobs.
     pub const DEPTH: usize = 100;
 
     /// Every job placed by the same policy, on the best machine of the fleet.

@@ -68,16 +68,16 @@ struct Answer {
 /// The decision with which a job may run on beyond the head's reservation.
 #[derive(Clone, Debug, Default)]
 enum Beside {
-    /// Not looked for yet.
+    /// Neither computed nor needed so far, on the present state.
     #[default]
     Unknown,
-    /// There is none.
+    /// The job would delay the head wherever its policy puts it.
     Nothing,
-    /// This one.
+    /// On these devices the job leaves room for the head.
     Decided(Box<Decision>),
 }
 
-/// The head's reservation.
+/// The queue head with its reservation. Made anew when the fleet changes by other hands.
 #[derive(Clone, Debug)]
 struct Head {
     serial: u64,
@@ -93,7 +93,7 @@ struct Head {
 enum Tried {
     /// It has started or was rejected.
     Left,
-    /// It waits on.
+    /// It stays in the queue.
     Waits,
 }
 

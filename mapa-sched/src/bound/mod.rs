@@ -13,7 +13,7 @@ mod solver;
 pub use program::{Program, Row, Sense, Solved};
 pub use solver::Solver;
 
-/// What is bounded.
+/// The quantity that a bound is on, with its unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
     /// The energy of all GPUs from minute 0 to the last end, watt-minutes.
@@ -67,14 +67,14 @@ pub enum Proof {
 /// A number that no schedule of a class is below.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bound {
-    /// Its name.
+    /// The name by which reports list it.
     pub name: &'static str,
-    /// What it bounds.
+    /// The quantity, which also gives the unit of `value`.
     pub measure: Measure,
     /// For which schedules it holds.
     pub class: Class,
     /// The bound, in the unit of the measure.
     pub value: f64,
-    /// How it was found.
+    /// Why the value is a bound, and how tight.
     pub proof: Proof,
 }

@@ -18,7 +18,7 @@ pub struct Row {
     pub parts: Vec<(usize, f64)>,
     /// How the sum compares with the number.
     pub sense: Sense,
-    /// The number.
+    /// The right side of the row, in the unit of the sum.
     pub right: f64,
 }
 
@@ -59,7 +59,7 @@ impl Program {
     }
 }
 
-/// What a solver found.
+/// The answer of a solver. At a limit it may have no optimum, and still prices.
 #[derive(Clone, Debug)]
 pub struct Solved {
     /// The least sum, if the solver says that it found it.

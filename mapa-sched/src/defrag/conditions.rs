@@ -12,6 +12,6 @@ pub(super) struct Conditions<'a> {
     pub(super) may_lose: f64,
     /// Jobs that stay where they are.
     pub(super) pinned: BTreeSet<(MachineId, LeaseId)>,
-    /// How far to search.
+    /// When to stop with the best plan so far. A node is one set of devices.
     pub(super) limits: Limits,
 }

@@ -31,7 +31,7 @@ pub enum Defragmented {
 /// A placement of a pattern on a machine, with its score.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
-    /// The machine.
+    /// The machine on which the pattern lies.
     pub machine: MachineId,
     /// The device of each rank.
     pub placement: Placement,

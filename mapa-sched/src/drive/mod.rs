@@ -15,7 +15,7 @@ use crate::time::Time;
 pub use record::{End, FailedOrder, Left, Life, Record, Stay, Stays, TaskLife};
 pub use timeline::{Key, Timeline};
 
-/// What a driver sees.
+/// The state of a run, as its driver may read it.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'a> {
     /// The moment of the present instant, or of the last one.
@@ -125,7 +125,7 @@ impl Drive {
         }
     }
 
-    /// What a driver sees.
+    /// The state of the run, as a driver gets it with each call.
     #[must_use]
     pub fn seen(&self) -> Seen<'_> {
         Seen {
@@ -135,7 +135,7 @@ impl Drive {
         }
     }
 
-    /// The record so far.
+    /// The record of all instants so far, without what was [taken out](Record::take_left).
     #[must_use]
     pub fn record(&self) -> &Record {
         &self.record

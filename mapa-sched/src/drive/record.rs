@@ -12,9 +12,9 @@ use crate::time::Time;
 /// A period that a tenant spent on the same devices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stay {
-    /// When it began.
+    /// When the tenant started there, or was moved there.
     pub from: Time,
-    /// When it ended; when it began, for as long as it lasts.
+    /// When it left. Equal to `from` for as long as the stay lasts.
     pub until: Time,
     /// The machine and the devices.
     pub at: Placed,
@@ -35,7 +35,7 @@ impl Stays {
         &self.list
     }
 
-    /// The stay that lasts.
+    /// The stay that lasts, which is the last one; `None` if the tenant is nowhere now.
     #[must_use]
     pub fn open(&self) -> Option<&Stay> {
         self.list.last().filter(|_| self.open)
@@ -78,11 +78,12 @@ impl Stays {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Life {
-    /// Its number.
+    /// The number under which it arrived.
     pub job: JobId,
-    /// When it arrived.
+    /// When it arrived by its own account ([`Job::arrived`](crate::Job::arrived)), which may be
+    /// before that was reported.
     pub arrived: Time,
-    /// When it was launched without a device.
+    /// When its process was started without a device; `None` for a job that holds devices itself.
     pub launched: Option<Time>,
     /// Where it ran. Several stays if it was moved or suspended.
     pub stays: Stays,
@@ -94,11 +95,11 @@ pub struct Life {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TaskLife {
-    /// Its number.
+    /// The number, unique within the job.
     pub task: TaskId,
     /// When it requested a device.
     pub begun: Time,
-    /// When it ended.
+    /// When it or its job ended; `None` while it is blocked or runs.
     pub ended: Option<Time>,
     /// Where it ran. None while it is blocked.
     pub stays: Stays,
@@ -126,38 +127,38 @@ impl Life {
     }
 }
 
-/// How a job left.
+/// The way in which a job left the system.
 #[derive(Clone, Debug, PartialEq)]
 pub enum End {
-    /// It has ended well.
+    /// Its process ended without an error.
     Finished,
-    /// It has ended badly.
+    /// Its process ended with an error, or could not be started.
     Failed,
-    /// Its owner cancelled it.
+    /// Its owner withdrew it, while it waited or ran.
     Cancelled,
-    /// The scheduler rejected it.
+    /// The scheduler refused it for good, for this reason.
     Rejected(Refusal),
 }
 
 /// A job that has left.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Left {
-    /// What became of it.
+    /// Where it and its tasks were. No stay of them lasts any more.
     pub life: Life,
-    /// When it left.
+    /// When it ended or was cancelled, or when the order to reject it took effect.
     pub at: Time,
-    /// How it left.
+    /// The way in which it left.
     pub how: End,
 }
 
 /// An order that could not be carried out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FailedOrder {
-    /// When that was told.
+    /// The moment of the event that reported the failure.
     pub at: Time,
-    /// The order.
+    /// The order as the scheduler gave it, some instants earlier.
     pub order: Action,
-    /// Why it failed.
+    /// The driver's reason, in one sentence.
     pub why: String,
 }
 

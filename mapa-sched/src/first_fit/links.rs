@@ -18,7 +18,7 @@ pub enum LinkModel {
     /// The scheduler's own default: Eq. 2.
     #[default]
     Usual,
-    /// This model of bandwidth.
+    /// By the bandwidth that this model predicts, GB/s.
     By(Objective<'static>),
     /// None: run times do not depend on links, and no job gains by waiting for better ones.
     None,

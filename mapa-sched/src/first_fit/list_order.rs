@@ -26,7 +26,7 @@ pub enum ListOrder {
 }
 
 impl ListOrder {
-    /// Every order.
+    /// All orders, as help texts list them.
     pub const ALL: [Self; 6] = [
         Self::Arrival,
         Self::Shortest,

@@ -156,7 +156,7 @@ enum Tried {
 }
 
 impl FirstFit {
-    /// The default of [`max_slowdown`](Self::max_slowdown).
+    /// The default of [`max_slowdown`](Self::max_slowdown), a factor.
     pub const MAX_SLOWDOWN: f64 = 1.2;
     /// The default patience of [`ageing`](Self::ageing), in mean ideal times of the jobs so far.
     pub const PATIENCE: f64 = 7.0;

@@ -34,7 +34,8 @@ pub(super) struct Found {
     pub(super) set: u32,
     /// The bandwidth of the ring on it, GB/s; infinite for one device.
     pub(super) gbps: f64,
-    /// The lesser is better.
+    /// The slowdown in units of 1e-9 and the lost bandwidth in kB/s, in the order of the [`Aim`];
+    /// the lesser key is better.
     key: [i64; 2],
 }
 

@@ -55,11 +55,11 @@ pub struct Fleet {
     serde(rename_all = "lowercase")
 )]
 enum Cause {
-    /// An operator wants so.
+    /// An operator's [`Event::Cordoned`].
     Cordon,
-    /// Somebody else uses it.
+    /// A foreign process uses it: [`Event::Occupied`].
     Occupied,
-    /// It is unhealthy.
+    /// Its driver reports a fault: [`Event::Health`].
     Unhealthy,
 }
 

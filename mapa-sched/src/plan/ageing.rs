@@ -5,9 +5,9 @@
 /// overtaking does, and belongs to the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ageing {
-    /// Seconds; infinity for no ageing.
+    /// How long a job waits before it counts more, seconds; infinity for no ageing.
     pub patience: f64,
-    /// Seconds.
+    /// How long it takes a job to count once more, seconds; above 0.
     pub pace: f64,
 }
 

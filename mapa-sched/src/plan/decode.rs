@@ -3,7 +3,7 @@
 use super::entry::Entry;
 use super::physics::{Goal, Open, Physics, Ticket};
 
-/// The most classes.
+/// The number of bits of [`Classes`](super::Classes).
 const CLASSES: usize = 128;
 
 fn class_of<P: Physics>(physics: &P, entry: &Entry<P::Job>) -> usize {
@@ -47,7 +47,8 @@ pub(crate) struct Decoder<S> {
     pub steps: u64,
 }
 
-/// No place.
+/// Stands for no place, at the end of a chain. Greater than every place, so it never is the least
+/// head.
 const NONE: u32 = u32::MAX;
 
 impl<S> Default for Decoder<S> {

@@ -11,6 +11,6 @@ pub struct Entry<J> {
     pub job: J,
     /// On which terms it starts.
     pub gene: u8,
-    /// How much it counts.
+    /// The factor of the job in the cost of the plan, such as one by [`Ageing`](super::Ageing).
     pub weight: f64,
 }

@@ -42,7 +42,7 @@ pub struct Moves {
     pub place: u8,
     /// A swap of two jobs.
     pub swap: u8,
-    /// Another gene.
+    /// Another gene for a job that stays in its place.
     pub gene: u8,
     /// Every second job that moves within a list, but to its first place, moves by at most this many
     /// places.

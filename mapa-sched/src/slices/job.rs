@@ -71,7 +71,7 @@ impl SliceJob {
         Self::new(self.arrives, self.deadline, minutes)
     }
 
-    /// When it arrives, minutes.
+    /// When it arrives, minutes since the driver began.
     #[must_use]
     pub fn arrives(&self) -> f64 {
         self.arrives

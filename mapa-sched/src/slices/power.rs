@@ -14,7 +14,7 @@ pub struct Power([f64; 8]);
 pub struct PowerTable {
     /// The product: a word of the vendor's name for it.
     pub product: &'static str,
-    /// What one GPU draws.
+    /// What one GPU of the product draws, by its busy slices.
     pub power: Power,
     /// Where the numbers are from, and what is not known of them.
     pub status: &'static str,
