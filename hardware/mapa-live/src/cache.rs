@@ -64,6 +64,8 @@ impl Slot {
     /// The slot of this caller; `None` if the host has no boot id.
     pub(crate) fn new(folder: &Path, host: &Host<'_>, live: &Live) -> Option<Self> {
         let boot = host.boot()?;
+        // Without an id of the machine, that of the boot stands in: it belongs to one machine too,
+        // only not for long.
         let machine = hash(&host.machine().unwrap_or_else(|| boot.clone()));
         let (kfd, roots) = (live.kfd(), &live.roots);
         let places: [&Path; 7] = [
@@ -102,6 +104,7 @@ impl Slot {
         let mut bytes = Vec::new();
         fs::File::open(&self.file)
             .ok()?
+            // A longer file is cut off, does not parse, and so counts as none.
             .take(MAX_BYTES as u64)
             .read_to_end(&mut bytes)
             .ok()?;
@@ -153,6 +156,8 @@ impl Slot {
         // The mode of a plain new file: by default a temporary file is its owner's alone.
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        // In the folder of the cache: a rename replaces a file in one step only within a file
+        // system.
         let mut draft = builder.tempfile_in(&self.folder)?;
         draft.write_all(text.as_bytes())?;
         draft.persist(&self.file)?;

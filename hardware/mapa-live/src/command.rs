@@ -115,6 +115,8 @@ pub(crate) fn tell(
         // A command that reads nothing closes the pipe, and says so by how it ends.
         let _ = pipe.write_all(&told.input);
     }
+    // Both pipes are read at once. A command that fills the one while only the other is read would
+    // never end.
     let (out, err) = (collect(child.stdout.take()), collect(child.stderr.take()));
     let (out, status) = match finish(&mut child, &out, deadline) {
         Ok(Some(done)) => done,
@@ -154,6 +156,8 @@ fn finish(
     out: &Receiver<Vec<u8>>,
     deadline: Instant,
 ) -> io::Result<Option<(Vec<u8>, ExitStatus)>> {
+    // The output first: it is complete when the pipe is closed, by the command and all processes
+    // that it started.
     let Ok(out) = out.recv_timeout(deadline.saturating_duration_since(Instant::now())) else {
         return Ok(None);
     };

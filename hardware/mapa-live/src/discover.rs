@@ -54,6 +54,8 @@ pub fn discover(live: &Live) -> Result<Discovered, Error> {
                 found.unanswered = failed.or(found.unanswered);
                 return Ok(keep(found, source, tried, slot.as_ref()));
             }
+            // Not a failure: the source will be absent in the next call too, so the answer of
+            // another one may be kept.
             Err(Silence::Absent(what)) => attempt.failure = Some(what),
             Err(Silence::Failed(what)) => {
                 failed.get_or_insert_with(|| format!("{source}: {what}"));
@@ -102,6 +104,8 @@ fn keep(found: Found, by: Source, tried: Vec<Attempt>, slot: Option<&Slot>) -> D
     };
     let Some(slot) = slot else { return discovered };
     let written = match &discovered.unanswered {
+        // The caller gets an incomplete answer, but the next call must ask again: it may get the
+        // rest.
         Some(what) => Err(what.clone()),
         None => slot
             .write(&discovered)

@@ -124,6 +124,8 @@ fn is_same(
     device: &Device,
     number: u32,
 ) -> bool {
+    // The most lasting name that both have decides, even if another one contradicts it: numbers and
+    // addresses are given again when devices come and go.
     if let (Some(own), Some(other)) = (uuid, &device.uuid) {
         return own.eq_ignore_ascii_case(other);
     }

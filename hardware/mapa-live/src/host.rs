@@ -27,6 +27,7 @@ impl<'r> Host<'r> {
 
     /// An identifier of this machine.
     pub(crate) fn machine(&self) -> Option<String> {
+        // Only root may read the second file.
         first_line(&self.roots.etc.join("machine-id"))
             .or_else(|| first_line(&self.roots.sys.join("class/dmi/id/product_uuid")))
     }
@@ -79,6 +80,7 @@ impl<'r> Host<'r> {
             .map(|entry| entry.file_name().to_string_lossy().into_owned())
             .filter(|name| is_node(name))
             .collect();
+        // A folder lists its files in no fixed order, and the text is compared.
         nodes.sort_unstable();
         // A user's sessions are groups of their own too, but all of them may open the same devices.
         let group = self

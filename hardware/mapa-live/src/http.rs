@@ -13,6 +13,7 @@ pub(crate) fn get(url: &str, limit: Duration, most: usize) -> Result<(u16, Vec<u
         .http_status_as_error(false)
         .max_redirects(0)
         .max_redirects_will_error(false)
+        // A proxy of the environment would look for this machine's addresses on its own.
         .proxy(None)
         .user_agent("mapa")
         .build();

@@ -110,6 +110,7 @@ fn read_start(path: &Path) -> io::Result<String> {
 fn numbered(folder: &Path) -> Result<Vec<u32>, Error> {
     let entries = fs::read_dir(folder).map_err(|error| unreadable(folder, &error))?;
     let mut numbers = Vec::new();
+    // One more than is allowed, so that too many are noticed without a visit to all of them.
     for entry in entries.take(MOST_FOLDERS + 1) {
         let entry = entry.map_err(|error| unreadable(folder, &error))?;
         numbers.extend(entry.file_name().to_str().and_then(number));

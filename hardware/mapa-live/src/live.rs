@@ -75,5 +75,6 @@ impl Live {
 #[must_use]
 pub fn default_cache() -> Option<PathBuf> {
     let folders = etcetera::choose_base_strategy().ok()?;
+    // A relative folder would be another one for each working directory.
     Some(folders.cache_dir().join("mapa")).filter(|cache| Path::is_absolute(cache))
 }

@@ -29,6 +29,7 @@ pub fn look(live: &Live) -> Result<Look, Error> {
     };
     found.uses.extend(by_kfd(live));
     found.uses.sort();
+    // A process that both computes and draws is in two of NVML's lists.
     found.uses.dedup();
     Ok(found)
 }
@@ -104,6 +105,8 @@ fn kfd_devices(live: &Live) -> Vec<(String, String)> {
         }
         if let Some(place) = number("location_id ") {
             let domain = number("domain ").unwrap_or_default();
+            // The kernel packs them into `location_id`: the bus in bits 8 to 15, the slot in bits 3
+            // to 7, the function below.
             let (bus, slot, function) = (place >> 8 & 0xff, place >> 3 & 0x1f, place & 7);
             let pci = format!("{domain:04x}:{bus:02x}:{slot:02x}.{function}");
             devices.push((id.trim().to_owned(), pci));

@@ -46,6 +46,7 @@ pub(crate) fn ask(live: &Live, host: &Host<'_>) -> Result<Found, Silence> {
         .into_iter()
         .map(|what| format!("nvidia-smi {what}"))
         .collect();
+    // The machine is used without these answers, but not kept: a later call may get them.
     let unanswered = odd.first().cloned();
     found
         .machine

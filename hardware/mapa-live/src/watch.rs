@@ -39,6 +39,7 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
+        // The thread is not waited for: it may be in a call of a driver that hangs.
         self.stop.store(true, Ordering::Relaxed);
     }
 }

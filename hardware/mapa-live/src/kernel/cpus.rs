@@ -73,6 +73,7 @@ impl FromStr for Cpus {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        // The set is sorted, so only its last number needs to be compared.
         let cpus = number_list(text).filter(|cpus| cpus.last().is_none_or(|cpu| *cpu < MOST));
         cpus.map(Self).ok_or_else(|| {
             format!(

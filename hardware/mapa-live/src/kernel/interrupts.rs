@@ -34,6 +34,7 @@ impl Interrupts {
             let Some((name, rest)) = line.split_once(':') else {
                 continue;
             };
+            // The names of the controller and of the device follow the counts.
             let row: Vec<u64> = rest
                 .split_ascii_whitespace()
                 .take(cpus.len())
@@ -51,6 +52,7 @@ impl Interrupts {
     /// that went back began anew, so all of it is new.
     #[must_use]
     pub fn since(&self, before: &Self) -> BTreeMap<u32, u64> {
+        // CPUs that took no interrupt are listed with 0: they are the ones that levers look for.
         let mut all: BTreeMap<u32, u64> = self.cpus.iter().map(|&cpu| (cpu, 0)).collect();
         for (name, row) in &self.counts {
             if !name.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -90,6 +92,8 @@ pub fn quiet_cpus(allowed: &Cpus, took: &BTreeMap<u32, u64>, keep: usize, least:
     let of = |cpu: u32| took.get(&cpu).copied().unwrap_or(0);
     let sum: u128 = allowed.iter().map(|cpu| u128::from(of(cpu))).sum();
     let count = allowed.len().max(1) as u128;
+    // count × its interrupts / sum > 3/2, without a division. 128 bits hold the products of any
+    // counts.
     let busy = |cpu: u32| of(cpu) > least && 2 * u128::from(of(cpu)) * count > 3 * sum;
     let quiet: Cpus = allowed.iter().filter(|&cpu| !busy(cpu)).collect();
     if quiet.len() >= keep.min(allowed.len()) {

@@ -101,6 +101,8 @@ impl Stat {
         // proc(5) counts fields from 1; the state, which comes first here, is the third.
         let state = fields.next()?;
         let parent = fields.next()?.parse().ok()?;
+        // Fields 14 and 15 are the ticks in user and in system mode, 22 is the start, and 24 the
+        // resident pages.
         let mut more = fields.skip(9);
         let mut number = || more.next()?.parse::<u64>().ok();
         let (user, system) = (number(), number());
@@ -109,6 +111,8 @@ impl Stat {
         Some(Self {
             parent,
             start,
+            // A zombie, or a process that is being removed: its number is still taken, but it holds
+            // nothing.
             is_dead: matches!(state, "Z" | "X" | "x"),
             ticks: user
                 .zip(system)

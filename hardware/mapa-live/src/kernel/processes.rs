@@ -32,7 +32,8 @@ const BARE_PASSES: usize = 3;
 /// The parent of the kernel's threads.
 const KTHREADD: i32 = 2;
 
-/// The number of the PID namespace in which every process of the machine has its own number.
+/// The number of the PID namespace in which every process of the machine has its own number:
+/// `PROC_PID_INIT_INO` in the kernel's `proc_ns.h`.
 const FIRST_NAMESPACE: i64 = 0xefff_fffc;
 
 /// The processes that bear marks.
@@ -126,6 +127,7 @@ impl Processes {
     /// Whether a process runs.
     #[must_use]
     pub fn life(&self, of: &Identity) -> Life {
+        // The boot first: all processes of an earlier boot have ended, in every namespace.
         if of.boot != self.boot {
             return Life::Ended;
         }
@@ -181,6 +183,7 @@ impl Processes {
         // Processes that were read and bear no mark. That they end hides nobody.
         let mut others: BTreeSet<i32> = BTreeSet::new();
         for pass in 0..PASSES {
+            // Each pass begins afresh, as processes of the one before may have ended.
             found.clear();
             let (mut ended, mut ending, mut bare) = (false, false, false);
             for pid in self.pids() {
@@ -259,6 +262,7 @@ impl Processes {
             let is_owner = fs::metadata(&folder).is_ok_and(|own| own.uid() == uid);
             let is_later = self.identity(pid).is_some_and(|own| own.id.start >= since);
             // One that has ended meanwhile cannot be opened either, and holds nothing.
+            // Opening is enough: the kernel checks there who may read.
             let opened = || fs::File::open(folder.join("environ"));
             let is_hidden =
                 || opened().is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
@@ -319,6 +323,8 @@ impl Processes {
     /// When a process started, by the clock that files have too: up to a tick of the kernel too early.
     #[must_use]
     pub fn started(&self, of: &Identity) -> SystemTime {
+        // The kernel counts the start from the boot on, with the time that the machine was
+        // suspended.
         let up = clock_gettime(ClockId::Boottime);
         let up = Duration::new(up.tv_sec.unsigned_abs(), up.tv_nsec as u32);
         let since = of.id.start.unsigned_abs() as f64 / clock_ticks_per_second() as f64;

@@ -56,6 +56,8 @@ fn back(hands: &mut Hands, step: &Step, all: &[Step]) -> Result<(), LeverError> 
             if all.contains(&made) {
                 return empty(hands, controller, from, to);
             }
+            // A missing file is fine only if the process or the group has gone with it. For any
+            // other reason the step was not reverted.
             match leave(hands, controller, process, from, to) {
                 Err(LeverError::Missing { .. })
                     if has_ended(hands, process)? || !hands.groups.exists(controller, to)? =>
@@ -115,6 +117,7 @@ fn back(hands: &mut Hands, step: &Step, all: &[Step]) -> Result<(), LeverError> 
         Step::MpsDaemon { server, to: false } => hands.mps.start(server),
         Step::MigMode { device, to } => {
             let has = hands.mig.state(device)?;
+            // Another program has set it back, or the plan never came to this step.
             if has.enabled != *to {
                 return Ok(());
             }
@@ -132,6 +135,7 @@ fn back(hands: &mut Hands, step: &Step, all: &[Step]) -> Result<(), LeverError> 
         Step::Start { program } => hands.programs.stop(program),
         Step::Stop { program } => forth::start(hands, program),
         Step::Route { file, from, to } => {
+            // Another program may have sent the requests elsewhere since.
             if hands.programs.route(file)?.as_ref() == Some(to) {
                 hands.programs.set_route(file, from.as_deref())
             } else {
@@ -194,6 +198,7 @@ fn leave(
     from: &Group,
     to: &Group,
 ) -> Result<(), LeverError> {
+    // The process was moved to another group since, and stays there.
     if hands.groups.group_of(controller, process)? != *to {
         return Ok(());
     }
@@ -277,6 +282,8 @@ fn free_threads(
     from: &[(i32, Cpus)],
     to: &Cpus,
 ) -> Result<(), LeverError> {
+    // A thread that began after the step has no value from before, so it gets that of the main
+    // thread.
     let first = from.iter().find(|(thread, _)| *thread == process.pid);
     let Some((_, usual)) = first.or(from.first()) else {
         return Ok(());

@@ -36,6 +36,7 @@ impl FromStr for BlockDevice {
             })
         });
         numbers.ok_or_else(|| {
+            // The text may be anything, so the message quotes only its beginning.
             let start: String = text.chars().take(80).collect();
             LeverError::infeasible(
                 format!("block device `{start}`"),

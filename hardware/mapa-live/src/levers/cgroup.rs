@@ -82,6 +82,7 @@ impl CgroupTree {
                 })
                 .collect(),
             Version::V2 => {
+                // One line sets all four, and `max` lifts a limit.
                 let mut line = device.to_string();
                 for (key, limit) in V2_KEYS.iter().zip(limits.parts()) {
                     let limit = limit.map_or("max".to_owned(), |limit| limit.to_string());
@@ -213,6 +214,7 @@ impl Groups for CgroupTree {
         let (version, _) = self.hierarchy(controller)?;
         let path = self.roots.proc.join(process.pid.to_string()).join("cgroup");
         let text = files::read(&path).map_err(|error| refused("read", &path, &error))?;
+        // After the file was read: by then the number might have been another process's.
         alive(&self.roots.proc, process)?;
         let name = match version {
             Version::V1 => controller.v1(),
@@ -262,6 +264,8 @@ impl Groups for CgroupTree {
         group: &Group,
     ) -> Result<(), LeverError> {
         alive(&self.roots.proc, process)?;
+        // The number may pass to another process between the check and the write. The kernel takes
+        // a number there and nothing that would rule this out.
         let procs = self.folder(controller, group)?.join(PROCESSES);
         put(&procs, &process.pid.to_string())
     }
@@ -308,6 +312,7 @@ impl BlockIo for CgroupTree {
                 for (part, key) in parts.iter_mut().zip(V2_KEYS) {
                     let mut words = line.split_whitespace();
                     let value = words.find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
+                    // `max` is no number, and so no limit.
                     *part = value.and_then(|value| value.parse().ok());
                 }
             }

@@ -36,6 +36,7 @@ pub(crate) fn act(hands: &mut Hands, step: &Step) -> Result<(), LeverError> {
             taken(|| hands.cpusets.words(group, to), &has, to)
         }
         Step::Affinity { process, to, .. } => set_threads(hands, *process, to),
+        // These levers read back what they set by themselves: see `Mps`.
         Step::MpsPercent {
             server, scope, to, ..
         } => hands.mps.set_percent(server, *scope, *to),

@@ -24,6 +24,8 @@ impl Group {
     /// A path with `..`, an empty part, a NUL or a line break, or with more than 4,000 bytes.
     pub fn new(path: impl AsRef<str>) -> Result<Self, LeverError> {
         let path = path.as_ref().trim_matches('/');
+        // The path becomes part of one that root writes to, so it must not lead out of the
+        // hierarchy.
         let good = |part: &str| {
             !part.is_empty() && part != "." && part != ".." && !part.contains(['\0', '\n'])
         };

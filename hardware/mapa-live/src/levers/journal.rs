@@ -143,6 +143,7 @@ impl FolderJournal {
         let failed = |error: std::io::Error| {
             LeverError::failed(format!("journal {}", folder.display()), error.to_string())
         };
+        // The mode is that of a new folder. One that exists keeps its own, which is checked below.
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -244,6 +245,7 @@ impl Journal for FolderJournal {
                 return Err(std::io::Error::other(why));
             }
             file.write_all(&bytes)?;
+            // The text before the name: a crash must not leave an entry whose file is empty.
             file.as_file().sync_all()?;
             file.persist(&path).map_err(|error| error.error)?;
             self.sync()

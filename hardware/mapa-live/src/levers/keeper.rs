@@ -169,6 +169,7 @@ impl<J: Journal> Keeper<J> {
                 facts.push(keeper.release(id));
             }
         }
+        // The journal does not name holders. Until a holder adopts an entry, only its time ends it.
         keeper.holders = keeper.held.keys().map(|&id| (id, [None].into())).collect();
         Ok((keeper, facts))
     }
@@ -283,6 +284,7 @@ impl<J: Journal> Keeper<J> {
         now_ms: u64,
     ) -> Result<LeverFact, LeverError> {
         if let Lifetime::Until { ms } = lifetime {
+            // Rounded up, so that a fraction of a second beyond the bound is refused.
             let seconds = ms.saturating_sub(now_ms).div_ceil(1000);
             self.hands.bounds.hold_s.check("hold_s", seconds, "s")?;
         }
@@ -304,6 +306,7 @@ impl<J: Journal> Keeper<J> {
         }
         let targets = pull.targets();
         let holds = |own: &&Entry| own.pull.targets().iter().any(|at| targets.contains(at));
+        // Also an entry that could not be reverted: its targets are not as they were before it.
         if let Some(entry) = self.held.values().find(holds) {
             return Err(LeverError::busy(
                 targets.join(", "),
@@ -323,6 +326,7 @@ impl<J: Journal> Keeper<J> {
             confirmed: false,
             boot: self.hands.boot.clone(),
         };
+        // If this fails, nothing has changed, and the number is still free.
         self.journal.put(&entry)?;
         self.next += 1;
         if let Err(failure) = self.hands.pull(&entry.plan) {
@@ -396,6 +400,7 @@ impl<J: Journal> Keeper<J> {
     /// Takes back all that is held, the last pull first: the exit of a program. Dropping does the same, and
     /// tells nobody.
     pub fn close(&mut self) -> Vec<LeverFact> {
+        // Kept for good, and here only because the journal could not cross it out.
         let settled = |own: &Entry| own.confirmed && own.lifetime == Lifetime::Kept;
         let ids: Vec<u64> = self
             .held
@@ -413,6 +418,8 @@ impl<J: Journal> Keeper<J> {
         let undone = self.hands.undo(&entry.plan);
         // Of one that cannot be taken back nobody is a holder any more: it is tried again until it is.
         self.holders.remove(&id);
+        // Crossed out last. If the program dies in between, the next keeper reverts it once more,
+        // which changes nothing.
         let undone = undone.and_then(|()| self.journal.remove(id).map_err(|why| vec![why]));
         match undone {
             Ok(()) => {

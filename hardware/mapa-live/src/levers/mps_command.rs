@@ -183,6 +183,7 @@ fn set_pinned(scope: MpsScope, device: u32, limit: PinnedMib) -> String {
 /// Thousandths of a percent in an answer such as `100.0`.
 fn percent_of(answer: &str) -> Option<u32> {
     let percent: f64 = answer.parse().ok()?;
+    // Rounded to the unit in which MAPA compares shares: the daemon prints a float.
     (0.0..=100.0)
         .contains(&percent)
         .then(|| (percent * 1000.0).round() as u32)
@@ -306,6 +307,8 @@ impl Mps for MpsCommand {
             "CUDA_MPS_PIPE_DIRECTORY".into(),
             server.0.clone().into_os_string(),
         )];
+        // The daemon keeps the pipes that it is started with. A reader would wait as long as the
+        // daemon runs.
         command::detach(&self.command, &["-d"], &env, self.patience)
             .map_err(|failure| self.error(server, "-d", failure))?;
         self.wait(server, true, "-d")

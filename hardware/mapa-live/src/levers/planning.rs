@@ -173,6 +173,8 @@ fn steps(hands: &Hands, pull: &Pull, warnings: &mut Vec<String>) -> Result<Vec<S
             if runs {
                 steps.push(start);
             }
+            // After the new program is ready. In a warm hand-over the old one ends after this step,
+            // so requests always have a program to go to.
             if let Some(route) = route {
                 let from = hands.programs.route(&route.file)?;
                 if from.as_ref() != Some(&route.text) {
@@ -297,6 +299,7 @@ fn enrol(
         }
     }
     for &controller in controllers {
+        // The process moves last, when every group is there and has its controllers.
         let Some(process) = process else { break };
         let from = hands.groups.group_of(controller, process)?;
         if from != *group {

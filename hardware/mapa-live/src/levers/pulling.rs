@@ -43,6 +43,7 @@ impl Hands {
                     lever: plan.lever.clone(),
                     step: at,
                     why: Box::new(why),
+                    // With the step that failed, as it may have been carried out in part.
                     left: back::take_back(self, &plan.steps[..=at]),
                 });
             }

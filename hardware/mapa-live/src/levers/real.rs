@@ -32,6 +32,7 @@ impl Hands {
     fn with(live: &Live, bounds: Bounds, mig: Box<dyn MigControl>) -> Self {
         let tree = CgroupTree::new(&live.roots);
         let mut mps = MpsCommand::default();
+        // No lever waits for a driver or a daemon longer than the caller allows.
         mps.time_limit = mps.time_limit.min(live.time_limit);
         mps.patience = mps.patience.min(live.time_limit);
         Self {

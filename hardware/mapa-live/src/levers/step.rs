@@ -161,6 +161,7 @@ impl Pull {
                 vec![format!("mps-pinned {} {device}", server.0.display())]
             }
             Self::MpsDaemon { server, .. } => vec![format!("mps-daemon {}", server.0.display())],
+            // A UUID in other letters must not look like another device.
             Self::Layout { device, .. } => vec![format!("layout {}", device.to_ascii_lowercase())],
             Self::Run { program } | Self::Stop { program } => {
                 vec![format!("program {}", program.id)]
@@ -336,6 +337,8 @@ impl Step {
             | Self::MpsPercent { .. }
             | Self::MpsPinned { .. }
             | Self::MpsDaemon { .. } => false,
+            // Each of these is looked up before it is reverted, so one that the boot has ended does
+            // no harm.
             Self::MigMode { .. }
             | Self::Create { .. }
             | Self::Destroy { .. }

@@ -196,6 +196,7 @@ impl SystemPrograms {
         for (controller, group) in &launch.groups {
             groups.join(*controller, process, group)?;
         }
+        // After the groups: a process that joins a cpuset gets the CPUs of that set.
         if let Some(cpus) = &launch.cpus {
             SystemAffinity::new(&self.roots).set_thread(process, pid, cpus)?;
         }
@@ -318,6 +319,8 @@ impl Programs for SystemPrograms {
     }
 
     fn is_ready(&self, launch: &Launch) -> Result<bool, LeverError> {
+        // Asked first: a program that has ended is never ready, and its port may be another
+        // program's.
         if self.running(&launch.id)?.is_none() {
             let what = format!("program {}", launch.id);
             return Err(LeverError::failed(what, "it has ended"));

@@ -173,6 +173,7 @@ impl Twin {
         let gpu = mapa_topologies::mig::named(gpu)
             .map_err(|error| LeverError::infeasible(format!("gpu {gpu}"), error.to_string()))?;
         let mut inside = self.inside();
+        // All devices of a simulated machine offer the profiles of the one that was added last.
         inside.offers = gpu
             .profiles
             .iter()
@@ -269,6 +270,7 @@ impl Twin {
     ) -> Result<(), LeverError> {
         let mut inside = self.inside();
         let at = inside.changes;
+        // Counted also if it fails, so that a test can let each change of a plan fail in turn.
         inside.changes += 1;
         let fault = inside.faults.remove(&at);
         if fault != Some(Fault::Before) {
@@ -298,6 +300,7 @@ impl Inside {
             .threads
             .keys()
             .any(|(pid, _)| *pid == process.pid);
+        // A process with another start had the number before, and has ended.
         if runs && process.start == i64::from(process.pid) {
             return Ok(());
         }
@@ -517,6 +520,7 @@ impl Cpusets for Twin {
             inside.group(Controller::Cpuset, group)?;
             let mut new = set.clone();
             if fault.is_some() {
+                // As with the kernel's two files: the CPUs are written, the nodes are refused.
                 let old = inside.state.cpusets.get(group).cloned();
                 new.mems = old.unwrap_or_default().mems;
             }
@@ -621,6 +625,7 @@ impl Mps for Twin {
 
     fn start(&mut self, server: &MpsServer) -> Result<(), LeverError> {
         self.change("start MPS", |inside, _| {
+            // A daemon that runs keeps what it was set to.
             let fresh = || [(MpsScope::Daemon, TwinMps::default())].into();
             inside.state.mps.entry(server.clone()).or_insert_with(fresh);
             Ok(())
@@ -733,6 +738,7 @@ impl Programs for Twin {
     fn running(&self, id: &str) -> Result<Option<ProcessId>, LeverError> {
         let inside = self.inside();
         let at = inside.state.programs.iter().position(|own| own == id);
+        // A number that no process of a test has.
         Ok(at.map(|at| ProcessId {
             pid: 1_000_000 + at as i32,
             start: 0,

@@ -112,6 +112,7 @@ const MOST_FAILURES: u32 = 60;
 
 /// The devices, also those that are lost.
 fn devices(nvml: &Nvml) -> Result<Vec<Known>, NvmlError> {
+    // A library that is broken may give any number.
     let count = nvml.device_count()?.min(mapa_core::MAX_DEVICES as u32);
     Ok((0..count)
         .map(|index| Known {

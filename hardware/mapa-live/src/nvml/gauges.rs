@@ -32,6 +32,8 @@ pub(super) fn readings(nvml: &Nvml) -> Result<Vec<GpuReading>, Silence> {
             .pci_info()
             .ok()
             .and_then(|pci| pci_address(&pci.bus_id));
+        // The library may have a handle of a device that is lost, so this answer is looked at as
+        // well.
         let utilisation = device.utilization_rates();
         if let Err(error) = &utilisation
             && is_loss(error)
@@ -53,6 +55,7 @@ pub(super) fn readings(nvml: &Nvml) -> Result<Vec<GpuReading>, Silence> {
             device.running_compute_processes(),
             device.running_graphics_processes(),
         ];
+        // One list is enough: some boards and drivers have only one of the two.
         if lists.iter().any(Result::is_ok) {
             let list = lists.into_iter().flatten().flatten();
             let mut pids: Vec<u32> = list.map(|own| own.pid).collect();

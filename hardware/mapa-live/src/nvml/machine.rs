@@ -106,6 +106,7 @@ impl Answers {
         Err(Silence::Failed(match devices {
             0 if self.warnings.is_empty() => "it names no devices".to_owned(),
             0 => self.warnings.join(", "),
+            // A single device needs nothing that joins it to others.
             2.. if !direct && host <= HostDetail::Numa => {
                 let unsaid = self.unsaid.join(", ");
                 format!("it names {devices} devices but not what joins them; unknown: {unsaid}")

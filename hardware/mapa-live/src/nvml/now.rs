@@ -86,6 +86,7 @@ pub(super) fn is_loss(error: &NvmlError) -> bool {
 
 /// What the driver asks for, if the device cannot go on as it is. Drivers before R570 do not say.
 fn recovery(device: &Device<'_>) -> Option<&'static str> {
+    // The numbers of `nvmlDeviceGpuRecoveryAction_t` in `nvml.h`; 0 asks for no action.
     match field(device, NVML_FI_DEV_GET_GPU_RECOVERY_ACTION, &mut None)? {
         1 => Some("its driver asks for a reset of the GPU"),
         2 => Some("its driver asks for a reboot of the machine"),

@@ -106,6 +106,7 @@ fn ask<T>(
 
 /// Sends a job to the owner of this library. The first job starts the owner.
 fn send(library: &Path, job: Job) {
+    // Locked until a new owner is listed, so that two callers do not start two.
     let mut owners = OWNERS.lock().unwrap_or_else(PoisonError::into_inner);
     let job = match owners.get(library) {
         Some(owner) => match owner.send(job) {

@@ -207,6 +207,8 @@ impl Asked<'_> {
                 };
             }
         }
+        // The other ends that are still unknown are no devices of this machine, and sysfs does not
+        // know their class. On a device that is joined to switches they count as switches.
         for at in 0..self.devices.len() {
             if self.answers.devices[at].count(End::Unknown) == 0 || !self.is_switched(at) {
                 continue;
@@ -340,6 +342,7 @@ fn links_of(
         let active = match link.is_active() {
             Ok(active) => active,
             Err(NvmlError::NotSupported) => continue,
+            // Past the last link that the library can name.
             Err(NvmlError::InvalidArg) => break,
             Err(error) => return Err(error),
         };
@@ -374,6 +377,8 @@ fn link_gbps_of_capability(device: &Device<'_>) -> Option<f64> {
 }
 
 fn link_gbps_of_version(device: &Device<'_>, link: u32) -> Option<f64> {
+    // The driver numbers the versions 1.0, 2.0, 2.2, 3.0, 3.1, 4.0 and 5.0 (`ctrl2080nvlink.h` of
+    // its open kernel modules).
     let generation = match device.link_wrapper_for(link).version().ok()? {
         1 => "NVLink 1",
         2 | 3 => "NVLink 2",
@@ -392,6 +397,7 @@ fn link_gbps_of_version(device: &Device<'_>, link: u32) -> Option<f64> {
 pub(super) fn field(device: &Device<'_>, id: u32, failed: &mut Option<String>) -> Option<u32> {
     let sample = heed(failed, "fields", device.field_values_for(&[FieldId(id)]))?.pop()?;
     let sample = heed(failed, "fields", sample)?;
+    // The library says in its answer which type the field has.
     match sample.value.ok()? {
         SampleValue::U32(value) => Some(value),
         SampleValue::U64(value) => u32::try_from(value).ok(),

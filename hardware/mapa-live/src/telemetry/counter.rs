@@ -28,6 +28,7 @@ pub fn since(before: u64, now: u64, width: Width) -> Counted {
         return Counted::Grew(now - before);
     }
     let range = 1u64 << 32;
+    // No counter of 32 bits had a value beyond its range.
     if width == Width::Bits32 && before < range && before - now > range / 2 {
         return Counted::Grew(range - before + now);
     }

@@ -88,5 +88,6 @@ pub(crate) fn since(before: Times, now: Times) -> (Option<f64>, Option<f64>) {
 /// The ticks of CPU that a process took so far, and its resident pages; `None` if it has ended.
 pub(crate) fn process(proc: &Path, process: ProcessId) -> Option<(u64, u64)> {
     let stat = Stat::of(proc, process.pid).ok()??;
+    // Another process may have the number by now.
     (stat.start == process.start).then_some((stat.ticks?, stat.resident_pages?))
 }

@@ -81,6 +81,7 @@ pub(crate) fn disks(roots: &Roots) -> Result<Vec<Disk>, Missing> {
         });
         disks.extend(disk.filter(|own| {
             (own.read_bytes, own.write_bytes) != (0, 0)
+                // The name becomes part of a path.
                 && !own.name.contains("..")
                 && whole(&own.name)
         }));

@@ -89,6 +89,7 @@ fn read_labels(mut rest: &str) -> Result<(BTreeMap<String, String>, &str), &'sta
     let mut labels = BTreeMap::new();
     loop {
         rest = rest.trim_start();
+        // Also behind a comma: the format allows one after the last label.
         if let Some(after) = rest.strip_prefix('}') {
             return Ok((labels, after));
         }

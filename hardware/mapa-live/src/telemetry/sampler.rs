@@ -171,6 +171,7 @@ impl Sampler {
         let readings = match readings {
             Ok(readings) => readings,
             Err(missing) => {
+                // A count of an earlier sample must not be set against the interval since this one.
                 self.before.replays.clear();
                 sample.missing.push(missing);
                 return;
@@ -202,6 +203,7 @@ impl Sampler {
             };
         }
         let was = self.before.replays.get(&index);
+        // The number may be another device's since one was taken out.
         let was = was.filter(|(uuid, _)| *uuid == reading.uuid);
         let mut retries = None;
         if let (Some((_, was)), Some(now), Some(ms)) =
@@ -273,6 +275,7 @@ impl Sampler {
                 self.before.times = Some(now);
             }
             Err(missing) => {
+                // As for the other counters: a rate is over the last interval or not known.
                 self.before.times = None;
                 sample.missing.push(missing);
             }
@@ -341,6 +344,7 @@ impl Sampler {
                 numa: own.numa,
                 read_mb_s: mb_s(rates[0]),
                 write_mb_s: mb_s(rates[1]),
+                // In milliseconds a second: 1,000 are 100 %.
                 busy_percent: busy.map(|busy| (busy / 10.0).min(100.0)),
             });
             counts.insert(own.name.clone(), own);

@@ -149,6 +149,7 @@ pub fn signals_of(
         let key = match target.exporter {
             Exporter::Dcgm => {
                 let uuid = label("UUID").or(label("uuid")).unwrap_or_default();
+                // DCGM's label for a MIG instance. A whole GPU lacks it, or has it empty.
                 let instance = label("GPU_I_ID").filter(|id| !id.is_empty());
                 instance.map_or(uuid.clone(), |id| format!("{uuid}/{id}"))
             }

@@ -39,6 +39,8 @@ impl Scrapes {
     pub(super) fn ask(&mut self, targets: &[Target], limit: Duration) {
         let mut before = std::mem::take(&mut self.all);
         for target in targets.iter().take(MOST) {
+            // The list may have changed since the last sample. An exporter that stays in it keeps
+            // its pending answer.
             let known = before.iter().position(|own| own.target == *target);
             let mut own = known.map_or_else(
                 || Own {
@@ -82,6 +84,7 @@ impl Scrapes {
                 });
                 own.hear(left);
             }
+            // Each answer that has come makes room for another question.
             self.fill(limit);
             let is_over = until.is_some_and(|until| Instant::now() >= until);
             if is_over || self.all.iter().all(|own| own.pending.is_none()) {

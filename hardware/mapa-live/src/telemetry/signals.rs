@@ -51,6 +51,7 @@ pub fn path_use(sample: &Sample, devices: &BTreeSet<String>, alone: &BTreeSet<St
         let parts: Option<Vec<f64>> = others.iter().map(|gpu| of(gpu)).collect();
         Some(whole(parts.filter(|_| known)?.iter().sum()))
     };
+    // Unlike a sum, the most of the known values says something without the others.
     let most = |of: fn(&GpuUse) -> Option<f64>| -> Option<u32> {
         let parts = others.iter().filter_map(|gpu| of(gpu));
         parts.reduce(f64::max).map(whole)

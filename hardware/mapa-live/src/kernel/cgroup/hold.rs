@@ -80,6 +80,7 @@ impl Cgroups {
         if all().into_iter().any(|pid| self.has_left(pid)) {
             return None;
         }
+        // This fails if there is such a group: the program that made it may still use it.
         fs::create_dir(&group).ok()?;
         for _ in 0..PASSES {
             let inside = members(&group).unwrap_or_default();

@@ -36,6 +36,8 @@ pub(crate) fn hierarchy(
     v1: &str,
     v2: &str,
 ) -> io::Result<Option<(Version, PathBuf)>> {
+    // Every group of version 1 has this file, and none of version 2 has it. A folder of the name
+    // alone may be a group of version 2.
     let own = cgroup.join(v1);
     if own.join("notify_on_release").try_exists()? {
         return Ok(Some((Version::V1, own)));

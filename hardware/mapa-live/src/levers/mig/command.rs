@@ -195,6 +195,7 @@ impl MigControl for MigCommand {
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
             let fields: Vec<&str> = line.split(',').map(str::trim).collect();
             let device = match fields[..] {
+                // A GPU that has no MIG.
                 [_, _, _, "[N/A]" | "N/A"] => continue,
                 [index, uuid, pci, _] => index.parse().ok().map(|index| MigDevice {
                     index,
@@ -315,6 +316,8 @@ impl MigControl for MigCommand {
         if now.enabled == on {
             return Ok(());
         }
+        // Without this, the next reset would bring the mode of a change that was reported as
+        // failed.
         if now.pending == on {
             self.run(&["-i", device, "-mig", word(!on)])?;
         }
@@ -335,10 +338,14 @@ impl MigControl for MigCommand {
             let at = format!("{id}:{}", place.start);
             self.run(&["mig", "-cgi", &at, "-i", device])?;
         }
+        // The new number is looked up by place, since the command prints it in a sentence for
+        // people.
         let row = self.find(device, place)?.ok_or_else(|| {
             let what = self.words(MigWords::Create(device, place));
             LeverError::failed(what, "the command said yes, and there is no such instance")
         })?;
+        // The instance may be there without all of its compute instances, after an attempt that
+        // failed.
         let mut lacks = place.compute.clone();
         for (instance, _, slices) in self.computes(device)? {
             if instance == row.id
@@ -368,6 +375,7 @@ impl MigControl for MigCommand {
             return Ok(());
         };
         let instance = row.id.to_string();
+        // First the compute instances: a driver destroys no GPU instance that has some.
         for (of, id, _) in self.computes(device)? {
             if of == row.id {
                 let id = id.to_string();

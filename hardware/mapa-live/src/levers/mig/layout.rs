@@ -147,6 +147,7 @@ fn wishes<'a>(
             .iter()
             .filter(|own| own.profile == wish.profile)
             .count();
+        // The search below would refuse it too, but could only say that the instances do not fit.
         if count > offer.most as usize {
             return Err(LeverError::infeasible(
                 format!("{count} instances of {}", wish.profile),
@@ -214,6 +215,7 @@ fn arrange(wanted: &[Wanted<'_>], existing: &[MigPlace]) -> Option<Vec<MigPlace>
 /// Fills the places that are open, the largest wish first, by trying every start.
 fn search(wanted: &[Wanted<'_>], places: &mut [Option<MigPlace>]) -> bool {
     let open = (0..wanted.len()).filter(|&at| places[at].is_none());
+    // Wishes with a start first, then the largest: they have the fewest places to choose from.
     let Some(at) = open.max_by_key(|&at| (wanted[at].0.start.is_some(), wanted[at].1.size)) else {
         return true;
     };

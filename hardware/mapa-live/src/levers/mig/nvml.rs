@@ -229,6 +229,7 @@ fn create(nvml: &Nvml, uuid: &str, place: &MigPlace) -> Result<(), NvmlError> {
             mig::create(&device, profile, place.start, place.size)?
         }
     };
+    // The instance may be there without all of its compute instances, after an attempt that failed.
     let mut lacks = place.compute.clone();
     for own in computes_of(&instance)? {
         if let Some(at) = lacks.iter().position(|lack| *lack == own) {
@@ -248,6 +249,7 @@ fn destroy(nvml: &Nvml, uuid: &str, place: &MigPlace) -> Result<(), NvmlError> {
     let Some(instance) = find(&device, place)? else {
         return Ok(());
     };
+    // First the compute instances: a driver destroys no GPU instance that has some.
     for profile in instance.compute_profiles()? {
         for compute in instance.computes(&profile)? {
             compute.destroy()?;

@@ -200,6 +200,7 @@ impl PartedFile {
 
 impl PartedSpec {
     fn check(&self) -> Result<(), String> {
+        // serde takes any text for this variant, so the word is checked here.
         if let PartedDevices::All(word) = &self.devices
             && word != "all"
         {
@@ -217,6 +218,8 @@ impl PartedSpec {
             }
         }
         for (kind, count) in &self.mig_devices {
+            // Only the form is checked. Which profiles a device has is known when a layout is
+            // planned for it.
             let (slices, profile) = split(kind);
             let size = profile.split_once('g').and_then(|(size, rest)| {
                 let size: u32 = size.parse().ok()?;
@@ -302,6 +305,7 @@ fn kinds(profile: &str, compute: &[u32]) -> Vec<String> {
         .and_then(|(size, _)| size.parse().ok());
     match compute {
         [] => vec![profile.to_owned()],
+        // mig-parted does not name a compute instance that has all slices: it is the usual one.
         [all] if Some(*all) == size => vec![profile.to_owned()],
         parts => parts
             .iter()

@@ -34,6 +34,7 @@ pub fn reconcilers(roots: &Roots) -> Vec<String> {
     for unit in UNITS {
         for folder in ["multi-user.target.wants", "default.target.wants"] {
             let link = roots.etc.join("systemd/system").join(folder).join(unit);
+            // The link itself counts: what it leads to may not be visible from here.
             if fs::symlink_metadata(&link).is_ok() {
                 found.push(format!(
                     "systemd unit {unit} is enabled: it sets a layout at each boot"

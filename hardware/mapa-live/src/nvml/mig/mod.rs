@@ -125,6 +125,8 @@ pub(crate) fn profiles(device: &Device<'_>) -> Result<Vec<Profile>, NvmlError> {
     let lib = device.nvml().lib();
     let call = nvml_sym(lib.nvmlDeviceGetGpuInstanceProfileInfoV.as_ref())?;
     let mut profiles = Vec::new();
+    // This call numbers profiles by the constants of `nvml.h`. All others take the id that it
+    // answers.
     for constant in 0..NVML_GPU_INSTANCE_PROFILE_COUNT {
         let mut info = nvmlGpuInstanceProfileInfo_v2_t {
             version: PROFILE_V2,
@@ -147,6 +149,7 @@ pub(crate) fn profiles(device: &Device<'_>) -> Result<Vec<Profile>, NvmlError> {
             let name = text(&info.name);
             profiles.push(Profile {
                 id: info.id,
+                // The library says `MIG 3g.20gb`. The command and the tables say `3g.20gb`.
                 name: name.strip_prefix("MIG ").unwrap_or(&name).to_owned(),
                 compute_slices: info.sliceCount,
                 most: info.instanceCount,
