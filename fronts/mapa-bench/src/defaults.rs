@@ -78,6 +78,8 @@ fn lacks_machine(words: &[OsString]) -> bool {
         });
     // Systems simulate on machines of their own.
     let has_own = |word: &&str| {
+        // The word need not be a scheduler. Then the default machine is left out by mistake, and clap asks for
+        // one.
         let value = word.strip_prefix("--scheduler=").unwrap_or(word);
         systems::simulation(value.split(',').next().unwrap_or_default()).is_some()
     };

@@ -34,8 +34,10 @@ use mapa_cli::{Failure, Output};
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = env::args_os().collect();
+    // clap demands a machine, so the default one has to be there before it reads the words.
     let words = match defaults::with_machine(words) {
         Ok(words) => words,
+        // `--json` has not been read yet.
         Err(failure) => return Output::new(false).fail(&failure),
     };
     let cli = Cli::parse_from(words);
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
         Command::General(own) => run(own, &mut output),
         Command::Brought(row, matches) => row.run(matches, &mut output),
     };
+    // Output is buffered, so an error of writing may show only here.
     match done.and_then(|()| output.finish()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => output.fail(&failure),

@@ -39,6 +39,7 @@ pub(crate) struct BroughtSimulation {
 /// A row, if this build has all features that it needs.
 macro_rules! with {
     ([$($feature:literal),+], $row:expr) => {{
+        // `cfg!` would compile the row in every build, and the module of the row is not in every build.
         #[cfg(all($(feature = $feature),+))]
         {
             Some($row)
@@ -158,6 +159,7 @@ impl BroughtCommand {
     /// # Errors
     /// Why there is no answer; a feature that this build leaves out.
     pub(crate) fn run(&self, matches: &ArgMatches, output: &mut Output) -> Result<(), Failure> {
+        // The message names the first feature that is missing. If none is, there is a row.
         for feature in self.features {
             features::require(feature, self.name)?;
         }

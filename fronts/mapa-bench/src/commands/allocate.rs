@@ -58,6 +58,7 @@ pub(crate) fn allocate(args: &AllocateArgs, output: &mut Output) -> Result<(), F
         return output.object(&outcome.answer(state.graph()));
     }
     print(&outcome, &loaded.machine, state.graph(), output)?;
+    // One set alone is the choice itself, which has been printed.
     if request.top.is_some_and(|top| args.explain || top > 1) {
         let labels = &loaded.machine.labels;
         explain(&outcome.decision, &outcome.told, &view, labels, output)
@@ -148,6 +149,7 @@ fn print_visible(
         return output
             .line("Set CUDA_VISIBLE_DEVICES of each rank's process to the MIG UUID of its instance: see nvidia-smi -L");
     };
+    // The vendor is known by the name of its links. HIP reads a variable of its own.
     let variable = if machine.labels.direct == "XGMI" {
         "HIP"
     } else {
@@ -245,6 +247,7 @@ fn explain(
     ))?;
     let mut rows = table(["", "devices", "GB/s", "links", "why not"], [2]);
     let row = |place: usize, scored: &Scored, why: String| {
+        // Sets are compared here, so each is listed by ids and not by ranks.
         let ids: Vec<DeviceId> = scored.placement().set().iter().collect();
         let own = Bandwidth::of(told, decision.pattern(), scored, view).bandwidth_gbps;
         [

@@ -22,6 +22,7 @@ pub(super) fn batch(source: &str, loaded: Loaded, output: &mut Output) -> Result
     };
     let mut batch = Batch::new(&NAMES, &Disk, loaded);
     let mut malformed = 0;
+    // Lines are bytes, so that one which is not UTF-8 gets its answer too: it is malformed.
     for (line, number) in input.split(b'\n').zip(1..) {
         let line = line.map_err(wrong)?;
         if line.trim_ascii().is_empty() {
@@ -30,10 +31,12 @@ pub(super) fn batch(source: &str, loaded: Loaded, output: &mut Output) -> Result
         let answer = batch.answer(number, &line);
         malformed += usize::from(matches!(answer, Line::NotDone(NotDone::Malformed { .. })));
         output.object(&answer)?;
+        // The program at the other end may wait for this answer before it sends its next request.
         output.finish()?;
     }
     match malformed {
         0 => Ok(()),
+        // The answers are printed already, so no object of an error may follow them.
         n => Err(Failure::Answered(format!(
             "{source}: {n} of the requests were malformed"
         ))),

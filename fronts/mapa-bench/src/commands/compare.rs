@@ -47,6 +47,7 @@ fn print(
     let header = [
         "policy", "devices", "GB/s", "links", "Eq. 1", "Eq. 2", "Eq. 3",
     ];
+    // The last two columns may be missing. `table` passes over numbers of columns that are not there.
     let mut rows = table(
         header.into_iter().chain(model_column).chain(step_column),
         [2, 4, 5, 6, 7, 8],

@@ -46,6 +46,7 @@ pub(crate) fn defrag(args: &DefragArgs, output: &mut Output) -> Result<(), Failu
         return output.object(&answer);
     }
     if output.json {
+        // The refusal stands among the keys of the other answers.
         return Err(Failure::no_fit(&answer));
     }
     let free: usize = jobs
@@ -97,6 +98,7 @@ fn print_lost(answer: &Answer, score: &str, output: &mut Output) -> Result<(), F
     let mut rows = table(["ring of", "now, GB/s", "idle, GB/s", "kept"], 0..=3);
     for ring in &answer.rings {
         let kept = match (ring.now, ring.idle) {
+            // A ring that has no bandwidth on the idle machine keeps no share of it.
             (Some(now), Some(idle)) if idle > 0.0 => format!("{:.0} %", 100.0 * now / idle),
             _ => "-".to_owned(),
         };
@@ -162,6 +164,7 @@ fn print_plan(
 
 /// The score of a job's own placement; `-` for one device, which has no collective bandwidth.
 fn own_score(target: &Target) -> String {
+    // Ring packing is asked under every score: one device has no bandwidth by any of them.
     if is_defined("ring_packing_gbps", &target.placement) {
         gbps(target.score)
     } else {

@@ -31,13 +31,16 @@ pub(crate) fn fit(args: &FitArgs, output: &mut Output) -> Result<(), Failure> {
         name: args.name.clone(),
     };
     request.check()?;
+    // A missing feature is reported before files are read.
     if args.plot.is_some() {
         features::require("plots", "--plot")?;
     }
     let loaded = load(&args.machine, output)?;
+    // The steps of `outcome`, one for each file and three more, and one for the pictures.
     let steps = args.measurements.len() + 4;
     let bar = progress(steps, "{bar:30} {pos}/{len} {msg}", output)?;
     let answer = work(args, &request, &loaded, &bar);
+    // The bar is cleared first, or an error would be printed behind it.
     bar.finish_and_clear();
     let answer = answer?;
     if output.json {

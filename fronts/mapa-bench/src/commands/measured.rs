@@ -99,6 +99,7 @@ fn add(args: &AddArgs, output: &mut Output) -> Result<(), Failure> {
             .along(&graph, &own.devices)
             .filter(|estimate| estimate.known);
         let mut row = row(own, args, &loaded, &server, &rows);
+        // The same output may be added twice. A row that is there twice would count twice in a fit.
         let is_known = rows.iter().find(|other| is_same(other, &row));
         if let Some(other) = is_known {
             row.id.clone_from(&other.id);
@@ -233,6 +234,7 @@ fn is_same(a: &MeasuredRow, b: &MeasuredRow) -> bool {
 /// Says that a measurement lies above what links carry, if it does: then something else is told
 /// wrongly.
 fn above(estimate: &Estimate, row: &MeasuredRow) -> Option<String> {
+    // Tests print few digits, so a thousandth above is no contradiction.
     (row.gbps > estimate.nominal_gbps * 1.001).then(|| {
         format!(
             "{}: {} GB/s is above the {} that links carry at nominal rate: expected --pcie-gbps or --nvlink-gbps, if the links are faster than \
@@ -265,6 +267,7 @@ fn read(
     graph: &HardwareGraph,
     left_out: &mut Vec<String>,
 ) -> Result<Vec<Measured>, Failure> {
+    // An output has copies or collectives, never both.
     let copies = read_copies(text).map_err(|error| Failure::at(file, error))?;
     if !copies.is_empty() {
         return of_copies(&copies, file, graph, left_out);
@@ -348,6 +351,7 @@ fn of_copy(own: &CopyRun, file: &str, graph: &HardwareGraph) -> Result<Measured,
     };
     let size = format!("{} MB (test default)", own.default_bytes / 1_000_000);
     let first = devices.first().copied();
+    // The table of distances in the output wins over a guess from the numbers of nodes.
     let by_node = || is_far(own.cpu?, first?, graph);
     Ok(Measured {
         operation,
@@ -374,6 +378,7 @@ fn of_run(run: &Measurement, args: &AddArgs, graph: &HardwareGraph) -> Result<Me
         .op
         .as_deref()
         .and_then(|own| own.parse::<Operation>().ok());
+    // The output knows its operation better than the option.
     let operation = named.or(args.operation).ok_or_else(|| {
         let told = run
             .op
@@ -383,10 +388,12 @@ fn of_run(run: &Measurement, args: &AddArgs, graph: &HardwareGraph) -> Result<Me
             });
         Left::Refused(format!("{} {told}: expected --operation", run.label))
     })?;
+    // Runs of every operation are taken, since the operation is known by now.
     let config = SampleConfig {
         op: None,
         ..SampleConfig::default()
     };
+    // One run at a time: a run that is left out has its own reason.
     let one = std::slice::from_ref(run);
     let own = samples(one, graph, &config).map_err(|error| Left::Refused(error.to_string()))?;
     let Some(ring) = own.rings.first() else {
@@ -396,6 +403,7 @@ fn of_run(run: &Measurement, args: &AddArgs, graph: &HardwareGraph) -> Result<Me
             .map_or(String::new(), |(_, why)| why.clone());
         return Err(Left::Out(format!("{}: {why}", run.label)));
     };
+    // The ring is an order that `samples` has chosen. A row lists devices by number.
     let mut devices = ring.clone();
     devices.sort_unstable();
     // The largest message tells most of links.
@@ -445,6 +453,7 @@ fn row(
     });
     let settings = peers.map(str::to_owned).into_iter().chain(memory);
     let settings: Vec<String> = settings.chain(slot).collect();
+    // The lowest number that is free: rows may have been deleted from the file.
     let number = (0..).find(|number| {
         let id = format!("{server}#{number}");
         rows.iter().all(|own| own.id != id)

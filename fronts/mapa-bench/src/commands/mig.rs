@@ -34,6 +34,7 @@ pub(crate) fn mig(args: &MigArgs, output: &mut Output) -> Result<(), Failure> {
         output.line("")?;
     }
     let Ok(layout) = fit else {
+        // `answer` makes the refusal of what does not fit.
         return outcome.answer(false).map(drop).map_err(Failure::from);
     };
     output.line(format_args!("{}: {}", gpu.name, model.print(layout)))?;
@@ -50,6 +51,7 @@ fn command(model: &Model, layout: &Layout) -> String {
         .iter()
         .map(|own| format!("{}:{}", model.profile(own.profile).name, own.start))
         .collect();
+    // `-C` makes the compute instances too, without which no program can use an instance.
     format!("nvidia-smi mig -cgi {} -C", each.join(","))
 }
 

@@ -84,6 +84,7 @@ fn look(path: &Path) -> ReadFile {
 /// Collects the files below a path in the order of names. A folder that is KFD's tree counts as a
 /// file.
 fn walk(path: &Path, into: &mut Vec<PathBuf>) {
+    // The tree may be named by its top folder, or by the folder of its nodes.
     let is_tree = path.join("nodes").is_dir() || path.join("0").join("properties").is_file();
     let Some(entries) = fs::read_dir(path).ok().filter(|_| !is_tree) else {
         // A file, KFD's tree, or a path that cannot be read: `look` reports the error.

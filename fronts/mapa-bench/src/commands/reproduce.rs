@@ -63,6 +63,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs, output: &mut Output) -> Result<(),
     let report = report?;
     if output.json {
         output.object(&report.answer())?
+    // The whole report is in the files then.
     } else if args.into.is_some() {
         output.line(report.summary())?
     } else {
@@ -91,6 +92,7 @@ fn plan(args: &ReproduceArgs, experiment: &Experiment) -> Result<Plan, Failure> 
         .map_or(1, std::num::NonZeroUsize::get);
     let untimed = if args.untimed { " --untimed" } else { "" };
     let rows = args.rows.as_deref().map(given_rows).transpose()?;
+    // An experiment of 0 files draws no jobs, so neither files nor seed are part of its command.
     let drawn = match (experiment.files, &rows) {
         (0, None) => String::new(),
         (0, Some(rows)) => format!(" --rows {}", rows.name),
@@ -115,6 +117,7 @@ fn given_rows(path: &Path) -> Result<GivenRows, Failure> {
         name,
         topologies: std::collections::BTreeMap::new(),
     };
+    // The parent of a bare name is empty, and no folder is called so.
     let beside = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());

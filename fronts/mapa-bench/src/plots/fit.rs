@@ -22,11 +22,13 @@ impl Plots {
     ) -> [(&'static str, String); 2] {
         let rows = fit.rows();
         let names = names(rows, rings);
+        // A twentieth of room keeps the dots off the frame.
         let top = rows
             .iter()
             .flat_map(|row| [row.sample.gbps, row.predicted])
             .fold(1.0, f64::max)
             * 1.05;
+        // A model may predict less than 0.
         let low = rows.iter().map(|row| row.predicted).fold(0.0, f64::min);
         let predicted = draw(
             by_size(rows, &names, |row| row.predicted),
@@ -52,6 +54,7 @@ const DOT: f64 = 6.0;
 /// The labels of rows: devices for the largest residuals, nothing for the others.
 fn names(rows: &[Row], rings: &[Vec<DeviceId>]) -> Vec<String> {
     let off = |at: usize| rows[at].residual.abs();
+    // A row that is predicted exactly, but for rounding, needs no label.
     let mut worst: Vec<usize> = (0..rows.len())
         .filter(|&at| off(at) > 1e-6 * rows[at].sample.gbps.max(1.0))
         .collect();

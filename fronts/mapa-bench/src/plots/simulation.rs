@@ -63,6 +63,7 @@ fn bandwidth(runs: &[PolicyRun], title: &str) -> String {
         .with_x_label("policy; boxes are quartiles, dots are jobs")
         .with_title_size(TITLE);
     let all = runs.iter().flat_map(of);
+    // The axis ends at a full ten, so that its marks are round numbers.
     let top = (all.fold(10.0, f64::max) / 10.0).ceil() * 10.0;
     let y = "effective bandwidth of sensitive jobs, 2 devices or more, GB/s";
     render_to_svg(
@@ -134,6 +135,7 @@ fn series(over_time: &OverTime, scale: f64) -> Vec<Plot> {
             .enumerate();
         parts
             .map(|(at, line)| {
+                // One entry of the legend stands for all parts.
                 if at == 0 {
                     line.with_legend(name).into()
                 } else {
@@ -189,6 +191,7 @@ fn hours(at: Time) -> f64 {
 /// is sensitive, else pale.
 fn timeline(outcome: &Outcome, workload: &Workload, title: &str, fleet: &Fleet) -> String {
     let (unit, scale) = unit(outcome.end);
+    // About a pixel, so that jobs which follow one another are not one bar.
     let gap = hours(outcome.end) * scale / 1500.0;
     let mut bars: BTreeMap<(usize, bool), Vec<LinePlot>> = BTreeMap::new();
     for run in &outcome.runs {
@@ -196,6 +199,7 @@ fn timeline(outcome: &Outcome, workload: &Workload, title: &str, fleet: &Fleet) 
             continue;
         };
         let (size, sensitive) = (job.devices(), job.job.request.sensitivity.is_sensitive());
+        // All larger jobs have the last colour.
         let [dark, pale] = SIZES[size.saturating_sub(1).min(SIZES.len() - 1)];
         for stay in &run.stays {
             let [from, until] = [stay.from, stay.until].map(|at| hours(at) * scale);

@@ -54,6 +54,7 @@ pub(super) fn answer(
             "{name} has {ranks} ranks: expected at most {MAX_DEVICES}"
         )));
     }
+    // The verdict comes before anything is written: files have it too.
     judge(&mut application, messages, args)?;
     let on_stdout = args.dot.as_deref() == Some("-");
     if on_stdout && output.json {
@@ -125,6 +126,7 @@ fn judge(
              another",
         ));
     }
+    // Without evidence, the verdict of the source stands.
     if evidence != Evidence::default() {
         application.verdict = evidence.verdict().map_err(Failure::malformed)?;
     }
@@ -135,6 +137,7 @@ fn print(application: &Application, output: &mut Output) -> Result<(), Failure> 
     let pattern = &application.pattern;
     let count = pattern.edges().len();
     let shape = match likeness(pattern) {
+        // A single edge is a ring, a chain and a star alike.
         Some(_) if count == 1 => ", a pair".to_owned(),
         shape => shape
             .map(|shape| format!(", the shape of {shape}"))
@@ -202,6 +205,7 @@ fn edges_of(application: &Application, output: &mut Output) -> Result<(), Failur
 /// The distinct edges of a pattern in order, and the number of each. Edges are equal if they join
 /// the same ranks and carry the same traffic.
 fn alike(pattern: &Pattern) -> Vec<(Edge, usize)> {
+    // Edges stay in the order in which they appear first. Bits make a number a key.
     let mut places = BTreeMap::new();
     let mut alike: Vec<(Edge, usize)> = Vec::new();
     for edge in pattern.edges() {

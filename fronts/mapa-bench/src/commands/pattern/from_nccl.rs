@@ -66,6 +66,7 @@ fn lines(job: &NcclJob) -> Vec<String> {
         [1, 2, 3, 4, 6],
     );
     for own in &job.communicators {
+        // A library names the variant of a transport behind a slash, as in `P2P/IPC`.
         let mut over: Vec<&str> = own
             .connections
             .iter()

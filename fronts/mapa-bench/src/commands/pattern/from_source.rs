@@ -56,6 +56,7 @@ pub(super) fn from_source(args: &FromSource, output: &mut Output) -> Result<(), 
             return Err(Failure::malformed(error));
         }
     };
+    // A proposal that has found no name of its own takes that of the only path.
     if let [only] = args.paths.as_slice()
         && proposal.application.name == "source"
         && let Some(name) = only
@@ -65,6 +66,7 @@ pub(super) fn from_source(args: &FromSource, output: &mut Output) -> Result<(), 
     {
         proposal.application.name = name.to_owned();
     }
+    // Notes on files come before those on calls.
     let notes = &mut proposal.application.notes;
     notes.splice(0..0, tree.notes);
     let found = mapa_front::answer::pattern::findings(&source, &proposal);
@@ -95,6 +97,7 @@ impl Tree {
     /// folder that cannot be listed and too many files; other problems are notes.
     fn add(&mut self, path: &Path, level: usize, is_named: bool) -> Result<(), Failure> {
         let name = path.display().to_string();
+        // This follows symbolic links. Only a path that the user named can be one: `folder` passes over others.
         let about = fs::metadata(path).map_err(|error| format!("{name}: {error}"));
         let about = match about {
             Ok(about) => about,
@@ -121,6 +124,7 @@ impl Tree {
             return Ok(());
         }
         match fs::read(path) {
+            // No source text has a zero byte.
             Ok(bytes) if bytes.contains(&0) => {
                 self.notes.push(Note::left_out("a binary file").at(name))
             }
@@ -139,6 +143,7 @@ impl Tree {
     /// scripts that the user named, files that are elsewhere are noted.
     fn follow(&mut self, named: &[PathBuf]) -> Result<(), Failure> {
         let mut at = 0;
+        // Files that this loop adds are looked through too: a launch script may run another one.
         while let Some((script, text)) = self.files.get(at).cloned() {
             let is_named = named
                 .iter()
@@ -148,6 +153,7 @@ impl Tree {
                 let is_inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);
                 let path: PathBuf = folder.join(&file).components().collect();
                 if Path::new(&file).components().all(is_inside) && path.is_file() {
+                    // Two paths may lead to one file.
                     let own = fs::canonicalize(&path).ok();
                     let is_own =
                         |(other, _): &(String, String)| fs::canonicalize(other).ok() == own;
@@ -173,6 +179,7 @@ impl Tree {
         }
         let entries = fs::read_dir(path).map_err(|error| Failure::at(&name, error))?;
         let mut entries: Vec<_> = entries.filter_map(Result::ok).collect();
+        // The order of a folder's entries is not defined, and the answer depends on it.
         entries.sort_by_key(fs::DirEntry::file_name);
         for entry in entries {
             let kind = entry.file_type();

@@ -24,6 +24,7 @@ pub(super) fn from_parallelism(args: &FromParallelism, output: &mut Output) -> R
         .map(str::parse::<ModelShape>)
         .transpose()?;
     let job = model.map_or(Ok(degrees), |model| degrees.with_bytes_of_model(&model))?;
+    // `--bytes` comes last, so that it wins over the model's.
     let job = args
         .bytes
         .as_deref()

@@ -73,6 +73,7 @@ impl Answer<'_> {
             "utilisation",
             "fragmentation",
         ];
+        // The header leaves out the same columns as the rows below.
         let deadlines = DEADLINE_CELLS.iter().filter(|_| self.has_deadlines());
         let shown = BANDWIDTH_CELLS.iter().filter(|_| self.linked());
         let header = times
@@ -142,6 +143,8 @@ impl Answer<'_> {
             let rejected = rejected(&run.outcome.rejected).into_iter();
             let own = rejected.map(|what| ("rejected", what));
             for (kind, what) in own.chain(waiting).chain(remarks) {
+                // The first `%` stands for the policies, which are known only after all runs. Later ones belong
+                // to the text.
                 let text = format!("{kind:<11}%: {what}");
                 match said.iter_mut().find(|(own, _)| *own == text) {
                     Some((_, policies)) => policies.push(&run.policy),

@@ -20,6 +20,7 @@ mod answer;
 use answer::Answer;
 
 pub(crate) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), Failure> {
+    // A system that simulates by itself checks its options by itself.
     if let Some(row) = systems::simulation(args.scheduler.name()) {
         return row.run(args, output);
     }
@@ -94,6 +95,7 @@ pub(crate) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
         }
         None => request.fleet(&Disk, &mut |warning| output.warn(warning))?,
     };
+    // The length of the bar is known once the jobs are read.
     let bar = progress(0, "{bar:30} {pos}/{len} jobs, {msg}", output)?;
     let records_occupancy = args.svg.is_some() || args.plot.is_some();
     let outcome = request.outcome(
@@ -131,6 +133,7 @@ pub(crate) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
 impl Answer<'_> {
     /// Writes the files that the options name.
     fn write(&mut self, args: &SimulateArgs) -> Result<(), Failure> {
+        // All files are made before the first is written, so an error leaves none.
         let mut files: Vec<(PathBuf, Vec<u8>)> = Vec::new();
         if let Some(file) = &args.output {
             files.push((file.clone(), Format::of(file)?.bytes(&self.jobs()?)?));

@@ -31,6 +31,7 @@ fn simulate(cell: &Cell<'_>, rows: bool) -> Result<(Columns, Option<Columns>), F
     let outcome = simulation
         .run(scheduler.as_mut(), execution.as_ref())
         .map_err(Failure::malformed)?;
+    // Cells run on several threads, so each has a scorer of its own.
     let own = Row::of(&outcome, &workload, cell.idle, &mut Scorer::new());
     let jobs = rows.then(|| columns(&Row::table(&own, cell.idle)));
     Ok((summary(&own, &outcome, &workload, cell.idle)?, jobs))

@@ -156,6 +156,8 @@ impl TryFrom<Value> for Seeds {
 fn range(text: &str) -> Option<Vec<u64>> {
     let (first, last) = text.split_once("..")?;
     let [first, last]: [u64; 2] = [first.trim().parse().ok()?, last.trim().parse().ok()?];
+    // The length is checked before the range is made, which could fill the memory. The end is checked because
+    // TOML's integers are signed.
     let few = first <= last && last - first < MOST_CELLS as u64;
     (few && i64::try_from(last).is_ok()).then(|| (first..=last).collect())
 }
@@ -227,6 +229,7 @@ impl SweepFile {
         let workloads = self.generate.0.len() * seeds + self.jobs.0.len() + self.traces.0.len();
         let mut ways = 0;
         for scheduler in &self.schedulers.0 {
+            // A scheduler with a policy of its own is combined with no other.
             ways += NAMES
                 .own_policy(scheduler)
                 .map_or(self.policies.0.len(), |_| 1);

@@ -21,6 +21,7 @@ impl Hash {
     }
 
     pub(super) fn text(&mut self, text: &str) {
+        // The length comes first, or `ab`, `c` and `a`, `bc` would be one.
         self.number(text.len() as u64);
         self.0.write(text.as_bytes());
     }

@@ -40,6 +40,8 @@ pub(crate) fn sweep(args: &SweepArgs, output: &mut Output) -> Result<(), Failure
         return list(args, &cells, output);
     };
     let store = Store::at(folder);
+    // Cells get their new numbers before foreign cells are looked for: under an old number a cell would be
+    // taken for one.
     let moved = store.renumber(&cells)?;
     if moved > 0 {
         output.warn(format_args!(
@@ -141,6 +143,7 @@ fn run(
             }
         }
     }
+    // 0 lets the pool take all cores.
     let threads = args.threads.map_or(0, |threads| threads.get());
     let pool = ThreadPoolBuilder::new()
         .num_threads(threads)
@@ -160,6 +163,7 @@ fn run(
     });
     bar.finish_and_clear();
     done.new = new?;
+    // Another process has finished the rest meanwhile.
     done.there += left.len() - done.new;
     Ok(done)
 }
@@ -183,6 +187,7 @@ fn gather(
 ) -> Result<Done, Failure> {
     let mut done = Done::default();
     let others: Vec<Store> = args.merge.iter().map(|folder| Store::at(folder)).collect();
+    // All folders are checked before the first cell is copied.
     for (folder, other) in args.merge.iter().zip(&others) {
         if !folder.is_dir() {
             return Err(Failure::malformed(format_args!(
@@ -196,6 +201,7 @@ fn gather(
         }
     }
     for cell in cells {
+        // This folder comes first: cells that it has are not copied.
         for (place, other) in [store].into_iter().chain(&others).enumerate() {
             match other.find(cell, args.rows)? {
                 Found::Nothing => continue,
@@ -243,6 +249,7 @@ fn finish(
     output: &Output,
 ) -> Result<Report, Failure> {
     let shard = args.shard.unwrap_or(Shard::WHOLE);
+    // All cells are looked up again, those of other parts too: other processes may have finished some.
     let (mut whole, mut missing, mut failed) = (Vec::new(), Vec::new(), Vec::new());
     for &cell in cells {
         match store.find(&cell, args.rows)? {

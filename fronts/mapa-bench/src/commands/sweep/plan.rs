@@ -96,6 +96,7 @@ impl Plan {
             for name in by.iter().chain(by.is_empty().then_some(&"lowest-id")) {
                 NAMES
                     .policy(name, &Choice::default())
+                    // Any execution model will do here: only the scheduler's words are checked.
                     .and_then(|policy| NAMES.scheduler(word, policy, &"fixed".into()))
                     .map_err(|error| error.within("`schedulers`"))?;
             }

@@ -52,6 +52,7 @@ fn write_table(folder: &Path, of: RowsOf, table: &Table) -> Result<Vec<PathBuf>,
     let mut written = Vec::new();
     for (extension, bytes) in files {
         let path = folder.join(format!("{}.{extension}", of.file_name()));
+        // A reader has the old file or the new one, never part of one.
         write_whole(&path, &bytes)?;
         written.push(path);
     }

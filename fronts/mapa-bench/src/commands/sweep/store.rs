@@ -45,6 +45,7 @@ impl Kept {
     ) -> Self {
         let (error, (summary, rows)) = match outcome {
             Ok(tables) => (None, tables),
+            // A failed cell has an empty table of jobs and not none, or `find` would have it run again.
             Err(error) => (Some(error), (Columns::new(), Some(Columns::new()))),
         };
         Self {
@@ -120,6 +121,7 @@ impl Store {
     pub(super) fn renumber(&self, cells: &[Cell<'_>]) -> Result<usize, Failure> {
         let strangers = self.strangers(cells)?;
         let mut by_key: BTreeMap<String, Vec<&Cell<'_>>> = BTreeMap::new();
+        // Without foreign files nothing can be renamed.
         for cell in cells.iter().filter(|_| !strangers.is_empty()) {
             by_key
                 .entry(format!("{:016x}", cell.key))
@@ -137,6 +139,7 @@ impl Store {
                 .and_then(|(_, key)| by_key.get(key))
                 .into_iter()
                 .flatten();
+            // Equal cells have equal keys: the file goes to the first whose place is free.
             let Some(target) = same
                 .map(|cell| self.path(cell))
                 .find(|target| !target.exists())

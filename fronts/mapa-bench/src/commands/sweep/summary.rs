@@ -108,6 +108,7 @@ pub(super) fn summary(cells: &[(Cell<'_>, Box<Kept>)]) -> comfy_table::Table {
         let mut cells: Vec<String> = words.map(str::to_owned).into();
         cells.extend([kept.len().to_string(), failed.to_string()]);
         cells.extend(shown.iter().map(|(name, _, text)| {
+            // Failed cells have no numbers, and do not count.
             let values: Vec<f64> = kept
                 .iter()
                 .filter_map(|own| number(&own.summary, name))

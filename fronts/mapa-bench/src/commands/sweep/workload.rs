@@ -64,6 +64,7 @@ pub(super) fn workloads(file: &SweepFile) -> Result<Vec<Jobs>, Failure> {
     let mut all = Vec::new();
     for word in &file.generate.0 {
         for &seed in seeds {
+            // The jobs are drawn here for their hash and for errors in the words. `get` draws them again.
             let workload = generated(word, seed).map_err(|failure| failure.within("`generate`"))?;
             all.push(Jobs::new(word, Some(seed), workload));
         }

@@ -17,6 +17,7 @@ pub(super) fn colours(bands: &[Band<'_>], number: usize) -> BTreeMap<JobId, usiz
         for own in shared() {
             let job = own.tenant.job();
             jobs.push((own.from, job));
+            // Both ends count: jobs that touch in the picture must differ too.
             let others =
                 shared().filter(|other| other.from <= own.until && own.from <= other.until);
             let others = others.map(|other| other.tenant.job());

@@ -45,6 +45,7 @@ struct Frame {
 
 impl Frame {
     fn x(&self, at: Time) -> f64 {
+        // Nothing may have happened, and the end be 0.
         let share = at.0 as f64 / self.end.0.max(1) as f64;
         LEFT + (RIGHT - LEFT) * share
     }
@@ -69,6 +70,7 @@ pub(crate) fn draw(shown: &Shown<'_>) -> Result<String, Failure> {
     let slices: u32 = bands.iter().map(|band| u32::from(band.slices)).sum();
     let frame = Frame {
         end: shown.end,
+        // The more slices there are, the lower each is, so that a picture fits on a screen.
         slice: match slices {
             0..=8 => 46.0,
             9..=16 => 34.0,
@@ -161,6 +163,7 @@ fn head(svg: &mut Svg, shown: &Shown<'_>, bands: &[Band<'_>], frame: &Frame) {
         svg.rect((x, 64.0), (22.0, 13.0), &look);
         let words = [("font-size", "12"), ("fill", INK)];
         svg.text((x + 28.0, 75.0), what, &words);
+        // No text is measured here: 6.3 pixels are about a character's width at this size.
         x += 28.0 + 6.3 * what.len() as f64 + 20.0;
     }
 }
@@ -189,6 +192,7 @@ fn axis(svg: &mut Svg, frame: &Frame, foot: f64) {
         _ if end > 10.0 * 60.0 => ("min", 60.0),
         _ => ("s", 1.0),
     };
+    // About nine marks have room.
     let step = step(end / seconds / 9.0);
     let mut mark = 0_u32;
     loop {
@@ -224,6 +228,7 @@ fn axis(svg: &mut Svg, frame: &Frame, foot: f64) {
 fn step(least: f64) -> f64 {
     let power = 10_f64.powf(least.max(1e-9).log10().floor());
     let steps = [1.0, 2.0, 5.0, 10.0].into_iter();
+    // Without the tolerance, rounding would pass over a step that fits.
     let mut enough = steps.filter(|step| step * power >= least * 0.999);
     enough.next().unwrap_or(10.0) * power
 }
@@ -268,6 +273,7 @@ fn draw_lane(svg: &mut Svg, frame: &Frame, lane: &Lane<'_>, top: f64) {
     for own in &stacks {
         draw_tenant(svg, frame, own, (y, height));
     }
+    // The frame is drawn after the tenants, which would cover it.
     let look = [
         ("fill", "none"),
         ("stroke", EDGE),
@@ -282,6 +288,8 @@ fn draw_lane(svg: &mut Svg, frame: &Frame, lane: &Lane<'_>, top: f64) {
         &lane.profile
     };
     let words = [("font-size", "12"), ("fill", SOFT), ("text-anchor", "end")];
+    // The first layout is named beside the axis. A later one is named where it begins, on a plate that keeps
+    // the name legible.
     if lane.from == Time::ZERO {
         svg.text((LEFT - 8.0, y + height / 2.0 + 4.0), profile, &words);
     } else {
@@ -376,10 +384,12 @@ fn label(svg: &mut Svg, frame: &Frame, own: &Stacked<'_>, y: impl Fn(f64) -> f64
     };
     let height = y(piece.low) - y(piece.high);
     let size = (height - 1.0).min(12.0);
+    // A digit is about 0.62 of its size wide.
     if size < 6.0 || width(piece) < 0.62 * size * job.len() as f64 + 3.0 {
         return;
     }
     let middle = (frame.x(piece.from) + frame.x(piece.until)) / 2.0;
+    // The middle of digits is about 0.36 of their size above the line on which they stand.
     let base = (y(piece.low) + y(piece.high)) / 2.0 + 0.36 * size;
     let size = number(size);
     let look = [

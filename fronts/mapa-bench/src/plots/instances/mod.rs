@@ -96,6 +96,8 @@ fn bands<'a>(shown: &Shown<'a>) -> Vec<Band<'a>> {
         lane.until = span.until;
         let occupants = shown.occupancy.occupants().iter();
         lane.occupants = occupants
+            // The same instance may have been destroyed and created again: each lane has the tenants of its own
+            // time.
             .filter(|own| own.seat == span.seat)
             .filter(|own| lane.from <= own.from && own.from < lane.until)
             .collect();
@@ -124,6 +126,7 @@ fn lane<'a>(fleet: &Fleet, seat: Seat) -> Option<(DeviceId, Lane<'a>)> {
     let (profile, slices) = match (device.unit, model) {
         (Unit::Slice(instance), Some(model)) => {
             let name = model.print_instance(instance);
+            // The place behind `@` is seen in the picture.
             let name = name.split('@').next().unwrap_or_default().to_owned();
             (name, model.span(instance))
         }

@@ -68,11 +68,13 @@ pub(super) fn stacked<'a>(lane: &Lane<'a>) -> Vec<Stacked<'a>> {
                 from,
                 until,
                 low,
+                // Shares that are not known may add up to more than the instance.
                 high: high.min(1.0),
             };
             low = piece.high;
             let pieces = &mut stacks[at].pieces;
             match pieces.last_mut() {
+                // Nothing has changed for this tenant, so its last piece goes on.
                 Some(last) if (last.low, last.high) == (piece.low, piece.high) => {
                     last.until = until;
                 }

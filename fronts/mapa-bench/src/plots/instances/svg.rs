@@ -87,6 +87,7 @@ fn escaped(text: &str) -> String {
             '<' => all.push_str("&lt;"),
             '>' => all.push_str("&gt;"),
             '"' => all.push_str("&quot;"),
+            // XML allows no control characters, not even escaped.
             c if c.is_control() => all.push(' '),
             c => all.push(c),
         }
@@ -98,5 +99,6 @@ fn escaped(text: &str) -> String {
 pub(super) fn number(value: f64) -> String {
     let text = format!("{value:.1}");
     let text = text.strip_suffix(".0").unwrap_or(&text);
+    // A small number below 0 is rounded to -0.
     if text == "-0" { "0" } else { text }.to_owned()
 }
