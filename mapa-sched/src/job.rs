@@ -52,7 +52,7 @@ impl fmt::Display for TaskId {
 pub enum Tenant {
     /// A job as a whole.
     Job(JobId),
-    /// A part of a job that holds devices while the job runs. Sorted after all jobs.
+    /// One of its tasks.
     Task(JobId, TaskId),
 }
 
