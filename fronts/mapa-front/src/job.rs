@@ -143,6 +143,7 @@ impl Job {
 /// looks like a path.
 pub fn is_file(pattern: &str, files: &dyn Files) -> bool {
     let path = Path::new(pattern);
+    // A path is a file whether it exists or not: its error then names the file.
     path.extension()
         .is_some_and(|extension| extension.eq_ignore_ascii_case("toml"))
         || pattern.contains(['/', '\\'])
@@ -381,6 +382,7 @@ impl Step {
             .map(|(dimension, own)| format!("{dimension} {}", seconds(*own)))
             .collect::<Vec<_>>()
             .join(" + ");
+        // With a single phase, the total says it all.
         let of = if by_dimension.len() > 1 {
             format!(": {parts}")
         } else {

@@ -79,6 +79,7 @@ impl WorkloadSpec {
     /// If several sources are named, a file cannot be read, or words are wrong.
     pub fn load(&self, files: &dyn Files) -> Result<Workload, Error> {
         self.check()?;
+        // At most one is named: see `check`.
         let workload = match (&self.jobs, &self.trace) {
             (Some(file), _) => of_file(file, files, &read_jobs)?,
             (_, Some(words)) => trace(words, self.select.as_deref().unwrap_or_default(), files)?,

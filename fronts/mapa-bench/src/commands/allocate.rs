@@ -49,6 +49,7 @@ pub(crate) fn allocate(args: &AllocateArgs, output: &mut Output) -> Result<(), F
     let view = state.view();
     if let Some(file) = &args.svg {
         let picture = picture(&outcome, &args.job.pattern, &loaded.machine, &view)?;
+        // The picture takes the place of the answer.
         if on_stdout {
             return output.line(picture.trim_end());
         }
@@ -121,6 +122,7 @@ fn print(
     if let Some(text) = outcome.bandwidth.text() {
         output.line(format_args!("bandwidth {text}"))?;
     }
+    // A job without edges uses no links.
     if !decision.pattern().edges().is_empty() {
         let links = links_of(best, decision.pattern(), graph, &machine.labels);
         output.line(format_args!("links     {links}"))?;
@@ -146,6 +148,7 @@ fn print_visible(
     output: &mut Output,
 ) -> Result<(), Failure> {
     let Some(servers) = visible_by_server(decision.placement(), graph) else {
+        // Instances are named by UUIDs, which exist only once they are created.
         return output
             .line("Set CUDA_VISIBLE_DEVICES of each rank's process to the MIG UUID of its instance: see nvidia-smi -L");
     };

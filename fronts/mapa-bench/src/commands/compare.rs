@@ -69,6 +69,7 @@ fn print(
                 rows.add_row(row(name, choice, links, graph));
             }
             Err(why) => {
+                // A refusal has two cells, and the rest of the row is blank.
                 rows.add_row([name, format!("{}: {why}", why.kind())]);
             }
         }

@@ -44,6 +44,7 @@ pub(crate) fn find_matches(args: &MatchArgs, output: &mut Output) -> Result<(), 
     });
     let name = outcome.job.name(&words.pattern);
     let what = format!("{name} on {ranks} {devices}, {}", loaded.machine.name);
+    // The list may be long, so from here on a terminal shows a pager.
     output.page();
     say(args, outcome.stats, &what, output)?;
     for placement in &outcome.listed {

@@ -150,6 +150,7 @@ fn add(args: &AddArgs, output: &mut Output) -> Result<(), Failure> {
             own.len(),
             shipped.source
         );
+        // Both have an entry for each measurement, in one order.
         for (row, own) in added.iter_mut().zip(&observations) {
             let expected = own
                 .as_ref()
@@ -445,6 +446,7 @@ fn row(
         let b = own.devices.get(1).copied().unwrap_or(first);
         graph.peer_access(first, b).on
     });
+    // Peer access plays no part in copies between memory and a device.
     let peers = (!own.operation.is_of_host()).then_some(if open { "P2P on" } else { "P2P off" });
     // Copies with near memory and with far memory are not alike.
     let memory = own.far.map(|far| match far {

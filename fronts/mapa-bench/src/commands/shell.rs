@@ -15,6 +15,7 @@ use mapa_cli::files::make_folder;
 const PROGRAM: &str = "mapa-bench";
 
 pub(crate) fn completions(shell: Shell, output: &mut Output) -> Result<(), Failure> {
+    // clap could print by itself, but here only `output` prints.
     let mut script = Vec::new();
     generate(shell, &mut Cli::command(), PROGRAM, &mut script);
     output.line(String::from_utf8_lossy(&script).trim_end())

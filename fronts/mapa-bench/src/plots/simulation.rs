@@ -82,6 +82,7 @@ const TITLE: u32 = 14;
 
 /// Draws one panel for each policy, with both series in percent.
 fn over_time(runs: &[PolicyRun], title: &str) -> String {
+    // All panels have the same end, so that policies can be compared.
     let end = runs
         .iter()
         .map(|run| run.outcome.end)
@@ -209,6 +210,7 @@ fn timeline(outcome: &Outcome, workload: &Workload, title: &str, fleet: &Fleet) 
                 let bars = bars.entry((size, !sensitive)).or_default();
                 for id in placement.set().iter() {
                     let y = (before + id.index()) as f64;
+                    // A stay that is shorter than the gap remains as a dot.
                     let ends = vec![(from, y), ((until - gap).max(from), y)];
                     bars.push(
                         LinePlot::new()
@@ -239,6 +241,7 @@ fn timeline(outcome: &Outcome, workload: &Workload, title: &str, fleet: &Fleet) 
             });
         }
     }
+    // Instances have lines of their own.
     let devices: usize = fleet
         .machines()
         .iter()

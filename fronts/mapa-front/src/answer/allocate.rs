@@ -49,6 +49,7 @@ impl RunnerUp {
     pub fn of(decision: &mapa_core::Decision, graph: &HardwareGraph) -> Vec<Self> {
         let runner_up = |other: &mapa_core::RunnerUp| Self {
             scored: Scored::new(&other.scored, graph),
+            // A placement that loses on no score has higher ids, by which every policy decides last.
             lost_on: other.lost_on.as_deref().unwrap_or("ids").to_owned(),
         };
         decision.runners_up().iter().map(runner_up).collect()

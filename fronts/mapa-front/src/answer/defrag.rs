@@ -208,6 +208,7 @@ fn gain(plan: &Plan, wanted: &Wanted) -> f64 {
 
 /// Why there is no plan.
 fn no_plan(found: &Defragmented, wanted: &Wanted, ranks: usize, machines: &[Allocator]) -> Refusal {
+    // Only whole devices count: moves are of whole devices.
     let free = |machine: &Allocator| (&machine.graph().wholes() & machine.view().free()).len();
     let all: usize = machines.iter().map(free).sum();
     let infeasible = |reason: &str| Refusal::new("infeasible", reason);

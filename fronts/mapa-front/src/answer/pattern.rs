@@ -92,6 +92,7 @@ impl From<&Application> for Pattern {
             unit: own.unit.to_string(),
             edges: edges.map(|edge| (edge.a, edge.b, edge.traffic)).collect(),
             labels: own.labels.clone(),
+            // Shapes are recognised by their edges, so a pattern that was read from a log has one too.
             shape: likeness(&own.pattern).map(|shape| shape.to_string()),
             sensitivity: own.verdict.sensitivity.to_string(),
             why: own.verdict.why.clone(),

@@ -185,6 +185,7 @@ impl Expected {
     /// The answer for an estimate.
     #[must_use]
     pub fn new(estimate: &Estimate, operation: Operation, message_bytes: Option<u64>) -> Self {
+        // If the speed of a link is not known, the estimate's numbers mean nothing.
         let known = |gbps: f64| estimate.known.then_some(gbps);
         let (p2p, from) = (p2p(estimate), p2p_from(estimate.peer_source));
         Self {

@@ -151,6 +151,7 @@ impl<'a> Batch<'a> {
                 }))
             }
             Line::Reset {} => {
+                // The models stay: they depend on no lease.
                 self.allocator = self.idle.clone();
                 self.held.clear();
                 Ok(Answer::Done(Done::Reset { ok: true }))

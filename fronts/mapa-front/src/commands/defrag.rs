@@ -168,6 +168,7 @@ impl DefragRequest {
             search = search.pin(machine, lease);
         }
         let machines = &jobs.machines[..];
+        // One device has no ring.
         let lost =
             (2..=graph.wholes().len()).map(|k| (k, search.reach(machines, &Pattern::ring(k))));
         let mut answer = Defrag::new(objective.name(), self.servers, lost);

@@ -172,6 +172,7 @@ impl FitRequest {
         loaded: &Loaded,
         told: &mut dyn FnMut(&str, usize),
     ) -> Result<FitOutcome, Error> {
+        // A front may have checked earlier, to fail before it loads the machine. Other callers have not.
         self.check()?;
         let (machine, graph) = (&loaded.machine.name, loaded.graph());
         let measurements = self.read_all(files, told)?;
@@ -199,6 +200,7 @@ impl FitRequest {
         let validations = self.validations(&found, &config)?;
         told("validation", read + 3);
         Ok(FitOutcome {
+            // Rings and notes borrow `found` and `fit`, so they come before the fields that take these.
             machine: machine.clone(),
             rings: answer::rings(&fit, &found),
             notes: answer::doubts(&measurements, &found, &fit, self.op != "all"),

@@ -193,6 +193,7 @@ impl MatchRequest {
         if least > LinkClass::None {
             in_order = in_order.links(&enough);
         }
+        // The search goes on only as far as the list takes matches.
         let listed = in_order.iter().take(settings.list).collect();
         let request = Request::new(wanted).min_link(least);
         let pattern = request.pattern.clone();

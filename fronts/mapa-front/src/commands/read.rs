@@ -156,6 +156,7 @@ impl ReadFile {
                 };
                 Self {
                     outcome,
+                    // A dump without a word on direct links gets a dash, and not 0.
                     links: Some(if told {
                         links_of_each(&graph)
                     } else {

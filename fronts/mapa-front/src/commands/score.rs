@@ -344,6 +344,7 @@ fn own_pattern(words: &str, devices: usize, files: &dyn Files) -> Result<Pattern
 fn in_order(list: &[DeviceName], graph: &HardwareGraph) -> Result<Placement, Error> {
     let mut devices: Vec<DeviceId> = Vec::new();
     for name in list {
+        // A blank name, as behind a last comma, stands for nothing.
         let Some(id) = name.find(graph)? else {
             continue;
         };

@@ -153,6 +153,7 @@ pub fn replay(
                 done.orders += orders.len() as u64;
                 if !same(&orders, &instant.orders)? {
                     done.differ += 1;
+                    // The count goes on when the list is full.
                     if done.differs.len() < LISTED {
                         done.differs.push(Differs {
                             line,

@@ -54,6 +54,7 @@ pub fn question(
 ) -> Result<Question, String> {
     // Also a row that asks nothing names the topology of those below it.
     let own = row.topology.clone().unwrap_or_default();
+    // The words refer to the last topology of the same server, which may be many rows above.
     let words = if own.trim() == "as above" {
         earlier.get(&row.server).cloned().unwrap_or_default()
     } else {
@@ -102,6 +103,7 @@ pub fn question(
 /// The machine of these words: the first file or catalogue name in them.
 fn machine(words: &str, topology: &dyn Fn(&str) -> Option<Vec<u8>>) -> Result<Machine, String> {
     let parts = words.split(|c: char| c.is_whitespace() || "(),;:".contains(c));
+    // A file comes first: the words around its name may be names of the catalogue.
     if let Some(file) = parts.clone().find(|word| word.ends_with(".txt")) {
         let text = topology(file).ok_or_else(|| format!("no topology is called `{file}`"))?;
         let dump = read(&text).map_err(|error| format!("{file}: {error}"))?;

@@ -202,6 +202,7 @@ impl Names {
     #[cfg(feature = "sim")]
     pub fn execution_row(&self, spec: &ExecutionSpec) -> Result<&ExecutionRow, Error> {
         let row = self.executions.get(spec.name());
+        // A model that takes no settings is unknown with some, so that the message lists the forms.
         let row = row.filter(|own| spec.settings().next().is_none() || !own.settings.is_empty());
         row.ok_or_else(|| {
             unknown_execution(
@@ -242,6 +243,7 @@ impl Names {
         if let Some((name, setting)) = word.split_once(',')
             && self.models.get(name).is_some()
         {
+            // This setting stands alone, and has its own rates.
             let network = models::over_network(name).filter(|_| setting.trim() == models::NETWORK);
             let network = network.filter(|_| rates.is_none());
             return network.ok_or_else(|| {

@@ -96,6 +96,7 @@ impl<'a> Runner<'a> {
             })
             .run(&mut scheduler, self.model)
             .map_err(Error::malformed)?;
+        // Tenants that are still there have no end of their own.
         if let Some(own) = &mut occupancy {
             own.end(outcome.end);
         }

@@ -98,6 +98,7 @@ fn judge(
     observed: Option<Messages>,
     args: &WriteArgs,
 ) -> Result<(), Failure> {
+    // The user's word wins over all evidence.
     if let Some(word) = &args.sensitivity {
         let sensitivity = word.parse().map_err(Failure::malformed)?;
         application.verdict = Verdict {

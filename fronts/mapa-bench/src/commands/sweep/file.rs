@@ -114,6 +114,7 @@ fn distinct<T: Ord + Clone + ToString>(
         if own.to_string().trim().is_empty() {
             return Err(format!("`\"{}\"`: {expected}", own.to_string()));
         }
+        // A word that is listed twice would run each of its cells twice.
         if !seen.insert(own.clone()) {
             return Err(format!(
                 "`{}` is listed twice: expected each word once",

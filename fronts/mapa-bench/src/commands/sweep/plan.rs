@@ -116,6 +116,7 @@ impl Plan {
                 }
             }
         }
+        // Words are checked before files are read.
         let mut machines = Vec::new();
         for word in &file.machines.0 {
             machines.push(Machine::read(word, file, output)?);

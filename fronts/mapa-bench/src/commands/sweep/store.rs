@@ -188,6 +188,7 @@ pub(super) fn what_is(path: &Path) -> Option<String> {
 }
 
 fn name(cell: &Cell<'_>) -> String {
+    // Six digits put the cells in order of numbers, since a sweep has a million at most.
     format!("{:06}-{:016x}.cell", cell.index, cell.key)
 }
 

@@ -86,6 +86,7 @@ pub(crate) fn draw(shown: &Shown<'_>) -> Result<String, Failure> {
     let is_known = demands_memory(&bands) && bands.iter().all(|band| band.memory_bytes.is_some());
     let foot = bottom + if is_known { CURVE + 24.0 } else { 0.0 };
     let mut svg = Svg::new(WIDTH, foot + 44.0);
+    // From back to front.
     head(&mut svg, shown, &bands, &frame);
     axis(&mut svg, &frame, foot);
     let mut top = TOP;
@@ -131,6 +132,7 @@ fn head(svg: &mut Svg, shown: &Shown<'_>, bands: &[Band<'_>], frame: &Frame) {
         let slices: u32 = first.map(|lane| u32::from(lane.slices)).sum();
         slices < u32::from(band.slices)
     };
+    // Whether the picture has it, its words, its fill, and whether its edge is dashed.
     let entries = [
         (lanes().any(is_shared), "task that shares", SHARED[1], false),
         (
@@ -196,6 +198,7 @@ fn axis(svg: &mut Svg, frame: &Frame, foot: f64) {
     let step = step(end / seconds / 9.0);
     let mut mark = 0_u32;
     loop {
+        // A multiple of the step, since the errors of a sum would add up.
         let at = f64::from(mark) * step;
         let share = if end > 0.0 { at * seconds / end } else { 0.0 };
         if share > 1.0 {
@@ -345,6 +348,7 @@ fn draw_tenant(svg: &mut Svg, frame: &Frame, own: &Stacked<'_>, (top, height): (
         plain((until - Time::ZERO).as_secs_f64()),
     );
     svg.path(&outline(frame, &own.pieces, y), &look, Some(&title));
+    // A later request lies on its task in the same colour, and needs no number.
     if !is_growth {
         label(svg, frame, own, y, &job_text);
     }
@@ -398,6 +402,7 @@ fn label(svg: &mut Svg, frame: &Frame, own: &Stacked<'_>, y: impl Fn(f64) -> f64
         ("text-anchor", "middle"),
         ("pointer-events", "none"),
     ];
+    // A number on hatching is not legible without a plate.
     if own.occupant.exclusive {
         let width = 7.5 * job.len() as f64 + 6.0;
         let corner = (middle - width / 2.0, base - 11.5);

@@ -38,6 +38,7 @@ fn share(own: &Occupant, capacity: Option<u64>) -> f64 {
 /// job together. O(n²) for n tenants.
 pub(super) fn stacked<'a>(lane: &Lane<'a>) -> Vec<Stacked<'a>> {
     let all = &lane.occupants;
+    // Between two of these moments nothing changes.
     let mut times: Vec<Time> = all.iter().flat_map(|own| [own.from, own.until]).collect();
     times.sort_unstable();
     times.dedup();

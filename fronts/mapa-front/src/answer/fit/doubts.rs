@@ -36,6 +36,7 @@ pub fn doubts(
                 .to_owned(),
         );
     }
+    // Runs of several collectives differ by nature, and contradict nothing.
     if one_operation {
         doubts.extend(contradictions(found));
     }
@@ -98,6 +99,7 @@ fn contradictions(found: &Samples) -> Vec<String> {
 
 /// Each reason for which measurements were left out, with the first of these.
 pub fn left_out(found: &Samples) -> Vec<String> {
+    // Equal reasons are listed once, with their first measurement.
     let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (label, why) in &found.left_out {
         reasons.entry(why).or_default().push(label);

@@ -209,6 +209,7 @@ impl Fit {
         let order = fit.order();
         let tiers = fit.model().tiers().names();
         let rows = fit.rows();
+        // Rings are in the order of the rows, which is not that of the samples.
         let samples = rows.iter().zip(rings);
         let misordered = order.misordered.iter();
         let left_out = found.left_out.iter().map(|(label, why)| LeftOut {
@@ -288,6 +289,7 @@ impl From<&mapa_regress::Errors> for Errors {
             rmse: own.rmse,
             mae: own.mae,
             max: own.max,
+            // The quotient is infinite if all measurements are 0, and JSON has no such number.
             relative: finite(own.relative),
             r_squared: own.r_squared,
             published: PublishedErrors {
@@ -304,6 +306,7 @@ impl From<&Design> for FittedDesign {
         Self {
             rank: design.rank(),
             terms: design.columns(),
+            // The condition is infinite if the least singular value is 0.
             condition: finite(design.condition()),
             singular_values: design.singular_values().to_vec(),
         }

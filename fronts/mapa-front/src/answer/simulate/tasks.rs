@@ -77,6 +77,7 @@ impl PolicyRun {
             // Both are in the order of numbers.
             for (ask, ran) in own.asks().zip(&run.tasks) {
                 let demands = ask.request.pattern.demands();
+                // A request is for all its ranks.
                 let sum = |of: fn(&Demand) -> u64| demands.iter().map(of).sum();
                 tasks.push(SimulatedTask {
                     job: run.job.0,
