@@ -70,7 +70,7 @@ pub struct Look {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Seen {
-    /// The vendor's number.
+    /// The vendor's number of the device.
     pub index: u32,
     /// The vendor's UUID; `None` of a lost device.
     pub uuid: Option<String>,

@@ -10,7 +10,7 @@ pub struct Change {
     pub uuid: Option<String>,
     /// The PCI address; `None` as for the UUID.
     pub pci: Option<String>,
-    /// What happened.
+    /// The error, the loss, or the return of the device.
     pub what: Health,
 }
 

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Source {
-    /// NVIDIA's library.
+    /// NVIDIA's management library, in this process.
     Nvml,
-    /// NVIDIA's command.
+    /// NVIDIA's command `nvidia-smi`, read as if a user had pasted its output.
     NvidiaSmi,
     /// The tree of AMD's kernel driver in sysfs.
     Kfd,
@@ -40,7 +40,7 @@ impl fmt::Display for Source {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Attempt {
-    /// The source.
+    /// Which source it was.
     pub source: Source,
     /// The library, command or folder.
     pub place: PathBuf,

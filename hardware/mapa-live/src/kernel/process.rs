@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProcessId {
-    /// The process id.
+    /// The process id, in the PID namespace of this process.
     pub pid: i32,
     /// When it began, in ticks of the kernel's clock since the boot (field 22 of `/proc/PID/stat`).
     pub start: i64,
@@ -29,7 +29,7 @@ pub struct Identity {
     pub boot: String,
     /// The PID namespace in which the number is meant.
     pub namespace: i64,
-    /// The process.
+    /// The number in that namespace, and the start.
     pub id: ProcessId,
 }
 

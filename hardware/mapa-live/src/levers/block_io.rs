@@ -13,9 +13,9 @@ use super::group::Group;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct BlockDevice {
-    /// The major number.
+    /// The major number: the kernel's driver.
     pub major: u32,
-    /// The minor number.
+    /// The minor number: the disk among those of the driver.
     pub minor: u32,
 }
 
@@ -64,13 +64,13 @@ impl From<BlockDevice> for String {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// Bytes read a second.
+    /// Bytes that may be read a second.
     pub read_bps: Option<u64>,
-    /// Bytes written a second.
+    /// Bytes that may be written a second.
     pub write_bps: Option<u64>,
-    /// Reads a second.
+    /// Read operations that are allowed a second.
     pub read_iops: Option<u64>,
-    /// Writes a second.
+    /// Write operations that are allowed a second.
     pub write_iops: Option<u64>,
 }
 

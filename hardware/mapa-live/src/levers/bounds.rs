@@ -9,9 +9,9 @@ use super::error::LeverError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Ends")]
 pub struct Bound {
-    /// The least.
+    /// The lowest value that is allowed, in the unit of the lever.
     pub least: u64,
-    /// The most.
+    /// The highest value that is allowed, in the same unit.
     pub most: u64,
 }
 

@@ -10,7 +10,7 @@ use crate::kernel::Cpus;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cpuset {
-    /// The CPUs.
+    /// The CPUs on which its processes may run.
     pub cpus: Cpus,
     /// The NUMA nodes of memory.
     pub mems: Cpus,

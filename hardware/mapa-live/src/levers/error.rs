@@ -16,30 +16,30 @@ pub enum LeverError {
         bound: String,
         /// What was asked, with its unit.
         value: String,
-        /// What the bound allows.
+        /// The range that the bound allows, with its unit.
         expected: String,
     },
     /// This machine has no such thing: no control group, no library, no command.
     #[error("{what} is missing: {why}")]
     Missing {
-        /// What is missing.
+        /// The file, command, library, process or device.
         what: String,
-        /// How that is known.
+        /// How that is known: what was looked for, or what the system answered.
         why: String,
     },
     /// It could be done if something else ended first: an instance in use, a target that another pull
     /// holds.
     #[error("{what} is busy: {why}")]
     Busy {
-        /// What is busy.
+        /// The device, group or target that is in use.
         what: String,
-        /// With what.
+        /// The process, instance or pull that has to end first.
         why: String,
     },
     /// It can never be done on this machine.
     #[error("{what}: {why}")]
     Infeasible {
-        /// What was asked.
+        /// The value that was asked for.
         what: String,
         /// Why it cannot be, and what was expected.
         why: String,
@@ -55,7 +55,7 @@ pub enum LeverError {
     /// The system said yes, and has another value.
     #[error("{what}: asked for {asked}, and it has {has}")]
     NotTaken {
-        /// What was done.
+        /// The exact command or write whose value did not hold.
         what: String,
         /// The value that was set.
         asked: String,

@@ -12,21 +12,21 @@ use super::mps::Mps;
 /// The levers of a machine, real or simulated, and their bounds. The logic of plans, bounds, half-done
 /// work and undoing is here once, over either.
 pub struct Hands {
-    /// Control groups.
+    /// Control groups, and which processes are in them.
     pub groups: Box<dyn Groups>,
-    /// Block I/O.
+    /// Limits on the block I/O of groups.
     pub block_io: Box<dyn BlockIo>,
     /// CPUs and memory nodes of groups.
     pub cpusets: Box<dyn Cpusets>,
-    /// CPUs of processes.
+    /// The CPUs on which the threads of a process may run.
     pub affinity: Box<dyn Affinity>,
-    /// MPS.
+    /// Shares and memory limits of processes that share a GPU.
     pub mps: Box<dyn Mps>,
-    /// MIG.
+    /// Partitions of GPUs.
     pub mig: Box<dyn MigControl>,
-    /// Programs.
+    /// Programs that are started, stopped and handed over.
     pub programs: Box<dyn Programs>,
-    /// The bounds.
+    /// The bounds within which every plan stays.
     pub bounds: Bounds,
     /// What else sets MIG layouts on this machine, in words; told as a warning of every layout.
     pub reconcilers: Vec<String>,

@@ -22,7 +22,7 @@ pub enum Lifetime {
     /// Until this time, in milliseconds since 1970. It is taken back then, by whoever runs then; also at the
     /// exit of the program.
     Until {
-        /// The time.
+        /// Milliseconds since 1970, by the clock of the keeper's caller.
         ms: u64,
     },
     /// As long as the program runs: it is taken back at its exit, and at the next start.
@@ -53,11 +53,11 @@ impl Lifetime {
 pub struct Entry {
     /// Its number. A later pull has a higher one.
     pub id: u64,
-    /// What was asked.
+    /// The request, by which a repeated one is recognised.
     pub pull: Pull,
     /// What is done, and all that takes it back.
     pub plan: Plan,
-    /// How long it holds.
+    /// When it ends, if no holder lets go of it before.
     pub lifetime: Lifetime,
     /// Whether all of it was done. If not, it was begun at most.
     pub confirmed: bool,

@@ -17,35 +17,35 @@ use super::step::{Plan, Pull};
 pub enum LeverFact {
     /// It was carried out, and is held under this number.
     Pulled {
-        /// The number.
+        /// The number of its entry in the journal.
         id: u64,
-        /// The lever.
+        /// The name of the lever, as [`Pull::lever`].
         lever: String,
     },
     /// All was so already, and nobody holds it.
     Unchanged {
-        /// The lever.
+        /// The name of the lever, as [`Pull::lever`].
         lever: String,
     },
     /// The same pull was held already; its time is the later one.
     Extended {
         /// The number of the pull that is held.
         id: u64,
-        /// The lever.
+        /// The name of the lever, as [`Pull::lever`].
         lever: String,
     },
     /// It was refused. Nothing was changed.
     Refused {
-        /// The lever.
+        /// The name of the lever, as [`Pull::lever`].
         lever: String,
-        /// Why.
+        /// The bound, the thing that is missing, or the pull that holds a target.
         why: LeverError,
     },
     /// It failed. Its [`left`](Failure::left) says whether all is as before.
     Failed {
         /// The number: it stays in the journal, and is taken back again later, if something is left.
         id: u64,
-        /// What failed.
+        /// The step that failed, and what could not be reverted.
         failure: Failure,
     },
     /// It was taken back.
@@ -174,7 +174,7 @@ impl<J: Journal> Keeper<J> {
         Ok((keeper, facts))
     }
 
-    /// The levers.
+    /// The levers. A change that is made by them directly is in no journal.
     pub fn hands(&mut self) -> &mut Hands {
         &mut self.hands
     }

@@ -79,17 +79,17 @@ pub enum Ready {
     Runs,
     /// It takes connections at this address.
     Tcp {
-        /// The address.
+        /// Its address and port.
         at: SocketAddr,
     },
     /// It answers this URL with a status of 200 to 299. `http` only.
     Http {
-        /// The URL.
+        /// The URL, which begins with `http://`.
         url: String,
     },
     /// This file exists.
     File {
-        /// The file.
+        /// A path that the program makes when it serves.
         path: PathBuf,
     },
 }
@@ -99,7 +99,7 @@ pub enum Ready {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Route {
-    /// The file.
+    /// The path of the file that a proxy or a client reads.
     pub file: PathBuf,
     /// What it says once the new instance serves.
     pub text: String,

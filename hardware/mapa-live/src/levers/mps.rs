@@ -22,7 +22,7 @@ pub(crate) fn is_told_exactly(mib: u64) -> bool {
     mib < 1024 || mib.is_multiple_of(1024)
 }
 
-/// Whose value it is.
+/// The daemon or one of its servers: each has values of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(tag = "of", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum MpsScope {

@@ -12,11 +12,11 @@ use super::{back, forth, planning};
 #[error("step {step} of {lever}: {why}{}", if left.is_empty() { "; all is as before" } else { "; some is NOT as before" })]
 #[serde(deny_unknown_fields)]
 pub struct Failure {
-    /// The lever.
+    /// The name of the lever, as [`Pull::lever`].
     pub lever: String,
     /// Which step failed, counted from 0.
     pub step: usize,
-    /// Why.
+    /// The error of that step.
     pub why: Box<LeverError>,
     /// What could not be taken back. Empty: everything is as before.
     pub left: Vec<LeverError>,

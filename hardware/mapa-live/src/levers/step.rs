@@ -25,11 +25,11 @@ use crate::kernel::{Cpus, ProcessId};
 pub enum Pull {
     /// Limit the block I/O of a group on a device. Limits that are `None` are lifted.
     BlockIo {
-        /// The group, which exists.
+        /// The group whose processes are limited. It exists.
         group: Group,
-        /// The device.
+        /// The whole disk on which the limits hold.
         device: BlockDevice,
-        /// The limits.
+        /// All four limits: one that is `None` is lifted.
         limits: Limits,
     },
     /// Set the CPUs and memory nodes of a group.
@@ -44,7 +44,7 @@ pub enum Pull {
     },
     /// Let all threads of a process run on these CPUs alone.
     Affinity {
-        /// The process.
+        /// The process, which runs. Threads that it starts later inherit the CPUs.
         process: ProcessId,
         /// The CPUs, such as [`quiet_cpus`](crate::quiet_cpus) of those that are allowed.
         cpus: Cpus,
@@ -53,23 +53,23 @@ pub enum Pull {
     Enrol {
         /// The process; `None` makes the group alone.
         process: Option<ProcessId>,
-        /// The group.
+        /// The group, which need not exist.
         group: Group,
-        /// By which controllers.
+        /// The controllers for which the process is put there. On v2 they share one group.
         controllers: Vec<Controller>,
     },
     /// Set the share of multiprocessors of MPS clients that start from now on, of the daemon and of each server
     /// that runs.
     MpsPercent {
-        /// The daemon.
+        /// The control daemon, which runs.
         server: MpsServer,
-        /// The share, percent.
+        /// The share of each client, percent of all multiprocessors.
         percent: u32,
     },
     /// Limit the pinned device memory of MPS clients that start from now on, of the daemon and of each server
     /// that runs.
     MpsPinned {
-        /// The daemon.
+        /// The control daemon, which runs.
         server: MpsServer,
         /// The daemon's number of the device.
         device: u32,
@@ -78,22 +78,22 @@ pub enum Pull {
     },
     /// Have an MPS control daemon, or none.
     MpsDaemon {
-        /// The daemon.
+        /// The control daemon, by its folder of pipes.
         server: MpsServer,
-        /// Whether it shall run.
+        /// True to start it, false to end it with its servers.
         running: bool,
     },
     /// Partition a device. Instances that the layout has as well stay, with what runs on them. A device on which
     /// MIG is off tells no profiles: turn it on first, by a layout with MIG on and no instances.
     Layout {
-        /// The device's UUID.
+        /// The UUID of the whole GPU.
         device: String,
-        /// The layout.
+        /// The mode, and all instances that the GPU shall have.
         layout: MigLayout,
     },
     /// Have a program running and ready.
     Run {
-        /// The program.
+        /// The program, which is not started again if one of its id runs.
         program: Launch,
     },
     /// Have a program stopped.
@@ -104,9 +104,9 @@ pub enum Pull {
     /// Replace a program by another. Warm: the new one is started, must be ready, gets the requests, and
     /// then the old one ends; for a time both run. Cold: the old one ends first.
     HandOver {
-        /// The program that runs.
+        /// The program to be ended, as it was started. It need not run.
         old: Launch,
-        /// The program that shall.
+        /// The program to be started, with another id. It may run already.
         new: Launch,
         /// What sends requests to the new one.
         #[serde(default)]
@@ -186,39 +186,39 @@ impl Pull {
 pub enum Step {
     /// Makes a group that was not there. Back: removes it. One with processes or groups of others is busy.
     MakeGroup {
-        /// Its controller.
+        /// The controller in whose hierarchy the group is made.
         controller: Controller,
-        /// The group.
+        /// The group, whose parent exists by then.
         group: Group,
     },
     /// Passes a controller on to the groups below. Back: no longer, unless there are groups below by then.
     PassOn {
-        /// The controller.
+        /// The controller, which has its hierarchy on v2.
         controller: Controller,
-        /// The group above.
+        /// The group whose children get the controller.
         group: Group,
     },
     /// Puts a process into a group. Back: into the one that it was in, unless it is elsewhere by then. Out of a group
     /// that the same plan has made go all processes, with those that it has started.
     Join {
-        /// The controller.
+        /// The controller in whose hierarchy the process moves.
         controller: Controller,
-        /// The process.
+        /// The process, with all its threads.
         process: ProcessId,
-        /// Where it was.
+        /// The group in which it was when the plan was made.
         from: Group,
-        /// Where it shall be.
+        /// The group into which it is put.
         to: Group,
     },
     /// Sets limits on block I/O. Back: each limit that is still as it was set.
     Limits {
-        /// The group.
+        /// The group whose processes are limited.
         group: Group,
-        /// The device.
+        /// The whole disk on which the limits hold.
         device: BlockDevice,
-        /// The limits before.
+        /// The limits when the plan was made, to which it reverts.
         from: Limits,
-        /// The limits after.
+        /// The limits that are set.
         to: Limits,
     },
     /// Sets CPUs and memory nodes of a group. Back: if it is still as it was set.

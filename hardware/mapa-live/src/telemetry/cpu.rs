@@ -23,7 +23,7 @@ pub struct CpuUse {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProcessUse {
-    /// The process.
+    /// The process, which is one of those that are watched.
     pub process: ProcessId,
     /// The share of one CPU, percent: 200 are two CPUs.
     pub cpu_percent: Option<f64>,

@@ -22,9 +22,9 @@ pub struct DiskUse {
     pub device: String,
     /// The NUMA node that it is at, if the kernel says so.
     pub numa: Option<u32>,
-    /// MB/s (10^6 bytes) read.
+    /// MB/s (10^6 bytes) read; `None` in the first sample, or if the counter began anew.
     pub read_mb_s: Option<f64>,
-    /// MB/s written.
+    /// MB/s written; `None` as for reads.
     pub write_mb_s: Option<f64>,
     /// The share of time in which it had something to do, percent.
     pub busy_percent: Option<f64>,
@@ -34,7 +34,7 @@ pub struct DiskUse {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GroupIo {
-    /// The group's path.
+    /// The path of the group below the root of its hierarchy.
     pub group: String,
     /// MB/s (10^6 bytes) read.
     pub read_mb_s: Option<f64>,

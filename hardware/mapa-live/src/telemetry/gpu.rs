@@ -10,9 +10,9 @@ use crate::live::Live;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GpuUse {
-    /// The vendor's number.
+    /// The vendor's number of the device.
     pub index: u32,
-    /// The vendor's UUID.
+    /// The vendor's UUID of the device; `None` if the driver did not report it.
     pub uuid: Option<String>,
     /// Whether the device is not lost. If it is, all else is unknown.
     pub healthy: bool,
@@ -27,7 +27,7 @@ pub struct GpuUse {
     pub pcie_send_mb_s: Option<f64>,
     /// Retries of PCIe a second.
     pub pcie_retries_per_s: Option<f64>,
-    /// Power, W.
+    /// What the board draws, W.
     pub power_w: Option<f64>,
     /// Device memory in use, bytes.
     pub memory_used_bytes: Option<u64>,

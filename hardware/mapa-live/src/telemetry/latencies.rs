@@ -11,10 +11,10 @@ pub const LATENCY_BYTES: usize = 8192;
 /// The longest latency that is taken, ns: an hour.
 const MOST_NS: u64 = 3_600_000_000_000;
 
-/// One latency.
+/// How long one request to a tenant took.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Latency {
-    /// The tenant.
+    /// The tenant's name: at most 128 letters, digits, `-`, `_` and `.`.
     pub tenant: String,
     /// From the request to the answer, ns.
     pub ns: u64,

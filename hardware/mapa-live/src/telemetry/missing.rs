@@ -11,7 +11,7 @@ pub const MOST: usize = 4096;
 pub struct Missing {
     /// The signal, such as `gpu 3 pcie_retries`.
     pub what: String,
-    /// Why.
+    /// Why it is unknown, in words: a file that cannot be read, or what a driver answered.
     pub why: String,
 }
 

@@ -20,9 +20,9 @@ pub struct NicUse {
     pub name: String,
     /// The NUMA node that it is at, if the kernel says so.
     pub numa: Option<u32>,
-    /// MB/s (10^6 bytes) received.
+    /// MB/s (10^6 bytes) received; `None` in the first sample, or if the counter began anew.
     pub receive_mb_s: Option<f64>,
-    /// MB/s sent.
+    /// MB/s sent; `None` as for what is received.
     pub send_mb_s: Option<f64>,
     /// Packets a second that were dropped, in either direction; `None` also where they are not counted.
     pub dropped_per_s: Option<f64>,

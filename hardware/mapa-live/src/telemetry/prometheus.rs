@@ -20,7 +20,7 @@ const MOST_LABELS: usize = 64;
 pub struct Metric {
     /// The name: `vllm:num_requests_running`.
     pub name: String,
-    /// The labels.
+    /// The values of its labels, unescaped, by their names.
     pub labels: BTreeMap<String, String>,
     /// The value. It may be infinite, or not a number.
     pub value: f64,

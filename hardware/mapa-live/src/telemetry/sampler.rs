@@ -26,7 +26,7 @@ pub struct Watched {
     pub groups: Vec<String>,
     /// Processes whose use of the CPU is told.
     pub processes: Vec<ProcessId>,
-    /// Exporters.
+    /// Exporters that are scraped for each sample.
     pub targets: Vec<Target>,
     /// How long an exporter may take to answer.
     pub scrape_limit: Duration,
@@ -57,21 +57,21 @@ pub struct Sample {
     pub at_ms: u64,
     /// The time since the last sample; `None` for the first, which has no rates.
     pub interval_ms: Option<u64>,
-    /// Devices.
+    /// GPUs that NVML lists; empty if it is not asked, or does not answer.
     pub gpus: Vec<GpuUse>,
-    /// All CPUs.
+    /// All CPUs together.
     pub cpu: CpuUse,
     /// Watched processes that run.
     pub processes: Vec<ProcessUse>,
-    /// Disks.
+    /// Whole disks that were ever used.
     pub disks: Vec<DiskUse>,
-    /// Watched groups.
+    /// The watched control groups that could be read.
     pub groups: Vec<GroupIo>,
-    /// Network cards.
+    /// Interfaces of network cards, and ports of InfiniBand.
     pub nics: Vec<NicUse>,
     /// Interrupts of devices a second, by CPU.
     pub interrupts_per_s: BTreeMap<u32, f64>,
-    /// What exporters said.
+    /// The last answer of each exporter, perhaps from before this sample.
     pub scraped: Vec<Scraped>,
     /// What could not be had, and why.
     pub missing: Vec<Missing>,

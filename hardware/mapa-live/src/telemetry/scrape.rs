@@ -15,7 +15,7 @@ use crate::http;
 pub enum Exporter {
     /// NVIDIA's dcgm-exporter.
     Dcgm,
-    /// vLLM.
+    /// A server of vLLM.
     Vllm,
     /// NVIDIA Dynamo's frontend.
     Dynamo,
@@ -30,11 +30,11 @@ impl Exporter {
     }
 }
 
-/// Where an exporter answers.
+/// An exporter and its URL.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// What answers.
+    /// Its kind, which decides what is read of its answer.
     pub exporter: Exporter,
     /// The URL: `http://127.0.0.1:9400/metrics`. `http` only.
     pub url: String,
@@ -44,7 +44,7 @@ pub struct Target {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scraped {
-    /// Who.
+    /// The exporter that has answered.
     pub target: Target,
     /// The signals, by name and by what they are of: a UUID for DCGM (with `/` and the number of the GPU instance,
     /// if there is one), the model for the others, empty if it has none.

@@ -8,9 +8,9 @@ use crate::levers::error::LeverError;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MigDevice {
-    /// The number.
+    /// NVIDIA's number of the GPU.
     pub index: u32,
-    /// The UUID.
+    /// NVIDIA's UUID of the whole GPU: `GPU-..`.
     pub uuid: String,
     /// The PCI device and vendor as mig-parted's filters write them, `0x20B010DE`; `None` if not known.
     pub pci_id: Option<u32>,
@@ -36,11 +36,11 @@ pub struct MigPlace {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MigState {
-    /// Whether MIG is on.
+    /// Whether MIG is on now.
     pub enabled: bool,
     /// Whether it will be after a reset.
     pub pending: bool,
-    /// The instances, by start.
+    /// The GPU instances that exist, by start.
     pub instances: Vec<MigPlace>,
 }
 
@@ -51,11 +51,11 @@ pub struct MigOffer {
     pub name: String,
     /// NVIDIA's number of it, as in `nvidia-smi mig -cgi`.
     pub id: u32,
-    /// Its compute slices.
+    /// How many compute slices an instance of it has.
     pub compute_slices: u32,
-    /// Its memory slices.
+    /// How many memory slices an instance of it takes.
     pub size: u32,
-    /// Where it may start.
+    /// The memory slices at which an instance of it may start.
     pub starts: Vec<u32>,
     /// The most that may exist at once.
     pub most: u32,

@@ -11,7 +11,7 @@ use crate::levers::error::LeverError;
 pub struct MigLayout {
     /// Whether MIG shall be on.
     pub enabled: bool,
-    /// The instances.
+    /// All instances that the device shall have; none unless MIG is on.
     #[serde(default)]
     pub instances: Vec<MigWish>,
 }

@@ -42,9 +42,9 @@ pub struct PartedSpec {
     /// The PCI ids of the devices that are meant, `0x20B010DE`; all, if there are none.
     #[serde(default, skip_serializing_if = "Filter::is_empty")]
     pub device_filter: Filter,
-    /// Which devices.
+    /// The devices to which the line applies, if they pass the filter.
     pub devices: PartedDevices,
-    /// Whether MIG is on.
+    /// Whether the devices shall have MIG on.
     pub mig_enabled: bool,
     /// How many instances of each kind: `1g.5gb`, or `1c.3g.20gb` for a part of an instance.
     #[serde(default)]
@@ -57,7 +57,7 @@ pub struct PartedSpec {
 pub enum Filter {
     /// One; an empty text is none.
     One(String),
-    /// Several.
+    /// A device with any of these ids passes.
     Several(Vec<String>),
 }
 
@@ -85,7 +85,7 @@ impl Filter {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum PartedDevices {
-    /// These.
+    /// The devices with these numbers of NVIDIA's.
     Some(Vec<u32>),
     /// The word `all`.
     All(String),
