@@ -10,7 +10,7 @@ use crate::answer::slo::{Differs, Replayed};
 use crate::error::Error;
 
 /// The version of the form of a log.
-pub const LOG_VERSION: u32 = 1;
+pub const LOG_VERSION: u32 = 2;
 
 /// The settings of the controller that wrote a log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

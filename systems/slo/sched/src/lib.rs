@@ -10,7 +10,6 @@
 
 mod admission;
 mod error;
-mod estimate;
 mod model;
 mod named;
 mod record;
@@ -25,12 +24,11 @@ mod under_way;
 mod window;
 
 pub use error::Error;
-pub use estimate::percentile_99;
 pub use model::{Model, ModelParameters, Slowdown};
 pub use named::SCHEDULERS;
 pub use record::{Alternative, Record, recorded};
 pub use scheduler::{Answered, Controller, GuardingScheduler, Paper, SloScheduler};
-pub use settings::{Estimator, Levers, Settings, Weights};
+pub use settings::{Levers, Settings, Weights};
 pub use signals::{Contention, Numa, Place, Snapshot};
 pub use state::{
     Command, Config, Guard, Input, Newcomer, Order, Phase, PhaseKind, Relaunched, State, Why,

@@ -106,29 +106,6 @@ impl Default for Weights {
     }
 }
 
-/// How the 99th percentile of a window is found.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Estimator {
-    /// From all latencies, by nearest rank.
-    #[default]
-    Exact,
-    /// From a t-digest of 100 centroids: errors of some percent in windows of some hundred.
-    TDigest,
-    /// From a DDSketch of 1 % relative error.
-    DdSketch,
-}
-
-impl Estimator {
-    /// Every estimator, with its name.
-    pub const ALL: [(&'static str, Self); 3] = [
-        ("exact", Self::Exact),
-        ("t-digest", Self::TDigest),
-        ("ddsketch", Self::DdSketch),
-    ];
-}
-
 /// How a controller decides. One observation is one tick. [`Settings::new`] has the paper's values,
 /// and assumed ones where it prints none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -151,10 +128,6 @@ pub struct Settings {
     pub cool_down: u32,
     /// The number of latencies in the window. Assumed: 32, at one request a second.
     pub window: u32,
-    /// How the window's percentile is found. The exact one costs nothing at these sizes; the others
-    /// are what feeds of digests come from.
-    #[serde(default)]
-    pub estimator: Estimator,
     /// The weight of a new value in the exponential average, percent. Assumed: 50.
     pub average_percent: u32,
     /// The longest throttle, ticks. The paper says tens of seconds; assumed: 30.
@@ -219,7 +192,6 @@ impl Settings {
             dwell: 256,
             cool_down: 128,
             window: 32,
-            estimator: Estimator::Exact,
             average_percent: 50,
             throttle_ticks: 30,
             mps_percent: 50,

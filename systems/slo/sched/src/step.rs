@@ -1,6 +1,5 @@
 //! One step of a tenant's controller.
 
-use super::estimate::percentile_99;
 use super::settings::Settings;
 use super::state::{Guard, Input, Order, Phase, PhaseKind, State};
 use super::table::{RowId, TABLE};
@@ -93,7 +92,7 @@ fn observe(settings: &Settings, state: &mut State, input: &Input) {
     if !state.is_ready(settings) || !is_fresh {
         return;
     }
-    let Some(p99) = percentile_99(&state.window, settings.estimator) else {
+    let Some(p99) = state.window.quantile(990) else {
         return;
     };
     let percent = u128::from(settings.average_percent);

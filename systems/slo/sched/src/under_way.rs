@@ -1,6 +1,5 @@
 //! One step under way: what the rows of the table ask, and what they do.
 
-use super::estimate::percentile_99;
 use super::settings::Settings;
 use super::signals::{Contention, Snapshot};
 use super::state::{Command, Config, Guard, Input, Order, Phase, State, Why};
@@ -36,7 +35,7 @@ impl Step<'_> {
     }
 
     pub(super) fn p99(&self) -> Option<u64> {
-        percentile_99(&self.state.window, self.settings.estimator)
+        self.state.window.quantile(990)
     }
 
     pub(super) fn is_above(&self) -> bool {

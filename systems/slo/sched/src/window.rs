@@ -139,11 +139,6 @@ impl Window {
         let share = (above * 1_000_000).checked_div(self.sorted.len());
         share.map_or(0, |own| own as u32)
     }
-
-    /// The latencies from the oldest.
-    pub fn latencies(&self) -> impl Iterator<Item = u64> + '_ {
-        self.by_age.iter().copied()
-    }
 }
 
 /// What a window tells, as records keep it.
