@@ -4,7 +4,7 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group};
-use mapa_topologies::{Dump, Likeness, MAX_BYTES, Picture, isomorphism, merge, named, read};
+use mapa_topologies::{Dump, MAX_BYTES, Picture, merge, named, read};
 
 /// A dump as the tool prints it for `n` devices.
 fn dump(n: usize) -> String {
@@ -110,13 +110,6 @@ fn machines(c: &mut Criterion) {
                     ),
                     (0, devices)
                 );
-            });
-        });
-        group.bench_function("is it the same machine", |b| {
-            b.iter(|| {
-                let found = isomorphism(black_box(&graph), &graph, Likeness::DirectAndHost)
-                    .expect("within limits");
-                assert_eq!(found.map(|ids| ids.len()), Some(devices));
             });
         });
         group.bench_function("draw", |b| {

@@ -6,9 +6,9 @@ use mapa_core::mig::{Model, Profile, Size};
 use mapa_core::testing::{cut_machines, demanding_patterns, demands, mig_models, patterns};
 use mapa_core::{
     Allocator, BuiltIn, Demand, DeviceInfo, DeviceSet, Fabric, FabricNode, HardwareGraph,
-    LinkClass, NodeKind, Pattern, Policy, Request, Rules, SloSignals, aggregate_gbps, distributed,
-    effective_gbps, fewest_warps, greedy, largest_first, lowest_id, max, min, most, packed,
-    pcie_aware, preserved_gbps, slo_aware, smallest_first,
+    LinkClass, NodeKind, Pattern, Policy, Request, Rules, Seat, aggregate_gbps, distributed,
+    effective_gbps, fewest_warps, greedy, least, lowest_id, max, min, most, packed,
+    pcie_aware, preserved_gbps,
 };
 use proptest::collection::vec;
 use proptest::option::weighted;
@@ -120,12 +120,16 @@ fn states() -> impl Strategy<Value = Allocator> {
         })
 }
 
+fn slices(seat: &Seat<'_>) -> u8 {
+    seat.device().size.map_or(0, |size| size.compute)
+}
+
 fn rules(kind: u8) -> Rules<'static> {
     match kind {
         0 => packed(),
         1 => distributed(),
-        2 => largest_first(),
-        3 => smallest_first(),
+        2 => Rules::new("largest").prefer(most("slices", slices).blind_to_ids()),
+        3 => Rules::new("smallest").prefer(least("slices", slices).blind_to_ids()),
         4 => pcie_aware(1.0, 3.0),
         5 => fewest_warps(),
         6 => greedy(),
@@ -134,10 +138,11 @@ fn rules(kind: u8) -> Rules<'static> {
             .prefer(max(preserved_gbps()))
             .then(max(aggregate_gbps())),
         9 => Rules::new("links").prefer(max(effective_gbps())),
-        10 => slo_aware(SloSignals {
-            heavy_pcie_mb_s: 1000,
-            ..SloSignals::default()
-        }),
+        // A rule on what others do at the same port.
+        10 => Rules::new("traffic beside").prefer(
+            least("PCIe tenants", |seat| f64::from(seat.usage_of_whole().pcie_tenants))
+                .blind_to_ids(),
+        ),
         _ => Rules::new("edges, rest")
             .prefer(max(aggregate_gbps()))
             .then(min(preserved_gbps())),

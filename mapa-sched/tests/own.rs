@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mapa_core::mig::Size;
 use mapa_core::{
-    Demand, DeviceId, MachineId, Pattern, Refusal, Request, earliest_finish, fewest_warps,
+    Demand, DeviceId, MachineId, Pattern, Refusal, Request, Rules, fewest_warps, least,
 };
 use mapa_sched::{Action, Event, Job, JobId, RunTime, Scheduler, TaskId, Tenant, Time, Turn};
 
@@ -33,12 +33,12 @@ impl Scheduler for EarliestDeadline {
 
     fn act(&mut self, _: Time, turn: &mut Turn<'_>) {
         self.waiting.retain(|job| {
-            let seconds = |size: Size| {
-                job.run_time
-                    .on(Some(size))
-                    .map_or(f64::NAN, |length| length.as_secs_f64())
-            };
-            turn.start(Tenant::Job(job.id), earliest_finish(seconds), &job.request)
+            let run_time = job.run_time.clone();
+            let shortest = Rules::new("shortest-run").prefer(least("run time", move |seat| {
+                let length = run_time.on(seat.device().size);
+                length.map_or(f64::NAN, |length| length.as_secs_f64())
+            }));
+            turn.start(Tenant::Job(job.id), shortest, &job.request)
                 .is_err()
         });
     }

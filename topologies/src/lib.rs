@@ -14,7 +14,6 @@ mod error;
 mod facts;
 mod graph_file;
 mod host_paths;
-mod isomorphism;
 mod kind;
 mod links;
 mod machine;
@@ -37,7 +36,6 @@ pub use error::{Error, ErrorKind};
 pub use facts::know_links;
 pub use graph_file::{read_graph, write_graph};
 pub use host_paths::assume_host_paths;
-pub use isomorphism::{Likeness, isomorphism};
 pub use kind::Kind;
 pub use links::{
     ASSUMED_DIRECT_GBPS, ASSUMED_HOST_GBPS, LinkSpeed, SocketSpeed, collective_rates,

@@ -9,9 +9,10 @@ use std::fs;
 use std::time::Instant;
 
 use crate::common::dumps::{count, ids};
+use crate::common::isomorphism::{Likeness, isomorphism};
 use mapa_core::{DeviceId, Fabric, FabricWire, HardwareGraph, LinkClass, NodeKind};
 use mapa_topologies::{
-    Dump, Likeness, Machine, catalogue, formulas, isomorphism, link_speeds, named, read,
+    Dump, Machine, catalogue, formulas, link_speeds, named, read,
 };
 use proptest::prelude::*;
 

@@ -1,13 +1,17 @@
 //! What is expected on machines of the catalogue and of public rows: held against flows, against brute
 //! force, and against what `auto` chose before.
 
+mod copies_at_once;
+
 use mapa_core::{
     BuiltIn, DeviceId, DeviceSet, Efficiency, Expected, Fabric, HardwareGraph, HostNetwork,
     LinkClass, NodeId, NodeKind, Operation, Pattern, PeerAccess, PeerSource, Policy, Request, auto,
-    auto_with, copies_at_once, fitting_model,
+    auto_with, fitting_model,
 };
 use mapa_topologies::{catalogue, named};
 use proptest::prelude::*;
+
+use copies_at_once::copies_at_once;
 
 /// Machines of switches below roots below sockets; a bit for each pair says that its devices do not reach
 /// each other's memory.

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use mapa_core::mig::{Model, Profile, Size};
 use mapa_core::{
     Allocator, Demand, DeviceId, DeviceInfo, FabricNode, HardwareGraph, NodeKind, PCIE_GEN4_GBPS,
-    Pattern, Policy, Reason, Refusal, Request, Rules, SloSignals, View, distributed,
-    earliest_finish, fewest_warps, largest_first, packed, pcie_aware, pcie_slowdown,
-    pcie_slowdown_on, random, slo_aware, smallest_first,
+    Pattern, Policy, Reason, Refusal, Request, Rules, Seat, View, distributed,
+    fewest_warps, least, most, packed, pcie_aware, pcie_slowdown,
+    pcie_slowdown_on, random,
 };
 use mapa_topologies::mig::{Offer, named};
 use proptest::collection::vec;
@@ -301,68 +301,18 @@ fn fewest_warps_wants_strictly_less_than_the_free_memory() {
     );
 }
 
-#[test]
-fn the_slo_penalty_has_its_three_terms_and_no_move_inside_a_device_changes_it() {
-    // As in a p4d: two devices a PCIe switch, so one root complex for both.
-    let graph = with_bridges(4, &a100(), |gpu| gpu / 2);
-    let mut allocator = cut(&graph, &["3g", "2g", "1g", "1g"]);
-    let demand = Demand::slice(ONE);
-    let signals = SloSignals {
-        block_io_mb_s: [(0, 99), (1, 100)].into(),
-        interrupts: [(0, 0), (1, 3)].into(),
-        weights: [4.0, 2.0, 1.0],
-        ..SloSignals::default()
-    };
-    let penalties = |allocator: &Allocator| {
-        let view = allocator.view();
-        let penalty = |whole: DeviceId| {
-            let of = |id| signals.penalty(&seat(view, &demand, id));
-            let all: Vec<f64> = view.parts_of(whole).map(of).collect();
-            assert!(
-                all.windows(2).all(|pair| pair[0] == pair[1]),
-                "a move inside a device changes nothing"
-            );
-            all[0]
-        };
-        view.graph()
-            .wholes()
-            .iter()
-            .map(penalty)
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(
-        penalties(&allocator),
-        [0.0, 0.0, 3.0, 3.0],
-        "block I/O and interrupts on node 1"
-    );
-    let heavy = single(Demand::slice(Size::new(3, 4)).pcie_gbps(8.0)).only([0].into());
-    let heavy = allocator.allocate(Rules::new("any"), &heavy).unwrap();
-    assert_eq!(
-        penalties(&allocator),
-        [4.0, 4.0, 3.0, 3.0],
-        "the root complex of devices 0 and 1 has a heavy tenant"
-    );
-    let chosen = allocator
-        .view()
-        .decide(slo_aware(signals.clone()), &single(demand))
-        .unwrap();
-    assert_eq!(
-        whole_of(&allocator.view(), chosen.placement()[0]),
-        DeviceId(2)
-    );
-    assert_eq!(chosen.best().score("penalty"), Some(3.0));
-    // The heavy tenant itself is not its own neighbour.
-    let what_if = allocator.without(heavy.id).unwrap();
-    let demand = Demand::slice(Size::new(3, 4));
-    assert_eq!(
-        signals.penalty(&seat(what_if.view(), &demand, heavy.placement[0])),
-        0.0
-    );
+fn compute_slices(seat: &Seat<'_>) -> u8 {
+    seat.device().size.map_or(0, |size| size.compute)
 }
 
-/// A seat as a policy is shown it.
-fn seat<'a>(view: View<'a>, demand: &'a Demand, id: DeviceId) -> mapa_core::Seat<'a> {
-    mapa_core::Seat::new(view, demand, id)
+/// The instance on which a job with these run times ends first.
+fn earliest_finish(run_time: impl Fn(Size) -> f64 + Send + Sync + 'static) -> Rules<'static> {
+    Rules::new("earliest-finish").prefer(
+        least("run time", move |seat| {
+            seat.device().size.map_or(f64::NAN, &run_time)
+        })
+        .blind_to_ids(),
+    )
 }
 
 #[test]
@@ -376,8 +326,8 @@ fn sizes_decide_among_instances() {
             .unwrap();
         graph.device(decision.placement()[0]).name.clone()
     };
-    assert_eq!(chosen(&largest_first()), "GPU0/3g.20gb@4");
-    assert_eq!(chosen(&smallest_first()), "GPU0/1g.5gb@0");
+    assert_eq!(chosen(&Rules::new("largest").prefer(most("slices", compute_slices))), "GPU0/3g.20gb@4");
+    assert_eq!(chosen(&Rules::new("smallest").prefer(least("slices", compute_slices))), "GPU0/1g.5gb@0");
     assert_eq!(
         chosen(&earliest_finish(|size| 1.0 / f64::from(size.compute))),
         "GPU0/3g.20gb@4"
@@ -397,7 +347,7 @@ fn sizes_decide_among_instances() {
         (7, 0.0281),
     ]);
     let decision = allocator.view().decide(
-        earliest_finish(|size| seconds[&size.compute]),
+        earliest_finish(move |size| seconds[&size.compute]),
         &single(Demand::any()),
     );
     assert_eq!(

@@ -31,6 +31,8 @@ pub fn schedulers() -> Vec<NamedScheduler> {
 #[must_use]
 pub fn policies() -> Vec<BuiltIn> {
     let systems: &[&[BuiltIn]] = &[
+        #[cfg(feature = "energy")]
+        &mapa_system_energy::POLICIES,
         #[cfg(feature = "case")]
         &mapa_system_case::POLICIES,
     ];

@@ -3,7 +3,6 @@
 use super::api::Policy;
 use super::auto::{auto, auto_with};
 use super::balance::{distributed, packed};
-use super::by_size::{largest_first, smallest_first};
 use super::foresight::{Foresight, foresight};
 use super::greedy::greedy;
 use super::lowest_id::lowest_id;
@@ -140,9 +139,9 @@ impl BuiltIn {
 
     /// Every built-in policy: the default, the paper's in the order of its tables, the one by ring packing, the
     /// one that looks ahead, the variants of the paper's released code, then those for instances.
-    /// Policies that need more data on a job are functions only: `earliest_finish`,
-    /// `min_step_time`, `slo_aware`, `random` and `fewest_warps`.
-    pub const ALL: [Self; 14] = [
+    /// Policies that need more data on a job are functions only:
+    /// `min_step_time`, `random` and `fewest_warps`.
+    pub const ALL: [Self; 12] = [
         Self {
             model: ModelUse::Always,
             spares: true,
@@ -229,16 +228,6 @@ impl BuiltIn {
             "distributed",
             "instances on devices with fewest tenants, evenly",
             || Box::new(distributed()),
-        ),
-        Self::instances(
-            "largest-first",
-            "the instances with most compute slices",
-            || Box::new(largest_first()),
-        ),
-        Self::instances(
-            "smallest-first",
-            "the instances with fewest compute slices",
-            || Box::new(smallest_first()),
         ),
         Self::instances(
             "pcie-aware",

@@ -9,7 +9,6 @@ mod auto;
 mod balance;
 mod best_partition;
 mod built_in;
-mod by_size;
 mod chosen;
 mod decision;
 mod fewest_warps;
@@ -24,7 +23,6 @@ mod preserve;
 mod random;
 mod refusal;
 mod rules;
-mod slo;
 mod step_time;
 mod topo_aware;
 mod when;
@@ -37,9 +35,6 @@ pub use auto::{
 pub use balance::{distributed, packed};
 pub use best_partition::{BestPartition, best_partition};
 pub use built_in::{BuiltIn, ModelUse};
-pub use by_size::{
-    earliest_finish, fit, fit_fullest, largest_first, least_cost, mean_finish, smallest_first,
-};
 pub use decision::{Decision, RunnerUp, Scored};
 pub use fewest_warps::fewest_warps;
 pub use foresight::{
@@ -54,7 +49,6 @@ pub use preserve::{preserve, preserve_released, preserve_with};
 pub use random::{Lots, random};
 pub use refusal::{Reason, Refusal};
 pub use rules::Rules;
-pub use slo::{SloSignals, slo_aware};
 pub use step_time::{min_edges_seconds, min_step_time};
 pub use topo_aware::{topo_aware, topo_aware_released};
 pub use when::{When, when};

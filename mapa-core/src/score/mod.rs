@@ -24,7 +24,7 @@ pub use census::{Census, Tiers};
 pub use effective::{Coefficients, effective_gbps, effective_gbps_with};
 pub use expected::{
     Class, DataWay, Efficiency, Estimate, Expected, Factor, Hop, Operation, Part, Share, Spread,
-    Use, WayTerm, copies_at_once,
+    Use, WayTerm,
 };
 pub(crate) use expected::{expected_gbps, network_gbps};
 pub use host_distance::{host_distance, host_distance_left, host_sharing};

@@ -1,6 +1,7 @@
 //! What several tests share: where the real data is, and how descriptions are read.
 
 pub(crate) mod dumps;
+pub(crate) mod isomorphism;
 pub(crate) mod told;
 
 use std::io::Write;

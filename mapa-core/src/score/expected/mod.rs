@@ -5,7 +5,6 @@
 //! that is measured: a share for each part and kind of traffic ([`Efficiency`]). An operation is as
 //! fast as the part on its way that binds.
 
-mod at_once;
 mod bounds;
 mod efficiency;
 mod model;
@@ -13,7 +12,6 @@ mod operation;
 mod shipped;
 mod ways;
 
-pub use at_once::copies_at_once;
 pub use efficiency::{Class, Efficiency, Factor, Part, Share, Spread, Use};
 pub use model::{Estimate, Expected};
 pub(crate) use model::{expected_gbps, network_gbps};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use mapa_core::mig::{Layout, Size};
 use mapa_core::{
-    Demand, DeviceId, HardwareGraph, MachineId, Pattern, Request, lowest_id, smallest_first,
+    Demand, DeviceId, HardwareGraph, MachineId, Pattern, Request, lowest_id,
 };
 use mapa_sched::{
     Action, Event, Fleet, Job, JobId, NamedScheduler, RunTime, Scheduler, Tenant, Time, step,
@@ -15,7 +15,7 @@ use mapa_sched::{
 use mapa_system_energy::SCHEDULERS;
 use mapa_system_energy::{
     EnergyPlan, LargestFirst, PriceFile, Prices, Rule, RuleName, RuleScheduler, SliceJob, Start,
-    State,
+    State, smallest_first,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;

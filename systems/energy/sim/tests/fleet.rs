@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use mapa_core::mig::{Layout, Size};
 use mapa_core::{
-    Allocator, Demand, DeviceId, Fabric, MachineId, Pattern, Policy, Request, fit, fit_fullest,
-    largest_first, least_cost, lowest_id, mean_finish, smallest_first,
+    Allocator, Demand, DeviceId, Fabric, MachineId, Pattern, Policy, Request, lowest_id,
 };
 use mapa_sched::{Fifo, Fleet, Job, JobId, NamedScheduler, RunTime, Scheduler, Time};
 use mapa_sim::{
@@ -17,7 +16,7 @@ use mapa_sim::{
 use mapa_system_energy::SCHEDULERS;
 use mapa_system_energy::{
     EnergyPlan, Machine, Power, PriceFile, Rule, RuleName, RuleScheduler, Running, SIZES, SliceJob,
-    Start, State,
+    Start, State, largest_first, smallest_first,
 };
 use mapa_system_energy_sim::{
     Draw, EnergyDay, MEASURES as ENERGY_MEASURES, PUBLISHED_SEEDS, Totals, published_day, run,
@@ -26,6 +25,8 @@ use mapa_system_energy_sim::{
 use mapa_topologies::mig::{Offer, named};
 use proptest::collection::vec;
 use proptest::prelude::*;
+
+use super::policies::{earliest_finish, fit, fit_fullest, least_cost, mean_finish};
 
 /// A machine of A100s, and their layouts as written: `4,2,1 | 7`.
 fn a100s(layouts: &str) -> (Allocator, Vec<(DeviceId, Layout)>) {
@@ -573,7 +574,7 @@ proptest! {
         let by_compute = |size: u8| case.on(Size::new(size, size));
         prop_assert_eq!(case.by_policy(largest_first()), case.by_rule("largest-first"));
         prop_assert_eq!(case.by_policy(smallest_first()), case.by_rule("smallest-first"));
-        let eft = mapa_core::earliest_finish(|size| case.on(size));
+        let eft = earliest_finish(|size| case.on(size));
         prop_assert_eq!(case.by_policy(eft), case.by_rule("eft"));
         prop_assert_eq!(case.by_policy(mean_finish(by_compute)), case.by_rule("eft-published"));
         prop_assert_eq!(case.by_policy(fit(finish, case.deadline())), case.by_rule("fit"));

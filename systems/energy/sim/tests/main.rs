@@ -3,4 +3,5 @@
 mod bounds;
 mod days;
 mod fleet;
+mod policies;
 mod tune;

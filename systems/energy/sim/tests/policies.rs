@@ -1,41 +1,18 @@
-//! Heuristics for instances of different sizes, by the sizes of the free ones.
+//! The published rules once more, as policies on the API of the core: what the rules of the system are
+//! compared with.
 
-use super::rules::Rules;
-use crate::mig::Size;
-use crate::optimum::{least, most};
-use crate::score::Seat;
+use mapa_core::mig::Size;
+use mapa_core::{Rules, Seat, least, most};
 
 fn compute_slices(seat: &Seat<'_>) -> u8 {
     seat.device().size.map_or(0, |size| size.compute)
-}
-
-/// Largest-first: the free instance with most compute slices.
-#[must_use]
-pub fn largest_first() -> Rules<'static> {
-    Rules::new("largest-first").prefer(most("compute slices", compute_slices).blind_to_ids())
-}
-
-/// Smallest-first: the free instance with fewest compute slices.
-#[must_use]
-pub fn smallest_first() -> Rules<'static> {
-    Rules::new("smallest-first").prefer(least("compute slices", compute_slices).blind_to_ids())
 }
 
 /// Earliest finish: the free instance with the shortest run time of the job. `run_time` gives the
 /// run time on each size, in any unit. An instance without a run time (NaN, or a device of unknown
 /// size) comes last. If run times never grow with size, the choice is that of [`largest_first`],
 /// ties in run time aside.
-///
-/// # Examples
-/// ```
-/// use mapa_core::{earliest_finish, mig::Size};
-///
-/// // A job that gains nothing beyond three slices.
-/// let policy = earliest_finish(|size: Size| 60.0 / f64::from(size.compute.min(3)));
-/// # let _ = policy;
-/// ```
-#[must_use]
-pub fn earliest_finish<'a>(run_time: impl Fn(Size) -> f64 + Send + Sync + 'a) -> Rules<'a> {
+pub(super) fn earliest_finish<'a>(run_time: impl Fn(Size) -> f64 + Send + Sync + 'a) -> Rules<'a> {
     Rules::new("earliest-finish").prefer(
         least("run time", move |seat| {
             seat.device().size.map_or(f64::NAN, &run_time)
@@ -60,16 +37,7 @@ fn busy_slices(seat: &Seat<'_>) -> u8 {
 /// with the least *mean* run time wins, and in it the lowest device, there the instance that starts
 /// first. `run_time` gives the run time by
 /// compute slices, also of sizes that the machine does not have.
-///
-/// # Examples
-/// ```
-/// use mapa_core::mean_finish;
-///
-/// let policy = mean_finish(|compute_slices: u8| 60.0 / f64::from(compute_slices));
-/// # let _ = policy;
-/// ```
-#[must_use]
-pub fn mean_finish<'a>(run_time: impl Fn(u8) -> f64 + Send + Sync + 'a) -> Rules<'a> {
+pub(super) fn mean_finish<'a>(run_time: impl Fn(u8) -> f64 + Send + Sync + 'a) -> Rules<'a> {
     let mean = move |seat: &Seat<'_>| match compute_slices(seat) {
         1 | 2 => f64::midpoint(run_time(1), run_time(2)),
         3 | 4 => f64::midpoint(run_time(3), run_time(4)),
@@ -85,24 +53,13 @@ pub fn mean_finish<'a>(run_time: impl Fn(u8) -> f64 + Send + Sync + 'a) -> Rules
 /// Fit: the free instance with the fewest compute slices on which the job is in time; if there is
 /// none, the one with the most. `finish` gives when the job ends on each size, in the unit of
 /// `deadline`.
-///
-/// # Examples
-/// ```
-/// use mapa_core::{fit, mig::Size};
-///
-/// // It is minute 5, and the job should have ended by minute 20.
-/// let policy = fit(|size: Size| 5.0 + 42.0 / f64::from(size.compute), 20.0);
-/// # let _ = policy;
-/// ```
-#[must_use]
-pub fn fit<'a>(finish: impl Fn(Size) -> f64 + Send + Sync + 'a, deadline: f64) -> Rules<'a> {
+pub(super) fn fit<'a>(finish: impl Fn(Size) -> f64 + Send + Sync + 'a, deadline: f64) -> Rules<'a> {
     smallest_in_time("fit", finish, deadline)
 }
 
 /// As [`fit`]; of equal instances the one on the device with the most busy compute slices, which
 /// draws the least more power for it.
-#[must_use]
-pub fn fit_fullest<'a>(
+pub(super) fn fit_fullest<'a>(
     finish: impl Fn(Size) -> f64 + Send + Sync + 'a,
     deadline: f64,
 ) -> Rules<'a> {
@@ -132,22 +89,7 @@ fn smallest_in_time<'a>(
 /// The free instance of the least cost, by its size and the busy compute slices of its device: such
 /// as the energy that the job draws there, and by how much it is late. Of equal costs the largest
 /// instance, then that on the fullest device.
-///
-/// # Examples
-/// Energy plus tardiness, by the power of an A100 with 0 to 7 busy compute slices.
-/// ```
-/// use mapa_core::{least_cost, mig::Size};
-///
-/// let watts = [40.0, 120.0, 160.0, 200.0, 240.0, 250.0, 250.0, 250.0];
-/// let policy = least_cost(move |size: Size, busy: u8| {
-///     let run_time = 42.0 / f64::from(size.compute);
-///     let added = watts[usize::from(busy + size.compute)] - watts[usize::from(busy)];
-///     2.25e-5 * added * run_time + (run_time - 15.0).max(0.0)
-/// });
-/// # let _ = policy;
-/// ```
-#[must_use]
-pub fn least_cost<'a>(cost: impl Fn(Size, u8) -> f64 + Send + Sync + 'a) -> Rules<'a> {
+pub(super) fn least_cost<'a>(cost: impl Fn(Size, u8) -> f64 + Send + Sync + 'a) -> Rules<'a> {
     let cost = move |seat: &Seat<'_>| {
         let size = seat.device().size;
         size.map_or(f64::NAN, |size| cost(size, busy_slices(seat)))

@@ -1,8 +1,7 @@
-//! Copies that share the host.
+//! Copies that share the host, flow by flow: the slow oracle of the closed forms.
 
-use super::efficiency::{Efficiency, Part, Use};
-use crate::sharing::{self, Flow};
-use crate::topology::{DeviceId, HardwareGraph, HostNetwork};
+use mapa_core::sharing::{self, Flow};
+use mapa_core::{DeviceId, Efficiency, HardwareGraph, HostNetwork, Part, Use};
 
 /// What each of these copies reaches while all run at once: max-min fair shares of the host's parts at
 /// nominal bandwidth, times the shares of one copy. A copy is from the first device to the second;
@@ -11,32 +10,11 @@ use crate::topology::{DeviceId, HardwareGraph, HostNetwork};
 /// # Complexity
 ///
 /// As [`max_min`](sharing::max_min).
-///
-/// # Errors
-/// A copy from a device to itself, or from the memory to the memory: no flow has such a way.
-///
-/// # Examples
-///
-/// ```
-/// use mapa_core::{DeviceId, Efficiency, Fabric, LinkClass, copies_at_once};
-///
-/// let mut fabric = Fabric::new();
-/// let ids = [0, 1, 2].map(|i| fabric.add_device(format!("GPU{i}")).unwrap());
-/// for (a, b) in [(0, 1), (0, 2), (1, 2)] {
-///     fabric.link(ids[a], ids[b], LinkClass::Phb, 31.5)?;
-/// }
-/// let graph = fabric.lower()?;
-/// // Two copies into one device share its slot.
-/// let id = |i| Some(DeviceId(i));
-/// let rates = copies_at_once(&graph, &[(id(0), id(2)), (id(1), id(2))], &Efficiency::nominal())?;
-/// assert_eq!(rates, [15.75, 15.75]);
-/// # Ok::<(), mapa_core::Error>(())
-/// ```
-pub fn copies_at_once(
+pub(super) fn copies_at_once(
     graph: &HardwareGraph,
     copies: &[(Option<DeviceId>, Option<DeviceId>)],
     efficiency: &Efficiency,
-) -> Result<Vec<f64>, crate::error::Error> {
+) -> Result<Vec<f64>, mapa_core::Error> {
     let host = HostNetwork::of(graph);
     let n = graph.wholes().len();
     let share = |part, using| efficiency.of(part, using, None).value;
