@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use mapa_core::{
     Allocator, Demand, DeviceId, DeviceInfo, Fabric, FabricNode, Lease, NodeKind, PCIE_GEN4_GBPS,
-    Pattern, Reason, Refusal, Request, pcie_aware,
+    Pattern, Reason, Refusal, Request, least_port_slowdown,
 };
 use mapa_topologies::mig::{Offer, named};
 
@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let demand = Demand::slice(model.profile(profile).size).pcie_gbps(gbps);
         Request::new(Pattern::ring(1).each(demand))
     };
-    let policy = || pcie_aware(1.07, PCIE_GEN4_GBPS);
+    let policy = || least_port_slowdown(1.07, PCIE_GEN4_GBPS);
     let show = |allocator: &Allocator, name: &str, lease: &Lease| {
         println!(
             "{name} on {}",

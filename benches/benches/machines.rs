@@ -96,7 +96,6 @@ fn formats(c: &mut Criterion) {
 fn machines(c: &mut Criterion) {
     for name in ["dgx-1v", "gb200-nvl72"] {
         let machine = named(name).expect("it is there");
-        let graph = machine.graph().expect("it has devices");
         let devices = machine.fabric.device_count();
         let mut group = c.benchmark_group(name);
         let dumps = vec![Dump::from(machine.clone()); 2];

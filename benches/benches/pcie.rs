@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group};
 use mapa_core::mig::Size;
-use mapa_core::{Fabric, FabricNode, HardwareGraph, NodeKind, PCIE_GEN4_GBPS, pcie_aware};
+use mapa_core::{Fabric, FabricNode, HardwareGraph, NodeKind, PCIE_GEN4_GBPS};
 use mapa_sched::{Action, Event, Fleet, Job, JobId, Scheduler, Time, step};
 use mapa_sim::{Profile, Simulation, Workload};
-use mapa_system_pcie::{PcieAware, PciePlan};
+use mapa_system_pcie::{PcieAware, PciePlan, pcie_aware};
 use mapa_system_pcie_sim::PcieEqualShare;
 use mapa_topologies::mig::{Offer, named};
 

@@ -8,7 +8,7 @@ use mapa_core::mig::Size;
 use mapa_core::{
     Allocator, BuiltIn, Demand, DeviceSet, Foresight, HardwareGraph, MachineId, Next, Outlook,
     PCIE_GEN4_GBPS, Patience, Pattern, Policy, Reason, Refusal, Request, View, effective_gbps,
-    fewest_warps, packed, pcie_aware, preserve_with, preserved_gbps, ring_packing_gbps,
+    fewest_warps, least_port_slowdown, packed, preserve_with, preserved_gbps, ring_packing_gbps,
 };
 use mapa_sched::{Fifo, Fleet};
 use mapa_sim::{ByBandwidth, Generator, Simulation};
@@ -136,7 +136,11 @@ fn instances(c: &mut Criterion) {
         });
         expected
     };
-    let decision = bench("pcie-aware, one", &pcie_aware(1.25, PCIE_GEN4_GBPS), &job);
+    let decision = bench(
+        "least-port-slowdown, one",
+        &least_port_slowdown(1.25, PCIE_GEN4_GBPS),
+        &job,
+    );
     assert_eq!(
         decision.expect("half are free").best().score("slowdown"),
         Some(1.0)
@@ -176,9 +180,9 @@ fn fleet(c: &mut Criterion) {
     let job = Request::new(Pattern::single(
         Demand::slice(Size::new(1, 1)).pcie_gbps(17.65),
     ));
-    let policy = pcie_aware(1.07, PCIE_GEN4_GBPS);
+    let policy = least_port_slowdown(1.07, PCIE_GEN4_GBPS);
     let mut group = c.benchmark_group("60 A100 in 420 instances");
-    group.bench_function("pcie-aware, one, the best of 15 machines", |b| {
+    group.bench_function("least-port-slowdown, one, the best of 15 machines", |b| {
         b.iter(|| {
             let decision = fleet
                 .decide(&policy, black_box(&job))

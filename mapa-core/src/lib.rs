@@ -44,21 +44,21 @@ pub use pattern::{
 pub use policy::{
     Auto, BestPartition, BuiltIn, Decision, Ends, Foresight, LeastWeight, Lots, ModelUse, Next,
     OrElse, Outlook, PCIE_GEN4_GBPS, Patience, Policy, Prefer, Reason, Refusal, Rules, RunnerUp,
-    Scored, SetChoices, SetScores, Wait, When, Within, auto, auto_by, auto_for,
-    auto_for_edges, auto_with, best_partition, distributed, fewest_warps, fitting_expected, fitting_model, foresight, greedy,
-    least_weight, lowest_id, max_bandwidth, max_bandwidth_with, min_edges_seconds,
-    min_step_time, packed, pcie_aware, pcie_slowdown, pcie_slowdown_on, preserve,
-    preserve_released, preserve_with, random, topo_aware,
-    topo_aware_released, when, within,
+    Scored, SetChoices, SetScores, Wait, When, Within, auto, auto_by, auto_for, auto_for_edges,
+    auto_with, best_partition, distributed, fewest_warps, fitting_expected, fitting_model,
+    foresight, greedy, least_port_slowdown, least_weight, lowest_id, max_bandwidth,
+    max_bandwidth_with, min_edges_seconds, min_step_time, packed, pcie_slowdown, pcie_slowdown_on,
+    preserve, preserve_released, preserve_with, random, topo_aware, topo_aware_released, when,
+    within,
 };
 pub use request::Request;
 pub use score::{
     AllToAll, Bandwidth, Candidate, Census, Channels, Class, Coefficients, DataWay, Domain, EdgeOn,
     Efficiency, Estimate, Expected, Factor, Form, Hop, LinkModel, Objective, Operation, Part,
     Rates, RingPacking, Seat, Share, Spread, StepTime, Subset, Term, Tiers, TreePacking, Use,
-    WayTerm, aggregate_gbps, all_to_all_gbps, edges_seconds, effective_gbps,
-    effective_gbps_with, host_distance, host_distance_left, host_hops, host_sharing,
-    preserved_direct_gbps, preserved_gbps, ring_packing_gbps, step_seconds, tree_packing_gbps,
+    WayTerm, aggregate_gbps, all_to_all_gbps, edges_seconds, effective_gbps, effective_gbps_with,
+    host_distance, host_distance_left, host_hops, host_sharing, preserved_direct_gbps,
+    preserved_gbps, ring_packing_gbps, step_seconds, tree_packing_gbps,
 };
 pub use sensitivity::Sensitivity;
 pub use settings::{Setting, Settings};

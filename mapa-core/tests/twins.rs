@@ -7,8 +7,8 @@ use mapa_core::testing::{cut_machines, demanding_patterns, demands, mig_models, 
 use mapa_core::{
     Allocator, BuiltIn, Demand, DeviceInfo, DeviceSet, Fabric, FabricNode, HardwareGraph,
     LinkClass, NodeKind, Pattern, Policy, Request, Rules, Seat, aggregate_gbps, distributed,
-    effective_gbps, fewest_warps, greedy, least, lowest_id, max, min, most, packed,
-    pcie_aware, preserved_gbps,
+    effective_gbps, fewest_warps, greedy, least, least_port_slowdown, lowest_id, max, min, most,
+    packed, preserved_gbps,
 };
 use proptest::collection::vec;
 use proptest::option::weighted;
@@ -130,7 +130,7 @@ fn rules(kind: u8) -> Rules<'static> {
         1 => distributed(),
         2 => Rules::new("largest").prefer(most("slices", slices).blind_to_ids()),
         3 => Rules::new("smallest").prefer(least("slices", slices).blind_to_ids()),
-        4 => pcie_aware(1.0, 3.0),
+        4 => least_port_slowdown(1.0, 3.0),
         5 => fewest_warps(),
         6 => greedy(),
         7 => lowest_id(),
@@ -140,8 +140,10 @@ fn rules(kind: u8) -> Rules<'static> {
         9 => Rules::new("links").prefer(max(effective_gbps())),
         // A rule on what others do at the same port.
         10 => Rules::new("traffic beside").prefer(
-            least("PCIe tenants", |seat| f64::from(seat.usage_of_whole().pcie_tenants))
-                .blind_to_ids(),
+            least("PCIe tenants", |seat| {
+                f64::from(seat.usage_of_whole().pcie_tenants)
+            })
+            .blind_to_ids(),
         ),
         _ => Rules::new("edges, rest")
             .prefer(max(aggregate_gbps()))
@@ -353,7 +355,7 @@ fn ranks_of_several_kinds_do_not_try_every_twin() {
         Pattern::independent(8).each(Demand::slice(Size::new(1, 1))),
         |pattern, rank| pattern.with_demand(rank, large),
     );
-    for policy in [packed(), pcie_aware(1.0, 30.0), lowest_id()] {
+    for policy in [packed(), least_port_slowdown(1.0, 30.0), lowest_id()] {
         let decision = allocator
             .view()
             .decide(&policy, &Request::new(pattern.clone()))
@@ -367,5 +369,5 @@ fn ranks_of_several_kinds_do_not_try_every_twin() {
     }
 }
 
-/// `pcie-aware` took 24 million nodes before twins were skipped.
+/// `least-port-slowdown` took 24 million nodes before twins were skipped.
 const MOST: u64 = 500_000;

@@ -11,9 +11,7 @@ use std::time::Instant;
 use crate::common::dumps::{count, ids};
 use crate::common::isomorphism::{Likeness, isomorphism};
 use mapa_core::{DeviceId, Fabric, FabricWire, HardwareGraph, LinkClass, NodeKind};
-use mapa_topologies::{
-    Dump, Machine, catalogue, formulas, link_speeds, named, read,
-};
+use mapa_topologies::{Dump, Machine, catalogue, formulas, link_speeds, named, read};
 use proptest::prelude::*;
 
 fn graph(name: &str) -> HardwareGraph {

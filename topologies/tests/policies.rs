@@ -11,9 +11,8 @@ use std::sync::Arc;
 use mapa_core::mig::{Model, Profile, Size};
 use mapa_core::{
     Allocator, Demand, DeviceId, DeviceInfo, FabricNode, HardwareGraph, NodeKind, PCIE_GEN4_GBPS,
-    Pattern, Policy, Reason, Refusal, Request, Rules, Seat, View, distributed,
-    fewest_warps, least, most, packed, pcie_aware, pcie_slowdown,
-    pcie_slowdown_on, random,
+    Pattern, Policy, Reason, Refusal, Request, Rules, Seat, View, distributed, fewest_warps, least,
+    least_port_slowdown, most, packed, pcie_slowdown, pcie_slowdown_on, random,
 };
 use mapa_topologies::mig::{Offer, named};
 use proptest::collection::vec;
@@ -112,7 +111,7 @@ fn slowdowns_are_those_of_tang() {
             );
             // And as the seventh of them is placed beside six.
             let request = single(Demand::slice(ONE).pcie_gbps(gbps));
-            let policy = pcie_aware(alpha, PCIE_GEN4_GBPS);
+            let policy = least_port_slowdown(alpha, PCIE_GEN4_GBPS);
             let decision = allocator.view().decide(&policy, &request).unwrap();
             assert!((decision.best().score("slowdown").unwrap() - expected).abs() < 5e-4);
             allocator.commit(decision).unwrap();
@@ -123,13 +122,16 @@ fn slowdowns_are_those_of_tang() {
         (0..6).for_each(|_| {
             drop(
                 allocator
-                    .allocate(pcie_aware(alpha, PCIE_GEN4_GBPS), &bound)
+                    .allocate(least_port_slowdown(alpha, PCIE_GEN4_GBPS), &bound)
                     .unwrap(),
             )
         });
         let free = allocator
             .view()
-            .decide(pcie_aware(1.0, PCIE_GEN4_GBPS), &single(Demand::slice(ONE)))
+            .decide(
+                least_port_slowdown(1.0, PCIE_GEN4_GBPS),
+                &single(Demand::slice(ONE)),
+            )
             .unwrap();
         assert_eq!(free.best().score("slowdown"), Some(1.0));
     }
@@ -198,7 +200,7 @@ proptest! {
     #![proptest_config(mapa_core::testing::cases(200))]
 
     #[test]
-    fn the_pcie_aware_choice_is_that_of_tang(
+    fn the_least_port_slowdown_is_that_of_tang(
         jobs in vec((0usize..3, 0usize..3, any::<bool>()), 1..40),
         layouts in vec(0usize..4, 4),
     ) {
@@ -216,7 +218,7 @@ proptest! {
             let size = [ONE, Size::new(2, 2), Size::new(3, 4)][size];
             let request = single(Demand::slice(size).pcie_gbps(gbps));
             let expected = tang(&allocator.view(), gbps, alpha, size);
-            match allocator.view().decide(pcie_aware(alpha, PCIE_GEN4_GBPS), &request) {
+            match allocator.view().decide(least_port_slowdown(alpha, PCIE_GEN4_GBPS), &request) {
                 Ok(decision) => {
                     prop_assert_eq!(Some(decision.placement()[0]), expected);
                     held.push(allocator.commit(decision).unwrap().id);
@@ -326,8 +328,14 @@ fn sizes_decide_among_instances() {
             .unwrap();
         graph.device(decision.placement()[0]).name.clone()
     };
-    assert_eq!(chosen(&Rules::new("largest").prefer(most("slices", compute_slices))), "GPU0/3g.20gb@4");
-    assert_eq!(chosen(&Rules::new("smallest").prefer(least("slices", compute_slices))), "GPU0/1g.5gb@0");
+    assert_eq!(
+        chosen(&Rules::new("largest").prefer(most("slices", compute_slices))),
+        "GPU0/3g.20gb@4"
+    );
+    assert_eq!(
+        chosen(&Rules::new("smallest").prefer(least("slices", compute_slices))),
+        "GPU0/1g.5gb@0"
+    );
     assert_eq!(
         chosen(&earliest_finish(|size| 1.0 / f64::from(size.compute))),
         "GPU0/3g.20gb@4"
@@ -582,7 +590,7 @@ fn the_delay_threshold_of_tang_is_one_more_rule() {
     let graph = machine(2, &a100());
     let mut allocator = cut(&graph, &["1g"; 7]);
     let (alpha, job) = (1.07, single(Demand::slice(ONE).pcie_gbps(17.65)));
-    let patient = pcie_aware(alpha, PCIE_GEN4_GBPS)
+    let patient = least_port_slowdown(alpha, PCIE_GEN4_GBPS)
         .require("within the delay threshold", move |seat| {
             pcie_slowdown_on(seat, alpha, PCIE_GEN4_GBPS) <= 1.3
         });
@@ -598,9 +606,9 @@ fn the_delay_threshold_of_tang_is_one_more_rule() {
     assert_eq!(
         refusal,
         Refusal::Busy(Reason::Rule(
-            "within the delay threshold of the policy pcie-aware".into()
+            "within the delay threshold of the policy least-port-slowdown".into()
         ))
     );
-    let starving = patient.or_else(pcie_aware(alpha, PCIE_GEN4_GBPS));
+    let starving = patient.or_else(least_port_slowdown(alpha, PCIE_GEN4_GBPS));
     assert!(allocator.allocate(starving, &job).is_ok());
 }

@@ -33,6 +33,8 @@ pub fn policies() -> Vec<BuiltIn> {
     let systems: &[&[BuiltIn]] = &[
         #[cfg(feature = "energy")]
         &mapa_system_energy::POLICIES,
+        #[cfg(feature = "pcie")]
+        &mapa_system_pcie::POLICIES,
         #[cfg(feature = "case")]
         &mapa_system_case::POLICIES,
     ];

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use super::api::Policy;
 use super::balance::packed;
 use super::decision::Decision;
-use super::pcie::{PCIE_GEN4_GBPS, pcie_aware};
+use super::least_port_slowdown::{PCIE_GEN4_GBPS, least_port_slowdown};
 use super::refusal::Refusal;
 use super::rules::Rules;
 use super::step_time::{least_edges_seconds, least_step_time};
@@ -133,7 +133,7 @@ fn joins_all(n: usize, pairs: &[(u16, u16)]) -> bool {
 /// An [insensitive](Sensitivity::Insensitive) job, and one whose ranks do not communicate, gets
 /// what others can spare: Eq. 3 comes first, then the bandwidth, then the rest as above.
 ///
-/// Jobs on instances of partitioned devices are placed as [`packed`] does; as [`pcie_aware`] does
+/// Jobs on instances of partitioned devices are placed as [`packed`] does; as [`least_port_slowdown`] does
 /// if they demand PCIe bandwidth. Jobs that share go where the fewest warps are in use, as by
 /// [`fewest_warps`](crate::fewest_warps), and may take all of the free memory.
 ///
@@ -232,7 +232,7 @@ pub struct Auto {
     reports_nominal: bool,
     fastest: Option<Rules<'static>>,
     packed: Rules<'static>,
-    pcie_aware: Rules<'static>,
+    least_port_slowdown: Rules<'static>,
     shared: Rules<'static>,
 }
 
@@ -280,7 +280,7 @@ impl Auto {
             reports_nominal: !matches!(models, Models::One(_)),
             fastest,
             packed: packed(),
-            pcie_aware: pcie_aware(1.0, PCIE_GEN4_GBPS),
+            least_port_slowdown: least_port_slowdown(1.0, PCIE_GEN4_GBPS),
             shared: Rules::new(NAME)
                 .prefer(least("warps in use", |seat| seat.usage().warps as f64).blind_to_ids()),
         }
@@ -344,7 +344,7 @@ impl Auto {
         } else if !demands.iter().any(is_part) {
             None
         } else if demands.iter().all(is_of_size) && demands.iter().any(|own| own.pcie_mb_s > 0) {
-            Some(&self.pcie_aware)
+            Some(&self.least_port_slowdown)
         } else {
             Some(&self.packed)
         }

@@ -7,7 +7,6 @@ use super::foresight::{Foresight, foresight};
 use super::greedy::greedy;
 use super::lowest_id::lowest_id;
 use super::max_bandwidth::{max_bandwidth, max_bandwidth_with};
-use super::pcie::{PCIE_GEN4_GBPS, pcie_aware};
 use super::preserve::{preserve, preserve_released, preserve_with};
 use super::topo_aware::{topo_aware, topo_aware_released};
 use crate::error::{Error, ErrorKind};
@@ -140,8 +139,8 @@ impl BuiltIn {
     /// Every built-in policy: the default, the paper's in the order of its tables, the one by ring packing, the
     /// one that looks ahead, the variants of the paper's released code, then those for instances.
     /// Policies that need more data on a job are functions only:
-    /// `min_step_time`, `random` and `fewest_warps`.
-    pub const ALL: [Self; 12] = [
+    /// `min_step_time`, `least_port_slowdown`, `fewest_warps` and `random`.
+    pub const ALL: [Self; 11] = [
         Self {
             model: ModelUse::Always,
             spares: true,
@@ -228,11 +227,6 @@ impl BuiltIn {
             "distributed",
             "instances on devices with fewest tenants, evenly",
             || Box::new(distributed()),
-        ),
-        Self::instances(
-            "pcie-aware",
-            "the least slowdown by shared PCIe (Tang et al., Eq. 2, alpha 1, 30.08 GB/s), then best fit",
-            || Box::new(pcie_aware(1.0, PCIE_GEN4_GBPS)),
         ),
     ];
 

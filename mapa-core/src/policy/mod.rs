@@ -14,11 +14,11 @@ mod decision;
 mod fewest_warps;
 mod foresight;
 mod greedy;
+mod least_port_slowdown;
 mod least_weight;
 mod lowest_id;
 mod max_bandwidth;
 mod offered;
-mod pcie;
 mod preserve;
 mod random;
 mod refusal;
@@ -41,10 +41,12 @@ pub use foresight::{
     Ends, Foresight, Next, Outlook, Patience, Prefer, SetChoices, SetScores, Wait, foresight,
 };
 pub use greedy::greedy;
+pub use least_port_slowdown::{
+    PCIE_GEN4_GBPS, least_port_slowdown, pcie_slowdown, pcie_slowdown_on,
+};
 pub use least_weight::{LeastWeight, least_weight};
 pub use lowest_id::lowest_id;
 pub use max_bandwidth::{max_bandwidth, max_bandwidth_with};
-pub use pcie::{PCIE_GEN4_GBPS, pcie_aware, pcie_slowdown, pcie_slowdown_on};
 pub use preserve::{preserve, preserve_released, preserve_with};
 pub use random::{Lots, random};
 pub use refusal::{Reason, Refusal};

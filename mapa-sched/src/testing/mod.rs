@@ -34,7 +34,8 @@ use mapa_core::{BuiltIn, Policy};
 
 use crate::named::NamedScheduler;
 
-/// The policy of this scheduler, `preserve` if it takes any.
+/// The policy of this scheduler; `preserve` if it takes any, or has one of its own that the core does not know.
 fn policy(row: &NamedScheduler) -> Box<dyn Policy> {
-    BuiltIn::named(row.policy.unwrap_or("preserve")).unwrap()
+    let own = row.policy.and_then(|name| BuiltIn::named(name).ok());
+    own.unwrap_or_else(|| BuiltIn::named("preserve").unwrap())
 }

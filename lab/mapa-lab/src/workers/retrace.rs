@@ -82,9 +82,10 @@ mod tests {
     use std::time::Duration;
 
     use mapa_core::mig::Size;
-    use mapa_core::{Demand, MachineId, PCIE_GEN4_GBPS, Pattern, Request, pcie_aware};
+    use mapa_core::{Demand, MachineId, PCIE_GEN4_GBPS, Pattern, Request};
     use mapa_sched::{Fifo, Fleet};
     use mapa_sim::{Simulation, Submission, Workload};
+    use mapa_system_pcie::pcie_aware;
     use mapa_system_pcie_sim::PcieEqualShare;
     use mapa_topologies::mig::{self, Offer};
 

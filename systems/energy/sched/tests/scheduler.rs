@@ -6,9 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mapa_core::mig::{Layout, Size};
-use mapa_core::{
-    Demand, DeviceId, HardwareGraph, MachineId, Pattern, Request, lowest_id,
-};
+use mapa_core::{Demand, DeviceId, HardwareGraph, MachineId, Pattern, Request, lowest_id};
 use mapa_sched::{
     Action, Event, Fleet, Job, JobId, NamedScheduler, RunTime, Scheduler, Tenant, Time, step,
 };

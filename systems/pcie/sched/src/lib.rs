@@ -11,7 +11,9 @@
 mod aware;
 mod named;
 mod plan;
+mod policies;
 
 pub use aware::PcieAware;
 pub use named::SCHEDULERS;
 pub use plan::{PcieBound, PciePlan, PciePorts, PcieWork, Planned, PortModel, pcie_bound};
+pub use policies::{POLICIES, pcie_aware};

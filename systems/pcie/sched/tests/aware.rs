@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use mapa_core::mig::{Layout, Model, Size};
 use mapa_core::{
-    Demand, DeviceId, MachineId, PCIE_GEN4_GBPS, Pattern, Refusal, Request, Rules, pcie_aware,
-    pcie_slowdown,
+    Demand, DeviceId, MachineId, PCIE_GEN4_GBPS, Pattern, Refusal, Request, Rules, pcie_slowdown,
 };
 use mapa_sched::{Action, Event, Fleet, Job, JobId, RunTime, Scheduler, Tenant, Time, Turn};
-use mapa_system_pcie::PcieAware;
+use mapa_system_pcie::{PcieAware, pcie_aware};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

@@ -7,11 +7,11 @@ use std::time::Duration;
 use mapa_core::mig::Size;
 use mapa_core::{
     Decision, Demand, Device, DeviceId, HardwareGraph, MachineId, Pattern, Refusal, Request,
-    pcie_aware,
 };
 use mapa_front::answer::contention::{ContendedJob, Contention, Slowdowns};
 use mapa_sched::{Event, Fleet, Job, JobId, Placed, Scheduler, Tenant, Time, Turn, step};
 use mapa_sim::{Execution, Profile, Submission, Workload, read_profiles};
+use mapa_system_pcie::pcie_aware;
 use mapa_system_pcie_sim::{PcieEqualShare, PcieMaxMin};
 use mapa_table::{Comments, Sheet, below_comments, columns, optional_text};
 use serde::Deserialize;

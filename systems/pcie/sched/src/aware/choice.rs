@@ -3,9 +3,10 @@
 use std::cmp::Ordering;
 
 use mapa_core::mig::Size;
-use mapa_core::{DeviceId, Rules, pcie_aware, pcie_slowdown};
+use mapa_core::{DeviceId, Rules, pcie_slowdown};
 
 use super::gpus::{Gpus, Offer};
+use crate::policies::pcie_aware;
 
 /// How a GPU is chosen among those with a free instance of the size.
 #[derive(Clone, Copy, Debug, PartialEq)]

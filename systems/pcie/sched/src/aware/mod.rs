@@ -39,7 +39,7 @@ use records::{Records, Start};
 ///    the job for which the GPU was marked, and most others of the waiting jobs that find no
 ///    instance of their size.
 /// 3. **Choice** among GPUs with a free instance of exactly the requested size, by the policy
-///    [`pcie_aware`](mapa_core::pcie_aware): least slowdown, then best fit. If no GPU has one, the
+///    [`pcie_aware`](crate::pcie_aware): least slowdown, then best fit. If no GPU has one, the
 ///    GPU that becomes idle first is marked. It takes only jobs that will have ended by then.
 /// 4. **Run or skip.** A job is skipped if PCIe-bound jobs on the chosen GPU would slow it down by
 ///    more than the [delay threshold](Self::delay_threshold). A job that has waited longer than the

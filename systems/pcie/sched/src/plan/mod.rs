@@ -14,7 +14,6 @@ use std::time::Duration;
 use mapa_core::mig::Size;
 use mapa_core::{
     Decision, Demand, DeviceId, MachineId, PCIE_GEN4_GBPS, Refusal, Request, Rules, Want,
-    pcie_aware,
 };
 
 use mapa_sched::Scheduler;
@@ -23,6 +22,8 @@ use mapa_sched::plan::{Ageing, Draws, Entry, Moves, Physics, WeightedFlow};
 use mapa_sched::{Event, Token};
 use mapa_sched::{Job, JobId, Tenant};
 use mapa_sched::{Time, duration, seconds};
+
+use crate::policies::pcie_aware;
 
 use lanes::{Lanes, Plan, caps};
 use port::{NO_CAP, Port, PortJob, PortState, SIZES};

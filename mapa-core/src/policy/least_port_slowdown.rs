@@ -1,4 +1,4 @@
-//! The choice among instances by PCIe bandwidth: Tang et al., sections 3.2 and 3.3.
+//! The choice among instances by the PCIe bandwidth that their device shares.
 
 use super::rules::Rules;
 use crate::optimum::least;
@@ -47,7 +47,7 @@ pub fn pcie_slowdown_on(seat: &Seat<'_>, alpha: f64, max_gbps: f64) -> f64 {
     )
 }
 
-/// Tang et al., stage 3: the instance with the least slowdown of the job (Eq. 2), then best fit:
+/// The instance with the least slowdown of the job by a shared PCIe port (Eq. 2 of Tang et al.), then best fit:
 /// the device with the fewest free instances left. The request states the size of the instance;
 /// `alpha` belongs to the job. Further rules, such as a threshold of delay or the exclusion of a
 /// device that is to be repartitioned, are added with [`Rules::require`].
@@ -57,16 +57,16 @@ pub fn pcie_slowdown_on(seat: &Seat<'_>, alpha: f64, max_gbps: f64) -> f64 {
 ///
 /// # Examples
 /// ```
-/// use mapa_core::{PCIE_GEN4_GBPS, pcie_aware, pcie_slowdown_on};
+/// use mapa_core::{PCIE_GEN4_GBPS, least_port_slowdown, pcie_slowdown_on};
 ///
 /// let alpha = 1.07;
-/// let patient = pcie_aware(alpha, PCIE_GEN4_GBPS)
+/// let patient = least_port_slowdown(alpha, PCIE_GEN4_GBPS)
 ///     .require("within the delay threshold", move |seat| pcie_slowdown_on(seat, alpha, PCIE_GEN4_GBPS) <= 1.3);
 /// # let _ = patient;
 /// ```
 #[must_use]
-pub fn pcie_aware(alpha: f64, max_gbps: f64) -> Rules<'static> {
-    Rules::new("pcie-aware")
+pub fn least_port_slowdown(alpha: f64, max_gbps: f64) -> Rules<'static> {
+    Rules::new("least-port-slowdown")
         .prefer(
             least("slowdown", move |seat| {
                 pcie_slowdown_on(seat, alpha, max_gbps)
