@@ -12,8 +12,10 @@ use crate::systems::{self, BroughtCommand};
 mod allocate;
 mod defrag;
 mod find_matches;
+#[cfg(feature = "fit")]
 mod fit;
 mod job;
+#[cfg(feature = "fit")]
 mod measured;
 mod mig;
 mod pattern;
@@ -26,8 +28,10 @@ mod topo;
 pub(crate) use allocate::{AllocateArgs, CompareArgs};
 pub(crate) use defrag::DefragArgs;
 pub(crate) use find_matches::MatchArgs;
+#[cfg(feature = "fit")]
 pub(crate) use fit::FitArgs;
 pub(crate) use job::{ConstraintArgs, JobArgs, PolicyArgs, UseArgs, job_spec};
+#[cfg(feature = "fit")]
 pub(crate) use measured::{AddArgs, MeasuredAction, MeasuredArgs};
 pub(crate) use mig::MigArgs;
 #[cfg(feature = "source")]
@@ -142,10 +146,18 @@ pub(crate) enum General {
     #[command(after_help = score::HELP)]
     Score(ScoreArgs),
     /// Fit a model of bandwidth to measurements on a machine, and show how far to trust it.
+    #[cfg(feature = "fit")]
     #[command(after_long_help = fit::HELP)]
     Fit(FitArgs),
+    /// Not in this build: needs the feature `fit`.
+    #[cfg(not(feature = "fit"))]
+    Fit(crate::left_out::LeftOut),
     /// Add measured bandwidths of a machine to a table, and fit what its links reach.
+    #[cfg(feature = "fit")]
     Measured(MeasuredArgs),
+    /// Not in this build: needs the feature `fit`.
+    #[cfg(not(feature = "fit"))]
+    Measured(crate::left_out::LeftOut),
     /// Show how a GPU with MIG can be partitioned into instances, and whether given ones fit;
     /// without --gpu, list the GPUs.
     #[command(after_help = mig::HELP)]

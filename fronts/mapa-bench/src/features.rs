@@ -5,10 +5,11 @@ use std::sync::LazyLock;
 use mapa_cli::Failure;
 
 /// The features, and whether this build has them.
-const FEATURES: [(&str, bool); 10] = [
+const FEATURES: [(&str, bool); 11] = [
     ("case", cfg!(feature = "case")),
     ("energy", cfg!(feature = "energy")),
     ("experiments", cfg!(feature = "experiments")),
+    ("fit", cfg!(feature = "fit")),
     ("mapa", cfg!(feature = "mapa")),
     ("nvml", cfg!(feature = "nvml")),
     ("parquet", cfg!(feature = "parquet")),

@@ -27,6 +27,7 @@ mod lines;
 mod mark;
 mod memory;
 mod node;
+mod open_metrics;
 mod others;
 mod output;
 mod plan;

@@ -5,8 +5,10 @@ mod batch;
 mod compare;
 mod defrag;
 mod find_matches;
+#[cfg(feature = "fit")]
 mod fit;
 mod machines;
+#[cfg(feature = "fit")]
 mod measured;
 mod mig;
 mod packed;
@@ -25,8 +27,10 @@ pub(crate) use allocate::allocate;
 pub(crate) use compare::compare;
 pub(crate) use defrag::defrag;
 pub(crate) use find_matches::find_matches;
+#[cfg(feature = "fit")]
 pub(crate) use fit::fit;
 pub(crate) use machines::machines;
+#[cfg(feature = "fit")]
 pub(crate) use measured::measured;
 pub(crate) use mig::mig;
 pub(crate) use pattern::pattern;

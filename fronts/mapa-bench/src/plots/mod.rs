@@ -1,9 +1,11 @@
 //! SVG pictures of results.
 
+#[cfg(feature = "fit")]
 mod fit;
 mod instances;
 mod simulation;
 
+#[cfg(feature = "fit")]
 pub(crate) use fit::Plots;
 pub(crate) use instances::{Shown, draw, is_for};
 pub(crate) use simulation::simulation;

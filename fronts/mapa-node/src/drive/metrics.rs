@@ -1,54 +1,26 @@
 //! What the daemon counts.
 
 use std::fmt;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::encoding::text::encode;
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
-use prometheus_client::registry::{Registry, Unit};
+use crate::open_metrics::{Counter, Family, Gauge, Histogram, Ratio, Registry};
 
 /// The most tenants that have a histogram of their own. All further ones share `other`.
 const TENANTS: usize = 256;
-
-/// The label of what was counted.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct Kind {
-    kind: String,
-}
-
-/// The labels of a failed lever.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct LeverStep {
-    lever: String,
-    step: String,
-}
-
-/// The label of a tenant.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct TenantName {
-    tenant: String,
-}
-
-type Ratio = Gauge<f64, AtomicU64>;
 
 /// The counters of a daemon.
 pub(crate) struct Metrics {
     registry: Registry,
     facts: Counter,
     instants: Counter,
-    orders: Family<Kind, Counter>,
-    refusals: Family<Kind, Counter>,
-    failed_orders: Family<Kind, Counter>,
-    failed_levers: Family<LeverStep, Counter>,
-    troubles: Family<Kind, Counter>,
+    orders: Family<Counter>,
+    refusals: Family<Counter>,
+    failed_orders: Family<Counter>,
+    failed_levers: Family<Counter>,
+    troubles: Family<Counter>,
     decision: Histogram,
     waited: Histogram,
-    latencies: Family<TenantName, Histogram>,
+    latencies: Family<Histogram>,
     tenants: std::sync::Mutex<std::collections::BTreeSet<String>>,
     /// Leases that hold.
     pub leases: Gauge,
@@ -72,24 +44,24 @@ impl fmt::Debug for Metrics {
 
 /// Milliseconds to a minute.
 fn short() -> Histogram {
-    Histogram::new(exponential_buckets(1e-4, 2.0, 20))
+    Histogram::doubling(1e-4, 20)
 }
 
 impl Metrics {
     /// All at nought.
     pub(crate) fn new() -> Self {
         let own = Self {
-            registry: Registry::with_prefix("mapa"),
+            registry: Registry::default(),
             facts: Counter::default(),
             instants: Counter::default(),
-            orders: Family::default(),
-            refusals: Family::default(),
-            failed_orders: Family::default(),
-            failed_levers: Family::default(),
-            troubles: Family::default(),
+            orders: Family::new(&["kind"], Counter::default),
+            refusals: Family::new(&["kind"], Counter::default),
+            failed_orders: Family::new(&["kind"], Counter::default),
+            failed_levers: Family::new(&["lever", "step"], Counter::default),
+            troubles: Family::new(&["kind"], Counter::default),
             decision: short(),
-            waited: Histogram::new(exponential_buckets(1.0, 2.0, 20)),
-            latencies: Family::new_with_constructor(short as fn() -> Histogram),
+            waited: Histogram::doubling(1.0, 20),
+            latencies: Family::new(&["tenant"], short),
             tenants: std::sync::Mutex::default(),
             leases: Gauge::default(),
             queue: Gauge::default(),
@@ -138,22 +110,19 @@ impl Metrics {
             "What went wrong otherwise, by place",
             self.troubles.clone(),
         );
-        to.register_with_unit(
+        to.register_seconds(
             "decision",
             "How long an instant took, from its facts to its last order",
-            Unit::Seconds,
             self.decision.clone(),
         );
-        to.register_with_unit(
+        to.register_seconds(
             "waited",
             "How long jobs waited until they were placed",
-            Unit::Seconds,
             self.waited.clone(),
         );
-        to.register_with_unit(
+        to.register_seconds(
             "request_latency",
             "How long tenants took to answer requests, as they tell",
-            Unit::Seconds,
             self.latencies.clone(),
         );
         to.register("leases", "Leases that hold", self.leases.clone());
@@ -194,31 +163,27 @@ impl Metrics {
 
     /// An order of this kind.
     pub(crate) fn ordered(&self, kind: &str) {
-        self.orders.get_or_create(&of(kind)).inc();
+        self.orders.of(&[kind]).inc();
     }
 
     /// A job that was refused for this reason.
     pub(crate) fn refused(&self, kind: &str) {
-        self.refusals.get_or_create(&of(kind)).inc();
+        self.refusals.of(&[kind]).inc();
     }
 
     /// An order of this kind that failed.
     pub(crate) fn order_failed(&self, kind: &str) {
-        self.failed_orders.get_or_create(&of(kind)).inc();
+        self.failed_orders.of(&[kind]).inc();
     }
 
     /// A lever that failed at this step.
     pub(crate) fn lever_failed(&self, lever: &str, step: &str) {
-        let labels = LeverStep {
-            lever: lever.to_owned(),
-            step: step.to_owned(),
-        };
-        self.failed_levers.get_or_create(&labels).inc();
+        self.failed_levers.of(&[lever, step]).inc();
     }
 
     /// Something else that went wrong.
     pub(crate) fn trouble(&self, place: &str) {
-        self.troubles.get_or_create(&of(place)).inc();
+        self.troubles.of(&[place]).inc();
     }
 
     /// A job that was placed after it had waited so long.
@@ -240,26 +205,12 @@ impl Metrics {
         } else {
             "other"
         };
-        let labels = TenantName {
-            tenant: name.to_owned(),
-        };
-        self.latencies
-            .get_or_create(&labels)
-            .observe(took.as_secs_f64());
+        self.latencies.of(&[name]).observe(took.as_secs_f64());
     }
 
     /// Everything in OpenMetrics' text form.
     pub(crate) fn text(&self) -> String {
-        let mut text = String::new();
-        // Writing to a string cannot fail.
-        let _ = encode(&mut text, &self.registry);
-        text
-    }
-}
-
-fn of(kind: &str) -> Kind {
-    Kind {
-        kind: kind.to_owned(),
+        self.registry.text()
     }
 }
 
