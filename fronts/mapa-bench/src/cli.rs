@@ -87,6 +87,7 @@ pub(crate) enum Command {
 
 impl FromArgMatches for Command {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        // The commands of systems come first: their arguments are known to their rows alone.
         let named = matches.subcommand();
         let brought = named.and_then(|(name, own)| Some((systems::command(name)?, own)));
         match brought {
@@ -103,6 +104,7 @@ impl FromArgMatches for Command {
 
 impl Subcommand for Command {
     fn augment_subcommands(command: clap::Command) -> clap::Command {
+        // This command is never run: it is how clap lists the general commands one by one.
         let general = General::augment_subcommands(clap::Command::new("general"));
         let mut all = Vec::new();
         for own in general.get_subcommands() {

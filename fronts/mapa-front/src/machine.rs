@@ -73,7 +73,7 @@ impl FromStr for P2p {
 
 /// A machine, and its state while nothing is in use.
 pub struct Loaded {
-    /// The description.
+    /// The description, with the changes that the request makes.
     pub machine: Machine,
     /// Nothing is in use, and devices are partitioned as the request says.
     pub idle: Allocator,

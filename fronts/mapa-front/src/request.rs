@@ -187,6 +187,7 @@ impl JobSpec {
         if let Some(matches) = self.limit {
             request.limits.matches = matches;
         }
+        // Contradictions between keys show now that all are there.
         request.check(graph)?;
         Ok(request)
     }
@@ -257,6 +258,7 @@ fn demand(spec: &JobSpec, graph: &HardwareGraph) -> Result<Demand, Error> {
     let mut demand = wants.warps(spec.warps.unwrap_or_default());
     if let Some(gib) = spec.memory {
         demand = demand.memory((positive("--memory", gib)? * f64::from(1 << 30)) as u64);
+        // Without memory on record every demand would be infeasible, which would hide the cause.
         let mut devices = graph.devices().iter();
         if devices.all(|device| device.memory_bytes.is_none()) {
             return Err(Error::malformed(
@@ -329,6 +331,7 @@ pub fn with_busy(idle: &Allocator, list: &[DeviceName]) -> Result<Allocator, Err
         busy.extend(there.iter());
     }
     let mut state = idle.clone();
+    // A request for no device is malformed.
     if !busy.is_empty() {
         let tenants = Request::new(Pattern::independent(busy.len()).each(Demand::any()));
         state.commit(Decision::of_use("busy", &tenants, &view, busy.iter())?)?;

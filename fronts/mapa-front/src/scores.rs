@@ -55,6 +55,7 @@ pub const SCORES: [ScoreRow; 18] = [
         "edges_seconds: time of the slowest edge, if all edges send at once",
     ),
     ScoreRow {
+        // The score is of the devices that stay free, not of the job's.
         of_links: false,
         ..rate(
             "preserved_gbps",

@@ -79,6 +79,7 @@ pub(crate) struct MatchArgs {
 /// Requires a machine unless graphs come from files.
 fn unless_files(arg: Arg) -> Arg {
     if arg.get_id() == "machine" {
+        // Shared arguments demand a machine. Here two files may take its place.
         arg.required(false).required_unless_present("pattern_file")
     } else {
         arg

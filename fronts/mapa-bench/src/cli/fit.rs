@@ -121,6 +121,7 @@ pub(crate) enum RingName {
     Ranks,
 }
 
+// Names and help texts of the values are for clap, of which `mapa-front` knows nothing.
 impl From<MethodName> for FitMethod {
     fn from(word: MethodName) -> Self {
         match word {

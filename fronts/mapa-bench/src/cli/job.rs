@@ -166,6 +166,7 @@ impl JobArgs {
 }
 
 fn policy_names() -> PossibleValuesParser {
+    // The names of the registry, so that the policies of systems are among them.
     PossibleValuesParser::new(NAMES.policies.iter().map(|policy| policy.name.as_str()))
 }
 

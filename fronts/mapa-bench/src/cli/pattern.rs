@@ -143,6 +143,7 @@ pub(crate) struct FromNvlink {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) devices: Vec<String>,
     /// Leave out links that carry less than this share of the busiest link, percent.
+    // A number below 0 is read, so that the error can name the range.
     #[arg(
         long,
         value_name = "PERCENT",
@@ -169,6 +170,7 @@ pub(crate) struct FromNvlink {
 /// Requires a machine unless readings come from files.
 fn unless_readings(arg: Arg) -> Arg {
     if arg.get_id() == "machine" {
+        // Shared arguments demand a machine. Here readings may take its place.
         arg.required(false).required_unless_present("readings")
     } else {
         arg

@@ -71,6 +71,7 @@ impl Shard {
 
     /// Whether a cell belongs to this part. Cells go to the parts in turn.
     pub(crate) fn has(self, cell: usize) -> bool {
+        // A part has every n-th cell, so that machines, which come in long runs, are in all parts.
         cell % self.of == self.part - 1
     }
 }

@@ -14,9 +14,11 @@ use mapa_front::text::{gbps, table};
 use mapa_front::{DeviceName, JobSpec, told_by};
 
 pub(crate) fn find_matches(args: &MatchArgs, output: &mut Output) -> Result<(), Failure> {
+    // Two files need no machine.
     if let (Some(pattern), Some(target)) = (&args.pattern_file, &args.target_file) {
         return in_files(args, pattern, target, output);
     }
+    // clap cannot demand that one of two groups of arguments be complete.
     let (Some(machine), Some(words)) = (&args.machine, &args.job) else {
         return Err(Failure::malformed(
             "expected --machine or --live with --gpus, or --pattern-file and --target-file",

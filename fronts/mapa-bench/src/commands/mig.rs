@@ -176,6 +176,7 @@ fn profiles(gpu: &Gpu, offer: Offer) -> Table {
     let seconds =
         |seconds: Option<f64>| seconds.map_or("-".to_owned(), |seconds| format!("{seconds:.2}"));
     for profile in gpu.offered(offer) {
+        // A star marks what the vendor does not state for this model.
         let figure = |figure: Figure, text: String| match profile.status(figure) {
             Status::Read => text,
             Status::ByAnalogy => text + "*",

@@ -82,6 +82,7 @@ fn print_expected(own: &Expected, output: &mut Output) -> Result<(), Failure> {
         None => "bandwidth not known".to_owned(),
     })?;
     let words = [&own.path, &own.p2p, &own.p2p_from, &own.bound_by];
+    // These are absent where no operation joins the devices.
     let [path, p2p, from, bound_by] = words.map(|word| word.as_deref().unwrap_or("none"));
     output.line(format_args!(
         "path      {path}; P2P {p2p}, {from}; bound by {bound_by} (measured on {} machines)",

@@ -118,6 +118,7 @@ fn ids(graph: &HardwareGraph) -> impl Iterator<Item = DeviceId> + use<> {
 /// The matrix of the link classes between all pairs of devices.
 fn matrix(labels: &Labels, graph: &HardwareGraph) -> Table {
     let mut table = Table::new();
+    // The matrix has no frame, as that of `nvidia-smi topo -m`.
     table.load_style(presets::NOTHING);
     table
         .set_header(std::iter::once("").chain(ids(graph).map(|id| graph.device(id).name.as_str())));

@@ -50,11 +50,11 @@ pub struct AllocateRequest {
 
 /// The devices that a job gets, and what that follows from.
 pub struct AllocateOutcome {
-    /// The job.
+    /// The job, with the contents of its pattern file if it has one.
     pub job: Job,
     /// What was requested of the machine.
     pub request: Request,
-    /// The choice.
+    /// The placement that the policy chose, and whether its search was complete.
     pub decision: Decision,
     /// The model by which the bandwidth is told.
     pub told: Told,

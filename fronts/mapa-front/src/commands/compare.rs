@@ -34,7 +34,7 @@ pub struct CompareRequest {
 
 /// The choices of all policies, and what they follow from.
 pub struct CompareOutcome {
-    /// The job.
+    /// The job, with the contents of its pattern file if it has one.
     pub job: Job,
     /// What was requested of the machine.
     pub request: Request,
@@ -50,7 +50,7 @@ pub struct CompareOutcome {
 
 /// A policy, and what it chose.
 pub struct ComparedPolicy {
-    /// Its name.
+    /// The name of the policy, as requests write it.
     pub policy: String,
     /// The choice, or why there is none.
     pub choice: Result<PolicyChoice, Refusal>,
@@ -58,7 +58,7 @@ pub struct ComparedPolicy {
 
 /// The devices that a policy chose.
 pub struct PolicyChoice {
-    /// The choice.
+    /// The placement that the policy chose, and whether its search was complete.
     pub decision: Decision,
     /// What the devices carry.
     pub bandwidth: Bandwidth,

@@ -129,7 +129,7 @@ pub struct FitOutcome {
     pub machine: String,
     /// The samples, and what was left out.
     pub found: Samples,
-    /// The fit.
+    /// The fitted model, with the residual of each row.
     pub fit: Fit,
     /// The ring of each row of the fit.
     pub rings: Vec<Vec<DeviceId>>,
@@ -264,6 +264,7 @@ impl FitRequest {
         if !error.is_rank_deficient() {
             return self.in_file(error);
         }
+        // Linear terms need fewer samples, so they are worth a try where they are not taken yet.
         let linear = match self.terms {
             FitTerms::Eq2 => "--terms linear, ",
             FitTerms::Linear => "",
@@ -324,6 +325,7 @@ impl FitOutcome {
 /// Checks that there is something to fit.
 fn check(found: &Samples, measurements: &[Measurement]) -> Result<(), Error> {
     if found.samples.is_empty() {
+        // Mostly all runs are of another collective than `--op`.
         let ops: BTreeSet<&str> = measurements
             .iter()
             .filter_map(|run| run.op.as_deref())

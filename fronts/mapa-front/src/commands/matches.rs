@@ -95,7 +95,7 @@ pub struct GraphMatchRequest {
 
 /// The matches of a job's pattern on a machine.
 pub struct MatchOutcome {
-    /// The job.
+    /// The job, with the contents of its pattern file if it has one.
     pub job: Job,
     /// The pattern with what each rank demands.
     pub pattern: Pattern,

@@ -41,7 +41,7 @@ pub enum MigAnswer {
 
 /// A GPU, the profiles that it is offered with, and the layout that has the wanted instances.
 pub struct MigOutcome {
-    /// The GPU.
+    /// The GPU, by the vendor's table of its profiles.
     pub gpu: Gpu,
     /// The kinds of profiles that are offered.
     pub offer: Offer,

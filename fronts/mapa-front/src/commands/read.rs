@@ -65,7 +65,7 @@ fn host_name(host: HostDetail) -> &'static str {
 /// A file, and what was read from it.
 #[derive(Clone, Debug)]
 pub struct ReadFile {
-    /// Its name.
+    /// Its path, as it was found.
     pub file: String,
     /// What it is, if that is known.
     pub kind: Option<Kind>,

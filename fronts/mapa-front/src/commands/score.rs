@@ -72,7 +72,7 @@ pub struct ScoreOutcome {
     pub devices: Placement,
     /// Whether the order of the devices matters.
     pub is_ordered: bool,
-    /// The bandwidth.
+    /// The bandwidth and the numbers that it follows from, or why there is none.
     pub bandwidth: ScoredBandwidth,
 }
 
@@ -94,7 +94,7 @@ pub enum ScoredBandwidth {
 
 /// A sum of terms for a placement.
 pub struct ExplainedSum {
-    /// The model.
+    /// The model: its terms, their coefficients and their source.
     pub model: LinkModel,
     /// The links of the placement, by tier.
     pub census: Census,
@@ -114,7 +114,7 @@ type Tree = (Vec<(DeviceId, DeviceId)>, f64);
 
 /// A packing on two devices or more.
 pub struct PackedLinks {
-    /// What was found.
+    /// The best packing that was found, and whether it is proved to be the best.
     pub found: Bandwidth,
     /// What was searched for.
     pub packing: Packing,

@@ -63,7 +63,7 @@ pub struct SimulateOutcome<'a> {
     pub machine: String,
     /// The machines, idle.
     pub fleet: Fleet,
-    /// The jobs.
+    /// The jobs, as they were read or drawn. Every policy gets the same.
     pub workload: Workload,
     /// The simulations, in the order of the policies.
     pub runs: Vec<PolicyRun>,

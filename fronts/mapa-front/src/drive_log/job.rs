@@ -89,6 +89,7 @@ impl JobLine {
     /// As [`Fact::event`](super::Fact::event).
     pub fn job(&self, graph: &HardwareGraph) -> Result<Job, Error> {
         let mut job = Job::new(JobId(self.id), checked(&self.request, graph)?);
+        // Keys that `Job` may get later keep their defaults: a record without them is older.
         job.arrived = Time(self.arrived);
         job.run_time = match &self.run_time {
             RunTimeLine::Unknown => RunTime::Unknown,

@@ -15,11 +15,11 @@ use super::words::{Ways, bytes, devices, operation_of};
 /// What a row asks of a model.
 #[derive(Clone)]
 pub struct Question {
-    /// The machine.
+    /// The machine, with the peer access and the slots that the row states.
     pub graph: Arc<HardwareGraph>,
     /// The devices, in the order of the flows.
     pub devices: Vec<DeviceId>,
-    /// The operation.
+    /// The operation that was measured.
     pub operation: Operation,
     /// The bytes of a message, where told.
     pub bytes: Option<u64>,

@@ -17,7 +17,7 @@ type Make = dyn Fn(Option<Rates>) -> Result<Model, mapa_core::Error> + Send + Sy
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ModelRow {
-    /// The name.
+    /// The name, as requests write it.
     pub name: String,
     /// One line for help texts.
     pub summary: String,
@@ -41,6 +41,7 @@ impl ModelRow {
             summary: summary.into(),
             domain: domain.into(),
             takes_rates: false,
+            // `Names::model` refuses rates for such a row.
             make: Arc::new(move |_| make()),
         }
     }
@@ -136,6 +137,7 @@ pub(super) fn built_in() -> Registry<ModelRow> {
             "the channels of an imitated search of NCCL",
             |rates| Packing::channels(rates, &Channels::SPEEDS),
         ),
+        // NCCL searches at other speeds since then, so it may find other channels.
         ModelRow::packing(
             "channels-2022",
             "the same with the speeds of 2022",
@@ -154,9 +156,11 @@ pub(super) fn built_in() -> Registry<ModelRow> {
 /// Eq. 2 with the coefficients of Table 2.
 fn printed() -> Result<LinkModel, mapa_core::Error> {
     let terms = Term::eq_2(Tiers::PAPER.len())
+        // The coefficients are in the order of the terms.
         .into_iter()
         .zip(Coefficients::PRINTED.0)
         .collect();
+    // It was fitted to the same data as the other form of Eq. 2.
     let domain = LinkModel::paper().domain().clone();
     let model = LinkModel::new("eq-2-printed", Tiers::PAPER, terms, domain)?;
     Ok(model.with_source("Table 2 of the paper, as printed"))

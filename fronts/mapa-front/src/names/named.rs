@@ -91,6 +91,7 @@ impl Serialize for Named {
 
 impl<'de> Deserialize<'de> for Named {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // Only a format that describes itself can tell words from a table.
         deserializer.deserialize_any(InWords)
     }
 }

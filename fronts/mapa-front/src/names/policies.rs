@@ -196,6 +196,7 @@ fn knowing_traffic(row: PolicyRow) -> PolicyRow {
     if !row.spares {
         return row;
     }
+    // The row as it was serves the jobs whose traffic is not known.
     let plain = Arc::clone(&row.make);
     PolicyRow {
         make: Arc::new(move |choice| {

@@ -17,7 +17,7 @@ type Make = dyn Fn(&str, Box<dyn Policy>, LinkModel) -> Result<Boxed, Error> + S
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct SchedulerRow {
-    /// The name.
+    /// The name, which settings may follow in a request.
     pub name: String,
     /// One line for help texts.
     pub summary: String,

@@ -20,11 +20,11 @@ use crate::systems;
 pub struct Runner<'a> {
     /// Where schedulers are found.
     pub names: &'a Names,
-    /// The jobs.
+    /// The jobs, the same under every policy.
     pub workload: &'a Workload,
     /// The machines, idle.
     pub fleet: &'a Fleet,
-    /// The scheduler.
+    /// The scheduler. Each run makes a fresh one.
     pub scheduler: &'a SchedulerSpec,
     /// The execution model, by which a scheduler may judge links.
     pub execution: &'a ExecutionSpec,

@@ -46,6 +46,7 @@ pub(super) fn from_nccl(args: &FromNccl, output: &mut Output) -> Result<(), Fail
 fn messages(job: &NcclJob, steps: Option<f64>) -> Result<Option<Messages>, Error> {
     let mut messages = Messages::new();
     for &(bytes, calls) in &job.messages {
+        // A log is of a whole run. The number of steps makes its calls those of one step.
         messages.add(bytes as f64, calls as f64 / steps.unwrap_or(1.0))?;
     }
     Ok((!job.messages.is_empty()).then_some(messages))

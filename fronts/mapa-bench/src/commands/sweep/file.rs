@@ -108,6 +108,7 @@ fn distinct<T: Ord + Clone + ToString>(
         Value::String(_) | Value::Table(_) => vec![value],
         _ => return Err(format!("{}: {expected}", value.type_str())),
     };
+    // The list keeps the order, and the set finds words that are there twice.
     let (mut list, mut seen) = (Vec::new(), BTreeSet::new());
     for item in items {
         let own = read(item).map_err(|other| format!("`{other}`: {expected}"))?;

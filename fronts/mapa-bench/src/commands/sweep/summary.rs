@@ -124,6 +124,7 @@ pub(super) fn summary(cells: &[(Cell<'_>, Box<Kept>)]) -> comfy_table::Table {
 fn number(summary: &Columns, name: &str) -> Option<f64> {
     let (_, values) = summary.iter().find(|(own, _)| own == name)?;
     match values {
+        // A cell's summary has one row.
         Values::Numbers(values) => values.first().copied().flatten(),
         _ => None,
     }

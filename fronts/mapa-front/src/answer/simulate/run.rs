@@ -16,7 +16,7 @@ pub struct Simulated<'a> {
     pub execution: &'a str,
     /// The fleet before the simulation.
     pub fleet: &'a Fleet,
-    /// The jobs.
+    /// The jobs, the same under every policy.
     pub workload: &'a Workload,
     /// Whether the scheduler keeps jobs waiting because PCIe is shared, which the model of run times
     /// ignores.
