@@ -120,7 +120,7 @@ pub(crate) const EXPERIMENTS: &[mapa_lab::Experiment] = &[
     #[cfg(feature = "case")]
     mapa_lab::case::EXPERIMENT,
     #[cfg(feature = "energy")]
-    mapa_lab::energy::EXPERIMENT,
+    mapa_system_energy_lab::EXPERIMENT,
     #[cfg(feature = "mapa")]
     mapa_lab::topology_plan::EXPERIMENT,
     #[cfg(feature = "slo")]

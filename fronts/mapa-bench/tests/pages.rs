@@ -24,12 +24,12 @@ fn prose(text: &str) -> String {
     text.split("\n```").step_by(2).collect()
 }
 
-/// The pages of published systems, as the index names them.
+/// The pages and reports of published systems, as the index names them.
 fn pages_of_systems() -> Vec<String> {
     let mut folders: Vec<String> = fs::read_dir(docs().join("../systems"))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .map(|system| format!("../systems/{system}/docs/"))
+        .flat_map(|system| ["docs", "report"].map(|own| format!("../systems/{system}/{own}/")))
         .filter(|folder| docs().join(folder).exists())
         .collect();
     folders.sort();

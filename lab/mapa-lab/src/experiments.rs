@@ -64,3 +64,40 @@ impl Experiment {
         (self.run)(plan, progress)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DRAWING: Experiment = Experiment {
+        name: "drawing",
+        paper: "none",
+        covers: "",
+        files: ENOUGH,
+        seed: 1,
+        reads_rows: false,
+        run: |plan, _| Ok(Report::new(["drawing", "none", ""], &[], plan)),
+    };
+
+    #[test]
+    fn intervals_need_two_files_and_what_draws_none_takes_none() {
+        let plan = |files| Plan {
+            files,
+            seed: 1,
+            threads: 1,
+            timed: false,
+            command: String::new(),
+            rows: None,
+        };
+        let few = DRAWING.run(&plan(1), &()).unwrap_err().to_string();
+        assert!(few.starts_with("--files: expected at least 2"), "{few}");
+        assert_eq!(DRAWING.run(&plan(2), &()).unwrap().seeds, [1, 2]);
+        let none = Experiment {
+            files: 0,
+            ..DRAWING
+        };
+        assert!(none.run(&plan(0), &()).is_ok());
+        let given = none.run(&plan(2), &()).unwrap_err().to_string();
+        assert!(given.contains("draws no job files"), "{given}");
+    }
+}

@@ -11,7 +11,6 @@
 pub mod auto;
 pub mod case;
 pub mod claim;
-pub mod energy;
 mod experiments;
 pub mod foresight;
 pub mod mapa;
@@ -22,6 +21,8 @@ pub mod plan;
 pub mod progress;
 pub mod report;
 pub mod slo;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod timed;
 pub mod topology_plan;
 pub mod workers;

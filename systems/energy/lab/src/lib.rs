@@ -1,13 +1,21 @@
 //! Energy and tardiness on MIG slices: the published table, fresh days, and what the results depend on.
 
+#![warn(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "libraries answer with errors, and leave printing to their callers"
+)]
+
 use std::collections::BTreeMap;
 
 use mapa_front::Error;
-
-use crate::experiments::Experiment;
-use crate::plan::Plan;
-use crate::progress::Progress;
-use crate::report::{Report, three_decimals, value};
+use mapa_lab::Experiment;
+use mapa_lab::plan::Plan;
+use mapa_lab::progress::Progress;
+use mapa_lab::report::{Report, three_decimals, value};
 
 mod bounds;
 mod layouts;

@@ -1,6 +1,8 @@
 //! The published table on the published days, and where the document contradicts itself.
 
 use mapa_front::Error;
+use mapa_lab::claim::{Claim, EXACT, Verdict};
+use mapa_lab::report::Section;
 use mapa_system_energy::{
     Arithmetic, EarliestFinish, Fit, LargestFirst, Machine, MeanFinish, Power, RandomSlice, Rule,
     SmallestFirst, State,
@@ -9,9 +11,6 @@ use mapa_system_energy_sim::{
     PUBLISHED_SEEDS, Totals, published_day, published_draws, run as run_day,
 };
 use serde::Serialize;
-
-use crate::claim::{Claim, EXACT, Verdict};
-use crate::report::Section;
 
 /// What three numbers of a rule come to over days.
 #[derive(Clone, Copy, Serialize)]

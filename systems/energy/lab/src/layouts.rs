@@ -9,10 +9,10 @@ use serde::Serialize;
 use super::rows::{LARGEST, PLAN, PLAN_LAYOUTS, ROWS};
 use super::setting::FRESH;
 use super::trials::{All, ENERGY, LATE, Of, TARDINESS, Trials};
-use crate::claim::{Claim, Verdict, mean_pm};
-use crate::plan::{Plan, on_files};
-use crate::progress::Progress;
-use crate::report::Section;
+use mapa_lab::claim::{Claim, Verdict, mean_pm};
+use mapa_lab::plan::{Plan, on_files};
+use mapa_lab::progress::Progress;
+use mapa_lab::report::Section;
 
 const MINE: &str = "none: MAPA's own";
 const ASSUMES: &[usize] = &[1, 2, 3, 5];

@@ -5,6 +5,10 @@
 //! fresh days, where they are 0.
 
 use mapa_front::Error;
+use mapa_lab::claim::{Claim, Verdict, mean_pm};
+use mapa_lab::plan::{Plan, on_files};
+use mapa_lab::progress::Progress;
+use mapa_lab::report::Section;
 use mapa_sched::bound::{Bound, Class, Measure, Solver};
 use mapa_sim::{mean_interval, paired_interval, stream};
 use mapa_system_energy::{
@@ -13,11 +17,6 @@ use mapa_system_energy::{
 };
 use mapa_system_energy_sim::{Draw, LOADS, run};
 use rand::RngExt;
-
-use crate::claim::{Claim, Verdict, mean_pm};
-use crate::plan::{Plan, on_files};
-use crate::progress::Progress;
-use crate::report::Section;
 
 const MINE: &str = "none: MAPA's own";
 /// At most so many days: each is several linear programs.

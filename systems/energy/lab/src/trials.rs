@@ -7,8 +7,8 @@ use mapa_system_energy_sim::{Totals, run_as};
 
 use super::rows::{LARGEST, ROWS};
 use super::setting::Setting;
-use crate::plan::{Plan, on_files};
-use crate::progress::Progress;
+use mapa_lab::plan::{Plan, on_files};
+use mapa_lab::progress::Progress;
 
 /// A rule on a day: what it came to, and the energy that no schedule goes below.
 #[derive(Clone, Copy)]

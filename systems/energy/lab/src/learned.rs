@@ -12,10 +12,10 @@ use super::rows::{FIT_FULLEST, LARGEST};
 use super::setting::{FRESH, TIGHT};
 use super::table::Numbers;
 use super::trials::{All, ENERGY, LATE, Of, TARDINESS, Trials};
-use crate::claim::{Claim, EXACT, Verdict, mean_pm, number};
-use crate::plan::{Plan, on_files};
-use crate::progress::Progress;
-use crate::report::Section;
+use mapa_lab::claim::{Claim, EXACT, Verdict, mean_pm, number};
+use mapa_lab::plan::{Plan, on_files};
+use mapa_lab::progress::Progress;
+use mapa_lab::report::Section;
 
 /// The settings of nets, with what they are.
 const SETTINGS: [(&str, &str); 3] = [

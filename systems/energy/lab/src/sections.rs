@@ -10,9 +10,9 @@ use super::rows::{
 use super::setting::{FRESH, MORNING, RATES, SIGMAS, Setting, TIGHT};
 use super::table::Numbers;
 use super::trials::{All, ENERGY, LATE, Of, TARDINESS, Trials};
-use crate::claim::{Claim, Verdict, mean_pm};
-use crate::picture::{Dots, Heights, Line, lines, plain};
-use crate::report::Section;
+use mapa_lab::claim::{Claim, Verdict, mean_pm};
+use mapa_lab::picture::{Dots, Heights, Line, lines, plain};
+use mapa_lab::report::Section;
 
 const MINE: &str = "none: MAPA's own";
 

@@ -1,0 +1,3 @@
+//! Tests of `mapa-system-energy-lab`.
+
+mod report;
