@@ -84,7 +84,10 @@ fn pcie() -> &'static Fresh {
 fn the_list_names_every_experiment() {
     let list = answer("reproduce --list");
     let rows = list["experiments"].as_array().unwrap();
-    let names: Vec<&str> = rows.iter().map(|own| own["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> = rows
+        .iter()
+        .map(|own| own["name"].as_str().unwrap())
+        .collect();
     // Those of systems come first.
     assert_eq!(names.last(), Some(&"measured"));
     let shown = text("reproduce --list", "");
@@ -100,7 +103,10 @@ fn the_list_names_every_experiment() {
 
 #[test]
 fn what_cannot_be_run_is_said() {
-    error("reproduce measured --files 1", "measured draws no job files");
+    error(
+        "reproduce measured --files 1",
+        "measured draws no job files",
+    );
     error("reproduce", "<EXPERIMENT>");
     error("reproduce measured --list", "cannot be used with");
     let (object, code) = no("reproduce maps --json");

@@ -11,6 +11,7 @@
 pub mod auto;
 pub mod case;
 pub mod claim;
+mod colours;
 mod experiments;
 pub mod foresight;
 pub mod mapa;

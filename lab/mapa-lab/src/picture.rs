@@ -1,5 +1,4 @@
-//! Pictures that all experiments draw alike: one colour for each policy, and box plots that mark
-//! published values.
+//! Pictures that all experiments draw alike: colours to choose from, and box plots that mark published values.
 
 use kuva::plot::annotations::{ReferenceLine, TextAnnotation};
 use kuva::plot::legend::{LegendEntry, LegendPosition, LegendShape};
@@ -11,25 +10,26 @@ use kuva::render::plots::Plot;
 use kuva::render::theme::Theme;
 use kuva::render_to_svg;
 
-/// The colour of a policy or of a model of PCIe, the same in every picture. The colours are safe
-/// for colour-blind readers (after Okabe and Ito).
-pub fn colour(policy: &str) -> &'static str {
-    match policy {
-        "lowest-id" => "#a6a6a6",
-        "topo-aware" | "topo-aware-released" => "#e69f00",
-        "greedy" => "#2fae86",
-        "preserve" | "preserve-released" => "#4a9fe0",
-        "max-bandwidth" => "#cc79a7",
-        "first-gpu" => "#a6a6a6",
-        "pcie-aware" => "#4a9fe0",
-        "aware-sjf" => "#e69f00",
-        "pcie-plan" => "#2fae86",
-        "bound" => "#444444",
-        "Eq. 2" => "#e69f00",
-        "max-min" => "#2fae86",
-        _ => "#8d7fd1",
-    }
-}
+/// A colour as SVG writes it. Those below are safe for colour-blind readers (after Okabe and Ito).
+pub type Colour = &'static str;
+
+/// What the others are compared with.
+pub const GREY: Colour = "#a6a6a6";
+/// See [`GREY`].
+pub const ORANGE: Colour = "#e69f00";
+/// See [`GREY`].
+pub const GREEN: Colour = "#2fae86";
+/// See [`GREY`].
+pub const BLUE: Colour = "#4a9fe0";
+/// See [`GREY`].
+pub const PINK: Colour = "#cc79a7";
+/// Nearly black: a bound.
+pub const DARK: Colour = "#444444";
+/// What has no colour of its own.
+pub const VIOLET: Colour = "#8d7fd1";
+
+/// The colour of a policy by its name, the same in every picture of an experiment.
+pub type Colours = fn(&str) -> Colour;
 
 /// A group of boxes: its name, and a box of values for each policy.
 pub type Group = (String, Vec<(&'static str, Vec<f64>)>);
@@ -55,8 +55,8 @@ pub struct Words<'a> {
 
 /// Draws boxes from quartile to quartile, with the median across and whiskers to the smallest and
 /// the largest value: the published claims are about the tails. Groups stand side by side, with one
-/// box for each policy. Published values lie behind the boxes.
-pub fn boxes(groups: &[Group], words: &Words<'_>) -> String {
+/// box for each policy in its colour. Published values lie behind the boxes.
+pub fn boxes(groups: &[Group], colour: Colours, words: &Words<'_>) -> String {
     let per_group = groups
         .iter()
         .map(|(_, boxes)| boxes.len())
@@ -95,8 +95,10 @@ pub fn boxes(groups: &[Group], words: &Words<'_>) -> String {
     ]);
     let policies = groups
         .first()
-        .map(|(_, boxes)| boxes.iter().map(|(policy, _)| *policy).collect())
-        .unwrap_or_default();
+        .map(|(_, boxes)| boxes.iter().map(|(policy, _)| (*policy, colour(policy))))
+        .into_iter()
+        .flatten()
+        .collect();
     let mut layout = layout(&plots, words, policies)
         .with_x_categories(vec![String::new(); places])
         .with_tick_length(0.0)
@@ -162,10 +164,10 @@ fn marks(marked: &[(usize, usize, f64)], slots: usize) -> Plot {
 }
 
 /// The colour of published values.
-pub const PUBLISHED: &str = "#d62728";
+pub const PUBLISHED: Colour = "#d62728";
 
 /// Title, axis, legend and published lines.
-fn layout(plots: &[Plot], words: &Words<'_>, policies: Vec<&'static str>) -> Layout {
+fn layout(plots: &[Plot], words: &Words<'_>, policies: Vec<(&'static str, Colour)>) -> Layout {
     let theme = Theme {
         grid_color: "#e4e4e4".to_owned(),
         box_median: "black".to_owned(),
@@ -184,7 +186,7 @@ fn layout(plots: &[Plot], words: &Words<'_>, policies: Vec<&'static str>) -> Lay
 const DASHES: [&str; 3] = ["7 4", "2 3", "10 3 2 3"];
 
 /// The policies by colour, and the published values.
-fn legend(policies: Vec<&'static str>, words: &Words<'_>) -> Vec<LegendEntry> {
+fn legend(policies: Vec<(&'static str, Colour)>, words: &Words<'_>) -> Vec<LegendEntry> {
     let entry = |label: &str, color: &str, shape, dash: Option<&str>| LegendEntry {
         label: label.to_owned(),
         color: color.to_owned(),
@@ -193,7 +195,7 @@ fn legend(policies: Vec<&'static str>, words: &Words<'_>) -> Vec<LegendEntry> {
     };
     let mut entries: Vec<LegendEntry> = policies
         .into_iter()
-        .map(|policy| entry(policy, colour(policy), LegendShape::Rect, None))
+        .map(|(policy, colour)| entry(policy, colour, LegendShape::Rect, None))
         .collect();
     let lines = words.published.iter().zip(DASHES);
     entries.extend(
@@ -210,8 +212,8 @@ fn legend(policies: Vec<&'static str>, words: &Words<'_>) -> Vec<LegendEntry> {
 pub struct Line {
     /// Its name in the legend.
     pub name: String,
-    /// Its colour, as SVG writes it.
-    pub colour: &'static str,
+    /// Its colour.
+    pub colour: Colour,
     /// Whether it is dashed.
     pub dashed: bool,
     /// Its points, x and y, in the order of x.
@@ -274,7 +276,7 @@ fn drawn(lines: Vec<Line>, dotted: bool, heights: Heights, [title, x, y]: [&str;
 }
 
 /// A name, its colour, and its pairs.
-pub type Dots = (&'static str, &'static str, Vec<(f64, f64)>);
+pub type Dots = (&'static str, Colour, Vec<(f64, f64)>);
 
 /// Draws pairs as dots, and the line on which both values are equal.
 pub fn pairs(dots: Vec<Dots>, title: &str, x: &str, y: &str) -> String {
@@ -318,7 +320,7 @@ fn dotted(mut plots: Vec<Plot>, dots: Vec<Dots>, size: f64, [title, x, y]: [&str
 }
 
 /// A name, its colour, whether its line is dashed, and its values.
-pub type Curve = (String, &'static str, bool, Vec<f64>);
+pub type Curve = (String, Colour, bool, Vec<f64>);
 
 /// Draws the density of values, by Gaussian kernels of this width.
 pub fn densities(curves: Vec<Curve>, width: f64, title: &str, x: &str) -> String {
@@ -353,7 +355,7 @@ pub fn densities(curves: Vec<Curve>, width: f64, title: &str, x: &str) -> String
 /// Draws bars in groups, with one bar for each name in every group.
 pub fn bars(
     groups: &[(String, Vec<f64>)],
-    names: &[(&str, &'static str)],
+    names: &[(&str, Colour)],
     title: &str,
     y: &str,
 ) -> String {

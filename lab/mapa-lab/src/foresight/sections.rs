@@ -8,6 +8,7 @@ use super::claims;
 use super::setting::{Coming, FORESIGHT, LEASES, PATIENCE, PRESERVE, Runs};
 use super::trials::{Of, Trials};
 use crate::claim::{bounds, mean_pm};
+use crate::colours::colour;
 use crate::picture::{Group, Words, bars, boxes};
 use crate::report::Section;
 
@@ -146,12 +147,12 @@ fn pictures(section: Section, all: &[Trials]) -> Section {
     section
         .picture(
             "minimum.svg",
-            boxes(&groups(all, |own| own.min), &words("The slowest sensitive job of each job file")),
+            boxes(&groups(all, |own| own.min), colour, &words("The slowest sensitive job of each job file")),
             "The least bandwidth of a sensitive job, a value per job file; lines to the extremes",
         )
         .picture(
             "p25.svg",
-            boxes(&groups(all, |own| own.p25), &words("The 25th percentile of sensitive jobs' bandwidths, by job file")),
+            boxes(&groups(all, |own| own.p25), colour, &words("The 25th percentile of sensitive jobs' bandwidths, by job file")),
             "The 25th percentile of sensitive jobs' bandwidths, a value per job file; lines to the extremes",
         )
         .picture(

@@ -11,6 +11,7 @@ use super::setting::{PACKING, PAPER, RELEASED};
 use super::trials::{All, Of, Trials, Who};
 use super::{sentences, speed};
 use crate::claim::{Claim, bounds, mean_pm, range};
+use crate::colours::colour;
 use crate::picture::{Group, Words, boxes};
 use crate::report::Section;
 use mapa_front::Error;
@@ -215,6 +216,7 @@ fn pictures(section: Section, trials: &Trials) -> Section {
             let top = (most * 1.1 / 10.0).ceil() * 10.0;
             boxes(
                 &groups,
+                colour,
                 &Words {
                     title,
                     y,

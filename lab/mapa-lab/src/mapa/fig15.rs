@@ -14,7 +14,7 @@ use mapa_sim::{mean_interval, quantile};
 use super::setting::PAPER;
 use super::trials::{All, Trial, Trials, Who};
 use crate::claim::{Claim, bounds, mean_pm, number, range};
-use crate::picture::colour;
+use crate::colours::colour;
 use crate::report::Section;
 use mapa_front::Error;
 

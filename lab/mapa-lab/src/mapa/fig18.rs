@@ -7,6 +7,7 @@ use super::fig13::quartile_cells;
 use super::setting::{self, PAPER};
 use super::trials::{All, Trials, Who};
 use crate::claim::Claim;
+use crate::colours::colour;
 use crate::picture::{Group, Words, boxes};
 use crate::report::Section;
 use mapa_front::Error;
@@ -200,7 +201,7 @@ fn picture(all: &All) -> Result<String, Error> {
         top: 90.0,
         ..Words::default()
     };
-    Ok(boxes(&groups, &words))
+    Ok(boxes(&groups, colour, &words))
 }
 
 /// The claims about minimum and 25th percentile by ring packing.

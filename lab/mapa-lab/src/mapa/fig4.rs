@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::setting::Runs;
 use super::trials::{All, Trial, Trials};
 use crate::claim::{Claim, Verdict, bounds, number, range};
+use crate::colours::colour;
 use crate::picture::{Group, Words, boxes};
 use crate::report::Section;
 use mapa_front::Error;
@@ -93,7 +94,7 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
         .text("Quartiles of all files' jobs together.")
         .picture(
             "fig-4.svg",
-            boxes(&groups, &words),
+            boxes(&groups, colour, &words),
             "Allocated over ideal bandwidth by number of GPUs, as Fig. 4; lines to the extremes",
         ))
 }

@@ -7,6 +7,7 @@ use super::setting::{PAPER, RELEASED};
 use super::speed::{throughput_range, throughput_steps};
 use super::trials::{All, Trials};
 use crate::claim::{Claim, EXACT, Verdict, bounds};
+use crate::colours::colour;
 use crate::picture::{Group, Words, boxes};
 use crate::report::Section;
 use mapa_front::Error;
@@ -80,7 +81,7 @@ fn picture(all: &All) -> Result<String, Error> {
         top: 1.2,
         ..Words::default()
     };
-    Ok(boxes(&groups, &words))
+    Ok(boxes(&groups, colour, &words))
 }
 
 pub(super) fn section(all: &All) -> Result<Section, Error> {

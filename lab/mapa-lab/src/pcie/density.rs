@@ -3,10 +3,11 @@
 use mapa_sim::mean_interval;
 
 use super::claims::{self, KERNEL_S};
+use super::colours::colour;
 use super::setting::{Chooser, Physics};
 use super::trials::{All, Of, Trials, shown};
 use crate::claim::{bounds, mean_pm};
-use crate::picture::{Curve, colour, densities};
+use crate::picture::{Curve, densities};
 use crate::report::Section;
 use mapa_front::Error;
 

@@ -12,6 +12,7 @@ use mapa_front::Error;
 
 mod beyond;
 mod claims;
+mod colours;
 mod contradictions;
 mod density;
 mod hindsight;

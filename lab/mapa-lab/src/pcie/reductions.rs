@@ -6,10 +6,11 @@ use mapa_front::answer::report::Interval as Bounds;
 use mapa_sim::{Interval, mean_interval};
 
 use super::claims;
+use super::colours::colour;
 use super::setting::{COMING, Chooser, Coming, FIXED, INSTANCES, LARGE, Physics, SHARES, Setting};
 use super::trials::{All, Trials};
 use crate::claim::{Claim, bounds, mean_pm};
-use crate::picture::{Group, Heights, Line, Words, boxes, colour, lines};
+use crate::picture::{Group, Heights, Line, Words, boxes, lines};
 use crate::report::Section;
 use mapa_front::Error;
 
@@ -104,7 +105,7 @@ fn normalised(all: &All, system: Setting, title: &str, marked: f64) -> Result<St
         top: 1.2,
         ..Words::default()
     };
-    Ok(boxes(&groups, &words))
+    Ok(boxes(&groups, colour, &words))
 }
 
 /// Draws seconds from arrival to end by share, under both schedulers, by Eq. 2.
@@ -132,7 +133,7 @@ fn seconds(all: &All) -> Result<String, Error> {
         top: (top * 1.15 / 10.0).ceil() * 10.0,
         ..Words::default()
     };
-    Ok(boxes(&groups, &words))
+    Ok(boxes(&groups, colour, &words))
 }
 
 /// The section on four GPUs: the testbed's figure and the simulator's.

@@ -12,12 +12,13 @@ use mapa_sched::Time;
 use mapa_sim::Workload;
 use serde::Serialize;
 
+use super::colours::colour;
 use super::jobs::{BLOOM7B1, BLOOM560M, Kind};
 use super::machine::Machines;
 use super::setting::{Chooser, EQ_2, FIXED, Physics, Setting};
 use super::trials::simulate;
 use crate::claim::{Claim, EXACT, Verdict, number};
-use crate::picture::{Heights, Line, colour, lines};
+use crate::picture::{Heights, Line, lines};
 use crate::report::Section;
 use mapa_front::Error;
 

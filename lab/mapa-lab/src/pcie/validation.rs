@@ -6,13 +6,14 @@ use mapa_regress::published::correlation;
 use mapa_sim::{Simulation, mean_interval};
 use serde::Serialize;
 
+use super::colours::colour;
 use super::hindsight::{Ran, by_gpu};
 use super::jobs::draw;
 use super::machine::Machines;
 use super::setting::{Chooser, FIXED, Physics, SHARES, Setting};
 use super::trials::simulate;
 use crate::claim::{Claim, Verdict, mean_pm, number};
-use crate::picture::{colour, pairs};
+use crate::picture::pairs;
 use crate::plan::Plan;
 use crate::report::Section;
 use crate::workers::{Retrace, Settings, completion_times, copy_throughput, replay};

@@ -4,6 +4,7 @@ use mapa_front::Error;
 use mapa_sim::{Interval, mean_interval};
 use serde::Serialize;
 
+use super::super::colours::colour;
 use super::super::setting::Physics;
 use super::cases::{
     AGELESS, AWARE, All, BY_MAX_MIN, Done, FAIRER, FIRST, Group, INSERTED, KEPT, LONGER, OURS,
@@ -344,7 +345,7 @@ fn picture(all: &All) -> Result<String, Error> {
         top: 1.1,
         ..Words::default()
     };
-    Ok(boxes(&groups, &words))
+    Ok(boxes(&groups, colour, &words))
 }
 
 pub(super) fn section(all: &All) -> Result<Section, Error> {
