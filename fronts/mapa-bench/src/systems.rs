@@ -110,21 +110,21 @@ pub(crate) const NAMES: &[fn(&mut Names)] = &[
 #[cfg(feature = "experiments")]
 pub(crate) const EXPERIMENTS: &[mapa_lab::Experiment] = &[
     #[cfg(feature = "mapa")]
-    mapa_lab::mapa::EXPERIMENT,
+    mapa_system_mapa_lab::evaluation::EXPERIMENT,
     #[cfg(feature = "mapa")]
-    mapa_lab::foresight::EXPERIMENT,
+    mapa_system_mapa_lab::foresight::EXPERIMENT,
     #[cfg(feature = "mapa")]
-    mapa_lab::auto::EXPERIMENT,
+    mapa_system_mapa_lab::auto::EXPERIMENT,
     #[cfg(feature = "pcie")]
-    mapa_lab::pcie::EXPERIMENT,
+    mapa_system_pcie_lab::evaluation::EXPERIMENT,
     #[cfg(feature = "case")]
-    mapa_lab::case::EXPERIMENT,
+    mapa_system_case_lab::EXPERIMENT,
     #[cfg(feature = "energy")]
     mapa_system_energy_lab::EXPERIMENT,
     #[cfg(feature = "mapa")]
-    mapa_lab::topology_plan::EXPERIMENT,
+    mapa_system_mapa_lab::topology_plan::EXPERIMENT,
     #[cfg(feature = "slo")]
-    mapa_lab::slo::EXPERIMENT,
+    mapa_system_slo_lab::EXPERIMENT,
     mapa_lab::measured::EXPERIMENT,
 ];
 

@@ -18,6 +18,7 @@ mod pattern_parallelism;
 mod pattern_source;
 mod pictures;
 mod reproduce;
+mod reproduce_few;
 mod rooms;
 mod same_answers;
 mod schema;

@@ -379,7 +379,7 @@ fn rows_are_refused_without_topology_operation_or_size() {
         &format!("reproduce measured --rows {bad}"),
         "line 2: gbps = -3: expected a positive number of GB/s",
     );
-    error("reproduce mapa --rows x.tsv", "x.tsv");
+    error("reproduce measured --rows x.tsv", "x.tsv");
 }
 
 /// The number at a key of what is expected.

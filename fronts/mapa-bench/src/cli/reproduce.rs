@@ -12,7 +12,7 @@ the random number generator) and pictures, *.svg. Everything except measured tim
 
 Examples:
   mapa-bench reproduce --list
-  mapa-bench reproduce mapa --into docs/reproduction
+  mapa-bench reproduce mapa --into systems/mapa/report
   mapa-bench reproduce measured --rows mine.tsv
   mapa-bench reproduce mapa --files 100 --seed 1001 --untimed --json > other-files.json";
 

@@ -1,5 +1,4 @@
-//! `reproduce`: repeats evaluations, published ones and our own. The experiments are those of
-//! `mapa-lab`.
+//! `reproduce`: repeats evaluations, published ones and our own. The experiments are rows that systems bring.
 
 use std::path::Path;
 

@@ -18,7 +18,9 @@ use mapa_cli::load;
 use mapa_cli::{Output, SystemCommand};
 use mapa_front::answer::workers::{Copies, Job, Replay, Simulated};
 use mapa_front::simulation::fleet;
-use mapa_lab::workers::{Retrace, Settings, Work, completion_times, copy_throughput, replay, work};
+use mapa_system_pcie_lab::workers::{
+    Retrace, Settings, Work, completion_times, copy_throughput, replay, work,
+};
 
 impl SystemCommand for WorkersArgs {
     const NAME: &'static str = "workers";

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use mapa_core::mig::Size;
-use mapa_lab::workers::Work;
+use mapa_system_pcie_lab::workers::Work;
 
 use mapa_cli::args::MachineArgs;
 

@@ -1,0 +1,3 @@
+//! Tests of `mapa-system-case-lab`.
+
+mod report;

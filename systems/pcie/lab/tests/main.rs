@@ -1,0 +1,3 @@
+//! Tests of `mapa-system-pcie-lab`.
+
+mod report;

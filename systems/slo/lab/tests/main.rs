@@ -1,0 +1,3 @@
+//! Tests of `mapa-system-slo-lab`.
+
+mod report;
