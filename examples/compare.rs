@@ -39,7 +39,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         "{:20}{:>12}{:>14}{:>16}{:>18}",
         "policy", "devices", "aggregate", "ring packing", "left for others"
     );
-    for built_in in BuiltIn::ALL.iter().filter(|own| !own.for_instances) {
+    for built_in in BuiltIn::ALL
+        .iter()
+        .filter(|built_in| !built_in.for_instances)
+    {
         let policy = BuiltIn::named(built_in.name)?;
         let request = Request::new(Pattern::ring(2)).sensitive(true);
         let decision = graph.with_free(&free).decide(&policy, &request)?;

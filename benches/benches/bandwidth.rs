@@ -86,7 +86,7 @@ fn expectations(c: &mut Criterion) {
                 assert!(
                     expected
                         .of(black_box(&graph), &set)
-                        .is_some_and(|own| own.known)
+                        .is_some_and(|estimate| estimate.known)
                 )
             });
         });
@@ -95,7 +95,7 @@ fn expectations(c: &mut Criterion) {
                 assert!(
                     exchange
                         .of(black_box(&graph), &set)
-                        .is_some_and(|own| own.known)
+                        .is_some_and(|estimate| estimate.known)
                 )
             });
         });

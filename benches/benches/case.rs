@@ -85,9 +85,9 @@ fn round(case: &mut Case, fleet: &mut Fleet, count: u64) -> usize {
         let end = Event::TaskEnd { job, task };
         step(case, fleet, Time(count + id), [end], &mut orders).expect("good facts");
     }
-    let is_task = |own: &&Action| {
+    let is_task = |action: &&Action| {
         matches!(
-            own,
+            action,
             Action::Place {
                 tenant: Tenant::Task(..),
                 ..

@@ -40,11 +40,11 @@ fn one(c: &mut Criterion, group: &str, jobs: &[SliceJob], machine: &Machine) {
     group.sample_size(10);
     let largest = day(jobs, machine, RULES[0].1);
     for (name, rule) in RULES {
-        let own = day(jobs, machine, rule);
+        let totals = day(jobs, machine, rule);
         // On machines with room for all, the plan waits for slices, and may cut it too fine.
         assert!(
-            own.late <= largest.late + jobs.len() / 100,
-            "{name}: {own:?}"
+            totals.late <= largest.late + jobs.len() / 100,
+            "{name}: {totals:?}"
         );
         group.bench_function(name, |b| b.iter(|| black_box(day(jobs, machine, rule))));
     }
@@ -113,10 +113,10 @@ fn bounds(c: &mut Criterion) {
     group.finish();
     let jobs = Draw::default().jobs(1).expect("the published parameters");
     let machine = Machine::new(Machine::PUBLISHED, Power::A100).expect("it is sound");
-    let own = day(&jobs, &machine, RULES[2].1);
+    let totals = day(&jobs, &machine, RULES[2].1);
     let energy = || energy_bound(&jobs, 8, &Power::A100);
-    assert!(energy().is_some_and(|bound| bound <= own.watt_minutes));
-    assert!(chu_bound(&jobs, 8).value <= own.tardiness);
+    assert!(energy().is_some_and(|bound| bound <= totals.watt_minutes));
+    assert!(chu_bound(&jobs, 8).value <= totals.tardiness);
     let mut group = c.benchmark_group("energy: bounds of a day");
     group.throughput(Throughput::Elements(jobs.len() as u64));
     group.bench_function("energy", |b| b.iter(|| black_box(energy())));
@@ -152,7 +152,7 @@ fn environment(c: &mut Criterion) {
         let numbers = (seen.len(), masks.len());
         assert_eq!(numbers, (8 * 88, 8 * 20));
         let late = batch.finished().iter().map(Totals::late_share);
-        late.fold((seen[0], 0.0_f64), |all, own| (all.0, all.1.max(own)))
+        late.fold((seen[0], 0.0_f64), |all, value| (all.0, all.1.max(value)))
     };
     // Half the load is above what whole GPUs carry: a day has late jobs, and jobs in time.
     let worst = (0..5000).map(|_| step().1).fold(0.0, f64::max);
@@ -177,15 +177,15 @@ fn learned(c: &mut Criterion) {
     group.throughput(Throughput::Elements(jobs.len() as u64));
     group.sample_size(10);
     let largest = day(&jobs, &machine, RULES[0].1);
-    let kept = KEPT.iter().find(|own| own.settings == "ours");
+    let kept = KEPT.iter().find(|report| report.settings == "ours");
     let weights = kept.expect("it ships").weights().expect("it is sound");
     let mut rule = Learned::new(weights, &machine).expect("it is for this machine");
     let mut one = || {
         let state = State::new(machine.clone());
         run(&jobs, state, &mut rule).expect("rules start what is there")
     };
-    let own = one();
-    assert!(own.late < largest.late, "{own:?}");
+    let totals = one();
+    assert!(totals.late < largest.late, "{totals:?}");
     group.bench_function("2 layers of 128", |b| b.iter(|| black_box(one())));
     group.finish();
 }

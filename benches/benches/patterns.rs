@@ -41,8 +41,8 @@ fn logs(c: &mut Criterion) {
     group.bench_function("NCCL's log of 4 MiB", |b| {
         b.iter(|| {
             let job = read_nccl(&[("log", &text)]).expect("a sound log");
-            let own = job.application(Algorithm::Ring).expect("four devices");
-            assert_eq!((job.communicators.len(), own.pattern.len()), (5, 4));
+            let application = job.application(Algorithm::Ring).expect("four devices");
+            assert_eq!((job.communicators.len(), application.pattern.len()), (5, 4));
         });
     });
     group.finish();
@@ -117,8 +117,8 @@ fn counters(c: &mut Criterion) {
 }
 
 fn files(c: &mut Criterion) {
-    let own = Application::new("large", "", Pattern::all_to_all(256));
-    let text = write_pattern(&own);
+    let application = Application::new("large", "", Pattern::all_to_all(256));
+    let text = write_pattern(&application);
     let mut group = c.benchmark_group("patterns");
     group
         .sample_size(10)

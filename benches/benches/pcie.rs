@@ -98,19 +98,19 @@ struct Running {
 
 impl Running {
     fn new(scheduler: PcieAware, fleet: Fleet, jobs: u64) -> Self {
-        let mut own = Self {
+        let mut running = Self {
             scheduler,
             fleet,
             jobs: Jobs::new(),
             ends: 0,
             comes: jobs,
         };
-        let instances: usize = own.fleet.views().map(|view| view.free().len()).sum();
+        let instances: usize = running.fleet.views().map(|view| view.free().len()).sum();
         let facts: Vec<Event> = (0..jobs)
-            .map(|id| Event::Arrived(own.jobs.get(id)))
+            .map(|id| Event::Arrived(running.jobs.get(id)))
             .collect();
-        assert_eq!(own.instant(facts), jobs.min(instances as u64));
-        own
+        assert_eq!(running.instant(facts), jobs.min(instances as u64));
+        running
     }
 
     /// Gives the facts of one instant to the scheduler. Returns the number of jobs that it starts.

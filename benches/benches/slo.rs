@@ -55,7 +55,7 @@ fn ticks(c: &mut Criterion) {
             }
         });
     });
-    assert!(states.iter().all(|own| own.is_ready(&settings)) || tick < 8);
+    assert!(states.iter().all(|state| state.is_ready(&settings)) || tick < 8);
     let mut all = Vec::new();
     for tenant in 0..TENANTS {
         let mut own = ReplaySettings::new(settings.clone()).expect("sound settings");
@@ -97,13 +97,13 @@ fn runs(c: &mut Criterion) {
     let conditions = Conditions::default();
     let settings = settings();
     let paper = || {
-        let mut own = Paper::new(settings.clone(), Config::at(0));
-        run(&scenario, &trace, 1, conditions, &mut own).expect("a sound run")
+        let mut controller = Paper::new(settings.clone(), Config::at(0));
+        run(&scenario, &trace, 1, conditions, &mut controller).expect("a sound run")
     };
     let by_replay = ReplaySettings::new(settings.clone()).expect("sound settings");
     let ours = || {
-        let mut own = Replay::new(by_replay.clone(), Config::at(0));
-        run(&scenario, &trace, 1, conditions, &mut own).expect("a sound run")
+        let mut controller = Replay::new(by_replay.clone(), Config::at(0));
+        run(&scenario, &trace, 1, conditions, &mut controller).expect("a sound run")
     };
     assert!(ours().fail_percent() < paper().fail_percent() / 2.0);
     group.bench_function("slo", |b| b.iter(|| black_box(paper())));

@@ -27,8 +27,8 @@ type Failure = Box<dyn std::error::Error>;
 fn choose(step: usize, mask: impl Iterator<Item = bool>) -> usize {
     let free: Vec<usize> = mask
         .enumerate()
-        .filter(|own| own.1)
-        .map(|own| own.0)
+        .filter(|pair| pair.1)
+        .map(|pair| pair.0)
         .collect();
     free[step * 7919 % free.len()]
 }
@@ -85,7 +85,7 @@ fn compare(jobs: &[SliceJob], file: &[u8]) -> Result<(), Failure> {
         .as_chunks()
         .0
         .iter()
-        .map(|&own| f64::from_le_bytes(own))
+        .map(|&bytes| f64::from_le_bytes(bytes))
         .collect();
     let mut worst = 0.0_f64;
     for step in 0..jobs.len() {
@@ -95,11 +95,11 @@ fn compare(jobs: &[SliceJob], file: &[u8]) -> Result<(), Failure> {
             .as_chunks()
             .0
             .iter()
-            .map(|&own| f32::from_le_bytes(own));
-        for (at, (own, theirs)) in own.iter().zip(theirs).enumerate() {
+            .map(|&bytes| f32::from_le_bytes(bytes));
+        for (at, (ours, theirs)) in own.iter().zip(theirs).enumerate() {
             assert!(
-                (own - theirs).abs() <= 1e-6 * own.abs(),
-                "step {step}, number {at}: {own}, {theirs}"
+                (ours - theirs).abs() <= 1e-6 * ours.abs(),
+                "step {step}, number {at}: {ours}, {theirs}"
             );
         }
         let slice = choose(step, day.state().running().iter().map(Option::is_none));
@@ -172,10 +172,10 @@ fn rate() -> Result<f64, Failure> {
 
 /// As [`choose`], without a list.
 fn pick(step: usize, mask: &[bool]) -> usize {
-    let free = mask.iter().filter(|own| **own).count();
+    let free = mask.iter().filter(|is_legal| **is_legal).count();
     let place = step * 7919 % free;
-    let mut each = mask.iter().enumerate().filter(|own| *own.1);
-    each.nth(place).map_or(0, |own| own.0)
+    let mut each = mask.iter().enumerate().filter(|action| *action.1);
+    each.nth(place).map_or(0, |action| action.0)
 }
 
 fn main() -> Result<(), Failure> {

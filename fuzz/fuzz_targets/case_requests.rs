@@ -43,8 +43,8 @@ fn request(bytes: [u8; 7]) -> Request {
 fuzz_target!(|bytes: &[u8]| {
     let _ = read_entries(bytes, "a boot");
     let processes = Processes::new().expect("procfs");
-    let own = processes.own().expect("this process");
-    let folder = std::env::temp_dir().join(format!("mapa-fuzz-{}", own.pid));
+    let this = processes.own().expect("this process");
+    let folder = std::env::temp_dir().join(format!("mapa-fuzz-{}", this.pid));
     std::fs::create_dir_all(&folder).expect("a folder");
     let mut all = manager(&folder, &processes);
     let mut replies = Vec::new();
@@ -55,8 +55,8 @@ fuzz_target!(|bytes: &[u8]| {
     let mut peers: BTreeMap<u64, Peer> = BTreeMap::new();
     for (turn, &[choice, ref rest @ ..]) in (0..).zip(bytes.as_chunks::<8>().0) {
         let peer = Peer {
-            pid: own.pid,
-            start: own.start,
+            pid: this.pid,
+            start: this.start,
             uid: u32::from(choice % 4),
         };
         match choice {
@@ -68,7 +68,7 @@ fuzz_target!(|bytes: &[u8]| {
                 let is_dead = |session: &u64| peers.get(session) == Some(&peer);
                 held.retain(|(session, _)| !is_dead(session));
                 heard.retain(|(session, ..)| !is_dead(session));
-                peers.retain(|_, own| *own != peer);
+                peers.retain(|_, holder| *holder != peer);
                 all.died(Time(turn), peer, &mut replies);
             }
             _ => {
@@ -86,15 +86,15 @@ fuzz_target!(|bytes: &[u8]| {
                         held.insert((session, reply.task));
                     }
                 }
-                Some(Op::End) => held.retain(|own| *own != (session, reply.task)),
-                Some(Op::Destroy) => held.retain(|own| own.0 != session),
+                Some(Op::End) => held.retain(|held_task| *held_task != (session, reply.task)),
+                Some(Op::Destroy) => held.retain(|held_task| held_task.0 != session),
                 _ => {}
             }
         }
-        let table: BTreeSet<(u64, u64)> = all.leases().map(|own| (own.0, own.1)).collect();
+        let table: BTreeSet<(u64, u64)> = all.leases().map(|lease| (lease.0, lease.1)).collect();
         assert!(held.is_subset(&table), "{held:?} of {table:?}");
         // What the scheduler has booked is what the table says; an isolated job has all of its instance.
-        let bytes: u64 = all.leases().map(|own| own.2).sum();
+        let bytes: u64 = all.leases().map(|lease| lease.2).sum();
         for (held, contexts, is_isolated) in all.held() {
             assert!(held.saturating_add(contexts) <= 6_000_000_000);
             assert!(is_isolated || held == bytes, "{held} of {bytes}");

@@ -8,7 +8,7 @@ fuzz_target!(|text: &str| {
     let Ok(copies) = read_copies(text) else {
         return;
     };
-    for own in copies {
-        assert!(own.gbps > 0.0 && own.gbps.is_finite() && own.from != own.to && own.line > 0);
+    for copy in copies {
+        assert!(copy.gbps > 0.0 && copy.gbps.is_finite() && copy.from != copy.to && copy.line > 0);
     }
 });

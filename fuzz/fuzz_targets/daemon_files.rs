@@ -38,8 +38,8 @@ fuzz_target!(|text: &str| {
     if let Err(what) = check_slo_config(text) {
         assert!(!what.is_empty());
     }
-    if let Ok(own) = Instances::parse("fuzz", text) {
-        assert!(own.list().iter().all(|own| own.slices() <= own.of()));
+    if let Ok(instances) = Instances::parse("fuzz", text) {
+        assert!(instances.list().iter().all(|instance| instance.slices() <= instance.of()));
     }
     let _ = serde_json::from_str::<Ask>(text);
     let _ = serde_json::from_str::<Entry>(text);

@@ -7,11 +7,11 @@ use mapa_system_energy::{Machine, Power, Rule, SliceJob, State};
 
 /// The bytes with the right hash, which is too long to be guessed, after the sixth line.
 fn hashed(bytes: &[u8]) -> Vec<u8> {
-    let ends = bytes.iter().enumerate().filter(|own| *own.1 == b'\n');
-    let sixth = ends.map(|own| own.0 + 1).nth(5).unwrap_or(bytes.len());
+    let ends = bytes.iter().enumerate().filter(|byte| *byte.1 == b'\n');
+    let sixth = ends.map(|end| end.0 + 1).nth(5).unwrap_or(bytes.len());
     let (header, payload) = bytes.split_at(sixth);
-    let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &own| {
-        (hash ^ u64::from(own)).wrapping_mul(0x0100_0000_01b3)
+    let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
     [header, format!("hash {hash:016x}\n").as_bytes(), payload].concat()
 }

@@ -23,7 +23,7 @@ fuzz_target!(|text: &str| {
     for row in rows.iter().take(8) {
         if let Ok(asked) = question(row, &file, &mut earlier) {
             let own = observation(row, &asked, Efficiency::shipped());
-            assert!(own.is_none_or(|own| own.gbps > 0.0));
+            assert!(own.is_none_or(|observation| observation.gbps > 0.0));
         }
     }
 });

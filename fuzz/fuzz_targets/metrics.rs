@@ -7,7 +7,7 @@ use mapa_live::telemetry::{Exporter, Target, read_latencies, read_metrics, signa
 
 fuzz_target!(|bytes: &[u8]| {
     let (latencies, _) = read_latencies(bytes);
-    assert!(latencies.iter().all(|own| !own.tenant.is_empty()));
+    assert!(latencies.iter().all(|latency| !latency.tenant.is_empty()));
     let Ok(text) = std::str::from_utf8(bytes) else {
         return;
     };
@@ -27,14 +27,14 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(
             signals
                 .values()
-                .flat_map(|own| own.values())
+                .flat_map(|series| series.values())
                 .all(|value| !value.is_nan())
         );
         // A name is told, or told as missing, and never both.
         assert!(
             missing
                 .iter()
-                .all(|own| !signals.contains_key(own.what.trim()))
+                .all(|missing| !signals.contains_key(missing.what.trim()))
         );
     }
 });

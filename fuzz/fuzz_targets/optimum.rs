@@ -72,11 +72,11 @@ impl Choices<'_> {
             return shape.pattern(n);
         }
         let traffic = [1.0, 1.0, 2.5];
-        let edge = |own: &mut Self| {
+        let edge = |input: &mut Self| {
             (
-                own.below(n) as u16,
-                own.below(n) as u16,
-                traffic[own.below(3)],
+                input.below(n) as u16,
+                input.below(n) as u16,
+                traffic[input.below(3)],
             )
         };
         let edges: Vec<_> = (0..self.below(8))

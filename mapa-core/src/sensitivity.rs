@@ -87,7 +87,9 @@ impl FromStr for Sensitivity {
     type Err = Error;
 
     fn from_str(word: &str) -> Result<Self, Error> {
-        let known = Self::ALL.into_iter().find(|own| own.to_string() == word);
+        let known = Self::ALL
+            .into_iter()
+            .find(|sensitivity| sensitivity.to_string() == word);
         known.ok_or_else(|| ErrorKind::BadSensitivity(word.to_owned()).into())
     }
 }

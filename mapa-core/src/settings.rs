@@ -127,7 +127,7 @@ impl<'t> Setting<'t> {
 /// use mapa_core::Settings;
 ///
 /// let words = "depth = 10,wait=600".split(',');
-/// let known = |key: &str| ["depth", "wait"].into_iter().find(|own| *own == key);
+/// let known = |key: &str| ["depth", "wait"].into_iter().find(|candidate| *candidate == key);
 /// let settings = Settings::read(words, "depth=JOBS, wait=SECONDS", known)?;
 /// let depth: Option<usize> = settings.get("depth").map(|depth| depth.whole()).transpose()?;
 /// assert_eq!(depth, Some(10));
@@ -174,7 +174,7 @@ impl<'t, K: PartialEq> Settings<'t, K> {
     /// The setting with this key, if there is one.
     #[must_use]
     pub fn get(&self, key: K) -> Option<Setting<'t>> {
-        let found = self.all.iter().find(|(own, _)| *own == key);
+        let found = self.all.iter().find(|(candidate, _)| *candidate == key);
         found.map(|(_, setting)| *setting)
     }
 

@@ -224,10 +224,7 @@ mod tests {
     /// than its cap crosses a full link on which no other has more by weight.
     fn verify(capacities: &[f64], flows: &[Flow], rates: &[f64]) -> Result<(), TestCaseError> {
         let times = |flow: &Flow, link: usize| {
-            flow.links
-                .iter()
-                .filter(|own| **own as usize == link)
-                .count() as f64
+            flow.links.iter().filter(|id| **id as usize == link).count() as f64
         };
         let used: Vec<f64> = (0..capacities.len())
             .map(|link| {

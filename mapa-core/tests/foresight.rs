@@ -276,9 +276,9 @@ proptest! {
         }
         let oracle = Oracle::new(&graph, model);
         let free = mask(view.free());
-        let key = |&(on, own): &(u32, f64)| {
+        let key = |&(on, value): &(u32, f64)| {
             let leases = [&leases[..], &[on]].concat();
-            let worth = own + weight * oracle.future(free & !on, &leases);
+            let worth = value + weight * oracle.future(free & !on, &leases);
             (rounded(worth), rounded(oracle.preserved(free & !on)))
         };
         let mut keyed: Vec<_> =
@@ -314,8 +314,8 @@ proptest! {
         let patience = Patience { kappa, slowdown, ..Patience::default() };
         let wait = policy.worth_waiting(&request, &view, &decision, &patience);
         let oracle = Oracle::new(&graph, model);
-        let own = oracle.rings[&mask(&decision.placement().set())];
-        let starting = k as f64 * patience.slowdown_at(own);
+        let ring = oracle.rings[&mask(&decision.placement().set())];
+        let starting = k as f64 * patience.slowdown_at(ring);
         let waiting = oracle.least_cost(k, &patience, (mask(view.free()), &leases), false);
         if (waiting - starting).abs() > 1e-9 {
             prop_assert_eq!(wait.is_some(), waiting < starting, "{} or {}", waiting, starting);
@@ -355,16 +355,16 @@ proptest! {
         let mut before = f64::INFINITY;
         for scored in all {
             let on = mask(&scored.placement().set());
-            let own = oracle.rings.get(&on).copied().filter(|_| sensitive);
-            let seconds = |job: f64, own: Option<f64>| job * own.map_or(1.0, |gbps| slowdown.slowdown_at(gbps));
+            let ring = oracle.rings.get(&on).copied().filter(|_| sensitive);
+            let seconds = |job: f64, gbps_alone: Option<f64>| job * gbps_alone.map_or(1.0, |gbps| slowdown.slowdown_at(gbps));
             let mut there: Vec<(f64, u32)> = ends.iter().copied().zip(leases.iter().copied()).collect();
-            there.push((seconds(7.0, own), on));
+            there.push((seconds(7.0, ring), on));
             let course = Course { oracle: &oracle, next: &next, known, seconds: &seconds };
             let (least, most) = course.run(0, (mask(view.free()) & !on, there, 0.0));
-            let worth = scored.score("foresight_gbps").unwrap() - own.unwrap_or(0.0);
+            let worth = scored.score("foresight_gbps").unwrap() - ring.unwrap_or(0.0);
             prop_assert!((least - 1e-6..=most + 1e-6).contains(&worth), "{} not in {}..={}", worth, least, most);
-            prop_assert!(worth + own.unwrap_or(0.0) <= before, "best first");
-            before = worth + own.unwrap_or(0.0);
+            prop_assert!(worth + ring.unwrap_or(0.0) <= before, "best first");
+            before = worth + ring.unwrap_or(0.0);
         }
     }
 }

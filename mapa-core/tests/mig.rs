@@ -468,15 +468,15 @@ fn errors_name_the_instances() {
         profile("media", 1, 1, &[0, 1, 2], 1),
         profile("wide", 1, 2, &[0, 1], 2),
     ];
-    let own = Model::new("own", Size::new(4, 3), table).unwrap();
-    let wide = layout(&own, "wide@0");
+    let model = Model::new("own", Size::new(4, 3), table).unwrap();
+    let wide = layout(&model, "wide@0");
     assert_eq!(
-        error(own.create_at(&wide, parse(&own, "wide@1")[0])),
+        error(model.create_at(&wide, parse(&model, "wide@1")[0])),
         "wide@0 and wide@1 overlap"
     );
-    let media = layout(&own, "media@0");
+    let media = layout(&model, "media@0");
     assert_eq!(
-        error(own.create_at(&media, parse(&own, "media@2")[0])),
+        error(model.create_at(&media, parse(&model, "media@2")[0])),
         "at most 1 of media may exist"
     );
 }

@@ -23,19 +23,19 @@ fn cases() -> impl Strategy<Value = (HardwareGraph, Vec<DeviceSet>, DeviceSet, P
     joined_machines(3..=7).prop_flat_map(|graph| {
         let n = graph.wholes().len();
         let sets = vec(vec(any::<bool>(), n), 1..8).prop_map(|all| {
-            let set = |own: Vec<bool>| -> DeviceSet {
+            let set = |members: Vec<bool>| -> DeviceSet {
                 (0u32..)
-                    .zip(own)
-                    .filter(|(_, own)| *own)
+                    .zip(members)
+                    .filter(|(_, is_member)| *is_member)
                     .map(|(id, _)| id.into())
                     .collect()
             };
             all.into_iter()
                 .map(set)
-                .filter(|own: &DeviceSet| !own.is_empty())
+                .filter(|set: &DeviceSet| !set.is_empty())
                 .collect::<Vec<_>>()
         });
-        let sets = sets.prop_filter("some set", |own| !own.is_empty());
+        let sets = sets.prop_filter("some set", |sets| !sets.is_empty());
         (Just(graph), sets, free_sets(n), patterns(1..=4))
     })
 }
@@ -64,8 +64,8 @@ fn best_by_hand(
     // In the order of their ids: of equal decisions the first stands.
     let sorted: BTreeSet<Vec<_>> = sets
         .iter()
-        .filter(|own| own.len() == request.pattern.len())
-        .map(|own| own.iter().collect())
+        .filter(|set| set.len() == request.pattern.len())
+        .map(|set| set.iter().collect())
         .collect();
     for set in sorted {
         let inside = request.clone().only(set.into_iter().collect());
@@ -103,7 +103,7 @@ proptest! {
         // The exact engine with a requirement on sets knows nothing of offers.
         let offered = sets.clone();
         let rules = || Rules::new("by-hand").prefer(max(aggregate_gbps())).then(lowest_ids());
-        let required = rules().require_set("offered", move |own| offered.contains(own.devices));
+        let required = rules().require_set("offered", move |rule| offered.contains(rule.devices));
         let request = Request::new(pattern);
         let expected = required.decide(&request, &graph.with_free(&free));
         let found = rules().decide(&request, &offering(&graph, &sets).with_free(&free));
@@ -204,7 +204,7 @@ fn on_every_free_set_of_eight_devices_a_partition_is_given_if_and_only_if_one_is
                 .collect();
             let there = partitions()
                 .iter()
-                .any(|own| own.len() == k && own.is_subset(&free));
+                .any(|partition| partition.len() == k && partition.is_subset(&free));
             let found = policy.decide(&Request::new(Pattern::ring(k)), &ruled.with_free(&free));
             assert_eq!(
                 found.is_ok(),

@@ -118,7 +118,7 @@ proptest! {
         prop_assert_eq!(job.pattern().edges().len(), edges);
         // Experts stay in their stage.
         let stages = job.groups(Dimension::Pipeline);
-        let stage = |rank: &u16| stages.iter().find_map(|stage| stage.iter().position(|own| own == rank));
+        let stage = |rank: &u16| stages.iter().find_map(|stage| stage.iter().position(|candidate| candidate == rank));
         for group in job.groups(Dimension::Expert) {
             prop_assert!(group.iter().all(|rank| stage(rank) == stage(&group[0])));
         }

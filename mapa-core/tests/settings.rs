@@ -46,7 +46,7 @@ proptest! {
             return Ok(());
         };
         let word = error.split('`').nth(1).unwrap();
-        prop_assert!(text.split(',').any(|own| own.trim() == word), "{}", error);
+        prop_assert!(text.split(',').any(|word_of_error| word_of_error.trim() == word), "{}", error);
         let end = if word.contains('=') { "each setting once" } else { FORM };
         prop_assert!(error.ends_with(&format!(": expected {end}")), "{}", error);
     }
@@ -54,7 +54,11 @@ proptest! {
 
 #[test]
 fn values_are_of_the_type_asked_for() {
-    let known = |key: &str| ["depth", "gbps"].into_iter().find(|own| *own == key);
+    let known = |key: &str| {
+        ["depth", "gbps"]
+            .into_iter()
+            .find(|candidate| *candidate == key)
+    };
     let of = |text: &'static str| Settings::read(text.split(','), FORM, known);
     let settings = of("depth=7, gbps = 2.5").unwrap();
     let (depth, gbps) = (

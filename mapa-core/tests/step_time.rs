@@ -146,9 +146,9 @@ fn check(
 ) -> Result<(), TestCaseError> {
     let request = Request::new(job.pattern());
     let view = graph.with_free(free);
-    let own = *job;
+    let parallelism = *job;
     let seconds = Objective::placement("", move |c: &Candidate<'_>| {
-        -by_definition(&own, rates, c.view.graph(), c.placement, false)
+        -by_definition(&parallelism, rates, c.view.graph(), c.placement, false)
     });
     let best = oracle::best(&request, &view, &[seconds, preserved_gbps()]);
     let decision = min_step_time(job, rates).decide(&request, &view).ok();
@@ -489,9 +489,9 @@ fn behind_a_link_switch_an_all_to_all_takes_what_a_port_sends_and_the_first_orde
     }
     // Links of their own carry an edge each.
     let job = job("dp=6,ep=6", "dp=0,ep=6e9");
-    let own: Vec<DeviceId> = alike(6, 100.0).all().iter().collect();
+    let devices: Vec<DeviceId> = alike(6, 100.0).all().iter().collect();
     assert_eq!(
-        StepTime::new(&job, Rates::NOMINAL).seconds(&alike(6, 100.0), &own),
+        StepTime::new(&job, Rates::NOMINAL).seconds(&alike(6, 100.0), &devices),
         Some(0.01)
     );
 }

@@ -37,8 +37,10 @@ impl FromStr for Algorithm {
     type Err = Error;
 
     fn from_str(word: &str) -> Result<Self, Error> {
-        let known = Self::ALL.into_iter().find(|own| own.to_string() == word);
-        let all = Self::ALL.map(|own| own.to_string()).join(", ");
+        let known = Self::ALL
+            .into_iter()
+            .find(|algorithm| algorithm.to_string() == word);
+        let all = Self::ALL.map(|algorithm| algorithm.to_string()).join(", ");
         known.ok_or_else(|| Error::new(format!("algorithm `{word}`: expected one of {all}")))
     }
 }

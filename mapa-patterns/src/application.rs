@@ -127,7 +127,9 @@ impl Application {
         let demands = self.pattern.demands().iter().enumerate();
         Ok(demands
             .filter(|(_, demand)| **demand != Demand::whole())
-            .fold(plain, |own, (rank, demand)| own.with_demand(rank, *demand)))
+            .fold(plain, |pattern, (rank, demand)| {
+                pattern.with_demand(rank, *demand)
+            }))
     }
 
     /// The bytes that the busiest edge carries in a step; none if edges do not carry bytes per
@@ -154,17 +156,17 @@ impl Application {
 /// The bytes that an edge of each dimension carries in a step, summed over the dimensions.
 fn step_bytes(job: Parallelism) -> f64 {
     let mut sum = 0.0;
-    for own in Dimension::ALL {
-        if job.group_size(own) <= 1 {
+    for dimension in Dimension::ALL {
+        if job.group_size(dimension) <= 1 {
             continue;
         }
         // In an all-to-all each rank sends to every other rank of its group.
-        let edges = if job.is_all_to_all(own) {
-            (job.group_size(own) - 1) as f64
+        let edges = if job.is_all_to_all(dimension) {
+            (job.group_size(dimension) - 1) as f64
         } else {
             1.0
         };
-        sum += edges * job.traffic(own);
+        sum += edges * job.traffic(dimension);
     }
     sum
 }
@@ -293,11 +295,11 @@ mod tests {
     #[test]
     fn noise_is_left_out_and_told() {
         let all = job(&[(0, 1, 1e9), (1, 2, 2e7), (0, 2, 9e6)]);
-        let own = all.clone().without_noise(0.01).unwrap();
-        assert_eq!(own.pattern.edges().len(), 2);
-        assert_eq!(own.pattern.demands(), all.pattern.demands());
+        let application = all.clone().without_noise(0.01).unwrap();
+        assert_eq!(application.pattern.edges().len(), 2);
+        assert_eq!(application.pattern.demands(), all.pattern.demands());
         assert_eq!(
-            own.notes[0].to_string(),
+            application.notes[0].to_string(),
             "left-out: 1 edge below 1 % of the busiest, 9.0 MB at most"
         );
         assert_eq!(all.clone().without_noise(0.0).unwrap(), all);
@@ -309,13 +311,13 @@ mod tests {
 
     #[test]
     fn bytes_over_steps_are_bytes_a_step() {
-        let own = job(&[(0, 1, 1e9)]).over_steps(4.0).unwrap();
+        let over_step = job(&[(0, 1, 1e9)]).over_steps(4.0).unwrap();
         assert_eq!(
-            (own.unit, own.pattern.edges()[0].traffic),
+            (over_step.unit, over_step.pattern.edges()[0].traffic),
             (Unit::BytesPerStep, 2.5e8)
         );
-        assert_eq!(own.step_bytes(), Some(2.5e8));
-        assert!(own.over_steps(2.0).is_err(), "a second time");
+        assert_eq!(over_step.step_bytes(), Some(2.5e8));
+        assert!(over_step.over_steps(2.0).is_err(), "a second time");
         for steps in [0.0, -1.0, f64::INFINITY] {
             assert!(job(&[(0, 1, 1e9)]).over_steps(steps).is_err(), "{steps}");
         }
@@ -324,7 +326,7 @@ mod tests {
     #[test]
     fn a_step_of_a_job_that_shares_sequences_sends_gradients_too() {
         let job: Parallelism = "sp=2".parse().unwrap();
-        let phases = [Dimension::Data, Dimension::Sequence].map(|own| job.traffic(own));
+        let phases = [Dimension::Data, Dimension::Sequence].map(|dimension| job.traffic(dimension));
         assert!(phases.iter().all(|bytes| *bytes > 0.0));
         assert_eq!(
             Application::from(job).step_bytes(),

@@ -192,19 +192,19 @@ pub fn read_pattern(text: &str) -> Result<Application, Error> {
             ));
         }
         (Some(job), None) => {
-            let own = job.pattern();
+            let pattern = job.pattern();
             match file
                 .ranks
                 .as_ref()
-                .filter(|ranks| *ranks.get_ref() != own.len())
+                .filter(|ranks| *ranks.get_ref() != pattern.len())
             {
                 Some(ranks) => {
                     return Err(lines.at(
                         ranks,
-                        format!("ranks: expected {}, as {job} has", own.len()),
+                        format!("ranks: expected {}, as {job} has", pattern.len()),
                     ));
                 }
-                None => own,
+                None => pattern,
             }
         }
         (None, _) => lines.pattern(&file)?,
@@ -318,7 +318,7 @@ pub fn write_pattern(application: &Application) -> String {
         Some(job) => {
             let bytes = job
                 .dimensions()
-                .map(|own| format!("{}={:?}", own.letters(), job.bytes(own)));
+                .map(|dimension| format!("{}={:?}", dimension.letters(), job.bytes(dimension)));
             let bytes = bytes.collect::<Vec<_>>().join(",");
             line(format!(
                 "parallelism = {}\nbytes = {}",

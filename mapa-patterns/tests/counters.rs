@@ -558,10 +558,10 @@ proptest! {
                 expected.push(edge(a, b, (forth + count as u64 * lag).max(back + count as u64 * lag)));
             }
         }
-        for (device, own) in links.iter_mut().enumerate() {
-            let mut keyed: Vec<_> = own.iter().copied().zip(&order[device * 6..]).collect();
+        for (device, rates) in links.iter_mut().enumerate() {
+            let mut keyed: Vec<_> = rates.iter().copied().zip(&order[device * 6..]).collect();
             keyed.sort_by_key(|(_, key)| **key);
-            *own = keyed.into_iter().map(|(link, _)| link).collect();
+            *rates = keyed.into_iter().map(|(link, _)| link).collect();
         }
         let devices: Vec<(u32, &[(u64, u64)])> = (0..).zip(links.iter().map(Vec::as_slice)).collect();
         let text = print(&devices);

@@ -82,7 +82,7 @@ fn a_batch_script_has_the_gpus_that_it_asks_slurm_for() {
     let found: Vec<_> = source
         .findings()
         .iter()
-        .map(|own| (own.place(), own.kind))
+        .map(|finding| (finding.place(), finding.kind))
         .collect();
     let expected = [
         ("ddp.sbatch:10".to_owned(), Communication::Ranks),
@@ -274,7 +274,7 @@ fn files_that_scripts_run_are_named_as_they_name_them() {
         let runs = Source::runs("run.sh", script);
         let runs: Vec<_> = runs
             .iter()
-            .map(|own| own.trim_start_matches("./"))
+            .map(|run| run.trim_start_matches("./"))
             .collect();
         assert_eq!(runs, expected, "{script}");
     }
@@ -312,7 +312,7 @@ proptest! {
         for text in [text, parts.concat()] {
             let source = Source::scan([("run.sh", text.as_str())]);
             let lines = text.bytes().filter(|byte| *byte == b'\n').count() + 1;
-            prop_assert!(source.findings().iter().all(|own| (1..=lines).contains(&own.line)), "{text}");
+            prop_assert!(source.findings().iter().all(|finding| (1..=lines).contains(&finding.line)), "{text}");
             let _ = source.propose(Some(3), Algorithm::Both);
             let _ = Source::runs("run.sh", &text);
         }

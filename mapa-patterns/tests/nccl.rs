@@ -82,7 +82,10 @@ fn lines(comm: &Comm, number: usize, rank: usize, version: Version) -> Vec<Strin
         text.push(format!("comm {pointer:#x} rank {rank} nRanks {n} nNodes 1 localRanks {n} localRank {rank} MNNVL 0"));
     }
     for (c, ring) in comm.rings.iter().enumerate() {
-        let at = ring.iter().position(|own| *own == rank).unwrap();
+        let at = ring
+            .iter()
+            .position(|candidate| *candidate == rank)
+            .unwrap();
         let (before, after) = (ring[(at + n - 1) % n], ring[(at + 1) % n]);
         if rank == 0 {
             let channel = if version == Version::V24 {
@@ -121,7 +124,10 @@ fn lines(comm: &Comm, number: usize, rank: usize, version: Version) -> Vec<Strin
         .collect();
     text.push(format!("Trees{trees}{tail}"));
     for (c, ring) in comm.rings.iter().enumerate() {
-        let at = ring.iter().position(|own| *own == rank).unwrap();
+        let at = ring
+            .iter()
+            .position(|candidate| *candidate == rank)
+            .unwrap();
         let after = ring[(at + 1) % n];
         let end = |rank: usize| match version {
             Version::V24 | Version::V2x => format!("{rank}[{}]", comm.devices[rank] % 8),
@@ -153,7 +159,10 @@ fn logs(comms: &[Comm], version: Version) -> Vec<Vec<String>> {
     let of_device = |device| {
         let own = comms.iter().enumerate();
         own.filter_map(|(number, comm)| {
-            let rank = comm.devices.iter().position(|own| *own == device)?;
+            let rank = comm
+                .devices
+                .iter()
+                .position(|candidate| *candidate == device)?;
             Some(lines(comm, number, rank, version))
         })
         .flatten()
@@ -197,7 +206,7 @@ fn comm(devices: Vec<usize>) -> impl Strategy<Value = Comm> {
                 let free: Vec<usize> = order[..at]
                     .iter()
                     .copied()
-                    .filter(|own| children[*own] < 3)
+                    .filter(|rank| children[*rank] < 3)
                     .collect();
                 let parent = free[picks[at].index(free.len())];
                 (parents[order[at]], children[parent]) = (Some(parent), children[parent] + 1);
@@ -282,9 +291,9 @@ proptest! {
         for version in VERSIONS {
             let logs = logs(std::slice::from_ref(&comm), version).into_iter().map(|lines| lines.concat());
             let job = read(&logs.collect::<Vec<_>>());
-            let own = &job.communicators[0];
-            prop_assert_eq!((own.ranks, own.rings.len(), own.trees.len()), (comm.devices.len(), comm.rings.len(), comm.trees.len()));
-            for (ring, told) in own.rings.iter().zip(&comm.rings) {
+            let communicator = &job.communicators[0];
+            prop_assert_eq!((communicator.ranks, communicator.rings.len(), communicator.trees.len()), (comm.devices.len(), comm.rings.len(), comm.trees.len()));
+            for (ring, told) in communicator.rings.iter().zip(&comm.rings) {
                 let order: Vec<usize> = ring.order().unwrap().into_iter().map(|rank| rank as usize).collect();
                 let at = told.iter().position(|rank| *rank == 0).unwrap();
                 let mut told = told.clone();
@@ -293,7 +302,7 @@ proptest! {
             }
             let single = std::slice::from_ref(&comm);
             prop_assert_eq!(edges(&job.application(Algorithm::Both).unwrap()), expected(single, Algorithm::Both), "{:?}", version);
-            prop_assert_eq!(own.connections.iter().all(|own| own.via == "P2P/IPC"), true);
+            prop_assert_eq!(communicator.connections.iter().all(|connection| connection.via == "P2P/IPC"), true);
         }
     }
 
@@ -637,25 +646,28 @@ fn ring(bytes: f64) -> BTreeMap<(u16, u16), f64> {
 fn trees_told_in_part_leave_all_bytes_to_the_rings_and_rings_told_in_part_are_all_to_all() {
     let logs = four(Version::V28, 1);
     for algorithm in Algorithm::ALL {
-        let own = read(&logs[..1]).application(algorithm).unwrap();
-        assert_eq!(edges(&own), ring(3000.0), "{algorithm}");
+        let application = read(&logs[..1]).application(algorithm).unwrap();
+        assert_eq!(edges(&application), ring(3000.0), "{algorithm}");
         assert_eq!(
-            notes(&own).contains("its trees are incomplete: rings instead"),
+            notes(&application).contains("its trees are incomplete: rings instead"),
             algorithm != Algorithm::Ring
         );
     }
     // Rank 2 alone tells two hops of each ring of four.
-    let own = read(&logs[2..3]).application(Algorithm::Both).unwrap();
-    assert_eq!(edges(&own).into_values().collect::<Vec<_>>(), [2000.0; 6]);
-    assert!(
-        notes(&own).contains("all-to-all instead"),
-        "{}",
-        notes(&own)
+    let application = read(&logs[2..3]).application(Algorithm::Both).unwrap();
+    assert_eq!(
+        edges(&application).into_values().collect::<Vec<_>>(),
+        [2000.0; 6]
     );
     assert!(
-        notes(&own).contains("only 2 of 4 hops of ring 0"),
+        notes(&application).contains("all-to-all instead"),
         "{}",
-        notes(&own)
+        notes(&application)
+    );
+    assert!(
+        notes(&application).contains("only 2 of 4 hops of ring 0"),
+        "{}",
+        notes(&application)
     );
 }
 
@@ -671,12 +683,12 @@ fn a_run_given_twice_is_counted_once_and_two_runs_are_said() {
             vec![all.clone(), logs[0].clone()],
             vec![all.clone(), all.clone() + "end\n"],
         ] {
-            let own = read(&twice).application(Algorithm::Ring).unwrap();
-            assert_eq!(edges(&own), edges(&once), "{version:?}");
+            let application = read(&twice).application(Algorithm::Ring).unwrap();
+            assert_eq!(edges(&application), edges(&once), "{version:?}");
             assert!(
-                notes(&own).contains("counted once, as one run given twice"),
+                notes(&application).contains("counted once, as one run given twice"),
                 "{}",
-                notes(&own)
+                notes(&application)
             );
         }
         let other = all
@@ -712,8 +724,8 @@ fn all_reduces_go_where_nccl_says_that_it_sent_them() {
     let of = |line: &str| {
         let mut logs = four(Version::V2x, 1);
         writeln!(logs[0], "node0:100:100 [0] NCCL INFO {line}").unwrap();
-        let own = read(&logs).application(Algorithm::Both).unwrap();
-        (edges(&own), notes(&own))
+        let application = read(&logs).application(Algorithm::Both).unwrap();
+        (edges(&application), notes(&application))
     };
     let chain: BTreeMap<_, _> = [(0, 1), (1, 2), (2, 3)]
         .into_iter()
@@ -748,7 +760,7 @@ fn communicators_split_off_another_are_told_apart_by_count_and_color() {
     for is_numbered in [false, true] {
         let mut logs = four(Version::V2x, 0);
         for (rank, log) in logs.iter_mut().enumerate() {
-            for (count, color, own) in [(1, rank / 2, rank % 2), (2, rank % 2, rank / 2)] {
+            for (count, color, place) in [(1, rank / 2, rank % 2), (2, rank % 2, rank / 2)] {
                 let (pid, comm) = (100 + rank, 0x9000_0000 + 0x100 * count + rank);
                 let more = if is_numbered {
                     format!("commId 0xabc{color} ")
@@ -762,13 +774,13 @@ fn communicators_split_off_another_are_told_apart_by_count_and_color() {
                 };
                 let head = format!("node0:{pid}:{pid} [{rank}] NCCL INFO");
                 let init = format!(
-                    "ncclCommSplit comm {comm:#x} rank {own} nranks 2 cudaDev {rank} nvmlDev {rank} busId {:x} parent {:#x} \
+                    "ncclCommSplit comm {comm:#x} rank {place} nranks 2 cudaDev {rank} nvmlDev {rank} busId {:x} parent {:#x} \
                      {count}color {color} key {rank} {more}",
                     bus(rank),
                     0x7f00_0000 + rank
                 );
                 writeln!(log, "{head} {init}- Init START").unwrap();
-                if own == 0 {
+                if place == 0 {
                     writeln!(log, "{head} Channel 00/01 :    0   1").unwrap();
                 }
                 writeln!(log, "{head} {init}- Init COMPLETE").unwrap();
@@ -781,9 +793,9 @@ fn communicators_split_off_another_are_told_apart_by_count_and_color() {
                 }
             }
         }
-        let own = read(&logs).application(Algorithm::Both).unwrap();
+        let application = read(&logs).application(Algorithm::Both).unwrap();
         assert_eq!(
-            edges(&own),
+            edges(&application),
             BTreeMap::from([((0, 2), 4000.0), ((1, 3), 4000.0)]),
             "{is_numbered}"
         );

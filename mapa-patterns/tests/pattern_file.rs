@@ -189,12 +189,12 @@ fn an_edge_given_twice_counts_twice() {
 #[test]
 fn what_is_not_told_has_its_default() {
     let read = read_pattern(&format!("{HEAD}ranks = 3\nedges = [[2, 0], [0, 1, 4]]")).unwrap();
-    let own = Application::new(
+    let application = Application::new(
         "job",
         "",
         Pattern::from_edges(3, [(0, 2, 1.0), (0, 1, 4.0)]).unwrap(),
     );
-    assert_eq!(read, own);
+    assert_eq!(read, application);
     let read = read_pattern(&format!(
         "{HEAD}parallelism = \"tp=2,dp=2\"\nbytes = \"tp=3\""
     ))
@@ -215,27 +215,27 @@ fn what_is_not_told_has_its_default() {
 /// Whatever is set in an application, its file can be read.
 #[test]
 fn what_a_file_cannot_say_is_left_out_of_it() {
-    let again = |own: &Application| read_pattern(&write_pattern(own)).unwrap();
-    let mut own = Application::new("two\nlines\u{7f}", "a\nb", Pattern::ring(3));
-    own.labels = vec!["one".to_owned()];
-    own.parallelism = Some("tp=2".parse().unwrap());
-    let read = again(&own);
+    let again = |application: &Application| read_pattern(&write_pattern(application)).unwrap();
+    let mut application = Application::new("two\nlines\u{7f}", "a\nb", Pattern::ring(3));
+    application.labels = vec!["one".to_owned()];
+    application.parallelism = Some("tp=2".parse().unwrap());
+    let read = again(&application);
     assert_eq!(
         (read.name.as_str(), read.source.as_str()),
         ("two lines ", "a\nb")
     );
     assert!(read.labels.is_empty() && read.parallelism.is_none());
-    assert_eq!(read.pattern, own.pattern);
-    own.name.clear();
-    assert_eq!(again(&own).name, "pattern");
+    assert_eq!(read.pattern, application.pattern);
+    application.name.clear();
+    assert_eq!(again(&application).name, "pattern");
 }
 
 #[test]
 fn hundreds_of_ranks_that_all_talk_are_read_at_once() {
     let ranks = mapa_core::testing::scaled(1024).max(400) as usize;
-    let own = Application::new("large", "", Shape::AllToAll.pattern(ranks));
-    let text = write_pattern(&own);
-    assert_eq!(read_pattern(&text).unwrap(), own);
+    let application = Application::new("large", "", Shape::AllToAll.pattern(ranks));
+    let text = write_pattern(&application);
+    assert_eq!(read_pattern(&text).unwrap(), application);
     // An edge that cost as much as all before it would take minutes here.
     // The last line at fault is found as fast.
     let last = |bytes: &str| format!("[{}, {}, {bytes}]", ranks - 2, ranks - 1);
@@ -311,20 +311,20 @@ prop_compose! {
         labelled in any::<bool>(),
         labels in prop::collection::vec(text(), 40..41),
     ) -> Application {
-        let mut own = Application::new(name, source, pattern);
-        own.labels = labels.into_iter().cycle().take(if labelled { own.pattern.len() } else { 0 }).collect();
-        own.verdict = Verdict { sensitivity, why };
+        let mut application = Application::new(name, source, pattern);
+        application.labels = labels.into_iter().cycle().take(if labelled { application.pattern.len() } else { 0 }).collect();
+        application.verdict = Verdict { sensitivity, why };
         let unit = if parallelism.is_some() { Unit::BytesPerStep } else { unit };
-        (own.unit, own.parallelism, own.notes) = (unit, parallelism, notes);
-        own
+        (application.unit, application.parallelism, application.notes) = (unit, parallelism, notes);
+        application
     }
 }
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_again(own in application()) {
-        let text = write_pattern(&own);
-        prop_assert_eq!(read_pattern(&text).map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?, own);
+    fn what_is_written_is_read_again(app in application()) {
+        let text = write_pattern(&app);
+        prop_assert_eq!(read_pattern(&text).map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?, app);
     }
 
     #[test]
@@ -334,8 +334,8 @@ proptest! {
 
     /// A file with one character changed is read or refused, and what is read can be written.
     #[test]
-    fn damaged_files_are_read_or_refused(own in application(), at in any::<prop::sample::Index>(), to in any::<char>()) {
-        let mut text: Vec<char> = write_pattern(&own).chars().collect();
+    fn damaged_files_are_read_or_refused(app in application(), at in any::<prop::sample::Index>(), to in any::<char>()) {
+        let mut text: Vec<char> = write_pattern(&app).chars().collect();
         let at = at.index(text.len());
         text[at] = to;
         if let Ok(read) = read_pattern(&text.into_iter().collect::<String>()) {
@@ -346,8 +346,8 @@ proptest! {
     /// Quotes, backslashes and line ends in names do not leave their quotes: outside of them the
     /// text is ours.
     #[test]
-    fn drawings_keep_texts_in_their_quotes(own in application()) {
-        let dot = own.to_dot();
+    fn drawings_keep_texts_in_their_quotes(app in application()) {
+        let dot = app.to_dot();
         let (mut bare, mut inside, mut escaped) = (String::new(), false, false);
         for c in dot.chars() {
             match c {
@@ -361,7 +361,7 @@ proptest! {
         }
         prop_assert!(!inside, "{dot}");
         let edges = bare.matches(" -- ").count();
-        let strands: BTreeSet<_> = own.pattern.edges().iter().map(|e| (e.a, e.b, e.traffic.to_bits())).collect();
+        let strands: BTreeSet<_> = app.pattern.edges().iter().map(|e| (e.a, e.b, e.traffic.to_bits())).collect();
         prop_assert_eq!(edges, strands.len(), "{}", dot);
         prop_assert!(bare.chars().all(|c| c.is_ascii() && (c == '\n' || !c.is_ascii_control())), "{}", bare);
         prop_assert_eq!(bare.matches('{').count(), 1);

@@ -9,7 +9,10 @@ use mapa_patterns::{
 use proptest::prelude::*;
 
 fn of(name: &str) -> &'static Workload {
-    PUBLISHED.iter().find(|own| own.name == name).expect(name)
+    PUBLISHED
+        .iter()
+        .find(|workload| workload.name == name)
+        .expect(name)
 }
 
 fn timed(fast: &[f64], slow: &[f64]) -> Sensitivity {
@@ -23,19 +26,23 @@ fn messages(text: &str) -> Messages {
 #[test]
 fn all_that_is_published_gives_the_class_of_the_paper() {
     assert_eq!(PUBLISHED.len(), 9);
-    for own in &PUBLISHED {
-        let verdict = own.verdict();
-        assert_eq!(verdict.sensitivity, own.class, "{}: {verdict}", own.name);
+    for workload in &PUBLISHED {
+        let verdict = workload.verdict();
+        assert_eq!(
+            verdict.sensitivity, workload.class,
+            "{}: {verdict}",
+            workload.name
+        );
         assert!(
             verdict.why.contains("section") || verdict.why.contains("Fig."),
             "{}: {verdict}",
-            own.name
+            workload.name
         );
     }
     assert_eq!(
         PUBLISHED
             .iter()
-            .filter(|own| own.class == Sensitivity::Sensitive)
+            .filter(|workload| workload.class == Sensitivity::Sensitive)
             .count(),
         4
     );
@@ -43,13 +50,13 @@ fn all_that_is_published_gives_the_class_of_the_paper() {
 
 /// What is stated of messages: at least so many bytes on average, and calls. `None` where nothing
 /// is stated.
-fn stated(own: &Workload) -> (Option<bool>, Option<u64>) {
-    let large = own.evidence.iter().find_map(|(what, _)| match what {
+fn stated(workload: &Workload) -> (Option<bool>, Option<u64>) {
+    let large = workload.evidence.iter().find_map(|(what, _)| match what {
         Published::MeanAtLeast(bytes) => Some(*bytes >= LARGE_MESSAGE_BYTES),
         Published::MeanBelow(bytes) => Some(*bytes > LARGE_MESSAGE_BYTES),
         _ => None,
     });
-    (large, own.calls())
+    (large, workload.calls())
 }
 
 /// A rule by which more calls, or larger ones, never make a job less sensitive cannot call AlexNet
@@ -102,16 +109,19 @@ fn no_monotone_rule_on_messages_gives_the_classes_of_the_paper() {
 /// before the first.
 #[test]
 fn calls_per_iteration_are_calls_of_a_run_of_ten_thousand() {
-    for own in PUBLISHED.iter().filter(|own| own.model.is_some()) {
-        let (calls, layers) = (own.calls().unwrap(), u64::from(own.model.unwrap().layers));
-        if own.name == "CaffeNet" {
+    for workload in PUBLISHED.iter().filter(|workload| workload.model.is_some()) {
+        let (calls, layers) = (
+            workload.calls().unwrap(),
+            u64::from(workload.model.unwrap().layers),
+        );
+        if workload.name == "CaffeNet" {
             assert_eq!(
                 (calls % layers, calls / layers),
                 (0, 10_617),
                 "no broadcast, and no round number"
             );
         } else {
-            assert_eq!(calls, 10_000 * layers + 1, "{}", own.name);
+            assert_eq!(calls, 10_000 * layers + 1, "{}", workload.name);
         }
     }
 }
@@ -230,7 +240,7 @@ fn models_are_what_their_layers_add_up_to() {
         let mut messages = Messages::new();
         layers
             .iter()
-            .for_each(|own| messages.add(4.0 * *own as f64, 1.0).unwrap());
+            .for_each(|layer| messages.add(4.0 * *layer as f64, 1.0).unwrap());
         assert!(messages.large_bytes() > 0.98 * messages.bytes(), "{name}");
         assert_eq!(messages.bytes(), model.messages().bytes());
     }
@@ -411,14 +421,14 @@ fn the_bytes_of_a_step_are_those_of_its_phases() {
     let job = Application::from(job.with_bytes_of("tp=2e9,pp=1e8").unwrap());
     // Two devices all-reduce 2 GB: each sends as much; then the stages.
     assert_eq!(job.step_bytes(), Some(2.1e9));
-    let mut own = Application::new(
+    let mut application = Application::new(
         "own",
         "",
         mapa_core::Pattern::from_edges(3, [(0, 1, 5.0), (1, 2, 7.0)]).unwrap(),
     );
-    assert_eq!(own.step_bytes(), None);
-    own.unit = Unit::BytesPerStep;
-    assert_eq!(own.step_bytes(), Some(7.0));
+    assert_eq!(application.step_bytes(), None);
+    application.unit = Unit::BytesPerStep;
+    assert_eq!(application.step_bytes(), Some(7.0));
 }
 
 fn any_number() -> impl Strategy<Value = f64> {

@@ -137,7 +137,7 @@ pub fn write_measured(rows: &[MeasuredRow]) -> Result<String, Error> {
 /// A file that the rows that MAPA ships name in their column `topology`.
 #[must_use]
 pub fn measured_topology(name: &str) -> Option<&'static str> {
-    let found = TOPOLOGIES.iter().find(|(own, _)| *own == name);
+    let found = TOPOLOGIES.iter().find(|(candidate, _)| *candidate == name);
     found.map(|(_, text)| *text)
 }
 

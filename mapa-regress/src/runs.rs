@@ -51,13 +51,13 @@ pub fn read_runs(text: &str) -> Result<BTreeMap<String, MeasuredJob>, Error> {
     sheet.check(&["job", "copies", "runtime_s"], &columns::<Measured>())?;
     let mut jobs: BTreeMap<String, Vec<Measured>> = BTreeMap::new();
     for row in sheet.rows() {
-        let own: Measured = row.read()?;
-        if own.tokens.is_some() && own.slice.is_none() {
+        let measured: Measured = row.read()?;
+        if measured.tokens.is_some() && measured.slice.is_none() {
             return Err(row
                 .error("tokens without a slice: expected its size")
                 .into());
         }
-        jobs.entry(own.job.clone()).or_default().push(own);
+        jobs.entry(measured.job.clone()).or_default().push(measured);
     }
     if jobs.is_empty() {
         return Err(refused(

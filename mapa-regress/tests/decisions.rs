@@ -91,15 +91,15 @@ fn the_papers_model_decides_as_eq_2_does() {
                 .decide(&request, &graph.with_free(&all))
                 .unwrap()
         };
-        let (own, eq_2) = (
+        let (decision, eq_2) = (
             decide(LinkModel::paper().objective()),
             decide(effective_gbps()),
         );
-        assert_eq!(own.placement(), eq_2.placement());
+        assert_eq!(decision.placement(), eq_2.placement());
         assert_eq!(
-            own.best().score("eq-2"),
+            decision.best().score("eq-2"),
             eq_2.best().score("effective_gbps")
         );
-        assert_eq!(own.best().in_domain(), eq_2.best().in_domain());
+        assert_eq!(decision.best().in_domain(), eq_2.best().in_domain());
     }
 }

@@ -189,9 +189,9 @@ impl RunTime {
         let Self::BySize(lengths) = self else {
             return self.on(Some(size));
         };
-        let at_most = |own: &mig::Size| own.compute <= size.compute;
-        let known = lengths.iter().filter(|(own, _)| at_most(own));
-        let nearest = known.max_by_key(|(own, length)| (own.compute, **length));
+        let at_most = |limit: &mig::Size| limit.compute <= size.compute;
+        let known = lengths.iter().filter(|(size, _)| at_most(size));
+        let nearest = known.max_by_key(|(size, length)| (size.compute, **length));
         lengths
             .get(&size)
             .or(nearest.map(|(_, length)| length))

@@ -25,10 +25,10 @@ pub const SCHEDULERS: [NamedScheduler; 7] = [
         "conservative-backfill",
         "by arrival; later jobs may start first if they delay no reservation",
         |policy, settings, _| {
-            let own = Conservative::new(policy);
+            let scheduler = Conservative::new(policy);
             Ok(match settings.get("depth") {
-                Some(depth) => Box::new(own.depth(depth.whole()?)),
-                None => Box::new(own),
+                Some(depth) => Box::new(scheduler.depth(depth.whole()?)),
+                None => Box::new(scheduler),
             })
         },
     )
@@ -78,11 +78,11 @@ fn first_fit(
         )?,
         None => ListOrder::default(),
     };
-    let mut own = FirstFit::new(order);
-    own = own.model(link_model(settings, links)?);
+    let mut scheduler = FirstFit::new(order);
+    scheduler = scheduler.model(link_model(settings, links)?);
     if let Some(factor) = settings.get("max-slowdown") {
         let expected = "a factor of at least 1, or none";
-        own = own.max_slowdown(factor.number_or_none(1.0, expected)?);
+        scheduler = scheduler.max_slowdown(factor.number_or_none(1.0, expected)?);
     }
     let by_policy = match settings.get("place") {
         Some(place) => place.read("policy or fastest", |value| match value {
@@ -96,14 +96,14 @@ fn first_fit(
     let pace = settings.get("pace").map(seconds_or_none).transpose()?;
     // `FirstFit::ageing` takes both; a setting that is left out gets the value of the other one.
     if let Some(either) = patience.or(pace) {
-        own = own.ageing(patience.unwrap_or(either), pace.unwrap_or(either));
+        scheduler = scheduler.ageing(patience.unwrap_or(either), pace.unwrap_or(either));
     }
     if let Some(limit) = settings.get("overtaking") {
-        own = own.overtaking(seconds_or_none(limit)?);
+        scheduler = scheduler.overtaking(seconds_or_none(limit)?);
     }
     Ok(if by_policy {
-        Box::new(own.placed_by(policy))
+        Box::new(scheduler.placed_by(policy))
     } else {
-        Box::new(own)
+        Box::new(scheduler)
     })
 }

@@ -228,16 +228,16 @@ proptest! {
     ) {
         let mut promised: BTreeMap<JobId, Time> = BTreeMap::new();
         let policy = BuiltIn::named(name).unwrap();
-        let mut scheduler = Watched(Conservative::new(policy), |own: &Conservative, now, _: &mut Turn<'_>| {
-            for (job, at, ..) in own.reservations() {
+        let mut scheduler = Watched(Conservative::new(policy), |scheduler: &Conservative, now, _: &mut Turn<'_>| {
+            for (job, at, ..) in scheduler.reservations() {
                 assert!(at > now, "a moment to come");
                 let first = *promised.entry(job).or_insert(at);
                 assert!(at <= first, "job {job} was promised {first}, now it is {at}");
                 promised.insert(job, at);
             }
-            let reserved: BTreeSet<JobId> = own.reservations().map(|(job, ..)| job).collect();
-            assert_eq!(reserved.len(), own.reservations().count(), "one reservation a job");
-            assert!(own.waiting().all(|job| reserved.contains(&job.id)), "everybody has one");
+            let reserved: BTreeSet<JobId> = scheduler.reservations().map(|(job, ..)| job).collect();
+            assert_eq!(reserved.len(), scheduler.reservations().count(), "one reservation a job");
+            assert!(scheduler.waiting().all(|job| reserved.contains(&job.id)), "everybody has one");
         });
         let driver = run(&machines, &mut scheduler, &jobs, shaped(&shapes));
         for (second, tenant, _) in driver.placed() {
@@ -255,8 +255,8 @@ proptest! {
         let lengths: Vec<Duration> =
             jobs.iter().map(|job| job.estimate.map_or(Duration::from_secs(315_360_000), Duration::from_secs)).collect();
         let policy = BuiltIn::named(name).unwrap();
-        let mut scheduler = Watched(Conservative::new(policy), |own: &Conservative, _, _: &mut Turn<'_>| {
-            let slots: Vec<_> = own.reservations().collect();
+        let mut scheduler = Watched(Conservative::new(policy), |scheduler: &Conservative, _, _: &mut Turn<'_>| {
+            let slots: Vec<_> = scheduler.reservations().collect();
             for (i, (a, from, machine, set)) in slots.iter().enumerate() {
                 for (b, other_from, other_machine, other) in &slots[..i] {
                     let until = *from + lengths[a.0 as usize];
@@ -278,12 +278,12 @@ proptest! {
         depth in 1usize..5,
     ) {
         let policy = || BuiltIn::named(name).unwrap();
-        let easy = Watched(Easy::new(policy()), |own: &Easy, _, turn: &mut Turn<'_>| {
-            no_job_could_start_when_idle(turn, &policy(), own.waiting());
+        let easy = Watched(Easy::new(policy()), |scheduler: &Easy, _, turn: &mut Turn<'_>| {
+            no_job_could_start_when_idle(turn, &policy(), scheduler.waiting());
         });
         let conservative = Conservative::new(policy()).depth(depth);
-        let conservative = Watched(conservative, |own: &Conservative, _, turn: &mut Turn<'_>| {
-            no_job_could_start_when_idle(turn, &policy(), own.waiting());
+        let conservative = Watched(conservative, |scheduler: &Conservative, _, turn: &mut Turn<'_>| {
+            no_job_could_start_when_idle(turn, &policy(), scheduler.waiting());
         });
         let schedulers: [Box<dyn Scheduler>; 2] = [Box::new(easy), Box::new(conservative)];
         for mut scheduler in schedulers {
@@ -361,8 +361,8 @@ proptest! {
     fn on_larger_machines_promises_hold_too(machine in joined_machines(8..=10), jobs in exact(24), name in names()) {
         let mut promised: BTreeMap<JobId, Time> = BTreeMap::new();
         let policy = BuiltIn::named(name).unwrap();
-        let mut scheduler = Watched(Conservative::new(policy), |own: &Conservative, _, _: &mut Turn<'_>| {
-            for (job, at, ..) in own.reservations() {
+        let mut scheduler = Watched(Conservative::new(policy), |scheduler: &Conservative, _, _: &mut Turn<'_>| {
+            for (job, at, ..) in scheduler.reservations() {
                 let first = *promised.entry(job).or_insert(at);
                 assert!(at <= first, "job {job} was promised {first}, now it is {at}");
             }

@@ -85,7 +85,13 @@ fn a_run_stops_when_the_driver_has_nothing_to_tell_and_goes_on_when_it_has() {
     let left: Vec<_> = record
         .left()
         .iter()
-        .map(|own| (own.life.job.0, own.at.0 / 1_000_000_000, &own.how))
+        .map(|departed| {
+            (
+                departed.life.job.0,
+                departed.at.0 / 1_000_000_000,
+                &departed.how,
+            )
+        })
         .collect();
     assert!(
         matches!(
@@ -254,7 +260,7 @@ proptest! {
                 let (time, .., same) = expected.remove(0);
                 prop_assert_eq!((at, event), (time, same));
             }
-            prop_assert_eq!(timeline.next(), expected.first().map(|own| own.0));
+            prop_assert_eq!(timeline.next(), expected.first().map(|row| row.0));
             prop_assert!(timeline.next().is_none_or(|next| next > now));
         }
     }

@@ -22,10 +22,10 @@ use mapa_sched::testing::in_turn;
 use mapa_sched::testing::{any_machines, check, cuttable, job, layout, other_model, quarters};
 
 fn layouts() -> impl Strategy<Value = Layout> {
-    let own: Vec<Layout> = quarters().layouts().collect();
+    let layouts: Vec<Layout> = quarters().layouts().collect();
     let nothing = quarters().layout(&[]).unwrap();
     let foreign = other_model().layouts().last().unwrap();
-    prop_oneof![6 => select(own), 2 => Just(Layout::whole()), 1 => Just(nothing), 1 => Just(foreign)]
+    prop_oneof![6 => select(layouts), 2 => Just(Layout::whole()), 1 => Just(nothing), 1 => Just(foreign)]
 }
 
 fn requests() -> impl Strategy<Value = Request> {

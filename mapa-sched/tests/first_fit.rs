@@ -56,8 +56,9 @@ fn run(
 }
 
 /// Neither ageing nor a limit on overtaking.
-fn unaged(own: FirstFit) -> FirstFit {
-    own.ageing(Duration::MAX, Duration::MAX)
+fn unaged(scheduler: FirstFit) -> FirstFit {
+    scheduler
+        .ageing(Duration::MAX, Duration::MAX)
         .overtaking(Duration::MAX)
 }
 
@@ -70,11 +71,11 @@ fn ideal(machines: &[Arc<HardwareGraph>], job: &Job) -> f64 {
         }
         let all = graph.all();
         let decision = best.decide(&job.request, &graph.with_free(&all));
-        let gbps = decision.map(|own| {
+        let gbps = decision.map(|decision| {
             effective_gbps().score(&Candidate {
                 view: graph.with_free(&all),
-                pattern: own.pattern(),
-                placement: own.placement(),
+                pattern: decision.pattern(),
+                placement: decision.placement(),
             })
         });
         gbps.map_or(1.0, |gbps| job.slowdown_at(gbps))
@@ -122,8 +123,8 @@ proptest! {
                 a[0].total_cmp(&b[0]).then(a[1].total_cmp(&b[1]))
             });
             let mut queue = Queue::new(preserve(), of_order).first_fit();
-            let own = FirstFit::new(order).max_slowdown(f64::INFINITY).placed_by(preserve());
-            prop_assert_eq!(run(&machines, &mut unaged(own), &jobs), run(&machines, &mut queue, &jobs), "{:?}", order);
+            let scheduler = FirstFit::new(order).max_slowdown(f64::INFINITY).placed_by(preserve());
+            prop_assert_eq!(run(&machines, &mut unaged(scheduler), &jobs), run(&machines, &mut queue, &jobs), "{:?}", order);
         }
     }
 
@@ -134,8 +135,8 @@ proptest! {
     ) {
         let limit = Duration::from_secs(seconds);
         let make = || {
-            let own = FirstFit::new(ListOrder::ALL[order]).max_slowdown(phi).ageing(limit, limit).overtaking(limit);
-            if policy { own.placed_by(preserve()) } else { own }
+            let scheduler = FirstFit::new(ListOrder::ALL[order]).max_slowdown(phi).ageing(limit, limit).overtaking(limit);
+            if policy { scheduler.placed_by(preserve()) } else { scheduler }
         };
         let log = run(&machines, &mut make(), &jobs);
         prop_assert_eq!(&log, &run(&machines, &mut make(), &jobs));
@@ -154,10 +155,10 @@ proptest! {
         phi in prop_oneof![Just(1.0), Just(1.2)],
     ) {
         let machines = [Arc::new(graph)];
-        let own = unaged(FirstFit::new(ListOrder::Shortest).max_slowdown(phi));
-        let mut own = if policy { own.placed_by(preserve()) } else { own };
+        let scheduler = unaged(FirstFit::new(ListOrder::Shortest).max_slowdown(phi));
+        let mut scheduler = if policy { scheduler.placed_by(preserve()) } else { scheduler };
         let mut until: Vec<Time> = Vec::new();
-        for (at, action) in run(&machines, &mut own, &jobs) {
+        for (at, action) in run(&machines, &mut scheduler, &jobs) {
             let Action::Place { tenant, at: placed } = action else { continue };
             let job = &jobs[tenant.job().0 as usize];
             let seconds = job.run_time.on(None).unwrap();
@@ -186,7 +187,7 @@ proptest! {
             .model(LinkModel::None)
             .ageing(Duration::MAX, Duration::MAX)
             .overtaking(Duration::from_secs(seconds));
-        let devices: usize = machines.iter().map(|own| own.len()).sum();
+        let devices: usize = machines.iter().map(|machine| machine.len()).sum();
         let area = |job: &Job| (job.request.pattern.len() as u64 * job.run_time.on(None).unwrap().as_secs()) as f64;
         let mut starts: Vec<(Time, JobId)> = Vec::new();
         let mut gone: BTreeMap<JobId, Time> = BTreeMap::new();
@@ -244,8 +245,8 @@ fn a_sensitive_job_waits_for_good_links_while_others_pass() {
     let mut holder = job(0, 1, false, 50);
     holder.request = holder.request.must_include([0].into());
     let jobs = [holder, job(1, 2, true, 5), job(2, 1, false, 9)];
-    let starts = |mut own: FirstFit| -> Vec<(u64, u64)> {
-        let log = run(&[one_link()], &mut own, &jobs);
+    let starts = |mut scheduler: FirstFit| -> Vec<(u64, u64)> {
+        let log = run(&[one_link()], &mut scheduler, &jobs);
         let placed = log.into_iter().filter_map(|(at, action)| match action {
             Action::Place { tenant, .. } => Some((tenant.job().0, at.0 / 1_000_000_000)),
             _ => None,

@@ -222,7 +222,7 @@ proptest! {
                 Step::Ask(request) => policies.iter().for_each(|policy| check(&fleet, policy, &requests[request])),
             }
         }
-        for (request, policy) in requests.iter().flat_map(|request| policies.iter().map(move |own| (request, own))) {
+        for (request, policy) in requests.iter().flat_map(|request| policies.iter().map(move |policy| (request, policy))) {
             check(&fleet, policy, request);
         }
     }

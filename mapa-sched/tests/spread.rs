@@ -293,7 +293,7 @@ proptest! {
             Ok(found) => {
                 prop_assert!(ranks <= all);
                 let mut left = ranks;
-                let least = free.iter().take_while(|&&own| { let more = left > 0; left = left.saturating_sub(own); more }).count();
+                let least = free.iter().take_while(|&&devices| { let more = left > 0; left = left.saturating_sub(devices); more }).count();
                 prop_assert_eq!(found.len(), least);
                 let visited: Vec<_> = found.iter().map(|part| part.stamp().machine).collect();
                 in_turn(&mut fleet, |turn| {

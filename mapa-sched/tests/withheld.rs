@@ -221,7 +221,7 @@ fn an_adoption_comes_before_a_cordon_of_its_moment() {
     timeline.put(Time::ZERO, cause(0, 1, true));
     timeline.put(Time::ZERO, adopted(job(1, 1, 100), &[1], 0));
     let facts: Vec<Event> = std::iter::from_fn(|| timeline.take(Time::ZERO))
-        .map(|own| own.1)
+        .map(|pair| pair.1)
         .collect();
     let mut fleet = fleet();
     let mut scheduler = NamedScheduler::among(&SCHEDULERS, "fifo", Box::new(lowest_id())).unwrap();

@@ -126,7 +126,9 @@ impl Outcome {
         execution: &str,
     ) -> Self {
         let jobs = workload.jobs.iter().enumerate();
-        let places: HashMap<JobId, usize> = jobs.map(|(index, own)| (own.job.id, index)).collect();
+        let places: HashMap<JobId, usize> = jobs
+            .map(|(index, submission)| (submission.job.id, index))
+            .collect();
         let mut outcome = Self {
             scheduler: scheduler.to_owned(),
             execution: execution.to_owned(),
@@ -163,10 +165,10 @@ impl Outcome {
 }
 
 fn run(index: usize, life: Life, ended: Time) -> Run {
-    let tasks = life.tasks.into_iter().map(|own| TaskRun {
-        task: own.task,
-        begun: own.begun,
-        stays: own.stays.into_list(),
+    let tasks = life.tasks.into_iter().map(|task| TaskRun {
+        task: task.task,
+        begun: task.begun,
+        stays: task.stays.into_list(),
     });
     Run {
         index,

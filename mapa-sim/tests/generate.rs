@@ -22,7 +22,7 @@ fn drawn(words: &str, seed: u64) -> Workload {
 
 /// Seconds between arrivals that differ.
 fn gaps(workload: &Workload) -> Vec<f64> {
-    let mut arrivals: Vec<Time> = workload.jobs.iter().map(|own| own.job.arrived).collect();
+    let mut arrivals: Vec<Time> = workload.jobs.iter().map(|job| job.job.arrived).collect();
     arrivals.dedup();
     arrivals
         .windows(2)
@@ -34,7 +34,7 @@ fn work(workload: &Workload) -> Vec<f64> {
     workload
         .jobs
         .iter()
-        .map(|own| own.work.as_secs_f64())
+        .map(|job| job.work.as_secs_f64())
         .collect()
 }
 
@@ -88,8 +88,8 @@ fn are_in_proportion(counts: &[usize], weights: &[f64]) {
 
 fn count<K: Ord>(workload: &Workload, key: impl Fn(&Submission) -> K) -> Vec<usize> {
     let mut counts = BTreeMap::new();
-    for own in &workload.jobs {
-        *counts.entry(key(own)).or_insert(0) += 1;
+    for job in &workload.jobs {
+        *counts.entry(key(job)).or_insert(0) += 1;
     }
     counts.into_values().collect()
 }
@@ -98,25 +98,28 @@ fn count<K: Ord>(workload: &Workload, key: impl Fn(&Submission) -> K) -> Vec<usi
 fn the_papers_mix_is_uniform_in_sizes_tasks_and_run_times() {
     let workload = drawn("mapa,jobs=20000", 1);
     are_in_proportion(&count(&workload, Submission::devices), &[1.0; 5]);
-    are_in_proportion(&count(&workload, |own| own.task.clone()), &[1.0; 9]);
-    are_in_proportion(&count(&workload, |own| own.work), &[1.0; 20]);
+    are_in_proportion(
+        &count(&workload, |submission| submission.task.clone()),
+        &[1.0; 9],
+    );
+    are_in_proportion(&count(&workload, |submission| submission.work), &[1.0; 20]);
     let sensitive = workload
         .jobs
         .iter()
-        .map(|own| f64::from(own.job.request.sensitivity.is_sensitive()))
+        .map(|job| f64::from(job.job.request.sensitivity.is_sensitive()))
         .collect::<Vec<_>>();
     has_mean(&sensitive, 4.0 / 9.0, 0.5);
     assert!(
         workload
             .jobs
             .iter()
-            .all(|own| own.job.arrived == Time::ZERO)
+            .all(|job| job.job.arrived == Time::ZERO)
     );
     assert!(
         workload
             .jobs
             .iter()
-            .all(|own| own.job.request.pattern == Pattern::ring(own.devices()))
+            .all(|job| job.job.request.pattern == Pattern::ring(job.devices()))
     );
 }
 
@@ -138,7 +141,7 @@ fn the_three_mixes_differ_as_published() {
             "{words}"
         );
         assert_eq!(
-            count(&workload, |own| own.task.clone()).len(),
+            count(&workload, |submission| submission.task.clone()).len(),
             tasks,
             "{words}"
         );
@@ -152,10 +155,13 @@ fn weights_are_kept() {
         2,
     );
     are_in_proportion(&count(&workload, Submission::devices), &[6.0, 3.0, 1.0]);
-    are_in_proportion(&count(&workload, |own| own.task.clone()), &[1.0, 3.0]);
-    let large = workload.jobs.iter().filter(|own| own.devices() == 8);
+    are_in_proportion(
+        &count(&workload, |submission| submission.task.clone()),
+        &[1.0, 3.0],
+    );
+    let large = workload.jobs.iter().filter(|job| job.devices() == 8);
     let rings = large
-        .map(|own| f64::from(own.job.request.pattern == Shape::Ring.pattern(8)))
+        .map(|submission| f64::from(submission.job.request.pattern == Shape::Ring.pattern(8)))
         .collect::<Vec<_>>();
     has_mean(&rings, 0.2, 0.4);
 }
@@ -181,7 +187,7 @@ fn a_load_offers_as_much_work_as_it_says() {
         let work: f64 = workload
             .jobs
             .iter()
-            .map(|own| own.devices() as f64 * own.work.as_secs_f64())
+            .map(|job| job.devices() as f64 * job.work.as_secs_f64())
             .sum();
         let span = workload
             .jobs
@@ -199,7 +205,7 @@ fn a_load_offers_as_much_work_as_it_says() {
 #[test]
 fn bursts_come_together_and_exponentially_apart() {
     let workload = drawn("mapa,jobs=30000,arrivals=bursts:10@60s", 6);
-    let together = count(&workload, |own| own.job.arrived);
+    let together = count(&workload, |submission| submission.job.arrived);
     assert_eq!(
         (together.len(), together.iter().max(), together.iter().min()),
         (3000, Some(&10), Some(&10))
@@ -223,7 +229,7 @@ fn on_and_off_lower_the_rate_by_the_share_of_time() {
 #[test]
 fn the_released_spread_is_of_whole_seconds_in_order() {
     let workload = drawn("mapa-released,jobs=1000,arrivals=spread:14.5", 8);
-    let arrivals: Vec<u64> = workload.jobs.iter().map(|own| own.job.arrived.0).collect();
+    let arrivals: Vec<u64> = workload.jobs.iter().map(|job| job.job.arrived.0).collect();
     assert!(
         arrivals.is_sorted()
             && arrivals
@@ -259,7 +265,9 @@ fn run_times_follow_their_laws() {
     generator.jobs = 20_000;
     generator.run_times = RunTimes::Empirical([3, 3, 3, 50].map(Duration::from_secs).into());
     are_in_proportion(
-        &count(&generator.generate(11).unwrap(), |own| own.work),
+        &count(&generator.generate(11).unwrap(), |submission| {
+            submission.work
+        }),
         &[3.0, 1.0],
     );
     assert_eq!(generator.run_times.mean_s(), 14.75);
@@ -308,12 +316,12 @@ fn what_is_changed_moves_nothing_else() {
 fn the_first_draws_are_these() {
     let first = |words: &str| -> Vec<(usize, String, u64, u64)> {
         let jobs = drawn(words, 1).jobs.into_iter().take(3);
-        jobs.map(|own| {
+        jobs.map(|job| {
             (
-                own.devices(),
-                own.task.to_string(),
-                own.work.as_nanos() as u64,
-                own.job.arrived.0,
+                job.devices(),
+                job.task.to_string(),
+                job.work.as_nanos() as u64,
+                job.job.arrived.0,
             )
         })
         .collect()
@@ -340,8 +348,8 @@ fn the_first_draws_are_these() {
             (5, "GoogleNet", 4_173_265_250, 166_272_890_577),
         ],
     ];
-    let expected = expected.map(|own| {
-        own.map(|(size, task, work, at)| (size, task.to_owned(), work, at))
+    let expected = expected.map(|row| {
+        row.map(|(size, task, work, at)| (size, task.to_owned(), work, at))
             .to_vec()
     });
     assert_eq!(all.map(first), expected);
@@ -427,19 +435,25 @@ fn nothing_to_draw_from_is_an_error() {
     };
     let (low, high) = (5, 4);
     refused(
-        &|own| own.sizes = (low as usize..=high as usize).into(),
+        &|generator| generator.sizes = (low as usize..=high as usize).into(),
         "sizes",
     );
-    refused(&|own| own.sizes = (0..=5).into(), "from 1 to 1024");
-    refused(&|own| own.sizes = (1..=usize::MAX).into(), "from 1 to 1024");
     refused(
-        &|own| own.sizes = Sizes::Weighted(Vec::new()),
+        &|generator| generator.sizes = (0..=5).into(),
+        "from 1 to 1024",
+    );
+    refused(
+        &|generator| generator.sizes = (1..=usize::MAX).into(),
+        "from 1 to 1024",
+    );
+    refused(
+        &|generator| generator.sizes = Sizes::Weighted(Vec::new()),
         "nothing to draw from",
     );
-    refused(&|own| own.tasks.clear(), "nothing to draw from");
+    refused(&|generator| generator.tasks.clear(), "nothing to draw from");
     refused(
-        &|own| {
-            own.tasks = vec![Task {
+        &|generator| {
+            generator.tasks = vec![Task {
                 weight: f64::NAN,
                 ..Task::new("x", true)
             }]
@@ -447,35 +461,38 @@ fn nothing_to_draw_from_is_an_error() {
         "weight NaN",
     );
     refused(
-        &|own| {
-            own.tasks = vec![Task {
+        &|generator| {
+            generator.tasks = vec![Task {
                 weight: 0.0,
                 ..Task::new("x", true)
             }]
         },
         "nothing to draw from",
     );
-    refused(&|own| own.patterns.clear(), "nothing to draw from");
-    refused(&|own| own.jobs = usize::MAX, "at most 10000000");
     refused(
-        &|own| own.run_times = RunTimes::Uniform(low..=high),
+        &|generator| generator.patterns.clear(),
+        "nothing to draw from",
+    );
+    refused(&|generator| generator.jobs = usize::MAX, "at most 10000000");
+    refused(
+        &|generator| generator.run_times = RunTimes::Uniform(low..=high),
         "5..4s",
     );
     refused(
-        &|own| own.run_times = RunTimes::Uniform(1..=u64::MAX),
+        &|generator| generator.run_times = RunTimes::Uniform(1..=u64::MAX),
         "lower to the higher",
     );
     refused(
-        &|own| own.run_times = RunTimes::Exponential { mean_s: 0.0 },
+        &|generator| generator.run_times = RunTimes::Exponential { mean_s: 0.0 },
         "above 0",
     );
     refused(
-        &|own| own.run_times = RunTimes::Exponential { mean_s: 1e30 },
+        &|generator| generator.run_times = RunTimes::Exponential { mean_s: 1e30 },
         "584 years",
     );
     refused(
-        &|own| {
-            own.run_times = RunTimes::LogNormal {
+        &|generator| {
+            generator.run_times = RunTimes::LogNormal {
                 median_s: 1.0,
                 sigma: f64::INFINITY,
             }
@@ -483,8 +500,8 @@ fn nothing_to_draw_from_is_an_error() {
         "above 0",
     );
     refused(
-        &|own| {
-            own.run_times = RunTimes::LogNormal {
+        &|generator| {
+            generator.run_times = RunTimes::LogNormal {
                 median_s: 1.0,
                 sigma: 1e6,
             }
@@ -492,20 +509,20 @@ fn nothing_to_draw_from_is_an_error() {
         "584 years",
     );
     refused(
-        &|own| own.run_times = RunTimes::Empirical([].into()),
+        &|generator| generator.run_times = RunTimes::Empirical([].into()),
         "no run times",
     );
     refused(
-        &|own| own.arrivals = Arrivals::Poisson { per_hour: f64::NAN },
+        &|generator| generator.arrivals = Arrivals::Poisson { per_hour: f64::NAN },
         "above 0",
     );
     refused(
-        &|own| own.arrivals = Arrivals::Poisson { per_hour: 1e-300 },
+        &|generator| generator.arrivals = Arrivals::Poisson { per_hour: 1e-300 },
         "584 years",
     );
     refused(
-        &|own| {
-            own.arrivals = Arrivals::Load {
+        &|generator| {
+            generator.arrivals = Arrivals::Load {
                 load: 0.5,
                 devices: 0,
             }
@@ -513,8 +530,8 @@ fn nothing_to_draw_from_is_an_error() {
         "devices of 0",
     );
     refused(
-        &|own| {
-            own.arrivals = Arrivals::Bursts {
+        &|generator| {
+            generator.arrivals = Arrivals::Bursts {
                 jobs: 0,
                 gap_s: 1.0,
             }
@@ -522,8 +539,8 @@ fn nothing_to_draw_from_is_an_error() {
         "at least 1",
     );
     refused(
-        &|own| {
-            own.arrivals = Arrivals::OnOff {
+        &|generator| {
+            generator.arrivals = Arrivals::OnOff {
                 per_hour: 1.0,
                 on_s: 1e-12,
                 off_s: 1.0,
@@ -532,8 +549,8 @@ fn nothing_to_draw_from_is_an_error() {
         "longer",
     );
     refused(
-        &|own| {
-            own.arrivals = Arrivals::Spread {
+        &|generator| {
+            generator.arrivals = Arrivals::Spread {
                 seconds_per_job: 1e300,
             }
         },
@@ -604,7 +621,7 @@ proptest! {
     fn any_generator_draws_or_is_refused_and_what_draws_is_read_back(generator in any_generator()) {
         if let Ok(workload) = generator.generate(1) {
             prop_assert_eq!(workload.jobs.len(), generator.jobs);
-            prop_assert!(workload.jobs.is_sorted_by_key(|own| own.job.arrived));
+            prop_assert!(workload.jobs.is_sorted_by_key(|job| job.job.arrived));
             let again: Generator = generator.to_string().parse().unwrap();
             prop_assert_eq!(again.generate(1).unwrap(), workload);
         }

@@ -55,11 +55,11 @@ fn a_line_of_the_released_form_means_what_it_does_to_the_released_simulator() {
 #[test]
 fn arrivals_may_have_the_name_that_traces_give_them() {
     let of = |column: &str| format!("# c\ngpus,duration_s,{column}\n3,17,12.5\n2,18,\n");
-    let own = read_jobs(&of("submit_s")).unwrap();
-    assert_eq!(own.jobs[0].job.arrived, Time(12_500_000_000));
-    assert_eq!(own.jobs[1].job.arrived, Time::ZERO);
-    assert_eq!(own, read_jobs(&of("arrival_s")).unwrap());
-    let written = write_jobs(&own).unwrap();
+    let job = read_jobs(&of("submit_s")).unwrap();
+    assert_eq!(job.jobs[0].job.arrived, Time(12_500_000_000));
+    assert_eq!(job.jobs[1].job.arrived, Time::ZERO);
+    assert_eq!(job, read_jobs(&of("arrival_s")).unwrap());
+    let written = write_jobs(&job).unwrap();
     assert!(written.contains("arrival_s") && !written.contains("submit_s"));
     let both = "# c\n\ngpus,duration_s,submit_s,arrival_s\n3,17,1,1\n";
     refused(
@@ -97,9 +97,9 @@ fn names_comments_blank_lines_and_line_ends_of_windows_change_nothing() {
         "\u{feff}# by hand\r\n\r\n{header}\r\n3, ring,1,17,1,my job\r\n\r\n2,ring,2,18,0,x"
     );
     assert_eq!(read_jobs(&dressed).unwrap(), plain);
-    let own = read_jobs("gpus,duration_s,arrival_s,task,sensitive\n3,17,1,my job,1\n2,18,2,x,0\n")
+    let job = read_jobs("gpus,duration_s,arrival_s,task,sensitive\n3,17,1,my job,1\n2,18,2,x,0\n")
         .unwrap();
-    assert_eq!(own.jobs, plain.jobs);
+    assert_eq!(job.jobs, plain.jobs);
     let quoted = "# x\n\n\"task\",arrival_s , GPUS,sensitive,duration_s\r\n\n\"my job\",1, 3,1,17\r\n\r\nx,2,2 ,no,18";
     assert_eq!(read_jobs(quoted).unwrap().jobs, plain.jobs);
 }
@@ -170,7 +170,7 @@ fn every_column_of_our_own_form_is_read() {
 fn a_ratio_that_is_told_goes_before_that_of_the_task() {
     let text = "gpus,duration_s,task,link_ratio\n2,1,VGG-16,\n2,1,VGG-16,1.2\n2,1,other,\n";
     let workload = read_jobs(text).unwrap();
-    let ratios: Vec<_> = workload.jobs.iter().map(|own| own.job.link_ratio).collect();
+    let ratios: Vec<_> = workload.jobs.iter().map(|job| job.job.link_ratio).collect();
     assert_eq!(ratios, [Some(3.0), Some(1.2), None]);
     assert_eq!(
         read_jobs(&write_jobs(&workload).unwrap()).unwrap(),
@@ -256,7 +256,7 @@ fn a_field_is_never_taken_over_the_end_of_its_line() {
         .unwrap()
         .jobs
         .iter()
-        .map(|own| own.task.to_string())
+        .map(|job| job.task.to_string())
         .collect();
     assert_eq!(tasks, ["a,\"b\"", "5\" disk", ""]);
 }
@@ -298,8 +298,8 @@ fn what_a_file_cannot_hold_is_refused_with_the_job() {
     let own =
         |request: Request| Submission::new(Job::new(JobId(3), request), Duration::from_secs(1));
     let plain = || own(Request::new(Pattern::ring(2)));
-    let refused = |own: Submission, word: &str| {
-        let error = write_jobs(&Workload::new("", [own]))
+    let refused = |submission: Submission, word: &str| {
+        let error = write_jobs(&Workload::new("", [submission]))
             .unwrap_err()
             .to_string();
         assert!(
@@ -356,7 +356,7 @@ fn jobs_on_slices_and_their_traffic_are_read_and_written() {
     let [one, two, whole] = &workload.jobs[..] else {
         panic!("three jobs")
     };
-    let demand = |own: &Submission| own.job.request.pattern.demands()[0];
+    let demand = |submission: &Submission| submission.job.request.pattern.demands()[0];
     assert_eq!(demand(one), Demand::slice(Size::new(1, 1)).pcie_gbps(5.7));
     assert_eq!(demand(two), Demand::slice(Size::new(2, 2)).pcie_gbps(17.65));
     assert_eq!(demand(whole), Demand::whole());
@@ -429,8 +429,8 @@ fn tasks_that_share_instances_are_read_and_written() {
     // The most at once: 2, 1 and 0.5 GB in the first task.
     assert_eq!(process.job.request, part(3_500_000_000, 350));
     assert!(process.job.grows && !process.job.isolated);
-    let own = Demand::any().memory(2_500_000_000);
-    assert_eq!(alone.job.request.pattern.demands(), [own]);
+    let demand = Demand::any().memory(2_500_000_000);
+    assert_eq!(alone.job.request.pattern.demands(), [demand]);
     assert!(alone.job.isolated && !alone.job.grows && alone.tasks.is_empty());
     assert_eq!(declared.job.request, part(6_000_000_000, 0));
     assert!(declared.job.grows && !denies.job.grows);
@@ -442,9 +442,9 @@ fn tasks_that_share_instances_are_read_and_written() {
 fn the_example_of_jobs_that_share_instances_is_read_and_written() {
     let text = include_str!("../../examples/jobs/shared-instances.csv");
     let workload = read_jobs(text).unwrap();
-    let processes = workload.jobs.iter().filter(|own| !own.tasks.is_empty());
+    let processes = workload.jobs.iter().filter(|job| !job.tasks.is_empty());
     assert_eq!((workload.jobs.len(), processes.count()), (18, 13));
-    let growers = workload.jobs.iter().filter(|own| own.job.grows);
+    let growers = workload.jobs.iter().filter(|job| job.job.grows);
     assert_eq!(growers.count(), 2);
     let again = read_jobs(&write_jobs(&workload).unwrap()).unwrap();
     assert_eq!(again.jobs, workload.jobs);
@@ -554,8 +554,8 @@ fn tasks_that_a_file_cannot_hold_are_refused_with_the_job() {
     let job = |request| Job::new(JobId(3), request);
     let own = || Submission::new(job(part(5, 1)), Duration::ZERO);
     let task = |request| TaskPlan::new(Duration::ZERO, request, Duration::from_secs(1));
-    let refused = |own: Submission, word: &str| {
-        let error = write_jobs(&Workload::new("", [own]))
+    let refused = |submission: Submission, word: &str| {
+        let error = write_jobs(&Workload::new("", [submission]))
             .unwrap_err()
             .to_string();
         assert!(
@@ -581,10 +581,10 @@ fn tasks_that_a_file_cannot_hold_are_refused_with_the_job() {
 
 #[test]
 fn profiles_make_jobs_that_files_hold() {
-    let mut own = Profile::tang()[2].clone();
-    own.throughput.insert(Size::new(2, 2), 2.5);
+    let mut profile = Profile::tang()[2].clone();
+    profile.throughput.insert(Size::new(2, 2), 2.5);
     let size = Size::new(2, 2);
-    let job = own
+    let job = profile
         .submission(JobId(0), Time::from_secs(3), size, 100.0)
         .unwrap();
     assert_eq!(
@@ -605,7 +605,8 @@ fn profiles_make_jobs_that_files_hold() {
         workload
     );
     let refused = |size, tokens| {
-        own.submission(JobId(0), Time::ZERO, size, tokens)
+        profile
+            .submission(JobId(0), Time::ZERO, size, tokens)
             .unwrap_err()
             .to_string()
     };
@@ -742,7 +743,7 @@ fn tasks() -> impl Strategy<Value = Vec<TaskPlan>> {
     let task = (times(), bytes(), warps(), times(), grows).prop_map(
         |(pause, bytes, warps, work, mut grows)| {
             let [pause, length] = [pause, work].map(Duration::from_nanos);
-            grows.sort_unstable_by_key(|own| own.2);
+            grows.sort_unstable_by_key(|grow| grow.2);
             let task = TaskPlan::new(pause, part(bytes, warps), length);
             grows.into_iter().fold(task, |task, (bytes, warps, after)| {
                 let after = Duration::from_nanos(after.min(work));
@@ -759,7 +760,7 @@ fn any_process() -> impl Strategy<Value = Submission> {
     (tasks(), rest).prop_map(|(tasks, (declared, grows, after, by_default))| {
         let most = |of: fn(&Demand) -> u64| {
             let all = tasks.iter().map(|task| {
-                let more = task.grows.iter().map(|own| &own.request);
+                let more = task.grows.iter().map(|grow| &grow.request);
                 let all = std::iter::once(&task.request).chain(more);
                 let each = all.map(|request| of(&request.pattern.demands()[0]));
                 each.fold(0, u64::saturating_add)
@@ -769,13 +770,14 @@ fn any_process() -> impl Strategy<Value = Submission> {
         let bytes = declared.unwrap_or_else(|| most(|demand| demand.memory_bytes));
         let warps = most(|demand| demand.warps.into()).try_into();
         let request = part(bytes, warps.unwrap_or(u32::MAX));
-        let mut own = Submission::new(Job::new(JobId(0), request), Duration::from_nanos(after));
-        own.job.grows = grows;
-        own = own.tasks(tasks);
+        let mut submission =
+            Submission::new(Job::new(JobId(0), request), Duration::from_nanos(after));
+        submission.job.grows = grows;
+        submission = submission.tasks(tasks);
         if by_default {
-            own.job.run_time = RunTime::Fixed(own.alone(true));
+            submission.job.run_time = RunTime::Fixed(submission.alone(true));
         }
-        own
+        submission
     })
 }
 
@@ -819,9 +821,9 @@ fn any_submission() -> impl Strategy<Value = Submission> {
             (job.slo, job.isolated) = (times.3.map(Duration::from_nanos), flags.2);
             (job.priority, job.pcie_alpha) = (rest.0, rest.1);
             job.link_ratio = rest.4;
-            let mut own = Submission::new(job, Duration::from_nanos(times.1)).task(rest.2);
-            own.job.run_time = run_time.unwrap_or(own.job.run_time);
-            own
+            let mut submission = Submission::new(job, Duration::from_nanos(times.1)).task(rest.2);
+            submission.job.run_time = run_time.unwrap_or(submission.job.run_time);
+            submission
         },
     )
 }
@@ -835,8 +837,8 @@ proptest! {
         first in 0..1000_u64,
         source in "([!-~]([ -~]*[!-~])?)?",
     ) {
-        for (id, own) in (first..).zip(&mut jobs) {
-            own.job.id = JobId(id);
+        for (id, submission) in (first..).zip(&mut jobs) {
+            submission.job.id = JobId(id);
         }
         let workload = Workload::new(source, jobs);
         let text = write_jobs(&workload).unwrap();
@@ -851,8 +853,8 @@ proptest! {
     fn tasks_that_are_written_are_read_back(
         mut jobs in proptest::collection::vec(prop_oneof![3 => any_process(), 1 => any_submission()], 1..6),
     ) {
-        for (id, own) in (0..).zip(&mut jobs) {
-            own.job.id = JobId(id);
+        for (id, submission) in (0..).zip(&mut jobs) {
+            submission.job.id = JobId(id);
         }
         // Four tasks of a century and a pause each are at most 584 years.
         let workload = Workload::new("tasks", jobs);

@@ -144,7 +144,9 @@ fn single_devices_are_pooled_where_the_name_says_so_and_nowhere_else() {
     let with_ideal = |size| summary.group(Some(true), size).unwrap().with_ideal;
     assert_eq!((with_ideal(GroupSize::Pooled), with_ideal(one)), (1, 0));
     assert_eq!(
-        summary.group(None, GroupSize::Of(2)).map(|own| own.jobs),
+        summary
+            .group(None, GroupSize::Of(2))
+            .map(|group| group.jobs),
         Some(2)
     );
     assert_eq!(summary.group(Some(false), one), None);
@@ -213,7 +215,7 @@ fn every_summary_has_the_same_columns_and_no_number_is_nan() {
     // No job has a deadline, and the power of a V100 is not known.
     let is_of_others = |name: &str| {
         let begins = ["late_share", "tardiness_", "energy_wh"];
-        begins.iter().any(|own| name.starts_with(own))
+        begins.iter().any(|beginning| name.starts_with(beginning))
     };
     assert!(
         full.numbers()
@@ -341,21 +343,21 @@ fn a_measure_is_one_row_and_shows_in_rows_summaries_and_groups() {
 
 #[test]
 fn every_measure_is_in_a_table_and_says_what_it_means() {
-    for own in MEASURES {
-        let is_of_run = matches!(own.of, Of::RunCount(_) | Of::RunNumber(_));
-        let is_shown = is_of_run || own.in_rows || !own.pooled.is_empty();
-        assert!(is_shown, "{} is nowhere", own.name);
+    for measure in MEASURES {
+        let is_of_run = matches!(measure.of, Of::RunCount(_) | Of::RunNumber(_));
+        let is_shown = is_of_run || measure.in_rows || !measure.pooled.is_empty();
+        assert!(is_shown, "{} is nowhere", measure.name);
         assert!(
-            !own.meaning.is_empty() && !own.meaning.contains('\n'),
+            !measure.meaning.is_empty() && !measure.meaning.contains('\n'),
             "{}",
-            own.name
+            measure.name
         );
-        let is_named = match own.unit {
-            Unit::Seconds => own.name.ends_with("_s"),
-            Unit::GbPerSecond => own.name.ends_with("_gbps"),
+        let is_named = match measure.unit {
+            Unit::Seconds => measure.name.ends_with("_s"),
+            Unit::GbPerSecond => measure.name.ends_with("_gbps"),
             _ => true,
         };
-        assert!(is_named, "{} is not named by its unit", own.name);
+        assert!(is_named, "{} is not named by its unit", measure.name);
     }
 }
 
@@ -448,7 +450,7 @@ fn series_weigh_what_is_the_case_by_how_long_it_lasts() {
     let at: Vec<(u64, f64)> = over_time
         .points()
         .iter()
-        .map(|own| (own.at.0 / 1_000_000_000, own.utilisation))
+        .map(|point| (point.at.0 / 1_000_000_000, point.utilisation))
         .collect();
     assert_eq!(
         at,
@@ -469,7 +471,7 @@ fn series_weigh_what_is_the_case_by_how_long_it_lasts() {
     let known: Vec<Option<f64>> = over_time
         .points()
         .iter()
-        .map(|own| own.fragmentation)
+        .map(|point| point.fragmentation)
         .collect();
     assert_eq!(known, [Some(three), None, Some(three), None, Some(0.0)]);
     assert!((over_time.mean_fragmentation().unwrap() - three).abs() < 1e-12);
@@ -496,7 +498,13 @@ fn quantiles_are_those_of_numpy() {
     );
     assert_eq!(Quartiles::of(&[]), None);
     assert_eq!(
-        Quartiles::of(&[7.0]).map(|own| [own.min, own.p25, own.p50, own.p75, own.max]),
+        Quartiles::of(&[7.0]).map(|quartiles| [
+            quartiles.min,
+            quartiles.p25,
+            quartiles.p50,
+            quartiles.p75,
+            quartiles.max
+        ]),
         Some([7.0; 5])
     );
 }

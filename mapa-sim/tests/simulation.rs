@@ -76,10 +76,10 @@ impl Execution for Shared {
     fn slowdown(&self, job: &Submission, at: &Placed, fleet: &Fleet) -> f64 {
         let here = at
             .machines()
-            .flat_map(|own| {
+            .flat_map(|at| {
                 fleet
                     .tenants()
-                    .filter(move |(_, machine, _)| *machine == own)
+                    .filter(move |(_, machine, _)| *machine == at)
             })
             .count();
         let each = if job.job.id.0.is_multiple_of(2) {
@@ -110,7 +110,7 @@ impl Scheduler for Restless {
     fn on_event(&mut self, _: Time, event: Event) {
         match event {
             Event::Arrived(job) => self.waiting.push(job),
-            Event::Finished(job) => self.running.retain(|own| own.id != job),
+            Event::Finished(job) => self.running.retain(|running| running.id != job),
             _ => {}
         }
     }
@@ -187,7 +187,7 @@ proptest! {
         mut workload in workloads(), devices in prop::collection::vec(2usize..6, 1..7),
     ) {
         // What takes no time still has its devices for an instant, which free sets do not show.
-        workload.jobs.iter_mut().for_each(|own| own.work = own.work.max(Duration::from_nanos(1)));
+        workload.jobs.iter_mut().for_each(|job| job.work = job.work.max(Duration::from_nanos(1)));
         let graphs: Vec<_> = devices.iter().map(|&n| machine(n)).collect();
         let outcome = run(&workload, &Fleet::new(graphs.iter().cloned()), &mut Fifo::new(preserve()), &Fixed);
         let expected = fifo(&workload, &graphs, &preserve());
@@ -214,7 +214,7 @@ proptest! {
             let mut done = 0u128;
             let mut last = 0;
             for pair in cuts.windows(2).filter(|pair| run.started() <= pair[0] && pair[1] <= run.ended()) {
-                let here = outcome.runs.iter().filter(|own| own.started() <= pair[0] && pair[1] <= own.ended()).count();
+                let here = outcome.runs.iter().filter(|run| run.started() <= pair[0] && pair[1] <= run.ended()).count();
                 let rate = (((1u64 << 32) as f64) / (1.0 + each * (here as f64 - 1.0))).round() as u128;
                 done += rate * u128::from(pair[1].0 - pair[0].0);
                 last = rate;
@@ -328,7 +328,7 @@ fn with_fixed_run_times_no_policy_that_never_waits_changes_when_jobs_run() {
             .collect::<Vec<_>>()
     });
     assert_eq!(times[0].len(), 300);
-    assert!(times.iter().all(|own| *own == times[0]));
+    assert!(times.iter().all(|spans| *spans == times[0]));
 }
 
 #[test]
@@ -579,7 +579,8 @@ fn sensitive_jobs_take_as_long_as_the_documented_curve_says() {
     let model = ByBandwidth::eq_2();
     let slowdown = |devices: &[u32], task: &str, sensitive: bool| {
         let request = Request::new(Pattern::ring(devices.len())).sensitive(sensitive);
-        let own = Submission::new(Job::new(JobId(0), request), Duration::from_secs(1)).task(task);
+        let submission =
+            Submission::new(Job::new(JobId(0), request), Duration::from_secs(1)).task(task);
         let placement = devices.iter().map(|&id| mapa_core::DeviceId(id)).collect();
         let at = Placed {
             machine: MachineId(0),
@@ -587,7 +588,7 @@ fn sensitive_jobs_take_as_long_as_the_documented_curve_says() {
             placement,
             rest: Vec::new(),
         };
-        model.slowdown(&own, &at, &fleet)
+        model.slowdown(&submission, &at, &fleet)
     };
     let curve = |ratio: f64, gbps: f64| 1.0 + (ratio - 1.0) * (1.0 / gbps - 0.02) / 0.08;
     for (found, expected) in [

@@ -24,7 +24,7 @@ fn part(kind: TraceKind, text: &str, words: &str) -> Workload {
 }
 
 fn ids(workload: &Workload) -> Vec<u64> {
-    workload.jobs.iter().map(|own| own.job.id.0).collect()
+    workload.jobs.iter().map(|job| job.job.id.0).collect()
 }
 
 #[track_caller]
@@ -61,7 +61,7 @@ fn models_bear_the_papers_names_and_its_verdicts() {
     let told: Vec<_> = workload
         .jobs
         .iter()
-        .map(|own| (&*own.task, own.job.request.sensitivity.is_sensitive()))
+        .map(|job| (&*job.task, job.job.request.sensitivity.is_sensitive()))
         .collect();
     let expected = [
         ("Transformer (batch size 128)", false),
@@ -75,7 +75,7 @@ fn models_bear_the_papers_names_and_its_verdicts() {
         other
             .jobs
             .iter()
-            .all(|own| own.job.request.sensitivity.is_sensitive())
+            .all(|job| job.job.request.sensitivity.is_sensitive())
     );
     assert_eq!(other.jobs[1].job.request.pattern, Shape::Star.pattern(4));
 }
@@ -99,7 +99,7 @@ fn selections_leave_out_what_they_say_and_count_it() {
         window
             .jobs
             .iter()
-            .map(|own| own.job.arrived)
+            .map(|job| job.job.arrived)
             .collect::<Vec<_>>(),
         [Time(0), Time::from_secs(10)]
     );
@@ -164,11 +164,11 @@ fn jobs_of_slurm_are_those_that_ran_on_whole_devices_to_their_end() {
     let told: Vec<_> = workload
         .jobs
         .iter()
-        .map(|own| {
+        .map(|job| {
             (
-                own.job.id.0,
-                own.devices(),
-                own.job.arrived.0 / 1_000_000_000,
+                job.job.id.0,
+                job.devices(),
+                job.job.arrived.0 / 1_000_000_000,
             )
         })
         .collect();
@@ -226,7 +226,13 @@ fn other_columns_of_slurm_say_the_same() {
         )
     };
     let plain = read_trace(TraceKind::SlurmSacct, &rows("AllocGRES", "ElapsedRaw")).unwrap();
-    let of = |own: &mapa_sim::Submission| (own.devices(), own.job.arrived, own.work);
+    let of = |submission: &mapa_sim::Submission| {
+        (
+            submission.devices(),
+            submission.job.arrived,
+            submission.work,
+        )
+    };
     let expected = [
         (2, Time::ZERO, Duration::from_secs(90)),
         (1, Time::from_secs(10), Duration::from_secs(3)),
@@ -250,8 +256,8 @@ fn other_columns_of_slurm_say_the_same() {
     ];
     for text in same {
         assert_eq!(TraceKind::recognise(&text).unwrap(), TraceKind::SlurmSacct);
-        let own = read_trace(TraceKind::SlurmSacct, &text).unwrap();
-        assert_eq!(own.jobs, plain.jobs, "{text}");
+        let workload = read_trace(TraceKind::SlurmSacct, &text).unwrap();
+        assert_eq!(workload.jobs, plain.jobs, "{text}");
     }
 }
 
@@ -379,7 +385,7 @@ fn jobs_larger_than_the_machine_are_rejected_and_jobs_without_work_end_as_they_s
         outcome
             .rejected
             .iter()
-            .map(|own| own.index)
+            .map(|rejected| rejected.index)
             .collect::<Vec<_>>(),
         [0]
     );
@@ -444,15 +450,15 @@ fn check_real(
     assert_eq!(TraceKind::recognise(text).unwrap(), kind);
     let workload = read_trace(kind, text).unwrap();
     let mut counted = BTreeMap::new();
-    for own in &workload.jobs {
-        *counted.entry(own.devices()).or_insert(0) += 1;
+    for job in &workload.jobs {
+        *counted.entry(job.devices()).or_insert(0) += 1;
     }
     assert_eq!(counted.into_iter().collect::<Vec<_>>(), sizes);
-    let mut work: Vec<_> = workload.jobs.iter().map(|own| own.work).collect();
+    let mut work: Vec<_> = workload.jobs.iter().map(|job| job.work).collect();
     work.sort_unstable();
     assert_eq!(work[work.len() / 2], Duration::from_secs(p50));
     assert_eq!(work[work.len() - 1], Duration::from_secs(longest));
-    let arrivals = workload.jobs.iter().map(|own| own.job.arrived);
+    let arrivals = workload.jobs.iter().map(|job| job.job.arrived);
     assert_eq!(arrivals.clone().min(), Some(Time::ZERO));
     assert_eq!(arrivals.max(), Some(Time::from_secs(span)));
     assert_eq!(
@@ -538,7 +544,7 @@ fn tiresias_jobs_are_as_many_as_the_manifest_says() {
     let sensitive = workload
         .jobs
         .iter()
-        .filter(|own| own.job.request.sensitivity.is_sensitive())
+        .filter(|job| job.job.request.sensitivity.is_sensitive())
         .count();
     assert_eq!(sensitive, 54, "all but the six of GoogleNet");
 }
@@ -593,11 +599,11 @@ proptest! {
                 expected.push((2 * number as u64, *second as u64, *ran, *gpus));
             }
         }
-        let first = expected.iter().map(|own| own.1).min().unwrap_or(0);
-        let expected = expected.iter().map(|own| (own.0, own.1 - first, own.2, own.3));
+        let first = expected.iter().map(|row| row.1).min().unwrap_or(0);
+        let expected = expected.iter().map(|row| (row.0, row.1 - first, row.2, row.3));
         let workload = read_trace(TraceKind::SlurmSacct, &text).unwrap();
-        let told = workload.jobs.iter().map(|own| {
-            (own.job.id.0, own.job.arrived.0 / 1_000_000_000, own.work.as_secs(), own.devices())
+        let told = workload.jobs.iter().map(|job| {
+            (job.job.id.0, job.job.arrived.0 / 1_000_000_000, job.work.as_secs(), job.devices())
         });
         prop_assert_eq!(told.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
     }

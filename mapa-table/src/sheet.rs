@@ -203,7 +203,7 @@ impl<'t> Sheet<'t> {
     /// column `before`, and its column is called `name`. If there is no column `before`, nothing
     /// changes.
     pub fn accept_unnamed(&mut self, name: &'static str, before: &str) {
-        let at = self.header.names.iter().position(|own| own == before);
+        let at = self.header.names.iter().position(|name| name == before);
         self.header.unnamed = at.map(|at| Unnamed { name, at });
     }
 
@@ -223,7 +223,7 @@ impl<'t> Sheet<'t> {
             .filter(|name| !known.is_empty() && !known.contains(&name.as_str()));
         let mut missing = needed
             .iter()
-            .filter(|name| !names.iter().any(|own| own == *name));
+            .filter(|name| !names.iter().any(|candidate| candidate == *name));
         let mut twice = (0..names.len()).filter(|&at| names[..at].contains(&names[at]));
         // A column under a wrong name is both: then the message has both names.
         let what = match (missing.next(), unknown.next(), twice.next()) {
@@ -296,11 +296,15 @@ impl<'s> Row<'s> {
     pub fn get(&self, name: &str) -> Option<&'s str> {
         let unnamed = self.header.unnamed.as_ref().filter(|_| self.has_unnamed());
         let at = match unnamed {
-            Some(own) if own.name == name => own.at,
+            Some(device) if device.name == name => device.at,
             _ => {
-                let at = self.header.names.iter().position(|own| own == name)?;
+                let at = self
+                    .header
+                    .names
+                    .iter()
+                    .position(|candidate| candidate == name)?;
                 // Columns behind the unnamed cell are one further to the right.
-                at + usize::from(unnamed.is_some_and(|own| at >= own.at))
+                at + usize::from(unnamed.is_some_and(|device| at >= device.at))
             }
         };
         let cell = self.cells.get(at).map(str::trim);

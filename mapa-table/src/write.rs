@@ -52,7 +52,7 @@ pub fn write<T: Serialize>(
         cells
             .iter()
             .zip(&plain)
-            .any(|(own, no)| own.get(at) != no.get(at))
+            .any(|(record, no)| record.get(at) != no.get(at))
     };
     let kept: Vec<usize> = (0..names.len())
         .filter(|&at| needed.contains(&names[at]) || says_something(at))

@@ -60,7 +60,7 @@ pub fn know_links(machine: &mut Machine) -> Result<(), Error> {
             "a PCIe link at {gbps:.1} GB/s, the speed of PCIe 1 or 2, and no product: such links mostly idle, so the speed of the slot is not \
              known; expected --pcie-gbps, or a dump that names the products"
         );
-        if machine.warnings.iter().all(|own| own.what != what) {
+        if machine.warnings.iter().all(|warning| warning.what != what) {
             machine.warnings.push(Warning { line: None, what });
         }
     }
@@ -171,7 +171,7 @@ fn guess_peers(machine: &mut Machine, devices: &[(NodeId, DeviceInfo)]) -> Resul
 
 /// Adds a note, once.
 fn note(machine: &mut Machine, what: &str) {
-    if machine.notes.iter().all(|own| !own.ends_with(what)) {
+    if machine.notes.iter().all(|note| !note.ends_with(what)) {
         machine.notes.push(what.to_owned());
     }
 }

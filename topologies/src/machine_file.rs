@@ -75,8 +75,8 @@ impl P2p {
 
     /// The word for what is told; none for what is guessed or assumed.
     fn of(access: PeerAccess) -> Option<Self> {
-        let own = if access.on { Self::On } else { Self::Off };
-        (access.source == PeerSource::Told).then_some(own)
+        let p2p = if access.on { Self::On } else { Self::Off };
+        (access.source == PeerSource::Told).then_some(p2p)
     }
 }
 
@@ -699,13 +699,13 @@ impl Reader<'_> {
             let devices: Vec<&str> = file
                 .devices
                 .iter()
-                .map(|own| own.name.get_ref().as_str())
+                .map(|device| device.name.get_ref().as_str())
                 .collect();
             let mut sets = Vec::new();
             for names in own.get_ref() {
                 let mut set = DeviceSet::new();
                 for name in names {
-                    let Some(at) = devices.iter().position(|own| own == name) else {
+                    let Some(at) = devices.iter().position(|device| device == name) else {
                         let what = format!("partitions: `{name}`: expected the name of a device");
                         return Err(self.at(own, what));
                     };
@@ -719,13 +719,13 @@ impl Reader<'_> {
         }
         for device in &file.devices {
             if let Some(gbps) = device.slot_gbps {
-                let own = ids[device.name.get_ref().as_str()];
-                let set = fabric.set_slot_gbps(own, gbps);
+                let node = ids[device.name.get_ref().as_str()];
+                let set = fabric.set_slot_gbps(node, gbps);
                 set.map_err(|error| self.core(&device.name, error))?;
             }
             if let Some(cores) = &device.cores {
-                let own = ids[device.name.get_ref().as_str()];
-                let set = fabric.set_cores(own, cores);
+                let node = ids[device.name.get_ref().as_str()];
+                let set = fabric.set_cores(node, cores);
                 set.map_err(|error| self.core(&device.name, error))?;
             }
         }

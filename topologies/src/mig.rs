@@ -103,7 +103,7 @@ const BY_PRODUCT: [(&str, &[(u64, &str)]); 10] = [
 /// ```
 /// use mapa_topologies::mig::of_product;
 ///
-/// let table = |product, gib: u64| of_product(product, gib << 30).map(|own| own.name);
+/// let table = |product, gib: u64| of_product(product, gib << 30).map(|table| table.name);
 /// assert_eq!(table("NVIDIA A100-SXM4-40GB", 40), Some("a100-40gb"));
 /// assert_eq!(table("NVIDIA H100 NVL", 94), Some("h100-94gb"));
 /// assert_eq!(table("NVIDIA L40S", 48), None);
@@ -463,7 +463,7 @@ mod tests {
         for (word, tables) in BY_PRODUCT {
             for (most, name) in tables {
                 let found = of_product(word, (*most).min(1 << 20) << 30);
-                assert_eq!(found.map(|own| own.name), Some(*name), "{word}");
+                assert_eq!(found.map(|entry| entry.name), Some(*name), "{word}");
             }
         }
     }

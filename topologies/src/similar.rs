@@ -32,5 +32,5 @@ pub fn similar<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Opti
 /// ` (did you mean NAME?)` if one of the known names is similar; else nothing. For messages.
 #[must_use]
 pub fn did_you_mean<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> String {
-    similar(name, known).map_or_else(String::new, |own| format!(" (did you mean {own}?)"))
+    similar(name, known).map_or_else(String::new, |nearest| format!(" (did you mean {nearest}?)"))
 }

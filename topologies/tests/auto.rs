@@ -113,7 +113,7 @@ fn check(name: &str, graph: &HardwareGraph, pattern: &Pattern, others: &[Box<dyn
 fn no_set_and_no_other_policy_has_more_bandwidth_for_a_ring() {
     let others: Vec<Box<dyn Policy>> = BuiltIn::ALL
         .iter()
-        .filter(|own| !own.for_instances && own.name != "auto")
+        .filter(|built_in| !built_in.for_instances && built_in.name != "auto")
         .map(BuiltIn::policy)
         .collect();
     let mut checked = 0;

@@ -93,7 +93,9 @@ fn told_of_merged(folder: &Path) -> String {
         Err(error) => told::error(&error),
         Ok(merged) => {
             let told = merged.contradictions.iter();
-            let told: String = told.map(|own| format!("contradiction: {own}\n")).collect();
+            let told: String = told
+                .map(|contradiction| format!("contradiction: {contradiction}\n"))
+                .collect();
             told + &told::dump(&merged.dump)
         }
     }
@@ -108,9 +110,9 @@ fn check(folder: &str, told: BTreeMap<String, String>) {
         let mut same = told
             .iter()
             .filter(|(_, other)| *other == text)
-            .map(|own| own.0);
-        let plain = same.clone().find(|own| *own == "plain");
-        plain.or_else(|| same.next()).filter(|own| *own != stem)
+            .map(|stem| stem.0);
+        let plain = same.clone().find(|candidate| *candidate == "plain");
+        plain.or_else(|| same.next()).filter(|plain| *plain != stem)
     };
     for (stem, text) in &told {
         let kept = fs::read_to_string(file(stem)).unwrap_or_default();
@@ -185,10 +187,11 @@ fn by_stem(reader: &str, told: impl Fn(&[u8]) -> String) -> BTreeMap<String, Str
 
 #[test]
 fn every_folder_has_a_reader() {
-    let known = READERS
-        .map(|own| own.0)
-        .into_iter()
-        .chain(["graph_file", "merge", "recognise"]);
+    let known =
+        READERS
+            .map(|reader| reader.0)
+            .into_iter()
+            .chain(["graph_file", "merge", "recognise"]);
     let mut known: Vec<&str> = known.collect();
     known.sort_unstable();
     let names = listed(&corpus()).into_iter();
@@ -196,7 +199,7 @@ fn every_folder_has_a_reader() {
         .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
         .collect();
     assert_eq!(names, known);
-    let kinds: Vec<Kind> = READERS.iter().map(|own| own.1).collect();
+    let kinds: Vec<Kind> = READERS.iter().map(|reader| reader.1).collect();
     assert!(
         Kind::all().all(|kind| kinds.contains(&kind)),
         "a folder for every kind"

@@ -76,10 +76,10 @@ proptest! {
     #[test]
     fn estimates_are_within_their_bounds(graph in machines(any::<u64>())) {
         let all = graph.all();
-        for operation in Operation::all().filter(|own| own.is_collective()) {
-            let own = Expected::shipped(operation).of(&graph, &all).unwrap();
-            prop_assert!(own.gbps > 0.0 && own.gbps <= own.nominal_gbps * (1.0 + 1e-12), "{operation} {own:?}");
-            prop_assert!(own.low_gbps < own.gbps && own.gbps < own.high_gbps);
+        for operation in Operation::all().filter(|operation| operation.is_collective()) {
+            let estimate = Expected::shipped(operation).of(&graph, &all).unwrap();
+            prop_assert!(estimate.gbps > 0.0 && estimate.gbps <= estimate.nominal_gbps * (1.0 + 1e-12), "{operation} {estimate:?}");
+            prop_assert!(estimate.low_gbps < estimate.gbps && estimate.gbps < estimate.high_gbps);
         }
     }
 
@@ -239,9 +239,9 @@ fn what_is_told_of_peers_and_cores_is_kept_in_the_machine_file() {
     let graph = read.graph().unwrap();
     let peers = |a, b| graph.peer_access(DeviceId(a), DeviceId(b));
     assert_eq!((peers(0, 1), peers(1, 2), peers(2, 3)), (off, on, off));
-    let own = machine_devices(&read);
+    let nodes = machine_devices(&read);
     assert_eq!(
-        (read.fabric.cores(own[0]), read.fabric.cores(own[1])),
+        (read.fabric.cores(nodes[0]), read.fabric.cores(nodes[1])),
         (Some("0-15"), None)
     );
     assert_eq!(read.to_toml().unwrap(), text);

@@ -109,9 +109,9 @@ fn check_sample(name: &str, text: &str, dump: &Dump) {
     }
     for (place, sum) in links_by_line(text) {
         let device = graph.find(&place).unwrap();
-        let own = ports[device.index()];
-        let ours = if own > 0 {
-            own
+        let port = ports[device.index()];
+        let ours = if port > 0 {
+            port
         } else {
             ids(&graph)
                 .filter(|&b| b != device)

@@ -122,16 +122,24 @@ fn is_read_or_refused(kind: Kind, text: &str) {
     assert!(
         dump.peer_access
             .iter()
-            .all(|own| own.from.index() < n && own.to.index() < n)
+            .all(|access| access.from.index() < n && access.to.index() < n)
     );
-    assert!(dump.mig_profiles.iter().all(|own| own.device.index() < n));
-    assert!(dump.mig_instances.iter().all(|own| own.device.index() < n));
+    assert!(
+        dump.mig_profiles
+            .iter()
+            .all(|mig_profile| mig_profile.device.index() < n)
+    );
+    assert!(
+        dump.mig_instances
+            .iter()
+            .all(|mig_instance| mig_instance.device.index() < n)
+    );
 }
 
 /// Each reader with the texts that it reads, but for long ones.
 static READ: LazyLock<Vec<(Kind, Vec<String>)>> = LazyLock::new(|| {
     let of = |(reader, kind)| {
-        let texts = read_texts(reader, kind).into_iter().map(|own| own.1);
+        let texts = read_texts(reader, kind).into_iter().map(|pair| pair.1);
         (kind, texts.filter(|text| text.len() < 12_000).collect())
     };
     READERS.into_iter().map(of).collect()

@@ -84,10 +84,10 @@ impl Discovery {
         let instances = found.state.as_ref().map(|state| {
             let instances = state.mig_instances.iter();
             instances
-                .map(|own| answer::LiveInstance {
-                    device: own.device.0,
-                    profile: own.profile.clone(),
-                    uuid: own.uuid.clone(),
+                .map(|instance| answer::LiveInstance {
+                    device: instance.device.0,
+                    profile: instance.profile.clone(),
+                    uuid: instance.uuid.clone(),
                 })
                 .collect()
         });

@@ -39,8 +39,8 @@ pub fn told_by(model: Option<&Model>, pattern: &Pattern, graph: &HardwareGraph) 
             kind: Kind::Expected(own),
             ..
         }) if *own.efficiency() != Efficiency::nominal() => by(Arc::clone(own.efficiency())),
-        Some(own) => Told {
-            objective: own.objective.clone(),
+        Some(model) => Told {
+            objective: model.objective.clone(),
             expected: None,
         },
         None if HostNetwork::of(graph).all_known() => by(Efficiency::shipped()),

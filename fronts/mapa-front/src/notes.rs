@@ -28,7 +28,7 @@ pub fn notes(
     let row = names.policies.get(name);
     // Without a model a policy takes its own, which is Eq. 2 where `by_eq_2` says so.
     let is_eq_2 = model.is_none_or(|model| model.is_eq_2);
-    let by_eq_2 = row.is_some_and(|own| own.by_eq_2) && sensitive && is_eq_2;
+    let by_eq_2 = row.is_some_and(|policy| policy.by_eq_2) && sensitive && is_eq_2;
     if by_eq_2 && !best.in_domain() {
         notes.push(
             "Eq. 2, by which preserve chose, was not fitted to placements like this one".to_owned(),
@@ -39,7 +39,7 @@ pub fn notes(
         pattern: decision.pattern(),
         placement: best.placement(),
     };
-    let for_sensitive = row.is_some_and(|own| own.model == ModelUse::Sensitive);
+    let for_sensitive = row.is_some_and(|policy| policy.model == ModelUse::Sensitive);
     let is_unused = for_sensitive && !request.sensitivity.is_sensitive();
     if is_unused && model.is_some() {
         notes.push(
@@ -75,7 +75,7 @@ pub fn notes(
     notes.extend(
         estimate
             .filter(|_| whole)
-            .and_then(|own| note_on_peers(&own)),
+            .and_then(|estimate| note_on_peers(&estimate)),
     );
     if !decision.search().complete() {
         let stats = decision.search();
@@ -111,7 +111,7 @@ pub fn withheld(
     let spares = names
         .policies
         .get(decision.policy())
-        .is_some_and(|own| own.spares);
+        .is_some_and(|policy| policy.spares);
     let kept = spares && request.sensitivity == Sensitivity::Insensitive;
     let own = Bandwidth::of(told, decision.pattern(), decision.best(), view).bandwidth_gbps?;
     // A policy that spares gives every other job the most that there is.

@@ -148,8 +148,8 @@ fn composed(schema: &Value, parts: &mut BTreeSet<String>) {
         }
     }
     match schema {
-        Value::Object(object) => object.values().for_each(|own| composed(own, parts)),
-        Value::Array(items) => items.iter().for_each(|own| composed(own, parts)),
+        Value::Object(object) => object.values().for_each(|value| composed(value, parts)),
+        Value::Array(items) => items.iter().for_each(|value| composed(value, parts)),
         _ => {}
     }
 }
@@ -158,16 +158,16 @@ fn composed(schema: &Value, parts: &mut BTreeSet<String>) {
 fn close(schema: &mut Value, parts: &BTreeSet<String>) {
     match schema {
         Value::Object(object) => {
-            for (key, own) in object.iter_mut() {
-                match own {
+            for (key, value) in object.iter_mut() {
+                match value {
                     Value::Object(definitions) if key == "$defs" => {
-                        for (name, own) in definitions {
+                        for (name, value) in definitions {
                             if !parts.contains(name) {
-                                close(own, parts);
+                                close(value, parts);
                             }
                         }
                     }
-                    own => close(own, parts),
+                    value => close(value, parts),
                 }
             }
             if object
@@ -178,7 +178,7 @@ fn close(schema: &mut Value, parts: &BTreeSet<String>) {
                 object.insert("unevaluatedProperties".to_owned(), false.into());
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(|own| close(own, parts)),
+        Value::Array(items) => items.iter_mut().for_each(|value| close(value, parts)),
         _ => {}
     }
 }

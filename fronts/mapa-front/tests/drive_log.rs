@@ -251,7 +251,7 @@ fn record(scheduler: &str) -> Vec<RecordLine> {
 }
 
 fn text(lines: &[RecordLine]) -> String {
-    let line = |own: &RecordLine| serde_json::to_string(own).unwrap() + "\n";
+    let line = |record_line: &RecordLine| serde_json::to_string(record_line).unwrap() + "\n";
     lines.iter().map(line).collect()
 }
 

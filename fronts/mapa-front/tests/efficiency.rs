@@ -54,10 +54,10 @@ fn the_errors_on_machines_left_out_are_what_was_aimed_at() {
     let observations = observations();
     let (left, _) = leave_one_server_out(&observations, &Efficiency::shipped());
     let errors = |class: Option<Class>| {
-        let own = left
+        let reason = left
             .iter()
-            .filter(|own| class.is_none_or(|class| own.class == class));
-        let mut errors: Vec<f64> = own.map(|own| own.residual.abs()).collect();
+            .filter(|reason| class.is_none_or(|class| reason.class == class));
+        let mut errors: Vec<f64> = reason.map(|reason| reason.residual.abs()).collect();
         errors.sort_by(f64::total_cmp);
         let within = errors.iter().filter(|error| **error <= 0.25).count() as f64;
         (errors[errors.len() / 2], within / errors.len() as f64)
@@ -75,7 +75,7 @@ fn the_errors_on_machines_left_out_are_what_was_aimed_at() {
         let (median, _) = errors(Some(class));
         assert!(median < most, "{class}: {median}");
     }
-    let held = left.iter().filter(|own| own.is_held()).count() as f64 / left.len() as f64;
+    let held = left.iter().filter(|reason| reason.is_held()).count() as f64 / left.len() as f64;
     assert!((0.85..=0.95).contains(&held), "{held}");
     let fitted = fit_efficiency(&observations, &Efficiency::shipped());
     let mut errors: Vec<f64> = fitted.residuals.iter().map(|(_, log)| log.abs()).collect();
@@ -85,7 +85,7 @@ fn the_errors_on_machines_left_out_are_what_was_aimed_at() {
 }
 
 /// The shares as the table of the core.
-fn rust(own: &Efficiency) -> String {
+fn rust(efficiency: &Efficiency) -> String {
     let mut text = String::from(
         "//! The shares that are shipped: a copy of `mapa-regress/data/efficiency.toml`. The test that compares\n\
          //! the two writes both: `MAPA_WRITE_EFFICIENCY=1 cargo test -p mapa-front --test all efficiency`.\n\n\
@@ -97,21 +97,21 @@ fn rust(own: &Efficiency) -> String {
         "/// Where the shares come from.\nconst SOURCE: &str =\n    {:?};\n\n\
          /// Part, traffic, generation of direct links, share, machines on which it was measured.\n\
          const FACTORS: &[(Part, Use, Option<&str>, f64, u32)] = &[\n",
-        own.source
+        efficiency.source
     );
-    for own in &own.factors {
+    for factor in &efficiency.factors {
         let _ = writeln!(
             text,
             "    (Part::{:?}, Use::{:?}, {:?}, {:?}, {}),",
-            own.part, own.using, own.generation, own.value, own.machines
+            factor.part, factor.using, factor.generation, factor.value, factor.machines
         );
     }
     text += "];\n\n/// Class, spread, machines on which it is known.\nconst SPREADS: &[(Class, f64, u32)] = &[\n";
-    for own in &own.spreads {
+    for spread in &efficiency.spreads {
         let _ = writeln!(
             text,
             "    (Class::{:?}, {:?}, {}),",
-            own.class, own.log, own.machines
+            spread.class, spread.log, spread.machines
         );
     }
     let _ = write!(
@@ -123,7 +123,7 @@ fn rust(own: &Efficiency) -> String {
          const SHARED_MEMORY: f64 = {:?};\n\n\
          /// Set by hand, from one machine: copies over 1, 2 and 4 links of an MI250.\n\
          const EXPONENTS: &[(&str, f64)] = &{:?};\n\n",
-        own.shared_root, own.shared_memory, own.exponents
+        efficiency.shared_root, efficiency.shared_memory, efficiency.exponents
     );
     text += TABLE;
     text

@@ -12,22 +12,22 @@ use serde_json::{Value, json};
 fn unexplained(schema: &Value, path: &str, found: &mut Vec<String>) -> usize {
     let mut all = 0;
     if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
-        for (key, own) in properties {
+        for (key, value) in properties {
             all += 1;
-            if own.get("description").is_none() {
+            if value.get("description").is_none() {
                 found.push(format!("{path}.{key}"));
             }
         }
     }
     match schema {
         Value::Object(object) => {
-            for (key, own) in object {
-                all += unexplained(own, &format!("{path}.{key}"), found);
+            for (key, value) in object {
+                all += unexplained(value, &format!("{path}.{key}"), found);
             }
         }
         Value::Array(items) => {
-            for own in items {
-                all += unexplained(own, path, found);
+            for value in items {
+                all += unexplained(value, path, found);
             }
         }
         _ => {}

@@ -17,7 +17,7 @@ use crate::common::InMemory;
 /// What MAPA ships, and a policy, a model, a scheduler and an execution model of a program's own.
 fn with_own() -> Names {
     let mut names = Names::built_in();
-    let own = PolicyRow::new(
+    let row = PolicyRow::new(
         "own",
         "the best by the model, else the lowest ids",
         |choice| {
@@ -30,7 +30,7 @@ fn with_own() -> Names {
     );
     names
         .policies
-        .add(own.takes_model(ModelUse::Always))
+        .add(row.takes_model(ModelUse::Always))
         .unwrap();
     let rings = ModelRow::new("my-rings", "rings under my name", "everywhere", || {
         Ok(Model::own(ring_packing_gbps()))
@@ -179,7 +179,10 @@ fn rows_carry_the_names_that_they_make() {
     let paper = names.policy_names(&["paper".to_owned()]).join(" ");
     assert_eq!(paper, "lowest-id topo-aware greedy preserve");
     let all = ["all".to_owned(), "greedy".to_owned()];
-    let whole = BuiltIn::ALL.iter().filter(|own| !own.for_instances).count();
+    let whole = BuiltIn::ALL
+        .iter()
+        .filter(|built_in| !built_in.for_instances)
+        .count();
     assert_eq!(
         names.policy_names(&all).len(),
         whole + 2,

@@ -97,7 +97,7 @@ fn a_workload_in_words_toml_and_json() {
     );
     let workload = spec.load(&InMemory::default()).unwrap();
     assert_eq!(workload.jobs.len(), 30);
-    assert!(workload.jobs.iter().all(|own| own.job.arrived.0 == 0));
+    assert!(workload.jobs.iter().all(|job| job.job.arrived.0 == 0));
 }
 
 #[test]

@@ -99,7 +99,7 @@ fn keys_of_two_sources_are_refused() {
 fn run_times_are_drawn_from_a_file() {
     let files = InMemory::default().with("times.csv", b"runtime_s\n3\n7\n");
     let drawn = meant("run_times=times.csv generate=mapa,jobs=40", &files).unwrap();
-    let mut seconds: Vec<u64> = drawn.jobs.iter().map(|own| own.work.as_secs()).collect();
+    let mut seconds: Vec<u64> = drawn.jobs.iter().map(|job| job.work.as_secs()).collect();
     seconds.sort_unstable();
     seconds.dedup();
     assert_eq!(seconds, [3, 7]);

@@ -91,8 +91,8 @@ impl Fake {
     /// As [`Fake::check`]; a state file that cannot be changed.
     pub fn replace(&self, state: State) -> Result<(), Error> {
         self.check(&state)?;
-        self.change(|own| {
-            *own = state;
+        self.change(|machine| {
+            *machine = state;
             Ok(())
         })
     }
@@ -126,7 +126,7 @@ impl Fake {
         self.on(device, |device| {
             if let Some((instance, compute)) = process.instance {
                 let known = partition::mig_devices(&device.mig)
-                    .any(|(own, its)| (own.id, its.id) == (instance, compute));
+                    .any(|(gpu_instance, its)| (gpu_instance.id, its.id) == (instance, compute));
                 if !known {
                     return Err(Error::new(format!(
                         "instance {instance}/{compute}: expected a compute instance of the device"
@@ -373,7 +373,7 @@ impl Fake {
             let device = &mut state.devices[device as usize];
             let mut instances = device.mig.instances.iter();
             let at = instances
-                .position(|own| own.id == instance)
+                .position(|gpu_instance| gpu_instance.id == instance)
                 .ok_or(Code::NotFound)?;
             while let Some(last) = device.mig.instances[at].compute.len().checked_sub(1) {
                 partition::destroy_compute(device, at, last)?;

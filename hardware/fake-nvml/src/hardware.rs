@@ -204,10 +204,10 @@ impl Hardware {
         };
         let rank = links[..link]
             .iter()
-            .filter(|own| own.end == End::Gpu(other))
+            .filter(|nv_link| nv_link.end == End::Gpu(other))
             .count();
         let theirs = self.gpus[other].links.iter().enumerate();
-        let mut back = theirs.filter(|(_, own)| own.end == End::Gpu(device));
+        let mut back = theirs.filter(|(_, nv_link)| nv_link.end == End::Gpu(device));
         back.nth(rank).map(|(link, _)| (other, link))
     }
 

@@ -144,7 +144,7 @@ pub(crate) fn constant_of(facts: &ProfileFacts) -> Option<u32> {
 
 /// The starts of a compute instance in a GPU instance of so many slices; none if it has none.
 pub(crate) fn compute_starts(size: u8, slices: u8) -> impl Iterator<Item = u8> {
-    let row = COMPUTE.iter().find(|(own, ..)| *own == size);
+    let row = COMPUTE.iter().find(|(candidate, ..)| *candidate == size);
     let starts = row.map_or(&[][..], |(_, _, starts)| starts);
     let offered = size != 3 || slices != 4;
     starts
@@ -179,7 +179,9 @@ pub(crate) fn create_compute(
     profile: u32,
     start: Option<u8>,
 ) -> Result<u32, Failure> {
-    let row = COMPUTE.iter().find(|(_, own, _)| *own == profile);
+    let row = COMPUTE
+        .iter()
+        .find(|(_, candidate, _)| *candidate == profile);
     let size = row.ok_or(Code::InvalidArgument)?.0;
     if compute_starts(size, slices).next().is_none() {
         return Err(Code::NotSupported.into());
@@ -187,7 +189,9 @@ pub(crate) fn create_compute(
     let instance = mig.instances.get(at).ok_or(Code::NotFound)?;
     let room = compute_room(instance, size, slices);
     let start = match start {
-        Some(start) if !compute_starts(size, slices).any(|own| own == start) => {
+        Some(start)
+            if !compute_starts(size, slices).any(|compute_start| compute_start == start) =>
+        {
             return Err(Code::InvalidArgument.into());
         }
         Some(start) if room.contains(&start) => start,

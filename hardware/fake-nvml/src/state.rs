@@ -248,7 +248,7 @@ impl Fault {
     /// Whether this call is meant.
     pub(crate) fn meets(&self, call: &str, device: Option<usize>) -> bool {
         let call = self.call == "*" || self.call == call;
-        let here = (self.device).is_none_or(|own| Some(own as usize) == device);
+        let here = (self.device).is_none_or(|index| Some(index as usize) == device);
         call && here && self.times != Some(0)
     }
 }

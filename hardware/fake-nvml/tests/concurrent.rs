@@ -108,7 +108,7 @@ fn instances_of_several_processes_are_never_in_each_others_way() {
         .any(|worker| worker.try_wait().unwrap().is_none())
     {
         let instances = &fake.state().unwrap().devices[0].mig.instances;
-        seen.insert(instances.iter().map(|own| own.serial).max());
+        seen.insert(instances.iter().map(|instance| instance.serial).max());
         std::thread::sleep(Duration::from_micros(300));
     }
     for mut worker in workers {

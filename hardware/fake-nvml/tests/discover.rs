@@ -29,24 +29,28 @@ fn check(name: &str) {
     let near = |a: f64, b: f64| (a - b).abs() <= 1e-3 * a.max(b);
     for a in ids() {
         for b in ids().filter(|&b| b != a) {
-            let (own, its) = (here.pair(a, b), there.pair(a, b));
-            assert_eq!(own.direct.class, its.direct.class, "{name}: {a} - {b}");
+            let (pair, its) = (here.pair(a, b), there.pair(a, b));
+            assert_eq!(pair.direct.class, its.direct.class, "{name}: {a} - {b}");
             assert!(
-                near(own.direct.gbps, its.direct.gbps),
-                "{name}: {a} - {b}: {own:?} {its:?}"
+                near(pair.direct.gbps, its.direct.gbps),
+                "{name}: {a} - {b}: {pair:?} {its:?}"
             );
-            assert_eq!(own.host.class, its.host.class, "{name}: {a} - {b}");
+            assert_eq!(pair.host.class, its.host.class, "{name}: {a} - {b}");
         }
-        let (own, its) = (here.device(a), there.device(a));
-        assert_eq!(own.numa, its.numa, "{name}: {a}");
+        let (device, its) = (here.device(a), there.device(a));
+        assert_eq!(device.numa, its.numa, "{name}: {a}");
         if its.product.is_some() {
-            assert_eq!(own.product, its.product, "{name}: {a}");
+            assert_eq!(device.product, its.product, "{name}: {a}");
         }
         if its.memory_bytes.is_some() {
-            assert_eq!(own.memory_bytes, its.memory_bytes, "{name}: {a}");
+            assert_eq!(device.memory_bytes, its.memory_bytes, "{name}: {a}");
         }
         let port = |port: Option<mapa_core::Link>| port.map(|port| port.class);
-        assert_eq!(port(own.switch_port), port(its.switch_port), "{name}: {a}");
+        assert_eq!(
+            port(device.switch_port),
+            port(its.switch_port),
+            "{name}: {a}"
+        );
     }
     assert_eq!(here.host_tree(), there.host_tree(), "{name}");
     assert_eq!(here.numa_nodes(), there.numa_nodes(), "{name}");
@@ -133,13 +137,13 @@ fn instances_and_lost_devices_are_seen() {
     let instances = found.state.unwrap().mig_instances;
     let told: Vec<(u32, &str)> = instances
         .iter()
-        .map(|own| (own.device.0, own.profile.as_str()))
+        .map(|instance| (instance.device.0, instance.profile.as_str()))
         .collect();
     assert_eq!(told, [(1, "3g.20gb"), (1, "1g.5gb")]);
     assert!(
         instances
             .iter()
-            .all(|own| own.uuid.as_ref().unwrap().starts_with("MIG-"))
+            .all(|instance| instance.uuid.as_ref().unwrap().starts_with("MIG-"))
     );
 }
 

@@ -133,7 +133,7 @@ const WITHOUT_POINTERS: [&str; 5] = [
 /// Whether the first argument of a call is a device, not a place for an answer.
 fn is_of_a_device(call: &str) -> bool {
     let first = ["nvmlDeviceGetCount", "nvmlDeviceGetHandleBy"];
-    call.starts_with("nvmlDevice") && !first.iter().any(|own| call.starts_with(own))
+    call.starts_with("nvmlDevice") && !first.iter().any(|candidate| call.starts_with(candidate))
 }
 
 #[test]
@@ -177,7 +177,8 @@ fn calls_without_a_handle_of_an_instance_or_a_set_meet_their_faults() {
             "Wait",
             "ErrorString",
         ];
-        let is_handed = !is_of_a_device(call) && handed.iter().any(|own| call.contains(own));
+        let is_handed =
+            !is_of_a_device(call) && handed.iter().any(|call_name| call.contains(call_name));
         if is_handed || call.ends_with("WithPlacement") {
             continue;
         }

@@ -192,7 +192,7 @@ fn compute_instances_are_mig_devices() {
         let processes = device.running_compute_processes().unwrap();
         processes
             .iter()
-            .map(|own| (own.pid, own.gpu_instance_id))
+            .map(|process| (process.pid, process.gpu_instance_id))
             .collect::<Vec<_>>()
     };
     assert_eq!(
@@ -353,8 +353,12 @@ impl Device<'_> {
                 .layout
                 .instances()
                 .iter()
-                .filter(|own| own.profile == profile);
-            prop_assert_eq!(told, own.map(|own| own.start.into()).collect::<Vec<u32>>());
+                .filter(|instance| instance.profile == profile);
+            prop_assert_eq!(
+                told,
+                own.map(|instance| instance.start.into())
+                    .collect::<Vec<u32>>()
+            );
         }
         Ok(())
     }

@@ -68,8 +68,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("{:?}", keeper.undo(id));
     }
     look("without the first share");
-    for own in [share(55), share(10), limit(Some(2048))] {
-        pull(&mut keeper, own);
+    for step in [share(55), share(10), limit(Some(2048))] {
+        pull(&mut keeper, step);
     }
     look("set");
     println!("the client: {}", client.wait()?);

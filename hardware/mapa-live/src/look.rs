@@ -73,7 +73,7 @@ fn by_kfd(live: &Live) -> Vec<Use> {
             let Some(id) = id.filter(|_| bytes.trim() != "0") else {
                 continue;
             };
-            let device = devices.iter().find(|(own, _)| own == id);
+            let device = devices.iter().find(|(candidate, _)| candidate == id);
             found.extend(device.map(|(_, pci)| Use {
                 pid,
                 uuid: None,

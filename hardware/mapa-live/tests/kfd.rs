@@ -145,7 +145,7 @@ fn processes_with_memory_on_a_device_use_it_by_kfds_folders() {
         .unwrap()
         .uses
         .into_iter()
-        .map(|own| (own.pid, own.pci))
+        .map(|process| (process.pid, process.pci))
         .collect();
     let at = |pid, pci: &str| (pid, Some(pci.to_owned()));
     assert_eq!(found, [at(100, "0000:c1:00.0"), at(200, "0001:03:01.2")]);

@@ -113,8 +113,8 @@ fn near(value: Option<f64>, expected: f64) -> bool {
 }
 
 fn missing<'a>(sample: &'a Sample, what: &str) -> Option<&'a str> {
-    let own = sample.missing.iter().find(|own| own.what == what);
-    own.map(|own| own.why.as_str())
+    let signal = sample.missing.iter().find(|signal| signal.what == what);
+    signal.map(|signal| signal.why.as_str())
 }
 
 #[test]
@@ -394,8 +394,8 @@ fn exporters_that_hang_hold_no_sample_up_and_the_last_answer_is_told_with_its_ag
     };
     let first = loop {
         let sample = next();
-        if let [own] = &sample.scraped[..] {
-            break own.clone();
+        if let [scrape] = &sample.scraped[..] {
+            break scrape.clone();
         }
     };
     assert_eq!(first.signals["vllm:num_requests_running"][""], 4.0);
@@ -472,7 +472,7 @@ fn latencies_are_read_and_what_else_is_told_is_counted() {
     let (latencies, bad) = read_latencies(b"chat 12500000\nchat 7\n");
     let told: Vec<(&str, u64)> = latencies
         .iter()
-        .map(|own| (own.tenant.as_str(), own.ns))
+        .map(|latency| (latency.tenant.as_str(), latency.ns))
         .collect();
     assert_eq!((told, bad), (vec![("chat", 12_500_000), ("chat", 7)], 0));
     let text = b"other 5\nchat -1\nchat 1 2\nchat x\n\xff\xfe 1\nchat 3600000000001\n";
@@ -522,18 +522,18 @@ mod devices {
     #[test]
     fn devices_are_sampled_and_a_lost_one_is_told() {
         let (_folder, live, fake) = machine("dgx-a100");
-        set(&fake, 3, |own| {
-            own.gpu_utilization = 87;
-            own.memory_utilization = 40;
-            own.pcie_rx_kbps = 2_500_000;
-            own.pcie_tx_kbps = 500_000;
-            own.pcie_replays = u32::MAX - 1;
-            own.power_mw = 250_000;
+        set(&fake, 3, |counters| {
+            counters.gpu_utilization = 87;
+            counters.memory_utilization = 40;
+            counters.pcie_rx_kbps = 2_500_000;
+            counters.pcie_tx_kbps = 500_000;
+            counters.pcie_replays = u32::MAX - 1;
+            counters.power_mw = 250_000;
         });
         fake.start_process(3, Process::new(4242)).unwrap();
         let mut sampler = Sampler::new(live, Watched::default());
         sampler.sample(0);
-        set(&fake, 3, |own| own.pcie_replays = 8);
+        set(&fake, 3, |counters| counters.pcie_replays = 8);
         fake.lose(5).unwrap();
         fake.inject(Fault::new("nvmlDeviceGetPowerUsage", Code::NotSupported).on(2))
             .unwrap();
@@ -554,7 +554,7 @@ mod devices {
         assert!(missing(&sample, "gpu 5").is_some());
         assert!(missing(&sample, "gpu 2 power_w").is_some());
         // A counter that begins anew after a reset has no rate.
-        set(&fake, 3, |own| own.pcie_replays = 0);
+        set(&fake, 3, |counters| counters.pcie_replays = 0);
         let sample = sampler.sample(4000);
         assert!(sample.gpus[3].pcie_retries_per_s.is_none());
         assert!(
@@ -567,11 +567,11 @@ mod devices {
     #[test]
     fn the_use_of_a_path_is_that_of_the_devices_of_others() {
         let (_folder, live, fake) = machine("dgx-a100");
-        set(&fake, 0, |own| own.gpu_utilization = 99);
-        set(&fake, 1, |own| {
-            own.gpu_utilization = 80;
-            own.pcie_rx_kbps = 2_000_000;
-            own.pcie_tx_kbps = 600_000;
+        set(&fake, 0, |counters| counters.gpu_utilization = 99);
+        set(&fake, 1, |counters| {
+            counters.gpu_utilization = 80;
+            counters.pcie_rx_kbps = 2_000_000;
+            counters.pcie_tx_kbps = 600_000;
         });
         let mut sampler = Sampler::new(live, Watched::default());
         let sample = sampler.sample(0);
@@ -629,11 +629,11 @@ fn nodes_have_their_disks_their_network_and_the_interrupts_beside_the_tenant() {
 fn of_this_machine() -> Sampler {
     let mut live = Live::default();
     live.nvml = Path::new("/no/such/library").to_owned();
-    let own = ProcessId::of("/proc".as_ref(), std::process::id().cast_signed())
+    let process = ProcessId::of("/proc".as_ref(), std::process::id().cast_signed())
         .unwrap()
         .unwrap();
     let watched = Watched {
-        processes: vec![own],
+        processes: vec![process],
         ..Watched::default()
     };
     Sampler::new(live, watched)

@@ -64,7 +64,7 @@ impl Coloured {
         let vertex = pattern
             .demands()
             .iter()
-            .map(|own| kinds.partition_point(|&kind| kind < own) as u32)
+            .map(|demand| kinds.partition_point(|&kind| kind < demand) as u32)
             .collect();
         Self { vertex, around }
     }

@@ -200,7 +200,7 @@ impl Demand {
             (Want::Slice(size), Unit::Slice(_)) => device.size == Some(size),
             (Want::Profile(profile), Unit::Slice(instance)) => instance.profile == profile,
             (Want::AtLeast(size), Unit::Whole | Unit::Slice(_)) => {
-                device.size.is_some_and(|own| own.covers(size))
+                device.size.is_some_and(|required| required.covers(size))
             }
             (Want::Numa, Unit::Numa) | (Want::Nic, Unit::Nic) => true,
             _ => false,
@@ -208,7 +208,7 @@ impl Demand {
         kind && (self.memory_bytes == 0
             || device
                 .memory_bytes
-                .is_some_and(|own| own >= self.memory_bytes))
+                .is_some_and(|memory_bytes| memory_bytes >= self.memory_bytes))
     }
 
     /// Whether other ranks may be on the vertex too.

@@ -198,8 +198,10 @@ impl Parallelism {
         Dimension::ALL
             .into_iter()
             .enumerate()
-            .filter(move |&(i, own)| i < 3 || job.degree(own) > 1 || job.bytes(own) != Self::BYTES)
-            .map(|(_, own)| own)
+            .filter(move |&(i, dimension)| {
+                i < 3 || job.degree(dimension) > 1 || job.bytes(dimension) != Self::BYTES
+            })
+            .map(|(_, dimension)| dimension)
     }
 
     /// Bytes per rank and step; see [`Parallelism::with_bytes`].

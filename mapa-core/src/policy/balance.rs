@@ -23,7 +23,7 @@ fn loads(candidate: &Candidate<'_>) -> BTreeMap<DeviceId, (f64, f64)> {
 /// The growth of the sum, over all devices, of the squared number of tenants. It is least where the
 /// load stays even.
 fn unevenness() -> Objective<'static> {
-    let growth = |(before, own): &(f64, f64)| (before + own).powi(2) - before.powi(2);
+    let growth = |(before, value): &(f64, f64)| (before + value).powi(2) - before.powi(2);
     let sum = move |candidate: &Candidate<'_>| loads(candidate).values().map(growth).sum();
     Objective::placement("unevenness", sum)
         .of_set()

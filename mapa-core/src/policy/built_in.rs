@@ -116,7 +116,7 @@ impl BuiltIn {
     /// ```
     /// use mapa_core::{BuiltIn, ring_packing_gbps};
     ///
-    /// let named = |name| BuiltIn::ALL.into_iter().find(|own| own.name == name).unwrap();
+    /// let named = |name| BuiltIn::ALL.into_iter().find(|built_in| built_in.name == name).unwrap();
     /// let by_rings = named("preserve").policy_with(Some(ring_packing_gbps()), None).unwrap();
     /// assert_eq!(by_rings.name(), "preserve");
     /// assert!(named("greedy").policy_with(Some(ring_packing_gbps()), None).is_none());
@@ -261,19 +261,30 @@ mod tests {
 
     #[test]
     fn a_policy_is_made_with_a_model_where_it_says_so_and_only_there() {
-        for own in BuiltIn::ALL {
-            let by_model = own.policy_with(Some(effective_gbps()), None);
+        for built_in in BuiltIn::ALL {
+            let by_model = built_in.policy_with(Some(effective_gbps()), None);
             assert_eq!(
                 by_model.is_some(),
-                own.model != ModelUse::Never,
+                built_in.model != ModelUse::Never,
                 "{}",
-                own.name
+                built_in.name
             );
-            assert!(by_model.is_none_or(|policy| policy.name() == own.name));
-            let left = own.policy_with(None, Some(preserved_gbps()));
-            assert_eq!(left.is_some(), own.takes_preserved, "{}", own.name);
-            assert!(own.policy_with(None, None).is_some());
+            assert!(by_model.is_none_or(|policy| policy.name() == built_in.name));
+            let left = built_in.policy_with(None, Some(preserved_gbps()));
+            assert_eq!(
+                left.is_some(),
+                built_in.takes_preserved,
+                "{}",
+                built_in.name
+            );
+            assert!(built_in.policy_with(None, None).is_some());
         }
-        assert_eq!(BuiltIn::ALL.iter().filter(|own| own.of_paper).count(), 4);
+        assert_eq!(
+            BuiltIn::ALL
+                .iter()
+                .filter(|built_in| built_in.of_paper)
+                .count(),
+            4
+        );
     }
 }

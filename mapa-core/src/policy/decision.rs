@@ -363,7 +363,7 @@ impl Decision {
             .keys
             .iter()
             .zip(&other.keys)
-            .map(|(own, others)| others.total_cmp(own));
+            .map(|(value, others)| others.total_cmp(value));
         { keys }
             .find(|order| order.is_ne())
             .unwrap_or(Ordering::Equal)

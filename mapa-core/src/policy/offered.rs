@@ -67,7 +67,7 @@ pub(super) fn among_offered(
     let Some(best) = decisions.next() else {
         return Some(Err(refusal(ranks, offered, refusals)));
     };
-    let unsure = refusals.iter().find_map(|own| match own {
+    let unsure = refusals.iter().find_map(|refusal| match refusal {
         Refusal::LimitReached(stats) => Some(stats.stopped),
         _ => None,
     });
@@ -76,12 +76,12 @@ pub(super) fn among_offered(
         stopped: unsure.unwrap_or(best.search().stopped),
         ..best.search()
     };
-    let others = decisions.take(request.runners_up).map(|own| RunnerUp {
+    let others = decisions.take(request.runners_up).map(|decision| RunnerUp {
         lost_on: best
-            .order(&own)
+            .order(&decision)
             .is_lt()
             .then(|| best.policy().to_owned().into()),
-        scored: own.best().clone(),
+        scored: decision.best().clone(),
     });
     let others = others.collect();
     Some(Ok(best.with_others(others).searched(stats)))
@@ -91,7 +91,7 @@ pub(super) fn among_offered(
 /// ranks that share devices, stay on one device: devices that are partitioned have no direct links.
 fn fits(request: &Request, set: &DeviceSet) -> bool {
     let mut demands = request.pattern.demands().iter();
-    if demands.all(|own| own.want == Want::Whole && !own.is_shared()) {
+    if demands.all(|demand| demand.want == Want::Whole && !demand.is_shared()) {
         set.len() == request.pattern.len()
     } else {
         set.len() == 1
@@ -102,7 +102,10 @@ fn refusal(ranks: usize, offered: &[DeviceSet], refusals: Vec<Refusal>) -> Refus
     // Refusals of equal hope are alike; the first is that of the set with the lowest ids.
     let hope = refusals.iter().map(Refusal::hope).max();
     let count = refusals.len();
-    let Some(likeliest) = refusals.into_iter().find(|own| Some(own.hope()) == hope) else {
+    let Some(likeliest) = refusals
+        .into_iter()
+        .find(|refusal| Some(refusal.hope()) == hope)
+    else {
         let mut sizes: Vec<usize> = offered.iter().map(DeviceSet::len).collect();
         sizes.dedup();
         let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();

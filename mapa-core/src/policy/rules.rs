@@ -117,7 +117,7 @@ impl<'a> Rules<'a> {
     /// let mut fabric = Fabric::new();
     /// fabric.add_device("GPU0")?;
     /// let graph = fabric.lower()?;
-    /// let large = Rules::new("large").require_device("80 GB", |own| own.memory_bytes >= Some(80_000_000_000));
+    /// let large = Rules::new("large").require_device("80 GB", |device| device.memory_bytes >= Some(80_000_000_000));
     /// let refusal = large.decide(&Request::new(Pattern::ring(1)), &graph.with_free(&graph.all()));
     /// assert!(matches!(refusal, Err(Refusal::Infeasible(_))));
     /// # Ok::<(), mapa_core::Error>(())

@@ -403,9 +403,9 @@ impl<'s> Search<'s> {
             };
             let way = |a: usize, b: usize| Some(self.ways[at(a)? * k + at(b)?]);
             let peers = exchange.peers.get(rank).into_iter().flatten().copied();
-            for own in peers.filter(|peer| *peer < rank).chain([rank]) {
+            for stage in peers.filter(|peer| *peer < rank).chain([rank]) {
                 next[exchange.phase] =
-                    next[exchange.phase].max(exchange.port(own, |peer| way(own, peer)));
+                    next[exchange.phase].max(exchange.port(stage, |peer| way(stage, peer)));
             }
         }
         next

@@ -22,10 +22,10 @@ fn star(kinds: &Kinds, set: Mask, root: usize) -> Option<Counts> {
 fn all_to_all(kinds: &Kinds, set: Mask) -> Option<Counts> {
     // Every pair is an edge of two stars.
     let twice = members(set).try_fold(Counts::default(), |sum, root| {
-        let own = star(kinds, set, root)?;
+        let counts = star(kinds, set, root)?;
         Some(Counts {
-            x: sum.x + own.x,
-            y: sum.y + own.y,
+            x: sum.x + counts.x,
+            y: sum.y + counts.y,
         })
     })?;
     Some(Counts {

@@ -25,8 +25,8 @@ impl<const W: usize> Grid<W> {
 
     /// Adds the members of another set.
     pub(crate) fn join(&mut self, other: &Self) {
-        for (own, others) in self.0.iter_mut().zip(&other.0) {
-            *own |= others;
+        for (bits, others) in self.0.iter_mut().zip(&other.0) {
+            *bits |= others;
         }
     }
 

@@ -103,8 +103,8 @@ impl Covers {
                     )
                 }));
             });
-            let (own, rest) = own?;
-            let mut all = vec![self.chains.smallest(&self.kinds, first, &[own])?];
+            let (counts, rest) = own?;
+            let mut all = vec![self.chains.smallest(&self.kinds, first, &[counts])?];
             all.extend(self.unfold(set & !first, paths - 1, rest)?);
             Some(all)
         })
@@ -431,11 +431,11 @@ fn after<const W: usize>(
         .most_of_one(knapsack.paths)
         .min(MOST_PER_ISLAND);
     let mut rest = Vec::new();
-    for own in 0..=most {
-        island.covers.of(set, own).each(|x, y| {
+    for used in 0..=most {
+        island.covers.of(set, used).each(|x, y| {
             for (paths, counts) in wanted {
                 if let (Some(paths), Some(x), Some(y)) = (
-                    paths.checked_sub(own),
+                    paths.checked_sub(used),
                     counts.x.checked_sub(x),
                     counts.y.checked_sub(y),
                 ) {

@@ -379,7 +379,7 @@ impl<'a> Objective<'a> {
     /// The objective as it is optimised in this direction, without bounds that were stated for the
     /// other direction.
     pub(crate) fn directed(self, direction: Direction) -> Self {
-        if self.bounds_of.is_none_or(|own| own == direction) {
+        if self.bounds_of.is_none_or(|bounded| bounded == direction) {
             return self;
         }
         Self {

@@ -131,14 +131,14 @@ impl Exchange {
         let slowest = peers
             .checked_sub(1)
             .and_then(|last| seconds.get(last))
-            .map_or(0.0, |(own, _)| *own);
+            .map_or(0.0, |(value, _)| *value);
         // Ways that are not shared spare the port: at best all of them are used.
         let of_port = peers.saturating_sub(seconds.iter().filter(|(_, shared)| !shared).count());
         let port: f64 = seconds
             .iter()
             .filter(|(_, shared)| *shared)
             .take(of_port)
-            .map(|(own, _)| *own)
+            .map(|(value, _)| *value)
             .sum();
         slowest.max(port)
     }
@@ -437,7 +437,7 @@ fn least_sent(pattern: &Pattern, phases: &[Phase], phase: Phase) -> [f64; 2] {
         .edges()
         .iter()
         .zip(phases)
-        .filter(|(_, own)| **own == phase)
+        .filter(|(_, number)| **number == phase)
     {
         for (rank, other) in [(edge.a, edge.b), (edge.b, edge.a)] {
             let sent = &mut sent[usize::from(rank)];

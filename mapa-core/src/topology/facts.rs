@@ -84,7 +84,7 @@ impl Facts {
             hash.write(&[a.to_le_bytes(), b.to_le_bytes()].concat());
             hash.write(&[u8::from(access.on)]);
         }
-        for set in self.offered.iter().flat_map(|own| own.iter()) {
+        for set in self.offered.iter().flat_map(|sets| sets.iter()) {
             hash.write(&[0xff]);
             set.iter().for_each(|id| hash.write(&id.0.to_le_bytes()));
         }
@@ -95,7 +95,7 @@ impl Facts {
     }
 
     pub(super) fn peer(&self, a: u32, b: u32) -> PeerAccess {
-        let own = self.peers.get(&(a.min(b), a.max(b)));
-        own.copied().unwrap_or(self.peer)
+        let peer = self.peers.get(&(a.min(b), a.max(b)));
+        peer.copied().unwrap_or(self.peer)
     }
 }

@@ -258,7 +258,7 @@ impl HardwareGraph {
         model.own(layout)?;
         let has = |id: &DeviceId| {
             let instance = self.device(*id).unit.instance();
-            instance.is_some_and(|own| layout.has(own))
+            instance.is_some_and(|instance| layout.has(instance))
         };
         Ok(self.vertices(whole).iter().filter(has).collect())
     }

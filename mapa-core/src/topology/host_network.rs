@@ -171,7 +171,7 @@ impl HostNetwork {
             bus: tree.bus(),
             is_open: all(&|a, b| graph.peer_access(a, b).on),
             all_linked: all(&|a, b| graph.pair(a, b).direct.exists() && graph.peer_access(a, b).on),
-            all_known: places.iter().all(|own| own.known)
+            all_known: places.iter().all(|place| place.known)
                 && (graph.link_generation().is_some()
                     || all(&|a, b| !graph.pair(a, b).direct.exists())),
             places,
@@ -298,8 +298,15 @@ impl HostNetwork {
     pub fn in_order(&self, set: &DeviceSet) -> Vec<DeviceId> {
         let mut ids: Vec<DeviceId> = set.iter().collect();
         ids.sort_by_key(|&id| {
-            let own = self.place(id);
-            (own.socket, own.node, own.root, own.upper, own.leaf, id)
+            let place = self.place(id);
+            (
+                place.socket,
+                place.node,
+                place.root,
+                place.upper,
+                place.leaf,
+                id,
+            )
         });
         ids
     }
@@ -347,7 +354,7 @@ fn sockets(graph: &HardwareGraph, node: &[u32]) -> Vec<u32> {
                 device(i)
                     .numa
                     .zip(half)
-                    .map(|(own, half)| u64::from(own) / half)
+                    .map(|(bytes, half)| u64::from(bytes) / half)
             };
             let by_numa = side(a).is_some() && side(a) == side(b) && !are_apart(graph, a, b);
             let near = |i: usize| cores.get(&(i as u32));

@@ -59,9 +59,9 @@ fn apart(a: &End, b: &End) -> f64 {
 /// Finds the ends of each link.
 pub(super) fn mirrored(ends: &[End], rules: &Rules<'_>) -> Mirrored {
     let all: Vec<usize> = (0..ends.len()).collect();
-    let (ends_left, lonely): (Vec<usize>, Vec<usize>) = all.iter().partition(|own| {
+    let (ends_left, lonely): (Vec<usize>, Vec<usize>) = all.iter().partition(|device| {
         all.iter()
-            .any(|other| joins(ends, **own, *other, rules, rules.tolerance))
+            .any(|other| joins(ends, **device, *other, rules, rules.tolerance))
     });
     let steps = STEPS
         .into_iter()
@@ -91,14 +91,15 @@ pub(super) fn mirrored(ends: &[End], rules: &Rules<'_>) -> Mirrored {
         }
     }
     // No tolerance fits all ends: components that fit by themselves are kept.
-    let (mut good, bad): (Vec<Component>, Vec<Component>) = last
-        .into_iter()
-        .partition(|own| own.is_even() && settle(ends, std::slice::from_ref(own), rules).is_some());
+    let (mut good, bad): (Vec<Component>, Vec<Component>) =
+        last.into_iter().partition(|component| {
+            component.is_even() && settle(ends, std::slice::from_ref(component), rules).is_some()
+        });
     let mut unclear: Vec<usize> = bad.iter().flat_map(Component::ends).collect();
     let found = settle(ends, &good, rules).unwrap_or_else(|| {
         unclear.extend(
             good.drain(..)
-                .flat_map(|own| own.ends().collect::<Vec<_>>()),
+                .flat_map(|component| component.ends().collect::<Vec<_>>()),
         );
         Mirrored::default()
     });
@@ -158,10 +159,10 @@ impl Component {
 
 /// The components of the graph of ends that mirror each other, in the order of their first ends.
 fn components(ends: &[End], of: &[usize], rules: &Rules<'_>, tolerance: f64) -> Vec<Component> {
-    let neighbours = |own: usize| {
+    let neighbours = |device: usize| {
         of.iter()
             .copied()
-            .filter(move |other| joins(ends, own, *other, rules, tolerance))
+            .filter(move |other| joins(ends, device, *other, rules, tolerance))
     };
     let mut seen = BTreeSet::new();
     let mut found = Vec::new();
@@ -198,7 +199,7 @@ fn component<N: Iterator<Item = usize>>(
 ) -> Component {
     let key = |end: usize| {
         let side = two && colours.get(&end).copied().unwrap_or_default();
-        ends.get(end).map(|own| (side, own.device))
+        ends.get(end).map(|end| (side, end.device))
     };
     let mut slots: BTreeMap<(bool, usize), Vec<usize>> = BTreeMap::new();
     colours.keys().for_each(|end| {
@@ -208,8 +209,11 @@ fn component<N: Iterator<Item = usize>>(
             .push(*end)
     });
     let place: BTreeMap<(bool, usize), usize> = slots.keys().copied().zip(0..).collect();
-    let partners = |own: &Vec<usize>| {
-        let others = own.iter().flat_map(|end| neighbours(*end)).filter_map(&key);
+    let partners = |ends: &Vec<usize>| {
+        let others = ends
+            .iter()
+            .flat_map(|end| neighbours(*end))
+            .filter_map(&key);
         others.filter_map(|key| place.get(&key).copied()).collect()
     };
     Component {
@@ -240,7 +244,7 @@ fn settle(ends: &[End], components: &[Component], rules: &Rules<'_>) -> Option<M
     let mut unclear: BTreeSet<usize> = BTreeSet::new();
     loop {
         let left = (0..components.len())
-            .filter(|own| !unclear.contains(own))
+            .filter(|component| !unclear.contains(component))
             .collect();
         let before = unclear.len();
         match tables(components, left, rules) {
@@ -248,7 +252,7 @@ fn settle(ends: &[End], components: &[Component], rules: &Rules<'_>) -> Option<M
             Tables::One(table) => {
                 let left = unclear
                     .iter()
-                    .filter_map(|own| components.get(*own))
+                    .filter_map(|component| components.get(*component))
                     .flat_map(Component::ends);
                 let pairs = pairs(ends, components, &table);
                 return Some(Mirrored {
@@ -259,8 +263,11 @@ fn settle(ends: &[End], components: &[Component], rules: &Rules<'_>) -> Option<M
             }
             Tables::Several(differ) => unclear.extend(differ),
             Tables::Endless => {
-                let several =
-                    |own: &usize| components.get(*own).is_some_and(|own| own.slots.len() > 2);
+                let several = |component: &usize| {
+                    components
+                        .get(*component)
+                        .is_some_and(|component| component.slots.len() > 2)
+                };
                 unclear.extend((0..components.len()).filter(several));
             }
         }
@@ -273,7 +280,7 @@ fn settle(ends: &[End], components: &[Component], rules: &Rules<'_>) -> Option<M
 fn tables(components: &[Component], left: Vec<usize>, rules: &Rules<'_>) -> Tables {
     let open = components
         .iter()
-        .map(|own| own.slots.iter().map(|slot| slot.ends.len()).collect())
+        .map(|component| component.slots.iter().map(|slot| slot.ends.len()).collect())
         .collect();
     let mut search = Search {
         components,
@@ -377,7 +384,7 @@ impl Search<'_> {
         let is_open = |component: &&usize| {
             self.open
                 .get(**component)
-                .is_some_and(|open| open.iter().any(|own| *own > 0))
+                .is_some_and(|open| open.iter().any(|left| *left > 0))
         };
         let component = *self.left.iter().find(is_open)?;
         let slots = 0..self.components.get(component)?.slots.len();
@@ -407,16 +414,16 @@ impl Search<'_> {
 
     /// The number of links that may still be added between the devices of two slots.
     fn room(&self, component: usize, a: usize, b: usize) -> usize {
-        let Some(own) = self.devices(component, a, b) else {
+        let Some(pair) = self.devices(component, a, b) else {
             return 0;
         };
-        let Some(most) = (self.rules.links)(own.0, own.1) else {
+        let Some(most) = (self.rules.links)(pair.0, pair.1) else {
             return usize::MAX;
         };
         let used = self
             .table
             .iter()
-            .filter(|((component, a, b), _)| self.devices(*component, *a, *b) == Some(own));
+            .filter(|((component, a, b), _)| self.devices(*component, *a, *b) == Some(pair));
         most.saturating_sub(used.map(|(_, count)| count).sum())
     }
 
@@ -454,16 +461,16 @@ fn pairs(ends: &[End], components: &[Component], table: &Table) -> Vec<(usize, u
         let slot = |at: usize| {
             components
                 .get(component)
-                .and_then(|own| own.slots.get(at))
+                .and_then(|component| component.slots.get(at))
                 .map(|slot| &slot.ends)
         };
         let (Some(of_a), Some(of_b)) = (slot(a), slot(b)) else {
             continue;
         };
         let mut candidates: Vec<(f64, usize, usize)> = Vec::new();
-        for &own in of_a {
+        for &end in of_a {
             let near =
-                |other: &usize| Some((apart(ends.get(own)?, ends.get(*other)?), own, *other));
+                |other: &usize| Some((apart(ends.get(end)?, ends.get(*other)?), end, *other));
             candidates.extend(of_b.iter().filter_map(near));
         }
         candidates.sort_by(|x, y| {
@@ -471,10 +478,10 @@ fn pairs(ends: &[End], components: &[Component], table: &Table) -> Vec<(usize, u
                 .then_with(|| (x.1, x.2).cmp(&(y.1, y.2)))
         });
         let mut left = count;
-        for (_, own, other) in candidates {
-            if left > 0 && !used.contains(&own) && !used.contains(&other) {
-                used.extend([own, other]);
-                joined.push((own, other));
+        for (_, end, other) in candidates {
+            if left > 0 && !used.contains(&end) && !used.contains(&other) {
+                used.extend([end, other]);
+                joined.push((end, other));
                 left -= 1;
             }
         }

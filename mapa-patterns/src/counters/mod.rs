@@ -100,11 +100,11 @@ impl Counters<'_> {
             .into_iter()
             .filter(|end| end.busier() > 0.0)
             .partition(|end| end.busier() >= least);
-        let (kept, out): (Vec<End>, Vec<End>) = quiet.into_iter().partition(|own| {
+        let (kept, out): (Vec<End>, Vec<End>) = quiet.into_iter().partition(|end| {
             loud.iter().any(|other| {
                 let mirrors =
-                    || own.busier() >= least * 0.5 && mirrors::mirror(own, other, self.tolerance);
-                own.device != other.device && (peers.are_one(own, other) || mirrors())
+                    || end.busier() >= least * 0.5 && mirrors::mirror(end, other, self.tolerance);
+                end.device != other.device && (peers.are_one(end, other) || mirrors())
             })
         });
         if !out.is_empty() {
@@ -185,8 +185,8 @@ impl Counters<'_> {
             )));
         }
         let mut rest: Vec<usize> = Vec::new();
-        for (device, own) in sent.iter().zip(&received).enumerate() {
-            if own != (&0.0, &0.0) && !partners.contains(&device) {
+        for (device, sent_received) in sent.iter().zip(&received).enumerate() {
+            if sent_received != (&0.0, &0.0) && !partners.contains(&device) {
                 rest.push(device);
             }
         }
@@ -242,12 +242,12 @@ fn job(
     traffic: &TrafficMatrix,
     notes: &mut Vec<Note>,
 ) -> Result<mapa_core::Pattern, Error> {
-    let mut own = TrafficMatrix::new(ranks.len())?;
+    let mut matrix = TrafficMatrix::new(ranks.len())?;
     let mut outside = 0.0;
     for (a, &from) in ranks.iter().enumerate() {
         for to in 0..traffic.len() {
             match ranks.iter().position(|rank| *rank == to) {
-                Some(b) => own.add(a, b, traffic.sent(from, to)),
+                Some(b) => matrix.add(a, b, traffic.sent(from, to)),
                 None => outside += traffic.sent(from, to) + traffic.sent(to, from),
             }
         }
@@ -258,5 +258,5 @@ fn job(
             bytes(outside)
         )));
     }
-    own.pattern()
+    matrix.pattern()
 }

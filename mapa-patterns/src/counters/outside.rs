@@ -61,14 +61,14 @@ pub(super) fn partly(ends: &[End], rules: &Rules<'_>, outside: &dyn Fn(usize) ->
 /// The groups of ends of one device with equal counters, within the tolerance.
 fn groups(ends: &[End], tolerance: f64) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
-    for (at, own) in ends.iter().enumerate() {
+    for (at, end) in ends.iter().enumerate() {
         let alike = |group: &&mut Group| {
             let first = group.first().and_then(|first| ends.get(*first));
             first.is_some_and(|first| {
-                let apart = (own.sent - first.sent)
+                let apart = (end.sent - first.sent)
                     .abs()
-                    .max((own.received - first.received).abs());
-                own.device == first.device && apart <= tolerance * own.busier().max(first.busier())
+                    .max((end.received - first.received).abs());
+                end.device == first.device && apart <= tolerance * end.busier().max(first.busier())
             })
         };
         match groups.iter_mut().find(alike) {
@@ -108,10 +108,10 @@ impl Search<'_> {
             let (own, other) = (self.group(a).first()?, self.group(b).first()?);
             let ends = (self.ends.get(*own)?, self.ends.get(*other)?);
             let may = mirror(ends.0, ends.1, self.rules.tolerance)
-                && self.group(a).iter().any(|own| {
+                && self.group(a).iter().any(|end| {
                     self.group(b)
                         .iter()
-                        .any(|other| (self.rules.may_join)(*own, *other))
+                        .any(|other| (self.rules.may_join)(*end, *other))
                 });
             may.then_some(((a, b), devices))
         };
@@ -128,7 +128,7 @@ impl Search<'_> {
             let whole: Vec<_> = self
                 .mirrored()
                 .into_iter()
-                .filter(|(pair, own)| self.is_whole(*pair, *own))
+                .filter(|(pair, candidate)| self.is_whole(*pair, *candidate))
                 .collect();
             let others = |at: usize| {
                 whole
@@ -139,7 +139,7 @@ impl Search<'_> {
             let wanted = |devices: (usize, usize)| -> usize {
                 whole
                     .iter()
-                    .filter(|(_, own)| *own == devices)
+                    .filter(|(_, pair)| *pair == devices)
                     .map(|((a, _), _)| self.group(*a).len())
                     .sum()
             };
@@ -205,22 +205,22 @@ impl Search<'_> {
     /// Joins as many ends of two groups as the links allow. Returns whether there were any.
     fn join(&mut self, (a, b): (usize, usize), devices: (usize, usize)) -> bool {
         let mut joined = 0;
-        for own in self.group(a).to_vec() {
+        for member in self.group(a).to_vec() {
             let other = self
                 .group(b)
                 .iter()
                 .copied()
-                .find(|other| (self.rules.may_join)(own, *other));
+                .find(|other| (self.rules.may_join)(member, *other));
             let Some(other) = other.filter(|_| self.room(devices) > 0) else {
                 continue;
             };
-            for (at, end) in [(a, own), (b, other)] {
+            for (at, end) in [(a, member), (b, other)] {
                 if let Some(group) = self.groups.get_mut(at) {
                     group.retain(|left| *left != end);
                 }
             }
             *self.used.entry(devices).or_default() += 1;
-            self.found.pairs.push((own, other));
+            self.found.pairs.push((member, other));
             joined += 1;
         }
         joined > 0

@@ -103,7 +103,7 @@ fn heading(words: &[&str], number: usize, columns: &mut Option<Columns>) -> Resu
         .map(|word| word.trim_start_matches('#').to_ascii_lowercase())
         .filter(|word| !word.is_empty())
         .collect();
-    let place = |name: &str| names.iter().position(|own| own == name);
+    let place = |name: &str| names.iter().position(|candidate| candidate == name);
     if let Some(gpu) = place("gpu") {
         let (Some(sent), Some(received)) = (place("txpci"), place("rxpci")) else {
             return Err(Error::at(
@@ -191,7 +191,7 @@ fn clock(text: &str) -> Option<f64> {
     let mut parts = text.split(':').map(|part| {
         part.parse::<f64>()
             .ok()
-            .filter(|own| (0.0..100.0).contains(own))
+            .filter(|value| (0.0..100.0).contains(value))
     });
     let (hours, minutes, seconds) = (parts.next()??, parts.next()??, parts.next()??);
     parts

@@ -51,13 +51,13 @@ impl<'a> Peers<'a> {
         let mut ids = vec![None; seen.len()];
         if let Some(graph) = graph {
             for (id, seen) in ids.iter_mut().zip(seen) {
-                let Some(own) = of_graph(graph, seen.number, seen.uuid.as_deref()) else {
+                let Some(device) = of_graph(graph, seen.number, seen.uuid.as_deref()) else {
                     return Err(Error::new(format!(
                         "{} is not in the machine: expected the machine of the reading",
                         seen.name
                     )));
                 };
-                *id = Some(own);
+                *id = Some(device);
             }
         }
         let mut peers = Self {
@@ -128,7 +128,11 @@ impl<'a> Peers<'a> {
                 .position(|info| info.pci.as_deref() == Some(address));
             let id = self.graph.and_then(|graph| graph.find(address).ok());
             let read = of_dump.and_then(|at| places.get(at).copied().flatten());
-            let other = read.or_else(|| self.ids.iter().position(|own| id.is_some() && *own == id));
+            let other = read.or_else(|| {
+                self.ids
+                    .iter()
+                    .position(|device| id.is_some() && *device == id)
+            });
             if let Some(other) = other {
                 self.remotes.insert((device, port.link), (other, *link));
             } else if of_dump.is_some() || id.is_some() {
@@ -163,7 +167,7 @@ impl<'a> Peers<'a> {
                 let id = graph
                     .find(word)
                     .map_err(|error| Error::new(format!("--devices {word}: {error}")))?;
-                self.ids.iter().position(|own| *own == Some(id))
+                self.ids.iter().position(|device| *device == Some(id))
             }
             None => self
                 .seen
@@ -214,8 +218,8 @@ impl<'a> Peers<'a> {
 
     /// Whether these may be the ends of one link: the driver does not name another end for either.
     fn may_be_one(&self, a: &End, b: &End) -> bool {
-        [(a, b), (b, a)].into_iter().all(|(own, other)| {
-            self.remote(own).is_none_or(|(device, link)| {
+        [(a, b), (b, a)].into_iter().all(|(from, other)| {
+            self.remote(from).is_none_or(|(device, link)| {
                 device == other.device && link.is_none_or(|link| link == other.link)
             })
         })
@@ -284,10 +288,10 @@ impl<'a> Peers<'a> {
     fn named(&self, ends: &[End], notes: &mut Vec<Note>) -> Vec<(usize, usize)> {
         let mut used = BTreeSet::new();
         let mut named = Vec::new();
-        for (a, own) in ends.iter().enumerate() {
+        for (a, near) in ends.iter().enumerate() {
             for (b, other) in ends.iter().enumerate().skip(a + 1) {
-                if !self.are_one(own, other)
-                    || own.device == other.device
+                if !self.are_one(near, other)
+                    || near.device == other.device
                     || used.contains(&a)
                     || used.contains(&b)
                 {
@@ -295,8 +299,8 @@ impl<'a> Peers<'a> {
                 }
                 used.extend([a, b]);
                 named.push((a, b));
-                if !mirror(own, other, self.tolerance) {
-                    let [own, other] = [own, other].map(|end| {
+                if !mirror(near, other, self.tolerance) {
+                    let [own, other] = [near, other].map(|end| {
                         let (sent, received) = (bytes(end.sent), bytes(end.received));
                         format!("{} sent {sent} and received {received}", self.end(end))
                     });
@@ -537,9 +541,9 @@ impl<'a> Peers<'a> {
 
     /// Whether some ends of two devices mirror each other and may be of one link.
     fn could_mirror(&self, ends: &[End], a: usize, b: usize) -> bool {
-        ends.iter().filter(|end| end.device == a).any(|own| {
+        ends.iter().filter(|end| end.device == a).any(|near| {
             (ends.iter().filter(|end| end.device == b))
-                .any(|other| mirror(own, other, self.tolerance) && self.may_be_one(own, other))
+                .any(|other| mirror(near, other, self.tolerance) && self.may_be_one(near, other))
         })
     }
 

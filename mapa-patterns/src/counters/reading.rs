@@ -252,12 +252,12 @@ fn same_devices<'a>(before: &'a Reading, after: &Reading) -> Result<Vec<&'a Seen
     };
     let mut earlier = Vec::new();
     for seen in &after.devices {
-        let own = before
+        let device = before
             .devices
             .iter()
-            .find(|own| own.number == seen.number)
+            .find(|device| device.number == seen.number)
             .ok_or_else(|| lacks(seen, "later"))?;
-        if let (Some(then), Some(now)) = (&own.uuid, &seen.uuid)
+        if let (Some(then), Some(now)) = (&device.uuid, &seen.uuid)
             && then != now
         {
             let what = format!(
@@ -270,12 +270,14 @@ fn same_devices<'a>(before: &'a Reading, after: &Reading) -> Result<Vec<&'a Seen
                 .next()
                 .map_or_else(|| Error::new(&what), |at| Error::at(at.line, &what)));
         }
-        earlier.push(own);
+        earlier.push(device);
     }
-    let gone = before
-        .devices
-        .iter()
-        .find(|own| after.devices.iter().all(|seen| seen.number != own.number));
+    let gone = before.devices.iter().find(|device| {
+        after
+            .devices
+            .iter()
+            .all(|seen| seen.number != device.number)
+    });
     gone.map_or(Ok(earlier), |gone| Err(lacks(gone, "earlier")))
 }
 

@@ -29,7 +29,7 @@ pub(super) fn spread(
     } else {
         0.0
     };
-    let columns: Vec<f64> = received.iter().map(|own| own * scale).collect();
+    let columns: Vec<f64> = received.iter().map(|received| received * scale).collect();
     // Ones wherever both devices took part and may talk: scaling keeps zeros.
     let mut matrix = vec![vec![0.0; n]; n];
     for ((from, row), sent) in matrix.iter_mut().enumerate().zip(sent) {

@@ -83,7 +83,7 @@ impl Call {
     pub(super) fn of(asked: &Asked<'_>, ranks: Option<u32>) -> Result<Option<Self>, String> {
         let known = Collective::ALL
             .into_iter()
-            .find(|own| own.to_string().eq_ignore_ascii_case(asked.name));
+            .find(|collective| collective.to_string().eq_ignore_ascii_case(asked.name));
         let (Some(collective), Some(width)) = (known, width(asked.datatype)) else {
             return Ok(None);
         };

@@ -127,9 +127,9 @@ impl<'a> Gathered<'a> {
                         self.leave("an unknown call or data type", place);
                         continue;
                     };
-                    if let Some(own) = self.members.get_mut(at) {
-                        own.agree(None, asked.ranks, place)?;
-                        *own.calls.entry(call).or_default() += 1;
+                    if let Some(member) = self.members.get_mut(at) {
+                        member.agree(None, asked.ranks, place)?;
+                        *member.calls.entry(call).or_default() += 1;
                         file.last
                             .insert((head.host, head.pid, call.bytes), (at, call.collective));
                     }
@@ -199,13 +199,13 @@ impl<'a> Gathered<'a> {
         if is_named_other || kind.is_some_and(|kind| kind != Collective::AllReduce) {
             return;
         }
-        let Some(own) = self.members.get_mut(at) else {
+        let Some(member) = self.members.get_mut(at) else {
             return;
         };
         match chosen.runs {
-            Runs::OnRings => own.choices.entry(chosen.bytes).or_default().0 += 1,
-            Runs::OnTrees => own.choices.entry(chosen.bytes).or_default().1 += 1,
-            Runs::On(what) => own.facts.push((place, Fact::Other(what))),
+            Runs::OnRings => member.choices.entry(chosen.bytes).or_default().0 += 1,
+            Runs::OnTrees => member.choices.entry(chosen.bytes).or_default().1 += 1,
+            Runs::On(what) => member.facts.push((place, Fact::Other(what))),
         }
     }
 
@@ -254,7 +254,7 @@ impl<'a> Gathered<'a> {
         // Processes reuse pointers: another commId, or a second initialisation, is another member.
         if let Some(own) = file.comms.get(&key).and_then(|&at| self.members.get(at)) {
             let has_other_id =
-                !own.is_split && own.id.zip(init.id).is_some_and(|(own, other)| own != other);
+                !own.is_split && own.id.zip(init.id).is_some_and(|(id, other)| id != other);
             let is_second = matches!(init.stage, Stage::Start | Stage::Complete);
             if has_other_id || own.is_complete && is_second {
                 file.comms.remove(&key);
@@ -262,23 +262,23 @@ impl<'a> Gathered<'a> {
         }
         let split = self.split(file, head, init);
         let at = self.of_pointer(file, head, place, init.comm);
-        let Some(own) = self.members.get_mut(at) else {
+        let Some(member) = self.members.get_mut(at) else {
             return Ok(());
         };
-        if own.rank.is_none() {
+        if member.rank.is_none() {
             let nth = file
                 .seen
                 .entry((head.host, head.pid, init.rank, init.ranks))
                 .or_default();
-            (own.nth, own.tid) = (*nth, head.tid);
+            (member.nth, member.tid) = (*nth, head.tid);
             *nth += 1;
         }
-        own.agree(Some(init.rank), Some(init.ranks), place)?;
-        own.cuda = init.cuda.or(own.cuda);
-        own.nvml = own.nvml.or(init.nvml);
-        own.bus = own.bus.or(init.bus);
-        if own.id.is_none() {
-            (own.id, own.is_split) = (split.or(init.id), split.is_some());
+        member.agree(Some(init.rank), Some(init.ranks), place)?;
+        member.cuda = init.cuda.or(member.cuda);
+        member.nvml = member.nvml.or(init.nvml);
+        member.bus = member.bus.or(init.bus);
+        if member.id.is_none() {
+            (member.id, member.is_split) = (split.or(init.id), split.is_some());
         }
         let open = file.open.remove(&thread).unwrap_or_default();
         match init.stage {
@@ -292,14 +292,14 @@ impl<'a> Gathered<'a> {
                 self.homeless(head, open);
             }
             Stage::Between => {
-                if !own.is_complete {
+                if !member.is_complete {
                     file.making.insert(thread, at);
                 }
                 self.homeless(head, open);
             }
             Stage::Complete => {
-                own.is_complete = true;
-                own.facts.extend(open);
+                member.is_complete = true;
+                member.facts.extend(open);
                 file.making.remove(&thread);
             }
         }
@@ -320,7 +320,7 @@ impl<'a> Gathered<'a> {
             None => file.making.get(&thread).copied(),
         };
         match own.and_then(|at| self.members.get_mut(at)) {
-            Some(own) => own.facts.push((place, fact)),
+            Some(member) => member.facts.push((place, fact)),
             None => file.open.entry(thread).or_default().push((place, fact)),
         }
     }
@@ -338,7 +338,7 @@ impl<'a> Gathered<'a> {
             if self
                 .members
                 .iter()
-                .any(|own| (own.host, own.pid) == (host, pid))
+                .any(|member| (member.host, member.pid) == (host, pid))
             {
                 self.homeless(head, open);
                 continue;
@@ -381,7 +381,7 @@ impl<'a> Gathered<'a> {
             let mut own: Vec<_> = self
                 .members
                 .iter_mut()
-                .filter(|own| (own.host, own.pid) == (head.host, head.pid))
+                .filter(|member| (member.host, member.pid) == (head.host, head.pid))
                 .collect();
             match (own.as_mut_slice(), &fact) {
                 ([only], Fact::Connection { .. }) => only.facts.push((place, fact)),
@@ -426,18 +426,18 @@ impl<'a> Member<'a> {
         ranks: Option<u32>,
         place: Place<'_>,
     ) -> Result<(), Error> {
-        for (what, own, now) in [
+        for (what, before, now) in [
             ("rank", &mut self.rank, rank),
             ("nranks", &mut self.ranks, ranks),
         ] {
-            match (*own, now) {
+            match (*before, now) {
                 (Some(own), Some(now)) if own != now => {
                     let comm = self.comm;
                     return Err(place.error(format!(
                         "comm {comm:#x}: {what} {now}, but {own} before: expected the same"
                     )));
                 }
-                (None, Some(now)) => *own = Some(now),
+                (None, Some(now)) => *before = Some(now),
                 _ => {}
             }
         }

@@ -55,16 +55,16 @@ pub(super) fn read(files: &[(&str, &str)]) -> Result<NcclJob, Error> {
 fn job(channels: &[Channel]) -> Result<NcclJob, Error> {
     let numbers: BTreeSet<u32> = channels
         .iter()
-        .flat_map(|own| own.devices.iter().copied())
+        .flat_map(|channel| channel.devices.iter().copied())
         .collect();
     let numbers: Vec<u32> = numbers.into_iter().collect();
     let ranks = numbers.len();
-    let mut own = Communicator {
+    let mut communicator = Communicator {
         name: "graph".to_owned(),
         ranks,
         ..Communicator::default()
     };
-    own.devices = (0..ranks).map(Some).collect();
+    communicator.devices = (0..ranks).map(Some).collect();
     let mut notes: BTreeSet<&str> = BTreeSet::new();
     for channel in channels {
         if channel.pattern > RING {
@@ -94,8 +94,8 @@ fn job(channels: &[Channel]) -> Result<NcclJob, Error> {
             .collect();
         if channel.pattern != RING {
             hops.sort_unstable_by_key(|&(_, child)| child);
-            own.trees.push(Tree {
-                channel: own.trees.len() as u32,
+            communicator.trees.push(Tree {
+                channel: communicator.trees.len() as u32,
                 half: TreeHalf::Both,
                 edges: hops,
             });
@@ -109,13 +109,13 @@ fn job(channels: &[Channel]) -> Result<NcclJob, Error> {
         } else {
             notes.insert("the hops of rings to other hosts");
         }
-        own.rings.push(Ring {
-            channel: own.rings.len() as u32,
+        communicator.rings.push(Ring {
+            channel: communicator.rings.len() as u32,
             hops,
             is_whole,
         });
     }
-    own.channels = own.rings.len().max(own.trees.len());
+    communicator.channels = communicator.rings.len().max(communicator.trees.len());
     let devices = numbers.into_iter().map(|number| JobDevice {
         number: Some(number),
         label: format!("GPU{number}"),
@@ -123,7 +123,7 @@ fn job(channels: &[Channel]) -> Result<NcclJob, Error> {
     });
     Ok(NcclJob {
         devices: devices.collect(),
-        communicators: vec![own],
+        communicators: vec![communicator],
         messages: Vec::new(),
         notes: notes.into_iter().map(Note::left_out).collect(),
     })

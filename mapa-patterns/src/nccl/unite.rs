@@ -33,11 +33,11 @@ pub(super) fn unite(mut gathered: Gathered<'_>) -> Result<NcclJob, Error> {
     let members = std::mem::take(&mut gathered.members);
     let (known, unknown): (Vec<_>, Vec<_>) = members
         .into_iter()
-        .partition(|own| own.rank.is_some() && own.ranks.is_some());
-    for own in unknown {
+        .partition(|member| member.rank.is_some() && member.ranks.is_some());
+    for member in unknown {
         gathered.leave(
             "a communicator without its init lines (subsystem INIT), from here on",
-            own.place,
+            member.place,
         );
     }
     if known.is_empty() {
@@ -53,33 +53,40 @@ pub(super) fn unite(mut gathered: Gathered<'_>) -> Result<NcclJob, Error> {
 /// lines several files may hold. A communicator is made once. If two logs count the calls of one
 /// member, the larger count of each call holds, not the sum.
 fn merged<'a>(mut members: Vec<Member<'a>>, notes: &mut Vec<Note>) -> Vec<Member<'a>> {
-    members.sort_by_key(|own| {
+    members.sort_by_key(|member| {
         (
-            own.id, own.host, own.pid, own.comm, own.rank, own.ranks, own.nth, own.place,
+            member.id,
+            member.host,
+            member.pid,
+            member.comm,
+            member.rank,
+            member.ranks,
+            member.nth,
+            member.place,
         )
     });
     let mut merged: Vec<Member<'_>> = Vec::new();
     let mut twice: BTreeMap<String, usize> = BTreeMap::new();
-    for own in members {
+    for member in members {
         match merged.last_mut() {
-            Some(last) if is_same(last, &own) => {
-                last.cuda = last.cuda.or(own.cuda);
-                last.nvml = last.nvml.or(own.nvml);
-                last.bus = last.bus.or(own.bus);
-                last.facts.extend(own.facts);
-                if !last.calls.is_empty() && !own.calls.is_empty() {
-                    *twice.entry(own.place.0.to_owned()).or_default() += 1;
+            Some(last) if is_same(last, &member) => {
+                last.cuda = last.cuda.or(member.cuda);
+                last.nvml = last.nvml.or(member.nvml);
+                last.bus = last.bus.or(member.bus);
+                last.facts.extend(member.facts);
+                if !last.calls.is_empty() && !member.calls.is_empty() {
+                    *twice.entry(member.place.0.to_owned()).or_default() += 1;
                 }
-                for (call, times) in own.calls {
+                for (call, times) in member.calls {
                     let most = last.calls.entry(call).or_default();
                     *most = times.max(*most);
                 }
-                for (bytes, (rings, trees)) in own.choices {
+                for (bytes, (rings, trees)) in member.choices {
                     let most = last.choices.entry(bytes).or_default();
                     *most = (rings.max(most.0), trees.max(most.1));
                 }
             }
-            _ => merged.push(own),
+            _ => merged.push(member),
         }
     }
     for (file, ranks) in twice {
@@ -94,11 +101,19 @@ fn merged<'a>(mut members: Vec<Member<'a>>, notes: &mut Vec<Note>) -> Vec<Member
 
 /// Whether both are one rank of one communicator: by its number if it has one, else by its order in
 /// its process or by equal contents.
-fn is_same(last: &Member<'_>, own: &Member<'_>) -> bool {
-    let key = |own: &Member<'_>| (own.id, own.pid, own.comm, own.rank, own.ranks);
-    last.host == own.host
-        && key(last) == key(own)
-        && (own.id.is_some() || last.nth == own.nth || has_same_contents(last, own))
+fn is_same(last: &Member<'_>, member: &Member<'_>) -> bool {
+    let key = |member: &Member<'_>| {
+        (
+            member.id,
+            member.pid,
+            member.comm,
+            member.rank,
+            member.ranks,
+        )
+    };
+    last.host == member.host
+        && key(last) == key(member)
+        && (member.id.is_some() || last.nth == member.nth || has_same_contents(last, member))
 }
 
 /// Whether one thread printed the same calls and facts for both.
@@ -114,20 +129,26 @@ fn groups<'a>(
     mut members: Vec<Member<'a>>,
     notes: &mut Vec<Note>,
 ) -> Result<Vec<Group<'a>>, Error> {
-    members.sort_by_key(|own| {
+    members.sort_by_key(|member| {
         (
-            own.id, own.ranks, own.nth, own.host, own.pid, own.rank, own.comm,
+            member.id,
+            member.ranks,
+            member.nth,
+            member.host,
+            member.pid,
+            member.rank,
+            member.comm,
         )
     });
     let mut groups: Vec<Group<'a>> = Vec::new();
     let mut by_id: BTreeMap<u64, usize> = BTreeMap::new();
     let mut is_open = false;
-    for own in members {
-        let (Some(rank), Some(ranks)) = (own.rank, own.ranks) else {
+    for member in members {
+        let (Some(rank), Some(ranks)) = (member.rank, member.ranks) else {
             continue;
         };
-        let own_claims = claims(&own, ranks)?;
-        let at = match own.id {
+        let own_claims = claims(&member, ranks)?;
+        let at = match member.id {
             Some(id) => by_id.get(&id).copied(),
             None => {
                 let (at, is_tie) = best(&groups, rank, ranks, &own_claims);
@@ -136,12 +157,12 @@ fn groups<'a>(
             }
         };
         let Some(group) = at.and_then(|at| groups.get_mut(at)) else {
-            if let Some(id) = own.id {
+            if let Some(id) = member.id {
                 by_id.insert(id, groups.len());
             }
             groups.push(Group {
                 ranks,
-                members: BTreeMap::from([(rank, own)]),
+                members: BTreeMap::from([(rank, member)]),
                 claims: own_claims,
             });
             continue;
@@ -151,7 +172,7 @@ fn groups<'a>(
                 "nranks {ranks} in a communicator of {}: expected the same",
                 group.ranks
             );
-            return Err(own.place.error(what));
+            return Err(member.place.error(what));
         }
         for (key, (value, place)) in own_claims {
             claim(&mut group.claims, key, value, place)?;
@@ -161,9 +182,9 @@ fn groups<'a>(
                 "rank {rank} of the communicator of {}: expected another rank",
                 other.place.text()
             );
-            return Err(own.place.error(what));
+            return Err(member.place.error(what));
         }
-        group.members.insert(rank, own);
+        group.members.insert(rank, member);
     }
     if is_open {
         let what = "communicators of equal size have no commId (NCCL before 2.18): ranks were grouped by rings \
@@ -178,7 +199,7 @@ fn best(groups: &[Group<'_>], rank: u32, ranks: u32, own: &Claims<'_>) -> (Optio
     let mut best: Option<(usize, usize)> = None;
     let mut is_tie = false;
     for (at, group) in groups.iter().enumerate() {
-        let has_id = group.members.values().any(|own| own.id.is_some());
+        let has_id = group.members.values().any(|member| member.id.is_some());
         if has_id || group.ranks != ranks || group.members.contains_key(&rank) {
             continue;
         }
@@ -204,18 +225,18 @@ fn best(groups: &[Group<'_>], rank: u32, ranks: u32, own: &Claims<'_>) -> (Optio
 fn job(groups: Vec<Group<'_>>, mut notes: Vec<Note>) -> Result<NcclJob, Error> {
     let members = || groups.iter().flat_map(|group| group.members.values());
     let buses: BTreeMap<_, _> = members()
-        .filter_map(|own| Some(((own.host, own.pid, own.cuda?), own.bus?)))
+        .filter_map(|member| Some(((member.host, member.pid, member.cuda?), member.bus?)))
         .collect();
     let mut keys: Vec<BTreeMap<u32, Key<'_>>> = Vec::new();
     for group in &groups {
         let mut of_group = BTreeMap::new();
-        for (&rank, own) in &group.members {
+        for (&rank, member) in &group.members {
             // Another communicator of the process may name the bus id that this one lacks.
-            let bus = own
+            let bus = member
                 .bus
-                .or_else(|| buses.get(&(own.host, own.pid, own.cuda?)).copied());
-            let key = bus.map_or(Key::Process(own.host, own.pid, own.cuda), |bus| {
-                Key::Bus(own.host, bus)
+                .or_else(|| buses.get(&(member.host, member.pid, member.cuda?)).copied());
+            let key = bus.map_or(Key::Process(member.host, member.pid, member.cuda), |bus| {
+                Key::Bus(member.host, bus)
             });
             of_group.insert(rank, key);
         }
@@ -225,8 +246,8 @@ fn job(groups: Vec<Group<'_>>, mut notes: Vec<Note>) -> Result<NcclJob, Error> {
     let mut order: Vec<usize> = (0..groups.len()).collect();
     order.sort_by_cached_key(|&at| {
         let (group, keys) = (groups.get(at), keys.get(at));
-        let nth = group.and_then(|group| group.members.values().map(|own| own.nth).min());
-        let id = group.and_then(|group| group.members.values().find_map(|own| own.id));
+        let nth = group.and_then(|group| group.members.values().map(|member| member.nth).min());
+        let id = group.and_then(|group| group.members.values().find_map(|member| member.id));
         let size = Reverse(group.map(|group| (group.ranks, group.members.len())));
         (size, nth, keys.cloned(), id)
     });
@@ -241,8 +262,8 @@ fn job(groups: Vec<Group<'_>>, mut notes: Vec<Note>) -> Result<NcclJob, Error> {
         for rank in 0..group.ranks {
             let own = keys.get(&rank).zip(group.members.get(&rank));
             devices.push(match own {
-                Some((key, own)) => Some(*places.entry(key.clone()).or_insert_with(|| {
-                    job.devices.push(device(own, key));
+                Some((key, member)) => Some(*places.entry(key.clone()).or_insert_with(|| {
+                    job.devices.push(device(member, key));
                     job.devices.len() - 1
                 })),
                 // The pattern has every rank of the largest communicator, also those without a log.
@@ -257,22 +278,22 @@ fn job(groups: Vec<Group<'_>>, mut notes: Vec<Note>) -> Result<NcclJob, Error> {
             });
         }
         let distinct: BTreeSet<usize> = devices.iter().flatten().copied().collect();
-        if let Some(own) = group
+        if let Some(member) = group
             .members
             .values()
             .next()
             .filter(|_| distinct.len() < devices.iter().flatten().count())
         {
-            return Err(own
+            return Err(member
                 .place
                 .error("two ranks of the communicator on one device: expected one each"));
         }
-        for (&rank, own) in &group.members {
+        for (&rank, member) in &group.members {
             let Some(device) = devices.get(rank as usize).copied().flatten() else {
                 continue;
             };
             let calls = messages.entry(device).or_default();
-            for (call, times) in &own.calls {
+            for (call, times) in &member.calls {
                 *calls.entry(call.bytes).or_default() += times;
             }
         }
@@ -295,12 +316,12 @@ fn job(groups: Vec<Group<'_>>, mut notes: Vec<Note>) -> Result<NcclJob, Error> {
 /// job.
 fn several(groups: &[Group<'_>]) -> Option<Note> {
     let mut processes: BTreeMap<(&str, u64), BTreeSet<u64>> = BTreeMap::new();
-    for own in groups.iter().flat_map(|group| group.members.values()) {
-        if let Some(bus) = own.bus {
+    for member in groups.iter().flat_map(|group| group.members.values()) {
+        if let Some(bus) = member.bus {
             processes
-                .entry((own.host, bus))
+                .entry((member.host, bus))
                 .or_default()
-                .insert(own.pid);
+                .insert(member.pid);
         }
     }
     let devices = processes.values().filter(|pids| pids.len() > 1).count();
@@ -313,21 +334,21 @@ fn several(groups: &[Group<'_>]) -> Option<Note> {
 }
 
 /// A device by its bus id or process.
-fn device(own: &Member<'_>, key: &Key<'_>) -> JobDevice {
+fn device(member: &Member<'_>, key: &Key<'_>) -> JobDevice {
     let bus = match key {
         Key::Bus(_, bus) => format!("{bus:x}"),
         Key::Process(..) => String::new(),
     };
-    let word = match own.nvml {
+    let word = match member.nvml {
         Some(number) => number.to_string(),
-        None if bus.is_empty() => own.cuda.unwrap_or(0).to_string(),
+        None if bus.is_empty() => member.cuda.unwrap_or(0).to_string(),
         None => bus.clone(),
     };
     JobDevice {
-        host: own.host.to_owned(),
+        host: member.host.to_owned(),
         bus,
-        number: own.nvml.or(own.cuda),
-        label: format!("{}:{word}", own.host),
+        number: member.nvml.or(member.cuda),
+        label: format!("{}:{word}", member.host),
     }
 }
 
@@ -358,7 +379,7 @@ fn communicator(
 ) -> Result<Communicator, Error> {
     let mut connections: BTreeSet<Connection> = BTreeSet::new();
     let mut others: BTreeSet<&str> = BTreeSet::new();
-    for (_, fact) in group.members.values().flat_map(|own| &own.facts) {
+    for (_, fact) in group.members.values().flat_map(|member| &member.facts) {
         match fact {
             Fact::Connection {
                 channel,
@@ -385,7 +406,10 @@ fn communicator(
         .chain(trees.iter().map(|tree| tree.channel))
         .collect();
     if channels.is_empty() {
-        channels = connections.iter().map(|own| own.channel).collect();
+        channels = connections
+            .iter()
+            .map(|connection| connection.channel)
+            .collect();
     }
     let name = name(group);
     if group.members.len() < group.ranks as usize {
@@ -394,7 +418,7 @@ fn communicator(
             "communicator {name}: only the logs of {given} of its {ranks} ranks were given"
         )));
     }
-    if group.members.values().any(|own| own.is_nameless) {
+    if group.members.values().any(|member| member.is_nameless) {
         let what = format!(
             "communicator {name}: the log ends before its line `Init COMPLETE`, so its calls are unknown"
         );
@@ -437,12 +461,14 @@ fn name(group: &Group<'_>) -> String {
     let id = group
         .members
         .values()
-        .find_map(|own| own.id.filter(|_| !own.is_split));
+        .find_map(|member| member.id.filter(|_| !member.is_split));
     let least = group.members.values().next();
     match (id, least) {
         (Some(id), _) => format!("{id:#x}"),
-        (None, Some(own)) if own.is_nameless => format!("{}:{}:{}", own.host, own.pid, own.comm),
-        (None, own) => format!("{:#x}", own.map_or(0, |own| own.comm)),
+        (None, Some(member)) if member.is_nameless => {
+            format!("{}:{}:{}", member.host, member.pid, member.comm)
+        }
+        (None, member) => format!("{:#x}", member.map_or(0, |member| member.comm)),
     }
 }
 
@@ -450,7 +476,7 @@ fn name(group: &Group<'_>) -> String {
 /// alone prints them.
 fn choices(group: &Group<'_>) -> Vec<(u64, u64, u64)> {
     let mut choices: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
-    for (&bytes, &(rings, trees)) in group.members.values().flat_map(|own| &own.choices) {
+    for (&bytes, &(rings, trees)) in group.members.values().flat_map(|member| &member.choices) {
         let most = choices.entry(bytes).or_default();
         *most = (rings.max(most.0), trees.max(most.1));
     }
@@ -464,8 +490,8 @@ fn choices(group: &Group<'_>) -> Vec<(u64, u64, u64)> {
 /// most often; a call between two ranks, by the end that printed it most often.
 fn calls(group: &Group<'_>) -> Vec<(u32, Call, u64)> {
     let mut calls: BTreeMap<(u32, Call), u64> = BTreeMap::new();
-    for (&rank, own) in &group.members {
-        for (call, &times) in &own.calls {
+    for (&rank, member) in &group.members {
+        for (call, &times) in &member.calls {
             let key = match call.collective {
                 Collective::Send => (rank, *call),
                 Collective::Recv => (

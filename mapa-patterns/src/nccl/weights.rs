@@ -30,20 +30,29 @@ impl NcclJob {
     pub fn application(&self, algorithm: Algorithm) -> Result<Application, Error> {
         let mut traffic = TrafficMatrix::new(self.devices.len())?;
         let mut notes = self.notes.clone();
-        let has_calls = self.communicators.iter().any(|own| !own.calls.is_empty());
-        for own in self.communicators.iter().filter(|own| own.ranks > 1) {
-            let mut laid = Laid::new(own, algorithm);
-            match (has_calls, own.calls.is_empty()) {
+        let has_calls = self
+            .communicators
+            .iter()
+            .any(|communicator| !communicator.calls.is_empty());
+        for communicator in self
+            .communicators
+            .iter()
+            .filter(|communicator| communicator.ranks > 1)
+        {
+            let mut laid = Laid::new(communicator, algorithm);
+            match (has_calls, communicator.calls.is_empty()) {
                 (true, true) => laid.notes.push(Note::left_out(format!(
                     "communicator {}: no call was seen",
-                    own.name
+                    communicator.name
                 ))),
                 (true, false) => laid.calls(),
                 (false, _) => laid.channels(),
             }
             let mut missing = 0_usize;
             for ((from, to), amount) in laid.hops {
-                match [from, to].map(|rank| own.devices.get(rank as usize).copied().flatten()) {
+                match [from, to]
+                    .map(|rank| communicator.devices.get(rank as usize).copied().flatten())
+                {
                     [Some(from), Some(to)] => traffic.add(from, to, amount),
                     _ => missing += 1,
                 }
@@ -52,7 +61,7 @@ impl NcclJob {
             if missing > 0 {
                 let what = format!(
                     "communicator {}: hops of ranks whose logs are missing",
-                    own.name
+                    communicator.name
                 );
                 notes.push(Note::left_out(what));
             }
@@ -90,9 +99,9 @@ impl NcclJob {
 
 /// The bytes of all calls except all-reduces, by sender, operation and root. Their traffic is
 /// linear in the bytes, so sums suffice.
-fn totals(own: &Communicator) -> BTreeMap<(u32, Collective, u32), f64> {
+fn totals(communicator: &Communicator) -> BTreeMap<(u32, Collective, u32), f64> {
     let mut totals = BTreeMap::new();
-    for (from, call, times) in own
+    for (from, call, times) in communicator
         .calls
         .iter()
         .filter(|(_, call, _)| call.collective != Collective::AllReduce)
@@ -140,16 +149,16 @@ struct Laid<'a> {
 }
 
 impl<'a> Laid<'a> {
-    fn new(own: &'a Communicator, algorithm: Algorithm) -> Self {
-        let rings: Vec<&Ring> = own
+    fn new(communicator: &'a Communicator, algorithm: Algorithm) -> Self {
+        let rings: Vec<&Ring> = communicator
             .rings
             .iter()
-            .filter(|ring| is_usable(ring, own.ranks))
+            .filter(|ring| is_usable(ring, communicator.ranks))
             .collect();
-        let mut trees: Vec<&Tree> = own
+        let mut trees: Vec<&Tree> = communicator
             .trees
             .iter()
-            .filter(|tree| tree.edges.len() + 1 == own.ranks)
+            .filter(|tree| tree.edges.len() + 1 == communicator.ranks)
             .collect();
         // Without trees for one half, an all-reduce cannot go over trees at all.
         let (mut reduce, mut broadcast) = (false, false);
@@ -161,7 +170,7 @@ impl<'a> Laid<'a> {
             trees.clear();
         }
         Self {
-            own,
+            own: communicator,
             algorithm,
             rings,
             trees,

@@ -112,7 +112,7 @@ fn is_group(walk: &Walk<'_, '_>, arguments: &[Argument]) -> bool {
         .and_then(|path| walk.program.bindings.get(path))
         .into_iter()
         .flatten()
-        .any(|own| is_split(&own.value))
+        .any(|binding| is_split(&binding.value))
 }
 
 /// Binds the variables that a statement of C, C++ or CUDA declares or assigns.

@@ -9,11 +9,17 @@ use super::{launch, settings};
 
 /// The argument with one of these names, else the one at this position.
 fn argument<'a>(arguments: &'a [Argument], index: usize, names: &[&str]) -> Option<&'a Expr> {
-    let named = arguments
-        .iter()
-        .find(|(own, _)| own.as_deref().is_some_and(|own| names.contains(&own)));
+    let named = arguments.iter().find(|(keyword, _)| {
+        keyword
+            .as_deref()
+            .is_some_and(|keyword| names.contains(&keyword))
+    });
     named
-        .or_else(|| arguments.get(index).filter(|(own, _)| own.is_none()))
+        .or_else(|| {
+            arguments
+                .get(index)
+                .filter(|(keyword, _)| keyword.is_none())
+        })
         .map(|(_, value)| value)
 }
 
@@ -39,7 +45,7 @@ fn c(program: &Program, site: &Site) -> Option<Call> {
             .bindings
             .get(name)?
             .iter()
-            .find_map(|own| own.value.path().filter(|_| own.place.scope == 0))?;
+            .find_map(|binding| binding.value.path().filter(|_| binding.place.scope == 0))?;
         known(stands_for)
     })
 }
@@ -424,7 +430,7 @@ fn mpi4py(program: &Program, site: &Site) -> Option<Call> {
             .get(object)
             .into_iter()
             .flatten()
-            .any(|own| match &own.value {
+            .any(|binding| match &binding.value {
                 Expr::Name(path) => path.ends_with("COMM_WORLD"),
                 Expr::Call(call, _) => matches!(
                     last(call),

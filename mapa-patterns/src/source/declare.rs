@@ -35,7 +35,7 @@ pub(super) fn parameters(function: Node<'_>, source: &str) -> BTreeSet<String> {
         .find_map(|declarator| declarator.child_by_field_name("parameters")),
     };
     let name = |parameter: Node<'_>| {
-        let own = match parameter.kind() {
+        let node = match parameter.kind() {
             "parameter_declaration" | "optional_parameter_declaration" => parameter
                 .child_by_field_name("declarator")
                 .and_then(declared),
@@ -43,7 +43,7 @@ pub(super) fn parameters(function: Node<'_>, source: &str) -> BTreeSet<String> {
             "identifier" => Some(parameter),
             _ => parameter.child_by_field_name("name"),
         };
-        own.map(|own| text(own, source).to_owned())
+        node.map(|node| text(node, source).to_owned())
     };
     list.map(children)
         .unwrap_or_default()

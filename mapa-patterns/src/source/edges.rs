@@ -115,21 +115,23 @@ impl Work<'_> {
             .get(path)
             .into_iter()
             .flatten()
-            .any(|own| {
-                is_split(&own.value) || self.is_small(own) || self.is_of_some(&own.value, names - 1)
+            .any(|binding| {
+                is_split(&binding.value)
+                    || self.is_small(binding)
+                    || self.is_of_some(&binding.value, names - 1)
             })
     }
 
     /// Whether a binding is an NCCL communicator whose number of ranks is known and differs from
     /// that of the job.
-    fn is_small(&self, own: &Binding) -> bool {
-        let Expr::Call(call, arguments) = &own.value else {
+    fn is_small(&self, binding: &Binding) -> bool {
+        let Expr::Call(call, arguments) = &binding.value else {
             return false;
         };
         let ranks = arguments
             .get(1)
             .filter(|_| last(call).starts_with("ncclCommInitRank"));
-        let ranks = ranks.and_then(|(_, ranks)| self.evaluator().int(ranks, own.place));
+        let ranks = ranks.and_then(|(_, ranks)| self.evaluator().int(ranks, binding.place));
         ranks.is_some_and(|ranks| ranks != self.ranks as i64)
     }
 
@@ -190,7 +192,7 @@ impl Work<'_> {
         }
         // An NCCL process with several devices has one communicator for each: `comms[i]` belongs to
         // rank i.
-        let own = match group {
+        let expr = match group {
             Some(Expr::Item(sides)) if call.library == Library::Nccl => Some(sides.1.clone()),
             _ => None,
         };
@@ -200,9 +202,9 @@ impl Work<'_> {
         for rank in 0..ranks {
             self.each_round(Some(rank), |evaluator, place| {
                 runs = true;
-                let own = own
+                let own = expr
                     .as_ref()
-                    .map_or(Some(rank), |own| evaluator.int(own, place));
+                    .map_or(Some(rank), |expr| evaluator.int(expr, place));
                 for peer in &named {
                     match (own, evaluator.int(peer, place)) {
                         (Some(own), Some(peer)) => {
@@ -233,7 +235,7 @@ impl Work<'_> {
             .bindings
             .values()
             .flatten()
-            .any(|own| own.value == Expr::Rank);
+            .any(|binding| binding.value == Expr::Rank);
         let is_python = self.program.language == Language::Python;
         let ranks = if reads_rank || is_python {
             self.ranks as i64
@@ -359,8 +361,8 @@ fn repeat(
     // assignment, or a second update, makes the variable unknown.
     let changes: Vec<bool> = program
         .bound_in(place.scope, variable)
-        .filter(|own| program.is_within(own.place.frame, id))
-        .map(|own| own.place.at == *updated_at && own.place.frame == Some(id))
+        .filter(|binding| program.is_within(binding.place.frame, id))
+        .map(|binding| binding.place.at == *updated_at && binding.place.frame == Some(id))
         .collect();
     let is_changed = changes.contains(&false) || changes.len() > 1;
     let before = Place {
@@ -418,9 +420,9 @@ fn is_left(evaluator: &Evaluator<'_>, id: usize) -> bool {
     own(false).any(|jump| {
         let mut frames = program.frames_around(jump.place.frame);
         let mut holds = true;
-        let found = frames.by_ref().find(|(own, frame)| {
-            holds &= *own == id || is_met(evaluator, frame, jump.place);
-            *own == id
+        let found = frames.by_ref().find(|(loop_id, frame)| {
+            holds &= *loop_id == id || is_met(evaluator, frame, jump.place);
+            *loop_id == id
         });
         holds && found.is_some()
     })

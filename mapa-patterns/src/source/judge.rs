@@ -16,7 +16,7 @@ pub(super) fn verdict(source: &Source, ranks: usize) -> Verdict {
     let seen = |kinds: &dyn Fn(Kind) -> bool| -> Vec<&Finding> {
         let findings = source.findings.iter();
         findings
-            .filter(|own| ranks > 1 && kinds(own.kind))
+            .filter(|finding| ranks > 1 && kinds(finding.kind))
             .collect()
     };
     let training = seen(&|kind| matches!(kind, Kind::DataParallel | Kind::Degrees | Kind::Mesh));
@@ -41,14 +41,14 @@ pub(super) fn verdict(source: &Source, ranks: usize) -> Verdict {
 /// `ncclAllReduce (layer.cpp:10), MPI_Send (a.c:3)`: each call at its first place.
 fn named(findings: &[&Finding]) -> String {
     let mut first: Vec<&Finding> = Vec::new();
-    for own in findings {
-        if !first.iter().any(|other| other.call == own.call) {
-            first.push(own);
+    for finding in findings {
+        if !first.iter().any(|other| other.call == finding.call) {
+            first.push(finding);
         }
     }
     let shown = first.iter().take(NAMED);
     let shown: Vec<String> = shown
-        .map(|own| format!("{} ({})", own.call, own.place()))
+        .map(|finding| format!("{} ({})", finding.call, finding.place()))
         .collect();
     let more = match first.len().saturating_sub(NAMED) {
         0 => String::new(),

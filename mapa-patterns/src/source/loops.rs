@@ -51,20 +51,20 @@ fn range(walk: &Walk<'_, '_>, node: Node<'_>) -> Option<FrameKind> {
         (Some(first), Some(end), Some(step)) => (first, end, step),
         _ => return None,
     };
-    let (own, zero) = (Expr::Name(variable.clone()), Expr::Int(0));
+    let (expr, zero) = (Expr::Name(variable.clone()), Expr::Int(0));
     // The sign of the step may depend on the rank, so the condition tests it:
     // step > 0 ? i < end : (step < 0 ? i > end : unknown).
     let down = Expr::If(Box::new((
         Expr::binary(Operator::Less, step.clone(), zero.clone()),
-        Expr::binary(Operator::Greater, own.clone(), end.clone()),
+        Expr::binary(Operator::Greater, expr.clone(), end.clone()),
         Expr::Unknown,
     )));
     let going = Expr::If(Box::new((
         Expr::binary(Operator::Greater, step.clone(), zero),
-        Expr::binary(Operator::Less, own.clone(), end),
+        Expr::binary(Operator::Less, expr.clone(), end),
         down,
     )));
-    let next = Expr::binary(Operator::Add, own, step);
+    let next = Expr::binary(Operator::Add, expr, step);
     Some(FrameKind::Loop {
         variable,
         first,
@@ -89,7 +89,7 @@ fn counted(walk: &Walk<'_, '_>, node: Node<'_>) -> Option<FrameKind> {
     let starts: Vec<_> = match start.kind() {
         "declaration" => children(start)
             .into_iter()
-            .filter(|own| own.kind() == "init_declarator")
+            .filter(|child| child.kind() == "init_declarator")
             .collect(),
         _ => {
             let mut starts = Vec::new();
@@ -99,7 +99,7 @@ fn counted(walk: &Walk<'_, '_>, node: Node<'_>) -> Option<FrameKind> {
     };
     let known: Vec<_> = updates
         .iter()
-        .filter_map(|own| updated(walk, *own))
+        .filter_map(|update| updated(walk, *update))
         .collect();
     let (variable, next) = known.iter().find(|(name, _)| going.mentions(name))?;
     // Other assignments to the variable in the body make it unknown. Its bindings show them, and
@@ -116,15 +116,15 @@ fn counted(walk: &Walk<'_, '_>, node: Node<'_>) -> Option<FrameKind> {
 
 /// The value that one of these declarations or assignments gives a variable.
 fn start_of(walk: &Walk<'_, '_>, starts: &[Node<'_>], name: &str) -> Option<Expr> {
-    let found = starts.iter().find_map(|own| {
-        let variable = own
+    let found = starts.iter().find_map(|start| {
+        let variable = start
             .child_by_field_name("declarator")
-            .or_else(|| own.child_by_field_name("left"))?;
-        let is_plain = own.kind() == "init_declarator"
-            || own
+            .or_else(|| start.child_by_field_name("left"))?;
+        let is_plain = start.kind() == "init_declarator"
+            || start
                 .child_by_field_name("operator")
                 .is_some_and(|operator| walk.text(operator) == "=");
-        (is_plain && walk.text(variable) == name).then_some(own)
+        (is_plain && walk.text(variable) == name).then_some(start)
     })?;
     let value = found
         .child_by_field_name("value")
@@ -239,10 +239,10 @@ fn counter(program: &Program, id: usize) -> Option<(String, Expr, usize)> {
     going.names(&mut names);
     names.into_iter().find_map(|name| {
         let bindings = program.bindings.get(&name)?;
-        let mut own = bindings
+        let mut binding = bindings
             .iter()
-            .filter(|own| program.is_within(own.place.frame, id));
-        match (own.next(), own.next()) {
+            .filter(|binding| program.is_within(binding.place.frame, id));
+        match (binding.next(), binding.next()) {
             (Some(only), None) if only.place.frame == Some(id) => {
                 let scope = only.place.scope;
                 let is_module = scope == 0 && program.language == Language::Python;

@@ -202,11 +202,11 @@ impl<'tree> Walk<'_, 'tree> {
 
     /// The frame of the code that a loop repeats: its body, its condition and its update.
     fn repeated(&mut self, node: Node<'tree>) -> Option<usize> {
-        let own = self.stack.last()?;
-        if own.repeated.is_some() {
-            return own.repeated;
+        let step = self.stack.last()?;
+        if step.repeated.is_some() {
+            return step.repeated;
         }
-        let frame = own.frame;
+        let frame = step.frame;
         let repeated = match node.kind() {
             "for_statement" => {
                 let what = loops::loop_of(self, node);
@@ -215,7 +215,7 @@ impl<'tree> Walk<'_, 'tree> {
             "while_statement" => {
                 let going = node
                     .child_by_field_name("condition")
-                    .map_or(Expr::Unknown, |own| self.lower(own));
+                    .map_or(Expr::Unknown, |node| self.lower(node));
                 self.program.frame(
                     frame,
                     FrameKind::While {
@@ -230,8 +230,8 @@ impl<'tree> Walk<'_, 'tree> {
                 self.program.frame(frame, FrameKind::Repeat(names))
             }
         };
-        if let Some(own) = self.stack.last_mut() {
-            own.repeated = repeated;
+        if let Some(step) = self.stack.last_mut() {
+            step.repeated = repeated;
         }
         repeated
     }
@@ -248,7 +248,7 @@ impl<'tree> Walk<'_, 'tree> {
                 "if_clause" => {
                     let condition = children(clause)
                         .first()
-                        .map_or(Expr::Unknown, |own| self.lower(*own));
+                        .map_or(Expr::Unknown, |child| self.lower(*child));
                     let guard = FrameKind::Guard {
                         condition,
                         holds: true,
@@ -296,24 +296,24 @@ impl<'tree> Walk<'_, 'tree> {
     /// Sets the frame of the branches after an `if` or `elif`: its condition, and those of the
     /// branches before it, do not hold.
     fn condition(&mut self, node: Node<'tree>) {
-        let frame = self.stack.last().and_then(|own| own.frame);
+        let frame = self.stack.last().and_then(|step| step.frame);
         let otherwise = self.guard(node, frame, false);
         let mut steps = self.stack.iter_mut().rev();
         match (node.kind(), steps.next(), steps.next()) {
             ("elif_clause", _, Some(parent)) => parent.otherwise = otherwise,
-            (_, Some(own), _) => own.otherwise = otherwise,
+            (_, Some(step), _) => step.otherwise = otherwise,
             _ => {}
         }
     }
 
     /// Enters the scope of a function.
     fn function(&mut self, node: Node<'tree>) {
-        let Some(own) = self.stack.last_mut() else {
+        let Some(step) = self.stack.last_mut() else {
             return;
         };
-        let outer = own.scope;
+        let outer = step.scope;
         let scope = self.program.scope(outer);
-        (own.scope, own.frame) = (scope, None);
+        (step.scope, step.frame) = (scope, None);
         let parameters = parameters(node, self.source);
         if let Some(scope) = self.program.scopes.get_mut(scope) {
             scope.parameters = parameters;

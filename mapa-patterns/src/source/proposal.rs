@@ -96,8 +96,8 @@ impl Source {
         let is_bare = self
             .findings
             .iter()
-            .all(|own| own.kind == Communication::Ranks);
-        let is_script = |own: &Program| own.language == Language::Shell;
+            .all(|finding| finding.kind == Communication::Ranks);
+        let is_script = |program: &Program| program.language == Language::Shell;
         let mut union = Union {
             ranks,
             pattern: Pattern::independent(ranks),
@@ -342,8 +342,8 @@ impl Union {
     fn add(&mut self, edges: &Edges) {
         let edges = edges.iter().map(|(a, b)| (*a, *b, 1.0));
         // All ends are ranks of the job, so this does not fail.
-        if let Ok(own) = Pattern::from_edges(self.ranks, edges) {
-            self.pattern = self.pattern.union(&own);
+        if let Ok(pattern) = Pattern::from_edges(self.ranks, edges) {
+            self.pattern = self.pattern.union(&pattern);
         }
     }
 

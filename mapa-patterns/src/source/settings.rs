@@ -188,17 +188,17 @@ pub(super) fn degrees(program: &Program, site: &Site) -> Option<Call> {
         ));
     }
     if name == "add_argument" {
-        let mut flags = site
-            .arguments
-            .iter()
-            .filter_map(|(own, value)| match (own, value) {
-                (None, Expr::Text(flag)) if flag.starts_with(FLAG) => Axis::of(flag),
-                _ => None,
-            });
+        let mut flags =
+            site.arguments
+                .iter()
+                .filter_map(|(keyword, value)| match (keyword, value) {
+                    (None, Expr::Text(flag)) if flag.starts_with(FLAG) => Axis::of(flag),
+                    _ => None,
+                });
         let default = site
             .arguments
             .iter()
-            .find(|(own, _)| own.as_deref() == Some("default"))?;
+            .find(|(keyword, _)| keyword.as_deref() == Some("default"))?;
         let flag = flags.next()?;
         let is_ranks = flag == Axis::Ranks;
         let library = if is_ranks {
@@ -217,12 +217,12 @@ pub(super) fn degrees(program: &Program, site: &Site) -> Option<Call> {
         .arguments
         .iter()
         .zip(positional)
-        .filter(|((own, _), _)| own.is_none());
+        .filter(|((keyword, _), _)| keyword.is_none());
     let by_place = by_place.map(|((_, value), axis)| (*axis, value.clone()));
     let is_stages = name == "PipelineModule";
     let is_inference = name == "init_inference";
-    let by_name = site.arguments.iter().filter_map(|(own, value)| {
-        let own = own.as_deref()?;
+    let by_name = site.arguments.iter().filter_map(|(keyword, value)| {
+        let own = keyword.as_deref()?;
         let counts = match own {
             "num_stages" => is_stages,
             "mp_size" => is_inference,

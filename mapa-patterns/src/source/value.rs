@@ -233,7 +233,8 @@ impl<'p> Evaluator<'p> {
         if let Some(grid @ Value::Grid(..)) = self.value(communicator, place, depth) {
             return Some(grid);
         }
-        let is_grid = |own: &&Binding| matches!(&own.value, Expr::Call(call, _) if is_grid(call));
+        let is_grid =
+            |binding: &&Binding| matches!(&binding.value, Expr::Call(call, _) if is_grid(call));
         let mut grids = self.program.bindings.values().flatten().filter(is_grid);
         match (grids.next(), grids.next()) {
             (Some(only), None) => self.value(&only.value, only.place, depth),
@@ -245,9 +246,13 @@ impl<'p> Evaluator<'p> {
         let argument = |index: usize, name: &str| {
             let named = arguments
                 .iter()
-                .find(|(own, _)| own.as_deref() == Some(name));
+                .find(|(keyword, _)| keyword.as_deref() == Some(name));
             named
-                .or_else(|| arguments.get(index).filter(|(own, _)| own.is_none()))
+                .or_else(|| {
+                    arguments
+                        .get(index)
+                        .filter(|(keyword, _)| keyword.is_none())
+                })
                 .map(|(_, value)| value)
         };
         let values = |index: usize, name: &str| {
@@ -336,7 +341,7 @@ impl<'p> Evaluator<'p> {
             .get(object)
             .into_iter()
             .flatten()
-            .any(|own| is_split(&own.value))
+            .any(|binding| is_split(&binding.value))
     }
 
     /// The value of an environment variable that launchers set.
@@ -371,7 +376,7 @@ impl<'p> Evaluator<'p> {
                     let own = self
                         .loops
                         .iter()
-                        .find(|(own, _)| *own == id)
+                        .find(|(parameter, _)| *parameter == id)
                         .filter(|_| place.at <= *updated_at);
                     return own.map(|(_, value)| Value::Int(*value));
                 }
@@ -392,11 +397,12 @@ impl<'p> Evaluator<'p> {
                     .or_else(|| self.custom(scope, name));
             }
         }
-        let is_own =
-            |own: &&Binding| name.contains('.') || !self.program.is_local(own.place.scope, name);
+        let is_own = |binding: &&Binding| {
+            name.contains('.') || !self.program.is_local(binding.place.scope, name)
+        };
         let bindings = self.program.bindings.get(name).into_iter().flatten();
         let bindings: Vec<_> = bindings
-            .filter(|own| own.place.scope == 0 || is_own(own))
+            .filter(|binding| binding.place.scope == 0 || is_own(binding))
             .collect();
         if bindings.is_empty() {
             self.constant(name)
@@ -408,10 +414,10 @@ impl<'p> Evaluator<'p> {
     /// The value of a name that is assigned exactly once, apart from its initial value, and under
     /// no condition.
     fn only(&self, bindings: Vec<&Binding>, depth: u32) -> Option<Value> {
-        let is_replaced = bindings.iter().any(|own| !own.is_initial);
+        let is_replaced = bindings.iter().any(|binding| !binding.is_initial);
         let mut bindings = bindings
             .into_iter()
-            .filter(|own| !(is_replaced && own.is_initial));
+            .filter(|binding| !(is_replaced && binding.is_initial));
         match (bindings.next(), bindings.next()) {
             (Some(only), None) if only.place.frame.is_none() => {
                 self.value(&only.value, only.place, depth)
@@ -435,33 +441,38 @@ impl<'p> Evaluator<'p> {
         let loops: Vec<usize> = around.iter().copied().filter(is_loop).collect();
         // A function may assign a `global` variable of the file. When it runs is unknown.
         let mut all = self.program.bindings.get(name).into_iter().flatten();
-        let is_elsewhere =
-            |own: &Binding| own.place.scope != 0 && !self.program.is_local(own.place.scope, name);
+        let is_elsewhere = |binding: &Binding| {
+            binding.place.scope != 0 && !self.program.is_local(binding.place.scope, name)
+        };
         if place.scope == 0 && !name.contains('.') && all.any(is_elsewhere) {
             return None;
         }
         let mut bindings: Vec<&Binding> = self.program.bound_in(place.scope, name).collect();
         // The update of a `for` loop runs after the body, but stands before it in the text.
-        bindings.sort_by_key(|own| own.place.at);
+        bindings.sort_by_key(|binding| binding.place.at);
         self.fuel
             .set(self.fuel.get().checked_sub(bindings.len() as u32)?);
         // If a loop contains both the use and a later assignment, that assignment also precedes
         // the use, in the next iteration.
-        if bindings.iter().any(|own| {
-            own.place.at >= place.at
+        if bindings.iter().any(|binding| {
+            binding.place.at >= place.at
                 && self
                     .program
-                    .frames_around(own.place.frame)
+                    .frames_around(binding.place.frame)
                     .any(|(id, _)| loops.contains(&id))
         }) {
             return None;
         }
-        for own in bindings.iter().rev().filter(|own| own.place.at < place.at) {
+        for binding in bindings
+            .iter()
+            .rev()
+            .filter(|binding| binding.place.at < place.at)
+        {
             self.fuel.set(self.fuel.get().checked_sub(1)?);
-            match self.applies(own, &around)? {
+            match self.applies(binding, &around)? {
                 false => continue,
-                true if own.value.mentions(name) && self.is_repeated(own) => return None,
-                true => return self.value(&own.value, own.place, depth),
+                true if binding.value.mentions(name) && self.is_repeated(binding) => return None,
+                true => return self.value(&binding.value, binding.place, depth),
             }
         }
         if bindings.is_empty()
@@ -479,18 +490,18 @@ impl<'p> Evaluator<'p> {
     }
 
     /// Whether an assignment is in a loop.
-    fn is_repeated(&self, own: &Binding) -> bool {
-        let mut frames = self.program.frames_around(own.place.frame);
+    fn is_repeated(&self, binding: &Binding) -> bool {
+        let mut frames = self.program.frames_around(binding.place.frame);
         frames.any(|(_, frame)| frame.what.is_loop())
     }
 
     /// Whether the conditions around an assignment hold; none if unknown. Conditions that are also
     /// around the use (`around`) are skipped.
-    fn applies(&self, own: &Binding, around: &[usize]) -> Option<bool> {
+    fn applies(&self, binding: &Binding, around: &[usize]) -> Option<bool> {
         let mut is_known = true;
         for (_, frame) in self
             .program
-            .frames_around(own.place.frame)
+            .frames_around(binding.place.frame)
             .filter(|(id, _)| !around.contains(id))
         {
             if let FrameKind::Guard {
@@ -500,7 +511,7 @@ impl<'p> Evaluator<'p> {
             } = &frame.what
             {
                 let place = Place {
-                    scope: own.place.scope,
+                    scope: binding.place.scope,
                     frame: frame.parent,
                     at: *at,
                 };
@@ -544,7 +555,7 @@ impl<'p> Evaluator<'p> {
             _ => {
                 // mpi4py: `comm.rank`, where `comm` is the world.
                 let (object, member) = name.rsplit_once('.')?;
-                let world = |own: &Binding| matches!(own.value.path(), Some(path) if path.ends_with("COMM_WORLD"));
+                let world = |binding: &Binding| matches!(binding.value.path(), Some(path) if path.ends_with("COMM_WORLD"));
                 let is_world = self
                     .program
                     .bindings
@@ -566,7 +577,7 @@ impl<'p> Evaluator<'p> {
         match self
             .program
             .bound_in(place.scope, DEVICE)
-            .any(|own| own.place.at < place.at)
+            .any(|binding| binding.place.at < place.at)
         {
             true => self.within(DEVICE, place, DEPTH)?.int(),
             false => None,

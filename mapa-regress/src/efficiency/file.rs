@@ -123,30 +123,30 @@ pub fn read_efficiency(text: &str) -> Result<Efficiency, Error> {
         let parsed = value.get_ref().parse();
         parsed.map_err(|error: mapa_core::Error| bad(Some(value.span().start), error.to_string()))
     }
-    let factors = file.factor.iter().map(|own| {
+    let factors = file.factor.iter().map(|factor| {
         Ok(Factor {
-            part: word(&own.part, bad)?,
-            using: word(&own.using, bad)?,
-            generation: own.generation.clone(),
-            value: number("value", &own.value, 0.01, 100.0)?,
-            machines: own.machines,
+            part: word(&factor.part, bad)?,
+            using: word(&factor.using, bad)?,
+            generation: factor.generation.clone(),
+            value: number("value", &factor.value, 0.01, 100.0)?,
+            machines: factor.machines,
         })
     });
-    let spreads = file.spread.iter().map(|own| {
+    let spreads = file.spread.iter().map(|spread| {
         Ok(Spread {
-            class: word(&own.class, bad)?,
-            log: number("log", &own.log, 0.0, 5.0)?,
-            machines: own.machines,
+            class: word(&spread.class, bad)?,
+            log: number("log", &spread.log, 0.0, 5.0)?,
+            machines: spread.machines,
         })
     });
-    let exponents = file.exponent.iter().map(|own| {
+    let exponents = file.exponent.iter().map(|exponent| {
         Ok((
-            own.generation.clone(),
-            number("power", &own.power, 0.0, 1.0)?,
+            exponent.generation.clone(),
+            number("power", &exponent.power, 0.0, 1.0)?,
         ))
     });
     let shared_memory = file.shared_memory.as_ref();
-    let shared_memory = shared_memory.map(|own| number("shared_memory", own, 0.01, 1.0));
+    let shared_memory = shared_memory.map(|share| number("shared_memory", share, 0.01, 1.0));
     Ok(Efficiency {
         source: file.source,
         factors: factors.collect::<Result<_, Error>>()?,
@@ -183,29 +183,29 @@ pub fn write_efficiency(fitted: &FittedEfficiency) -> String {
         float(*shared_root),
         float(*shared_memory),
     );
-    for (own, rows) in factors.iter().zip(&fitted.rows) {
+    for (factor, rows) in factors.iter().zip(&fitted.rows) {
         let _ = write!(
             text,
             "\n[[factor]]\npart = \"{}\"\nuse = \"{}\"\n",
-            own.part, own.using
+            factor.part, factor.using
         );
-        if let Some(generation) = &own.generation {
+        if let Some(generation) = &factor.generation {
             let _ = writeln!(text, "generation = {}", quoted(generation));
         }
         let _ = writeln!(
             text,
             "value = {}\nmachines = {}\nrows = {rows}",
-            float(own.value),
-            own.machines
+            float(factor.value),
+            factor.machines
         );
     }
-    for own in spreads {
+    for spread in spreads {
         let _ = writeln!(
             text,
             "\n[[spread]]\nclass = \"{}\"\nlog = {}\nmachines = {}",
-            own.class,
-            float(own.log),
-            own.machines
+            spread.class,
+            float(spread.log),
+            spread.machines
         );
     }
     for (generation, power) in exponents {

@@ -44,7 +44,7 @@ impl Observation {
             |term: &WayTerm| efficiency.of(term.part, term.using, generation).value * term.gbps;
         let way = self.ways.iter().find(|way| {
             let own = way.at(efficiency, generation);
-            own.is_some_and(|(own, ..)| own == gbps)
+            own.is_some_and(|(value, ..)| value == gbps)
         })?;
         way.terms
             .iter()
@@ -117,13 +117,13 @@ fn fit(observations: &[Observation], start: &Efficiency, keep: bool) -> FittedEf
     let mut seen: BTreeSet<Vec<u64>> = BTreeSet::new();
     for _ in 0..ROUNDS {
         bound.clear();
-        for own in observations {
-            if let Some(term) = own.credited(&efficiency) {
-                let share = own.gbps / term.gbps;
+        for observation in observations {
+            if let Some(term) = observation.credited(&efficiency) {
+                let share = observation.gbps / term.gbps;
                 let bound = bound
-                    .entry(key(&term, own.generation.as_deref()))
+                    .entry(key(&term, observation.generation.as_deref()))
                     .or_default();
-                bound.push((&own.server, share));
+                bound.push((&observation.server, share));
             }
         }
         let next = with(start, &efficiency, &bound, keep);
@@ -131,18 +131,20 @@ fn fit(observations: &[Observation], start: &Efficiency, keep: bool) -> FittedEf
         efficiency = next;
         let values = efficiency.factors.iter();
         // A cycle between two assignments ends here too, at the first of them that comes again.
-        if same || !seen.insert(values.map(|own| own.value.to_bits()).collect()) {
+        if same || !seen.insert(values.map(|factor| factor.value.to_bits()).collect()) {
             break;
         }
     }
-    let rows = efficiency.factors.iter().map(|own| {
-        let key = (own.part, own.using, own.generation.clone());
+    let rows = efficiency.factors.iter().map(|factor| {
+        let key = (factor.part, factor.using, factor.generation.clone());
         bound.get(&key).map_or(0, Vec::len)
     });
     FittedEfficiency {
         rows: rows.collect(),
         residuals: (observations.iter())
-            .filter_map(|own| Some((own.id.clone(), own.residual(&efficiency)?)))
+            .filter_map(|observation| {
+                Some((observation.id.clone(), observation.residual(&efficiency)?))
+            })
             .collect(),
         efficiency,
     }
@@ -156,13 +158,13 @@ fn with(
     keep: bool,
 ) -> Efficiency {
     let mut factors: Vec<Factor> = Vec::new();
-    let of = |own: &Factor| (own.part, own.using, own.generation.clone());
+    let of = |factor: &Factor| (factor.part, factor.using, factor.generation.clone());
     for (key, shares) in bound {
         let (part, using, generation) = key.clone();
-        let is = |own: &&Factor| of(own) == *key;
+        let is = |factor: &&Factor| of(factor) == *key;
         let hand = start.factors.iter().find(is);
         // What was set by hand has no measurements of its own, unless they are of this very machine.
-        if let Some(hand) = hand.filter(|own| own.machines == 0 && !keep) {
+        if let Some(hand) = hand.filter(|factor| factor.machines == 0 && !keep) {
             factors.push(hand.clone());
             continue;
         }
@@ -177,7 +179,11 @@ fn with(
         });
     }
     // What is set by hand stays, also where it binds nothing.
-    for hand in start.factors.iter().filter(|own| keep || own.machines == 0) {
+    for hand in start
+        .factors
+        .iter()
+        .filter(|factor| keep || factor.machines == 0)
+    {
         if !bound.contains_key(&of(hand)) {
             factors.push(hand.clone());
         }
@@ -251,22 +257,25 @@ pub fn leave_one_server_out(
     observations: &[Observation],
     start: &Efficiency,
 ) -> (Vec<LeftOut>, Vec<Spread>) {
-    let servers: BTreeSet<&str> = observations.iter().map(|own| own.server.as_str()).collect();
+    let servers: BTreeSet<&str> = observations
+        .iter()
+        .map(|observation| observation.server.as_str())
+        .collect();
     let mut errors: Vec<(LeftOut, u32)> = Vec::new();
     for server in servers {
         let (own, others): (Vec<_>, Vec<_>) = observations
             .iter()
             .cloned()
-            .partition(|own| own.server == server);
+            .partition(|observation| observation.server == server);
         let without = fit_efficiency(&others, start).efficiency;
-        for own in own {
-            let Some((gbps, class, _, machines)) = own.expected(&without) else {
+        for observation in own {
+            let Some((gbps, class, _, machines)) = observation.expected(&without) else {
                 continue;
             };
             let left = LeftOut {
-                residual: (own.gbps / gbps).ln(),
-                id: own.id,
-                server: own.server,
+                residual: (observation.gbps / gbps).ln(),
+                id: observation.id,
+                server: observation.server,
                 class,
                 interval: (0.0, 0.0),
             };
@@ -274,26 +283,27 @@ pub fn leave_one_server_out(
         }
     }
     let of = |class: Class, without: Option<&str>| {
-        let own = errors.iter().map(|(own, _)| own);
-        let own = own.filter(|own| own.class == class && Some(own.server.as_str()) != without);
+        let reason = errors.iter().map(|(reason, _)| reason);
+        let own = reason
+            .filter(|reason| reason.class == class && Some(reason.server.as_str()) != without);
         let (servers, logs): (BTreeSet<&str>, Vec<f64>) = own
-            .map(|own| (own.server.as_str(), own.residual.abs()))
+            .map(|reason| (reason.server.as_str(), reason.residual.abs()))
             .unzip();
         spread(class, servers.len() as u32, logs)
     };
     let intervals: Vec<(f64, f64)> = (errors.iter())
-        .map(|(own, machines)| {
+        .map(|(reason, machines)| {
             let judged = Efficiency {
-                spreads: of(own.class, Some(&own.server)).into_iter().collect(),
+                spreads: of(reason.class, Some(&reason.server)).into_iter().collect(),
                 ..start.clone()
             };
-            judged.interval(own.class, *machines)
+            judged.interval(reason.class, *machines)
         })
         .collect();
     let spreads = Class::all().filter_map(|class| of(class, None)).collect();
-    let mut left: Vec<LeftOut> = errors.into_iter().map(|(own, _)| own).collect();
-    for (own, interval) in left.iter_mut().zip(intervals) {
-        own.interval = interval;
+    let mut left: Vec<LeftOut> = errors.into_iter().map(|(reason, _)| reason).collect();
+    for (reason, interval) in left.iter_mut().zip(intervals) {
+        reason.interval = interval;
     }
     (left, spreads)
 }

@@ -79,19 +79,19 @@ impl Numbering {
     /// Whether a CPU is on another socket than a GPU. The nearest CPU by distance is on the GPU's.
     /// CPUs are numbered through the sockets, so half of them are on each.
     fn is_far(&self, cpu: u32, gpu: u32) -> Option<bool> {
-        let distance = |&own: &u32| self.distances.get(&(own, gpu)).copied();
+        let distance = |&cpu: &u32| self.distances.get(&(cpu, gpu)).copied();
         let known: Option<Vec<f64>> = self.cpus.iter().map(distance).collect();
         let least = known?.into_iter().reduce(f64::min)?;
         let half = self.cpus.len().div_ceil(2) as u32;
-        let socket = |own: u32| position(&self.cpus, own).map(|at| at / half);
-        let mut near = (self.cpus.iter()).filter(|own| distance(own) == Some(least));
+        let socket = |cpu: u32| position(&self.cpus, cpu).map(|at| at / half);
+        let mut near = (self.cpus.iter()).filter(|cpu| distance(cpu) == Some(least));
         let own = socket(cpu)?;
         Some(near.all(|&near| socket(near) != Some(own)))
     }
 }
 
 fn position(all: &[u32], one: u32) -> Option<u32> {
-    let at = all.iter().position(|own| *own == one)?;
+    let at = all.iter().position(|candidate| *candidate == one)?;
     u32::try_from(at).ok()
 }
 
@@ -129,7 +129,7 @@ pub fn read_copies(text: &str) -> Result<Vec<CopyRun>, Error> {
             (kind, columns) = (next, None);
             continue;
         }
-        let Some(own) = kind else { continue };
+        let Some(table) = kind else { continue };
         let words: Vec<&str> = line.split_whitespace().collect();
         let Some(header) = &columns else {
             columns = header_of(&words);
@@ -163,7 +163,7 @@ pub fn read_copies(text: &str) -> Result<Vec<CopyRun>, Error> {
                         format!("`{word}`: expected a bandwidth in GB/s, or N/A"),
                     )
                 })?;
-            let own = match own {
+            let own = match table {
                 Table::Copies(own) => own,
                 Table::Distances => {
                     numbering.distances.insert((row, column), gbps);
@@ -348,7 +348,7 @@ memcpy CE GPU(row) <-> GPU(column) Total bandwidth (GB/s)
         let copies = read_copies(text).unwrap();
         let short: Vec<_> = copies
             .iter()
-            .map(|own| (own.from, own.to, own.both_ways, own.gbps))
+            .map(|copy| (copy.from, copy.to, copy.both_ways, copy.gbps))
             .collect();
         assert_eq!(
             short,
@@ -390,7 +390,7 @@ P2P=Disabled Latency Matrix (us)
         let copies = read_copies(text).unwrap();
         let short: Vec<_> = copies
             .iter()
-            .map(|own| (own.peers, own.both_ways, own.gbps))
+            .map(|copy| (copy.peers, copy.both_ways, copy.gbps))
             .collect();
         assert_eq!(
             short,
@@ -438,7 +438,7 @@ P2P=Disabled Latency Matrix (us)
         let copies = read_copies(text).unwrap();
         let short: Vec<_> = copies
             .iter()
-            .map(|own| (own.from, own.to, own.gbps))
+            .map(|copy| (copy.from, copy.to, copy.gbps))
             .collect();
         assert!(
             short.contains(&(None, Some(0), 28.349)) && short.contains(&(Some(0), Some(1), 48.902))
@@ -446,7 +446,7 @@ P2P=Disabled Latency Matrix (us)
         assert_eq!((short.len(), copies[0].tool), (10, "rocm_bandwidth_test"));
         let cpus = |text: &str| -> Vec<_> {
             let copies = read_copies(text).unwrap();
-            copies.iter().map(|own| (own.cpu, own.far)).collect()
+            copies.iter().map(|copy| (copy.cpu, copy.far)).collect()
         };
         assert_eq!(
             cpus(text)[..3],
@@ -480,7 +480,7 @@ P2P=Disabled Latency Matrix (us)
             lines in prop::collection::vec("( D\\\\D 0 1| 0 [0-9.]{1,5} N/A| 1 2.5 nan|Device: 2, X, 83:0.0|\\PC{0,20})", 0..8),
         ) {
             if let Ok(copies) = read_copies(&(start.to_owned() + &lines.join("\n"))) {
-                prop_assert!(copies.iter().all(|own| own.gbps > 0.0 && own.from != own.to));
+                prop_assert!(copies.iter().all(|copy| copy.gbps > 0.0 && copy.from != copy.to));
             }
         }
     }

@@ -176,17 +176,17 @@ struct Tartan {
 }
 
 fn tartan(row: &Row<'_>) -> Result<Measurement, Error> {
-    let own: Tartan = row.read()?;
+    let tartan: Tartan = row.read()?;
     let at = AtSize {
         bytes: None,
-        out_of_place: Some(own.bandwidth.0),
+        out_of_place: Some(tartan.bandwidth.0),
         in_place: None,
     };
     Ok(Measurement {
         label: label(row),
         line: Some(row.line()),
-        op: own.op.as_deref().map(collective),
-        devices: Devices::First(own.gpu as usize),
+        op: tartan.op.as_deref().map(collective),
+        devices: Devices::First(tartan.gpu as usize),
         sizes: vec![at],
     })
 }
@@ -216,33 +216,33 @@ struct Rccl {
 }
 
 fn rccl(row: &Row<'_>) -> Result<Measurement, Error> {
-    let own: Rccl = row.read()?;
-    if let Some(nodes) = own.nodes.filter(|nodes| nodes != "1") {
+    let rccl: Rccl = row.read()?;
+    if let Some(nodes) = rccl.nodes.filter(|nodes| nodes != "1") {
         return Err(row
             .error(format!("ranks on {nodes} nodes: expected one machine"))
             .into());
     }
-    let Some(count) = own.ranks.or(own.gpus) else {
+    let Some(count) = rccl.ranks.or(rccl.gpus) else {
         return Err(row
             .error("no number of ranks: expected a column `ranks` or `gpus`")
             .into());
     };
-    if let Some(wrong) = own.wrong {
+    if let Some(wrong) = rccl.wrong {
         none_wrong(&wrong).map_err(|what| row.error(what))?;
     }
     let mut at = AtSize {
-        bytes: own.size,
+        bytes: rccl.size,
         ..AtSize::default()
     };
-    match own.inplace.as_deref() {
-        Some("0") => at.out_of_place = Some(own.busbw.0),
-        Some("1") => at.in_place = Some(own.busbw.0),
+    match rccl.inplace.as_deref() {
+        Some("0") => at.out_of_place = Some(rccl.busbw.0),
+        Some("1") => at.in_place = Some(rccl.busbw.0),
         _ => return Err(row.error("inplace: expected 0 or 1").into()),
     }
     Ok(Measurement {
         label: label(row),
         line: Some(row.line()),
-        op: own.collective.as_deref().map(collective),
+        op: rccl.collective.as_deref().map(collective),
         devices: Devices::First(count as usize),
         sizes: vec![at],
     })

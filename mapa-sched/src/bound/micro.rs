@@ -37,11 +37,11 @@ pub(super) fn solve(program: &Program, seconds: Option<f64>) -> Result<Solved, E
     // A value that is not the optimum of a relaxation bounds nothing.
     let best = outcome
         .solution()
-        .filter(|own| own.status() == SolutionStatus::Optimal);
+        .filter(|solution| solution.status() == SolutionStatus::Optimal);
     Ok(Solved {
         optimum: best.map(microlp::Solution::objective),
-        values: best.map(|own| {
-            let values = columns.iter().map(|&column| own.var_value(column));
+        values: best.map(|solution| {
+            let values = columns.iter().map(|&column| solution.var_value(column));
             values.collect()
         }),
         // microlp has no interface for dual values.

@@ -113,16 +113,16 @@ impl Life {
                 // From the end, where the tasks are that began last: those that run are mostly
                 // among them.
                 let mut tasks = self.tasks.iter_mut().rev();
-                Some(&mut tasks.find(|own| own.task == task)?.stays)
+                Some(&mut tasks.find(|life| life.task == task)?.stays)
             }
         }
     }
 
     fn end_task(&mut self, task: TaskId, now: Time) {
         let mut tasks = self.tasks.iter_mut().rev();
-        if let Some(own) = tasks.find(|own| own.task == task && own.ended.is_none()) {
-            own.stays.leave(now);
-            own.ended = Some(now);
+        if let Some(life) = tasks.find(|life| life.task == task && life.ended.is_none()) {
+            life.stays.leave(now);
+            life.ended = Some(now);
         }
     }
 }
@@ -195,7 +195,7 @@ impl Record {
             Tenant::Job(_) => life.stays.open(),
             Tenant::Task(_, task) => {
                 let mut tasks = life.tasks.iter().rev();
-                tasks.find(|own| own.task == task)?.stays.open()
+                tasks.find(|life| life.task == task)?.stays.open()
             }
         }
     }
@@ -361,7 +361,7 @@ impl Record {
         self.guards.lift(job);
         if let Some(mut life) = self.present.remove(&job) {
             life.stays.leave(at);
-            for task in life.tasks.iter_mut().filter(|own| own.ended.is_none()) {
+            for task in life.tasks.iter_mut().filter(|task| task.ended.is_none()) {
                 task.stays.leave(at);
                 task.ended = Some(at);
             }

@@ -51,7 +51,10 @@ impl Timeline {
 
     /// Takes the next fact out, if it is not later than `now`.
     pub fn take(&mut self, now: Time) -> Option<(Time, Event)> {
-        let first = self.facts.first_entry().filter(|own| own.key().at <= now)?;
+        let first = self
+            .facts
+            .first_entry()
+            .filter(|entry| entry.key().at <= now)?;
         let (key, event) = first.remove_entry();
         Some((key.at, event))
     }

@@ -52,7 +52,7 @@ impl ListOrder {
     /// The order of this name.
     #[must_use]
     pub fn find(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|own| own.name() == name)
+        Self::ALL.into_iter().find(|order| order.name() == name)
     }
 
     /// The rank of a job that counts `weight` times: the lesser goes first. A job of more weight

@@ -52,8 +52,8 @@ impl Sets {
             let ids = || (0..graph.len() as u32).map(DeviceId);
             let between = |a, b| {
                 let link = if a == b { None } else { Some(graph.link(a, b)) };
-                link.filter(|own| own.class.is_direct())
-                    .map_or(0.0, |own| own.gbps)
+                link.filter(|link| link.class.is_direct())
+                    .map_or(0.0, |link| link.gbps)
             };
             Self {
                 rings: vec![None; graph.len() + 1],
@@ -191,8 +191,8 @@ mod tests {
             let all: Vec<[f64; 2]> = all.filter_map(|set| Some([slow(set)?, -within(&graph, free & !set)])).collect();
             for (aim, [first, second]) in [(Aim::Fastest, [0, 1]), (Aim::MostLeft, [1, 0])] {
                 let least = |of: &mut dyn Iterator<Item = f64>| of.fold(f64::INFINITY, f64::min);
-                let best = least(&mut all.iter().map(|own| own[first]));
-                let next = least(&mut all.iter().filter(|own| own[first] <= best + 1e-6).map(|own| own[second]));
+                let best = least(&mut all.iter().map(|figures| figures[first]));
+                let next = least(&mut all.iter().filter(|figures| figures[first] <= best + 1e-6).map(|figures| figures[second]));
                 let found = Sets::of(&graph).unwrap();
                 let found = { found }.best(&graph, &model, (k, aim), free);
                 prop_assert_eq!(found.is_some(), !all.is_empty());

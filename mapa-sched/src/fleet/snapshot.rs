@@ -122,9 +122,9 @@ impl Fleet {
                 "{said} machines: expected the {there} of the fleet"
             )));
         }
-        for (id, own) in (0..).map(MachineId).zip(snapshot.machines) {
+        for (id, allocator) in (0..).map(MachineId).zip(snapshot.machines) {
             let machine = &mut fleet.machines[id.0 as usize];
-            *machine = Allocator::restore(id, machine.graph().clone(), own)
+            *machine = Allocator::restore(id, machine.graph().clone(), allocator)
                 .map_err(|error| bad(format!("machine {id}: {error}")))?;
         }
         let mut held_by: BTreeMap<(MachineId, LeaseId), Tenant> = BTreeMap::new();

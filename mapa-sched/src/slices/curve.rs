@@ -50,11 +50,11 @@ impl SliceJob {
             RunTime::BySize(lengths) => {
                 grows_nowhere(lengths.iter().map(|(&size, &length)| (size, length)))?;
                 let mut minutes = [0.0; 5];
-                for (own, size) in minutes.iter_mut().zip(SIZES) {
+                for (minutes_of_size, size) in minutes.iter_mut().zip(SIZES) {
                     // More memory than any instance has: only compute slices matter here.
                     let about = job.run_time.about(Size::new(size, u8::MAX));
                     let length = about.ok_or_else(|| wrong(NO_SMALLEST.to_owned()))?;
-                    *own = minutes_of(length);
+                    *minutes_of_size = minutes_of(length);
                 }
                 minutes
             }

@@ -8,7 +8,7 @@ pub const SIZES: [u8; 5] = [1, 2, 3, 4, 7];
 /// The position of a size in [`SIZES`].
 #[must_use]
 pub fn class_of(size: u8) -> Option<usize> {
-    SIZES.iter().position(|&own| own == size)
+    SIZES.iter().position(|&candidate| candidate == size)
 }
 
 /// A job that takes one slice: when it arrives, when it should have ended, and how long it runs on
@@ -31,18 +31,18 @@ impl SliceJob {
         if !(arrives.is_finite() && arrives >= 0.0) {
             return wrong(format!("arrival {arrives}: expected minutes of 0 or more"));
         }
-        for (size, own) in SIZES.iter().zip(minutes) {
-            if !(own.is_finite() && own > 0.0) {
+        for (size, time) in SIZES.iter().zip(minutes) {
+            if !(time.is_finite() && time > 0.0) {
                 return wrong(format!(
-                    "run time {own} on {size}g: expected minutes above 0"
+                    "run time {time} on {size}g: expected minutes above 0"
                 ));
             }
         }
-        for (sizes, own) in SIZES.windows(2).zip(minutes.windows(2)) {
-            if own[1] > own[0] {
+        for (sizes, times) in SIZES.windows(2).zip(minutes.windows(2)) {
+            if times[1] > times[0] {
                 return wrong(format!(
                     "run time {} on {}g is longer than {} on {}g: expected none that grows with the slice",
-                    own[1], sizes[1], own[0], sizes[0]
+                    times[1], sizes[1], times[0], sizes[0]
                 ));
             }
         }
@@ -67,7 +67,7 @@ impl SliceJob {
             let what = format!("share {share} of a job: expected one above 0 and at most 1");
             return Err(ErrorKind::BadSliceJob(what).into());
         }
-        let minutes = self.minutes.map(|own| own * share);
+        let minutes = self.minutes.map(|minutes| minutes * share);
         Self::new(self.arrives, self.deadline, minutes)
     }
 

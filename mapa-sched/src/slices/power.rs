@@ -45,7 +45,7 @@ impl PowerTable {
         let mut words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
         words.find_map(|word| {
             let mut all = Self::ALL.iter();
-            all.find(|own| own.product.eq_ignore_ascii_case(word))
+            all.find(|table| table.product.eq_ignore_ascii_case(word))
         })
     }
 }
@@ -62,8 +62,8 @@ impl Power {
     /// # Errors
     /// A number that is not finite or below 0, or one below that of fewer busy slices.
     pub fn new(watts: [f64; 8]) -> Result<Self, Error> {
-        let good = watts.iter().all(|own| own.is_finite() && *own >= 0.0);
-        if !good || watts.windows(2).any(|own| own[1] < own[0]) {
+        let good = watts.iter().all(|watts| watts.is_finite() && *watts >= 0.0);
+        if !good || watts.windows(2).any(|pair| pair[1] < pair[0]) {
             let what =
                 format!("power {watts:?}: expected watts that do not fall from 0 to 7 busy slices");
             return Err(ErrorKind::BadPower(what).into());

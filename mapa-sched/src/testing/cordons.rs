@@ -165,7 +165,11 @@ impl Run {
         check(&self.fleet);
         // The index of the fleet, which has seen all of this, says what a new one says.
         let fresh = self.fleet.snapshot();
-        let graphs = self.fleet.machines().iter().map(|own| own.graph().clone());
+        let graphs = self
+            .fleet
+            .machines()
+            .iter()
+            .map(|machine| machine.graph().clone());
         let fresh = Fleet::restore(graphs, fresh).unwrap();
         let (request, policy) = (Request::new(Pattern::ring(2)), lowest_id());
         let seat = |fleet: &Fleet| {

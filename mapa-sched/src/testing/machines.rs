@@ -200,7 +200,7 @@ pub fn check(fleet: &Fleet) {
                 view.graph()
                     .device(id)
                     .memory_bytes
-                    .is_none_or(|own| own >= memory_bytes),
+                    .is_none_or(|limit| limit >= memory_bytes),
                 "memory given twice"
             );
             let is_free = here.is_empty() && !view.is_cordoned(id);

@@ -34,7 +34,8 @@ impl Execution for BySize {
         for (_, machine, placement) in at.parts() {
             for &id in placement.iter() {
                 let machine = fleet.machine(machine).ok();
-                let there = machine.and_then(|own| on(&job.job.run_time, own.graph(), id));
+                let there =
+                    machine.and_then(|allocator| on(&job.job.run_time, allocator.graph(), id));
                 // Where nothing says how long it runs there is no slowdown, which is an error.
                 let Some(there) = there else {
                     return f64::NAN;

@@ -43,16 +43,16 @@ impl Simulated<'_> {
             let graph = machine.graph();
             for whole in graph.wholes().iter() {
                 let power = PowerTable::of_device(graph, whole)?.power;
-                let own = changes.remove(&(machine.id(), whole));
+                let change = changes.remove(&(machine.id(), whole));
                 let size = |id: DeviceId| match graph.device(id).size {
                     Some(size) if id != whole => size.compute.min(7),
                     _ => 7,
                 };
-                let spent = by_busy(own.unwrap_or_default(), (from, until), size);
+                let spent = by_busy(change.unwrap_or_default(), (from, until), size);
                 match kinds.iter_mut().find(|(known, _)| *known == power) {
                     Some((_, sum)) => {
-                        for (all, own) in sum.iter_mut().zip(spent) {
-                            *all += own;
+                        for (all, part) in sum.iter_mut().zip(spent) {
+                            *all += part;
                         }
                     }
                     None => kinds.push((power, spent)),

@@ -120,7 +120,7 @@ pub(super) fn share_of_device(graph: &HardwareGraph, id: DeviceId) -> f64 {
             let slices = |id: DeviceId| graph.device(id).size.map(|size| f64::from(size.compute));
             slices(id)
                 .zip(slices(device.parent))
-                .map_or(0.0, |(own, all)| own / all)
+                .map_or(0.0, |(value, all)| value / all)
         }
         _ => 0.0,
     }

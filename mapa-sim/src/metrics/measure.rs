@@ -319,7 +319,7 @@ impl Measure {
 pub(super) fn pooled(measures: &[Measure]) -> Vec<(&Measure, &Pooled)> {
     let mut all: Vec<(&Measure, &Pooled)> = measures
         .iter()
-        .flat_map(|own| own.pooled.iter().map(move |pooled| (own, pooled)))
+        .flat_map(|measure| measure.pooled.iter().map(move |pooled| (measure, pooled)))
         .collect();
     all.sort_by_key(|(_, pooled)| pooled.place);
     all
@@ -329,8 +329,8 @@ pub(super) fn pooled(measures: &[Measure]) -> Vec<(&Measure, &Pooled)> {
 pub(super) fn pooled_numbers(measures: &[Measure], rows: &[Row]) -> Vec<Named> {
     pooled(measures)
         .into_iter()
-        .flat_map(|(own, Pooled { jobs, by, .. })| {
-            own.pool(jobs.prefix(), *by, rows.iter().filter(|row| jobs.has(row)))
+        .flat_map(|(measure, Pooled { jobs, by, .. })| {
+            measure.pool(jobs.prefix(), *by, rows.iter().filter(|row| jobs.has(row)))
         })
         .collect()
 }

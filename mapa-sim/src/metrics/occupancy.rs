@@ -103,9 +103,9 @@ impl Occupancy {
                 continue;
             };
             for (&device, demand) in lease.placement.iter().zip(lease.pattern.demands()) {
-                let own = held.entry((Seat { machine, device }, tenant)).or_default();
-                own.0 = own.0.saturating_add(demand.memory_bytes);
-                own.1 |= !demand.is_shared();
+                let pair = held.entry((Seat { machine, device }, tenant)).or_default();
+                pair.0 = pair.0.saturating_add(demand.memory_bytes);
+                pair.1 |= !demand.is_shared();
             }
         }
         for view in changed {
@@ -138,8 +138,8 @@ impl Occupancy {
             let seat = Seat { machine, device };
             match (view.changing_to(device), self.under_way.entry(seat)) {
                 (Some(_), Entry::Vacant(place)) => drop(place.insert(now)),
-                (None, Entry::Occupied(own)) => {
-                    let (from, until) = (own.remove(), now);
+                (None, Entry::Occupied(entry)) => {
+                    let (from, until) = (entry.remove(), now);
                     self.changing.push(Span { seat, from, until });
                 }
                 _ => {}
@@ -154,9 +154,9 @@ impl Occupancy {
         held: &BTreeMap<(Seat, Tenant), (u64, bool)>,
     ) {
         let occupants = &mut self.occupants;
-        self.held.retain(|own, was| {
-            let is = held.get(own);
-            let stays = own.0.machine != machine || is == Some(&(was.bytes, was.exclusive));
+        self.held.retain(|pair, was| {
+            let is = held.get(pair);
+            let stays = pair.0.machine != machine || is == Some(&(was.bytes, was.exclusive));
             // Who came and left at one moment was never there.
             if !stays && was.from < now {
                 let until = now;
@@ -184,18 +184,20 @@ impl Occupancy {
     /// Ends what still lasts. To be called once, with the moment at which the simulation ended.
     pub fn end(&mut self, end: Time) {
         let held = std::mem::take(&mut self.held).into_values();
+        self.occupants.extend(held.map(|occupant| Occupant {
+            until: end,
+            ..occupant
+        }));
         self.occupants
-            .extend(held.map(|own| Occupant { until: end, ..own }));
-        self.occupants
-            .sort_by_key(|own| (own.from, own.seat, own.tenant));
+            .sort_by_key(|occupant| (occupant.from, occupant.seat, occupant.tenant));
         let until = end;
         let there = std::mem::take(&mut self.there).into_iter();
         let last = |(seat, from)| Span { seat, from, until };
         self.present.extend(there.map(last));
-        self.present.sort_by_key(|own| (own.seat, own.from));
+        self.present.sort_by_key(|span| (span.seat, span.from));
         let under_way = std::mem::take(&mut self.under_way).into_iter();
         self.changing.extend(under_way.map(last));
-        self.changing.sort_by_key(|own| (own.seat, own.from));
+        self.changing.sort_by_key(|span| (span.seat, span.from));
     }
 
     /// The tenants, by the moment at which each came.

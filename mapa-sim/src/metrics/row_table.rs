@@ -31,13 +31,13 @@ fn columns<'a>(
     rows: &'a [Row],
     fleet: &'a Fleet,
 ) -> impl Iterator<Item = (&'static str, Column)> + 'a {
-    let columns = measures.iter().filter(|own| own.in_rows);
-    columns.filter_map(|own| Some((own.name, column(own, rows, fleet)?)))
+    let columns = measures.iter().filter(|measure| measure.in_rows);
+    columns.filter_map(|measure| Some((measure.name, column(measure, rows, fleet)?)))
 }
 
 /// The values of a measure of jobs; `None` of a measure of the whole simulation.
-fn column(own: &Measure, rows: &[Row], fleet: &Fleet) -> Option<Column> {
-    Some(match own.of {
+fn column(measure: &Measure, rows: &[Row], fleet: &Fleet) -> Option<Column> {
+    Some(match measure.of {
         Of::Integer(of) => {
             Column::Integers(rows.iter().map(|row| i64::try_from(of(row)).ok()).collect())
         }

@@ -67,8 +67,8 @@ impl Row {
 
     /// The row of a run; `None` if the workload or the fleet is not that of the run.
     fn of_run(run: &Run, workload: &Workload, fleet: &Fleet, scorer: &mut Scorer) -> Option<Self> {
-        let own = workload.jobs.get(run.index)?;
-        let Submission { job, task, .. } = own;
+        let submission = workload.jobs.get(run.index)?;
+        let Submission { job, task, .. } = submission;
         let last = run.tasks.last().and_then(|task| task.stays.last());
         let at = &run.stays.last().or(last)?.at;
         Some(Self {
@@ -81,7 +81,7 @@ impl Row {
             deadline: job.deadline,
             started: run.started(),
             ended: run.ended(),
-            work: own.alone(run.launched.is_some()),
+            work: submission.alone(run.launched.is_some()),
             ran: run.ran(),
             at: at.clone(),
             scores: scorer.scores_at(fleet, &job.request.pattern, at)?,

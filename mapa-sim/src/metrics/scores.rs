@@ -60,7 +60,7 @@ impl Scorer {
         let known = self
             .known
             .get(&here)
-            .and_then(|all| all.iter().find(|(own, _)| own == pattern));
+            .and_then(|all| all.iter().find(|(candidate, _)| candidate == pattern));
         if let Some(&(_, scores)) = known {
             return scores;
         }
@@ -115,15 +115,15 @@ impl Scorer {
         for (ranks, machine, placement) in at.parts() {
             let part = pattern.part(ranks);
             inside += part.edges().len();
-            let own = self.scores(fleet.machine(machine).ok()?.graph(), &part, placement);
-            let (x, y, z) = own.links.xyz();
+            let score = self.scores(fleet.machine(machine).ok()?.graph(), &part, placement);
+            let (x, y, z) = score.links.xyz();
             (double, single, pcie) = (double + x, single + y, pcie + z);
-            all.aggregate_gbps += own.aggregate_gbps;
+            all.aggregate_gbps += score.aggregate_gbps;
             if part.len() > 1 {
-                all.effective_gbps = all.effective_gbps.min(own.effective_gbps);
+                all.effective_gbps = all.effective_gbps.min(score.effective_gbps);
                 all.ring_packing_gbps = all
                     .ring_packing_gbps
-                    .zip(own.ring_packing_gbps)
+                    .zip(score.ring_packing_gbps)
                     .map(|(a, b)| a.min(b));
             }
         }
@@ -138,7 +138,7 @@ impl Scorer {
         let known = self
             .ideals
             .iter()
-            .find(|(machine, own, _)| *machine == fingerprint && own == pattern);
+            .find(|(machine, candidate, _)| *machine == fingerprint && candidate == pattern);
         if let Some(&(.., ideal)) = known {
             return ideal;
         }

@@ -81,13 +81,13 @@ impl Group {
     fn of(measures: &[Measure], rows: &[&Row], sensitive: Option<bool>, sizes: GroupSize) -> Self {
         let with_ideal = rows.iter().filter(|row| row.share_of_ideal().is_some());
         let mut numbers: Vec<Named> = Vec::new();
-        for (own, pooled) in pooled(measures) {
+        for (measure, pooled) in pooled(measures) {
             // A group has no numbers of all jobs. A measure that is pooled over two sets of jobs is
             // in it once.
             if pooled.jobs == Jobs::All {
                 continue;
             }
-            for number in own.pool("", pooled.by, rows.iter().copied()) {
+            for number in measure.pool("", pooled.by, rows.iter().copied()) {
                 if numbers.iter().all(|(name, _)| *name != number.0) {
                     numbers.push(number);
                 }
@@ -126,7 +126,7 @@ impl Group {
 }
 
 fn find(numbers: &[Named], name: &str) -> Option<f64> {
-    numbers.iter().find(|(own, _)| own == name)?.1
+    numbers.iter().find(|(candidate, _)| candidate == name)?.1
 }
 
 impl Summary {
@@ -173,13 +173,13 @@ impl Summary {
         // Files that people keep have columns in this order: new ones come behind all others.
         let mut last = Vec::new();
         let mut of_jobs = false;
-        for own in measures {
-            match own.of {
-                Of::RunCount(of) => counts.push((own.name, of(run))),
+        for measure in measures {
+            match measure.of {
+                Of::RunCount(of) => counts.push((measure.name, of(run))),
                 Of::RunNumber(of) => {
                     let value = Some(of(run)).filter(|value| !value.is_nan());
                     let all = if of_jobs { &mut last } else { &mut numbers };
-                    all.push((own.name.to_owned(), value));
+                    all.push((measure.name.to_owned(), value));
                 }
                 _ => of_jobs = true,
             }
@@ -213,7 +213,7 @@ impl Summary {
     /// The count of this name; `None` if no measure has it. O(counts).
     #[must_use]
     pub fn count(&self, name: &str) -> Option<usize> {
-        let found = self.counts.iter().find(|(own, _)| *own == name);
+        let found = self.counts.iter().find(|(candidate, _)| *candidate == name);
         found.map(|(_, count)| *count)
     }
 
@@ -254,7 +254,7 @@ impl Summary {
     #[must_use]
     pub fn groups_table(&self) -> Table {
         let texts = |of: fn(&Group) -> String| {
-            Column::Texts(self.groups.iter().map(|own| Some(of(own))).collect())
+            Column::Texts(self.groups.iter().map(|group| Some(of(group))).collect())
         };
         let integers = |of: fn(&Group) -> usize| {
             let cells = self.groups.iter().map(of);
@@ -285,7 +285,7 @@ fn groups(measures: &[Measure], rows: &[Row]) -> Vec<Group> {
         {
             let within: Vec<&Row> = rows
                 .iter()
-                .filter(|row| sensitive.is_none_or(|own| row.sensitive == own))
+                .filter(|row| sensitive.is_none_or(|sensitive| row.sensitive == sensitive))
                 .filter(|row| size.has(row.devices))
                 .collect();
             if !within.is_empty() {

@@ -81,7 +81,7 @@ pub(super) struct Running<'a> {
 impl<'a> Running<'a> {
     pub(super) fn new(setup: Setup<'a>, execution: &'a dyn Execution) -> Result<Self, Error> {
         let workload = setup.workload;
-        let mut ids: Vec<JobId> = workload.jobs.iter().map(|own| own.job.id).collect();
+        let mut ids: Vec<JobId> = workload.jobs.iter().map(|job| job.job.id).collect();
         ids.sort_unstable();
         if let Some(twice) = ids.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(ErrorKind::BadJob {
@@ -90,18 +90,21 @@ impl<'a> Running<'a> {
             }
             .into());
         }
-        for own in &workload.jobs {
-            if let Some(what) = own.tasks.iter().find_map(TaskPlan::wrong_growth) {
-                let job = own.job.id.0;
+        for submission in &workload.jobs {
+            if let Some(what) = submission.tasks.iter().find_map(TaskPlan::wrong_growth) {
+                let job = submission.job.id.0;
                 let what = what.to_owned();
                 return Err(ErrorKind::BadJob { job, what }.into());
             }
         }
         let mut timeline = Timeline::default();
         let mut index = HashMap::default();
-        for (place, own) in workload.jobs.iter().enumerate() {
-            timeline.put(own.job.arrived, Event::Arrived(own.job.clone()));
-            index.insert(own.job.id, place);
+        for (place, submission) in workload.jobs.iter().enumerate() {
+            timeline.put(
+                submission.job.arrived,
+                Event::Arrived(submission.job.clone()),
+            );
+            index.insert(submission.job.id, place);
         }
         Ok(Self {
             setup,
@@ -149,7 +152,7 @@ impl<'a> Running<'a> {
             return;
         };
         self.to_come -= 1;
-        let own = &self.setup.workload.jobs[index];
+        let submission = &self.setup.workload.jobs[index];
         let present = Present {
             index,
             start: Start::Waits,
@@ -159,7 +162,7 @@ impl<'a> Running<'a> {
             next: None,
         };
         self.present.insert(job, present);
-        let work = Work::new(Cow::Borrowed(own), own.tasks.is_empty(), now);
+        let work = Work::new(Cow::Borrowed(submission), submission.tasks.is_empty(), now);
         self.works.insert(Tenant::Job(job), work);
     }
 
@@ -168,11 +171,11 @@ impl<'a> Running<'a> {
             return;
         };
         present.next = None;
-        let own = &self.setup.workload.jobs[present.index];
+        let submission = &self.setup.workload.jobs[present.index];
         if let Some(plan) = present.plan(self.setup.workload) {
-            let mut of_task = own.job.clone();
+            let mut of_task = submission.job.clone();
             of_task.request = plan.request.clone();
-            let of_task = Submission::new(of_task, plan.work).task(own.task.clone());
+            let of_task = Submission::new(of_task, plan.work).task(submission.task.clone());
             let mut work = Work::new(Cow::Owned(of_task), true, now);
             work.stop_after(plan.grows.first().map(|growth| growth.after));
             self.works.insert(Tenant::Task(job, task), work);
@@ -267,9 +270,9 @@ impl<'a> Running<'a> {
                 Tenant::Job(job) => Event::Finished(job),
                 Tenant::Task(job, task) => {
                     let present = self.present.get(&job);
-                    let growth = present.and_then(|own| {
-                        let plan = own.plan(self.setup.workload)?;
-                        Some((own.grown, plan.grows.get(own.grown as usize)?))
+                    let growth = present.and_then(|job| {
+                        let plan = job.plan(self.setup.workload)?;
+                        Some((job.grown, plan.grows.get(job.grown as usize)?))
                     });
                     match growth {
                         Some((grown, growth)) => Event::TaskBegin {
@@ -300,7 +303,11 @@ impl<'a> Running<'a> {
     /// Whether a task has begun and is not over.
     fn has_begun(&self, tenant: Tenant) -> bool {
         let present = self.present.get(&tenant.job());
-        let is_there = |own: &Present| own.tenants(tenant.job()).any(|own| own == tenant);
+        let is_there = |candidate: &Present| {
+            candidate
+                .tenants(tenant.job())
+                .any(|candidate| candidate == tenant)
+        };
         present.is_some_and(is_there) && self.works.contains_key(&self.worker(tenant))
     }
 

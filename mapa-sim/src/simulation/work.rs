@@ -32,10 +32,10 @@ pub(super) struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    pub(super) fn new(own: Cow<'a, Submission>, may_end: bool, now: Time) -> Self {
-        let left = own.work.as_nanos() << 32;
+    pub(super) fn new(submission: Cow<'a, Submission>, may_end: bool, now: Time) -> Self {
+        let left = submission.work.as_nanos() << 32;
         Self {
-            own,
+            own: submission,
             left,
             stop: 0,
             since: now,
@@ -95,14 +95,14 @@ impl<'a> Work<'a> {
 }
 
 /// The rate under a slowdown.
-pub(super) fn rate(slowdown: f64, own: &Submission) -> Result<u64, ErrorKind> {
+pub(super) fn rate(slowdown: f64, submission: &Submission) -> Result<u64, ErrorKind> {
     let full = FULL as f64;
     let rate = (full / slowdown).round();
     // Below two units rounding would change a rate too much; above 2⁶³ it would not fit 64 bits. A
     // NaN is in no range.
     if !(2.0..=full * full / 2.0).contains(&rate) {
         let what = format!("a slowdown of {slowdown}: expected a number between 2^-31 and 2^31");
-        let job = own.job.id.0;
+        let job = submission.job.id.0;
         return Err(ErrorKind::BadJob { job, what });
     }
     Ok(rate as u64)

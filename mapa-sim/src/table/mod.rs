@@ -143,7 +143,7 @@ impl Table {
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns
             .iter()
-            .find(|(own, _)| own == name)
+            .find(|(candidate, _)| candidate == name)
             .map(|(_, column)| column)
     }
 
@@ -171,8 +171,8 @@ impl Table {
             ))
             .into());
         }
-        for ((_, own), (_, more)) in self.columns.iter_mut().zip(&other.columns) {
-            own.append(more);
+        for ((_, column), (_, more)) in self.columns.iter_mut().zip(&other.columns) {
+            column.append(more);
         }
         Ok(())
     }

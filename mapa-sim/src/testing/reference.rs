@@ -29,10 +29,10 @@ struct Doing {
 }
 
 impl Doing {
-    fn new(own: Submission) -> Self {
-        let left = own.work.as_nanos() << 32;
+    fn new(submission: Submission) -> Self {
+        let left = submission.work.as_nanos() << 32;
         Self {
-            own,
+            own: submission,
             left,
             rate: 0,
             at: None,
@@ -146,20 +146,20 @@ impl Present {
     fn begin_task(&mut self, now: Time) -> Event {
         if let Some((_, request)) = self.growth().filter(|_| self.task.is_some()) {
             let request = request.clone();
-            let mut own = self.doing.own.clone();
-            own.job.request = request.clone();
+            let mut submission = self.doing.own.clone();
+            submission.job.request = request.clone();
             let task = TaskId(self.number().0 + 1 + self.grown.len() as u64);
-            self.grown.push((now, Doing::new(own)));
+            self.grown.push((now, Doing::new(submission)));
             let job = self.job;
             return Event::TaskBegin { job, task, request };
         }
         self.begins = None;
         let plan = &self.doing.own.tasks[self.over];
-        let mut own = self.doing.own.clone();
-        own.job.request = plan.request.clone();
-        (own.work, own.tasks) = (plan.work, Vec::new());
+        let mut submission = self.doing.own.clone();
+        submission.job.request = plan.request.clone();
+        (submission.work, submission.tasks) = (plan.work, Vec::new());
         let (job, task, request) = (self.job, self.number(), plan.request.clone());
-        self.task = Some((now, Doing::new(own)));
+        self.task = Some((now, Doing::new(submission)));
         Event::TaskBegin { job, task, request }
     }
 
@@ -202,11 +202,11 @@ impl Present {
 
     /// The next moment at which something happens to this job.
     fn next(&self, now: Time) -> Option<Time> {
-        let own = self.doing.end(0, now).filter(|_| self.is_through());
+        let time = self.doing.end(0, now).filter(|_| self.is_through());
         let stop = self.growth().map_or(0, |(stop, _)| stop);
         let task = self.task.as_ref();
         let task = task.and_then(|(_, doing)| doing.end(stop, now));
-        own.into_iter().chain(task).chain(self.begins).min()
+        time.into_iter().chain(task).chain(self.begins).min()
     }
 
     fn run(mut self, now: Time, arrived: Time) -> Run {
@@ -252,7 +252,7 @@ pub fn replay(
     let mut now = Time::ZERO;
     let mut orders = Vec::new();
     while !(to_come.is_empty() && present.is_empty()) {
-        let own = present.iter().filter_map(|own| own.next(now));
+        let own = present.iter().filter_map(|job| job.next(now));
         let arrivals = to_come
             .iter()
             .map(|&index| workload.jobs[index].job.arrived);
@@ -272,25 +272,25 @@ pub fn replay(
         // What follows from these in no time belongs to a further instant, so all are found before
         // any has an effect.
         let mut facts = Vec::new();
-        present.sort_by_key(|own| own.job);
+        present.sort_by_key(|job| job.job);
         let (over, rest): (Vec<_>, Vec<_>) = present
             .into_iter()
-            .partition(|own| own.is_through() && is_over(&own.doing));
+            .partition(|job| job.is_through() && is_over(&job.doing));
         present = rest;
-        for own in over {
-            facts.push(Event::Finished(own.job));
-            guards.lift(own.job);
-            let arrived = workload.jobs[own.index].job.arrived;
-            outcome.runs.push(own.run(now, arrived));
+        for job in over {
+            facts.push(Event::Finished(job.job));
+            guards.lift(job.job);
+            let arrived = workload.jobs[job.index].job.arrived;
+            outcome.runs.push(job.run(now, arrived));
         }
         let begin: Vec<JobId> = present
             .iter()
-            .filter(|own| own.begins.is_some_and(|at| at <= now) || own.asks())
-            .map(|own| own.job)
+            .filter(|job| job.begins.is_some_and(|at| at <= now) || job.asks())
+            .map(|job| job.job)
             .collect();
-        for own in &mut present {
-            if own.task_is_over() {
-                facts.extend(own.end_task(now));
+        for job in &mut present {
+            if job.task_is_over() {
+                facts.extend(job.end_task(now));
             }
         }
         for (_, machine, whole, layout) in layouts.drain(..) {
@@ -305,11 +305,11 @@ pub fn replay(
             .partition(|&index| workload.jobs[index].job.arrived <= now);
         to_come = later;
         for index in here {
-            let own = &workload.jobs[index];
+            let job = &workload.jobs[index];
             present.push(Present {
                 index,
-                job: own.job.id,
-                doing: Doing::new(own.clone()),
+                job: job.job.id,
+                doing: Doing::new(job.clone()),
                 has_started: false,
                 launched: None,
                 over: 0,
@@ -318,10 +318,10 @@ pub fn replay(
                 grown: Vec::new(),
                 done: Vec::new(),
             });
-            facts.push(Event::Arrived(own.job.clone()));
+            facts.push(Event::Arrived(job.job.clone()));
         }
-        for own in present.iter_mut().filter(|own| begin.contains(&own.job)) {
-            facts.push(own.begin_task(now));
+        for job in present.iter_mut().filter(|job| begin.contains(&job.job)) {
+            facts.push(job.begin_task(now));
         }
         wakes.sort_unstable();
         let awake = wakes.iter().take_while(|(at, _)| *at <= now).count();
@@ -333,38 +333,39 @@ pub fn replay(
         for order in orders.drain(..) {
             match order {
                 Action::Place { tenant, at } | Action::Move { tenant, at } => {
-                    for own in present.iter_mut().filter(|own| own.job == tenant.job()) {
-                        own.doing(tenant)
+                    for running in present.iter_mut().filter(|job| job.job == tenant.job()) {
+                        running
+                            .doing(tenant)
                             .into_iter()
                             .for_each(|doing| doing.enter(now, &at));
-                        own.starts(now);
+                        running.starts(now);
                     }
                 }
                 Action::Launch { job } => {
-                    for own in present.iter_mut().filter(|own| own.job == job) {
-                        own.launched = Some(now);
-                        own.starts(now);
+                    for running in present.iter_mut().filter(|running| running.job == job) {
+                        running.launched = Some(now);
+                        running.starts(now);
                     }
                 }
                 Action::Suspend { tenant } => {
-                    for own in present.iter_mut().filter(|own| own.job == tenant.job()) {
-                        own.doing(tenant)
+                    for job in present.iter_mut().filter(|job| job.job == tenant.job()) {
+                        job.doing(tenant)
                             .into_iter()
                             .for_each(|doing| doing.leave(now));
                     }
                 }
                 Action::Throttle { job, guard } => guards.set(job, guard),
                 Action::Reject { job, why } => {
-                    for own in present.iter().filter(|own| own.job == job) {
+                    for running in present.iter().filter(|running| running.job == job) {
                         outcome.rejected.push(Rejected {
-                            index: own.index,
+                            index: running.index,
                             job,
                             at: now,
                             why: why.clone(),
                         });
                     }
                     guards.lift(job);
-                    present.retain(|own| own.job != job);
+                    present.retain(|running| running.job != job);
                 }
                 Action::Wake { at, token } => wakes.push((at.max(now), token)),
                 Action::Repartition {
@@ -382,7 +383,7 @@ pub fn replay(
     }
     outcome.runs.sort_by_key(|run| run.index);
     outcome.rejected.sort_by_key(|rejected| rejected.index);
-    outcome.waiting = present.iter().map(|own| own.index).collect();
+    outcome.waiting = present.iter().map(|job| job.index).collect();
     outcome.waiting.sort_unstable();
     outcome.end = now;
     Ok(outcome)

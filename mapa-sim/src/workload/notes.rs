@@ -13,12 +13,12 @@ const TOO_EARLY: &str = "deadlines before arrivals";
 pub(super) fn names_lines(note: &str) -> bool {
     [UNORDERED, TOO_EARLY]
         .iter()
-        .any(|own| note.starts_with(own))
+        .any(|beginning| note.starts_with(beginning))
 }
 
 /// Notes the first job whose deadline is before its arrival; `lines` has a line for each job.
 pub(super) fn note_deadlines(workload: &mut Workload, lines: &[usize]) {
-    let mut jobs = workload.jobs.iter().map(|own| &own.job);
+    let mut jobs = workload.jobs.iter().map(|job| &job.job);
     let early = jobs.position(|job| job.deadline.is_some_and(|deadline| deadline < job.arrived));
     if let Some(at) = early {
         let line = lines.get(at).copied().unwrap_or_default();

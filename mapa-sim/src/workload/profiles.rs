@@ -128,11 +128,11 @@ impl Profile {
         let demand = Demand::slice(size).pcie_gbps(self.pcie_gbps);
         let mut job = Job::new(id, Request::new(Pattern::independent(1).each(demand)));
         (job.arrived, job.pcie_alpha) = (arrived, self.pcie_alpha);
-        let mut own = Submission::new(job, work).task(self.name.as_str());
+        let mut submission = Submission::new(job, work).task(self.name.as_str());
         if times.len() > 1 {
-            own.job.run_time = RunTime::BySize(times);
+            submission.job.run_time = RunTime::BySize(times);
         }
-        Ok(own)
+        Ok(submission)
     }
 
     /// Checks that a file can hold the profile.
@@ -243,26 +243,26 @@ pub fn read_profiles(text: &str) -> Result<Vec<Profile>, Error> {
         ));
     }
     let mut profiles: Vec<Profile> = Vec::new();
-    for own in file.profiles {
-        let (span, own) = (own.span(), own.into_inner());
-        let wrong = |what: String| at(span.clone(), format!("profile `{}`: {what}", own.name));
+    for entry in file.profiles {
+        let (span, profile) = (entry.span(), entry.into_inner());
+        let wrong = |what: String| at(span.clone(), format!("profile `{}`: {what}", profile.name));
         let mut throughput = BTreeMap::new();
-        for (size, rate) in &own.throughput {
+        for (size, rate) in &profile.throughput {
             let size: Size = size.get_ref().parse().map_err(|error: mapa_core::Error| {
                 at(
                     size.span(),
-                    format!("profile `{}`: throughput of {error}", own.name),
+                    format!("profile `{}`: throughput of {error}", profile.name),
                 )
             })?;
             throughput.insert(size, *rate);
         }
         let profile = Profile {
-            name: own.name.clone(),
-            pcie_gbps: own.pcie_gbps,
-            pcie_alpha: own.pcie_alpha.unwrap_or(1.0),
+            name: profile.name.clone(),
+            pcie_gbps: profile.pcie_gbps,
+            pcie_alpha: profile.pcie_alpha.unwrap_or(1.0),
             throughput,
-            source: own.source.clone(),
-            notes: own.notes.clone(),
+            source: profile.source.clone(),
+            notes: profile.notes.clone(),
         };
         profile.check().map_err(wrong)?;
         if profiles.iter().any(|other| other.name == profile.name) {
@@ -284,23 +284,24 @@ pub fn write_profiles(profiles: &[Profile]) -> Result<String, Error> {
     let mut text = format!("format = \"{FORMAT}\"\nversion = {VERSION}\n");
     // A `String` takes all that is written to it.
     let mut line = |line: String| writeln!(text, "{line}").unwrap_or_default();
-    for (i, own) in profiles.iter().enumerate() {
-        own.check()
-            .map_err(|what| bad_workload(format_args!("profile `{}`: {what}", own.name)))?;
-        if profiles[..i].iter().any(|other| other.name == own.name) {
+    for (i, profile) in profiles.iter().enumerate() {
+        profile
+            .check()
+            .map_err(|what| bad_workload(format_args!("profile `{}`: {what}", profile.name)))?;
+        if profiles[..i].iter().any(|other| other.name == profile.name) {
             return Err(bad_workload(format_args!(
                 "profile `{}` twice: expected names that differ",
-                own.name
+                profile.name
             )));
         }
         line(format!(
             "\n[[profiles]]\nname = {}\npcie_gbps = {:?}",
-            quoted(&own.name),
-            own.pcie_gbps
+            quoted(&profile.name),
+            profile.pcie_gbps
         ));
-        line(format!("pcie_alpha = {:?}", own.pcie_alpha));
-        if !own.throughput.is_empty() {
-            let rates = own
+        line(format!("pcie_alpha = {:?}", profile.pcie_alpha));
+        if !profile.throughput.is_empty() {
+            let rates = profile
                 .throughput
                 .iter()
                 .map(|(size, rate)| format!("\"{size}\" = {rate:?}"));
@@ -309,11 +310,11 @@ pub fn write_profiles(profiles: &[Profile]) -> Result<String, Error> {
                 rates.collect::<Vec<_>>().join(", ")
             ));
         }
-        if !own.source.is_empty() {
-            line(format!("source = {}", quoted(&own.source)));
+        if !profile.source.is_empty() {
+            line(format!("source = {}", quoted(&profile.source)));
         }
-        if !own.notes.is_empty() {
-            let notes = own
+        if !profile.notes.is_empty() {
+            let notes = profile
                 .notes
                 .iter()
                 .map(|note| quoted(note))

@@ -84,10 +84,10 @@ impl TaskPlan {
 
     /// What is wrong with the moments at which it grows, if anything is.
     pub(crate) fn wrong_growth(&self) -> Option<&'static str> {
-        if !self.grows.is_sorted_by_key(|own| own.after) {
+        if !self.grows.is_sorted_by_key(|grow| grow.after) {
             return Some("a task's growths are not in order: expected each after the one before");
         }
-        let last = self.grows.last().map(|own| own.after);
+        let last = self.grows.last().map(|grow| grow.after);
         last.is_some_and(|last| last > self.work)
             .then_some("a task grows after its work is done: expected growth within its work")
     }
@@ -131,7 +131,7 @@ impl Submission {
     /// task, followed by its growths.
     pub fn asks(&self) -> impl Iterator<Item = Ask<'_>> {
         let parts = self.tasks.iter().flat_map(|plan| {
-            let grown = plan.grows.iter().map(|own| &own.request);
+            let grown = plan.grows.iter().map(|grow| &grow.request);
             std::iter::once(&plan.request).chain(grown).enumerate()
         });
         (0..).zip(parts).map(|(number, (part, request))| Ask {
@@ -192,12 +192,12 @@ impl Workload {
     /// job file. Deadlines stay.
     #[must_use]
     pub fn all_at_once(mut self) -> Self {
-        if self.jobs.iter().any(|own| own.job.arrived != Time::ZERO) {
+        if self.jobs.iter().any(|job| job.job.arrived != Time::ZERO) {
             self.notes
                 .push("arrivals were set to 0: all jobs arrive at the beginning".to_owned());
         }
-        for own in &mut self.jobs {
-            own.job.arrived = Time::ZERO;
+        for job in &mut self.jobs {
+            job.job.arrived = Time::ZERO;
         }
         self
     }

@@ -23,15 +23,18 @@ pub(super) fn published(name: &str) -> &str {
         &plain
     };
     MAPA.iter()
-        .find(|(own, _)| letters(own) == plain)
-        .map_or(name, |(own, _)| own)
+        .find(|(candidate, _)| letters(candidate) == plain)
+        .map_or(name, |(program, _)| program)
 }
 
 /// Whether a task of this name is sensitive to bandwidth, by the paper's classes. Other networks of
 /// a family in the paper have the class of that family. `None` for all other tasks.
 pub(super) fn is_sensitive(name: &str) -> Option<bool> {
     let plain = letters(name);
-    if let Some((_, sensitive)) = MAPA.iter().find(|(own, _)| letters(own) == plain) {
+    if let Some((_, sensitive)) = MAPA
+        .iter()
+        .find(|(candidate, _)| letters(candidate) == plain)
+    {
         return Some(*sensitive);
     }
     let mut families = ["vgg", "resnet", "inception"].iter();

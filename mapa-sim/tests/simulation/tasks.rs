@@ -91,7 +91,7 @@ impl Scheduler for Restless {
             match draw % 5 {
                 0 => {
                     turn.suspend(tenant).unwrap();
-                    self.drop_if(|own| own == tenant);
+                    self.drop_if(|running| running == tenant);
                     self.waiting.push((tenant, request));
                 }
                 1 => {
@@ -121,14 +121,14 @@ impl Scheduler for Restless {
                         self.running.push((tenant, request));
                     }
                     Err(why) if why.kind() == "infeasible" => {
-                        for (own, _) in &self.running {
-                            if own.job() == tenant.job() {
-                                turn.suspend(*own).unwrap();
+                        for (running, _) in &self.running {
+                            if running.job() == tenant.job() {
+                                turn.suspend(*running).unwrap();
                             }
                         }
                         turn.reject(tenant.job(), why);
                         self.rejected.insert(tenant.job());
-                        self.drop_if(|own| own.job() == tenant.job());
+                        self.drop_if(|running| running.job() == tenant.job());
                     }
                     Err(_) => self.waiting.push((tenant, request)),
                 },
@@ -155,7 +155,7 @@ impl Execution for Limited {
     fn slowdown_under(&self, guards: &Guards, job: &Submission, at: &Placed, fleet: &Fleet) -> f64 {
         let here = fleet
             .tenants()
-            .filter(|(_, machine, _)| at.machines().any(|own| own == *machine));
+            .filter(|(_, machine, _)| at.machines().any(|candidate| candidate == *machine));
         let others = here.map(|(tenant, ..)| match guards.on(tenant.job()).pcie_mb_s {
             Some(_) => 0.125,
             None => 0.25,
@@ -191,12 +191,12 @@ proptest! {
             prop_assert_eq!(run.tasks.len(), asks.len(), "a job ends after its last task");
             let mut from = run.started();
             let mut plans = plans.iter();
-            for (own, ask) in run.tasks.iter().zip(&asks) {
-                prop_assert_eq!(own.task, ask.task);
-                let ends = own.stays.last().unwrap().until;
+            for (task_run, ask) in run.tasks.iter().zip(&asks) {
+                prop_assert_eq!(task_run.task, ask.task);
+                let ends = task_run.stays.last().unwrap().until;
                 match ask.grows {
                     None => {
-                        prop_assert_eq!(own.begun, from + plans.next().unwrap().pause);
+                        prop_assert_eq!(task_run.begun, from + plans.next().unwrap().pause);
                         from = ends;
                     }
                     Some(_) => prop_assert_eq!(ends, from, "growth ends with its task"),
@@ -264,7 +264,7 @@ fn launched_jobs_share_devices_that_each_needs_only_during_its_tasks() {
         (Some(Time(0)..Time(20)), Time(20))
     );
     assert_eq!(run.ran(), Duration::from_nanos(20));
-    let begun: Vec<Time> = run.tasks.iter().map(|own| own.begun).collect();
+    let begun: Vec<Time> = run.tasks.iter().map(|task| task.begun).collect();
     assert_eq!(begun, [Time(3), Time(10)]);
 
     // Three on two devices: the third's first task is blocked until 8 and runs until 13; until then
@@ -275,7 +275,7 @@ fn launched_jobs_share_devices_that_each_needs_only_during_its_tasks() {
     let starts = |run: usize| {
         let tasks = three.runs[run].tasks.iter();
         tasks
-            .map(|own| (own.task, own.begun, own.stays[0].from))
+            .map(|task| (task.task, task.begun, task.stays[0].from))
             .collect::<Vec<_>>()
     };
     let [first, second] = [TaskId(0), TaskId(1)];
@@ -314,9 +314,9 @@ fn a_task_that_grows_stands_still_until_it_has_what_it_asks_for() {
     };
     let begun = |outcome: &Outcome, run: usize| -> Vec<(u64, u64, u64, u64)> {
         let tasks = outcome.runs[run].tasks.iter();
-        let of = |own: &mapa_sim::TaskRun| {
-            let stay = &own.stays[0];
-            (own.task.0, own.begun.0, stay.from.0, stay.until.0)
+        let of = |task_run: &mapa_sim::TaskRun| {
+            let stay = &task_run.stays[0];
+            (task_run.task.0, task_run.begun.0, stay.from.0, stay.until.0)
         };
         tasks.map(of).collect()
     };

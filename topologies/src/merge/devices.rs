@@ -96,9 +96,9 @@ impl Devices {
         // Each device begins as a group of its own; groups of the same device are united.
         let mut groups: Vec<Option<Group>> = Vec::new();
         let mut group_of: Vec<Vec<usize>> = Vec::new();
-        for (s, own) in identities.iter().enumerate() {
-            group_of.push((groups.len()..groups.len() + own.len()).collect());
-            groups.extend((0..own.len()).map(|d| {
+        for (s, of_source) in identities.iter().enumerate() {
+            group_of.push((groups.len()..groups.len() + of_source.len()).collect());
+            groups.extend((0..of_source.len()).map(|d| {
                 let mut own = vec![None; sources.len()];
                 own[s] = Some(d);
                 Some(Group { own, first: (s, d) })
@@ -108,8 +108,8 @@ impl Devices {
             [|one| one.uuid.as_ref(), |one| one.pci.as_ref()];
         for key in keys {
             let mut known: HashMap<&String, usize> = HashMap::new();
-            for (s, own) in identities.iter().enumerate() {
-                for (d, identity) in own.iter().enumerate() {
+            for (s, of_source) in identities.iter().enumerate() {
+                for (d, identity) in of_source.iter().enumerate() {
                     let Some(key) = key(identity) else { continue };
                     let here = group_of[s][d];
                     let there = *known.entry(key).or_insert(here);
@@ -155,9 +155,12 @@ impl Devices {
         let own: Vec<Vec<Option<usize>>> = (0..sources.len())
             .map(|s| groups.iter().map(|group| group.own[s]).collect())
             .collect();
-        let mut merged: Vec<Vec<usize>> = identities.iter().map(|own| vec![0; own.len()]).collect();
-        for (merged, own) in merged.iter_mut().zip(&own) {
-            for (k, id) in own.iter().enumerate() {
+        let mut merged: Vec<Vec<usize>> = identities
+            .iter()
+            .map(|identities| vec![0; identities.len()])
+            .collect();
+        for (merged, index) in merged.iter_mut().zip(&own) {
+            for (k, id) in index.iter().enumerate() {
                 if let Some(id) = *id {
                     merged[id] = k;
                 }
@@ -303,7 +306,7 @@ impl Devices {
             }
             for &s in &host_first {
                 let graph = self.own(s, k).zip(sources[s].graph.as_ref());
-                let numa = graph.and_then(|(own, graph)| graph.devices().get(own)?.numa);
+                let numa = graph.and_then(|(device, graph)| graph.devices().get(device)?.numa);
                 facts.add_numa(&sources[s], numa, contradictions);
             }
             let Facts { name, mut info, .. } = facts;
@@ -327,8 +330,8 @@ impl Devices {
             .collect();
         let mut free = (0..).filter(|number| !numbers.contains(number));
         let mut merged = Vec::with_capacity(nodes.len());
-        for (k, ((name, info), own)) in nodes.into_iter().zip(own).enumerate() {
-            let number = if own { info.index } else { free.next() };
+        for (k, ((name, info), is_device)) in nodes.into_iter().zip(own).enumerate() {
+            let number = if is_device { info.index } else { free.next() };
             let index = number.filter(|&number| number as usize != k);
             merged.push(FabricNode {
                 name,

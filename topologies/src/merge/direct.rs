@@ -71,8 +71,8 @@ impl Ports {
                 .enumerate()
                 .filter(|(_, known)| known.is_none())
             {
-                let own = devices.own(s, k).and_then(|own| up(source, own));
-                *known = own.map(|(count, each)| (count, each, source.name().to_owned()));
+                let index = devices.own(s, k).and_then(|index| up(source, index));
+                *known = index.map(|(count, each)| (count, each, source.name().to_owned()));
             }
         }
         Self { by_device }
@@ -88,7 +88,7 @@ impl Ports {
     ) {
         for (s, source) in sources.iter().enumerate() {
             for (k, known) in self.by_device.iter().enumerate() {
-                let own = devices.own(s, k).and_then(|own| up(source, own));
+                let own = devices.own(s, k).and_then(|index| up(source, index));
                 let (Some((count, each, by)), Some((other, rate))) = (known, own) else {
                     continue;
                 };
@@ -364,10 +364,10 @@ fn elsewhere(sources: &[Source<'_>], devices: &Devices, a: usize, b: Option<usiz
         .filter(|(_, source)| source.says().direct_gbps && tells(source))
         .find_map(|(s, source)| {
             let graph = source.graph.as_ref()?;
-            let own = |k| devices.own(s, k).map(|own| DeviceId(own as u32));
+            let index = |k| devices.own(s, k).map(|index| DeviceId(index as u32));
             match b {
-                Some(b) => each(graph.pair(own(a)?, own(b)?).direct),
-                None => graph.device(own(a)?).switch_port.and_then(each),
+                Some(b) => each(graph.pair(index(a)?, index(b)?).direct),
+                None => graph.device(index(a)?).switch_port.and_then(each),
             }
         })
 }

@@ -22,11 +22,11 @@ pub(super) fn take(
     for (s, source) in sources.iter().enumerate() {
         let from = &source.dump.machine.fabric;
         let merged = |id: DeviceId| devices.merged(s, id.index()).map(|id| nodes[id.index()]);
-        for (id, own) in (0u32..).map(DeviceId).zip(device_nodes(from)) {
-            if let Some((node, cores)) = merged(id).zip(from.cores(own)) {
+        for (id, node_of_device) in (0u32..).map(DeviceId).zip(device_nodes(from)) {
+            if let Some((node, cores)) = merged(id).zip(from.cores(node_of_device)) {
                 fabric.set_cores(node, cores)?;
             }
-            if let Some((node, gbps)) = merged(id).zip(from.slot_gbps(own))
+            if let Some((node, gbps)) = merged(id).zip(from.slot_gbps(node_of_device))
                 && fabric.slot_gbps(node).is_none()
             {
                 fabric.set_slot_gbps(node, gbps)?;
@@ -56,7 +56,7 @@ fn told(source: &Source<'_>, s: usize, devices: &Devices) -> BTreeMap<(u32, u32)
         .dump
         .peer_access
         .iter()
-        .filter(|own| own.is_telling())
+        .filter(|access| access.is_telling())
     {
         let merged = |id: DeviceId| devices.merged(s, id.index());
         if let Some((a, b)) = merged(access.from).zip(merged(access.to)) {

@@ -33,9 +33,12 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
         }
     }
     let ports: BTreeMap<(String, u32), (f64, u32)> = (functions.iter())
-        .filter_map(|own| Some(((own.domain(), own.secondary?), own.capable?)))
+        .filter_map(|function| Some(((function.domain(), function.secondary?), function.capable?)))
         .collect();
-    let mut gpus: Vec<&Function> = functions.iter().filter(|own| own.is_gpu()).collect();
+    let mut gpus: Vec<&Function> = functions
+        .iter()
+        .filter(|function| function.is_gpu())
+        .collect();
     gpus.sort_by(|a, b| a.address.cmp(&b.address));
     if gpus.is_empty() {
         return Err(Error::new(
@@ -155,7 +158,8 @@ impl Function {
             "Bus" => {
                 let secondary = rest.split("secondary=").nth(1);
                 let digits = secondary.and_then(|rest| rest.split(',').next());
-                self.secondary = digits.and_then(|own| u32::from_str_radix(own.trim(), 16).ok());
+                self.secondary =
+                    digits.and_then(|digit| u32::from_str_radix(digit.trim(), 16).ok());
             }
             "LnkCap" => self.capable = speed(rest).zip(width(rest)),
             "LnkSta" => self.lanes = width(rest),
@@ -221,8 +225,8 @@ fn product(name: &str, vendor: Vendor) -> Option<String> {
         let digits: String = text.split(':').collect();
         text.contains(':') && digits.bytes().all(|b| b.is_ascii_hexdigit())
     };
-    let mut found = bracketed.filter(|own| *own != "AMD/ATI" && !is_number(own));
-    found.next().map(|own| format!("{before} {own}"))
+    let mut found = bracketed.filter(|bracketed| *bracketed != "AMD/ATI" && !is_number(bracketed));
+    found.next().map(|after| format!("{before} {after}"))
 }
 
 /// The rate in `Port #0, Speed 16GT/s, Width x16`, GT/s.

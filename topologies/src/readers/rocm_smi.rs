@@ -245,7 +245,7 @@ fn check_diagonal(grid: &Grid<'_>) -> Result<(), Error> {
         let cell = grid.cell(i, i);
         if !["0", "N/A", "X", "SELF"]
             .iter()
-            .any(|own| cell.eq_ignore_ascii_case(own))
+            .any(|word| cell.eq_ignore_ascii_case(word))
         {
             let what = format!("row {label}, column {label}: `{cell}`: expected 0 on the diagonal");
             return Err(Error::at(grid.lines[i], what));

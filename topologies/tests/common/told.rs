@@ -40,7 +40,7 @@ pub(crate) fn dump(dump: &Dump) -> String {
     let words: Vec<&str> = words
         .iter()
         .filter(|(is, _)| *is)
-        .map(|own| own.1)
+        .map(|word| word.1)
         .collect();
     line(format_args!(
         "says: {}; host: {:?}",
@@ -218,51 +218,67 @@ fn facts_beside(text: &mut String, dump: &Dump) {
         *text += &format!("port {} {}{words}\n", port.device, port.link);
     }
     let mut access: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for own in &dump.peer_access {
-        let partial = if own.partial { " partial" } else { "" };
-        let links = if own.by_links { " by links" } else { "" };
-        let status = format!("{}{partial}{links}", own.status.word());
+    for peer_access in &dump.peer_access {
+        let partial = if peer_access.partial { " partial" } else { "" };
+        let links = if peer_access.by_links {
+            " by links"
+        } else {
+            ""
+        };
+        let status = format!("{}{partial}{links}", peer_access.status.word());
         access
             .entry(status)
             .or_default()
-            .push(format!("{}>{}", own.from, own.to));
+            .push(format!("{}>{}", peer_access.from, peer_access.to));
     }
     for (status, ways) in access {
         *text += &format!("access {status}: {}\n", ways.join(" "));
     }
-    for own in &dump.mig_instances {
+    for mig_instance in &dump.mig_instances {
         let mut words = String::new();
-        word(&mut words, "profile", own.profile_id);
-        word(&mut words, "id", own.instance_id);
+        word(&mut words, "profile", mig_instance.profile_id);
+        word(&mut words, "id", mig_instance.instance_id);
         word(
             &mut words,
             "at",
-            own.placement.map(|(start, size)| format!("{start}:{size}")),
+            mig_instance
+                .placement
+                .map(|(start, size)| format!("{start}:{size}")),
         );
-        word(&mut words, "uuid", own.uuid.as_ref());
-        *text += &format!("instance {} {}{words}\n", own.device, own.profile);
+        word(&mut words, "uuid", mig_instance.uuid.as_ref());
+        *text += &format!(
+            "instance {} {}{words}\n",
+            mig_instance.device, mig_instance.profile
+        );
     }
-    for own in &dump.mig_profiles {
+    for mig_profile in &dump.mig_profiles {
         let mut words = String::new();
-        word(&mut words, "name", own.name.as_ref());
+        word(&mut words, "name", mig_profile.name.as_ref());
         word(
             &mut words,
             "free",
-            own.free_of_total.map(|(free, all)| format!("{free}/{all}")),
+            mig_profile
+                .free_of_total
+                .map(|(free, all)| format!("{free}/{all}")),
         );
-        word(&mut words, "GiB", own.memory_gib);
-        let places = own.placements.as_ref();
+        word(&mut words, "GiB", mig_profile.memory_gib);
+        let places = mig_profile.placements.as_ref();
         word(
             &mut words,
             "at",
             places.map(|(starts, size)| format!("{starts:?}:{size}")),
         );
-        *text += &format!("profile {} {}{words}\n", own.device, own.id);
+        *text += &format!("profile {} {}{words}\n", mig_profile.device, mig_profile.id);
     }
-    for own in &dump.channels {
+    for channel in &dump.channels {
         *text += &format!(
             "channel {} {}: devices {:?}, cards {:?}, GB/s inside {}, between {}\n",
-            own.graph, own.pattern, own.devices, own.cards, own.intra_gbps, own.inter_gbps
+            channel.graph,
+            channel.pattern,
+            channel.devices,
+            channel.cards,
+            channel.intra_gbps,
+            channel.inter_gbps
         );
     }
     match dump.layouts() {

@@ -83,7 +83,7 @@ pub(super) fn copies_at_once(
                 let pair = (host.socket(a), host.socket(b));
                 let at = pairs
                     .iter()
-                    .position(|own| *own == pair)
+                    .position(|candidate| *candidate == pair)
                     .unwrap_or_else(|| {
                         let (part, gbps) = match host.between_sockets() {
                             Some(bus) => (Part::SocketBus, bus),

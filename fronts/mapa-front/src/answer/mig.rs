@@ -151,26 +151,26 @@ pub struct Profile {
 }
 
 impl From<&ProfileFacts> for Profile {
-    fn from(own: &ProfileFacts) -> Self {
+    fn from(profile: &ProfileFacts) -> Self {
         Self {
-            name: own.name.clone(),
-            kind: own.kind.name().to_owned(),
-            id: own.id,
-            compute_slices: own.compute_slices,
-            memory_slices: own.memory_slices,
-            starts: own.starts.clone(),
-            max_instances: own.max_instances,
-            memory_gib: own.memory_gib,
-            memory_bytes: own.memory_bytes(),
-            sms: own.sms,
-            copy_engines: own.copy_engines,
-            decoders: own.decoders,
-            encoders: own.encoders,
-            jpeg: own.jpeg,
-            ofa: own.ofa,
-            create_s: own.create_s,
-            destroy_s: own.destroy_s,
-            by_analogy: own
+            name: profile.name.clone(),
+            kind: profile.kind.name().to_owned(),
+            id: profile.id,
+            compute_slices: profile.compute_slices,
+            memory_slices: profile.memory_slices,
+            starts: profile.starts.clone(),
+            max_instances: profile.max_instances,
+            memory_gib: profile.memory_gib,
+            memory_bytes: profile.memory_bytes(),
+            sms: profile.sms,
+            copy_engines: profile.copy_engines,
+            decoders: profile.decoders,
+            encoders: profile.encoders,
+            jpeg: profile.jpeg,
+            ofa: profile.ofa,
+            create_s: profile.create_s,
+            destroy_s: profile.destroy_s,
+            by_analogy: profile
                 .by_analogy
                 .iter()
                 .map(|figure| figure.name().to_owned())
@@ -231,9 +231,9 @@ impl Instance {
         layout
             .instances()
             .iter()
-            .map(|own| Self {
-                profile: model.profile(own.profile).name.clone(),
-                start: own.start,
+            .map(|instance| Self {
+                profile: model.profile(instance.profile).name.clone(),
+                start: instance.start,
             })
             .collect()
     }

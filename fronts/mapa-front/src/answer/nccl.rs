@@ -122,10 +122,10 @@ pub struct Choice {
 impl NcclPattern {
     /// What the logs say of a job, with the algorithm whose edges the pattern has.
     pub fn new(job: &NcclJob, algorithm: Algorithm) -> Self {
-        let devices = job.devices.iter().map(|own| JobDevice {
-            host: own.host.clone(),
-            bus: own.bus.clone(),
-            number: own.number,
+        let devices = job.devices.iter().map(|device| JobDevice {
+            host: device.host.clone(),
+            bus: device.bus.clone(),
+            number: device.number,
         });
         Self {
             communicators: job.communicators.iter().map(Communicator::from).collect(),
@@ -137,24 +137,27 @@ impl NcclPattern {
 }
 
 impl From<&mapa_patterns::Communicator> for Communicator {
-    fn from(own: &mapa_patterns::Communicator) -> Self {
-        let rings = own.rings.iter().map(|ring| Ring {
+    fn from(communicator: &mapa_patterns::Communicator) -> Self {
+        let rings = communicator.rings.iter().map(|ring| Ring {
             channel: ring.channel,
             ranks: ring.order(),
             hops: ring.hops.clone(),
         });
-        let trees = own.trees.iter().map(|tree| Tree {
+        let trees = communicator.trees.iter().map(|tree| Tree {
             channel: tree.channel,
             half: half(tree.half).to_owned(),
             edges: tree.edges.clone(),
         });
-        let connections = own.connections.iter().map(|own| Connection {
-            channel: own.channel,
-            from: own.from,
-            to: own.to,
-            via: own.via.clone(),
-        });
-        let calls = own.calls.iter().map(|(from, call, times)| Calls {
+        let connections = communicator
+            .connections
+            .iter()
+            .map(|connection| Connection {
+                channel: connection.channel,
+                from: connection.from,
+                to: connection.to,
+                via: connection.via.clone(),
+            });
+        let calls = communicator.calls.iter().map(|(from, call, times)| Calls {
             call: call.collective.to_string(),
             bytes: call.bytes,
             times: *times,
@@ -162,12 +165,12 @@ impl From<&mapa_patterns::Communicator> for Communicator {
             from: (call.collective == Collective::Send).then_some(*from),
             root: call.root,
         });
-        let choices = own.choices.iter();
+        let choices = communicator.choices.iter();
         Self {
-            name: own.name.clone(),
-            ranks: own.ranks,
-            devices: own.devices.clone(),
-            channels: own.channels,
+            name: communicator.name.clone(),
+            ranks: communicator.ranks,
+            devices: communicator.devices.clone(),
+            channels: communicator.channels,
             rings: rings.collect(),
             trees: trees.collect(),
             connections: connections.collect(),

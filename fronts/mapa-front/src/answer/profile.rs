@@ -72,16 +72,16 @@ impl ProfiledJob {
         throughput: &BTreeMap<Size, f64>,
     ) -> Self {
         let of = |of: fn(&Alpha) -> f64| alpha.map(of).and_then(finite);
-        let points = alpha.iter().flat_map(|own| &own.points);
+        let points = alpha.iter().flat_map(|alpha| &alpha.points);
         let throughput = throughput.iter();
         Self {
             job: job.to_owned(),
             pcie_gbps,
-            pcie_alpha: of(|own| own.alpha),
-            low: of(|own| own.low),
-            high: of(|own| own.high),
-            knee_copies: of(|own| own.knee),
-            base_s: of(|own| own.base_s),
+            pcie_alpha: of(|alpha| alpha.alpha),
+            low: of(|alpha| alpha.low),
+            high: of(|alpha| alpha.high),
+            knee_copies: of(|alpha| alpha.knee),
+            base_s: of(|alpha| alpha.base_s),
             points: points.map(ProfilePoint::from).collect(),
             throughput: throughput
                 .map(|(size, rate)| (size.to_string(), *rate))
@@ -91,13 +91,13 @@ impl ProfiledJob {
 }
 
 impl From<&AlphaPoint> for ProfilePoint {
-    fn from(own: &AlphaPoint) -> Self {
+    fn from(point: &AlphaPoint) -> Self {
         Self {
-            copies: own.copies,
-            runs: own.runs,
-            slowdown: own.slowdown,
-            predicted: own.predicted,
-            on_line: own.on_line,
+            copies: point.copies,
+            runs: point.runs,
+            slowdown: point.slowdown,
+            predicted: point.predicted,
+            on_line: point.on_line,
         }
     }
 }

@@ -126,11 +126,11 @@ pub struct Interval {
 }
 
 impl From<OfFiles> for Interval {
-    fn from(own: OfFiles) -> Self {
+    fn from(interval: OfFiles) -> Self {
         Self {
-            mean: own.mean,
-            low: own.low,
-            high: own.high,
+            mean: interval.mean,
+            low: interval.low,
+            high: interval.high,
         }
     }
 }

@@ -76,22 +76,27 @@ pub struct PublishedEvidence {
 }
 
 impl From<&Workload> for PublishedWorkload {
-    fn from(own: &Workload) -> Self {
-        let evidence = own.evidence.iter().map(|(what, place)| PublishedEvidence {
-            what: what.to_string(),
-            source: (*place).to_owned(),
-        });
-        let verdict = own.verdict();
+    fn from(workload: &Workload) -> Self {
+        let evidence = workload
+            .evidence
+            .iter()
+            .map(|(what, place)| PublishedEvidence {
+                what: what.to_string(),
+                source: (*place).to_owned(),
+            });
+        let verdict = workload.verdict();
         Self {
-            name: own.name.to_owned(),
-            calls: own.calls(),
-            layers: own.model.map(|model| model.layers),
-            parameters: own.model.map(|model| model.parameters),
-            by_messages: own.by_messages().sensitivity.to_string(),
-            predicted: own.predicted().map(|own| own.sensitivity.to_string()),
+            name: workload.name.to_owned(),
+            calls: workload.calls(),
+            layers: workload.model.map(|model| model.layers),
+            parameters: workload.model.map(|model| model.parameters),
+            by_messages: workload.by_messages().sensitivity.to_string(),
+            predicted: workload
+                .predicted()
+                .map(|verdict| verdict.sensitivity.to_string()),
             sensitivity: verdict.sensitivity.to_string(),
             why: verdict.why,
-            class: own.class.to_string(),
+            class: workload.class.to_string(),
             evidence: evidence.collect(),
         }
     }

@@ -119,7 +119,9 @@ impl SimulateRequest {
         files: &dyn Files,
     ) -> Result<Vec<Box<dyn Policy>>, Error> {
         let model = self.model.as_ref();
-        let model = model.map(|own| own.load(names, None, files)).transpose()?;
+        let model = model
+            .map(|spec| spec.load(names, None, files))
+            .transpose()?;
         let own = names
             .own_policy(&self.scheduler)
             .map_or_else(|| PolicySpec::default().policy, str::to_owned);
@@ -215,13 +217,19 @@ impl SimulateRequest {
         }
         let scheduler = names.schedulers.get(self.scheduler.name());
         let row = names.execution_row(&self.execution)?;
-        let task_schedulers = names.schedulers.iter().filter(|own| own.places_tasks);
+        let task_schedulers = names
+            .schedulers
+            .iter()
+            .filter(|scheduler| scheduler.places_tasks);
         Ok(SimulateOutcome {
             request: self,
             machine,
-            waits_in_vain: scheduler.is_some_and(|own| own.for_shared_pcie) && !row.shared_pcie,
-            ignores_sizes: scheduler.is_some_and(|own| own.for_slices) && !row.by_size,
-            task_schedulers: task_schedulers.map(|own| own.name.as_str()).collect(),
+            waits_in_vain: scheduler.is_some_and(|scheduler| scheduler.for_shared_pcie)
+                && !row.shared_pcie,
+            ignores_sizes: scheduler.is_some_and(|scheduler| scheduler.for_slices) && !row.by_size,
+            task_schedulers: task_schedulers
+                .map(|task_scheduler| task_scheduler.name.as_str())
+                .collect(),
             fleet,
             workload,
             runs,

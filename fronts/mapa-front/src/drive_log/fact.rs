@@ -174,7 +174,7 @@ impl Fact {
                 cordoned,
             } => Self::Cordoned {
                 machine: machine.0,
-                whole: whole.map(|own| own.0),
+                whole: whole.map(|device| device.0),
                 cordoned: *cordoned,
             },
             Event::Occupied {
@@ -208,15 +208,15 @@ impl Fact {
                 job: job.0,
                 share: *share,
             },
-            Event::Latency(own) => Self::Latency {
-                tenant: own.tenant,
-                took_ns: nanos(own.took),
+            Event::Latency(latency) => Self::Latency {
+                tenant: latency.tenant,
+                took_ns: nanos(latency.took),
             },
-            Event::Signals(own) => Self::Signals {
-                machine: own.machine.0,
-                block_io_mb_s: pairs(&own.block_io_mb_s),
-                interrupts: pairs(&own.interrupts),
-                pcie_mb_s: own
+            Event::Signals(signals) => Self::Signals {
+                machine: signals.machine.0,
+                block_io_mb_s: pairs(&signals.block_io_mb_s),
+                interrupts: pairs(&signals.interrupts),
+                pcie_mb_s: signals
                     .pcie_mb_s
                     .iter()
                     .map(|(port, mb)| (port.0, *mb))

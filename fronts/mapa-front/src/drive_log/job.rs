@@ -73,7 +73,7 @@ impl JobLine {
                     RunTimeLine::BySize(times.collect())
                 }
             },
-            deadline: job.deadline.map(|own| own.0),
+            deadline: job.deadline.map(|time| time.0),
             priority: job.priority,
             isolated: job.isolated,
             grows: job.grows,

@@ -247,10 +247,10 @@ impl Order {
 
 impl PlacedLine {
     pub(super) fn of(at: &Placed) -> Self {
-        let rest = at.rest.iter().map(|own| PlacedPart {
-            machine: own.machine.0,
-            lease: own.lease.0,
-            devices: own.placement.clone(),
+        let rest = at.rest.iter().map(|part| PlacedPart {
+            machine: part.machine.0,
+            lease: part.lease.0,
+            devices: part.placement.clone(),
         });
         Self {
             machine: at.machine.0,
@@ -261,10 +261,10 @@ impl PlacedLine {
     }
 
     pub(super) fn placed(&self) -> Placed {
-        let rest = self.rest.iter().map(|own| Part {
-            machine: MachineId(own.machine),
-            lease: LeaseId(own.lease),
-            placement: own.devices.clone(),
+        let rest = self.rest.iter().map(|part| Part {
+            machine: MachineId(part.machine),
+            lease: LeaseId(part.lease),
+            placement: part.devices.clone(),
         });
         Placed {
             machine: MachineId(self.machine),

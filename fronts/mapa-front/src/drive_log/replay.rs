@@ -92,7 +92,7 @@ impl Replayer {
         let facts: Vec<_> = instant
             .facts
             .iter()
-            .map(|own| own.event(graph))
+            .map(|fact| fact.event(graph))
             .collect::<Result<_, _>>()?;
         let mut orders = Vec::new();
         // A fact that was refused then is refused now: the orders say whether all is as it was.
@@ -174,7 +174,7 @@ pub fn replay(
 
 /// Whether orders are the same, to the byte.
 fn same(a: &[Order], b: &[Order]) -> Result<bool, Error> {
-    let text = |own: &[Order]| serde_json::to_string(own).map_err(Error::malformed);
+    let text = |orders: &[Order]| serde_json::to_string(orders).map_err(Error::malformed);
     Ok(text(a)? == text(b)?)
 }
 

@@ -23,7 +23,7 @@ pub fn operation_of(words: &str) -> Option<(Operation, bool)> {
         "alltoall",
         "sendrecv",
     ])
-    .fold(words, |words, (other, own)| words.replace(other, own));
+    .fold(words, |words, (other, word)| words.replace(other, word));
     let first = words.split([' ', ',', '(']).next().unwrap_or_default();
     if words.starts_with("p2p bidirectional") {
         return Some((Operation::CopyBothWays, false));
@@ -35,8 +35,8 @@ pub fn operation_of(words: &str) -> Option<(Operation, bool)> {
     if words.contains("while") {
         return None;
     }
-    let own: Operation = first.parse().ok()?;
-    Some((own, words.contains("copies")))
+    let operation: Operation = first.parse().ok()?;
+    Some((operation, words.contains("copies")))
 }
 
 /// Numbers of devices in a text, separated by commas or `and`: `0,1`, `0 and 1`, `0-3`, `GPU0,GPU1`.
@@ -179,7 +179,8 @@ impl Ways {
         let settings = row.settings.as_deref().unwrap_or_default();
         let lower = settings.to_ascii_lowercase();
         let path = row.path.as_deref().unwrap_or_default().to_ascii_lowercase();
-        let between = operation_of(&row.operation).is_some_and(|(own, _)| !own.is_of_host());
+        let between =
+            operation_of(&row.operation).is_some_and(|(operation, _)| !operation.is_of_host());
         let off = [
             "p2p off",
             "p2p impossible",
@@ -277,12 +278,12 @@ mod tests {
         for text in ["all 4", "3-1", "0-99999999", "0-", "a and b", "0-8"] {
             assert_eq!(ids(text), None, "{text}");
         }
-        for (words, own) in [
+        for (words, operation) in [
             ("all-reduce", Operation::AllReduce),
             ("All-to-all (avg)", Operation::AllToAll),
             ("reduce-scatter", Operation::ReduceScatter),
         ] {
-            assert_eq!(operation_of(words), Some((own, false)), "{words}");
+            assert_eq!(operation_of(words), Some((operation, false)), "{words}");
         }
         assert_eq!(ids("first 3 (0,1,2)"), Some(vec![0, 1, 2]));
         assert_eq!(ids("two GPUs (which is not told)"), Some(vec![0, 1]));

@@ -123,16 +123,16 @@ impl PolicyRow {
 }
 
 impl From<BuiltIn> for PolicyRow {
-    fn from(own: BuiltIn) -> Self {
+    fn from(built_in: BuiltIn) -> Self {
         Self {
-            name: own.name.to_owned(),
-            summary: own.summary.to_owned(),
-            for_instances: own.for_instances,
-            of_paper: own.of_paper,
-            by_eq_2: own.by_eq_2,
-            model: own.model,
-            takes_preserved: own.takes_preserved,
-            spares: own.spares,
+            name: built_in.name.to_owned(),
+            summary: built_in.summary.to_owned(),
+            for_instances: built_in.for_instances,
+            of_paper: built_in.of_paper,
+            by_eq_2: built_in.by_eq_2,
+            model: built_in.model,
+            takes_preserved: built_in.takes_preserved,
+            spares: built_in.spares,
             needs_traffic: false,
             needs_seed: false,
             make: Arc::new(move |choice| {
@@ -141,10 +141,10 @@ impl From<BuiltIn> for PolicyRow {
                     Preserved::Direct => Some(preserved_direct_gbps()),
                 };
                 let model = choice.model.map(|model| model.objective.clone());
-                own.policy_with(model, left).ok_or_else(|| {
+                built_in.policy_with(model, left).ok_or_else(|| {
                     Error::malformed(format_args!(
                         "the policy {} takes no model and no --preserved",
-                        own.name
+                        built_in.name
                     ))
                 })
             }),
@@ -202,11 +202,11 @@ fn knowing_traffic(row: PolicyRow) -> PolicyRow {
         make: Arc::new(move |choice| {
             let own = choice.job.and_then(Job::auto);
             // Shares of links are for jobs of every pattern.
-            if let Some(Kind::Expected(expected)) = choice.model.map(|own| &own.kind) {
+            if let Some(Kind::Expected(expected)) = choice.model.map(|model| &model.kind) {
                 return Ok(Box::new(auto_by(expected.efficiency())));
             }
             match own.filter(|_| choice.model.is_none()) {
-                Some(own) => Ok(Box::new(own)),
+                Some(auto) => Ok(Box::new(auto)),
                 None => plain(choice),
             }
         }),

@@ -109,7 +109,7 @@ impl PolicySpec {
     /// As [`Names::model`].
     pub fn model(&self, names: &Names, files: &dyn Files) -> Result<Option<Model>, Error> {
         let model = self.model.as_ref();
-        model.map(|own| own.load(names, None, files)).transpose()
+        model.map(|spec| spec.load(names, None, files)).transpose()
     }
 
     /// The policy, for this job or for a stream of jobs, by the model that [`model`](Self::model)

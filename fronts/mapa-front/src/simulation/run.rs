@@ -118,15 +118,15 @@ impl<'a> Runner<'a> {
     /// Checks that a scheduler that plans by run times by size of instance has jobs for it.
     fn check_jobs(&self) -> Result<(), Error> {
         let row = self.names.schedulers.get(self.scheduler.name());
-        if !row.is_some_and(|own| own.for_slices) || self.workload.jobs.is_empty() {
+        if !row.is_some_and(|scheduler| scheduler.for_slices) || self.workload.jobs.is_empty() {
             return Ok(());
         }
         let mut told = 0;
-        for (row, own) in self.workload.jobs.iter().enumerate() {
-            let id = own.job.id;
-            let of_rule = SliceJob::of(&own.job)
+        for (row, submission) in self.workload.jobs.iter().enumerate() {
+            let id = submission.job.id;
+            let of_rule = SliceJob::of(&submission.job)
                 .map_err(|error| Error::malformed(format_args!("job {id} (row {row}): {error}")))?;
-            let by_size = matches!(own.job.run_time, RunTime::BySize(_));
+            let by_size = matches!(submission.job.run_time, RunTime::BySize(_));
             told += usize::from(by_size && of_rule.is_some());
         }
         if told == 0 {

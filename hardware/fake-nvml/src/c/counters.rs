@@ -129,8 +129,12 @@ fn field_value(seat: &Seat, id: c_uint, scope: c_uint) -> Answer<Value> {
     let up = |at: &usize| is_up(seat, *at);
     // A link that is down carries nothing.
     let mbps = |link: c_uint| {
-        let own = link_of(seat, link)?;
-        Ok(Value::Int(if up(&(link as usize)) { own.mbps } else { 0 }))
+        let nv_link = link_of(seat, link)?;
+        Ok(Value::Int(if up(&(link as usize)) {
+            nv_link.mbps
+        } else {
+            0
+        }))
     };
     Ok(match id {
         field::NVML_FI_DEV_NVLINK_LINK_COUNT if !links.is_empty() => Value::Int(links.len() as u32),

@@ -206,8 +206,8 @@ fn by_uuid(call: Call, uuid: &str, device: Out<nvmlDevice_t>) -> Answer {
         return device.set(call.seat(fake, at)?.handle());
     }
     let (fake, state) = call.machine()?;
-    for (at, own) in state.devices.iter().enumerate() {
-        for (instance, compute) in mig_devices(&own.mig) {
+    for (at, device_state) in state.devices.iter().enumerate() {
+        for (instance, compute) in mig_devices(&device_state.mig) {
             let its = fake.hardware().instance_uuid(at, compute.serial);
             if its.eq_ignore_ascii_case(uuid) {
                 let handle = mig_handle(at, instance, compute);

@@ -95,9 +95,9 @@ calls! {
         instance: out nvmlGpuInstance_t,
     ) |call| create(call, device, profile, Some(placement.get()?), instance);
     fn nvmlGpuInstanceDestroy(instance: by nvmlGpuInstance_t) |call| {
-        let own = call.instance(instance)?;
-        own.seat.privileged()?;
-        own.change(|device, at| partition::destroy(&mut device.mig, at))
+        let instance_seat = call.instance(instance)?;
+        instance_seat.seat.privileged()?;
+        instance_seat.change(|device, at| partition::destroy(&mut device.mig, at))
     };
     // The array has room for the most instances of the profile.
     fn nvmlDeviceGetGpuInstances(
@@ -119,20 +119,20 @@ calls! {
         let seat = call.whole(device)?;
         seat.partitioned()?;
         let mut own = seat.now().mig.instances.iter();
-        let own = own.find(|instance| instance.id == id).ok_or(Code::NotFound)?;
-        instance.set(instance_handle(seat.device, own))
+        let gpu_instance = own.find(|instance| instance.id == id).ok_or(Code::NotFound)?;
+        instance.set(instance_handle(seat.device, gpu_instance))
     };
     fn nvmlGpuInstanceGetInfo(
         instance: by nvmlGpuInstance_t, info: out nvmlGpuInstanceInfo_t,
     ) |call| {
-        let own = call.instance(instance)?;
-        let facts = own.facts()?;
+        let instance_seat = call.instance(instance)?;
+        let facts = instance_seat.facts()?;
         info.set(nvmlGpuInstanceInfo_t {
-            device: own.seat.handle(),
-            id: own.now().id,
-            profileId: own.now().profile,
+            device: instance_seat.seat.handle(),
+            id: instance_seat.now().id,
+            profileId: instance_seat.now().profile,
             placement: nvmlGpuInstancePlacement_t {
-                start: own.now().start.into(),
+                start: instance_seat.now().start.into(),
                 size: facts.memory_slices.into(),
             },
         })
@@ -142,30 +142,30 @@ calls! {
         instance: by nvmlGpuInstance_t, profile: by c_uint, engines: by c_uint,
         info: out nvmlComputeInstanceProfileInfo_t,
     ) |call| {
-        let own = call.instance(instance)?;
-        info.set(compute_info(&own, profile, engines)?.0)
+        let instance_seat = call.instance(instance)?;
+        info.set(compute_info(&instance_seat, profile, engines)?.0)
     };
     fn nvmlGpuInstanceGetComputeInstanceProfileInfoV(
         instance: by nvmlGpuInstance_t, profile: by c_uint, engines: by c_uint,
         info: out nvmlComputeInstanceProfileInfo_v2_t,
     ) |call| {
-        let own = call.instance(instance)?;
-        let (facts, name) = compute_info(&own, profile, engines)?;
+        let instance_seat = call.instance(instance)?;
+        let (facts, name) = compute_info(&instance_seat, profile, engines)?;
         tell_compute_profile(facts, &name, info)
     };
     fn nvmlGpuInstanceGetComputeInstanceRemainingCapacity(
         instance: by nvmlGpuInstance_t, profile: by c_uint, count: out c_uint,
     ) |call| {
-        let own = call.instance(instance)?;
-        let (size, slices) = size_of_compute(&own, profile)?;
-        count.set(partition::compute_capacity(own.now(), size, slices) as c_uint)
+        let instance_seat = call.instance(instance)?;
+        let (size, slices) = size_of_compute(&instance_seat, profile)?;
+        count.set(partition::compute_capacity(instance_seat.now(), size, slices) as c_uint)
     };
     fn nvmlGpuInstanceGetComputeInstancePossiblePlacements(
         instance: by nvmlGpuInstance_t, profile: by c_uint,
         placements: out nvmlComputeInstancePlacement_t, count: out c_uint,
     ) |call| {
-        let own = call.instance(instance)?;
-        let (size, slices) = size_of_compute(&own, profile)?;
+        let instance_seat = call.instance(instance)?;
+        let (size, slices) = size_of_compute(&instance_seat, profile)?;
         let all: Vec<nvmlComputeInstancePlacement_t> = partition::compute_starts(size, slices)
             .map(|start| nvmlComputeInstancePlacement_t {
                 start: start.into(),
@@ -182,12 +182,12 @@ calls! {
         placement: given nvmlComputeInstancePlacement_t, compute: out nvmlComputeInstance_t,
     ) |call| create_compute(call, instance, profile, Some(placement.get()?), compute);
     fn nvmlComputeInstanceDestroy(compute: by nvmlComputeInstance_t) |call| {
-        let (own, at) = call.compute(compute)?;
-        own.seat.privileged()?;
-        let serial = own.now().compute[at].serial;
-        own.change(|device, place| {
+        let (instance_seat, at) = call.compute(compute)?;
+        instance_seat.seat.privileged()?;
+        let serial = instance_seat.now().compute[at].serial;
+        instance_seat.change(|device, place| {
             let mut compute = device.mig.instances[place].compute.iter();
-            let at = compute.position(|own| own.serial == serial).ok_or(Code::NotFound)?;
+            let at = compute.position(|compute_instance| compute_instance.serial == serial).ok_or(Code::NotFound)?;
             partition::destroy_compute(device, place, at)
         })
     };
@@ -196,11 +196,11 @@ calls! {
         instance: by nvmlGpuInstance_t, profile: by c_uint, instances: out nvmlComputeInstance_t,
         count: out c_uint,
     ) |call| {
-        let own = call.instance(instance)?;
-        let compute = own.now().compute.iter();
+        let instance_seat = call.instance(instance)?;
+        let compute = instance_seat.now().compute.iter();
         let handles: Vec<nvmlComputeInstance_t> = compute
             .filter(|compute| compute.profile == profile)
-            .map(|compute| compute_handle(own.seat.device, own.now(), compute))
+            .map(|compute| compute_handle(instance_seat.seat.device, instance_seat.now(), compute))
             .collect();
         instances.fill(&handles)?;
         count.set(handles.len() as c_uint)
@@ -208,9 +208,9 @@ calls! {
     fn nvmlGpuInstanceGetComputeInstanceById(
         instance: by nvmlGpuInstance_t, id: by c_uint, compute: out nvmlComputeInstance_t,
     ) |call| {
-        let own = call.instance(instance)?;
-        let its = own.now().compute.iter().find(|compute| compute.id == id);
-        compute.set(compute_handle(own.seat.device, own.now(), its.ok_or(Code::NotFound)?))
+        let instance_seat = call.instance(instance)?;
+        let its = instance_seat.now().compute.iter().find(|compute| compute.id == id);
+        compute.set(compute_handle(instance_seat.seat.device, instance_seat.now(), its.ok_or(Code::NotFound)?))
     };
     fn nvmlComputeInstanceGetInfo_v2(
         compute: by nvmlComputeInstance_t, info: out nvmlComputeInstanceInfo_t,
@@ -367,7 +367,7 @@ fn create(
         let id = table.create(&mut device.mig, profile, start)?;
         let mut instances = device.mig.instances.iter();
         Ok(instances
-            .find(|own| own.id == id)
+            .find(|instance| instance.id == id)
             .ok_or(Code::Unknown)?
             .clone())
     })?;
@@ -375,8 +375,8 @@ fn create(
 }
 
 /// The size of a compute profile, and the compute slices of the GPU instance.
-fn size_of_compute(own: &InstanceSeat, profile: c_uint) -> Answer<(u8, u8)> {
-    let slices = own.facts()?.compute_slices;
+fn size_of_compute(instance_seat: &InstanceSeat, profile: c_uint) -> Answer<(u8, u8)> {
+    let slices = instance_seat.facts()?.compute_slices;
     if profile >= sys::NVML_COMPUTE_INSTANCE_PROFILE_COUNT {
         return Err(Code::InvalidArgument);
     }
@@ -390,7 +390,7 @@ fn size_of_compute(own: &InstanceSeat, profile: c_uint) -> Answer<(u8, u8)> {
 
 /// A compute profile of a GPU instance, and its name.
 fn compute_info(
-    own: &InstanceSeat,
+    instance_seat: &InstanceSeat,
     profile: c_uint,
     engines: c_uint,
 ) -> Answer<(nvmlComputeInstanceProfileInfo_t, String)> {
@@ -398,8 +398,8 @@ fn compute_info(
     if engines != 0 {
         return Err(Code::InvalidArgument);
     }
-    let (size, slices) = size_of_compute(own, profile)?;
-    let facts = own.facts()?;
+    let (size, slices) = size_of_compute(instance_seat, profile)?;
+    let facts = instance_seat.facts()?;
     let info = nvmlComputeInstanceProfileInfo_t {
         id: profile,
         sliceCount: size.into(),
@@ -476,12 +476,12 @@ fn create_compute(
     placement: Option<nvmlComputeInstancePlacement_t>,
     compute: Out<nvmlComputeInstance_t>,
 ) -> Answer {
-    let own = call.instance(instance)?;
-    own.seat.privileged()?;
+    let instance_seat = call.instance(instance)?;
+    instance_seat.seat.privileged()?;
     if compute.is_null() {
         return Err(Code::InvalidArgument);
     }
-    let (size, slices) = size_of_compute(&own, profile)?;
+    let (size, slices) = size_of_compute(&instance_seat, profile)?;
     let start = match placement {
         Some(placement) if placement.size != c_uint::from(size) => {
             return Err(Code::InvalidArgument);
@@ -492,14 +492,18 @@ fn create_compute(
         }
         None => None,
     };
-    let (made, its) = own.change(|device, at| {
+    let (made, its) = instance_seat.change(|device, at| {
         let id = partition::create_compute(&mut device.mig, at, slices, profile, start)?;
         let made = device.mig.instances[at].clone();
-        let its = made.compute.iter().find(|own| own.id == id).cloned();
+        let its = made
+            .compute
+            .iter()
+            .find(|compute_instance| compute_instance.id == id)
+            .cloned();
         let its = its.ok_or(Code::Unknown)?;
         Ok((made, its))
     })?;
-    compute.set(compute_handle(own.seat.device, &made, &its))
+    compute.set(compute_handle(instance_seat.seat.device, &made, &its))
 }
 
 fn tell_compute(
@@ -507,11 +511,11 @@ fn tell_compute(
     compute: nvmlComputeInstance_t,
     info: Out<nvmlComputeInstanceInfo_t>,
 ) -> Answer {
-    let (own, at) = call.compute(compute)?;
-    let its = &own.now().compute[at];
+    let (instance_seat, at) = call.compute(compute)?;
+    let its = &instance_seat.now().compute[at];
     info.set(nvmlComputeInstanceInfo_t {
-        device: own.seat.handle(),
-        gpuInstance: instance_handle(own.seat.device, own.now()),
+        device: instance_seat.seat.handle(),
+        gpuInstance: instance_handle(instance_seat.seat.device, instance_seat.now()),
         id: its.id,
         profileId: its.profile,
         placement: nvmlComputeInstancePlacement_t {

@@ -102,8 +102,8 @@ impl Library {
     fn open(&mut self) -> Result<Fake, Error> {
         // Settings that cannot be read name no log, but the environment may.
         self.log = std::env::var_os("FAKE_NVML_LOG").map(PathBuf::from);
-        let own = own_path();
-        let folder = own.as_deref().and_then(Path::parent);
+        let path = own_path();
+        let folder = path.as_deref().and_then(Path::parent);
         let config = Config::find(folder, |name| std::env::var(name).ok())?;
         self.log.clone_from(&config.log);
         Fake::open(&config)

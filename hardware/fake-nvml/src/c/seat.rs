@@ -148,7 +148,9 @@ impl Call {
         };
         let seat = self.seat(fake, usize::from(device))?;
         let mut known = seat.now().mig.instances.iter();
-        let at = known.position(|own| own.id == u32::from(instance) && own.serial == serial);
+        let at = known.position(|gpu_instance| {
+            gpu_instance.id == u32::from(instance) && gpu_instance.serial == serial
+        });
         let at = at.ok_or(Code::NotFound)?;
         Ok(InstanceSeat { seat, at })
     }
@@ -241,9 +243,12 @@ impl Seat {
         let instances = &self.now().mig.instances;
         let at = instances
             .iter()
-            .position(|own| own.id == u32::from(instance))?;
+            .position(|gpu_instance| gpu_instance.id == u32::from(instance))?;
         let mut compute = instances[at].compute.iter();
-        Some((at, compute.position(|own| own.serial == serial)?))
+        Some((
+            at,
+            compute.position(|compute_instance| compute_instance.serial == serial)?,
+        ))
     }
 }
 
@@ -261,7 +266,7 @@ impl InstanceSeat {
         self.seat.change(|device| {
             // Another process may have destroyed it since.
             let mut instances = device.mig.instances.iter();
-            let at = instances.position(|own| own.serial == serial);
+            let at = instances.position(|instance| instance.serial == serial);
             change(device, at.ok_or(Code::NotFound)?)
         })
     }

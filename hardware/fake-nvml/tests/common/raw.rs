@@ -117,7 +117,10 @@ impl Raw {
             assert_eq!(ask(array.as_mut_ptr(), &mut less), INSUFFICIENT_SIZE);
         }
         answer(ask(array.as_mut_ptr(), &mut count), ())?;
-        Ok(array.iter().map(|own| (own.start, own.size)).collect())
+        Ok(array
+            .iter()
+            .map(|placement| (placement.start, placement.size))
+            .collect())
     }
 
     pub(crate) fn capacity(&self, device: nvmlDevice_t, profile: u32) -> Result<u32, u32> {

@@ -40,10 +40,10 @@ impl ProcessId {
     /// # Errors
     /// The kernel does not say: a process that cannot be seen is not taken for one that has ended.
     pub fn of(proc: &Path, pid: i32) -> io::Result<Option<Self>> {
-        let stat = Stat::of(proc, pid)?.filter(|own| !own.is_dead);
-        Ok(stat.map(|own| Self {
+        let stat = Stat::of(proc, pid)?.filter(|stat| !stat.is_dead);
+        Ok(stat.map(|stat| Self {
             pid,
-            start: own.start,
+            start: stat.start,
         }))
     }
 
@@ -107,7 +107,7 @@ impl Stat {
         let mut number = || more.next()?.parse::<u64>().ok();
         let (user, system) = (number(), number());
         let start = more.nth(6)?.parse().ok()?;
-        let resident_pages = more.nth(1).and_then(|own| own.parse().ok());
+        let resident_pages = more.nth(1).and_then(|word| word.parse().ok());
         Some(Self {
             parent,
             start,
@@ -116,7 +116,7 @@ impl Stat {
             is_dead: matches!(state, "Z" | "X" | "x"),
             ticks: user
                 .zip(system)
-                .map(|(own, other)| own.saturating_add(other)),
+                .map(|(system, other)| system.saturating_add(other)),
             resident_pages,
         })
     }
@@ -162,13 +162,16 @@ mod tests {
         fs::create_dir(proc.join("17")).unwrap();
         let line = "17 (a) b (c) S 4 17 17 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 98765 1 2 3";
         fs::write(proc.join("17/stat"), line).unwrap();
-        let own = ProcessId {
+        let process = ProcessId {
             pid: 17,
             start: 98765,
         };
-        assert_eq!(of(17), Ok(Some(own)));
-        assert!(own.is_alive(proc).unwrap());
-        let earlier = ProcessId { start: 5, ..own };
+        assert_eq!(of(17), Ok(Some(process)));
+        assert!(process.is_alive(proc).unwrap());
+        let earlier = ProcessId {
+            start: 5,
+            ..process
+        };
         assert!(!earlier.is_alive(proc).unwrap(), "a reused number");
         fs::write(proc.join("17/stat"), line.replace(") S", ") Z")).unwrap();
         assert_eq!(of(17), Ok(None), "a zombie");
@@ -176,7 +179,7 @@ mod tests {
         fs::remove_file(proc.join("17/stat")).unwrap();
         fs::create_dir(proc.join("17/stat")).unwrap();
         assert_eq!(of(17), Err(()));
-        assert!(own.is_alive(proc).is_err());
+        assert!(process.is_alive(proc).is_err());
         fs::remove_dir(proc.join("17/stat")).unwrap();
         fs::write(proc.join("17/stat"), "17 (a").unwrap();
         assert_eq!(of(17), Err(()));

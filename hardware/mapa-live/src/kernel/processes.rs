@@ -74,7 +74,8 @@ impl Processes {
         let file = proc.join("sys/kernel/random/boot_id");
         let boot = fs::read_to_string(&file)
             .map_err(|error| Error::unavailable(format!("{}: {error}", file.display())))?;
-        let namespace = fs::metadata(proc.join("self/ns/pid")).map_or(0, |own| own.ino() as i64);
+        let namespace =
+            fs::metadata(proc.join("self/ns/pid")).map_or(0, |metadata| metadata.ino() as i64);
         Ok(Self {
             proc,
             boot: boot.trim().to_owned(),
@@ -204,7 +205,7 @@ impl Processes {
                 if mark_in(&variables, variable).is_some() {
                     // Its number may be another's by now, so who has it is read before its mark.
                     match self.marked_one(pid, variable) {
-                        Some((mark, own)) => found.entry(mark).or_default().push(own),
+                        Some((mark, identity)) => found.entry(mark).or_default().push(identity),
                         // It has ended, and what it has started since may bear the mark too.
                         None => ended = true,
                     }
@@ -225,16 +226,16 @@ impl Processes {
             }
         }
         for processes in found.values_mut() {
-            processes.sort_by_key(|own| (own.id.start, own.id.pid));
+            processes.sort_by_key(|process| (process.id.start, process.id.pid));
         }
         Marked { found, complete }
     }
 
     /// The process of this number with its mark, if it bears one and goes on.
     fn marked_one(&self, pid: i32, variable: &str) -> Option<(String, Identity)> {
-        let own = self.identity(pid)?;
+        let identity = self.identity(pid)?;
         let mark = self.mark_of(pid, variable)?;
-        (self.life(&own) == Life::Runs).then_some((mark, own))
+        (self.life(&identity) == Life::Runs).then_some((mark, identity))
     }
 
     /// The processes whose numbers a list has, such as that of a control group. A number may be another's by the time
@@ -243,14 +244,16 @@ impl Processes {
         let numbers = list().into_iter();
         let mut found: Vec<Identity> = numbers.filter_map(|pid| self.identity(pid)).collect();
         let listed: BTreeSet<i32> = list().into_iter().collect();
-        found.retain(|own| listed.contains(&own.id.pid) && self.life(own) == Life::Runs);
+        found.retain(|identity| {
+            listed.contains(&identity.id.pid) && self.life(identity) == Life::Runs
+        });
         found
     }
 
     /// Whether a process is a thread of the kernel, or a zombie: it has no variables.
     fn is_bare(&self, pid: i32) -> bool {
         self.stat(pid)
-            .is_some_and(|own| own.is_dead || own.parent == KTHREADD || pid == KTHREADD)
+            .is_some_and(|stat| stat.is_dead || stat.parent == KTHREADD || pid == KTHREADD)
     }
 
     /// Whether a process of this user started no earlier than that tick and hides its variables: it
@@ -259,8 +262,10 @@ impl Processes {
     pub fn hides_one_of(&self, uid: u32, since: i64) -> bool {
         self.pids().into_iter().any(|pid| {
             let folder = self.proc.join(pid.to_string());
-            let is_owner = fs::metadata(&folder).is_ok_and(|own| own.uid() == uid);
-            let is_later = self.identity(pid).is_some_and(|own| own.id.start >= since);
+            let is_owner = fs::metadata(&folder).is_ok_and(|metadata| metadata.uid() == uid);
+            let is_later = self
+                .identity(pid)
+                .is_some_and(|identity| identity.id.start >= since);
             // One that has ended meanwhile cannot be opened either, and holds nothing.
             // Opening is enough: the kernel checks there who may read.
             let opened = || fs::File::open(folder.join("environ"));
@@ -284,8 +289,8 @@ impl Processes {
         let mut children: BTreeMap<i32, Vec<Identity>> = BTreeMap::new();
         for pid in self.pids() {
             if let Some(stat) = self.stat(pid).filter(|stat| !stat.is_dead) {
-                let own = self.named(pid, stat.start);
-                children.entry(stat.parent).or_default().push(own);
+                let identity = self.named(pid, stat.start);
+                children.entry(stat.parent).or_default().push(identity);
             }
         }
         Families(children)
@@ -367,7 +372,7 @@ impl Processes {
 fn mark_in(variables: &[u8], variable: &str) -> Option<String> {
     let mut variables = variables.split(|byte| *byte == 0);
     let value =
-        variables.find_map(|own| own.strip_prefix(variable.as_bytes())?.strip_prefix(b"="))?;
+        variables.find_map(|text| text.strip_prefix(variable.as_bytes())?.strip_prefix(b"="))?;
     String::from_utf8(value.to_vec()).ok()
 }
 
@@ -410,22 +415,22 @@ mod tests {
     #[test]
     fn this_process_runs_and_the_same_number_of_another_start_or_boot_does_not() {
         let processes = Processes::new().unwrap();
-        let own = processes.own().unwrap();
-        assert_eq!(processes.life(&own), Life::Runs);
+        let identity = processes.own().unwrap();
+        assert_eq!(processes.life(&identity), Life::Runs);
         let later = Identity {
             id: ProcessId {
-                start: own.id.start + 1,
-                ..own.id
+                start: identity.id.start + 1,
+                ..identity.id
             },
-            ..own.clone()
+            ..identity.clone()
         };
         assert_eq!(processes.life(&later), Life::Ended);
         let elsewhere = Identity {
-            namespace: own.namespace + 1,
-            ..own.clone()
+            namespace: identity.namespace + 1,
+            ..identity.clone()
         };
         assert_eq!(processes.life(&elsewhere), Life::Elsewhere);
-        assert_eq!(processes.of_boot("another").life(&own), Life::Ended);
+        assert_eq!(processes.of_boot("another").life(&identity), Life::Ended);
     }
 
     #[test]
@@ -436,8 +441,8 @@ mod tests {
             .arg("1000")
             .spawn()
             .unwrap();
-        let own = processes.identity(child.id() as i32).unwrap();
-        let started = processes.started(&own);
+        let identity = processes.identity(child.id() as i32).unwrap();
+        let started = processes.started(&identity);
         // The start is told in ticks.
         let early = begun - Duration::from_millis(50);
         assert!(
@@ -445,22 +450,22 @@ mod tests {
             "{started:?}"
         );
         let below = processes.below(std::process::id() as i32);
-        assert!(below.contains(&own), "{below:?}");
+        assert!(below.contains(&identity), "{below:?}");
         // As if the number had been another's when the signal was meant for that one.
         let earlier = Identity {
             id: ProcessId {
-                start: own.id.start - 1,
-                ..own.id
+                start: identity.id.start - 1,
+                ..identity.id
             },
-            ..own.clone()
+            ..identity.clone()
         };
         processes.signal(&earlier, Signal::KILL).unwrap();
         // A signal that was sent would have ended it by the time that another one does.
-        processes.signal(&own, Signal::TERM).unwrap();
+        processes.signal(&identity, Signal::TERM).unwrap();
         let status = child.wait().unwrap();
         let by = std::os::unix::process::ExitStatusExt::signal(&status);
         assert_eq!(by, Some(Signal::TERM.as_raw()));
-        processes.signal(&own, Signal::TERM).unwrap();
+        processes.signal(&identity, Signal::TERM).unwrap();
     }
 
     #[test]
@@ -487,14 +492,17 @@ mod tests {
     fn a_number_on_a_list_is_that_of_a_process_that_is_on_it_and_goes_on() {
         use std::cell::{Cell, RefCell};
         let all = Processes::new().unwrap();
-        let own = all.own().unwrap();
-        assert_eq!(all.listed(|| vec![own.id.pid]), std::slice::from_ref(&own));
+        let identity = all.own().unwrap();
+        assert_eq!(
+            all.listed(|| vec![identity.id.pid]),
+            std::slice::from_ref(&identity)
+        );
         // It leaves after its identity was read.
         let looks = Cell::new(0);
         let leaves = || {
             looks.set(looks.get() + 1);
             if looks.get() == 1 {
-                vec![own.id.pid]
+                vec![identity.id.pid]
             } else {
                 Vec::new()
             }

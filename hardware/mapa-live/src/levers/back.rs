@@ -183,9 +183,9 @@ fn reset_mps<T: PartialEq>(
     if scope != MpsScope::Daemon || !hands.mps.is_running(server)? {
         return Ok(());
     }
-    for own in hands.mps.scopes(server)? {
-        if !all.iter().any(|step| step.mps_scope() == Some(own)) {
-            reset(hands, own)?;
+    for scope in hands.mps.scopes(server)? {
+        if !all.iter().any(|step| step.mps_scope() == Some(scope)) {
+            reset(hands, scope)?;
         }
     }
     Ok(())
@@ -294,7 +294,7 @@ fn free_threads(
             if has != *to {
                 continue;
             }
-            let its = from.iter().find(|(own, _)| *own == thread);
+            let its = from.iter().find(|(tid, _)| *tid == thread);
             let cpus = its.map_or(usual, |(_, cpus)| cpus);
             if has != *cpus {
                 hands.affinity.set_thread(process, thread, cpus)?;

@@ -58,14 +58,14 @@ impl TryFrom<Ends> for Bound {
 
 /// A bound of which the most is 100.
 fn percent<'de, D: Deserializer<'de>>(from: D) -> Result<Bound, D::Error> {
-    let own = Bound::deserialize(from)?;
-    if own.most > 100 {
+    let bound = Bound::deserialize(from)?;
+    if bound.most > 100 {
         return Err(D::Error::custom(format!(
             "most = {}: expected at most 100 percent",
-            own.most
+            bound.most
         )));
     }
-    Ok(own)
+    Ok(bound)
 }
 
 /// The bounds of all levers. The usual ones of block I/O, MPS and times are those of Darzi, Bharadwaj and Balija,
@@ -110,7 +110,8 @@ mod tests {
 
     #[test]
     fn a_bound_whose_ends_are_the_wrong_way_round_is_refused() {
-        let read = |text: &str| serde_json::from_str::<Bound>(text).map_err(|own| own.to_string());
+        let read =
+            |text: &str| serde_json::from_str::<Bound>(text).map_err(|error| error.to_string());
         assert_eq!(read(r#"{"least":1,"most":1}"#), Ok(Bound::new(1, 1)));
         let bounds = |text: &str| serde_json::from_str::<Bounds>(text);
         assert!(bounds(r#"{"mps_percent":{"least":1,"most":100}}"#).is_ok());

@@ -162,9 +162,9 @@ impl Groups for CgroupTree {
         }
         if version == Version::V1 && controller == Controller::Cpuset {
             // A group of v1 without CPUs and nodes takes no process.
-            let own = self.cpuset(group)?;
+            let cpuset = self.cpuset(group)?;
             let above = self.allowed(group)?;
-            if own.cpus.is_empty() || own.mems.is_empty() {
+            if cpuset.cpus.is_empty() || cpuset.mems.is_empty() {
                 self.set_cpuset(group, &above)?;
             }
         }
@@ -187,7 +187,9 @@ impl Groups for CgroupTree {
         }
         let path = root.join(group.path()).join("cgroup.subtree_control");
         match files::read(&path) {
-            Ok(list) => Ok(list.split_whitespace().any(|own| own == controller.v2())),
+            Ok(list) => Ok(list
+                .split_whitespace()
+                .any(|candidate| candidate == controller.v2())),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
             Err(error) => Err(refused("read", &path, &error)),
         }
@@ -247,7 +249,7 @@ impl Groups for CgroupTree {
         let failed = |error| refused("list", &folder, &error);
         for entry in fs::read_dir(&folder).map_err(failed)? {
             if entry
-                .and_then(|own| own.file_type())
+                .and_then(|dir_entry| dir_entry.file_type())
                 .map_err(failed)?
                 .is_dir()
             {
@@ -296,8 +298,8 @@ impl BlockIo for CgroupTree {
             let mut lines = text.lines().filter_map(|line| line.split_once(' '));
             let numbers = device.to_string();
             // The kernel has one line for each device; of a file that is only like it the last one holds.
-            let own = lines.rfind(|(own, _)| *own == numbers);
-            Ok(own.map(|(_, rest)| rest.trim().to_owned()))
+            let device = lines.rfind(|(device, _)| *device == numbers);
+            Ok(device.map(|(_, rest)| rest.trim().to_owned()))
         };
         let mut parts = [None; 4];
         match version {

@@ -34,7 +34,7 @@ pub enum Lifetime {
 impl Lifetime {
     /// The one that holds longer in a program that runs on.
     pub(super) fn longer(self, other: Self) -> Self {
-        let rank = |own: Self| match own {
+        let rank = |lifetime: Self| match lifetime {
             Self::Until { ms } => (0, ms),
             Self::Session => (1, 0),
             Self::Kept => (2, 0),

@@ -120,7 +120,10 @@ impl MpsCommand {
         let begin = Instant::now();
         loop {
             let found = self.is_running(server);
-            if found.as_ref().is_ok_and(|own| *own == running) {
+            if found
+                .as_ref()
+                .is_ok_and(|is_running| *is_running == running)
+            {
                 return Ok(());
             }
             if begin.elapsed() >= self.patience {

@@ -63,7 +63,7 @@ fn steps(hands: &Hands, pull: &Pull, warnings: &mut Vec<String>) -> Result<Vec<S
             }
             let steps = mps(
                 steps,
-                |own| matches!(own, Step::MpsPercent { from, to, .. } if from != to),
+                |step| matches!(step, Step::MpsPercent { from, to, .. } if from != to),
             );
             warnings.push("MPS clients that run keep the share that they started with".to_owned());
             Ok(steps)
@@ -102,12 +102,11 @@ fn steps(hands: &Hands, pull: &Pull, warnings: &mut Vec<String>) -> Result<Vec<S
                 });
             }
             // A limit that is told as 1 GiB may be one of 1.5: it is set in any case.
-            let whole = mib.is_some_and(|own| own >= 1024);
-            let steps = mps(steps, |own| {
-                whole || matches!(own, Step::MpsPinned { from, to, .. } if from != to)
+            let whole = mib.is_some_and(|mib| mib >= 1024);
+            let steps = mps(steps, |step| {
+                whole || matches!(step, Step::MpsPinned { from, to, .. } if from != to)
             });
-            let is_whole =
-                |own: &Step| matches!(own, Step::MpsPinned { from: Some(mib), .. } if *mib >= 1024);
+            let is_whole = |step: &Step| matches!(step, Step::MpsPinned { from: Some(mib), .. } if *mib >= 1024);
             if steps.iter().any(is_whole) {
                 warnings.push(
                     "MPS tells limits from 1 GiB on in whole GiB: one of a fraction more is put back without it"
@@ -196,7 +195,7 @@ fn steps(hands: &Hands, pull: &Pull, warnings: &mut Vec<String>) -> Result<Vec<S
 /// The steps of a value of MPS. If that of the daemon changes, all of them: a server without one is known to have come
 /// later and to have its value from the daemon. The daemon's is the last, so that no part of the steps has it alone.
 fn mps(mut steps: Vec<Step>, changes: impl Fn(&Step) -> bool) -> Vec<Step> {
-    steps.sort_by_key(|own| own.mps_scope() == Some(MpsScope::Daemon));
+    steps.sort_by_key(|step| step.mps_scope() == Some(MpsScope::Daemon));
     if !steps.last().is_some_and(&changes) {
         steps.retain(changes);
     }
@@ -281,19 +280,19 @@ fn enrol(
     for &controller in controllers {
         let mut path = group.above();
         path.push(group.clone());
-        for (at, own) in path.iter().enumerate() {
-            if !hands.groups.exists(controller, own)? {
+        for (at, group) in path.iter().enumerate() {
+            if !hands.groups.exists(controller, group)? {
                 add(Step::MakeGroup {
                     controller,
-                    group: own.clone(),
+                    group: group.clone(),
                 });
             }
             let last = at + 1 == path.len();
-            let passes = last || hands.groups.is_passed_on(controller, own)?;
+            let passes = last || hands.groups.is_passed_on(controller, group)?;
             if !passes {
                 add(Step::PassOn {
                     controller,
-                    group: own.clone(),
+                    group: group.clone(),
                 });
             }
         }
@@ -453,7 +452,7 @@ fn words(hands: &Hands, step: &Step) -> String {
             }
             let folder = program.folder.iter();
             let cd: String = folder
-                .map(|own| format!("cd {} && ", quoted(&own.display().to_string())))
+                .map(|path| format!("cd {} && ", quoted(&path.display().to_string())))
                 .collect();
             let groups: Vec<String> = program
                 .groups

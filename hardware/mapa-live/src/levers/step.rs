@@ -171,8 +171,8 @@ impl Pull {
             } => {
                 let route = route
                     .iter()
-                    .map(|own| format!("route {}", own.file.display()));
-                let programs = [old, new].map(|own| format!("program {}", own.id));
+                    .map(|route| format!("route {}", route.file.display()));
+                let programs = [old, new].map(|launch| format!("program {}", launch.id));
                 programs.into_iter().chain(route).collect()
             }
         }

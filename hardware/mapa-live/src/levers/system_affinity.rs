@@ -42,7 +42,11 @@ impl Affinity for SystemAffinity {
         let mut threads = Vec::new();
         for entry in list {
             let entry = entry.map_err(|error| failed(&folder, error))?;
-            let Some(thread) = entry.file_name().to_str().and_then(|own| own.parse().ok()) else {
+            let Some(thread) = entry
+                .file_name()
+                .to_str()
+                .and_then(|name| name.parse().ok())
+            else {
                 continue;
             };
             let status = match files::read(&entry.path().join("status")) {

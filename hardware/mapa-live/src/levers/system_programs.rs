@@ -104,12 +104,16 @@ impl SystemPrograms {
             thread::sleep(Duration::from_millis(1));
         }
         let mut found = Vec::new();
-        for (own, has_mark) in judged {
-            if has_mark && own.is_alive(&self.roots.proc).map_err(unseen(own.pid))? {
-                found.push(own);
+        for (process, has_mark) in judged {
+            if has_mark
+                && process
+                    .is_alive(&self.roots.proc)
+                    .map_err(unseen(process.pid))?
+            {
+                found.push(process);
             }
         }
-        found.sort_by_key(|own| (own.start, own.pid));
+        found.sort_by_key(|process| (process.start, process.pid));
         Ok(found)
     }
 
@@ -122,7 +126,11 @@ impl SystemPrograms {
         })?;
         let mut unclear = false;
         for entry in list.flatten() {
-            let Some(pid) = entry.file_name().to_str().and_then(|own| own.parse().ok()) else {
+            let Some(pid) = entry
+                .file_name()
+                .to_str()
+                .and_then(|name| name.parse().ok())
+            else {
                 continue;
             };
             let process = match ProcessId::of(proc, pid) {
@@ -272,7 +280,7 @@ impl Programs for SystemPrograms {
         let marked = self.marked(id)?;
         Ok(marked
             .into_iter()
-            .find(|own| self.stage(*own) != Stage::Gate))
+            .find(|process| self.stage(*process) != Stage::Gate))
     }
 
     fn start(&mut self, launch: &Launch) -> Result<ProcessId, LeverError> {

@@ -130,8 +130,8 @@ fn devices(nvml: &Nvml) -> Result<Vec<Known>, NvmlError> {
 fn register<'n>(nvml: &'n Nvml, known: &[Known]) -> Result<Option<EventSet<'n>>, NvmlError> {
     let wanted = EventTypes::CRITICAL_XID_ERROR;
     let mut devices = Vec::new();
-    for own in known {
-        if let Ok(device) = nvml.device_by_index(own.index)
+    for known_device in known {
+        if let Ok(device) = nvml.device_by_index(known_device.index)
             && (device.supported_event_types()).is_ok_and(|types| types.contains(wanted))
         {
             devices.push(device);
@@ -163,25 +163,25 @@ fn tell_lost<'n>(
 ) -> bool {
     let mut told = Vec::new();
     let mut back = false;
-    for own in &mut *known {
-        let lost = is_lost(nvml, own.index);
-        if lost == own.lost {
+    for device in &mut *known {
+        let lost = is_lost(nvml, device.index);
+        if lost == device.lost {
             continue;
         }
-        own.lost = lost;
+        device.lost = lost;
         if !lost {
-            *own = own.clone().asked(nvml);
+            *device = device.clone().asked(nvml);
             back = true;
         }
-        told.push(own.change(if lost { Health::Lost } else { Health::Back }));
+        told.push(device.change(if lost { Health::Lost } else { Health::Back }));
     }
     // A device that is back was reset, and its registration is gone. What the old set still has is
     // told first, and nothing happens between that and the new set that nobody hears of.
     if back {
         while let Some(Ok(event)) = set.as_ref().map(|set| set.wait(0)) {
             let index = event.device.index().ok();
-            if let Some(own) = known.iter().find(|own| Some(own.index) == index) {
-                told.push(own.change(Health::Xid(number(&event.event_data))));
+            if let Some(device) = known.iter().find(|device| Some(device.index) == index) {
+                told.push(device.change(Health::Xid(number(&event.event_data))));
             }
         }
         if let Ok(next) = register(nvml, known) {
@@ -202,15 +202,17 @@ fn tell_xid<'n>(
     changes: &Sender<Change>,
 ) -> bool {
     let of = match device.index() {
-        Ok(index) => known.iter().position(|own| own.index == index),
+        Ok(index) => known.iter().position(|device| device.index == index),
         Err(_) => {
-            let before: Vec<bool> = known.iter().map(|own| own.lost).collect();
+            let before: Vec<bool> = known.iter().map(|device| device.lost).collect();
             if !tell_lost(nvml, known, set, changes) {
                 return false;
             }
             let mut new = known.iter().zip(before).enumerate();
-            let mut new = new.by_ref().filter(|(_, (own, lost))| own.lost && !lost);
-            new.next().map(|own| own.0).filter(|_| new.next().is_none())
+            let mut new = new
+                .by_ref()
+                .filter(|(_, (device, lost))| device.lost && !lost);
+            new.next().map(|at| at.0).filter(|_| new.next().is_none())
         }
     };
     of.is_none_or(|at| changes.send(known[at].change(Health::Xid(xid))).is_ok())

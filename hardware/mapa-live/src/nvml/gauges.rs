@@ -58,7 +58,7 @@ pub(super) fn readings(nvml: &Nvml) -> Result<Vec<GpuReading>, Silence> {
         // One list is enough: some boards and drivers have only one of the two.
         if lists.iter().any(Result::is_ok) {
             let list = lists.into_iter().flatten().flatten();
-            let mut pids: Vec<u32> = list.map(|own| own.pid).collect();
+            let mut pids: Vec<u32> = list.map(|process| process.pid).collect();
             pids.sort_unstable();
             pids.dedup();
             reading.processes = Some(pids);

@@ -68,8 +68,8 @@ fn look_at(nvml: &Nvml, index: u32) -> Result<(Seen, Vec<Use>), Silence> {
             return Err(Silence::Failed(format!("processes of GPU{index}: {error}")));
         }
     };
-    let uses = lists.into_iter().map(|(instance, own)| Use {
-        pid: own.pid,
+    let uses = lists.into_iter().map(|(instance, process)| Use {
+        pid: process.pid,
         uuid: seen.uuid.clone(),
         pci: seen.pci.clone(),
         index: Some(index),
@@ -101,8 +101,12 @@ fn recovery(device: &Device<'_>) -> Option<&'static str> {
 fn processes(device: &Device<'_>) -> Result<Vec<(Option<u32>, ProcessInfo)>, NvmlError> {
     let mut found = Vec::new();
     if !is_partitioned(device) {
-        let own = listed(device)?;
-        found.extend(own.into_iter().map(|own| (own.gpu_instance_id, own)));
+        let processes = listed(device)?;
+        found.extend(
+            processes
+                .into_iter()
+                .map(|process| (process.gpu_instance_id, process)),
+        );
         return Ok(found);
     }
     for slot in 0..device.mig_device_count()?.min(MOST_INSTANCES) {
@@ -112,10 +116,11 @@ fn processes(device: &Device<'_>) -> Result<Vec<(Option<u32>, ProcessInfo)>, Nvm
         };
         let number = mig::instance_of(&instance).ok();
         match listed(&instance) {
-            Ok(own) => {
+            Ok(processes) => {
                 found.extend(
-                    own.into_iter()
-                        .map(|own| (own.gpu_instance_id.or(number), own)),
+                    processes
+                        .into_iter()
+                        .map(|process| (process.gpu_instance_id.or(number), process)),
                 );
             }
             Err(NvmlError::InvalidArg | NvmlError::NotFound) => {}

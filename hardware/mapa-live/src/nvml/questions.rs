@@ -313,9 +313,9 @@ impl Asked<'_> {
                 // Only privileged users are told where an instance lies.
                 let place = told
                     .instance_id
-                    .and_then(|own| mig::place(device, own).ok());
-                told.profile_id = place.as_ref().map(|own| own.profile);
-                told.placement = place.map(|own| own.slices);
+                    .and_then(|instance_id| mig::place(device, instance_id).ok());
+                told.profile_id = place.as_ref().map(|place| place.profile);
+                told.placement = place.map(|place| place.slices);
                 self.answers.mig_instances.push(told);
             }
         }

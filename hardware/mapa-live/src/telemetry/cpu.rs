@@ -62,7 +62,7 @@ pub(crate) fn times(proc: &Path) -> Result<Times, Missing> {
         all: fields
             .iter()
             .take(8)
-            .fold(0, |sum, own| sum.saturating_add(*own)),
+            .fold(0, |sum, ticks| sum.saturating_add(*ticks)),
         idle: *idle,
         waiting: *waiting,
     })

@@ -220,13 +220,13 @@ impl Sampler {
         let uuid = reading.uuid.clone().unwrap_or_default();
         let dcgm = |name: &str| {
             let own = sample.scraped.iter();
-            let own = own.filter(|own| own.target.exporter == Exporter::Dcgm);
-            own.filter_map(|own| own.signals.get(name)?.get(&uuid).copied())
+            let own = own.filter(|scrape| scrape.target.exporter == Exporter::Dcgm);
+            own.filter_map(|scrape| scrape.signals.get(name)?.get(&uuid).copied())
                 .next()
         };
         // Shares of DCGM are from 0 to 1; its bytes are bytes a second, whatever its help says.
         let share = |name: &str| dcgm(name).map(|share| share * 100.0);
-        let kb = |own: Option<u32>| own.map(|kb| f64::from(kb) / 1000.0);
+        let kb = |kib: Option<u32>| kib.map(|kb| f64::from(kb) / 1000.0);
         let gpu = GpuUse {
             index,
             healthy: true,
@@ -318,36 +318,40 @@ impl Sampler {
             }
         };
         let mut counts = BTreeMap::new();
-        for own in disks {
+        for disk in disks {
             // Another disk may have the name of one that was taken out.
-            let was = self.before.disks.get(&own.name);
+            let was = self.before.disks.get(&disk.name);
             let was = was
-                .filter(|was| was.device == own.device)
+                .filter(|was| was.device == disk.device)
                 .zip(sample.interval_ms);
             let rate = |before: fn(&Disk) -> u64| {
                 let (was, ms) = was?;
-                counter::rate(before(was), before(&own), Width::Bits64, ms)
+                counter::rate(before(was), before(&disk), Width::Bits64, ms)
             };
-            let rates = [|own: &Disk| own.read_bytes, |own: &Disk| own.write_bytes].map(rate);
+            let rates = [
+                |disk: &Disk| disk.read_bytes,
+                |disk: &Disk| disk.write_bytes,
+            ]
+            .map(rate);
             // The kernel counts this one in 32 bits.
             let busy = was
-                .and_then(|(was, ms)| counter::rate(was.busy_ms, own.busy_ms, Width::Bits32, ms));
+                .and_then(|(was, ms)| counter::rate(was.busy_ms, disk.busy_ms, Width::Bits32, ms));
             if was.is_some() && rates.contains(&None) {
-                let what = format!("disk {} mb_s", own.name);
+                let what = format!("disk {} mb_s", disk.name);
                 sample
                     .missing
                     .push(Missing::new(what, "the counter began anew"));
             }
             sample.disks.push(DiskUse {
-                name: own.name.clone(),
-                device: own.device.clone(),
-                numa: own.numa,
+                name: disk.name.clone(),
+                device: disk.device.clone(),
+                numa: disk.numa,
                 read_mb_s: mb_s(rates[0]),
                 write_mb_s: mb_s(rates[1]),
                 // In milliseconds a second: 1,000 are 100 %.
                 busy_percent: busy.map(|busy| (busy / 10.0).min(100.0)),
             });
-            counts.insert(own.name.clone(), own);
+            counts.insert(disk.name.clone(), disk);
         }
         self.before.disks = counts;
     }
@@ -389,29 +393,29 @@ impl Sampler {
 
     fn nics(&mut self, sample: &mut Sample) {
         let mut counts = BTreeMap::new();
-        for own in net::nics(&self.live.roots) {
-            let was = self.before.nics.get(&own.name).zip(sample.interval_ms);
+        for nic in net::nics(&self.live.roots) {
+            let was = self.before.nics.get(&nic.name).zip(sample.interval_ms);
             let rate = |before: u64, now: u64| {
                 let (_, ms) = was?;
                 counter::rate(before, now, Width::Bits64, ms)
             };
-            let receive = was.and_then(|(was, _)| rate(was.receive, own.receive));
-            let send = was.and_then(|(was, _)| rate(was.send, own.send));
-            let dropped = was.and_then(|(was, _)| rate(was.dropped?, own.dropped?));
+            let receive = was.and_then(|(was, _)| rate(was.receive, nic.receive));
+            let send = was.and_then(|(was, _)| rate(was.send, nic.send));
+            let dropped = was.and_then(|(was, _)| rate(was.dropped?, nic.dropped?));
             if was.is_some() && (receive.is_none() || send.is_none()) {
-                let what = format!("nic {} mb_s", own.name);
+                let what = format!("nic {} mb_s", nic.name);
                 sample
                     .missing
                     .push(Missing::new(what, "the counter began anew"));
             }
             sample.nics.push(NicUse {
-                name: own.name.clone(),
-                numa: own.numa,
+                name: nic.name.clone(),
+                numa: nic.numa,
                 receive_mb_s: mb_s(receive),
                 send_mb_s: mb_s(send),
                 dropped_per_s: dropped,
             });
-            counts.insert(own.name.clone(), own);
+            counts.insert(nic.name.clone(), nic);
         }
         if counts.is_empty() {
             let folder = self.live.roots.sys.join("class/net");

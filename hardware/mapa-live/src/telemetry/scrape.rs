@@ -98,7 +98,7 @@ const NAMES: [(Exporter, &[&str]); 3] = [
 
 /// The names that are read of an exporter.
 fn names(of: Exporter) -> &'static [&'static str] {
-    let row = NAMES.iter().find(|(own, _)| *own == of);
+    let row = NAMES.iter().find(|(exporter, _)| *exporter == of);
     row.map_or(&[], |(_, names)| names)
 }
 
@@ -121,12 +121,12 @@ pub(crate) fn scrape(target: &Target, limit: Duration) -> (Option<Scraped>, Vec<
     match read_metrics(text) {
         Ok(metrics) => {
             let (signals, missing) = signals_of(target, &metrics);
-            let own = Scraped {
+            let scrape = Scraped {
                 target: target.clone(),
                 signals,
                 age_ms: 0,
             };
-            (Some(own), missing)
+            (Some(scrape), missing)
         }
         Err(why) => failed(why),
     }

@@ -84,10 +84,10 @@ pub fn node_use(sample: &Sample, node: u32, cores: &Cpus) -> NodeUse {
         .collect();
     NodeUse {
         block_io_mb_s: sum(disks
-            .flat_map(|own| [own.read_mb_s, own.write_mb_s])
+            .flat_map(|disk| [disk.read_mb_s, disk.write_mb_s])
             .collect()),
         nic_mb_s: sum(nics
-            .flat_map(|own| [own.receive_mb_s, own.send_mb_s])
+            .flat_map(|nic| [nic.receive_mb_s, nic.send_mb_s])
             .collect()),
         interrupts_per_s: (!beside.is_empty()).then(|| whole(beside.iter().sum())),
     }

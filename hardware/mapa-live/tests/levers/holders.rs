@@ -36,7 +36,7 @@ fn a_pull_is_held_until_the_last_of_its_holders_lets_go() {
             "{fact:?}"
         );
     }
-    assert_eq!(keeper.free(|own| own.who == "job 1"), []);
+    assert_eq!(keeper.free(|holder| holder.who == "job 1"), []);
     assert_ne!(twin.state(), before, "the other needs it");
     assert_eq!(keeper.needed_by(&first).count(), 0);
     assert_eq!(keeper.needed_by(&second).collect::<Vec<_>>(), [1]);
@@ -79,8 +79,8 @@ fn of_two_who_want_other_limits_the_second_needs_that_of_the_first() {
     let fact = keeper.pull_for(&second, &limit("a", 100), UNTIL, 0);
     assert!(matches!(fact, LeverFact::Refused { .. }), "{fact:?}");
     keeper.share(&second);
-    assert_eq!(keeper.free(|own| own.who == "api"), []);
+    assert_eq!(keeper.free(|holder| holder.who == "api"), []);
     assert_ne!(twin.state(), before);
-    assert_eq!(keeper.free(|own| own.who == "chat").len(), 1);
+    assert_eq!(keeper.free(|holder| holder.who == "chat").len(), 1);
     assert_eq!(twin.state(), before);
 }

@@ -89,7 +89,7 @@ fn drop_without_undo(keeper: Keeper<FolderJournal>, folder: &std::path::Path) {
     let kept: Vec<(std::path::PathBuf, Vec<u8>)> = fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|own| own == "json"))
+        .filter(|path| path.extension().is_some_and(|text| text == "json"))
         .map(|path| (path.clone(), fs::read(path).unwrap()))
         .collect();
     let mut keeper = keeper;
@@ -322,21 +322,21 @@ fn links_and_pipes_that_were_planted_in_a_journal_are_refused() {
         let made = Command::new("mkfifo").arg(path).status().unwrap();
         assert!(made.success());
     };
-    let own = folder.path().join("own");
-    drop(FolderJournal::open(&own).unwrap());
+    let path = folder.path().join("own");
+    drop(FolderJournal::open(&path).unwrap());
     // In place of its lock.
-    let lock = own.join("lock");
+    let lock = path.join("lock");
     fs::remove_file(&lock).unwrap();
     symlink(&target, &lock).unwrap();
-    assert!(FolderJournal::open(&own).is_err());
+    assert!(FolderJournal::open(&path).is_err());
     assert_eq!(fs::read_to_string(&target).unwrap(), "precious");
     fs::remove_file(&lock).unwrap();
     pipe(&lock);
-    assert!(FolderJournal::open(&own).is_err());
+    assert!(FolderJournal::open(&path).is_err());
     fs::remove_file(&lock).unwrap();
     // In place of an entry: this user's own file elsewhere is none.
-    let journal = FolderJournal::open(&own).unwrap();
-    let entry = own.join("00000000000000000001.json");
+    let journal = FolderJournal::open(&path).unwrap();
+    let entry = path.join("00000000000000000001.json");
     symlink(&target, &entry).unwrap();
     let refused = || {
         let error = journal.entries().unwrap_err().to_string();

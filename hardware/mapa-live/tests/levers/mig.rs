@@ -32,11 +32,11 @@ impl Machine {
 
     /// With MIG on everywhere: a driver tells profiles in MIG mode only.
     fn partitioned() -> Self {
-        let own = Self::new("dgx-a100");
+        let machine = Self::new("dgx-a100");
         for device in 0..8 {
-            own.fake().set_mig(device, true).unwrap();
+            machine.fake().set_mig(device, true).unwrap();
         }
-        own
+        machine
     }
 
     fn fake(&self) -> Fake {
@@ -62,7 +62,10 @@ impl Machine {
             device: self.uuid(index),
             layout: MigLayout {
                 enabled: true,
-                instances: profiles.iter().map(|own| MigWish::of(*own)).collect(),
+                instances: profiles
+                    .iter()
+                    .map(|profile| MigWish::of(*profile))
+                    .collect(),
             },
         }
     }
@@ -73,7 +76,7 @@ impl Machine {
         let devices = mig.devices().unwrap();
         devices
             .iter()
-            .map(|own| mig.state(&own.uuid).unwrap())
+            .map(|device| mig.state(&device.uuid).unwrap())
             .collect()
     }
 }
@@ -101,7 +104,7 @@ fn a_layout_is_made_read_kept_where_it_is_the_same_and_taken_back() {
     let places: Vec<(u32, &str)> = state
         .instances
         .iter()
-        .map(|own| (own.start, own.profile.as_str()))
+        .map(|instance| (instance.start, instance.profile.as_str()))
         .collect();
     assert_eq!(places, [(0, "3g.20gb"), (4, "2g.10gb"), (6, "1g.5gb")]);
     // A larger neighbour: only what changes is touched, and the process on the other instance runs on.
@@ -245,7 +248,7 @@ fn files_of_mig_parted_partition_a_machine_and_tell_of_it() {
     }
     let now: Vec<_> = devices
         .iter()
-        .map(|own| (own.clone(), mig.state(&own.uuid).unwrap()))
+        .map(|device| (device.clone(), mig.state(&device.uuid).unwrap()))
         .collect();
     let written = PartedFile::of("now", &now);
     let specs = &written.configs["now"];

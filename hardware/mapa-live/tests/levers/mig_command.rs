@@ -51,8 +51,8 @@ struct Machine(tempfile::TempDir);
 
 impl Machine {
     fn new() -> Self {
-        let own = Self(tempfile::tempdir().unwrap());
-        own.write("script.txt", SCRIPT);
+        let machine = Self(tempfile::tempdir().unwrap());
+        machine.write("script.txt", SCRIPT);
         let says = "Unable to do so: In use by another client\n";
         for (file, text) in [
             ("mode", "Disabled\n"),
@@ -60,14 +60,14 @@ impl Machine {
             ("ci", ""),
             ("says", says),
         ] {
-            own.write(file, text);
+            machine.write(file, text);
         }
         let mut copy = Command::new("install");
         copy.args(["-m", "755"])
-            .arg(own.0.path().join("script.txt"))
-            .arg(own.0.path().join("nvidia-smi"));
+            .arg(machine.0.path().join("script.txt"))
+            .arg(machine.0.path().join("nvidia-smi"));
         assert!(copy.status().unwrap().success());
-        own
+        machine
     }
 
     fn write(&self, file: &str, text: &str) {

@@ -43,8 +43,8 @@ pub(crate) fn machine() -> Twin {
         twin.add_device(device, "a100-40gb").unwrap();
     }
     let mut state = twin.state();
-    for own in state.mig.values_mut() {
-        (own.enabled, own.pending) = (true, true);
+    for mig_state in state.mig.values_mut() {
+        (mig_state.enabled, mig_state.pending) = (true, true);
     }
     twin.set_state(state);
     twin.add_process(7, &[8, 9]);

@@ -27,10 +27,10 @@ impl Daemon {
 
     /// With servers of these process ids.
     fn running(servers: &str) -> Self {
-        let own = Self::none();
-        own.mps().start(&own.server()).unwrap();
-        fs::write(own.path("servers"), servers).unwrap();
-        own
+        let daemon = Self::none();
+        daemon.mps().start(&daemon.server()).unwrap();
+        fs::write(daemon.path("servers"), servers).unwrap();
+        daemon
     }
 
     /// Has the daemon start a server, which gets its values.
@@ -58,9 +58,9 @@ impl Daemon {
     }
 
     fn mps(&self) -> MpsCommand {
-        let mut own = MpsCommand::at(self.folder.path().join("nvidia-cuda-mps-control"));
-        own.time_limit = Duration::from_secs(20);
-        own
+        let mut mps_command = MpsCommand::at(self.folder.path().join("nvidia-cuda-mps-control"));
+        mps_command.time_limit = Duration::from_secs(20);
+        mps_command
     }
 
     fn hands(&self) -> Hands {
@@ -296,7 +296,8 @@ fn a_daemon_that_gives_no_answer_is_not_asked_again_at_once() {
     let said: Vec<String> = left.iter().map(ToString::to_string).collect();
     assert_eq!(said.len(), 3, "{said:?}");
     assert!(
-        said.iter().all(|own| own.ends_with("no answer within 1s")),
+        said.iter()
+            .all(|message| message.ends_with("no answer within 1s")),
         "{said:?}"
     );
     // Nor is it news that it goes on.

@@ -78,7 +78,7 @@ fn a_configuration_gives_each_device_its_layout() {
     let kinds = of("by-kind");
     assert_eq!(kinds["GPU-0"].instances.len(), 4);
     let parts = &kinds["GPU-2"].instances;
-    let compute: Vec<&[u32]> = parts.iter().map(|own| own.compute.as_slice()).collect();
+    let compute: Vec<&[u32]> = parts.iter().map(|part| part.compute.as_slice()).collect();
     assert_eq!(
         compute,
         [&[][..], &[1, 1, 1]],

@@ -87,7 +87,7 @@ fn one_that_ignores_its_end_is_killed_after_its_time() {
     // It has set its trap once it has a child.
     let children = format!("/proc/{0}/task/{0}/children", process.pid);
     let begin = Instant::now();
-    while fs::read_to_string(&children).is_ok_and(|own| own.trim().is_empty()) {
+    while fs::read_to_string(&children).is_ok_and(|pids| pids.trim().is_empty()) {
         assert!(begin.elapsed() < Duration::from_secs(20));
         std::thread::sleep(Duration::from_millis(5));
     }

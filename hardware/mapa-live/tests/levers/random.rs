@@ -201,14 +201,14 @@ proptest! {
                     }
                 }
                 Event::Killed(pull, steps) => {
-                    let held = keeper.held().any(|own| {
-                        own.pull.targets().iter().any(|at| pull.targets().contains(at))
+                    let held = keeper.held().any(|entry| {
+                        entry.pull.targets().iter().any(|at| pull.targets().contains(at))
                     });
                     let Ok(plan) = keeper.plan(&pull) else { continue };
                     if held {
                         continue;
                     }
-                    let id = journal.entries().unwrap().last().map_or(1, |own| own.id + 1);
+                    let id = journal.entries().unwrap().last().map_or(1, |entry| entry.id + 1);
                     let entry = Entry {
                         id: id.max(1000),
                         pull,
@@ -223,7 +223,7 @@ proptest! {
                     keeper = open(&twin, &journal, now);
                 }
                 Event::Undo(at) => {
-                    let ids: Vec<u64> = keeper.held().map(|own| own.id).collect();
+                    let ids: Vec<u64> = keeper.held().map(|entry| entry.id).collect();
                     if let Some(id) = ids.get(at) {
                         let fact = keeper.undo(*id).unwrap();
                         let undone = matches!(fact, LeverFact::Undone { .. });
@@ -243,7 +243,7 @@ proptest! {
                 }
             }
             // What is held has time left.
-            let past = |own: &Entry| matches!(own.lifetime, Lifetime::Until { ms } if ms < now);
+            let past = |entry: &Entry| matches!(entry.lifetime, Lifetime::Until { ms } if ms < now);
             prop_assert!(!keeper.held().any(past) || now == 0);
         }
         keeper.close();
@@ -307,8 +307,8 @@ fn what_somebody_else_has_changed_since_stays() {
     let plan = hands.plan(&pull).unwrap();
     hands.pull(&plan).unwrap();
     let mut state = twin.state();
-    let own = state.limits.values_mut().next().unwrap();
-    own.write_bps = Some(77);
+    let limits = state.limits.values_mut().next().unwrap();
+    limits.write_bps = Some(77);
     twin.set_state(state);
     hands.undo(&plan).unwrap();
     let left: BTreeMap<_, _> = twin.state().limits;
@@ -559,7 +559,7 @@ fn what_was_set_on_processes_and_groups_before_the_last_boot_is_left_alone() {
     let (mut keeper, facts) = Keeper::open(at_boot("second"), journal.clone(), 1).unwrap();
     assert_eq!(facts.len(), 2, "{facts:?}");
     assert_eq!(twin.state(), was);
-    let held: Vec<&Pull> = keeper.held().map(|own| &own.pull).collect();
+    let held: Vec<&Pull> = keeper.held().map(|entry| &entry.pull).collect();
     assert_eq!(held, [&layout], "instances outlive a boot");
     keeper.close();
     assert!(twin.state().mig["GPU-a"].instances.is_empty());
@@ -589,7 +589,7 @@ fn an_extension_never_shortens_a_time() {
     ];
     for (asked, has) in orders {
         keeper.pull(&pull, asked, 0);
-        let held: Vec<Lifetime> = keeper.held().map(|own| own.lifetime).collect();
+        let held: Vec<Lifetime> = keeper.held().map(|entry| entry.lifetime).collect();
         assert_eq!(held, [has]);
     }
 }
@@ -632,7 +632,10 @@ fn instances_that_a_layout_has_as_well_stay() {
         device: "GPU-a".to_owned(),
         layout: MigLayout {
             enabled: true,
-            instances: profiles.iter().map(|own| MigWish::of(*own)).collect(),
+            instances: profiles
+                .iter()
+                .map(|profile| MigWish::of(*profile))
+                .collect(),
         },
     };
     let plan = hands.plan(&layout(&["3g.20gb", "1g.5gb"])).unwrap();

@@ -134,7 +134,7 @@ fn read_direct(file: &Path, folder: &Path, in_group: &str, megabytes: u64) -> f6
 
 #[test]
 fn a_throttle_of_block_io_holds_past_the_page_cache_and_is_lifted() {
-    let Some(mut own) = Own::new("io", Controller::BlockIo) else {
+    let Some(mut scope) = Own::new("io", Controller::BlockIo) else {
         return;
     };
     // A machine without disks names one to be read.
@@ -156,28 +156,28 @@ fn a_throttle_of_block_io_holds_past_the_page_cache_and_is_lifted() {
         return skipped("the folder of the build is on no disk");
     };
     let read = |group: &str, megabytes| read_direct(&file, folder.path(), group, megabytes);
-    let free = read(&own.path, 32);
+    let free = read(&scope.path, 32);
     let pull = Pull::BlockIo {
-        group: group(&own.path),
+        group: group(&scope.path),
         device,
         limits: Limits::mb_s(10),
     };
-    let plan = own.hands.plan(&pull).unwrap();
-    own.hands.pull(&plan).unwrap();
+    let plan = scope.hands.plan(&pull).unwrap();
+    scope.hands.pull(&plan).unwrap();
     assert!(
-        own.hands.plan(&pull).unwrap().is_empty(),
+        scope.hands.plan(&pull).unwrap().is_empty(),
         "the kernel has it"
     );
-    let throttled = read(&own.path, 16);
-    own.hands.undo(&plan).unwrap();
-    let lifted = read(&own.path, 32);
+    let throttled = read(&scope.path, 16);
+    scope.hands.undo(&plan).unwrap();
+    let lifted = read(&scope.path, 32);
     eprintln!(
         "block I/O: {free:.1} MB/s free, {throttled:.1} at a limit of 10, {lifted:.1} lifted"
     );
     // How fast the disk is without a limit depends on who else uses it.
     assert!(throttled < 13.0, "{throttled}");
     let tree = CgroupTree::new(&Roots::default());
-    let limits = tree.limits(&group(&own.path), device).unwrap();
+    let limits = tree.limits(&group(&scope.path), device).unwrap();
     assert_eq!(limits, Limits::NONE);
 }
 
@@ -227,40 +227,40 @@ fn a_cpuset_confines_the_processes_of_a_group_and_is_taken_back() {
     let Some([_, cpu]) = two_cpus(&victim) else {
         return;
     };
-    let Some(mut own) = Own::new("cpus", Controller::Cpuset) else {
+    let Some(mut scope) = Own::new("cpus", Controller::Cpuset) else {
         return;
     };
     let before = victim.allowed();
     let enrol = Pull::Enrol {
         process: Some(victim.id()),
-        group: group(&own.path),
+        group: group(&scope.path),
         controllers: vec![Controller::Cpuset],
     };
-    let joined = own.hands.plan(&enrol).unwrap();
-    own.hands.pull(&joined).unwrap();
+    let joined = scope.hands.plan(&enrol).unwrap();
+    scope.hands.pull(&joined).unwrap();
     let tree = CgroupTree::new(&Roots::default());
-    let was = tree.cpuset(&group(&own.path)).unwrap();
+    let was = tree.cpuset(&group(&scope.path)).unwrap();
     let pull = Pull::Cpuset {
-        group: group(&own.path),
+        group: group(&scope.path),
         cpus: [cpu].into_iter().collect(),
         mems: None,
     };
-    let plan = own.hands.plan(&pull).unwrap();
-    own.hands.pull(&plan).unwrap();
+    let plan = scope.hands.plan(&pull).unwrap();
+    scope.hands.pull(&plan).unwrap();
     assert_eq!(victim.allowed(), cpu.to_string());
-    assert!(own.hands.plan(&pull).unwrap().is_empty());
-    own.hands.undo(&plan).unwrap();
-    let now = tree.cpuset(&group(&own.path)).unwrap();
+    assert!(scope.hands.plan(&pull).unwrap().is_empty());
+    scope.hands.undo(&plan).unwrap();
+    let now = tree.cpuset(&group(&scope.path)).unwrap();
     // The kernel does not empty the set of a group of v2 that has processes: it has that of the group above then.
-    let above = tree.allowed(&group(&own.path)).unwrap();
+    let above = tree.allowed(&group(&scope.path)).unwrap();
     assert!(
         now == was || (was.cpus.is_empty() && now.cpus == above.cpus),
         "{now:?}"
     );
     assert_eq!(victim.allowed(), before);
-    own.hands.undo(&joined).unwrap();
+    scope.hands.undo(&joined).unwrap();
     let left = tree.group_of(Controller::Cpuset, victim.id()).unwrap();
-    assert_ne!(left, group(&own.path));
+    assert_ne!(left, group(&scope.path));
 }
 
 #[test]

@@ -332,7 +332,7 @@ impl<'a> Cursor<'a> {
         let heir = &mut earlier[back * self.blame_width..][..self.blame_width];
         heir.iter_mut()
             .zip(own)
-            .for_each(|(heir, own)| *heir |= *own);
+            .for_each(|(heir, bits)| *heir |= *bits);
         heir[back / 64] &= !(1 << (back % 64));
         self.depth = back;
     }

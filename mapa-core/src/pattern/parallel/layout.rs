@@ -50,7 +50,7 @@ impl Parallelism {
         let of_experts = matches!(dimension, Dimension::Expert | Dimension::ExpertData);
         let (grid, experts) = (self.grid(), self.expert_grid());
         let with_sequence = [Dimension::Data, Dimension::Sequence];
-        let own = if dimension == Dimension::Data {
+        let dimensions = if dimension == Dimension::Data {
             &with_sequence[..]
         } else {
             &[dimension]
@@ -58,9 +58,9 @@ impl Parallelism {
         for rank in 0..ranks {
             let key = if of_experts && self.degree(Dimension::Expert) > 1 {
                 let [stage, place] = self.stage(rank);
-                [stage, experts.without(place, own)]
+                [stage, experts.without(place, dimensions)]
             } else {
-                [0, grid.without(rank, own)]
+                [0, grid.without(rank, dimensions)]
             };
             groups.entry(key).or_default().push(rank as u16);
         }
@@ -102,8 +102,8 @@ impl Parallelism {
             .into_iter()
             .take_while(|dimension| *dimension != Dimension::Pipeline);
         let stride: usize = faster
-            .filter(|own| *own != Dimension::Expert)
-            .map(|own| self.degree(own))
+            .filter(|dimension| *dimension != Dimension::Expert)
+            .map(|dimension| self.degree(dimension))
             .product();
         let stages = self.degree(Dimension::Pipeline);
         [

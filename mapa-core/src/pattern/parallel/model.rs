@@ -73,7 +73,9 @@ impl FromStr for ModelShape {
             "bytes",
         ];
         let settings = Settings::read(text.split(','), MODEL, |key: &str| {
-            NAMES.iter().position(|own| own.eq_ignore_ascii_case(key))
+            NAMES
+                .iter()
+                .position(|candidate| candidate.eq_ignore_ascii_case(key))
         });
         let settings = settings.map_err(ErrorKind::BadParallelSetting)?;
         let mut given: [Option<f64>; 9] = [None; 9];

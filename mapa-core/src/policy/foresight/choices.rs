@@ -76,8 +76,8 @@ impl SetChoices {
             prefer,
         };
         Some(graph.memo().get_or_make(&key, || {
-            let own = Self::make(graph, &scores, prefer);
-            (own.chosen.len() * 2, own)
+            let choices = Self::make(graph, &scores, prefer);
+            (choices.chosen.len() * 2, choices)
         }))
     }
 
@@ -106,7 +106,7 @@ impl SetChoices {
                 let free = (set | rest) as usize;
                 let before = Mask::from(chosen[free]);
                 let is_better = before == 0 || {
-                    let leaves = |own: Mask| left[free & !(own as usize)];
+                    let leaves = |mask: Mask| left[free & !(mask as usize)];
                     let may = prefer == Prefer::MostLeft || speed[free] == gbps;
                     may && leaves(set) > leaves(before)
                 };
@@ -184,7 +184,7 @@ mod tests {
                         (if fastest { (gbps, left) } else { (left, gbps) }, std::cmp::Reverse(set))
                     })
                     .max_by(|a, b| a.partial_cmp(b).unwrap());
-                prop_assert_eq!(table.at(free), best.map(|own| own.1.0));
+                prop_assert_eq!(table.at(free), best.map(|rank| rank.1.0));
             }
         }
     }

@@ -183,10 +183,10 @@ impl Takes {
                     .map(|_| AtomicU16::new(0))
                     .collect()
             };
-            let own = SetScores::with(graph, model, &Pattern::ring(k), LinkClass::None);
+            let scores = SetScores::with(graph, model, &Pattern::ring(k), LinkClass::None);
             let takes = Self {
                 k,
-                own,
+                own: scores,
                 left: Left::of(graph),
                 sets: [sets(), sets()],
             };

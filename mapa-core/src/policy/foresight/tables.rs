@@ -145,7 +145,7 @@ impl SetScores {
     pub fn iter(&self) -> impl Iterator<Item = (u32, Option<f64>)> + '_ {
         of_size(self.devices as usize, self.ranks as usize)
             .zip(&self.values)
-            .map(|(set, value)| (set, Some(*value).filter(|own| !own.is_nan())))
+            .map(|(set, value)| (set, Some(*value).filter(|value| !value.is_nan())))
     }
 }
 
@@ -193,10 +193,10 @@ impl Rings {
             ranks: k,
         };
         graph.memo().get_or_make(&key, || {
-            let own = SetScores::with(graph, model, &Pattern::ring(k), LinkClass::None);
+            let scores = SetScores::with(graph, model, &Pattern::ring(k), LinkClass::None);
             let mut best = vec![f64::NEG_INFINITY; 1 << graph.len()];
             for set in of_size(graph.len(), k) {
-                best[set as usize] = own.at(set).unwrap_or(f64::NEG_INFINITY);
+                best[set as usize] = scores.at(set).unwrap_or(f64::NEG_INFINITY);
             }
             for set in 0..best.len() {
                 let without = |member: usize| best[set & !(1 << member)];

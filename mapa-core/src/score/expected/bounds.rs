@@ -29,10 +29,10 @@ impl Bounds {
     /// The largest share of direct links, and of a slot.
     fn direct(&self, graph: &HardwareGraph, nominal: f64, part: Subset<'_>, k: usize) -> f64 {
         let share = |using| {
-            let own = self
+            let share = self
                 .efficiency
                 .of(Part::Direct, using, graph.link_generation());
-            own.value
+            share.value
         };
         let using = match (self.operation, k) {
             (Operation::AllToAll, _) => Use::Exchange,
@@ -51,10 +51,10 @@ impl Bounds {
                 } else {
                     Use::InSwitch
                 };
-                let own = self
+                let share = self
                     .efficiency
                     .own(Part::Direct, using, graph.link_generation());
-                own.map(|own| own.value * port * Operation::AllReduce.bytes_on_bus(k))
+                share.map(|share| share.value * port * Operation::AllReduce.bytes_on_bus(k))
             } else {
                 None
             };
@@ -123,7 +123,7 @@ impl Bounds {
         let nominal = self
             .inner
             .foresight()
-            .map_or(f64::INFINITY, |own| (own.within)(part, k));
+            .map_or(f64::INFINITY, |foresight| (foresight.within)(part, k));
         let direct = self.direct(part.graph, nominal, part, k);
         rounded(direct.max(self.host(part, k)))
     }

@@ -102,7 +102,7 @@ const USES: [(Use, &str); 10] = [
 
 pub(super) fn named<T: Copy>(what: &str, text: &str, known: &[(T, &str)]) -> Result<T, Error> {
     let found = known.iter().find(|(_, name)| *name == text);
-    found.map(|(own, _)| *own).ok_or_else(|| {
+    found.map(|(value, _)| *value).ok_or_else(|| {
         let names: Vec<&str> = known.iter().map(|(_, name)| *name).collect();
         ErrorKind::UnknownName {
             what: what.to_owned(),
@@ -115,7 +115,7 @@ pub(super) fn named<T: Copy>(what: &str, text: &str, known: &[(T, &str)]) -> Res
 
 impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = PARTS.iter().find(|(own, _)| own == self);
+        let name = PARTS.iter().find(|(part, _)| part == self);
         f.pad(name.map_or("", |(_, name)| name))
     }
 }
@@ -130,7 +130,7 @@ impl FromStr for Part {
 
 impl fmt::Display for Use {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = USES.iter().find(|(own, _)| own == self);
+        let name = USES.iter().find(|(listed, _)| listed == self);
         f.pad(name.map_or("", |(_, name)| name))
     }
 }
@@ -201,13 +201,13 @@ const CLASSES: [(Class, &str); 10] = [
 impl Class {
     /// Every class.
     pub fn all() -> impl Iterator<Item = Self> {
-        CLASSES.iter().map(|(own, _)| *own)
+        CLASSES.iter().map(|(class, _)| *class)
     }
 }
 
 impl fmt::Display for Class {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = CLASSES.iter().find(|(own, _)| own == self);
+        let name = CLASSES.iter().find(|(class, _)| class == self);
         f.pad(name.map_or("", |(_, name)| name))
     }
 }
@@ -334,29 +334,29 @@ impl Efficiency {
     #[must_use]
     pub fn own(&self, part: Part, using: Use, generation: Option<&str>) -> Option<Share> {
         let generation = generation.map(base).filter(|_| part == Part::Direct);
-        let is = |own: &&Factor| {
-            own.part == part
-                && own.using == using
-                && own.generation.as_deref().map(base) == generation
+        let is = |factor: &&Factor| {
+            factor.part == part
+                && factor.using == using
+                && factor.generation.as_deref().map(base) == generation
         };
-        let own = self.factors.iter().find(is)?;
+        let factor = self.factors.iter().find(is)?;
         Some(Share {
-            value: own.value,
-            machines: own.machines,
+            value: factor.value,
+            machines: factor.machines,
         })
     }
 
     /// The median over other generations of the same family, else over all.
     fn of_others(&self, using: Use, generation: Option<&str>) -> Option<f64> {
         let of = |family: Option<&str>| {
-            let alike = self.factors.iter().filter(|own| {
-                let name = own.generation.as_deref();
-                own.part == Part::Direct
-                    && own.using == using
+            let alike = self.factors.iter().filter(|factor| {
+                let name = factor.generation.as_deref();
+                factor.part == Part::Direct
+                    && factor.using == using
                     && name.is_some_and(|name| self.exponent(name) == 1.0)
                     && (family.is_none() || name.map(family_of) == family)
             });
-            let mut values: Vec<f64> = alike.map(|own| own.value).collect();
+            let mut values: Vec<f64> = alike.map(|factor| factor.value).collect();
             values.sort_unstable_by(f64::total_cmp);
             values.get(values.len() / 2).copied()
         };
@@ -375,10 +375,10 @@ impl Efficiency {
     /// `machines` is on how many machines the share that binds was measured.
     #[must_use]
     pub fn interval(&self, class: Class, machines: u32) -> (f64, f64) {
-        let own = self.spreads.iter().find(|own| own.class == class);
-        let log = own.map_or(ALONE, |own| own.log);
+        let spread = self.spreads.iter().find(|spread| spread.class == class);
+        let log = spread.map_or(ALONE, |spread| spread.log);
         let (low, high) = ((-log).exp(), log.exp());
-        if machines <= 1 || own.is_none_or(|own| own.machines <= 1) {
+        if machines <= 1 || spread.is_none_or(|spread| spread.machines <= 1) {
             (low.min(0.7), high.max(1.3))
         } else {
             (low, high)

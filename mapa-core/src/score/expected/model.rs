@@ -409,7 +409,7 @@ impl Expected {
         for (at, gbps) in host.uplinks().iter().enumerate() {
             let below = devices
                 .iter()
-                .filter(|&&id| host.above(id).any(|own| own == at))
+                .filter(|&&id| host.above(id).any(|above| above == at))
                 .count();
             if below > 1 {
                 way.term(Part::Uplink, Use::Host, gbps / below as f64 * count);
@@ -439,8 +439,8 @@ impl Expected {
         let n = devices.len();
         let hops = || (0..n).map(|i| (i, (i + 1) % n));
         let link = |(a, b): (usize, usize)| {
-            let own = graph.pair(devices[a], devices[b]).direct;
-            (own.exists() && graph.peer_access(devices[a], devices[b]).on).then_some(own.gbps)
+            let link = graph.pair(devices[a], devices[b]).direct;
+            (link.exists() && graph.peer_access(devices[a], devices[b]).on).then_some(link.gbps)
         };
         let links: Option<Vec<f64>> = hops().map(link).collect();
         let mut found = Vec::new();
@@ -717,14 +717,14 @@ impl Way {
 /// [`Expected`] with the shares that are shipped, as an objective, for jobs of each kind of pattern.
 pub(crate) fn expected_gbps(operation: Operation) -> Objective<'static> {
     static OBJECTIVES: LazyLock<[Objective<'static>; 3]> =
-        LazyLock::new(|| SHAPES.map(|own| Expected::shipped(own).objective()));
+        LazyLock::new(|| SHAPES.map(|operation| Expected::shipped(operation).objective()));
     OBJECTIVES[at(operation)].clone()
 }
 
 /// [`Expected::nominal`] as an objective, for jobs of each kind of pattern.
 pub(crate) fn network_gbps(operation: Operation) -> Objective<'static> {
     static OBJECTIVES: LazyLock<[Objective<'static>; 3]> =
-        LazyLock::new(|| SHAPES.map(|own| Expected::nominal(own).objective()));
+        LazyLock::new(|| SHAPES.map(|operation| Expected::nominal(operation).objective()));
     OBJECTIVES[at(operation)].clone()
 }
 
@@ -735,6 +735,6 @@ const SHAPES: [Operation; 3] = [
 ];
 
 fn at(operation: Operation) -> usize {
-    let own = SHAPES.iter().position(|own| *own == operation);
+    let own = SHAPES.iter().position(|candidate| *candidate == operation);
     own.unwrap_or(0)
 }

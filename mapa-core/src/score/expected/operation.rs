@@ -55,7 +55,7 @@ const NAMES: [(Operation, &str); 12] = [
 impl Operation {
     /// Every operation.
     pub fn all() -> impl Iterator<Item = Self> {
-        NAMES.iter().map(|(own, _)| *own)
+        NAMES.iter().map(|(operation, _)| *operation)
     }
 
     /// Whether all devices take part alike, so that a set of devices decides the bandwidth.
@@ -99,7 +99,7 @@ impl Operation {
 
 impl fmt::Display for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = NAMES.iter().find(|(own, _)| own == self);
+        let name = NAMES.iter().find(|(operation, _)| operation == self);
         f.pad(name.map_or("", |(_, name)| name))
     }
 }

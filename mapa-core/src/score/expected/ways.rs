@@ -138,7 +138,7 @@ impl<'a> Loads<'a> {
     }
 
     fn uplink(&mut self, at: usize, kind: usize, flows: u32) {
-        match self.uplinks.iter_mut().find(|(own, _)| *own == at) {
+        match self.uplinks.iter_mut().find(|(node, _)| *node == at) {
             Some((_, loads)) => loads[kind] += flows,
             None => {
                 let mut loads = [0; 3];
@@ -183,7 +183,11 @@ impl<'a> Loads<'a> {
             }
             if near != far {
                 let pair = (near, far);
-                match self.sockets.iter_mut().find(|(own, _)| *own == pair) {
+                match self
+                    .sockets
+                    .iter_mut()
+                    .find(|(candidate, _)| *candidate == pair)
+                {
                     Some((_, flows)) => *flows += 1,
                     None => self.sockets.push((pair, 1)),
                 }
@@ -200,7 +204,7 @@ impl<'a> Loads<'a> {
                 self.uplink(at, 2, 1);
             }
             let mut memories = self.memories.iter_mut();
-            match memories.find(|(own, _)| host.share_memory(*own, id)) {
+            match memories.find(|(device, _)| host.share_memory(*device, id)) {
                 Some((_, ends)) => *ends += 1,
                 None => self.memories.push((id, 1)),
             }

@@ -178,7 +178,10 @@ mod tests {
     fn of(text: &str) -> Vec<(usize, &str)> {
         let (statements, open) = statements(text);
         assert_eq!(open, None, "{text}");
-        statements.iter().map(|own| (own.line, own.text)).collect()
+        statements
+            .iter()
+            .map(|statement| (statement.line, statement.text))
+            .collect()
     }
 
     #[test]

@@ -232,10 +232,10 @@ impl Reader {
         if SILENT.contains(&first) {
             return;
         }
-        let shell = words.windows(3).position(|own| {
-            matches!(base(&own[0].text), "bash" | "sh")
-                && own[1].text.ends_with('c')
-                && own[1].text.starts_with('-')
+        let shell = words.windows(3).position(|triple| {
+            matches!(base(&triple[0].text), "bash" | "sh")
+                && triple[1].text.ends_with('c')
+                && triple[1].text.starts_with('-')
         });
         if let Some(at) = shell.filter(|_| depth < DEPTH)
             && let (Some(before), Some(inner)) = (words.get(..at), words.get(at + 2))
@@ -250,9 +250,9 @@ impl Reader {
             slurm: &self.slurm,
             visible: list.and_then(|list| count(&list)),
         };
-        let ranks = found.iter().rev().find_map(|own| {
-            let options = words.get(own.from..own.to).unwrap_or_default();
-            Some((own, own.starter.ranks(options, &given)?))
+        let ranks = found.iter().rev().find_map(|start| {
+            let options = words.get(start.from..start.to).unwrap_or_default();
+            Some((start, start.starter.ranks(options, &given)?))
         });
         let name = |from: usize| {
             from.checked_sub(1)
@@ -260,22 +260,22 @@ impl Reader {
                 .map_or("", |word| base(&word.text))
         };
         match (&ranks, found.last()) {
-            (Some((own, Number::Known { value, is_default })), _) => {
-                let call = name(own.from);
+            (Some((start, Number::Known { value, is_default })), _) => {
+                let call = name(start.from);
                 self.has_ranks = true;
                 self.site(line, call, int(*value));
                 if *is_default {
                     self.note(line, default(call, *value));
                 }
             }
-            (Some((own, Number::Unknown(text))), _) => {
-                let call = name(own.from);
+            (Some((start, Number::Unknown(text))), _) => {
+                let call = name(start.from);
                 self.site(line, call, Expr::Unknown);
                 let what = format!("{call}: the script does not say what {text} is");
                 self.note(line, Note::undecided(what));
             }
-            (None, Some(own)) => {
-                let call = name(own.from);
+            (None, Some(start)) => {
+                let call = name(start.from);
                 self.site(line, call, Expr::Unknown);
                 let what = format!("{call}: the script does not say how many ranks it starts");
                 self.note(line, Note::undecided(what));

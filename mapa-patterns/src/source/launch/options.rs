@@ -6,15 +6,16 @@ use super::words::Word;
 /// letter, `-n VALUE`, `-nVALUE`. Hyphens and underscores are alike.
 pub(super) fn value(words: &[Word], names: &[&str]) -> Option<Word> {
     words.iter().enumerate().find_map(|(at, word)| {
-        let own = written(&word.text)?;
-        let (name, value) = match own {
+        let value_written = written(&word.text)?;
+        let (name, value) = match value_written {
             Written::Long(name, value) => (name.replace('_', "-"), value),
             Written::Short(letter, rest) => (
                 letter.to_owned(),
                 Some(rest).filter(|rest| !rest.is_empty()),
             ),
         };
-        let is_one = |own: &&str| **own == name || matches!(own, &"np") && word.text == "-np";
+        let is_one =
+            |option: &&str| **option == name || matches!(option, &"np") && word.text == "-np";
         if !names.iter().any(is_one) {
             return None;
         }
@@ -140,9 +141,9 @@ impl Resources {
                 })
             })
         };
-        let set = |own: &mut Option<Number>, new: Option<Number>| {
+        let set = |option: &mut Option<Number>, new: Option<Number>| {
             if new.is_some() {
-                *own = new;
+                *option = new;
             }
         };
         set(&mut self.nodes, nodes);
@@ -158,8 +159,8 @@ impl Resources {
             let own = gres
                 .text
                 .split(',')
-                .find(|own| *own == "gpu" || own.starts_with("gpu:"));
-            let count = own.map(|own| match own.rsplit(':').next() {
+                .find(|resource| *resource == "gpu" || resource.starts_with("gpu:"));
+            let count = own.map(|resource| match resource.rsplit(':').next() {
                 // `gpu` and `gpu:a100` are one.
                 Some(last) if last.starts_with(|c: char| c.is_ascii_digit() || c == '$') => {
                     Number::of(&Word {

@@ -38,7 +38,7 @@ pub(super) fn starters(words: &[Word]) -> Vec<Started> {
         }
         let before = at.checked_sub(1).and_then(|at| words.get(at));
         let may_be_value =
-            before.is_some_and(|own| own.text.starts_with('-') && !own.text.contains('='));
+            before.is_some_and(|word| word.text.starts_with('-') && !word.text.contains('='));
         // What is neither an option nor the value of one begins another command.
         if let Some(last) = found.last_mut()
             && (at == last.from || !may_be_value)

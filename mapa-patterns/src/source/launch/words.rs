@@ -296,7 +296,7 @@ impl Variables {
         };
         let fallback = [":-", ":=", "-", "="]
             .iter()
-            .find_map(|own| rest.strip_prefix(own));
+            .find_map(|candidate| rest.strip_prefix(candidate));
         match (value, fallback) {
             (Some(value), _) if rest.is_empty() || fallback.is_some() => value,
             (Some(value), _) if matches!(rest, "[@]" | "[*]") => value,

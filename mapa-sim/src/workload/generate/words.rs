@@ -62,7 +62,7 @@ impl FromStr for Generator {
 fn read(words: &str) -> Result<Generator, String> {
     let mut parts = words.split(',');
     let name = parts.next().unwrap_or_default().trim();
-    let Some((_, make)) = NAMES.iter().find(|(own, _)| *own == name) else {
+    let Some((_, make)) = NAMES.iter().find(|(candidate, _)| *candidate == name) else {
         let known = NAMES.map(|(name, _)| name).join(", ");
         return Err(format!("no generator is called `{name}`: expected {known}"));
     };

@@ -263,7 +263,7 @@ const NOTE: &str = "note:";
 pub(super) fn read(text: &str) -> Result<Workload, Error> {
     let sheet = Sheet::read(text, Comments::AboveHeader, "a header and jobs")?;
     sheet.check(&NEEDED, &[Columns::names(), columns::<Submit>()].concat())?;
-    let has = |name: &str| sheet.names().iter().any(|own| own == name);
+    let has = |name: &str| sheet.names().iter().any(|candidate| candidate == name);
     if has("arrival_s") && has("submit_s") {
         let what = "columns `arrival_s` and `submit_s`: expected one of them, both are the arrival";
         return Err(sheet.header_error(what).into());
@@ -272,18 +272,18 @@ pub(super) fn read(text: &str) -> Result<Workload, Error> {
     let (mut jobs, mut lines, mut seen) = (Vec::new(), Vec::new(), BTreeMap::new());
     for row in sheet.rows() {
         let own = submission(Columns::read(&row)?, jobs.len() as u64, &mut made);
-        let own = own.map_err(|what| row.error(what))?;
-        if let Some(first) = seen.insert(own.job.id, row.line()) {
+        let submission = own.map_err(|what| row.error(what))?;
+        if let Some(first) = seen.insert(submission.job.id, row.line()) {
             let what = format!(
                 "id {} again, as on line {first}: expected numbers that differ",
-                own.job.id
+                submission.job.id
             );
             return Err(row.error(what).into());
         }
-        if let Err(what) = check_any(&own.job) {
+        if let Err(what) = check_any(&submission.job) {
             return Err(row.error(what).into());
         }
-        jobs.push(own);
+        jobs.push(submission);
         lines.push(row.line());
     }
     let mut comments = sheet.comments().iter();
@@ -318,8 +318,8 @@ fn check_any(job: &Job) -> Result<(), String> {
         .map_err(|error| format!("estimate_s: {error}"))
 }
 
-fn submission(own: Columns, place: u64, made: &mut Patterns) -> Result<Submission, String> {
-    check_tasks(&own)?;
+fn submission(columns: Columns, place: u64, made: &mut Patterns) -> Result<Submission, String> {
+    check_tasks(&columns)?;
     let Columns {
         every,
         urgency,
@@ -329,7 +329,7 @@ fn submission(own: Columns, place: u64, made: &mut Patterns) -> Result<Submissio
         pcie,
         links,
         sharing,
-    } = own;
+    } = columns;
     let mut demand = match &sharing.tasks {
         Some(phases) => phases.demand(),
         None => Demand {
@@ -341,7 +341,7 @@ fn submission(own: Columns, place: u64, made: &mut Patterns) -> Result<Submissio
         demand.memory_bytes = bytes;
     }
     let mut request = Request::new(made.with(every.pattern.0, every.gpus.0, demand));
-    request.sensitivity = every.sensitive.map(|own| own.0).into();
+    request.sensitivity = every.sensitive.map(|flag| flag.0).into();
     request.same_numa = constraints.same_numa.0;
     let mut job = Job::new(JobId(every.id.unwrap_or(place)), request);
     job.arrived = Time(every.arrival_s.0);
@@ -350,7 +350,7 @@ fn submission(own: Columns, place: u64, made: &mut Patterns) -> Result<Submissio
     job.isolated = constraints.isolated.0;
     job.slo = serving.slo_s.map(|length| Duration::from_nanos(length.0));
     job.pcie_alpha = pcie.pcie_alpha.0;
-    job.link_ratio = links.link_ratio.map(|own| own.0);
+    job.link_ratio = links.link_ratio.map(|ratio| ratio.0);
     let phases = sharing.tasks.as_ref();
     job.grows = match sharing.grows {
         Some(Flag(grows)) => grows,
@@ -361,33 +361,35 @@ fn submission(own: Columns, place: u64, made: &mut Patterns) -> Result<Submissio
         (None, Some(Seconds(work))) => Duration::from_nanos(work),
         (None, None) => return Err("duration_s is empty: expected a value".to_owned()),
     };
-    let mut own = Submission::new(job, work)
+    let mut task = Submission::new(job, work)
         .task(every.task)
         .tasks(phases.map(Phases::plans).unwrap_or_default());
     if phases.is_some() {
-        own.job.run_time = RunTime::Fixed(own.alone(true));
+        task.job.run_time = RunTime::Fixed(task.alone(true));
     }
     if let Some(Estimate(run_time)) = every.estimate_s {
-        own.job.run_time = run_time;
+        task.job.run_time = run_time;
     }
-    Ok(own)
+    Ok(task)
 }
 
 /// Checks that no other column contradicts the tasks of a job: it is one process, which is launched
 /// without a device and shares whatever instance its tasks get.
-fn check_tasks(own: &Columns) -> Result<(), String> {
-    if own.sharing.tasks.is_none() {
+fn check_tasks(columns: &Columns) -> Result<(), String> {
+    if columns.sharing.tasks.is_none() {
         return Ok(());
     }
     let wrong = match () {
-        () if own.every.duration_s.is_some() => {
+        () if columns.every.duration_s.is_some() => {
             "duration_s: expected an empty field, as tasks say it"
         }
-        () if own.every.gpus.0 != 1 => "more than one of gpus: expected 1",
-        () if own.constraints.isolated.0 => "isolated: expected one of them",
-        () if own.constraints.same_numa.0 => "same_numa: expected one of them",
-        () if own.mig.slice.is_some() => "slice: expected one of them, as tasks share any instance",
-        () if own.pcie.pcie_gbps.0 != 0 => "pcie_gbps: expected one of them",
+        () if columns.every.gpus.0 != 1 => "more than one of gpus: expected 1",
+        () if columns.constraints.isolated.0 => "isolated: expected one of them",
+        () if columns.constraints.same_numa.0 => "same_numa: expected one of them",
+        () if columns.mig.slice.is_some() => {
+            "slice: expected one of them, as tasks share any instance"
+        }
+        () if columns.pcie.pcie_gbps.0 != 0 => "pcie_gbps: expected one of them",
         () => return Ok(()),
     };
     Err(format!("a job with tasks has {wrong}"))
@@ -496,10 +498,10 @@ fn comments(workload: &Workload) -> Result<String, Error> {
 }
 
 /// Converts a job to a row.
-fn row_of(own: &Submission) -> Result<Columns, Error> {
-    let job = &own.job;
+fn row_of(submission: &Submission) -> Result<Columns, Error> {
+    let job = &submission.job;
     let request = &job.request;
-    let pattern = patterns::shape_of(&request.pattern).filter(|_| own.devices() > 0);
+    let pattern = patterns::shape_of(&request.pattern).filter(|_| submission.devices() > 0);
     let Some((shape, demand)) = pattern else {
         return Err(cannot(
             job,
@@ -511,7 +513,7 @@ fn row_of(own: &Submission) -> Result<Columns, Error> {
         Want::Any => Some(Slice::Any),
         _ => None,
     };
-    let phases = phases_of(own)?;
+    let phases = phases_of(submission)?;
     let mut plain = match &phases {
         Some(phases) => phases.demand(),
         None => Demand {
@@ -536,10 +538,10 @@ fn row_of(own: &Submission) -> Result<Columns, Error> {
     if *request != plain.same_numa(request.same_numa) {
         return Err(cannot(job, "its constraints: expected none but same_numa"));
     }
-    if own.task.trim() != &*own.task {
+    if submission.task.trim() != &*submission.task {
         return Err(cannot(job, "a task's name with blanks at its ends"));
     }
-    if own.task.contains(['\n', '\r']) {
+    if submission.task.contains(['\n', '\r']) {
         return Err(cannot(job, "a task's name of several lines"));
     }
     if !numbers::is_slope(job.pcie_alpha) {
@@ -548,12 +550,12 @@ fn row_of(own: &Submission) -> Result<Columns, Error> {
     if !job.link_ratio.is_none_or(numbers::is_ratio) {
         return Err(cannot(job, "a link_ratio that is not finite or below 1"));
     }
-    let of_task = ratio_of(&own.task);
+    let of_task = ratio_of(&submission.task);
     if job.link_ratio.is_none() && of_task.is_some() {
         let what = "an unknown link_ratio of a task whose own is known";
         return Err(cannot(job, what));
     }
-    let alone = own.alone(phases.is_some());
+    let alone = submission.alone(phases.is_some());
     let estimate = match &job.run_time {
         RunTime::Fixed(length) if *length == alone => None,
         RunTime::BySize(lengths)
@@ -580,14 +582,14 @@ fn row_of(own: &Submission) -> Result<Columns, Error> {
         every: Every {
             id: Some(job.id.0),
             arrival_s: Seconds(job.arrived.0),
-            gpus: Devices(own.devices()),
+            gpus: Devices(submission.devices()),
             duration_s: match phases {
                 Some(_) => None,
-                None => Some(seconds(job, own.work)?),
+                None => Some(seconds(job, submission.work)?),
             },
             pattern: Pattern(shape),
             sensitive: request.sensitivity.known().map(Flag),
-            task: own.task.to_string(),
+            task: submission.task.to_string(),
             estimate_s: estimate,
         },
         urgency: Urgency {
@@ -625,19 +627,19 @@ fn row_of(own: &Submission) -> Result<Columns, Error> {
 }
 
 /// The tasks of a job as a column; `None` if it has none.
-fn phases_of(own: &Submission) -> Result<Option<Phases>, Error> {
-    if own.tasks.is_empty() {
+fn phases_of(submission: &Submission) -> Result<Option<Phases>, Error> {
+    if submission.tasks.is_empty() {
         return Ok(None);
     }
-    let job = &own.job;
-    if job.isolated || job.request.same_numa || own.devices() != 1 {
+    let job = &submission.job;
+    if job.isolated || job.request.same_numa || submission.devices() != 1 {
         let what = "the tasks of a job that is isolated, on one NUMA node, or on several devices";
         return Err(cannot(job, what));
     }
-    if u64::try_from(own.alone(true).as_nanos()).is_err() {
+    if u64::try_from(submission.alone(true).as_nanos()).is_err() {
         return Err(cannot(job, "times beyond 584 years"));
     }
-    let phases = Phases::of(own).ok_or_else(|| {
+    let phases = Phases::of(submission).ok_or_else(|| {
         let what =
             "its tasks: expected memory and warps of any instance, shared, and growth in order";
         cannot(job, what)

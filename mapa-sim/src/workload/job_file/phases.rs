@@ -153,9 +153,9 @@ impl Phase {
             return None;
         }
         let nanoseconds = |length: Duration| u64::try_from(length.as_nanos()).ok();
-        let grows = plan.grows.iter().map(|own| {
-            let part = Part::of(&own.request)?;
-            Some((part, nanoseconds(own.after)?))
+        let grows = plan.grows.iter().map(|grow| {
+            let part = Part::of(&grow.request)?;
+            Some((part, nanoseconds(grow.after)?))
         });
         Some(Self {
             pause: nanoseconds(plan.pause)?,
@@ -181,11 +181,11 @@ impl fmt::Display for Phase {
 
 impl Phases {
     /// The phases of a job that has tasks; `None` if this form cannot hold them.
-    pub(super) fn of(own: &Submission) -> Option<Self> {
-        let tasks = own.tasks.iter().map(Phase::of);
+    pub(super) fn of(submission: &Submission) -> Option<Self> {
+        let tasks = submission.tasks.iter().map(Phase::of);
         Some(Self {
             tasks: tasks.collect::<Option<_>>()?,
-            after: u64::try_from(own.work.as_nanos()).ok()?,
+            after: u64::try_from(submission.work.as_nanos()).ok()?,
         })
     }
 
@@ -195,7 +195,7 @@ impl Phases {
             let sums = self
                 .tasks
                 .iter()
-                .map(|own| own.parts().map(of).fold(0, u64::saturating_add));
+                .map(|task| task.parts().map(of).fold(0, u64::saturating_add));
             sums.max().unwrap_or(0)
         };
         let warps = most(|part| u64::from(part.warps));
@@ -208,7 +208,7 @@ impl Phases {
 
     /// Whether any task asks for more while it holds some.
     pub(super) fn grow(&self) -> bool {
-        self.tasks.iter().any(|own| !own.grows.is_empty())
+        self.tasks.iter().any(|task| !task.grows.is_empty())
     }
 
     pub(super) fn plans(&self) -> Vec<TaskPlan> {
@@ -245,7 +245,9 @@ impl FromStr for Phases {
         if tasks.is_empty() {
             return Err(format!("`{text}`: no task: expected {FORM}"));
         }
-        let all = tasks.iter().flat_map(|own: &Phase| [own.pause, own.work]);
+        let all = tasks
+            .iter()
+            .flat_map(|task: &Phase| [task.pause, task.work]);
         let all = all.chain(host).map(u128::from).sum::<u128>();
         if u64::try_from(all).is_err() {
             return Err(format!(
@@ -259,9 +261,9 @@ impl FromStr for Phases {
 
 impl fmt::Display for Phases {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, own) in self.tasks.iter().enumerate() {
+        for (at, phase) in self.tasks.iter().enumerate() {
             let between = if at == 0 { "" } else { "; " };
-            write!(f, "{between}{own}")?;
+            write!(f, "{between}{phase}")?;
         }
         if self.after > 0 {
             write!(f, "; host {}s", numbers::seconds(self.after))?;

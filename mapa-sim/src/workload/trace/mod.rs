@@ -116,7 +116,7 @@ impl TraceKind {
         let found = Self::ALL.into_iter().find(|kind| {
             kind.columns()
                 .iter()
-                .all(|name| names.iter().any(|own| own == name))
+                .all(|name| names.iter().any(|candidate| candidate == name))
         });
         found.ok_or_else(|| match is_run_times {
             true => bad_workload(
@@ -219,17 +219,17 @@ pub fn read_trace_part(
     };
     let (mut jobs, mut lines) = (Vec::new(), Vec::new());
     for (number, row, logged) in log.jobs {
-        let own = reading.submission(&row, &logged, number);
+        let submission = reading.submission(&row, &logged, number);
         let left_out = &mut reading.counts.left_out;
-        if left_out.keeps(selection, (&row, &logged), &own, jobs.len()) {
-            reading.counts.add(&logged, &own);
-            jobs.push(own);
+        if left_out.keeps(selection, (&row, &logged), &submission, jobs.len()) {
+            reading.counts.add(&logged, &submission);
+            jobs.push(submission);
             lines.push(row.line());
         }
     }
-    for (own, line) in jobs.iter_mut().zip(&lines) {
-        own.job.arrived = selection
-            .moved(own.job.arrived)
+    for (submission, line) in jobs.iter_mut().zip(&lines) {
+        submission.job.arrived = selection
+            .moved(submission.job.arrived)
             .map_err(|what| bad_line(*line, what))?;
     }
     let mut workload = Workload::new(format!("trace {kind}"), jobs);
@@ -258,10 +258,10 @@ struct Counts {
 
 impl Counts {
     /// Counts a job that is kept, for the notes.
-    fn add(&mut self, logged: &Logged, own: &Submission) {
+    fn add(&mut self, logged: &Logged, submission: &Submission) {
         self.shared += usize::from(logged.is_shared);
-        self.without_work += usize::from(own.work.is_zero());
-        self.unclassified += usize::from(tasks::is_sensitive(&own.task).is_none());
+        self.without_work += usize::from(submission.work.is_zero());
+        self.unclassified += usize::from(tasks::is_sensitive(&submission.task).is_none());
         self.services += usize::from(logged.is_service);
         self.not_ended += usize::from(logged.end == End::NotYet);
         self.failed += usize::from(logged.end == End::Failed);
@@ -289,11 +289,11 @@ impl Reading<'_> {
         let pattern = self.made.get(self.selection.pattern, logged.devices);
         let mut job = Job::new(JobId(number), Request::new(pattern).sensitive(sensitive));
         job.arrived = logged.submitted;
-        let mut own = Submission::new(job, logged.ran).task(task);
+        let mut submission = Submission::new(job, logged.ran).task(task);
         if let Some(limit) = logged.limit {
-            own.job.run_time = RunTime::Fixed(limit);
+            submission.job.run_time = RunTime::Fixed(limit);
         }
-        own
+        submission
     }
 
     fn notes(&self) -> Vec<String> {

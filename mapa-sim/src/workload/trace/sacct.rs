@@ -81,7 +81,7 @@ pub(super) fn is(text: &str) -> bool {
 pub(super) fn sheet<'t>(text: &'t str, expected: &str) -> Result<Sheet<'t>, Error> {
     let sheet = Sheet::read_bars(text, expected)?;
     sheet.check(&["jobid", "submit"], &[])?;
-    let has = |name: &&str| sheet.names().iter().any(|own| own == name);
+    let has = |name: &&str| sheet.names().iter().any(|candidate| candidate == name);
     if !["alloctres", "allocgres", "reqtres"].iter().any(&has) {
         let what = "no column of GPUs: expected AllocTRES, AllocGRES or ReqTRES";
         return Err(sheet.header_error(what).into());
@@ -156,7 +156,7 @@ fn job(row: &Row<'_>, names: &[String]) -> Result<Result<(i64, Logged), Reason>,
     if row.get("jobid").is_some_and(|id| id.contains('.')) {
         return Ok(Err(Reason::Step));
     }
-    let has = |name: &str| names.iter().any(|own| own == name);
+    let has = |name: &str| names.iter().any(|candidate| candidate == name);
     let state = row.get("state").unwrap_or("COMPLETED");
     let (start, end) = (moment(row, "start")?, moment(row, "end")?);
     if has("start") && start.is_none() || state.starts_with("PENDING") {
@@ -165,7 +165,7 @@ fn job(row: &Row<'_>, names: &[String]) -> Result<Result<(i64, Logged), Reason>,
     // A run that was requeued has ended; only its end tells.
     let goes_on = ["RUNNING", "SUSPENDED", "RESIZING", "REQUEUED"];
     if has("end") && end.is_none()
-        || !has("end") && goes_on.iter().any(|own| state.starts_with(own))
+        || !has("end") && goes_on.iter().any(|candidate| state.starts_with(candidate))
     {
         return Ok(Err(Reason::NotEnded));
     }
@@ -292,7 +292,7 @@ struct Gpus {
 
 /// The GPUs that a job had; those it requested only if no column tells what it had.
 fn gpus(row: &Row<'_>, names: &[String]) -> Result<Result<Gpus, Reason>, Error> {
-    let has = |name: &str| names.iter().any(|own| own == name);
+    let has = |name: &str| names.iter().any(|candidate| candidate == name);
     let allocated = ["alloctres", "allocgres"];
     let columns = match allocated.iter().any(|name| has(name)) {
         true => &allocated[..],
@@ -422,7 +422,7 @@ mod tests {
         assert!(
             ["gb200", "a100", "g.5gb", "1g.gb"]
                 .iter()
-                .all(|own| !is_instance(own))
+                .all(|word| !is_instance(word))
         );
     }
 }

@@ -121,7 +121,7 @@ impl Selection {
             let value = row.get(column).unwrap_or_default();
             self.keep
                 .iter()
-                .any(|(own, kept)| own == column && kept == value)
+                .any(|(candidate, kept)| candidate == column && kept == value)
         })
     }
 }
@@ -142,10 +142,10 @@ impl LeftOut {
         &mut self,
         selection: &Selection,
         (row, logged): (&Row<'_>, &Logged),
-        own: &Submission,
+        submission: &Submission,
         before: usize,
     ) -> bool {
-        let arrived = own.job.arrived;
+        let arrived = submission.job.arrived;
         let is_outside =
             arrived < selection.from || selection.until.is_some_and(|until| arrived >= until);
         let reason = match () {
@@ -153,7 +153,7 @@ impl LeftOut {
             () if is_outside => &mut self.window,
             () if selection
                 .max_devices
-                .is_some_and(|most| own.devices() > most) =>
+                .is_some_and(|most| submission.devices() > most) =>
             {
                 &mut self.large
             }
@@ -225,7 +225,7 @@ impl FromStr for Selection {
         let key = |key: &str| {
             OPTIONS
                 .iter()
-                .position(|own| *own == key)
+                .position(|candidate| *candidate == key)
                 .or_else(|| columns.next())
         };
         let settings = Settings::read(parts, "such as first=100 or vc=23dbec", key);

@@ -43,7 +43,12 @@ pub(super) fn mean_finish<'a>(run_time: impl Fn(u8) -> f64 + Send + Sync + 'a) -
         3 | 4 => f64::midpoint(run_time(3), run_time(4)),
         size => run_time(size),
     };
-    let start = |seat: &Seat<'_>| seat.device().unit.instance().map_or(0, |own| own.start);
+    let start = |seat: &Seat<'_>| {
+        seat.device()
+            .unit
+            .instance()
+            .map_or(0, |instance| instance.start)
+    };
     Rules::new("mean-finish")
         .prefer(least("mean run time of the group", mean))
         .then(least("device", |seat| seat.whole().0))

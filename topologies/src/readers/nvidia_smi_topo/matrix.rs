@@ -318,8 +318,8 @@ fn header_from_rows(rows: &[Row]) -> Result<Header, Error> {
         let own = row.words.iter().position(|(word, _)| is_own(word));
         if own != Some(i) {
             let (name, expected) = (row.label.name(), i + 1);
-            let found = own.map_or("it has none".to_owned(), |own| {
-                format!("it is in column {}", own + 1)
+            let found = own.map_or("it has none".to_owned(), |column| {
+                format!("it is in column {}", column + 1)
             });
             let what = format!(
                 "without a header, row {name} must have its X in column {expected}, but {found}"

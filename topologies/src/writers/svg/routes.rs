@@ -101,15 +101,15 @@ impl<'a> Routes<'a> {
         let mut ends: BTreeMap<(DeviceId, Side), Vec<(Place, End)>> = BTreeMap::new();
         for wire in wires.all() {
             let end = End::Wire(wire.a, wire.b);
-            for (own, other) in [(wire.a, wire.b), (wire.b, wire.a)] {
-                let ((row, i), (other_row, j)) = (self.at(own), self.at(other));
+            for (device, other) in [(wire.a, wire.b), (wire.b, wire.a)] {
+                let ((row, i), (other_row, j)) = (self.at(device), self.at(other));
                 let lower = row > other_row;
-                let (side, place) = match self.way(own, other) {
+                let (side, place) = match self.way(device, other) {
                     Way::Beside => continue,
                     // Longer arcs end nearer to the middle of the card, so that arcs of one card do
                     // not cross.
-                    Way::Arc { span } if j < i => (self.near(own), (-1, span as isize)),
-                    Way::Arc { span } => (self.near(own), (1, -(span as isize))),
+                    Way::Arc { span } if j < i => (self.near(device), (-1, span as isize)),
+                    Way::Arc { span } => (self.near(device), (1, -(span as isize))),
                     Way::Across => (
                         if lower { Side::Top } else { Side::Bottom },
                         (0, j as isize),
@@ -117,7 +117,7 @@ impl<'a> Routes<'a> {
                     Way::Past { .. } if lower && i != j => (Side::Top, (0, j as isize + 1)),
                     Way::Past { .. } => continue,
                 };
-                ends.entry((own, side)).or_default().push((place, end));
+                ends.entry((device, side)).or_default().push((place, end));
             }
         }
         for (s, switch) in wires.switches.iter().enumerate() {

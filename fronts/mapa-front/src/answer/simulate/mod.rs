@@ -139,21 +139,21 @@ impl Simulate {
 }
 
 impl From<&Workload> for Jobs {
-    fn from(own: &Workload) -> Self {
+    fn from(workload: &Workload) -> Self {
         Self {
-            source: own.source.clone(),
-            jobs: own.jobs.len(),
-            notes: own.notes.clone(),
+            source: workload.source.clone(),
+            jobs: workload.jobs.len(),
+            notes: workload.notes.clone(),
         }
     }
 }
 
 impl From<&Rejected> for Rejection {
-    fn from(own: &Rejected) -> Self {
-        let Refusal { refusal, reason } = (&own.why).into();
+    fn from(rejected: &Rejected) -> Self {
+        let Refusal { refusal, reason } = (&rejected.why).into();
         Self {
-            index: own.index,
-            job: own.job.0,
+            index: rejected.index,
+            job: rejected.job.0,
             refusal,
             reason,
         }
@@ -168,7 +168,7 @@ impl PolicyRun {
 
     /// The answer, with throughput relative to `first` jobs per hour.
     fn answer(&self, what: Simulated<'_>, first: f64) -> Result<SimulatedPolicy, mapa_sim::Error> {
-        let number = |index: &usize| what.workload.jobs.get(*index).map(|own| own.job.id.0);
+        let number = |index: &usize| what.workload.jobs.get(*index).map(|job| job.job.id.0);
         Ok(SimulatedPolicy {
             policy: self.policy.clone(),
             summary: record(&self.summary.table(), 0),

@@ -40,7 +40,7 @@ impl PolicyRun {
         }
         let is_known = |name| self.summary.number(name).is_some();
         if is_known("late_share") && !is_known("energy_wh") {
-            let known = PowerTable::ALL.iter().map(|own| own.product);
+            let known = PowerTable::ALL.iter().map(|table| table.product);
             remarks.push(format!(
                 "energy is not known: a device has no table of power; those of {} have one",
                 known.collect::<Vec<_>>().join(", ")
@@ -58,8 +58,8 @@ impl PolicyRun {
             ));
         }
         let has_tasks = |&&at: &&usize| {
-            let own = what.workload.jobs.get(at);
-            own.is_some_and(|own| !own.tasks.is_empty())
+            let submission = what.workload.jobs.get(at);
+            submission.is_some_and(|submission| !submission.tasks.is_empty())
         };
         let blocked = self.outcome.waiting.iter().filter(has_tasks).count();
         if blocked > 0 && !what.places_tasks {
@@ -91,7 +91,7 @@ fn wants_whole_devices(workload: &Workload, job: usize) -> bool {
     let demands = workload
         .jobs
         .get(job)
-        .map_or(&[][..], |own| own.job.request.pattern.demands());
+        .map_or(&[][..], |job| job.job.request.pattern.demands());
     demands.iter().any(|demand| demand.want == Want::Whole)
 }
 
@@ -108,7 +108,7 @@ fn is_partitioned(fleet: &Fleet) -> bool {
 /// Whether the load exceeds the capacity: the time from the last arrival to the last start is
 /// longer than the time in which jobs arrive.
 fn is_overload(run: &PolicyRun, workload: &Workload) -> bool {
-    let arrivals = workload.jobs.iter().map(|own| own.job.arrived);
+    let arrivals = workload.jobs.iter().map(|job| job.job.arrived);
     let (Some(first), Some(last)) = (arrivals.clone().min(), arrivals.max()) else {
         return false;
     };

@@ -71,11 +71,11 @@ impl PolicyRun {
     pub fn tasks(&self, what: Simulated<'_>) -> Vec<SimulatedTask> {
         let mut tasks = Vec::new();
         for run in &self.outcome.runs {
-            let Some(own) = what.workload.jobs.get(run.index) else {
+            let Some(submission) = what.workload.jobs.get(run.index) else {
                 continue;
             };
             // Both are in the order of numbers.
-            for (ask, ran) in own.asks().zip(&run.tasks) {
+            for (ask, ran) in submission.asks().zip(&run.tasks) {
                 let demands = ask.request.pattern.demands();
                 // A request is for all its ranks.
                 let sum = |of: fn(&Demand) -> u64| demands.iter().map(of).sum();

@@ -59,7 +59,7 @@ impl Cgroups {
         PLAIN.into_iter().find_map(|name| {
             let place = self.root.join(name);
             let path = path_in(&text, name)?;
-            below(&place, path).filter(|own| own.join(PROCESSES).exists())
+            below(&place, path).filter(|path| path.join(PROCESSES).exists())
         })
     }
 
@@ -107,7 +107,7 @@ fn below(place: &Path, path: &str) -> Option<PathBuf> {
     let path = Path::new(path.strip_prefix('/')?);
     let inside = path
         .components()
-        .all(|own| matches!(own, Component::Normal(_)));
+        .all(|component| matches!(component, Component::Normal(_)));
     inside.then(|| place.join(path))
 }
 
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn the_second_version_is_used_where_it_is_and_else_one_of_the_first() {
-        for (files, own, expected) in [
+        for (files, line, expected) in [
             (
                 vec![("cgroup.procs", ""), ("user/a/cgroup.procs", "")],
                 "0::/user/a\n",
@@ -153,10 +153,10 @@ mod tests {
             (vec![("memory/cgroup.procs", "")], "4:memory:/\n", None),
         ] {
             let folder = tree(&files);
-            fs::write(folder.path().join("own"), own).unwrap();
+            fs::write(folder.path().join("own"), line).unwrap();
             let found = Cgroups::new(folder.path(), folder.path().join("own")).home();
-            let expected = expected.map(|own| folder.path().join(own));
-            assert_eq!(found, expected, "{own}");
+            let expected = expected.map(|name| folder.path().join(name));
+            assert_eq!(found, expected, "{line}");
         }
     }
 

@@ -50,7 +50,7 @@ impl MigCommand {
             )),
             Err(Failure::Failed(status, said)) => {
                 let why = format!("{status}: {said}");
-                let says = |own: &str| said.to_ascii_lowercase().contains(own);
+                let says = |words: &str| said.to_ascii_lowercase().contains(words);
                 Err(if says("in use") {
                     LeverError::busy(what, why)
                 } else if says("insufficient resources") {
@@ -122,7 +122,7 @@ impl MigCommand {
 
     fn find(&self, device: &str, place: &MigPlace) -> Result<Option<Row>, LeverError> {
         let mut rows = self.rows(device)?.into_iter();
-        Ok(rows.find(|own| own.start == place.start && own.profile == place.profile))
+        Ok(rows.find(|row| row.start == place.start && row.profile == place.profile))
     }
 
     /// The numbers of the compute profiles of a GPU instance, by slices (`-lcip`).
@@ -153,7 +153,7 @@ fn is_empty(text: &str) -> bool {
         "no mig-enabled",
     ];
     let text = text.to_ascii_lowercase();
-    text.trim().is_empty() || NOTHING.iter().any(|own| text.contains(own))
+    text.trim().is_empty() || NOTHING.iter().any(|notice| text.contains(notice))
 }
 
 /// The rows of a table, as words, without its borders.
@@ -281,9 +281,9 @@ impl MigControl for MigCommand {
             let Some(mig) = words.iter().position(|word| *word == "MIG") else {
                 continue;
             };
-            let offer = words.get(mig + 1..mig + 4).and_then(|own| {
-                let (name, id, free) = (own[0], own[1].parse().ok()?, own[2]);
-                let (_, (starts, size)) = places.iter().find(|(own, _)| *own == id)?;
+            let offer = words.get(mig + 1..mig + 4).and_then(|fields| {
+                let (name, id, free) = (fields[0], fields[1].parse().ok()?, fields[2]);
+                let (_, (starts, size)) = places.iter().find(|(candidate, _)| *candidate == id)?;
                 let size_in_name = name.split_once('g')?.0;
                 Some(MigOffer {
                     name: name.to_owned(),
@@ -330,8 +330,8 @@ impl MigControl for MigCommand {
     fn create(&mut self, device: &str, place: &MigPlace) -> Result<(), LeverError> {
         if self.find(device, place)?.is_none() {
             let offers = self.offers(device)?;
-            let offer = offers.iter().find(|own| own.name == place.profile);
-            let id = offer.map(|own| own.id).ok_or_else(|| {
+            let offer = offers.iter().find(|offer| offer.name == place.profile);
+            let id = offer.map(|offer| offer.id).ok_or_else(|| {
                 let what = format!("profile {}", place.profile);
                 LeverError::missing(what, "the device does not offer it")
             })?;
@@ -359,7 +359,7 @@ impl MigControl for MigCommand {
         }
         let profiles = self.compute_profiles(device, row.id)?;
         for slices in lacks {
-            let own = profiles.iter().find(|(_, own)| *own == slices);
+            let own = profiles.iter().find(|(_, candidate)| *candidate == slices);
             let (id, _) = own.ok_or_else(|| {
                 let what = format!("a compute instance of {slices} slices in {}", place.profile);
                 LeverError::missing(what, "the device does not offer it")
@@ -394,7 +394,7 @@ impl MigControl for MigCommand {
                 let start = place.start;
                 // The number is what the device gives the profile, and it tells them only in MIG mode.
                 let offers = self.offers(device).unwrap_or_default();
-                let offer = offers.iter().find(|own| own.name == place.profile);
+                let offer = offers.iter().find(|offer| offer.name == place.profile);
                 let id = offer.map_or_else(
                     || format!("<{}>", place.profile),
                     |offer| offer.id.to_string(),

@@ -87,12 +87,12 @@ pub(crate) fn changes(
         destroy: state
             .instances
             .iter()
-            .filter(|own| !stays(own, &places))
+            .filter(|instance| !stays(instance, &places))
             .cloned()
             .collect(),
         create: places
             .into_iter()
-            .filter(|own| !stays(own, &state.instances))
+            .filter(|place| !stays(place, &state.instances))
             .collect(),
     })
 }
@@ -127,9 +127,9 @@ fn wishes<'a>(
     }
     let mut wanted = Vec::with_capacity(layout.instances.len());
     for wish in &layout.instances {
-        let offer = offers.iter().find(|own| own.name == wish.profile);
+        let offer = offers.iter().find(|offer| offer.name == wish.profile);
         let offer = offer.ok_or_else(|| {
-            let names: Vec<&str> = offers.iter().map(|own| own.name.as_str()).collect();
+            let names: Vec<&str> = offers.iter().map(|offer| offer.name.as_str()).collect();
             let names = names.join(", ");
             LeverError::infeasible(
                 format!("profile {}", wish.profile),
@@ -145,7 +145,7 @@ fn wishes<'a>(
         let count = layout
             .instances
             .iter()
-            .filter(|own| own.profile == wish.profile)
+            .filter(|instance| instance.profile == wish.profile)
             .count();
         // The search below would refuse it too, but could only say that the instances do not fit.
         if count > offer.most as usize {
@@ -167,7 +167,7 @@ fn compute_of(wish: &MigWish, offer: &MigOffer) -> Result<Vec<u32>, LeverError> 
     let sum: u32 = wish
         .compute
         .iter()
-        .fold(0, |sum, own| sum.saturating_add(*own));
+        .fold(0, |sum, slices| sum.saturating_add(*slices));
     if wish.compute.contains(&0) || sum > offer.compute_slices {
         return Err(LeverError::infeasible(
             format!("compute instances {:?} of {}", wish.compute, wish.profile),
@@ -191,10 +191,10 @@ fn arrange(wanted: &[Wanted<'_>], existing: &[MigPlace]) -> Option<Vec<MigPlace>
             if wish.start.is_some() != with_start {
                 continue;
             }
-            let its = free.iter().position(|own| {
-                own.profile == wish.profile
-                    && own.compute == *compute
-                    && wish.start.is_none_or(|start| start == own.start)
+            let its = free.iter().position(|place| {
+                place.profile == wish.profile
+                    && place.compute == *compute
+                    && wish.start.is_none_or(|start| start == place.start)
             });
             places[at] = its.map(|its| free.remove(its).clone());
         }
@@ -226,14 +226,14 @@ fn search(wanted: &[Wanted<'_>], places: &mut [Option<MigPlace>]) -> bool {
         starts.reverse();
     }
     for start in starts {
-        if wish.start.is_some_and(|own| own != start) {
+        if wish.start.is_some_and(|candidate| candidate != start) {
             continue;
         }
         let end = start + offer.size;
         let taken = places
             .iter()
             .flatten()
-            .any(|own| own.start < end && start < own.start + own.size);
+            .any(|place| place.start < end && start < place.start + place.size);
         if taken {
             continue;
         }

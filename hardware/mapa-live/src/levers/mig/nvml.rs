@@ -224,21 +224,23 @@ fn create(nvml: &Nvml, uuid: &str, place: &MigPlace) -> Result<(), NvmlError> {
         Some(instance) => instance,
         None => {
             let profiles = mig::profiles(&device)?;
-            let profile = profiles.iter().find(|own| own.name == place.profile);
+            let profile = profiles
+                .iter()
+                .find(|profile| profile.name == place.profile);
             let profile = profile.ok_or(NvmlError::NotFound)?;
             mig::create(&device, profile, place.start, place.size)?
         }
     };
     // The instance may be there without all of its compute instances, after an attempt that failed.
     let mut lacks = place.compute.clone();
-    for own in computes_of(&instance)? {
-        if let Some(at) = lacks.iter().position(|lack| *lack == own) {
+    for compute_instance in computes_of(&instance)? {
+        if let Some(at) = lacks.iter().position(|lack| *lack == compute_instance) {
             lacks.remove(at);
         }
     }
     let profiles = instance.compute_profiles()?;
     for slices in lacks {
-        let profile = profiles.iter().find(|own| own.slices == slices);
+        let profile = profiles.iter().find(|profile| profile.slices == slices);
         instance.create_compute(profile.ok_or(NvmlError::NotFound)?)?;
     }
     Ok(())
@@ -273,7 +275,7 @@ impl MigControl for MigNvml {
                 devices.push(MigDevice {
                     index,
                     uuid: device.uuid()?,
-                    pci_id: device.pci_info().ok().map(|own| own.pci_device_id),
+                    pci_id: device.pci_info().ok().map(|info| info.pci_device_id),
                 });
             }
             Ok(devices)
@@ -339,15 +341,15 @@ impl MigControl for MigNvml {
     }
 
     fn create(&mut self, device: &str, place: &MigPlace) -> Result<(), LeverError> {
-        let (uuid, own) = (device.to_owned(), place.clone());
+        let (uuid, instance) = (device.to_owned(), place.clone());
         let what = self.words(MigWords::Create(device, place));
-        self.ask(what, move |nvml| create(nvml, &uuid, &own))
+        self.ask(what, move |nvml| create(nvml, &uuid, &instance))
     }
 
     fn destroy(&mut self, device: &str, place: &MigPlace) -> Result<(), LeverError> {
-        let (uuid, own) = (device.to_owned(), place.clone());
+        let (uuid, instance) = (device.to_owned(), place.clone());
         let what = self.words(MigWords::Destroy(device, place));
-        self.ask(what, move |nvml| destroy(nvml, &uuid, &own))
+        self.ask(what, move |nvml| destroy(nvml, &uuid, &instance))
     }
 
     fn words(&self, change: MigWords<'_>) -> String {

@@ -160,7 +160,7 @@ impl PartedFile {
         let mut layouts = BTreeMap::new();
         for spec in specs {
             if let PartedDevices::Some(numbers) = &spec.devices {
-                let known = |number: &&u32| !devices.iter().any(|own| own.index == **number);
+                let known = |number: &&u32| !devices.iter().any(|device| device.index == **number);
                 if let Some(number) = numbers.iter().find(known) {
                     return Err(LeverError::infeasible(
                         format!("configuration {name}: device {number}"),
@@ -168,7 +168,7 @@ impl PartedFile {
                     ));
                 }
             }
-            for device in devices.iter().filter(|own| spec.is_of(own)) {
+            for device in devices.iter().filter(|device| spec.is_of(device)) {
                 layouts.insert(device.uuid.clone(), spec.layout());
             }
         }
@@ -225,7 +225,8 @@ impl PartedSpec {
                 let size: u32 = size.parse().ok()?;
                 (rest.starts_with('.') && (1..=16).contains(&size)).then_some(size)
             });
-            let fits = size.is_some_and(|size| slices.is_none_or(|own| (1..=size).contains(&own)));
+            let fits =
+                size.is_some_and(|size| slices.is_none_or(|slice| (1..=size).contains(&slice)));
             if !fits || !profile.is_ascii() || profile.len() > 64 {
                 let start: String = kind.chars().take(40).collect();
                 return Err(format!(
@@ -251,7 +252,7 @@ impl PartedSpec {
         let passes = filter.is_empty()
             || device
                 .pci_id
-                .is_some_and(|id| filter.iter().any(|own| pci_id(own) == Some(id)));
+                .is_some_and(|id| filter.iter().any(|pattern| pci_id(pattern) == Some(id)));
         named && passes
     }
 
@@ -279,11 +280,11 @@ impl PartedSpec {
             // The largest first, each into the first instance with room.
             slices.sort_unstable_by(|a, b| b.cmp(a));
             let mut open: Vec<Vec<u32>> = Vec::new();
-            for own in slices {
-                let fits = |into: &&mut Vec<u32>| into.iter().sum::<u32>() + own <= size;
+            for slice in slices {
+                let fits = |into: &&mut Vec<u32>| into.iter().sum::<u32>() + slice <= size;
                 match open.iter_mut().find(fits) {
-                    Some(into) => into.push(own),
-                    None => open.push(vec![own]),
+                    Some(into) => into.push(slice),
+                    None => open.push(vec![slice]),
                 }
             }
             instances.extend(open.into_iter().map(|compute| MigWish {
@@ -309,7 +310,7 @@ fn kinds(profile: &str, compute: &[u32]) -> Vec<String> {
         [all] if Some(*all) == size => vec![profile.to_owned()],
         parts => parts
             .iter()
-            .map(|own| format!("{own}c.{profile}"))
+            .map(|part| format!("{part}c.{profile}"))
             .collect(),
     }
 }

@@ -26,7 +26,7 @@ pub fn reconcilers(roots: &Roots) -> Vec<String> {
         };
         let comm = files::read(&entry.path().join("comm")).unwrap_or_default();
         let comm = comm.trim();
-        if PROGRAMS.iter().any(|own| comm.starts_with(own)) {
+        if PROGRAMS.iter().any(|candidate| comm.starts_with(candidate)) {
             found.push(format!("process {pid} ({comm}) sets MIG layouts too"));
         }
     }

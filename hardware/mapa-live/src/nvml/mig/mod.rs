@@ -63,7 +63,7 @@ pub(super) fn place(device: &Device<'_>, instance: u32) -> Result<Place, NvmlErr
     // SAFETY: the handle is a device's, and the call writes one handle, for which there is room.
     nvml_try(unsafe { call(handle(device), instance, &raw mut found) })?;
     let info = Instance::of(device, found).info()?;
-    let slices = |own: u32| u8::try_from(own).map_err(|_| NvmlError::Unknown);
+    let slices = |number: u32| u8::try_from(number).map_err(|_| NvmlError::Unknown);
     Ok(Place {
         profile: info.profileId,
         slices: (slices(info.placement.start)?, slices(info.placement.size)?),
@@ -181,7 +181,7 @@ pub(crate) fn placements(
         )
     })?;
     let places = places.iter().take(count as usize);
-    Ok(places.map(|own| (own.start, own.size)).collect())
+    Ok(places.map(|place| (place.start, place.size)).collect())
 }
 
 /// The instances of a profile.
@@ -202,7 +202,7 @@ pub(crate) fn instances<'n>(
         )
     })?;
     let found = found.into_iter().take(count as usize);
-    Ok(found.map(|own| Instance::of(device, own)).collect())
+    Ok(found.map(|handle| Instance::of(device, handle)).collect())
 }
 
 /// Creates an instance without compute instances.
