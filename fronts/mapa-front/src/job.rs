@@ -47,14 +47,14 @@ impl Job {
     /// What its pattern file says.
     #[cfg(feature = "patterns")]
     fn described(&self) -> Option<Described<'_>> {
-        let own = self.application.as_ref()?;
+        let application = self.application.as_ref()?;
         Some(Described {
-            name: &own.name,
-            unit: own.unit.to_string(),
-            has_bytes: own.unit.is_bytes(),
-            of_step: own.unit == Unit::BytesPerStep,
-            sensitivity: own.verdict.sensitivity,
-            why: &own.verdict.why,
+            name: &application.name,
+            unit: application.unit.to_string(),
+            has_bytes: application.unit.is_bytes(),
+            of_step: application.unit == Unit::BytesPerStep,
+            sensitivity: application.verdict.sensitivity,
+            why: &application.verdict.why,
         })
     }
 
@@ -67,30 +67,32 @@ impl Job {
     /// Whether the job's speed depends on its links: as the request says, else as the pattern file
     /// says, else unknown.
     pub fn sensitivity(&self, said: Option<bool>) -> Sensitivity {
-        let own = self.described().map(|own| own.sensitivity);
-        said.map(Sensitivity::from).or(own).unwrap_or_default()
+        let sensitivity = self.described().map(|described| described.sensitivity);
+        said.map(Sensitivity::from)
+            .or(sensitivity)
+            .unwrap_or_default()
     }
 
     /// What the pattern file says of sensitivity, and why, where the request does not overrule it.
     pub fn verdict(&self, said: Option<bool>) -> Option<String> {
-        let own = self.described()?;
-        let counts = match own.sensitivity {
-            Sensitivity::Unknown if own.why.is_empty() => return None,
+        let described = self.described()?;
+        let counts = match described.sensitivity {
+            Sensitivity::Unknown if described.why.is_empty() => return None,
             Sensitivity::Unknown => "whether the job is sensitive is unknown, by its file",
             Sensitivity::Sensitive => "the job is sensitive, by its file",
             Sensitivity::Insensitive => "the job is not sensitive, by its file",
         };
-        let why = if own.why.is_empty() {
+        let why = if described.why.is_empty() {
             String::new()
         } else {
-            format!(": {}", own.why)
+            format!(": {}", described.why)
         };
         said.is_none().then(|| format!("{counts}{why}"))
     }
 
     /// What titles call the job: the name in its pattern file, or else the words that describe it.
     pub fn name<'a>(&'a self, words: &'a str) -> &'a str {
-        self.described().map_or(words, |own| own.name)
+        self.described().map_or(words, |described| described.name)
     }
 
     /// The policy that minimises communication time, if that time is known: of a training job's
@@ -116,24 +118,26 @@ impl Job {
 
     /// Whether the job is of a pattern file that says how many bytes each edge carries.
     fn has_bytes(&self) -> bool {
-        let in_bytes = self.described().is_some_and(|own| own.has_bytes);
+        let in_bytes = self
+            .described()
+            .is_some_and(|described| described.has_bytes);
         // Without edges there is no slowest one.
         in_bytes && !self.pattern.edges().is_empty()
     }
 
     /// Why the communication time of the job is not known.
     pub(crate) fn no_time(&self) -> Option<String> {
-        let own = self.described()?;
-        Some(if own.has_bytes {
+        let described = self.described()?;
+        Some(if described.has_bytes {
             format!(
                 "the pattern {} has no edges: expected ranks that communicate",
-                own.name
+                described.name
             )
         } else {
             format!(
                 "the pattern {} counts traffic in `{}`: expected a pattern file with unit = \"bytes\" or \
                  \"bytes-per-step\"",
-                own.name, own.unit
+                described.name, described.unit
             )
         })
     }
@@ -356,7 +360,7 @@ impl Step {
         let seconds = job
             .has_bytes()
             .then(|| edges_seconds(pattern, Rates::NOMINAL).score(&candidate));
-        let of_step = job.described().is_some_and(|own| own.of_step);
+        let of_step = job.described().is_some_and(|described| described.of_step);
         seconds.map(|seconds| Self {
             seconds,
             by_dimension: None,
@@ -379,7 +383,7 @@ impl Step {
         };
         let parts = by_dimension
             .iter()
-            .map(|(dimension, own)| format!("{dimension} {}", seconds(*own)))
+            .map(|(dimension, value)| format!("{dimension} {}", seconds(*value)))
             .collect::<Vec<_>>()
             .join(" + ");
         // With a single phase, the total says it all.

@@ -112,7 +112,7 @@ impl MachineSpec {
     pub fn load(&self, files: &dyn Files, warn: &mut dyn FnMut(String)) -> Result<Loaded, Error> {
         // The option comes first: its model tells how the instances of the descriptions are to be read.
         let partition = self.partition()?;
-        let model = partition.as_ref().map(|own| &own.model);
+        let model = partition.as_ref().map(|partition| &partition.model);
         let (machine, layouts) = described(&self.machine, model, files, warn)?;
         let name = self.machine.join(", ");
         self.finish(&name, machine, partition, &layouts, warn)
@@ -204,7 +204,7 @@ impl MachineSpec {
         let graph = machine.graph().map_err(|error| Error::at(name, error))?;
         let mut idle = Allocator::new(Arc::new(graph));
         // The option wins over the layouts of the description.
-        match partition.and_then(|own| own.layouts) {
+        match partition.and_then(|partition| partition.layouts) {
             Some(layouts) => {
                 let wholes = idle.graph().wholes();
                 if layouts.len() > 1 && layouts.len() != wholes.len() {

@@ -114,8 +114,9 @@ impl Links {
         for machine in fleet.machines() {
             let graph = machine.graph();
             // Equal machines share their tables; a fleet has few kinds.
-            let known =
-                |(own, _): &(Arc<HardwareGraph>, _)| own.fingerprint() == graph.fingerprint();
+            let known = |(machine, _): &(Arc<HardwareGraph>, _)| {
+                machine.fingerprint() == graph.fingerprint()
+            };
             if !self.machines.iter().any(known) {
                 self.machines.push((graph.clone(), Sets::of(graph)));
             }
@@ -125,7 +126,11 @@ impl Links {
     /// How many times its run time at full speed a job takes on the best set of the fleet.
     pub(super) fn ideal_slowdown(&mut self, job: &Job, class: &mut Class) -> f64 {
         // Clones of the `Arc`s, as the call below may fill tables of `self`.
-        let graphs: Vec<_> = self.machines.iter().map(|(own, _)| own.clone()).collect();
+        let graphs: Vec<_> = self
+            .machines
+            .iter()
+            .map(|(graph, _)| graph.clone())
+            .collect();
         let each = graphs.iter();
         let least = each.map(|graph| self.ideal_slowdown_on(graph, job, class));
         let least = least.fold(f64::INFINITY, f64::min);
@@ -144,7 +149,7 @@ impl Links {
             return 1.0;
         }
         let key = graph.fingerprint();
-        let known = class.best.iter().find(|(own, _)| *own == key);
+        let known = class.best.iter().find(|(candidate, _)| *candidate == key);
         let gbps = match known {
             Some((_, gbps)) => *gbps,
             None => {
@@ -161,7 +166,7 @@ impl Links {
     fn most_gbps(&mut self, graph: &HardwareGraph, class: &Class) -> f64 {
         let all = ((1u64 << graph.len().min(32)) - 1) as u32;
         if let Some(found) = self.find(graph, class, Aim::Fastest, all) {
-            return found.map_or(f64::INFINITY, |own| own.gbps);
+            return found.map_or(f64::INFINITY, |found_set| found_set.gbps);
         }
         let Some(model) = &self.model else {
             return f64::INFINITY;
@@ -169,7 +174,7 @@ impl Links {
         let all = graph.all();
         let fastest = Rules::new("fastest").prefer(max(model.clone()));
         let decision = fastest.decide(&class.request, &graph.with_free(&all));
-        decision.map_or(f64::INFINITY, |own| self.gbps(graph, &own))
+        decision.map_or(f64::INFINITY, |decision| self.gbps(graph, &decision))
     }
 
     /// The bandwidth of a decision by the model, GB/s; infinite if links do not matter.
@@ -205,7 +210,8 @@ impl Links {
         let k = class.request.pattern.len();
         let model = self.model.as_ref()?;
         let mut machines = self.machines.iter_mut();
-        let (_, sets) = machines.find(|(own, _)| own.fingerprint() == graph.fingerprint())?;
+        let (_, sets) =
+            machines.find(|(machine, _)| machine.fingerprint() == graph.fingerprint())?;
         let sets = sets.as_mut().filter(|_| class.plain && k <= graph.len())?;
         Some(sets.best(graph, model, (k, aim), free))
     }

@@ -252,7 +252,7 @@ impl FirstFit {
 
     /// The jobs that wait, next one first.
     pub fn waiting(&self) -> impl Iterator<Item = &Job> {
-        let waiting = self.waiting.iter().map(|own| &*own.job);
+        let waiting = self.waiting.iter().map(|waiter| &*waiter.job);
         waiting.chain(&self.arrived)
     }
 
@@ -292,8 +292,8 @@ impl FirstFit {
         let overtaking = self
             .overtaking
             .unwrap_or(Self::OVERTAKING * self.mean_ideal());
-        for own in &mut self.waiting[before..] {
-            own.limit = (overtaking * devices).max(2.0 * backlog);
+        for waiter in &mut self.waiting[before..] {
+            waiter.limit = (overtaking * devices).max(2.0 * backlog);
         }
     }
 
@@ -314,7 +314,7 @@ impl FirstFit {
         self.waiting.clear();
         self.there.clear();
         self.any_overdue = false;
-        self.classes.iter_mut().for_each(|own| own.jobs = 0);
+        self.classes.iter_mut().for_each(|class| class.jobs = 0);
     }
 
     /// Whether the idle fleet has a place for a job that waits.
@@ -330,10 +330,10 @@ impl FirstFit {
 
     /// The place of a job's class, which has one more job from now on.
     fn class_of(&mut self, job: &Job) -> usize {
-        let known = self.classes.iter().position(|own| own.holds(job));
+        let known = self.classes.iter().position(|class| class.holds(job));
         let class = known.unwrap_or_else(|| {
             // A class that nobody is of any more makes room.
-            let spare = self.classes.iter().position(|own| own.jobs == 0);
+            let spare = self.classes.iter().position(|class| class.jobs == 0);
             match spare {
                 Some(spare) => {
                     self.classes[spare] = Class::of(job);
@@ -362,9 +362,9 @@ impl FirstFit {
             patience: own.patience.max(drain),
             ..own
         };
-        for own in &mut self.waiting {
-            let weight = ageing.weight(now.since(own.job.arrived).as_secs_f64());
-            own.rank = self.order.rank(own.devices(), own.ideal, weight);
+        for waiter in &mut self.waiting {
+            let weight = ageing.weight(now.since(waiter.job.arrived).as_secs_f64());
+            waiter.rank = self.order.rank(waiter.devices(), waiter.ideal, weight);
         }
         self.waiting
             .sort_by(|a, b| a.rank.compare(&b.rank).then(a.serial.cmp(&b.serial)));
@@ -372,14 +372,14 @@ impl FirstFit {
 
     /// Starts a job, rejects it, or lets it wait. An overdue one takes any set.
     fn try_one(&mut self, at: usize, overdue: bool, turn: &mut Turn<'_>) -> Tried {
-        let own = &self.waiting[at];
-        let class = &mut self.classes[own.class];
+        let waiter = &self.waiting[at];
+        let class = &mut self.classes[waiter.class];
         let bound = if overdue {
             f64::INFINITY
         } else {
             self.max_slowdown
         };
-        let bound = if is_sensitive(&own.job) {
+        let bound = if is_sensitive(&waiter.job) {
             bound
         } else {
             f64::INFINITY
@@ -388,18 +388,34 @@ impl FirstFit {
         if class.refused && !overdue {
             return Tried::Waits;
         }
-        let mut chosen = decide(&mut self.links, self.policy.as_deref(), own, class, turn);
+        let mut chosen = decide(&mut self.links, self.policy.as_deref(), waiter, class, turn);
         // The policy's set is too slow. A faster one may be free that the policy likes less.
         if self.policy.is_some()
             && let Ok(decision) = &chosen
-            && !allows(&mut self.links, bound, own, class, decision, turn.fleet())
+            && !allows(
+                &mut self.links,
+                bound,
+                waiter,
+                class,
+                decision,
+                turn.fleet(),
+            )
         {
-            chosen = decide(&mut self.links, None, own, class, turn);
+            chosen = decide(&mut self.links, None, waiter, class, turn);
         }
         let tried = match chosen {
-            Ok(decision) if allows(&mut self.links, bound, own, class, &decision, turn.fleet()) => {
-                let area = area(&self.links, own, &decision, turn.fleet());
-                match turn.place(Tenant::Job(own.job.id), decision) {
+            Ok(decision)
+                if allows(
+                    &mut self.links,
+                    bound,
+                    waiter,
+                    class,
+                    &decision,
+                    turn.fleet(),
+                ) =>
+            {
+                let area = area(&self.links, waiter, &decision, turn.fleet());
+                match turn.place(Tenant::Job(waiter.job.id), decision) {
                     Ok(_) => Tried::Started(area),
                     Err(_) => Tried::Waits,
                 }
@@ -408,10 +424,10 @@ impl FirstFit {
             // Perhaps a network joins the machines.
             Err(Refusal::Infeasible(_)) => {
                 let policy = self.policy.as_deref().unwrap_or(self.links.fastest());
-                match turn.start(Tenant::Job(own.job.id), policy, &own.job.request) {
-                    Ok(_) => Tried::Started(own.area()),
+                match turn.start(Tenant::Job(waiter.job.id), policy, &waiter.job.request) {
+                    Ok(_) => Tried::Started(waiter.area()),
                     Err(why @ Refusal::Infeasible(_)) => {
-                        turn.reject(own.job.id, why);
+                        turn.reject(waiter.job.id, why);
                         Tried::Rejected
                     }
                     Err(_) => Tried::Waits,
@@ -432,10 +448,10 @@ impl FirstFit {
         if let Some(area) = started {
             // Only jobs that arrived earlier were overtaken. The list is in another order than that
             // of arrival.
-            let earlier = |own: &&mut Waiter| own.serial < left.serial;
-            for own in self.waiting.iter_mut().filter(earlier) {
-                own.overtaken += area;
-                self.any_overdue |= own.is_overdue();
+            let earlier = |waiter: &&mut Waiter| waiter.serial < left.serial;
+            for waiter in self.waiting.iter_mut().filter(earlier) {
+                waiter.overtaken += area;
+                self.any_overdue |= waiter.is_overdue();
             }
         }
     }
@@ -445,7 +461,9 @@ impl FirstFit {
         let state = Some(fleet.state());
         if self.state != state {
             self.state = state;
-            self.classes.iter_mut().for_each(|own| own.refused = false);
+            self.classes
+                .iter_mut()
+                .for_each(|class| class.refused = false);
         }
     }
 
@@ -455,8 +473,8 @@ impl FirstFit {
             return None;
         }
         let overdue = self.waiting.iter().enumerate();
-        let overdue = overdue.filter(|(_, own)| own.is_overdue());
-        let first = overdue.min_by_key(|(_, own)| own.serial);
+        let overdue = overdue.filter(|(_, waiter)| waiter.is_overdue());
+        let first = overdue.min_by_key(|(_, waiter)| waiter.serial);
         self.any_overdue = first.is_some();
         first.map(|(at, _)| at)
     }
@@ -496,13 +514,13 @@ impl FirstFit {
 fn decide(
     links: &mut Links,
     policy: Option<&dyn Policy>,
-    own: &Waiter,
+    waiter: &Waiter,
     class: &Class,
     turn: &Turn<'_>,
 ) -> Result<Decision, Refusal> {
     match policy {
-        Some(policy) => turn.decide(policy, &own.job.request),
-        None => links.decide(&own.job, class, turn),
+        Some(policy) => turn.decide(policy, &waiter.job.request),
+        None => links.decide(&waiter.job, class, turn),
     }
 }
 
@@ -511,7 +529,7 @@ fn decide(
 fn allows(
     links: &mut Links,
     bound: f64,
-    own: &Waiter,
+    waiter: &Waiter,
     class: &mut Class,
     decision: &Decision,
     fleet: &Fleet,
@@ -524,20 +542,20 @@ fn allows(
     if bound == f64::INFINITY || machine.leases().next().is_none() {
         return true;
     }
-    let ideal = links.ideal_slowdown_on(machine.graph(), &own.job, class);
+    let ideal = links.ideal_slowdown_on(machine.graph(), &waiter.job, class);
     // The slack lets a job have the best set itself, where two ways to compute its bandwidth differ
     // by rounding.
-    links.slowdown(&own.job, machine.graph(), decision) <= bound * ideal + 1e-9
+    links.slowdown(&waiter.job, machine.graph(), decision) <= bound * ideal + 1e-9
 }
 
 /// The area that a job is expected to hold, device-seconds.
-fn area(links: &Links, own: &Waiter, decision: &Decision, fleet: &Fleet) -> f64 {
+fn area(links: &Links, waiter: &Waiter, decision: &Decision, fleet: &Fleet) -> f64 {
     let Ok(machine) = fleet.machine(decision.stamp().machine) else {
-        return own.area();
+        return waiter.area();
     };
-    let length = length_at(&own.job, machine.graph(), decision.placement());
-    let slowdown = links.slowdown(&own.job, machine.graph(), decision);
-    own.devices() as f64 * length.as_secs_f64() * slowdown
+    let length = length_at(&waiter.job, machine.graph(), decision.placement());
+    let slowdown = links.slowdown(&waiter.job, machine.graph(), decision);
+    waiter.devices() as f64 * length.as_secs_f64() * slowdown
 }
 
 impl Default for FirstFit {
@@ -575,8 +593,8 @@ impl Scheduler for FirstFit {
                 let Some(job) = fact.leaves().filter(|job| self.there.remove(job)) else {
                     return;
                 };
-                self.arrived.retain(|own| own.id != job);
-                if let Some(at) = self.waiting.iter().position(|own| own.job.id == job) {
+                self.arrived.retain(|arrived| arrived.id != job);
+                if let Some(at) = self.waiting.iter().position(|waiter| waiter.job.id == job) {
                     self.leave(at, None);
                 }
             }
@@ -589,7 +607,9 @@ impl Scheduler for FirstFit {
         }
         self.links.learn(turn.fleet());
         let devices = turn.fleet().machines().iter();
-        let devices = devices.map(|own| own.graph().wholes().len()).sum::<usize>() as f64;
+        let devices = devices
+            .map(|device| device.graph().wholes().len())
+            .sum::<usize>() as f64;
         self.admit(devices);
         self.sort(now, devices);
         self.refresh(turn.fleet());

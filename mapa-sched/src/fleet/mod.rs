@@ -539,7 +539,9 @@ impl Fleet {
         }
         // The machine first: it refuses a device that it does not have, and then no cause may be
         // kept.
-        self.change(machine, |own| own.cordon(whole, !causes.is_empty()))?;
+        self.change(machine, |allocator| {
+            allocator.cordon(whole, !causes.is_empty())
+        })?;
         if causes.is_empty() {
             self.withheld.remove(&(machine, whole));
         } else {

@@ -176,7 +176,7 @@ impl<S: Clone> Decoder<S> {
         self.load(physics, state, list);
         let mut state = self.state.take()?;
         let mut weight: f64 = running.iter().sum();
-        weight += list.iter().map(|own| own.weight).sum::<f64>();
+        weight += list.iter().map(|entry| entry.weight).sum::<f64>();
         let (mut cost, mut at) = (0.0, 0.0);
         let (mut waiting, mut open_jobs) = (list.len(), running.len() + list.len());
         while open_jobs > 0 && cost <= limit {
@@ -186,8 +186,8 @@ impl<S: Clone> Decoder<S> {
                 // Jobs start before time goes on, as a scheduler would start them.
                 if let Some(place) = self.take(open) {
                     let ticket = (running.len() + place) as Ticket;
-                    let own = &list[place];
-                    physics.start(&mut state, &own.job, own.gene, ticket);
+                    let entry = &list[place];
+                    physics.start(&mut state, &entry.job, entry.gene, ticket);
                     waiting -= 1;
                     note(place, at, false);
                     continue;
@@ -195,8 +195,8 @@ impl<S: Clone> Decoder<S> {
                 let mut left = list
                     .iter()
                     .enumerate()
-                    .filter(|(place, own)| self.waits(*place, class_of(physics, own)))
-                    .map(|(_, own)| &own.job);
+                    .filter(|(place, entry)| self.waits(*place, class_of(physics, entry)))
+                    .map(|(_, entry)| &entry.job);
                 // Nothing can start. If the lane is idle, another layout of it may help.
                 if physics.remake(&mut state, &mut left) {
                     continue;
@@ -243,16 +243,16 @@ impl<S: Clone> Decoder<S> {
         while all.starts.len() < list.len() {
             if let Some(place) = self.take(physics.open(&state)) {
                 let ticket = (running + place) as Ticket;
-                let own = &list[place];
-                physics.start(&mut state, &own.job, own.gene, ticket);
+                let entry = &list[place];
+                physics.start(&mut state, &entry.job, entry.gene, ticket);
                 all.starts.push(place);
                 continue;
             }
             let mut left = list
                 .iter()
                 .enumerate()
-                .filter(|(place, own)| self.waits(*place, class_of(physics, own)))
-                .map(|(_, own)| &own.job);
+                .filter(|(place, entry)| self.waits(*place, class_of(physics, entry)))
+                .map(|(_, entry)| &entry.job);
             // Only if nothing starts: a job that starts would be on the lane that changes.
             all.remakes = all.starts.is_empty() && physics.remake(&mut state, &mut left);
             break;

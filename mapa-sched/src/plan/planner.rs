@@ -361,7 +361,7 @@ where
                     if best.is_none_or(|(least, _)| is_less(least)) {
                         // A lane on which a job never starts costs infinity before and after, which
                         // adds NaN. Such a seat is the last choice, but better than none.
-                        let added = added.filter(|own| !own.is_nan());
+                        let added = added.filter(|added| !added.is_nan());
                         let seat = Seat { lane, place, gene };
                         best = Some((added.unwrap_or(f64::INFINITY), seat));
                     }
@@ -393,7 +393,7 @@ where
             let odds = [kinds.lane, kinds.place, kinds.swap, kinds.gene].map(usize::from);
             // The number that was drawn is counted down by the odds until it falls into a kind.
             let mut drawn = self.draws.below(odds.iter().sum());
-            let kind = odds.iter().position(|&own| match drawn.checked_sub(own) {
+            let kind = odds.iter().position(|&odd| match drawn.checked_sub(odd) {
                 Some(rest) => {
                     drawn = rest;
                     false
@@ -474,8 +474,8 @@ where
             let mut entry = self.lanes[to].list.remove(there);
             entry.gene = old;
             self.lanes[from].list.insert(place, entry);
-        } else if let Some(own) = self.places.get_mut(&id) {
-            own.0 = to;
+        } else if let Some(pair) = self.places.get_mut(&id) {
+            pair.0 = to;
         }
     }
 
@@ -496,8 +496,8 @@ where
         }
         for (lane, place) in [(a, at), (b, there)] {
             let id = self.lanes[lane].list[place].id;
-            if let Some(own) = self.places.get_mut(&id) {
-                own.0 = lane;
+            if let Some(pair) = self.places.get_mut(&id) {
+                pair.0 = lane;
             }
         }
     }
@@ -578,7 +578,7 @@ mod tests {
         for len in 0..200 {
             for most in [2, 3, 12, 50] {
                 let all: Vec<usize> = spread(len, most).collect();
-                assert!(all.windows(2).all(|own| own[0] < own[1]), "{len} {most}");
+                assert!(all.windows(2).all(|pair| pair[0] < pair[1]), "{len} {most}");
                 assert_eq!((all[0], all[all.len() - 1]), (0, len));
                 assert_eq!(all.len(), (len + 1).min(most));
             }

@@ -57,9 +57,9 @@ impl Bandwidth {
         let estimate = (told.expected.as_ref().filter(|_| several))
             .and_then(|expected| expected.of(view.graph(), &devices));
         Self {
-            low_gbps: estimate.as_ref().map(|own| own.low_gbps),
-            high_gbps: estimate.as_ref().map(|own| own.high_gbps),
-            nominal_gbps: estimate.as_ref().map(|own| own.nominal_gbps),
+            low_gbps: estimate.as_ref().map(|estimate| estimate.low_gbps),
+            high_gbps: estimate.as_ref().map(|estimate| estimate.high_gbps),
+            nominal_gbps: estimate.as_ref().map(|estimate| estimate.nominal_gbps),
             // Far from its data a model may predict zero or less, which is no bandwidth.
             bandwidth_gbps: value.filter(|gbps| *gbps > 0.0),
             bandwidth_model: model.name().to_owned(),

@@ -100,7 +100,9 @@ impl CompareRequest {
         let wanted = spec.request(&job, loaded.graph())?;
         let state = with_busy(&loaded.idle, &self.busy)?;
         let model = self.model.as_ref();
-        let model = model.map(|own| own.load(names, None, files)).transpose()?;
+        let model = model
+            .map(|spec| spec.load(names, None, files))
+            .transpose()?;
         // One model rates all choices, so that they can be compared. The request's own model is an extra
         // column.
         let told = told_by(None, &wanted.pattern, loaded.graph());
@@ -165,7 +167,7 @@ impl CompareOutcome {
     #[must_use]
     pub fn answer(&self) -> Comparison {
         let graph = self.state.graph();
-        let of = |own: &ComparedPolicy| match &own.choice {
+        let of = |policy: &ComparedPolicy| match &policy.choice {
             Ok(choice) => Compared::Chosen(Box::new(Chosen {
                 decision: answer::Decision::new(&choice.decision, graph),
                 bandwidth: choice.bandwidth.clone(),
@@ -174,7 +176,7 @@ impl CompareOutcome {
                 times: choice.step.as_ref().map(Step::times).unwrap_or_default(),
             })),
             Err(why) => Compared::Refused {
-                policy: own.policy.clone(),
+                policy: policy.policy.clone(),
                 refusal: answer::Refusal::from(why),
             },
         };

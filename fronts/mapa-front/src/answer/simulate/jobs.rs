@@ -17,7 +17,7 @@ impl PolicyRun {
         // The order is that of `words` below: the row tells the status.
         let left: Vec<(usize, &Submission)> = rejected
             .iter()
-            .map(|own| own.index)
+            .map(|rejected| rejected.index)
             .chain(waiting.iter().copied())
             .filter_map(|at| Some((at, what.workload.jobs.get(at)?)))
             .collect();
@@ -45,32 +45,34 @@ impl PolicyRun {
 /// are empty otherwise.
 fn cells(name: &str, column: &Column, left: &[(usize, &Submission)]) -> Column {
     let integers = |of: fn(&(usize, &Submission)) -> u64| {
-        Column::Integers(left.iter().map(|own| i64::try_from(of(own)).ok()).collect())
+        Column::Integers(left.iter().map(|job| i64::try_from(of(job)).ok()).collect())
     };
     let numbers = |of: fn(&Submission) -> f64| {
-        Column::Numbers(left.iter().map(|own| Some(of(own.1))).collect())
+        Column::Numbers(left.iter().map(|job| Some(of(job.1))).collect())
     };
     match (name, column) {
-        ("index", _) => integers(|own| own.0 as u64),
-        ("job", _) => integers(|own| own.1.job.id.0),
-        ("devices", _) => integers(|own| own.1.devices() as u64),
+        ("index", _) => integers(|job| job.0 as u64),
+        ("job", _) => integers(|job| job.1.job.id.0),
+        ("devices", _) => integers(|job| job.1.devices() as u64),
         ("task", _) => Column::Texts(
             left.iter()
-                .map(|own| Some(own.1.task.to_string()))
+                .map(|job| Some(job.1.task.to_string()))
                 .collect(),
         ),
         ("sensitive", _) => Column::Flags(
             left.iter()
-                .map(|own| Some(own.1.job.request.sensitivity.is_sensitive()))
+                .map(|job| Some(job.1.job.request.sensitivity.is_sensitive()))
                 .collect(),
         ),
-        ("arrived_s", _) => numbers(|own| (own.job.arrived - Time::ZERO).as_secs_f64()),
+        ("arrived_s", _) => {
+            numbers(|submission| (submission.job.arrived - Time::ZERO).as_secs_f64())
+        }
         ("deadline_s", _) => Column::Numbers(
             left.iter()
-                .map(|own| Some((own.1.job.deadline? - Time::ZERO).as_secs_f64()))
+                .map(|job| Some((job.1.job.deadline? - Time::ZERO).as_secs_f64()))
                 .collect(),
         ),
-        ("work_s", _) => numbers(|own| own.work.as_secs_f64()),
+        ("work_s", _) => numbers(|submission| submission.work.as_secs_f64()),
         // The cells are empty, but of the column's type.
         (_, Column::Integers(_)) => Column::Integers(vec![None; left.len()]),
         (_, Column::Numbers(_)) => Column::Numbers(vec![None; left.len()]),
