@@ -13,7 +13,7 @@ use crate::mig::{Instance, Layout};
 use crate::pattern::Pattern;
 use crate::policy::{Decision, Policy, Refusal};
 use crate::request::Request;
-use crate::state::State;
+use crate::state::AllocationState;
 use crate::topology::{DeviceSet, HardwareGraph};
 use crate::view::{Stamp, View};
 
@@ -60,7 +60,7 @@ pub struct Lease {
 pub struct Allocator {
     id: MachineId,
     graph: Arc<HardwareGraph>,
-    state: State,
+    state: AllocationState,
     leases: BTreeMap<LeaseId, Lease>,
     generation: u64,
     lineage: u64,
@@ -77,7 +77,7 @@ impl Allocator {
     /// An idle machine of a fleet, every device whole.
     #[must_use]
     pub fn with_id(id: MachineId, graph: Arc<HardwareGraph>) -> Self {
-        let state = State::new(&graph);
+        let state = AllocationState::new(&graph);
         Self {
             id,
             graph,
@@ -123,7 +123,7 @@ impl Allocator {
     }
 
     /// Counts a change, and adds it to the hash of all changes.
-    fn changed(&mut self, change: Change<'_>) {
+    fn changed(&mut self, change: StateChange<'_>) {
         let mut hash = fnv::FnvHasher::with_key(self.lineage);
         let mut write = |number: u64| hash.write(&number.to_le_bytes());
         let mut write_layout = |kind: u64, whole: DeviceId, layout: &Layout| {
@@ -136,13 +136,13 @@ impl Allocator {
                 .for_each(|i| write(u64::from(i.start) << 8 | u64::from(i.profile.0)));
         };
         match change {
-            Change::Begin(whole, layout) => write_layout(0, whole, layout),
-            Change::Layout(whole, layout) => write_layout(1, whole, layout),
-            Change::Cordon(whole, cordoned) => [4, whole.0.into(), u64::from(cordoned)]
+            StateChange::Begin(whole, layout) => write_layout(0, whole, layout),
+            StateChange::Layout(whole, layout) => write_layout(1, whole, layout),
+            StateChange::Cordon(whole, cordoned) => [4, whole.0.into(), u64::from(cordoned)]
                 .into_iter()
                 .for_each(write),
-            Change::Release(lease) => [2, lease.0].into_iter().for_each(write),
-            Change::Book(lease) => {
+            StateChange::Release(lease) => [2, lease.0].into_iter().for_each(write),
+            StateChange::Book(lease) => {
                 [3, lease.id.0].into_iter().for_each(&mut write);
                 for (id, demand) in lease.placement.iter().zip(lease.pattern.demands()) {
                     [
@@ -247,7 +247,7 @@ impl Allocator {
             placement: decision.placement().clone(),
             pattern: decision.pattern().clone(),
         };
-        self.changed(Change::Book(&lease));
+        self.changed(StateChange::Book(&lease));
         self.state
             .book(&self.graph, lease.id, &lease.pattern, &lease.placement);
         self.leases.insert(lease.id, lease.clone());
@@ -282,7 +282,7 @@ impl Allocator {
             .leases
             .remove(&lease)
             .ok_or(ErrorKind::UnknownLease(lease.0))?;
-        self.changed(Change::Release(lease.id));
+        self.changed(StateChange::Release(lease.id));
         self.state
             .release(&self.graph, lease.id, &lease.pattern, &lease.placement);
         Ok(lease)
@@ -304,7 +304,7 @@ impl Allocator {
         self.keeps_tenants(whole, &next)?;
         let now = self.state.layout(whole);
         let there = &self.graph.vertices_in(whole, &now)? & &next;
-        self.changed(Change::Begin(whole, &layout));
+        self.changed(StateChange::Begin(whole, &layout));
         self.state
             .set_layout(&self.graph, whole, now, Some(layout), &there);
         Ok(())
@@ -321,7 +321,7 @@ impl Allocator {
     pub fn layout_is(&mut self, whole: DeviceId, layout: &Layout) -> Result<(), Error> {
         let there = self.graph.vertices_in(whole, layout)?;
         self.keeps_tenants(whole, &there)?;
-        self.changed(Change::Layout(whole, layout));
+        self.changed(StateChange::Layout(whole, layout));
         self.state
             .set_layout(&self.graph, whole, layout.clone(), None, &there);
         Ok(())
@@ -353,7 +353,7 @@ impl Allocator {
         if !self.graph.wholes().contains(whole) {
             return Err(ErrorKind::NotWhole(whole).into());
         }
-        self.changed(Change::Cordon(whole, cordoned));
+        self.changed(StateChange::Cordon(whole, cordoned));
         self.state.cordon(&self.graph, whole, cordoned);
         Ok(())
     }
@@ -402,9 +402,9 @@ impl Allocator {
     fn layouts(&self) -> Vec<Cut> {
         let mut cuts = Vec::new();
         for device in self.graph.wholes().iter() {
-            let now = Partition::of(&self.state.layout(device));
-            let next = self.state.changing().get(&device).map(Partition::of);
-            if now != Partition::Whole || next.is_some() {
+            let now = SavedPartition::of(&self.state.layout(device));
+            let next = self.state.changing().get(&device).map(SavedPartition::of);
+            if now != SavedPartition::Whole || next.is_some() {
                 let next = next.into_iter().collect();
                 cuts.push(Cut { device, now, next });
             }
@@ -518,7 +518,7 @@ pub struct Snapshot {
 }
 
 /// A change of the state.
-enum Change<'a> {
+enum StateChange<'a> {
     Begin(DeviceId, &'a Layout),
     Layout(DeviceId, &'a Layout),
     Cordon(DeviceId, bool),
@@ -536,11 +536,11 @@ enum Change<'a> {
 struct Cut {
     device: DeviceId,
     #[cfg_attr(feature = "serde", serde(default))]
-    now: Partition,
+    now: SavedPartition,
     /// The next layout while the device is being repartitioned. In files a list of at most one,
     /// since `null` stands for a whole device.
     #[cfg_attr(feature = "serde", serde(default))]
-    next: SmallVec<[Partition; 1]>,
+    next: SmallVec<[SavedPartition; 1]>,
 }
 
 /// A layout as data. In files: `null` for a whole device, or a list of instances.
@@ -550,7 +550,7 @@ struct Cut {
     derive(serde::Serialize, serde::Deserialize),
     serde(from = "Option<Vec<Instance>>", into = "Option<Vec<Instance>>")
 )]
-enum Partition {
+enum SavedPartition {
     /// Not partitioned.
     #[default]
     Whole,
@@ -558,7 +558,7 @@ enum Partition {
     Into(Vec<Instance>),
 }
 
-impl Partition {
+impl SavedPartition {
     fn of(layout: &Layout) -> Self {
         if layout.is_whole() {
             Self::Whole
@@ -578,18 +578,18 @@ impl Partition {
 }
 
 #[cfg(feature = "serde")]
-impl From<Option<Vec<Instance>>> for Partition {
+impl From<Option<Vec<Instance>>> for SavedPartition {
     fn from(instances: Option<Vec<Instance>>) -> Self {
         instances.map_or(Self::Whole, Self::Into)
     }
 }
 
 #[cfg(feature = "serde")]
-impl From<Partition> for Option<Vec<Instance>> {
-    fn from(partition: Partition) -> Self {
+impl From<SavedPartition> for Option<Vec<Instance>> {
+    fn from(partition: SavedPartition) -> Self {
         match partition {
-            Partition::Whole => None,
-            Partition::Into(instances) => Some(instances),
+            SavedPartition::Whole => None,
+            SavedPartition::Into(instances) => Some(instances),
         }
     }
 }
@@ -598,7 +598,7 @@ impl From<Partition> for Option<Vec<Instance>> {
 #[derive(Clone, Debug)]
 pub struct WhatIf {
     graph: Arc<HardwareGraph>,
-    state: State,
+    state: AllocationState,
     stamp: Stamp,
 }
 

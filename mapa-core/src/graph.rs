@@ -40,11 +40,11 @@ pub struct Graph {
     /// The vertices by label, then by degree, highest first, then by number.
     by_kind: Vec<u32>,
     /// The kinds of the neighbours of each vertex, sorted.
-    around: Vec<Kind>,
+    around: Vec<VertexKind>,
 }
 
 /// The label and the degree of a vertex. Kinds are sorted by label, then by degree, highest first.
-pub(crate) type Kind = (u32, Reverse<u32>);
+pub(crate) type VertexKind = (u32, Reverse<u32>);
 
 impl Graph {
     /// The most vertices that a graph may have.
@@ -135,7 +135,7 @@ impl Graph {
     fn indexed(mut self) -> Self {
         let mut by_kind: Vec<u32> = (0..self.len() as u32).collect();
         by_kind.sort_by_key(|&v| self.kind(v));
-        let mut around: Vec<Kind> = self.neighbours.iter().map(|&v| self.kind(v)).collect();
+        let mut around: Vec<VertexKind> = self.neighbours.iter().map(|&v| self.kind(v)).collect();
         self.starts
             .windows(2)
             .for_each(|ends| around[ends[0]..ends[1]].sort_unstable());
@@ -204,17 +204,17 @@ impl Graph {
         }
     }
 
-    pub(crate) fn kind(&self, v: u32) -> Kind {
+    pub(crate) fn kind(&self, v: u32) -> VertexKind {
         (self.labels[v as usize], Reverse(self.degree(v) as u32))
     }
 
     /// The kinds of the neighbours of `v`, sorted.
-    pub(crate) fn around(&self, v: u32) -> &[Kind] {
+    pub(crate) fn around(&self, v: u32) -> &[VertexKind] {
         &self.around[self.row(v)]
     }
 
     /// The vertices with the label of `kind` and at least its degree, in no particular order.
-    pub(crate) fn at_least(&self, kind: Kind) -> &[u32] {
+    pub(crate) fn at_least(&self, kind: VertexKind) -> &[u32] {
         let first = self
             .by_kind
             .partition_point(|&v| self.labels[v as usize] < kind.0);

@@ -195,7 +195,7 @@ impl Request {
         }
     }
 
-    pub(crate) fn contradiction(&self) -> Option<Contradiction> {
+    pub(crate) fn contradiction(&self) -> Option<RequestContradiction> {
         let must = &self.must_include;
         let avoided = must & &self.avoid;
         let outside = self
@@ -204,11 +204,11 @@ impl Request {
             .map(|only| must - only)
             .unwrap_or_default();
         if !avoided.is_empty() {
-            Some(Contradiction::IncludedAndAvoided(avoided))
+            Some(RequestContradiction::IncludedAndAvoided(avoided))
         } else if !outside.is_empty() {
-            Some(Contradiction::IncludedAndOutside(outside))
+            Some(RequestContradiction::IncludedAndOutside(outside))
         } else if must.len() > self.pattern.len() {
-            Some(Contradiction::TooManyIncluded {
+            Some(RequestContradiction::TooManyIncluded {
                 included: must.len(),
                 wanted: self.pattern.len(),
             })
@@ -303,13 +303,13 @@ impl Request {
 
 /// A contradiction between the constraints of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Contradiction {
+pub(crate) enum RequestContradiction {
     IncludedAndAvoided(DeviceSet),
     IncludedAndOutside(DeviceSet),
     TooManyIncluded { included: usize, wanted: usize },
 }
 
-impl fmt::Display for Contradiction {
+impl fmt::Display for RequestContradiction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::IncludedAndAvoided(devices) => {

@@ -88,7 +88,7 @@ enum Sign {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct State {
+pub(crate) struct AllocationState {
     /// The vertices that exist in the current layouts.
     pub(crate) present: DeviceSet,
     /// Present vertices without a tenant.
@@ -113,7 +113,7 @@ pub(crate) struct State {
     reachable: OnceLock<(DeviceSet, DeviceSet)>,
 }
 
-impl State {
+impl AllocationState {
     /// The state in which every device is whole and idle.
     pub(crate) fn new(graph: &HardwareGraph) -> Self {
         let wholes = graph.wholes().len();
@@ -322,7 +322,7 @@ impl State {
 }
 
 /// Compares everything but `reachable`, which is computed on first use.
-impl PartialEq for State {
+impl PartialEq for AllocationState {
     fn eq(&self, other: &Self) -> bool {
         (&self.present, &self.free, &self.open) == (&other.present, &other.free, &other.open)
             && (&self.usage, &self.wholes, &self.ports)

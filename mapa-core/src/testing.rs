@@ -14,13 +14,13 @@
 //!     let mut allocator = Allocator::new(Arc::new(graph));
 //!     for step in steps {
 //!         match step {
-//!             Step::Allocate(request) => {
+//!             HistoryStep::Allocate(request) => {
 //!                 let best = oracle::best(&request, &allocator.view(), &[aggregate_gbps()]);
 //!                 let decided = greedy().decide(&request, &allocator.view());
 //!                 prop_assert_eq!(decided.as_ref().ok().map(|d| d.placement().to_vec()), best);
 //!                 let _ = decided.map(|decision| allocator.commit(decision));
 //!             }
-//!             Step::Release(which) => {
+//!             HistoryStep::Release(which) => {
 //!                 let held: Vec<_> = allocator.leases().map(|lease| lease.id).collect();
 //!                 if !held.is_empty() {
 //!                     allocator.release(*which.get(&held)).unwrap();
@@ -450,7 +450,7 @@ pub fn requests(
 
 /// One step of a machine's history.
 #[derive(Clone, Debug)]
-pub enum Step {
+pub enum HistoryStep {
     /// A job arrives and requests devices.
     Allocate(Request),
     /// One of the present jobs ends.
@@ -462,9 +462,9 @@ pub enum Step {
 pub fn histories(
     requests: impl Strategy<Value = Request> + Clone + 'static,
     steps: RangeInclusive<usize>,
-) -> impl Strategy<Value = Vec<Step>> {
+) -> impl Strategy<Value = Vec<HistoryStep>> {
     vec(
-        prop_oneof![3 => requests.prop_map(Step::Allocate), 2 => any::<Index>().prop_map(Step::Release)],
+        prop_oneof![3 => requests.prop_map(HistoryStep::Allocate), 2 => any::<Index>().prop_map(HistoryStep::Release)],
         steps,
     )
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::ids::{DeviceId, LeaseId, MachineId, PortId};
 use crate::mig::{Instance, Layout};
 use crate::pattern::Demand;
-use crate::state::{State, Usage};
+use crate::state::{AllocationState, Usage};
 use crate::topology::{DeviceSet, HardwareGraph};
 
 /// Returns whether a search should stop. A closure of the caller, as the library reads no clock.
@@ -50,7 +50,7 @@ pub struct View<'a> {
     /// The vertices that can take a tenant that shares; `limit` may exclude some.
     open: &'a DeviceSet,
     limit: Option<&'a DeviceSet>,
-    state: Option<&'a State>,
+    state: Option<&'a AllocationState>,
     /// Whether all tenants are ignored.
     idle: bool,
     /// Whether present vertices may exclude each other, as they are of several layouts.
@@ -60,7 +60,7 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    pub(crate) fn new(graph: &'a HardwareGraph, state: &'a State, stamp: Stamp) -> Self {
+    pub(crate) fn new(graph: &'a HardwareGraph, state: &'a AllocationState, stamp: Stamp) -> Self {
         Self {
             graph,
             present: &state.present,
@@ -156,7 +156,7 @@ impl<'a> View<'a> {
         }
     }
 
-    fn usage_of(&self, group: impl Fn(&'a State) -> Option<&'a Usage>) -> &'a Usage {
+    fn usage_of(&self, group: impl Fn(&'a AllocationState) -> Option<&'a Usage>) -> &'a Usage {
         self.state
             .filter(|_| !self.idle)
             .and_then(group)

@@ -8,19 +8,19 @@ use std::borrow::Cow;
 use smallvec::SmallVec;
 
 use super::bits::{Bits, and, and_not, bits, has, only, or, pop_lowest};
-use super::engine::{Alone, Ground, Tables, Walk};
+use super::engine::{Alone, Ground, LeafWalk, RelationTables};
 use super::meter::Meter;
-use super::plan::{Matcher, Step};
+use super::plan::{MatchStep, Matcher};
 use super::search::{Search, ShareTest};
 use crate::pattern::Demand;
 use crate::topology::DeviceId;
 
 /// The state of one such search.
 pub(super) struct Careful<'a, const W: usize> {
-    steps: Cow<'a, [Step]>,
-    tables: Tables<W>,
+    steps: Cow<'a, [MatchStep]>,
+    tables: RelationTables<W>,
     /// A frame for each step.
-    frames: Vec<Frame<W>>,
+    frames: Vec<CarefulFrame<W>>,
     /// For each vertex of the machine: the vertex itself, and all vertices that cannot exist beside
     /// it.
     excluded: Vec<Bits<W>>,
@@ -39,16 +39,16 @@ pub(super) struct Careful<'a, const W: usize> {
 }
 
 /// The choices of a step.
-struct Frame<const W: usize> {
+struct CarefulFrame<const W: usize> {
     domain: Bits<W>,
     /// The candidates not tried yet.
     open: Bits<W>,
-    taken: Taken<W>,
+    taken: TakenDevices<W>,
 }
 
 /// The devices that earlier ranks make unavailable to later ones.
 #[derive(Clone, Copy)]
-struct Taken<const W: usize> {
+struct TakenDevices<const W: usize> {
     /// Unavailable to a rank that needs a device of its own.
     alone: Bits<W>,
     /// Unavailable to every rank, even to one that shares.
@@ -63,12 +63,13 @@ impl<'a, const W: usize> Careful<'a, W> {
         let matcher: &'a Matcher = search.matcher;
         let domains = search.domains();
         let live = domains.iter().fold([0; W], |all, domain| or(&all, domain));
-        let (steps, tables) = Tables::new(&matcher.program, search, &live, Alone::SomeShare);
+        let (steps, tables) =
+            RelationTables::new(&matcher.program, search, &live, Alone::SomeShare);
         let frames = (steps.iter())
-            .map(|step| Frame {
+            .map(|step| CarefulFrame {
                 domain: domains[step.vertex],
                 open: [0; W],
-                taken: Taken {
+                taken: TakenDevices {
                     alone: [0; W],
                     shared: [0; W],
                 },
@@ -139,7 +140,7 @@ impl<'a, const W: usize> Careful<'a, W> {
     /// of earlier ranks allow.
     fn candidates(&self, depth: usize) -> Bits<W> {
         let step = &self.steps[depth];
-        let Frame { domain, taken, .. } = &self.frames[depth];
+        let CarefulFrame { domain, taken, .. } = &self.frames[depth];
         let mut set = and_not(
             domain,
             if self.shares(step.vertex) {
@@ -167,7 +168,7 @@ impl<'a, const W: usize> Careful<'a, W> {
 
     /// The set without the devices for which a lower twin is still free.
     fn lowest_of_twins(&self, depth: usize, mut set: Bits<W>) -> Bits<W> {
-        let Frame { domain, taken, .. } = &self.frames[depth];
+        let CarefulFrame { domain, taken, .. } = &self.frames[depth];
         // Swapping two free twins changes nothing but ids, so the lower one represents both.
         let mut twins = and(&set, &self.has_twin_below);
         while let Some(device) = pop_lowest(&mut twins) {
@@ -182,7 +183,7 @@ impl<'a, const W: usize> Careful<'a, W> {
     /// The set without the devices on which the step's rank does not fit together with the ranks
     /// placed there.
     fn with_others(&self, depth: usize, mut set: Bits<W>) -> Bits<W> {
-        let Frame { taken, .. } = &self.frames[depth];
+        let CarefulFrame { taken, .. } = &self.frames[depth];
         // Only devices that already have a sharing rank need the test. They are unavailable to
         // ranks that need a device of their own, but not to ranks that share.
         let mut together = and(&set, &and_not(&taken.alone, &taken.shared));
@@ -204,7 +205,7 @@ impl<'a, const W: usize> Careful<'a, W> {
     }
 }
 
-impl<const W: usize> Walk<W> for Careful<'_, W> {
+impl<const W: usize> LeafWalk<W> for Careful<'_, W> {
     fn next_leaf(&mut self, meter: &mut Meter<'_>) -> Option<Bits<W>> {
         let last = self.steps.len().saturating_sub(1);
         while !self.done {

@@ -20,7 +20,7 @@ use smallvec::SmallVec;
 
 use super::bits::{Bits, above, and, and_not, below, each, is_empty, only, or, pop_lowest, size};
 use super::meter::Meter;
-use super::plan::{Order, Program, Relation, Step, Talk};
+use super::plan::{MatchProgram, MatchStep, Relation, Talk, VertexOrder};
 use crate::topology::DeviceId;
 
 /// The graph that a pattern is laid on: all that the engine knows of a machine.
@@ -28,7 +28,7 @@ pub(super) trait Ground<const W: usize> {
     /// The number of vertices.
     fn len(&self) -> usize;
     /// The vertices where each rank may be.
-    fn domains(&self) -> Domains<W>;
+    fn domains(&self) -> RankDomains<W>;
     /// The neighbours of a vertex. The set may or may not contain the vertex itself.
     fn joined(&self, vertex: u32) -> Bits<W>;
     /// A vertex and all vertices that cannot exist beside it.
@@ -42,21 +42,21 @@ pub(super) trait Ground<const W: usize> {
 }
 
 /// Where each rank may be, by rank.
-pub(super) type Domains<const W: usize> = SmallVec<[Bits<W>; 8]>;
+pub(super) type RankDomains<const W: usize> = SmallVec<[Bits<W>; 8]>;
 
 /// A graph whose edges have no conditions of their own.
-pub(super) struct Plain<const W: usize> {
+pub(super) struct PlainGraph<const W: usize> {
     /// By vertex, its neighbours.
     pub(super) joined: Vec<Bits<W>>,
-    pub(super) domains: Domains<W>,
+    pub(super) domains: RankDomains<W>,
 }
 
-impl<const W: usize> Ground<W> for Plain<W> {
+impl<const W: usize> Ground<W> for PlainGraph<W> {
     fn len(&self) -> usize {
         self.joined.len()
     }
 
-    fn domains(&self) -> Domains<W> {
+    fn domains(&self) -> RankDomains<W> {
         self.domains.clone()
     }
 
@@ -79,11 +79,11 @@ impl<const W: usize> Ground<W> for Plain<W> {
 
 /// Why a walk ended early: `Some` has the value with which the visitor broke off; `None` says that
 /// the meter reached a limit.
-pub(super) type Flow<B> = ControlFlow<Option<B>>;
+pub(super) type WalkFlow<B> = ControlFlow<Option<B>>;
 
 /// A walk over all leaf levels. On a leaf level all ranks but one are placed, and the devices that
 /// this open rank may have are one set.
-pub(super) trait Walk<const W: usize> {
+pub(super) trait LeafWalk<const W: usize> {
     /// The next leaf level that has a match.
     fn next_leaf(&mut self, meter: &mut Meter<'_>) -> Option<Bits<W>>;
 
@@ -98,8 +98,8 @@ pub(super) trait Walk<const W: usize> {
     fn each_leaf<B>(
         &mut self,
         meter: &mut Meter<'_>,
-        mut f: impl FnMut(&mut [DeviceId], Bits<W>, &mut Meter<'_>) -> Flow<B>,
-    ) -> Flow<B> {
+        mut f: impl FnMut(&mut [DeviceId], Bits<W>, &mut Meter<'_>) -> WalkFlow<B>,
+    ) -> WalkFlow<B> {
         while let Some(leaf) = self.next_leaf(meter) {
             f(self.placement(), leaf, meter)?;
         }
@@ -108,12 +108,12 @@ pub(super) trait Walk<const W: usize> {
 
     /// Counts every match.
     fn count(&mut self, meter: &mut Meter<'_>) {
-        let _: Flow<()> = self.each_leaf(meter, |_, leaf, meter| count_leaf(&leaf, meter));
+        let _: WalkFlow<()> = self.each_leaf(meter, |_, leaf, meter| count_leaf(&leaf, meter));
     }
 }
 
 /// Counts the matches of one leaf level, up to the limits.
-fn count_leaf<const W: usize>(leaf: &Bits<W>, meter: &mut Meter<'_>) -> Flow<()> {
+fn count_leaf<const W: usize>(leaf: &Bits<W>, meter: &mut Meter<'_>) -> WalkFlow<()> {
     let matches = size(leaf);
     if meter.is_quiet(matches) {
         meter.add(matches, matches);
@@ -131,20 +131,20 @@ fn count_leaf<const W: usize>(leaf: &Bits<W>, meter: &mut Meter<'_>) -> Flow<()>
 /// The state of one search: backtracking on an explicit stack of frames.
 #[derive(Clone)]
 pub(super) struct Cursor<'a, const W: usize> {
-    steps: Cow<'a, [Step]>,
-    tables: Tables<W>,
+    steps: Cow<'a, [MatchStep]>,
+    tables: RelationTables<W>,
     excludes_only_itself: bool,
     /// By step.
-    frames: SmallVec<[Frame<W>; 8]>,
+    frames: SmallVec<[DenseFrame<W>; 8]>,
     /// By rank.
     placement: SmallVec<[DeviceId; 16]>,
-    state: State,
-    /// The twig whose leaves [`Walk::next_leaf`] returns at present.
+    state: CursorState,
+    /// The twig whose leaves [`LeafWalk::next_leaf`] returns at present.
     twig: Twig<W>,
 }
 
 #[derive(Clone, Copy)]
-enum State {
+enum CursorState {
     /// Nothing was tried yet.
     Start,
     /// The next device to try is a candidate of this step.
@@ -153,7 +153,7 @@ enum State {
 
 /// The state of a step while the steps before it are placed.
 #[derive(Clone, Copy)]
-struct Frame<const W: usize> {
+struct DenseFrame<const W: usize> {
     domain: Bits<W>,
     /// The candidates of this step that were not tried yet.
     open: Bits<W>,
@@ -173,14 +173,14 @@ pub(super) struct Twig<const W: usize> {
 }
 
 impl<'a, const W: usize> Cursor<'a, W> {
-    pub(super) fn new(program: &'a Program, ground: &impl Ground<W>) -> Self {
+    pub(super) fn new(program: &'a MatchProgram, ground: &impl Ground<W>) -> Self {
         let domains = ground.domains();
         // Only rows of devices that some rank may have are ever looked up.
         let live = domains.iter().fold([0; W], |all, domain| or(&all, domain));
-        let (steps, tables) = Tables::new(program, ground, &live, Alone::Each);
+        let (steps, tables) = RelationTables::new(program, ground, &live, Alone::Each);
         let empty = [0; W];
         let frames = (steps.iter())
-            .map(|step| Frame {
+            .map(|step| DenseFrame {
                 domain: domains[step.vertex],
                 open: empty,
                 next: empty,
@@ -193,7 +193,7 @@ impl<'a, const W: usize> Cursor<'a, W> {
             steps,
             tables,
             excludes_only_itself: ground.excludes_only_itself(),
-            state: State::Start,
+            state: CursorState::Start,
             twig: Twig {
                 open: empty,
                 next: empty,
@@ -205,7 +205,7 @@ impl<'a, const W: usize> Cursor<'a, W> {
     pub(super) fn restart(&mut self, first: u32, second: &Bits<W>) {
         self.frames[0].domain = only(first);
         self.frames[1].domain = *second;
-        self.state = State::Start;
+        self.state = CursorState::Start;
     }
 
     /// The candidates of a step before anything is placed.
@@ -237,9 +237,9 @@ impl<'a, const W: usize> Cursor<'a, W> {
         let tables = &self.tables;
         let twig = steps.len() - 2;
         let mut depth = match self.state {
-            State::At(depth) => depth,
-            State::Start => {
-                self.state = State::At(0);
+            CursorState::At(depth) => depth,
+            CursorState::Start => {
+                self.state = CursorState::At(0);
                 let (open, next) = (frames[0].domain, frames[1].domain);
                 if twig == 0 {
                     // Step 0 has nothing open, which ends the search.
@@ -278,7 +278,7 @@ impl<'a, const W: usize> Cursor<'a, W> {
             }
             depth += 1;
             if depth == twig {
-                self.state = State::At(depth - 1);
+                self.state = CursorState::At(depth - 1);
                 return Some(Twig { open, next });
             }
             let frame = &mut frames[depth];
@@ -307,8 +307,8 @@ impl<'a, const W: usize> Cursor<'a, W> {
         &mut self,
         twig: &Twig<W>,
         meter: &mut Meter<'_>,
-        f: &mut impl FnMut(&mut [DeviceId], Bits<W>, &mut Meter<'_>) -> Flow<B>,
-    ) -> Flow<B> {
+        f: &mut impl FnMut(&mut [DeviceId], Bits<W>, &mut Meter<'_>) -> WalkFlow<B>,
+    ) -> WalkFlow<B> {
         let [.., fork, leaf] = &self.steps[..] else {
             return ControlFlow::Continue(());
         };
@@ -330,10 +330,10 @@ impl<'a, const W: usize> Cursor<'a, W> {
 
     /// The only leaf level of a pattern of one rank; none on the second call.
     fn only_leaf(&mut self) -> Option<Bits<W>> {
-        let State::Start = self.state else {
+        let CursorState::Start = self.state else {
             return None;
         };
-        self.state = State::At(0);
+        self.state = CursorState::At(0);
         self.frames
             .first()
             .map(|frame| frame.domain)
@@ -341,7 +341,7 @@ impl<'a, const W: usize> Cursor<'a, W> {
     }
 }
 
-impl<const W: usize> Walk<W> for Cursor<'_, W> {
+impl<const W: usize> LeafWalk<W> for Cursor<'_, W> {
     fn next_leaf(&mut self, meter: &mut Meter<'_>) -> Option<Bits<W>> {
         let [.., fork, leaf] = &self.steps[..] else {
             return self.only_leaf();
@@ -375,8 +375,8 @@ impl<const W: usize> Walk<W> for Cursor<'_, W> {
     fn each_leaf<B>(
         &mut self,
         meter: &mut Meter<'_>,
-        mut f: impl FnMut(&mut [DeviceId], Bits<W>, &mut Meter<'_>) -> Flow<B>,
-    ) -> Flow<B> {
+        mut f: impl FnMut(&mut [DeviceId], Bits<W>, &mut Meter<'_>) -> WalkFlow<B>,
+    ) -> WalkFlow<B> {
         if self.steps.len() < 2 {
             return self.only_leaf().map_or(ControlFlow::Continue(()), |leaf| {
                 f(&mut self.placement, leaf, meter)
@@ -424,12 +424,12 @@ pub(super) enum Alone {
 
 /// For each relation and each device of the rank placed first, the devices where the other may be.
 #[derive(Clone)]
-pub(super) struct Tables<const W: usize> {
+pub(super) struct RelationTables<const W: usize> {
     n: usize,
     rows: Vec<Bits<W>>,
 }
 
-impl<const W: usize> Tables<W> {
+impl<const W: usize> RelationTables<W> {
     /// The tables of a program, and its steps with the numbers of their tables. Rows of vertices
     /// outside `live` are empty.
     ///
@@ -437,12 +437,12 @@ impl<const W: usize> Tables<W> {
     ///
     /// O(r n) rows for r distinct relations and n vertices.
     pub(super) fn new<'a>(
-        program: &'a Program,
+        program: &'a MatchProgram,
         ground: &impl Ground<W>,
         live: &Bits<W>,
         alone: Alone,
-    ) -> (Cow<'a, [Step]>, Self) {
-        let mut kinds = Kinds::<W> {
+    ) -> (Cow<'a, [MatchStep]>, Self) {
+        let mut kinds = RelationKinds::<W> {
             relations: Cow::Borrowed(&program.relations),
             special: Vec::new(),
         };
@@ -475,9 +475,9 @@ impl<const W: usize> Tables<W> {
                     Talk::Apart => and_not(&kept, &joined),
                 };
                 rows[kind * n + vertex as usize] = match relation.order {
-                    Order::Any => row,
-                    Order::Above => and(&row, &above),
-                    Order::Below => and(&row, &below),
+                    VertexOrder::Any => row,
+                    VertexOrder::Above => and(&row, &above),
+                    VertexOrder::Below => and(&row, &below),
                 };
             }
             ControlFlow::<()>::Continue(())
@@ -499,15 +499,19 @@ impl<const W: usize> Tables<W> {
 }
 
 /// The relations of a program in which some edges accept only certain links.
-struct Kinds<'a, const W: usize> {
+struct RelationKinds<'a, const W: usize> {
     relations: Cow<'a, [Relation]>,
     /// Where the other end of an edge may be, by [`Talk::Special`].
     special: Vec<Vec<Bits<W>>>,
 }
 
-impl<const W: usize> Kinds<'_, W> {
+impl<const W: usize> RelationKinds<'_, W> {
     /// Replaces the relation of each edge by one that names the links it accepts.
-    fn tell_apart(&mut self, steps: &mut [Step], rows: &impl Fn(usize, usize) -> Vec<Bits<W>>) {
+    fn tell_apart(
+        &mut self,
+        steps: &mut [MatchStep],
+        rows: &impl Fn(usize, usize) -> Vec<Bits<W>>,
+    ) {
         for i in 0..steps.len() {
             let (before, step) = steps.split_at_mut(i);
             let Some(step) = step.first_mut() else {
@@ -557,20 +561,24 @@ mod tests {
         ranks: usize,
         n: usize,
         joined: impl Fn(usize, usize) -> bool,
-    ) -> Plain<W> {
+    ) -> PlainGraph<W> {
         let mut rows = vec![[0; W]; n];
         for (a, row) in rows.iter_mut().enumerate() {
             for b in (0..n).filter(|&b| joined(a.min(b), a.max(b))) {
                 *row = or(row, &only(b as u32));
             }
         }
-        Plain {
+        PlainGraph {
             joined: rows,
             domains: SmallVec::from_elem(below(n as u32), ranks),
         }
     }
 
-    fn count<const W: usize>(pattern: &Pattern, induced: bool, ground: &Plain<W>) -> SearchStats {
+    fn count<const W: usize>(
+        pattern: &Pattern,
+        induced: bool,
+        ground: &PlainGraph<W>,
+    ) -> SearchStats {
         let matcher = MatchConfig::new().induced(induced).compile(pattern);
         let mut meter = Meter::new(Limits::NONE, None);
         Cursor::new(&matcher.program, ground).count(&mut meter);

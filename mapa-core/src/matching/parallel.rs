@@ -23,21 +23,21 @@ use super::search::Search;
 const PARTS_A_THREAD: u64 = 16;
 
 /// The parts of a search.
-pub(super) struct Parts<'s, 'a, const W: usize> {
+pub(super) struct SearchParts<'s, 'a, const W: usize> {
     search: &'s Search<'a>,
     /// In the order in which one thread would take them.
-    parts: Vec<Part<W>>,
+    parts: Vec<SearchPart<W>>,
 }
 
 /// The matches that begin with these devices.
-struct Part<const W: usize> {
+struct SearchPart<const W: usize> {
     first: u32,
     second: Bits<W>,
     /// Whether the part before begins with the same device, and has counted its node.
     goes_on: bool,
 }
 
-impl<'s, 'a, const W: usize> Parts<'s, 'a, W> {
+impl<'s, 'a, const W: usize> SearchParts<'s, 'a, W> {
     /// The parts of a search; none if one thread is enough.
     pub(super) fn new(search: &'s Search<'a>, cursor: &Cursor<'_, W>) -> Option<Self> {
         if search.threads < 2 || cursor.len() < 2 {
@@ -49,7 +49,7 @@ impl<'s, 'a, const W: usize> Parts<'s, 'a, W> {
         let _ = each(&roots, |first| {
             let seconds = cursor.seconds(first);
             if by_first || cursor.len() == 2 || seconds == [0; W] {
-                parts.push(Part {
+                parts.push(SearchPart {
                     first,
                     second: cursor.domain(1),
                     goes_on: false,
@@ -58,7 +58,7 @@ impl<'s, 'a, const W: usize> Parts<'s, 'a, W> {
             }
             let mut goes_on = false;
             each(&seconds, |second| {
-                parts.push(Part {
+                parts.push(SearchPart {
                     first,
                     second: only(second),
                     goes_on,
@@ -78,14 +78,14 @@ impl<'s, 'a, const W: usize> Parts<'s, 'a, W> {
         fold: impl Fn(&mut T, &mut Cursor<'a, W>, &mut Meter<'_>) + Sync,
         merge: impl Fn(T, T) -> T + Sync,
     ) -> (T, SearchStats) {
-        let one = |cursor: &mut Cursor<'a, W>, part: &Part<W>, limits: Limits| {
+        let one = |cursor: &mut Cursor<'a, W>, part: &SearchPart<W>, limits: Limits| {
             let mut all = init();
             let stats = self.one(cursor, part, limits, |cursor, meter| {
                 fold(&mut all, cursor, meter)
             });
             (all, stats)
         };
-        let merged = Merged {
+        let merged = MergedParts {
             next: 0,
             waiting: BTreeMap::new(),
             all: None,
@@ -133,7 +133,7 @@ impl<'s, 'a, const W: usize> Parts<'s, 'a, W> {
     fn one(
         &self,
         cursor: &mut Cursor<'a, W>,
-        part: &Part<W>,
+        part: &SearchPart<W>,
         limits: Limits,
         f: impl FnOnce(&mut Cursor<'a, W>, &mut Meter<'_>),
     ) -> SearchStats {
@@ -161,7 +161,7 @@ impl<'s, 'a, const W: usize> Parts<'s, 'a, W> {
 }
 
 /// The merged result of the parts before `next`.
-struct Merged<T> {
+struct MergedParts<T> {
     next: usize,
     /// Results of parts that ended before a part in front of them.
     waiting: BTreeMap<usize, (T, SearchStats)>,
@@ -171,7 +171,7 @@ struct Merged<T> {
     cut: bool,
 }
 
-impl<T> Merged<T> {
+impl<T> MergedParts<T> {
     /// Keeps the result of a part, and merges all results whose turn has come.
     fn take(
         &mut self,

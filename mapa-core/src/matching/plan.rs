@@ -81,11 +81,11 @@ pub struct Matcher {
     pub(super) pattern_edges: Vec<crate::Edge>,
     /// The demands, by vertex.
     pub(super) demands: Vec<Demand>,
-    pub(super) program: Program,
+    pub(super) program: MatchProgram,
     /// The program for distinct matches, kept by a matcher of raw matches if the pattern has
     /// symmetries. There are [`Matcher::symmetries`] times as many raw matches as distinct ones, so
     /// it can count both.
-    pub(super) of_each_class: Option<Program>,
+    pub(super) of_each_class: Option<MatchProgram>,
     /// By vertex, the lowest vertex of its orbit under the automorphisms.
     pub(super) orbits: Vec<usize>,
     /// `below[u] = Some(i)`: in a distinct match, vertex `i` lies on a lower device than `u`.
@@ -95,26 +95,26 @@ pub struct Matcher {
 
 /// The vertices in the order of placing, and what they require of each other.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Program {
-    pub(super) steps: Vec<Step>,
+pub(super) struct MatchProgram {
+    pub(super) steps: Vec<MatchStep>,
     /// The distinct relations; steps name them by number. The first is [`Relation::NONE`].
     pub(super) relations: Vec<Relation>,
 }
 
 /// Placing one vertex.
 #[derive(Clone, Debug)]
-pub(super) struct Step {
+pub(super) struct MatchStep {
     pub(super) vertex: usize,
     /// The relation to the directly preceding step, by number. This relation is kept apart, because
     /// the engine applies it once per candidate and the others once per parent.
     pub(super) previous: u32,
     /// The relations to earlier steps.
-    pub(super) tests: SmallVec<[Test; 4]>,
+    pub(super) tests: SmallVec<[RelationTest; 4]>,
 }
 
 /// A relation to a vertex placed before.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Test {
+pub(super) struct RelationTest {
     pub(super) vertex: usize,
     pub(super) table: u32,
 }
@@ -123,7 +123,7 @@ pub(super) struct Test {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Relation {
     pub(super) talk: Talk,
-    pub(super) order: Order,
+    pub(super) order: VertexOrder,
 }
 
 /// Whether the two devices must be joined.
@@ -139,7 +139,7 @@ pub(super) enum Talk {
 
 /// Whether the vertex must be on a higher or a lower device than the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum VertexOrder {
     Any,
     Above,
     Below,
@@ -162,12 +162,12 @@ impl Relation {
     }
 }
 
-impl Program {
+impl MatchProgram {
     /// The program that places vertices in this order under these symmetry conditions.
     fn new(graph: &Coloured, order: &[usize], below: &[Option<usize>], induced: bool) -> Self {
         let mut relations = vec![Relation {
             talk: Talk::Any,
-            order: Order::Any,
+            order: VertexOrder::Any,
         }];
         let mut place = vec![usize::MAX; order.len()];
         for (i, &vertex) in order.iter().enumerate() {
@@ -185,7 +185,7 @@ impl Program {
             others.retain(|&u| place[u] < i);
             others.sort_unstable_by_key(|&u| place[u]);
             others.dedup();
-            let mut step = Step {
+            let mut step = MatchStep {
                 vertex,
                 previous: Relation::NONE,
                 tests: SmallVec::new(),
@@ -197,17 +197,17 @@ impl Program {
                     false => Talk::Any,
                 };
                 let order = if below[vertex] == Some(u) {
-                    Order::Above
+                    VertexOrder::Above
                 } else if below[u] == Some(vertex) {
-                    Order::Below
+                    VertexOrder::Below
                 } else {
-                    Order::Any
+                    VertexOrder::Any
                 };
                 let table = Relation { talk, order }.number(&mut relations);
                 if place[u] + 1 == i {
                     step.previous = table;
                 } else {
-                    step.tests.push(Test { vertex: u, table });
+                    step.tests.push(RelationTest { vertex: u, table });
                 }
             }
             step
@@ -235,7 +235,7 @@ impl Matcher {
             return Self {
                 pattern_edges: Vec::new(),
                 demands: Vec::new(),
-                program: Program::default(),
+                program: MatchProgram::default(),
                 of_each_class: None,
                 orbits: Vec::new(),
                 below: Vec::new(),
@@ -254,12 +254,12 @@ impl Matcher {
                 graph.degree(vertex) * (pattern.len() + 1) + pattern.len() - near
             })
         };
-        let distinct = Program::new(&graph, &order, &symmetry.below, config.induced);
+        let distinct = MatchProgram::new(&graph, &order, &symmetry.below, config.induced);
         let (program, of_each_class) = match config.distinct {
             true => (distinct, None),
             false if symmetry.order == 1 => (distinct, None),
             false => (
-                Program::new(&graph, &order, &none, config.induced),
+                MatchProgram::new(&graph, &order, &none, config.induced),
                 Some(distinct),
             ),
         };

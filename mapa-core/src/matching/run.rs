@@ -5,11 +5,11 @@ use std::ops::ControlFlow;
 use super::Placement;
 use super::bits::{Bits, each, pop_lowest, size};
 use super::careful::Careful;
-use super::engine::{Cursor, Walk};
+use super::engine::{Cursor, LeafWalk};
 use super::limits::{Limits, SearchStats, StopReason};
 use super::meter::Meter;
-use super::parallel::Parts;
-use super::plan::Program;
+use super::parallel::SearchParts;
+use super::plan::MatchProgram;
 use super::search::Search;
 use crate::topology::DeviceId;
 
@@ -111,7 +111,7 @@ impl<'a> Search<'a> {
     /// Visits by a given walk.
     fn show<const W: usize, B>(
         &self,
-        walk: &mut impl Walk<W>,
+        walk: &mut impl LeafWalk<W>,
         mut f: impl FnMut(&[DeviceId]) -> ControlFlow<B>,
     ) -> Outcome<B> {
         let mut meter = self.meter();
@@ -147,7 +147,7 @@ impl<'a> Search<'a> {
 
     fn show_leaves<const W: usize, B>(
         &self,
-        walk: &mut impl Walk<W>,
+        walk: &mut impl LeafWalk<W>,
         f: &mut impl FnMut(Leaf<'_>) -> ControlFlow<B>,
     ) -> Outcome<B> {
         let mut meter = self.meter();
@@ -207,7 +207,7 @@ impl<'a> Search<'a> {
     /// Raw matches are closed if only edges and demands count, which automorphisms keep, and if
     /// ranks of one orbit have equal domains. A link predicate may tell edges apart, and a limit on
     /// matches may stop in the middle of a class. In these cases every raw match is counted.
-    fn counts_by_class(&self) -> Option<&'a Program> {
+    fn counts_by_class(&self) -> Option<&'a MatchProgram> {
         let program = self.matcher.of_each_class.as_ref()?;
         let equal_domains = self.domains.is_none_or(|domains| {
             self.matcher
@@ -221,7 +221,7 @@ impl<'a> Search<'a> {
     }
 
     /// Counts by a program, at the width of sets that the machine needs.
-    fn count_with(&self, program: &'a Program) -> SearchStats {
+    fn count_with(&self, program: &'a MatchProgram) -> SearchStats {
         match self.graph.len() {
             0..=64 => self.run_count::<1>(program),
             65..=128 => self.run_count::<2>(program),
@@ -230,7 +230,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn run_count<const W: usize>(&self, program: &'a Program) -> SearchStats {
+    fn run_count<const W: usize>(&self, program: &'a MatchProgram) -> SearchStats {
         let mut meter = self.meter();
         if !self.goes_by_pairs() {
             Careful::<W>::new(self).count(&mut meter);
@@ -238,7 +238,7 @@ impl<'a> Search<'a> {
         }
         // Counting in parts merges nothing but the statistics.
         let mut cursor = Cursor::<W>::new(program, self);
-        if let Some(parts) = Parts::new(self, &cursor) {
+        if let Some(parts) = SearchParts::new(self, &cursor) {
             return parts
                 .run(
                     &cursor,
@@ -324,7 +324,7 @@ impl<'a> Search<'a> {
         merge: &(impl Fn(T, T) -> T + Sync),
     ) -> Option<(T, SearchStats)> {
         let cursor = Cursor::<W>::new(self.program(), self);
-        let parts = Parts::new(self, &cursor)?;
+        let parts = SearchParts::new(self, &cursor)?;
         Some(parts.run(
             &cursor,
             init,
@@ -367,7 +367,7 @@ impl<'a> Search<'a> {
     /// As [`Search::visit`] for as many matches as are taken.
     #[must_use]
     pub fn iter(&self) -> Matches<'a> {
-        let source: Box<dyn Source + 'a> = match (self.goes_by_pairs(), self.graph.len()) {
+        let source: Box<dyn MatchSource + 'a> = match (self.goes_by_pairs(), self.graph.len()) {
             (true, 0..=64) => self.stream::<1>(Cursor::new(self.program(), self)),
             (true, 65..=128) => self.stream::<2>(Cursor::new(self.program(), self)),
             (true, 129..=256) => self.stream::<4>(Cursor::new(self.program(), self)),
@@ -380,7 +380,7 @@ impl<'a> Search<'a> {
         Matches { source }
     }
 
-    fn stream<const W: usize>(&self, walk: impl Walk<W> + 'a) -> Box<dyn Source + 'a> {
+    fn stream<const W: usize>(&self, walk: impl LeafWalk<W> + 'a) -> Box<dyn MatchSource + 'a> {
         Box::new(Streamed {
             walk,
             meter: self.meter(),
@@ -392,7 +392,7 @@ impl<'a> Search<'a> {
 
 /// Calls `f` with every match of a walk.
 fn show<const W: usize, B>(
-    walk: &mut impl Walk<W>,
+    walk: &mut impl LeafWalk<W>,
     meter: &mut Meter<'_>,
     f: &mut impl FnMut(&[DeviceId]) -> ControlFlow<B>,
 ) -> ControlFlow<Option<B>> {
@@ -436,7 +436,7 @@ fn outcome<B>(flow: ControlFlow<Option<B>>, meter: &Meter<'_>) -> Outcome<B> {
 
 /// The matches of a [`Search`], streamed.
 pub struct Matches<'a> {
-    source: Box<dyn Source + 'a>,
+    source: Box<dyn MatchSource + 'a>,
 }
 
 impl Matches<'_> {
@@ -456,7 +456,7 @@ impl Iterator for Matches<'_> {
 }
 
 /// A stream of matches, whatever the width of its sets.
-trait Source {
+trait MatchSource {
     fn next(&mut self) -> Option<Placement>;
     fn stats(&self) -> SearchStats;
 }
@@ -469,7 +469,7 @@ struct Streamed<'a, const W: usize, T> {
     over: bool,
 }
 
-impl<const W: usize, T: Walk<W>> Source for Streamed<'_, W, T> {
+impl<const W: usize, T: LeafWalk<W>> MatchSource for Streamed<'_, W, T> {
     fn next(&mut self) -> Option<Placement> {
         while !self.over {
             let Some(device) = pop_lowest(&mut self.leaf) else {

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use super::bits::{Bits, and, bits, each, only, or, put};
-use super::engine::{Domains, Ground};
+use super::engine::{Ground, RankDomains};
 use super::limits::Limits;
 use super::meter::Meter;
-use super::plan::{Matcher, Program};
+use super::plan::{MatchProgram, Matcher};
 use crate::pattern::{Demand, Edge};
 use crate::topology::{DeviceId, DeviceSet, HardwareGraph, Link, LinkClass};
 use crate::view::Stop;
@@ -179,7 +179,7 @@ impl<'a> Search<'a> {
         self.sharing.is_none() && self.twins.is_none()
     }
 
-    pub(super) fn program(&self) -> &'a Program {
+    pub(super) fn program(&self) -> &'a MatchProgram {
         &self.matcher.program
     }
 }
@@ -197,13 +197,13 @@ impl<const W: usize> Ground<W> for Search<'_> {
         self.graph.len()
     }
 
-    fn domains(&self) -> Domains<W> {
+    fn domains(&self) -> RankDomains<W> {
         let all: Bits<W> = bits(self.graph.everything());
         let within = self.within.map_or(all, |set| and(&all, &bits(set)));
         let only_wholes = self.graph.has_only_wholes();
         // Mostly all ranks have the same demand: the last answer is kept.
         let mut known: Option<(Demand, Bits<W>)> = None;
-        let mut all_domains = Domains::new();
+        let mut all_domains = RankDomains::new();
         for (rank, &demand) in self.matcher.demands.iter().enumerate() {
             let own = if let Some(set) = self.domains.and_then(|domains| domains.get(rank)) {
                 bits(set)

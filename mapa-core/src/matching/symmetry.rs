@@ -289,7 +289,7 @@ impl Colouring {
             cell: vec![0; n],
             end: vec![0; n],
         };
-        let mut waiting = Waiting::new(n);
+        let mut waiting = CellQueue::new(n);
         let mut start = 0;
         for i in 0..n {
             let v = new.order[i];
@@ -353,7 +353,7 @@ impl Colouring {
 
     /// Gives `v` a colour of its own, and refines.
     fn single_out(&mut self, v: usize, graph: &Coloured) {
-        let mut waiting = Waiting::new(self.order.len());
+        let mut waiting = CellQueue::new(self.order.len());
         let start = self.cell[v];
         self.swap(v, start);
         self.split_off(start, start + 1);
@@ -383,7 +383,7 @@ impl Colouring {
     /// # Complexity
     ///
     /// O(e log² n) for n vertices and e edges.
-    fn refine(&mut self, graph: &Coloured, mut waiting: Waiting) {
+    fn refine(&mut self, graph: &Coloured, mut waiting: CellQueue) {
         let mut hits: Vec<(u32, usize)> = Vec::new();
         while let Some(start) = waiting.pop() {
             // How often does each vertex have a neighbour in this cell, by colour of the edge?
@@ -414,7 +414,7 @@ impl Colouring {
     /// Splits a cell by how often its members were hit. `touched` lists them in order, as (cell,
     /// times, member); members that were never hit are not listed, and stay at the front of the
     /// cell.
-    fn split(&mut self, touched: &[(usize, usize, usize)], waiting: &mut Waiting) {
+    fn split(&mut self, touched: &[(usize, usize, usize)], waiting: &mut CellQueue) {
         let start = touched[0].0;
         let end = self.end[start];
         // Members that were hit move to the end of the cell, in the order of hits.
@@ -451,12 +451,12 @@ impl Colouring {
 }
 
 /// The queue of cells by which others may have to be split.
-struct Waiting {
+struct CellQueue {
     queue: VecDeque<usize>,
     has: Vec<bool>,
 }
 
-impl Waiting {
+impl CellQueue {
     fn new(n: usize) -> Self {
         Self {
             queue: VecDeque::new(),

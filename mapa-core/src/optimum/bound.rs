@@ -8,7 +8,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 
-use super::criterion::{Criterion, Kind};
+use super::criterion::{Criterion, CriterionKind};
 use crate::matching::Few;
 use crate::pattern::{Demand, Pattern};
 use crate::score::{Census, EdgeOn, Form, Objective, Seat, Subset, Tiers};
@@ -29,7 +29,7 @@ const FRACTIONS: f64 = 1024.0;
 /// 2^52: whole numbers up to this are exact in `f64`.
 const MOST_EXACT: f64 = (1u64 << 52) as f64;
 
-pub(super) struct Bounds<'b, 'a> {
+pub(super) struct CriteriaBounds<'b, 'a> {
     graph: &'b HardwareGraph,
     view: &'b View<'b>,
     pub(super) pattern: &'b Pattern,
@@ -41,7 +41,7 @@ pub(super) struct Bounds<'b, 'a> {
     known: RefCell<HashMap<(usize, u32), f64>>,
 }
 
-impl<'b, 'a> Bounds<'b, 'a> {
+impl<'b, 'a> CriteriaBounds<'b, 'a> {
     pub(super) fn new(
         view: &'b View<'b>,
         pattern: &'b Pattern,
@@ -72,9 +72,9 @@ impl<'b, 'a> Bounds<'b, 'a> {
     /// all free devices.
     pub(super) fn within(&self, at: usize, set: &DeviceSet) -> f64 {
         let (objective, sign) = match &self.criteria[at].kind {
-            Kind::Max(objective) => (objective, 1.0),
-            Kind::Min(objective) => (objective, -1.0),
-            Kind::LowestIds => return 0.0,
+            CriterionKind::Max(objective) => (objective, 1.0),
+            CriterionKind::Min(objective) => (objective, -1.0),
+            CriterionKind::LowestIds => return 0.0,
         };
         match objective.form() {
             Form::Edges(f) => self.edges(|edge| sign * f(edge), set),
@@ -107,9 +107,9 @@ impl<'b, 'a> Bounds<'b, 'a> {
             })
         };
         let stated = match &self.criteria[at].kind {
-            Kind::Max(objective) => stated(objective),
-            Kind::Min(objective) => stated(objective).map(|value| -value),
-            Kind::LowestIds => None,
+            CriterionKind::Max(objective) => stated(objective),
+            CriterionKind::Min(objective) => stated(objective).map(|value| -value),
+            CriterionKind::LowestIds => None,
         };
         // A bound that is not a number bounds nothing.
         stated

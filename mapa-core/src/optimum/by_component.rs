@@ -9,9 +9,9 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use super::criterion::Kind;
+use super::criterion::CriterionKind;
 use super::domains::Domains;
-use super::problem::{Answer, Attempt, Entry, Problem};
+use super::problem::{AlgorithmResult, Problem, RankedAnswer, RankedPlacement};
 use crate::ids::DeviceId;
 use crate::matching::SearchStats;
 use crate::request::Request;
@@ -23,8 +23,8 @@ use crate::topology::{DeviceSet, HardwareGraph};
 /// one component.
 pub(super) fn within_components(
     problem: &Problem<'_, '_>,
-    best: fn(&Problem<'_, '_>) -> Answer,
-) -> Attempt {
+    best: fn(&Problem<'_, '_>) -> RankedAnswer,
+) -> AlgorithmResult {
     let Problem {
         request,
         view,
@@ -34,25 +34,25 @@ pub(super) fn within_components(
     } = *problem;
     // Only a bound on sets of several components makes components worth a look of their own.
     let Some(first) = criteria.first() else {
-        return Attempt::NOT_TRIED;
+        return AlgorithmResult::NOT_TRIED;
     };
-    let Kind::Max(objective) = &first.kind else {
-        return Attempt::NOT_TRIED;
+    let CriterionKind::Max(objective) = &first.kind else {
+        return AlgorithmResult::NOT_TRIED;
     };
     let Some(apart) = objective
         .foresight()
         .and_then(|foresight| foresight.apart.as_ref())
     else {
-        return Attempt::NOT_TRIED;
+        return AlgorithmResult::NOT_TRIED;
     };
     if request.pattern.may_share() || request.pattern.len() < 2 {
-        return Attempt::NOT_TRIED;
+        return AlgorithmResult::NOT_TRIED;
     }
     let graph = view.graph();
     let domain = Domains::new(problem).union.clone();
     let components = components(graph, &domain);
     if components.len() < 2 {
-        return Attempt::NOT_TRIED;
+        return AlgorithmResult::NOT_TRIED;
     }
     let apart = first.key(apart(Subset {
         graph,
@@ -60,7 +60,7 @@ pub(super) fn within_components(
     }));
     let wanted = request.runners_up.saturating_add(1);
     let mut stats = SearchStats::default();
-    let mut top: Vec<Entry> = Vec::new();
+    let mut top: Vec<RankedPlacement> = Vec::new();
     for part in &components {
         if part.len() < request.pattern.len() || !request.must_include.is_subset(part) {
             continue;
@@ -96,13 +96,13 @@ pub(super) fn within_components(
     // far.
     let is_over = !stats.complete() && !top.is_empty();
     if settled || is_over {
-        Attempt::Settled((top, stats))
+        AlgorithmResult::Settled((top, stats))
     } else {
-        Attempt::Open { spent: stats.nodes }
+        AlgorithmResult::Open { spent: stats.nodes }
     }
 }
 
-fn order(problem: &Problem<'_, '_>, a: &Entry, b: &Entry) -> Ordering {
+fn order(problem: &Problem<'_, '_>, a: &RankedPlacement, b: &RankedPlacement) -> Ordering {
     let by_keys = (0..a.keys.len()).map(|at| problem.compare(at, a, b));
     { by_keys }
         .find(|order| order.is_ne())

@@ -11,20 +11,20 @@ use std::cell::Cell;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::criterion::Kind;
+use super::criterion::CriterionKind;
 use super::domains::Domains;
-use super::links::{Links, is_of_counts};
-use super::problem::{Answer, Entry, Problem};
-use super::requirement::Test;
-use super::smallest::{Goal, Smallest};
+use super::links::{LinkKinds, is_of_counts};
+use super::problem::{Problem, RankedAnswer, RankedPlacement};
+use super::requirement::RequirementTest;
+use super::smallest::{OrderGoal, Smallest};
 use super::valued::by_keys;
 use crate::ids::DeviceId;
 use crate::matching::{Few, Limits, Placement, SearchStats};
 use crate::reach::{
-    Archipelago, Built, Closing, Counts, Covers, Edges, Family, Island, KINDS, Kinds, MOST,
-    MOST_RANKS, Mask, Table, earliness, islands, members, of_size,
+    Archipelago, Closing, Covers, Family, FillResult, Island, IslandEdges, KINDS, KindCounts, MOST,
+    MOST_RANKS, Mask, PairKinds, ReachTable, earliness, islands, members, of_size,
 };
-use crate::topology::{DeviceSet, Key};
+use crate::topology::{DeviceSet, MemoKey};
 
 /// The most nodes of the search for the smallest rank order on the chosen devices.
 const NODES_OF_ORDER: u64 = 20_000;
@@ -37,7 +37,7 @@ pub(super) struct ByIslands<'t, 'o, 'a> {
     problem: &'t Problem<'o, 'a>,
     /// The devices that the job may use, ascending.
     devices: Vec<DeviceId>,
-    links: Links,
+    links: LinkKinds,
     /// The kind of link between islands.
     background: usize,
     /// By island, positions in `devices`.
@@ -52,19 +52,19 @@ pub(super) struct ByIslands<'t, 'o, 'a> {
 }
 
 /// The key of [`Covers`]: the kinds of link between the devices of an island, one word for each
-/// device ([`Kinds::words`]). So the number of words is the number of devices.
+/// device ([`PairKinds::words`]). So the number of words is the number of devices.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct CoversKey {
     kinds: Few<u64>,
 }
 
-impl Key for CoversKey {
+impl MemoKey for CoversKey {
     type Table = Covers;
 }
 
 impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
     /// The best entry; `None` if a search must find it.
-    pub(super) fn best(problem: &'t Problem<'o, 'a>) -> Option<Answer> {
+    pub(super) fn best(problem: &'t Problem<'o, 'a>) -> Option<RankedAnswer> {
         let this = Self::new(problem)?;
         // The steps of a knapsack over islands: for each island, the ranks on it, the ranks placed
         // before it, and the number of paths.
@@ -112,14 +112,14 @@ impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
         // Lowest ids win ties anyway, so that criterion may come last and nowhere else.
         let last = criteria
             .iter()
-            .rposition(|criterion| !matches!(criterion.kind, Kind::LowestIds));
+            .rposition(|criterion| !matches!(criterion.kind, CriterionKind::LowestIds));
         let countable = criteria[..last.map_or(0, |last| last + 1)]
             .iter()
             .all(|criterion| criterion.objective().is_some_and(is_of_counts));
         let testable = problem.tests().all(|test| match test {
-            Test::Seat { .. } | Test::Link(_) => true,
-            Test::Score(objective, _) => is_of_counts(objective),
-            Test::Set(_) | Test::Placement(_) => false,
+            RequirementTest::Seat { .. } | RequirementTest::Link(_) => true,
+            RequirementTest::Score(objective, _) => is_of_counts(objective),
+            RequirementTest::Set(_) | RequirementTest::Placement(_) => false,
         });
         let traffic = pattern.traffic()?;
         let plain = request.must_include.is_empty()
@@ -144,7 +144,7 @@ impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
             return None;
         }
         let devices: Vec<DeviceId> = domain.iter().collect();
-        let links = Links::new(problem, &devices);
+        let links = LinkKinds::new(problem, &devices);
         // Up to `MOST` devices with up to `KINDS` kinds are left to tables. If these gave no answer,
         // a limit was in the way.
         if !(2..=KINDS + 1).contains(&links.len()) || devices.len() <= MOST && links.len() <= KINDS
@@ -200,12 +200,17 @@ impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
 
     /// The smallest rank order on a set that has one of these counts, if `nodes` suffice to find
     /// it.
-    fn smallest(&self, set: &DeviceSet, wanted: &[Edges], nodes: &mut u64) -> Option<Placement> {
+    fn smallest(
+        &self,
+        set: &DeviceSet,
+        wanted: &[IslandEdges],
+        nodes: &mut u64,
+    ) -> Option<Placement> {
         let own: Vec<usize> = set
             .iter()
             .filter_map(|id| self.devices.binary_search(&id).ok())
             .collect();
-        let goal = Goal::Counts(wanted.iter().map(|edges| self.by_kind(*edges)).collect());
+        let goal = OrderGoal::Counts(wanted.iter().map(|edges| self.by_kind(*edges)).collect());
         let most = NODES_OF_ORDER.min(self.problem.limits.nodes.saturating_sub(*nodes));
         let (order, spent) =
             Smallest::new(&self.problem.request.pattern, &self.links, &own, goal).find(most);
@@ -214,8 +219,8 @@ impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
     }
 
     /// The kinds of link within an island, as tables number them.
-    fn kinds(&self, island: &[usize]) -> Kinds {
-        Kinds::new(island.len(), |a, b| {
+    fn kinds(&self, island: &[usize]) -> PairKinds {
+        PairKinds::new(island.len(), |a, b| {
             Some(self.numbers[self.links.between(island[a], island[b])?])
         })
     }
@@ -229,10 +234,10 @@ impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
     /// between islands; all other edges are on the last kind.
     fn by_kind(
         &self,
-        Edges {
-            counts: Counts { x, y },
+        IslandEdges {
+            counts: KindCounts { x, y },
             between,
-        }: Edges,
+        }: IslandEdges,
     ) -> Few<u32> {
         let all = self.problem.request.pattern.edges().len() as u32;
         let others = self.links.len() - 1;
@@ -252,15 +257,15 @@ impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
     /// The best keys that any of some counts has, and all counts with these keys.
     fn best_keys(
         &self,
-        all: impl Iterator<Item = Edges>,
+        all: impl Iterator<Item = IslandEdges>,
         nodes: &mut u64,
-    ) -> Option<(Few<f64>, Vec<Edges>)> {
+    ) -> Option<(Few<f64>, Vec<IslandEdges>)> {
         let Problem {
             criteria,
             requirements,
             ..
         } = *self.problem;
-        let mut best: Option<(Few<f64>, Vec<Edges>)> = None;
+        let mut best: Option<(Few<f64>, Vec<IslandEdges>)> = None;
         for edges in all {
             *nodes += 1;
             let keys = self.links.keys(
@@ -280,7 +285,11 @@ impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
     }
 
     /// The better of two entries; of equal ones that with lower ids.
-    fn better(&self, a: Option<Entry>, b: Option<Entry>) -> Option<Entry> {
+    fn better(
+        &self,
+        a: Option<RankedPlacement>,
+        b: Option<RankedPlacement>,
+    ) -> Option<RankedPlacement> {
         match (a, b) {
             (Some(a), Some(b)) => {
                 let second = by_keys(&a.keys, &b.keys)
@@ -298,7 +307,7 @@ impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
     }
 
     /// The best ring that stays within one island.
-    fn ring_in_one(&self, nodes: &mut u64) -> Option<Entry> {
+    fn ring_in_one(&self, nodes: &mut u64) -> Option<RankedPlacement> {
         let k = self.problem.request.pattern.len();
         let mut best = None;
         for island in &self.islands {
@@ -310,31 +319,31 @@ impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
     }
 
     /// The best ring within this island, by a table like those of [`super::by_table`].
-    fn ring_in(&self, island: &[usize], nodes: &mut u64) -> Option<Entry> {
+    fn ring_in(&self, island: &[usize], nodes: &mut u64) -> Option<RankedPlacement> {
         let pattern = &self.problem.request.pattern;
-        let table = Table::new(Family::Ring, self.kinds(island));
-        if table.build(pattern, None, &|| self.is_stopped()) != Built::Filled {
+        let table = ReachTable::new(Family::Ring, self.kinds(island));
+        if table.build(pattern, None, &|| self.is_stopped()) != FillResult::Filled {
             return None;
         }
-        let mut all: Vec<(Mask, Counts)> = Vec::new();
+        let mut all: Vec<(Mask, KindCounts)> = Vec::new();
         for set in of_size(island.len(), pattern.len()) {
             table.counts(Family::Ring, pattern, set, |counts| all.push((set, counts)));
         }
-        let mut distinct: Vec<Edges> = all
+        let mut distinct: Vec<IslandEdges> = all
             .iter()
-            .map(|&(_, counts)| Edges { counts, between: 0 })
+            .map(|&(_, counts)| IslandEdges { counts, between: 0 })
             .collect();
         distinct.sort_unstable();
         distinct.dedup();
         let (keys, wanted) = self.best_keys(distinct.into_iter(), nodes)?;
-        let wanted: Vec<Counts> = wanted.iter().map(|edges| edges.counts).collect();
+        let wanted: Vec<KindCounts> = wanted.iter().map(|edges| edges.counts).collect();
         // Of the sets that have one of the best counts, that of lowest ids.
         let (set, _) = all
             .iter()
             .filter(|(_, counts)| wanted.contains(counts))
             .max_by_key(|(set, _)| earliness(*set))?;
         let placement = self.placement(island, &table.smallest(Family::Ring, *set, &wanted)?);
-        Some(Entry {
+        Some(RankedPlacement {
             keys,
             set: placement.set(),
             placement,
@@ -343,7 +352,7 @@ impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
 
     /// The best chain, or the best ring over several islands: paths through islands and edges
     /// between them.
-    fn over_all(&self, closing: Closing, nodes: &mut u64) -> Option<Entry> {
+    fn over_all(&self, closing: Closing, nodes: &mut u64) -> Option<RankedPlacement> {
         let Problem { request, view, .. } = *self.problem;
         // Islands whose links are alike share a table.
         let mut covers: Vec<Arc<Covers>> = Vec::with_capacity(self.islands.len());
@@ -386,7 +395,7 @@ impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
                 .map(|at| self.devices[at])
                 .collect()
         });
-        Some(Entry {
+        Some(RankedPlacement {
             keys,
             set,
             placement,
@@ -396,7 +405,7 @@ impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
     /// The best star: a root, some leaves on its own island, and the other leaves on other islands.
     /// No criterion distinguishes the devices of the other islands, so those with the lowest ids
     /// are taken.
-    fn star(&self, nodes: &mut u64) -> Option<Entry> {
+    fn star(&self, nodes: &mut u64) -> Option<RankedPlacement> {
         let k = self.problem.request.pattern.len();
         let mut best = None;
         let all: DeviceSet = self.devices.iter().copied().collect();
@@ -405,7 +414,7 @@ impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
             let here: DeviceSet = island.iter().map(|&at| self.devices[at]).collect();
             let elsewhere: Vec<DeviceId> = (&all - &here).iter().take(k).collect();
             // Every root with every set of neighbours on its island, and the counts of that.
-            let mut ways: Vec<(Edges, usize, Mask)> = Vec::new();
+            let mut ways: Vec<(IslandEdges, usize, Mask)> = Vec::new();
             for set in 1..=Self::all_free(island) {
                 let size = set.count_ones() as usize;
                 if size > k || k - size > elsewhere.len() {
@@ -418,15 +427,15 @@ impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
                         .map(|around| (around & others).count_ones());
                     // All neighbours are joined to the root.
                     if x + y + z == others.count_ones() {
-                        let edges = Edges {
-                            counts: Counts { x, y },
+                        let edges = IslandEdges {
+                            counts: KindCounts { x, y },
                             between: (k - size) as u32,
                         };
                         ways.push((edges, root, set));
                     }
                 }
             }
-            let mut distinct: Vec<Edges> = ways.iter().map(|way| way.0).collect();
+            let mut distinct: Vec<IslandEdges> = ways.iter().map(|way| way.0).collect();
             distinct.sort_unstable();
             distinct.dedup();
             let Some((keys, wanted)) = self.best_keys(distinct.into_iter(), nodes) else {
@@ -452,7 +461,7 @@ impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
             let placement = std::iter::once(root)
                 .chain(set.iter().filter(|&id| id != root))
                 .collect();
-            let entry = Entry {
+            let entry = RankedPlacement {
                 keys,
                 set,
                 placement,

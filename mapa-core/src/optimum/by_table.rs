@@ -17,23 +17,23 @@
 use std::cmp::Ordering;
 use std::sync::{Arc, OnceLock};
 
-use super::criterion::{Criterion, Kind};
+use super::criterion::{Criterion, CriterionKind};
 use super::domains::Domains;
 use super::edge_sums::EdgeSums;
-use super::links::{Links, is_of_counts};
-use super::problem::{Attempt, Entry, Problem};
-use super::requirement::Test;
-use super::smallest::{Goal, Smallest};
-use super::valued::{Counted, Ranking, Value, Valued};
+use super::links::{LinkKinds, is_of_counts};
+use super::problem::{AlgorithmResult, Problem, RankedPlacement};
+use super::requirement::RequirementTest;
+use super::smallest::{OrderGoal, Smallest};
+use super::valued::{CombinedValue, CountTable, Ranking, Valued};
 use crate::ids::{DeviceId, LinkClass};
 use crate::matching::{Few, Limits, Placement, SearchStats, StopReason};
 use crate::pattern::{Edge, Want};
 use crate::reach::{
-    Built, Counts, Effort, Family, Kinds, MOST, Mask, Plan, Spread, Table, choose, earliness,
-    members, of_size, place,
+    Effort, Family, FillResult, KindCounts, MOST, Mask, PairKinds, RankPlan, ReachTable, SubsetMap,
+    choose, earliness, members, of_size, place,
 };
 use crate::score::{Form, Objective, Seat, Subset};
-use crate::topology::{DeviceSet, Key};
+use crate::topology::{DeviceSet, MemoKey};
 
 /// The most edges of a pattern: those of all-to-all on sixteen ranks. Tables number all pairs of
 /// counts, so the range of counts is bounded.
@@ -57,7 +57,7 @@ pub(super) struct ByTable<'t, 'o, 'a> {
 }
 
 /// Why tables have no answer.
-enum Unanswered {
+enum NoTableAnswer {
     /// Tables cannot express the problem, or take too much effort.
     NotByTable,
     /// The caller's deadline passed.
@@ -66,9 +66,9 @@ enum Unanswered {
 
 impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
     /// The best entries, best first, as [`Problem::best`] has them, if tables have the answer.
-    pub(super) fn best(problem: &'t Problem<'o, 'a>, effort: Effort) -> Attempt {
+    pub(super) fn best(problem: &'t Problem<'o, 'a>, effort: Effort) -> AlgorithmResult {
         let Some(this) = Self::new(problem, effort) else {
-            return Attempt::NOT_TRIED;
+            return AlgorithmResult::NOT_TRIED;
         };
         let mut stats = SearchStats::default();
         let mut top = Vec::new();
@@ -77,22 +77,22 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
                 Ok(()) => {}
                 // No placement yet. A search takes over: even after the deadline it returns the
                 // first placement that it finds.
-                Err(_) if top.is_empty() => return Attempt::NOT_TRIED,
+                Err(_) if top.is_empty() => return AlgorithmResult::NOT_TRIED,
                 Err(_) => {
                     stats.stopped = StopReason::Caller;
                     break;
                 }
             }
         }
-        let entries: Option<Vec<Entry>> = top
+        let entries: Option<Vec<RankedPlacement>> = top
             .iter()
             .map(|best| this.entry(best, &mut stats))
             .collect();
         let Some(entries) = entries else {
-            return Attempt::Open { spent: stats.nodes };
+            return AlgorithmResult::Open { spent: stats.nodes };
         };
         stats.matches = entries.len() as u64;
-        Attempt::Settled((entries, stats))
+        AlgorithmResult::Settled((entries, stats))
     }
 
     /// Whether tables with [`Effort::Any`] may solve a problem that [`Effort::Little`] did not.
@@ -102,7 +102,7 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
 
     /// The order in which ranks are placed for the table of a pattern of any shape; `None` if every
     /// order takes too long.
-    fn plan(&self) -> Option<Arc<Plan>> {
+    fn plan(&self) -> Option<Arc<RankPlan>> {
         let Problem { request, view, .. } = *self.problem;
         let key = PlanKey {
             ranks: self.k(),
@@ -110,17 +110,17 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
             edges: ends(request.pattern.edges()),
         };
         let plan = view.graph().memo().get_or_make(&key, || {
-            let plan = Plan::new(&request.pattern, self.universe.len());
+            let plan = RankPlan::new(&request.pattern, self.universe.len());
             (1 << 10, plan.map(Arc::new))
         });
         Option::clone(&plan)
     }
 
     /// The plan, if it is within the effort.
-    fn affordable(&self) -> Result<Arc<Plan>, Unanswered> {
+    fn affordable(&self) -> Result<Arc<RankPlan>, NoTableAnswer> {
         self.plan()
             .filter(|plan| self.effort.covers(plan.work))
-            .ok_or(Unanswered::NotByTable)
+            .ok_or(NoTableAnswer::NotByTable)
     }
 
     /// `None` if tables cannot express the problem, or the number of sets would exceed its limits.
@@ -153,7 +153,7 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
         if tested_by_edge
             || limits.matches < Limits::NONE.matches
             || view.is_of_any_layout()
-            || problem.tests().any(Test::sees_ranks)
+            || problem.tests().any(RequirementTest::sees_ranks)
             || pattern.edges().len() > MOST_EDGES
             || !problem
                 .objectives()
@@ -233,9 +233,9 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
     fn best_within(
         &self,
         part: Mask,
-        top: &mut Vec<Best>,
+        top: &mut Vec<BestSet>,
         stats: &mut SearchStats,
-    ) -> Result<(), Unanswered> {
+    ) -> Result<(), NoTableAnswer> {
         let Problem { request, .. } = *self.problem;
         let must = self.mask(&request.must_include);
         let k = self.k();
@@ -252,7 +252,7 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
         if let Some(ranking) = simple.then(|| self.ranking()).transpose()? {
             if let Some(set) = ranking.best_of(part) {
                 self.offer(
-                    Best {
+                    BestSet {
                         set,
                         keys: self.keys(&ranking.valued, set),
                         valued: Arc::clone(&ranking.valued),
@@ -270,7 +270,7 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
     /// identify, or takes too long to compute for every set.
     fn depends_on_more(&self) -> bool {
         let problem = self.problem;
-        !problem.tests().all(Test::is_of_domains)
+        !problem.tests().all(RequirementTest::is_of_domains)
             || problem.objectives().any(|objective| {
                 let form = objective.form();
                 !matches!(form, Form::Links(..) | Form::Edges(_) | Form::Chosen(_))
@@ -309,7 +309,7 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
     }
 
     /// The order of all sets, and the best set within every set.
-    fn ranking(&self) -> Result<Arc<Ranking>, Unanswered> {
+    fn ranking(&self) -> Result<Arc<Ranking>, NoTableAnswer> {
         let memo = self.problem.view.graph().memo();
         let key = RankingKey(self.matter(self.problem.criteria.iter()));
         if let Some(ranking) = memo.get(&key) {
@@ -322,7 +322,7 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
         let columns = self.columns();
         if columns
             .iter()
-            .all(|column| matches!(column, Column::Counts(_)))
+            .all(|column| matches!(column, CriterionColumn::Counts(_)))
         {
             // The rank of the set's value stands for all its keys.
             sets.sort_unstable_by_key(|&set| (valued.best[place(set)], !earliness(set)));
@@ -351,30 +351,30 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
 
     /// A table that an earlier decision may have made, if its work is within this decision's
     /// effort. Without this check, answers would depend on earlier decisions.
-    fn if_affordable<T>(&self, work: u64, made: T) -> Result<T, Unanswered> {
+    fn if_affordable<T>(&self, work: u64, made: T) -> Result<T, NoTableAnswer> {
         if self.effort.covers(work) {
             Ok(made)
         } else {
-            Err(Unanswered::NotByTable)
+            Err(NoTableAnswer::NotByTable)
         }
     }
 
     /// The value of each set by the criteria of links and edges.
-    fn valued(&self) -> Result<Arc<Valued>, Unanswered> {
+    fn valued(&self) -> Result<Arc<Valued>, NoTableAnswer> {
         let memo = self.problem.view.graph().memo();
         // A test is a function without a name that a key could hold: values that depend on one are
         // not kept.
-        let nameless = !self.problem.tests().all(Test::is_of_domains);
+        let nameless = !self.problem.tests().all(RequirementTest::is_of_domains);
         let criteria = self.criteria_of_counts();
         let key = ValuedKey(self.matter(criteria.iter().copied()));
         if let Some(valued) = memo.get(&key).filter(|_| !nameless) {
             return self.if_affordable(valued.work, valued);
         }
-        let links = Links::new(self.problem, &self.universe);
+        let links = LinkKinds::new(self.problem, &self.universe);
         let valued = match links.kinds().zip(self.problem.request.pattern.traffic()) {
             Some((kinds, traffic)) => {
                 let (table, work) = self.table(&kinds)?;
-                let counted = Counted {
+                let counted = CountTable {
                     family: self.family,
                     devices: self.universe.len(),
                     table,
@@ -397,20 +397,20 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
     /// The value of each set by criteria that are sums over edges.
     fn valued_by_sums(
         &self,
-        links: &Links,
+        links: &LinkKinds,
         criteria: &[&Criterion<'_>],
-    ) -> Result<Valued, Unanswered> {
+    ) -> Result<Valued, NoTableAnswer> {
         let Problem { request, view, .. } = *self.problem;
         // A requirement of counts would have to be tested on every way to lie on a set, and of
         // these only the best is known.
         if self.problem.tested_objectives().any(is_of_counts) {
-            return Err(Unanswered::NotByTable);
+            return Err(NoTableAnswer::NotByTable);
         }
         let sums =
-            EdgeSums::new(&request.pattern, links, criteria).ok_or(Unanswered::NotByTable)?;
+            EdgeSums::new(&request.pattern, links, criteria).ok_or(NoTableAnswer::NotByTable)?;
         let plan = self.affordable()?;
         if view.stop().is_some_and(|stop| stop()) {
-            return Err(Unanswered::Stopped);
+            return Err(NoTableAnswer::Stopped);
         }
         let devices = self.universe.len();
         Ok(Valued::by_sums(
@@ -424,7 +424,7 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
     }
 
     /// The table of reachable counts, filled as far as the pattern needs, and the work of its plan.
-    fn table(&self, kinds: &Kinds) -> Result<(Arc<Table>, u64), Unanswered> {
+    fn table(&self, kinds: &PairKinds) -> Result<(Arc<ReachTable>, u64), NoTableAnswer> {
         // Checked before the memo is read: see `if_affordable`.
         let plan = if self.family == Family::Other {
             Some(self.affordable()?)
@@ -442,14 +442,14 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
         };
         let table = view.graph().memo().get_or_make(&key, || {
             (
-                Table::bytes(self.family, kinds.len()),
-                Table::new(self.family, kinds.clone()),
+                ReachTable::bytes(self.family, kinds.len()),
+                ReachTable::new(self.family, kinds.clone()),
             )
         });
         match table.build(pattern, plan, &|| view.stop().is_some_and(|stop| stop())) {
-            Built::Filled => Ok((table, plan.map_or(0, |plan| plan.work))),
-            Built::TooMuch => Err(Unanswered::NotByTable),
-            Built::Stopped => Err(Unanswered::Stopped),
+            FillResult::Filled => Ok((table, plan.map_or(0, |plan| plan.work))),
+            FillResult::TooMuch => Err(NoTableAnswer::NotByTable),
+            FillResult::Stopped => Err(NoTableAnswer::Stopped),
         }
     }
 
@@ -459,23 +459,23 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
         valued: &Arc<Valued>,
         must: Mask,
         part: Mask,
-        top: &mut Vec<Best>,
-    ) -> Result<(), Unanswered> {
+        top: &mut Vec<BestSet>,
+    ) -> Result<(), NoTableAnswer> {
         let Problem { request, view, .. } = *self.problem;
         let columns = self.columns();
         if columns
             .iter()
-            .any(|column| matches!(column, Column::Bounded { .. }))
+            .any(|column| matches!(column, CriterionColumn::Bounded { .. }))
         {
             return self.scan_by_bounds(&columns, valued, (must, part), top);
         }
         // Subsets of 0.. are spread over the devices of `part`, and `must` is added to each.
-        let spread = Spread::new(part & !must);
+        let spread = SubsetMap::new(part & !must);
         let open = (part & !must).count_ones() as usize;
         let room = request.runners_up.saturating_add(1);
         for (looked, chosen) in (0u32..).zip(of_size(open, self.k() - must.count_ones() as usize)) {
             if looked % ASK_EVERY == ASK_EVERY - 1 && view.stop().is_some_and(|stop| stop()) {
-                return Err(Unanswered::Stopped);
+                return Err(NoTableAnswer::Stopped);
             }
             let set = spread.of(chosen) | must;
             if valued.at(set).is_none() {
@@ -500,7 +500,7 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
             }
             if self.problem.tests().all(|test| self.admits(test, set)) {
                 self.offer(
-                    Best {
+                    BestSet {
                         set,
                         keys,
                         valued: Arc::clone(valued),
@@ -517,13 +517,13 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
     /// than the next bound.
     fn scan_by_bounds(
         &self,
-        columns: &[Column<'t, 'a>],
+        columns: &[CriterionColumn<'t, 'a>],
         valued: &Arc<Valued>,
         (must, part): (Mask, Mask),
-        top: &mut Vec<Best>,
-    ) -> Result<(), Unanswered> {
+        top: &mut Vec<BestSet>,
+    ) -> Result<(), NoTableAnswer> {
         let Problem { request, view, .. } = *self.problem;
-        let spread = Spread::new(part & !must);
+        let spread = SubsetMap::new(part & !must);
         let open = (part & !must).count_ones() as usize;
         let mut sets: Vec<(Few<f64>, Mask)> = Vec::new();
         for chosen in of_size(open, self.k() - must.count_ones() as usize) {
@@ -547,7 +547,7 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
                 break;
             }
             if view.stop().is_some_and(|stop| stop()) {
-                return Err(Unanswered::Stopped);
+                return Err(NoTableAnswer::Stopped);
             }
             if self.problem.tests().all(|test| self.admits(test, set)) {
                 let keys = columns
@@ -555,7 +555,7 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
                     .map(|column| self.value(column, valued, set))
                     .collect();
                 self.offer(
-                    Best {
+                    BestSet {
                         set,
                         keys,
                         valued: Arc::clone(valued),
@@ -569,23 +569,25 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
 
     /// Whether a test admits a set. Tests of seats, links and counts were applied to domains, edges
     /// and values before.
-    fn admits(&self, test: &Test<'_>, set: Mask) -> bool {
+    fn admits(&self, test: &RequirementTest<'_>, set: Mask) -> bool {
         let Problem { request, view, .. } = *self.problem;
         match test {
-            Test::Seat { .. } | Test::Link(_) | Test::Placement(_) => true,
-            Test::Set(test) => test(Subset {
+            RequirementTest::Seat { .. }
+            | RequirementTest::Link(_)
+            | RequirementTest::Placement(_) => true,
+            RequirementTest::Set(test) => test(Subset {
                 graph: view.graph(),
                 devices: &self.set(set),
             }),
-            Test::Score(objective, _) if is_of_counts(objective) => true,
-            Test::Score(objective, admits) => objective
+            RequirementTest::Score(objective, _) if is_of_counts(objective) => true,
+            RequirementTest::Score(objective, admits) => objective
                 .score_set(view, &request.pattern, &self.set(set))
                 .is_some_and(|value| admits(value)),
         }
     }
 
     /// Puts a set into the list if it is among the best.
-    fn offer(&self, best: Best, top: &mut Vec<Best>) {
+    fn offer(&self, best: BestSet, top: &mut Vec<BestSet>) {
         let room = self.problem.request.runners_up.saturating_add(1);
         let at = top.partition_point(|old| {
             self.compare((&old.keys, old.set), (&best.keys, best.set))
@@ -598,7 +600,7 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
     /// Compares two sets on one criterion; the better is greater.
     fn compare_at(&self, at: usize, a: (f64, Mask), b: (f64, Mask)) -> Ordering {
         match self.problem.criteria[at].kind {
-            Kind::LowestIds => earliness(a.1).cmp(&earliness(b.1)),
+            CriterionKind::LowestIds => earliness(a.1).cmp(&earliness(b.1)),
             _ => a.0.total_cmp(&b.0),
         }
     }
@@ -612,7 +614,7 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
     }
 
     /// For each criterion, where its values come from.
-    fn columns(&self) -> Few<Column<'t, 'a>> {
+    fn columns(&self) -> Few<CriterionColumn<'t, 'a>> {
         let Problem {
             request,
             view,
@@ -623,11 +625,11 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
         let mut counted = 0;
         for criterion in criteria {
             let Some(objective) = criterion.objective() else {
-                columns.push(Column::LowestIds);
+                columns.push(CriterionColumn::LowestIds);
                 continue;
             };
             if is_of_counts(objective) {
-                columns.push(Column::Counts(counted));
+                columns.push(CriterionColumn::Counts(counted));
                 counted += 1;
                 continue;
             }
@@ -639,20 +641,23 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
                             let (view, id) = (*view, self.universe[at]);
                             values[at] = f(&Seat { view, demand, id });
                         }
-                        Column::Devices(criterion, values)
+                        CriterionColumn::Devices(criterion, values)
                     }
                     (Form::Rest(f), _) => match self.rest(objective) {
-                        Some((free, values)) => {
-                            Column::Rest(criterion, Box::new(move |subset| f(subset)), free, values)
-                        }
-                        None => Column::Set(criterion, objective),
+                        Some((free, values)) => CriterionColumn::Rest(
+                            criterion,
+                            Box::new(move |subset| f(subset)),
+                            free,
+                            values,
+                        ),
+                        None => CriterionColumn::Set(criterion, objective),
                     },
-                    _ if objective.is_chosen_and_bounded() => Column::Bounded {
+                    _ if objective.is_chosen_and_bounded() => CriterionColumn::Bounded {
                         criterion,
                         objective,
                         values: self.chosen(objective),
                     },
-                    _ => Column::Set(criterion, objective),
+                    _ => CriterionColumn::Set(criterion, objective),
                 },
             );
         }
@@ -661,7 +666,7 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
 
     /// The free set as a mask, and a slot for the value of each set that may stay free; `None`
     /// unless all free devices are in the table.
-    fn rest(&self, objective: &Objective<'_>) -> Option<(Mask, Arc<Values>)> {
+    fn rest(&self, objective: &Objective<'_>) -> Option<(Mask, Arc<SetValues>)> {
         let view = self.problem.view;
         let graph = view.graph();
         if !graph.has_only_wholes() || self.universe.len() < graph.len() {
@@ -676,7 +681,7 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
     }
 
     /// Two slots for each set: for its value and for its bound.
-    fn chosen(&self, objective: &Objective<'_>) -> Arc<[Values; 2]> {
+    fn chosen(&self, objective: &Objective<'_>) -> Arc<[SetValues; 2]> {
         let key = ChosenKey {
             objective: objective.id(),
             universe: self.universe.clone(),
@@ -688,8 +693,8 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
     }
 
     /// An upper bound on the key of a criterion for a set.
-    fn at_most(&self, column: &Column<'_, '_>, valued: &Valued, set: Mask) -> f64 {
-        let Column::Bounded {
+    fn at_most(&self, column: &CriterionColumn<'_, '_>, valued: &Valued, set: Mask) -> f64 {
+        let CriterionColumn::Bounded {
             criterion,
             objective,
             values,
@@ -715,19 +720,19 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
     }
 
     /// The key of a criterion for a set.
-    fn value(&self, column: &Column<'_, '_>, valued: &Valued, set: Mask) -> f64 {
+    fn value(&self, column: &CriterionColumn<'_, '_>, valued: &Valued, set: Mask) -> f64 {
         let Problem { request, view, .. } = *self.problem;
         match column {
-            Column::Counts(at) => valued
+            CriterionColumn::Counts(at) => valued
                 .at(set)
                 .map_or(f64::NEG_INFINITY, |best| best.keys[*at]),
-            Column::LowestIds => 0.0,
-            Column::Devices(criterion, values) => criterion.key(
+            CriterionColumn::LowestIds => 0.0,
+            CriterionColumn::Devices(criterion, values) => criterion.key(
                 members(set)
                     .map(|at| values[at])
                     .fold(0.0, |sum, value| sum + value),
             ),
-            Column::Rest(criterion, f, free, values) => {
+            CriterionColumn::Rest(criterion, f, free, values) => {
                 let rest = free & !set;
                 criterion.key(*values[rest as usize].get_or_init(|| {
                     f(Subset {
@@ -736,7 +741,7 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
                     })
                 }))
             }
-            Column::Bounded {
+            CriterionColumn::Bounded {
                 criterion,
                 objective,
                 values,
@@ -745,7 +750,7 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
                     .score_set(view, &request.pattern, &self.set(set))
                     .unwrap_or(f64::NAN)
             })),
-            Column::Set(criterion, objective) => {
+            CriterionColumn::Set(criterion, objective) => {
                 let value = objective.score_set(view, &request.pattern, &self.set(set));
                 criterion.key(value.unwrap_or(f64::NAN))
             }
@@ -761,7 +766,7 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
 
     /// The entry of a set, with the smallest of its best rank orders; `None` if finding it takes
     /// too many nodes.
-    fn entry(&self, best: &Best, stats: &mut SearchStats) -> Option<Entry> {
+    fn entry(&self, best: &BestSet, stats: &mut SearchStats) -> Option<RankedPlacement> {
         let value = best.valued.at(best.set)?;
         let table = best.valued.table.as_ref();
         let order = table.and_then(|table| table.smallest(self.family, best.set, &value.counts));
@@ -770,7 +775,7 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
             None => self.found(best, value, stats)?,
         };
         let placement: Placement = order.into_iter().map(|at| self.universe[at]).collect();
-        Some(Entry {
+        Some(RankedPlacement {
             keys: best.keys.clone(),
             set: self.set(best.set),
             placement,
@@ -778,9 +783,14 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
     }
 
     /// The smallest rank order, as positions in the universe, found by search.
-    fn found(&self, best: &Best, value: &Value, stats: &mut SearchStats) -> Option<Vec<usize>> {
+    fn found(
+        &self,
+        best: &BestSet,
+        value: &CombinedValue,
+        stats: &mut SearchStats,
+    ) -> Option<Vec<usize>> {
         let pattern = &self.problem.request.pattern;
-        let links = Links::new(self.problem, &self.universe);
+        let links = LinkKinds::new(self.problem, &self.universe);
         let set: Few<usize> = members(best.set).collect();
         let criteria = self.criteria_of_counts();
         // Without a table of counts, sets were valued by sums.
@@ -794,13 +804,13 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
                 .map_or([0; 2], |sums| sums.of(&pattern.edges()[at], kind))
         };
         let goal = if sums.is_some() {
-            Goal::Sum(value.sums, &of_edge)
+            OrderGoal::Sum(value.sums, &of_edge)
         } else {
             let edges = pattern.edges().len() as u32;
             let counts = value.counts.iter();
-            Goal::Counts(
+            OrderGoal::Counts(
                 counts
-                    .map(|&Counts { x, y }| [x, y, edges - x - y].into_iter().collect())
+                    .map(|&KindCounts { x, y }| [x, y, edges - x - y].into_iter().collect())
                     .collect(),
             )
         };
@@ -817,17 +827,17 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
 }
 
 /// A candidate set.
-struct Best {
+struct BestSet {
     set: Mask,
     keys: Few<f64>,
     valued: Arc<Valued>,
 }
 
 /// By set, its value once it is computed.
-type Values = Box<[OnceLock<f64>]>;
+type SetValues = Box<[OnceLock<f64>]>;
 
 /// Empty slots for the value of each set of `devices` devices.
-fn no_values(devices: usize) -> Values {
+fn no_values(devices: usize) -> SetValues {
     (0..1 << devices).map(|_| OnceLock::new()).collect()
 }
 
@@ -855,18 +865,18 @@ struct Matter {
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct RankingKey(Matter);
 
-impl Key for RankingKey {
+impl MemoKey for RankingKey {
     type Table = Ranking;
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct ValuedKey(Matter);
 
-impl Key for ValuedKey {
+impl MemoKey for ValuedKey {
     type Table = Valued;
 }
 
-/// The key of a [`Plan`]. The entry is `None` if the plan would take too long.
+/// The key of a [`RankPlan`]. The entry is `None` if the plan would take too long.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct PlanKey {
     ranks: usize,
@@ -874,8 +884,8 @@ struct PlanKey {
     edges: Few<(u16, u16)>,
 }
 
-impl Key for PlanKey {
-    type Table = Option<Arc<Plan>>;
+impl MemoKey for PlanKey {
+    type Table = Option<Arc<RankPlan>>;
 }
 
 /// The key of a [`Table`] of reachable counts.
@@ -884,20 +894,20 @@ struct TableKey {
     family: Family,
     /// `None` for patterns of a family, which share one table.
     ranks_and_edges: Option<(usize, Few<(u16, u16)>)>,
-    /// See [`Kinds::words`].
+    /// See [`PairKinds::words`].
     kinds: Few<u64>,
 }
 
-impl Key for TableKey {
-    type Table = Table;
+impl MemoKey for TableKey {
+    type Table = ReachTable;
 }
 
 /// The key of the values of an objective of the devices that stay free: its id.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct RestKey(u64);
 
-impl Key for RestKey {
-    type Table = Values;
+impl MemoKey for RestKey {
+    type Table = SetValues;
 }
 
 /// The key of the values and bounds of an objective of the chosen devices.
@@ -907,12 +917,12 @@ struct ChosenKey {
     universe: Few<DeviceId>,
 }
 
-impl Key for ChosenKey {
-    type Table = [Values; 2];
+impl MemoKey for ChosenKey {
+    type Table = [SetValues; 2];
 }
 
 /// Where the values of a criterion come from.
-enum Column<'c, 'a> {
+enum CriterionColumn<'c, 'a> {
     /// The best counts of the set decide. The number is the position among such criteria.
     Counts(usize),
     LowestIds,
@@ -924,7 +934,7 @@ enum Column<'c, 'a> {
         &'c Criterion<'a>,
         Box<dyn Fn(Subset<'_>) -> f64 + 'c>,
         Mask,
-        Arc<Values>,
+        Arc<SetValues>,
     ),
     /// The set decides, and the value is computed for each decision.
     Set(&'c Criterion<'a>, &'c Objective<'a>),
@@ -933,6 +943,6 @@ enum Column<'c, 'a> {
     Bounded {
         criterion: &'c Criterion<'a>,
         objective: &'c Objective<'a>,
-        values: Arc<[Values; 2]>,
+        values: Arc<[SetValues; 2]>,
     },
 }

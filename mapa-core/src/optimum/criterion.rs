@@ -8,13 +8,13 @@ use crate::score::{Direction, Objective, Seat};
 /// ids.
 #[derive(Clone, Debug)]
 pub struct Criterion<'a> {
-    pub(super) kind: Kind<'a>,
+    pub(super) kind: CriterionKind<'a>,
     /// Values within one step are equal.
     step: Option<f64>,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Kind<'a> {
+pub(super) enum CriterionKind<'a> {
     Max(Objective<'a>),
     Min(Objective<'a>),
     LowestIds,
@@ -24,12 +24,12 @@ impl<'a> Criterion<'a> {
     /// The objective that is maximised or minimised; `None` for the lowest ids.
     pub(crate) fn objective(&self) -> Option<&Objective<'a>> {
         match &self.kind {
-            Kind::Max(objective) | Kind::Min(objective) => Some(objective),
-            Kind::LowestIds => None,
+            CriterionKind::Max(objective) | CriterionKind::Min(objective) => Some(objective),
+            CriterionKind::LowestIds => None,
         }
     }
 
-    fn new(kind: Kind<'a>) -> Self {
+    fn new(kind: CriterionKind<'a>) -> Self {
         Self { kind, step: None }
     }
 
@@ -49,9 +49,9 @@ impl<'a> Criterion<'a> {
     #[must_use]
     pub fn blind_to_ids(self) -> Self {
         let kind = match self.kind {
-            Kind::Max(objective) => Kind::Max(objective.blind_to_ids()),
-            Kind::Min(objective) => Kind::Min(objective.blind_to_ids()),
-            Kind::LowestIds => Kind::LowestIds,
+            CriterionKind::Max(objective) => CriterionKind::Max(objective.blind_to_ids()),
+            CriterionKind::Min(objective) => CriterionKind::Min(objective.blind_to_ids()),
+            CriterionKind::LowestIds => CriterionKind::LowestIds,
         };
         Self { kind, ..self }
     }
@@ -60,8 +60,8 @@ impl<'a> Criterion<'a> {
     /// ids.
     pub(super) fn exact_sum(&self) -> Option<(&Objective<'a>, f64)> {
         match (&self.kind, self.step) {
-            (Kind::Max(objective), None) => Some((objective, 1.0)),
-            (Kind::Min(objective), None) => Some((objective, -1.0)),
+            (CriterionKind::Max(objective), None) => Some((objective, 1.0)),
+            (CriterionKind::Min(objective), None) => Some((objective, -1.0)),
             _ => None,
         }
     }
@@ -70,15 +70,15 @@ impl<'a> Criterion<'a> {
     pub(super) fn identity(&self) -> [u64; 2] {
         let step = self.step.map_or(0, f64::to_bits);
         match &self.kind {
-            Kind::Max(objective) => [objective.id() << 1, step],
-            Kind::Min(objective) => [objective.id() << 1 | 1, step],
-            Kind::LowestIds => [0, 0],
+            CriterionKind::Max(objective) => [objective.id() << 1, step],
+            CriterionKind::Min(objective) => [objective.id() << 1 | 1, step],
+            CriterionKind::LowestIds => [0, 0],
         }
     }
 
     /// The key by which placements are compared; the higher the better.
     pub(super) fn key(&self, value: f64) -> f64 {
-        self.signed_key(if matches!(self.kind, Kind::Min(_)) {
+        self.signed_key(if matches!(self.kind, CriterionKind::Min(_)) {
             -value
         } else {
             value
@@ -89,7 +89,7 @@ impl<'a> Criterion<'a> {
     pub(super) fn signed_key(&self, signed: f64) -> f64 {
         match (self.step, &self.kind) {
             (None, _) => settle(signed),
-            (Some(step), Kind::Min(_)) => settle(settle(signed / step).ceil()),
+            (Some(step), CriterionKind::Min(_)) => settle(settle(signed / step).ceil()),
             (Some(step), _) => settle(settle(signed / step).floor()),
         }
     }
@@ -98,13 +98,13 @@ impl<'a> Criterion<'a> {
 /// Maximises an objective. NaN ranks last.
 #[must_use]
 pub fn max(objective: Objective<'_>) -> Criterion<'_> {
-    Criterion::new(Kind::Max(objective.directed(Direction::Highest)))
+    Criterion::new(CriterionKind::Max(objective.directed(Direction::Highest)))
 }
 
 /// Minimises an objective. NaN ranks last.
 #[must_use]
 pub fn min(objective: Objective<'_>) -> Criterion<'_> {
-    Criterion::new(Kind::Min(objective.directed(Direction::Lowest)))
+    Criterion::new(CriterionKind::Min(objective.directed(Direction::Lowest)))
 }
 
 /// Maximises the sum of `f` over the ranks' devices: `max(Objective::devices(..))`.
@@ -134,7 +134,7 @@ pub fn least<'a, T: Into<f64>>(
 /// Prefers the set of devices that comes first when sets are compared as sorted lists of ids.
 #[must_use]
 pub fn lowest_ids() -> Criterion<'static> {
-    Criterion::new(Kind::LowestIds)
+    Criterion::new(CriterionKind::LowestIds)
 }
 
 /// Rounds a value for comparison: drops the lowest twelve of its 52 bits, and turns NaN into the

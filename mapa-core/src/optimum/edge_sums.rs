@@ -1,7 +1,7 @@
 //! Values of edges as whole numbers, so that their sums do not depend on the order of addition.
 
 use super::criterion::Criterion;
-use super::links::Links;
+use super::links::LinkKinds;
 use crate::matching::Few;
 use crate::pattern::{Edge, Pattern};
 use crate::reach::Sums;
@@ -23,7 +23,7 @@ impl EdgeSums {
     /// as equal.
     pub(super) fn new(
         pattern: &Pattern,
-        links: &Links,
+        links: &LinkKinds,
         criteria: &[&Criterion<'_>],
     ) -> Option<Self> {
         let sums: Few<(&Objective<'_>, f64)> = criteria

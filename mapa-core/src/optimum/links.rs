@@ -2,15 +2,15 @@
 
 use super::criterion::Criterion;
 use super::problem::Problem;
-use super::requirement::{Requirement, Test};
+use super::requirement::{Requirement, RequirementTest};
 use crate::matching::Few;
-use crate::reach::{KINDS, Kinds, MOST};
+use crate::reach::{KINDS, MOST, PairKinds};
 use crate::score::{Census, EdgeOn, Form, Objective};
 use crate::topology::{DeviceId, Link};
 
 /// The kind of link between each pair of devices. Edges of equal traffic on links of one kind are
 /// equal to every criterion.
-pub(super) struct Links {
+pub(super) struct LinkKinds {
     n: usize,
     /// n x n, the lower device first; `None` if no edge may use the link.
     kinds: Vec<Option<u16>>,
@@ -18,7 +18,7 @@ pub(super) struct Links {
     samples: Few<Link>,
 }
 
-impl Links {
+impl LinkKinds {
     /// Sorts the links of all pairs of devices into kinds.
     pub(super) fn new(problem: &Problem<'_, '_>, devices: &[DeviceId]) -> Self {
         let Problem { request, view, .. } = *problem;
@@ -78,9 +78,9 @@ impl Links {
 
     /// The kinds as tables take them; `None` if there are more devices or kinds than tables can
     /// count.
-    pub(super) fn kinds(&self) -> Option<Kinds> {
+    pub(super) fn kinds(&self) -> Option<PairKinds> {
         let countable = self.len() <= KINDS && self.n <= MOST;
-        countable.then(|| Kinds::new(self.n, |a, b| self.between(a, b)))
+        countable.then(|| PairKinds::new(self.n, |a, b| self.between(a, b)))
     }
 
     /// The keys of criteria for these numbers of edges by kind; `None` if a requirement rejects
@@ -93,7 +93,7 @@ impl Links {
         by_kind: &[u32],
     ) -> Option<Few<f64>> {
         for test in requirements.iter().map(|requirement| &requirement.test) {
-            if let Test::Score(objective, admits) = test
+            if let RequirementTest::Score(objective, admits) = test
                 && is_of_counts(objective)
                 && !admits(self.score(objective, traffic, by_kind))
             {
@@ -143,11 +143,14 @@ impl Links {
 fn admits(problem: &Problem<'_, '_>, traffics: &[f64], link: Link) -> bool {
     link.exists()
         && link.class >= problem.request.min_link
-        && problem.tests().filter_map(Test::link).all(|test| {
-            traffics
-                .iter()
-                .all(|&traffic| test(EdgeOn { traffic, link }))
-        })
+        && problem
+            .tests()
+            .filter_map(RequirementTest::link)
+            .all(|test| {
+                traffics
+                    .iter()
+                    .all(|&traffic| test(EdgeOn { traffic, link }))
+            })
 }
 
 /// Everything that objectives see of a link. Links that look alike are of one kind.

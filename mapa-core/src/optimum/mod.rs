@@ -36,5 +36,5 @@ mod valued;
 
 pub(crate) use criterion::settle;
 pub use criterion::{Criterion, least, lowest_ids, max, min, most};
-pub(crate) use problem::{Entry, Problem};
-pub(crate) use requirement::{Requirement, Test};
+pub(crate) use problem::{Problem, RankedPlacement};
+pub(crate) use requirement::{Requirement, RequirementTest};

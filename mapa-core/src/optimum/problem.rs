@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-use super::criterion::{Criterion, Kind};
-use super::requirement::{Requirement, Test};
+use super::criterion::{Criterion, CriterionKind};
+use super::requirement::{Requirement, RequirementTest};
 use crate::ids::DeviceId;
 use crate::matching::{Few, Limits, Placement, SearchStats, without_layout};
 use crate::request::Request;
@@ -22,7 +22,7 @@ pub(crate) struct Problem<'o, 'a> {
 }
 
 /// A placement that may be chosen.
-pub(crate) struct Entry {
+pub(crate) struct RankedPlacement {
     /// A key per criterion, the higher the better. 0 for the lowest ids, which `set` decides.
     pub(crate) keys: Few<f64>,
     /// Its devices.
@@ -32,12 +32,12 @@ pub(crate) struct Entry {
 }
 
 /// The best entries, best first, and the statistics of the search.
-pub(crate) type Answer = (Vec<Entry>, SearchStats);
+pub(crate) type RankedAnswer = (Vec<RankedPlacement>, SearchStats);
 
 /// The result of one algorithm.
-pub(super) enum Attempt {
+pub(super) enum AlgorithmResult {
     /// The answer.
-    Settled(Answer),
+    Settled(RankedAnswer),
     /// Another algorithm must find it.
     Open {
         /// The nodes that the algorithm spent without a result.
@@ -45,7 +45,7 @@ pub(super) enum Attempt {
     },
 }
 
-impl Attempt {
+impl AlgorithmResult {
     /// No answer, and no nodes spent.
     pub(super) const NOT_TRIED: Self = Self::Open { spent: 0 };
 
@@ -53,8 +53,8 @@ impl Attempt {
     pub(super) fn or_else(
         self,
         problem: &Problem<'_, '_>,
-        other: impl FnOnce(&Problem<'_, '_>) -> Answer,
-    ) -> Answer {
+        other: impl FnOnce(&Problem<'_, '_>) -> RankedAnswer,
+    ) -> RankedAnswer {
         match self {
             Self::Settled(answer) => answer,
             Self::Open { spent } => {
@@ -81,7 +81,7 @@ impl<'o, 'a> Problem<'o, 'a> {
     }
 
     /// The tests of the requirements.
-    pub(super) fn tests(&self) -> impl Iterator<Item = &'o Test<'a>> + use<'o, 'a> {
+    pub(super) fn tests(&self) -> impl Iterator<Item = &'o RequirementTest<'a>> + use<'o, 'a> {
         self.requirements
             .iter()
             .map(|requirement| &requirement.test)
@@ -91,13 +91,13 @@ impl<'o, 'a> Problem<'o, 'a> {
     pub(super) fn tested_objectives(
         &self,
     ) -> impl Iterator<Item = &'o Objective<'a>> + use<'o, 'a> {
-        self.tests().filter_map(Test::objective)
+        self.tests().filter_map(RequirementTest::objective)
     }
 
     /// Whether placements that differ only by an automorphism of the pattern are equal to all
     /// criteria and requirements.
     pub(super) fn is_symmetric(&self) -> bool {
-        !self.tests().any(Test::sees_ranks)
+        !self.tests().any(RequirementTest::sees_ranks)
             && self.objectives().all(Objective::is_symmetric)
             && self.tested_objectives().all(Objective::is_symmetric)
     }
@@ -166,7 +166,7 @@ impl<'o, 'a> Problem<'o, 'a> {
     /// The keys by which an entry is compared with one on another machine. For objectives of the
     /// devices that stay free, the value before the placement is subtracted, as the bandwidth of an
     /// idle machine is not due to the placement.
-    pub(crate) fn keys_across_machines(&self, entry: &Entry) -> Few<f64> {
+    pub(crate) fn keys_across_machines(&self, entry: &RankedPlacement) -> Few<f64> {
         let mut keys = entry.keys.clone();
         for (criterion, key) in self.criteria.iter().zip(&mut keys) {
             let Some(objective) = criterion.objective() else {
@@ -186,7 +186,7 @@ impl<'o, 'a> Problem<'o, 'a> {
     }
 
     /// Compares two entries on one criterion; the better is greater.
-    pub(crate) fn compare(&self, at: usize, a: &Entry, b: &Entry) -> Ordering {
+    pub(crate) fn compare(&self, at: usize, a: &RankedPlacement, b: &RankedPlacement) -> Ordering {
         self.order(at, (a.keys[at], b.keys[at]), (&a.set, &b.set))
     }
 
@@ -198,7 +198,7 @@ impl<'o, 'a> Problem<'o, 'a> {
         sets: (&DeviceSet, &DeviceSet),
     ) -> Ordering {
         match self.criteria[at].kind {
-            Kind::LowestIds => sets.1.cmp(sets.0),
+            CriterionKind::LowestIds => sets.1.cmp(sets.0),
             _ => keys.0.total_cmp(&keys.1),
         }
     }

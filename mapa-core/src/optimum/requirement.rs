@@ -10,12 +10,12 @@ use crate::topology::DeviceSet;
 #[derive(Clone)]
 pub(crate) struct Requirement<'a> {
     pub(crate) name: Cow<'static, str>,
-    pub(crate) test: Test<'a>,
+    pub(crate) test: RequirementTest<'a>,
 }
 
 /// A test, by what it sees. The less it sees, the earlier it acts.
 #[derive(Clone)]
-pub(crate) enum Test<'a> {
+pub(crate) enum RequirementTest<'a> {
     /// Every rank on its device: narrows domains before the search.
     Seat {
         test: Arc<dyn Fn(&Seat<'_>) -> bool + Send + Sync + 'a>,
@@ -29,7 +29,7 @@ pub(crate) enum Test<'a> {
     Score(Objective<'a>, Arc<dyn Fn(f64) -> bool + Send + Sync + 'a>),
 }
 
-impl<'a> Test<'a> {
+impl<'a> RequirementTest<'a> {
     pub(super) fn seat(&self) -> Option<&(dyn Fn(&Seat<'_>) -> bool + Send + Sync + 'a)> {
         if let Self::Seat { test, .. } = self {
             Some(&**test)

@@ -2,7 +2,7 @@
 //!
 //! If every pair of devices is joined well enough, as on real servers, every set has a match. Then
 //! sets are enumerated, lowest ids first. The rank orders of a set are searched only if the set is
-//! not beaten already, by the criteria that it decides or by the bounds of its links ([`Bounds`]).
+//! not beaten already, by the criteria that it decides or by the bounds of its links ([`CriteriaBounds`]).
 //! So preserved bandwidth costs C(n, k) evaluations, not C(n, k) k! / |automorphisms|.
 //!
 //! Otherwise every distinct match is scored, criterion by criterion, and dropped at the first
@@ -22,11 +22,11 @@ use std::cmp::Ordering;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-use super::bound::Bounds;
+use super::bound::CriteriaBounds;
 use super::criterion::settle;
 use super::domains::Domains;
-use super::problem::{Answer, Entry, Problem};
-use super::requirement::Test;
+use super::problem::{Problem, RankedAnswer, RankedPlacement};
+use super::requirement::RequirementTest;
 use super::subsets::Subsets;
 use crate::ids::{DeviceId, LinkClass};
 use crate::matching::{Few, MatchConfig, Matcher, Placement, SearchStats, StopReason};
@@ -36,10 +36,10 @@ use crate::topology::{DeviceSet, Link};
 
 impl<'o, 'a> Problem<'o, 'a> {
     /// The best entries within the limits, by search alone.
-    pub(super) fn best_by_search(&self) -> Answer {
+    pub(super) fn best_by_search(&self) -> RankedAnswer {
         let domains = Rc::new(Domains::new(self).without_twins(self));
-        let bounds = Bounds::new(self.view, &self.request.pattern, self.criteria);
-        let mut run = Run {
+        let bounds = CriteriaBounds::new(self.view, &self.request.pattern, self.criteria);
+        let mut run = SearchRun {
             problem: self,
             domains,
             bounds,
@@ -92,7 +92,7 @@ impl<'o, 'a> Problem<'o, 'a> {
 
     /// A bound on the first criterion for all placements, in its own unit; `None` if none is known.
     pub(crate) fn bound_of_first(&self) -> Option<f64> {
-        let bounds = Bounds::new(self.view, &self.request.pattern, self.criteria);
+        let bounds = CriteriaBounds::new(self.view, &self.request.pattern, self.criteria);
         let (_, sign) = self.criteria.first()?.exact_sum()?;
         let signed = bounds.within(0, &Domains::new(self).union);
         Some(sign * signed).filter(|bound| bound.is_finite())
@@ -149,7 +149,7 @@ impl<'o, 'a> Problem<'o, 'a> {
         stats: &mut SearchStats,
         f: impl FnMut(&[DeviceId]) -> ControlFlow<()>,
     ) -> bool {
-        let tests: Few<_> = self.tests().filter_map(Test::link).collect();
+        let tests: Few<_> = self.tests().filter_map(RequirementTest::link).collect();
         let enough = |edge: &Edge, link: Link| {
             let traffic = edge.traffic;
             link.class >= self.request.min_link
@@ -186,16 +186,16 @@ impl<'o, 'a> Problem<'o, 'a> {
 }
 
 /// The state of a search.
-struct Run<'r, 'o, 'a> {
+struct SearchRun<'r, 'o, 'a> {
     problem: &'r Problem<'o, 'a>,
     domains: Rc<Domains>,
-    bounds: Bounds<'r, 'a>,
+    bounds: CriteriaBounds<'r, 'a>,
     /// The best entries so far, best first; one entry per set.
-    top: Vec<Entry>,
+    top: Vec<RankedPlacement>,
     stats: SearchStats,
 }
 
-impl<'o, 'a> Run<'_, 'o, 'a> {
+impl<'o, 'a> SearchRun<'_, 'o, 'a> {
     /// Narrows the sets by the leading criteria that are sums over devices. Returns the devices
     /// that every best set has, and those that a best set may have. A sum is highest for the
     /// devices with the highest values, and only devices that tie for the last places are left to
@@ -210,7 +210,7 @@ impl<'o, 'a> Run<'_, 'o, 'a> {
         } = *self.problem;
         let (mut must, mut part) = (must.clone(), part.clone());
         // A test that rejects the sets of highest sums may admit one of a lower sum.
-        let filtered = !self.problem.tests().all(Test::is_of_domains);
+        let filtered = !self.problem.tests().all(RequirementTest::is_of_domains);
         let Some(demand) = request
             .pattern
             .demands()
@@ -342,7 +342,7 @@ impl<'o, 'a> Run<'_, 'o, 'a> {
     }
 
     /// How sets are visited.
-    fn plan<'p>(&self, matcher: &'p Matcher, symmetric: bool) -> Plan<'p, 'o, 'a> {
+    fn plan<'p>(&self, matcher: &'p Matcher, symmetric: bool) -> VisitPlan<'p, 'o, 'a> {
         let request = self.problem.request;
         let takes_long = self
             .problem
@@ -359,7 +359,7 @@ impl<'o, 'a> Run<'_, 'o, 'a> {
         };
         let free = self.problem.view.free().len() as u64;
         let (by_set, own_order) = (self.set_criteria(), self.own_order());
-        Plan {
+        VisitPlan {
             matcher,
             symmetric,
             by_set,
@@ -372,7 +372,7 @@ impl<'o, 'a> Run<'_, 'o, 'a> {
     }
 
     /// The cost of a bound on this criterion for one set, in nodes.
-    fn cost_of_glance(&self, at: usize, plan: &Plan<'_, 'o, 'a>) -> u64 {
+    fn cost_of_glance(&self, at: usize, plan: &VisitPlan<'_, 'o, 'a>) -> u64 {
         match self.problem.criteria[at].objective() {
             Some(objective) if objective.is_chosen_and_bounded() => plan.glance,
             Some(objective) if matches!(objective.form(), Form::Rest(_)) => plan.rest,
@@ -381,7 +381,7 @@ impl<'o, 'a> Run<'_, 'o, 'a> {
     }
 
     /// Visits one set, unless it cannot win.
-    fn visit_set(&mut self, set: &DeviceSet, plan: &Plan<'_, 'o, 'a>) {
+    fn visit_set(&mut self, set: &DeviceSet, plan: &VisitPlan<'_, 'o, 'a>) {
         let Problem {
             request,
             criteria,
@@ -416,7 +416,7 @@ impl<'o, 'a> Run<'_, 'o, 'a> {
             bound.push(self.at_most(at, set));
         }
         let keys: Few<f64> = bound[..plan.by_set].iter().copied().collect();
-        let known = Known {
+        let known = SetFacts {
             set,
             keys: &keys,
             bound: &bound,
@@ -515,7 +515,7 @@ impl<'o, 'a> Run<'_, 'o, 'a> {
 
     /// Offers the best rank order on a set, found by the objective itself. Returns false if the
     /// objective finds none, and a search must.
-    fn offer_best(&mut self, find: &BestOrder<'a>, known: Known<'_>) -> bool {
+    fn offer_best(&mut self, find: &BestOrder<'a>, known: SetFacts<'_>) -> bool {
         let Problem {
             request,
             limits,
@@ -595,7 +595,7 @@ impl<'o, 'a> Run<'_, 'o, 'a> {
     }
 
     /// Offers the matches within `part`. If `known` is given, `part` is a single set.
-    fn visit_matches(&mut self, matcher: &Matcher, part: &DeviceSet, known: Option<Known<'_>>) {
+    fn visit_matches(&mut self, matcher: &Matcher, part: &DeviceSet, known: Option<SetFacts<'_>>) {
         let mut stats = self.stats;
         let by_rank_order = matcher.in_rank_order();
         // If the set is not known, each match also pays for looking at its set.
@@ -634,7 +634,7 @@ impl<'o, 'a> Run<'_, 'o, 'a> {
 
     /// Inserts a match into the list if it is good enough. Returns true if no match on its set can
     /// be better.
-    fn offer(&mut self, placement: &[DeviceId], known: Option<Known<'_>>) -> bool {
+    fn offer(&mut self, placement: &[DeviceId], known: Option<SetFacts<'_>>) -> bool {
         let problem = self.problem;
         // A match that passes over a free twin of lower id is equal to one that has it. For a known
         // set this holds already.
@@ -673,7 +673,7 @@ impl<'o, 'a> Run<'_, 'o, 'a> {
             }
         }
         let meets_bound = known.is_some_and(|known| keys[..] == known.bound[..]);
-        let entry = Entry {
+        let entry = RankedPlacement {
             keys,
             set: set.clone(),
             placement: placement.into(),
@@ -696,7 +696,7 @@ impl<'o, 'a> Run<'_, 'o, 'a> {
 
     /// Compares two entries by keys, then lowest ids, then the smallest rank order; the better is
     /// greater.
-    fn order(&self, a: &Entry, b: &Entry) -> Ordering {
+    fn order(&self, a: &RankedPlacement, b: &RankedPlacement) -> Ordering {
         let by_keys = (0..a.keys.len()).map(|at| self.problem.compare(at, a, b));
         { by_keys }.find(|order| order.is_ne()).unwrap_or_else(|| {
             b.set
@@ -707,7 +707,7 @@ impl<'o, 'a> Run<'_, 'o, 'a> {
 }
 
 /// How sets are visited, the same for all of them.
-struct Plan<'p, 'o, 'a> {
+struct VisitPlan<'p, 'o, 'a> {
     matcher: &'p Matcher,
     symmetric: bool,
     /// The number of leading criteria that the set decides.
@@ -726,7 +726,7 @@ struct Plan<'p, 'o, 'a> {
 
 /// What the set of a match determines.
 #[derive(Clone, Copy)]
-struct Known<'k> {
+struct SetFacts<'k> {
     set: &'k DeviceSet,
     /// The leading keys, which the set decides.
     keys: &'k Few<f64>,

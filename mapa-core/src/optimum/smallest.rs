@@ -4,13 +4,13 @@
 //! sum. So a partial order that cannot reach it is dropped at once. Ranks are placed by number on
 //! ascending devices, so the first order found is the smallest.
 
-use super::links::Links;
+use super::links::LinkKinds;
 use crate::matching::Few;
 use crate::pattern::Pattern;
 use crate::reach::Sums;
 
 /// The value that the order must have.
-pub(super) enum Goal<'g> {
+pub(super) enum OrderGoal<'g> {
     /// One of these lists of numbers of edges by kind of link.
     Counts(Vec<Few<u32>>),
     /// This sum, where the function gives the values by edge and kind of link.
@@ -19,17 +19,17 @@ pub(super) enum Goal<'g> {
 
 /// The value of the edges placed so far.
 #[derive(Clone)]
-enum Tally {
+enum EdgeTally {
     Counts(Few<u32>),
     Sum(Sums),
 }
 
 pub(super) struct Smallest<'s> {
     pattern: &'s Pattern,
-    links: &'s Links,
+    links: &'s LinkKinds,
     /// The set, as positions in `links`, ascending.
     set: &'s [usize],
-    goal: Goal<'s>,
+    goal: OrderGoal<'s>,
     /// By rank, its edges to lower ranks: the edge's position and the lower rank.
     edges: Vec<Few<(usize, usize)>>,
     /// By rank, the most that its edges and those of later ranks can add to the first sum.
@@ -40,9 +40,9 @@ pub(super) struct Smallest<'s> {
 impl<'s> Smallest<'s> {
     pub(super) fn new(
         pattern: &'s Pattern,
-        links: &'s Links,
+        links: &'s LinkKinds,
         set: &'s [usize],
-        goal: Goal<'s>,
+        goal: OrderGoal<'s>,
     ) -> Self {
         let k = pattern.len();
         let mut edges: Vec<Few<(usize, usize)>> = vec![Few::new(); k];
@@ -50,7 +50,7 @@ impl<'s> Smallest<'s> {
             edges[usize::from(edge.b)].push((at, usize::from(edge.a)));
         }
         let mut most = vec![0; k + 1];
-        if let Goal::Sum(_, value) = &goal {
+        if let OrderGoal::Sum(_, value) = &goal {
             let best = |at: usize| {
                 (0..links.len())
                     .map(|kind| value(at, kind)[0])
@@ -78,15 +78,15 @@ impl<'s> Smallest<'s> {
     pub(super) fn find(mut self, nodes: u64) -> (Option<Vec<usize>>, u64) {
         self.nodes = nodes;
         let tally = match self.goal {
-            Goal::Counts(_) => Tally::Counts(Few::from_elem(0, self.links.len())),
-            Goal::Sum(..) => Tally::Sum([0; 2]),
+            OrderGoal::Counts(_) => EdgeTally::Counts(Few::from_elem(0, self.links.len())),
+            OrderGoal::Sum(..) => EdgeTally::Sum([0; 2]),
         };
         let mut order = Vec::with_capacity(self.set.len());
         let found = self.place(&mut order, &tally);
         (found.then_some(order), nodes - self.nodes)
     }
 
-    fn place(&mut self, order: &mut Vec<usize>, tally: &Tally) -> bool {
+    fn place(&mut self, order: &mut Vec<usize>, tally: &EdgeTally) -> bool {
         let rank = order.len();
         if rank == self.pattern.len() {
             return true;
@@ -121,13 +121,19 @@ impl<'s> Smallest<'s> {
 
     /// The tally with one more rank placed; `None` if an edge may not use its link, or if the goal
     /// is out of reach.
-    fn with(&self, rank: usize, device: usize, order: &[usize], tally: &Tally) -> Option<Tally> {
+    fn with(
+        &self,
+        rank: usize,
+        device: usize,
+        order: &[usize],
+        tally: &EdgeTally,
+    ) -> Option<EdgeTally> {
         let mut next = tally.clone();
         for &(at, other) in &self.edges[rank] {
             let kind = self.links.between(order[other], device)?;
             match (&mut next, &self.goal) {
-                (Tally::Counts(counts), _) => counts[kind] += 1,
-                (Tally::Sum(sum), Goal::Sum(_, value)) => {
+                (EdgeTally::Counts(counts), _) => counts[kind] += 1,
+                (EdgeTally::Sum(sum), OrderGoal::Sum(_, value)) => {
                     let own = value(at, kind);
                     *sum = [sum[0] + own[0], sum[1] + own[1]];
                 }
@@ -137,16 +143,18 @@ impl<'s> Smallest<'s> {
         let reachable = match (&next, &self.goal) {
             // No kind may have too many edges. Once all edges are placed, each kind then has
             // exactly enough, as both lists have the same total.
-            (Tally::Counts(counts), Goal::Counts(wanted)) => wanted.iter().any(|wanted| {
+            (EdgeTally::Counts(counts), OrderGoal::Counts(wanted)) => wanted.iter().any(|wanted| {
                 counts
                     .iter()
                     .zip(wanted)
                     .all(|(count, wanted)| count <= wanted)
             }),
-            (Tally::Sum(sum), Goal::Sum(wanted, _)) if rank + 1 == self.pattern.len() => {
+            (EdgeTally::Sum(sum), OrderGoal::Sum(wanted, _)) if rank + 1 == self.pattern.len() => {
                 sum == wanted
             }
-            (Tally::Sum(sum), Goal::Sum(wanted, _)) => sum[0] + self.most[rank + 1] >= wanted[0],
+            (EdgeTally::Sum(sum), OrderGoal::Sum(wanted, _)) => {
+                sum[0] + self.most[rank + 1] >= wanted[0]
+            }
             _ => false,
         };
         reachable.then_some(next)

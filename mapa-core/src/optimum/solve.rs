@@ -3,7 +3,7 @@
 use super::by_component::within_components;
 use super::by_islands::ByIslands;
 use super::by_table::ByTable;
-use super::problem::{Answer, Attempt, Problem};
+use super::problem::{AlgorithmResult, Problem, RankedAnswer};
 use crate::matching::StopReason;
 use crate::reach::Effort;
 
@@ -18,21 +18,21 @@ impl Problem<'_, '_> {
     /// # Complexity
     /// At most as many nodes as [`Problem::limits`] has. If a table ranks all sets, O(1) once it is
     /// made for the machine; see the modules of the algorithms for the rest.
-    pub(crate) fn best(&self) -> Answer {
+    pub(crate) fn best(&self) -> RankedAnswer {
         within_components(self, |component| component.best())
             .or_else(self, |rest| rest.best_of_all())
     }
 
     /// The best placements on any devices, whether or not direct links join them.
-    fn best_of_all(&self) -> Answer {
+    fn best_of_all(&self) -> RankedAnswer {
         let spent = match ByTable::best(self, Effort::Little) {
-            Attempt::Settled(answer) => return answer,
-            Attempt::Open { spent } => spent,
+            AlgorithmResult::Settled(answer) => return answer,
+            AlgorithmResult::Open { spent } => spent,
         };
         if let Some(answer) = ByIslands::best(self) {
             return answer;
         }
-        Attempt::Open { spent }.or_else(self, |rest| {
+        AlgorithmResult::Open { spent }.or_else(self, |rest| {
             if ByTable::would_take_long(rest) {
                 rest.best_by_trial()
             } else {
@@ -42,7 +42,7 @@ impl Problem<'_, '_> {
     }
 
     /// Runs a search with limited nodes. If that does not end, makes a table that takes long.
-    fn best_by_trial(&self) -> Answer {
+    fn best_by_trial(&self) -> RankedAnswer {
         let trial = Self {
             limits: self.limits.nodes(self.limits.nodes.min(TRIAL_NODES)),
             ..*self

@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use super::criterion::Criterion;
 use super::edge_sums::{EdgeSums, UNIT};
-use super::links::Links;
+use super::links::LinkKinds;
 use super::problem::Problem;
 use crate::matching::Few;
 use crate::pattern::{Edge, Pattern};
-use crate::reach::{Counts, Family, Mask, Plan, Sums, Table, highest_sums, of_size, place};
+use crate::reach::{
+    Family, KindCounts, Mask, RankPlan, ReachTable, Sums, highest_sums, of_size, place,
+};
 
 /// The set has no admitted placement.
 const NONE: u16 = u16::MAX;
@@ -20,26 +22,26 @@ pub(super) struct Valued {
     /// The work of the plan, if one was needed.
     pub(super) work: u64,
     /// The table of counts; `None` if sums were enough.
-    pub(super) table: Option<Arc<Table>>,
+    pub(super) table: Option<Arc<ReachTable>>,
     /// By [`place`] of the set, the position in `values`; the lower the better.
     pub(super) best: Vec<u16>,
-    pub(super) values: Vec<Value>,
+    pub(super) values: Vec<CombinedValue>,
 }
 
 /// A combined value of all criteria of links and edges.
-pub(super) struct Value {
+pub(super) struct CombinedValue {
     pub(super) keys: Few<f64>,
     /// All counts with this value, if there is a table; otherwise `sums` is set.
-    pub(super) counts: Vec<Counts>,
+    pub(super) counts: Vec<KindCounts>,
     pub(super) sums: Sums,
 }
 
 /// A table of counts, and the pattern and devices for which it was made.
-pub(super) struct Counted {
+pub(super) struct CountTable {
     pub(super) family: Family,
     /// The number of devices.
     pub(super) devices: usize,
-    pub(super) table: Arc<Table>,
+    pub(super) table: Arc<ReachTable>,
     /// The traffic, which is the same on every edge.
     pub(super) traffic: f64,
 }
@@ -48,16 +50,16 @@ impl Valued {
     /// The value of each set if the number of edges on each kind of link decides.
     pub(super) fn by_counts(
         problem: &Problem<'_, '_>,
-        links: &Links,
+        links: &LinkKinds,
         criteria: &[&Criterion<'_>],
-        counted: Counted,
+        counted: CountTable,
     ) -> Self {
         let Problem {
             request,
             requirements,
             ..
         } = *problem;
-        let Counted {
+        let CountTable {
             family,
             devices,
             table,
@@ -66,15 +68,15 @@ impl Valued {
         let pattern = &request.pattern;
         let edges = pattern.edges().len() as u32;
         let side = edges as usize + 1;
-        let at = |counts: Counts| counts.x as usize * side + counts.y as usize;
+        let at = |counts: KindCounts| counts.x as usize * side + counts.y as usize;
         // Which counts occur on any set: only these need keys.
         let mut occurs = vec![false; side * side];
         for set in of_size(devices, pattern.len()) {
             table.counts(family, pattern, set, |counts| occurs[at(counts)] = true);
         }
-        let mut found: Vec<(Few<f64>, Counts)> = Vec::new();
+        let mut found: Vec<(Few<f64>, KindCounts)> = Vec::new();
         for place in (0..side * side).filter(|&place| occurs[place]) {
-            let counts = Counts {
+            let counts = KindCounts {
                 x: (place / side) as u32,
                 y: (place % side) as u32,
             };
@@ -87,12 +89,12 @@ impl Valued {
         found.sort_by(|a, b| by_keys(&b.0, &a.0));
         // Counts with equal keys share one value, and values are numbered by rank. So the value of
         // a set is one small number.
-        let mut values: Vec<Value> = Vec::new();
+        let mut values: Vec<CombinedValue> = Vec::new();
         let mut rank = vec![NONE; side * side];
         for (keys, counts) in found {
             match values.last_mut().filter(|last| last.keys == keys) {
                 Some(last) => last.counts.push(counts),
-                None => values.push(Value {
+                None => values.push(CombinedValue {
                     keys,
                     counts: vec![counts],
                     sums: [0; 2],
@@ -121,8 +123,8 @@ impl Valued {
     pub(super) fn by_sums(
         pattern: &Pattern,
         devices: usize,
-        plan: &Plan,
-        links: &Links,
+        plan: &RankPlan,
+        links: &LinkKinds,
         criteria: &[&Criterion<'_>],
         sums: &EdgeSums,
     ) -> Self {
@@ -147,7 +149,7 @@ impl Valued {
         let mut values = Vec::with_capacity(distinct.len());
         for sums in distinct {
             let each = criteria.iter().zip(&sums);
-            values.push(Value {
+            values.push(CombinedValue {
                 keys: each
                     .map(|(criterion, &sum)| criterion.signed_key(sum as f64 / UNIT))
                     .collect(),
@@ -164,7 +166,7 @@ impl Valued {
     }
 
     /// The value of a set; `None` if it has no admitted placement.
-    pub(super) fn at(&self, set: Mask) -> Option<&Value> {
+    pub(super) fn at(&self, set: Mask) -> Option<&CombinedValue> {
         self.values.get(usize::from(self.best[place(set)]))
     }
 

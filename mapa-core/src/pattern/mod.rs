@@ -308,7 +308,7 @@ mod form {
     #[derive(serde::Serialize, serde::Deserialize)]
     #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[serde(deny_unknown_fields)]
-    struct Form {
+    struct PatternForm {
         vertices: usize,
         edges: Vec<(u16, u16, f64)>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -322,7 +322,7 @@ mod form {
         }
 
         fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-            Form::json_schema(generator)
+            PatternForm::json_schema(generator)
         }
     }
 
@@ -338,7 +338,7 @@ mod form {
             } else {
                 self.demands().to_vec()
             };
-            Form {
+            PatternForm {
                 vertices: self.len(),
                 edges,
                 demands,
@@ -350,11 +350,11 @@ mod form {
     impl<'de> serde::Deserialize<'de> for Pattern {
         fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
             use serde::de::Error as _;
-            let Form {
+            let PatternForm {
                 vertices,
                 edges,
                 demands,
-            } = Form::deserialize(deserializer)?;
+            } = PatternForm::deserialize(deserializer)?;
             let pattern =
                 Self::from_edges(vertices, edges).map_err(|e: Error| D::Error::custom(e))?;
             if demands.is_empty() {

@@ -123,7 +123,7 @@ impl Policy for BestPartition<'_> {
             }));
         }
         let required = (0..free.len()).filter(|&i| request.must_include.contains(free[i]));
-        let mut partitions = Partitions::new(
+        let mut partitions = GroupPartitions::new(
             free.len(),
             k,
             required.fold(0, |set, i| set | 1 << i),
@@ -155,7 +155,7 @@ const NEVER: i32 = i32::MIN / 2;
 
 /// All partitions of `n` devices into groups of `k` and one group of the `n % k` left over. Sets
 /// are bit masks.
-struct Partitions {
+struct GroupPartitions {
     n: usize,
     k: usize,
     required: u32,
@@ -168,7 +168,7 @@ struct Partitions {
     most: Vec<i32>,
 }
 
-impl Partitions {
+impl GroupPartitions {
     fn new(n: usize, k: usize, required: u32, pair: impl Fn(usize, usize) -> i32) -> Self {
         let mut points = vec![0i32; 1 << n];
         let pairs: Vec<i32> = (0..n * n)
@@ -262,7 +262,7 @@ impl Partitions {
         self.most[left as usize]
     }
 
-    /// An upper bound on [`Partitions::with`].
+    /// An upper bound on [`GroupPartitions::with`].
     fn at_most(&self, group: u32, left: u32) -> i32 {
         self.points[group as usize].saturating_add(self.bound[(left & !group) as usize])
     }

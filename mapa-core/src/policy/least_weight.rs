@@ -85,7 +85,8 @@ impl Policy for LeastWeight<'_> {
         if k == 0 || room.len() < k || required.len() > k || !required.is_subset(&room) {
             return place(&self.name, request, view, None);
         }
-        let mut search = Search::new(self, view.graph(), &room, required, k, request.limits);
+        let mut search =
+            LeastWeightSearch::new(self, view.graph(), &room, required, k, request.limits);
         search.run();
         let stats = search.stats();
         let Some(best) = search.best else {
@@ -113,13 +114,13 @@ impl fmt::Debug for LeastWeight<'_> {
     }
 }
 
-struct Best {
+struct LightestSet {
     weight: u64,
     packages: usize,
     set: DeviceSet,
 }
 
-struct Search {
+struct LeastWeightSearch {
     ids: Vec<DeviceId>,
     /// The weight of each pair, row by row.
     weights: Vec<u32>,
@@ -128,13 +129,13 @@ struct Search {
     /// The devices of each package, in the order in which packages are tried.
     packages: Vec<Vec<usize>>,
     wanted: usize,
-    best: Option<Best>,
+    best: Option<LightestSet>,
     limits: Limits,
     nodes: u64,
     stopped: StopReason,
 }
 
-impl Search {
+impl LeastWeightSearch {
     fn new(
         policy: &LeastWeight<'_>,
         graph: &HardwareGraph,
@@ -268,7 +269,7 @@ impl Search {
             .is_none_or(|best| (weight, packages) < (best.weight, best.packages))
         {
             let set = set.iter().map(|&i| self.ids[i]).collect();
-            self.best = Some(Best {
+            self.best = Some(LightestSet {
                 weight,
                 packages,
                 set,

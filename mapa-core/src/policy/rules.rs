@@ -10,7 +10,7 @@ use super::offered::among_offered;
 use super::refusal::{Reason, Refusal, in_use, never};
 use crate::ids::PolicyId;
 use crate::matching::SearchStats;
-use crate::optimum::{Criterion, Entry, Problem, Requirement, Test};
+use crate::optimum::{Criterion, Problem, RankedPlacement, Requirement, RequirementTest};
 use crate::request::Request;
 use crate::score::{Candidate, EdgeOn, Objective, Seat, Subset};
 use crate::topology::Device;
@@ -83,7 +83,7 @@ impl<'a> Rules<'a> {
         }
     }
 
-    fn requiring(mut self, name: Cow<'static, str>, test: Test<'a>) -> Self {
+    fn requiring(mut self, name: Cow<'static, str>, test: RequirementTest<'a>) -> Self {
         self.requirements.push(Requirement { name, test });
         Self {
             id: PolicyId::unique(),
@@ -99,7 +99,7 @@ impl<'a> Rules<'a> {
         name: impl Into<Cow<'static, str>>,
         test: impl Fn(&Seat<'_>) -> bool + Send + Sync + 'a,
     ) -> Self {
-        let test = Test::Seat {
+        let test = RequirementTest::Seat {
             test: Arc::new(test),
             of_device: false,
         };
@@ -128,7 +128,7 @@ impl<'a> Rules<'a> {
         name: impl Into<Cow<'static, str>>,
         test: impl Fn(&Device) -> bool + Send + Sync + 'a,
     ) -> Self {
-        let test = Test::Seat {
+        let test = RequirementTest::Seat {
             test: Arc::new(move |seat| test(seat.device())),
             of_device: true,
         };
@@ -144,7 +144,7 @@ impl<'a> Rules<'a> {
         name: impl Into<Cow<'static, str>>,
         test: impl Fn(EdgeOn) -> bool + Send + Sync + 'a,
     ) -> Self {
-        self.requiring(name.into(), Test::Link(Arc::new(test)))
+        self.requiring(name.into(), RequirementTest::Link(Arc::new(test)))
     }
 
     /// Admits only sets of devices that pass `test`. The test may depend only on its argument: if
@@ -155,7 +155,7 @@ impl<'a> Rules<'a> {
         name: impl Into<Cow<'static, str>>,
         test: impl Fn(Subset<'_>) -> bool + Send + Sync + 'a,
     ) -> Self {
-        self.requiring(name.into(), Test::Set(Arc::new(test)))
+        self.requiring(name.into(), RequirementTest::Set(Arc::new(test)))
     }
 
     /// Admits only placements that pass `test`. Nothing is assumed about the test, so every rank
@@ -166,7 +166,7 @@ impl<'a> Rules<'a> {
         name: impl Into<Cow<'static, str>>,
         test: impl Fn(&Candidate<'_>) -> bool + Send + Sync + 'a,
     ) -> Self {
-        self.requiring(name.into(), Test::Placement(Arc::new(test)))
+        self.requiring(name.into(), RequirementTest::Placement(Arc::new(test)))
     }
 
     /// Admits only matches whose score by `objective` passes `admits`.
@@ -177,7 +177,7 @@ impl<'a> Rules<'a> {
         admits: impl Fn(f64) -> bool + Send + Sync + 'a,
     ) -> Self {
         let name = objective.name().to_owned().into();
-        self.requiring(name, Test::Score(objective, Arc::new(admits)))
+        self.requiring(name, RequirementTest::Score(objective, Arc::new(admits)))
     }
 
     /// Adds the next criterion, less important than those before.
@@ -216,7 +216,7 @@ impl<'a> Rules<'a> {
         }
     }
 
-    fn scored(&self, view: &View<'_>, request: &Request, entry: &Entry) -> Scored {
+    fn scored(&self, view: &View<'_>, request: &Request, entry: &RankedPlacement) -> Scored {
         let criteria = self
             .criteria
             .iter()
@@ -300,7 +300,7 @@ impl Policy for Rules<'_> {
             .map(|requirement| &requirement.test);
         let promised = criteria.all(Objective::sees_only_the_free_set)
             && self.reports.iter().all(Objective::sees_only_the_free_set)
-            && tests.all(Test::sees_only_the_free_set);
+            && tests.all(RequirementTest::sees_only_the_free_set);
         promised.then_some(self.id)
     }
 
@@ -327,7 +327,7 @@ impl Policy for Rules<'_> {
                 self.refusal(request, view)
             });
         };
-        let lost_on = |entry: &Entry| {
+        let lost_on = |entry: &RankedPlacement| {
             let at =
                 (0..self.criteria.len()).find(|&at| problem.compare(at, best, entry).is_ne())?;
             Some(Cow::Owned(self.criteria[at].objective()?.name().to_owned()))

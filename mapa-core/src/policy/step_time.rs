@@ -20,7 +20,8 @@ use crate::matching::{Few, Placement};
 use crate::optimum::{max, min, settle};
 use crate::pattern::{Dimension, Edge, Parallelism, Pattern};
 use crate::score::{
-    BestOrder, Objective, Rates, StepTime, Subset, Times, Way, edges_seconds, preserved_gbps,
+    BestOrder, Objective, PairWay, PhaseTimes, Rates, StepTime, Subset, edges_seconds,
+    preserved_gbps,
 };
 use crate::topology::{DeviceId, DeviceSet};
 
@@ -166,7 +167,7 @@ impl Orders {
     fn best(&self, subset: Subset<'_>, go_on: &mut dyn FnMut() -> bool) -> Option<Placement> {
         let devices: Vec<DeviceId> = subset.devices.iter().collect();
         let k = devices.len();
-        let mut search = Search::new(self, subset, k * k, go_on);
+        let mut search = OrderSearch::new(self, subset, k * k, go_on);
         search.place([0.0; Dimension::COUNT]);
         if search.halted {
             search.start(subset, &devices);
@@ -192,12 +193,12 @@ impl Orders {
 const NODES_OF_ISLAND: usize = 1000;
 
 /// A search over the rank orders of one set. Devices are positions in the set.
-struct Search<'s> {
+struct OrderSearch<'s> {
     orders: &'s Orders,
     /// k x k: how devices are joined.
-    ways: Vec<Way>,
+    ways: Vec<PairWay>,
     /// A lower bound on the time of each phase.
-    floors: Times,
+    floors: PhaseTimes,
     /// A lower bound on the time of all orders.
     goal: f64,
     order: Vec<usize>,
@@ -207,7 +208,7 @@ struct Search<'s> {
     /// The time of the best order.
     least: f64,
     /// Whether the search found the best order by placing ranks, so that no smaller order is as
-    /// good. False if it is an order to beat, from [`Search::start`].
+    /// good. False if it is an order to beat, from [`OrderSearch::start`].
     is_first: bool,
     /// The number of steps left.
     left: usize,
@@ -216,7 +217,7 @@ struct Search<'s> {
     go_on: &'s mut dyn FnMut() -> bool,
 }
 
-impl<'s> Search<'s> {
+impl<'s> OrderSearch<'s> {
     fn new(
         orders: &'s Orders,
         subset: Subset<'_>,
@@ -292,7 +293,7 @@ impl<'s> Search<'s> {
                 graph: subset.graph,
                 devices: &set,
             };
-            let mut search = Search::new(&part, subset, NODES_OF_ISLAND, &mut *self.go_on);
+            let mut search = OrderSearch::new(&part, subset, NODES_OF_ISLAND, &mut *self.go_on);
             search.place([0.0; Dimension::COUNT]);
             let found = search.best.unwrap_or_else(|| (0..own.len()).collect());
             order.extend(found.into_iter().map(|i| own[i]));
@@ -349,7 +350,7 @@ impl<'s> Search<'s> {
     }
 
     /// Places the next rank and all after it. Returns whether a better order may still exist.
-    fn place(&mut self, times: Times) -> bool {
+    fn place(&mut self, times: PhaseTimes) -> bool {
         let (orders, rank, k) = (self.orders, self.order.len(), self.used.len());
         if rank == k {
             (self.least, self.best) = (settle(orders.model.total(times)), Some(self.order.clone()));
@@ -385,7 +386,7 @@ impl<'s> Search<'s> {
     }
 
     /// Lower bounds on the times of the phases with one more rank placed.
-    fn with(&self, rank: usize, device: usize, times: Times) -> Times {
+    fn with(&self, rank: usize, device: usize, times: PhaseTimes) -> PhaseTimes {
         let mut next = times;
         for (time, floor) in next.iter_mut().zip(self.floors) {
             *time = time.max(floor);

@@ -12,7 +12,7 @@ use crate::topology::DeviceSet;
 use crate::view::View;
 
 /// The parts of a machine, in the order in which they are tried.
-type Parts<'a> = dyn Fn(&Request, &View<'_>) -> Vec<DeviceSet> + Send + Sync + 'a;
+type MachineParts<'a> = dyn Fn(&Request, &View<'_>) -> Vec<DeviceSet> + Send + Sync + 'a;
 
 /// The policy made by [`within`].
 #[derive(Clone)]
@@ -20,7 +20,7 @@ pub struct Within<'a, P, Q> {
     id: PolicyId,
     name: Cow<'static, str>,
     why: &'static str,
-    parts: Arc<Parts<'a>>,
+    parts: Arc<MachineParts<'a>>,
     here: P,
     anywhere: Q,
     /// Whether the parts are a function of what is free.

@@ -1,34 +1,34 @@
 //! Shapes whose counts on a set need no table: a formula gives them.
 
-use super::counts::Counts;
+use super::counts::KindCounts;
 use super::family::Family;
-use super::kinds::Kinds;
+use super::kinds::PairKinds;
 use super::subsets::{Mask, members};
 use crate::pattern::Pattern;
 
 /// The counts of a star with this root, if the root is joined to every other device of the set.
-fn star(kinds: &Kinds, set: Mask, root: usize) -> Option<Counts> {
+fn star(kinds: &PairKinds, set: Mask, root: usize) -> Option<KindCounts> {
     let others = set & !(1 << root);
     let [first, second, third] = kinds
         .around(root)
         .map(|around| (around & others).count_ones());
-    (first + second + third == others.count_ones()).then_some(Counts {
+    (first + second + third == others.count_ones()).then_some(KindCounts {
         x: first,
         y: second,
     })
 }
 
 /// The counts of all pairs of the set, if every two are joined.
-fn all_to_all(kinds: &Kinds, set: Mask) -> Option<Counts> {
+fn all_to_all(kinds: &PairKinds, set: Mask) -> Option<KindCounts> {
     // Every pair is an edge of two stars.
-    let twice = members(set).try_fold(Counts::default(), |sum, root| {
+    let twice = members(set).try_fold(KindCounts::default(), |sum, root| {
         let counts = star(kinds, set, root)?;
-        Some(Counts {
+        Some(KindCounts {
             x: sum.x + counts.x,
             y: sum.y + counts.y,
         })
     })?;
-    Some(Counts {
+    Some(KindCounts {
         x: twice.x / 2,
         y: twice.y / 2,
     })
@@ -38,9 +38,9 @@ fn all_to_all(kinds: &Kinds, set: Mask) -> Option<Counts> {
 pub(super) fn counts(
     family: Family,
     pattern: &Pattern,
-    kinds: &Kinds,
+    kinds: &PairKinds,
     set: Mask,
-    f: &mut impl FnMut(Counts),
+    f: &mut impl FnMut(KindCounts),
 ) {
     match family {
         Family::Star => members(set)
@@ -51,12 +51,14 @@ pub(super) fn counts(
             let mut ends = members(set);
             if let (Some(a), Some(b)) = (ends.next(), ends.next()) {
                 let kind = kinds.between(a, b);
-                kind.map(|kind| Counts::default().with_many(kind, pattern.edges().len() as u32))
-                    .into_iter()
-                    .for_each(f);
+                kind.map(|kind| {
+                    KindCounts::default().with_many(kind, pattern.edges().len() as u32)
+                })
+                .into_iter()
+                .for_each(f);
             }
         }
-        _ => f(Counts::default()),
+        _ => f(KindCounts::default()),
     }
 }
 
@@ -65,9 +67,9 @@ pub(super) fn counts(
 /// order.
 pub(super) fn smallest(
     family: Family,
-    kinds: &Kinds,
+    kinds: &PairKinds,
     set: Mask,
-    wanted: &[Counts],
+    wanted: &[KindCounts],
 ) -> Option<Vec<usize>> {
     if family != Family::Star {
         return Some(members(set).collect());

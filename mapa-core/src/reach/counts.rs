@@ -2,12 +2,12 @@
 
 /// The number of edges on links of the first kind and on links of the second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Counts {
+pub(crate) struct KindCounts {
     pub(crate) x: u32,
     pub(crate) y: u32,
 }
 
-impl Counts {
+impl KindCounts {
     /// These counts with one more edge on a link of this kind.
     pub(super) fn with(self, kind: usize) -> Self {
         self.with_many(kind, 1)
@@ -47,9 +47,9 @@ impl Counts {
 /// The numbers of edges within islands, by kind, and between islands, for a pattern that spans
 /// islands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Edges {
+pub(crate) struct IslandEdges {
     /// The counts of the edges within islands.
-    pub(crate) counts: Counts,
+    pub(crate) counts: KindCounts,
     /// The number of edges from one island to another.
     pub(crate) between: u32,
 }

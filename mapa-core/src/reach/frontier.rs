@@ -9,9 +9,9 @@
 //! Trees have frontiers of one or two ranks, so they have few states. First, dynamic programming
 //! over all subsets of ranks finds the order of placing with the least work.
 
-use super::counts::Counts;
-use super::grid::Grid;
-use super::kinds::Kinds;
+use super::counts::KindCounts;
+use super::grid::PairSet;
+use super::kinds::PairKinds;
 use super::subsets::{MOST, Mask, choose, members, of_size, place, places};
 use crate::matching::Few;
 use crate::pattern::{Edge, Pattern};
@@ -23,12 +23,12 @@ const MOST_WORK: u64 = 40_000_000;
 /// The most states of one level. A state takes 32 bytes for patterns of 8 to 15 edges.
 const MOST_STATES: u64 = 4_000_000;
 
-/// The most edges whose counts fit into the largest [`Grid`]: one less than its side.
+/// The most edges whose counts fit into the largest [`PairSet`]: one less than its side.
 const MOST_EDGES: usize = 31;
 
 /// What a table keeps about all partial placements that lead to one state: the set of their counts,
 /// or the highest of their sums.
-trait Tally: Copy {
+trait StateTally: Copy {
     /// What the edges of one rank add.
     type Load: Copy;
     /// The tally of no placement at all: the state cannot be reached.
@@ -45,7 +45,7 @@ trait Tally: Copy {
     fn take(&mut self, other: &Self, load: Self::Load);
 }
 
-impl<const W: usize> Tally for Grid<W> {
+impl<const W: usize> StateTally for PairSet<W> {
     type Load = (u32, u32);
     const NONE: Self = Self::EMPTY;
 
@@ -74,7 +74,7 @@ impl<const W: usize> Tally for Grid<W> {
 /// The highest pair of sums in lexicographic order: the first sum decides, then the second.
 pub(crate) type Sums = [i64; 2];
 
-impl Tally for Sums {
+impl StateTally for Sums {
     type Load = Self;
     const NONE: Self = [i64::MIN; 2];
 
@@ -103,14 +103,14 @@ impl Tally for Sums {
 /// For every set of as many devices as there are ranks, the counts of all placements on it. The
 /// variants differ in how many edges they can count.
 pub(crate) enum Frontier {
-    Small(Vec<Grid<1>>),
-    Large(Vec<Grid<4>>),
-    Huge(Vec<Grid<16>>),
+    Small(Vec<PairSet<1>>),
+    Large(Vec<PairSet<4>>),
+    Huge(Vec<PairSet<16>>),
 }
 
 impl Frontier {
     /// The table of a pattern, placed by a plan; none if there are too many edges to count.
-    pub(super) fn new(pattern: &Pattern, plan: &Plan, kinds: &Kinds) -> Option<Self> {
+    pub(super) fn new(pattern: &Pattern, plan: &RankPlan, kinds: &PairKinds) -> Option<Self> {
         let between = |a, b| kinds.between(a, b);
         // Edges on the third kind of link are not counted: their number follows from the others.
         let load = |edges: &[Edge], kind: usize| match (edges.len() as u32, kind) {
@@ -128,8 +128,8 @@ impl Frontier {
     }
 
     /// Calls `f` with the counts of every placement on this set.
-    pub(super) fn counts(&self, set: Mask, f: &mut impl FnMut(Counts)) {
-        let f = |x, y| f(Counts { x, y });
+    pub(super) fn counts(&self, set: Mask, f: &mut impl FnMut(KindCounts)) {
+        let f = |x, y| f(KindCounts { x, y });
         match self {
             Self::Small(sets) => sets[place(set)].each(f),
             Self::Large(sets) => sets[place(set)].each(f),
@@ -146,10 +146,10 @@ impl Frontier {
 ///
 /// # Complexity
 ///
-/// O([`Plan::work`]) times the edges between a rank and its frontier.
+/// O([`RankPlan::work`]) times the edges between a rank and its frontier.
 pub(crate) fn highest_sums(
     pattern: &Pattern,
-    plan: &Plan,
+    plan: &RankPlan,
     n: usize,
     between: impl Fn(usize, usize) -> Option<usize>,
     load: impl Fn(&[Edge], usize) -> Sums,
@@ -161,15 +161,15 @@ pub(crate) fn highest_sums(
 }
 
 /// The order in which ranks are placed, and how much work it is.
-pub(crate) struct Plan {
+pub(crate) struct RankPlan {
     edges: usize,
-    steps: Vec<Step>,
+    steps: Vec<RankStep>,
     /// The number of times that a rank is put on a device, over all states.
     pub(crate) work: u64,
 }
 
 /// Placing one rank.
-struct Step {
+struct RankStep {
     rank: usize,
     /// Its neighbours among the placed ranks: position in the frontier before this step, and rank.
     talks: Few<(usize, usize)>,
@@ -186,7 +186,7 @@ fn arrangements(n: usize, k: usize) -> u64 {
     (0..k as u64).map(|i| n as u64 - i).product()
 }
 
-impl Plan {
+impl RankPlan {
     /// The order with the least work on machines of `n` devices, by dynamic programming over sets
     /// of ranks; none if even that is too much work.
     ///
@@ -266,7 +266,7 @@ fn order(pattern: &Pattern, n: usize, most: u64) -> Option<(Vec<usize>, u64)> {
 }
 
 /// The steps of an order: what each rank finds in the frontier, and which ranks leave it.
-fn steps(pattern: &Pattern, order: &[usize]) -> Vec<Step> {
+fn steps(pattern: &Pattern, order: &[usize]) -> Vec<RankStep> {
     let around = neighbours(pattern);
     let mut open = Few::<usize>::new();
     let mut placed: Mask = 0;
@@ -274,7 +274,7 @@ fn steps(pattern: &Pattern, order: &[usize]) -> Vec<Step> {
     for &rank in order {
         placed |= 1 << rank;
         let has_neighbours_to_come = |rank: usize| around[rank] & !placed != 0;
-        let step = Step {
+        let step = RankStep {
             rank,
             talks: open
                 .iter()
@@ -311,9 +311,9 @@ fn bundle(pattern: &Pattern, a: usize, b: usize) -> Few<Edge> {
 
 /// The tallies of the last level, by set of devices. On this level all ranks are placed, so the
 /// frontier is empty and a state is just a set.
-fn by_set<T: Tally>(
+fn by_set<T: StateTally>(
     pattern: &Pattern,
-    plan: &Plan,
+    plan: &RankPlan,
     n: usize,
     between: impl Fn(usize, usize) -> Option<usize>,
     load: impl Fn(&[Edge], usize) -> T::Load,
@@ -335,7 +335,7 @@ fn by_set<T: Tally>(
             let by_kind: Few<T::Load> = (0..kinds).map(|kind| load(&edges, kind)).collect();
             loads.push((at, by_kind));
         }
-        let placing = Placing {
+        let placing = RankPlacing {
             step,
             loads,
             links: &links,
@@ -347,8 +347,8 @@ fn by_set<T: Tally>(
 }
 
 /// Putting one rank on every device in every state.
-struct Placing<'p, T: Tally> {
-    step: &'p Step,
+struct RankPlacing<'p, T: StateTally> {
+    step: &'p RankStep,
     /// For each neighbour in the frontier: its position there, and by kind of link what the edges
     /// to it add.
     loads: Few<(usize, Few<T::Load>)>,
@@ -357,13 +357,13 @@ struct Placing<'p, T: Tally> {
 }
 
 /// A device that the rank may have.
-struct Open {
+struct OpenDevice {
     device: usize,
     /// Where the states of the set with this device begin.
     from: usize,
 }
 
-impl<T: Tally> Placing<'_, T> {
+impl<T: StateTally> RankPlacing<'_, T> {
     /// The next level: every state of sets of `size` devices, extended by every free device.
     ///
     /// States lie in order of their sets' places, and within a set in the order of arrangements, so
@@ -374,11 +374,11 @@ impl<T: Tally> Placing<'_, T> {
         let each = arrangements(size + 1, kept) as usize;
         let mut next = vec![T::NONE; choose(self.n, size + 1) as usize * each];
         let mut states = states.iter();
-        let mut open = Few::<Open>::new();
+        let mut open = Few::<OpenDevice>::new();
         for set in of_size(self.n, size) {
             open.clear();
             let outside = members(!set & ((1 << self.n) - 1));
-            open.extend(outside.map(|device| Open {
+            open.extend(outside.map(|device| OpenDevice {
                 device,
                 from: usize::from(places()[(set | 1 << device) as usize]) * each,
             }));
@@ -401,11 +401,11 @@ impl<T: Tally> Placing<'_, T> {
         devices: &[usize],
         positions: &[usize; MOST],
         state: &T,
-        open: &[Open],
+        open: &[OpenDevice],
         size: usize,
         next: &mut [T],
     ) {
-        for (before, &Open { device, from }) in open.iter().enumerate() {
+        for (before, &OpenDevice { device, from }) in open.iter().enumerate() {
             let links = &self.links[device];
             let load = self
                 .loads
@@ -487,7 +487,7 @@ mod tests {
     #[test]
     fn trees_have_narrow_frontiers() {
         for k in 2..=16 {
-            let plan = Plan::new(&Pattern::binary_tree(k), 16);
+            let plan = RankPlan::new(&Pattern::binary_tree(k), 16);
             let widest = plan.and_then(|plan| plan.steps.iter().map(|step| step.frontier).max());
             assert!(widest.is_some_and(|widest| widest <= 2), "{k}: {widest:?}");
         }

@@ -3,9 +3,9 @@
 /// A set of pairs `(x, y)` of small numbers, in which `(x, y)` is bit `x * SIDE + y`. To add an
 /// edge to every member of the set is therefore one shift of the whole bit string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Grid<const W: usize>([u64; W]);
+pub(crate) struct PairSet<const W: usize>([u64; W]);
 
-impl<const W: usize> Grid<W> {
+impl<const W: usize> PairSet<W> {
     /// Both numbers of a pair are below this side: 8, 16 or 32 for `W` of 1, 4 or 16 words.
     pub(crate) const SIDE: u32 = 8 * W.isqrt() as u32;
 
@@ -78,11 +78,11 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn moves_as_sets_do<const W: usize>(members: &[(u32, u32)], (dx, dy): (u32, u32)) {
-        let mut grid = Grid::<W>::EMPTY;
-        let half = Grid::<W>::SIDE / 2;
+        let mut grid = PairSet::<W>::EMPTY;
+        let half = PairSet::<W>::SIDE / 2;
         let members: BTreeSet<_> = members.iter().map(|(x, y)| (x % half, y % half)).collect();
         for &(x, y) in &members {
-            grid.join(&Grid::origin().moved(x, y));
+            grid.join(&PairSet::origin().moved(x, y));
         }
         let (dx, dy) = (dx % half, dy % half);
         let mut moved = BTreeSet::new();

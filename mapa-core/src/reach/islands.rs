@@ -12,9 +12,9 @@
 
 use std::ops::RangeInclusive;
 
-use super::counts::{Counts, Edges};
-use super::grid::Grid;
-use super::kinds::Kinds;
+use super::counts::{IslandEdges, KindCounts};
+use super::grid::PairSet;
+use super::kinds::PairKinds;
 use super::paths::Paths;
 use super::subsets::{Mask, members};
 
@@ -26,10 +26,10 @@ pub(crate) const MOST_RANKS: usize = 32;
 
 /// For each set of one island's devices, all ways to cover it by paths.
 pub(crate) struct Covers {
-    kinds: Kinds,
+    kinds: PairKinds,
     chains: Paths<1>,
     /// By set and number of paths.
-    counts: Vec<[Grid<1>; MOST_PER_ISLAND + 1]>,
+    counts: Vec<[PairSet<1>; MOST_PER_ISLAND + 1]>,
 }
 
 impl Covers {
@@ -38,16 +38,16 @@ impl Covers {
     /// # Complexity
     ///
     /// O(3ⁿ n c) for n devices and c counts of a path.
-    pub(crate) fn new(kinds: &Kinds) -> Self {
+    pub(crate) fn new(kinds: &PairKinds) -> Self {
         let n = kinds.len();
         let chains = Paths::<1>::new(false, n);
         chains.build(kinds, n, &|| false);
-        let mut counts = vec![[Grid::EMPTY; MOST_PER_ISLAND + 1]; 1 << n];
-        counts[0][0] = Grid::origin();
-        let path: Vec<Grid<1>> = (0..1 << n)
+        let mut counts = vec![[PairSet::EMPTY; MOST_PER_ISLAND + 1]; 1 << n];
+        counts[0][0] = PairSet::origin();
+        let path: Vec<PairSet<1>> = (0..1 << n)
             .map(|set| {
                 if set == 0 {
-                    Grid::EMPTY
+                    PairSet::EMPTY
                 } else {
                     chains.through(set)
                 }
@@ -73,19 +73,19 @@ impl Covers {
 
     /// The memory for an island of `n` devices, bytes.
     pub(crate) fn bytes(n: usize) -> usize {
-        (1 << n) * size_of::<[Grid<1>; MOST_PER_ISLAND + 1]>() + Paths::<1>::bytes(n)
+        (1 << n) * size_of::<[PairSet<1>; MOST_PER_ISLAND + 1]>() + Paths::<1>::bytes(n)
     }
 
     /// The counts of all covers of a set by so many paths.
-    fn of(&self, set: Mask, paths: usize) -> &Grid<1> {
+    fn of(&self, set: Mask, paths: usize) -> &PairSet<1> {
         &self.counts[set as usize][paths]
     }
 
     /// Paths that cover the set and together have these counts, found by going back through the
     /// table.
-    fn unfold(&self, set: Mask, paths: usize, counts: Counts) -> Option<Vec<Vec<usize>>> {
+    fn unfold(&self, set: Mask, paths: usize, counts: KindCounts) -> Option<Vec<Vec<usize>>> {
         if set == 0 {
-            return (paths == 0 && counts == Counts::default()).then(Vec::new);
+            return (paths == 0 && counts == KindCounts::default()).then(Vec::new);
         }
         with_lowest(set).find_map(|first| {
             let mut own = None;
@@ -95,8 +95,8 @@ impl Covers {
                     rest.filter(|&(x, y)| paths > 0 && self.of(set & !first, paths - 1).has(x, y));
                 own = own.or(rest.map(|(left_x, left_y)| {
                     (
-                        Counts { x, y },
-                        Counts {
+                        KindCounts { x, y },
+                        KindCounts {
                             x: left_x,
                             y: left_y,
                         },
@@ -153,31 +153,31 @@ impl Closing {
 }
 
 /// The devices chosen on each island, as paths in rank order.
-pub(crate) struct Layout {
+pub(crate) struct IslandLayout {
     pub(crate) sets: Vec<Mask>,
     /// The island of each path, and its devices.
     pub(crate) paths: Vec<(usize, Vec<usize>)>,
 }
 
 /// The counts that the islands from some island on can add up to, by devices and paths taken.
-struct Totals<const W: usize> {
+struct IslandTotals<const W: usize> {
     paths: usize,
-    grids: Vec<Grid<W>>,
+    grids: Vec<PairSet<W>>,
 }
 
-impl<const W: usize> Totals<W> {
+impl<const W: usize> IslandTotals<W> {
     fn new(ranks: usize, paths: usize) -> Self {
         Self {
             paths,
-            grids: vec![Grid::EMPTY; (ranks + 1) * (paths + 1)],
+            grids: vec![PairSet::EMPTY; (ranks + 1) * (paths + 1)],
         }
     }
 
-    fn of(&self, devices: usize, paths: usize) -> &Grid<W> {
+    fn of(&self, devices: usize, paths: usize) -> &PairSet<W> {
         &self.grids[devices * (self.paths + 1) + paths]
     }
 
-    fn of_mut(&mut self, devices: usize, paths: usize) -> &mut Grid<W> {
+    fn of_mut(&mut self, devices: usize, paths: usize) -> &mut PairSet<W> {
         &mut self.grids[devices * (self.paths + 1) + paths]
     }
 }
@@ -188,13 +188,13 @@ struct Knapsack<const W: usize> {
     paths: usize,
     /// By island, the totals of that island and those after it; last, those of no island. In this
     /// order a layout can be chosen island by island from the front.
-    from: Vec<Totals<W>>,
+    from: Vec<IslandTotals<W>>,
 }
 
 impl<const W: usize> Knapsack<W> {
     fn new(islands: &[Island<'_>], ranks: usize, paths: usize, closing: Closing) -> Self {
-        let mut last = Totals::new(ranks, paths);
-        *last.of_mut(0, 0) = Grid::origin();
+        let mut last = IslandTotals::new(ranks, paths);
+        *last.of_mut(0, 0) = PairSet::origin();
         let mut from = vec![last];
         for island in islands.iter().rev() {
             let covers = contributions(island, closing.most_of_one(paths), ranks);
@@ -211,12 +211,12 @@ impl<const W: usize> Knapsack<W> {
 
     /// The totals with one more island, whose contributions are given.
     fn with(
-        contributions: &[(usize, usize, Grid<1>)],
-        rest: &Totals<W>,
+        contributions: &[(usize, usize, PairSet<1>)],
+        rest: &IslandTotals<W>,
         ranks: usize,
         paths: usize,
-    ) -> Totals<W> {
-        let mut sums = Totals::new(ranks, paths);
+    ) -> IslandTotals<W> {
+        let mut sums = IslandTotals::new(ranks, paths);
         for devices in 0..=ranks {
             for taken in 0..=paths {
                 let rest = rest.of(devices, taken);
@@ -238,15 +238,19 @@ impl<const W: usize> Knapsack<W> {
     }
 
     /// The counts over all islands.
-    fn all(&self, ranks: usize) -> &Grid<W> {
+    fn all(&self, ranks: usize) -> &PairSet<W> {
         self.from[0].of(ranks, self.paths)
     }
 }
 
 /// What an island can contribute: devices, paths, counts. Which devices they are does not matter to
 /// the counts of other islands, so sets of one size are joined.
-fn contributions(island: &Island<'_>, most: usize, ranks: usize) -> Vec<(usize, usize, Grid<1>)> {
-    let mut by_size = [[Grid::EMPTY; MOST_PER_ISLAND + 1]; MOST_PER_ISLAND + 1];
+fn contributions(
+    island: &Island<'_>,
+    most: usize,
+    ranks: usize,
+) -> Vec<(usize, usize, PairSet<1>)> {
+    let mut by_size = [[PairSet::EMPTY; MOST_PER_ISLAND + 1]; MOST_PER_ISLAND + 1];
     for set in subsets(island.free) {
         let size = set.count_ones() as usize;
         for (paths, sum) in by_size[size].iter_mut().enumerate() {
@@ -277,10 +281,10 @@ fn subsets(set: Mask) -> impl Iterator<Item = Mask> {
 pub(crate) struct Archipelago<'c> {
     islands: Vec<Island<'c>>,
     ranks: usize,
-    form: Form,
+    form: TotalsForm,
 }
 
-enum Form {
+enum TotalsForm {
     Small(Vec<Knapsack<4>>),
     Large(Vec<Knapsack<16>>),
 }
@@ -303,9 +307,9 @@ impl<'c> Archipelago<'c> {
         let fewest = if closing == Closing::Ring { 2 } else { 1 };
         let paths = fewest..=ranks;
         let form = if ranks <= 16 {
-            Form::Small(knapsacks(&islands, ranks, paths, closing, stop)?)
+            TotalsForm::Small(knapsacks(&islands, ranks, paths, closing, stop)?)
         } else {
-            Form::Large(knapsacks(&islands, ranks, paths, closing, stop)?)
+            TotalsForm::Large(knapsacks(&islands, ranks, paths, closing, stop)?)
         };
         Some(Self {
             islands,
@@ -315,26 +319,30 @@ impl<'c> Archipelago<'c> {
     }
 
     /// Calls `f` with every reachable number of edges, by kind and between islands.
-    pub(crate) fn counts(&self, mut f: impl FnMut(Edges)) {
+    pub(crate) fn counts(&self, mut f: impl FnMut(IslandEdges)) {
         match &self.form {
-            Form::Small(all) => each_sum(all, self.ranks, &mut f),
-            Form::Large(all) => each_sum(all, self.ranks, &mut f),
+            TotalsForm::Small(all) => each_sum(all, self.ranks, &mut f),
+            TotalsForm::Large(all) => each_sum(all, self.ranks, &mut f),
         }
     }
 
     /// A layout that has one of the wanted counts. If islands are ranges of ids, its devices are
     /// those of lowest ids.
-    pub(crate) fn lay_out(&self, wanted: &[Edges]) -> Option<Layout> {
+    pub(crate) fn lay_out(&self, wanted: &[IslandEdges]) -> Option<IslandLayout> {
         match &self.form {
-            Form::Small(all) => self.lowest(all, wanted),
-            Form::Large(all) => self.lowest(all, wanted),
+            TotalsForm::Small(all) => self.lowest(all, wanted),
+            TotalsForm::Large(all) => self.lowest(all, wanted),
         }
     }
 
     /// Chooses island by island the first set after which a wanted count can still be reached.
-    fn lowest<const W: usize>(&self, all: &[Knapsack<W>], wanted: &[Edges]) -> Option<Layout> {
+    fn lowest<const W: usize>(
+        &self,
+        all: &[Knapsack<W>],
+        wanted: &[IslandEdges],
+    ) -> Option<IslandLayout> {
         // For each knapsack: what is still wanted of the islands to come, as paths and counts.
-        let mut open: Vec<(&Knapsack<W>, Vec<(usize, Counts)>)> = Vec::new();
+        let mut open: Vec<(&Knapsack<W>, Vec<(usize, KindCounts)>)> = Vec::new();
         for knapsack in all {
             let between = knapsack.closing.between(knapsack.paths) as u32;
             let own = wanted
@@ -355,7 +363,7 @@ impl<'c> Archipelago<'c> {
             // with exactly the devices that are left.
             let (set, next) = subsets(island.free).find_map(|set| {
                 let devices = left.checked_sub(set.count_ones() as usize)?;
-                let rest = |(knapsack, wanted): &(&'_ Knapsack<W>, Vec<(usize, Counts)>)| {
+                let rest = |(knapsack, wanted): &(&'_ Knapsack<W>, Vec<(usize, KindCounts)>)| {
                     let rest = after(island, set, knapsack, wanted);
                     let sums = &knapsack.from[at + 1];
                     let met = rest
@@ -387,7 +395,7 @@ impl<'c> Archipelago<'c> {
                 })
                 .collect();
             own.find_map(|edges| unfold(&islands, knapsack, edges.counts))
-                .map(|by_island| Layout {
+                .map(|by_island| IslandLayout {
                     sets: sets.clone(),
                     paths: in_turn(by_island, knapsack.paths),
                 })
@@ -407,12 +415,12 @@ fn knapsacks<const W: usize>(
         .collect()
 }
 
-fn each_sum<const W: usize>(all: &[Knapsack<W>], ranks: usize, f: &mut impl FnMut(Edges)) {
+fn each_sum<const W: usize>(all: &[Knapsack<W>], ranks: usize, f: &mut impl FnMut(IslandEdges)) {
     for knapsack in all {
         let between = knapsack.closing.between(knapsack.paths) as u32;
         knapsack.all(ranks).each(|x, y| {
-            f(Edges {
-                counts: Counts { x, y },
+            f(IslandEdges {
+                counts: KindCounts { x, y },
                 between,
             })
         });
@@ -424,8 +432,8 @@ fn after<const W: usize>(
     island: &Island<'_>,
     set: Mask,
     knapsack: &Knapsack<W>,
-    wanted: &[(usize, Counts)],
-) -> Vec<(usize, Counts)> {
+    wanted: &[(usize, KindCounts)],
+) -> Vec<(usize, KindCounts)> {
     let most = knapsack
         .closing
         .most_of_one(knapsack.paths)
@@ -439,7 +447,7 @@ fn after<const W: usize>(
                     counts.x.checked_sub(x),
                     counts.y.checked_sub(y),
                 ) {
-                    rest.push((paths, Counts { x, y }));
+                    rest.push((paths, KindCounts { x, y }));
                 }
             }
         });
@@ -454,7 +462,7 @@ fn after<const W: usize>(
 fn unfold<const W: usize>(
     islands: &[Island<'_>],
     knapsack: &Knapsack<W>,
-    wanted: Counts,
+    wanted: KindCounts,
 ) -> Option<Vec<Vec<Vec<usize>>>> {
     // By island, what may still be wanted before it contributes.
     let mut open = vec![vec![(knapsack.paths, wanted)]];
@@ -462,12 +470,12 @@ fn unfold<const W: usize>(
         let next = after(island, island.free, knapsack, &open[open.len() - 1]);
         open.push(next);
     }
-    let nothing = (0, Counts::default());
+    let nothing = (0, KindCounts::default());
     let mut rest = *open[islands.len()].iter().find(|rest| **rest == nothing)?;
     let mut by_island = Vec::new();
     for (at, island) in islands.iter().enumerate().rev() {
         let (before, paths, counts) = open[at].iter().find_map(|before| {
-            let counts = Counts {
+            let counts = KindCounts {
                 x: before.1.x.checked_sub(rest.1.x)?,
                 y: before.1.y.checked_sub(rest.1.y)?,
             };

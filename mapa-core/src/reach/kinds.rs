@@ -9,13 +9,13 @@ pub(crate) const KINDS: usize = 3;
 
 /// The kind of link between every two of up to [`MOST`] devices, if any.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Kinds {
+pub(crate) struct PairKinds {
     n: usize,
     /// By device and kind, the devices that it is joined to by links of that kind.
     by_kind: [[Mask; KINDS]; MOST],
 }
 
-impl Kinds {
+impl PairKinds {
     /// The kinds of `n` devices. `kind(a, b)` is called for `a < b` and gives none where no edge
     /// may lie.
     pub(crate) fn new(n: usize, kind: impl Fn(usize, usize) -> Option<usize>) -> Self {

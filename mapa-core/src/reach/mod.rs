@@ -27,24 +27,24 @@ mod subsets;
 
 use std::sync::OnceLock;
 
-pub(crate) use counts::{Counts, Edges};
+pub(crate) use counts::{IslandEdges, KindCounts};
 pub(crate) use family::Family;
 pub(crate) use islands::{Archipelago, Closing, Covers, Island, MOST_RANKS, islands};
-pub(crate) use kinds::{KINDS, Kinds};
-pub(crate) use subsets::{MOST, Mask, Spread, choose, earliness, members, of_size, place};
+pub(crate) use kinds::{KINDS, PairKinds};
+pub(crate) use subsets::{MOST, Mask, SubsetMap, choose, earliness, members, of_size, place};
 
 use self::frontier::Frontier;
-pub(crate) use self::frontier::{Plan, Sums, highest_sums};
+pub(crate) use self::frontier::{RankPlan, Sums, highest_sums};
 use self::paths::Paths;
 use crate::pattern::Pattern;
 
 /// The table of a family, or of one other pattern, on some devices.
-pub(crate) struct Table {
-    kinds: Kinds,
-    form: Form,
+pub(crate) struct ReachTable {
+    kinds: PairKinds,
+    form: TableForm,
 }
 
-enum Form {
+enum TableForm {
     /// A formula gives the counts.
     Closed,
     Small(Paths<1>),
@@ -62,7 +62,7 @@ pub(crate) enum Effort {
 }
 
 impl Effort {
-    /// Whether this effort covers so much work, as [`Plan`] counts it.
+    /// Whether this effort covers so much work, as [`RankPlan`] counts it.
     pub(crate) fn covers(self, work: u64) -> bool {
         self == Self::Any || work <= 2_500_000
     }
@@ -70,7 +70,7 @@ impl Effort {
 
 /// The result of filling a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Built {
+pub(crate) enum FillResult {
     /// The table has what the pattern needs.
     Filled,
     /// There is no plan, or there are too many edges to count.
@@ -79,17 +79,17 @@ pub(crate) enum Built {
     Stopped,
 }
 
-impl Table {
-    /// An empty table; [`Table::build`] fills it.
-    pub(crate) fn new(family: Family, kinds: Kinds) -> Self {
+impl ReachTable {
+    /// An empty table; [`ReachTable::build`] fills it.
+    pub(crate) fn new(family: Family, kinds: PairKinds) -> Self {
         let n = kinds.len();
         let form = match family {
             Family::Chain | Family::Ring if n <= 8 => {
-                Form::Small(Paths::new(family == Family::Ring, n))
+                TableForm::Small(Paths::new(family == Family::Ring, n))
             }
-            Family::Chain | Family::Ring => Form::Large(Paths::new(family == Family::Ring, n)),
-            Family::Other => Form::Frontier(OnceLock::new()),
-            _ => Form::Closed,
+            Family::Chain | Family::Ring => TableForm::Large(Paths::new(family == Family::Ring, n)),
+            Family::Other => TableForm::Frontier(OnceLock::new()),
+            _ => TableForm::Closed,
         };
         Self { kinds, form }
     }
@@ -99,7 +99,7 @@ impl Table {
         match family {
             Family::Chain | Family::Ring if n <= 8 => Paths::<1>::bytes(n),
             Family::Chain | Family::Ring => Paths::<4>::bytes(n),
-            Family::Other => choose(n, n / 2) as usize * size_of::<grid::Grid<16>>(),
+            Family::Other => choose(n, n / 2) as usize * size_of::<grid::PairSet<16>>(),
             _ => 0,
         }
     }
@@ -109,48 +109,48 @@ impl Table {
     pub(crate) fn build(
         &self,
         pattern: &Pattern,
-        plan: Option<&Plan>,
+        plan: Option<&RankPlan>,
         stop: &dyn Fn() -> bool,
-    ) -> Built {
+    ) -> FillResult {
         let filled = match &self.form {
-            Form::Closed => true,
-            Form::Small(paths) => paths.build(&self.kinds, pattern.len(), stop),
-            Form::Large(paths) => paths.build(&self.kinds, pattern.len(), stop),
-            Form::Frontier(frontier) => {
+            TableForm::Closed => true,
+            TableForm::Small(paths) => paths.build(&self.kinds, pattern.len(), stop),
+            TableForm::Large(paths) => paths.build(&self.kinds, pattern.len(), stop),
+            TableForm::Frontier(frontier) => {
                 let Some(plan) = plan else {
-                    return Built::TooMuch;
+                    return FillResult::TooMuch;
                 };
                 if frontier.get().is_none() && stop() {
-                    return Built::Stopped;
+                    return FillResult::Stopped;
                 }
                 let table = frontier.get_or_init(|| Frontier::new(pattern, plan, &self.kinds));
                 if table.is_none() {
-                    return Built::TooMuch;
+                    return FillResult::TooMuch;
                 }
                 true
             }
         };
         if filled {
-            Built::Filled
+            FillResult::Filled
         } else {
-            Built::Stopped
+            FillResult::Stopped
         }
     }
 
     /// Calls `f` with the counts that the pattern can have on exactly this set of devices; counts
-    /// may come more than once. [`Table::build`] must have run.
+    /// may come more than once. [`ReachTable::build`] must have run.
     pub(crate) fn counts(
         &self,
         family: Family,
         pattern: &Pattern,
         set: Mask,
-        mut f: impl FnMut(Counts),
+        mut f: impl FnMut(KindCounts),
     ) {
         match &self.form {
-            Form::Small(paths) => paths.counts(&self.kinds, set, &mut f),
-            Form::Large(paths) => paths.counts(&self.kinds, set, &mut f),
-            Form::Closed => closed::counts(family, pattern, &self.kinds, set, &mut f),
-            Form::Frontier(frontier) => {
+            TableForm::Small(paths) => paths.counts(&self.kinds, set, &mut f),
+            TableForm::Large(paths) => paths.counts(&self.kinds, set, &mut f),
+            TableForm::Closed => closed::counts(family, pattern, &self.kinds, set, &mut f),
+            TableForm::Frontier(frontier) => {
                 if let Some(Some(frontier)) = frontier.get() {
                     frontier.counts(set, &mut f);
                 }
@@ -164,13 +164,13 @@ impl Table {
         &self,
         family: Family,
         set: Mask,
-        wanted: &[Counts],
+        wanted: &[KindCounts],
     ) -> Option<Vec<usize>> {
         match &self.form {
-            Form::Small(paths) => paths.smallest(&self.kinds, set, wanted),
-            Form::Large(paths) => paths.smallest(&self.kinds, set, wanted),
-            Form::Closed => closed::smallest(family, &self.kinds, set, wanted),
-            Form::Frontier(_) => None,
+            TableForm::Small(paths) => paths.smallest(&self.kinds, set, wanted),
+            TableForm::Large(paths) => paths.smallest(&self.kinds, set, wanted),
+            TableForm::Closed => closed::smallest(family, &self.kinds, set, wanted),
+            TableForm::Frontier(_) => None,
         }
     }
 }
@@ -186,7 +186,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     /// Every injective map, its counts and, by set and counts, the smallest.
-    fn by_hand(pattern: &Pattern, kinds: &Kinds) -> BTreeMap<(Mask, Counts), Vec<usize>> {
+    fn by_hand(pattern: &Pattern, kinds: &PairKinds) -> BTreeMap<(Mask, KindCounts), Vec<usize>> {
         let devices: Vec<DeviceId> = (0..kinds.len() as u32).map(DeviceId).collect();
         let mut all = BTreeMap::new();
         for map in injections(pattern.len(), &devices) {
@@ -199,7 +199,9 @@ mod tests {
             let counts = pattern
                 .edges()
                 .iter()
-                .try_fold(Counts::default(), |sum, edge| Some(sum.with(kind(edge)?)));
+                .try_fold(KindCounts::default(), |sum, edge| {
+                    Some(sum.with(kind(edge)?))
+                });
             let set = map.iter().fold(0, |set, device| set | 1 << device.0);
             if let Some(counts) = counts {
                 all.entry((set, counts))
@@ -209,12 +211,16 @@ mod tests {
         all
     }
 
-    fn agrees_with_all_maps(pattern: &Pattern, kinds: &Kinds) {
+    fn agrees_with_all_maps(pattern: &Pattern, kinds: &PairKinds) {
         let family = Family::of(pattern);
-        let table = Table::new(family, kinds.clone());
+        let table = ReachTable::new(family, kinds.clone());
         assert_eq!(
-            table.build(pattern, Plan::new(pattern, kinds.len()).as_ref(), &|| false),
-            Built::Filled
+            table.build(
+                pattern,
+                RankPlan::new(pattern, kinds.len()).as_ref(),
+                &|| false
+            ),
+            FillResult::Filled
         );
         let expected = by_hand(pattern, kinds);
         let mut found = std::collections::BTreeSet::new();
@@ -233,7 +239,7 @@ mod tests {
                 assert_eq!(&smallest, order, "{family:?} on {set:b} with {counts:?}");
             }
             // The smallest of several.
-            let all: Vec<Counts> = expected
+            let all: Vec<KindCounts> = expected
                 .keys()
                 .filter(|(other, _)| *other == set)
                 .map(|(_, counts)| *counts)
@@ -251,8 +257,8 @@ mod tests {
         }
     }
 
-    fn kinds_of(n: usize, links: &[usize]) -> Kinds {
-        Kinds::new(n, |a, b| {
+    fn kinds_of(n: usize, links: &[usize]) -> PairKinds {
+        PairKinds::new(n, |a, b| {
             Some(links[b * (b - 1) / 2 + a]).filter(|kind| *kind < KINDS)
         })
     }

@@ -7,11 +7,14 @@ use crate::pattern::Pattern;
 
 /// What [`Pattern::derived`] keeps for tables.
 #[derive(Default)]
-struct Known(OnceLock<Family>);
+struct DerivedFamily(OnceLock<Family>);
 
 impl Pattern {
     /// The family of this pattern, which decides what table of reachable counts it needs.
     pub(crate) fn family(&self) -> Family {
-        *self.derived::<Known>().0.get_or_init(|| Family::of(self))
+        *self
+            .derived::<DerivedFamily>()
+            .0
+            .get_or_init(|| Family::of(self))
     }
 }

@@ -5,9 +5,9 @@
 
 use std::sync::OnceLock;
 
-use super::counts::Counts;
-use super::grid::Grid;
-use super::kinds::{KINDS, Kinds};
+use super::counts::KindCounts;
+use super::grid::PairSet;
+use super::kinds::{KINDS, PairKinds};
 use super::subsets::{MOST, Mask, choose, members, of_size, place, places};
 
 /// For every set of devices and each device of it, the counts of all paths through the whole set
@@ -19,7 +19,7 @@ use super::subsets::{MOST, Mask, choose, members, of_size, place, places};
 pub(crate) struct Paths<const W: usize> {
     closed: bool,
     /// By size of the set less one; then by place of the set and by the end's position in it.
-    levels: Vec<OnceLock<Vec<Grid<W>>>>,
+    levels: Vec<OnceLock<Vec<PairSet<W>>>>,
 }
 
 impl<const W: usize> Paths<W> {
@@ -33,7 +33,7 @@ impl<const W: usize> Paths<W> {
     /// The memory of all levels for `n` devices, bytes.
     pub(super) fn bytes(n: usize) -> usize {
         (1..=n)
-            .map(|k| k * choose(n, k) as usize * size_of::<Grid<W>>())
+            .map(|k| k * choose(n, k) as usize * size_of::<PairSet<W>>())
             .sum()
     }
 
@@ -42,7 +42,7 @@ impl<const W: usize> Paths<W> {
     /// # Complexity
     ///
     /// O(k² C(n, k)) operations on grids for the level of sets of k of n devices.
-    pub(super) fn build(&self, kinds: &Kinds, k: usize, stop: &dyn Fn() -> bool) -> bool {
+    pub(super) fn build(&self, kinds: &PairKinds, k: usize, stop: &dyn Fn() -> bool) -> bool {
         for size in 1..=k {
             if self.levels[size - 1].get().is_none() {
                 if stop() {
@@ -55,10 +55,10 @@ impl<const W: usize> Paths<W> {
     }
 
     /// The level of sets of `size` devices, from the level below it.
-    fn level(&self, kinds: &Kinds, size: usize) -> Vec<Grid<W>> {
+    fn level(&self, kinds: &PairKinds, size: usize) -> Vec<PairSet<W>> {
         let n = kinds.len();
         if size == 1 {
-            return vec![Grid::origin(); n];
+            return vec![PairSet::origin(); n];
         }
         let shorter = self.levels[size - 2].get().map_or(&[][..], Vec::as_slice);
         let places = places();
@@ -84,15 +84,15 @@ impl<const W: usize> Paths<W> {
     #[inline]
     fn paths_to(
         &self,
-        kinds: &Kinds,
-        row: &[Grid<W>],
+        kinds: &PairKinds,
+        row: &[PairSet<W>],
         positions: &[usize; MOST],
         (rest, end): (Mask, usize),
-    ) -> Grid<W> {
+    ) -> PairSet<W> {
         let start = rest & rest.wrapping_neg();
         // A ring's paths start at the lowest device of their set, so none ends below it.
         if self.closed && 1 << end < start {
-            return Grid::EMPTY;
+            return PairSet::EMPTY;
         }
         // The start of a ring's path is its last device only while the path has no other.
         let lasts = if self.closed && rest != start {
@@ -101,7 +101,7 @@ impl<const W: usize> Paths<W> {
             rest
         };
         // Join all paths whose last link is of one kind first: each kind then needs a single shift.
-        let mut by_kind = [Grid::<W>::EMPTY; KINDS];
+        let mut by_kind = [PairSet::<W>::EMPTY; KINDS];
         for (grid, around) in by_kind.iter_mut().zip(kinds.around(end)) {
             for last in members(lasts & around) {
                 // `row` is of the set without `end`, so members above it are one position lower.
@@ -116,28 +116,28 @@ impl<const W: usize> Paths<W> {
     }
 
     /// The paths through a set, by the end's position in it.
-    fn row(&self, set: Mask) -> &[Grid<W>] {
+    fn row(&self, set: Mask) -> &[PairSet<W>] {
         let size = set.count_ones() as usize;
         let level = self.levels[size - 1].get().map_or(&[][..], Vec::as_slice);
         &level[place(set) * size..][..size]
     }
 
     /// The counts of every path through exactly this set.
-    pub(super) fn through(&self, set: Mask) -> Grid<W> {
-        let mut all = Grid::EMPTY;
+    pub(super) fn through(&self, set: Mask) -> PairSet<W> {
+        let mut all = PairSet::EMPTY;
         self.row(set).iter().for_each(|grid| all.join(grid));
         all
     }
 
     /// Calls `f` with the counts of every chain, or ring, through exactly this set. Counts may come
     /// more than once.
-    pub(super) fn counts(&self, kinds: &Kinds, set: Mask, f: &mut impl FnMut(Counts)) {
+    pub(super) fn counts(&self, kinds: &PairKinds, set: Mask, f: &mut impl FnMut(KindCounts)) {
         if !self.closed {
-            return self.through(set).each(|x, y| f(Counts { x, y }));
+            return self.through(set).each(|x, y| f(KindCounts { x, y }));
         }
         // A ring is a path from the lowest device, closed by the link from its end back to it.
         let start = set.trailing_zeros() as usize;
-        let mut by_kind = [Grid::<W>::EMPTY; KINDS];
+        let mut by_kind = [PairSet::<W>::EMPTY; KINDS];
         let around = kinds.around(start);
         for (end, grid) in members(set).zip(self.row(set)) {
             if let Some(kind) = around.iter().position(|around| around >> end & 1 == 1) {
@@ -145,7 +145,7 @@ impl<const W: usize> Paths<W> {
             }
         }
         for (kind, grid) in by_kind.iter().enumerate() {
-            grid.each(|x, y| f(Counts { x, y }.with(kind)));
+            grid.each(|x, y| f(KindCounts { x, y }.with(kind)));
         }
     }
 
@@ -161,9 +161,9 @@ impl<const W: usize> Paths<W> {
     /// O(k² c) for k devices and c counts wanted.
     pub(super) fn smallest(
         &self,
-        kinds: &Kinds,
+        kinds: &PairKinds,
         set: Mask,
-        wanted: &[Counts],
+        wanted: &[KindCounts],
     ) -> Option<Vec<usize>> {
         let mut wanted = wanted.to_vec();
         let start = set & set.wrapping_neg();
@@ -187,7 +187,7 @@ impl<const W: usize> Paths<W> {
                 let rest = wanted
                     .iter()
                     .filter_map(|counts| kind.map_or(Some(*counts), |kind| counts.without(kind)));
-                let rest: Vec<Counts> =
+                let rest: Vec<KindCounts> =
                     rest.filter(|counts| ends.has(counts.x, counts.y)).collect();
                 (!rest.is_empty()).then_some((device, rest))
             })?;

@@ -87,12 +87,12 @@ pub(crate) fn earliness(set: Mask) -> u32 {
 /// member.
 ///
 /// Two tables, one for each byte of the number, replace a loop over bits.
-pub(crate) struct Spread {
+pub(crate) struct SubsetMap {
     /// By byte of the subset's number and by that byte's value: the members meant.
     parts: [[u16; 256]; 2],
 }
 
-impl Spread {
+impl SubsetMap {
     pub(crate) fn new(set: Mask) -> Self {
         let mut parts = [[0; 256]; 2];
         for (at, member) in members(set).enumerate() {

@@ -29,7 +29,7 @@ pub use expected::{
 pub(crate) use expected::{expected_gbps, network_gbps};
 pub use host_distance::{host_distance, host_distance_left, host_sharing};
 pub use link_model::{Domain, LinkModel, Term};
-pub(crate) use objective::{BestOrder, Direction, Foresight};
+pub(crate) use objective::{BestOrder, Direction, SetBounds};
 pub use objective::{Candidate, EdgeOn, Form, Objective, Seat, Subset};
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use packing::oracle as packing_oracle;
@@ -38,5 +38,5 @@ pub use packing::{
     ring_packing_gbps, tree_packing_gbps,
 };
 pub use preserved::{preserved_direct_gbps, preserved_gbps};
+pub(crate) use step_time::{PairWay, PhaseTimes};
 pub use step_time::{StepTime, edges_seconds, step_seconds};
-pub(crate) use step_time::{Times, Way};

@@ -104,7 +104,7 @@ pub struct Candidate<'a> {
     pub placement: &'a [DeviceId],
 }
 
-type Shared<'a, Arg> = Arc<dyn Fn(Arg) -> f64 + Send + Sync + 'a>;
+type SharedFn<'a, Arg> = Arc<dyn Fn(Arg) -> f64 + Send + Sync + 'a>;
 
 /// The form of an objective: what its value depends on.
 #[derive(Clone)]
@@ -113,7 +113,7 @@ pub enum Form<'a> {
     /// The number of pattern edges in each tier.
     Links(Tiers, Arc<dyn Fn(&Census) -> f64 + Send + Sync + 'a>),
     /// A sum over pattern edges.
-    Edges(Shared<'a, EdgeOn>),
+    Edges(SharedFn<'a, EdgeOn>),
     /// A sum over pattern vertices.
     Devices(Arc<dyn Fn(&Seat<'_>) -> f64 + Send + Sync + 'a>),
     /// The set of chosen devices.
@@ -157,22 +157,22 @@ pub struct Objective<'a> {
     of_set: bool,
     /// Whether devices that differ only in their ids have equal values.
     blind: bool,
-    best_on: Option<Bound<'a>>,
-    foresight: Option<Foresight<'a>>,
+    best_on: Option<BoundFn<'a>>,
+    foresight: Option<SetBounds<'a>>,
     /// A function that finds the best rank order on a set.
     best_order: Option<BestOrder<'a>>,
     /// Whether these three are bounds of the highest or of the lowest value. None if they are
     /// bounds of the best value, whichever direction the objective is used in.
     bounds_of: Option<Direction>,
     /// The value of each pair that stays free, if the objective is the sum of these.
-    each_left: Option<Shared<'a, Link>>,
+    each_left: Option<SharedFn<'a, Link>>,
     /// The domain of a model; none for an objective that is no model.
-    domain: Option<Domain<'a>>,
+    domain: Option<DomainTest<'a>>,
 }
 
-type Domain<'a> = Arc<dyn Fn(&Candidate<'_>) -> bool + Send + Sync + 'a>;
+type DomainTest<'a> = Arc<dyn Fn(&Candidate<'_>) -> bool + Send + Sync + 'a>;
 
-type Bound<'a> = Arc<dyn Fn(Subset<'_>) -> f64 + Send + Sync + 'a>;
+type BoundFn<'a> = Arc<dyn Fn(Subset<'_>) -> f64 + Send + Sync + 'a>;
 
 /// A function that gives the best rank order of a pattern on a set of devices, and on a tie the
 /// smallest; none if it cannot order this pattern. Before every step it calls the given closure; if
@@ -183,13 +183,13 @@ pub(crate) type BestOrder<'a> = Arc<
 
 /// Bounds of the best value on many sets at once.
 #[derive(Clone)]
-pub(crate) struct Foresight<'a> {
+pub(crate) struct SetBounds<'a> {
     /// A bound for all sets of that many of these devices. If all links are alike, a set that
     /// reaches the bound is known to be the best.
     pub(crate) within: Arc<dyn Fn(Subset<'_>, usize) -> f64 + Send + Sync + 'a>,
     /// A bound for all sets of these devices that direct links do not connect, not even through
     /// other devices of the set.
-    pub(crate) apart: Option<Bound<'a>>,
+    pub(crate) apart: Option<BoundFn<'a>>,
 }
 
 /// Whether the highest or the lowest value is best.
@@ -272,7 +272,7 @@ impl<'a> Objective<'a> {
         name: impl Into<Cow<'static, str>>,
         f: impl Fn(Link) -> f64 + Send + Sync + 'a,
     ) -> Self {
-        let each: Shared<'a, Link> = Arc::new(f);
+        let each: SharedFn<'a, Link> = Arc::new(f);
         let worth = each.clone();
         let sum = move |rest: Subset<'_>| {
             let wholes = rest.graph.wholes();
@@ -296,7 +296,7 @@ impl<'a> Objective<'a> {
     }
 
     /// The value of each pair that stays free, if the objective is the sum of these.
-    pub(crate) fn each_left(&self) -> Option<&Shared<'a, Link>> {
+    pub(crate) fn each_left(&self) -> Option<&SharedFn<'a, Link>> {
         self.each_left.as_ref()
     }
 
@@ -391,7 +391,7 @@ impl<'a> Objective<'a> {
     }
 
     /// States bounds of many sets at once.
-    pub(crate) fn foreseen(self, foresight: Foresight<'a>) -> Self {
+    pub(crate) fn foreseen(self, foresight: SetBounds<'a>) -> Self {
         Self {
             foresight: Some(foresight),
             ..self
@@ -399,7 +399,7 @@ impl<'a> Objective<'a> {
     }
 
     /// The bounds of many sets at once, if they are stated.
-    pub(crate) fn foresight(&self) -> Option<&Foresight<'a>> {
+    pub(crate) fn foresight(&self) -> Option<&SetBounds<'a>> {
         self.foresight.as_ref()
     }
 

@@ -31,7 +31,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Candidate, Direction, Foresight, Objective, Rates, Subset};
+use super::{Candidate, Direction, Objective, Rates, SetBounds, Subset};
 use crate::matching::Few;
 use crate::pattern::{Dimension, Parallelism, Pattern};
 use crate::topology::{DeviceId, HardwareGraph};
@@ -64,7 +64,7 @@ const GB: f64 = 1e9;
 pub struct StepTime {
     pattern: Pattern,
     /// The phase of each edge of the pattern.
-    phases: Vec<Phase>,
+    phases: Vec<PhaseIndex>,
     /// By phase, bytes: the least over all ranks of what a rank sends to the neighbour to which it
     /// sends most, and of what it sends to the next.
     least: [[f64; 2]; Dimension::COUNT],
@@ -75,10 +75,10 @@ pub struct StepTime {
 }
 
 /// A phase: the position of its dimension in [`Dimension::ALL`].
-type Phase = u8;
+type PhaseIndex = u8;
 
 /// Seconds by phase.
-pub(crate) type Times = [f64; Dimension::COUNT];
+pub(crate) type PhaseTimes = [f64; Dimension::COUNT];
 
 /// An all-to-all phase.
 #[derive(Clone, Debug)]
@@ -92,7 +92,7 @@ pub(crate) struct Exchange {
 
 /// The way between two devices.
 #[derive(Clone, Copy)]
-pub(crate) struct Way {
+pub(crate) struct PairWay {
     /// Bytes per second per direction.
     pub(crate) rate: f64,
     /// Whether the device's other shared ways use the same port.
@@ -104,7 +104,7 @@ impl Exchange {
     ///
     /// Times are added in ascending order. So the sum does not depend on the order of peers, and in
     /// spite of rounding more ways, or slower ones, never take less time.
-    pub(crate) fn port(&self, rank: usize, way: impl Fn(usize) -> Option<Way>) -> f64 {
+    pub(crate) fn port(&self, rank: usize, way: impl Fn(usize) -> Option<PairWay>) -> f64 {
         let ways = self
             .peers
             .get(rank)
@@ -121,7 +121,7 @@ impl Exchange {
 
     /// A lower bound of the time of a device with these ways, of which it uses as many as a rank
     /// has peers: the slowest edge or the port, if the fastest ways are taken.
-    fn floor(&self, ways: impl Iterator<Item = Way>) -> f64 {
+    fn floor(&self, ways: impl Iterator<Item = PairWay>) -> f64 {
         let peers = self.peers.iter().map(Vec::len).min().unwrap_or(0);
         let mut seconds: Few<(f64, bool)> = ways
             .map(|way| (self.bytes / way.rate, way.shared))
@@ -154,9 +154,9 @@ impl StepTime {
     #[must_use]
     pub fn new(job: &Parallelism, rates: Rates) -> Self {
         // The pattern has its edges in this order too.
-        let mut phases: Vec<Phase> = Vec::new();
+        let mut phases: Vec<PhaseIndex> = Vec::new();
         for dimension in Dimension::ALL {
-            phases.extend(job.edges(dimension).iter().map(|_| dimension as Phase));
+            phases.extend(job.edges(dimension).iter().map(|_| dimension as PhaseIndex));
         }
         let mut new = Self::with(job.pattern(), phases, rates);
         for dimension in Dimension::ALL {
@@ -177,8 +177,8 @@ impl StepTime {
     }
 
     /// The model of a pattern whose edges are of these phases, none of them an all-to-all.
-    fn with(pattern: Pattern, phases: Vec<Phase>, rates: Rates) -> Self {
-        let least = std::array::from_fn(|phase| least_sent(&pattern, &phases, phase as Phase));
+    fn with(pattern: Pattern, phases: Vec<PhaseIndex>, rates: Rates) -> Self {
+        let least = std::array::from_fn(|phase| least_sent(&pattern, &phases, phase as PhaseIndex));
         Self {
             pattern,
             phases,
@@ -240,7 +240,11 @@ impl StepTime {
 
     /// The seconds by phase if `way` gives how two ranks are joined; no phase is below its entry in
     /// `times`.
-    pub(crate) fn times(&self, mut times: Times, way: impl Fn(usize, usize) -> Way) -> Times {
+    pub(crate) fn times(
+        &self,
+        mut times: PhaseTimes,
+        way: impl Fn(usize, usize) -> PairWay,
+    ) -> PhaseTimes {
         for (phase, a, b, bytes) in self.edges() {
             times[phase] = times[phase].max(bytes / way(a, b).rate);
         }
@@ -275,7 +279,7 @@ impl StepTime {
         };
         let objective = Objective::placement(name, seconds)
             .bounded(move |subset| bound.at_least(subset))
-            .foreseen(Foresight {
+            .foreseen(SetBounds {
                 within: Arc::new(move |subset, _| within.at_least(subset)),
                 apart: None,
             })
@@ -338,7 +342,7 @@ impl StepTime {
     }
 
     /// The lower bound of [`StepTime::at_least`] by phase.
-    pub(crate) fn floors(&self, subset: Subset<'_>) -> Times {
+    pub(crate) fn floors(&self, subset: Subset<'_>) -> PhaseTimes {
         let ranks = self.pattern.len();
         let none = [0.0; Dimension::COUNT];
         let Some(spare) = subset
@@ -350,7 +354,7 @@ impl StepTime {
             return none;
         };
         // The least time of each device, by phase, if it is in use.
-        let floors: Few<Times> = subset
+        let floors: Few<PhaseTimes> = subset
             .devices
             .iter()
             .map(|a| {
@@ -362,7 +366,7 @@ impl StepTime {
                         .map(|b| self.way(subset.graph, a, b))
                 };
                 let mut best = [0.0f64; 2];
-                for Way { rate, .. } in ways() {
+                for PairWay { rate, .. } in ways() {
                     best = [best[0].max(rate), best[1].max(rate.min(best[0]))];
                 }
                 let seconds = |sent: f64, rate: f64| if sent > 0.0 { sent / rate } else { 0.0 };
@@ -384,7 +388,7 @@ impl StepTime {
     }
 
     /// The time of a step whose phases take these times.
-    pub(crate) fn total(&self, times: Times) -> f64 {
+    pub(crate) fn total(&self, times: PhaseTimes) -> f64 {
         if self.overlapping {
             times.into_iter().fold(0.0, f64::max)
         } else {
@@ -412,10 +416,10 @@ impl StepTime {
 
     /// The way between two devices. A way through a link switch or over the host shares the port of
     /// either device.
-    pub(crate) fn way(&self, graph: &HardwareGraph, a: DeviceId, b: DeviceId) -> Way {
+    pub(crate) fn way(&self, graph: &HardwareGraph, a: DeviceId, b: DeviceId) -> PairWay {
         let link = graph.link_of_ranks(a, b);
         let has_port = |id: DeviceId| graph.device(id).switch_port.is_some();
-        Way {
+        PairWay {
             rate: self.rates.of(link) * GB,
             shared: !link.class.is_direct() || has_port(a) && has_port(b),
         }
@@ -424,7 +428,7 @@ impl StepTime {
 
 /// The least over all ranks of what a rank sends in this phase to the neighbour to which it sends
 /// most, and of what it sends to the next.
-fn least_sent(pattern: &Pattern, phases: &[Phase], phase: Phase) -> [f64; 2] {
+fn least_sent(pattern: &Pattern, phases: &[PhaseIndex], phase: PhaseIndex) -> [f64; 2] {
     let mut sent: Vec<Vec<(u16, f64)>> = vec![
         Vec::new();
         if pattern.edges().is_empty() {

@@ -7,7 +7,7 @@ use petgraph::Undirected;
 use petgraph::graph::{Graph, NodeIndex};
 use petgraph::visit::EdgeRef;
 
-use super::facts::Facts;
+use super::facts::FabricFacts;
 use super::link::Link;
 use crate::error::{Error, ErrorKind};
 use crate::ids::{DeviceId, LinkClass, MAX_DEVICES};
@@ -110,7 +110,7 @@ pub struct Fabric {
     up: BTreeMap<NodeIndex, NodeIndex>,
     pub(super) devices: Vec<NodeIndex>,
     /// What is known of links beside the wires.
-    pub(super) facts: Facts,
+    pub(super) facts: FabricFacts,
 }
 
 impl Fabric {

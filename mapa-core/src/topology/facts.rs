@@ -41,7 +41,7 @@ impl Default for PeerAccess {
 
 /// Facts of a fabric beside its wires.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Facts {
+pub(super) struct FabricFacts {
     /// Of every pair that is not in `peers`.
     pub(super) peer: PeerAccess,
     /// By pair, the lower id first.
@@ -56,7 +56,7 @@ pub(super) struct Facts {
     pub(super) offered: Option<Arc<[DeviceSet]>>,
 }
 
-impl Facts {
+impl FabricFacts {
     /// Whether two devices have equal facts, apart from peer access to each other.
     pub(super) fn alike(&self, a: usize, b: usize, devices: usize) -> bool {
         // Devices of which one may be given beside others, and the other not, are no twins. Telling

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use super::device::{Device, Unit};
 use super::device_set::DeviceSet;
 use super::fabric::Fabric;
-use super::facts::Facts;
+use super::facts::FabricFacts;
 use super::host_links::HostLinks;
 use super::host_tree::Region;
 use super::link::{Link, Pair};
-use super::memo::Memo;
+use super::memo::TableMemo;
 use super::vertices::{Anchors, overlaps, twins};
 use crate::error::{Error, ErrorKind};
 use crate::ids::{DeviceId, LinkClass, PortId};
@@ -59,7 +59,7 @@ pub struct HardwareGraph {
     same: Link,
     fingerprint: u64,
     fabric: Fabric,
-    memo: Arc<Memo>,
+    memo: Arc<TableMemo>,
 }
 
 impl HardwareGraph {
@@ -194,7 +194,7 @@ impl HardwareGraph {
     }
 
     /// The tables about this machine that decisions keep for later ones.
-    pub(crate) fn memo(&self) -> &Memo {
+    pub(crate) fn memo(&self) -> &TableMemo {
         &self.memo
     }
 
@@ -562,7 +562,7 @@ fn fingerprint(
     devices: &[Device],
     pairs: &[Pair],
     models: &[Option<Arc<mig::Model>>],
-    facts: &Facts,
+    facts: &FabricFacts,
 ) -> u64 {
     let mut hash = fnv::FnvHasher::default();
     let mut link = |link: Link| {

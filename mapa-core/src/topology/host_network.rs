@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::fabric::{Fabric, FabricWire, NodeId, NodeKind};
-use super::memo::Key;
+use super::memo::MemoKey;
 use super::{DeviceId, DeviceSet, HardwareGraph, LinkClass};
 
 /// The places through which data passes between devices that have no direct links, or between a
@@ -43,7 +43,7 @@ use super::{DeviceId, DeviceSet, HardwareGraph, LinkClass};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostNetwork {
-    places: Vec<Place>,
+    places: Vec<HostPlace>,
     /// GB/s per direction of each uplink.
     uplinks: Vec<f64>,
     /// Roots below which at least two switches hang.
@@ -58,7 +58,7 @@ pub struct HostNetwork {
 
 /// Where one device is in the host.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Place {
+struct HostPlace {
     slot: f64,
     known: bool,
     leaf: Option<u32>,
@@ -73,7 +73,7 @@ struct Place {
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct NetworkKey;
 
-impl Key for NetworkKey {
+impl MemoKey for NetworkKey {
     type Table = HostNetwork;
 }
 
@@ -87,7 +87,7 @@ impl HostNetwork {
     pub fn of(graph: &HardwareGraph) -> Arc<Self> {
         graph.memo().get_or_make(&NetworkKey, || {
             let network = Self::new(graph);
-            let bytes = size_of::<Place>() * network.places.len() + 8 * network.uplinks.len();
+            let bytes = size_of::<HostPlace>() * network.places.len() + 8 * network.uplinks.len();
             (bytes, network)
         })
     }
@@ -95,7 +95,7 @@ impl HostNetwork {
     fn new(graph: &HardwareGraph) -> Self {
         let n = graph.wholes().len();
         let fabric = graph.fabric();
-        let tree = Tree::new(fabric);
+        let tree = HopTree::new(fabric);
         let by = |class: LinkClass| numbers(n, &graph.host_tree().held_by(class));
         let [leaf, upper, root, node] = [
             LinkClass::Pix,
@@ -106,7 +106,7 @@ impl HostNetwork {
         .map(by);
         let numbered = half_of_nodes(graph).is_some_and(|half| half > 1);
         let sockets = sockets(graph, &node);
-        let mut places: Vec<Place> = (0..n)
+        let mut places: Vec<HostPlace> = (0..n)
             .map(|i| {
                 let id = DeviceId(i as u32);
                 let own = fabric.facts.slots.get(&id.0).copied();
@@ -115,7 +115,7 @@ impl HostNetwork {
                     .map(|other| graph.pair(id, DeviceId(other as u32)).host.gbps)
                     .fold(0.0, f64::max);
                 let hop = tree.way(tree.devices[i]).unwrap_or(fastest);
-                Place {
+                HostPlace {
                     slot: own.unwrap_or(hop),
                     known: own.is_some(),
                     leaf: None,
@@ -180,8 +180,8 @@ impl HostNetwork {
         }
     }
 
-    fn place(&self, id: DeviceId) -> &Place {
-        const NOWHERE: &Place = &Place {
+    fn place(&self, id: DeviceId) -> &HostPlace {
+        const NOWHERE: &HostPlace = &HostPlace {
             slot: 0.0,
             known: false,
             leaf: None,
@@ -216,7 +216,7 @@ impl HostNetwork {
     /// The uplinks between a device and its root, by their positions in [`uplinks`](Self::uplinks),
     /// from the device up.
     pub fn above(&self, id: DeviceId) -> impl Iterator<Item = usize> + '_ {
-        let Place { leaf, upper, .. } = *self.place(id);
+        let HostPlace { leaf, upper, .. } = *self.place(id);
         leaf.into_iter().chain(upper).map(|at| at as usize)
     }
 
@@ -379,14 +379,14 @@ fn are_apart(graph: &HardwareGraph, a: usize, b: usize) -> bool {
 }
 
 /// The hops of a fabric's host tree.
-struct Tree<'f> {
+struct HopTree<'f> {
     fabric: &'f Fabric,
     ups: BTreeMap<NodeId, (NodeId, f64)>,
     devices: Vec<NodeId>,
     ways: BTreeMap<NodeId, f64>,
 }
 
-impl<'f> Tree<'f> {
+impl<'f> HopTree<'f> {
     fn new(fabric: &'f Fabric) -> Self {
         let ups = fabric
             .wires()
@@ -424,7 +424,7 @@ impl<'f> Tree<'f> {
 
     /// The bandwidth above the lowest switch that holds all these devices: as wide as the widest of
     /// their slots, times what the tree says of the hop beside those of the devices.
-    fn uplink(&self, group: &[usize], places: &[Place]) -> f64 {
+    fn uplink(&self, group: &[usize], places: &[HostPlace]) -> f64 {
         let slot = group.iter().map(|&i| places[i].slot).fold(0.0, f64::max);
         let hop = group
             .iter()

@@ -9,7 +9,7 @@ use super::device::{Device, Unit};
 use super::fabric::{DeviceInfo, Fabric, FabricNode, FabricWire, NodeKind};
 use super::hardware::HardwareGraph;
 use super::link::{Link, Pair};
-use super::vertices::{Anchor, Anchors, Climb, Hop};
+use super::vertices::{Anchor, Anchors, Climb, HopUp};
 use crate::error::{Error, ErrorKind};
 use crate::ids::{DeviceId, LinkClass};
 
@@ -130,7 +130,7 @@ impl Fabric {
                 let name = self.name(id).to_owned();
                 match self.graph[id].kind {
                     NodeKind::Numa(number) => {
-                        let here = Hop {
+                        let here = HopUp {
                             node: id,
                             climb: Climb::Numa(number),
                             gbps: f64::INFINITY,
@@ -180,7 +180,7 @@ impl Fabric {
         })
     }
 
-    fn device(&self, id: NodeIndex, way: &[Hop]) -> Result<Device, Error> {
+    fn device(&self, id: NodeIndex, way: &[HopUp]) -> Result<Device, Error> {
         let FabricNode { name, kind } = &self.graph[id];
         let info = if let NodeKind::Device(info) = kind {
             info.clone()
@@ -244,7 +244,7 @@ impl Fabric {
     }
 
     /// The components that a component meets on its way up, with the narrowest hop so far.
-    fn way_up(&self, node: NodeIndex) -> Vec<Hop> {
+    fn way_up(&self, node: NodeIndex) -> Vec<HopUp> {
         let mut gbps = f64::INFINITY;
         let mut way = Vec::new();
         for (below, above) in self.chain(node).zip(self.chain(node).skip(1)) {
@@ -262,7 +262,7 @@ impl Fabric {
                 NodeKind::Numa(number) => Climb::Numa(number),
                 _ => Climb::Machine,
             };
-            way.push(Hop {
+            way.push(HopUp {
                 node: above,
                 climb,
                 gbps,
@@ -272,7 +272,7 @@ impl Fabric {
     }
 }
 
-fn numa_above(way: &[Hop]) -> Option<u32> {
+fn numa_above(way: &[HopUp]) -> Option<u32> {
     way.iter().find_map(|hop| {
         if let Climb::Numa(number) = hop.climb {
             Some(number)

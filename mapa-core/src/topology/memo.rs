@@ -16,7 +16,7 @@ const MOST_ENTRIES: usize = 1 << 10;
 
 /// The key of a table. Each kind of table has a key type of its own, so keys of different kinds are
 /// never compared.
-pub(crate) trait Key: Clone + Eq + Hash + Send + 'static {
+pub(crate) trait MemoKey: Clone + Eq + Hash + Send + 'static {
     /// The table: a pure function of the machine and the key. So a table changes no answer, only
     /// how soon the answer comes.
     type Table: Send + Sync + 'static;
@@ -24,45 +24,45 @@ pub(crate) trait Key: Clone + Eq + Hash + Send + 'static {
 
 /// Tables by key.
 #[derive(Default)]
-pub(crate) struct Memo(Mutex<Kept>);
+pub(crate) struct TableMemo(Mutex<MemoState>);
 
-/// By the type of their keys, the [`Tables`] of each kind.
-type Kinds = HashMap<TypeId, Box<dyn Any + Send>, FnvBuildHasher>;
+/// By the type of their keys, the [`TablesByKey`] of each kind.
+type TablesByKind = HashMap<TypeId, Box<dyn Any + Send>, FnvBuildHasher>;
 
 /// The tables of one kind, each with how many bytes it takes.
-type Tables<K> = HashMap<K, (usize, Arc<<K as Key>::Table>), FnvBuildHasher>;
+type TablesByKey<K> = HashMap<K, (usize, Arc<<K as MemoKey>::Table>), FnvBuildHasher>;
 
 /// Drops one table; returns how many bytes that frees.
-type DropOne = Box<dyn FnOnce(&mut Kinds) -> usize + Send>;
+type DropOne = Box<dyn FnOnce(&mut TablesByKind) -> usize + Send>;
 
 #[derive(Default)]
-struct Kept {
-    kinds: Kinds,
+struct MemoState {
+    kinds: TablesByKind,
     /// How to drop each table, the oldest first.
     order: VecDeque<DropOne>,
     bytes: usize,
 }
 
-impl Kept {
-    fn get<K: Key>(&self, key: &K) -> Option<Arc<K::Table>> {
+impl MemoState {
+    fn get<K: MemoKey>(&self, key: &K) -> Option<Arc<K::Table>> {
         let tables = self.kinds.get(&TypeId::of::<K>())?;
-        let (_, table) = tables.downcast_ref::<Tables<K>>()?.get(key)?;
+        let (_, table) = tables.downcast_ref::<TablesByKey<K>>()?.get(key)?;
         Some(Arc::clone(table))
     }
 
-    fn put<K: Key>(&mut self, key: &K, bytes: usize, table: Arc<K::Table>) {
+    fn put<K: MemoKey>(&mut self, key: &K, bytes: usize, table: Arc<K::Table>) {
         let tables = self
             .kinds
             .entry(TypeId::of::<K>())
-            .or_insert_with(|| Box::<Tables<K>>::default());
-        if let Some(tables) = tables.downcast_mut::<Tables<K>>() {
+            .or_insert_with(|| Box::<TablesByKey<K>>::default());
+        if let Some(tables) = tables.downcast_mut::<TablesByKey<K>>() {
             tables.insert(key.clone(), (bytes, table));
         }
         let key = key.clone();
         self.order.push_back(Box::new(move |kinds| {
             kinds
                 .get_mut(&TypeId::of::<K>())
-                .and_then(|tables| tables.downcast_mut::<Tables<K>>()?.remove(&key))
+                .and_then(|tables| tables.downcast_mut::<TablesByKey<K>>()?.remove(&key))
                 .map_or(0, |(bytes, _)| bytes)
         }));
         self.bytes += bytes;
@@ -74,19 +74,19 @@ impl Kept {
     }
 }
 
-impl Memo {
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+impl TableMemo {
+    fn lock(&self) -> MutexGuard<'_, MemoState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The table under a key, if it is kept.
-    pub(crate) fn get<K: Key>(&self, key: &K) -> Option<Arc<K::Table>> {
+    pub(crate) fn get<K: MemoKey>(&self, key: &K) -> Option<Arc<K::Table>> {
         self.lock().get(key)
     }
 
     /// Keeps a table of so many bytes, unless another thread was faster; returns the one that is
     /// kept.
-    pub(crate) fn put<K: Key>(&self, key: &K, bytes: usize, table: K::Table) -> Arc<K::Table> {
+    pub(crate) fn put<K: MemoKey>(&self, key: &K, bytes: usize, table: K::Table) -> Arc<K::Table> {
         let mut kept = self.lock();
         if let Some(earlier) = kept.get(key) {
             return earlier;
@@ -107,7 +107,7 @@ impl Memo {
 
     /// The table under a key. If there is none, `make` makes one and returns it with its size in
     /// bytes, and it is kept.
-    pub(crate) fn get_or_make<K: Key>(
+    pub(crate) fn get_or_make<K: MemoKey>(
         &self,
         key: &K,
         make: impl FnOnce() -> (usize, K::Table),
@@ -132,20 +132,20 @@ mod tests {
     #[derive(Clone, PartialEq, Eq, Hash)]
     struct Small(u64);
 
-    impl Key for Small {
+    impl MemoKey for Small {
         type Table = u32;
     }
 
     #[derive(Clone, PartialEq, Eq, Hash)]
     struct Large(u64);
 
-    impl Key for Large {
+    impl MemoKey for Large {
         type Table = u64;
     }
 
     #[test]
     fn the_first_value_stays_and_the_oldest_goes_when_memory_is_full() {
-        let memo = Memo::default();
+        let memo = TableMemo::default();
         assert_eq!(*memo.put(&Small(1), 10, 5), 5);
         assert_eq!(*memo.put(&Small(1), 10, 6), 5, "whichever came first");
         assert_eq!(
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_table_is_made_once() {
-        let memo = Memo::default();
+        let memo = TableMemo::default();
         assert_eq!(*memo.get_or_make(&Small(1), || (0, 1)), 1);
         assert_eq!(*memo.get_or_make(&Small(1), || (0, 2)), 1);
         assert_eq!(*memo.get_or_make(&Large(1), || (0, 3)), 3);

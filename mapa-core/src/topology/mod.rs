@@ -31,7 +31,7 @@ pub use host_network::HostNetwork;
 pub use host_tree::Region;
 pub use link::{Link, Pair};
 
-pub(crate) use memo::Key;
+pub(crate) use memo::MemoKey;
 
 // Names that most users of the graph need beside it.
 pub(crate) use crate::ids::{DeviceId, LinkClass, MAX_DEVICES};

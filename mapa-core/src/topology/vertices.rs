@@ -26,7 +26,7 @@ pub(super) enum Climb {
 }
 
 /// A step on the way up the host tree.
-pub(super) struct Hop {
+pub(super) struct HopUp {
     pub(super) node: NodeIndex,
     pub(super) climb: Climb,
     /// The bandwidth of the narrowest hop so far.
@@ -38,7 +38,7 @@ pub(super) struct Anchor {
     /// contain.
     pub(super) node: Option<NodeIndex>,
     pub(super) device: Device,
-    pub(super) way: Vec<Hop>,
+    pub(super) way: Vec<HopUp>,
 }
 
 pub(super) struct Anchors {
@@ -252,7 +252,7 @@ pub(super) fn twins(
 
 /// The host path between two anchors: its class by the component where their ways up first meet,
 /// its bandwidth by the narrowest hop below.
-fn meet(a: &[Hop], b: &[Hop]) -> Link {
+fn meet(a: &[HopUp], b: &[HopUp]) -> Link {
     let common = a
         .iter()
         .enumerate()

@@ -9,20 +9,20 @@
 //! latest step that contributed to the failure, not just to the step before (conflict-directed
 //! backjumping, Prosser 1993).
 
-use super::space::{Rows, Space, Step};
+use super::space::{Rows, Space, SparseStep};
 use crate::graph::Graph;
 use crate::matching::meter::Meter;
 
 const NOTHING: u32 = u32::MAX;
 
 /// The state of one search.
-pub(super) struct Cursor<'a> {
+pub(super) struct SparseCursor<'a> {
     pub(super) space: Space,
     target: &'a Graph,
     induced: bool,
-    /// See [`Step::prefixes`].
+    /// See [`SparseStep::prefixes`].
     prefixes: Vec<u64>,
-    frames: Vec<Frame>,
+    frames: Vec<SparseFrame>,
     /// By step, the steps that contributed to its failures, as bits.
     blame: Vec<u64>,
     blame_width: usize,
@@ -37,7 +37,7 @@ pub(super) struct Cursor<'a> {
 
 /// The candidates of a step that were not tried yet.
 #[derive(Clone)]
-struct Frame {
+struct SparseFrame {
     /// The target vertex on which the step is placed, or [`NOTHING`].
     now: u32,
     /// The index of the word of candidates in progress; the next field has the bits that are left
@@ -51,17 +51,17 @@ struct Frame {
 }
 
 /// Where the walk goes next.
-enum Move {
+enum CursorMove {
     Down,
     Up,
     Stop,
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> SparseCursor<'a> {
     pub(super) fn new(space: Space, target: &'a Graph, induced: bool) -> Self {
         let n = space.steps.len();
         let blame_width = n.div_ceil(64);
-        let frame = Frame {
+        let frame = SparseFrame {
             now: NOTHING,
             word: 0,
             open: 0,
@@ -111,7 +111,7 @@ impl<'a> Cursor<'a> {
         }
         while !self.over {
             match self.place(meter) {
-                Move::Down => {
+                CursorMove::Down => {
                     self.depth += 1;
                     if self.depth == floor {
                         self.hits += 1;
@@ -119,8 +119,8 @@ impl<'a> Cursor<'a> {
                     }
                     self.enter(self.depth);
                 }
-                Move::Up => self.retreat(),
-                Move::Stop => self.over = true,
+                CursorMove::Up => self.retreat(),
+                CursorMove::Stop => self.over = true,
             }
         }
         false
@@ -155,7 +155,7 @@ impl<'a> Cursor<'a> {
         let step = &self.space.steps[depth];
         let range = self.range(step);
         let open = self.prefixes[step.last_prefix()] & between(range, 0);
-        self.frames[depth] = Frame {
+        self.frames[depth] = SparseFrame {
             now: NOTHING,
             word: 0,
             open,
@@ -172,7 +172,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The candidates that symmetry conditions leave. Domains are ascending, so they are a range.
-    fn range(&self, step: &Step) -> (usize, usize) {
+    fn range(&self, step: &SparseStep) -> (usize, usize) {
         let at = |u: &u32| self.frames[*u as usize].now;
         let first = step
             .above
@@ -190,7 +190,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Tries candidates of the present step until one leaves every later neighbour a candidate.
-    fn place(&mut self, meter: &mut Meter<'_>) -> Move {
+    fn place(&mut self, meter: &mut Meter<'_>) -> CursorMove {
         let depth = self.depth;
         self.lift(depth);
         while let Some(i) = self.pop(depth) {
@@ -201,14 +201,14 @@ impl<'a> Cursor<'a> {
                 continue;
             }
             if !meter.node() {
-                return Move::Stop;
+                return CursorMove::Stop;
             }
             if self.forward(depth, i) {
                 self.put(depth, v);
-                return Move::Down;
+                return CursorMove::Down;
             }
         }
-        Move::Up
+        CursorMove::Up
     }
 
     /// Takes the next candidate of a step: its place in the domain.
@@ -230,7 +230,7 @@ impl<'a> Cursor<'a> {
 
     /// Whether a target vertex is free and, for induced matching, next to no more placed steps than
     /// the pattern vertex. It is next to all of these already, so the numbers decide.
-    fn fits(&self, step: &Step, v: u32) -> bool {
+    fn fits(&self, step: &SparseStep, v: u32) -> bool {
         self.owner[v as usize] == NOTHING
             && (!self.induced || self.near_placed[v as usize] as usize == step.near.len())
     }

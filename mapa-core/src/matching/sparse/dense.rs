@@ -5,7 +5,7 @@ use super::domains::domains;
 use super::plan::GraphMatcher;
 use crate::graph::Graph;
 use crate::matching::bits::put;
-use crate::matching::engine::{Cursor, Plain, Walk};
+use crate::matching::engine::{Cursor, LeafWalk, PlainGraph};
 use crate::matching::limits::{Limits, SearchStats, StopReason};
 use crate::matching::meter::Meter;
 use crate::matching::plan::Matcher;
@@ -51,7 +51,7 @@ fn counted<'m, const W: usize>(
         ids.iter().for_each(|&id| put(&mut row, id));
         row
     };
-    let ground = Plain {
+    let ground = PlainGraph {
         joined: (0..target.len() as u32)
             .map(|v| row(target.neighbours(v)))
             .collect(),

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use crate::graph::{Graph, Kind};
+use crate::graph::{Graph, VertexKind};
 
 /// By pattern vertex, the target vertices on which it can lie, ascending; none if some vertex can
 /// lie nowhere.
@@ -26,13 +26,13 @@ pub(super) fn domains(pattern: &Graph, target: &Graph, induced: bool) -> Option<
     if of.iter().any(Vec::is_empty) {
         return None;
     }
-    let mut filter = Filter {
+    let mut filter = DomainFilter {
         pattern,
         target,
         of,
         stamps: vec![0; target.len()],
         stamp: 0,
-        queue: Queue::all(pattern),
+        queue: VertexQueue::all(pattern),
     };
     filter.run().then_some(filter.of)
 }
@@ -56,7 +56,7 @@ fn by_kind(pattern: &Graph, target: &Graph, induced: bool, u: u32) -> Vec<u32> {
 
 /// Whether each of `wanted` can be given one of `there` with its label and at least its degree.
 /// Both lists are sorted by label, then by falling degree, so a greedy choice decides.
-fn covers(there: &[Kind], wanted: &[Kind]) -> bool {
+fn covers(there: &[VertexKind], wanted: &[VertexKind]) -> bool {
     let mut next = 0;
     wanted.iter().all(|&kind| {
         next += there[next..]
@@ -72,17 +72,17 @@ fn covers(there: &[Kind], wanted: &[Kind]) -> bool {
 }
 
 /// The domains while they are filtered.
-struct Filter<'a> {
+struct DomainFilter<'a> {
     pattern: &'a Graph,
     target: &'a Graph,
     of: Vec<Vec<u32>>,
     /// By target vertex, the stamp of the last set that it was put in: sets need no clearing.
     stamps: Vec<u32>,
     stamp: u32,
-    queue: Queue,
+    queue: VertexQueue,
 }
 
-impl Filter<'_> {
+impl DomainFilter<'_> {
     /// Filters until nothing changes; false if a domain becomes empty.
     fn run(&mut self) -> bool {
         while let Some(u) = self.queue.pop() {
@@ -130,12 +130,12 @@ impl Filter<'_> {
 }
 
 /// The queue of vertices whose domain has changed, each at most once.
-struct Queue {
+struct VertexQueue {
     waiting: VecDeque<u32>,
     within: Vec<bool>,
 }
 
-impl Queue {
+impl VertexQueue {
     fn all(pattern: &Graph) -> Self {
         Self {
             waiting: (0..pattern.len() as u32).collect(),

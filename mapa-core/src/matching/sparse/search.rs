@@ -2,12 +2,12 @@
 
 use std::ops::ControlFlow;
 
-use super::cursor::Cursor;
+use super::cursor::SparseCursor;
 use super::dense;
 use super::domains::domains;
 use super::plan::GraphMatcher;
 use super::space::Space;
-use super::tail::Tail;
+use super::tail::TailScratch;
 use crate::graph::Graph;
 use crate::matching::limits::{Limits, SearchStats};
 use crate::matching::meter::Meter;
@@ -180,8 +180,8 @@ impl<'a> GraphSearch<'a> {
         mut add: impl FnMut(&mut Meter<'a>, u128) -> bool,
     ) {
         let (core, all) = (space.core, space.steps.len());
-        let mut cursor = Cursor::new(space, self.target, self.matcher.induced);
-        let mut tail = Tail::new(self.target.len());
+        let mut cursor = SparseCursor::new(space, self.target, self.matcher.induced);
+        let mut tail = TailScratch::new(self.target.len());
         while cursor.next(core, meter) {
             let ways = if core < all {
                 tail.ways(&cursor, meter)
@@ -223,7 +223,7 @@ impl<'a> GraphSearch<'a> {
     pub fn iter(&self) -> GraphMatches<'a> {
         let cursor = self
             .space()
-            .map(|space| Cursor::new(space, self.target, self.matcher.induced));
+            .map(|space| SparseCursor::new(space, self.target, self.matcher.induced));
         GraphMatches {
             cursor,
             meter: self.meter(),
@@ -233,7 +233,7 @@ impl<'a> GraphSearch<'a> {
 
 /// The matches of a [`GraphSearch`], streamed.
 pub struct GraphMatches<'a> {
-    cursor: Option<Cursor<'a>>,
+    cursor: Option<SparseCursor<'a>>,
     meter: Meter<'a>,
 }
 

@@ -9,7 +9,7 @@ use crate::graph::Graph;
 
 /// The tables of a search. Candidates are named by their place in the domain of their step.
 pub(super) struct Space {
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<SparseStep>,
     /// How many steps are placed one after another when counting. The steps after them are joined
     /// only to earlier steps, and are counted without being placed.
     pub(super) core: usize,
@@ -25,7 +25,7 @@ pub(super) struct Space {
 }
 
 /// Placing one pattern vertex. Numbers in its lists are steps.
-pub(super) struct Step {
+pub(super) struct SparseStep {
     pub(super) vertex: u32,
     /// The target vertices where it may lie, ascending.
     pub(super) domain: Vec<u32>,
@@ -44,7 +44,7 @@ pub(super) struct Step {
     pub(super) width: usize,
 }
 
-impl Step {
+impl SparseStep {
     /// Where the last prefix begins: the candidates that all of `near` leave.
     pub(super) fn last_prefix(&self) -> usize {
         self.prefixes + self.near.len() * self.width
@@ -120,7 +120,7 @@ impl Space {
         let prefixes = self.prefix_words;
         self.prefix_words += (near.len() + 1) * width;
         let (above, below) = (steps(lower.into_iter().collect()), steps(higher.collect()));
-        self.steps.push(Step {
+        self.steps.push(SparseStep {
             vertex: u,
             domain,
             near,

@@ -4,11 +4,11 @@
 //! two lie on the same target vertex. Their number of placements is thus the permanent of a matrix
 //! of candidates. It is computed by groups: vertices that share no candidate are independent.
 
-use super::cursor::Cursor;
+use super::cursor::SparseCursor;
 use crate::matching::meter::Meter;
 
 /// Scratch memory for counting.
-pub(super) struct Tail {
+pub(super) struct TailScratch {
     /// By target vertex, its place in `members`. The entry is valid only if `members` names the
     /// vertex there, so that nothing needs to be cleared.
     slot: Vec<u32>,
@@ -21,7 +21,7 @@ pub(super) struct Tail {
     shared: Vec<(u128, u64)>,
 }
 
-impl Tail {
+impl TailScratch {
     pub(super) fn new(vertices: usize) -> Self {
         Self {
             slot: vec![0; vertices],
@@ -38,7 +38,11 @@ impl Tail {
     ///
     /// Exponential in the size of the largest group of vertices that share candidates; a vertex
     /// that shares none is a factor.
-    pub(super) fn ways(&mut self, cursor: &Cursor<'_>, meter: &mut Meter<'_>) -> Option<u128> {
+    pub(super) fn ways(
+        &mut self,
+        cursor: &SparseCursor<'_>,
+        meter: &mut Meter<'_>,
+    ) -> Option<u128> {
         let core = cursor.space.core;
         let last = cursor.space.steps.len() - core;
         // A single vertex shares with none: its candidates are counted.

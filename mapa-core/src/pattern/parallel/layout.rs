@@ -14,9 +14,9 @@ use super::dimension::Dimension;
 use crate::topology::MAX_DEVICES;
 
 /// A number of mixed radix: the dimensions and degrees of its digits, the fastest first.
-struct Grid(Vec<(Dimension, usize)>);
+struct MixedRadix(Vec<(Dimension, usize)>);
 
-impl Grid {
+impl MixedRadix {
     /// The number with the digits of these dimensions set to 0: equal for the ranks of one group.
     fn without(&self, number: usize, dimensions: &[Dimension]) -> usize {
         let (mut rest, mut stride, mut left) = (number, 1, number);
@@ -68,12 +68,12 @@ impl Parallelism {
     }
 
     /// The digits of ranks.
-    fn grid(&self) -> Grid {
+    fn grid(&self) -> MixedRadix {
         let with_ranks = self
             .order
             .into_iter()
             .filter(|dimension| *dimension != Dimension::Expert);
-        Grid(
+        MixedRadix(
             with_ranks
                 .map(|dimension| (dimension, self.degree(dimension)))
                 .collect(),
@@ -81,7 +81,7 @@ impl Parallelism {
     }
 
     /// The digits of a rank's place in its stage, with experts.
-    fn expert_grid(&self) -> Grid {
+    fn expert_grid(&self) -> MixedRadix {
         let digits = self.order.into_iter().filter_map(|dimension| {
             let own = match dimension {
                 Dimension::Tensor | Dimension::Expert => dimension,
@@ -92,7 +92,7 @@ impl Parallelism {
             let is_whole = own == Dimension::Tensor && self.whole_experts;
             Some((own, if is_whole { 1 } else { self.degree(own) }))
         });
-        Grid(digits.collect())
+        MixedRadix(digits.collect())
     }
 
     /// The stage of a rank, and its place among the ranks there.

@@ -36,7 +36,7 @@ impl fmt::Display for Parallelism {
 
 /// The subject of a word.
 #[derive(Clone, Copy, PartialEq)]
-enum Key {
+enum WordSubject {
     Degree(Dimension),
     ExpertTensor,
     Order,
@@ -50,9 +50,11 @@ impl FromStr for Parallelism {
         let (mut degrees, mut order, mut expert_tensor, mut ulysses) = ([1; 5], None, None, false);
         for (key, setting) in settings.iter() {
             match *key {
-                Key::Degree(dimension) => degrees[dimension as usize] = degree(setting)?,
-                Key::ExpertTensor => expert_tensor = Some((degree(setting)?, setting.word())),
-                Key::Order => order = Some(setting.value()),
+                WordSubject::Degree(dimension) => degrees[dimension as usize] = degree(setting)?,
+                WordSubject::ExpertTensor => {
+                    expert_tensor = Some((degree(setting)?, setting.word()))
+                }
+                WordSubject::Order => order = Some(setting.value()),
             }
             ulysses |= setting.key().eq_ignore_ascii_case("ulysses");
         }
@@ -74,12 +76,12 @@ impl FromStr for Parallelism {
 const EXPERT_TENSOR: &str = "etp=1, each expert on one device, or the same as tp";
 
 /// What a key means in a text of degrees.
-fn degree_key(name: &str) -> Option<Key> {
+fn degree_key(name: &str) -> Option<WordSubject> {
     match name.to_ascii_lowercase().as_str() {
-        "order" => Some(Key::Order),
-        "etp" => Some(Key::ExpertTensor),
-        "ulysses" => Some(Key::Degree(Dimension::Sequence)),
-        name => named(name).map(Key::Degree),
+        "order" => Some(WordSubject::Order),
+        "etp" => Some(WordSubject::ExpertTensor),
+        "ulysses" => Some(WordSubject::Degree(Dimension::Sequence)),
+        name => named(name).map(WordSubject::Degree),
     }
 }
 

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use super::definition::Foresight;
 use super::future::Leases;
 use super::sets::mask;
-use super::tables::{Left, Mix, SetScores};
+use super::tables::{PreservedSums, RingMix, SetScores};
 use crate::matching::{Few, SearchStats, StopReason};
 use crate::optimum::settle;
 use crate::policy::preserve::is_sensitive;
-use crate::reach::{MOST, Mask, Spread, choose, earliness, of_size};
+use crate::reach::{MOST, Mask, SubsetMap, choose, earliness, of_size};
 use crate::request::Request;
 use crate::view::View;
 
@@ -22,7 +22,7 @@ const ASK_EVERY: u64 = 1 << 10;
 const SETS_TO_ROLL_OUT: usize = 16;
 
 /// A candidate set.
-pub(super) struct Best {
+pub(super) struct ScoredSet {
     pub(super) set: Mask,
     /// own + λ N, GB/s. After rollouts: own plus the discounted bandwidths of the next jobs.
     pub(super) worth: f64,
@@ -30,7 +30,7 @@ pub(super) struct Best {
     pub(super) left: f64,
 }
 
-impl Best {
+impl ScoredSet {
     /// Compares by worth, then preserved bandwidth, then lowest ids; the better is greater.
     fn compare(&self, other: &Self) -> Ordering {
         let by_value = self
@@ -42,19 +42,19 @@ impl Best {
 }
 
 /// The data of one decision: the request, the state, and the machine's tables.
-pub(super) struct Ahead<'d> {
+pub(super) struct LookAhead<'d> {
     pub(super) policy: &'d Foresight,
     pub(super) request: &'d Request,
     pub(super) view: &'d View<'d>,
     pub(super) leases: Leases,
     pub(super) own: Arc<SetScores>,
-    mix: Arc<Mix>,
-    left: Arc<Left>,
+    mix: Arc<RingMix>,
+    left: Arc<PreservedSums>,
     /// The number of sets to keep.
     room: usize,
 }
 
-impl<'d> Ahead<'d> {
+impl<'d> LookAhead<'d> {
     pub(super) fn new(
         policy: &'d Foresight,
         request: &'d Request,
@@ -67,8 +67,8 @@ impl<'d> Ahead<'d> {
             view,
             leases: Leases::of(view)?,
             own: SetScores::with(graph, &policy.effective, &request.pattern, request.min_link),
-            mix: Mix::of(graph, &policy.effective, &policy.sizes),
-            left: Left::of(graph),
+            mix: RingMix::of(graph, &policy.effective, &policy.sizes),
+            left: PreservedSums::of(graph),
             room: request
                 .runners_up
                 .saturating_add(1)
@@ -86,7 +86,7 @@ impl<'d> Ahead<'d> {
     /// # Complexity
     /// C(f, k) sets for k of f free devices. Each takes O(Σ C(l, d) l) for l leases, of which d end
     /// before the largest job fits.
-    pub(super) fn best(&self) -> Option<(Vec<Best>, SearchStats)> {
+    pub(super) fn best(&self) -> Option<(Vec<ScoredSet>, SearchStats)> {
         let Self { request, view, .. } = *self;
         let domain = view.room_for(request.pattern.demands().first()?);
         let domain = mask(&(&domain & &request.eligible(view.graph())));
@@ -127,7 +127,7 @@ impl<'d> Ahead<'d> {
         let mut leases = self.leases.held.clone();
         leases.push(0);
         for part in parts {
-            let spread = Spread::new(part & !must);
+            let spread = SubsetMap::new(part & !must);
             let open = (part & !must).count_ones() as usize;
             for (looked, chosen) in (1u64..).zip(of_size(open, more)) {
                 self.offer(spread.of(chosen) | must, &mut leases, &mut top);
@@ -143,7 +143,7 @@ impl<'d> Ahead<'d> {
 
     /// Inserts a set into `top` if it is among the best. `leases` are the machine's, with a last
     /// entry for this job's own.
-    fn offer(&self, set: Mask, leases: &mut [Mask], top: &mut Vec<Best>) {
+    fn offer(&self, set: Mask, leases: &mut [Mask], top: &mut Vec<ScoredSet>) {
         let Some(own) = self.own.at(set) else { return };
         let own = if is_sensitive(self.request) { own } else { 0.0 };
         let room = self.room;
@@ -164,7 +164,7 @@ impl<'d> Ahead<'d> {
             return;
         }
         let left = settle(self.left.within(rest));
-        let best = Best { set, worth, left };
+        let best = ScoredSet { set, worth, left };
         let at = top.partition_point(|old| old.compare(&best).is_ge());
         top.insert(at, best);
         top.truncate(room);
@@ -173,7 +173,7 @@ impl<'d> Ahead<'d> {
     /// The keys that compare this machine with others: by how much the placement changes the worth
     /// and the preserved bandwidth. The machine's worth before the placement is subtracted, as the
     /// placement did not cause it.
-    pub(super) fn keys_across_machines(&self, best: &Best) -> Few<f64> {
+    pub(super) fn keys_across_machines(&self, best: &ScoredSet) -> Few<f64> {
         let Leases { free, held, .. } = &self.leases;
         let before = self.policy.weight * self.mix.expected(*free, held);
         [best.worth - before, best.left - self.left.within(*free)]

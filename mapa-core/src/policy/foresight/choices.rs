@@ -8,7 +8,7 @@ use crate::ids::{DeviceId, LinkClass};
 use crate::pattern::Pattern;
 use crate::reach::{MOST, Mask, members};
 use crate::score::Objective;
-use crate::topology::{HardwareGraph, Key};
+use crate::topology::{HardwareGraph, MemoKey};
 
 /// Which of the free sets of a size is best. Bandwidths beyond full speed count as full speed
 /// ([`Patience::full_gbps`]), those below the floor as the floor.
@@ -54,7 +54,7 @@ struct ChoicesKey {
     prefer: Prefer,
 }
 
-impl Key for ChoicesKey {
+impl MemoKey for ChoicesKey {
     type Table = SetChoices;
 }
 

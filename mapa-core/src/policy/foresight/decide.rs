@@ -1,6 +1,6 @@
 //! The decision: the best set, in the rank order that `preserve` chooses on it.
 
-use super::ahead::{Ahead, Best};
+use super::ahead::{LookAhead, ScoredSet};
 use super::definition::Foresight;
 use super::sets::set_of;
 use crate::matching::{Few, SearchStats};
@@ -22,11 +22,11 @@ impl Foresight {
         &self,
         request: &Request,
         view: &View<'_>,
-    ) -> Option<(Vec<Best>, Few<f64>, SearchStats)> {
+    ) -> Option<(Vec<ScoredSet>, Few<f64>, SearchStats)> {
         if !self.applies(request, view.graph()) || view.stop().is_some_and(|stop| stop()) {
             return None;
         }
-        let ahead = Ahead::new(self, request, view)?;
+        let ahead = LookAhead::new(self, request, view)?;
         let (mut top, stats) = ahead.best()?;
         if let Some(outlook) = &self.outlook {
             ahead.roll_out(outlook, &mut top);
@@ -37,7 +37,7 @@ impl Foresight {
     }
 
     /// The job's placement on a set, as `preserve` decides it.
-    fn on(&self, best: &Best, request: &Request, view: &View<'_>) -> Result<Scored, Refusal> {
+    fn on(&self, best: &ScoredSet, request: &Request, view: &View<'_>) -> Result<Scored, Refusal> {
         let request = request.clone().only(set_of(best.set)).runners_up(0);
         let decision = self.preserve.decide(&request, view)?;
         Ok(decision.best().clone().with_score(WORTH, best.worth))
@@ -65,7 +65,7 @@ impl Policy for Foresight {
                 .renamed("foresight".into())
                 .with_first_key(-1.0));
         };
-        let runner_up = |other: &Best| {
+        let runner_up = |other: &ScoredSet| {
             let lost_on = if other.worth < best.worth {
                 Some(WORTH.into())
             } else {

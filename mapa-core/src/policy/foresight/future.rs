@@ -8,7 +8,7 @@
 //! the best ring then free. One lookup in the table of sums adds up all sizes that become possible
 //! at one step.
 
-use super::tables::Mix;
+use super::tables::RingMix;
 use crate::ids::{DeviceId, LeaseId};
 use crate::matching::Few;
 use crate::reach::Mask;
@@ -56,7 +56,7 @@ impl Leases {
     }
 }
 
-impl Mix {
+impl RingMix {
     /// The sum over sizes k of share × Nₖ, GB/s, with these devices free and these leases ending in
     /// random order. A size that never fits contributes 0.
     pub(super) fn expected(&self, free: Mask, leases: &[Mask]) -> f64 {
@@ -65,7 +65,7 @@ impl Mix {
             + self.later(
                 free,
                 leases,
-                Ended {
+                EndedLeases {
                     leases: 0,
                     count: 0,
                     from: 0,
@@ -75,7 +75,7 @@ impl Mix {
     }
 
     /// The contribution of the sizes that do not fit on `free`, after the leases in `ended`.
-    fn later(&self, free: Mask, leases: &[Mask], ended: Ended) -> f64 {
+    fn later(&self, free: Mask, leases: &[Mask], ended: EndedLeases) -> f64 {
         let there = free.count_ones() as usize;
         let left = leases.len() - ended.count;
         if there >= self.longest || left == 0 {
@@ -93,7 +93,7 @@ impl Mix {
         // any order, so its probability is 1 / C(l, d + 1) = 1 / C(l, d) × (d + 1) / (l - d).
         let chance = ended.chance * (ended.count + 1) as f64 / left as f64;
         for at in ended.from..leases.len() {
-            let ended = Ended {
+            let ended = EndedLeases {
                 leases: ended.leases | 1 << at,
                 count: ended.count + 1,
                 from: at + 1,
@@ -107,7 +107,7 @@ impl Mix {
 
 /// The leases that have ended, before all others.
 #[derive(Clone, Copy)]
-struct Ended {
+struct EndedLeases {
     leases: u32,
     count: usize,
     /// The position after the highest of them: only later leases may be added.

@@ -13,18 +13,18 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 
-use super::ahead::{Ahead, Best};
+use super::ahead::{LookAhead, ScoredSet};
 use super::future::Leases;
 use super::outlook::{Ends, Next, Outlook};
-use super::tables::{Left, SetScores};
+use super::tables::{PreservedSums, SetScores};
 use crate::ids::LinkClass;
 use crate::matching::Few;
 use crate::optimum::settle;
 use crate::pattern::Pattern;
 use crate::policy::preserve::is_sensitive;
 use crate::policy::random::{lot, stream};
-use crate::reach::{Mask, Spread, earliness, of_size};
-use crate::topology::Key;
+use crate::reach::{Mask, SubsetMap, earliness, of_size};
+use crate::topology::MemoKey;
 
 /// The number of random orders of ends.
 const ROLLOUTS: u32 = 32;
@@ -32,9 +32,9 @@ const ROLLOUTS: u32 = 32;
 /// The discount γ from each job to the next.
 const GAMMA: f64 = 0.9;
 
-impl Ahead<'_> {
+impl LookAhead<'_> {
     /// Sorts the best sets by their worth in rollouts. Ties keep their order.
-    pub(super) fn roll_out(&self, outlook: &Outlook, top: &mut [Best]) {
+    pub(super) fn roll_out(&self, outlook: &Outlook, top: &mut [ScoredSet]) {
         let graph = self.view.graph();
         let largest = self.policy.largest().min(graph.len());
         let fits = |next: &&Next| (1..=largest).contains(&next.devices);
@@ -154,7 +154,7 @@ impl Course {
 struct Takes {
     k: usize,
     own: Arc<SetScores>,
-    left: Arc<Left>,
+    left: Arc<PreservedSums>,
     /// By sensitivity and free set. 0 if no set has been looked for yet, or none exists.
     sets: [Box<[AtomicU16]>; 2],
 }
@@ -166,12 +166,12 @@ struct TakesKey {
     ranks: usize,
 }
 
-impl Key for TakesKey {
+impl MemoKey for TakesKey {
     type Table = Takes;
 }
 
 impl Takes {
-    fn of(ahead: &Ahead<'_>, k: usize) -> Arc<Self> {
+    fn of(ahead: &LookAhead<'_>, k: usize) -> Arc<Self> {
         let (graph, model) = (ahead.view.graph(), &ahead.policy.effective);
         let key = TakesKey {
             model: model.id(),
@@ -187,7 +187,7 @@ impl Takes {
             let takes = Self {
                 k,
                 own: scores,
-                left: Left::of(graph),
+                left: PreservedSums::of(graph),
                 sets: [sets(), sets()],
             };
             (4 << graph.len(), takes)
@@ -210,7 +210,7 @@ impl Takes {
     }
 
     fn best(&self, free: Mask, sensitive: bool) -> Option<Mask> {
-        let spread = Spread::new(free);
+        let spread = SubsetMap::new(free);
         let sets = of_size(free.count_ones() as usize, self.k).map(|chosen| spread.of(chosen));
         let key = |set: Mask| {
             let own = self.own.at(set)?;

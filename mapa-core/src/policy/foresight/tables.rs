@@ -11,7 +11,7 @@ use crate::pattern::{Demand, Pattern};
 use crate::reach::{Family, MOST, Mask, members, of_size, place};
 use crate::request::Request;
 use crate::score::Objective;
-use crate::topology::{HardwareGraph, Key};
+use crate::topology::{HardwareGraph, MemoKey};
 
 /// The bandwidth of a pattern on each set of k devices of a machine, GB/s, where k is its number of
 /// ranks. If the model depends on the rank order, the best order counts. Computed once for a machine
@@ -68,7 +68,7 @@ impl SetScoresKey {
     }
 }
 
-impl Key for SetScoresKey {
+impl MemoKey for SetScoresKey {
     type Table = SetScores;
 }
 
@@ -178,7 +178,7 @@ struct RingsKey {
     ranks: usize,
 }
 
-impl Key for RingsKey {
+impl MemoKey for RingsKey {
     type Table = Rings;
 }
 
@@ -216,25 +216,25 @@ impl Rings {
 
 /// The best rings of all sizes within every set of devices, weighted by the share of jobs of each
 /// size.
-pub(super) struct Mix {
+pub(super) struct RingMix {
     /// The largest size that fits the machine.
     pub(super) longest: usize,
     /// By set and size: the sum of share × best ring over this and all smaller sizes, GB/s.
     sums: Box<[f64]>,
 }
 
-/// The key of a [`Mix`]: a model, and the sizes with the bits of their shares.
+/// The key of a [`RingMix`]: a model, and the sizes with the bits of their shares.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct MixKey {
     model: u64,
     sizes: Few<(usize, u64)>,
 }
 
-impl Key for MixKey {
-    type Table = Mix;
+impl MemoKey for MixKey {
+    type Table = RingMix;
 }
 
-impl Mix {
+impl RingMix {
     pub(super) fn of(
         graph: &HardwareGraph,
         model: &Objective<'static>,
@@ -287,7 +287,7 @@ impl Mix {
 }
 
 /// PreservedBW of every set of devices, GB/s: the sum of the best links between its pairs.
-pub(super) struct Left {
+pub(super) struct PreservedSums {
     /// By set, as a mask.
     sums: Box<[f64]>,
 }
@@ -295,11 +295,11 @@ pub(super) struct Left {
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct LeftKey;
 
-impl Key for LeftKey {
-    type Table = Left;
+impl MemoKey for LeftKey {
+    type Table = PreservedSums;
 }
 
-impl Left {
+impl PreservedSums {
     /// The table of a machine.
     ///
     /// # Complexity

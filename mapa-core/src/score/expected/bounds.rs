@@ -17,7 +17,7 @@ pub(super) const IN_SWITCH_FROM: usize = 6;
 pub(super) const IN_RACK_ABOVE: usize = 16;
 
 /// Upper bounds of the model on sets of devices.
-pub(super) struct Bounds {
+pub(super) struct ExpectedBounds {
     /// The packing on direct links alone.
     pub(super) inner: Objective<'static>,
     pub(super) operation: Operation,
@@ -25,7 +25,7 @@ pub(super) struct Bounds {
     pub(super) in_switch: bool,
 }
 
-impl Bounds {
+impl ExpectedBounds {
     /// The largest share of direct links, and of a slot.
     fn direct(&self, graph: &HardwareGraph, nominal: f64, part: Subset<'_>, k: usize) -> f64 {
         let share = |using| {

@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, LazyLock};
 
-use super::bounds::{Bounds, IN_RACK_ABOVE, IN_SWITCH_FROM};
+use super::bounds::{ExpectedBounds, IN_RACK_ABOVE, IN_SWITCH_FROM};
 use super::efficiency::{Class, Efficiency, Part, Use};
 use super::operation::Operation;
 use super::ways::{Hop, Loads, Way, islands};
 use crate::score::packing::{AllToAll, Rates, RingPacking, TreePacking, rounded};
-use crate::score::{Direction, Foresight, Objective, Subset};
+use crate::score::{Direction, Objective, SetBounds, Subset};
 use crate::topology::{DeviceId, DeviceSet, HardwareGraph, HostNetwork, PeerSource};
 
 /// Direct links alone, at nominal bandwidth.
@@ -675,7 +675,7 @@ impl Expected {
             Operation::AllToAll => AllToAll::new(DIRECT).objective(),
             _ => RingPacking::new(DIRECT).objective(),
         };
-        let bounds = Arc::new(Bounds {
+        let bounds = Arc::new(ExpectedBounds {
             inner,
             operation: this.operation,
             efficiency: this.efficiency,
@@ -685,7 +685,7 @@ impl Expected {
         Objective::chosen(name, value)
             .blind_to_ids()
             .bounded(move |subset| on_set.on_set(subset))
-            .foreseen(Foresight {
+            .foreseen(SetBounds {
                 within: Arc::new(move |part, k| within.within(part, k)),
                 apart: Some(Arc::new(move |part| apart.host(part, part.devices.len()))),
             })

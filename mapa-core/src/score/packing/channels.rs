@@ -14,7 +14,7 @@
 //! absolute speeds, so the rates must be those by which the library rates links (`mapa-topologies`
 //! has them as data).
 
-use super::network::Network;
+use super::network::CapacityNetwork;
 use super::{Bandwidth, Rates, widest};
 use crate::score::Objective;
 use crate::topology::{DeviceId, DeviceSet, HardwareGraph};
@@ -117,7 +117,7 @@ impl<'s> Channels<'s> {
     /// If the set holds an id that the machine does not have.
     #[must_use]
     pub fn of(&self, graph: &HardwareGraph, set: &DeviceSet) -> Option<Bandwidth> {
-        let network = Network::new(graph, set, &self.rates);
+        let network = CapacityNetwork::new(graph, set, &self.rates);
         if network.len() < 2 {
             return None;
         }
@@ -130,7 +130,7 @@ impl<'s> Channels<'s> {
         speeds.sort_by(|a, b| b.total_cmp(a));
         let (mut best, mut at_most) = ((0.0, Vec::new()), 0.0f64);
         for &speed in &speeds {
-            let (rings, bound) = Search::new(&network, speed, self.most, self.nodes).run();
+            let (rings, bound) = ChannelSearch::new(&network, speed, self.most, self.nodes).run();
             at_most = at_most.max(speed * bound as f64);
             if speed * rings.len() as f64 > best.0 {
                 best = (
@@ -171,7 +171,7 @@ impl Channels<'static> {
 
 /// The search for rings at one speed. The capacity of a link or a port is a whole number of
 /// channels.
-struct Search {
+struct ChannelSearch {
     n: usize,
     /// By source and destination: how many more channels the links between the two can take.
     direct: Vec<u32>,
@@ -187,13 +187,13 @@ struct Search {
 
 /// What a hop goes over: the pair's own links, or a switch.
 #[derive(Clone, Copy)]
-enum Way {
+enum HopMedium {
     Links,
     Switch(usize),
 }
 
-impl Search {
-    fn new(network: &Network, speed: f64, most: usize, steps: u64) -> Self {
+impl ChannelSearch {
+    fn new(network: &CapacityNetwork, speed: f64, most: usize, steps: u64) -> Self {
         let n = network.len();
         // The small addition makes a link of 18 GB/s carry two channels of 9 in spite of rounding.
         let whole = |gbps: &f64| (gbps / speed + 1e-9).floor().min(f64::from(u16::MAX)) as u32;
@@ -317,21 +317,21 @@ impl Search {
     }
 
     /// What the next channel from one device to another goes over; none if nothing is left.
-    fn way(&self, from: usize, to: usize) -> Option<Way> {
+    fn way(&self, from: usize, to: usize) -> Option<HopMedium> {
         if self.direct[from * self.n + to] > 0 {
-            return Some(Way::Links);
+            return Some(HopMedium::Links);
         }
         self.ports
             .iter()
             .position(|[leave, enter]| leave[from] > 0 && enter[to] > 0)
-            .map(Way::Switch)
+            .map(HopMedium::Switch)
     }
 
     /// Takes one channel of a way.
-    fn take(&mut self, from: usize, to: usize, way: Way) {
+    fn take(&mut self, from: usize, to: usize, way: HopMedium) {
         match way {
-            Way::Links => self.direct[from * self.n + to] -= 1,
-            Way::Switch(switch) => {
+            HopMedium::Links => self.direct[from * self.n + to] -= 1,
+            HopMedium::Switch(switch) => {
                 self.ports[switch][0][from] -= 1;
                 self.ports[switch][1][to] -= 1;
             }
@@ -339,10 +339,10 @@ impl Search {
     }
 
     /// Gives one channel of a way back.
-    fn give_back(&mut self, from: usize, to: usize, way: Way) {
+    fn give_back(&mut self, from: usize, to: usize, way: HopMedium) {
         match way {
-            Way::Links => self.direct[from * self.n + to] += 1,
-            Way::Switch(switch) => {
+            HopMedium::Links => self.direct[from * self.n + to] += 1,
+            HopMedium::Switch(switch) => {
                 self.ports[switch][0][from] += 1;
                 self.ports[switch][1][to] += 1;
             }

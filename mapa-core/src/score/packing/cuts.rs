@@ -1,11 +1,11 @@
 //! Upper bounds of packings of rings, by cuts: every ring leaves every group of devices at least
 //! once, so the capacity out of the group bounds all rings together.
 
-use super::network::Network;
+use super::network::CapacityNetwork;
 
 /// The least of the cuts examined, GB/s: around each device, and the minimum cut (Stoer and Wagner
 /// 1997). O(n³) for n devices.
-pub(super) fn at_most(network: &Network) -> f64 {
+pub(super) fn at_most(network: &CapacityNetwork) -> f64 {
     by_degree(network).min(if network.len() > 3 {
         least_cut(network)
     } else {
@@ -18,14 +18,14 @@ pub(super) fn at_most(network: &Network) -> f64 {
 /// All that leaves a device leaves over its links and ports. A ring of three or more devices visits
 /// two *different* neighbours of a device. So at least half of the traffic of its links is on
 /// others than the widest one, and the total is at most twice what the others carry.
-pub(super) fn by_degree(network: &Network) -> f64 {
+pub(super) fn by_degree(network: &CapacityNetwork) -> f64 {
     (0..network.len())
         .map(|device| around(network, device))
         .fold(f64::INFINITY, f64::min)
 }
 
 /// The bound by the cut around one device, GB/s.
-fn around(network: &Network, a: usize) -> f64 {
+fn around(network: &CapacityNetwork, a: usize) -> f64 {
     let n = network.len();
     let links = &network.direct[a * n..(a + 1) * n];
     let (all, widest) = links.iter().fold((0.0, 0.0f64), |(all, widest), gbps| {
@@ -46,7 +46,7 @@ fn around(network: &Network, a: usize) -> f64 {
 /// A minimum cut of the graph whose vertices are devices and switches. A cut with a switch alone on
 /// one side separates no devices and does not count. So with switches the result is the value of
 /// some cut, not always of the least.
-fn least_cut(network: &Network) -> f64 {
+fn least_cut(network: &CapacityNetwork) -> f64 {
     let n = network.len();
     let size = n + network.ports.len();
     let mut weight = vec![vec![0.0; size]; size];

@@ -17,11 +17,11 @@
 
 use std::sync::{Arc, LazyLock};
 
-use super::fractional::{Packing, largest, rounded};
+use super::fractional::{FractionalPacking, largest, rounded};
 use super::hops::{Hops, narrowest_pair, pairs};
-use super::network::Network;
+use super::network::CapacityNetwork;
 use super::{Bandwidth, Rates};
-use crate::score::{Direction, Foresight, Objective};
+use crate::score::{Direction, Objective, SetBounds};
 use crate::topology::{DeviceSet, HardwareGraph};
 
 /// The bandwidth of an all-to-all exchange, computed from links alone.
@@ -91,11 +91,11 @@ impl AllToAll {
     /// If the set holds an id that the machine does not have.
     #[must_use]
     pub fn of(&self, graph: &HardwareGraph, set: &DeviceSet) -> Option<Bandwidth> {
-        let network = Network::new(graph, set, &self.rates);
+        let network = CapacityNetwork::new(graph, set, &self.rates);
         if network.len() < 2 {
             return None;
         }
-        let Packing {
+        let FractionalPacking {
             amount, at_most, ..
         } = flow(&Hops::new(&network), self.relayed);
         let others = network.len() as f64 - 1.0;
@@ -122,12 +122,15 @@ impl AllToAll {
         })
         .blind_to_ids()
         .bounded(move |chosen| {
-            let network = Network::new(chosen.graph, chosen.devices, &model.rates);
+            let network = CapacityNetwork::new(chosen.graph, chosen.devices, &model.rates);
             at_most(&network, network.len())
         })
-        .foreseen(Foresight {
+        .foreseen(SetBounds {
             within: Arc::new(move |part, k| {
-                at_most(&Network::new(part.graph, part.devices, &model.rates), k)
+                at_most(
+                    &CapacityNetwork::new(part.graph, part.devices, &model.rates),
+                    k,
+                )
             }),
             apart: None,
         })
@@ -145,7 +148,7 @@ pub fn all_to_all_gbps() -> Objective<'static> {
 
 /// An upper bound of all exchanges on k of these devices, on direct links or over the host. A
 /// device sends no more than its links carry. O(m² log m) for m devices.
-fn at_most(network: &Network, k: usize) -> f64 {
+fn at_most(network: &CapacityNetwork, k: usize) -> f64 {
     let each = network.at_each(k).into_iter();
     let mut each: Vec<f64> = each.map(|(links, host)| links.max(host)).collect();
     each.sort_unstable_by(|a, b| b.total_cmp(a));
@@ -154,7 +157,7 @@ fn at_most(network: &Network, k: usize) -> f64 {
 }
 
 /// How much every pair can send, as a packing of routings. Only the loads of routings matter.
-fn flow(hops: &Hops, relayed: bool) -> Packing<()> {
+fn flow(hops: &Hops, relayed: bool) -> FractionalPacking<()> {
     let cheapest = if relayed { shortest } else { own_links };
     largest(&hops.capacities, |prices| {
         Some(((), cheapest(hops, prices)?))

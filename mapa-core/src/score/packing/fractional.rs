@@ -31,7 +31,7 @@ const DIGITS: i32 = 7;
 
 /// A packing that was found, and a proven bound of all packings.
 #[derive(Debug)]
-pub(super) struct Packing<T> {
+pub(super) struct FractionalPacking<T> {
     /// The things, and the amount of each.
     pub(super) parts: Vec<(T, f64)>,
     /// The sum of the amounts.
@@ -52,10 +52,10 @@ pub(super) struct Packing<T> {
 pub(super) fn largest<T>(
     capacities: &[f64],
     cheapest: impl Fn(&[f64]) -> Option<(T, Vec<f64>)>,
-) -> Packing<T> {
+) -> FractionalPacking<T> {
     let (scale, capacities) = scaled(capacities);
     let (found, best) = (Vec::new(), Vec::new());
-    let mut search = Search {
+    let mut search = PackingSearch {
         capacities: &capacities,
         cheapest,
         found,
@@ -63,7 +63,7 @@ pub(super) fn largest<T>(
         best,
     };
     if !search.greedily() {
-        return Packing {
+        return FractionalPacking {
             parts: Vec::new(),
             amount: 0.0,
             at_most: 0.0,
@@ -75,9 +75,9 @@ pub(super) fn largest<T>(
 
 /// The largest packing of these things alone. The bound, too, holds for packings of these things
 /// only.
-pub(super) fn of<T>(capacities: &[f64], found: Vec<(T, Vec<f64>)>) -> Packing<T> {
+pub(super) fn of<T>(capacities: &[f64], found: Vec<(T, Vec<f64>)>) -> FractionalPacking<T> {
     let (scale, capacities) = scaled(capacities);
-    let search = Search {
+    let search = PackingSearch {
         capacities: &capacities,
         cheapest: |_: &[f64]| None,
         found,
@@ -98,7 +98,7 @@ fn scaled(capacities: &[f64]) -> (f64, Vec<f64>) {
     )
 }
 
-impl<T> Packing<T> {
+impl<T> FractionalPacking<T> {
     /// The packing with all amounts multiplied.
     fn times(self, scale: f64) -> Self {
         let parts = self
@@ -115,7 +115,7 @@ impl<T> Packing<T> {
 }
 
 /// The state of a search: the things found so far, and the best bound.
-struct Search<'a, T, F> {
+struct PackingSearch<'a, T, F> {
     capacities: &'a [f64],
     cheapest: F,
     /// Each thing, and what a unit of it takes of each capacity.
@@ -125,7 +125,7 @@ struct Search<'a, T, F> {
     best: Vec<f64>,
 }
 
-impl<T, F: Fn(&[f64]) -> Option<(T, Vec<f64>)>> Search<'_, T, F> {
+impl<T, F: Fn(&[f64]) -> Option<(T, Vec<f64>)>> PackingSearch<'_, T, F> {
     /// The cheapest thing at these prices, its load and its cost. The bound that the prices prove
     /// is kept if it is better.
     fn ask(&mut self, prices: &[f64]) -> Option<(T, Vec<f64>, f64)> {
@@ -243,7 +243,7 @@ impl<T, F: Fn(&[f64]) -> Option<(T, Vec<f64>)>> Search<'_, T, F> {
     }
 
     /// The largest packing of the things found; of a single thing if the solver fails.
-    fn packing(self) -> Packing<T> {
+    fn packing(self) -> FractionalPacking<T> {
         let amounts = self.amounts().map(|amounts| self.fitted(amounts));
         let amounts: Vec<f64> = amounts.unwrap_or_else(|| self.alone());
         let amount: f64 = amounts.iter().sum();
@@ -253,7 +253,7 @@ impl<T, F: Fn(&[f64]) -> Option<(T, Vec<f64>)>> Search<'_, T, F> {
             .zip(amounts)
             .filter(|(_, amount)| *amount > 0.0);
         let parts = parts.map(|((thing, _), amount)| (thing, amount)).collect();
-        Packing {
+        FractionalPacking {
             parts,
             amount,
             at_most: self.at_most.max(amount),

@@ -1,7 +1,7 @@
 //! The single hops of a network, and which capacities each takes, for things that load both
 //! directions alike.
 
-use super::network::Network;
+use super::network::CapacityNetwork;
 
 /// The ways between devices: a pair's own links, or its ports of one link switch. Every capacity
 /// stands for both directions, since a hop takes equally much of either.
@@ -10,15 +10,15 @@ pub(super) struct Hops {
     /// GB/s, each above 0.
     pub(super) capacities: Vec<f64>,
     /// By pair, at `a * devices + b` with `a < b`: for each way, the capacities that a hop takes.
-    ways: Vec<Vec<Way>>,
+    ways: Vec<Vec<HopCapacities>>,
 }
 
 /// One capacity (own links), or two (ports of a switch).
-type Way = [Option<usize>; 2];
+type HopCapacities = [Option<usize>; 2];
 
 impl Hops {
     /// The hops of a network.
-    pub(super) fn new(network: &Network) -> Self {
+    pub(super) fn new(network: &CapacityNetwork) -> Self {
         let n = network.len();
         let mut hops = Self {
             devices: n,
@@ -51,7 +51,12 @@ impl Hops {
     }
 
     /// The cheapest way between two devices at these prices of the capacities.
-    pub(super) fn cheapest(&self, a: usize, b: usize, prices: &[f64]) -> Option<(f64, Way)> {
+    pub(super) fn cheapest(
+        &self,
+        a: usize,
+        b: usize,
+        prices: &[f64],
+    ) -> Option<(f64, HopCapacities)> {
         let ways = self.ways[a.min(b) * self.devices + a.max(b)].iter();
         let priced = ways.map(|way| (way.iter().flatten().map(|&i| prices[i]).sum::<f64>(), *way));
         priced.min_by(|(a, _), (b, _)| a.total_cmp(b))
@@ -66,7 +71,7 @@ pub(super) fn pairs(n: usize) -> impl Iterator<Item = (usize, usize)> {
 /// The narrowest hop of a widest spanning tree, GB/s, with each pair joined by the better of direct
 /// links and host: what any device can send to any other along one path. 0 if some device cannot be
 /// reached. O(n²).
-pub(super) fn narrowest(network: &Network) -> f64 {
+pub(super) fn narrowest(network: &CapacityNetwork) -> f64 {
     let n = network.len();
     // Prim's algorithm from device 0. `to_tree` has the widest hop from each device outside to the
     // tree.
@@ -92,7 +97,7 @@ pub(super) fn narrowest(network: &Network) -> f64 {
 
 /// The bandwidth of the pair that is worst joined, over the better of direct links and host, GB/s.
 /// O(n²).
-pub(super) fn narrowest_pair(network: &Network) -> f64 {
+pub(super) fn narrowest_pair(network: &CapacityNetwork) -> f64 {
     pairs(network.len())
         .map(|(a, b)| network.best(a, b))
         .fold(f64::INFINITY, f64::min)

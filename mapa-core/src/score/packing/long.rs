@@ -2,7 +2,7 @@
 //! ones before leave room for.
 
 use super::hamilton::{self, hops};
-use super::network::Network;
+use super::network::CapacityNetwork;
 
 /// The steps of a search for one cycle through more devices than a table holds.
 const STEPS: usize = 20_000;
@@ -15,7 +15,7 @@ const CYCLES: usize = 64;
 ///
 /// A switch with a port of every device carries any cycle. Of the links between pairs, the widest
 /// cycle is taken as long as there is one; beyond sixteen devices, one that a bounded search finds.
-pub(super) fn greedy(network: &Network) -> Vec<(Vec<usize>, f64)> {
+pub(super) fn greedy(network: &CapacityNetwork) -> Vec<(Vec<usize>, f64)> {
     let n = network.len();
     let mut packed = Vec::new();
     for ports in &network.ports {

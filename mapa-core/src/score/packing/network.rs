@@ -6,12 +6,12 @@ use std::sync::Arc;
 use super::rates::Rates;
 use crate::error::{Error, ErrorKind};
 use crate::topology::{
-    DeviceId, DeviceSet, FabricWire, HardwareGraph, Key, Link, LinkClass, MOST_GBPS, NodeKind,
+    DeviceId, DeviceSet, FabricWire, HardwareGraph, Link, LinkClass, MOST_GBPS, MemoKey, NodeKind,
 };
 
 /// The capacities among some devices, GB/s per direction, the same both ways. Devices are named by
 /// their position in order of id.
-pub(super) struct Network {
+pub(super) struct CapacityNetwork {
     pub(super) devices: Vec<DeviceId>,
     /// n x n: the links of each pair, without link switches; 0 on the diagonal.
     pub(super) direct: Vec<f64>,
@@ -22,7 +22,7 @@ pub(super) struct Network {
     pub(super) host: Vec<f64>,
 }
 
-impl Network {
+impl CapacityNetwork {
     /// The network of a set of devices at these rates. O(k² + p) for k devices and p ports; the
     /// first call for a machine also reads its fabric.
     pub(super) fn new(graph: &HardwareGraph, set: &DeviceSet, rates: &Rates) -> Self {
@@ -145,7 +145,7 @@ impl Rates {
             }
             .into());
         }
-        let network = Network::new(
+        let network = CapacityNetwork::new(
             graph,
             &[a, b].into_iter().collect::<DeviceSet>(),
             &Self::NOMINAL,
@@ -178,7 +178,7 @@ struct Wiring {
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct WiringKey;
 
-impl Key for WiringKey {
+impl MemoKey for WiringKey {
     type Table = Wiring;
 }
 
@@ -262,7 +262,7 @@ mod tests {
             host: 0.5,
             between_sockets: Some(5.0),
         };
-        let network = Network::new(&graph, &graph.all(), &rates);
+        let network = CapacityNetwork::new(&graph, &graph.all(), &rates);
         assert_eq!(
             (network.direct[1], network.direct[2], network.ports.len()),
             (20.0, 0.0, 1)
@@ -272,7 +272,7 @@ mod tests {
             (&[240.0, 240.0, 240.0, 0.0][..], 5.0)
         );
         assert_eq!((network.alone(0, 1), network.alone(0, 3)), (260.0, 0.0));
-        let two = Network::new(&graph, &[2, 3].into(), &rates);
+        let two = CapacityNetwork::new(&graph, &[2, 3].into(), &rates);
         assert!(
             two.ports.is_empty() && two.devices.len() == 2,
             "a port alone joins nothing"

@@ -5,7 +5,7 @@ use microlp::{ComparisonOp, LinearExpr, OptimizationDirection, Problem};
 
 use super::Rates;
 use super::bandwidth::Bandwidth;
-use super::network::Network;
+use super::network::CapacityNetwork;
 use crate::topology::{DeviceId, DeviceSet, HardwareGraph};
 
 /// The bandwidth of a set under ring all-reduce, GB/s, to the tolerance of the program (some 10⁻⁷):
@@ -14,7 +14,7 @@ use crate::topology::{DeviceId, DeviceSet, HardwareGraph};
 /// six. None for fewer than two devices, or if the program fails.
 #[must_use]
 pub fn ring_packing(graph: &HardwareGraph, set: &DeviceSet, rates: &Rates) -> Option<f64> {
-    let network = Network::new(graph, set, rates);
+    let network = CapacityNetwork::new(graph, set, rates);
     let n = network.len();
     if n < 2 {
         return None;
@@ -74,7 +74,7 @@ pub fn check_rings(
     rates: &Rates,
     found: &Bandwidth,
 ) -> Result<(), String> {
-    let network = Network::new(graph, set, rates);
+    let network = CapacityNetwork::new(graph, set, rates);
     let n = network.len();
     let all: f64 = found.rings.iter().map(|(_, gbps)| gbps).sum();
     if (all - found.gbps).abs() > 1e-9 * all || found.gbps > found.at_most_gbps {
@@ -117,7 +117,7 @@ pub fn check_rings(
 }
 
 /// Whether what is sent between ordered pairs can go over their links and the ports of switches.
-fn fits(network: &Network, load: &[f64]) -> Result<(), String> {
+fn fits(network: &CapacityNetwork, load: &[f64]) -> Result<(), String> {
     let n = network.len();
     let switches = network.ports.len();
     let mut problem = Problem::new(OptimizationDirection::Minimize);

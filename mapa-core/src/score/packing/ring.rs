@@ -7,10 +7,10 @@ use std::sync::{Arc, LazyLock};
 use super::bandwidth::{Bandwidth, Packed};
 use super::fractional::{self, largest, settled};
 use super::hops::{Hops, pairs};
-use super::network::Network;
+use super::network::CapacityNetwork;
 use super::rates::Rates;
 use super::{cuts, hamilton, long, widest};
-use crate::score::{Direction, Foresight, Objective, Subset};
+use crate::score::{Direction, Objective, SetBounds, Subset};
 use crate::topology::{DeviceId, DeviceSet, HardwareGraph};
 
 /// The bandwidth of a set of devices under ring all-reduce: the largest fractional packing of
@@ -80,7 +80,7 @@ impl RingPacking {
         if set.len() < 2 {
             return None;
         }
-        let network = Network::new(graph, set, &self.rates);
+        let network = CapacityNetwork::new(graph, set, &self.rates);
         let (direct, host) = (on_direct_links(&network), widest::ring(&network));
         let over_host = host.gbps > direct.gbps * (1.0 + 1e-9);
         let at_most = direct.at_most.max(host.at_most);
@@ -131,7 +131,7 @@ impl RingPacking {
         })
         .blind_to_ids()
         .bounded(move |subset| this.at_most(subset))
-        .foreseen(Foresight {
+        .foreseen(SetBounds {
             within: Arc::new(move |part, k| this.at_most_within(part, k)),
             apart: Some(Arc::new(move |part| this.at_most_apart(part))),
         })
@@ -141,7 +141,7 @@ impl RingPacking {
     /// An upper bound of all packings on these devices, by cuts. O(k³) for k devices, and O(2ᵏ k)
     /// to see whether there is a ring at all.
     fn at_most(&self, subset: Subset<'_>) -> f64 {
-        let network = Network::new(subset.graph, subset.devices, &self.rates);
+        let network = CapacityNetwork::new(subset.graph, subset.devices, &self.rates);
         let n = network.len();
         if n < 2 {
             return 0.0;
@@ -161,7 +161,7 @@ impl RingPacking {
     /// best k - 1 links, and its ports. A packing needs k devices that reach its bandwidth, so the
     /// k-th best device bounds it. O(m² log m) for m devices.
     fn at_most_within(&self, part: Subset<'_>, k: usize) -> f64 {
-        let network = Network::new(part.graph, part.devices, &self.rates);
+        let network = CapacityNetwork::new(part.graph, part.devices, &self.rates);
         let m = network.len();
         if k < 2 || m < k {
             return 0.0;
@@ -187,7 +187,7 @@ impl RingPacking {
     /// An upper bound of all packings on devices of different islands: a ring must pass from one
     /// island to another over the host. O(m³) for m devices.
     fn at_most_apart(&self, part: Subset<'_>) -> f64 {
-        let network = Network::new(part.graph, part.devices, &self.rates);
+        let network = CapacityNetwork::new(part.graph, part.devices, &self.rates);
         let m = network.len();
         let mut island: Vec<usize> = (0..m).collect();
         for a in 0..m {
@@ -217,7 +217,7 @@ pub fn ring_packing_gbps() -> Objective<'static> {
 ///
 /// Cheap bounds come first: if a greedy packing reaches the bound by degrees or by cuts, no linear
 /// program is needed.
-fn on_direct_links(network: &Network) -> Packed {
+fn on_direct_links(network: &CapacityNetwork) -> Packed {
     let n = network.len();
     if n == 2 {
         let gbps = network.alone(0, 1);
@@ -315,7 +315,7 @@ fn load(hops: &Hops, ring: &[usize], prices: &[f64]) -> Option<Vec<f64>> {
 }
 
 /// Whether direct links and switches form any cycle.
-fn has_cycle(network: &Network) -> bool {
+fn has_cycle(network: &CapacityNetwork) -> bool {
     let n = network.len();
     let mut adjacent = vec![0u32; n];
     for (a, b) in pairs(n).filter(|&(a, b)| network.alone(a, b) > 0.0) {

@@ -24,11 +24,11 @@
 
 use std::sync::{Arc, LazyLock};
 
-use super::fractional::{Packing, largest, rounded};
+use super::fractional::{FractionalPacking, largest, rounded};
 use super::hops::{Hops, narrowest};
-use super::network::Network;
+use super::network::CapacityNetwork;
 use super::{Bandwidth, Rates};
-use crate::score::{Direction, Foresight, Objective};
+use crate::score::{Direction, Objective, SetBounds};
 use crate::topology::{DeviceId, DeviceSet, HardwareGraph};
 
 /// The bandwidth of an all-reduce along trees, computed from links alone.
@@ -81,12 +81,12 @@ impl TreePacking {
     /// If the set holds an id that the machine does not have.
     #[must_use]
     pub fn of(&self, graph: &HardwareGraph, set: &DeviceSet) -> Option<Bandwidth> {
-        let network = Network::new(graph, set, &self.rates);
+        let network = CapacityNetwork::new(graph, set, &self.rates);
         let n = network.len();
         if n < 2 {
             return None;
         }
-        let Packing {
+        let FractionalPacking {
             amount, at_most, ..
         } = trees(&Hops::new(&network));
         let as_bus = 2.0 * (n as f64 - 1.0) / n as f64;
@@ -112,7 +112,7 @@ impl TreePacking {
         graph: &HardwareGraph,
         set: &DeviceSet,
     ) -> Vec<(Vec<(DeviceId, DeviceId)>, f64)> {
-        let network = Network::new(graph, set, &self.rates);
+        let network = CapacityNetwork::new(graph, set, &self.rates);
         if network.len() < 2 {
             return Vec::new();
         }
@@ -136,12 +136,15 @@ impl TreePacking {
         })
         .blind_to_ids()
         .bounded(move |chosen| {
-            let network = Network::new(chosen.graph, chosen.devices, &model.rates);
+            let network = CapacityNetwork::new(chosen.graph, chosen.devices, &model.rates);
             at_most(&network, network.len())
         })
-        .foreseen(Foresight {
+        .foreseen(SetBounds {
             within: Arc::new(move |part, k| {
-                at_most(&Network::new(part.graph, part.devices, &model.rates), k)
+                at_most(
+                    &CapacityNetwork::new(part.graph, part.devices, &model.rates),
+                    k,
+                )
             }),
             apart: None,
         })
@@ -161,7 +164,7 @@ pub fn tree_packing_gbps() -> Objective<'static> {
 /// has k - 1 edges, each on a link between two devices or between two ports, and at least one at
 /// every device. So it is bounded by what the k best devices have together, and by what the least of
 /// them has. O(m² log m) for m devices.
-fn at_most(network: &Network, k: usize) -> f64 {
+fn at_most(network: &CapacityNetwork, k: usize) -> f64 {
     if k < 2 || network.len() < k {
         return 0.0;
     }
@@ -181,16 +184,16 @@ fn at_most(network: &Network, k: usize) -> f64 {
 }
 
 /// A spanning tree by its edges, from parent to child.
-type Tree = Vec<(usize, usize)>;
+type SpanningTree = Vec<(usize, usize)>;
 
 /// The largest packing of spanning trees.
-fn trees(hops: &Hops) -> Packing<Tree> {
+fn trees(hops: &Hops) -> FractionalPacking<SpanningTree> {
     largest(&hops.capacities, |prices| cheapest_tree(hops, prices))
 }
 
 /// A cheapest spanning tree and its load, by Prim's algorithm. O(n²) beside the search for the
 /// ways.
-fn cheapest_tree(hops: &Hops, prices: &[f64]) -> Option<(Tree, Vec<f64>)> {
+fn cheapest_tree(hops: &Hops, prices: &[f64]) -> Option<(SpanningTree, Vec<f64>)> {
     let mut load = vec![0.0; hops.capacities.len()];
     let mut edges = Vec::with_capacity(hops.devices - 1);
     let mut outside: Vec<usize> = (1..hops.devices).collect();

@@ -12,10 +12,10 @@
 
 use super::bandwidth::Packed;
 use super::hamilton;
-use super::network::Network;
+use super::network::CapacityNetwork;
 
 /// The bandwidth of a single ring on each hop, n x n.
-fn hops(network: &Network) -> Vec<f64> {
+fn hops(network: &CapacityNetwork) -> Vec<f64> {
     let n = network.len();
     (0..n * n)
         .map(|at| match (at / n, at % n) {
@@ -27,7 +27,7 @@ fn hops(network: &Network) -> Vec<f64> {
 
 /// The widest ring. Up to sixteen devices it is exact; for more, a ring that follows the widest
 /// links, and a bound.
-pub(super) fn ring(network: &Network) -> Packed {
+pub(super) fn ring(network: &CapacityNetwork) -> Packed {
     let n = network.len();
     let width = hops(network);
     let (gbps, ring, at_most) = if n <= hamilton::MOST {
@@ -59,7 +59,7 @@ pub(super) fn ring(network: &Network) -> Packed {
 
 /// An upper bound of such rings: each device has two hops in a ring, so its second widest hop
 /// bounds it. O(n²).
-pub(super) fn at_most(network: &Network) -> f64 {
+pub(super) fn at_most(network: &CapacityNetwork) -> f64 {
     by_device(network.len(), &hops(network))
 }
 
