@@ -11,10 +11,10 @@ use crate::case::{self, CaseArgs};
 use crate::cli::MachineArgs;
 use crate::command::place;
 use crate::doctor::{DoctorArgs, doctor};
-use crate::drive::{ReplayArgs, replay};
+use crate::drive::{ReplayArgs, SloArgs, replay, slo};
 use crate::error::Error;
 use crate::output::Output;
-use crate::slo::{SloArgs, slo};
+
 use crate::status::{StatusArgs, status};
 
 /// Services of one machine.

@@ -13,13 +13,13 @@ use mapa_live::{Discovered, Live, Processes};
 use rustix::fs::{Access, access, statfs};
 
 use crate::cli::MachineArgs;
+use crate::drive::SloConfig;
 use crate::drive::{Config, read_toml};
 use crate::error::Error;
 use crate::ledger::Ledger;
 use crate::node::Node;
 use crate::output::Output;
 use crate::service::gid;
-use crate::slo::Config as SloConfig;
 use crate::steward::steward;
 use crate::topology::hidden;
 

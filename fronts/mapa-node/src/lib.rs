@@ -36,7 +36,6 @@ mod recover;
 mod run;
 mod service;
 mod show;
-mod slo;
 mod status;
 mod steward;
 mod surroundings;
@@ -46,7 +45,7 @@ mod undone;
 pub use case::{CONTEXT, Instances, Manager, Peer, Replies, Settings, Shared};
 pub use command::main;
 pub use daemon::daemon;
-pub use drive::check_node_config;
+pub use drive::{check_node_config, check_slo_config};
 pub use entries::{Entries, Entry, read_entries};
 pub use error::Error;
 pub use ledger::{
@@ -57,5 +56,5 @@ pub use mapa_live::{Identity, Life, Processes};
 pub use mark::MARK;
 pub use node::{Cause, Node, State, Withheld};
 pub use recover::{Recovered, recover};
-pub use slo::check_slo_config;
+
 pub use surroundings::{Parts, Surroundings, surroundings};

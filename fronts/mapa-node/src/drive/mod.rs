@@ -22,6 +22,7 @@ mod recorder;
 mod replay;
 pub(crate) mod sampling;
 mod signals;
+pub(crate) mod slo;
 #[cfg(test)]
 mod soak;
 mod told;
@@ -40,5 +41,7 @@ pub(crate) use modes::MigModes;
 pub(crate) use recorder::Recorder;
 pub(crate) use replay::{ReplayArgs, replay};
 pub(crate) use signals::Host;
+pub use slo::check_slo_config;
+pub(crate) use slo::{Config as SloConfig, SloArgs, slo};
 pub(crate) use told::{Shared, Told};
 pub(crate) use toml_file::{Millis, Whole, parse as parse_toml, read as read_toml};

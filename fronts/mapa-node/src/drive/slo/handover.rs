@@ -12,8 +12,8 @@ use mapa_live::levers::{FolderJournal, Keeper, LeverFact, Lifetime, Pull};
 use mapa_system_slo::Relaunched;
 use tracing::warn;
 
+use super::actuator::{print, tell};
 use super::config::Config;
-use super::hands::{print, tell};
 use crate::drive::now_ms;
 use crate::error::Error;
 use crate::undone::Undone;

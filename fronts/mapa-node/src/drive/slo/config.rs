@@ -469,7 +469,7 @@ mod tests {
 mod packaged {
     use super::*;
 
-    const FILE: &str = include_str!("../../../../packaging/slo.toml");
+    const FILE: &str = include_str!("../../../../../packaging/slo.toml");
 
     fn keys(own: &toml::Table, found: &mut Vec<String>) {
         for (key, value) in own {
@@ -524,9 +524,9 @@ mod packaged {
         }
     }
     const UNITS: [&str; 3] = [
-        include_str!("../../../../packaging/mapa-case.service"),
-        include_str!("../../../../packaging/mapa-node.service"),
-        include_str!("../../../../packaging/mapa-slo.service"),
+        include_str!("../../../../../packaging/mapa-case.service"),
+        include_str!("../../../../../packaging/mapa-node.service"),
+        include_str!("../../../../../packaging/mapa-slo.service"),
     ];
 
     /// What a unit sets.

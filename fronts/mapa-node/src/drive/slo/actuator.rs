@@ -11,7 +11,7 @@ use mapa_system_slo::Order;
 use tracing::{info, warn};
 
 use super::config::{Config, Does, Neighbour};
-use super::eyes::processes;
+use super::neighbours::processes;
 use crate::undone::Undone;
 
 /// The levers of the controllers.

@@ -13,7 +13,7 @@ use mapa_system_slo::{Numa, Place, Settings, Snapshot};
 use tracing::{info, warn};
 
 use super::config::{Config, Contention};
-use super::mind::Mind;
+use super::controller::Mind;
 use crate::drive::sampling::cpus;
 use crate::error::Error;
 use crate::topology::Topology;

@@ -18,12 +18,12 @@ use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tracing::{info, warn};
 
-use super::beside::Besides;
+use super::actuator::Hands;
 use super::config::{Config, Tenant};
-use super::eyes::{Eyes, snapshot};
-use super::hands::Hands;
-use super::mind::{Mind, answered};
-use super::moves::Moves;
+use super::contention::Besides;
+use super::controller::{Mind, answered};
+use super::handover::Moves;
+use super::neighbours::{Eyes, snapshot};
 use crate::cli::Length;
 use crate::drive::sampling::{GONE, Plan, Sampling};
 use crate::drive::{Inbox, Message, Outside, inbox, now_ms, read_toml};
