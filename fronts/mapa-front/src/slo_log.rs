@@ -129,7 +129,7 @@ pub fn read_log(text: &str) -> Result<Log, Error> {
         };
         match (line, runs.last_mut()) {
             (LogLine::Head(head), _) => runs.push(Run {
-                by: controller(*head).map_err(|error| bad(&error))?,
+                by: head.controller().map_err(|error| bad(&error))?,
                 decisions: Vec::new(),
             }),
             (line @ LogLine::Decision(_), Some(run)) if matches!(run.by, Controller::Slo(_)) => {
@@ -154,20 +154,58 @@ pub fn read_log(text: &str) -> Result<Log, Error> {
     Ok(Log { runs, is_cut_off })
 }
 
-/// The controller that a head names.
-fn controller(head: Head) -> Result<Controller, Error> {
-    if head.version != LOG_VERSION {
-        return Err(Error::malformed(format!(
-            "version {}: expected {LOG_VERSION}",
-            head.version
-        )));
-    }
-    Ok(match head.by {
-        Controller::Slo(own) => Controller::Slo(own.checked().map_err(Error::malformed)?),
-        Controller::SloReplay(own) => {
-            Controller::SloReplay(own.checked().map_err(Error::malformed)?)
+impl Head {
+    /// The controller that it names.
+    ///
+    /// # Errors
+    /// Another version; settings out of their bounds.
+    pub fn controller(self) -> Result<Controller, Error> {
+        if self.version != LOG_VERSION {
+            return Err(Error::malformed(format!(
+                "version {}: expected {LOG_VERSION}",
+                self.version
+            )));
         }
-    })
+        Ok(match self.by {
+            Controller::Slo(settings) => {
+                Controller::Slo(settings.checked().map_err(Error::malformed)?)
+            }
+            Controller::SloReplay(settings) => {
+                Controller::SloReplay(settings.checked().map_err(Error::malformed)?)
+            }
+        })
+    }
+}
+
+impl Controller {
+    /// Makes a decision again, from the state before and the input that it has. `None` if it is not one of this
+    /// controller.
+    pub(crate) fn again(&self, decision: &LogLine) -> Option<LogLine> {
+        Some(match (self, decision) {
+            (Self::Slo(settings), LogLine::Decision(own)) => {
+                let mut state = own.before.clone();
+                let again = recorded(&own.tenant, settings, &mut state, &own.input);
+                LogLine::Decision(Box::new(again))
+            }
+            (Self::SloReplay(settings), LogLine::ReplayDecision(own)) => {
+                let mut state = own.before.clone();
+                let again = replay::recorded(&own.tenant, settings, &mut state, &own.input);
+                LogLine::ReplayDecision(Box::new(again))
+            }
+            _ => return None,
+        })
+    }
+}
+
+impl LogLine {
+    /// How many orders a decision has.
+    pub(crate) fn orders(&self) -> usize {
+        match self {
+            Self::Head(_) => 0,
+            Self::Decision(own) => own.orders.len(),
+            Self::ReplayDecision(own) => own.orders.len(),
+        }
+    }
 }
 
 /// Makes every decision of a log again, from the state before and the input that it has, and
@@ -187,25 +225,10 @@ pub fn replay_log(log: &Log) -> Result<Replayed, Error> {
         own.map(|(line, own, text)| (&run.by, line, own, text))
     });
     for (by, line, own, text) in decisions {
-        let again = match (by, own) {
-            (Controller::Slo(settings), LogLine::Decision(own)) => {
-                answer.orders += own.orders.len();
-                let mut state = own.before.clone();
-                LogLine::Decision(Box::new(recorded(
-                    &own.tenant,
-                    settings,
-                    &mut state,
-                    &own.input,
-                )))
-            }
-            (Controller::SloReplay(settings), LogLine::ReplayDecision(own)) => {
-                answer.orders += own.orders.len();
-                let mut state = own.before.clone();
-                let again = replay::recorded(&own.tenant, settings, &mut state, &own.input);
-                LogLine::ReplayDecision(Box::new(again))
-            }
-            _ => continue,
+        let Some(again) = by.again(own) else {
+            continue;
         };
+        answer.orders += own.orders();
         let written = serde_json::to_string(&again).map_err(Error::malformed)?;
         if written != *text {
             answer.differ.push(Differs {
@@ -218,7 +241,7 @@ pub fn replay_log(log: &Log) -> Result<Replayed, Error> {
 }
 
 /// In which part two decisions differ.
-fn what_differs(told: &LogLine, again: &LogLine) -> String {
+pub(crate) fn what_differs(told: &LogLine, again: &LogLine) -> String {
     let parts = |own: &LogLine| match own {
         LogLine::Decision(own) => Some((own.orders.clone(), own.rows.clone(), own.reason.clone())),
         LogLine::ReplayDecision(own) => {

@@ -136,6 +136,29 @@ pub struct Status {
     pub troubles: Vec<Mishap>,
     /// The signals that could not be read last, where counters are read at all.
     pub missing: Vec<Gap>,
+    /// The tenants whose latency is controlled by `[slo]`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub latency: Vec<TenantLatency>,
+}
+
+/// A tenant whose latency is controlled.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TenantLatency {
+    /// The tenant.
+    pub tenant: String,
+    /// The latency that its requests are promised, ms.
+    pub latency_slo_ms: f64,
+    /// The requests that it has told of.
+    pub requests: u64,
+    /// Of them, those that took longer.
+    pub late: u64,
+    /// Its place, of those that it can run at.
+    pub place: u32,
+    /// Whether its neighbours are throttled.
+    pub throttling: bool,
+    /// Whether its neighbours are inferred from counters, and not the named ones.
+    pub inferred: bool,
 }
 
 /// A signal that could not be read. It is never told as zero.

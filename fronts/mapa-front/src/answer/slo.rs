@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 /// What became of a log whose decisions were made again.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Replayed {
     /// The decisions.

@@ -6,6 +6,8 @@ use super::fact::Fact;
 use super::order::Order;
 use crate::machine::MachineSpec;
 use crate::names::{ExecutionSpec, PolicySpec, SchedulerSpec};
+#[cfg(feature = "slo")]
+use crate::slo_log::LogLine;
 
 /// The version of the form of a record.
 pub const RECORD_VERSION: u32 = 1;
@@ -24,6 +26,21 @@ pub enum RecordLine {
     Head(Box<RecordHead>),
     /// One instant.
     Instant(Instant),
+    /// A line of the log of a tenant whose latency is controlled: the settings of its controller, or a decision.
+    #[cfg(feature = "slo")]
+    Latency(Box<LatencyLine>),
+}
+
+/// A line of the log of a tenant whose latency is controlled.
+#[cfg(feature = "slo")]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct LatencyLine {
+    /// The tenant.
+    pub tenant: String,
+    /// The line.
+    pub log: LogLine,
 }
 
 /// What a record begins with.

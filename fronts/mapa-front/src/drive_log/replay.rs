@@ -1,17 +1,25 @@
 //! Recorded facts, told once more.
 
+#[cfg(feature = "slo")]
+use std::collections::BTreeMap;
 use std::io::BufRead;
 
 use mapa_sched::{Fleet, Scheduler, Time, step};
 use mapa_topologies::Machine;
 use serde::Serialize;
 
+#[cfg(feature = "slo")]
+use super::lines::LatencyLine;
 use super::lines::{Instant, RECORD_VERSION, RecordHead, RecordLine};
 use super::order::Order;
+#[cfg(feature = "slo")]
+use crate::answer::slo::{self, Replayed};
 use crate::error::Error;
 use crate::files::Files;
 use crate::machine::Loaded;
 use crate::names::Names;
+#[cfg(feature = "slo")]
+use crate::slo_log::{Controller, LogLine, what_differs};
 
 /// What became of facts that were told once more.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -31,6 +39,23 @@ pub struct ReplayedDrive {
     pub differs: Vec<Differs>,
     /// Whether the last line is cut off: its writer was killed. It is left out.
     pub is_cut_off: bool,
+    /// The decisions on tenants whose latency is controlled, made again; none if the record has no such tenant.
+    #[cfg(feature = "slo")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Replayed>,
+}
+
+impl ReplayedDrive {
+    /// Whether all orders are as recorded.
+    #[must_use]
+    pub fn is_same(&self) -> bool {
+        let mut is_same = self.differ == 0;
+        #[cfg(feature = "slo")]
+        {
+            is_same &= (self.latency.iter()).all(|latency| latency.differ.is_empty());
+        }
+        is_same
+    }
 }
 
 /// An instant that led to other orders than recorded.
@@ -119,6 +144,8 @@ pub fn replay(
 ) -> Result<ReplayedDrive, Error> {
     let mut done = ReplayedDrive::default();
     let mut now: Option<Replayer> = None;
+    #[cfg(feature = "slo")]
+    let mut controllers = Controllers::new();
     let mut text = String::new();
     for line in 1.. {
         text.clear();
@@ -142,6 +169,11 @@ pub fn replay(
                 let made = Replayer::new(&head, names, files).map_err(|error| bad(&error))?;
                 now = Some(made);
                 done.daemons += 1;
+            }
+            #[cfg(feature = "slo")]
+            RecordLine::Latency(latency) => {
+                let replayed = done.latency.get_or_insert_default();
+                decide(&mut controllers, *latency, line, replayed).map_err(|error| bad(&error))?;
             }
             RecordLine::Instant(instant) => {
                 let Some(now) = &mut now else {
@@ -170,6 +202,44 @@ pub fn replay(
         return Err(Error::malformed("an empty record: expected a head"));
     }
     Ok(done)
+}
+
+/// By tenant: the controller of its latency, with its settings.
+#[cfg(feature = "slo")]
+type Controllers = BTreeMap<String, Controller>;
+
+/// Makes a decision on a tenant again, from the state and the input that it has.
+///
+/// # Errors
+/// A decision without a head before it or of another controller; another version; settings out of their bounds.
+#[cfg(feature = "slo")]
+fn decide(
+    controllers: &mut Controllers,
+    latency: LatencyLine,
+    line: u64,
+    replayed: &mut Replayed,
+) -> Result<(), Error> {
+    let LatencyLine { tenant, log } = latency;
+    if let LogLine::Head(head) = log {
+        controllers.insert(tenant, head.controller()?);
+        return Ok(());
+    }
+    let by = controllers.get(&tenant);
+    let Some(again) = by.and_then(|by| by.again(&log)) else {
+        return Err(Error::malformed(format_args!(
+            "a decision on `{tenant}`: expected the head of its controller before it"
+        )));
+    };
+    replayed.decisions += 1;
+    replayed.orders += log.orders();
+    let text = |line: &LogLine| serde_json::to_string(line).map_err(Error::malformed);
+    if text(&again)? != text(&log)? {
+        replayed.differ.push(slo::Differs {
+            line: usize::try_from(line).unwrap_or(usize::MAX),
+            what: what_differs(&log, &again),
+        });
+    }
+    Ok(())
 }
 
 /// Whether orders are the same, to the byte.

@@ -118,7 +118,17 @@ pub struct Keeper<J: Journal> {
     held: BTreeMap<u64, Entry>,
     /// By pull: who needs it. None of a pull that is nobody's by name, such as one of an earlier keeper: only its time ends it.
     holders: BTreeMap<u64, BTreeSet<Option<Holder>>>,
+    /// Pulls that are carried out elsewhere, or have to be taken back there: nothing here touches them meanwhile.
+    away: BTreeSet<u64>,
     next: u64,
+}
+
+/// What there is to do for a pull.
+enum Prepared {
+    /// Nothing more.
+    Over(LeverFact),
+    /// The plan of this entry, which is in the journal.
+    Entry(u64),
 }
 
 impl<J: Journal> Keeper<J> {
@@ -145,6 +155,7 @@ impl<J: Journal> Keeper<J> {
             journal,
             held: entries.into_iter().map(|entry| (entry.id, entry)).collect(),
             holders: BTreeMap::new(),
+            away: BTreeSet::new(),
             next,
         };
         let mut facts = Vec::new();
@@ -277,12 +288,86 @@ impl<J: Journal> Keeper<J> {
         holders.is_empty().then(|| self.undo(id)).flatten()
     }
 
+    /// Begins a pull that the caller carries out elsewhere, because it takes long: by [`Hands::pull`] of levers of its own
+    /// with this plan, which is in the journal under this number. The outcome goes to [`finish`](Self::finish). Meanwhile
+    /// nobody else gets what the pull is about, and neither time nor the exit of the program takes it back; the next keeper
+    /// does.
+    ///
+    /// # Errors
+    /// What became of the pull, if there is nothing to be carried out: it was refused, or all is so already.
+    pub fn begin(
+        &mut self,
+        pull: &Pull,
+        lifetime: Lifetime,
+        now_ms: u64,
+    ) -> Result<(u64, Plan), LeverFact> {
+        match self.prepare(pull, lifetime, now_ms) {
+            Ok(Prepared::Entry(id)) => {
+                self.away.insert(id);
+                Ok((id, self.held[&id].plan.clone()))
+            }
+            Ok(Prepared::Over(fact)) => Err(fact),
+            Err(why) => Err(LeverFact::Refused {
+                lever: pull.lever().to_owned(),
+                why,
+            }),
+        }
+    }
+
+    /// Ends a pull that was carried out elsewhere. Of one that failed and left something behind, and of one that cannot be
+    /// confirmed, the caller takes back the plan: [`left_away`](Self::left_away). `None`: no such pull is under way.
+    pub fn finish(&mut self, id: u64, done: Result<(), Failure>) -> Option<LeverFact> {
+        if !self.away.contains(&id) {
+            return None;
+        }
+        let fact = self.complete(id, done);
+        if let LeverFact::Pulled { .. } = &fact {
+            self.away.remove(&id);
+            if self.held.contains_key(&id) {
+                self.holders.entry(id).or_default().insert(None);
+            }
+        }
+        Some(fact)
+    }
+
+    /// The pulls that were carried out elsewhere, and of which something is left that must be taken back there: by
+    /// [`Hands::undo`] of their plan. The outcome goes to [`finish_undo`](Self::finish_undo).
+    pub fn left_away(&self) -> impl Iterator<Item = &Entry> {
+        let over = Lifetime::Until { ms: 0 };
+        let away = self.away.iter().filter_map(|id| self.held.get(id));
+        away.filter(move |own| own.lifetime == over)
+    }
+
+    /// Ends the taking back of a pull elsewhere. What could not be is still [left](Self::left_away). `None`: no such pull is
+    /// under way.
+    pub fn finish_undo(&mut self, id: u64, done: Result<(), Vec<LeverError>>) -> Option<LeverFact> {
+        self.away.contains(&id).then(|| self.released(id, done))
+    }
+
     fn try_pull(
         &mut self,
         pull: &Pull,
         lifetime: Lifetime,
         now_ms: u64,
     ) -> Result<LeverFact, LeverError> {
+        let id = match self.prepare(pull, lifetime, now_ms)? {
+            Prepared::Over(fact) => return Ok(fact),
+            Prepared::Entry(id) => id,
+        };
+        let done = self.hands.pull(&self.held[&id].plan);
+        Ok(self.complete(id, done))
+    }
+
+    /// Plans a pull and writes the plan down, if there is something to do.
+    ///
+    /// # Errors
+    /// It is out of bounds, somebody else holds what it is about, or it cannot be planned or written down.
+    fn prepare(
+        &mut self,
+        pull: &Pull,
+        lifetime: Lifetime,
+        now_ms: u64,
+    ) -> Result<Prepared, LeverError> {
         if let Lifetime::Until { ms } = lifetime {
             // Rounded up, so that a fraction of a second beyond the bound is refused.
             let seconds = ms.saturating_sub(now_ms).div_ceil(1000);
@@ -302,7 +387,7 @@ impl<J: Journal> Keeper<J> {
             if lifetime == Lifetime::Kept {
                 self.settle(id);
             }
-            return Ok(LeverFact::Extended { id, lever });
+            return Ok(Prepared::Over(LeverFact::Extended { id, lever }));
         }
         let targets = pull.targets();
         let holds = |own: &&Entry| own.pull.targets().iter().any(|at| targets.contains(at));
@@ -315,10 +400,10 @@ impl<J: Journal> Keeper<J> {
         }
         let plan = self.hands.plan(pull)?;
         if plan.is_empty() {
-            return Ok(LeverFact::Unchanged { lever });
+            return Ok(Prepared::Over(LeverFact::Unchanged { lever }));
         }
         let id = self.next;
-        let mut entry = Entry {
+        let entry = Entry {
             id,
             pull: pull.clone(),
             plan,
@@ -329,22 +414,36 @@ impl<J: Journal> Keeper<J> {
         // If this fails, nothing has changed, and the number is still free.
         self.journal.put(&entry)?;
         self.next += 1;
-        if let Err(failure) = self.hands.pull(&entry.plan) {
+        self.held.insert(id, entry);
+        Ok(Prepared::Entry(id))
+    }
+
+    /// Confirms a pull that was carried out, and crosses out one that failed without a trace. One of which something is left
+    /// stays in the journal, to be taken back.
+    fn complete(&mut self, id: u64, done: Result<(), Failure>) -> LeverFact {
+        if let Err(failure) = done {
             if failure.left.is_empty() && self.journal.remove(id).is_ok() {
-                return Ok(LeverFact::Failed { id, failure });
+                self.forget(id);
+            } else if let Some(entry) = self.held.get_mut(&id) {
+                // It is taken back by the next tick.
+                entry.lifetime = Lifetime::Until { ms: 0 };
             }
-            // It stays in the journal, and is taken back by the next tick.
-            entry.lifetime = Lifetime::Until { ms: 0 };
-            self.held.insert(id, entry);
-            return Ok(LeverFact::Failed { id, failure });
+            return LeverFact::Failed { id, failure };
         }
+        let mut entry = self.held[&id].clone();
         entry.confirmed = true;
+        let lever = entry.plan.lever.clone();
         if let Err(why) = self.journal.put(&entry) {
             // A pull that is not confirmed would be taken back after a crash, and kept without one.
-            let left = self.hands.undo(&entry.plan).err().unwrap_or_default();
+            let left = if self.away.contains(&id) {
+                vec![why.clone()]
+            } else {
+                self.hands.undo(&entry.plan).err().unwrap_or_default()
+            };
             let step = entry.plan.steps.len();
             if left.is_empty() {
                 let _ = self.journal.remove(id);
+                self.forget(id);
             } else {
                 self.held.insert(id, entry);
                 self.give_up(id);
@@ -355,26 +454,33 @@ impl<J: Journal> Keeper<J> {
                 why: Box::new(why),
                 left,
             };
-            return Ok(LeverFact::Failed { id, failure });
+            return LeverFact::Failed { id, failure };
         }
+        let is_kept = entry.lifetime == Lifetime::Kept;
         self.held.insert(id, entry);
-        if lifetime == Lifetime::Kept {
+        if is_kept {
             self.settle(id);
         }
-        Ok(LeverFact::Pulled { id, lever })
+        LeverFact::Pulled { id, lever }
+    }
+
+    fn forget(&mut self, id: u64) {
+        self.held.remove(&id);
+        self.holders.remove(&id);
+        self.away.remove(&id);
     }
 
     /// A pull that is kept is nothing to be held any longer.
     fn settle(&mut self, id: u64) {
         if self.journal.remove(id).is_ok() {
-            self.held.remove(&id);
-            self.holders.remove(&id);
+            self.forget(id);
         }
     }
 
-    /// Takes a pull back now. `None`: nothing is held under this number.
+    /// Takes a pull back now. `None`: nothing is held under this number, or it is [under way](Self::begin) elsewhere.
     pub fn undo(&mut self, id: u64) -> Option<LeverFact> {
-        self.held.contains_key(&id).then(|| self.release(id))
+        let is_here = self.held.contains_key(&id) && !self.away.contains(&id);
+        is_here.then(|| self.release(id))
     }
 
     /// Takes back what is past its time, the last pull first.
@@ -386,7 +492,11 @@ impl<J: Journal> Keeper<J> {
             .map(|(id, _)| *id)
             .collect();
         kept.into_iter().for_each(|id| self.settle(id));
-        let past = |own: &Entry| matches!(own.lifetime, Lifetime::Until { ms } if ms <= now_ms);
+        let away = &self.away;
+        let past = |own: &Entry| {
+            let is_past = matches!(own.lifetime, Lifetime::Until { ms } if ms <= now_ms);
+            is_past && !away.contains(&own.id)
+        };
         let ids: Vec<u64> = self
             .held
             .iter()
@@ -398,24 +508,31 @@ impl<J: Journal> Keeper<J> {
     }
 
     /// Takes back all that is held, the last pull first: the exit of a program. Dropping does the same, and
-    /// tells nobody.
+    /// tells nobody. What is [under way](Self::begin) elsewhere is left to the next keeper.
     pub fn close(&mut self) -> Vec<LeverFact> {
-        // Kept for good, and here only because the journal could not cross it out.
-        let settled = |own: &Entry| own.confirmed && own.lifetime == Lifetime::Kept;
+        // Kept for good, and here only because the journal could not cross it out; or under way elsewhere.
+        let away = &self.away;
+        let stays = |own: &Entry| {
+            (own.confirmed && own.lifetime == Lifetime::Kept) || away.contains(&own.id)
+        };
         let ids: Vec<u64> = self
             .held
             .iter()
             .rev()
-            .filter(|(_, own)| !settled(own))
+            .filter(|(_, own)| !stays(own))
             .map(|(id, _)| *id)
             .collect();
         ids.into_iter().map(|id| self.release(id)).collect()
     }
 
     fn release(&mut self, id: u64) -> LeverFact {
-        let entry = &self.held[&id];
-        let lever = entry.plan.lever.clone();
-        let undone = self.hands.undo(&entry.plan);
+        let undone = self.hands.undo(&self.held[&id].plan);
+        self.released(id, undone)
+    }
+
+    /// Crosses out a pull that was taken back.
+    fn released(&mut self, id: u64, undone: Result<(), Vec<LeverError>>) -> LeverFact {
+        let lever = self.held[&id].plan.lever.clone();
         // Of one that cannot be taken back nobody is a holder any more: it is tried again until it is.
         self.holders.remove(&id);
         // Crossed out last. If the program dies in between, the next keeper reverts it once more,
@@ -423,7 +540,7 @@ impl<J: Journal> Keeper<J> {
         let undone = undone.and_then(|()| self.journal.remove(id).map_err(|why| vec![why]));
         match undone {
             Ok(()) => {
-                self.held.remove(&id);
+                self.forget(id);
                 LeverFact::Undone { id, lever }
             }
             Err(left) => {

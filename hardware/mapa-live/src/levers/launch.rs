@@ -72,7 +72,7 @@ impl Launch {
 
 /// How it is known that a program is ready.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "by", rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Ready {
     /// It runs.
     #[default]
@@ -80,7 +80,7 @@ pub enum Ready {
     /// It takes connections at this address.
     Tcp {
         /// Its address and port.
-        at: SocketAddr,
+        address: SocketAddr,
     },
     /// It answers this URL with a status of 200 to 299. `http` only.
     Http {

@@ -436,7 +436,7 @@ fn words(hands: &Hands, step: &Step) -> String {
         Step::Start { program } => {
             let ready = match &program.ready {
                 Ready::Runs => "until it runs".to_owned(),
-                Ready::Tcp { at } => format!("until {at} takes connections"),
+                Ready::Tcp { address } => format!("until {address} takes connections"),
                 Ready::Http { url } => format!("until {url} answers 200 to 299"),
                 Ready::File { path } => format!("until {} exists", path.display()),
             };

@@ -335,7 +335,9 @@ impl Programs for SystemPrograms {
         }
         Ok(match &launch.ready {
             Ready::Runs => true,
-            Ready::Tcp { at } => TcpStream::connect_timeout(at, Duration::from_millis(500)).is_ok(),
+            Ready::Tcp { address } => {
+                TcpStream::connect_timeout(address, Duration::from_millis(500)).is_ok()
+            }
             Ready::Http { url } => http::get(url, Duration::from_secs(2), 1 << 20)
                 .is_ok_and(|(status, _)| (200..300).contains(&status)),
             Ready::File { path } => path.exists(),

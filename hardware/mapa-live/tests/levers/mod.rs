@@ -2,6 +2,7 @@
 
 mod bounds;
 mod cgroup;
+mod elsewhere;
 mod holders;
 mod journal;
 #[cfg(feature = "nvml")]

@@ -120,7 +120,7 @@ fn what_is_no_program_or_ends_at_once_is_an_error_that_names_it() {
 
 /// A program that serves HTTP on a port with the tools that every system has, after a time.
 fn server(name: &str, after_s: &str, port: u16) -> Launch {
-    let at: SocketAddr = ([127, 0, 0, 1], port).into();
+    let address: SocketAddr = ([127, 0, 0, 1], port).into();
     let mut launch = sleeper(name);
     launch.command = [
         "sh".to_owned(),
@@ -128,7 +128,7 @@ fn server(name: &str, after_s: &str, port: u16) -> Launch {
         format!("sleep {after_s}; exec python3 -m http.server {port} --bind 127.0.0.1 2>/dev/null"),
     ]
     .into();
-    launch.ready = Ready::Tcp { at };
+    launch.ready = Ready::Tcp { address };
     launch.ready_s = 30;
     launch
 }
