@@ -6,7 +6,7 @@
 //!
 //! `cargo build --release -p mapa-node && cargo run --release -p mapa-node --example idle -- 100 30 [MACHINE]`
 //!
-//! With `--slo` it is `mapa-node slo`, which guards all of them beside ten neighbours:
+//! With `--slo` it has `[slo]` too, which guards all of them beside ten neighbours, and no leases:
 //!
 //! `cargo run --release -p mapa-node --example idle -- --slo 100 30`
 
@@ -75,7 +75,7 @@ fn steward(folder: &Path, tenants: usize, named: Option<&str>) -> Result<Beside>
     );
     for (at, name) in names.iter().enumerate() {
         let own = if at % 2 == 0 {
-            "slo_ms = 15.0"
+            "latency_slo_ms = 15.0"
         } else {
             "pcie_mb_s = 8000"
         };
@@ -132,18 +132,14 @@ fn steward(folder: &Path, tenants: usize, named: Option<&str>) -> Result<Beside>
     })
 }
 
-/// `mapa-node slo`, with tenants that it guards and ten neighbours.
+/// `mapa-node` with `[slo]`: tenants that it guards, and ten neighbours.
 fn guard(folder: &Path, tenants: usize) -> Result<Beside> {
     let promised: Vec<String> = (0..tenants).map(|at| format!("t{at}")).collect();
     let mut jobs = Vec::new();
     let path = |name: &str| folder.join(name).display().to_string();
-    let mut config = format!(
-        "latencies = \"{}\"\nstate = \"{}\"\n",
-        path("told"),
-        path("state")
-    );
+    let mut config = format!("[service]\nlatencies = \"{}\"\n", path("told"));
     for name in &promised {
-        writeln!(config, "[tenants.{name}]\npromise_ms = 15")?;
+        writeln!(config, "[slo.tenants.{name}]\nlatency_slo_ms = 15")?;
     }
     for at in 0..10 {
         let job = sleeper()?;
@@ -152,14 +148,16 @@ fn guard(folder: &Path, tenants: usize) -> Result<Beside> {
         jobs.push(job);
         writeln!(
             config,
-            "[neighbours.n{at}]\ndoes = \"copies\"\npid_file = \"{file}\""
+            "[slo.neighbours.n{at}]\nactivity = \"copy\"\npid_file = \"{file}\""
         )?;
     }
-    fs::write(folder.join("slo.toml"), config)?;
+    fs::write(folder.join("node.toml"), config)?;
     let mut command = Command::new(program("mapa-node"));
     command
-        .args(["slo", "--config"])
-        .arg(folder.join("slo.toml"))
+        .args(["--machine", "dgx-2", "--ledger"])
+        .arg(folder.join("ledger.db"))
+        .arg("--config")
+        .arg(folder.join("node.toml"))
         .stderr(Stdio::null());
     Ok(Beside {
         command,

@@ -1,6 +1,6 @@
 //! The controller of tail latency against real processes: a tenant that serves requests over loopback
 //! and reads a file for each, past the page cache; a neighbour that reads the same disk as fast as it
-//! can; `mapa-node slo` between them, or not.
+//! can; a daemon with `[slo]` between them, or not.
 //!
 //! `cargo build --release -p mapa-node && cargo run --release -p mapa-node --example tail -- SECONDS DISK [PROMISE_MS]`
 //!
@@ -227,9 +227,8 @@ fn configurations(folder: &Path, disk: &str, promise_ms: f64, length: Duration) 
         fs::write(
             &config,
             format!(
-                "controller = \"{controller}\"\nlatencies = \"{}\"\nstate = \"{}\"\n[settings]\nio_mb_s = 100\ncool_down = 8\n[levers]\nblock_devices = [\"{disk}\"]\ngroup = \"mapa-tail\"\n[tenants.api]\npromise_ms = {promise_ms:?}\n[neighbours.etl]\ndoes = \"copies\"\npid_file = \"{}\"\n",
+                "[service]\nlatencies = \"{}\"\n[levers]\nblock_devices = [\"{disk}\"]\ngroup = \"mapa-tail\"\n[slo]\ncontroller = \"{controller}\"\n[slo.settings]\nio_mb_s = 100\ncool_down = 8\n[slo.tenants.api]\nlatency_slo_ms = {promise_ms:?}\n[slo.neighbours.etl]\nactivity = \"copy\"\npid_file = \"{}\"\n",
                 socket.display(),
-                folder.join(controller).display(),
                 pid.display()
             ),
         )?;
@@ -239,20 +238,23 @@ fn configurations(folder: &Path, disk: &str, promise_ms: f64, length: Duration) 
             .and_then(Path::parent)
             .ok_or("no folder above")?;
         let log = File::create(folder.join("log"))?;
-        let mut slo = Command::new(program.join("mapa-node"))
-            .args(["slo", "--config", &text(&config)])
+        // No GPU is looked for: the disk stands for the path.
+        let mut daemon = Command::new(program.join("mapa-node"))
+            .args(["--machine", "dgx-1v", "--ledger"])
+            .arg(folder.join(format!("{controller}.db")))
+            .args(["--config", &text(&config)])
             .stdin(Stdio::null())
             .stderr(log)
             .spawn()?;
         while !socket.exists() {
-            if slo.try_wait()?.is_some() {
+            if daemon.try_wait()?.is_some() {
                 return Err(fs::read_to_string(folder.join("log"))?.into());
             }
             thread::sleep(Duration::from_millis(10));
         }
         let took = ask(&port, length, Some(&socket))?;
-        Command::new("kill").arg(slo.id().to_string()).status()?;
-        slo.wait()?;
+        Command::new("kill").arg(daemon.id().to_string()).status()?;
+        daemon.wait()?;
         row(&format!("the same, with {controller}"), took, promise_ms);
         let log = fs::read_to_string(folder.join("log"))?;
         if env::var_os("MAPA_LOG").is_some() {

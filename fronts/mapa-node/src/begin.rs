@@ -1,4 +1,4 @@
-//! `mapa-node --scheduler NAME`: one scheduler, for as long as the machine is up.
+//! `mapa-node --scheduler NAME`: one scheduler, and the control of latencies, for as long as the machine is up.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -18,11 +18,13 @@ use signal_hook::iterator::Signals;
 use tracing::{info, warn};
 
 use crate::bell::Bell;
-use crate::cli::MachineArgs;
+use crate::cli::{Length, MachineArgs};
 use crate::disk::Disk;
+#[cfg(feature = "slo")]
+use crate::drive::LatencyControl;
 use crate::drive::{
-    Config, Host, Inbox, Known, Message, Metrics, MigModes, NodeDriver, NodeHands, NodeJournal,
-    Outside, Recorder, Shared, Stopped, Told, folder_of, inbox, job_of_lease, now_ms, read_toml,
+    Config, Host, Inbox, Known, Message, Metrics, MigModes, Needs, NodeDriver, NodeHands,
+    NodeJournal, Outside, Recorder, Shared, Stopped, Told, folder_of, inbox, job_of_lease, now_ms,
 };
 use crate::error::Error;
 use crate::health::{self, Watched};
@@ -55,6 +57,9 @@ pub(crate) struct DriveArgs {
     /// Where sysfs, procfs and cgroupfs lie [default: /].
     #[arg(long, value_name = "FOLDER", hide_short_help = true)]
     pub root: Option<PathBuf>,
+    /// End after this time: 90, 90s, 10m, 2h, 1d [default: when it is told to].
+    #[arg(long, value_name = "TIME")]
+    pub duration: Option<Length>,
     /// How the log is written: text or json.
     #[arg(long, value_name = "FORM", default_value = "text")]
     pub log: Log,
@@ -76,7 +81,7 @@ pub(crate) fn drive(
 ) -> Result<(), Error> {
     service::log(args.log, args.verbose);
     let config: Config = match &args.config {
-        Some(path) => read_toml(path)?,
+        Some(path) => Config::read(path)?,
         None => Config::default(),
     };
     let named = args.scheduler.clone();
@@ -245,14 +250,6 @@ impl Daemon<'_> {
             );
         }
         let served = service::serve(&self.config.service, &shared, &self.outside, ledger.path())?;
-        let sampler = Host::begin(
-            self.live,
-            self.config,
-            &node,
-            self.needs_counters(),
-            &self.outside,
-            &shared,
-        )?;
         let fleet = Fleet::new([node.loaded().graph().clone()]);
         let leases = ledger.read(|books| books.leases())?;
         let job_of = |group: &Group| {
@@ -262,8 +259,20 @@ impl Daemon<'_> {
             lease.map(job_of_lease)
         };
         let (levers, roots) = (&self.config.levers, &self.live.roots);
-        let hands = NodeHands::new(keeper, levers, roots, self.args.dry_run, job_of);
+        #[allow(unused_mut, reason = "a feature asks it for programs")]
+        let mut hands = NodeHands::new(keeper, levers, roots, self.args.dry_run, job_of);
+        #[cfg(feature = "slo")]
+        let slo = LatencyControl::begin(self.config, self.live, &mut hands)?;
         let needs_counters = self.needs_counters();
+        let needs = Needs {
+            scheduler: needs_counters,
+            #[cfg(feature = "slo")]
+            contention: (slo.as_ref()).map_or(Some(false), LatencyControl::needs_devices),
+            #[cfg(not(feature = "slo"))]
+            contention: Some(false),
+        };
+        let (to, live) = (&self.outside, self.live);
+        let sampler = Host::begin(live, self.config, &node, needs, to, &shared)?;
         let mut driver = NodeDriver {
             node,
             machine: self.machine,
@@ -283,6 +292,9 @@ impl Daemon<'_> {
             timeline: Timeline::default(),
             look_at: Instant::now(),
             stop: None,
+            until: (self.args.duration).map(|own| Instant::now() + Duration::from_secs(own.0)),
+            #[cfg(feature = "slo")]
+            slo,
             leases: std::collections::BTreeMap::new(),
             adopting: Vec::new(),
             still: std::collections::BTreeSet::new(),
@@ -302,7 +314,7 @@ impl Daemon<'_> {
             } = Topology::of(self.live)
         {
             let what = format!(
-                "{why}: jobs on other devices are not known to be beside a tenant and are not throttled; `mapa-node slo` infers it from counters"
+                "{why}: jobs on other devices are not known to be beside a tenant and are not throttled; `[slo]` infers it from counters"
             );
             driver.told.trouble("topology", &what);
         }
@@ -312,6 +324,12 @@ impl Daemon<'_> {
             "ready"
         );
         let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
+        // Not before it is ready: an MPS daemon that does not answer takes its time.
+        #[cfg(feature = "slo")]
+        if let Some(slo) = driver.slo.take() {
+            slo.introduce(&mut driver);
+            driver.slo = Some(slo);
+        }
         let ended = go(&mut Drive::new(fleet), &mut *scheduler, &mut driver);
         let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
         drop(served);

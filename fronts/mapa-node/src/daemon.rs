@@ -11,7 +11,7 @@ use crate::case::{self, CaseArgs};
 use crate::cli::MachineArgs;
 use crate::command::place;
 use crate::doctor::{DoctorArgs, doctor};
-use crate::drive::{ReplayArgs, SloArgs, replay, slo};
+use crate::drive::{ReplayArgs, replay};
 use crate::error::Error;
 use crate::output::Output;
 
@@ -47,9 +47,7 @@ pub(crate) enum Service {
     Doctor(DoctorArgs),
     /// Tell recorded facts to a fresh scheduler, and compare its orders with the recorded ones.
     Replay(ReplayArgs),
-    /// Keep promised latencies of named tenants: throttle their neighbours, start them elsewhere.
-    Slo(SloArgs),
-    /// Say how the daemon of the queue is.
+    /// Say how the daemon is.
     Status(StatusArgs),
 }
 
@@ -84,7 +82,6 @@ fn serve(cli: &Daemon, output: Output) -> Result<u8, Error> {
         Some(Service::Doctor(args)) => {
             return Ok(u8::from(!doctor(args, &cli.machine, &ledger()?, output)?));
         }
-        Some(Service::Slo(args)) => slo(args, cli.machine.live())?,
         Some(Service::Status(args)) => status(args, output)?,
         None if cli.drive.scheduler.is_none() && cli.drive.config.is_none() => {
             return Err(Error::malformed(

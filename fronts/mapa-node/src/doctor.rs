@@ -13,8 +13,7 @@ use mapa_live::{Discovered, Live, Processes};
 use rustix::fs::{Access, access, statfs};
 
 use crate::cli::MachineArgs;
-use crate::drive::SloConfig;
-use crate::drive::{Config, read_toml};
+use crate::drive::Config;
 use crate::error::Error;
 use crate::ledger::Ledger;
 use crate::node::Node;
@@ -29,9 +28,6 @@ pub(crate) struct DoctorArgs {
     /// The configuration of the daemon, to be looked at too.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// The configuration of `mapa-node slo`, whose exporters are asked too.
-    #[arg(long, value_name = "FILE")]
-    pub slo: Option<PathBuf>,
 }
 
 /// Looks at this machine, by its drivers now and not by what they have said before. False if something is broken.
@@ -48,7 +44,7 @@ pub(crate) fn doctor(
     live.refresh = true;
     let live = &live;
     let config: Config = match &args.config {
-        Some(path) => read_toml(path)?,
+        Some(path) => Config::read(path)?,
         None => Config::default(),
     };
     let mut found = Diagnosis {
@@ -62,10 +58,7 @@ pub(crate) fn doctor(
     mps(&mut found, &hands, &config);
     groups(&mut found, live);
     counters(&mut found, live);
-    let mut targets = config.telemetry.targets(config.sources());
-    if let Some(path) = &args.slo {
-        targets.extend(slo_targets(path)?);
-    }
+    let targets = config.telemetry.targets(config.sources().values());
     signals(&mut found, live, targets);
     books(&mut found, ledger);
     sockets(&mut found, &config);
@@ -147,7 +140,7 @@ fn paths(found: &mut Diagnosis, machine: &Discovered) {
         found.missing(
             what,
             format!("unanswered: {why}"),
-            "look at the driver's log, and ask again; mapa-node slo does so by itself",
+            "look at the driver's log, and ask again; `[slo]` of the daemon does so by itself",
         );
         return;
     }
@@ -157,23 +150,11 @@ fn paths(found: &mut Diagnosis, machine: &Discovered) {
             Some(why) => found.missing(
                 what,
                 why,
-                "mapa-node slo infers contention from counters: name the `devices` of its tenants",
+                "`[slo]` of the daemon infers contention from counters: name the `devices` of its tenants",
             ),
         },
         Err(error) => found.missing(what, error.to_string(), "describe the machine in a file"),
     }
-}
-
-/// The exporters in a configuration of `mapa-node slo`.
-///
-/// # Errors
-/// It cannot be read.
-fn slo_targets(path: &Path) -> Result<Vec<Target>, Error> {
-    let own: SloConfig = read_toml(path)?;
-    let own = own
-        .checked()
-        .map_err(|error| Error::malformed(format_args!("{}: {error}", path.display())))?;
-    Ok(own.telemetry.targets(own.sources()))
 }
 
 /// What devices and exporters tell, and what they do not.

@@ -45,7 +45,7 @@ mod undone;
 pub use case::{CONTEXT, Instances, Manager, Peer, Replies, Settings, Shared};
 pub use command::main;
 pub use daemon::daemon;
-pub use drive::{check_node_config, check_slo_config};
+pub use drive::check_node_config;
 pub use entries::{Entries, Entry, read_entries};
 pub use error::Error;
 pub use ledger::{

@@ -108,6 +108,24 @@ fn show(own: &Status, output: Output) {
     for (kind, count) in &own.failed_orders {
         output.line(format!("failed     {kind}: {count}"));
     }
+    for tenant in &own.latency {
+        let throttled = if tenant.throttling {
+            "; its neighbours are throttled"
+        } else {
+            ""
+        };
+        output.line(format!(
+            "latency    {}: {} of {} late, promised {} ms, at place {}{throttled}",
+            tenant.tenant,
+            tenant.late,
+            counted(
+                usize::try_from(tenant.requests).unwrap_or(usize::MAX),
+                "request"
+            ),
+            tenant.latency_slo_ms,
+            tenant.place,
+        ));
+    }
     for gap in &own.missing {
         output.line(format!("missing    {}: {}", gap.what, gap.why));
     }

@@ -1,4 +1,4 @@
-//! `mapa-node slo` on hosts that show, and that hide, which devices share a path. The host is a folder: control groups
+//! `[slo]` of the daemon on hosts that show, and that hide, which devices share a path. The host is a folder: control groups
 //! of v2, no processes; the driver is a library that speaks as NVIDIA's does.
 
 use std::collections::BTreeMap;
@@ -15,14 +15,15 @@ use std::time::{Duration, Instant};
 use fake_nvml::{Code, Config, Fake, Fault, built_library, install};
 
 use super::common::{Systemd, error};
+use super::slo::replayed;
 
-/// A host of eight GPUs, with `mapa-node slo` for a tenant on GPU 0 and a neighbour in the control group `etl`, which
+/// A host of eight GPUs, with a daemon for a tenant on GPU 0 and a neighbour in the control group `etl`, which
 /// has no process: no counter of the neighbour itself says that it copies.
 struct Host {
     folder: tempfile::TempDir,
     fake: Fake,
     systemd: Systemd,
-    slo: Option<Child>,
+    daemon: Option<Child>,
 }
 
 impl Host {
@@ -41,7 +42,7 @@ impl Host {
             folder,
             fake,
             systemd,
-            slo: None,
+            daemon: None,
         };
         let group = own.path().join("root/sys/fs/cgroup/etl");
         fs::create_dir_all(&group).unwrap();
@@ -67,28 +68,30 @@ impl Host {
         self.read("root/sys/fs/cgroup/etl/io.max")
     }
 
-    /// Starts the controllers, with these lines for the tenant and at the top.
-    fn start(&mut self, top: &str, tenant: &str) {
+    /// Starts the daemon, with these lines for the tenant, of `[slo]` and at the top.
+    fn start(&mut self, top: &str, slo: &str, tenant: &str) {
         let path = |name: &str| self.path().join(name).display().to_string();
         let uuid = self.fake.uuid(0).unwrap();
         let config = format!(
-            "latencies = \"{}\"\nstate = \"{}\"\n{top}\n[settings]\npersistence = 1\nwindow = 2\n[levers]\nmoves = false\nblock_devices = [\"259:0\"]\n[tenants.api]\npromise_ms = 15\ndevices = [[\"{uuid}\"]]\n{tenant}\n[neighbours.etl]\ndoes = \"copies\"\ngroup = \"etl\"\n",
+            "{top}\n[service]\nlatencies = \"{}\"\n[levers]\nblock_devices = [\"259:0\"]\n[slo]\n{slo}\n[slo.settings]\npersistence = 1\nwindow = 2\n[slo.levers]\nrelocate = false\n[slo.tenants.api]\nlatency_slo_ms = 15\ndevices = [[\"{uuid}\"]]\n{tenant}\n[slo.neighbours.etl]\nactivity = \"copy\"\ngroup = \"etl\"\n",
             path("socket"),
-            path("levers"),
         );
-        fs::write(path("slo.toml"), config).unwrap();
-        let slo = Command::new(env!("CARGO_BIN_EXE_mapa-node"))
-            .args(["--nvml", &path("libnvidia-ml.so.1"), "slo"])
-            .args(["--config", &path("slo.toml"), "--root", &path("root")])
+        fs::write(path("node.toml"), config).unwrap();
+        let daemon = Command::new(env!("CARGO_BIN_EXE_mapa-node"))
+            .args(["--nvml", &path("libnvidia-ml.so.1")])
+            .args(["--ledger", &path("ledger.db")])
+            .args(["--config", &path("node.toml"), "--root", &path("root")])
             .args(["--record", &path("record")])
             .env("NOTIFY_SOCKET", self.systemd.path())
+            // It says that it lives once a second, as often as it ticks.
+            .env("WATCHDOG_USEC", "2000000")
             // Discovery keeps its answers in the user's cache.
             .env("XDG_CACHE_HOME", path("cache"))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(fs::File::create(path("log")).unwrap())
             .spawn();
-        self.slo = Some(slo.unwrap());
+        self.daemon = Some(daemon.unwrap());
     }
 
     /// Lets a device move so much over PCIe, MB/s.
@@ -117,29 +120,28 @@ impl Host {
         self.late_until(|| self.systemd.beats() >= before + ticks);
     }
 
-    /// Ends the controllers, and returns their log.
+    /// Ends the daemon, and returns its log.
     fn end(&mut self) -> String {
-        let slo = self.slo.take().unwrap();
-        let pid = slo.id().to_string();
+        let daemon = self.daemon.take().unwrap();
+        let pid = daemon.id().to_string();
         assert!(Command::new("kill").arg(pid).status().unwrap().success());
-        let output = slo.wait_with_output().unwrap();
+        let output = daemon.wait_with_output().unwrap();
         let log = self.read("log");
         assert!(output.status.success(), "{} {log}", error(&output));
         let is_limited = self.limit().contains("=500000000");
         assert!(!is_limited, "what was limited is free again: {log}");
         // What was decided can be decided again.
-        let record = mapa_front::slo_log::read_log(&self.read("record/api.jsonl")).unwrap();
-        let again = mapa_front::slo_log::replay_log(&record).unwrap();
-        assert!(again.differ.is_empty(), "{again:?}");
+        let again = replayed(&self.path().join("record"));
+        assert!(again.is_same() && again.latency.is_some(), "{again:?}");
         log
     }
 }
 
 impl Drop for Host {
     fn drop(&mut self) {
-        if let Some(slo) = &mut self.slo {
-            drop(slo.kill());
-            drop(slo.wait());
+        if let Some(daemon) = &mut self.daemon {
+            drop(daemon.kill());
+            drop(daemon.wait());
         }
     }
 }
@@ -150,7 +152,7 @@ fn on_a_host_that_hides_its_topology_neighbours_are_throttled_by_what_devices_mo
     // Its own traffic, and that of a device at another NUMA node, are no contention.
     host.move_over(0, 9000);
     host.move_over(7, 9000);
-    host.start("", "");
+    host.start("", "", "");
     host.late_for(6);
     assert_eq!(host.limit(), "", "{}", host.read("log"));
     host.move_over(1, 3000);
@@ -170,7 +172,7 @@ fn on_a_host_that_hides_its_topology_neighbours_are_throttled_by_what_devices_mo
 fn on_a_host_that_shows_its_topology_the_neighbours_that_are_named_count() {
     let mut host = Host::new(false);
     host.move_over(1, 3000);
-    host.start("", "");
+    host.start("", "", "");
     host.late_for(6);
     assert_eq!(host.limit(), "");
     let log = host.end();
@@ -185,7 +187,7 @@ fn a_counter_that_goes_missing_is_told_and_one_that_is_wanted_names_the_path() {
     let mut host = Host::new(false);
     // GPU 1 shares a switch with GPU 0, GPU 2 does not.
     host.move_over(2, 9000);
-    host.start("contention = \"counters\"", "");
+    host.start("", "contention = \"counters\"", "");
     host.late_for(6);
     assert_eq!(host.limit(), "", "{}", host.read("log"));
     let call = "nvmlDeviceGetPcieThroughput";
@@ -253,9 +255,9 @@ fn exporters_alone_tell_latencies_and_traffic() {
     });
     let top = format!("[telemetry]\ndcgm = \"{url}/dcgm\"");
     let tenant = format!(
-        "[tenants.api.exporter]\nkind = \"vllm\"\nurl = \"{url}/vllm\"\nmetric = \"vllm:time_to_first_token_seconds\"\n"
+        "[slo.tenants.api.exporter]\nkind = \"vllm\"\nurl = \"{url}/vllm\"\nmetric = \"vllm:time_to_first_token_seconds\"\n"
     );
-    host.start(&top, &tenant);
+    host.start(&top, "", &tenant);
     let begun = Instant::now();
     while host.systemd.beats() < 6 {
         assert!(

@@ -127,7 +127,7 @@ fn check_live(scheduler: &str, machine: &[&str], job: &[&str]) {
     let latencies = place.path().join("latencies");
     let config = place.path().join("node.toml");
     let text = format!(
-        "[service]\nlatencies = \"{}\"\n[tenants.api]\nslo_ms = 15\n[tenants.etl]\npcie_mb_s = 12000\n[queue]\nlook_ms = 100\n",
+        "[service]\nlatencies = \"{}\"\n[tenants.api]\nlatency_slo_ms = 15\n[tenants.etl]\npcie_mb_s = 12000\n[queue]\npoll_ms = 100\n",
         latencies.display()
     );
     std::fs::write(&config, text).unwrap();
@@ -619,9 +619,9 @@ fn a_configuration_that_is_none_is_refused_by_file_line_and_expected_form() {
             "{text}: {error}"
         );
     };
-    check("[queue]\nlook_ms = 5\n", "line 2: 5: expected 100 to 5000");
+    check("[queue]\npoll_ms = 5\n", "line 2: 5: expected 100 to 5000");
     check(
-        "[queue]\nlook_ms = 5001\n",
+        "[queue]\npoll_ms = 5001\n",
         "line 2: 5001: expected 100 to 5000",
     );
     check("[queues]\n", "line 1: unknown field `queues`");
@@ -630,7 +630,7 @@ fn a_configuration_that_is_none_is_refused_by_file_line_and_expected_form() {
         "line 2: missing field `most`",
     );
     check(
-        "[tenants.a]\n\nslo_ms = -2\n",
+        "[tenants.a]\n\nlatency_slo_ms = -2\n",
         "line 3: -2: expected milliseconds above 0",
     );
     check(
@@ -680,68 +680,6 @@ fn doctor_says_what_a_machine_lacks_and_what_to_do() {
             .iter()
             .any(|own| own["what"] == "socket" && own["is"] == "missing")
     );
-}
-
-/// Each line of the `slo` program's log can be made again, and its dry run says what it would do.
-#[test]
-fn slo_guards_a_tenant_told_by_its_socket_and_prints_what_it_would_do() {
-    let folder = tempfile::tempdir().unwrap();
-    let kind = rustix::fs::statfs(folder.path()).unwrap().f_type;
-    if kind == 0x0102_1994 {
-        eprintln!(
-            "skipped: {} is in memory, where nobody writes to a disk",
-            folder.path().display()
-        );
-        return;
-    }
-    let path = |name: &str| folder.path().join(name).display().to_string();
-    // A neighbour that reads and writes all the time, past the page cache.
-    let script = "while :; do dd if=/dev/zero of=\"$0\" bs=1M count=64 oflag=dsync conv=notrunc 2>/dev/null; done";
-    let mut neighbour = Command::new("sh")
-        .args(["-c", script, &path("written")])
-        .spawn()
-        .unwrap();
-    std::fs::write(path("pid"), neighbour.id().to_string()).unwrap();
-    let config = format!(
-        "controller = \"slo-replay\"\nlatencies = \"{}\"\nstate = \"{}\"\n[levers]\nblock_devices = [\"254:0\"]\n[tenants.api]\npromise_ms = 15\n[neighbours.etl]\ndoes = \"copies\"\nfrom_mb_s = 1\npid_file = \"{}\"\n",
-        path("socket"),
-        path("state"),
-        path("pid")
-    );
-    std::fs::write(path("slo.toml"), config).unwrap();
-    let mut slo = Command::new(env!("CARGO_BIN_EXE_mapa-node"))
-        .args([
-            "slo",
-            "--dry-run",
-            "--for",
-            "8s",
-            "--config",
-            &path("slo.toml"),
-        ])
-        .args(["--record", &path("record")])
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let to = UnixDatagram::unbound().unwrap();
-    while slo.try_wait().unwrap().is_none() {
-        drop(to.send_to(b"api 40000000\nstranger 1\n", path("socket")));
-        thread::sleep(Duration::from_millis(20));
-    }
-    let output = slo.wait_with_output().unwrap();
-    let log = error(&output);
-    // The shell ends when it is killed; what it has started last ends by itself.
-    neighbour.kill().unwrap();
-    neighbour.wait().unwrap();
-    assert!(output.status.success(), "{log}");
-    assert!(
-        log.contains("order=Throttle") && log.contains("dry run"),
-        "{log}"
-    );
-    assert!(!log.contains("pulled"), "{log}");
-    let record = std::fs::read_to_string(path("record/api.jsonl")).unwrap();
-    let read = mapa_front::slo_log::read_log(&record).unwrap();
-    let again = mapa_front::slo_log::replay_log(&read).unwrap();
-    assert!(again.differ.is_empty() && again.decisions > 0, "{again:?}");
 }
 
 /// Where no path is known, jobs on other devices are no neighbours: whoever trusts in throttles is told.
@@ -818,7 +756,7 @@ fn exporters_of_tenants_are_heard_and_what_is_missing_is_told() {
     std::fs::write(
         &config,
         format!(
-            "[queue]\nlook_ms = 100\n[service]\nsocket = \"{}\"\nmetrics = \"{address}\"\n[telemetry]\ndcgm = \"http://127.0.0.1:1/metrics\"\n[tenants.api.exporter]\nkind = \"dynamo\"\nurl = \"{url}\"\nmetric = \"dynamo_frontend_inter_token_latency_seconds\"\nof = \"m\"\n",
+            "[queue]\npoll_ms = 100\n[service]\nsocket = \"{}\"\nmetrics = \"{address}\"\n[telemetry]\ndcgm = \"http://127.0.0.1:1/metrics\"\n[tenants.api.exporter]\nkind = \"dynamo\"\nurl = \"{url}\"\nmetric = \"dynamo_frontend_inter_token_latency_seconds\"\nmodel_name = \"m\"\n",
             place.path().join("socket").display()
         ),
     )

@@ -2,6 +2,7 @@
 
 mod case;
 mod common;
+#[cfg(feature = "slo")]
 mod contention;
 mod crash_points;
 mod crowd;
@@ -18,6 +19,7 @@ mod mig;
 mod orders;
 mod partitions;
 mod run;
+#[cfg(feature = "slo")]
 mod slo;
 mod surroundings;
 mod users;

@@ -2,14 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use mapa_front::{ExecutionSpec, PolicySpec, SchedulerSpec};
 use mapa_live::levers::{BlockDevice, Bounds};
 use serde::{Deserialize, Serialize};
 
 use super::sampling::{Source, Telemetry};
-use super::toml_file::{Millis, Whole, parse};
+#[cfg(feature = "slo")]
+use super::slo::SloConfig;
+use super::toml_file::{Millis, Whole, parse, read};
+use crate::error::Error;
 
 /// The configuration of the daemon.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -25,23 +28,64 @@ pub(crate) struct Config {
     pub telemetry: Telemetry,
     /// Whom it answers.
     pub service: Service,
+    /// Whose latency is controlled, beside whom; nobody's, if absent.
+    #[cfg(feature = "slo")]
+    pub slo: Option<SloConfig>,
 }
 
 impl Config {
-    /// The exporters of tenants' latencies.
-    pub(crate) fn sources(&self) -> impl Iterator<Item = &Source> {
-        self.tenants
-            .values()
-            .filter_map(|own| own.exporter.as_ref())
+    /// Reads a configuration from a file.
+    ///
+    /// # Errors
+    /// The file, the line or the table at fault, and what was expected there.
+    pub(crate) fn read(path: &Path) -> Result<Self, Error> {
+        let own: Self = read(path)?;
+        own.check()
+            .map_err(|what| Error::malformed(format_args!("{}: {what}", path.display())))?;
+        Ok(own)
+    }
+
+    /// Checks what no single key says.
+    ///
+    /// # Errors
+    /// The table at fault, and what was expected.
+    fn check(&self) -> Result<(), String> {
+        #[cfg(feature = "slo")]
+        if let Some(slo) = &self.slo {
+            slo.check(self)?;
+        }
+        Ok(())
+    }
+
+    /// The exporters of latencies, by tenant.
+    pub(crate) fn sources(&self) -> BTreeMap<String, Source> {
+        let of = |(name, own): (&String, &Tenant)| Some((name.clone(), own.exporter.clone()?));
+        #[allow(unused_mut, reason = "a feature adds more")]
+        let mut all: BTreeMap<_, _> = self.tenants.iter().filter_map(of).collect();
+        #[cfg(feature = "slo")]
+        if let Some(slo) = &self.slo {
+            all.extend(slo.sources());
+        }
+        all
+    }
+
+    /// How often the counters are sampled, ms: as often as somebody looks at them.
+    pub(crate) fn sample_ms(&self) -> u64 {
+        let poll_ms = self.queue.poll_ms.0;
+        #[cfg(feature = "slo")]
+        if let Some(slo) = &self.slo {
+            return poll_ms.min(slo.settings.tick_ms.0);
+        }
+        poll_ms
     }
 }
 
 /// Checks a configuration of the daemon.
 ///
 /// # Errors
-/// The line at fault, and what was expected there.
+/// The line or the table at fault, and what was expected there.
 pub fn check_node_config(text: &str) -> Result<(), String> {
-    parse::<Config>(text).map(drop)
+    parse::<Config>(text)?.check()
 }
 
 /// How the queue is ordered.
@@ -55,7 +99,7 @@ pub(crate) struct Queue {
     /// The model of run times.
     pub execution: ExecutionSpec,
     /// How often the ledger, the drivers and the counters are looked at, ms.
-    pub look_ms: Whole<100, 5_000>,
+    pub poll_ms: Whole<100, 5_000>,
     /// Whether the drivers are asked who else uses the devices.
     pub look_at_drivers: bool,
     /// Whether a job is alone on its instance, for schedulers that share instances otherwise.
@@ -68,7 +112,7 @@ impl Default for Queue {
             scheduler: "fifo".into(),
             policy: PolicySpec::default(),
             execution: "effective-bandwidth".into(),
-            look_ms: Whole(1000),
+            poll_ms: Whole(1000),
             look_at_drivers: true,
             isolated: true,
         }
@@ -80,7 +124,7 @@ impl Default for Queue {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Tenant {
     /// The latency that its requests are promised, ms.
-    pub slo_ms: Option<Millis>,
+    pub latency_slo_ms: Option<Millis>,
     /// Its priority, the higher the more important.
     pub priority: i64,
     /// The PCIe traffic of each of its devices, MB/s, if it copies a lot.
@@ -171,8 +215,14 @@ mod tests {
     fn keys(own: &toml::Table, found: &mut Vec<String>) {
         for (key, value) in own {
             found.push(key.clone());
-            if let toml::Value::Table(inner) = value {
-                keys(inner, found);
+            match value {
+                toml::Value::Table(inner) => keys(inner, found),
+                toml::Value::Array(list) => {
+                    for own in list.iter().filter_map(toml::Value::as_table) {
+                        keys(own, found);
+                    }
+                }
+                _ => {}
             }
         }
     }
@@ -197,18 +247,20 @@ mod tests {
             .map(|line| format!("{line}\n"))
             .collect();
         let open: Config = parse_toml(&open).unwrap();
+        #[cfg(feature = "slo")]
+        open.slo.as_ref().unwrap().assert_usual_but_for_tables();
         let full = Config {
             tenants: [(
                 "api".to_owned(),
                 Tenant {
-                    slo_ms: Some(Millis(15.0)),
+                    latency_slo_ms: Some(Millis(15.0)),
                     priority: 0,
                     pcie_mb_s: Some(Whole(12_000)),
                     deadline_s: Some(Whole(3600)),
                     exporter: Some(
                         parse_toml(
                             "kind = \"vllm\"\nurl = \"http://127.0.0.1:8000/metrics\"\n\
-                             metric = \"vllm:time_to_first_token_seconds\"\nof = \"my-model\"\n",
+                             metric = \"vllm:time_to_first_token_seconds\"\nmodel_name = \"my-model\"\n",
                         )
                         .unwrap(),
                     ),
@@ -228,6 +280,8 @@ mod tests {
                 metrics: Some(([127, 0, 0, 1], 9464).into()),
                 latencies: Some("/run/mapa/latencies".into()),
             },
+            #[cfg(feature = "slo")]
+            slo: open.slo.clone(),
             ..Config::default()
         };
         let (open, full) = (
@@ -240,5 +294,68 @@ mod tests {
         for key in all {
             assert!(FILE.contains(&key), "{key} is not in the packaged file");
         }
+    }
+
+    const UNITS: [&str; 2] = [
+        include_str!("../../../../packaging/mapa-case.service"),
+        include_str!("../../../../packaging/mapa-node.service"),
+    ];
+
+    /// What a unit sets.
+    fn set<'u>(unit: &'u str, key: &str) -> Vec<&'u str> {
+        let of = |line: &'u str| line.strip_prefix(key)?.strip_prefix('=');
+        unit.lines().filter_map(of).collect()
+    }
+
+    #[test]
+    fn units_of_systemd_do_not_share_what_one_of_them_removes_or_another_may_not_write() {
+        let folders: std::collections::BTreeSet<_> = UNITS
+            .iter()
+            .flat_map(|unit| set(unit, "RuntimeDirectory"))
+            .collect();
+        assert_eq!(folders.len(), UNITS.len(), "{folders:?}");
+        for unit in UNITS {
+            let program = set(unit, "ExecStart")[0];
+            assert!(
+                program.starts_with("/usr/local/bin/mapa-node "),
+                "{program}"
+            );
+            assert_eq!(set(unit, "UMask"), ["0007"], "{program}");
+            assert_eq!(set(unit, "RuntimeDirectoryMode"), ["0750"], "{program}");
+            assert_eq!(set(unit, "RuntimeDirectoryPreserve"), ["yes"], "{program}");
+            // The ledger, which both use.
+            assert_eq!(set(unit, "StateDirectory"), ["mapa"], "{program}");
+            assert_eq!(set(unit, "StateDirectoryMode"), ["2770"], "{program}");
+        }
+    }
+
+    /// The programs of tenants inherit what a unit takes away, and end with it unless it says otherwise.
+    #[test]
+    fn the_drop_in_for_places_gives_back_all_that_the_unit_takes_away() {
+        let drop_in = include_str!("../../../../packaging/mapa-node-places.conf");
+        let takes_away = |line: &&str| {
+            let key = line.split_once('=').map_or("", |(key, _)| key);
+            let prefixes = [
+                "Protect",
+                "Restrict",
+                "Private",
+                "SystemCall",
+                "Lock",
+                "NoNew",
+            ];
+            let more = ["CapabilityBoundingSet", "IPAddressDeny", "IPAddressAllow"];
+            prefixes.iter().any(|own| key.starts_with(own)) || more.contains(&key)
+        };
+        let unit = UNITS[1].lines().filter(takes_away);
+        let mut count = 0;
+        for line in unit.filter(|line| !line.ends_with("=no")) {
+            let key = line.split_once('=').map_or("", |(key, _)| key);
+            let freed = set(drop_in, key);
+            let is_freed = freed.iter().any(|own| ["", "no", "~"].contains(own));
+            assert!(is_freed, "{key}: {freed:?}");
+            count += 1;
+        }
+        assert!(count > 10, "{count}");
+        assert_eq!(set(drop_in, "KillMode"), ["process"]);
     }
 }

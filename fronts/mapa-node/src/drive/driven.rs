@@ -68,9 +68,14 @@ impl Base {
 
     /// The driver, which is the steward of the ledger, and the way into it.
     pub(super) fn driver(&self) -> (NodeDriver<'_>, Outside) {
+        self.driver_with(Twin::new().hands())
+    }
+
+    /// The same with these levers.
+    pub(super) fn driver_with(&self, hands: Hands) -> (NodeDriver<'_>, Outside) {
         let machine = MachineSpec::named("dgx-a100");
         let node = Node::new(machine.load(&Disk, &mut |_| {}).unwrap(), false);
-        self.driver_of(machine, node, Twin::new().hands())
+        self.driver_of(machine, node, hands)
     }
 
     /// The same of another machine, with other levers.
@@ -116,6 +121,9 @@ impl Base {
             timeline: Timeline::default(),
             look_at: Instant::now(),
             stop: None,
+            until: None,
+            #[cfg(feature = "slo")]
+            slo: None,
             leases: BTreeMap::new(),
             adopting: Vec::new(),
             still: BTreeSet::new(),
@@ -267,7 +275,7 @@ pub(super) fn soak(most: u64, mut each: impl FnMut(u64)) -> u64 {
     let mut base = Base::new();
     for at in 0..100 {
         let tenant = super::config::Tenant {
-            slo_ms: Some(super::Millis(15.0)),
+            latency_slo_ms: Some(super::toml_file::Millis(15.0)),
             ..Default::default()
         };
         base.config.tenants.insert(format!("t{at}"), tenant);
@@ -315,7 +323,7 @@ pub(super) fn soak(most: u64, mut each: impl FnMut(u64)) -> u64 {
 #[test]
 fn a_look_that_finds_nothing_new_is_no_instant() {
     let mut base = Base::new();
-    base.config.queue.look_ms = super::Whole(100);
+    base.config.queue.poll_ms = super::toml_file::Whole(100);
     let (mut driver, outside) = base.driver();
     base.grant("a", &[DeviceId(0)], &driver.node);
     let drive = Drive::new(Fleet::new([driver.node.loaded().graph().clone()]));

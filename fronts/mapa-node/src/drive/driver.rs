@@ -17,6 +17,8 @@ use super::journal::NodeJournal;
 use super::modes::MigModes;
 use super::recorder::Recorder;
 use super::signals::Host;
+#[cfg(feature = "slo")]
+use super::slo::LatencyControl;
 use super::told::Told;
 use crate::error::Error;
 use crate::ledger::{Books, Kind, Lease, Ledger, Moment, Note, Sync, now};
@@ -84,6 +86,11 @@ pub(crate) struct NodeDriver<'a> {
     pub look_at: Instant,
     /// Whether the daemon shall end: the signal.
     pub stop: Option<i32>,
+    /// When the daemon ends by itself.
+    pub until: Option<Instant>,
+    /// The control of latencies.
+    #[cfg(feature = "slo")]
+    pub slo: Option<LatencyControl<'a>>,
     /// The leases of the last look and what they keep from others, by job.
     pub leases: BTreeMap<JobId, (Lease, Vec<DeviceId>)>,
     /// Facts of this instant that may be refused: adopted leases.
@@ -131,6 +138,12 @@ impl NodeDriver<'_> {
             Message::Latency { tenant, took_ns } => {
                 let took = Duration::from_nanos(took_ns);
                 self.told.latency(&tenant, took);
+                #[cfg(feature = "slo")]
+                if let Some(slo) = &mut self.slo
+                    && slo.hear(&tenant, took_ns)
+                {
+                    self.told.late(&tenant);
+                }
                 if let Some(job) = self.job_of(&tenant) {
                     let tenant = Tenant::Job(job);
                     let at = self.now();
@@ -162,6 +175,10 @@ impl NodeDriver<'_> {
     /// daemon has taken the queue: nobody else has this journal open, so nobody else takes it back.
     pub(crate) fn close(&mut self, why: &str) -> Result<(), Error> {
         let left = self.hands.close(&mut self.told);
+        #[cfg(feature = "slo")]
+        if let Some(slo) = self.slo.take() {
+            slo.end(self);
+        }
         let (own, owner) = (&self.own, &self.owner);
         self.ledger.change(Sync::Boot, |books| {
             for own in &left {
@@ -170,6 +187,31 @@ impl NodeDriver<'_> {
             books.resign(owner, own, why)
         })?;
         crate::queue::ring_first(&mut self.ledger)
+    }
+
+    /// One tick of the control of latencies, if it is due. Also here, no throttle outlives its time.
+    #[cfg(feature = "slo")]
+    fn control_latency(&mut self) -> Result<(), Error> {
+        if (self.slo.as_ref()).is_none_or(|slo| slo.due() > Instant::now()) {
+            return Ok(());
+        }
+        self.tick_levers()?;
+        self.sample();
+        if let Some(mut slo) = self.slo.take() {
+            slo.tick(self);
+            self.slo = Some(slo);
+        }
+        Ok(())
+    }
+
+    /// Has the counters of devices sampled from now on.
+    #[cfg(feature = "slo")]
+    pub(super) fn watch_devices(&mut self) {
+        if let Some(sampler) = &mut self.sampler
+            && let Err(error) = sampler.watch_devices()
+        {
+            self.told.trouble("counters", &error.to_string());
+        }
     }
 
     /// Writes the record no further: its disk is full, perhaps. The daemon goes on.
@@ -205,13 +247,16 @@ impl Driver for NodeDriver<'_> {
                 };
                 self.hear(message);
             }
-            if self.stop.is_some() {
+            let is_over = self.until.is_some_and(|until| until <= Instant::now());
+            if self.stop.is_some() || is_over {
                 return Ok(None);
             }
             if Instant::now() >= self.look_at {
                 self.look()?;
                 self.say_why()?;
             }
+            #[cfg(feature = "slo")]
+            self.control_latency()?;
             let at = self.now();
             while let Some(fact) = self.timeline.take(at) {
                 facts.push(fact);
@@ -227,6 +272,13 @@ impl Driver for NodeDriver<'_> {
             let mut pause = self.look_at.saturating_duration_since(Instant::now());
             if let Some(next) = self.timeline.next() {
                 pause = pause.min(next.since(at));
+            }
+            #[cfg(feature = "slo")]
+            if let Some(slo) = &self.slo {
+                pause = pause.min(slo.due().saturating_duration_since(Instant::now()));
+            }
+            if let Some(until) = self.until {
+                pause = pause.min(until.saturating_duration_since(Instant::now()));
             }
             self.told.beat();
             if let Some(message) = self.inbox.next(pause) {

@@ -286,7 +286,7 @@ impl Reading<'_> {
         let Some(own) = self.config.tenants.get(tenant) else {
             return;
         };
-        job.slo = own.slo_ms.map(|own| Duration::from_nanos(own.ns()));
+        job.slo = own.latency_slo_ms.map(|own| Duration::from_nanos(own.ns()));
         job.priority = own.priority;
         job.deadline = own
             .deadline_s

@@ -9,6 +9,7 @@ use mapa_core::mig::Layout;
 use mapa_live::Roots;
 use mapa_live::levers::{Entry, Group, Holder, Journal, Keeper, LeverFact, Lifetime, Pull};
 use mapa_sched::{Guard, JobId};
+use tracing::info;
 
 use super::config::{Lever, Levers};
 use super::pulls::{self, Kind, Quiet, Target, holder, name};
@@ -18,7 +19,8 @@ use crate::undone::{Undone, words};
 
 /// The levers of this machine.
 pub(crate) struct NodeHands<'a, J: Journal> {
-    keeper: Keeper<J>,
+    /// The levers, with what they hold and who needs it.
+    pub(super) keeper: Keeper<J>,
     levers: &'a Levers,
     roots: &'a Roots,
     /// The guards in force.
@@ -32,7 +34,7 @@ pub(crate) struct NodeHands<'a, J: Journal> {
     /// Whether a layout was taken back since the last tick, or a part of it: its instances have other names.
     is_partitioned: bool,
     /// Whether nothing is done but told.
-    is_dry: bool,
+    pub(super) is_dry: bool,
 }
 
 /// Why a device has not the layout that was ordered.
@@ -98,8 +100,11 @@ impl<'a, J: Journal> NodeHands<'a, J> {
     }
 
     /// Counts what could not be taken back, and tells it when that is news: each tick tries again.
-    fn heard(&mut self, fact: &LeverFact, told: &mut Told) {
+    pub(super) fn heard(&mut self, fact: &LeverFact, told: &mut Told) {
         let is_news = self.undone.is_news(fact);
+        if let LeverFact::Undone { id, lever } = fact {
+            info!(id, lever, "taken back");
+        }
         if let LeverFact::Undone { lever, .. } | LeverFact::NotUndone { lever, .. } = fact {
             // Also of one that was taken back in part, instances were made anew. A try that ends as the one before
             // made none.
@@ -122,7 +127,7 @@ impl<'a, J: Journal> NodeHands<'a, J> {
     }
 
     /// Takes back what only these need. What cannot be is told, and tried again by each tick.
-    fn free(&mut self, is: impl Fn(&Holder) -> bool, told: &mut Told) {
+    pub(super) fn free(&mut self, is: impl Fn(&Holder) -> bool, told: &mut Told) {
         for fact in self.keeper.free(is) {
             self.heard(&fact, told);
         }

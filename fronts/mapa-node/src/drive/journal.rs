@@ -70,6 +70,7 @@ fn is_own(entry: &Entry) -> bool {
             | Pull::Affinity { .. }
             | Pull::MpsPercent { .. }
             | Pull::Layout { .. }
+            | Pull::HandOver { .. }
     );
     let own = |step: &Step| {
         matches!(
@@ -85,7 +86,16 @@ fn is_own(entry: &Entry) -> bool {
                 | Step::Destroy { .. }
         )
     };
-    pull && entry.plan.steps.iter().all(own)
+    let is_hand_over = matches!(entry.pull, Pull::HandOver { .. });
+    let of_hand_over = |step: &Step| {
+        let is_its = matches!(
+            step,
+            Step::Start { .. } | Step::Stop { .. } | Step::Route { .. }
+        );
+        is_hand_over && is_its
+    };
+    let mut steps = entry.plan.steps.iter();
+    pull && steps.all(|step| own(step) || of_hand_over(step))
 }
 
 impl Journal for NodeJournal {

@@ -21,8 +21,8 @@ use crate::steward;
 impl NodeDriver<'_> {
     /// Looks at the ledger, the drivers and the counters, and puts what is new on the timeline.
     pub(super) fn look(&mut self) -> Result<(), Error> {
-        let look = Duration::from_millis(self.config.queue.look_ms.0);
-        self.look_at = Instant::now() + look;
+        let poll = Duration::from_millis(self.config.queue.poll_ms.0);
+        self.look_at = Instant::now() + poll;
         // Also while drivers do not answer, no throttle outlives its time.
         self.tick_levers()?;
         let drivers = match self.drivers() {
@@ -67,15 +67,29 @@ impl NodeDriver<'_> {
         self.told.queue(&found.queue, self.leases.len());
         self.refuse(nonsense)?;
         self.hands.look();
-        if let Some(sampler) = &mut self.sampler {
-            if sampler.is_gone() {
-                self.told.trouble("counters", GONE);
-            }
-            if let Some(signals) = sampler.sample(&self.node) {
-                self.timeline.put(at, Event::Signals(signals));
-            }
-        }
+        self.sample();
         Ok(())
+    }
+
+    /// Takes the newest sample of the counters, for the scheduler and for the control of latencies.
+    pub(super) fn sample(&mut self) {
+        let at = self.now();
+        let Some(sampler) = &mut self.sampler else {
+            return;
+        };
+        if sampler.is_gone() {
+            self.told.trouble("counters", GONE);
+        }
+        let Some(news) = sampler.sample(&self.node) else {
+            return;
+        };
+        if let Some(signals) = news.2 {
+            self.timeline.put(at, Event::Signals(signals));
+        }
+        #[cfg(feature = "slo")]
+        if let Some(slo) = &mut self.slo {
+            slo.sampled(news.0, news.1);
+        }
     }
 
     /// What the drivers say of this moment.

@@ -21,6 +21,9 @@ pub(crate) struct Metrics {
     decision: Histogram,
     waited: Histogram,
     latencies: Family<Histogram>,
+    late: Family<Counter>,
+    controlled: Family<Counter>,
+    throttling: Family<Gauge>,
     tenants: std::sync::Mutex<std::collections::BTreeSet<String>>,
     /// Leases that hold.
     pub leases: Gauge,
@@ -62,6 +65,9 @@ impl Metrics {
             decision: short(),
             waited: Histogram::doubling(1.0, 20),
             latencies: Family::new(&["tenant"], short),
+            late: Family::new(&["tenant"], Counter::default),
+            controlled: Family::new(&["tenant", "kind"], Counter::default),
+            throttling: Family::new(&["tenant"], Gauge::default),
             tenants: std::sync::Mutex::default(),
             leases: Gauge::default(),
             queue: Gauge::default(),
@@ -124,6 +130,21 @@ impl Metrics {
             "request_latency",
             "How long tenants took to answer requests, as they tell",
             self.latencies.clone(),
+        );
+        to.register(
+            "late_requests",
+            "Requests of tenants of [slo] that took longer than promised",
+            self.late.clone(),
+        );
+        to.register(
+            "latency_actions",
+            "Orders of the controllers of [slo], by tenant and kind",
+            self.controlled.clone(),
+        );
+        to.register(
+            "neighbours_throttled",
+            "Whether the neighbours of a tenant of [slo] are throttled",
+            self.throttling.clone(),
         );
         to.register("leases", "Leases that hold", self.leases.clone());
         to.register("queue", "Jobs that wait", self.queue.clone());
@@ -208,6 +229,24 @@ impl Metrics {
         self.latencies.of(&[name]).observe(took.as_secs_f64());
     }
 
+    /// A request that took longer than its tenant was promised.
+    #[cfg(feature = "slo")]
+    pub(crate) fn late(&self, tenant: &str) {
+        self.late.of(&[tenant]).inc();
+    }
+
+    /// An order of this kind of a tenant's controller of latency.
+    #[cfg(feature = "slo")]
+    pub(crate) fn controlled(&self, tenant: &str, kind: &str) {
+        self.controlled.of(&[tenant, kind]).inc();
+    }
+
+    /// Whether the neighbours of a tenant are throttled.
+    #[cfg(feature = "slo")]
+    pub(crate) fn throttling(&self, tenant: &str, is_throttling: bool) {
+        self.throttling.of(&[tenant]).set(is_throttling.into());
+    }
+
     /// Everything in OpenMetrics' text form.
     pub(crate) fn text(&self) -> String {
         self.registry.text()
@@ -248,6 +287,12 @@ mod tests {
         metrics.lever_failed("mps", "pull");
         metrics.trouble("look");
         metrics.latency("api", Duration::from_millis(15));
+        #[cfg(feature = "slo")]
+        {
+            metrics.late("api");
+            metrics.controlled("api", "throttle");
+            metrics.throttling("api", true);
+        }
         metrics
     }
 
@@ -277,6 +322,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(feature = "slo")]
     fn every_counter_is_documented_and_every_documented_one_is_counted() {
         let text = counted().text();
         let printed: BTreeSet<&str> = text

@@ -3,7 +3,7 @@
 //!
 //! `driver` is the [`mapa_sched::Driver`] of this machine. A `look` asks the ledger, the drivers and the
 //! counters what is new, and `facts` compares that with what the scheduler was told. `orders` carries out what
-//! it orders; `hands` pulls levers for orders: `pulls` says which, and the `journal` has them on the disk. `recorder` writes facts and orders down, for `replay`. `told` is what the daemon tells of itself.
+//! it orders; `hands` pulls levers for orders: `pulls` says which, and the `journal` has them on the disk. `recorder` writes facts and orders down, for `replay`. `told` is what the daemon tells of itself. `slo` controls latencies, for the same machine by the same levers.
 
 mod config;
 #[cfg(test)]
@@ -22,7 +22,8 @@ mod recorder;
 mod replay;
 pub(crate) mod sampling;
 mod signals;
-pub(crate) mod slo;
+#[cfg(feature = "slo")]
+mod slo;
 #[cfg(test)]
 mod soak;
 mod told;
@@ -40,8 +41,9 @@ pub(crate) use metrics::Metrics;
 pub(crate) use modes::MigModes;
 pub(crate) use recorder::Recorder;
 pub(crate) use replay::{ReplayArgs, replay};
-pub(crate) use signals::Host;
-pub use slo::check_slo_config;
-pub(crate) use slo::{Config as SloConfig, SloArgs, slo};
+pub(crate) use signals::{Host, Needs};
+#[cfg(feature = "slo")]
+pub(crate) use slo::LatencyControl;
 pub(crate) use told::{Shared, Told};
-pub(crate) use toml_file::{Millis, Whole, parse as parse_toml, read as read_toml};
+#[cfg(test)]
+pub(crate) use toml_file::parse as parse_toml;

@@ -123,62 +123,23 @@ pub(super) fn pulls(
     let until = Lifetime::Until {
         ms: now_ms + levers.hold_s.0 * 1000,
     };
-    let is_on = |lever: Lever| {
-        if levers.on.contains(&lever) {
-            return Ok(());
-        }
-        let name = serde_json::to_string(&lever).unwrap_or_default();
-        Err(format!(
-            "the lever {name} is off: expected it in `levers.on`"
-        ))
-    };
     match guard {
         Guard::BlockIoMbPerS(Some(mb_s)) => {
-            is_on(Lever::BlockIo)?;
-            let group = &target.group;
-            let mut pulls: Vec<(Pull, Lifetime)> = Vec::new();
+            is_on(Lever::BlockIo, levers)?;
             if target.processes.is_empty() {
                 return Err("no process of the job is known".to_owned());
             }
-            for &process in target.processes.iter().filter(|_| target.enrol) {
-                let pull = Pull::Enrol {
-                    process: Some(process),
-                    group: group.clone(),
-                    controllers: vec![Controller::BlockIo],
-                };
-                pulls.push((pull, Lifetime::Session));
-            }
-            let disks = match levers.block_devices.as_slice() {
-                [] => disks(&roots.sys),
-                own => own.to_vec(),
-            };
-            if disks.is_empty() {
-                return Err("no disk is known: expected one in `levers.block_devices`".to_owned());
-            }
-            for device in disks {
-                let pull = Pull::BlockIo {
-                    group: group.clone(),
-                    device,
-                    limits: Limits::mb_s(mb_s),
-                };
-                pulls.push((pull, until));
-            }
-            Ok(pulls)
+            block_io(target, mb_s, until, levers, roots)
         }
         Guard::PcieMbPerS(Some(_)) => Err(
             "nothing on this machine limits the PCIe traffic of a process; block I/O is limited by its own order"
                 .to_owned(),
         ),
         Guard::MpsPercent(Some(percent)) => {
-            is_on(Lever::Mps)?;
-            let pull = Pull::MpsPercent {
-                server: MpsServer(levers.mps_pipe.clone()),
-                percent: percent.into(),
-            };
-            Ok(vec![(pull, until)])
+            Ok(vec![(mps(percent.into(), levers)?, until)])
         }
         Guard::AvoidInterruptCores(true) => {
-            is_on(Lever::Affinity)?;
+            is_on(Lever::Affinity, levers)?;
             let keep = levers.keep_cpus.0 as usize;
             let cpus = quiet.cpus(roots, keep, levers.quiet_interrupts.0)?;
             if target.processes.is_empty() {
@@ -191,6 +152,76 @@ pub(super) fn pulls(
             Ok(target.processes.iter().map(pull).collect())
         }
         _ => Ok(Vec::new()),
+    }
+}
+
+/// # Errors
+/// The lever is switched off.
+fn is_on(lever: Lever, levers: &Levers) -> Result<(), String> {
+    if levers.on.contains(&lever) {
+        return Ok(());
+    }
+    let name = serde_json::to_string(&lever).unwrap_or_default();
+    Err(format!(
+        "the lever {name} is off: expected it in `levers.on`"
+    ))
+}
+
+/// The pulls that limit the block I/O of a target on every disk. `lifetime` is that of the limits: processes that must be
+/// put into a group for it stay there until nobody needs that.
+///
+/// # Errors
+/// Why there is no such lever here.
+pub(super) fn block_io(
+    target: &Target,
+    mb_s: u32,
+    lifetime: Lifetime,
+    levers: &Levers,
+    roots: &Roots,
+) -> Result<Vec<(Pull, Lifetime)>, String> {
+    is_on(Lever::BlockIo, levers)?;
+    let group = &target.group;
+    let mut pulls: Vec<(Pull, Lifetime)> = Vec::new();
+    for &process in target.processes.iter().filter(|_| target.enrol) {
+        let pull = Pull::Enrol {
+            process: Some(process),
+            group: group.clone(),
+            controllers: vec![Controller::BlockIo],
+        };
+        pulls.push((pull, Lifetime::Session));
+    }
+    let disks = disks_of(levers, roots);
+    if disks.is_empty() {
+        return Err("no disk is known: expected one in `levers.block_devices`".to_owned());
+    }
+    for device in disks {
+        let pull = Pull::BlockIo {
+            group: group.clone(),
+            device,
+            limits: Limits::mb_s(mb_s),
+        };
+        pulls.push((pull, lifetime));
+    }
+    Ok(pulls)
+}
+
+/// The pull that limits the share of multiprocessors of all clients of the MPS daemon.
+///
+/// # Errors
+/// The lever is switched off.
+pub(super) fn mps(percent: u32, levers: &Levers) -> Result<Pull, String> {
+    is_on(Lever::Mps, levers)?;
+    Ok(Pull::MpsPercent {
+        server: MpsServer(levers.mps_pipe.clone()),
+        percent,
+    })
+}
+
+/// The disks on which block I/O is limited.
+pub(super) fn disks_of(levers: &Levers, roots: &Roots) -> Vec<BlockDevice> {
+    match levers.block_devices.as_slice() {
+        [] => disks(&roots.sys),
+        own => own.to_vec(),
     }
 }
 

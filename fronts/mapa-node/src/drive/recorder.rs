@@ -4,7 +4,11 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
+#[cfg(feature = "slo")]
+use mapa_front::drive_log::LatencyLine;
 use mapa_front::drive_log::{Fact, Instant, Order, RecordHead, RecordLine};
+#[cfg(feature = "slo")]
+use mapa_front::slo_log::LogLine;
 use mapa_sched::{Action, Event, Time};
 
 use crate::error::Error;
@@ -52,6 +56,13 @@ impl Recorder {
         let mut instant = std::mem::replace(&mut self.now, empty());
         instant.now = now.0;
         self.line(&RecordLine::Instant(instant))
+    }
+
+    /// Writes a line of the log of a tenant whose latency is controlled.
+    #[cfg(feature = "slo")]
+    pub(crate) fn latency(&mut self, tenant: &str, log: LogLine) -> Result<(), Error> {
+        let tenant = tenant.to_owned();
+        self.line(&RecordLine::Latency(Box::new(LatencyLine { tenant, log })))
     }
 
     fn line(&mut self, line: &RecordLine) -> Result<(), Error> {

@@ -33,9 +33,8 @@ pub(crate) fn replay(args: &ReplayArgs, output: Output) -> Result<bool, Error> {
     })?;
     let done = drive_log::replay(BufReader::new(file), &Names::built_in(), &Disk)
         .map_err(|error| Error::malformed(format_args!("{place}: {error}")))?;
-    let is_same = done.differ == 0;
     show(&done, output);
-    Ok(is_same)
+    Ok(done.is_same())
 }
 
 fn show(done: &ReplayedDrive, output: Output) {
@@ -60,5 +59,17 @@ fn show(done: &ReplayedDrive, output: Output) {
             text(&own.recorded)
         ));
         output.line(format!("line {}: now      {}", own.line, text(&own.now)));
+    }
+    #[cfg(feature = "slo")]
+    if let Some(latency) = &done.latency {
+        output.line(format!(
+            "{} decisions on latencies gave {} orders; {} differ from the record",
+            latency.decisions,
+            latency.orders,
+            latency.differ.len()
+        ));
+        for own in &latency.differ {
+            output.line(format!("line {}: {}", own.line, own.what));
+        }
     }
 }

@@ -56,7 +56,7 @@ pub(crate) struct Source {
     /// The histogram, without `_sum` and `_count`.
     pub metric: String,
     /// The model, if it tells several.
-    pub of: String,
+    pub model_name: String,
 }
 
 /// The keys of a [`Source`], before they are looked at together.
@@ -67,7 +67,7 @@ struct SourceKeys {
     url: Url,
     metric: String,
     #[serde(default)]
-    of: String,
+    model_name: String,
 }
 
 impl TryFrom<SourceKeys> for Source {
@@ -89,7 +89,7 @@ impl TryFrom<SourceKeys> for Source {
             kind: own.kind,
             url: own.url,
             metric: own.metric,
-            of: own.of,
+            model_name: own.model_name,
         })
     }
 }
@@ -106,13 +106,13 @@ impl Source {
 
 impl Telemetry {
     /// All that is scraped, each once: DCGM's exporter, and those of tenants.
-    pub(crate) fn targets<'s>(&self, sources: impl Iterator<Item = &'s Source>) -> Vec<Target> {
+    pub(crate) fn targets<'s>(&self, sources: impl IntoIterator<Item = &'s Source>) -> Vec<Target> {
         let dcgm = self.dcgm.iter().map(|url| Target {
             exporter: Exporter::Dcgm,
             url: url.0.clone(),
         });
         let mut targets: Vec<Target> = Vec::new();
-        for own in dcgm.chain(sources.map(Source::target)) {
+        for own in dcgm.chain(sources.into_iter().map(Source::target)) {
             if !targets.contains(&own) {
                 targets.push(own);
             }
@@ -122,6 +122,7 @@ impl Telemetry {
 }
 
 /// What is sampled, and whom latencies are told to.
+#[derive(Clone)]
 pub(crate) struct Plan {
     /// How often.
     pub every: Duration,
@@ -260,15 +261,15 @@ impl Means {
             let name = format!("{}_{end}", source.metric);
             let signal = own.signals.get(&name);
             let signal = signal.ok_or_else(|| format!("{} has no {name}", source.url.0))?;
-            match (source.of.as_str(), signal.len()) {
+            match (source.model_name.as_str(), signal.len()) {
                 ("", 1) => signal.values().next().copied(),
                 (model, _) => signal.get(model).copied(),
             }
             .ok_or_else(|| {
                 let models: Vec<&str> = signal.keys().map(String::as_str).collect();
                 format!(
-                    "`of = \"{}\"`: expected one of the models {}",
-                    source.of,
+                    "`model_name = \"{}\"`: expected one of the models {}",
+                    source.model_name,
                     models.join(", ")
                 )
             })
@@ -286,8 +287,17 @@ impl Means {
         if count <= 0.0 || sum < 0.0 {
             return Ok(None);
         }
-        Ok(mapa_system_slo::latency_ns(sum / count * 1e3).ok())
+        Ok(nanoseconds(sum / count))
     }
+}
+
+/// The longest latency that is told, nanoseconds: an hour, as on the socket.
+const LONGEST_NS: f64 = 3.6e12;
+
+/// Seconds in whole nanoseconds; `None` if it is more than an hour, or no number.
+fn nanoseconds(seconds: f64) -> Option<u64> {
+    let ns = seconds * 1e3 * 1e6;
+    (0.0..=LONGEST_NS).contains(&ns).then(|| ns.round() as u64)
 }
 
 /// The CPUs of each NUMA node; empty if the machine does not say.
@@ -346,7 +356,11 @@ mod tests {
     #[test]
     fn a_model_that_is_not_there_or_not_named_among_several_is_missing() {
         let two = [("a", 1.0, 1.0), ("b", 1.0, 1.0)];
-        for (of, is_known) in [("", false), ("of = \"c\"", false), ("of = \"b\"", true)] {
+        for (of, is_known) in [
+            ("", false),
+            ("model_name = \"c\"", false),
+            ("model_name = \"b\"", true),
+        ] {
             let own = source(of).unwrap();
             let found = Means::default().since("api", &own, &scraped(&own, &two));
             assert_eq!(found.is_ok(), is_known, "{of}");

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mapa_front::answer::node::Gap;
 use mapa_live::telemetry::{Sample, Watched};
@@ -19,9 +19,21 @@ use super::told::Shared;
 use crate::error::Error;
 use crate::node::Node;
 
+/// What needs the counters.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Needs {
+    /// The scheduler is told them.
+    pub scheduler: bool,
+    /// Who is beside a tenant is inferred from those of devices; `None` if that is not known yet.
+    pub contention: Option<bool>,
+}
+
 /// The counters that the kernel, the drivers and exporters have.
 pub(crate) struct Host {
     sampling: Sampling,
+    /// What is sampled, and how the drivers are asked.
+    #[cfg(feature = "slo")]
+    again: (Plan, Live),
     shared: Arc<Shared>,
     /// The CPUs of each NUMA node; empty if the machine does not say.
     cpus: BTreeMap<u32, Cpus>,
@@ -30,7 +42,7 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// The counters of this machine, if the scheduler or an exporter of latencies needs them. A machine that is only
+    /// The counters of this machine, if somebody needs them, or an exporter of latencies. A machine that is only
     /// described has no devices to be asked.
     ///
     /// # Errors
@@ -39,33 +51,33 @@ impl Host {
         live: &Live,
         config: &Config,
         node: &Node,
-        is_told: bool,
+        needs: Needs,
         to: &Outside,
         shared: &Arc<Shared>,
     ) -> Result<Option<Self>, Error> {
-        let of = |(name, own): (&String, &super::config::Tenant)| {
-            Some((name.clone(), own.exporter.clone()?))
-        };
-        let sources: BTreeMap<_, _> = config.tenants.iter().filter_map(of).collect();
-        if !is_told && sources.is_empty() {
+        let sources = config.sources();
+        let is_needed = needs.scheduler || needs.contention != Some(false);
+        if !is_needed && sources.is_empty() {
             return Ok(None);
         }
         let watched = Watched {
-            gpus: is_told && node.is_live(),
+            gpus: needs.contention == Some(true) || (needs.scheduler && node.is_live()),
             targets: config.telemetry.targets(sources.values()),
             ..Watched::default()
         };
         let plan = Plan {
-            every: Duration::from_millis(config.queue.look_ms.0),
+            every: Duration::from_millis(config.sample_ms()),
             watched,
             sources,
             to: to.clone(),
         };
         Ok(Some(Self {
-            sampling: Sampling::begin(live, plan)?,
+            sampling: Sampling::begin(live, plan.clone())?,
+            #[cfg(feature = "slo")]
+            again: (plan, live.clone()),
             shared: shared.clone(),
             cpus: cpus(live),
-            is_told,
+            is_told: needs.scheduler,
         }))
     }
 
@@ -74,16 +86,30 @@ impl Host {
         self.sampling.is_gone()
     }
 
-    /// What was done lately, if the scheduler was not told it yet; never of the first sample, which has no rates.
-    pub(super) fn sample(&mut self, node: &Node) -> Option<Signals> {
-        let (sample, _) = self.sampling.take()?;
+    /// Samples the devices too from now on.
+    ///
+    /// # Errors
+    /// The thread that samples cannot be started.
+    #[cfg(feature = "slo")]
+    pub(super) fn watch_devices(&mut self) -> Result<(), Error> {
+        let (plan, live) = &mut self.again;
+        plan.watched.gpus = true;
+        self.sampling = Sampling::begin(live, plan.clone())?;
+        Ok(())
+    }
+
+    /// The newest sample that was not taken yet, with when its counters were read, and what a scheduler is told of it:
+    /// nothing of the first one, which has no rates.
+    pub(super) fn sample(&mut self, node: &Node) -> Option<(Sample, Instant, Option<Signals>)> {
+        let (sample, read) = self.sampling.take()?;
         let missing = sample.missing.iter().map(|own| Gap {
             what: own.what.clone(),
             why: own.why.clone(),
         });
         self.shared.missing(missing.collect());
-        sample.interval_ms.filter(|_| self.is_told)?;
-        Some(signals(&sample, node, &self.cpus))
+        let is_told = self.is_told && sample.interval_ms.is_some();
+        let signals = is_told.then(|| signals(&sample, node, &self.cpus));
+        Some((sample, read, signals))
     }
 }
 

@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use mapa_core::{DeviceId, HardwareGraph};
+#[cfg(feature = "slo")]
+use mapa_front::answer::node::TenantLatency;
 use mapa_front::answer::node::{Gap, Mishap, Status};
 use mapa_sched::{Action, Seen};
 use tracing::{debug, info, warn};
@@ -164,6 +166,33 @@ impl Told {
     /// A request was answered.
     pub(crate) fn latency(&mut self, tenant: &str, took: Duration) {
         self.metrics().latency(tenant, took);
+    }
+
+    /// A request took longer than its tenant was promised.
+    #[cfg(feature = "slo")]
+    pub(super) fn late(&mut self, tenant: &str) {
+        self.metrics().late(tenant);
+    }
+
+    /// A controller of latency has ordered something.
+    #[cfg(feature = "slo")]
+    pub(super) fn controlled(&mut self, tenant: &str, kind: &str) {
+        self.metrics().controlled(tenant, kind);
+    }
+
+    /// How the tenants are whose latency is controlled.
+    #[cfg(feature = "slo")]
+    pub(super) fn latencies(&mut self, latencies: Vec<TenantLatency>) {
+        for own in &latencies {
+            self.metrics().throttling(&own.tenant, own.throttling);
+        }
+        lock(&self.shared).latency = latencies;
+    }
+
+    /// The present state, as the socket answers it.
+    #[cfg(all(test, feature = "slo"))]
+    pub(super) fn status(&self) -> Status {
+        self.shared.status()
     }
 
     /// The daemon lives.

@@ -1,44 +1,35 @@
-//! What a controller orders, done to neighbours and tenants of this machine.
+//! What a controller orders, done to neighbours of this machine by the levers of the daemon.
 
 use std::cell::OnceCell;
 
+use mapa_live::ProcessId;
 use mapa_live::levers::{
-    Controller, FolderJournal, Group, Holder, Keeper, LeverError, LeverFact, Lifetime, Limits,
-    MpsServer, Plan, Pull,
+    Controller, Group, Holder, LeverError, LeverFact, Lifetime, MpsServer, Plan, Pull,
 };
-use mapa_live::{ProcessId, Processes, Roots};
 use mapa_system_slo::Order;
-use tracing::{info, warn};
+use tracing::info;
 
-use super::config::{Config, Does, Neighbour};
-use super::neighbours::processes;
-use crate::undone::Undone;
+use super::config::{Neighbour, NeighbourRole, SloConfig};
+use super::neighbours::{leases, processes};
+use crate::drive::driver::{NodeDriver, now_ms};
+use crate::drive::pulls::{self, Kind, Target};
 
 /// The levers of the controllers.
-pub(super) struct Hands<'a> {
+#[derive(Clone, Copy)]
+pub(super) struct Actuator<'a> {
     /// The configuration.
-    pub config: &'a Config,
-    /// The roots of the system's files.
-    pub roots: &'a Roots,
-    /// The processes of this boot.
-    pub processes: &'a Processes,
-    /// The levers, with what they hold.
-    pub keeper: Keeper<FolderJournal>,
-    /// Whether nothing is done but told.
-    pub is_dry: bool,
-    /// What could not be taken back, as it was told.
-    pub undone: Undone,
+    pub config: &'a SloConfig,
 }
 
-impl Hands<'_> {
+impl Actuator<'_> {
     /// What the configuration names for throttles and is not there. It may come later.
-    pub(super) fn absent(&mut self) -> Vec<String> {
-        let levers = &self.config.levers;
+    pub(super) fn absent(self, driver: &mut NodeDriver<'_>) -> Vec<String> {
+        let (levers, roots) = (&driver.config.levers, &driver.live.roots);
         let mut all = Vec::new();
-        if !levers.throttle {
+        if !self.config.levers.throttle {
             return all;
         }
-        let blocks = self.roots.sys.join("dev/block");
+        let blocks = roots.sys.join("dev/block");
         for disk in &levers.block_devices {
             if !blocks.join(disk.to_string()).exists() {
                 all.push(format!(
@@ -46,13 +37,14 @@ impl Hands<'_> {
                 ));
             }
         }
-        let copies = |own: &Neighbour| own.does == Does::Copies;
-        if levers.block_devices.is_empty() && self.config.neighbours.values().any(copies) {
+        let neighbours = || self.config.neighbours.values();
+        let copies = |neighbour: &Neighbour| neighbour.activity == NeighbourRole::Copy;
+        if pulls::disks_of(levers, roots).is_empty() && neighbours().any(copies) {
             all.push("levers.block_devices: no disk, so nobody who copies is throttled".to_owned());
         }
-        if !self.config.neighbours.values().all(copies) {
+        if !neighbours().all(copies) {
             let server = MpsServer(levers.mps_pipe.clone());
-            let why = match self.keeper.hands().mps.is_running(&server) {
+            let why = match driver.hands.keeper.hands().mps.is_running(&server) {
                 Ok(true) => None,
                 Ok(false) => Some(format!(
                     "no MPS control daemon answers at {}",
@@ -62,44 +54,27 @@ impl Hands<'_> {
             };
             all.extend(why.map(|why| format!("levers.mps_pipe: {why}")));
         }
-        for (name, own) in &self.config.neighbours {
-            if let Some(file) = own.pid_file.as_ref().filter(|own| !own.exists()) {
+        for (name, neighbour) in &self.config.neighbours {
+            if let Some(file) = neighbour.pid_file.as_ref().filter(|file| !file.exists()) {
                 let file = file.display();
-                all.push(format!("neighbours.{name}.pid_file: no file {file}"));
+                all.push(format!("slo.neighbours.{name}.pid_file: no file {file}"));
             }
-            if let Some(group) = &own.group
-                && let Ok(Some((_, root))) = Controller::BlockIo.hierarchy(self.roots)
+            if let Some(group) = &neighbour.group
+                && let Ok(Some((_, root))) = Controller::BlockIo.hierarchy(roots)
                 && !root.join(group.path()).is_dir()
             {
                 let folder = root.join(group.path());
                 let folder = folder.display();
-                all.push(format!("neighbours.{name}.group: no folder {folder}"));
+                all.push(format!("slo.neighbours.{name}.group: no folder {folder}"));
             }
         }
         all
     }
 
-    /// Takes back what is past its time.
-    pub(super) fn tick(&mut self, now_ms: u64) {
-        for fact in self.keeper.tick(now_ms) {
-            self.told(&fact);
-        }
-    }
-
-    /// Takes everything back.
-    pub(super) fn close(&mut self) {
-        for fact in self.keeper.close() {
-            self.told(&fact);
-        }
-    }
-
-    fn told(&mut self, fact: &LeverFact) {
-        tell(fact, &mut self.undone);
-    }
-
-    /// Does what a tenant's controller orders to its neighbours.
+    /// Does what a tenant's controller orders to its neighbours. `from` is the place of the tenant.
     pub(super) fn carry_out(
-        &mut self,
+        self,
+        driver: &mut NodeDriver<'_>,
         tenant: &str,
         from: u32,
         order: &Order,
@@ -113,11 +88,15 @@ impl Hands<'_> {
                 mps_percent,
             } => {
                 let ticks = until.saturating_sub(tick);
-                let until = now_ms + ticks * self.config.settings.tick_ms.0;
-                self.throttle(tenant, from, *io_mb_s, *mps_percent, until, now_ms);
+                let until_ms = now_ms + ticks * self.config.settings.tick_ms.0;
+                let lifetime = Lifetime::Until { ms: until_ms };
+                self.throttle(driver, tenant, from, (*io_mb_s, *mps_percent), lifetime);
             }
-            Order::Lift => self.lift(tenant),
-            // Tenants are handed over by `Moves`, and none is admitted here.
+            Order::Lift => {
+                let who = of_tenant(tenant);
+                driver.hands.free(|own| own.who == who, &mut driver.told);
+            }
+            // Tenants are handed over by `HandoverQueue`, and none is admitted here.
             Order::Relaunch { .. }
             | Order::Restore { .. }
             | Order::Admit { .. }
@@ -126,252 +105,249 @@ impl Hands<'_> {
     }
 
     fn throttle(
-        &mut self,
+        self,
+        driver: &mut NodeDriver<'_>,
         tenant: &str,
         place: u32,
-        io_mb_s: u32,
-        mps_percent: u32,
-        until_ms: u64,
-        now_ms: u64,
+        (io_mb_s, mps_percent): (u32, u32),
+        lifetime: Lifetime,
     ) {
-        let config = self.config;
-        for (name, own) in &config.neighbours {
-            if !(own.places.is_empty() || own.places.contains(&place)) {
+        for (name, neighbour) in &self.config.neighbours {
+            if !neighbour.is_beside(place) {
                 continue;
             }
-            let lifetime = Lifetime::Until { ms: until_ms };
-            let pulls = match own.does {
-                Does::Copies => self.block_io(name, own, io_mb_s, lifetime),
-                Does::Trains => Ok(vec![(
-                    Pull::MpsPercent {
-                        server: MpsServer(config.levers.mps_pipe.clone()),
-                        percent: mps_percent,
-                    },
-                    lifetime,
-                )]),
+            let pulls = match neighbour.activity {
+                NeighbourRole::Copy => self.block_io(driver, name, neighbour, io_mb_s, lifetime),
+                NeighbourRole::Train => pulls::mps(mps_percent, &driver.config.levers)
+                    .map(|pull| vec![(pull, lifetime)]),
             };
             let pulls = match pulls {
                 Ok(pulls) => pulls,
                 Err(why) => {
-                    warn!(neighbour = name, why, "cannot be throttled");
+                    let what = format!("neighbour {name} cannot be throttled: {why}");
+                    driver.told.trouble("slo", &what);
                     continue;
                 }
             };
-            let holder = Holder::new(tenant, name);
+            let holder = Holder::new(of_tenant(tenant), format!("neighbour {name}"));
             let mut is_held = false;
             for (pull, lifetime) in pulls {
-                is_held |= self.pull(&holder, &pull, lifetime, now_ms);
+                is_held |= self.pull(driver, &holder, &pull, lifetime);
+                // A lever that does not answer takes its time, and each has some.
+                driver.told.beat();
             }
             if is_held {
-                self.keeper.share(&holder);
+                driver.hands.keeper.share(&holder);
             }
         }
     }
 
     /// Pulls a lever on a neighbour. True if it is held.
-    fn pull(&mut self, holder: &Holder, pull: &Pull, lifetime: Lifetime, now_ms: u64) -> bool {
-        if self.is_dry {
-            print(&holder.what, self.keeper.plan(pull));
+    fn pull(
+        self,
+        driver: &mut NodeDriver<'_>,
+        holder: &Holder,
+        pull: &Pull,
+        lifetime: Lifetime,
+    ) -> bool {
+        let whom = &holder.what;
+        if driver.hands.is_dry {
+            let plan = driver.hands.keeper.plan(pull);
+            print(driver, whom, plan);
             return false;
         }
-        let fact = self.keeper.pull_for(holder, pull, lifetime, now_ms);
-        self.told(&fact);
+        let fact = driver
+            .hands
+            .keeper
+            .pull_for(holder, pull, lifetime, now_ms());
+        tell(driver, whom, &fact);
         matches!(fact, LeverFact::Pulled { .. } | LeverFact::Extended { .. })
     }
 
+    /// The pulls that limit the block I/O of a neighbour: where it has no control group of its own, it is put into one
+    /// first.
     fn block_io(
-        &self,
+        self,
+        driver: &mut NodeDriver<'_>,
         name: &str,
-        own: &Neighbour,
+        neighbour: &Neighbour,
         mb_s: u32,
         lifetime: Lifetime,
     ) -> Result<Vec<(Pull, Lifetime)>, String> {
-        let levers = &self.config.levers;
-        let mut pulls = Vec::new();
-        let group = match &own.group {
-            Some(group) => group.clone(),
-            None => {
-                let group = Group::new(format!("{}/slo-{name}", levers.group.path()))
-                    .map_err(|error| error.to_string())?;
-                let processes: Vec<ProcessId> =
-                    processes(own, self.roots, self.processes, &OnceCell::new());
-                if processes.is_empty() {
-                    return Err("no process of it runs".to_owned());
-                }
-                for process in processes {
-                    let pull = Pull::Enrol {
-                        process: Some(process),
-                        group: group.clone(),
-                        controllers: vec![Controller::BlockIo],
-                    };
-                    pulls.push((pull, Lifetime::Session));
-                }
-                group
-            }
-        };
-        if levers.block_devices.is_empty() {
-            return Err("expected a disk in `levers.block_devices`".to_owned());
-        }
-        for &device in &levers.block_devices {
-            let pull = Pull::BlockIo {
+        let mut targets = Vec::new();
+        if let Some(group) = &neighbour.group {
+            targets.push(Target {
+                processes: Vec::new(),
                 group: group.clone(),
-                device,
-                limits: Limits::mb_s(mb_s),
-            };
-            pulls.push((pull, lifetime));
-        }
-        Ok(pulls)
-    }
-
-    /// Lifts the throttles for a tenant, but for those that another one needs.
-    pub(super) fn lift(&mut self, tenant: &str) {
-        for fact in self.keeper.free(|own| own.who == tenant) {
-            self.told(&fact);
-        }
-    }
-}
-
-/// Logs what became of a pull. What cannot be taken back is logged when that is news.
-pub(super) fn tell(fact: &LeverFact, undone: &mut Undone) {
-    if !undone.is_news(fact) {
-        return;
-    }
-    match fact {
-        LeverFact::Undone { id, lever } => info!(id, lever, "taken back"),
-        LeverFact::NotUndone { id, lever, left } => {
-            warn!(id, lever, left = ?left, "could not be taken back: tried again");
-        }
-        LeverFact::Failed { failure, .. } => warn!(%failure, "a lever failed"),
-        LeverFact::Refused { lever, why } => warn!(lever, %why, "a lever was refused"),
-        LeverFact::Pulled { id, lever } => info!(id, lever, "pulled"),
-        _ => {}
-    }
-}
-
-/// Logs a dry run.
-pub(super) fn print(whom: &str, plan: Result<Plan, LeverError>) {
-    match plan {
-        Ok(plan) => {
-            for line in plan.to_string().lines() {
-                info!(whom, would = line, "dry run");
+                enrol: false,
+            });
+        } else if neighbour.tenant.is_some() {
+            let jobs: Vec<_> = leases(neighbour, driver).map(|(job, _)| job).collect();
+            for job in jobs {
+                targets.push(driver.target(job, Kind::BlockIo)?);
+            }
+        } else {
+            let group = Group::new(format!("{}/slo-{name}", driver.config.levers.group));
+            let processes: Vec<ProcessId> = processes(neighbour, driver, &OnceCell::new());
+            if !processes.is_empty() {
+                targets.push(Target {
+                    processes,
+                    group: group.map_err(|error| error.to_string())?,
+                    enrol: true,
+                });
             }
         }
-        Err(why) => warn!(whom, %why, "dry run: it would be refused"),
+        if targets.is_empty() {
+            return Err("no process of it runs".to_owned());
+        }
+        let (levers, roots) = (&driver.config.levers, &driver.live.roots);
+        let of = |target: &Target| pulls::block_io(target, mb_s, lifetime, levers, roots);
+        let all: Result<Vec<_>, String> = targets.iter().map(of).collect();
+        Ok(all?.concat())
+    }
+}
+
+/// A tenant as the holder of pulls.
+pub(super) fn of_tenant(tenant: &str) -> String {
+    format!("tenant {tenant}")
+}
+
+/// Tells what became of a pull.
+pub(super) fn tell(driver: &mut NodeDriver<'_>, whom: &str, fact: &LeverFact) {
+    let what = match fact {
+        LeverFact::Pulled { id, lever } => {
+            info!(id, lever, whom, "pulled");
+            return;
+        }
+        LeverFact::Failed { failure, .. } => (&failure.lever, format!("{whom}: {failure}")),
+        LeverFact::Refused { lever, why } => (lever, format!("{whom}: {lever} was refused: {why}")),
+        _ => return driver.hands.heard(fact, &mut driver.told),
+    };
+    driver.told.lever_failed(what.0, "pull");
+    driver.told.trouble("slo", &what.1);
+}
+
+/// Tells what a dry run would do.
+pub(super) fn print(driver: &mut NodeDriver<'_>, whom: &str, plan: Result<Plan, LeverError>) {
+    match plan {
+        Ok(plan) => driver.told.would(&format!("{whom}: {plan}")),
+        Err(why) => driver
+            .told
+            .would(&format!("{whom}: it would be refused: {why}")),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
+    use mapa_live::Roots;
     use mapa_live::levers::Twin;
 
     use super::*;
+    use crate::drive::driven::Base;
     use crate::drive::parse_toml;
 
-    const TEXT: &str = "state = \"s\"\nlatencies = \"l\"\n[tenants.a]\npromise_ms = 15\n[tenants.b]\npromise_ms = 15\n\
-        [neighbours.x]\ndoes = \"trains\"\ngroup = \"x\"\nplaces = [0]\n\
-        [neighbours.y]\ndoes = \"trains\"\ngroup = \"y\"\nplaces = [1]\n";
+    const TEXT: &str = "[service]\nlatencies = \"l\"\n[levers]\nblock_devices = [\"254:0\"]\n\
+        [slo.tenants.a]\nlatency_slo_ms = 15\n[slo.tenants.b]\nlatency_slo_ms = 15\n\
+        [slo.neighbours.x]\nactivity = \"train\"\ngroup = \"x\"\nplaces = [0]\n\
+        [slo.neighbours.y]\nactivity = \"train\"\ngroup = \"y\"\nplaces = [1]\n";
 
-    /// The hands of a configuration, over a machine that is none.
-    fn hands<'a>(
-        config: &'a Config,
-        twin: &Twin,
-        folder: &Path,
-        (roots, processes): (&'a Roots, &'a Processes),
-    ) -> Hands<'a> {
-        let journal = FolderJournal::open(folder).unwrap();
-        let (keeper, _) = Keeper::open(twin.hands(), journal, 0).unwrap();
-        Hands {
-            config,
-            roots,
-            processes,
-            keeper,
-            is_dry: false,
-            undone: Undone::default(),
+    fn base(text: &str) -> Base {
+        let mut base = Base::new();
+        base.config = parse_toml(text).unwrap();
+        base
+    }
+
+    fn actuator(base: &Base) -> Actuator<'_> {
+        Actuator {
+            config: base.config.slo.as_ref().unwrap(),
+        }
+    }
+
+    fn throttle(until: u64) -> Order {
+        Order::Throttle {
+            until,
+            io_mb_s: 500,
+            mps_percent: 50,
         }
     }
 
     #[test]
     fn a_group_of_two_neighbours_is_limited_as_long_as_one_of_them_needs_it() {
-        let text = TEXT.replace("trains", "copies").replace("\"y\"", "\"x\"");
-        let text = text.replace(
-            "[tenants.a]",
-            "[levers]\nblock_devices = [\"254:0\"]\n[tenants.a]",
-        );
-        let config: Config = parse_toml(&text).unwrap();
+        let text = TEXT.replace("train", "copy").replace("\"y\"", "\"x\"");
+        let base = base(&text);
+        let actuator = actuator(&base);
         let twin = Twin::with_group("x").unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let (roots, processes) = (Roots::default(), Processes::new().unwrap());
-        let mut hands = hands(&config, &twin, folder.path(), (&roots, &processes));
+        let (mut driver, _outside) = base.driver_with(twin.hands());
         let before = twin.state();
-        let throttle = Order::Throttle {
-            until: 30,
-            io_mb_s: 500,
-            mps_percent: 50,
-        };
-        hands.carry_out("a", 0, &throttle, 0, 0);
-        hands.carry_out("b", 1, &throttle, 0, 0);
+        let now = now_ms();
+        actuator.carry_out(&mut driver, "a", 0, &throttle(30), 0, now);
+        actuator.carry_out(&mut driver, "b", 1, &throttle(30), 0, now);
         let limited = twin.state();
         assert_ne!(limited, before);
-        hands.carry_out("a", 0, &Order::Lift, 1, 1000);
+        actuator.carry_out(&mut driver, "a", 0, &Order::Lift, 1, now);
         assert_eq!(twin.state(), limited, "`y` is throttled");
-        hands.carry_out("b", 1, &Order::Lift, 2, 2000);
+        actuator.carry_out(&mut driver, "b", 1, &Order::Lift, 2, now);
         assert_eq!(twin.state(), before);
     }
 
     #[test]
     fn a_share_of_two_neighbours_holds_as_long_as_one_of_them_needs_it() {
-        let config: Config = parse_toml(TEXT).unwrap();
+        let base = base(TEXT);
+        let actuator = actuator(&base);
         let twin = Twin::new();
-        twin.add_mps(&MpsServer(config.levers.mps_pipe.clone()), &[7]);
-        let folder = tempfile::tempdir().unwrap();
-        let (roots, processes) = (Roots::default(), Processes::new().unwrap());
-        let mut hands = hands(&config, &twin, folder.path(), (&roots, &processes));
+        twin.add_mps(&MpsServer(base.config.levers.mps_pipe.clone()), &[7]);
+        let (mut driver, _outside) = base.driver_with(twin.hands());
         let before = twin.state();
-        let throttle = |until| Order::Throttle {
-            until,
-            io_mb_s: 500,
-            mps_percent: 50,
-        };
+        let now = now_ms();
         // A tenant at place 0 throttles `x` for 30 ticks, one at place 1 `y` for 10: the same share.
-        hands.carry_out("a", 0, &throttle(30), 0, 0);
-        hands.carry_out("b", 1, &throttle(10), 0, 0);
+        actuator.carry_out(&mut driver, "a", 0, &throttle(30), 0, now);
+        actuator.carry_out(&mut driver, "b", 1, &throttle(10), 0, now);
         assert_ne!(twin.state(), before);
-        hands.tick(20_000);
+        driver.hands.tick(now + 20_000, &mut driver.told);
         assert_ne!(twin.state(), before, "the first one's time is not over");
-        hands.carry_out("b", 1, &Order::Lift, 20, 20_000);
+        actuator.carry_out(&mut driver, "b", 1, &Order::Lift, 20, now);
         assert_ne!(twin.state(), before, "`x` is throttled");
-        hands.carry_out("a", 0, &Order::Lift, 20, 20_000);
+        actuator.carry_out(&mut driver, "a", 0, &Order::Lift, 20, now);
         assert_eq!(twin.state(), before);
-        assert_eq!(hands.keeper.held().count(), 0);
+        assert_eq!(driver.hands.keeper.held().count(), 0);
+    }
+
+    #[test]
+    fn a_neighbour_that_holds_a_lease_is_limited_where_its_lease_is() {
+        let text = TEXT.replace("\"train\"\ngroup = \"x\"", "\"copy\"\ntenant = \"etl\"");
+        let base = base(&text);
+        let actuator = actuator(&base);
+        let twin = Twin::with_group("mapa").unwrap();
+        let (mut driver, _outside) = base.driver_with(twin.hands());
+        actuator.carry_out(&mut driver, "a", 0, &throttle(30), 0, now_ms());
+        assert_eq!(driver.hands.keeper.held().count(), 0, "it holds none yet");
+        let status = driver.told.status();
+        let what = &status.troubles[0].what;
+        assert!(what.contains("x cannot be throttled: no process"), "{what}");
     }
 
     #[test]
     fn what_the_configuration_names_and_is_not_there_is_told() {
         let tree = tempfile::tempdir().unwrap();
         let pid_file = tree.path().join("y.pid");
-        let mut text = TEXT.replace(
-            "[tenants.a]",
-            "[levers]\nblock_devices = [\"254:0\"]\n[tenants.a]",
-        );
-        text = text.replacen("trains", "copies", 1).replace(
+        let text = TEXT.replacen("train", "copy", 1).replace(
             "group = \"y\"",
             &format!("pid_file = \"{}\"", pid_file.display()),
         );
-        let config: Config = parse_toml(&text).unwrap();
-        let twin = Twin::new();
-        let journal = tree.path().join("journal");
-        let (roots, processes) = (Roots::below(tree.path()), Processes::new().unwrap());
+        let mut base = base(&text);
+        let roots = Roots::below(tree.path());
         std::fs::create_dir_all(&roots.cgroup).unwrap();
         std::fs::write(roots.cgroup.join("cgroup.controllers"), "cpuset io\n").unwrap();
-        let mut hands = hands(&config, &twin, &journal, (&roots, &processes));
-        let told = hands.absent();
+        base.live.roots = roots.clone();
+        let actuator = actuator(&base);
+        let twin = Twin::new();
+        let (mut driver, _outside) = base.driver_with(twin.hands());
+        let told = actuator.absent(&mut driver);
         let expected = [
             "levers.block_devices: this machine has no disk `254:0`",
             "levers.mps_pipe: ",
-            "neighbours.x.group: no folder ",
-            "neighbours.y.pid_file: no file ",
+            "slo.neighbours.x.group: no folder ",
+            "slo.neighbours.y.pid_file: no file ",
         ];
         assert_eq!(told.len(), expected.len(), "{told:?}");
         for (told, expected) in told.iter().zip(expected) {
@@ -380,7 +356,7 @@ mod tests {
         std::fs::create_dir_all(roots.sys.join("dev/block/254:0")).unwrap();
         std::fs::create_dir(roots.cgroup.join("x")).unwrap();
         std::fs::write(&pid_file, "1\n").unwrap();
-        twin.add_mps(&MpsServer(config.levers.mps_pipe.clone()), &[7]);
-        assert_eq!(hands.absent(), [""; 0]);
+        twin.add_mps(&MpsServer(base.config.levers.mps_pipe.clone()), &[7]);
+        assert_eq!(actuator.absent(&mut driver), [""; 0]);
     }
 }

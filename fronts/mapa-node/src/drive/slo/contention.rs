@@ -12,33 +12,33 @@ use mapa_system_slo::replay::{Sensor, SensorSettings};
 use mapa_system_slo::{Numa, Place, Settings, Snapshot};
 use tracing::{info, warn};
 
-use super::config::{Config, Contention};
-use super::controller::Mind;
+use super::config::{ContentionSource, SloConfig};
+use super::controller::TenantController;
 use crate::drive::sampling::cpus;
 use crate::error::Error;
 use crate::topology::Topology;
 
 /// How it is known who is beside the tenants.
-pub(super) struct Besides {
-    by_tenant: BTreeMap<String, Beside>,
+pub(super) struct ContentionDetectors {
+    by_tenant: BTreeMap<String, ContentionDetector>,
     /// The NUMA nodes, and the CPUs of each.
     numa: BTreeMap<u32, Cpus>,
     tick_ms: u64,
     /// Drivers that had not answered, and are asked again.
-    asked: Option<Asked>,
+    asked: Option<TopologyQuery>,
 }
 
 /// How long after a failure drivers are asked again.
 const ASK_AGAIN: Duration = Duration::from_secs(5);
 
 /// Asks for the topology until drivers have answered, on a thread of its own: they may take their time.
-struct Asked {
+struct TopologyQuery {
     answer: Receiver<Topology>,
     /// The thread ends once this is gone.
     _stop: Sender<()>,
 }
 
-impl Asked {
+impl TopologyQuery {
     /// # Errors
     /// The thread cannot be started.
     fn begin(live: &Live, every: Duration) -> Result<Self, Error> {
@@ -63,7 +63,7 @@ impl Asked {
 }
 
 /// One tenant whose contention is inferred.
-struct Beside {
+struct ContentionDetector {
     /// Its devices and those that share their path, by place.
     places: Vec<Devices>,
     settings: Settings,
@@ -83,26 +83,26 @@ struct Devices {
 }
 
 /// A snapshot for a tenant.
-pub(super) struct Judged {
+pub(super) struct ContentionReport {
     /// What its controller is told.
     pub snapshot: Snapshot,
     /// Whether contention was inferred from counters.
     pub is_inferred: bool,
 }
 
-impl Besides {
+impl ContentionDetectors {
     /// By the configuration, and by what this machine shows. The log says which. While drivers do not answer,
     /// contention is that of the neighbours that are named, and they are asked again.
     ///
     /// # Errors
     /// Settings that are out of their bounds; devices that this machine does not have; no thread for drivers that do
     /// not answer.
-    pub(super) fn new(config: &Config, live: &Live) -> Result<Self, Error> {
+    pub(super) fn new(config: &SloConfig, live: &Live) -> Result<Self, Error> {
         Self::asking(config, live, ASK_AGAIN)
     }
 
     /// The same, with how long after a failure drivers are asked again.
-    fn asking(config: &Config, live: &Live, every: Duration) -> Result<Self, Error> {
+    fn asking(config: &SloConfig, live: &Live, every: Duration) -> Result<Self, Error> {
         let mut own = Self {
             by_tenant: BTreeMap::new(),
             numa: BTreeMap::new(),
@@ -110,7 +110,7 @@ impl Besides {
             asked: None,
         };
         let has_devices = config.tenants.values().any(|own| !own.devices.is_empty());
-        if config.contention == Contention::Named || !has_devices {
+        if config.contention == ContentionSource::Named || !has_devices {
             info!("contention is that of the neighbours that are named");
             return Ok(own);
         }
@@ -120,7 +120,7 @@ impl Besides {
                 why,
                 "the topology is not known yet: until drivers answer, contention is that of the neighbours that are named"
             );
-            own.asked = Some(Asked::begin(live, every)?);
+            own.asked = Some(TopologyQuery::begin(live, every)?);
             return Ok(own);
         }
         own.know(config, live, &topology)?;
@@ -128,7 +128,7 @@ impl Besides {
     }
 
     /// Takes what drivers have answered meanwhile. Whether the counters of devices are needed from now on.
-    pub(super) fn learn(&mut self, config: &Config, live: &Live) -> bool {
+    pub(super) fn learn(&mut self, config: &SloConfig, live: &Live) -> bool {
         let answer = self
             .asked
             .as_ref()
@@ -146,18 +146,18 @@ impl Besides {
     }
 
     /// Decides by a topology of which drivers have told all that they will.
-    fn know(&mut self, config: &Config, live: &Live, topology: &Topology) -> Result<(), Error> {
+    fn know(&mut self, config: &SloConfig, live: &Live, topology: &Topology) -> Result<(), Error> {
         // The traffic of a device that is not recognised as the tenant's would be a neighbour's.
         for (name, tenant) in &config.tenants {
             let mut devices = tenant.devices.iter().flatten();
             if let Some(other) = devices.find(|own| topology.has(own) == Some(false)) {
                 return Err(Error::malformed(format_args!(
-                    "tenants.{name}.devices: this machine has no `{other}`: expected UUIDs of whole devices"
+                    "slo.tenants.{name}.devices: this machine has no `{other}`: expected UUIDs of whole devices"
                 )));
             }
         }
         let is_placed = config.neighbours.values().any(|own| !own.places.is_empty());
-        if config.contention == Contention::Auto && (topology.hidden.is_none() || is_placed) {
+        if config.contention == ContentionSource::Auto && (topology.hidden.is_none() || is_placed) {
             let why = if is_placed {
                 "the configuration says which places neighbours are beside"
             } else {
@@ -180,7 +180,11 @@ impl Besides {
                 );
                 continue;
             }
-            let beside = Beside::new(config.settings_of(name)?, &tenant.devices, topology);
+            let beside = ContentionDetector::new(
+                config.settings_of(name).map_err(Error::malformed)?,
+                &tenant.devices,
+                topology,
+            );
             for (place, devices) in beside.places.iter().enumerate() {
                 let others = devices.beside.as_ref().map(BTreeSet::len);
                 info!(
@@ -196,6 +200,11 @@ impl Besides {
         Ok(())
     }
 
+    /// Whether drivers are asked still, so that it is not known yet whether the counters of devices are needed.
+    pub(super) fn is_asking(&self) -> bool {
+        self.asked.is_some()
+    }
+
     /// Whether the counters of devices are needed.
     pub(super) fn needs_devices(&self) -> bool {
         !self.by_tenant.is_empty()
@@ -206,12 +215,12 @@ impl Besides {
     pub(super) fn judge(
         &mut self,
         tenant: &str,
-        mind: &Mind,
+        mind: &TenantController,
         named: Snapshot,
         news: Option<&(Sample, Instant)>,
-    ) -> Judged {
+    ) -> ContentionReport {
         let Some(own) = self.by_tenant.get_mut(tenant) else {
-            return Judged {
+            return ContentionReport {
                 snapshot: named,
                 is_inferred: false,
             };
@@ -222,14 +231,14 @@ impl Besides {
             own.last = Some((told, *read));
         }
         let Some((last, read)) = &own.last else {
-            return Judged {
+            return ContentionReport {
                 snapshot: named,
                 is_inferred: false,
             };
         };
         // Counters that stay away grow stale, and the controller holds.
         let age = read.elapsed().as_millis() / u128::from(self.tick_ms.max(1));
-        Judged {
+        ContentionReport {
             snapshot: Snapshot {
                 age_ticks: u32::try_from(age).unwrap_or(u32::MAX),
                 ..last.clone()
@@ -239,7 +248,7 @@ impl Besides {
     }
 }
 
-impl Beside {
+impl ContentionDetector {
     fn new(settings: Settings, devices: &[BTreeSet<String>], topology: &Topology) -> Self {
         let place = |own: &BTreeSet<String>| {
             let beside: Option<Vec<Vec<String>>> =
@@ -267,7 +276,7 @@ impl Beside {
         &mut self,
         sample: &Sample,
         numa: &BTreeMap<u32, Cpus>,
-        mind: &Mind,
+        mind: &TenantController,
         named: &Snapshot,
     ) -> Snapshot {
         let here = mind.place() as usize;
@@ -362,9 +371,9 @@ mod tests {
         (folder, fake, live)
     }
 
-    fn config(contention: &str, device: &str) -> Config {
+    fn config(contention: &str, device: &str) -> SloConfig {
         let text = format!(
-            "state = \"s\"\nlatencies = \"l\"\ncontention = \"{contention}\"\n[tenants.api]\npromise_ms = 15\ndevices = [[\"{device}\"]]\n"
+            "contention = \"{contention}\"\n[tenants.api]\nlatency_slo_ms = 15\ndevices = [[\"{device}\"]]\n"
         );
         parse_toml(&text).unwrap()
     }
@@ -372,7 +381,7 @@ mod tests {
     const EVERY: Duration = Duration::from_millis(5);
 
     /// Asks until drivers have answered.
-    fn learn(own: &mut Besides, config: &Config, live: &Live) -> bool {
+    fn learn(own: &mut ContentionDetectors, config: &SloConfig, live: &Live) -> bool {
         let begun = Instant::now();
         while own.asked.is_some() {
             assert!(begun.elapsed() < Duration::from_secs(60), "no answer");
@@ -395,7 +404,7 @@ mod tests {
             for (contention, is_by_counters) in [("auto", false), ("counters", true)] {
                 let config = config(contention, fake.uuid(0).unwrap());
                 fake.inject(fails.clone()).unwrap();
-                let mut own = Besides::asking(&config, &live, EVERY).unwrap();
+                let mut own = ContentionDetectors::asking(&config, &live, EVERY).unwrap();
                 assert!(own.asked.is_some(), "{call}");
                 thread::sleep(4 * EVERY);
                 assert!(!own.learn(&config, &live), "{call}");
@@ -416,14 +425,14 @@ mod tests {
         let uuid = fake.uuid(0).unwrap().to_owned();
         for contention in ["auto", "counters"] {
             let refused = |device: &str| {
-                let own = Besides::asking(&config(contention, device), &live, EVERY);
+                let own = ContentionDetectors::asking(&config(contention, device), &live, EVERY);
                 own.err().map(|error| error.to_string())
             };
             assert_eq!(refused(&uuid), None);
             // Samples name devices by UUIDs alone.
             for other in ["GPU-0", "GPU0", &format!("{uuid}0")] {
                 let error = refused(other).unwrap();
-                let expected = format!("tenants.api.devices: this machine has no `{other}`");
+                let expected = format!("slo.tenants.api.devices: this machine has no `{other}`");
                 assert!(error.contains(&expected), "{error}");
             }
         }

@@ -5,41 +5,40 @@ use mapa_sched::Time;
 use mapa_system_slo::replay::{self, ByReplay, ReplayState};
 use mapa_system_slo::{Answered, Config as Place, Input, Order, Settings, State, recorded};
 
-use super::config::{Config, Which};
-use crate::error::Error;
+use super::config::{ControllerKind, SloConfig};
 
 /// The controller of one tenant.
 #[derive(Debug)]
-pub(super) enum Mind {
+pub(super) enum TenantController {
     /// The paper's.
     Paper(Box<(Settings, State)>),
     /// By replay.
     Replay(Box<(ByReplay, ReplayState)>),
 }
 
-impl Mind {
+impl TenantController {
     /// A controller of a tenant that is at a place.
     ///
     /// # Errors
     /// Settings that are out of their bounds.
     pub(super) fn new(
-        config: &Config,
+        config: &SloConfig,
         tenant: &str,
         turn: usize,
         place: u32,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, String> {
         let at = Place::at(place);
         Ok(match config.controller {
-            Which::Slo => {
+            ControllerKind::Slo => {
                 let settings = config.settings_of(tenant)?;
                 let state = State::new(at, &settings);
                 Self::Paper(Box::new((settings, state)))
             }
-            Which::SloReplay => {
+            ControllerKind::SloReplay => {
                 let settings = config.replay_of(tenant, turn)?;
                 let state = ReplayState::new(at, &settings);
                 let by = ByReplay::new(settings, config.settings.transfer.0)
-                    .map_err(Error::malformed)?;
+                    .map_err(|error| error.to_string())?;
                 Self::Replay(Box::new((by, state)))
             }
         })

@@ -1,30 +1,25 @@
-//! Hand-overs of tenants, on a thread of their own: a place may need minutes until it is ready, and meanwhile
-//! throttles must end in time, and systemd must hear that the loop lives.
+//! Hand-overs of tenants: one after the other, carried out on a thread of its own. A place may need minutes until it is
+//! ready, and meanwhile throttles must end in time, and systemd must hear that the daemon lives.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use mapa_live::levers::{FolderJournal, Keeper, LeverFact, Lifetime, Pull};
+use mapa_live::levers::{Failure, Hands, LeverError, LeverFact, Lifetime, Plan, Pull};
 use mapa_system_slo::Relaunched;
 use tracing::warn;
 
-use super::actuator::{print, tell};
-use super::config::Config;
-use crate::drive::now_ms;
+use super::actuator::{of_tenant, print, tell};
+use super::config::{SloConfig, route_of};
+use crate::drive::driver::{NodeDriver, now_ms};
 use crate::error::Error;
-use crate::undone::Undone;
 
-/// How often what could not be taken back is tried again.
-const RETRY: Duration = Duration::from_secs(1);
 /// How long the end of the program waits for a hand-over: systemd waits for 30 seconds.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A hand-over to be done.
-struct Move {
+struct Handover {
     number: u64,
     tenant: String,
     to: u32,
@@ -32,7 +27,7 @@ struct Move {
 }
 
 /// What became of a hand-over.
-pub(super) struct Moved {
+pub(super) struct HandoverResult {
     /// Its number.
     pub number: u64,
     /// The tenant.
@@ -41,56 +36,78 @@ pub(super) struct Moved {
     pub became: Relaunched,
 }
 
+/// What the thread is to do.
+enum Job {
+    /// Carries a plan out.
+    Pull(Plan),
+    /// Takes a plan back, of which something is left.
+    Undo(Plan),
+}
+
+/// What came of it.
+enum Done {
+    /// A plan was carried out, or was not.
+    Pulled(Result<(), Failure>),
+    /// A plan was taken back, or was not.
+    Undone(Result<(), Vec<LeverError>>),
+}
+
+/// What the thread does now.
+enum UnderWay {
+    /// A hand-over, as the pull of this number.
+    Pull(u64, Handover),
+    /// The taking back of the pull of this number.
+    Undo(u64),
+}
+
 /// Hand-overs, one after the other.
-pub(super) struct Moves {
-    to: Sender<Move>,
-    done: Receiver<Moved>,
+pub(super) struct HandoverQueue<'a> {
+    config: &'a SloConfig,
+    jobs: Sender<Job>,
+    done: Receiver<Done>,
     worker: JoinHandle<()>,
-    is_over: Arc<AtomicBool>,
+    waiting: VecDeque<Handover>,
+    under_way: Option<UnderWay>,
+    /// Where each tenant runs.
+    at: BTreeMap<String, u32>,
     last: u64,
 }
 
-/// What does them.
-struct Worker {
-    config: Config,
-    keeper: Keeper<FolderJournal>,
-    is_dry: bool,
-    undone: Undone,
-    /// Where each tenant runs.
-    at: BTreeMap<String, u32>,
-}
-
-impl Moves {
-    /// Begins, with tenants that are at these places.
+impl<'a> HandoverQueue<'a> {
+    /// Begins, with levers for the thread, and tenants that are at these places.
     ///
     /// # Errors
     /// The thread cannot be started.
     pub(super) fn begin(
-        config: &Config,
-        keeper: Keeper<FolderJournal>,
-        is_dry: bool,
+        config: &'a SloConfig,
+        mut hands: Hands,
         at: BTreeMap<String, u32>,
     ) -> Result<Self, Error> {
-        let (to, orders) = channel();
+        let (jobs, to_do) = channel();
         let (told, done) = channel();
-        let is_over = Arc::new(AtomicBool::new(false));
-        let worker = Worker {
-            config: config.clone(),
-            keeper,
-            is_dry,
-            undone: Undone::default(),
-            at,
+        let work = move || {
+            for job in to_do {
+                let done = match job {
+                    Job::Pull(plan) => Done::Pulled(hands.pull(&plan)),
+                    Job::Undo(plan) => Done::Undone(hands.undo(&plan)),
+                };
+                if told.send(done).is_err() {
+                    return;
+                }
+            }
         };
-        let over = is_over.clone();
         let worker = thread::Builder::new()
-            .name("moves".to_owned())
-            .spawn(move || worker.work(&orders, &told, &over))
+            .name("hand-overs".to_owned())
+            .spawn(work)
             .map_err(|error| Error::at("hand-overs", error))?;
         Ok(Self {
-            to,
+            config,
+            jobs,
             done,
             worker,
-            is_over,
+            waiting: VecDeque::new(),
+            under_way: None,
+            at,
             last: 0,
         })
     }
@@ -98,8 +115,7 @@ impl Moves {
     /// Has a tenant handed over to a place. Returns the number of the hand-over.
     pub(super) fn order(&mut self, tenant: &str, to: u32, warm: bool) -> u64 {
         self.last += 1;
-        // Nobody is there to take it only after a panic, and then nothing is told of it: the controller gives it up.
-        let _ = self.to.send(Move {
+        self.waiting.push_back(Handover {
             number: self.last,
             tenant: tenant.to_owned(),
             to,
@@ -108,91 +124,124 @@ impl Moves {
         self.last
     }
 
-    /// What has been done since the last question.
-    pub(super) fn done(&self) -> impl Iterator<Item = Moved> + '_ {
-        self.done.try_iter()
-    }
-
-    /// Ends. A hand-over that is under way has some time; of one that takes longer the next start takes back
-    /// what there is of it.
-    pub(super) fn end(self) {
-        self.is_over.store(true, Ordering::Relaxed);
-        drop(self.to);
-        let begun = Instant::now();
-        while !self.worker.is_finished() {
-            if begun.elapsed() > PATIENCE {
-                warn!("a hand-over is under way: the next start takes it back");
-                return;
-            }
-            thread::sleep(Duration::from_millis(20));
+    /// Takes what the thread has done, and gives it the next hand-over, or what is left to be taken back. Returns what
+    /// became of hand-overs.
+    pub(super) fn go_on(&mut self, driver: &mut NodeDriver<'_>) -> Vec<HandoverResult> {
+        let mut over = Vec::new();
+        while let Ok(done) = self.done.try_recv() {
+            over.extend(self.finish(driver, done));
         }
-    }
-}
-
-impl Worker {
-    fn work(mut self, orders: &Receiver<Move>, told: &Sender<Moved>, is_over: &AtomicBool) {
-        loop {
-            let next = orders.recv_timeout(RETRY);
-            if is_over.load(Ordering::Relaxed) {
-                break;
-            }
-            match next {
-                Ok(order) => {
-                    let became = self.carry_out(&order);
-                    let moved = Moved {
-                        number: order.number,
-                        tenant: order.tenant,
-                        became,
-                    };
-                    if told.send(moved).is_err() {
-                        break;
-                    }
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
-            }
-            let facts = self.keeper.tick(now_ms());
-            facts.iter().for_each(|fact| tell(fact, &mut self.undone));
+        while self.under_way.is_none()
+            && let Some(next) = self.waiting.pop_front()
+        {
+            over.extend(self.start(driver, next));
         }
-        let facts = self.keeper.close();
-        facts.iter().for_each(|fact| tell(fact, &mut self.undone));
+        if self.under_way.is_none() {
+            let left = driver.hands.keeper.left_away().next();
+            if let Some((id, plan)) = left.map(|entry| (entry.id, entry.plan.clone())) {
+                self.under_way = Some(UnderWay::Undo(id));
+                self.send(Job::Undo(plan));
+            }
+        }
+        over
     }
 
-    fn carry_out(&mut self, order: &Move) -> Relaunched {
-        let own = &self.config.tenants[&order.tenant];
-        let Some(at) = self.at.get_mut(&order.tenant) else {
-            return Relaunched::Failed;
-        };
+    /// Nobody is there to take a job only after a panic. Then nothing is told of it: the controller gives it up, and the
+    /// next start takes back what there is of it.
+    fn send(&self, job: Job) {
+        let _ = self.jobs.send(job);
+    }
+
+    /// Begins a hand-over. Returns what became of it, if it is over at once.
+    fn start(&mut self, driver: &mut NodeDriver<'_>, next: Handover) -> Option<HandoverResult> {
+        let tenant = &self.config.tenants[&next.tenant];
+        let at = self.at.get(&next.tenant).copied().unwrap_or_default();
         // A hand-over that its controller has given up may have been done after all, or not: what counts is where the
         // tenant is.
-        if *at == order.to {
-            return Relaunched::Done;
+        if at == next.to {
+            return Some(next.is(Relaunched::Done));
         }
-        let places = (
-            own.places.get(*at as usize),
-            own.places.get(order.to as usize),
-        );
-        let (Some(old), Some(new)) = places else {
-            return Relaunched::Failed;
+        let place = |at: u32| tenant.places.get(at as usize);
+        let (Some(old), Some(new)) = (place(at), place(next.to)) else {
+            return Some(next.is(Relaunched::Failed));
         };
         let pull = Pull::HandOver {
             old: old.clone(),
             new: new.clone(),
-            route: Config::route_of(own, new),
-            warm: order.warm,
+            route: route_of(tenant, new),
+            warm: next.warm,
         };
-        if self.is_dry {
-            print(&order.tenant, self.keeper.plan(&pull));
-            return Relaunched::Failed;
+        if driver.hands.is_dry {
+            let plan = driver.hands.keeper.plan(&pull);
+            print(driver, &of_tenant(&next.tenant), plan);
+            return Some(next.is(Relaunched::Failed));
         }
-        let fact = self.keeper.pull(&pull, Lifetime::Kept, now_ms());
-        tell(&fact, &mut self.undone);
-        match fact {
-            LeverFact::Pulled { .. } | LeverFact::Extended { .. } | LeverFact::Unchanged { .. } => {
-                *at = order.to;
-                Relaunched::Done
+        match driver.hands.keeper.begin(&pull, Lifetime::Kept, now_ms()) {
+            Ok((id, plan)) => {
+                self.under_way = Some(UnderWay::Pull(id, next));
+                self.send(Job::Pull(plan));
+                None
             }
-            _ => Relaunched::Failed,
+            Err(fact) => {
+                tell(driver, &of_tenant(&next.tenant), &fact);
+                Some(self.became(next, &fact))
+            }
+        }
+    }
+
+    /// Confirms what the thread has done. Returns what became of a hand-over.
+    fn finish(&mut self, driver: &mut NodeDriver<'_>, done: Done) -> Option<HandoverResult> {
+        let keeper = &mut driver.hands.keeper;
+        match (self.under_way.take()?, done) {
+            (UnderWay::Pull(id, handover), Done::Pulled(done)) => {
+                let fact = keeper.finish(id, done)?;
+                tell(driver, &of_tenant(&handover.tenant), &fact);
+                Some(self.became(handover, &fact))
+            }
+            (UnderWay::Undo(id), Done::Undone(done)) => {
+                let fact = keeper.finish_undo(id, done)?;
+                driver.hands.heard(&fact, &mut driver.told);
+                None
+            }
+            _ => None,
+        }
+    }
+
+    fn became(&mut self, handover: Handover, fact: &LeverFact) -> HandoverResult {
+        let is_done = matches!(
+            fact,
+            LeverFact::Pulled { .. } | LeverFact::Extended { .. } | LeverFact::Unchanged { .. }
+        );
+        if !is_done {
+            return handover.is(Relaunched::Failed);
+        }
+        self.at.insert(handover.tenant.clone(), handover.to);
+        handover.is(Relaunched::Done)
+    }
+
+    /// Ends. A hand-over that is under way has some time; of one that takes longer the next start takes back what there
+    /// is of it.
+    pub(super) fn end(mut self, driver: &mut NodeDriver<'_>) {
+        let begun = Instant::now();
+        while self.under_way.is_some() && !self.worker.is_finished() {
+            if begun.elapsed() > PATIENCE {
+                warn!("a hand-over is under way: the next start takes it back");
+                return;
+            }
+            match self.done.try_recv() {
+                Ok(done) => drop(self.finish(driver, done)),
+                Err(_) => thread::sleep(Duration::from_millis(20)),
+            }
+        }
+    }
+}
+
+impl Handover {
+    fn is(self, became: Relaunched) -> HandoverResult {
+        HandoverResult {
+            number: self.number,
+            tenant: self.tenant,
+            became,
         }
     }
 }

@@ -1,8 +1,8 @@
-//! `mapa-node slo`: the controllers of tail latency for named tenants of this machine: processes,
-//! control groups, programs that it may start elsewhere.
+//! `[slo]` of the configuration: the controllers of tail latency, for named tenants of this machine: processes, control
+//! groups, programs that the daemon may start elsewhere. Their neighbours are the same, or leases of the ledger.
 //!
-//! `config` is the file, `controller` a tenant's controller, `neighbours` what its neighbours do, `contention` who is
-//! inferred to be beside it, `actuator` what is done to them, `handover` hands tenants over, and `control` is the loop.
+//! `config` is the table, `controller` a tenant's controller, `neighbours` what its neighbours do, `contention` infers from
+//! counters who is beside it, `actuator` throttles them, `handover` hands tenants over, and `control` is one tick of all.
 
 mod actuator;
 mod config;
@@ -12,6 +12,5 @@ mod controller;
 mod handover;
 mod neighbours;
 
-pub(crate) use config::Config;
-pub use config::check_slo_config;
-pub(crate) use control::{SloArgs, slo};
+pub(crate) use config::SloConfig;
+pub(crate) use control::LatencyControl;

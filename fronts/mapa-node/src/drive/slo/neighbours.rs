@@ -9,22 +9,46 @@ use std::time::Duration;
 use mapa_live::cgroup;
 use mapa_live::levers::{Controller, Group};
 use mapa_live::{Families, Identity, Life, ProcessId, Processes, Roots};
+use mapa_sched::JobId;
 use mapa_system_slo::{Numa, Place, Snapshot};
 
-use super::config::{Config, Does, Neighbour};
+use super::config::{Neighbour, NeighbourRole, SloConfig};
+use crate::drive::driver::NodeDriver;
+use crate::ledger::Lease;
 
 /// How much later than its file a process may have started: file systems and the kernel count coarsely.
 const COARSE: Duration = Duration::from_secs(2);
 
-/// The processes of a neighbour: that of its file and what that has started, or those of its group. Who has started whom
-/// is read once for all neighbours.
+/// The leases that a neighbour is, if it is a tenant.
+pub(super) fn leases<'d>(
+    neighbour: &'d Neighbour,
+    driver: &'d NodeDriver<'_>,
+) -> impl Iterator<Item = (JobId, &'d Lease)> {
+    let all = driver.leases.iter().map(|(job, (lease, _))| (*job, lease));
+    all.filter(|(_, lease)| neighbour.tenant.as_ref() == Some(&lease.asker.tenant))
+}
+
+/// The processes of a neighbour. Who has started whom is read once for all neighbours.
 pub(super) fn processes(
-    own: &Neighbour,
+    neighbour: &Neighbour,
+    driver: &NodeDriver<'_>,
+    families: &OnceCell<Families>,
+) -> Vec<ProcessId> {
+    let of_leases = leases(neighbour, driver).flat_map(|(_, lease)| driver.processes_of(lease));
+    let mut found: Vec<ProcessId> = of_leases.collect();
+    let (roots, all) = (&driver.live.roots, driver.processes);
+    found.extend(outside_leases(neighbour, roots, all, families));
+    found
+}
+
+/// The processes of a neighbour that holds no lease: that of its file and what that has started, or those of its group.
+fn outside_leases(
+    neighbour: &Neighbour,
     roots: &Roots,
     all: &Processes,
     families: &OnceCell<Families>,
 ) -> Vec<ProcessId> {
-    let found: Vec<Identity> = match (&own.pid_file, &own.group) {
+    let found: Vec<Identity> = match (&neighbour.pid_file, &neighbour.group) {
         (Some(file), _) => {
             let Some(first) = named(file, all) else {
                 return Vec::new();
@@ -74,41 +98,40 @@ fn moved(proc: &Path, process: ProcessId) -> Option<u64> {
 
 /// What a neighbour did in the last tick.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Seen {
+pub(super) struct NeighbourActivity {
     /// Whether any process of it runs.
-    pub is_there: bool,
+    pub is_running: bool,
     /// Its block I/O, MB/s; `None` if that is not told.
     pub mb_s: Option<f64>,
 }
 
 /// Watches neighbours.
 #[derive(Debug, Default)]
-pub(super) struct Eyes {
+pub(super) struct NeighbourMonitor {
     /// By neighbour: the bytes of each of its processes.
     before: BTreeMap<String, BTreeMap<ProcessId, u64>>,
     at_ms: Option<u64>,
 }
 
-impl Eyes {
+impl NeighbourMonitor {
     /// What each neighbour did since the last look.
-    pub(super) fn look(
+    pub(super) fn sample(
         &mut self,
-        config: &Config,
-        roots: &Roots,
-        all: &Processes,
+        config: &SloConfig,
+        driver: &NodeDriver<'_>,
         at_ms: u64,
-    ) -> BTreeMap<String, Seen> {
+    ) -> BTreeMap<String, NeighbourActivity> {
         let past = self.at_ms.and_then(|was| at_ms.checked_sub(was));
         let seconds = past.filter(|own| *own > 0).map(|own| own as f64 / 1e3);
         self.at_ms = Some(at_ms);
         let mut seen = BTreeMap::new();
         let families = OnceCell::new();
         for (name, own) in &config.neighbours {
-            let processes = processes(own, roots, all, &families);
+            let processes = processes(own, driver, &families);
             let before = self.before.remove(name).unwrap_or_default();
             let now: BTreeMap<ProcessId, u64> = processes
                 .iter()
-                .filter_map(|&own| Some((own, moved(&roots.proc, own)?)))
+                .filter_map(|&own| Some((own, moved(&driver.live.roots.proc, own)?)))
                 .collect();
             let is_told = now.len() == processes.len() && !processes.is_empty();
             // A process that is new has moved all that it has since it came.
@@ -122,8 +145,8 @@ impl Eyes {
                 .map(|seconds| delta as f64 / 1e6 / seconds);
             seen.insert(
                 name.clone(),
-                Seen {
-                    is_there: !processes.is_empty(),
+                NeighbourActivity {
+                    is_running: !processes.is_empty(),
                     mb_s,
                 },
             );
@@ -134,20 +157,23 @@ impl Eyes {
 }
 
 /// What a controller is told of so many places.
-pub(super) fn snapshot(config: &Config, seen: &BTreeMap<String, Seen>, places: usize) -> Snapshot {
+pub(super) fn snapshot(
+    config: &SloConfig,
+    seen: &BTreeMap<String, NeighbourActivity>,
+    places: usize,
+) -> Snapshot {
     let place = |at: usize| {
         let (mut heavy, mut training, mut mb_s) = (0, false, 0.0);
         for (name, own) in &config.neighbours {
-            let is_beside = own.places.is_empty() || own.places.contains(&(at as u32));
-            let Some(seen) = seen.get(name).filter(|_| is_beside) else {
+            let Some(seen) = seen.get(name).filter(|_| own.is_beside(at as u32)) else {
                 continue;
             };
             let moves = seen
                 .mb_s
-                .is_some_and(|own_mb_s| own_mb_s >= own.from_mb_s.0 as f64);
-            match own.does {
-                Does::Copies => heavy += u32::from(moves),
-                Does::Trains => training |= seen.is_there,
+                .is_some_and(|own_mb_s| own_mb_s >= own.active_above_mb_s.0 as f64);
+            match own.activity {
+                NeighbourRole::Copy => heavy += u32::from(moves),
+                NeighbourRole::Train => training |= seen.is_running,
             }
             mb_s += seen.mb_s.unwrap_or_default();
         }
@@ -196,10 +222,10 @@ mod tests {
             fs::write(path, text).unwrap();
         }
         // A slash at the start, as `/proc/PID/cgroup` has it, changes nothing.
-        let neighbour = "does = \"copies\"\ngroup = \"/etl\"\n";
+        let neighbour = "activity = \"copy\"\ngroup = \"/etl\"\n";
         let neighbour: Neighbour = parse_toml(neighbour).unwrap();
         let all = Processes::new().unwrap();
-        let found = processes(&neighbour, &roots, &all, &OnceCell::new());
+        let found = outside_leases(&neighbour, &roots, &all, &OnceCell::new());
         assert_eq!(found.iter().map(|own| own.pid).collect::<Vec<_>>(), [own]);
     }
 
@@ -209,10 +235,10 @@ mod tests {
         let file = folder.path().join("pid");
         let own = std::process::id() as i32;
         fs::write(&file, format!("{own}\n")).unwrap();
-        let neighbour = format!("does = \"copies\"\npid_file = {file:?}\n");
+        let neighbour = format!("activity = \"copy\"\npid_file = {file:?}\n");
         let neighbour: Neighbour = parse_toml(&neighbour).unwrap();
         let all = Processes::new().unwrap();
-        let found = || processes(&neighbour, &Roots::default(), &all, &OnceCell::new());
+        let found = || outside_leases(&neighbour, &Roots::default(), &all, &OnceCell::new());
         let first = found()[0];
         assert_eq!(first, all.own().unwrap().id);
         // As if a program had written it and ended, and this process had got the number.
