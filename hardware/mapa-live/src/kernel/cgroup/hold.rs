@@ -83,8 +83,11 @@ impl Cgroups {
         // This fails if there is such a group: the program that made it may still use it.
         fs::create_dir(&group).ok()?;
         for _ in 0..PASSES {
-            let inside = members(&group).unwrap_or_default();
+            // The processes first, then the group. A process that one inside starts between the two is
+            // not in the first list. The other way round it would be in that list alone, and look
+            // like one that has chosen its group.
             let mut outside = all();
+            let inside = members(&group).unwrap_or_default();
             outside.retain(|pid| !inside.contains(pid));
             if outside.is_empty() {
                 return Some(group);
@@ -180,5 +183,37 @@ mod tests {
             groups.hold("mapa-a-1", Vec::new),
             Some(at("cgroup/mapa-a-1"))
         );
+    }
+
+    #[test]
+    fn a_process_that_is_started_inside_while_the_lists_are_read_is_held() {
+        let folder = tree(&[
+            ("cgroup/cgroup.procs", ""),
+            ("proc/self/cgroup", "0::/\n"),
+            ("proc/7/cgroup", "0::/\n"),
+            ("proc/8/cgroup", "0::/mapa-a-1\n"),
+        ]);
+        let at = |path: &str| folder.path().join(path);
+        let groups = Cgroups::new(at("cgroup"), at("proc/self/cgroup"));
+        let inside = at("cgroup/mapa-a-1/cgroup.procs");
+        let lists = std::cell::Cell::new(0);
+        let all = || {
+            lists.set(lists.get() + 1);
+            match lists.get() {
+                // Before there is a group.
+                1 => vec![7],
+                // The kernel makes this file with the group.
+                2 => {
+                    fs::write(&inside, "").unwrap();
+                    vec![7]
+                }
+                // By now 7 is inside. It starts 8, which is inside from its first instruction on.
+                _ => {
+                    fs::write(&inside, "7\n8\n").unwrap();
+                    vec![7, 8]
+                }
+            }
+        };
+        assert_eq!(groups.hold("mapa-a-1", all), Some(at("cgroup/mapa-a-1")));
     }
 }
