@@ -73,7 +73,14 @@ pub(crate) fn disks(roots: &Roots) -> Result<Vec<Disk>, Missing> {
             Some(Disk {
                 name: own[2].to_owned(),
                 device: format!("{}:{}", own[0], own[1]),
-                numa: numa_of(&roots.sys.join("block").join(own[2]).join("device")),
+                // sysfs writes `!` for the `/` of a name such as `cciss/c0d0`.
+                numa: numa_of(
+                    &roots
+                        .sys
+                        .join("block")
+                        .join(own[2].replace('/', "!"))
+                        .join("device"),
+                ),
                 read_bytes: bytes(5)?,
                 write_bytes: bytes(9)?,
                 busy_ms: own[12].parse().ok()?,
@@ -148,4 +155,27 @@ fn v2_bytes(text: &str) -> (u64, u64) {
         sums.1 = sums.1.saturating_add(value("wbytes=").unwrap_or(0));
     }
     sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_whose_name_has_a_slash_has_its_numa_node() {
+        let folder = tempfile::tempdir().unwrap();
+        let roots = Roots::below(folder.path());
+        let device = roots.sys.join("block/cciss!c0d0/device");
+        fs::create_dir_all(&device).unwrap();
+        fs::write(device.join("numa_node"), "1\n").unwrap();
+        fs::create_dir_all(&roots.proc).unwrap();
+        let line = "104 0 cciss/c0d0 9 0 8 0 9 0 8 0 0 5 0\n";
+        fs::write(roots.proc.join("diskstats"), line).unwrap();
+        let found: Vec<_> = disks(&roots)
+            .unwrap()
+            .into_iter()
+            .map(|own| (own.name, own.numa))
+            .collect();
+        assert_eq!(found, [("cciss/c0d0".to_owned(), Some(1))]);
+    }
 }
