@@ -87,10 +87,17 @@ pub(super) fn devices(text: &str, graph: &HardwareGraph) -> Option<Vec<DeviceId>
         (0..n as u32).collect()
     } else if let Some(first) = plain.strip_prefix("first ") {
         let first: usize = first.split_whitespace().next()?.parse().ok()?;
+        // Compared before the list is made, which any number could fill the memory with.
+        if first > n {
+            return None;
+        }
         (0..first as u32).collect()
     } else if plain.eq_ignore_ascii_case("two pix pairs") {
         pairs_of_switches(graph)?
     } else if plain == "two GPUs" {
+        if n < 2 {
+            return None;
+        }
         // Any two, where all pairs are alike.
         let alike = graph.link(DeviceId(0), DeviceId(1));
         let ids = || graph.wholes().iter().collect::<Vec<_>>().into_iter();
@@ -278,6 +285,11 @@ mod tests {
         for text in ["all 4", "3-1", "0-99999999", "0-", "a and b", "0-8"] {
             assert_eq!(ids(text), None, "{text}");
         }
+        let single = mapa_topologies::named("gh200").unwrap().graph().unwrap();
+        for text in ["two GPUs", "two PIX pairs", "first 2", "first 4294967297"] {
+            assert_eq!(devices(text, &single), None, "{text}");
+        }
+        assert_eq!(devices("first 1", &single), Some(vec![DeviceId(0)]));
         for (words, operation) in [
             ("all-reduce", Operation::AllReduce),
             ("All-to-all (avg)", Operation::AllToAll),
