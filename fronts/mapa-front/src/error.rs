@@ -47,6 +47,7 @@ impl Error {
     #[must_use]
     pub fn within(self, place: impl fmt::Display) -> Self {
         match self {
+            // A refusal is about the machine, so no place in a file explains it.
             Self::Malformed(what) => Self::at(place, what),
             other => other,
         }

@@ -33,6 +33,7 @@ pub trait Files {
     fn text(&self, file: &str) -> Result<String, Error> {
         String::from_utf8(self.bytes(file)?).map_err(|error| {
             let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+            // Files in another encoding are mostly text, so a line is easier to find than a byte.
             let line = 1 + valid.iter().filter(|byte| **byte == b'\n').count();
             Error::at(file, format_args!("line {line}: expected text in UTF-8"))
         })

@@ -163,6 +163,7 @@ impl MachineSpec {
             machine.notes.push(format!(
                 "Set by option: {gbps} GB/s for every path through the host."
             ));
+            // A slot has a speed of its own, by which expectations are bound, so it is set too.
             for id in device_nodes(&machine) {
                 machine.fabric.set_slot_gbps(id, gbps)?;
             }

@@ -43,6 +43,7 @@ pub fn told_by(model: Option<&Model>, pattern: &Pattern, graph: &HardwareGraph) 
             objective: model.objective.clone(),
             expected: None,
         },
+        // Shares of links whose speed is not known mean nothing, so a model without shares takes over.
         None if HostNetwork::of(graph).all_known() => by(Efficiency::shipped()),
         None => Told {
             objective: fitting_model(pattern),

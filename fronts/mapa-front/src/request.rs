@@ -181,6 +181,7 @@ impl JobSpec {
             .avoid(devices(&self.avoid, graph)?)
             .min_link(min_link(self.min_link.as_deref())?)
             .same_numa(self.same_numa);
+        // A limit that is absent keeps the default of `Request::new`.
         if let Some(nodes) = self.max_nodes {
             request.limits.nodes = nodes;
         }
@@ -240,6 +241,8 @@ pub fn slice(word: Option<&str>, graph: &HardwareGraph) -> Result<Demand, Error>
 /// has the same size.
 fn exactly(model: &Model, profile: ProfileId) -> Demand {
     let size = model.profile(profile).size;
+    // Any profile of the size will do, so that more instances fit. Only the name of a further profile, such as one
+    // with media engines, asks for that one.
     let first = model.profiles().iter().position(|other| other.size == size);
     if first == Some(usize::from(profile.0)) {
         Demand::slice(size)

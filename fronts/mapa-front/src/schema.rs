@@ -162,6 +162,8 @@ fn close(schema: &mut Value, parts: &BTreeSet<String>) {
                 match value {
                     Value::Object(definitions) if key == "$defs" => {
                         for (name, value) in definitions {
+                            // A definition that is flattened into an object must stay open: it would refuse the keys
+                            // of that object.
                             if !parts.contains(name) {
                                 close(value, parts);
                             }

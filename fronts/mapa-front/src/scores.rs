@@ -62,11 +62,13 @@ pub const SCORES: [ScoreRow; 18] = [
             "preserved_gbps (Eq. 3): sum of link bandwidths between the devices that stay free",
         )
     },
+    // Scores without a meaning here are not explained below an answer.
     rate("effective_printed_gbps", ""),
     packing("ring_packing_gbps"),
     packing("tree_packing_gbps"),
     packing("all_to_all_gbps"),
     packing("channels_gbps"),
+    // This is no packing, but like packings it is not defined for one device.
     packing("expected_gbps"),
     packing("ring_packing_network_gbps"),
     packing("tree_packing_network_gbps"),
@@ -136,6 +138,7 @@ pub fn score_row(name: &str) -> Option<&'static ScoreRow> {
 pub fn score_text(name: &str, value: f64) -> String {
     match score_row(name).map(|row| row.unit) {
         Some(Unit::Seconds) => seconds(value),
+        // A policy of a program may have scores that are not in the table. They are printed with two decimals at most.
         _ => gbps(value),
     }
 }

@@ -133,6 +133,7 @@ pub fn read_log(text: &str) -> Result<Log, Error> {
                 decisions: Vec::new(),
             }),
             (line @ LogLine::Decision(_), Some(run)) if matches!(run.by, Controller::Slo(_)) => {
+                // The text is kept beside what was read from it: `replay_log` compares bytes.
                 run.decisions.push((at, line, own.to_owned()));
             }
             (line @ LogLine::ReplayDecision(_), Some(run))
@@ -181,6 +182,8 @@ impl Controller {
     /// Makes a decision again, from the state before and the input that it has. `None` if it is not one of this
     /// controller.
     pub(crate) fn again(&self, decision: &LogLine) -> Option<LogLine> {
+        // Each decision begins with the state that is recorded in it, so one that differs does not make later ones
+        // differ.
         Some(match (self, decision) {
             (Self::Slo(settings), LogLine::Decision(own)) => {
                 let mut state = own.before.clone();
@@ -252,6 +255,7 @@ pub(crate) fn what_differs(told: &LogLine, again: &LogLine) -> String {
     let (Some(told), Some(again)) = (parts(told), parts(again)) else {
         return "not a decision".to_owned();
     };
+    // What was done to the machine comes first, then what the decision rests on, and last its wording.
     if told.0 != again.0 {
         return format!("orders: the log has {:?}, again {:?}", told.0, again.0);
     }

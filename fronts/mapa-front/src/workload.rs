@@ -66,6 +66,7 @@ impl WorkloadSpec {
     /// Whether the workload is read from standard input.
     #[must_use]
     pub fn reads_standard_input(&self) -> bool {
+        // A trace may have its kind before the name of its file: `gavel-philly=-`.
         let trace = self
             .trace
             .as_deref()
@@ -128,6 +129,7 @@ impl WorkloadSpec {
 /// If the words name no generator, or nothing can be drawn.
 pub fn generated(words: &str, seed: u64) -> Result<Workload, Error> {
     let rows = systems::generators();
+    // Generators of systems come first: `generator` below knows the general ones only, and refuses all other names.
     if let Some(row) = GeneratorRow::find(&rows, words) {
         return (row.generate)(words, seed).map_err(Error::malformed);
     }

@@ -203,6 +203,7 @@ impl Defrag {
 /// What each move adds to the score of the wanted placement.
 fn gain(plan: &Plan, wanted: &Wanted) -> f64 {
     // A plan has a move at least: without one, the answer is that the placement is possible already.
+    // Where there is no room now, all of the score is gained.
     (plan.target.score - wanted.now.unwrap_or(0.0)) / plan.moves.len() as f64
 }
 

@@ -166,6 +166,7 @@ pub fn visible_by_server(
                 .any(|&other| !are_on_two_servers(id, other, graph))
         });
         match own {
+            // Ranks may share a device, which the variable names once.
             Some(devices) if devices.contains(&id) => {}
             Some(devices) => devices.push(id),
             None => servers.push(vec![id]),

@@ -274,6 +274,7 @@ pub fn notes_on(estimate: &Estimate) -> Vec<String> {
 /// What is assumed of peer access, where that matters.
 #[must_use]
 pub fn note_on_peers(estimate: &Estimate) -> Option<String> {
+    // Neither traffic over direct links nor copies between memory and a device depend on it.
     if estimate.hop == Hop::Direct || estimate.bound_by.1 == Use::Host {
         return None;
     }

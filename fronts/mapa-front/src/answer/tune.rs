@@ -95,6 +95,7 @@ impl HeldOut {
             let each = days.iter().map(|own| 100.0 * own.late_share());
             each.collect()
         };
+        // The difference on a single day has no interval.
         let above = (own.len() > 1).then(|| paired_interval(&late(own), &late(largest)).into());
         Self {
             rule: rule.to_owned(),

@@ -119,6 +119,7 @@ impl AllocateRequest {
         let at = usize::from(outcome.withheld.is_some());
         let verdict = outcome.job.verdict(self.job.sensitive);
         outcome.notes.splice(at..at, verdict);
+        // `--top 1` asks for a list too, of the chosen set alone. An absent option asks for none.
         outcome.lists = self.top.is_some();
         Ok((outcome, state))
     }

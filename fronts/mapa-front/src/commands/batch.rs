@@ -138,6 +138,7 @@ impl<'a> Batch<'a> {
         match serde_json::from_slice(line).map_err(|error| malformed(&error))? {
             Line::Allocate(asked) => Ok(Answer::Allocation(Box::new(self.allocate(*asked)?))),
             Line::Release { id } => {
+                // The allocator has the same leases as `held`, so the release below does not fail.
                 let Some((_, lease)) = self.held.remove(&id.to_string()) else {
                     return Err(Error::malformed(format_args!(
                         "`{id}` has no lease: it was never allocated, or has been released"
@@ -168,9 +169,9 @@ impl<'a> Batch<'a> {
             )));
         }
         let graph = self.allocator.graph().clone();
+        // A stream may name the same coefficient file in each line.
         if let Some(spec) = &asked.model
             && !self.models.contains_key(spec)
-        // A stream may name the same coefficient file in each line.
         {
             let model = spec.load(self.names, None, self.files)?;
             self.models.insert(spec.clone(), model);

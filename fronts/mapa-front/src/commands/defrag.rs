@@ -124,6 +124,7 @@ pub fn defrag(
 const MOST: usize = 16;
 
 /// The most servers.
+// Each server costs two decisions for every size of ring, besides the search for moves.
 const SERVERS: u32 = 1024;
 
 impl DefragRequest {
@@ -140,6 +141,7 @@ impl DefragRequest {
             )));
         }
         let jobs = RunningJobs::new(self, loaded, files)?;
+        // No range contains NaN, so NaN is refused here too.
         if !(0.0..=1.0).contains(&self.may_lose) {
             return Err(Error::malformed(format_args!(
                 "--may-lose {}: expected a share from 0 to 1",
@@ -189,6 +191,7 @@ impl DefragRequest {
 
 /// Running jobs, in the form of the answer to `show` of `allocate --batch`.
 #[derive(Deserialize)]
+// Keys that are not listed are passed over, unlike in requests: the answer to `show` has `ok` and `free` too.
 struct HeldJobs {
     held: Vec<HeldJob>,
 }
@@ -345,6 +348,8 @@ fn want(
         .map_err(|_| Error::malformed(format_args!("--want {word}: expected [SHAPE:]K")))?;
     let pattern = pattern(shape, k, files)?;
     let reach = search.reach(machines, &pattern);
+    // The score on the idle machine is the most that moves can lead to, so it is what is wanted unless a lower one is
+    // named.
     let Some(at_least) = at_least.or(reach.idle) else {
         return Err(Error::malformed(format_args!(
             "--want {word}: even the idle machine has no room for it: expected fewer devices or another shape"

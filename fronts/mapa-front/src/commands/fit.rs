@@ -56,10 +56,13 @@ impl Default for FitRequest {
             measurements: Vec::new(),
             method: FitMethod::default(),
             lambda: None,
+            // The three tiers of Eq. 2: double links, single links, and the rest.
             tiers: vec!["nv2".to_owned(), "nv1".to_owned()],
             terms: FitTerms::default(),
             folds: None,
             column: FitColumn::default(),
+            // The bus bandwidths of two collectives differ on the same links, so a fit of both would describe
+            // neither.
             op: "all_reduce".to_owned(),
             ring: FitRing::default(),
             allow_rank_deficient: false,
@@ -244,6 +247,7 @@ impl FitRequest {
         FitConfig {
             method: match self.method {
                 FitMethod::LeastSquares => Method::LeastSquares,
+                // Without a weight this is a ridge of 0, which the fit refuses: no weight suits all samples.
                 FitMethod::Ridge => Method::Ridge(self.lambda.unwrap_or_default()),
                 FitMethod::Nnls => Method::NonNegative,
                 FitMethod::Monotone => Method::Monotone,

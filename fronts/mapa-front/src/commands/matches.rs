@@ -42,6 +42,8 @@ impl Default for MatchSettings {
             raw: false,
             list: 0,
             limit: None,
+            // Counting all matches takes far longer than the choice of one placement, for which `Request::NODES`
+            // is meant.
             max_nodes: 1_000_000_000,
         }
     }
@@ -186,6 +188,8 @@ impl MatchRequest {
         let stats = search.count();
         // The list is in the order of ranks, which is not the order in which counting is fastest.
         let by_rank = settings.config().by_rank(true).compile(&wanted);
+        // This search has one thread, whatever the request says: which match several threads find first is a matter
+        // of chance.
         let mut in_order = by_rank
             .on(graph)
             .within(state.view().free())
@@ -212,6 +216,7 @@ impl MatchRequest {
     /// The best match on each of the best sets of devices, and whether the search was complete; no match if the job has
     /// none.
     fn best(&self, request: Request, view: &View<'_>) -> (Vec<Scored>, bool) {
+        // A decision has the best set besides, so the search keeps one set less than are listed.
         let Some(runners_up) = self.top.checked_sub(1) else {
             return (Vec::new(), true);
         };

@@ -59,6 +59,7 @@ pub fn mig_gpus() -> Result<Gpus, Error> {
     let mut gpus = Vec::new();
     for entry in catalogue() {
         let gpu = entry.gpu().map_err(Error::malformed)?;
+        // Layouts are counted and not listed: with all kinds of profiles a GPU may have hundreds of them.
         let count = |offer| {
             gpu.model(offer)
                 .map(|model| model.maximal_layouts().count())

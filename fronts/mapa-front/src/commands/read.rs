@@ -88,6 +88,7 @@ impl ReadFile {
         let kind = std::str::from_utf8(bytes)
             .ok()
             .and_then(|text| recognise(text).ok());
+        // Most fields are unknown until the file is read, so a file begins as one that cannot be read.
         let blank = Self::unreadable(file, kind, String::new());
         blank.with(read(bytes))
     }
@@ -256,6 +257,8 @@ pub fn read_summary(files: &[ReadFile]) -> Vec<(&'static str, [usize; ReadOutcom
     let kinds = Kind::all().map(Some).chain([None]);
     let mut summary = Vec::new();
     for kind in kinds {
+        // All outcomes are counted, also those that no file of this kind has, so that the rows of a table are equally
+        // long.
         let mut counts = [0; ReadOutcome::ALL.len()];
         for file in files.iter().filter(|file| file.kind == kind) {
             for (count, outcome) in counts.iter_mut().zip(ReadOutcome::ALL) {

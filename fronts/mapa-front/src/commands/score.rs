@@ -252,10 +252,12 @@ impl ScoreRequest {
         let bytes = self.message_bytes.map(u64::from);
         let model = Expected::new(operation, Arc::clone(model.efficiency()))
             .message_bytes(bytes)
+            // `on` is like absent: switches reduce where NCCL lets them, and an option can only forbid it.
             .in_switch(self.nvls != Some(false));
         let devices: Vec<DeviceId> = devices.iter().copied().collect();
         // An operation between pairs takes the devices two by two.
         let in_pairs = !operation.is_collective() && !operation.is_of_host();
+        // One device alone is not malformed: the answer says why it has no bandwidth.
         if in_pairs && devices.len() > 1 && devices.len() % 2 == 1 {
             return Err(Error::malformed(format_args!(
                 "--operation {operation}: expected pairs of devices, from each first to each second, not {} devices",
@@ -388,6 +390,8 @@ fn rates_of(words: &str, machine: &Machine, graph: &HardwareGraph) -> Result<Rat
         ))
     })?;
     let (a, b) = (graph.find(a)?, graph.find(b)?);
+    // `Rates::calibrated` says only that these devices have no direct link. The hint on what to do instead is of this
+    // front.
     let over_host = a != b && graph.link(a, b).class.is_host();
     Rates::calibrated(graph, a, b, measured).map_err(|error| match over_host {
         true => Error::malformed(format_args!(

@@ -32,6 +32,7 @@ pub struct EvidenceRequest {
 /// If there is no evidence, or it makes no sense.
 pub fn sensitivity(request: &EvidenceRequest) -> Result<Sensitivity, Error> {
     let evidence = request.evidence()?;
+    // The verdict on no evidence would be `unknown`. Whoever gave no option is better told which there are.
     if evidence == Evidence::default() {
         return Err(Error::malformed(
             "expected evidence: --fast-seconds with --slow-seconds, or --messages; or --published",
@@ -47,6 +48,7 @@ impl EvidenceRequest {
     /// # Errors
     /// If it makes no sense.
     pub fn evidence(&self) -> Result<Evidence, Error> {
+        // One list alone counts as given: `Times::new` then says which of the two is missing.
         let is_timed = !(self.fast_seconds.is_empty() && self.slow_seconds.is_empty());
         let times = is_timed
             .then(|| Times::new(self.fast_seconds.as_slice(), self.slow_seconds.as_slice()));

@@ -104,6 +104,7 @@ pub fn simulate(
         Some(loaded) => (loaded.machine.name.clone(), fleet(loaded)?),
         None => request.fleet(files, &mut |_| {})?,
     };
+    // No picture is drawn of this answer, so occupancy is not recorded.
     let outcome = request.outcome(names, files, policies, machines, false, &mut |_| {})?;
     outcome.answer(&[])
 }
@@ -127,11 +128,13 @@ impl SimulateRequest {
             .map_or_else(|| PolicySpec::default().policy, str::to_owned);
         let own = vec![own];
         let words = names.policy_names(self.policies.as_ref().unwrap_or(&own));
+        // Blank words are left out, so a list that is not empty may name no policy.
         if words.is_empty() {
             return Err(Error::malformed(
                 "--policy names no policy: expected names, `paper` or `all`",
             ));
         }
+        // One policy that takes the model is enough, so that the model can be given beside `all`.
         let takes_model = |name: &str| {
             let row = names.policies.get(name);
             row.is_some_and(|row| row.model != ModelUse::Never)
@@ -182,6 +185,7 @@ impl SimulateRequest {
     /// If it is not.
     pub fn check_network(&self) -> Result<(), Error> {
         match self.network {
+            // The parser of numbers accepts `inf` and `nan`.
             Some(gbps) if !(gbps.is_finite() && gbps > 0.0) => Err(Error::malformed(format_args!(
                 "--network {gbps}: expected a number of GB/s above 0"
             ))),
@@ -211,6 +215,7 @@ impl SimulateRequest {
         let mut runner = Runner::new(names, (&workload, &fleet), &self.scheduler, execution);
         runner.records_occupancy = records_occupancy;
         let mut runs = Vec::new();
+        // The order matters: the throughput of each policy is told relative to that of the first.
         for policy in policies {
             told(SimulateStep::Policy(policy.name()));
             runs.push(runner.under(policy, &mut || told(SimulateStep::Ended))?);
@@ -224,6 +229,7 @@ impl SimulateRequest {
         Ok(SimulateOutcome {
             request: self,
             machine,
+            // Such combinations are simulated all the same, and the answer has a remark on them.
             waits_in_vain: scheduler.is_some_and(|scheduler| scheduler.for_shared_pcie)
                 && !row.shared_pcie,
             ignores_sizes: scheduler.is_some_and(|scheduler| scheduler.for_slices) && !row.by_size,

@@ -214,6 +214,8 @@ impl Fact {
             },
             Event::Signals(signals) => Self::Signals {
                 machine: signals.machine.0,
+                // A key of a JSON object is a text, and serde does not turn it back into a number within an enum that
+                // has a tag. So the maps are written as lists of pairs.
                 block_io_mb_s: pairs(&signals.block_io_mb_s),
                 interrupts: pairs(&signals.interrupts),
                 pcie_mb_s: signals
@@ -257,6 +259,8 @@ impl Fact {
                 whole: DeviceId(*whole),
                 layout: layout_of(layout, DeviceId(*whole), graph)?,
             },
+            // Machine and device are not checked here and below: `step` refuses a fact about a device that the fleet
+            // does not have, as it did when the fact was recorded.
             Self::Cordoned {
                 machine,
                 whole,
@@ -286,6 +290,7 @@ impl Fact {
             },
             Self::Adopted { job, at, since } => Event::Adopted {
                 job: job.job(graph)?,
+                // The lease is as it was recorded, and whether there is room for it is for the fleet to say.
                 at: at.placed(),
                 since: Time(*since),
             },

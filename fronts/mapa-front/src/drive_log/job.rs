@@ -127,5 +127,6 @@ pub(super) fn checked(request: &Request, graph: &HardwareGraph) -> Result<Reques
 }
 
 pub(super) fn nanos(length: Duration) -> u64 {
+    // These are 584 years at most. What takes longer than that is cut to it.
     u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -10,6 +10,7 @@ use crate::names::{ExecutionSpec, PolicySpec, SchedulerSpec};
 use crate::slo_log::LogLine;
 
 /// The version of the form of a record.
+// To be raised when lines change their form or meaning: a replay refuses every other version.
 pub const RECORD_VERSION: u32 = 1;
 
 /// A line of a record.
@@ -59,6 +60,7 @@ pub struct RecordHead {
     /// The model of run times that it is given.
     pub execution: ExecutionSpec,
     /// The machine, as the text of a machine file.
+    // The contents and not a name or a path: where the record is replayed, these may stand for another machine.
     pub machine: String,
     /// What the request has changed of the machine's description.
     #[serde(default)]

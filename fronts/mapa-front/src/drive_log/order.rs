@@ -135,6 +135,7 @@ pub enum RefusalLine {
 impl RefusalLine {
     fn of(why: &Refusal) -> Self {
         match why {
+            // `Reason` gets more kinds from release to release, so the record has its text.
             Refusal::Busy(_) => Self::Busy(why.to_string()),
             Refusal::Infeasible(_) => Self::Infeasible(why.to_string()),
             Refusal::LimitReached(stats) => Self::LimitReached(*stats),
@@ -184,6 +185,8 @@ impl Order {
                     Guard::PcieMbPerS(own) => GuardLine::PcieMbPerS(*own),
                     Guard::MpsPercent(own) => GuardLine::MpsPercent(*own),
                     Guard::AvoidInterruptCores(own) => GuardLine::AvoidInterruptCores(*own),
+                    // A limit or an order that is new must not be missing from the record without a word: see
+                    // `Fact::of`.
                     other => return Err(later(other)),
                 },
             },

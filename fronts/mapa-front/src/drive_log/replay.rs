@@ -93,13 +93,16 @@ impl Replayer {
             )));
         }
         let machine = Machine::from_toml(&head.machine).map_err(Error::malformed)?;
-        // The record has the machine as it was before the daemon's options changed it.
+        // The text has what the daemon's options changed of the machine, but for the layouts of `mig`, which no
+        // machine file holds.
         let loaded = head
             .changes
             .complete("the record's machine", machine, &mut |_| {})?;
         let scheduler = head
             .policy
             .scheduler(names, &head.scheduler, &head.execution, files)?;
+        // All devices are whole here, as in the fleet with which a daemon begins: the record has their layouts as
+        // facts.
         let fleet = Fleet::new([loaded.graph().clone()]);
         Ok(Self {
             scheduler,
@@ -148,6 +151,7 @@ pub fn replay(
     let mut controllers = Controllers::new();
     let mut text = String::new();
     for line in 1.. {
+        // One buffer serves all lines, and keeps its room.
         text.clear();
         let bad =
             |what: &dyn std::fmt::Display| Error::malformed(format_args!("line {line}: {what}"));
@@ -172,6 +176,7 @@ pub fn replay(
             }
             #[cfg(feature = "slo")]
             RecordLine::Latency(latency) => {
+                // These lines need no head of a record before them: the log of each tenant has a head of its own.
                 let replayed = done.latency.get_or_insert_default();
                 decide(&mut controllers, *latency, line, replayed).map_err(|error| bad(&error))?;
             }
@@ -221,9 +226,12 @@ fn decide(
 ) -> Result<(), Error> {
     let LatencyLine { tenant, log } = latency;
     if let LogLine::Head(head) = log {
+        // A daemon that was restarted writes this head again, maybe with other settings. The last one counts.
         controllers.insert(tenant, head.controller()?);
         return Ok(());
     }
+    // The decision is made from the state that was recorded with it, and not from the one before. So a decision that
+    // differs does not make the following ones differ.
     let by = controllers.get(&tenant);
     let Some(again) = by.and_then(|by| by.again(&log)) else {
         return Err(Error::malformed(format_args!(

@@ -111,6 +111,7 @@ fn machine(words: &str, topology: &dyn Fn(&str) -> Option<Vec<u8>>) -> Result<Ma
             .into_machine()
             .map_err(|error| format!("{file}: {error}"));
     }
+    // Any word of a row may happen to be a name, so a name counts only if the row speaks of the catalogue.
     for word in parts {
         // `mi100-x4 of the catalogue` too.
         if let Ok(machine) = named(word).map_err(|error| error.to_string())

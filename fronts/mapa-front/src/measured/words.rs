@@ -25,6 +25,7 @@ pub fn operation_of(words: &str) -> Option<(Operation, bool)> {
     ])
     .fold(words, |words, (other, word)| words.replace(other, word));
     let first = words.split([' ', ',', '(']).next().unwrap_or_default();
+    // `p2p` is no operation by itself: the word behind it tells which copy is meant.
     if words.starts_with("p2p bidirectional") {
         return Some((Operation::CopyBothWays, false));
     }
@@ -70,6 +71,7 @@ fn list(text: &str) -> Option<Vec<u32>> {
 pub(super) fn devices(text: &str, graph: &HardwareGraph) -> Option<Vec<DeviceId>> {
     let n = graph.wholes().len();
     let text = text.trim();
+    // What is in parentheses or brackets is a remark, as in `all (72 ranks)`.
     let plain = text.split(['(', '[']).next().unwrap_or_default().trim();
     let plain = plain.trim_end_matches("at once").trim();
     let ids = if let Some((from, to)) = text.split_once("->") {
@@ -132,6 +134,7 @@ fn pairs_of_switches(graph: &HardwareGraph) -> Option<Vec<u32>> {
     let mut found = Vec::new();
     while found.len() < 4 {
         let a = *left.first()?;
+        // A device that shares its switch with no other is passed over.
         left.remove(0);
         if let Some(at) = left.iter().position(|&b| host.share_a_switch(a, b)) {
             found.extend([a.0, left.remove(at).0]);
@@ -207,6 +210,7 @@ impl Ways {
             Some(false)
         } else if on.iter().any(|words| lower.contains(words)) {
             Some(true)
+        // Data between devices that goes through the memory of the host does so because peer access is off.
         } else if between && path.split(' ').any(|word| word == "host") {
             Some(false)
         } else {
@@ -214,6 +218,7 @@ impl Ways {
         };
         Self {
             peers,
+            // Such rows are of NCCL, which goes through shared memory (SHM) between devices of two switches.
             near_only: lower.contains("shm between"),
             slot_gbps: slot(settings),
             without_in_switch: lower.contains("nvls off"),

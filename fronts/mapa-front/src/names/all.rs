@@ -96,6 +96,8 @@ impl Names {
         let row = self.policies.get(name);
         // A policy that must know the job does not exist for a stream of jobs.
         let row = row.filter(|own| !own.needs_traffic || choice.job.is_some());
+        // An unknown name gets past neither of these two checks. Their messages name the policies that an option is
+        // for, which helps more than a list of all.
         if choice.preserved != Preserved::All && !row.is_some_and(|own| own.takes_preserved) {
             return Err(Error::malformed(format_args!(
                 "--preserved is for the policy preserve, not {name}: expected --policy preserve, or no --preserved"
@@ -136,6 +138,7 @@ impl Names {
             .filter(|word| !word.is_empty())
         {
             let stands_for = |own: &&PolicyRow| match word {
+                // Only `paper` and `all` get here.
                 "paper" => own.of_paper,
                 _ => !own.for_instances,
             };
@@ -145,6 +148,7 @@ impl Names {
                     .filter(stands_for)
                     .map(|own| own.name.as_str())
                     .collect(),
+                // Whether there is such a policy is not checked here: `policy` does, and knows similar names.
                 name => vec![name],
             };
             for name in more {
@@ -182,6 +186,7 @@ impl Names {
                 self.schedulers.list()
             )));
         };
+        // To take the scheduler's own policy without a word would answer another request than this one.
         if let Some(own) = row.policy.as_ref().filter(|&own| own != policy.name()) {
             return Err(Error::malformed(format_args!(
                 "the scheduler {spec} places jobs by {own}, not by {}: expected --policy {own}, or none",
@@ -192,6 +197,7 @@ impl Names {
         let links = (self.execution_row(execution)?.links)();
         #[cfg(not(feature = "sim"))]
         let links = run_times::link_model(execution)?;
+        // The settings go along unread: only the row knows which it has.
         (row.make)(spec.words(), policy, links)
     }
 
@@ -253,6 +259,7 @@ impl Names {
                 )
             });
         }
+        // A name wins over a file of that name, which `./NAME` still reaches.
         let row = self.models.get(word);
         if rates.is_some() && !row.is_some_and(|own| own.takes_rates) {
             return Err(Error::malformed(format_args!(

@@ -118,6 +118,7 @@ impl<'de> Visitor<'de> for InWords {
         while let Some((key, value)) = table.next_entry::<String, Scalar>()? {
             match key.as_str() {
                 "name" => name = Some(value.to_string()),
+                // A text with a comma becomes several settings, as it does in words.
                 key => settings += &format!(",{key}={value}"),
             }
         }

@@ -133,9 +133,13 @@ impl From<BuiltIn> for PolicyRow {
             model: built_in.model,
             takes_preserved: built_in.takes_preserved,
             spares: built_in.spares,
+            // A `BuiltIn` is made of a model and the links that Eq. 3 counts, and of nothing else. A policy that
+            // needs traffic or a seed has a row by `PolicyRow::new`.
             needs_traffic: false,
             needs_seed: false,
             make: Arc::new(move |choice| {
+                // `None` leaves a policy what it counts by itself. So a policy that has no such choice accepts the
+                // default.
                 let left = match choice.preserved {
                     Preserved::All => None,
                     Preserved::Direct => Some(preserved_direct_gbps()),

@@ -53,6 +53,7 @@ impl<R: Row> Registry<R> {
     #[must_use]
     pub fn hint(&self, unknown: &str) -> String {
         match self.get(unknown) {
+            // The name may be known and only its settings wrong. Then there is no other name to propose.
             Some(_) => String::new(),
             None => did_you_mean(unknown, self.rows.iter().map(Row::name)),
         }

@@ -23,6 +23,7 @@ fn built_in() -> Registry<RunTimes> {
         settings: &[],
         links,
     };
+    // In the order of the simulator, as messages list them in this order. The test below compares both lists.
     let general: [RunTimes; 4] = [
         row("fixed", || LinkModel::None),
         row("by-size", || LinkModel::None),

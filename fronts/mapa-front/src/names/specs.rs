@@ -148,6 +148,7 @@ impl PolicySpec {
             Some(own) => names.policy(own, &Choice::default())?,
             None => {
                 let model = self.model(names, files)?;
+                // A scheduler places many jobs by one policy, so that policy cannot be made for one of them.
                 self.policy(names, model.as_ref(), None)?
             }
         };

@@ -30,6 +30,7 @@ pub fn simulation(workload: &Workload, fleet: Fleet) -> Simulation<'_> {
             .or_insert_with(|| mig::named(model.name()).ok());
         gpu.as_ref()
             .and_then(|gpu| gpu.repartition_time(model, from, to))
+            // A GPU that is in no table is repartitioned in no time.
             .unwrap_or_default()
     })
 }

@@ -103,6 +103,7 @@ impl<'a> Runner<'a> {
         let rows = Row::of(&outcome, self.workload, self.fleet, &mut self.scorer);
         let summary = Summary::by(&systems::measures(), &outcome, &rows, self.fleet)
             .map_err(Error::malformed)?;
+        // The simulation is over, so there is nothing left to be ordered with.
         let cut = cut.load(Ordering::Relaxed);
         Ok(PolicyRun {
             policy: name,

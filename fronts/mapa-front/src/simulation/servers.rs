@@ -46,6 +46,7 @@ pub fn servers(
         .iter()
         .flat_map(|servers| std::iter::repeat_n(servers.graph.clone(), servers.count));
     let mut fleet = Fleet::new(graphs);
+    // The fleet numbers its machines in the order of `graphs`, so the words are gone through in the same order.
     let mut ids = (0u32..).map(MachineId);
     for servers in &all {
         for id in ids.by_ref().take(servers.count) {

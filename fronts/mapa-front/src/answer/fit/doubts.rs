@@ -56,6 +56,8 @@ pub fn doubts(
 /// The warning that a model has too few samples to be trusted: fewer than two distinct link counts
 /// for each of its terms.
 fn too_few(found: &Samples, fit: &Fit) -> Option<String> {
+    // Repetitions of the same links say nothing more about the terms, so distinct counts are compared and not
+    // samples.
     let links = found.samples.iter().map(|sample| sample.links);
     let distinct = links.collect::<BTreeSet<_>>().len();
     let (terms, samples) = (fit.design().columns(), found.samples.len());

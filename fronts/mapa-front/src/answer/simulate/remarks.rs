@@ -73,6 +73,7 @@ impl PolicyRun {
                 what.scheduler
             ));
         }
+        // The words of a scheduler hold its settings as they were given, so nothing has to be parsed here.
         if blocked > 0 && what.places_tasks && what.scheduler.contains("growers=any") {
             let jobs = counted(blocked, "job");
             remarks.push(format!(
