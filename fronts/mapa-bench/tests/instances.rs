@@ -622,7 +622,7 @@ fn contention_says_who_shares_which_hop_and_how_slow_each_is() {
     // The page shows what is printed of all but the last.
     let printed = text(&words, SHARED.trim_end_matches("e,ResNet50,\n"));
     assert!(
-        include_str!("../../../docs/pcie.md").contains(printed.trim_end()),
+        include_str!("../../../systems/pcie/docs/contention.md").contains(printed.trim_end()),
         "{printed}"
     );
 }

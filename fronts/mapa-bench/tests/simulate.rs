@@ -459,10 +459,10 @@ fn the_picture_of_instances_has_every_tenant_and_every_instance() {
     );
 }
 
-/// The files and the commands of docs/energy.md give what it says.
+/// The files and the commands of systems/energy/docs/deadlines.md give what it says.
 #[test]
 fn the_page_on_energy_shows_what_commands_print() {
-    let page = include_str!("../../../docs/energy.md");
+    let page = include_str!("../../../systems/energy/docs/deadlines.md");
     let folder = Folder::new();
     let block = |kind: &str, with: &str| {
         let fence = format!("\n```{kind}\n");
@@ -478,16 +478,20 @@ fn the_page_on_energy_shows_what_commands_print() {
         let (told, _) = rest.split_once("\n```").unwrap();
         let words = words.replace('\'', "");
         let own = stdout(&words, folder.run(&words));
-        assert_eq!(own.trim_end(), told, "docs/energy.md: {words}");
+        assert_eq!(
+            own.trim_end(),
+            told,
+            "systems/energy/docs/deadlines.md: {words}"
+        );
         commands += 1;
     }
     assert_eq!(commands, 3);
 }
 
-/// The table of schedulers on a published day in docs/energy.md.
+/// The table of schedulers on a published day in systems/energy/docs/deadlines.md.
 #[test]
 fn the_page_on_energy_has_the_published_day_under_each_scheduler() {
-    let page = include_str!("../../../docs/energy.md");
+    let page = include_str!("../../../systems/energy/docs/deadlines.md");
     let heads = page
         .split("| scheduler | late | tardiness, min | energy, kWh |\n")
         .nth(1);

@@ -2,7 +2,7 @@
 //! on each size of slice.
 //!
 //! A profile is measured once and serves all jobs of its kind (Tang et al., section 3.2).
-//! `docs/pcie.md` describes the file.
+//! `systems/pcie/docs/contention.md` describes the file.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -215,7 +215,7 @@ struct ProfileOfFile {
 /// ```
 ///
 /// # Errors
-/// The text is not as `docs/pcie.md` describes it. The message has the line, the profile and what
+/// The text is not as `systems/pcie/docs/contention.md` describes it. The message has the line, the profile and what
 /// was expected.
 pub fn read_profiles(text: &str) -> Result<Vec<Profile>, Error> {
     let at = |span: std::ops::Range<usize>, what: String| {
@@ -279,7 +279,7 @@ pub fn read_profiles(text: &str) -> Result<Vec<Profile>, Error> {
 ///
 /// # Errors
 /// Two profiles have the same name; a name is empty, has several lines or blanks at its ends; or a
-/// figure is no number, or outside the range in `docs/pcie.md`.
+/// figure is no number, or outside the range in `systems/pcie/docs/contention.md`.
 pub fn write_profiles(profiles: &[Profile]) -> Result<String, Error> {
     let mut text = format!("format = \"{FORMAT}\"\nversion = {VERSION}\n");
     // A `String` takes all that is written to it.

@@ -36,7 +36,7 @@ pub struct Tune {
     pub file: Option<String>,
 }
 
-/// The prices of a plan. `docs/energy.md` has what they mean.
+/// The prices of a plan. `systems/energy/docs/deadlines.md` has what they mean.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TunedPrices {

@@ -133,7 +133,7 @@ impl<'a> Runner<'a> {
         if told == 0 {
             return Err(Error::malformed(format_args!(
                 "the scheduler {} plans by run times by size of MIG instance, and no job tells its own: expected \
-                 `slice` any and `estimate_s` such as 1g.1m=50 2g.2m=25 (docs/energy.md)",
+                 `slice` any and `estimate_s` such as 1g.1m=50 2g.2m=25 (systems/energy/docs/deadlines.md)",
                 self.scheduler
             )));
         }

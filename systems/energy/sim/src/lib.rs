@@ -32,5 +32,5 @@ pub use wrong::wrong_run_times;
 
 /// The code of the page on this system, run as tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../../../docs/energy.md")]
+#[doc = include_str!("../../docs/deadlines.md")]
 pub struct EnergyPage;

@@ -55,7 +55,7 @@ fn times_of_one_run_are_not_judged() {
 #[test]
 fn the_page_on_foresight_tells_the_kept_numbers() {
     let kept = kept(&EXPERIMENT).numbers;
-    let page = include_str!("../../../../docs/foresight.md");
+    let page = include_str!("../../../../systems/mapa/docs/foresight.md");
     for model in ["Eq. 2", "ring packing"] {
         for machine in ["dgx-1v", "torus-2d", "cube-mesh-16"] {
             let files = &kept["per_file"][format!("{machine}, {model}, all at once, by bandwidth")];

@@ -14,10 +14,10 @@ pub use execution::{PcieEqualShare, PcieMaxMin, executions};
 
 /// The code of the page on jobs that share PCIe, run as tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../../../docs/pcie.md")]
+#[doc = include_str!("../../docs/contention.md")]
 pub struct PciePage;
 
 /// The code of the page on scheduling by PCIe bandwidth, run as a test.
 #[cfg(doctest)]
-#[doc = include_str!("../../../../docs/mig-scheduling.md")]
+#[doc = include_str!("../../docs/scheduling.md")]
 pub struct MigSchedulingPage;

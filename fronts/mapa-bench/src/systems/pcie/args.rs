@@ -11,7 +11,7 @@ Runs are a CSV with the columns job, copies and runtime_s: the run time of one o
 GPU, each on a slice of its own. Repeated rows are repetitions. A few copies do not slow each other down; their runs are not part
 of the fit. From some number of copies on, slowdowns lie on a line through the origin: slowdown = alpha x copies x demand / capacity
 (Tang et al., Eq. 1). If the file also has the columns slice (1g.1m) and tokens, runs of one copy give the throughput on each size of
-slice. A job with a demand of 0 is not PCIe-bound. See docs/pcie.md.
+slice. A job with a demand of 0 is not PCIe-bound. See systems/pcie/docs/contention.md.
 
 Examples:
   mapa-bench profile runs.csv --demand Bloom560m=5.7 --demand Bloom7b1=17.65 --output profiles.toml --svg slopes.svg

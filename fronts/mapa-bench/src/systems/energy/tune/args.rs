@@ -10,7 +10,7 @@ The plan by prices (scheduler energy-plan) is as good as its prices are for the 
 and keeps what has few late jobs, little tardiness and little energy, each relative to what largest-first makes of the same days.
 Days are job files of your own, with slice any and the columns arrival_s, deadline_s, duration_s and estimate_s by size of slice (1g.1m=50 2g.2m=25
 3g.4m=18 4g.4m=14 7g.8m=9), or they are drawn from the parameters of Hisaria et al. The result is a file of prices with what they
-were tuned for: docs/energy.md says what its keys mean. A search is deterministic: threads change nothing, and --resume goes on where
+were tuned for: systems/energy/docs/deadlines.md says what its keys mean. A search is deterministic: threads change nothing, and --resume goes on where
 an interrupted search with --into stopped.
 
 Examples:
