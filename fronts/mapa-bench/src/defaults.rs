@@ -44,6 +44,7 @@ pub(crate) fn with_machine(words: Vec<OsString>) -> Result<Vec<OsString>, Failur
     if !lacks_machine(&words) {
         return Ok(words);
     }
+    // An empty variable counts as none, and leaves the choice to the configuration file.
     let machine = match env::var_os(VARIABLE).filter(|own| !own.is_empty()) {
         Some(machine) => Some(machine),
         None => of_config()?,
@@ -60,8 +61,10 @@ fn lacks_machine(words: &[OsString]) -> bool {
     let given: Vec<&str> = words
         .iter()
         .skip(1)
+        // A word that is no text is neither a command nor one of the options below.
         .filter_map(|word| word.to_str())
         .collect();
+    // The options before a command take no values, so the first word that is no option is the command.
     let Some(name) = given.iter().find(|word| !word.starts_with('-')) else {
         return false;
     };

@@ -32,6 +32,7 @@ pub(crate) struct FitArgs {
     #[arg(long, value_enum, default_value_t)]
     pub(crate) method: MethodName,
     /// The weight of the ridge penalty, for --method ridge.
+    // clap demands it for this method. For the others `FitRequest::check` refuses it.
     #[arg(long, required_if_eq("method", "ridge"))]
     pub(crate) lambda: Option<f64>,
     /// The tiers by which links are counted: the worst link of each tier, best tier first. All

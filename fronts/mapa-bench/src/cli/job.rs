@@ -11,6 +11,8 @@ use crate::names::NAMES;
 pub(crate) struct JobArgs {
     /// How many devices the job needs; with --slice, how many instances. A pattern such as
     /// tp=4,pp=2,dp=1 implies the number.
+    // So that `--gpus -1` is refused as a number, and not as an option that is unknown. The same holds wherever this
+    // setting is.
     #[arg(long, value_name = "K", allow_negative_numbers = true)]
     pub(crate) gpus: Option<usize>,
     /// Which ranks communicate: ring, chain, star, tree, all-to-all, ring-tree, independent (none),
@@ -105,6 +107,7 @@ impl PolicyArgs {
             policy: self.policy.clone(),
             model: self.model.clone(),
             preserved: self.preserved.into(),
+            // No policy that ships needs a seed.
             seed: None,
         }
     }

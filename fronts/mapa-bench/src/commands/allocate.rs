@@ -96,6 +96,7 @@ fn picture(
         .title(what)
         .subtitle(subtitle.join("; "))
         .job(decision.pattern(), decision.placement())
+        // What the layouts do not have now is neither free nor busy.
         .busy(view.present() - view.free())
         .present(view.present().clone());
     machine.to_svg(&picture).map_err(Failure::malformed)

@@ -49,6 +49,7 @@ pub(crate) fn defrag(args: &DefragArgs, output: &mut Output) -> Result<(), Failu
         // The refusal stands among the keys of the other answers.
         return Err(Failure::no_fit(&answer));
     }
+    // Only jobs on whole devices move, so free instances are no room for them.
     let free: usize = jobs
         .machines
         .iter()

@@ -98,6 +98,7 @@ impl Answer {
         let model = self.outcome.fit.model();
         // Whether the model is to be trusted comes first.
         let (warnings, notes): (Vec<&String>, Vec<&String>) =
+            // The words are those of `too_few` in doubts.rs of mapa-front.
             (self.outcome.notes.iter()).partition(|note| note.starts_with("do not trust"));
         for warning in warnings {
             output.line(format_args!("warning   {warning}"))?;

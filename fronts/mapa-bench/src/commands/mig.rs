@@ -232,6 +232,7 @@ fn draw(
         let mut next = 0;
         for &instance in layout.instances() {
             let span = model.span(instance);
+            // Instances are in the order of their starts, so what lies between two of them is free.
             line += &idle(width, next..span.start);
             let name = &model.profile(instance.profile).name;
             line += &format!("|{name:<0$}", width * span.len() - 1);

@@ -24,10 +24,12 @@ pub(super) fn print(
         ))?;
     }
     let bound = match (packed.is_imitated(), packed.found.is_exact()) {
+        // The imitation has no bound of its own: this one is that of ring packing.
         (true, _) => format!(
             "found by an imitated search; no packing exceeds {}",
             gbps(packed.at_most)
         ),
+        // Rates are measured on one pair of devices or taken from NCCL's table, so other links may do better.
         (false, true) if packed.is_rated => {
             "exact at these rates; what is measured may lie above".to_owned()
         }
@@ -53,6 +55,7 @@ pub(super) fn print(
 
 /// Whether the devices are on more than one server.
 fn over_network(devices: &Placement, graph: &HardwareGraph) -> bool {
+    // All pairs are tried: the devices are those that a user has named, and few.
     devices.iter().any(|&a| {
         devices
             .iter()
@@ -77,6 +80,7 @@ fn print_rings(
     output.line("")?;
     output.line(rows)?;
     match packed.is_imitated() {
+        // The channels of the imitation are directed, and each takes its speed from one direction of a link.
         true => output.line("Each ring carries traffic in one direction.")?,
         false if devices.len() > 2 => {
             output.line("Half of each ring's traffic goes in each direction.")?
@@ -102,6 +106,7 @@ fn print_trees(
             .collect();
         rows.add_row([edges.join(","), gbps(*each)]);
     }
+    // This is not `found.gbps`, which is the bus bandwidth: the line below the table has the factor.
     let sum: f64 = packed.trees.iter().map(|(_, each)| each).sum();
     rows.add_row(["sum".to_owned(), gbps(sum)]);
     output.line("")?;

@@ -42,6 +42,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs, output: &mut Output) -> Result<(),
     let experiment = Experiment::named(EXPERIMENTS, name)?;
     let plan = plan(args, &experiment)?;
     // Whether the plan can be run is reported before a doubt about it.
+    // One file has no interval, and an experiment of no files draws no jobs.
     if plan.files < ENOUGH && plan.files > 1 {
         output.warn(format_args!(
             "intervals are over {} files: expected at least {ENOUGH}",
@@ -122,6 +123,8 @@ fn given_rows(path: &Path) -> Result<GivenRows, Failure> {
         .filter(|folder| !folder.as_os_str().is_empty());
     let beside = beside.unwrap_or(Path::new("."));
     for folder in [beside.to_path_buf(), beside.join("topologies")] {
+        // The rows may name no topology, so a folder that is missing is no error. A topology that a row names and
+        // that is not found is reported with that row.
         let Ok(entries) = std::fs::read_dir(&folder) else {
             continue;
         };

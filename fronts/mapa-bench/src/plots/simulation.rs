@@ -163,6 +163,7 @@ fn parts(points: &[Point], scale: f64, of: &dyn Fn(&Point) -> Option<f64>) -> Ve
         if let Some(part) = parts.last_mut().filter(|_| open)
             && let Some(&(_, last)) = part.last()
         {
+            // Lines go in steps: the last value holds until this moment.
             part.push((at, last));
         }
         let value = of(point).map(|share| (at, 100.0 * share));

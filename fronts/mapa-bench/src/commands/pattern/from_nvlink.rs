@@ -78,6 +78,7 @@ fn readings(files: &[String]) -> Result<(Option<Reading>, Reading), Failure> {
 
 /// Two readings of the machine that this program runs on.
 fn live_readings(args: &FromNvlink) -> Result<(Option<Reading>, Reading), Failure> {
+    // `Duration::from_secs_f64` panics on what is refused here: negative numbers and NaN.
     if !(args.seconds > 0.0 && args.seconds <= 86_400.0) {
         return Err(Failure::malformed(format_args!(
             "--for {}: expected seconds, at most 86400",

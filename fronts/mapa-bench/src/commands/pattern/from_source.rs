@@ -128,6 +128,7 @@ impl Tree {
             Ok(bytes) if bytes.contains(&0) => {
                 self.notes.push(Note::left_out("a binary file").at(name))
             }
+            // A file in another encoding is read all the same: names of calls are ASCII.
             Ok(bytes) => self
                 .files
                 .push((name, String::from_utf8_lossy(&bytes).into_owned())),

@@ -86,6 +86,7 @@ impl Answer<'_> {
             .outcome
             .runs
             .first()
+            // Where the first policy has no throughput, the quotients are NaN, which `number` shows as a dash.
             .map_or(f64::NAN, |run| of(&run.summary, "jobs_per_hour"));
         for PolicyRun {
             policy,

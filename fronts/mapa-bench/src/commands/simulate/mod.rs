@@ -107,6 +107,7 @@ pub(crate) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
         &mut |step| match step {
             SimulateStep::Jobs(steps) => bar.set_length(steps as u64),
             SimulateStep::Policy(name) => bar.set_message(name.to_owned()),
+            // Jobs that are rejected or wait for ever do not end, so the bar may stop before its end.
             _ => bar.inc(1),
         },
     );
@@ -118,6 +119,7 @@ pub(crate) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
     answer.write(args)?;
     #[cfg(feature = "plots")]
     if args.svg.as_deref() == Some("-") {
+        // There is one simulation: several policies were refused above.
         if let Some(picture) = answer.instances(0)? {
             output.line(picture.trim_end())?;
         }
@@ -269,6 +271,7 @@ impl Format {
             #[cfg(feature = "parquet")]
             Self::Parquet => table.to_parquet().map_err(Failure::malformed),
             #[cfg(not(feature = "parquet"))]
+            // `of` has refused the name of such a file already.
             Self::Parquet => features::require("parquet", "parquet").map(|()| Vec::new()),
         }
     }

@@ -17,6 +17,7 @@ pub(super) fn run(cell: &Cell<'_>, rows: bool) -> Kept {
     let outcome = simulate(cell, rows).map_err(|failure| match failure {
         Failure::Malformed(what) | Failure::Answered(what) => what,
         Failure::Refused(why) => why.to_string(),
+        // Machines are partitioned in the plan, and a cell prints nothing, so neither of these comes up.
         Failure::NoFit(_) | Failure::Closed => "no answer".to_owned(),
     });
     Kept::new(cell, outcome)

@@ -92,6 +92,7 @@ fn clear(
             folder.display(),
             strangers.len()
         ));
+        // The results go too: they are of the cells that are deleted.
         for path in strangers.into_iter().chain(results_in(folder)) {
             // Fails if another process of the sweep has deleted it already.
             let _ = fs::remove_file(path);
@@ -171,6 +172,7 @@ fn run(
 /// Runs a cell and keeps its outcome, unless another process has done so meanwhile; returns whether
 /// it ran.
 fn run_one(cell: &Cell<'_>, store: &Store, rows: bool) -> Result<bool, Failure> {
+    // The cell was missing when the list was made. Since then another process may have finished it.
     if let Found::Whole(_) = store.find(cell, rows)? {
         return Ok(false);
     }
@@ -254,6 +256,7 @@ fn finish(
     for &cell in cells {
         match store.find(&cell, args.rows)? {
             Found::Whole(kept) => {
+                // A part tells of its own cells only, or each task of a cluster would tell of those of all.
                 if let Some(error) = kept.error.as_ref().filter(|_| shard.has(cell.index)) {
                     failed.push((cell.index, cell.to_string(), error.clone()));
                 }
@@ -271,6 +274,7 @@ fn finish(
     } else {
         Vec::new()
     };
+    // With all cells the files have just been written, so they are out of date only if cells are missing.
     let older = results_in(folder)
         .filter(|path| !missing.is_empty() && path.exists())
         .collect();
@@ -295,6 +299,7 @@ fn results_in(folder: &Path) -> impl Iterator<Item = PathBuf> {
     [
         "results.csv",
         "results.json",
+        // A build without the feature `parquet` writes none, but another build may have done so in this folder.
         "results.parquet",
         "rows.csv",
         "rows.json",
@@ -409,6 +414,8 @@ impl Report {
         );
         match (failed, self.part) {
             (0, _) => Ok(()),
+            // The status stays 0: a batch system must not give up or repeat a task whose cells are all finished, if
+            // badly.
             (_, Some(_)) => {
                 output.warn(what);
                 Ok(())

@@ -213,6 +213,7 @@ fn key(loaded: &Loaded) -> u64 {
     for device in graph.devices() {
         hash.text(&device.name);
     }
+    // The fingerprint covers all instances that could exist, and not which of them do.
     for whole in graph.wholes().iter() {
         let layout = loaded.idle.view().layout_of(whole);
         if !layout.is_whole() {

@@ -104,6 +104,7 @@ impl Store {
                 "{}: contains another cell than its name says",
                 path.display()
             )),
+            // It was run without `--rows`, so it is run again.
             Ok(kept) if rows && kept.rows.is_none() => Found::Nothing,
             Ok(kept) => Found::Whole(Box::new(kept)),
         })
@@ -204,6 +205,7 @@ fn parse(bytes: &[u8]) -> Result<Kept, String> {
 }
 
 fn checksum(bytes: &[u8]) -> u64 {
+    // It finds files that were cut off or damaged. Nobody forges them, so a fast hash is enough.
     let mut hash = FnvHasher::default();
     hash.write(bytes);
     hash.finish()

@@ -74,6 +74,8 @@ pub(super) fn summary(cells: &[(Cell<'_>, Box<Kept>)]) -> comfy_table::Table {
             cell.execution.words(),
             cell.policy,
         ];
+        // Seeds are an outer loop of the plan and schedulers an inner one, so the cells of a group are not
+        // neighbours.
         match groups.iter_mut().find(|own| own.words == words) {
             Some(group) => group.kept.push(kept),
             None => groups.push(Group {

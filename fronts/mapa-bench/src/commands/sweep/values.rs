@@ -9,6 +9,7 @@ pub(super) type Columns = Vec<(String, Values)>;
 /// The serialisable form of [`Column`]. NaN and infinities, which JSON lacks, become empty cells.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+// These forms are part of the files of cells: whoever changes them raises the number in `VERSION` of plan.rs.
 pub(super) enum Values {
     Integers(Vec<Option<i64>>),
     Numbers(Vec<Option<f64>>),
@@ -72,6 +73,7 @@ pub(super) fn columns(table: &Table) -> Columns {
             Column::Numbers(values) => Values::Numbers(values.clone()),
             Column::Texts(values) => Values::Texts(values.clone()),
             Column::Flags(values) => Values::Flags(values.clone()),
+            // `Column` may get kinds that files of cells have no form for. Such columns are left out.
             _ => continue,
         };
         columns.push((name.clone(), values));

@@ -442,6 +442,7 @@ fn curve(svg: &mut Svg, frame: &Frame, bands: &[Band<'_>], top: f64) {
         let share = |at: Time| {
             let there = lanes().flat_map(|lane| &lane.occupants);
             let there = there.filter(|own| own.from <= at && at < own.until);
+            // The first area is of all tenants. That of the exclusive ones is drawn over its lower part.
             let own = there.filter(|own| own.exclusive || !is_alone);
             own.map(|own| own.bytes as f64).sum::<f64>() / all
         };

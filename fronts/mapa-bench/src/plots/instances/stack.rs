@@ -52,6 +52,7 @@ pub(super) fn stacked<'a>(lane: &Lane<'a>) -> Vec<Stacked<'a>> {
     for span in times.windows(2) {
         let [from, until] = [span[0], span[1]];
         let is_there = |own: &Occupant| own.from <= from && until <= own.until;
+        // All that a job has here is sorted by what it had first, so that its later requests lie on its task.
         let came = |job: JobId| {
             let own = all.iter().filter(|own| own.tenant.job() == job);
             own.filter(|own| is_there(own)).map(|own| own.from).min()
