@@ -68,6 +68,7 @@ impl Job {
     /// says, else unknown.
     pub fn sensitivity(&self, said: Option<bool>) -> Sensitivity {
         let sensitivity = self.described().map(|described| described.sensitivity);
+        // The word of the user wins over that of the pattern file.
         said.map(Sensitivity::from)
             .or(sensitivity)
             .unwrap_or_default()

@@ -23,6 +23,7 @@ pub(crate) struct DefragArgs {
     #[command(flatten)]
     pub(crate) machine: MachineArgs,
     /// The number of servers like this one. A job can move to another server.
+    // The same bound is in `DefragRequest::outcome`. Here it is part of the message of clap.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) servers: u32,
     /// A running job: its devices in rank order, on server 0 or the given one [default shape:

@@ -59,6 +59,7 @@ fn print(
             Ok(choice) => {
                 let best = choice.decision.best();
                 let outside: Vec<&str> = best.out_of_domain().collect();
+                // Other scores have no column in this table, and so no mark to explain.
                 is_marked |= SCORES.iter().any(|name| outside.contains(name));
                 let links = links_of(
                     best,

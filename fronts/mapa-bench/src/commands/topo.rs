@@ -112,6 +112,7 @@ const SIZES: [usize; 4] = [1, 2, 4, 8];
 
 /// The whole devices. Instances have no links of their own to show.
 fn ids(graph: &HardwareGraph) -> impl Iterator<Item = DeviceId> + use<> {
+    // Whole devices have the lowest ids.
     (0..graph.wholes().len() as u32).map(DeviceId)
 }
 

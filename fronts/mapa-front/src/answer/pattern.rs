@@ -99,6 +99,7 @@ impl From<&Application> for Pattern {
             parallelism: own.parallelism.map(|job| job.to_string()),
             bytes,
             notes: own.notes.iter().map(Note::from).collect(),
+            // What only one kind of source has is added by its command.
             nccl: None,
             findings: None,
         }

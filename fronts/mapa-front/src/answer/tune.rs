@@ -133,6 +133,7 @@ impl Tune {
             },
             layouts,
             gpus,
+            // The course of the search and its files are added by the command: the prices alone do not tell them.
             start_score: 0.0,
             score: 0.0,
             history: Vec::new(),

@@ -105,6 +105,7 @@ fn distinct<T: Ord + Clone + ToString>(
     let expected = "expected a list of words, such as [\"one\", \"two\"]";
     let items = match value {
         Value::Array(items) => items,
+        // A single word needs no list around it.
         Value::String(_) | Value::Table(_) => vec![value],
         _ => return Err(format!("{}: {expected}", value.type_str())),
     };
@@ -236,6 +237,7 @@ impl SweepFile {
                 .own_policy(scheduler)
                 .map_or(self.policies.0.len(), |_| 1);
         }
+        // A product that does not fit in a number is too large in any case.
         let cells = workloads
             .saturating_mul(self.machines.0.len())
             .saturating_mul(self.executions.0.len())
