@@ -262,13 +262,14 @@ impl Case {
 
 impl Auto {
     fn new(models: &Models, fastest: Option<Rules<'static>>) -> Self {
-        let by = |own: Collective| match models {
+        let by = |collective: Collective| match models {
             Models::Shipped => [
-                expected_gbps(own.operation()),
-                network_gbps(own.operation()),
+                expected_gbps(collective.operation()),
+                network_gbps(collective.operation()),
             ],
             Models::Shares(efficiency) => {
-                let model = Expected::new(own.operation(), Arc::clone(efficiency)).objective();
+                let model =
+                    Expected::new(collective.operation(), Arc::clone(efficiency)).objective();
                 [model.clone(), model]
             }
             Models::One(model) => [model.clone(), model.clone()],
@@ -336,14 +337,17 @@ impl Auto {
     /// The rules for a job on instances; `None` for one on whole devices.
     fn of_instances(&self, pattern: &Pattern) -> Option<&Rules<'static>> {
         let demands = pattern.demands();
-        let is_of_size = |own: &Demand| matches!(own.want, Want::Slice(_) | Want::Profile(_));
-        let is_part =
-            |own: &Demand| is_of_size(own) || matches!(own.want, Want::AtLeast(_) | Want::Any);
+        let is_of_size = |demand: &Demand| matches!(demand.want, Want::Slice(_) | Want::Profile(_));
+        let is_part = |demand: &Demand| {
+            is_of_size(demand) || matches!(demand.want, Want::AtLeast(_) | Want::Any)
+        };
         if demands.iter().any(Demand::is_shared) {
             Some(&self.shared)
         } else if !demands.iter().any(is_part) {
             None
-        } else if demands.iter().all(is_of_size) && demands.iter().any(|own| own.pcie_mb_s > 0) {
+        } else if demands.iter().all(is_of_size)
+            && demands.iter().any(|demand| demand.pcie_mb_s > 0)
+        {
             Some(&self.least_port_slowdown)
         } else {
             Some(&self.packed)
