@@ -40,7 +40,7 @@ pub fn read_graph(bytes: &[u8]) -> Result<Graph, Error> {
     let mut lines = utf8(bytes)?
         .lines()
         .zip(1..)
-        .map(Line::new)
+        .map(GraphLine::new)
         .filter(|line| !line.words.is_empty());
     let Some(first) = lines.next() else {
         return Err(Error::new(
@@ -48,10 +48,10 @@ pub fn read_graph(bytes: &[u8]) -> Result<Graph, Error> {
         ));
     };
     match first.words[..] {
-        ["t", n, m] => labelled(&Header::new(&first, n, Some(m))?, lines),
+        ["t", n, m] => labelled(&GraphHeader::new(&first, n, Some(m))?, lines),
         ["t", ..] => Err(first.expected("`t n m`, the numbers of vertices and edges")),
-        [n, m] => edge_list(&Header::new(&first, n, Some(m))?, lines),
-        [n] => adjacency_lists(&Header::new(&first, n, None)?, lines),
+        [n, m] => edge_list(&GraphHeader::new(&first, n, Some(m))?, lines),
+        [n] => adjacency_lists(&GraphHeader::new(&first, n, None)?, lines),
         _ => Err(first.expected("`n m`, `n`, or `t n m` in the first line")),
     }
 }
@@ -76,12 +76,12 @@ pub fn write_graph(graph: &Graph) -> String {
     text
 }
 
-struct Line<'t> {
+struct GraphLine<'t> {
     number: usize,
     words: Vec<&'t str>,
 }
 
-impl<'t> Line<'t> {
+impl<'t> GraphLine<'t> {
     fn new((text, number): (&'t str, usize)) -> Self {
         Self {
             number,
@@ -105,7 +105,7 @@ impl<'t> Line<'t> {
             .ok_or_else(|| self.error(format!("{what} `{word}`: expected a number, not too large")))
     }
 
-    fn vertex(&self, word: &str, header: &Header) -> Result<u32, Error> {
+    fn vertex(&self, word: &str, header: &GraphHeader) -> Result<u32, Error> {
         let vertex = self
             .number(word, "vertex")
             .ok()
@@ -120,14 +120,14 @@ impl<'t> Line<'t> {
 }
 
 /// The numbers in the first line.
-struct Header {
+struct GraphHeader {
     line: usize,
     vertices: usize,
     edges: Option<usize>,
 }
 
-impl Header {
-    fn new(line: &Line<'_>, n: &str, m: Option<&str>) -> Result<Self, Error> {
+impl GraphHeader {
+    fn new(line: &GraphLine<'_>, n: &str, m: Option<&str>) -> Result<Self, Error> {
         let vertices = line.number(n, "number of vertices")?;
         if vertices > Graph::MAX_VERTICES {
             let most = Graph::MAX_VERTICES;
@@ -141,7 +141,7 @@ impl Header {
         })
     }
 
-    fn graph(&self, labels: Vec<u32>, edges: Edges) -> Result<Graph, Error> {
+    fn graph(&self, labels: Vec<u32>, edges: ListedEdges) -> Result<Graph, Error> {
         let (given, line) = (edges.list.len(), self.line);
         if let Some(edges) = self.edges.filter(|&edges| edges != given) {
             return Err(Error::at(
@@ -155,13 +155,13 @@ impl Header {
 
 /// Edges in the order in which they are given, and the line of each.
 #[derive(Default)]
-struct Edges {
+struct ListedEdges {
     list: Vec<(u32, u32)>,
     lines: HashMap<(u32, u32), usize>,
 }
 
-impl Edges {
-    fn add(&mut self, line: &Line<'_>, a: u32, b: u32) -> Result<(), Error> {
+impl ListedEdges {
+    fn add(&mut self, line: &GraphLine<'_>, a: u32, b: u32) -> Result<(), Error> {
         if let Some(before) = self.lines.insert((a.min(b), a.max(b)), line.number) {
             return Err(line.error(format!(
                 "edge {a}-{b} is in line {before} already: expected each edge once"
@@ -172,8 +172,11 @@ impl Edges {
     }
 }
 
-fn edge_list<'t>(header: &Header, lines: impl Iterator<Item = Line<'t>>) -> Result<Graph, Error> {
-    let mut edges = Edges::default();
+fn edge_list<'t>(
+    header: &GraphHeader,
+    lines: impl Iterator<Item = GraphLine<'t>>,
+) -> Result<Graph, Error> {
+    let mut edges = ListedEdges::default();
     for line in lines {
         let [a, b] = line.words[..] else {
             return Err(line.expected("`u v`, the two ends of an edge"));
@@ -184,10 +187,10 @@ fn edge_list<'t>(header: &Header, lines: impl Iterator<Item = Line<'t>>) -> Resu
 }
 
 fn adjacency_lists<'t>(
-    header: &Header,
-    lines: impl Iterator<Item = Line<'t>>,
+    header: &GraphHeader,
+    lines: impl Iterator<Item = GraphLine<'t>>,
 ) -> Result<Graph, Error> {
-    let mut edges = Edges::default();
+    let mut edges = ListedEdges::default();
     // By edge still seen from one end only, that end and its line.
     let mut half = HashMap::<(u32, u32), (u32, usize)>::new();
     let mut vertices = 0;
@@ -235,8 +238,11 @@ fn adjacency_lists<'t>(
     header.graph(vec![0; vertices], edges)
 }
 
-fn labelled<'t>(header: &Header, lines: impl Iterator<Item = Line<'t>>) -> Result<Graph, Error> {
-    let mut edges = Edges::default();
+fn labelled<'t>(
+    header: &GraphHeader,
+    lines: impl Iterator<Item = GraphLine<'t>>,
+) -> Result<Graph, Error> {
+    let mut edges = ListedEdges::default();
     // By vertex, its label, its degree and its line.
     let mut vertices: Vec<Option<(u32, usize, usize)>> = vec![None; header.vertices];
     for line in lines {

@@ -43,7 +43,7 @@ pub use links::{
     socket_speeds,
 };
 pub use machine::{Labels, Machine, Warning};
-pub use merge::{Contradiction, Merged, Said, merge};
+pub use merge::{Contradiction, DumpStatement, Merged, merge};
 pub use pci::normal as pci_address;
 pub use ranges::number_list;
 pub use readers::{KfdTree, MAX_BYTES, read, recognise};

@@ -360,7 +360,7 @@ pub(crate) fn sm_of_nvlink(gbps: f64, product: Option<&str>) -> Option<u32> {
             .iter()
             .filter(|link| (link.gbps - gbps).abs() < 0.01)
     };
-    let is = |link: &&NvLink| {
+    let is = |link: &&NvLinkRow| {
         product.is_some_and(|product| link.devices.iter().any(|device| product.contains(device)))
     };
     alike()
@@ -380,11 +380,11 @@ pub(crate) fn gfx_of_xgmi(gbps: f64) -> Option<&'static str> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
-    nvlink: Vec<NvLink>,
+struct LinkTable {
+    nvlink: Vec<NvLinkRow>,
     xgmi: Vec<Xgmi>,
-    pcie: Vec<Pcie>,
-    slot: Vec<Slot>,
+    pcie: Vec<PcieRow>,
+    slot: Vec<SlotRow>,
     between_sockets: Vec<BetweenSockets>,
 }
 
@@ -399,7 +399,7 @@ struct BetweenSockets {
 /// The PCIe slot of some products.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Slot {
+struct SlotRow {
     generation: String,
     lanes: u32,
     devices: Vec<String>,
@@ -407,7 +407,7 @@ struct Slot {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct NvLink {
+struct NvLinkRow {
     generation: String,
     gbps: f64,
     nccl_gbps: f64,
@@ -430,23 +430,23 @@ struct Xgmi {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Pcie {
+struct PcieRow {
     generation: String,
     gt_per_s: f64,
     encoding: [u32; 2],
     source: String,
 }
 
-impl Pcie {
+impl PcieRow {
     fn gbps(&self, lanes: u32) -> f64 {
         let [data, line] = self.encoding;
         self.gt_per_s * f64::from(lanes) * f64::from(data) / f64::from(line) / 8.0
     }
 }
 
-static TABLE: LazyLock<Table> = LazyLock::new(|| {
+static TABLE: LazyLock<LinkTable> = LazyLock::new(|| {
     // A test reads the table; an empty one makes every figure an assumed one.
-    toml::from_str(include_str!("../links.toml")).unwrap_or(Table {
+    toml::from_str(include_str!("../links.toml")).unwrap_or(LinkTable {
         nvlink: Vec::new(),
         xgmi: Vec::new(),
         pcie: Vec::new(),

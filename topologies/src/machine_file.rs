@@ -286,7 +286,7 @@ impl Machine {
     /// Text that is not TOML, another format or version, unknown settings, references to unknown
     /// names, impossible links, no devices. The message names the line.
     pub fn from_toml(text: &str) -> Result<Self, Error> {
-        let reader = Reader { text };
+        let reader = MachineFileReader { text };
         let file: File = toml::from_str(text).map_err(|error| {
             let line = error.span().map(|span| reader.line(span.start));
             let what = error.message().replace('\n', " ");
@@ -504,11 +504,11 @@ fn kind_of(kind: &NodeKind) -> (Kind, Option<u32>) {
     }
 }
 
-struct Reader<'t> {
+struct MachineFileReader<'t> {
     text: &'t str,
 }
 
-impl Reader<'_> {
+impl MachineFileReader<'_> {
     fn line(&self, at: usize) -> usize {
         self.text.as_bytes()[..at.min(self.text.len())]
             .iter()

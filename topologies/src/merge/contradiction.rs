@@ -9,14 +9,14 @@ pub struct Contradiction {
     /// The subject: a device, or two joined by a dash, and which of their facts.
     pub about: String,
     /// The dump that the machine follows, and its statement.
-    pub kept: Said,
+    pub kept: DumpStatement,
     /// The dump that differs, and its statement.
-    pub dropped: Said,
+    pub dropped: DumpStatement,
 }
 
 /// The statement of one dump.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
+pub struct DumpStatement {
     /// The name of the dump's machine, by default one of its kind.
     pub by: String,
     /// The statement.

@@ -4,13 +4,13 @@ use std::collections::{HashMap, HashSet};
 
 use mapa_core::{DeviceId, DeviceInfo, FabricNode, NodeKind};
 
-use super::contradiction::{Contradiction, Said};
-use super::source::{Source, infos};
+use super::contradiction::{Contradiction, DumpStatement};
+use super::source::{DumpSource, infos};
 use crate::error::{Error, ErrorKind};
 use crate::pci;
 
 /// The devices of all dumps, each once.
-pub(super) struct Devices {
+pub(super) struct MergedDevices {
     /// By source and by device of the source: the merged device.
     merged: Vec<Vec<usize>>,
     /// By source and by merged device: the device of the source.
@@ -19,14 +19,14 @@ pub(super) struct Devices {
 
 /// The identifiers of a device, each in one spelling.
 #[derive(Clone)]
-struct Identity {
+struct DeviceIdentity {
     uuid: Option<String>,
     pci: Option<String>,
     number: u32,
 }
 
-impl Identity {
-    fn of_all(source: &Source<'_>) -> Vec<Self> {
+impl DeviceIdentity {
+    fn of_all(source: &DumpSource<'_>) -> Vec<Self> {
         infos(source)
             .enumerate()
             .map(|(id, (_, info))| Self::of(info, id))
@@ -71,14 +71,14 @@ pub(super) fn plain_uuid(text: &str) -> String {
 }
 
 /// Devices of several dumps that are one.
-struct Group {
+struct DeviceGroup {
     /// By source: the device of the source.
     own: Vec<Option<usize>>,
     /// The first source that names the device, and its number there.
     first: (usize, usize),
 }
 
-impl Devices {
+impl MergedDevices {
     /// Decides which devices are the same: by UUIDs, then by PCI addresses, whatever the order of
     /// the dumps; then, dump by dump, by numbers. Two devices of one dump are never the same.
     ///
@@ -89,22 +89,23 @@ impl Devices {
     /// Two dumps that each name all devices, with different numbers of devices, and only device
     /// numbers to identify them.
     pub(super) fn identify(
-        sources: &[Source<'_>],
+        sources: &[DumpSource<'_>],
         contradictions: &mut Vec<Contradiction>,
     ) -> Result<Self, Error> {
-        let identities: Vec<Vec<Identity>> = sources.iter().map(Identity::of_all).collect();
+        let identities: Vec<Vec<DeviceIdentity>> =
+            sources.iter().map(DeviceIdentity::of_all).collect();
         // Each device begins as a group of its own; groups of the same device are united.
-        let mut groups: Vec<Option<Group>> = Vec::new();
+        let mut groups: Vec<Option<DeviceGroup>> = Vec::new();
         let mut group_of: Vec<Vec<usize>> = Vec::new();
         for (s, of_source) in identities.iter().enumerate() {
             group_of.push((groups.len()..groups.len() + of_source.len()).collect());
             groups.extend((0..of_source.len()).map(|d| {
                 let mut own = vec![None; sources.len()];
                 own[s] = Some(d);
-                Some(Group { own, first: (s, d) })
+                Some(DeviceGroup { own, first: (s, d) })
             }));
         }
-        let keys: [fn(&Identity) -> Option<&String>; 2] =
+        let keys: [fn(&DeviceIdentity) -> Option<&String>; 2] =
             [|one| one.uuid.as_ref(), |one| one.pci.as_ref()];
         for key in keys {
             let mut known: HashMap<&String, usize> = HashMap::new();
@@ -128,8 +129,8 @@ impl Devices {
                 if !alone {
                     continue;
                 }
-                let alike = |group: &Option<Group>| {
-                    let Some(Group {
+                let alike = |group: &Option<DeviceGroup>| {
+                    let Some(DeviceGroup {
                         own,
                         first: (at, id),
                     }) = group
@@ -150,7 +151,7 @@ impl Devices {
                 }
             }
         }
-        let mut groups: Vec<Group> = groups.into_iter().flatten().collect();
+        let mut groups: Vec<DeviceGroup> = groups.into_iter().flatten().collect();
         groups.sort_unstable_by_key(|group| group.first);
         let own: Vec<Vec<Option<usize>>> = (0..sources.len())
             .map(|s| groups.iter().map(|group| group.own[s]).collect())
@@ -181,15 +182,16 @@ impl Devices {
     }
 
     /// # Errors
-    /// As [`Devices::identify`], for one source and those before.
+    /// As [`MergedDevices::identify`], for one source and those before.
     fn is_one_machine(
-        sources: &[Source<'_>],
-        groups: &[Option<Group>],
+        sources: &[DumpSource<'_>],
+        groups: &[Option<DeviceGroup>],
         s: usize,
     ) -> Result<(), Error> {
         let source = &sources[s];
-        let whole =
-            |other: &Source<'_>| other.says().every_device && other.devices() != source.devices();
+        let whole = |other: &DumpSource<'_>| {
+            other.says().every_device && other.devices() != source.devices()
+        };
         let tied = |t: usize| {
             groups
                 .iter()
@@ -201,7 +203,7 @@ impl Devices {
         let Some(other) = stranger.map(|t| &sources[t]) else {
             return Ok(());
         };
-        let count = |source: &Source<'_>| {
+        let count = |source: &DumpSource<'_>| {
             format!(
                 "{} names {} devices in all",
                 source.name(),
@@ -221,14 +223,14 @@ impl Devices {
 
     /// Reports devices that one dump names and another lacks, although it names all devices.
     fn report(
-        sources: &[Source<'_>],
+        sources: &[DumpSource<'_>],
         merged: &[Vec<usize>],
         s: usize,
         new: &[usize],
         before: usize,
         contradictions: &mut Vec<Contradiction>,
     ) {
-        let names = |source: &Source<'_>, ids: &[usize]| {
+        let names = |source: &DumpSource<'_>, ids: &[usize]| {
             let names: Vec<&str> = infos(source).map(|(node, _)| node.name.as_str()).collect();
             ids.iter()
                 .filter_map(|&id| names.get(id).copied())
@@ -283,7 +285,7 @@ impl Devices {
     /// comes first, since the merged tree has its nodes.
     pub(super) fn nodes(
         &self,
-        sources: &[Source<'_>],
+        sources: &[DumpSource<'_>],
         host: Option<usize>,
         contradictions: &mut Vec<Contradiction>,
     ) -> Vec<FabricNode> {
@@ -296,7 +298,7 @@ impl Devices {
         let mut taken: HashSet<String> = HashSet::new();
         let mut nodes = Vec::new();
         for k in 0..self.count() {
-            let mut facts = Facts::default();
+            let mut facts = DeviceFacts::default();
             for (s, source) in sources.iter().enumerate() {
                 let Some(own) = self.own(s, k) else { continue };
                 let Some((node, info)) = infos(source).nth(own) else {
@@ -309,7 +311,7 @@ impl Devices {
                 let numa = graph.and_then(|(device, graph)| graph.devices().get(device)?.numa);
                 facts.add_numa(&sources[s], numa, contradictions);
             }
-            let Facts { name, mut info, .. } = facts;
+            let DeviceFacts { name, mut info, .. } = facts;
             // Where dumps differ, two devices may have one identifier. The first device keeps it.
             info.uuid = info
                 .uuid
@@ -345,7 +347,7 @@ impl Devices {
 /// Unites two groups, unless a source has a device in each. Returns the group of the second group's
 /// devices after that.
 fn unite(
-    groups: &mut [Option<Group>],
+    groups: &mut [Option<DeviceGroup>],
     group_of: &mut [Vec<usize>],
     there: usize,
     here: usize,
@@ -377,17 +379,17 @@ fn unite(
 
 /// The facts about one device. Each fact comes from the first dump that gives it.
 #[derive(Default)]
-struct Facts {
+struct DeviceFacts {
     name: String,
     info: DeviceInfo,
     /// The dump of each fact.
     by: Vec<(&'static str, String)>,
 }
 
-impl Facts {
+impl DeviceFacts {
     fn add(
         &mut self,
-        source: &Source<'_>,
+        source: &DumpSource<'_>,
         node: &FabricNode,
         info: &DeviceInfo,
         own: usize,
@@ -425,7 +427,7 @@ impl Facts {
 
     fn add_numa(
         &mut self,
-        source: &Source<'_>,
+        source: &DumpSource<'_>,
         numa: Option<u32>,
         contradictions: &mut Vec<Contradiction>,
     ) {
@@ -438,7 +440,7 @@ impl Facts {
     /// differs.
     fn tell(
         &mut self,
-        source: &Source<'_>,
+        source: &DumpSource<'_>,
         what: &'static str,
         known: Option<String>,
         said: Option<String>,
@@ -458,7 +460,7 @@ impl Facts {
             .map_or("", |(_, teller)| teller.as_str());
         Some(Contradiction {
             about: format!("{}, {what}", self.name),
-            kept: Said {
+            kept: DumpStatement {
                 by: teller.to_owned(),
                 what: known,
             },

@@ -1,7 +1,7 @@
 //! Pairs of devices on which two dumps differ.
 
 use super::contradiction::Contradiction;
-use super::source::{Source, infos};
+use super::source::{DumpSource, infos};
 
 /// Pairs on which two dumps differ, grouped by how they differ.
 #[derive(Default)]
@@ -14,7 +14,7 @@ impl Differing {
     /// Adds a pair of devices, by `source`'s numbering.
     pub(super) fn add(
         &mut self,
-        source: &Source<'_>,
+        source: &DumpSource<'_>,
         (a, b): (usize, usize),
         kept: String,
         dropped: String,
@@ -37,8 +37,8 @@ impl Differing {
     pub(super) fn report(
         self,
         what: &str,
-        kept_by: &Source<'_>,
-        dropped_by: &Source<'_>,
+        kept_by: &DumpSource<'_>,
+        dropped_by: &DumpSource<'_>,
     ) -> impl Iterator<Item = Contradiction> {
         self.groups
             .into_iter()

@@ -5,21 +5,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mapa_core::{DeviceId, Fabric, FabricNode, FabricWire, Link, LinkClass, NodeId, NodeKind};
 
-use super::contradiction::{Contradiction, Said};
-use super::devices::Devices;
+use super::contradiction::{Contradiction, DumpStatement};
+use super::devices::MergedDevices;
 use super::differing::Differing;
-use super::source::{Source, device_nodes, free_name, infos};
+use super::source::{DumpSource, device_nodes, free_name, infos};
 use crate::dump::{PeerStatus, Port};
 use crate::error::Error;
 use crate::links::of_product;
-use crate::readers::infer::{self, Switched};
+use crate::readers::infer::{self, SwitchedDevices};
 
 /// Adds direct links to the fabric. Returns the dump that they come from.
 pub(super) fn take(
     fabric: &mut Fabric,
     nodes: &[NodeId],
-    sources: &[Source<'_>],
-    devices: &Devices,
+    sources: &[DumpSource<'_>],
+    devices: &MergedDevices,
     contradictions: &mut Vec<Contradiction>,
 ) -> Result<Option<usize>, Error> {
     let names: Vec<String> = nodes
@@ -44,11 +44,11 @@ pub(super) fn take(
     Ok(Some(best))
 }
 
-fn tells(source: &Source<'_>) -> bool {
+fn tells(source: &DumpSource<'_>) -> bool {
     source.says().direct && source.graph.is_some()
 }
 
-fn best(sources: &[Source<'_>]) -> Option<usize> {
+fn best(sources: &[DumpSource<'_>]) -> Option<usize> {
     // Backwards, since of equals `max_by_key` takes the last.
     (0..sources.len())
         .rev()
@@ -63,7 +63,7 @@ struct Ports {
 }
 
 impl Ports {
-    fn of(sources: &[Source<'_>], devices: &Devices) -> Self {
+    fn of(sources: &[DumpSource<'_>], devices: &MergedDevices) -> Self {
         let mut by_device = vec![None; devices.count()];
         for (s, source) in sources.iter().enumerate() {
             for (k, known) in by_device
@@ -81,8 +81,8 @@ impl Ports {
     /// Reports what two dumps count differently: links that are up, and GB/s of one.
     fn compare(
         &self,
-        sources: &[Source<'_>],
-        devices: &Devices,
+        sources: &[DumpSource<'_>],
+        devices: &MergedDevices,
         names: &[String],
         contradictions: &mut Vec<Contradiction>,
     ) {
@@ -100,7 +100,7 @@ impl Ports {
                 if *by != source.name() && (*count != other || slower) {
                     contradictions.push(Contradiction {
                         about: format!("{}, direct links", names[k]),
-                        kept: Said {
+                        kept: DumpStatement {
                             by: by.clone(),
                             what: said(*count, *each),
                         },
@@ -123,7 +123,7 @@ impl Ports {
 }
 
 /// The links of a device that a dump says are up: how many, and GB/s of the slowest.
-fn up(source: &Source<'_>, device: usize) -> Option<(u32, Option<f64>)> {
+fn up(source: &DumpSource<'_>, device: usize) -> Option<(u32, Option<f64>)> {
     let up = |port: &&Port| port.device.index() == device && port.active == Some(true);
     let up: Vec<&Port> = source.dump.ports.iter().filter(up).collect();
     let each = up.iter().filter_map(|port| port.gbps).reduce(f64::min);
@@ -148,7 +148,7 @@ struct Bonds {
 type SwitchPort = (usize, u8, f64);
 
 impl Bonds {
-    fn new(sources: &[Source<'_>], devices: &Devices, best: usize) -> Self {
+    fn new(sources: &[DumpSource<'_>], devices: &MergedDevices, best: usize) -> Self {
         let n = devices.count();
         let mut bonds = Self {
             devices: n,
@@ -168,8 +168,8 @@ impl Bonds {
     /// Takes over what joins the devices of one dump, for the pairs that `asked` names.
     fn follow(
         &mut self,
-        sources: &[Source<'_>],
-        devices: &Devices,
+        sources: &[DumpSource<'_>],
+        devices: &MergedDevices,
         s: usize,
         asked: impl Fn(usize, usize) -> bool,
     ) {
@@ -226,7 +226,7 @@ impl Bonds {
 
     /// The groups of devices whose links to each other add up to more than they have: they are
     /// connected to a switch that the dump does not show.
-    fn spread(&self, ports: &Ports) -> Vec<Switched> {
+    fn spread(&self, ports: &Ports) -> Vec<SwitchedDevices> {
         let counts: Vec<u32> = (0..self.devices)
             .filter_map(|device| ports.count(device))
             .collect();
@@ -265,9 +265,9 @@ impl Bonds {
         &self,
         fabric: &mut Fabric,
         nodes: &[NodeId],
-        source: &Source<'_>,
+        source: &DumpSource<'_>,
         ports: &Ports,
-        groups: &[Switched],
+        groups: &[SwitchedDevices],
     ) -> Result<(), Error> {
         let told = source.says().direct_gbps;
         let each = |device: usize, each: f64| {
@@ -326,9 +326,9 @@ impl Bonds {
     /// that.
     fn hold_against_ports(
         &self,
-        source: &Source<'_>,
+        source: &DumpSource<'_>,
         ports: &Ports,
-        groups: &[Switched],
+        groups: &[SwitchedDevices],
         names: &[String],
         contradictions: &mut Vec<Contradiction>,
     ) {
@@ -342,7 +342,7 @@ impl Bonds {
                 contradictions.push(Contradiction {
                     about: format!("{name}, direct links"),
                     kept: source.says_of(format!("{claimed} in all")),
-                    dropped: Said {
+                    dropped: DumpStatement {
                         by: by.clone(),
                         what: format!("{count} are up"),
                     },
@@ -353,7 +353,12 @@ impl Bonds {
 }
 
 /// The bandwidth of one link, if another dump gives it.
-fn elsewhere(sources: &[Source<'_>], devices: &Devices, a: usize, b: Option<usize>) -> Option<f64> {
+fn elsewhere(
+    sources: &[DumpSource<'_>],
+    devices: &MergedDevices,
+    a: usize,
+    b: Option<usize>,
+) -> Option<f64> {
     let each = |link: Link| match link.class {
         LinkClass::Direct(links) if links > 0 => Some(link.gbps / f64::from(links)),
         _ => None,
@@ -375,8 +380,8 @@ fn elsewhere(sources: &[Source<'_>], devices: &Devices, a: usize, b: Option<usiz
 /// Reports the pairs of devices that two dumps join by different direct links, or by links of
 /// different bandwidth if both dumps tell bandwidths.
 fn compare(
-    sources: &[Source<'_>],
-    devices: &Devices,
+    sources: &[DumpSource<'_>],
+    devices: &MergedDevices,
     (best, other): (usize, usize),
     contradictions: &mut Vec<Contradiction>,
 ) {
@@ -411,7 +416,7 @@ fn compare(
     contradictions.extend(rates.report("bandwidth of direct links", followed, compared));
 }
 
-fn print(source: &Source<'_>, class: LinkClass) -> String {
+fn print(source: &DumpSource<'_>, class: LinkClass) -> String {
     match class {
         LinkClass::None => "no direct link".to_owned(),
         class => source.print(class),
@@ -421,9 +426,9 @@ fn print(source: &Source<'_>, class: LinkClass) -> String {
 /// Reports devices that a dump denies access to each other's memory though direct links join them.
 fn hold_against_access(
     bonds: &Bonds,
-    best: &Source<'_>,
-    (s, source): (usize, &Source<'_>),
-    devices: &Devices,
+    best: &DumpSource<'_>,
+    (s, source): (usize, &DumpSource<'_>),
+    devices: &MergedDevices,
     contradictions: &mut Vec<Contradiction>,
 ) {
     let mut differing = Differing::default();

@@ -7,15 +7,15 @@ use mapa_core::{
 };
 
 use super::contradiction::Contradiction;
-use super::devices::Devices;
+use super::devices::MergedDevices;
 use super::differing::Differing;
-use super::source::{Source, device_nodes, renamed};
+use super::source::{DumpSource, device_nodes, renamed};
 use crate::dump::HostDetail;
 use crate::error::Error;
 use crate::kind::Kind;
 
 /// The dump whose host is used: the one that describes it in most detail.
-pub(super) fn best(sources: &[Source<'_>]) -> Option<usize> {
+pub(super) fn best(sources: &[DumpSource<'_>]) -> Option<usize> {
     // Backwards, since of equals `max_by_key` takes the last.
     (0..sources.len())
         .rev()
@@ -27,12 +27,12 @@ pub(super) fn best(sources: &[Source<'_>]) -> Option<usize> {
 }
 
 /// Whether a dump gives the paths between devices through the host.
-fn tells(source: &Source<'_>) -> bool {
+fn tells(source: &DumpSource<'_>) -> bool {
     source.says().host >= HostDetail::Classes && source.graph.is_some()
 }
 
 /// By device of a dump: whether it is below a NUMA node.
-pub(super) fn below_numa(source: &Source<'_>) -> Vec<bool> {
+pub(super) fn below_numa(source: &DumpSource<'_>) -> Vec<bool> {
     let fabric = &source.dump.machine.fabric;
     let ups: BTreeMap<NodeId, NodeId> = fabric
         .wires()
@@ -52,8 +52,8 @@ pub(super) fn below_numa(source: &Source<'_>) -> Vec<bool> {
 pub(super) fn take(
     fabric: &mut Fabric,
     nodes: &[NodeId],
-    sources: &[Source<'_>],
-    devices: &Devices,
+    sources: &[DumpSource<'_>],
+    devices: &MergedDevices,
     best: Option<usize>,
     contradictions: &mut Vec<Contradiction>,
 ) -> Result<(), Error> {
@@ -74,9 +74,9 @@ pub(super) fn take(
 fn copy(
     fabric: &mut Fabric,
     nodes: &[NodeId],
-    source: &Source<'_>,
+    source: &DumpSource<'_>,
     s: usize,
-    devices: &Devices,
+    devices: &MergedDevices,
 ) -> Result<(), Error> {
     let from = &source.dump.machine.fabric;
     let mut ids: BTreeMap<NodeId, NodeId> = BTreeMap::new();
@@ -115,9 +115,9 @@ fn copy(
 fn complete(
     fabric: &mut Fabric,
     nodes: &[NodeId],
-    source: &Source<'_>,
+    source: &DumpSource<'_>,
     s: usize,
-    devices: &Devices,
+    devices: &MergedDevices,
     best: usize,
 ) -> Result<(), Error> {
     let Some(graph) = &source.graph else {
@@ -151,7 +151,7 @@ fn complete(
 
 /// The class of the path between two devices of a dump. `None` if the dump prints a direct link in
 /// its place.
-fn said(source: &Source<'_>, a: usize, b: usize) -> Option<LinkClass> {
+fn said(source: &DumpSource<'_>, a: usize, b: usize) -> Option<LinkClass> {
     let pair = source.pair(a, b)?;
     let told = source.says().host == HostDetail::Tree || !pair.direct.exists();
     Some(pair.host.class).filter(|class| told && class.is_host())
@@ -159,8 +159,8 @@ fn said(source: &Source<'_>, a: usize, b: usize) -> Option<LinkClass> {
 
 /// Reports the pairs of devices whose paths two dumps classify differently.
 fn compare(
-    sources: &[Source<'_>],
-    devices: &Devices,
+    sources: &[DumpSource<'_>],
+    devices: &MergedDevices,
     (best, other): (usize, usize),
     contradictions: &mut Vec<Contradiction>,
 ) {
@@ -200,8 +200,8 @@ fn is_bridge(class: LinkClass) -> bool {
 fn cards(
     fabric: &mut Fabric,
     nodes: &[NodeId],
-    sources: &[Source<'_>],
-    devices: &Devices,
+    sources: &[DumpSource<'_>],
+    devices: &MergedDevices,
     best: usize,
 ) -> Result<(), Error> {
     if sources[best].has(&NodeKind::Nic) {

@@ -27,10 +27,10 @@ use crate::host_paths::assume_host_paths_between;
 use crate::kind::Kind;
 use crate::machine::{Machine, Warning};
 
-use devices::Devices;
-use source::Source;
+use devices::MergedDevices;
+use source::DumpSource;
 
-pub use contradiction::{Contradiction, Said};
+pub use contradiction::{Contradiction, DumpStatement};
 
 /// A machine put together from several dumps.
 #[derive(Clone, Debug, PartialEq)]
@@ -91,11 +91,11 @@ pub fn merge(dumps: Vec<Dump>) -> Result<Merged, Error> {
     }
     let sources = dumps
         .iter()
-        .map(Source::new)
+        .map(DumpSource::new)
         .collect::<Result<Vec<_>, _>>()?;
     one_vendor(&sources)?;
     let mut contradictions = Vec::new();
-    let devices = Devices::identify(&sources, &mut contradictions)?;
+    let devices = MergedDevices::identify(&sources, &mut contradictions)?;
     let mut fabric = Fabric::new();
     let host = host::best(&sources);
     let mut nodes = Vec::new();
@@ -149,8 +149,8 @@ pub fn merge(dumps: Vec<Dump>) -> Result<Merged, Error> {
 }
 
 /// Rejects dumps whose direct links are of two vendors: they are of two machines.
-fn one_vendor(sources: &[Source<'_>]) -> Result<(), Error> {
-    let told = |source: &&Source<'_>| {
+fn one_vendor(sources: &[DumpSource<'_>]) -> Result<(), Error> {
+    let told = |source: &&DumpSource<'_>| {
         source.says().direct
             && source
                 .dump
@@ -163,7 +163,7 @@ fn one_vendor(sources: &[Source<'_>]) -> Result<(), Error> {
     let Some(first) = told.next() else {
         return Ok(());
     };
-    let word = |source: &Source<'_>| source.dump.machine.labels.direct.clone();
+    let word = |source: &DumpSource<'_>| source.dump.machine.labels.direct.clone();
     match told.find(|source| word(source) != word(first)) {
         Some(other) => {
             let (a, b) = (
@@ -183,7 +183,7 @@ fn is_direct(wire: FabricWire) -> bool {
     matches!(wire, FabricWire::Link(link) if link.class.is_direct())
 }
 
-fn description(sources: &[Source<'_>], fabric: Fabric) -> Machine {
+fn description(sources: &[DumpSource<'_>], fabric: Fabric) -> Machine {
     let first = &sources[0].dump.machine;
     let all = |of: &dyn Fn(&Machine) -> String| {
         let mut parts: Vec<String> = Vec::new();
@@ -226,7 +226,7 @@ fn description(sources: &[Source<'_>], fabric: Fabric) -> Machine {
     }
 }
 
-fn says(sources: &[Source<'_>], host: Option<usize>, direct: Option<usize>) -> Says {
+fn says(sources: &[DumpSource<'_>], host: Option<usize>, direct: Option<usize>) -> Says {
     let any = |told: &dyn Fn(Says) -> bool| sources.iter().any(|source| told(source.says()));
     Says {
         every_device: any(&|says| says.every_device),
@@ -242,7 +242,7 @@ fn says(sources: &[Source<'_>], host: Option<usize>, direct: Option<usize>) -> S
 }
 
 /// Adds the facts that a fabric has no place for, with the devices' new ids.
-fn facts(dump: &mut Dump, sources: &[Source<'_>], devices: &Devices) {
+fn facts(dump: &mut Dump, sources: &[DumpSource<'_>], devices: &MergedDevices) {
     dump.mig_instances = instances(sources, devices);
     for (s, source) in sources.iter().enumerate() {
         let id = |old: DeviceId| devices.merged(s, old.index());
@@ -277,7 +277,7 @@ fn facts(dump: &mut Dump, sources: &[Source<'_>], devices: &Devices) {
 
 /// The MIG instances of all dumps, each once. An instance that one dump lists by UUID and another
 /// by place counts once.
-fn instances(sources: &[Source<'_>], devices: &Devices) -> Vec<MigInstance> {
+fn instances(sources: &[DumpSource<'_>], devices: &MergedDevices) -> Vec<MigInstance> {
     let mut all: BTreeMap<DeviceId, Vec<MigInstance>> = BTreeMap::new();
     for placed in [true, false] {
         for (s, source) in sources.iter().enumerate() {

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use mapa_core::{DeviceId, DeviceSet, Fabric, NodeId};
 
 use super::contradiction::Contradiction;
-use super::devices::Devices;
+use super::devices::MergedDevices;
 use super::differing::Differing;
-use super::source::{Source, device_nodes};
+use super::source::{DumpSource, device_nodes};
 use crate::dump::PeerStatus;
 use crate::error::Error;
 
@@ -15,8 +15,8 @@ use crate::error::Error;
 pub(super) fn take(
     fabric: &mut Fabric,
     nodes: &[NodeId],
-    sources: &[Source<'_>],
-    devices: &Devices,
+    sources: &[DumpSource<'_>],
+    devices: &MergedDevices,
     contradictions: &mut Vec<Contradiction>,
 ) -> Result<(), Error> {
     for (s, source) in sources.iter().enumerate() {
@@ -50,7 +50,7 @@ pub(super) fn take(
 }
 
 /// By pair of devices of the merged machine, whether they reach each other's memory as one dump tells.
-fn told(source: &Source<'_>, s: usize, devices: &Devices) -> BTreeMap<(u32, u32), bool> {
+fn told(source: &DumpSource<'_>, s: usize, devices: &MergedDevices) -> BTreeMap<(u32, u32), bool> {
     let mut told = BTreeMap::new();
     for access in source
         .dump
@@ -69,7 +69,11 @@ fn told(source: &Source<'_>, s: usize, devices: &Devices) -> BTreeMap<(u32, u32)
 
 /// Reports pairs for which one dump tells peer access and another tells none. They count as pairs
 /// without.
-fn compare(sources: &[Source<'_>], devices: &Devices, contradictions: &mut Vec<Contradiction>) {
+fn compare(
+    sources: &[DumpSource<'_>],
+    devices: &MergedDevices,
+    contradictions: &mut Vec<Contradiction>,
+) {
     let told: Vec<_> = (sources.iter().enumerate())
         .map(|(s, source)| told(source, s, devices))
         .collect();

@@ -4,18 +4,18 @@ use mapa_core::{
     DeviceId, DeviceInfo, Fabric, FabricNode, HardwareGraph, LinkClass, NodeId, NodeKind, Pair,
 };
 
-use super::contradiction::Said;
+use super::contradiction::DumpStatement;
 use crate::dump::{Dump, Says};
 use crate::error::Error;
 
 /// A dump, and the graph of its machine.
-pub(super) struct Source<'d> {
+pub(super) struct DumpSource<'d> {
     pub(super) dump: &'d Dump,
     /// `None` if the dump names no devices.
     pub(super) graph: Option<HardwareGraph>,
 }
 
-impl<'d> Source<'d> {
+impl<'d> DumpSource<'d> {
     pub(super) fn new(dump: &'d Dump) -> Result<Self, Error> {
         let mut fabric = dump.machine.fabric.clone();
         // Merging concerns whole devices: without MIG models, each is one vertex.
@@ -36,8 +36,8 @@ impl<'d> Source<'d> {
         self.dump.says
     }
 
-    pub(super) fn says_of(&self, what: impl Into<String>) -> Said {
-        Said {
+    pub(super) fn says_of(&self, what: impl Into<String>) -> DumpStatement {
+        DumpStatement {
             by: self.name().to_owned(),
             what: what.into(),
         }
@@ -68,7 +68,7 @@ impl<'d> Source<'d> {
 
 /// The devices of a dump, with the facts about each.
 pub(super) fn infos<'s>(
-    source: &'s Source<'_>,
+    source: &'s DumpSource<'_>,
 ) -> impl Iterator<Item = (&'s FabricNode, &'s DeviceInfo)> {
     source
         .dump

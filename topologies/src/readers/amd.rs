@@ -19,7 +19,7 @@ use std::fmt;
 use mapa_core::{DeviceId, DeviceInfo, Fabric, FabricNode, Link, LinkClass, MAX_DEVICES, NodeKind};
 use serde::de::{Deserialize, Deserializer, Visitor};
 
-use super::pairs::Pairs;
+use super::pairs::PairLinks;
 use crate::dump::{HostDetail, PeerAccess, PeerStatus, Says};
 use crate::error::Error;
 use crate::links::{ASSUMED_DIRECT_GBPS, ASSUMED_HOST_GBPS};
@@ -35,14 +35,14 @@ pub(super) fn labels() -> Labels {
 
 /// The kind of link between two devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wire {
+pub(super) enum AmdLink {
     Xgmi,
     Pcie,
     /// Unknown to the tool.
     Other,
 }
 
-impl Wire {
+impl AmdLink {
     pub(super) fn parse(word: &str) -> Option<Self> {
         match word.to_ascii_uppercase().as_str() {
             "XGMI" => Some(Self::Xgmi),
@@ -61,7 +61,7 @@ pub(super) fn id(i: usize) -> DeviceId {
 /// The entries of a matrix of peer accesses. `status` parses a cell; `expected` describes its words
 /// in error messages.
 pub(super) fn accesses(
-    grid: &Grid<'_>,
+    grid: &CellGrid<'_>,
     expected: &str,
     status: fn(&str) -> Option<PeerStatus>,
 ) -> Result<Vec<PeerAccess>, Error> {
@@ -89,7 +89,7 @@ pub(super) fn accesses(
 pub(super) struct Figures {
     pub(super) weight: Option<u32>,
     pub(super) hops: Option<u32>,
-    pub(super) wire: Option<Wire>,
+    pub(super) wire: Option<AmdLink>,
     /// The bandwidth of one link, and of all links, MB/s per direction.
     pub(super) mbps: Option<(u32, u32)>,
 }
@@ -111,8 +111,8 @@ impl Figures {
         let over_another =
             |weight: u32| weight >= 2 * XGMI_WEIGHT && weight.is_multiple_of(XGMI_WEIGHT);
         let near = match (self.wire, self.weight) {
-            (Some(Wire::Xgmi), Some(weight)) => !over_another(weight),
-            (Some(Wire::Xgmi), None) => true,
+            (Some(AmdLink::Xgmi), Some(weight)) => !over_another(weight),
+            (Some(AmdLink::Xgmi), None) => true,
             (Some(_), _) => false,
             (None, Some(weight)) => one(weight),
             (None, None) => self.hops == Some(1),
@@ -145,7 +145,7 @@ impl Figures {
             }
         };
         let through_host = match (self.wire, self.hops) {
-            (Some(Wire::Pcie), _) => true,
+            (Some(AmdLink::Pcie), _) => true,
             (None, Some(hops)) => hops >= 2,
             (None, None) => self
                 .weight
@@ -161,20 +161,20 @@ impl Figures {
 }
 
 /// Devices, and the figures of each pair.
-pub(super) struct Matrix {
+pub(super) struct AmdMatrix {
     pub(super) devices: Vec<DeviceInfo>,
     /// The figures below the diagonal; empty if no pair has any.
     figures: Vec<Figures>,
 }
 
 /// A machine built from a matrix.
-pub(super) struct Built {
+pub(super) struct AmdMachine {
     pub(super) fabric: Fabric,
     pub(super) says: Says,
     pub(super) notes: Vec<String>,
 }
 
-impl Matrix {
+impl AmdMatrix {
     pub(super) fn new(devices: Vec<DeviceInfo>) -> Self {
         Self {
             devices,
@@ -197,7 +197,7 @@ impl Matrix {
     /// A cell that `parse` rejects, or that differs on the two sides of the diagonal.
     pub(super) fn fill(
         &mut self,
-        grid: &Grid<'_>,
+        grid: &CellGrid<'_>,
         parse: impl Fn(&mut Figures, &str) -> Result<(), String>,
     ) -> Result<(), Error> {
         for b in 0..grid.labels.len() {
@@ -241,7 +241,7 @@ impl Matrix {
     ///
     /// # Complexity
     /// O(n^2) for n devices.
-    pub(super) fn build(self, each: Option<f64>) -> Result<Built, Error> {
+    pub(super) fn build(self, each: Option<f64>) -> Result<AmdMachine, Error> {
         let Self {
             devices,
             mut figures,
@@ -251,7 +251,7 @@ impl Matrix {
         }
         let n = devices.len();
         let rates = figures.iter().any(|figures| {
-            figures.wire != Some(Wire::Pcie) && figures.mbps.is_some_and(|(_, all)| all > 0)
+            figures.wire != Some(AmdLink::Pcie) && figures.mbps.is_some_and(|(_, all)| all > 0)
         });
         let direct = |a: usize, b: usize| {
             figures
@@ -268,7 +268,7 @@ impl Matrix {
                 })
             })
         };
-        let summary = Summary::new(n, figures.is_empty(), &figures, each, (&direct, &host));
+        let summary = AmdSummary::new(n, figures.is_empty(), &figures, each, (&direct, &host));
         let says = Says {
             every_device: true,
             direct: !figures.is_empty() || n == 1,
@@ -288,7 +288,7 @@ impl Matrix {
             .enumerate()
             .map(|(id, info)| device(id, info.clone()))
             .collect();
-        let fabric = Pairs {
+        let fabric = PairLinks {
             ends,
             devices: n,
             direct: |a, b| {
@@ -305,7 +305,7 @@ impl Matrix {
             most_links: None,
         }
         .fabric()?;
-        Ok(Built {
+        Ok(AmdMachine {
             fabric,
             says,
             notes: summary.notes(),
@@ -360,7 +360,7 @@ pub(super) fn without_shared_ids(mut devices: Vec<DeviceInfo>) -> Vec<DeviceInfo
 
 /// Counts of pairs that the text does not describe fully.
 #[derive(Default)]
-struct Summary {
+struct AmdSummary {
     /// Pairs with direct links. Of these, `uncounted` have no number of links and `rateless` no
     /// rate.
     direct: usize,
@@ -373,7 +373,7 @@ struct Summary {
     nothing: bool,
 }
 
-impl Summary {
+impl AmdSummary {
     fn new(
         n: usize,
         nothing: bool,
@@ -398,7 +398,7 @@ impl Summary {
                 summary.uncounted += usize::from(matches!(pair, Some((_, None))));
                 summary.rateless += usize::from(matches!(pair, Some((_, None)) if each.is_none()));
                 let wire = figures.get(place(a, b)).and_then(|figures| figures.wire);
-                summary.far += usize::from(pair.is_none() && wire == Some(Wire::Xgmi));
+                summary.far += usize::from(pair.is_none() && wire == Some(AmdLink::Xgmi));
                 summary.pathless += usize::from(host(a, b).is_none());
             }
         }
@@ -440,7 +440,7 @@ impl Summary {
 }
 
 /// A square table of cells under a header of devices.
-pub(super) struct Grid<'t> {
+pub(super) struct CellGrid<'t> {
     /// The header's line.
     pub(super) line: usize,
     pub(super) labels: Vec<&'t str>,
@@ -454,7 +454,7 @@ pub(super) struct Grid<'t> {
     cells: Vec<&'t str>,
 }
 
-impl<'t> Grid<'t> {
+impl<'t> CellGrid<'t> {
     /// Reads the table in these lines. `is_label` recognises the name of a device. Other lines,
     /// such as warnings of the tool, are ignored.
     pub(super) fn read(
@@ -719,7 +719,7 @@ mod tests {
     use super::*;
 
     fn figures(
-        wire: Option<Wire>,
+        wire: Option<AmdLink>,
         weight: Option<u32>,
         hops: Option<u32>,
         mbps: Option<(u32, u32)>,
@@ -734,7 +734,7 @@ mod tests {
 
     #[test]
     fn weights_hops_and_bandwidths_mean_what_the_driver_means() {
-        let xgmi = |weight, mbps| figures(Some(Wire::Xgmi), weight, Some(1), mbps);
+        let xgmi = |weight, mbps| figures(Some(AmdLink::Xgmi), weight, Some(1), mbps);
         assert_eq!(
             xgmi(Some(15), Some((50_000, 200_000))).direct(true),
             Some((4, Some(50.0)))
@@ -757,7 +757,7 @@ mod tests {
             (52, 3, LinkClass::Sys),
             (72, 3, LinkClass::Sys),
         ] {
-            for pcie in [Some(Wire::Pcie), None] {
+            for pcie in [Some(AmdLink::Pcie), None] {
                 assert_eq!(figures(pcie, Some(weight), None, None).host(), Some(class));
                 assert_eq!(figures(pcie, None, Some(hops), None).host(), Some(class));
                 assert_eq!(

@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use mapa_core::{DeviceInfo, MAX_DEVICES};
 use serde::Deserialize;
 
-use super::amd::{self, Built, Figures, Grid, Matrix, Scalar, Wire};
+use super::amd::{self, AmdLink, AmdMachine, AmdMatrix, CellGrid, Figures, Scalar};
 use super::text;
 use crate::dump::{Dump, PeerAccess, PeerStatus};
 use crate::error::Error;
@@ -21,7 +21,7 @@ use crate::pci;
 
 /// A table that the reader uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Title {
+enum AmdTitle {
     Access,
     Weight,
     Hops,
@@ -37,7 +37,7 @@ pub(super) fn is(text: &str) -> bool {
             .all(|key| text.contains(key))
     } else {
         text.lines()
-            .any(|line| title(line).is_some_and(|title| title != Title::Other))
+            .any(|line| title(line).is_some_and(|title| title != AmdTitle::Other))
     }
 }
 
@@ -59,7 +59,7 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
         from_text(text)?
     };
     let n = matrix.devices.len();
-    let Built {
+    let AmdMachine {
         fabric,
         says,
         notes,
@@ -79,22 +79,22 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
     })
 }
 
-type Contents = (Matrix, Vec<PeerAccess>, Vec<Warning>);
+type AmdContents = (AmdMatrix, Vec<PeerAccess>, Vec<Warning>);
 
 /// The table that a line announces.
-fn title(line: &str) -> Option<Title> {
+fn title(line: &str) -> Option<AmdTitle> {
     let upper = line.trim().to_ascii_uppercase();
     let name = upper
         .strip_suffix(':')
         .unwrap_or(&upper)
         .strip_suffix(" TABLE")?;
     Some(match name {
-        "ACCESS" => Title::Access,
-        "WEIGHT" => Title::Weight,
-        "HOPS" => Title::Hops,
-        "LINK TYPE" => Title::Type,
-        "NUMA BW" => Title::Bandwidth,
-        _ => Title::Other,
+        "ACCESS" => AmdTitle::Access,
+        "WEIGHT" => AmdTitle::Weight,
+        "HOPS" => AmdTitle::Hops,
+        "LINK TYPE" => AmdTitle::Type,
+        "NUMA BW" => AmdTitle::Bandwidth,
+        _ => AmdTitle::Other,
     })
 }
 
@@ -102,21 +102,21 @@ fn is_label(word: &str) -> bool {
     amd::gpu_number(word).is_some() || word.contains(':') && pci::normal(word).is_some()
 }
 
-fn from_text(text: &str) -> Result<Contents, Error> {
+fn from_text(text: &str) -> Result<AmdContents, Error> {
     let lines: Vec<(usize, Cow<'_, str>)> = text::lines(text).collect();
     let is_legend = |line: &str| line.trim().eq_ignore_ascii_case("Legend:");
     let end = lines
         .iter()
         .position(|(_, line)| is_legend(line))
         .unwrap_or(lines.len());
-    let titles: Vec<(usize, Title)> = lines[..end]
+    let titles: Vec<(usize, AmdTitle)> = lines[..end]
         .iter()
         .enumerate()
         .filter_map(|(i, (_, line))| Some((i, title(line)?)))
         .collect();
-    let mut grids: Vec<(Title, Grid<'_>)> = Vec::new();
+    let mut grids: Vec<(AmdTitle, CellGrid<'_>)> = Vec::new();
     for (t, &(i, title)) in titles.iter().enumerate() {
-        if title == Title::Other {
+        if title == AmdTitle::Other {
             continue;
         }
         if grids.iter().any(|&(before, _)| before == title) {
@@ -126,7 +126,7 @@ fn from_text(text: &str) -> Result<Contents, Error> {
             ));
         }
         let next = titles.get(t + 1).map_or(end, |&(next, _)| next);
-        let grid = Grid::read(lines[i].0, &lines[i + 1..next], is_label)?;
+        let grid = CellGrid::read(lines[i].0, &lines[i + 1..next], is_label)?;
         if let Some((_, first)) = grids.first() {
             grid.same_devices(&first.labels)?;
         }
@@ -150,7 +150,7 @@ fn from_text(text: &str) -> Result<Contents, Error> {
             ..DeviceInfo::default()
         }
     });
-    let mut matrix = Matrix::new(amd::without_shared_ids(devices.collect()));
+    let mut matrix = AmdMatrix::new(amd::without_shared_ids(devices.collect()));
     let (mut access, mut warnings) = (Vec::new(), Vec::new());
     for (title, grid) in &grids {
         if grid.is_collapsed {
@@ -161,7 +161,7 @@ fn from_text(text: &str) -> Result<Contents, Error> {
                 what,
             });
         }
-        if *title == Title::Access {
+        if *title == AmdTitle::Access {
             access = amd::accesses(grid, "ENABLED or DISABLED", enabled)?;
         } else {
             matrix.fill(grid, |figures, cell| put(figures, *title, cell))?;
@@ -171,16 +171,17 @@ fn from_text(text: &str) -> Result<Contents, Error> {
 }
 
 /// Stores a cell in the field of its table.
-fn put(figures: &mut Figures, title: Title, cell: &str) -> Result<(), String> {
+fn put(figures: &mut Figures, title: AmdTitle, cell: &str) -> Result<(), String> {
     let is_known = !cell.eq_ignore_ascii_case("N/A");
     match title {
-        Title::Weight if is_known => figures.weight = Some(amd::number(cell)?),
-        Title::Hops if is_known => figures.hops = Some(amd::number(cell)?),
-        Title::Type => {
-            figures.wire =
-                Some(Wire::parse(cell).ok_or_else(|| format!("`{cell}`: expected XGMI or PCIE"))?);
+        AmdTitle::Weight if is_known => figures.weight = Some(amd::number(cell)?),
+        AmdTitle::Hops if is_known => figures.hops = Some(amd::number(cell)?),
+        AmdTitle::Type => {
+            figures.wire = Some(
+                AmdLink::parse(cell).ok_or_else(|| format!("`{cell}`: expected XGMI or PCIE"))?,
+            );
         }
-        Title::Bandwidth => {
+        AmdTitle::Bandwidth => {
             figures.mbps = amd::bandwidth(cell)?;
         }
         _ => {}
@@ -217,7 +218,7 @@ struct Listing<'t> {
     bandwidth: Option<Scalar>,
 }
 
-fn from_json(text: &str) -> Result<Contents, Error> {
+fn from_json(text: &str) -> Result<AmdContents, Error> {
     let listed: Vec<Listed<'_>> = amd::json(text)?;
     let n = listed.len();
     if n == 0 || n > MAX_DEVICES {
@@ -261,7 +262,7 @@ fn from_json(text: &str) -> Result<Contents, Error> {
         );
         return Err(Error::in_element(None, format!("[{short}].links"), what));
     }
-    let mut matrix = Matrix::new(listed.iter().map(info).collect());
+    let mut matrix = AmdMatrix::new(listed.iter().map(info).collect());
     let mut access = Vec::new();
     for (i, device) in listed.iter().enumerate() {
         let mut seen = vec![false; n];
@@ -323,10 +324,10 @@ impl Listing<'_> {
     fn figures(&self) -> Result<Figures, (&'static str, String)> {
         let mut figures = Figures::default();
         let cells = [
-            ("weight", Title::Weight, &self.weight),
-            ("num_hops", Title::Hops, &self.num_hops),
-            ("link_type", Title::Type, &self.link_type),
-            ("bandwidth", Title::Bandwidth, &self.bandwidth),
+            ("weight", AmdTitle::Weight, &self.weight),
+            ("num_hops", AmdTitle::Hops, &self.num_hops),
+            ("link_type", AmdTitle::Type, &self.link_type),
+            ("bandwidth", AmdTitle::Bandwidth, &self.bandwidth),
         ];
         for (key, title, cell) in cells {
             if let Some(Scalar(cell)) = cell {

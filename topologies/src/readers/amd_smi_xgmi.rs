@@ -14,8 +14,8 @@ use std::collections::HashSet;
 use mapa_core::{DeviceId, DeviceInfo, Link, LinkClass, MAX_DEVICES};
 use serde::Deserialize;
 
-use super::amd::{self, Grid, Scalar, Wire};
-use super::pairs::Pairs;
+use super::amd::{self, AmdLink, CellGrid, Scalar};
+use super::pairs::PairLinks;
 use super::text;
 use crate::dump::{Dump, Port, Says, Traffic};
 use crate::error::Error;
@@ -57,30 +57,30 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
 
 /// The contents of a text.
 #[derive(Default)]
-struct Contents {
-    devices: Vec<Device>,
+struct XgmiContents {
+    devices: Vec<XgmiDevice>,
     /// Whether the text has the states of links.
     has_states: bool,
 }
 
-struct Device {
-    place: Place,
+struct XgmiDevice {
+    place: XgmiPlace,
     number: Option<u32>,
     address: String,
     /// The bandwidth of one link, GB/s.
     gbps: Option<f64>,
-    wire: Option<Wire>,
-    peers: Vec<Peer>,
+    wire: Option<AmdLink>,
+    peers: Vec<XgmiPeer>,
 }
 
 /// The position of a device in the text.
 #[derive(Clone)]
-enum Place {
+enum XgmiPlace {
     Line(usize),
     Element(String),
 }
 
-impl Place {
+impl XgmiPlace {
     fn error(&self, what: impl Into<String>) -> Error {
         match self {
             Self::Line(line) => Error::at(*line, what),
@@ -91,14 +91,14 @@ impl Place {
 
 /// The facts that a device states about another.
 #[derive(Clone, Default)]
-struct Peer {
+struct XgmiPeer {
     read: Option<u64>,
     write: Option<u64>,
     /// Whether each link is up. `None` if the text has no states.
     states: Option<Vec<bool>>,
 }
 
-fn from_text(text: &str) -> Result<Contents, Error> {
+fn from_text(text: &str) -> Result<XgmiContents, Error> {
     let lines: Vec<(usize, Cow<'_, str>)> = text::lines(text).collect();
     let begins = |title: &str| {
         lines
@@ -112,12 +112,12 @@ fn from_text(text: &str) -> Result<Contents, Error> {
             .position(|(_, line)| is_title(line));
         after.map_or(lines.len(), |after| start + 1 + after)
     };
-    let mut contents = Contents::default();
+    let mut contents = XgmiContents::default();
     if let Some(start) = begins(METRIC) {
         contents.devices = metrics(lines[start].0, &lines[start + 1..ends(start)])?;
     }
     if let Some(start) = begins(STATUS) {
-        let grid = Grid::read(lines[start].0, &lines[start + 1..ends(start)], is_label)?;
+        let grid = CellGrid::read(lines[start].0, &lines[start + 1..ends(start)], is_label)?;
         add_states(&mut contents, &grid)?;
     }
     if contents.devices.is_empty() {
@@ -153,7 +153,7 @@ fn is_label(word: &str) -> bool {
 }
 
 /// The devices of the table LINK METRIC.
-fn metrics(title: usize, lines: &[(usize, Cow<'_, str>)]) -> Result<Vec<Device>, Error> {
+fn metrics(title: usize, lines: &[(usize, Cow<'_, str>)]) -> Result<Vec<XgmiDevice>, Error> {
     let header = lines
         .iter()
         .find(|(_, line)| line.contains("bit_rate") && line.contains("link_type"));
@@ -176,7 +176,7 @@ fn metrics(title: usize, lines: &[(usize, Cow<'_, str>)]) -> Result<Vec<Device>,
             format!("expected 1 to {MAX_DEVICES} devices right of link_type"),
         ));
     }
-    let mut devices: Vec<Device> = Vec::new();
+    let mut devices: Vec<XgmiDevice> = Vec::new();
     let mut last = *header;
     // How many of the two counters of the last device are read.
     let mut counters = 2;
@@ -241,7 +241,7 @@ fn metrics(title: usize, lines: &[(usize, Cow<'_, str>)]) -> Result<Vec<Device>,
 }
 
 /// The first line of a device: `GPU0 0000:0c:00.0 32 Gb/s 512 Gb/s XGMI`.
-fn metric(line: usize, words: &[&str], columns: &[&str], id: usize) -> Result<Device, Error> {
+fn metric(line: usize, words: &[&str], columns: &[&str], id: usize) -> Result<XgmiDevice, Error> {
     let wrong = |what: String| Error::at(line, what);
     let label = words.first().copied().unwrap_or_default();
     let address = words.get(1).and_then(|word| pci::normal(word));
@@ -278,14 +278,17 @@ fn metric(line: usize, words: &[&str], columns: &[&str], id: usize) -> Result<De
             "{label}: `{word}`: expected the type of link, XGMI or PCIE"
         ))
     };
-    let wire = Wire::parse(word).ok_or_else(expected)?;
+    let wire = AmdLink::parse(word).ok_or_else(expected)?;
     if let Some(more) = rest.next() {
         return Err(wrong(format!(
             "{label}: `{more}`: expected nothing after the type of link"
         )));
     }
-    let (place, peers) = (Place::Line(line), vec![Peer::default(); columns.len()]);
-    Ok(Device {
+    let (place, peers) = (
+        XgmiPlace::Line(line),
+        vec![XgmiPeer::default(); columns.len()],
+    );
+    Ok(XgmiDevice {
         place,
         number: amd::gpu_number(label),
         address,
@@ -299,14 +302,14 @@ fn metric(line: usize, words: &[&str], columns: &[&str], id: usize) -> Result<De
 const MOST_GBPS: f64 = 1e6;
 
 /// The rate of a link.
-enum Rate {
+enum XgmiRate {
     /// GB/s.
     Known(f64),
     /// 0 or less, or the largest number that the tool's field holds: the rate is not known.
     Unknown,
 }
 
-impl Rate {
+impl XgmiRate {
     fn gbps(self) -> Option<f64> {
         match self {
             Self::Known(gbps) => Some(gbps),
@@ -316,7 +319,7 @@ impl Rate {
 }
 
 /// Parses a rate. Returns `None` if it is not a rate in a known unit.
-fn rate(value: &str, unit: &str) -> Option<Rate> {
+fn rate(value: &str, unit: &str) -> Option<XgmiRate> {
     let number: f64 = value.parse().ok()?;
     let gbps = match unit {
         "Gb/s" => number / 8.0,
@@ -326,9 +329,9 @@ fn rate(value: &str, unit: &str) -> Option<Rate> {
     };
     let is_unknown = [f64::from(u16::MAX), f64::from(u32::MAX)].contains(&number) || gbps <= 0.0;
     if is_unknown {
-        Some(Rate::Unknown)
+        Some(XgmiRate::Unknown)
     } else {
-        (gbps <= MOST_GBPS).then_some(Rate::Known(gbps))
+        (gbps <= MOST_GBPS).then_some(XgmiRate::Known(gbps))
     }
 }
 
@@ -366,7 +369,7 @@ fn bytes(value: &str, unit: &str) -> Option<u64> {
 }
 
 /// Adds the table XGMI LINK STATUS.
-fn add_states(contents: &mut Contents, grid: &Grid<'_>) -> Result<(), Error> {
+fn add_states(contents: &mut XgmiContents, grid: &CellGrid<'_>) -> Result<(), Error> {
     let n = grid.labels.len();
     let address = |i: usize| {
         grid.addresses
@@ -376,11 +379,14 @@ fn add_states(contents: &mut Contents, grid: &Grid<'_>) -> Result<(), Error> {
     };
     if contents.devices.is_empty() {
         for i in 0..n {
-            let (place, number) = (Place::Line(grid.lines[i]), amd::gpu_number(grid.labels[i]));
+            let (place, number) = (
+                XgmiPlace::Line(grid.lines[i]),
+                amd::gpu_number(grid.labels[i]),
+            );
             let expected = || place.error(format!("{}: expected its PCI address", grid.labels[i]));
             let address = address(i).ok_or_else(expected)?;
-            let peers = vec![Peer::default(); n];
-            contents.devices.push(Device {
+            let peers = vec![XgmiPeer::default(); n];
+            contents.devices.push(XgmiDevice {
                 place,
                 number,
                 address,
@@ -491,7 +497,7 @@ impl Quantity<'_> {
     }
 }
 
-fn from_json(text: &str) -> Result<Contents, Error> {
+fn from_json(text: &str) -> Result<XgmiContents, Error> {
     let listed: Vec<Listed<'_>> = amd::json(text)?;
     let n = listed.len();
     if n == 0 || n > MAX_DEVICES {
@@ -499,7 +505,7 @@ fn from_json(text: &str) -> Result<Contents, Error> {
             "{n} devices: expected 1 to {MAX_DEVICES}"
         )));
     }
-    let mut contents = Contents::default();
+    let mut contents = XgmiContents::default();
     for (i, device) in listed.iter().enumerate() {
         let wrong = |key: &str, what: String| Error::in_element(None, format!("[{i}].{key}"), what);
         let expected = || wrong("bdf", format!("`{}`: expected a PCI address", device.bdf));
@@ -512,14 +518,14 @@ fn from_json(text: &str) -> Result<Contents, Error> {
         let gbps = max_bandwidth
             .read(rate)
             .map_err(|what| wrong("link_metrics.max_bandwidth", what))?
-            .and_then(Rate::gbps);
+            .and_then(XgmiRate::gbps);
         let expected = || {
             wrong(
                 "link_metrics.link_type",
                 format!("`{link_type}`: expected XGMI or PCIE"),
             )
         };
-        let wire = Some(Wire::parse(link_type).ok_or_else(expected)?);
+        let wire = Some(AmdLink::parse(link_type).ok_or_else(expected)?);
         if links.len() != n {
             let what = format!(
                 "{} links: expected one for each of {n} devices",
@@ -544,14 +550,14 @@ fn from_json(text: &str) -> Result<Contents, Error> {
                 .write
                 .read(bytes)
                 .map_err(|what| wrong(&key("write"), what))?;
-            peers.push(Peer {
+            peers.push(XgmiPeer {
                 read,
                 write,
                 states: None,
             });
         }
-        let place = Place::Element(format!("[{i}]"));
-        contents.devices.push(Device {
+        let place = XgmiPlace::Element(format!("[{i}]"));
+        contents.devices.push(XgmiDevice {
             place,
             number: device.gpu,
             address,
@@ -563,7 +569,7 @@ fn from_json(text: &str) -> Result<Contents, Error> {
     Ok(contents)
 }
 
-impl Contents {
+impl XgmiContents {
     /// The number of direct links from one device to another, as the first one states.
     fn links(&self, from: usize, to: usize) -> u8 {
         let (Some(device), true) = (self.devices.get(from), from != to) else {
@@ -578,7 +584,7 @@ impl Contents {
             }
             // In virtual functions states are N/A, and links that carry data exist all the same.
             None => u8::from(
-                device.wire == Some(Wire::Xgmi) && (peer.read.is_some() || peer.write.is_some()),
+                device.wire == Some(AmdLink::Xgmi) && (peer.read.is_some() || peer.write.is_some()),
             ),
         }
     }
@@ -643,12 +649,12 @@ impl Contents {
 
     /// Warnings about links that exist but are not up.
     fn warnings(&self) -> Vec<Warning> {
-        let down = |device: &Device| {
-            let down = |peer: &Peer| peer.states.iter().flatten().filter(|up| !**up).count();
+        let down = |device: &XgmiDevice| {
+            let down = |peer: &XgmiPeer| peer.states.iter().flatten().filter(|up| !**up).count();
             device.peers.iter().map(down).sum::<usize>()
         };
-        let warning = |device: &Device| {
-            let line = if let Place::Line(line) = device.place {
+        let warning = |device: &XgmiDevice| {
+            let line = if let XgmiPlace::Line(line) = device.place {
                 Some(line)
             } else {
                 None
@@ -664,7 +670,7 @@ impl Contents {
     }
 }
 
-fn build(contents: &Contents) -> Result<Dump, Error> {
+fn build(contents: &XgmiContents) -> Result<Dump, Error> {
     contents.check()?;
     let n = contents.devices.len();
     let each = |a: usize, b: usize| match (contents.devices[a].gbps, contents.devices[b].gbps) {
@@ -691,7 +697,7 @@ fn build(contents: &Contents) -> Result<Dump, Error> {
     notes.push(format!(
         "The text does not describe the host: host paths count as the worst, between sockets, at {ASSUMED_HOST_GBPS} GB/s."
     ));
-    let end = |(id, device): (usize, &Device)| {
+    let end = |(id, device): (usize, &XgmiDevice)| {
         let pci = Some(device.address.clone());
         amd::device(
             id,
@@ -702,7 +708,7 @@ fn build(contents: &Contents) -> Result<Dump, Error> {
             },
         )
     };
-    let fabric = Pairs {
+    let fabric = PairLinks {
         ends: contents.devices.iter().enumerate().map(end).collect(),
         devices: n,
         direct: |a, b| match contents.links(a, b) {

@@ -11,7 +11,7 @@ use crate::machine::Warning;
 
 /// A line that names a GPU.
 #[derive(Debug)]
-pub(super) struct Heading {
+pub(super) struct GpuHeading {
     pub(super) line: usize,
     pub(super) number: u32,
     product: Option<String>,
@@ -80,14 +80,14 @@ impl Uuid {
 ///
 /// # Errors
 /// A line that is cut.
-pub(super) fn parse(text: &str, line: usize) -> Result<Option<Heading>, Error> {
+pub(super) fn parse(text: &str, line: usize) -> Result<Option<GpuHeading>, Error> {
     let Some((number, name)) = numbered(text) else {
         return Ok(None);
     };
     let (product, uuid) = Uuid::split(name, line)?;
     let product = product.trim_end_matches(['|', '"', '\'', '`', ' ']);
     let product = (!product.is_empty()).then(|| product.to_owned());
-    Ok(Some(Heading {
+    Ok(Some(GpuHeading {
         line,
         number,
         product,
@@ -107,7 +107,7 @@ fn numbered(text: &str) -> Option<(u32, &str)> {
         .then(|| number.parse().ok().map(|number| (number, name)))?
 }
 
-impl Heading {
+impl GpuHeading {
     /// A device of which only the number is known.
     pub(super) fn unnamed(line: usize, number: u32) -> Self {
         Self {
@@ -146,7 +146,7 @@ impl Heading {
 
 /// Checks that each number appears once, that all lines have a UUID or none, and that there are not
 /// too many. Returns a warning if numbers are missing.
-pub(super) fn check(headings: &[Heading]) -> Result<Option<Warning>, Error> {
+pub(super) fn check(headings: &[GpuHeading]) -> Result<Option<Warning>, Error> {
     let mut lines = HashMap::new();
     for heading in headings {
         if let Some(first) = lines.insert(heading.number, heading.line) {
@@ -168,7 +168,7 @@ pub(super) fn check(headings: &[Heading]) -> Result<Option<Warning>, Error> {
     }
     let bare = headings.iter().find(|heading| !heading.is_certain());
     if let Some(bare) = bare
-        && headings.iter().any(Heading::is_certain)
+        && headings.iter().any(GpuHeading::is_certain)
     {
         let what = format!(
             "GPU {} has no UUID, but others have: expected `(UUID: GPU-...)`",
@@ -186,7 +186,7 @@ pub(super) fn check(headings: &[Heading]) -> Result<Option<Warning>, Error> {
 }
 
 /// The numbers below the greatest that no heading has, in ranges.
-fn missing(headings: &[Heading]) -> Vec<String> {
+fn missing(headings: &[GpuHeading]) -> Vec<String> {
     let mut numbers: Vec<u32> = headings.iter().map(|heading| heading.number).collect();
     numbers.sort_unstable();
     let mut next = 0;

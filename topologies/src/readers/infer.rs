@@ -77,7 +77,7 @@ fn from_others(known: &[Option<LinkClass>], n: usize, a: usize, b: usize) -> Opt
 }
 
 /// Devices attached to a link switch, and the number of links of each.
-pub(crate) struct Switched {
+pub(crate) struct SwitchedDevices {
     pub(crate) devices: Vec<usize>,
     pub(crate) links: u8,
 }
@@ -92,8 +92,8 @@ pub(crate) fn switched_groups(
     devices: usize,
     links: impl Fn(usize, usize) -> Option<u8>,
     most_links: u32,
-) -> Vec<Switched> {
-    let mut groups: Vec<Switched> = Vec::new();
+) -> Vec<SwitchedDevices> {
+    let mut groups: Vec<SwitchedDevices> = Vec::new();
     for a in 0..devices {
         if groups.iter().any(|group| group.devices.contains(&a)) {
             continue;
@@ -109,7 +109,7 @@ pub(crate) fn switched_groups(
             .all(|&x| near.iter().all(|&y| x == y || links(x, y) == Some(each)));
         let in_all = u32::from(each) * (near.len() as u32 - 1);
         if alike && in_all > most_links.max(u32::from(each)) {
-            groups.push(Switched {
+            groups.push(SwitchedDevices {
                 devices: near,
                 links: each,
             });

@@ -20,13 +20,13 @@ use crate::{links, pci};
 /// Whether a text has a PCI function that is a GPU, and capabilities of links.
 pub(super) fn is(text: &str) -> bool {
     let has_links = text.contains("LnkCap:");
-    has_links && text::lines(text).any(|(line, clean)| Function::parse(&clean, line).is_some())
+    has_links && text::lines(text).any(|(line, clean)| PciFunction::parse(&clean, line).is_some())
 }
 
 pub(super) fn read(text: &str) -> Result<Dump, Error> {
-    let mut functions: Vec<Function> = Vec::new();
+    let mut functions: Vec<PciFunction> = Vec::new();
     for (line, clean) in text::lines(text) {
-        match (Function::parse(&clean, line), functions.last_mut()) {
+        match (PciFunction::parse(&clean, line), functions.last_mut()) {
             (Some(function), _) => functions.push(function),
             (None, Some(own)) => own.fact(clean.trim()),
             (None, None) => {}
@@ -35,7 +35,7 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
     let ports: BTreeMap<(String, u32), (f64, u32)> = (functions.iter())
         .filter_map(|function| Some(((function.domain(), function.secondary?), function.capable?)))
         .collect();
-    let mut gpus: Vec<&Function> = functions
+    let mut gpus: Vec<&PciFunction> = functions
         .iter()
         .filter(|function| function.is_gpu())
         .collect();
@@ -100,7 +100,7 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
 }
 
 /// A PCI function.
-struct Function {
+struct PciFunction {
     line: usize,
     address: String,
     class: String,
@@ -122,7 +122,7 @@ enum Vendor {
     Other,
 }
 
-impl Function {
+impl PciFunction {
     /// Parses `01:00.0 3D controller [0302]: NVIDIA Corporation GA100 [A100] [10de:20b0] (rev a1)`.
     fn parse(text: &str, line: usize) -> Option<Self> {
         let (address, rest) = text.split_once(' ')?;

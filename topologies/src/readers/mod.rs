@@ -35,7 +35,7 @@ pub use kfd::KfdTree;
 pub const MAX_BYTES: usize = 16 << 20;
 
 /// One kind of description: how it is recognised and read.
-struct Reader {
+struct ReaderRow {
     kind: Kind,
     is: fn(&str) -> bool,
     read: fn(&str) -> Result<Dump, Error>,
@@ -43,78 +43,78 @@ struct Reader {
 
 /// The readers, in the order in which a text is tested. The last, `topo -m`, accepts any matrix
 /// with devices.
-const READERS: [Reader; 15] = [
-    Reader {
+const READERS: [ReaderRow; 15] = [
+    ReaderRow {
         kind: Kind::MachineFile,
         is: is_machine_file,
         read: read_machine_file,
     },
-    Reader {
+    ReaderRow {
         kind: Kind::NcclTopology,
         is: nccl_topology::is,
         read: nccl_topology::read,
     },
-    Reader {
+    ReaderRow {
         kind: Kind::NcclGraph,
         is: nccl_graph::is,
         read: nccl_graph::read,
     },
-    Reader {
+    ReaderRow {
         kind: Kind::Hwloc,
         is: hwloc::is,
         read: hwloc::read,
     },
-    Reader {
+    ReaderRow {
         kind: Kind::SlurmGres,
         is: slurm_gres::is,
         read: slurm_gres::read,
     },
-    Reader {
+    ReaderRow {
         kind: Kind::Kfd,
         is: kfd::is,
         read: kfd::read,
     },
-    Reader {
+    ReaderRow {
         kind: Kind::AmdSmiXgmi,
         is: amd_smi_xgmi::is,
         read: amd_smi_xgmi::read,
     },
-    Reader {
+    ReaderRow {
         kind: Kind::AmdSmiTopology,
         is: amd_smi_topology::is,
         read: amd_smi_topology::read,
     },
-    Reader {
+    ReaderRow {
         kind: Kind::RocmSmi,
         is: rocm_smi::is,
         read: rocm_smi::read,
     },
-    Reader {
+    ReaderRow {
         kind: Kind::Lspci,
         is: lspci::is,
         read: lspci::read,
     },
-    Reader {
+    ReaderRow {
         kind: Kind::NvidiaSmiMig,
         is: nvidia_smi_mig::is,
         read: nvidia_smi_mig::read,
     },
-    Reader {
+    ReaderRow {
         kind: Kind::NvidiaSmiP2p,
         is: nvidia_smi_p2p::is,
         read: nvidia_smi_p2p::read,
     },
-    Reader {
+    ReaderRow {
         kind: Kind::NvidiaSmiNvlink,
         is: nvidia_smi_nvlink::is,
         read: nvidia_smi_nvlink::read,
     },
-    Reader {
+    ReaderRow {
         kind: Kind::NvidiaSmiList,
         is: nvidia_smi_list::is,
         read: nvidia_smi_list::read,
     },
-    Reader {
+    ReaderRow {
         kind: Kind::NvidiaSmiTopo,
         is: nvidia_smi_topo::is,
         read: nvidia_smi_topo::read,

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use mapa_core::{DeviceInfo, Fabric, FabricNode, NodeKind};
 use roxmltree::Node;
 
-use super::xml::{self, Lines, elements, tag};
+use super::xml::{self, XmlLines, elements, tag};
 use crate::dump::{Channel, Dump, Says};
 use crate::error::{Error, ErrorKind};
 use crate::kind::Kind;
@@ -28,7 +28,7 @@ use crate::machine::{Labels, Machine};
 /// several hosts. The message names line and element.
 pub(super) fn read(text: &str) -> Result<Dump, Error> {
     let document = xml::parse(text)?;
-    let lines = Lines::new(text);
+    let lines = XmlLines::new(text);
     let root = document.root_element();
     if tag(root) != "graphs" {
         return Err(xml::error(root, "expected <graphs>"));

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use mapa_core::{DeviceId, Fabric};
 
-use super::headings::{self, Heading, Uuid};
+use super::headings::{self, GpuHeading, Uuid};
 use super::{nvidia_smi_topo, text};
 use crate::dump::{Dump, MigInstance, Says};
 use crate::error::Error;
@@ -78,7 +78,7 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
 
 #[derive(Default)]
 struct List {
-    headings: Vec<Heading>,
+    headings: Vec<GpuHeading>,
     mig_instances: Vec<MigInstance>,
     /// The lines of MIG devices, by UUID.
     lines: HashMap<String, usize>,
@@ -104,7 +104,7 @@ impl List {
         Ok(())
     }
 
-    fn add(&mut self, mig: MigDevice, line: usize) -> Result<(), Error> {
+    fn add(&mut self, mig: ListedMigDevice, line: usize) -> Result<(), Error> {
         let Some(device) = self.headings.len().checked_sub(1) else {
             let what = "a MIG device of a GPU that is not named: expected a line `GPU 0: NAME (UUID: GPU-...)` before it";
             return Err(Error::at(line, what));
@@ -134,13 +134,13 @@ impl List {
     }
 }
 
-struct MigDevice {
+struct ListedMigDevice {
     profile: Option<String>,
     uuid: Uuid,
 }
 
 /// Parses a line that names a MIG device. Returns `None` for other lines.
-fn mig_device(text: &str, line: usize) -> Result<Option<MigDevice>, Error> {
+fn mig_device(text: &str, line: usize) -> Result<Option<ListedMigDevice>, Error> {
     let Some((before, rest)) = text.split_once("MIG ") else {
         return Ok(None);
     };
@@ -163,7 +163,7 @@ fn mig_device(text: &str, line: usize) -> Result<Option<MigDevice>, Error> {
             "expected a MIG device such as `MIG 3g.20gb     Device  0: (UUID: MIG-...)`",
         ));
     }
-    Ok(Some(MigDevice { profile, uuid }))
+    Ok(Some(ListedMigDevice { profile, uuid }))
 }
 
 /// The number of the GPU instance in `MIG-GPU-.../1/0`.

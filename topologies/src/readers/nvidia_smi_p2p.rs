@@ -24,7 +24,7 @@ pub(super) fn is(text: &str) -> bool {
     for (_, line) in text::lines(text) {
         let words = text::words(&line);
         let Some(at) = labelled(&words) else { continue };
-        let cells: Vec<Option<Cell>> = words[at + 1..]
+        let cells: Vec<Option<P2pCell>> = words[at + 1..]
             .iter()
             .map_while(|(word, _)| Some(cell(word)))
             .collect();
@@ -36,10 +36,10 @@ pub(super) fn is(text: &str) -> bool {
             return false;
         }
         let known = &cells[..known];
-        states |= known.contains(&Some(Cell::Own))
+        states |= known.contains(&Some(P2pCell::Own))
             && known
                 .iter()
-                .any(|cell| matches!(cell, Some(Cell::State(_))));
+                .any(|cell| matches!(cell, Some(P2pCell::State(_))));
     }
     states
 }
@@ -104,48 +104,48 @@ fn notes(asked: Option<char>) -> Vec<String> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Cell {
+enum P2pCell {
     /// The X that stands for the device itself.
     Own,
     State(PeerStatus),
 }
 
-fn cell(word: &str) -> Option<Cell> {
+fn cell(word: &str) -> Option<P2pCell> {
     Some(match word.to_ascii_uppercase().as_str() {
-        "X" => Cell::Own,
-        "OK" => Cell::State(PeerStatus::Ok),
-        "CNS" => Cell::State(PeerStatus::ChipsetNotSupported),
-        "GNS" => Cell::State(PeerStatus::GpuNotSupported),
-        "TNS" => Cell::State(PeerStatus::TopologyNotSupported),
-        "NS" => Cell::State(PeerStatus::NotSupported),
-        "DR" => Cell::State(PeerStatus::Disabled),
-        "U" => Cell::State(PeerStatus::Unknown),
+        "X" => P2pCell::Own,
+        "OK" => P2pCell::State(PeerStatus::Ok),
+        "CNS" => P2pCell::State(PeerStatus::ChipsetNotSupported),
+        "GNS" => P2pCell::State(PeerStatus::GpuNotSupported),
+        "TNS" => P2pCell::State(PeerStatus::TopologyNotSupported),
+        "NS" => P2pCell::State(PeerStatus::NotSupported),
+        "DR" => P2pCell::State(PeerStatus::Disabled),
+        "U" => P2pCell::State(PeerStatus::Unknown),
         _ => return None,
     })
 }
 
-struct Row {
+struct P2pRow {
     line: usize,
     number: u32,
-    cells: Vec<Cell>,
+    cells: Vec<P2pCell>,
     /// The first word after the cells.
     then: Option<String>,
 }
 
-struct Table {
+struct P2pTable {
     /// The line at which the matrix begins.
     line: usize,
     /// The last line of the matrix.
     last_line: usize,
     header: Option<Vec<u32>>,
-    rows: Vec<Row>,
+    rows: Vec<P2pRow>,
     /// The letter after `-p2p` in a command above the matrix.
     asked: Option<char>,
 }
 
 /// Finds the one matrix in `text`.
-fn find(text: &str) -> Result<Table, Error> {
-    let mut table = Table {
+fn find(text: &str) -> Result<P2pTable, Error> {
+    let mut table = P2pTable {
         line: 0,
         last_line: 0,
         header: None,
@@ -216,7 +216,7 @@ fn labelled(words: &[(&str, usize)]) -> Option<usize> {
 
 /// The index of a label that has a column and no row yet. Its row is read even if it is cut or
 /// broken, so that it causes an error and is not skipped.
-fn cut_row(words: &[(&str, usize)], table: &Table, rows_of: &HashSet<u32>) -> Option<usize> {
+fn cut_row(words: &[(&str, usize)], table: &P2pTable, rows_of: &HashSet<u32>) -> Option<usize> {
     let columns = table.header.as_ref()?;
     let at = words
         .iter()
@@ -227,14 +227,14 @@ fn cut_row(words: &[(&str, usize)], table: &Table, rows_of: &HashSet<u32>) -> Op
 }
 
 /// Parses a row, whose first word is its label.
-fn row(words: &[(&str, usize)], line: usize) -> Result<Row, Error> {
+fn row(words: &[(&str, usize)], line: usize) -> Result<P2pRow, Error> {
     let label = words.first().and_then(|(word, _)| text::gpu_number(word));
     let number =
         label.ok_or_else(|| Error::at(line, "expected a row that begins with GPU0, GPU1, ..."))?;
     let words = || words.iter().skip(1).map(|(word, _)| *word);
-    let cells: Vec<Cell> = words().map_while(cell).collect();
+    let cells: Vec<P2pCell> = words().map_while(cell).collect();
     let then = words().nth(cells.len()).map(str::to_owned);
-    Ok(Row {
+    Ok(P2pRow {
         line,
         number,
         cells,
@@ -254,7 +254,7 @@ fn asked(words: &[(&str, usize)]) -> Option<char> {
 
 /// The numbers of the devices in the order of the columns. Without a header, the order of the rows
 /// is used, and each row's X must be in the matching column.
-fn columns(table: &Table) -> Result<Vec<u32>, Error> {
+fn columns(table: &P2pTable) -> Result<Vec<u32>, Error> {
     let columns = table
         .header
         .clone()
@@ -281,7 +281,7 @@ fn columns(table: &Table) -> Result<Vec<u32>, Error> {
 }
 
 /// The states of all cells except those on the diagonal.
-fn peer_access(table: &Table, columns: &[u32]) -> Result<Vec<PeerAccess>, Error> {
+fn peer_access(table: &P2pTable, columns: &[u32]) -> Result<Vec<PeerAccess>, Error> {
     let mut row_of = vec![None; columns.len()];
     for row in &table.rows {
         let name = format!("GPU{}", row.number);
@@ -314,7 +314,7 @@ fn peer_access(table: &Table, columns: &[u32]) -> Result<Vec<PeerAccess>, Error>
 
 fn read_row(
     i: usize,
-    row: &Row,
+    row: &P2pRow,
     columns: &[u32],
     access: &mut Vec<PeerAccess>,
 ) -> Result<(), Error> {
@@ -326,12 +326,12 @@ fn read_row(
     };
     for j in 0..columns.len() {
         match row.cells.get(j) {
-            Some(Cell::Own) if i == j => {}
-            Some(Cell::State(_)) if i == j => {
+            Some(P2pCell::Own) if i == j => {}
+            Some(P2pCell::State(_)) if i == j => {
                 return wrong(j, "a state: expected X on the diagonal".to_owned());
             }
-            Some(Cell::Own) => return wrong(j, format!("X off the diagonal: {EXPECTED}")),
-            Some(&Cell::State(status)) => {
+            Some(P2pCell::Own) => return wrong(j, format!("X off the diagonal: {EXPECTED}")),
+            Some(&P2pCell::State(status)) => {
                 access.push(PeerAccess::new(
                     DeviceId(i as u32),
                     DeviceId(j as u32),

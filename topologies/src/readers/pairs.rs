@@ -6,7 +6,7 @@ use super::infer;
 use crate::error::Error;
 
 /// The links of each pair of devices and cards.
-pub(super) struct Pairs<D, H> {
+pub(super) struct PairLinks<D, H> {
     /// The devices first, then the cards.
     pub(super) ends: Vec<FabricNode>,
     pub(super) devices: usize,
@@ -19,7 +19,7 @@ pub(super) struct Pairs<D, H> {
     pub(super) most_links: Option<u32>,
 }
 
-impl<D, H> Pairs<D, H>
+impl<D, H> PairLinks<D, H>
 where
     D: Fn(usize, usize) -> Option<(u8, f64)>,
     H: Fn(usize, usize) -> Option<Link>,

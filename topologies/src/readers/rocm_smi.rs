@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use mapa_core::{DeviceInfo, MAX_DEVICES};
 
-use super::amd::{self, Built, Figures, Grid, Matrix, Scalar, Wire};
+use super::amd::{self, AmdLink, AmdMachine, AmdMatrix, CellGrid, Figures, Scalar};
 use super::text;
 use crate::dump::{Dump, PeerAccess, PeerStatus};
 use crate::error::Error;
@@ -21,7 +21,7 @@ use crate::{links, pci};
 
 /// The title of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Title {
+enum RocmTitle {
     Weight,
     Hops,
     Type,
@@ -36,7 +36,7 @@ pub(super) fn is(text: &str) -> bool {
         let line = line.to_ascii_lowercase();
         matches!(
             title(&line),
-            Some(Title::Weight | Title::Hops | Title::Type | Title::Access)
+            Some(RocmTitle::Weight | RocmTitle::Hops | RocmTitle::Type | RocmTitle::Access)
         ) || line.contains("(topology) ")
             || line.contains("between drm devices")
     };
@@ -60,7 +60,7 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
     } else {
         from_text(text)?
     };
-    let Contents { matrix, access } = contents;
+    let RocmContents { matrix, access } = contents;
     let products = || {
         matrix
             .devices
@@ -73,7 +73,7 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
         .filter(|product| products().all(|other| other == Some(product)));
     let each = product.and_then(links::of_product);
     let n = matrix.devices.len();
-    let Built {
+    let AmdMachine {
         fabric,
         says,
         notes,
@@ -93,22 +93,22 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
     })
 }
 
-struct Contents {
-    matrix: Matrix,
+struct RocmContents {
+    matrix: AmdMatrix,
     access: Vec<PeerAccess>,
 }
 
 /// The title in a line, which must be in lower case.
-fn title(lower: &str) -> Option<Title> {
+fn title(lower: &str) -> Option<RocmTitle> {
     let between = |what: &str| lower.contains(what) && lower.contains("between two gpus");
     match () {
-        () if between("weight") => Some(Title::Weight),
-        () if between("hops") => Some(Title::Hops),
-        () if between("link type") => Some(Title::Type),
-        () if between("link accessibility") => Some(Title::Access),
-        () if is_bandwidth(lower) => Some(Title::Bandwidth),
-        () if lower.trim_matches(['=', ' ']) == "numa nodes" => Some(Title::Numa),
-        () if lower.trim_start().starts_with("===") => Some(Title::Other),
+        () if between("weight") => Some(RocmTitle::Weight),
+        () if between("hops") => Some(RocmTitle::Hops),
+        () if between("link type") => Some(RocmTitle::Type),
+        () if between("link accessibility") => Some(RocmTitle::Access),
+        () if is_bandwidth(lower) => Some(RocmTitle::Bandwidth),
+        () if lower.trim_matches(['=', ' ']) == "numa nodes" => Some(RocmTitle::Numa),
+        () if lower.trim_start().starts_with("===") => Some(RocmTitle::Other),
         () => None,
     }
 }
@@ -124,14 +124,14 @@ fn is_label(word: &str) -> bool {
     amd::gpu_number(word).is_some()
 }
 
-fn from_text(text: &str) -> Result<(Contents, Vec<Warning>), Error> {
+fn from_text(text: &str) -> Result<(RocmContents, Vec<Warning>), Error> {
     let lines: Vec<(usize, Cow<'_, str>)> = text::lines(text).collect();
-    let mut titles: Vec<(usize, Title)> = Vec::new();
+    let mut titles: Vec<(usize, RocmTitle)> = Vec::new();
     for (i, (line, text)) in lines.iter().enumerate() {
         let Some(title) = title(&text.to_ascii_lowercase()) else {
             continue;
         };
-        if title != Title::Other && titles.iter().any(|&(_, before)| before == title) {
+        if title != RocmTitle::Other && titles.iter().any(|&(_, before)| before == title) {
             return Err(Error::at(
                 *line,
                 "this section appears a second time: expected the output for one machine",
@@ -139,13 +139,13 @@ fn from_text(text: &str) -> Result<(Contents, Vec<Warning>), Error> {
         }
         titles.push((i, title));
     }
-    let mut grids: Vec<(Title, Grid<'_>)> = Vec::new();
+    let mut grids: Vec<(RocmTitle, CellGrid<'_>)> = Vec::new();
     for (t, &(i, title)) in titles.iter().enumerate() {
-        if matches!(title, Title::Numa | Title::Other) {
+        if matches!(title, RocmTitle::Numa | RocmTitle::Other) {
             continue;
         }
         let end = titles.get(t + 1).map_or(lines.len(), |&(next, _)| next);
-        let grid = Grid::read(lines[i].0, &lines[i + 1..end], is_label)?;
+        let grid = CellGrid::read(lines[i].0, &lines[i + 1..end], is_label)?;
         if let Some((_, first)) = grids.first() {
             grid.same_devices(&first.labels)?;
         }
@@ -186,25 +186,25 @@ fn from_text(text: &str) -> Result<(Contents, Vec<Warning>), Error> {
             ..info
         }
     };
-    let mut matrix = Matrix::new(amd::without_shared_ids(
+    let mut matrix = AmdMatrix::new(amd::without_shared_ids(
         numbers.iter().map(device).collect(),
     ));
     let mut access = Vec::new();
     for (title, grid) in &grids {
-        if *title == Title::Access {
+        if *title == RocmTitle::Access {
             access = amd::accesses(grid, "True or False", reachable)?;
         } else {
             check_diagonal(grid)?;
             matrix.fill(grid, |figures, cell| put(figures, *title, cell))?;
         }
     }
-    Ok((Contents { matrix, access }, warnings))
+    Ok((RocmContents { matrix, access }, warnings))
 }
 
 /// Adds warnings about oddities that do not prevent reading.
 fn warn(
-    grids: &[(Title, Grid<'_>)],
-    titles: &[(usize, Title)],
+    grids: &[(RocmTitle, CellGrid<'_>)],
+    titles: &[(usize, RocmTitle)],
     lines: &[(usize, Cow<'_, str>)],
     (numbers, facts): (&[u32], &BTreeMap<u32, DeviceInfo>),
     warnings: &mut Vec<Warning>,
@@ -229,7 +229,7 @@ fn warn(
         .collect();
     let numa = titles
         .iter()
-        .find(|(_, title)| *title == Title::Numa)
+        .find(|(_, title)| *title == RocmTitle::Numa)
         .and_then(|&(i, _)| lines.get(i));
     if let (Some((line, _)), false) = (numa, without.is_empty()) {
         say(
@@ -240,7 +240,7 @@ fn warn(
 }
 
 /// Checks that the cells on the diagonal are 0 or another sign for a device itself.
-fn check_diagonal(grid: &Grid<'_>) -> Result<(), Error> {
+fn check_diagonal(grid: &CellGrid<'_>) -> Result<(), Error> {
     for (i, label) in grid.labels.iter().enumerate() {
         let cell = grid.cell(i, i);
         if !["0", "N/A", "X", "SELF"]
@@ -255,18 +255,19 @@ fn check_diagonal(grid: &Grid<'_>) -> Result<(), Error> {
 }
 
 /// Stores a cell of a matrix in the field of its section.
-fn put(figures: &mut Figures, title: Title, cell: &str) -> Result<(), String> {
+fn put(figures: &mut Figures, title: RocmTitle, cell: &str) -> Result<(), String> {
     match title {
-        Title::Weight => figures.weight = Some(amd::number(cell)?),
-        Title::Hops => figures.hops = Some(amd::number(cell)?),
-        Title::Type => {
-            figures.wire =
-                Some(Wire::parse(cell).ok_or_else(|| format!("`{cell}`: expected XGMI or PCIE"))?);
+        RocmTitle::Weight => figures.weight = Some(amd::number(cell)?),
+        RocmTitle::Hops => figures.hops = Some(amd::number(cell)?),
+        RocmTitle::Type => {
+            figures.wire = Some(
+                AmdLink::parse(cell).ok_or_else(|| format!("`{cell}`: expected XGMI or PCIE"))?,
+            );
         }
-        Title::Bandwidth => {
+        RocmTitle::Bandwidth => {
             figures.mbps = amd::bandwidth(cell)?;
         }
-        Title::Access | Title::Numa | Title::Other => {}
+        RocmTitle::Access | RocmTitle::Numa | RocmTitle::Other => {}
     }
     Ok(())
 }
@@ -281,9 +282,9 @@ fn reachable(word: &str) -> Option<PeerStatus> {
 }
 
 /// The facts from lines `GPU[0] : key: value` for each device, and the first line of each device.
-type Facts = (BTreeMap<u32, DeviceInfo>, BTreeMap<u32, usize>);
+type RocmFacts = (BTreeMap<u32, DeviceInfo>, BTreeMap<u32, usize>);
 
-fn facts(lines: &[(usize, Cow<'_, str>)]) -> Result<Facts, Error> {
+fn facts(lines: &[(usize, Cow<'_, str>)]) -> Result<RocmFacts, Error> {
     let (mut facts, mut first) = (BTreeMap::<u32, DeviceInfo>::new(), BTreeMap::new());
     for (line, text) in lines {
         let Some(rest) = text.trim_start().strip_prefix("GPU[") else {
@@ -338,7 +339,7 @@ fn learn(info: &mut DeviceInfo, key: &str, value: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn from_json(text: &str) -> Result<(Contents, Vec<Warning>), Error> {
+fn from_json(text: &str) -> Result<(RocmContents, Vec<Warning>), Error> {
     let sections: BTreeMap<String, BTreeMap<String, Scalar>> = amd::json(text)?;
     let mut facts: BTreeMap<u32, DeviceInfo> = BTreeMap::new();
     for (name, section) in &sections {
@@ -354,7 +355,7 @@ fn from_json(text: &str) -> Result<(Contents, Vec<Warning>), Error> {
                 .map_err(|what| Error::in_element(None, format!("{name}.{key}"), what))?;
         }
     }
-    let mut pairs: BTreeMap<Title, Pairs<'_>> = BTreeMap::new();
+    let mut pairs: BTreeMap<RocmTitle, RocmPairs<'_>> = BTreeMap::new();
     for (key, Scalar(value)) in sections.get("system").into_iter().flatten() {
         let Some((title, a, b)) = pair(key) else {
             continue;
@@ -407,13 +408,13 @@ fn from_json(text: &str) -> Result<(Contents, Vec<Warning>), Error> {
         Some(last) => (0..=last).map(info).collect(),
         None => facts.keys().copied().map(info).collect(),
     };
-    let mut matrix = Matrix::new(amd::without_shared_ids(devices));
+    let mut matrix = AmdMatrix::new(amd::without_shared_ids(devices));
     let mut access = Vec::new();
     for (title, cells) in &pairs {
         for (&(a, b), &(key, value)) in cells {
             let wrong = |what| Error::in_element(None, format!("system.{key}"), what);
             let (x, y) = (a as usize, b as usize);
-            if *title == Title::Access {
+            if *title == RocmTitle::Access {
                 let expected = || wrong(format!("`{value}`: expected True or False"));
                 let status = reachable(value).ok_or_else(expected)?;
                 access.extend([
@@ -427,22 +428,22 @@ fn from_json(text: &str) -> Result<(Contents, Vec<Warning>), Error> {
             }
         }
     }
-    Ok((Contents { matrix, access }, Vec::new()))
+    Ok((RocmContents { matrix, access }, Vec::new()))
 }
 
 /// Key and value for each pair of devices a < b.
-type Pairs<'t> = BTreeMap<(u32, u32), (&'t str, &'t str)>;
+type RocmPairs<'t> = BTreeMap<(u32, u32), (&'t str, &'t str)>;
 
 /// Parses a key such as `(Topology) Weight between DRM devices 0 and 1`.
-fn pair(key: &str) -> Option<(Title, u32, u32)> {
+fn pair(key: &str) -> Option<(RocmTitle, u32, u32)> {
     let lower = key.to_ascii_lowercase();
     let (what, ends) = lower.split_once(" between drm devices ")?;
     let (a, b) = ends.split_once(" and ")?;
     let title = match what.trim_start_matches("(topology)").trim() {
-        "weight" => Title::Weight,
-        "hops" => Title::Hops,
-        "link type" => Title::Type,
-        "link accessibility" => Title::Access,
+        "weight" => RocmTitle::Weight,
+        "hops" => RocmTitle::Hops,
+        "link type" => RocmTitle::Type,
+        "link accessibility" => RocmTitle::Access,
         _ => return None,
     };
     Some((title, a.trim().parse().ok()?, b.trim().parse().ok()?))

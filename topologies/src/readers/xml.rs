@@ -193,9 +193,9 @@ fn line_at(text: &str, at: usize) -> usize {
 }
 
 /// The offsets of line beginnings, to find the lines of many elements.
-pub(super) struct Lines(Vec<u32>);
+pub(super) struct XmlLines(Vec<u32>);
 
-impl Lines {
+impl XmlLines {
     pub(super) fn new(text: &str) -> Self {
         let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         Self(breaks.map(|(at, _)| at as u32).collect())
@@ -231,9 +231,9 @@ pub(super) fn tag<'a>(node: Node<'a, '_>) -> &'a str {
 
 /// A source of unique names: the wanted name, with a number appended if it is taken.
 #[derive(Default)]
-pub(super) struct Names(HashMap<String, usize>);
+pub(super) struct UniqueNames(HashMap<String, usize>);
 
-impl Names {
+impl UniqueNames {
     pub(super) fn unique(&mut self, name: &str) -> String {
         let mut candidate = if name.trim().is_empty() {
             "unnamed".to_owned()
@@ -392,7 +392,7 @@ mod tests {
     fn lines_are_those_of_the_parser() {
         let text = "<a>\n\n<b/><c/>\r\n  <d/></a>";
         let document = parse(text).unwrap();
-        let lines = Lines::new(text);
+        let lines = XmlLines::new(text);
         for node in document.descendants().filter(Node::is_element) {
             assert_eq!(lines.of(node), line(node), "{}", name(node));
         }
@@ -400,7 +400,7 @@ mod tests {
 
     #[test]
     fn names_are_given_once() {
-        let mut names = Names::default();
+        let mut names = UniqueNames::default();
         let given: Vec<String> = ["a", "a", "a#2", "a", ""]
             .iter()
             .map(|name| names.unique(name))

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use mapa_core::{FabricWire, HardwareGraph, LinkClass, NodeKind};
 
-use super::host::{Host, HostBox, Item};
+use super::host::{DrawnHost, HostBox, Item};
 use crate::machine::Machine;
 
 /// Pen width and colour by the number of links: largest number, width, colour. One link is thin and
@@ -57,7 +57,7 @@ impl Machine {
         let graph = self.graph().ok();
         let host = graph
             .as_ref()
-            .map(|graph| Host::of(&self.fabric, graph))
+            .map(|graph| DrawnHost::of(&self.fabric, graph))
             .unwrap_or_default();
         let names = self.device_names(graph.as_ref());
         dot.items(1, &host.items, &names);

@@ -3,8 +3,8 @@
 //!
 //! If a machine has a host tree, each component of the tree that has devices below it is a box.
 //! If the machine has link classes only, as from `topo -m`, each region that the classes imply is
-//! a box. Components without devices below them are not boxes: [`Host::empty`] lists the NUMA
-//! nodes among them, and [`Host::cards`] the network cards.
+//! a box. Components without devices below them are not boxes: [`DrawnHost::empty`] lists the NUMA
+//! nodes among them, and [`DrawnHost::cards`] the network cards.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ pub(super) struct HostBox {
 
 /// The whole host.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Host {
+pub(super) struct DrawnHost {
     pub(super) items: Vec<Item>,
     /// Names of the network cards that are in no box.
     pub(super) cards: Vec<String>,
@@ -75,9 +75,9 @@ impl Item {
     }
 }
 
-impl Host {
+impl DrawnHost {
     pub(super) fn of(fabric: &Fabric, graph: &HardwareGraph) -> Self {
-        let tree = Tree::of(fabric);
+        let tree = DeviceTree::of(fabric);
         let mut host = if tree.devices.iter().any(Option::is_some) {
             tree.boxes(fabric)
         } else {
@@ -92,7 +92,7 @@ impl Host {
 
     /// Places the network cards of which only link classes are known. A card goes into the smallest
     /// box that holds all devices nearest to it.
-    fn place_cards(&mut self, fabric: &Fabric, tree: &Tree) {
+    fn place_cards(&mut self, fabric: &Fabric, tree: &DeviceTree) {
         let devices: BTreeMap<NodeId, DeviceId> = tree.device_ids();
         let mut near: BTreeMap<NodeId, (LinkClass, DeviceSet)> = BTreeMap::new();
         for (a, b, wire) in fabric.wires() {
@@ -176,7 +176,7 @@ fn smallest<'i>(items: &'i mut [Item], set: &DeviceSet) -> Option<&'i mut HostBo
 }
 
 /// The part of a fabric's host tree that has devices below it. Nodes are indices into `nodes`.
-struct Tree {
+struct DeviceTree {
     parent: Vec<Option<usize>>,
     kept: Vec<bool>,
     /// For each kept node, its children that are devices or kept nodes.
@@ -188,7 +188,7 @@ struct Tree {
     at: Vec<usize>,
 }
 
-impl Tree {
+impl DeviceTree {
     /// Builds the tree with O(nodes + wires) look-ups: the walk up from each device stops at the
     /// first node that an earlier walk has visited.
     fn of(fabric: &Fabric) -> Self {
@@ -258,7 +258,7 @@ impl Tree {
             .collect()
     }
 
-    fn boxes(&self, fabric: &Fabric) -> Host {
+    fn boxes(&self, fabric: &Fabric) -> DrawnHost {
         let roots: Vec<usize> = (0..self.nodes.len())
             .filter(|&i| self.kept[i] && self.parent[i].is_none())
             .collect();
@@ -275,7 +275,7 @@ impl Tree {
             .collect();
         let mut items: Vec<Vec<Item>> = vec![Vec::new(); self.nodes.len()];
         let only_root = roots.len() == 1 && self.devices.iter().all(Option::is_some);
-        let mut host = Host::default();
+        let mut host = DrawnHost::default();
         for &(i, depth) in order.iter().rev() {
             let mut inner: Vec<Item> = Vec::new();
             for below in &self.below[i] {

@@ -36,9 +36,9 @@ impl Machine {
     pub fn to_json_graph(&self) -> Result<String, Error> {
         let mut nodes = BTreeMap::new();
         for (_, node) in self.fabric.nodes() {
-            let metadata = About::new(&node.kind);
+            let metadata = JsonAbout::new(&node.kind);
             let label = &node.name;
-            nodes.insert(node.name.as_str(), Node { label, metadata });
+            nodes.insert(node.name.as_str(), JsonNode { label, metadata });
         }
         let edges = self.fabric.wires().map(|(a, b, wire)| {
             let [source, target] = [a, b].map(|id| self.fabric.node(id).name.as_str());
@@ -53,21 +53,21 @@ impl Machine {
                     (relation, Some(self.labels.print(link.class)), link.gbps)
                 }
             };
-            Edge {
+            JsonEdge {
                 directed: relation == "up",
-                metadata: Wire { class, gbps },
+                metadata: JsonLink { class, gbps },
                 relation,
                 source,
                 target,
             }
         });
         let graph = Document {
-            graph: Graph {
+            graph: JsonGraph {
                 directed: false,
                 edges: edges.collect(),
                 id: &self.name,
                 label: &self.title,
-                metadata: Source {
+                metadata: JsonSource {
                     notes: &self.notes,
                     source: &self.source,
                 },
@@ -84,37 +84,37 @@ impl Machine {
 
 #[derive(Serialize)]
 struct Document<'m> {
-    graph: Graph<'m>,
+    graph: JsonGraph<'m>,
 }
 
 #[derive(Serialize)]
-struct Graph<'m> {
+struct JsonGraph<'m> {
     directed: bool,
-    edges: Vec<Edge<'m>>,
+    edges: Vec<JsonEdge<'m>>,
     id: &'m str,
     label: &'m str,
-    metadata: Source<'m>,
-    nodes: BTreeMap<&'m str, Node<'m>>,
+    metadata: JsonSource<'m>,
+    nodes: BTreeMap<&'m str, JsonNode<'m>>,
     #[serde(rename = "type")]
     kind: &'static str,
 }
 
 #[derive(Serialize)]
-struct Source<'m> {
+struct JsonSource<'m> {
     notes: &'m [String],
     source: &'m str,
 }
 
 #[derive(Serialize)]
-struct Node<'m> {
+struct JsonNode<'m> {
     label: &'m str,
-    metadata: About<'m>,
+    metadata: JsonAbout<'m>,
 }
 
 #[derive(Serialize)]
-struct Edge<'m> {
+struct JsonEdge<'m> {
     directed: bool,
-    metadata: Wire,
+    metadata: JsonLink,
     relation: &'static str,
     source: &'m str,
     target: &'m str,
@@ -122,7 +122,7 @@ struct Edge<'m> {
 
 /// A wire: the class of a link, and the bandwidth, GB/s per direction.
 #[derive(Serialize)]
-struct Wire {
+struct JsonLink {
     #[serde(skip_serializing_if = "Option::is_none")]
     class: Option<String>,
     gbps: f64,
@@ -130,7 +130,7 @@ struct Wire {
 
 /// The metadata of a component. A key is absent if its value is not known.
 #[derive(Default, Serialize)]
-struct About<'m> {
+struct JsonAbout<'m> {
     #[serde(skip_serializing_if = "Option::is_none")]
     index: Option<u32>,
     kind: &'static str,
@@ -150,7 +150,7 @@ struct About<'m> {
     uuid: Option<&'m str>,
 }
 
-impl<'m> About<'m> {
+impl<'m> JsonAbout<'m> {
     fn new(kind: &'m NodeKind) -> Self {
         let word = match kind {
             NodeKind::Machine => "machine",

@@ -26,7 +26,7 @@ const LARGEST_MINOR: u32 = 62;
 /// One partition in koordinator's format. A field that is `None` is not written.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Partition {
+struct KoordinatorPartition {
     minors: Vec<u32>,
     #[serde(rename = "gpuLinkType", skip_serializing_if = "Option::is_none")]
     link_type: Option<String>,
@@ -36,7 +36,7 @@ struct Partition {
 }
 
 /// A candidate set for the table.
-struct Listed {
+struct CandidateSet {
     set: Vec<DeviceId>,
     /// Bandwidth of the slowest link of its best ring, GB/s. `None` for a single device and if no
     /// ring closes.
@@ -88,7 +88,7 @@ impl Machine {
     /// - If [`Machine::graph`] fails.
     pub fn to_koordinator(&self, sizes: &[usize]) -> Result<String, Error> {
         let graph = self.graph()?;
-        let mut table: BTreeMap<usize, Vec<Partition>> = BTreeMap::new();
+        let mut table: BTreeMap<usize, Vec<KoordinatorPartition>> = BTreeMap::new();
         for &size in sizes.iter().filter(|&&size| size <= graph.wholes().len()) {
             table.insert(size, self.partitions(&graph, size)?);
         }
@@ -96,14 +96,18 @@ impl Machine {
             .map_err(|error| Error::new(format!("cannot be written as JSON: {error}")))
     }
 
-    fn partitions(&self, graph: &HardwareGraph, size: usize) -> Result<Vec<Partition>, Error> {
+    fn partitions(
+        &self,
+        graph: &HardwareGraph,
+        size: usize,
+    ) -> Result<Vec<KoordinatorPartition>, Error> {
         let listed = best_sets(graph, size)?;
-        let key = |entry: &Listed| (entry.preserved.to_bits(), entry.close);
+        let key = |entry: &CandidateSet| (entry.preserved.to_bits(), entry.close);
         let mut keys: Vec<(u64, u32)> = listed.iter().map(key).collect();
         keys.sort_unstable();
         keys.dedup();
-        let partition = |entry: &Listed| {
-            Ok(Partition {
+        let partition = |entry: &CandidateSet| {
+            Ok(KoordinatorPartition {
                 minors: entry
                     .set
                     .iter()
@@ -152,7 +156,7 @@ fn quantity(gbps: f64) -> String {
 
 /// Whether a ring as fast as the set's best one can use direct links alone. For one device: whether
 /// it has a direct link.
-fn all_direct(graph: &HardwareGraph, entry: &Listed) -> bool {
+fn all_direct(graph: &HardwareGraph, entry: &CandidateSet) -> bool {
     let Some(ring) = entry.ring else {
         return entry.set.iter().all(|&id| {
             graph
@@ -169,7 +173,7 @@ fn all_direct(graph: &HardwareGraph, entry: &Listed) -> bool {
 }
 
 /// The sets of this size that the table lists, best first.
-fn best_sets(graph: &HardwareGraph, size: usize) -> Result<Vec<Listed>, Error> {
+fn best_sets(graph: &HardwareGraph, size: usize) -> Result<Vec<CandidateSet>, Error> {
     let devices = graph.wholes().len();
     if size == 0 || size > MOST_DEVICES {
         return Err(Error::new(format!(
@@ -203,9 +207,9 @@ fn best_sets(graph: &HardwareGraph, size: usize) -> Result<Vec<Listed>, Error> {
         }
     });
     let ring = (best > 0.0).then_some(best);
-    let mut listed: Vec<Listed> = found
+    let mut listed: Vec<CandidateSet> = found
         .into_iter()
-        .map(|set| Listed::new(graph, set, ring))
+        .map(|set| CandidateSet::new(graph, set, ring))
         .collect();
     // The sort is stable: sets with equal scores stay in the order of their ids.
     listed.sort_by(|a, b| {
@@ -217,7 +221,7 @@ fn best_sets(graph: &HardwareGraph, size: usize) -> Result<Vec<Listed>, Error> {
     Ok(listed)
 }
 
-impl Listed {
+impl CandidateSet {
     fn new(graph: &HardwareGraph, set: Vec<DeviceId>, ring: Option<f64>) -> Self {
         let chosen: DeviceSet = set.iter().copied().collect();
         let preserved = graph.bandwidth_within(&(&graph.wholes() - &chosen), |_| true);

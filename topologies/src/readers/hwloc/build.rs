@@ -4,30 +4,33 @@ use std::collections::{HashMap, HashSet};
 
 use mapa_core::{DeviceInfo, Fabric, FabricNode, LinkClass, NodeId, NodeKind};
 
-use super::distances::Links;
-use super::objects::{Part, Topology};
+use super::distances::HwlocLinks;
+use super::objects::{HwlocFile, HwlocPart};
 use crate::error::Error;
 use crate::links::ASSUMED_HOST_GBPS;
-use crate::readers::xml::{self, Names};
+use crate::readers::xml::{self, UniqueNames};
 
 /// A fabric, and whether the file gives the bandwidth of every hop that leads to a device.
-pub(super) struct Built {
+pub(super) struct HwlocFabric {
     pub(super) fabric: Fabric,
     pub(super) host_told: bool,
 }
 
-pub(super) fn fabric(topology: &Topology<'_, '_>, links: &Links) -> Result<Built, Error> {
+pub(super) fn fabric(
+    topology: &HwlocFile<'_, '_>,
+    links: &HwlocLinks,
+) -> Result<HwlocFabric, Error> {
     let hops = topology.roots.iter().filter_map(|(_, part)| widest(part));
     let between = hops.reduce(f64::max).unwrap_or(ASSUMED_HOST_GBPS);
     let mut fabric = Fabric::new();
-    let mut names = Names::default();
+    let mut names = UniqueNames::default();
     let devices = devices(topology, &mut fabric, &mut names)?;
     let machine = fabric.add(FabricNode {
         name: names.unique("machine"),
         kind: NodeKind::Machine,
     })?;
     let numa = numa(topology, &mut fabric, &mut names, machine, between)?;
-    let mut build = Build {
+    let mut build = HwlocBuild {
         links,
         fabric,
         names,
@@ -43,32 +46,32 @@ pub(super) fn fabric(topology: &Topology<'_, '_>, links: &Links) -> Result<Built
         build.hang(part, above, above)?;
     }
     build.direct()?;
-    Ok(Built {
+    Ok(HwlocFabric {
         fabric: build.fabric,
         host_told: build.host_told,
     })
 }
 
 /// The widest hop of a part.
-fn widest(part: &Part) -> Option<f64> {
+fn widest(part: &HwlocPart) -> Option<f64> {
     match part {
-        Part::Bridge { below, .. } => below.iter().filter_map(widest).reduce(f64::max),
-        Part::Switch { hop, below, .. } => hop
+        HwlocPart::Bridge { below, .. } => below.iter().filter_map(widest).reduce(f64::max),
+        HwlocPart::Switch { hop, below, .. } => hop
             .iter()
             .copied()
             .chain(below.iter().filter_map(widest))
             .reduce(f64::max),
-        Part::Gpu { hop, .. } | Part::Card { hop, .. } => *hop,
+        HwlocPart::Gpu { hop, .. } | HwlocPart::Card { hop, .. } => *hop,
     }
 }
 
 fn devices(
-    topology: &Topology<'_, '_>,
+    topology: &HwlocFile<'_, '_>,
     fabric: &mut Fabric,
-    names: &mut Names,
+    names: &mut UniqueNames,
 ) -> Result<Vec<NodeId>, Error> {
     let mut uuids = HashSet::new();
-    let add = |(id, gpu): (usize, &super::objects::Gpu<'_, '_>)| {
+    let add = |(id, gpu): (usize, &super::objects::HwlocGpu<'_, '_>)| {
         let index = gpu.named.map(|(_, number)| number).filter(|_| gpu.numbered);
         let info = DeviceInfo {
             index: index.filter(|&index| index as usize != id),
@@ -93,9 +96,9 @@ fn devices(
 }
 
 fn numa(
-    topology: &Topology<'_, '_>,
+    topology: &HwlocFile<'_, '_>,
     fabric: &mut Fabric,
-    names: &mut Names,
+    names: &mut UniqueNames,
     machine: NodeId,
     between: f64,
 ) -> Result<HashMap<u32, NodeId>, Error> {
@@ -109,25 +112,25 @@ fn numa(
     Ok(nodes)
 }
 
-struct Build<'s> {
-    links: &'s Links,
+struct HwlocBuild<'s> {
+    links: &'s HwlocLinks,
     fabric: Fabric,
-    names: Names,
+    names: UniqueNames,
     devices: Vec<NodeId>,
     /// The bandwidth of hops that the file does not describe, GB/s.
     between: f64,
     host_told: bool,
 }
 
-impl Build<'_> {
+impl HwlocBuild<'_> {
     /// Attaches a part to `above`. Returns whether a device is in it.
-    fn hang(&mut self, part: &Part, above: NodeId, root: NodeId) -> Result<bool, Error> {
+    fn hang(&mut self, part: &HwlocPart, above: NodeId, root: NodeId) -> Result<bool, Error> {
         match part {
-            Part::Bridge { name, below } => {
+            HwlocPart::Bridge { name, below } => {
                 let bridge = self.add(name, NodeKind::HostBridge, above, self.between)?;
                 self.all(below, bridge, bridge)
             }
-            Part::Switch { name, hop, below } => {
+            HwlocPart::Switch { name, hop, below } => {
                 let switch = self.add(
                     name,
                     NodeKind::PcieSwitch,
@@ -138,7 +141,7 @@ impl Build<'_> {
                 self.host_told &= hop.is_some() || !devices;
                 Ok(devices)
             }
-            Part::Gpu { gpu, hop } => {
+            HwlocPart::Gpu { gpu, hop } => {
                 let (to_host, pcie) = (self.links.to_host[*gpu], hop.unwrap_or(ASSUMED_HOST_GBPS));
                 if to_host > pcie {
                     self.fabric.attach(self.devices[*gpu], root, to_host)?;
@@ -148,14 +151,14 @@ impl Build<'_> {
                 }
                 Ok(true)
             }
-            Part::Card { name, hop } => {
+            HwlocPart::Card { name, hop } => {
                 self.add(name, NodeKind::Nic, above, hop.unwrap_or(ASSUMED_HOST_GBPS))?;
                 Ok(false)
             }
         }
     }
 
-    fn all(&mut self, parts: &[Part], above: NodeId, root: NodeId) -> Result<bool, Error> {
+    fn all(&mut self, parts: &[HwlocPart], above: NodeId, root: NodeId) -> Result<bool, Error> {
         let mut devices = false;
         for part in parts {
             devices |= self.hang(part, above, root)?;

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use roxmltree::Node;
 
-use super::objects::{End, Topology};
+use super::objects::{HwlocEnd, HwlocFile};
 use crate::error::Error;
 use crate::links::{LinkSpeed, link_speeds};
 use crate::machine::Warning;
-use crate::readers::xml::{self, Lines, elements};
+use crate::readers::xml::{self, XmlLines, elements};
 
 /// The most Infinity Fabric links that a device has: MI250X, four to the other die and four to
 /// others.
@@ -16,18 +16,18 @@ const MOST_XGMI: u64 = 8;
 
 /// A number of parallel links.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Bond {
+pub(super) struct HwlocBond {
     pub(super) links: u8,
     pub(super) gbps: f64,
 }
 
 /// The direct links of a machine.
 #[derive(Default)]
-pub(super) struct Links {
+pub(super) struct HwlocLinks {
     /// The links between devices a < b.
-    pub(super) pairs: BTreeMap<(usize, usize), Bond>,
+    pub(super) pairs: BTreeMap<(usize, usize), HwlocBond>,
     /// For each device, its links to switches.
-    pub(super) ports: Vec<Option<Bond>>,
+    pub(super) ports: Vec<Option<HwlocBond>>,
     /// For each device, the bandwidth of its links to its CPU, GB/s.
     pub(super) to_host: Vec<f64>,
     pub(super) told: bool,
@@ -37,17 +37,17 @@ pub(super) struct Links {
 }
 
 /// A matrix: the objects of its rows, and its values row by row.
-struct Matrix<'a, 'input> {
+struct DistanceMatrix<'a, 'input> {
     node: Node<'a, 'input>,
-    ends: Vec<Option<End>>,
+    ends: Vec<Option<HwlocEnd>>,
     values: Vec<u64>,
 }
 
-impl Links {
+impl HwlocLinks {
     pub(super) fn read(
         root: Node<'_, '_>,
-        topology: &Topology<'_, '_>,
-        lines: &Lines,
+        topology: &HwlocFile<'_, '_>,
+        lines: &XmlLines,
         warnings: &mut Vec<Warning>,
     ) -> Result<Self, Error> {
         let n = topology.gpus.len();
@@ -63,7 +63,7 @@ impl Links {
             };
             elements(root)
                 .find(is)
-                .map(|node| Matrix::read(node, topology))
+                .map(|node| DistanceMatrix::read(node, topology))
                 .transpose()
         };
         if let Some(matrix) = matrix("NVLinkBandwidth")? {
@@ -83,9 +83,9 @@ impl Links {
 
     fn nvlink(
         &mut self,
-        matrix: &Matrix<'_, '_>,
-        topology: &Topology<'_, '_>,
-        lines: &Lines,
+        matrix: &DistanceMatrix<'_, '_>,
+        topology: &HwlocFile<'_, '_>,
+        lines: &XmlLines,
         warnings: &mut Vec<Warning>,
     ) -> Result<(), Error> {
         self.told = true;
@@ -93,11 +93,13 @@ impl Links {
         let mut odd = false;
         for (a, b, megabytes) in matrix.pairs()? {
             let (device, other) = match (a, b) {
-                (End::Device(device), other) | (other, End::Device(device)) => (device, other),
+                (HwlocEnd::Device(device), other) | (other, HwlocEnd::Device(device)) => {
+                    (device, other)
+                }
                 _ => continue,
             };
             let gbps = megabytes as f64 / 1000.0;
-            if other == End::Host {
+            if other == HwlocEnd::Host {
                 self.to_host[device] += gbps;
                 continue;
             }
@@ -110,8 +112,8 @@ impl Links {
                 gbps,
             )?;
             match other {
-                End::Device(other) if other == device => {}
-                End::Device(other) => add(
+                HwlocEnd::Device(other) if other == device => {}
+                HwlocEnd::Device(other) => add(
                     matrix.node,
                     self.pairs
                         .entry((device.min(other), device.max(other)))
@@ -143,13 +145,17 @@ impl Links {
     /// and no device has more links than it can have.
     fn xgmi(
         &mut self,
-        bandwidth: &Matrix<'_, '_>,
-        hops: Option<&Matrix<'_, '_>>,
-        topology: &Topology<'_, '_>,
+        bandwidth: &DistanceMatrix<'_, '_>,
+        hops: Option<&DistanceMatrix<'_, '_>>,
+        topology: &HwlocFile<'_, '_>,
     ) -> Result<(), Error> {
         let mut near = BTreeMap::new();
-        for (a, b, hops) in hops.map(Matrix::pairs).transpose()?.unwrap_or_default() {
-            if let (End::Device(a), End::Device(b), 1) = (a, b, hops) {
+        for (a, b, hops) in hops
+            .map(DistanceMatrix::pairs)
+            .transpose()?
+            .unwrap_or_default()
+        {
+            if let (HwlocEnd::Device(a), HwlocEnd::Device(b), 1) = (a, b, hops) {
                 near.insert((a.min(b), a.max(b)), ());
             }
         }
@@ -158,7 +164,7 @@ impl Links {
         let own = rates("Infinity Fabric", topology);
         let mut possible = hops.is_some();
         for (a, b, megabytes) in bandwidth.pairs()? {
-            let (End::Device(a), End::Device(b)) = (a, b) else {
+            let (HwlocEnd::Device(a), HwlocEnd::Device(b)) = (a, b) else {
                 continue;
             };
             let pair = (a.min(b), a.max(b));
@@ -188,8 +194,8 @@ impl Links {
     }
 }
 
-impl<'a, 'input> Matrix<'a, 'input> {
-    fn read(node: Node<'a, 'input>, topology: &Topology<'_, '_>) -> Result<Self, Error> {
+impl<'a, 'input> DistanceMatrix<'a, 'input> {
+    fn read(node: Node<'a, 'input>, topology: &HwlocFile<'_, '_>) -> Result<Self, Error> {
         let n: usize = xml::required(node, "nbobjs")?;
         if node
             .attribute("indexing")
@@ -240,7 +246,7 @@ impl<'a, 'input> Matrix<'a, 'input> {
     }
 
     /// All pairs of rows with a link, each with its value.
-    fn pairs(&self) -> Result<Vec<(End, End, u64)>, Error> {
+    fn pairs(&self) -> Result<Vec<(HwlocEnd, HwlocEnd, u64)>, Error> {
         let n = self.ends.len();
         let mut pairs = Vec::new();
         for b in 0..n {
@@ -267,7 +273,7 @@ impl<'a, 'input> Matrix<'a, 'input> {
 }
 
 /// For each device, the GB/s of one link of its product's generation.
-fn rates(kind: &str, topology: &Topology<'_, '_>) -> Vec<Option<f64>> {
+fn rates(kind: &str, topology: &HwlocFile<'_, '_>) -> Vec<Option<f64>> {
     let speeds: Vec<LinkSpeed> = link_speeds()
         .filter(|speed| speed.generation.starts_with(kind))
         .collect();
@@ -290,17 +296,17 @@ fn whole(megabytes: u64, rate: f64) -> Option<u64> {
     (each > 0 && megabytes > 0 && megabytes.is_multiple_of(each)).then(|| megabytes / each)
 }
 
-fn bond(node: Node<'_, '_>, links: u64, gbps: f64) -> Result<Bond, Error> {
+fn bond(node: Node<'_, '_>, links: u64, gbps: f64) -> Result<HwlocBond, Error> {
     let Ok(count) = u8::try_from(links) else {
         return Err(xml::error(
             node,
             format!("{links} links between two devices: expected at most 255"),
         ));
     };
-    Ok(Bond { links: count, gbps })
+    Ok(HwlocBond { links: count, gbps })
 }
 
-fn add(node: Node<'_, '_>, to: &mut Bond, more: Bond) -> Result<(), Error> {
+fn add(node: Node<'_, '_>, to: &mut HwlocBond, more: HwlocBond) -> Result<(), Error> {
     *to = bond(
         node,
         u64::from(to.links) + u64::from(more.links),

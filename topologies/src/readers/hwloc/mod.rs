@@ -12,13 +12,13 @@ mod build;
 mod distances;
 mod objects;
 
-use super::xml::{self, Lines, tag};
+use super::xml::{self, XmlLines, tag};
 use crate::dump::{Dump, HostDetail, Says};
 use crate::error::Error;
 use crate::kind::Kind;
 use crate::machine::{Labels, Machine};
-use distances::Links;
-use objects::Topology;
+use distances::HwlocLinks;
+use objects::HwlocFile;
 
 /// Reads hwloc's XML.
 ///
@@ -55,14 +55,14 @@ use objects::Topology;
 /// contradict each other. The message names line and element.
 pub(super) fn read(text: &str) -> Result<Dump, Error> {
     let document = xml::parse(text)?;
-    let lines = Lines::new(text);
+    let lines = XmlLines::new(text);
     let root = document.root_element();
     if tag(root) != "topology" {
         return Err(xml::error(root, "expected <topology>"));
     }
     let mut warnings = Vec::new();
-    let topology = Topology::read(root)?;
-    let links = Links::read(root, &topology, &lines, &mut warnings)?;
+    let topology = HwlocFile::read(root)?;
+    let links = HwlocLinks::read(root, &topology, &lines, &mut warnings)?;
     let built = build::fabric(&topology, &links)?;
     let devices = topology.gpus.len();
     let machine = Machine {
@@ -101,7 +101,7 @@ pub(super) fn is(text: &str) -> bool {
 }
 
 /// Notes on assumptions that the reader made.
-fn notes(topology: &Topology<'_, '_>, links: &Links, host_told: bool) -> Vec<String> {
+fn notes(topology: &HwlocFile<'_, '_>, links: &HwlocLinks, host_told: bool) -> Vec<String> {
     let mut notes = vec![
         "The bandwidth between host bridges and NUMA nodes is unknown: it counts as that of the widest hop."
             .to_owned(),

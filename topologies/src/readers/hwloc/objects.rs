@@ -10,14 +10,14 @@ use crate::pci;
 use crate::readers::xml::{self, elements};
 
 /// A file, with its devices in the order of their ids.
-pub(super) struct Topology<'a, 'input> {
+pub(super) struct HwlocFile<'a, 'input> {
     /// The NUMA nodes that have processors, or parts attached to them.
     pub(super) numa: Vec<(u32, Node<'a, 'input>)>,
     /// The parts attached to a NUMA node, or to an unknown one.
-    pub(super) roots: Vec<(Option<u32>, Part)>,
-    pub(super) gpus: Vec<Gpu<'a, 'input>>,
+    pub(super) roots: Vec<(Option<u32>, HwlocPart)>,
+    pub(super) gpus: Vec<HwlocGpu<'a, 'input>>,
     /// The objects by the numbers that matrices use.
-    pub(super) ends: HashMap<u64, End>,
+    pub(super) ends: HashMap<u64, HwlocEnd>,
     /// Whether there is any PCI device.
     pub(super) pci: bool,
     /// Whether no library for GPUs is named.
@@ -27,17 +27,17 @@ pub(super) struct Topology<'a, 'input> {
 }
 
 /// A part of the path to a device or network card, or such an end itself.
-pub(super) enum Part {
+pub(super) enum HwlocPart {
     Bridge {
         name: String,
-        below: Vec<Part>,
+        below: Vec<HwlocPart>,
     },
     Switch {
         name: String,
         hop: Option<f64>,
-        below: Vec<Part>,
+        below: Vec<HwlocPart>,
     },
-    /// A device, by its index in [`Topology::gpus`].
+    /// A device, by its index in [`HwlocFile::gpus`].
     Gpu {
         gpu: usize,
         hop: Option<f64>,
@@ -49,11 +49,11 @@ pub(super) enum Part {
 }
 
 /// A device.
-pub(super) struct Gpu<'a, 'input> {
+pub(super) struct HwlocGpu<'a, 'input> {
     pub(super) node: Node<'a, 'input>,
     pub(super) pci: String,
     /// The library that names it first, and its number there.
-    pub(super) named: Option<(Library, u32)>,
+    pub(super) named: Option<(GpuLibrary, u32)>,
     /// Whether that number is the device's index.
     pub(super) numbered: bool,
     pub(super) product: Option<String>,
@@ -63,7 +63,7 @@ pub(super) struct Gpu<'a, 'input> {
 
 /// The object of a row of a matrix.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum HwlocEnd {
     Device(usize),
     Switch,
     Host,
@@ -71,7 +71,7 @@ pub(super) enum End {
 
 /// The libraries that name GPUs, in the order in which their numbers count.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Library {
+pub(super) enum GpuLibrary {
     Nvml,
     Rsmi,
     Cuda,
@@ -79,7 +79,7 @@ pub(super) enum Library {
     OpenCl,
 }
 
-impl<'a, 'input> Topology<'a, 'input> {
+impl<'a, 'input> HwlocFile<'a, 'input> {
     pub(super) fn read(root: Node<'a, 'input>) -> Result<Self, Error> {
         let is_pci = |node: &Node<'_, '_>| object(*node) == Some("PCIDev");
         let by_class = !root
@@ -89,7 +89,7 @@ impl<'a, 'input> Topology<'a, 'input> {
         // Version 3 has kinds of devices as bits, before that they were numbers.
         let bits = version(root) >= 3;
         let one_numa_each = version(root) < 2;
-        let mut walk = Walk {
+        let mut walk = HwlocWalk {
             topology: Self {
                 numa: Vec::new(),
                 roots: Vec::new(),
@@ -108,7 +108,7 @@ impl<'a, 'input> Topology<'a, 'input> {
                 child,
                 At {
                     numa: None,
-                    port: Port::Outside,
+                    port: PciPort::Outside,
                 },
             )?;
         }
@@ -141,7 +141,7 @@ impl<'a, 'input> Topology<'a, 'input> {
         for (new, &old) in order.iter().enumerate() {
             id[old] = new;
         }
-        let mut gpus: Vec<(usize, Gpu<'a, 'input>)> = id
+        let mut gpus: Vec<(usize, HwlocGpu<'a, 'input>)> = id
             .iter()
             .copied()
             .zip(std::mem::take(&mut self.gpus))
@@ -149,13 +149,13 @@ impl<'a, 'input> Topology<'a, 'input> {
         gpus.sort_by_key(|(id, _)| *id);
         self.gpus = gpus
             .into_iter()
-            .map(|(_, gpu)| Gpu { numbered, ..gpu })
+            .map(|(_, gpu)| HwlocGpu { numbered, ..gpu })
             .collect();
         for (_, part) in &mut self.roots {
             renumber(part, &id);
         }
         for end in self.ends.values_mut() {
-            if let End::Device(old) = end {
+            if let HwlocEnd::Device(old) = end {
                 *old = id[*old];
             }
         }
@@ -177,13 +177,13 @@ fn has_processors(node: Node<'_, '_>) -> bool {
     digits.any(|byte| byte.is_ascii_hexdigit() && byte != b'0')
 }
 
-fn renumber(part: &mut Part, id: &[usize]) {
+fn renumber(part: &mut HwlocPart, id: &[usize]) {
     match part {
-        Part::Bridge { below, .. } | Part::Switch { below, .. } => {
+        HwlocPart::Bridge { below, .. } | HwlocPart::Switch { below, .. } => {
             below.iter_mut().for_each(|part| renumber(part, id))
         }
-        Part::Gpu { gpu, .. } => *gpu = id[*gpu],
-        Part::Card { .. } => {}
+        HwlocPart::Gpu { gpu, .. } => *gpu = id[*gpu],
+        HwlocPart::Card { .. } => {}
     }
 }
 
@@ -213,12 +213,12 @@ fn objects<'a, 'input>(node: Node<'a, 'input>) -> impl Iterator<Item = Node<'a, 
 #[derive(Clone, Copy)]
 struct At {
     numa: Option<u32>,
-    port: Port,
+    port: PciPort,
 }
 
 /// The port above a PCI device or bridge.
 #[derive(Clone, Copy)]
-enum Port {
+enum PciPort {
     /// No known bridge.
     Outside,
     Host,
@@ -227,22 +227,22 @@ enum Port {
     Switch,
 }
 
-struct Walk<'a, 'input> {
-    topology: Topology<'a, 'input>,
+struct HwlocWalk<'a, 'input> {
+    topology: HwlocFile<'a, 'input>,
     bits: bool,
     one_numa_each: bool,
     cards: usize,
 }
 
-impl<'a, 'input> Walk<'a, 'input> {
+impl<'a, 'input> HwlocWalk<'a, 'input> {
     /// The parts below an object. The XML parser bounds the depth.
-    fn object(&mut self, node: Node<'a, 'input>, at: At) -> Result<Vec<Part>, Error> {
+    fn object(&mut self, node: Node<'a, 'input>, at: At) -> Result<Vec<HwlocPart>, Error> {
         match object(node) {
             None | Some("OSDev" | "Misc") => Ok(Vec::new()),
             Some("Bridge") => self.bridge(node, at),
             Some("PCIDev") => self.device(node, at),
             Some(kind) => {
-                self.end(node, End::Host);
+                self.end(node, HwlocEnd::Host);
                 if kind == "NUMANode" {
                     self.numa(node)?;
                 }
@@ -252,7 +252,7 @@ impl<'a, 'input> Walk<'a, 'input> {
                         child,
                         At {
                             numa,
-                            port: Port::Outside,
+                            port: PciPort::Outside,
                         },
                     )?;
                     self.topology
@@ -299,7 +299,7 @@ impl<'a, 'input> Walk<'a, 'input> {
         })
     }
 
-    fn end(&mut self, node: Node<'_, '_>, end: End) {
+    fn end(&mut self, node: Node<'_, '_>, end: HwlocEnd) {
         if let Some(number) = node
             .attribute("gp_index")
             .and_then(|number| number.trim().parse().ok())
@@ -308,7 +308,7 @@ impl<'a, 'input> Walk<'a, 'input> {
         }
     }
 
-    fn below(&mut self, node: Node<'a, 'input>, at: At) -> Result<Vec<Part>, Error> {
+    fn below(&mut self, node: Node<'a, 'input>, at: At) -> Result<Vec<HwlocPart>, Error> {
         let mut parts = Vec::new();
         for child in objects(node) {
             parts.extend(self.object(child, at)?);
@@ -316,8 +316,8 @@ impl<'a, 'input> Walk<'a, 'input> {
         Ok(parts)
     }
 
-    fn bridge(&mut self, node: Node<'a, 'input>, at: At) -> Result<Vec<Part>, Error> {
-        self.end(node, End::Host);
+    fn bridge(&mut self, node: Node<'a, 'input>, at: At) -> Result<Vec<HwlocPart>, Error> {
+        self.end(node, HwlocEnd::Host);
         let speed = speed(node)?;
         let address = node.attribute("pci_busid").and_then(pci::normal);
         let name = address
@@ -330,29 +330,29 @@ impl<'a, 'input> Walk<'a, 'input> {
             let below = self.below(
                 node,
                 At {
-                    port: Port::Host,
+                    port: PciPort::Host,
                     ..at
                 },
             )?;
             return Ok(if below.is_empty() {
                 below
             } else {
-                vec![Part::Bridge { name, below }]
+                vec![HwlocPart::Bridge { name, below }]
             });
         }
         match at.port {
-            Port::Outside | Port::Host | Port::Switch => self.below(
+            PciPort::Outside | PciPort::Host | PciPort::Switch => self.below(
                 node,
                 At {
-                    port: Port::Below(speed),
+                    port: PciPort::Below(speed),
                     ..at
                 },
             ),
-            Port::Below(above) => {
+            PciPort::Below(above) => {
                 let below = self.below(
                     node,
                     At {
-                        port: Port::Switch,
+                        port: PciPort::Switch,
                         ..at
                     },
                 )?;
@@ -360,14 +360,14 @@ impl<'a, 'input> Walk<'a, 'input> {
                 Ok(if below.is_empty() {
                     below
                 } else {
-                    vec![Part::Switch { name, hop, below }]
+                    vec![HwlocPart::Switch { name, hop, below }]
                 })
             }
         }
     }
 
-    fn device(&mut self, node: Node<'a, 'input>, at: At) -> Result<Vec<Part>, Error> {
-        let above = if let Port::Below(speed) = at.port {
+    fn device(&mut self, node: Node<'a, 'input>, at: At) -> Result<Vec<HwlocPart>, Error> {
+        let above = if let PciPort::Below(speed) = at.port {
             speed
         } else {
             None
@@ -378,7 +378,7 @@ impl<'a, 'input> Walk<'a, 'input> {
         let is_switch = node.attribute("subtype") == Some("NVSwitch")
             || (kind.class, kind.vendor) == (0x0680, NVIDIA);
         if is_switch {
-            self.end(node, End::Switch);
+            self.end(node, HwlocEnd::Switch);
         }
         let named = names(node).next().is_some();
         if named || self.topology.by_class && kind.is_accelerator() {
@@ -387,11 +387,11 @@ impl<'a, 'input> Walk<'a, 'input> {
             if let (Some(own), Some(above)) = (own, above) {
                 self.topology.ends_differ |= own.max(above) > 1.1 * own.min(above);
             }
-            self.end(node, End::Device(gpu));
+            self.end(node, HwlocEnd::Device(gpu));
             for child in objects(node) {
-                self.end(child, End::Device(gpu));
+                self.end(child, HwlocEnd::Device(gpu));
             }
-            return Ok(vec![Part::Gpu { gpu, hop }]);
+            return Ok(vec![HwlocPart::Gpu { gpu, hop }]);
         }
         self.cards(node, hop)
     }
@@ -430,7 +430,7 @@ impl<'a, 'input> Walk<'a, 'input> {
             "OpenCLGlobalMemorySize",
             "LevelZeroHBMSize",
         ];
-        self.topology.gpus.push(Gpu {
+        self.topology.gpus.push(HwlocGpu {
             node,
             pci,
             named: first.map(|(library, number, _)| (library, number)),
@@ -446,9 +446,9 @@ impl<'a, 'input> Walk<'a, 'input> {
 
     /// The network cards of a PCI device: the names of its RDMA devices (`mlx5_0`), otherwise of
     /// its network interfaces (`eth0`).
-    fn cards(&mut self, node: Node<'_, '_>, hop: Option<f64>) -> Result<Vec<Part>, Error> {
+    fn cards(&mut self, node: Node<'_, '_>, hop: Option<f64>) -> Result<Vec<HwlocPart>, Error> {
         let (network, verbs) = if self.bits { (16, 32) } else { (2, 3) };
-        let mut found: [Vec<Part>; 2] = Default::default();
+        let mut found: [Vec<HwlocPart>; 2] = Default::default();
         for child in objects(node).filter(|child| object(*child) == Some("OSDev")) {
             let Some(kind) = xml::number::<u64>(child, "osdev_type")? else {
                 continue;
@@ -468,7 +468,7 @@ impl<'a, 'input> Walk<'a, 'input> {
             };
             if is(verbs) || is(network) {
                 let list = &mut found[usize::from(!is(verbs))];
-                list.push(Part::Card {
+                list.push(HwlocPart::Card {
                     name: name.trim().to_owned(),
                     hop,
                 });
@@ -512,7 +512,7 @@ const MOST_GBPS: f64 = 1e6;
 /// The libraries that name a PCI device as a GPU, with its numbers there.
 fn names<'a, 'input>(
     node: Node<'a, 'input>,
-) -> impl Iterator<Item = (Library, u32, Node<'a, 'input>)> {
+) -> impl Iterator<Item = (GpuLibrary, u32, Node<'a, 'input>)> {
     objects(node)
         .filter(|child| object(*child) == Some("OSDev"))
         .filter_map(|child| {
@@ -522,10 +522,10 @@ fn names<'a, 'input>(
                     .and_then(|digits| digits.parse().ok())
             };
             let libraries = [
-                ("nvml", Library::Nvml),
-                ("rsmi", Library::Rsmi),
-                ("cuda", Library::Cuda),
-                ("ze", Library::LevelZero),
+                ("nvml", GpuLibrary::Nvml),
+                ("rsmi", GpuLibrary::Rsmi),
+                ("cuda", GpuLibrary::Cuda),
+                ("ze", GpuLibrary::LevelZero),
             ];
             let plain = libraries
                 .into_iter()
@@ -537,7 +537,7 @@ fn names<'a, 'input>(
                         && info.attribute("value") == Some("GPU")
                 };
                 let number = elements(child).any(is_gpu).then(|| number.parse().ok())?;
-                Some((Library::OpenCl, number?))
+                Some((GpuLibrary::OpenCl, number?))
             });
             named.map(|(library, number)| (library, number, child))
         })

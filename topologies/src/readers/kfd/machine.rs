@@ -6,8 +6,8 @@ use mapa_core::{
     DeviceId, DeviceInfo, Fabric, FabricNode, LinkClass, MAX_DEVICES, NodeId, NodeKind,
 };
 
-use super::super::amd::{self, Figures, Wire};
-use super::tree::{Part, Place, Tree};
+use super::super::amd::{self, AmdLink, Figures};
+use super::tree::{KfdFiles, KfdPart, KfdPlace};
 use crate::dump::{Dump, HostDetail, PeerAccess, PeerStatus, Says};
 use crate::error::Error;
 use crate::kind::Kind;
@@ -20,19 +20,19 @@ const PCIE: u32 = 2;
 const XGMI: u32 = 11;
 
 /// The contents of the files, in order.
-struct Found<'t> {
-    tree: &'t Tree,
+struct KfdContents<'t> {
+    tree: &'t KfdFiles,
     /// Nodes with processors only: NUMA nodes.
     processors: Vec<u32>,
-    gpus: Vec<Gpu>,
+    gpus: Vec<KfdGpu>,
     /// The figures of each pair of GPUs, and their file. Keys are indices into `gpus`, the lower
     /// first.
-    pairs: BTreeMap<(usize, usize), (Figures, Place)>,
+    pairs: BTreeMap<(usize, usize), (Figures, KfdPlace)>,
     peers: Vec<PeerAccess>,
     warnings: Vec<Warning>,
 }
 
-struct Gpu {
+struct KfdGpu {
     node: u32,
     info: DeviceInfo,
     gfx: Option<String>,
@@ -40,8 +40,8 @@ struct Gpu {
     processor: Option<(u32, Option<f64>)>,
 }
 
-pub(super) fn build(tree: &Tree) -> Result<Dump, Error> {
-    let mut found = Found::new(tree)?;
+pub(super) fn build(tree: &KfdFiles) -> Result<Dump, Error> {
+    let mut found = KfdContents::new(tree)?;
     found.read_links()?;
     let infos = amd::without_shared_ids(found.gpus.iter().map(|gpu| gpu.info.clone()).collect());
     found
@@ -72,13 +72,13 @@ pub(super) fn build(tree: &Tree) -> Result<Dump, Error> {
     })
 }
 
-impl<'t> Found<'t> {
-    fn new(tree: &'t Tree) -> Result<Self, Error> {
+impl<'t> KfdContents<'t> {
+    fn new(tree: &'t KfdFiles) -> Result<Self, Error> {
         let (mut processors, mut gpus) = (Vec::new(), Vec::new());
         for node in tree.nodes() {
-            let place = Place {
+            let place = KfdPlace {
                 node,
-                part: Part::Properties,
+                part: KfdPart::Properties,
             };
             if tree.value(place, "simd_count") == 0 {
                 processors.push(node);
@@ -88,7 +88,7 @@ impl<'t> Found<'t> {
                 let what = format!("expected at most {MAX_DEVICES} devices");
                 return Err(tree.error(place, tree.line(place, "simd_count"), what));
             }
-            gpus.push(Gpu::new(tree, node)?);
+            gpus.push(KfdGpu::new(tree, node)?);
         }
         if gpus.is_empty() {
             return Err(Error::new(
@@ -117,7 +117,7 @@ impl<'t> Found<'t> {
     fn read_links(&mut self) -> Result<(), Error> {
         for i in 0..self.gpus.len() {
             let node = self.gpus[i].node;
-            let links: Vec<Place> = self.tree.parts(node, Part::IoLink).collect();
+            let links: Vec<KfdPlace> = self.tree.parts(node, KfdPart::IoLink).collect();
             self.check_count(node, links.len())?;
             // The weight of the nearest processor's link.
             let mut nearest = None;
@@ -144,7 +144,7 @@ impl<'t> Found<'t> {
                     return Err(self.tree.error(link, self.tree.line(link, "node_to"), what));
                 }
             }
-            let peers: Vec<Place> = self.tree.parts(node, Part::P2pLink).collect();
+            let peers: Vec<KfdPlace> = self.tree.parts(node, KfdPart::P2pLink).collect();
             for link in peers {
                 let other = self.other_end(node, link)?;
                 let Some(peer) = self.gpu(other).filter(|&peer| peer != i) else {
@@ -170,29 +170,29 @@ impl<'t> Found<'t> {
     }
 
     fn is_hidden(&self, node: u32) -> bool {
-        self.tree.hidden.contains(&Place {
+        self.tree.hidden.contains(&KfdPlace {
             node,
-            part: Part::Properties,
+            part: KfdPart::Properties,
         })
     }
 
     /// Checks that the tree has as many links as the node states, unless the kernel hides some.
     fn check_count(&self, node: u32, links: usize) -> Result<(), Error> {
-        let place = Place {
+        let place = KfdPlace {
             node,
-            part: Part::Properties,
+            part: KfdPart::Properties,
         };
         let said = self
             .tree
             .number(place, "io_links_count")?
             .map_or(links, |said| said as usize);
-        let first = Place {
+        let first = KfdPlace {
             node,
-            part: Part::IoLink(0),
+            part: KfdPart::IoLink(0),
         };
-        let last = Place {
+        let last = KfdPlace {
             node,
-            part: Part::IoLink(u32::MAX),
+            part: KfdPart::IoLink(u32::MAX),
         };
         if said == links || self.tree.hidden.range(first..=last).next().is_some() {
             return Ok(());
@@ -206,7 +206,7 @@ impl<'t> Found<'t> {
     }
 
     /// The node that a link leads to.
-    fn other_end(&self, node: u32, link: Place) -> Result<u32, Error> {
+    fn other_end(&self, node: u32, link: KfdPlace) -> Result<u32, Error> {
         let from = self.tree.number(link, "node_from")?;
         let to = self.tree.number(link, "node_to")?;
         let wrong = |what: String| {
@@ -225,11 +225,11 @@ impl<'t> Found<'t> {
         }
     }
 
-    fn figures(&self, link: Place) -> Result<Figures, Error> {
+    fn figures(&self, link: KfdPlace) -> Result<Figures, Error> {
         let wire = match self.tree.number(link, "type")? {
-            Some(XGMI) => Wire::Xgmi,
-            Some(PCIE) => Wire::Pcie,
-            Some(_) => Wire::Other,
+            Some(XGMI) => AmdLink::Xgmi,
+            Some(PCIE) => AmdLink::Pcie,
+            Some(_) => AmdLink::Other,
             None => {
                 let line = self.tree.line(link, "node_from");
                 return Err(self.tree.error(
@@ -252,7 +252,7 @@ impl<'t> Found<'t> {
     }
 
     /// Records the link between two GPUs. Both ends must have the same figures.
-    fn join(&mut self, a: usize, b: usize, figures: Figures, link: Place) -> Result<(), Error> {
+    fn join(&mut self, a: usize, b: usize, figures: Figures, link: KfdPlace) -> Result<(), Error> {
         let key = (a.min(b), a.max(b));
         let Some((before, place)) = self.pairs.insert(key, (figures, link)) else {
             return Ok(());
@@ -288,7 +288,7 @@ impl<'t> Found<'t> {
         })?;
         // The tree does not describe what joins processors: the hops of the devices are to be the
         // narrower ones.
-        let rates = self.gpus.iter().map(Gpu::host_gbps);
+        let rates = self.gpus.iter().map(KfdGpu::host_gbps);
         let fastest = rates.fold(ASSUMED_HOST_GBPS, f64::max);
         let mut sockets = BTreeMap::new();
         for &node in &self.processors {
@@ -303,12 +303,12 @@ impl<'t> Found<'t> {
             fabric.attach(device, socket.unwrap_or(top), gpu.host_gbps())?;
         }
         let rates = self.pairs.values().any(|(figures, _)| {
-            figures.wire == Some(Wire::Xgmi) && figures.mbps.is_some_and(|(_, all)| all > 0)
+            figures.wire == Some(AmdLink::Xgmi) && figures.mbps.is_some_and(|(_, all)| all > 0)
         });
         let (mut direct, mut assumed, mut far) = (0, 0, 0);
         for (&(a, b), &(figures, _)) in &self.pairs {
             let Some((links, gbps)) = figures.direct(rates) else {
-                far += usize::from(figures.wire == Some(Wire::Xgmi));
+                far += usize::from(figures.wire == Some(AmdLink::Xgmi));
                 continue;
             };
             let rate = self.gpus[a].gfx.as_deref().and_then(links::xgmi_of_gfx);
@@ -375,17 +375,17 @@ fn id(i: usize) -> DeviceId {
     DeviceId(u32::try_from(i).unwrap_or(u32::MAX))
 }
 
-impl Gpu {
+impl KfdGpu {
     /// GB/s of the path to the processor, or the assumed rate if the tree has none.
     fn host_gbps(&self) -> f64 {
         let (_, gbps) = self.processor.unwrap_or_default();
         gbps.unwrap_or(ASSUMED_HOST_GBPS)
     }
 
-    fn new(tree: &Tree, node: u32) -> Result<Self, Error> {
-        let place = Place {
+    fn new(tree: &KfdFiles, node: u32) -> Result<Self, Error> {
+        let place = KfdPlace {
             node,
-            part: Part::Properties,
+            part: KfdPart::Properties,
         };
         let gfx = tree
             .number(place, "gfx_target_version")?
@@ -394,7 +394,7 @@ impl Gpu {
         let location = tree.number(place, "location_id")?;
         let domain = tree.number(place, "domain")?.unwrap_or(0);
         let mut memory: u64 = 0;
-        for bank in tree.parts(node, Part::MemoryBank) {
+        for bank in tree.parts(node, KfdPart::MemoryBank) {
             // 1 is device memory that processors see, 2 is what they do not; others are caches and
             // shared memory.
             if [1, 2].contains(&tree.value(bank, "heap_type")) {

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 use crate::dump::Dump;
 use crate::error::Error;
-use tree::Tree;
+use tree::KfdFiles;
 
 /// Whether a text has a line of the properties of a node or link.
 pub(super) fn is(text: &str) -> bool {
@@ -44,7 +44,7 @@ pub(super) fn is(text: &str) -> bool {
 /// A file that appears twice; a value that is not a number; a link that is cut off, or leads to a
 /// node that is cut off; two ends of a link that disagree. The message names the line.
 pub(super) fn read(text: &str) -> Result<Dump, Error> {
-    machine::build(&Tree::from_text(text)?)
+    machine::build(&KfdFiles::from_text(text)?)
 }
 
 /// The topology tree of AMD's kernel driver KFD, filled file by file. The caller reads the files.
@@ -64,13 +64,13 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
 /// # Ok::<(), mapa_topologies::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct KfdTree(Tree);
+pub struct KfdTree(KfdFiles);
 
 impl KfdTree {
     /// An empty tree. `root` is the folder of the nodes, which error messages name.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self(Tree::in_folder(root.into()))
+        Self(KfdFiles::in_folder(root.into()))
     }
 
     /// Adds a file by its path below the root, such as `2/io_links/0/properties`. A file without

@@ -9,20 +9,20 @@ use crate::error::{Error, ErrorKind};
 
 /// The position of a file that the reader uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct KfdPlace {
     pub(super) node: u32,
-    pub(super) part: Part,
+    pub(super) part: KfdPart,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Part {
+pub(super) enum KfdPart {
     Properties,
     MemoryBank(u32),
     IoLink(u32),
     P2pLink(u32),
 }
 
-impl Place {
+impl KfdPlace {
     /// The file at the end of this path: `.../2/io_links/0/properties`.
     fn of(path: &str) -> Option<Self> {
         let mut parts = path.rsplit('/');
@@ -32,14 +32,14 @@ impl Place {
             return None;
         }
         let part = match parts.next() {
-            Some("mem_banks") => Part::MemoryBank(number),
-            Some("io_links") => Part::IoLink(number),
-            Some("p2p_links") => Part::P2pLink(number),
+            Some("mem_banks") => KfdPart::MemoryBank(number),
+            Some("io_links") => KfdPart::IoLink(number),
+            Some("p2p_links") => KfdPart::P2pLink(number),
             Some("caches" | "perf") => return None,
             _ => {
                 return Some(Self {
                     node: number,
-                    part: Part::Properties,
+                    part: KfdPart::Properties,
                 });
             }
         };
@@ -55,27 +55,27 @@ fn number(text: &str) -> Option<u32> {
     if is_number { text.parse().ok() } else { None }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for KfdPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let node = self.node;
         match self.part {
-            Part::Properties => write!(f, "{node}/properties"),
-            Part::MemoryBank(i) => write!(f, "{node}/mem_banks/{i}/properties"),
-            Part::IoLink(i) => write!(f, "{node}/io_links/{i}/properties"),
-            Part::P2pLink(i) => write!(f, "{node}/p2p_links/{i}/properties"),
+            KfdPart::Properties => write!(f, "{node}/properties"),
+            KfdPart::MemoryBank(i) => write!(f, "{node}/mem_banks/{i}/properties"),
+            KfdPart::IoLink(i) => write!(f, "{node}/io_links/{i}/properties"),
+            KfdPart::P2pLink(i) => write!(f, "{node}/p2p_links/{i}/properties"),
         }
     }
 }
 
 /// The value in a line of a file, and the number of the line in the text or in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct KfdValue {
     value: u64,
     line: Option<usize>,
 }
 
 /// The keys of a file that the reader uses.
-pub(super) type Keys = BTreeMap<&'static str, Entry>;
+pub(super) type KfdKeys = BTreeMap<&'static str, KfdValue>;
 
 /// Those keys. A node has some forty others, which are ignored.
 const KEYS: [&str; 15] = [
@@ -98,9 +98,9 @@ const KEYS: [&str; 15] = [
 
 /// The files that were read, and those that the kernel hides.
 #[derive(Debug, Default)]
-pub(super) struct Tree {
-    pub(super) files: BTreeMap<Place, Keys>,
-    pub(super) hidden: BTreeSet<Place>,
+pub(super) struct KfdFiles {
+    pub(super) files: BTreeMap<KfdPlace, KfdKeys>,
+    pub(super) hidden: BTreeSet<KfdPlace>,
     /// The path of the folder. `None` if the tree comes from a text.
     root: Option<PathBuf>,
     /// The last line that belongs to the tree.
@@ -108,21 +108,21 @@ pub(super) struct Tree {
 }
 
 /// The parts of a line that `grep -r ""` prints.
-pub(super) struct Line<'t> {
-    place: Place,
+pub(super) struct GrepLine<'t> {
+    place: KfdPlace,
     pub(super) key: &'static str,
     value: &'t str,
 }
 
 /// Parses `.../2/properties:simd_count 416`, if the reader uses the key.
-pub(super) fn entry(line: &str) -> Option<Line<'_>> {
+pub(super) fn entry(line: &str) -> Option<GrepLine<'_>> {
     // A folder's name may have a colon in it, as PCI addresses have.
     let colons = line.char_indices().filter(|&(_, c)| c == ':').take(8);
     let (place, value) = colons
-        .filter_map(|(i, _)| Some((Place::of(&line[..i])?, &line[i + 1..])))
+        .filter_map(|(i, _)| Some((KfdPlace::of(&line[..i])?, &line[i + 1..])))
         .next()?;
     let (key, value) = setting(value)?;
-    Some(Line { place, key, value })
+    Some(GrepLine { place, key, value })
 }
 
 /// Parses `simd_count 416`, if the reader uses the key.
@@ -133,17 +133,19 @@ fn setting(line: &str) -> Option<(&'static str, &str)> {
     Some((key, value.trim()))
 }
 
-impl Tree {
+impl KfdFiles {
     pub(super) fn from_text(text: &str) -> Result<Self, Error> {
         let mut tree = Self::default();
         for (line, text) in text::lines(text) {
             if let Some(error) = text.trim_start().strip_prefix("grep: ") {
                 // `grep: .../3/properties: Operation not permitted`
-                let place = error.split_once(": ").and_then(|(path, _)| Place::of(path));
+                let place = error
+                    .split_once(": ")
+                    .and_then(|(path, _)| KfdPlace::of(path));
                 tree.hidden.extend(place);
                 continue;
             }
-            let Some(Line { place, key, value }) = entry(&text) else {
+            let Some(GrepLine { place, key, value }) = entry(&text) else {
                 continue;
             };
             tree.add(place, key, value, Some(line))?;
@@ -154,7 +156,7 @@ impl Tree {
 
     fn add(
         &mut self,
-        place: Place,
+        place: KfdPlace,
         key: &'static str,
         value: &str,
         line: Option<usize>,
@@ -170,7 +172,7 @@ impl Tree {
             .files
             .entry(place)
             .or_default()
-            .insert(key, Entry { value, line });
+            .insert(key, KfdValue { value, line });
         if before.is_some() {
             return Err(self.error(
                 place,
@@ -182,7 +184,7 @@ impl Tree {
     }
 
     /// An error in a file: at its line of the text, or under its name in the folder.
-    pub(super) fn error(&self, place: Place, line: Option<usize>, what: String) -> Error {
+    pub(super) fn error(&self, place: KfdPlace, line: Option<usize>, what: String) -> Error {
         match (&self.root, line) {
             (Some(root), _) => Error::in_element(
                 None,
@@ -195,7 +197,7 @@ impl Tree {
     }
 
     /// A value of a file. 0 if the file does not have the key: older drivers have fewer keys.
-    pub(super) fn value(&self, place: Place, key: &str) -> u64 {
+    pub(super) fn value(&self, place: KfdPlace, key: &str) -> u64 {
         self.files
             .get(&place)
             .and_then(|keys| keys.get(key))
@@ -203,7 +205,7 @@ impl Tree {
     }
 
     /// The line of a key in the text.
-    pub(super) fn line(&self, place: Place, key: &str) -> Option<usize> {
+    pub(super) fn line(&self, place: KfdPlace, key: &str) -> Option<usize> {
         self.files
             .get(&place)
             .and_then(|keys| keys.get(key))
@@ -211,7 +213,7 @@ impl Tree {
     }
 
     /// A value that must fit into 32 bits, if the file has it.
-    pub(super) fn number(&self, place: Place, key: &str) -> Result<Option<u32>, Error> {
+    pub(super) fn number(&self, place: KfdPlace, key: &str) -> Result<Option<u32>, Error> {
         let Some(entry) = self.files.get(&place).and_then(|keys| keys.get(key)) else {
             return Ok(None);
         };
@@ -226,8 +228,12 @@ impl Tree {
     }
 
     /// The parts of a node of one kind.
-    pub(super) fn parts(&self, node: u32, of: fn(u32) -> Part) -> impl Iterator<Item = Place> {
-        let place = move |i| Place { node, part: of(i) };
+    pub(super) fn parts(
+        &self,
+        node: u32,
+        of: fn(u32) -> KfdPart,
+    ) -> impl Iterator<Item = KfdPlace> {
+        let place = move |i| KfdPlace { node, part: of(i) };
         self.files
             .range(place(0)..=place(u32::MAX))
             .map(|(&place, _)| place)
@@ -237,7 +243,7 @@ impl Tree {
     pub(super) fn nodes(&self) -> impl Iterator<Item = u32> {
         self.files
             .keys()
-            .filter(|place| place.part == Part::Properties)
+            .filter(|place| place.part == KfdPart::Properties)
             .map(|place| place.node)
     }
 
@@ -251,7 +257,7 @@ impl Tree {
 
     /// Adds a file of the folder.
     pub(super) fn add_file(&mut self, path: &str, text: &str) -> Result<(), Error> {
-        let Some(place) = Place::of(path) else {
+        let Some(place) = KfdPlace::of(path) else {
             return Ok(());
         };
         if self.files.len() > MOST_FILES {
@@ -269,7 +275,7 @@ impl Tree {
 
     /// Records a file of the folder that may not be read.
     pub(super) fn add_hidden(&mut self, path: &str) {
-        self.hidden.extend(Place::of(path));
+        self.hidden.extend(KfdPlace::of(path));
     }
 }
 

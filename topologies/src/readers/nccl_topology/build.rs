@@ -4,25 +4,25 @@ use std::collections::HashSet;
 
 use mapa_core::{DeviceInfo, Fabric, FabricNode, LinkClass, NodeId, NodeKind};
 
-use super::links::Links;
-use super::system::{Cpu, Gpu, Part, System};
+use super::links::NcclLinks;
+use super::system::{NcclCpu, NcclGpu, NcclPart, NcclSystem};
 use crate::error::Error;
 use crate::links::ASSUMED_HOST_GBPS;
 use crate::pci;
-use crate::readers::xml::{self, Names};
+use crate::readers::xml::{self, UniqueNames};
 
 /// A fabric, and whether the file gives the bandwidth of every hop that leads to a device.
-pub(super) struct Built {
+pub(super) struct NcclFabric {
     pub(super) fabric: Fabric,
     pub(super) host_told: bool,
 }
 
-pub(super) fn fabric(system: &System<'_, '_>, links: &Links) -> Result<Built, Error> {
-    let mut build = Build {
+pub(super) fn fabric(system: &NcclSystem<'_, '_>, links: &NcclLinks) -> Result<NcclFabric, Error> {
+    let mut build = NcclBuild {
         system,
         links,
         fabric: Fabric::new(),
-        names: Names::default(),
+        names: UniqueNames::default(),
         devices: Vec::new(),
         between: system
             .cpus
@@ -35,28 +35,28 @@ pub(super) fn fabric(system: &System<'_, '_>, links: &Links) -> Result<Built, Er
     build.devices()?;
     build.host()?;
     build.direct()?;
-    Ok(Built {
+    Ok(NcclFabric {
         fabric: build.fabric,
         host_told: build.host_told,
     })
 }
 
 /// The bandwidth of the widest hop among these parts, GB/s.
-fn widest(parts: &[Part]) -> Option<f64> {
+fn widest(parts: &[NcclPart]) -> Option<f64> {
     let hops = parts.iter().filter_map(|part| match part {
-        Part::Switch { hop, below, .. } => {
+        NcclPart::Switch { hop, below, .. } => {
             hop.iter().copied().chain(widest(below)).reduce(f64::max)
         }
-        Part::Gpu { hop, .. } | Part::Card { hop, .. } => *hop,
+        NcclPart::Gpu { hop, .. } | NcclPart::Card { hop, .. } => *hop,
     });
     hops.reduce(f64::max)
 }
 
-struct Build<'s, 'a, 'input> {
-    system: &'s System<'a, 'input>,
-    links: &'s Links,
+struct NcclBuild<'s, 'a, 'input> {
+    system: &'s NcclSystem<'a, 'input>,
+    links: &'s NcclLinks,
     fabric: Fabric,
-    names: Names,
+    names: UniqueNames,
     devices: Vec<NodeId>,
     /// The bandwidth of hops that the file does not describe, GB/s: those between a host bridge,
     /// its NUMA node and the machine.
@@ -64,7 +64,7 @@ struct Build<'s, 'a, 'input> {
     host_told: bool,
 }
 
-impl Build<'_, '_, '_> {
+impl NcclBuild<'_, '_, '_> {
     /// Adds the devices, in the order of their ids.
     fn devices(&mut self) -> Result<(), Error> {
         let several_hosts = self.system.cpus.iter().any(|cpu| cpu.host > 0);
@@ -94,7 +94,12 @@ impl Build<'_, '_, '_> {
         Ok(())
     }
 
-    fn add(&mut self, name: String, kind: NodeKind, gpu: &Gpu<'_, '_>) -> Result<NodeId, Error> {
+    fn add(
+        &mut self,
+        name: String,
+        kind: NodeKind,
+        gpu: &NcclGpu<'_, '_>,
+    ) -> Result<NodeId, Error> {
         let added = self.fabric.add(FabricNode { name, kind });
         added.map_err(|error| Error::core(Some(xml::line(gpu.node)), error))
     }
@@ -117,7 +122,12 @@ impl Build<'_, '_, '_> {
         Ok(())
     }
 
-    fn cpu(&mut self, cpu: &Cpu<'_, '_>, numa: Option<u32>, machine: NodeId) -> Result<(), Error> {
+    fn cpu(
+        &mut self,
+        cpu: &NcclCpu<'_, '_>,
+        numa: Option<u32>,
+        machine: NodeId,
+    ) -> Result<(), Error> {
         let mut above = machine;
         if let Some(number) = numa {
             let name = self.names.unique(&format!("numa{number}"));
@@ -139,11 +149,11 @@ impl Build<'_, '_, '_> {
     }
 
     /// Attaches `parts` to `above`. Returns whether a device is among them.
-    fn hang(&mut self, parts: &[Part], above: NodeId, bridge: NodeId) -> Result<bool, Error> {
+    fn hang(&mut self, parts: &[NcclPart], above: NodeId, bridge: NodeId) -> Result<bool, Error> {
         let mut devices = false;
         for part in parts {
             match part {
-                Part::Switch { name, hop, below } => {
+                NcclPart::Switch { name, hop, below } => {
                     let switch = self.part(name, NodeKind::PcieSwitch)?;
                     self.fabric
                         .attach(switch, above, hop.unwrap_or(ASSUMED_HOST_GBPS))?;
@@ -151,7 +161,7 @@ impl Build<'_, '_, '_> {
                     self.host_told &= hop.is_some() || !leads_to_devices;
                     devices |= leads_to_devices;
                 }
-                Part::Gpu { gpu, hop } => {
+                NcclPart::Gpu { gpu, hop } => {
                     let to_host = self.links.to_host[*gpu];
                     let pcie = hop.unwrap_or(ASSUMED_HOST_GBPS);
                     if to_host > pcie {
@@ -162,7 +172,7 @@ impl Build<'_, '_, '_> {
                     }
                     devices = true;
                 }
-                Part::Card { name, hop } => {
+                NcclPart::Card { name, hop } => {
                     let card = self.part(name, NodeKind::Nic)?;
                     self.fabric
                         .attach(card, above, hop.unwrap_or(ASSUMED_HOST_GBPS))?;

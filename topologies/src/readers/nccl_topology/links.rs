@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 
 use roxmltree::Node;
 
-use super::system::{Gpu, System, hex};
+use super::system::{NcclGpu, NcclSystem, hex};
 use crate::error::Error;
 use crate::links::ASSUMED_DIRECT_GBPS;
 use crate::machine::Warning;
 use crate::pci;
-use crate::readers::xml::{self, Lines, elements, tag};
+use crate::readers::xml::{self, XmlLines, elements, tag};
 
 /// The PCI class of an NVSwitch at the other end of a link. [`CPU`] is that of a CPU.
 const NV_SWITCH: u32 = 0x06_8000;
@@ -17,17 +17,17 @@ const CPU: u32 = 0x06_8001;
 
 /// A number of parallel links, with their total bandwidth in GB/s.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Bond {
+pub(super) struct NcclBond {
     pub(super) links: u8,
     pub(super) gbps: f64,
 }
 
 /// The direct links of a machine.
-pub(super) struct Links {
+pub(super) struct NcclLinks {
     /// The links between devices a < b.
-    pub(super) pairs: BTreeMap<(usize, usize), Bond>,
+    pub(super) pairs: BTreeMap<(usize, usize), NcclBond>,
     /// For each device, its links to switches.
-    pub(super) ports: Vec<Option<Bond>>,
+    pub(super) ports: Vec<Option<NcclBond>>,
     /// For each device, the bandwidth of its links to its CPU, GB/s.
     pub(super) to_host: Vec<f64>,
     /// Whether links of the machine were left out.
@@ -46,17 +46,17 @@ struct Stated<'a, 'input> {
 }
 
 /// Where a link leads.
-enum End {
+enum NcclEnd {
     Device(usize),
     Switch,
     Host,
     Nowhere(&'static str),
 }
 
-impl Links {
+impl NcclLinks {
     pub(super) fn read(
-        system: &System<'_, '_>,
-        lines: &Lines,
+        system: &NcclSystem<'_, '_>,
+        lines: &XmlLines,
         warnings: &mut Vec<Warning>,
     ) -> Result<Self, Error> {
         let n = system.gpus.len();
@@ -106,7 +106,7 @@ impl Links {
                 links.rates_known &= rate.is_some();
                 let rate = rate.unwrap_or(ASSUMED_DIRECT_GBPS);
                 match end(node, id, gpu, &places)? {
-                    End::Device(other) => {
+                    NcclEnd::Device(other) => {
                         let new = Stated {
                             node,
                             links: 0,
@@ -115,14 +115,14 @@ impl Links {
                         let entry = stated.entry((id, other)).or_insert(new);
                         entry.links = entry.links.saturating_add(count);
                     }
-                    End::Switch => {
-                        let port = links.ports[id].get_or_insert_with(Bond::default);
+                    NcclEnd::Switch => {
+                        let port = links.ports[id].get_or_insert_with(NcclBond::default);
                         *port = bond(node, u32::from(port.links).saturating_add(count), rate)?;
                     }
-                    End::Host => {
+                    NcclEnd::Host => {
                         links.to_host[id] += f64::from(count.min(u32::from(u8::MAX))) * rate
                     }
-                    End::Nowhere(what) => {
+                    NcclEnd::Nowhere(what) => {
                         links.left_out = true;
                         warnings.push(lines.warning(node, what));
                     }
@@ -138,7 +138,7 @@ impl Links {
     fn join(
         &mut self,
         stated: &BTreeMap<(usize, usize), Stated<'_, '_>>,
-        lines: &Lines,
+        lines: &XmlLines,
         warnings: &mut Vec<Warning>,
     ) -> Result<(), Error> {
         for (&(a, b), here) in stated {
@@ -173,10 +173,10 @@ impl Links {
 }
 
 /// The devices at each PCI address of each host.
-type Places<'s> = HashMap<(usize, &'s str), Vec<usize>>;
+type DevicesByAddress<'s> = HashMap<(usize, &'s str), Vec<usize>>;
 
-fn places<'s>(system: &'s System<'_, '_>) -> Places<'s> {
-    let mut places: Places<'s> = HashMap::new();
+fn places<'s>(system: &'s NcclSystem<'_, '_>) -> DevicesByAddress<'s> {
+    let mut places: DevicesByAddress<'s> = HashMap::new();
     for (id, gpu) in system.gpus.iter().enumerate() {
         places
             .entry((gpu.host, gpu.busid.as_str()))
@@ -189,15 +189,15 @@ fn places<'s>(system: &'s System<'_, '_>) -> Places<'s> {
 fn end(
     node: Node<'_, '_>,
     id: usize,
-    gpu: &Gpu<'_, '_>,
-    places: &Places<'_>,
-) -> Result<End, Error> {
+    gpu: &NcclGpu<'_, '_>,
+    places: &DevicesByAddress<'_>,
+) -> Result<NcclEnd, Error> {
     let class = node.attribute("tclass").and_then(hex);
     if class == Some(NV_SWITCH) {
-        return Ok(End::Switch);
+        return Ok(NcclEnd::Switch);
     }
     if class == Some(CPU) {
-        return Ok(End::Host);
+        return Ok(NcclEnd::Host);
     }
     let Some(told) = node.attribute("target") else {
         return Err(xml::error(
@@ -208,22 +208,26 @@ fn end(
     let target = pci::normal(told).unwrap_or_else(|| told.trim().to_owned());
     Ok(
         match places.get(&(gpu.host, target.as_str())).map(Vec::as_slice) {
-            Some([other]) if *other == id => End::Nowhere("a link of a device to itself: left out"),
-            Some([other]) => End::Device(*other),
-            Some(_) => End::Nowhere("the target is the PCI address of several devices: left out"),
-            None => End::Nowhere("the target is not a device in this file: left out"),
+            Some([other]) if *other == id => {
+                NcclEnd::Nowhere("a link of a device to itself: left out")
+            }
+            Some([other]) => NcclEnd::Device(*other),
+            Some(_) => {
+                NcclEnd::Nowhere("the target is the PCI address of several devices: left out")
+            }
+            None => NcclEnd::Nowhere("the target is not a device in this file: left out"),
         },
     )
 }
 
-fn bond(node: Node<'_, '_>, links: u32, rate: f64) -> Result<Bond, Error> {
+fn bond(node: Node<'_, '_>, links: u32, rate: f64) -> Result<NcclBond, Error> {
     let Ok(count) = u8::try_from(links) else {
         return Err(xml::error(
             node,
             format!("{links} links: expected at most 255"),
         ));
     };
-    Ok(Bond {
+    Ok(NcclBond {
         links: count,
         gbps: f64::from(links) * rate,
     })

@@ -12,13 +12,13 @@ mod build;
 mod links;
 mod system;
 
-use super::xml::{self, Lines};
+use super::xml::{self, XmlLines};
 use crate::dump::{Dump, HostDetail, Says};
 use crate::error::Error;
 use crate::kind::Kind;
 use crate::machine::{Labels, Machine};
-use links::Links;
-use system::System;
+use links::NcclLinks;
+use system::NcclSystem;
 
 /// Reads NCCL's or RCCL's topology, `<system version="1">` or `"2"`.
 ///
@@ -53,10 +53,10 @@ use system::System;
 /// message names line and element.
 pub(super) fn read(text: &str) -> Result<Dump, Error> {
     let document = xml::parse(text)?;
-    let lines = Lines::new(text);
+    let lines = XmlLines::new(text);
     let mut warnings = Vec::new();
-    let system = System::read(document.root_element(), &lines, &mut warnings)?;
-    let links = Links::read(&system, &lines, &mut warnings)?;
+    let system = NcclSystem::read(document.root_element(), &lines, &mut warnings)?;
+    let links = NcclLinks::read(&system, &lines, &mut warnings)?;
     let built = build::fabric(&system, &links)?;
     let devices = system.gpus.len();
     let machine = Machine {
@@ -83,7 +83,7 @@ pub(super) fn is(text: &str) -> bool {
     xml::begins_with(text, &["system"])
 }
 
-fn labels(links: &Links) -> Labels {
+fn labels(links: &NcclLinks) -> Labels {
     if links.xgmi {
         Labels {
             direct: "XGMI".to_owned(),
@@ -95,7 +95,7 @@ fn labels(links: &Links) -> Labels {
 }
 
 /// Notes on assumptions that the reader made.
-fn notes(system: &System<'_, '_>, links: &Links, host_told: bool) -> Vec<String> {
+fn notes(system: &NcclSystem<'_, '_>, links: &NcclLinks, host_told: bool) -> Vec<String> {
     let mut notes = vec![
         "NCCL does not distinguish host bridges: each CPU has one, so PHB may be NODE.".to_owned(),
         "The file gives no bandwidth between CPUs: it counts as that of the widest PCI hop."

@@ -8,43 +8,43 @@ use roxmltree::Node;
 use crate::error::{Error, ErrorKind};
 use crate::links::ASSUMED_HOST_GBPS;
 use crate::machine::Warning;
-use crate::readers::xml::{self, Lines, elements, tag};
+use crate::readers::xml::{self, XmlLines, elements, tag};
 use crate::{links, pci};
 
 /// A file, with its devices in the order of their ids.
-pub(super) struct System<'a, 'input> {
-    pub(super) cpus: Vec<Cpu<'a, 'input>>,
-    pub(super) gpus: Vec<Gpu<'a, 'input>>,
+pub(super) struct NcclSystem<'a, 'input> {
+    pub(super) cpus: Vec<NcclCpu<'a, 'input>>,
+    pub(super) gpus: Vec<NcclGpu<'a, 'input>>,
     /// Whether the file has no `<gpu>`. Devices are then recognised by their PCI class.
     pub(super) skeleton: bool,
 }
 
 /// A `<cpu>`: a NUMA node, and the elements below it.
-pub(super) struct Cpu<'a, 'input> {
+pub(super) struct NcclCpu<'a, 'input> {
     pub(super) node: Node<'a, 'input>,
     /// The index of its host: the first in the file is 0.
     pub(super) host: usize,
     /// `None` if the file has -1.
     pub(super) numa: Option<u32>,
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<NcclPart>,
 }
 
 /// A device, a network card, or a switch above some.
-pub(super) enum Part {
+pub(super) enum NcclPart {
     /// A PCI element with others below it.
     Switch {
         name: String,
         hop: Option<f64>,
-        below: Vec<Part>,
+        below: Vec<NcclPart>,
     },
-    /// A device, by its index in [`System::gpus`].
+    /// A device, by its index in [`NcclSystem::gpus`].
     Gpu { gpu: usize, hop: Option<f64> },
     /// A network card. Its hop is unknown if it is directly below a CPU.
     Card { name: String, hop: Option<f64> },
 }
 
 /// A device.
-pub(super) struct Gpu<'a, 'input> {
+pub(super) struct NcclGpu<'a, 'input> {
     /// Its element: `<gpu>`, which contains its links, or `<pci>` in a skeleton.
     pub(super) node: Node<'a, 'input>,
     pub(super) host: usize,
@@ -56,17 +56,17 @@ pub(super) struct Gpu<'a, 'input> {
     pub(super) xgmi: Option<f64>,
 }
 
-impl<'a, 'input> System<'a, 'input> {
+impl<'a, 'input> NcclSystem<'a, 'input> {
     pub(super) fn read(
         root: Node<'a, 'input>,
-        lines: &Lines,
+        lines: &XmlLines,
         warnings: &mut Vec<Warning>,
     ) -> Result<Self, Error> {
         if tag(root) != "system" {
             return Err(xml::error(root, "expected <system>"));
         }
         let skeleton = !root.descendants().any(|node| node.has_tag_name("gpu"));
-        let mut walk = Walk {
+        let mut walk = NcclWalk {
             lines,
             warnings,
             skeleton,
@@ -74,7 +74,7 @@ impl<'a, 'input> System<'a, 'input> {
             cards: HashMap::new(),
             odd: HashMap::new(),
         };
-        let mut cpus: Vec<Cpu<'a, 'input>> = Vec::new();
+        let mut cpus: Vec<NcclCpu<'a, 'input>> = Vec::new();
         let mut hosts: HashMap<&str, usize> = HashMap::new();
         for node in elements(root) {
             if tag(node) != "cpu" {
@@ -98,7 +98,7 @@ impl<'a, 'input> System<'a, 'input> {
                 let what = format!("more than {MAX_DEVICES} CPUs");
                 return Err(xml::error(node, what).with_kind(ErrorKind::TooLarge));
             } else {
-                cpus.push(Cpu {
+                cpus.push(NcclCpu {
                     node,
                     host,
                     numa,
@@ -136,7 +136,7 @@ impl<'a, 'input> System<'a, 'input> {
         self.cpus
             .iter_mut()
             .for_each(|cpu| renumber(&mut cpu.parts, &id));
-        let mut gpus: Vec<(usize, Gpu<'a, 'input>)> =
+        let mut gpus: Vec<(usize, NcclGpu<'a, 'input>)> =
             id.into_iter().zip(std::mem::take(&mut self.gpus)).collect();
         gpus.sort_by_key(|(id, _)| *id);
         self.gpus = gpus.into_iter().map(|(_, gpu)| gpu).collect();
@@ -144,22 +144,22 @@ impl<'a, 'input> System<'a, 'input> {
     }
 }
 
-fn renumber(parts: &mut [Part], id: &[usize]) {
+fn renumber(parts: &mut [NcclPart], id: &[usize]) {
     for part in parts {
         match part {
-            Part::Switch { below, .. } => renumber(below, id),
-            Part::Gpu { gpu, .. } => *gpu = id[*gpu],
-            Part::Card { .. } => {}
+            NcclPart::Switch { below, .. } => renumber(below, id),
+            NcclPart::Gpu { gpu, .. } => *gpu = id[*gpu],
+            NcclPart::Card { .. } => {}
         }
     }
 }
 
 /// The state of the walk through the elements.
-struct Walk<'a, 'input, 'w> {
-    lines: &'w Lines,
+struct NcclWalk<'a, 'input, 'w> {
+    lines: &'w XmlLines,
     warnings: &'w mut Vec<Warning>,
     skeleton: bool,
-    gpus: Vec<Gpu<'a, 'input>>,
+    gpus: Vec<NcclGpu<'a, 'input>>,
     /// The cards by name. The value is true once a warning about a repeated card was added.
     cards: HashMap<String, bool>,
     /// The unknown tags that already have a warning.
@@ -168,19 +168,19 @@ struct Walk<'a, 'input, 'w> {
 
 /// The PCI element around the current ones.
 #[derive(Clone, Copy)]
-struct Around<'a> {
+struct EnclosingPci<'a> {
     busid: &'a str,
     hop: Option<f64>,
 }
 
-impl<'a, 'input> Walk<'a, 'input, '_> {
+impl<'a, 'input> NcclWalk<'a, 'input, '_> {
     /// The parts below a CPU or PCI element. The parser bounds the depth of the recursion.
     fn parts(
         &mut self,
         node: Node<'a, 'input>,
         host: usize,
-        around: Option<Around<'_>>,
-    ) -> Result<Vec<Part>, Error> {
+        around: Option<EnclosingPci<'_>>,
+    ) -> Result<Vec<NcclPart>, Error> {
         let mut parts = Vec::new();
         for child in elements(node) {
             match (tag(child), around) {
@@ -194,9 +194,9 @@ impl<'a, 'input> Walk<'a, 'input, '_> {
                         )?);
                     }
                 }
-                ("gpu", Some(Around { busid, hop })) => {
+                ("gpu", Some(EnclosingPci { busid, hop })) => {
                     let gpu = self.gpu(child, Some(child), host, busid)?;
-                    parts.push(Part::Gpu { gpu, hop });
+                    parts.push(NcclPart::Gpu { gpu, hop });
                 }
                 ("gpu", None) => {
                     return Err(xml::error(
@@ -212,7 +212,7 @@ impl<'a, 'input> Walk<'a, 'input, '_> {
         Ok(parts)
     }
 
-    fn pci(&mut self, node: Node<'a, 'input>, host: usize) -> Result<Vec<Part>, Error> {
+    fn pci(&mut self, node: Node<'a, 'input>, host: usize) -> Result<Vec<NcclPart>, Error> {
         let Some(told) = node.attribute("busid") else {
             return Err(xml::error(
                 node,
@@ -224,15 +224,15 @@ impl<'a, 'input> Walk<'a, 'input, '_> {
         if hop.is_none() {
             self.odd_width(node)?;
         }
-        let around = Around { busid: &busid, hop };
+        let around = EnclosingPci { busid: &busid, hop };
         let below = self.parts(node, host, Some(around))?;
-        let own = |part: &Part| matches!(part, Part::Gpu { .. } | Part::Card { .. });
+        let own = |part: &NcclPart| matches!(part, NcclPart::Gpu { .. } | NcclPart::Card { .. });
         let holds_pci = elements(node).any(|child| child.has_tag_name("pci"));
         if holds_pci {
             return Ok(if below.is_empty() {
                 below
             } else {
-                vec![Part::Switch {
+                vec![NcclPart::Switch {
                     name: busid,
                     hop,
                     below,
@@ -244,7 +244,7 @@ impl<'a, 'input> Walk<'a, 'input, '_> {
         }
         if self.skeleton && is_accelerator(node) {
             let gpu = self.gpu(node, None, host, &busid)?;
-            return Ok(vec![Part::Gpu { gpu, hop }]);
+            return Ok(vec![NcclPart::Gpu { gpu, hop }]);
         }
         if is_card(node) {
             return Ok(self.card(node, Some(&busid), hop)?.into_iter().collect());
@@ -291,7 +291,7 @@ impl<'a, 'input> Walk<'a, 'input, '_> {
             sm.and_then(links::nvlink_gbps_of_sm),
             node.attribute("gcn").and_then(xgmi_of_gcn),
         );
-        self.gpus.push(Gpu {
+        self.gpus.push(NcclGpu {
             node,
             host,
             dev,
@@ -309,7 +309,7 @@ impl<'a, 'input> Walk<'a, 'input, '_> {
         node: Node<'_, '_>,
         name: Option<&str>,
         hop: Option<f64>,
-    ) -> Result<Option<Part>, Error> {
+    ) -> Result<Option<NcclPart>, Error> {
         let Some(name) = name.map(str::trim).filter(|name| !name.is_empty()) else {
             self.warnings.push(
                 self.lines
@@ -329,7 +329,7 @@ impl<'a, 'input> Walk<'a, 'input, '_> {
             return Err(xml::error(node, what).with_kind(ErrorKind::TooLarge));
         }
         self.cards.insert(name.to_owned(), false);
-        Ok(Some(Part::Card {
+        Ok(Some(NcclPart::Card {
             name: name.to_owned(),
             hop,
         }))

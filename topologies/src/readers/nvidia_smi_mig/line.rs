@@ -5,7 +5,7 @@ use crate::readers::text;
 
 /// A line, by its kind.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Line {
+pub(super) enum MigLine {
     /// The title of a table, its column names, or its double line. `of_instances` states whether it
     /// is the title of a table of GPU instances or of their profiles.
     Top {
@@ -14,11 +14,11 @@ pub(super) enum Line {
     /// A border of dashes.
     Border,
     /// The first of two lines of a profile in `-lgip`.
-    Profile(Profile),
+    Profile(MigProfileLine),
     /// The second line of a profile: copy engines, JPEG decoders, optical flow accelerators.
     ProfileEnd,
     /// A line of `-lgi`.
-    Instance(Instance),
+    Instance(MigInstanceLine),
     /// A line of `-lgipp`.
     Placements(Placements),
     /// A row of a table of compute instances, which are parts of GPU instances.
@@ -31,7 +31,7 @@ pub(super) enum Line {
 
 /// A profile that a GPU offers.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Profile {
+pub(super) struct MigProfileLine {
     pub(super) gpu: u32,
     pub(super) name: String,
     pub(super) id: u32,
@@ -42,7 +42,7 @@ pub(super) struct Profile {
 
 /// A GPU instance.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Instance {
+pub(super) struct MigInstanceLine {
     pub(super) gpu: u32,
     pub(super) profile: String,
     pub(super) profile_id: u32,
@@ -63,25 +63,25 @@ pub(super) struct Placements {
 ///
 /// # Errors
 /// A line that begins like a known one, but is cut or broken. The message names the expected form.
-pub(super) fn parse(text: &str, line: usize) -> Result<Line, Error> {
+pub(super) fn parse(text: &str, line: usize) -> Result<MigLine, Error> {
     let text = text.trim();
     if text.is_empty() {
-        return Ok(Line::Blank);
+        return Ok(MigLine::Blank);
     }
     if let Some((gpu, profile)) = own(text, "GPU ").and_then(gpu_of_placements) {
         let expected = "expected `GPU  0 Profile ID 19 Placements: {0,1,2}:1`";
         return placements(gpu, profile)
-            .map(Line::Placements)
+            .map(MigLine::Placements)
             .ok_or_else(|| Error::at(line, expected));
     }
     if own(text, "---").is_some_and(|rest| is_rule(rest, '-')) {
-        return Ok(Line::Border);
+        return Ok(MigLine::Border);
     }
     let Some(row) = own(text, "|") else {
-        return Ok(Line::Other);
+        return Ok(MigLine::Other);
     };
     if is_rule(row, '=') && row.contains("===") {
-        return Ok(Line::Top {
+        return Ok(MigLine::Top {
             of_instances: false,
         });
     }
@@ -92,13 +92,13 @@ pub(super) fn parse(text: &str, line: usize) -> Result<Line, Error> {
         .map_or((row, false), |(row, _)| (row, true));
     let words: Vec<&str> = row.split_whitespace().collect();
     match words[..] {
-        [] => Ok(Line::Other),
+        [] => Ok(MigLine::Other),
         [gpu, "MIG", ..] if number(gpu).is_some() => mig_row(&words).filter(|_| end).ok_or_else(|| {
             let expected = "`| 0 MIG 1g.5gb 19 7/7 4.75 No 14 0 0 |` or an instance, `| 0 MIG 1g.5gb 19 7 0:1 |`";
             Error::at(line, format!("expected a profile, {expected}"))
         }),
         [first, ..] if number(first).is_some() => Ok(other_row(&words, end)),
-        _ => Ok(Line::Top { of_instances: row.contains("GPU instance") }),
+        _ => Ok(MigLine::Top { of_instances: row.contains("GPU instance") }),
     }
 }
 
@@ -115,7 +115,7 @@ fn is_rule(text: &str, stroke: char) -> bool {
 }
 
 /// Parses a row of `-lgip` or `-lgi`. The number of words distinguishes the two.
-fn mig_row(words: &[&str]) -> Option<Line> {
+fn mig_row(words: &[&str]) -> Option<MigLine> {
     match *words {
         [
             gpu,
@@ -138,7 +138,7 @@ fn mig_row(words: &[&str]) -> Option<Line> {
             let (gpu, id, sms) = (number(gpu)?, number(id)?, number(sms)?);
             let _engines = (number(decoders)?, number(encoders)?);
             let name = profile_name(name)?;
-            Some(Line::Profile(Profile {
+            Some(MigLine::Profile(MigProfileLine {
                 gpu,
                 name,
                 id,
@@ -154,7 +154,7 @@ fn mig_row(words: &[&str]) -> Option<Line> {
                 number(size)?.try_into().ok()?,
             );
             let (gpu, profile_id, id) = (number(gpu)?, number(profile_id)?, number(id)?);
-            Some(Line::Instance(Instance {
+            Some(MigLine::Instance(MigInstanceLine {
                 gpu,
                 profile: profile_name(name)?,
                 profile_id,
@@ -167,13 +167,13 @@ fn mig_row(words: &[&str]) -> Option<Line> {
 }
 
 /// Parses a row that begins with a number, but is not a row of a profile or GPU instance.
-fn other_row(words: &[&str], end: bool) -> Line {
+fn other_row(words: &[&str], end: bool) -> MigLine {
     match *words {
-        [_, _, "MIG", ..] => Line::Compute,
+        [_, _, "MIG", ..] => MigLine::Compute,
         [_, jpeg, ofa] if end && number(jpeg).is_some() && number(ofa).is_some() => {
-            Line::ProfileEnd
+            MigLine::ProfileEnd
         }
-        _ => Line::Row,
+        _ => MigLine::Row,
     }
 }
 
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn rows_read_in_any_width() {
-        let profile = Profile {
+        let profile = MigProfileLine {
             gpu: 6,
             name: "1g.18gb+me".to_owned(),
             id: 20,
@@ -241,11 +241,11 @@ mod tests {
         ] {
             assert_eq!(
                 parse(text, 1).unwrap(),
-                Line::Profile(profile.clone()),
+                MigLine::Profile(profile.clone()),
                 "{text}"
             );
         }
-        let instance = Instance {
+        let instance = MigInstanceLine {
             gpu: 0,
             profile: "3g.20gb".to_owned(),
             profile_id: 9,
@@ -254,14 +254,14 @@ mod tests {
         };
         assert_eq!(
             parse("|   0  MIG 3g.20gb       9        1          4:4     |", 1).unwrap(),
-            Line::Instance(instance)
+            MigLine::Instance(instance)
         );
     }
 
     #[test]
     fn placements_read_in_both_spellings() {
         let said = |text| match parse(text, 1).unwrap() {
-            Line::Placements(Placements {
+            MigLine::Placements(Placements {
                 gpu,
                 id,
                 starts,
@@ -311,48 +311,48 @@ mod tests {
     #[test]
     fn what_is_around_the_rows_is_known() {
         for (text, line) in [
-            ("", Line::Blank),
-            ("+------------------+", Line::Border),
-            ("# +-----------------+", Line::Border),
+            ("", MigLine::Blank),
+            ("+------------------+", MigLine::Border),
+            ("# +-----------------+", MigLine::Border),
             (
                 "|==================|",
-                Line::Top {
+                MigLine::Top {
                     of_instances: false,
                 },
             ),
             (
                 "| GPU instance profiles:   |",
-                Line::Top { of_instances: true },
+                MigLine::Top { of_instances: true },
             ),
             (
                 "|             Free/Total   GiB              CE    JPEG  OFA  |",
-                Line::Top {
+                MigLine::Top {
                     of_instances: false,
                 },
             ),
-            ("|                 2     0     0", Line::Row),
-            ("|                 2     x     0   |", Line::Row),
+            ("|                 2     0     0", MigLine::Row),
+            ("|                 2     x     0   |", MigLine::Row),
             (
                 "|   0  NVIDIA H100 80GB HBM3          Off |   00000000:18:00.0 Off |        0 |",
-                Line::Row,
+                MigLine::Row,
             ),
             (
                 "node1: |                 1     1     0   |",
-                Line::ProfileEnd,
+                MigLine::ProfileEnd,
             ),
-            ("|                 1     1     0   |", Line::ProfileEnd),
+            ("|                 1     1     0   |", MigLine::ProfileEnd),
             (
                 "|   0      1       MIG 1c.3g.20gb       0      0/3           14        2     0     0   |",
-                Line::Compute,
+                MigLine::Compute,
             ),
             (
                 "| GPU  Name   Profile ID  Instances |",
-                Line::Top {
+                MigLine::Top {
                     of_instances: false,
                 },
             ),
-            ("GPU  x Profile ID 19 Placements: {0}:1", Line::Other),
-            ("$ nvidia-smi mig -lgip", Line::Other),
+            ("GPU  x Profile ID 19 Placements: {0}:1", MigLine::Other),
+            ("$ nvidia-smi mig -lgip", MigLine::Other),
         ] {
             assert_eq!(parse(text, 1).unwrap(), line, "{text}");
         }

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use mapa_core::{DeviceId, DeviceInfo, Fabric, FabricNode, MAX_DEVICES, NodeKind};
 
-use self::line::{Instance, Line, Placements, Profile};
+use self::line::{MigInstanceLine, MigLine, MigProfileLine, Placements};
 use super::{nvidia_smi_topo, text};
 use crate::dump::{Dump, MigInstance, MigProfile, Says};
 use crate::error::Error;
@@ -32,10 +32,10 @@ pub(super) fn is(text: &str) -> bool {
         Ok(line) => {
             matches!(
                 line,
-                Line::Profile(_)
-                    | Line::Instance(_)
-                    | Line::Placements(_)
-                    | Line::Top { of_instances: true }
+                MigLine::Profile(_)
+                    | MigLine::Instance(_)
+                    | MigLine::Placements(_)
+                    | MigLine::Top { of_instances: true }
             )
         }
         // A broken row counts as a row.
@@ -56,7 +56,7 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
 
 /// The position of the current line in a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Place {
+enum MigTablePlace {
     #[default]
     Outside,
     /// After a title, before the first row.
@@ -72,7 +72,7 @@ enum Place {
 /// The state of reading.
 #[derive(Default)]
 struct Lists {
-    place: Place,
+    place: MigTablePlace,
     /// Whether the table belongs to another command: compute instances, or `nvidia-smi` without
     /// options.
     foreign: bool,
@@ -93,47 +93,47 @@ struct Lists {
 }
 
 impl Lists {
-    fn read_line(&mut self, line: Line, number: usize) -> Result<(), Error> {
-        if let Place::InProfile(first) = self.place {
+    fn read_line(&mut self, line: MigLine, number: usize) -> Result<(), Error> {
+        if let MigTablePlace::InProfile(first) = self.place {
             return match line {
                 // Some pages double the line ends, so blank lines are allowed here.
-                Line::Blank => Ok(()),
-                Line::ProfileEnd => {
-                    self.place = Place::BelowRow(number);
+                MigLine::Blank => Ok(()),
+                MigLine::ProfileEnd => {
+                    self.place = MigTablePlace::BelowRow(number);
                     Ok(())
                 }
                 _ => Err(half(first)),
             };
         }
         match line {
-            Line::Top { of_instances } => {
-                if self.place != Place::Top {
+            MigLine::Top { of_instances } => {
+                if self.place != MigTablePlace::Top {
                     self.end_of_table();
-                    (self.place, self.foreign) = (Place::Top, !of_instances);
+                    (self.place, self.foreign) = (MigTablePlace::Top, !of_instances);
                 }
                 self.foreign &= !of_instances;
             }
-            Line::Border => {
-                if matches!(self.place, Place::BelowRow(_)) {
-                    self.place = Place::BelowBorder;
+            MigLine::Border => {
+                if matches!(self.place, MigTablePlace::BelowRow(_)) {
+                    self.place = MigTablePlace::BelowBorder;
                 }
             }
-            Line::Profile(profile) => {
+            MigLine::Profile(profile) => {
                 self.begin_row(number);
-                self.place = Place::InProfile(number);
+                self.place = MigTablePlace::InProfile(number);
                 self.add_profile(profile, number)?;
             }
-            Line::ProfileEnd if !self.foreign => {
+            MigLine::ProfileEnd if !self.foreign => {
                 let what = "the second line of a profile without its first: expected `| 0 MIG 1g.5gb 19 7/7 ...` before it";
                 return Err(Error::at(number, what));
             }
-            Line::Instance(instance) => {
+            MigLine::Instance(instance) => {
                 self.begin_row(number);
-                self.place = Place::BelowRow(number);
+                self.place = MigTablePlace::BelowRow(number);
                 self.add_instance(instance, number)?;
             }
-            Line::Placements(placements) => self.add_placements(placements, number)?,
-            Line::Compute => {
+            MigLine::Placements(placements) => self.add_placements(placements, number)?,
+            MigLine::Compute => {
                 if !self.computes {
                     self.computes = true;
                     self.warn(
@@ -142,13 +142,13 @@ impl Lists {
                     );
                 }
             }
-            Line::Row if self.place != Place::Outside && !self.foreign => {
+            MigLine::Row if self.place != MigTablePlace::Outside && !self.foreign => {
                 return Err(Error::at(
                     number,
                     "an unknown row: expected `| 0 MIG 1g.5gb ...`",
                 ));
             }
-            Line::ProfileEnd | Line::Row | Line::Blank | Line::Other => {}
+            MigLine::ProfileEnd | MigLine::Row | MigLine::Blank | MigLine::Other => {}
         }
         Ok(())
     }
@@ -162,7 +162,7 @@ impl Lists {
 
     /// Adds a warning if the table of a row has no top: rows above it may be lost.
     fn begin_row(&mut self, number: usize) {
-        if self.place == Place::Outside {
+        if self.place == MigTablePlace::Outside {
             self.warn(
                 number,
                 "the top of the table is missing: there may be more rows",
@@ -173,7 +173,7 @@ impl Lists {
     /// Adds a warning if the table has no border at its end. Called if another table begins and at
     /// the end of the text.
     fn end_of_table(&mut self) {
-        if let Place::BelowRow(line) = self.place {
+        if let MigTablePlace::BelowRow(line) = self.place {
             self.warn(
                 line,
                 "the end of the table is missing: there may be more rows",
@@ -182,7 +182,7 @@ impl Lists {
     }
 
     fn end_of_text(&mut self) -> Result<(), Error> {
-        if let Place::InProfile(first) = self.place {
+        if let MigTablePlace::InProfile(first) = self.place {
             return Err(half(first));
         }
         self.end_of_table();
@@ -219,8 +219,8 @@ impl Lists {
         Ok(place)
     }
 
-    fn add_profile(&mut self, row: Profile, number: usize) -> Result<(), Error> {
-        let Profile {
+    fn add_profile(&mut self, row: MigProfileLine, number: usize) -> Result<(), Error> {
+        let MigProfileLine {
             gpu,
             name,
             id,
@@ -266,8 +266,8 @@ impl Lists {
         Ok(())
     }
 
-    fn add_instance(&mut self, row: Instance, number: usize) -> Result<(), Error> {
-        let Instance {
+    fn add_instance(&mut self, row: MigInstanceLine, number: usize) -> Result<(), Error> {
+        let MigInstanceLine {
             gpu,
             profile,
             profile_id,

@@ -7,7 +7,7 @@ use crate::readers::text;
 
 /// The fact that a line states about a link.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Fact {
+pub(super) enum LinkFact {
     /// `-s`: the link is up, with this data bandwidth in GB/s per direction.
     Rate(f64),
     /// `-s`: whether the link is up, without a rate.
@@ -28,17 +28,17 @@ pub(super) enum Fact {
 
 /// A line about a link. `fact` is `None` if the rest of the line has no known form.
 #[derive(Debug, PartialEq)]
-pub(super) struct Line {
+pub(super) struct LinkLine {
     pub(super) link: u32,
-    pub(super) fact: Option<Fact>,
+    pub(super) fact: Option<LinkFact>,
 }
 
 /// Parses a line, if it is about a link.
-pub(super) fn parse(text: &str) -> Option<Line> {
+pub(super) fn parse(text: &str) -> Option<LinkLine> {
     let own = text
         .match_indices("Link ")
         .find_map(|(at, word)| numbered(&text[..at], &text[at + word.len()..]));
-    own.map(|(link, rest)| Line {
+    own.map(|(link, rest)| LinkLine {
         link,
         fact: fact(rest.trim_end_matches(['|', '`', ' ', '\t'])),
     })
@@ -75,26 +75,26 @@ fn numbered<'a>(before: &str, rest: &'a str) -> Option<(u32, &'a str)> {
     Some((number.parse().ok()?, said?.trim()))
 }
 
-fn fact(rest: &str) -> Option<Fact> {
+fn fact(rest: &str) -> Option<LinkFact> {
     if let Some(active) = active(rest) {
-        return Some(Fact::Active(active));
+        return Some(LinkFact::Active(active));
     }
     if let Some(rate) = rate(rest) {
-        return Some(Fact::Rate(links::nvlink_gbps_of_printed(rate)));
+        return Some(LinkFact::Rate(links::nvlink_gbps_of_printed(rate)));
     }
     if let Some(remote) = rest.strip_prefix("Remote Device ") {
         let (address, link) = remote.split_once(": Link ")?;
-        return Some(Fact::Remote(
+        return Some(LinkFact::Remote(
             address_of(address)?,
             Some(count(link)?.try_into().ok()?),
         ));
     }
     if let Some(address) = address_of(rest) {
-        return Some(Fact::Remote(address, None));
+        return Some(LinkFact::Remote(address, None));
     }
     capability(rest)
         .or_else(|| traffic(rest))
-        .or_else(|| is_counter(rest).then_some(Fact::Other))
+        .or_else(|| is_counter(rest).then_some(LinkFact::Other))
 }
 
 fn active(text: &str) -> Option<bool> {
@@ -132,7 +132,7 @@ fn address_of(text: &str) -> Option<String> {
 }
 
 /// Parses `P2P is supported: true`, and other capabilities in the same form.
-fn capability(text: &str) -> Option<Fact> {
+fn capability(text: &str) -> Option<LinkFact> {
     let (name, value) = text.rsplit_once(':')?;
     let value = match value.trim() {
         "true" => true,
@@ -140,13 +140,13 @@ fn capability(text: &str) -> Option<Fact> {
         _ => return None,
     };
     if name == "P2P is supported" {
-        return Some(Fact::PeerToPeer(value));
+        return Some(LinkFact::PeerToPeer(value));
     }
-    name.ends_with("supported").then_some(Fact::Other)
+    name.ends_with("supported").then_some(LinkFact::Other)
 }
 
 /// Parses `Rx0: 12 KBytes, Tx0: 3 KBytes`, `Data Tx: 1234 KiB` or `Raw Rx: N/A`.
-fn traffic(text: &str) -> Option<Fact> {
+fn traffic(text: &str) -> Option<LinkFact> {
     let (mut sent, mut received) = (None, None);
     let mut bytes_only = true;
     for part in text.split(", ") {
@@ -161,14 +161,14 @@ fn traffic(text: &str) -> Option<Fact> {
             _ => return None,
         };
         match bytes(value.trim())? {
-            Count::Bytes(bytes) => *counter = Some(bytes),
-            Count::NoBytes => bytes_only = false,
+            TrafficCount::Bytes(bytes) => *counter = Some(bytes),
+            TrafficCount::NoBytes => bytes_only = false,
         }
     }
     Some(if bytes_only {
-        Fact::Traffic { sent, received }
+        LinkFact::Traffic { sent, received }
     } else {
-        Fact::Other
+        LinkFact::Other
     })
 }
 
@@ -196,7 +196,7 @@ pub(super) fn counter(text: &str) -> Option<Counter> {
 }
 
 /// The value of a traffic counter.
-enum Count {
+enum TrafficCount {
     /// A number of bytes.
     Bytes(u64),
     /// `N/A`, or a count of packets or cycles.
@@ -204,9 +204,9 @@ enum Count {
 }
 
 /// Parses the value of a traffic counter. Returns `None` if it is cut or has an unknown unit.
-fn bytes(text: &str) -> Option<Count> {
+fn bytes(text: &str) -> Option<TrafficCount> {
     if text == "N/A" {
-        return Some(Count::NoBytes);
+        return Some(TrafficCount::NoBytes);
     }
     let (number, unit) = text.split_once(char::is_whitespace)?;
     let shift = match unit.trim() {
@@ -216,11 +216,13 @@ fn bytes(text: &str) -> Option<Count> {
         "MiB" | "MBytes" => 20,
         "GiB" | "GBytes" => 30,
         "Packets" | "packets" | "Cycles" | "cycles" => {
-            return count(number).map(|_| Count::NoBytes);
+            return count(number).map(|_| TrafficCount::NoBytes);
         }
         _ => return None,
     };
-    count(number)?.checked_mul(1 << shift).map(Count::Bytes)
+    count(number)?
+        .checked_mul(1 << shift)
+        .map(TrafficCount::Bytes)
 }
 
 /// Whether a text is another known counter or state: `Replay Errors: 0`, `Lane 0: 0`, `Connected`,
@@ -259,49 +261,57 @@ fn count(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn said(text: &str) -> (u32, Fact) {
+    fn said(text: &str) -> (u32, LinkFact) {
         let line = parse(text).unwrap_or_else(|| panic!("{text}"));
         (line.link, line.fact.unwrap_or_else(|| panic!("{text}")))
     }
 
     #[test]
     fn every_form_of_every_option_reads() {
-        let remote = |link| Fact::Remote("0000:08:00.0".to_owned(), link);
-        let traffic = |sent, received| Fact::Traffic { sent, received };
+        let remote = |link| LinkFact::Remote("0000:08:00.0".to_owned(), link);
+        let traffic = |sent, received| LinkFact::Traffic { sent, received };
         for (text, link, fact) in [
-            ("\t Link 0: 25.781 GB/s", 0, Fact::Rate(25.0)),
-            ("Link 1: 14.062 GB/s", 1, Fact::Rate(14.0625)),
-            ("    Link 3: 50 GB/s", 3, Fact::Rate(50.0)),
-            ("Link 2: 7.5 GB/s", 2, Fact::Rate(7.5)),
-            ("Link 4: <inactive>", 4, Fact::Active(false)),
-            ("Link 4: <Inactive>", 4, Fact::Active(false)),
-            ("Link 5 is inactive", 5, Fact::Active(false)),
-            ("Link 5: is inactive", 5, Fact::Active(false)),
-            ("Link 6: Active", 6, Fact::Active(true)),
+            ("\t Link 0: 25.781 GB/s", 0, LinkFact::Rate(25.0)),
+            ("Link 1: 14.062 GB/s", 1, LinkFact::Rate(14.0625)),
+            ("    Link 3: 50 GB/s", 3, LinkFact::Rate(50.0)),
+            ("Link 2: 7.5 GB/s", 2, LinkFact::Rate(7.5)),
+            ("Link 4: <inactive>", 4, LinkFact::Active(false)),
+            ("Link 4: <Inactive>", 4, LinkFact::Active(false)),
+            ("Link 5 is inactive", 5, LinkFact::Active(false)),
+            ("Link 5: is inactive", 5, LinkFact::Active(false)),
+            ("Link 6: Active", 6, LinkFact::Active(true)),
             (
                 "Link 7: Remote Device 00000000:08:00.0: Link 51",
                 7,
                 remote(Some(51)),
             ),
             ("Link 7: 00000000:08:00.0", 7, remote(None)),
-            ("Link 8, P2P is supported: true", 8, Fact::PeerToPeer(true)),
+            (
+                "Link 8, P2P is supported: true",
+                8,
+                LinkFact::PeerToPeer(true),
+            ),
             (
                 "Link 8, P2P is supported: false",
                 8,
-                Fact::PeerToPeer(false),
+                LinkFact::PeerToPeer(false),
             ),
-            ("Link 8, P2P atomics supported: true", 8, Fact::Other),
+            ("Link 8, P2P atomics supported: true", 8, LinkFact::Other),
             (
                 "Link 8, Access to system memory is supported: false",
                 8,
-                Fact::Other,
+                LinkFact::Other,
             ),
             (
                 "Link 0: Rx0: 12 KBytes, Tx0: 3 KBytes",
                 0,
                 traffic(Some(3 << 10), Some(12 << 10)),
             ),
-            ("Link 0: Rx1: 12 Packets, Tx1: 3 Packets", 0, Fact::Other),
+            (
+                "Link 0: Rx1: 12 Packets, Tx1: 3 Packets",
+                0,
+                LinkFact::Other,
+            ),
             (
                 "Link 0: Data Tx: 19241022 KiB",
                 0,
@@ -309,18 +319,18 @@ mod tests {
             ),
             ("Link 0: Raw Rx: 2 MiB", 0, traffic(None, Some(2 << 20))),
             ("Link 0, Raw Tx: 5 B", 0, traffic(Some(5), None)),
-            ("Link 0: Data Tx: N/A", 0, Fact::Other),
-            ("Link 9: Replay Errors: 0", 9, Fact::Other),
-            ("Link 9: Data Tx Errors: 12", 9, Fact::Other),
-            ("Link 9: CRC Errors: N/A", 9, Fact::Other),
-            ("Link 9: Lane 0: 0", 9, Fact::Other),
-            ("Link 9: 0 FEC correctable errors", 9, Fact::Other),
-            ("Link 9: Disconnected", 9, Fact::Other),
-            ("# Link 17: 26.562 GB/s |", 17, Fact::Rate(25.0)),
+            ("Link 0: Data Tx: N/A", 0, LinkFact::Other),
+            ("Link 9: Replay Errors: 0", 9, LinkFact::Other),
+            ("Link 9: Data Tx Errors: 12", 9, LinkFact::Other),
+            ("Link 9: CRC Errors: N/A", 9, LinkFact::Other),
+            ("Link 9: Lane 0: 0", 9, LinkFact::Other),
+            ("Link 9: 0 FEC correctable errors", 9, LinkFact::Other),
+            ("Link 9: Disconnected", 9, LinkFact::Other),
+            ("# Link 17: 26.562 GB/s |", 17, LinkFact::Rate(25.0)),
             (
                 "2025/05/21 09:40:05 s114  Link 1: 25 GB/s",
                 1,
-                Fact::Rate(25.0),
+                LinkFact::Rate(25.0),
             ),
         ] {
             assert_eq!(said(text), (link, fact), "{text}");

@@ -15,9 +15,9 @@ mod remotes;
 
 use mapa_core::{DeviceId, Fabric, FabricNode, LinkClass, NodeId, NodeKind};
 
-use self::line::{Fact, Line};
-use self::remotes::Ends;
-use super::headings::{self, Heading};
+use self::line::{LinkFact, LinkLine};
+use self::remotes::RemoteEnds;
+use super::headings::{self, GpuHeading};
 use super::{nvidia_smi_topo, text};
 use crate::dump::{Counted, Counter, Dump, Port, Says, Traffic};
 use crate::error::Error;
@@ -43,7 +43,7 @@ pub(super) fn is(text: &str) -> bool {
 }
 
 pub(super) fn read(text: &str) -> Result<Dump, Error> {
-    let mut links = Links::default();
+    let mut links = NvLinkReader::default();
     for (number, clean) in text::lines(text) {
         links.read_line(&clean, number)?;
     }
@@ -52,8 +52,8 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
 
 /// The state of reading.
 #[derive(Default)]
-struct Links {
-    headings: Vec<Heading>,
+struct NvLinkReader {
+    headings: Vec<GpuHeading>,
     ports: Vec<Port>,
     /// The number of the previous link, if it belongs to the same device.
     last: Option<u32>,
@@ -66,7 +66,7 @@ struct Links {
     warnings: Vec<Warning>,
 }
 
-impl Links {
+impl NvLinkReader {
     fn read_line(&mut self, text: &str, number: usize) -> Result<(), Error> {
         if let Some(heading) = headings::parse(text, number)? {
             if let Some(line) = self.unnamed {
@@ -91,7 +91,12 @@ impl Links {
         Ok(())
     }
 
-    fn add(&mut self, Line { link, fact }: Line, number: usize, text: &str) -> Result<(), Error> {
+    fn add(
+        &mut self,
+        LinkLine { link, fact }: LinkLine,
+        number: usize,
+        text: &str,
+    ) -> Result<(), Error> {
         let Some(fact) = fact else {
             return Err(Error::at(number, format!("link {link}: {EXPECTED}")));
         };
@@ -115,7 +120,7 @@ impl Links {
         }
         self.last = Some(link);
         let told = match &fact {
-            Fact::Traffic { sent, received } => {
+            LinkFact::Traffic { sent, received } => {
                 line::counter(text).map(|counter| (counter, *sent, *received))
             }
             _ => None,
@@ -152,7 +157,7 @@ impl Links {
                 "no device is named: the links are read as those of GPU0",
             );
             self.incomplete = true;
-            self.headings.push(Heading::unnamed(line, 0));
+            self.headings.push(GpuHeading::unnamed(line, 0));
         }
         if self.headings.is_empty() {
             return Err(Error::new(format!("no links found: {EXPECTED}")));
@@ -168,7 +173,7 @@ impl Links {
             ..
         } = self;
         let (ends, note) = ends(&headings, &ports, incomplete);
-        let direct = ends != Ends::Open;
+        let direct = ends != RemoteEnds::Open;
         let fabric = fabric(headings, ends, &mut warnings)?;
         warnings.sort_by_key(|warning| warning.line);
         let up = || ports.iter().filter(|port| port.active != Some(false));
@@ -204,17 +209,17 @@ fn unnamed(line: usize) -> Error {
 }
 
 /// Stores a fact. Returns false if the fact was stored before.
-fn set(port: &mut Port, fact: Fact) -> bool {
+fn set(port: &mut Port, fact: LinkFact) -> bool {
     fn fill<T>(place: &mut Option<T>, value: T) -> bool {
         place.is_none() && place.replace(value).is_none()
     }
     match fact {
-        Fact::Rate(gbps) => fill(&mut port.active, true) && fill(&mut port.gbps, gbps),
-        Fact::Active(active) => fill(&mut port.active, active),
-        Fact::Remote(address, link) => fill(&mut port.remote, (address, link)),
-        Fact::PeerToPeer(supported) => fill(&mut port.peer_to_peer, supported),
-        Fact::Traffic { sent, received } => count(&mut port.traffic, sent, received),
-        Fact::Other => true,
+        LinkFact::Rate(gbps) => fill(&mut port.active, true) && fill(&mut port.gbps, gbps),
+        LinkFact::Active(active) => fill(&mut port.active, active),
+        LinkFact::Remote(address, link) => fill(&mut port.remote, (address, link)),
+        LinkFact::PeerToPeer(supported) => fill(&mut port.peer_to_peer, supported),
+        LinkFact::Traffic { sent, received } => count(&mut port.traffic, sent, received),
+        LinkFact::Other => true,
     }
 }
 
@@ -249,16 +254,20 @@ fn count(traffic: &mut Option<Traffic>, sent: Option<u64>, received: Option<u64>
 
 /// The other ends of the links, and a note for the machine. If devices or links are missing, the
 /// other ends cannot be derived.
-fn ends(headings: &[Heading], ports: &[Port], incomplete: bool) -> (Ends, Option<&'static str>) {
+fn ends(
+    headings: &[GpuHeading],
+    ports: &[Port],
+    incomplete: bool,
+) -> (RemoteEnds, Option<&'static str>) {
     let up = || ports.iter().filter(|port| port.active != Some(false));
     let addresses =
         || up().filter_map(|port| Some((port.device, port.remote.as_ref()?.0.as_str())));
     if addresses().next().is_none() {
-        return (Ends::Open, None);
+        return (RemoteEnds::Open, None);
     }
     let open = "The addresses at the other ends of links do not show whether they belong to devices or switches.";
     if incomplete || up().any(|port| port.remote.is_none()) {
-        return (Ends::Open, Some(open));
+        return (RemoteEnds::Open, Some(open));
     }
     // `remotes` needs the devices in the order of the vendor's numbers. The lines may have another.
     let mut order: Vec<usize> = (0..headings.len()).collect();
@@ -272,8 +281,8 @@ fn ends(headings: &[Heading], ports: &[Port], incomplete: bool) -> (Ends, Option
         .filter_map(|(device, address)| Some((*place.get(device.index())?, address)))
         .collect();
     match remotes::ends(&remotes) {
-        Ends::Devices { addresses, links } => {
-            let ends = Ends::Devices {
+        RemoteEnds::Devices { addresses, links } => {
+            let ends = RemoteEnds::Devices {
                 addresses: addresses
                     .into_iter()
                     .map(|(nth, address)| (order[nth], address))
@@ -292,13 +301,13 @@ fn ends(headings: &[Heading], ports: &[Port], incomplete: bool) -> (Ends, Option
                 ),
             )
         }
-        Ends::Switches(links) => {
+        RemoteEnds::Switches(links) => {
             let links = links
                 .into_iter()
                 .map(|(nth, count)| (order[nth], count))
                 .collect();
             (
-                Ends::Switches(links),
+                RemoteEnds::Switches(links),
                 Some(
                     "All devices have links to the same addresses: these are read as switches of \
                      one fabric. \
@@ -306,13 +315,13 @@ fn ends(headings: &[Heading], ports: &[Port], incomplete: bool) -> (Ends, Option
                 ),
             )
         }
-        Ends::Open => (Ends::Open, Some(open)),
+        RemoteEnds::Open => (RemoteEnds::Open, Some(open)),
     }
 }
 
 fn fabric(
-    headings: Vec<Heading>,
-    ends: Ends,
+    headings: Vec<GpuHeading>,
+    ends: RemoteEnds,
     warnings: &mut Vec<Warning>,
 ) -> Result<Fabric, Error> {
     let mut fabric = Fabric::new();
@@ -320,7 +329,7 @@ fn fabric(
     for (id, heading) in headings.into_iter().enumerate() {
         let line = heading.line;
         let pci = match &ends {
-            Ends::Devices { addresses, .. } => addresses.get(&id).cloned(),
+            RemoteEnds::Devices { addresses, .. } => addresses.get(&id).cloned(),
             _ => None,
         };
         let node = heading.into_node(id, pci, warnings);
@@ -330,12 +339,12 @@ fn fabric(
         devices.push((node, line));
     }
     match ends {
-        Ends::Devices { links, .. } => {
+        RemoteEnds::Devices { links, .. } => {
             for ((a, b), count) in links {
                 join(&mut fabric, devices[a], devices[b].0, count)?;
             }
         }
-        Ends::Switches(links) => {
+        RemoteEnds::Switches(links) => {
             let switch = fabric.add(FabricNode {
                 name: "link-switch0".to_owned(),
                 kind: NodeKind::LinkSwitch,
@@ -344,7 +353,7 @@ fn fabric(
                 join(&mut fabric, devices[device], switch, count)?;
             }
         }
-        Ends::Open => {}
+        RemoteEnds::Open => {}
     }
     Ok(fabric)
 }

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The links of devices, by the kind of their other ends.
 #[derive(Debug, PartialEq)]
-pub(super) enum Ends {
+pub(super) enum RemoteEnds {
     /// The devices' own addresses, and the number of links between devices a < b.
     Devices {
         addresses: BTreeMap<usize, String>,
@@ -29,7 +29,7 @@ pub(super) enum Ends {
 ///
 /// # Complexity
 /// O(n log n) for n links.
-pub(super) fn ends(remotes: &[(usize, &str)]) -> Ends {
+pub(super) fn ends(remotes: &[(usize, &str)]) -> RemoteEnds {
     let mut counts: BTreeMap<(usize, &str), usize> = BTreeMap::new();
     for &remote in remotes {
         *counts.entry(remote).or_default() += 1;
@@ -37,13 +37,13 @@ pub(super) fn ends(remotes: &[(usize, &str)]) -> Ends {
     let devices: BTreeSet<usize> = remotes.iter().map(|&(device, _)| device).collect();
     devices_alone(&devices, &counts)
         .or_else(|| switches(&devices, &counts))
-        .unwrap_or(Ends::Open)
+        .unwrap_or(RemoteEnds::Open)
 }
 
 fn devices_alone(
     devices: &BTreeSet<usize>,
     counts: &BTreeMap<(usize, &str), usize>,
-) -> Option<Ends> {
+) -> Option<RemoteEnds> {
     // PCI domains have four or more hexadecimal digits, so a longer address is a larger one.
     let addresses: BTreeSet<(usize, &str)> = counts
         .keys()
@@ -76,10 +76,13 @@ fn devices_alone(
         .into_iter()
         .map(|(address, device)| (device, address.to_owned()))
         .collect();
-    Some(Ends::Devices { addresses, links })
+    Some(RemoteEnds::Devices { addresses, links })
 }
 
-fn switches(devices: &BTreeSet<usize>, counts: &BTreeMap<(usize, &str), usize>) -> Option<Ends> {
+fn switches(
+    devices: &BTreeSet<usize>,
+    counts: &BTreeMap<(usize, &str), usize>,
+) -> Option<RemoteEnds> {
     let mut sharers: BTreeMap<&str, usize> = BTreeMap::new();
     let mut links: BTreeMap<usize, usize> = BTreeMap::new();
     for (&(device, address), &count) in counts {
@@ -89,20 +92,20 @@ fn switches(devices: &BTreeSet<usize>, counts: &BTreeMap<(usize, &str), usize>) 
     // A single device shows nothing. Two devices of a larger mesh share some addresses, but not
     // all: each also has a link to the other.
     let shared = devices.len() > 1 && sharers.values().all(|&sharers| sharers == devices.len());
-    shared.then_some(Ends::Switches(links))
+    shared.then_some(RemoteEnds::Switches(links))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn of(remotes: &[(usize, &str)]) -> Ends {
+    fn of(remotes: &[(usize, &str)]) -> RemoteEnds {
         ends(remotes)
     }
 
     #[test]
     fn addresses_in_order_are_the_devices() {
-        let Ends::Devices { addresses, links } =
+        let RemoteEnds::Devices { addresses, links } =
             of(&[(0, "b"), (0, "b"), (1, "a"), (1, "a"), (1, "c"), (2, "b")])
         else {
             panic!("devices");
@@ -113,7 +116,7 @@ mod tests {
             [((0, 1), 2), ((1, 2), 1)]
         );
         // Device 1 has no links, and so no address.
-        let Ends::Devices { addresses, .. } = of(&[(0, "b"), (2, "a")]) else {
+        let RemoteEnds::Devices { addresses, .. } = of(&[(0, "b"), (2, "a")]) else {
             panic!("devices")
         };
         assert_eq!(
@@ -124,7 +127,8 @@ mod tests {
 
     #[test]
     fn longer_domains_are_greater() {
-        let Ends::Devices { addresses, .. } = of(&[(0, "10000:01:00.0"), (1, "2000:01:00.0")])
+        let RemoteEnds::Devices { addresses, .. } =
+            of(&[(0, "10000:01:00.0"), (1, "2000:01:00.0")])
         else {
             panic!("devices");
         };
@@ -134,7 +138,7 @@ mod tests {
     #[test]
     fn what_all_devices_share_is_a_switch() {
         let links = |ends| match ends {
-            Ends::Switches(links) => links.into_iter().collect::<Vec<_>>(),
+            RemoteEnds::Switches(links) => links.into_iter().collect::<Vec<_>>(),
             other => panic!("{other:?}"),
         };
         assert_eq!(
@@ -150,26 +154,30 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_left_open() {
-        assert_eq!(of(&[(0, "a"), (0, "b")]), Ends::Open, "one device alone");
+        assert_eq!(
+            of(&[(0, "a"), (0, "b")]),
+            RemoteEnds::Open,
+            "one device alone"
+        );
         assert_eq!(
             of(&[(0, "b"), (0, "b"), (1, "a")]),
-            Ends::Open,
+            RemoteEnds::Open,
             "more links one way than the other"
         );
         assert_eq!(
             of(&[(0, "b"), (0, "c"), (1, "a"), (1, "c"), (2, "b"), (2, "z")]),
-            Ends::Open
+            RemoteEnds::Open
         );
         assert_eq!(
             of(&[(0, "b"), (0, "c"), (1, "a"), (1, "c")]),
-            Ends::Open,
+            RemoteEnds::Open,
             "two out of a mesh of three"
         );
         assert_eq!(
             of(&[(0, "s"), (1, "s"), (2, "t"), (3, "t")]),
-            Ends::Open,
+            RemoteEnds::Open,
             "what joins the switches is not told"
         );
-        assert_eq!(of(&[]), Ends::Open);
+        assert_eq!(of(&[]), RemoteEnds::Open);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use mapa_core::{LinkClass, MAX_DEVICES};
 
-use super::table::{Affinity, Header, Label, Row, Table, is_cell, is_own};
+use super::table::{AffinityColumn, Label, TopoHeader, TopoRow, TopoTable, is_cell, is_own};
 use crate::error::Error;
 use crate::machine::{Labels, Warning};
 
@@ -18,7 +18,7 @@ pub(super) struct DeviceRow {
 }
 
 /// The links as printed: devices first, then network cards.
-pub(super) struct Matrix {
+pub(super) struct TopoMatrix {
     pub(super) devices: Vec<DeviceRow>,
     pub(super) cards: Vec<String>,
     pub(super) warnings: Vec<Warning>,
@@ -28,9 +28,9 @@ pub(super) struct Matrix {
     cells: Vec<Option<LinkClass>>,
 }
 
-impl Matrix {
-    pub(super) fn new(table: Table) -> Result<Self, Error> {
-        let Table {
+impl TopoMatrix {
+    pub(super) fn new(table: TopoTable) -> Result<Self, Error> {
+        let TopoTable {
             header,
             rows,
             card_names,
@@ -65,7 +65,7 @@ impl Matrix {
             says_soc: says_soc(&rows),
             cells: vec![None; columns.len() * columns.len()],
         };
-        let size = Size {
+        let size = MatrixSize {
             devices: devices.len(),
             all: columns.len(),
         };
@@ -168,10 +168,10 @@ impl Matrix {
     fn read_row(
         &mut self,
         i: usize,
-        row: &Row,
+        row: &TopoRow,
         columns: &[Label],
         positions: &[usize],
-        size: Size,
+        size: MatrixSize,
     ) -> Result<(), Error> {
         let mut cut = false;
         let cells = cells(row, columns.len());
@@ -246,7 +246,7 @@ impl Matrix {
         &mut self,
         columns: &[Label],
         lines: &[Option<usize>],
-        size: Size,
+        size: MatrixSize,
     ) -> Result<(), Error> {
         for b in 0..size.all {
             for a in 0..b {
@@ -277,14 +277,14 @@ impl Matrix {
 }
 
 #[derive(Clone, Copy)]
-struct Size {
+struct MatrixSize {
     devices: usize,
     all: usize,
 }
 
 /// The words in a row's cells. If there are fewer links than columns, tabs or pipes may show which
 /// cells are empty.
-fn cells(row: &Row, columns: usize) -> Vec<&str> {
+fn cells(row: &TopoRow, columns: usize) -> Vec<&str> {
     let links = row
         .words
         .iter()
@@ -313,7 +313,7 @@ fn is_unknown_word(word: &str) -> bool {
 ///
 /// # Errors
 /// A row whose X is in another column.
-fn header_from_rows(rows: &[Row]) -> Result<Header, Error> {
+fn header_from_rows(rows: &[TopoRow]) -> Result<TopoHeader, Error> {
     for (i, row) in rows.iter().enumerate() {
         let own = row.words.iter().position(|(word, _)| is_own(word));
         if own != Some(i) {
@@ -332,7 +332,7 @@ fn header_from_rows(rows: &[Row]) -> Result<Header, Error> {
     }
     let columns = rows.iter().map(|row| row.label.clone()).collect();
     let line = rows.first().map_or(1, |row| row.line);
-    Ok(Header {
+    Ok(TopoHeader {
         line,
         before: Vec::new(),
         columns,
@@ -343,7 +343,7 @@ fn header_from_rows(rows: &[Row]) -> Result<Header, Error> {
 
 /// Adds the cards left of the first device to the columns. Their number is the position of the X in
 /// that device's row.
-fn with_leading_cards(mut header: Header, rows: &[Row]) -> Header {
+fn with_leading_cards(mut header: TopoHeader, rows: &[TopoRow]) -> TopoHeader {
     let row = rows
         .iter()
         .find(|row| Some(&row.label) == header.columns.first());
@@ -356,7 +356,7 @@ fn with_leading_cards(mut header: Header, rows: &[Row]) -> Header {
 }
 
 /// Checks that every label appears once, and that every row has a column.
-fn check_labels(header: &Header, rows: &[Row]) -> Result<(), Error> {
+fn check_labels(header: &TopoHeader, rows: &[TopoRow]) -> Result<(), Error> {
     let mut seen = HashSet::new();
     if let Some(twice) = header
         .columns
@@ -389,7 +389,7 @@ fn check_labels(header: &Header, rows: &[Row]) -> Result<(), Error> {
 }
 
 /// The columns with devices first, and the position of each in the text.
-fn devices_first(header: &Header) -> (Vec<Label>, Vec<usize>) {
+fn devices_first(header: &TopoHeader) -> (Vec<Label>, Vec<usize>) {
     let mut places: Vec<usize> = (0..header.columns.len()).collect();
     places.sort_by_key(|&i| matches!(header.columns[i], Label::Card(_)));
     (
@@ -399,7 +399,7 @@ fn devices_first(header: &Header) -> (Vec<Label>, Vec<usize>) {
 }
 
 /// Whether the text has SOC in place of SYS, as old drivers print.
-fn says_soc(rows: &[Row]) -> bool {
+fn says_soc(rows: &[TopoRow]) -> bool {
     let says = |it: &str| {
         rows.iter()
             .any(|row| row.words.iter().any(|(word, _)| word == it))
@@ -412,11 +412,11 @@ fn says_soc(rows: &[Row]) -> bool {
 /// Cells right of the matrix may be empty. If there are as many words as columns, the words are in
 /// the order of the columns. Otherwise tabs or pipes show the column of a word. Without these, a
 /// word belongs to the column whose title begins nearest to it.
-fn affinity(row: &Row, cells: usize, header: &Header) -> (Option<String>, Option<u32>) {
+fn affinity(row: &TopoRow, cells: usize, header: &TopoHeader) -> (Option<String>, Option<u32>) {
     let words = row.words.get(cells..).unwrap_or_default();
-    let kinds: Vec<Affinity> = header.affinities.iter().map(|&(kind, _)| kind).collect();
+    let kinds: Vec<AffinityColumn> = header.affinities.iter().map(|&(kind, _)| kind).collect();
     let fields = row.fields.iter().filter(|field| !field.is_empty()).count();
-    let mut pairs: Vec<(Affinity, &str)> = Vec::new();
+    let mut pairs: Vec<(AffinityColumn, &str)> = Vec::new();
     if words.len() == kinds.len() {
         pairs.extend(
             kinds
@@ -427,7 +427,7 @@ fn affinity(row: &Row, cells: usize, header: &Header) -> (Option<String>, Option
     } else if fields == row.words.len() && row.fields.len() >= cells {
         let mut right: Vec<&str> = row.fields[cells..].iter().map(String::as_str).collect();
         // The tool prints an empty cell before the GPU's NUMA id.
-        if kinds.last() == Some(&Affinity::GpuNuma) && right.len() == kinds.len() + 1 {
+        if kinds.last() == Some(&AffinityColumn::GpuNuma) && right.len() == kinds.len() + 1 {
             right.remove(kinds.len() - 1);
         }
         pairs.extend(kinds.iter().copied().zip(right));
@@ -451,7 +451,7 @@ fn affinity(row: &Row, cells: usize, header: &Header) -> (Option<String>, Option
     let first = |text: &str| text.split(',').next().and_then(|first| first.parse().ok());
     let given = |text: &&str| !text.eq_ignore_ascii_case("N/A");
     (
-        value(Affinity::Cpu).filter(given).map(str::to_owned),
-        value(Affinity::Numa).filter(given).and_then(first),
+        value(AffinityColumn::Cpu).filter(given).map(str::to_owned),
+        value(AffinityColumn::Numa).filter(given).and_then(first),
     )
 }

@@ -18,14 +18,14 @@ use std::borrow::Cow;
 use mapa_core::{DeviceInfo, Fabric, FabricNode, Link, LinkClass, NodeId, NodeKind};
 
 use super::infer::{self, MOST_NVLINKS};
-use super::pairs::Pairs;
+use super::pairs::PairLinks;
 use super::{headings, text};
 use crate::dump::{Dump, HostDetail, Says};
 use crate::error::Error;
 use crate::kind::Kind;
 use crate::links::{ASSUMED_DIRECT_GBPS, ASSUMED_HOST_GBPS};
 use crate::machine::{Labels, Machine, Warning};
-use matrix::Matrix;
+use matrix::TopoMatrix;
 
 /// Reads the output of `nvidia-smi topo -m`.
 ///
@@ -47,7 +47,7 @@ use matrix::Matrix;
 /// message names line and cell.
 pub(super) fn read(text: &str) -> Result<Dump, Error> {
     let table = table::find(text)?;
-    let mut matrix = Matrix::new(table)?;
+    let mut matrix = TopoMatrix::new(table)?;
     let names = |(line, text): &(usize, Cow<'_, str>)| {
         headings::parse(text, *line)
             .is_ok_and(|heading| heading.is_some_and(|heading| heading.is_certain()))
@@ -92,7 +92,7 @@ pub(super) fn is(text: &str) -> bool {
 }
 
 /// Notes on assumptions that the reader made.
-fn notes(matrix: &Matrix) -> Vec<String> {
+fn notes(matrix: &TopoMatrix) -> Vec<String> {
     let n = matrix.devices.len();
     let direct = |a, b| matrix.class(a, b).is_some_and(LinkClass::is_direct);
     let mut notes = vec![
@@ -105,7 +105,7 @@ fn notes(matrix: &Matrix) -> Vec<String> {
     notes
 }
 
-fn build(matrix: &Matrix) -> Result<Fabric, Error> {
+fn build(matrix: &TopoMatrix) -> Result<Fabric, Error> {
     let devices = matrix.devices.len();
     let same_numa = |a: usize, b: usize| {
         let (x, y) = (&matrix.devices[a], &matrix.devices[b]);
@@ -132,7 +132,7 @@ fn build(matrix: &Matrix) -> Result<Fabric, Error> {
         name: name.clone(),
         kind: NodeKind::Nic,
     };
-    let mut fabric = Pairs {
+    let mut fabric = PairLinks {
         ends: matrix
             .devices
             .iter()

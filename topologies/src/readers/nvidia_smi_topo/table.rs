@@ -36,13 +36,13 @@ impl Label {
 
 /// A column right of the matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Affinity {
+pub(super) enum AffinityColumn {
     Cpu,
     Numa,
     GpuNuma,
 }
 
-pub(super) struct Header {
+pub(super) struct TopoHeader {
     pub(super) line: usize,
     /// Words left of the first device: cards, or the end of a prompt. The rows show how many are
     /// cards.
@@ -51,10 +51,10 @@ pub(super) struct Header {
     /// The names of all cards in `columns`, and of possible cards in `before`.
     pub(super) cards: HashSet<String>,
     /// The affinity columns, with the character column at which each title begins.
-    pub(super) affinities: Vec<(Affinity, usize)>,
+    pub(super) affinities: Vec<(AffinityColumn, usize)>,
 }
 
-pub(super) struct Row {
+pub(super) struct TopoRow {
     pub(super) line: usize,
     pub(super) label: Label,
     /// The words after the label, with the character column at which each begins.
@@ -64,9 +64,9 @@ pub(super) struct Row {
     pub(super) fields: Vec<String>,
 }
 
-pub(super) struct Table {
-    pub(super) header: Option<Header>,
-    pub(super) rows: Vec<Row>,
+pub(super) struct TopoTable {
+    pub(super) header: Option<TopoHeader>,
+    pub(super) rows: Vec<TopoRow>,
     /// Names of cards from the legend: `NIC0: mlx5_0`.
     pub(super) card_names: Vec<(String, String)>,
     pub(super) last_line: usize,
@@ -76,8 +76,8 @@ pub(super) struct Table {
 ///
 /// # Errors
 /// No matrix, or more than one; more rows or columns than a machine can have.
-pub(super) fn find(text: &str) -> Result<Table, Error> {
-    let mut table = Table {
+pub(super) fn find(text: &str) -> Result<TopoTable, Error> {
+    let mut table = TopoTable {
         header: None,
         rows: Vec::new(),
         card_names: Vec::new(),
@@ -114,7 +114,7 @@ pub(super) fn find(text: &str) -> Result<Table, Error> {
                 .iter()
                 .map(|&(word, column)| (word.to_owned(), column))
                 .collect();
-            table.rows.push(Row {
+            table.rows.push(TopoRow {
                 line,
                 label,
                 words,
@@ -156,7 +156,7 @@ fn fields(line: &str, label_column: usize) -> Vec<String> {
 }
 
 /// Parses a header: a run of labels that starts with a device and is not followed by link words.
-fn header(line: &str, words: &[(&str, usize)], number: usize) -> Option<Header> {
+fn header(line: &str, words: &[(&str, usize)], number: usize) -> Option<TopoHeader> {
     let first = words
         .iter()
         .position(|(word, _)| leading_device(word).is_some())?;
@@ -192,7 +192,7 @@ fn header(line: &str, words: &[(&str, usize)], number: usize) -> Option<Header> 
         }
     };
     let cards = columns.iter().chain(&before).filter_map(cards).collect();
-    Some(Header {
+    Some(TopoHeader {
         line: number,
         before,
         columns,
@@ -248,7 +248,7 @@ pub(super) fn is_own(word: &str) -> bool {
     word.eq_ignore_ascii_case("X")
 }
 
-fn affinities(line: &str, words: &[(&str, usize)]) -> Vec<(Affinity, usize)> {
+fn affinities(line: &str, words: &[(&str, usize)]) -> Vec<(AffinityColumn, usize)> {
     let Some(&(_, from)) = words.first() else {
         return Vec::new();
     };
@@ -260,16 +260,16 @@ fn affinities(line: &str, words: &[(&str, usize)]) -> Vec<(Affinity, usize)> {
     let mut found = Vec::new();
     let mut note = |at: usize, kind| found.push((kind, from + upper[..at].chars().count()));
     for (at, _) in upper.match_indices("CPU") {
-        note(at, Affinity::Cpu);
+        note(at, AffinityColumn::Cpu);
     }
     for (at, _) in upper.match_indices("NUMA") {
         let gpu = upper[..at].trim_end().strip_suffix("GPU").map(str::len);
         note(
             gpu.unwrap_or(at),
             if gpu.is_some() {
-                Affinity::GpuNuma
+                AffinityColumn::GpuNuma
             } else {
-                Affinity::Numa
+                AffinityColumn::Numa
             },
         );
     }
@@ -279,7 +279,7 @@ fn affinities(line: &str, words: &[(&str, usize)]) -> Vec<(Affinity, usize)> {
 
 /// The label of a row, and its index among the words. The label is a device or one of the header's
 /// labels, and a cell follows it.
-fn row_label(words: &[(&str, usize)], table: &Table) -> Option<(Label, usize)> {
+fn row_label(words: &[(&str, usize)], table: &TopoTable) -> Option<(Label, usize)> {
     let known = |word: &str| match (Label::device(word), &table.header) {
         (Some(device), _) => Some(device),
         (None, Some(header)) => header
@@ -355,7 +355,7 @@ mod tests {
                 .map(|&(kind, _)| kind)
                 .collect::<Vec<_>>()
         };
-        use Affinity::{Cpu, GpuNuma, Numa};
+        use AffinityColumn::{Cpu, GpuNuma, Numa};
         assert_eq!(
             kinds("GPU0 GPU1 CPU Affinity NUMA Affinity GPU NUMA ID"),
             [Cpu, Numa, GpuNuma]

@@ -16,14 +16,14 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use mapa_core::{DeviceId, DeviceInfo, Fabric, FabricNode, Link, LinkClass, MAX_DEVICES};
 
 use super::infer::MOST_NVLINKS;
-use super::pairs::Pairs;
+use super::pairs::PairLinks;
 use crate::dump::{Dump, HostDetail, MigInstance, Says};
 use crate::error::{Error, ErrorKind};
 use crate::kind::Kind;
 use crate::links::{self, ASSUMED_DIRECT_GBPS, ASSUMED_HOST_GBPS};
 use crate::machine::{Labels, Machine, Warning};
 use crate::readers::amd;
-use records::{Device, Listed, Records};
+use records::{DeviceFields, GresDevice, GresRecords};
 
 /// Whether a text has a line that begins like a record of `gres.conf` or of slurmd's output.
 pub(super) fn is(text: &str) -> bool {
@@ -41,7 +41,7 @@ pub(super) fn is(text: &str) -> bool {
 /// *Links* without a record for every device; *Links* of two devices that contradict each other; a
 /// device listed twice; a second node with other devices. The message names the line.
 pub(super) fn read(text: &str) -> Result<Dump, Error> {
-    let Records {
+    let GresRecords {
         listed,
         has_detection,
         mut warnings,
@@ -51,7 +51,7 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
         let what = "AutoDetect alone names no devices: expected the output of `slurmd -G` or `nvidia-smi topo -m`";
         return Err(Error::of_kind(ErrorKind::Incomplete, what));
     }
-    let devices = Devices::new(listed, &mut warnings)?;
+    let devices = GresDevices::new(listed, &mut warnings)?;
     devices.build(warnings)
 }
 
@@ -59,9 +59,9 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
 ///
 /// # Errors
 /// Another node that has other devices.
-fn one_node(listed: Vec<Listed>) -> Result<Vec<Listed>, Error> {
+fn one_node(listed: Vec<GresDevice>) -> Result<Vec<GresDevice>, Error> {
     let mut order: Vec<&str> = Vec::new();
-    let mut nodes: HashMap<&str, Vec<&Listed>> = HashMap::new();
+    let mut nodes: HashMap<&str, Vec<&GresDevice>> = HashMap::new();
     for device in listed.iter().filter(|device| !device.node.is_empty()) {
         let of_node = nodes.entry(&*device.node).or_default();
         if of_node.is_empty() {
@@ -95,33 +95,33 @@ fn one_node(listed: Vec<Listed>) -> Result<Vec<Listed>, Error> {
 }
 
 /// The whole devices, and the MIG instances on them.
-struct Devices {
-    whole: Vec<Whole>,
+struct GresDevices {
+    whole: Vec<WholeGpu>,
     instances: Vec<(usize, String, Option<String>)>,
     has_links: bool,
 }
 
-struct Whole {
+struct WholeGpu {
     line: usize,
-    device: Device,
+    device: DeviceFields,
     /// The number of direct links to each whole device.
     links: Vec<u8>,
 }
 
-impl Devices {
-    fn new(listed: Vec<Listed>, warnings: &mut Vec<Warning>) -> Result<Self, Error> {
+impl GresDevices {
+    fn new(listed: Vec<GresDevice>, warnings: &mut Vec<Warning>) -> Result<Self, Error> {
         let all = listed.len();
-        let (cut, whole): (Vec<Listed>, Vec<Listed>) = listed
+        let (cut, whole): (Vec<GresDevice>, Vec<GresDevice>) = listed
             .into_iter()
             .partition(|listed| listed.device.instance.is_some());
         let has_links = whole.iter().any(|listed| listed.device.links.is_some());
         let mut whole = if has_links {
             linked(whole, all)?
         } else {
-            whole.into_iter().map(Whole::unlinked).collect()
+            whole.into_iter().map(WholeGpu::unlinked).collect()
         };
         let mut instances = Vec::new();
-        for Listed { line, device, .. } in cut {
+        for GresDevice { line, device, .. } in cut {
             let instance = device.instance.clone().unwrap_or_default();
             let uuid = device.uuid.clone();
             let Some(number) = device.number else {
@@ -148,13 +148,13 @@ impl Devices {
                     ));
                 }
                 None => {
-                    let device = Device {
+                    let device = DeviceFields {
                         instance: None,
                         uuid: None,
                         links: None,
                         ..device
                     };
-                    whole.push(Whole {
+                    whole.push(WholeGpu {
                         line,
                         device,
                         links: Vec::new(),
@@ -264,7 +264,7 @@ impl Devices {
                 gbps: ASSUMED_HOST_GBPS,
             })
         };
-        let pairs = Pairs {
+        let pairs = PairLinks {
             ends: whole
                 .iter()
                 .enumerate()
@@ -304,8 +304,8 @@ fn notes(says: Says, joins: bool) -> Vec<String> {
     notes
 }
 
-impl Whole {
-    fn unlinked(listed: Listed) -> Self {
+impl WholeGpu {
+    fn unlinked(listed: GresDevice) -> Self {
         Self {
             line: listed.line,
             device: listed.device,
@@ -336,8 +336,8 @@ impl Whole {
 ///
 /// # Errors
 /// *Links* that are missing, incomplete, or contradict those of another device.
-fn linked(listed: Vec<Listed>, all: usize) -> Result<Vec<Whole>, Error> {
-    let mut placed: BTreeMap<usize, (Listed, Vec<i16>)> = BTreeMap::new();
+fn linked(listed: Vec<GresDevice>, all: usize) -> Result<Vec<WholeGpu>, Error> {
+    let mut placed: BTreeMap<usize, (GresDevice, Vec<i16>)> = BTreeMap::new();
     for mut listed in listed {
         let wrong = |what: String| Error::at(listed.line, what);
         let Some(links) = listed.device.links.take() else {
@@ -375,7 +375,7 @@ fn linked(listed: Vec<Listed>, all: usize) -> Result<Vec<Whole>, Error> {
         placed.insert(place, (listed, links));
     }
     let places: Vec<usize> = placed.keys().copied().collect();
-    let rows: Vec<(Listed, Vec<u8>)> = placed
+    let rows: Vec<(GresDevice, Vec<u8>)> = placed
         .into_values()
         .map(|(listed, row)| {
             let links = places.iter().map(|&place| {
@@ -400,7 +400,7 @@ fn linked(listed: Vec<Listed>, all: usize) -> Result<Vec<Whole>, Error> {
     }
     Ok(rows
         .into_iter()
-        .map(|(listed, links)| Whole {
+        .map(|(listed, links)| WholeGpu {
             line: listed.line,
             device: listed.device,
             links,

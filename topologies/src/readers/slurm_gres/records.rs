@@ -10,23 +10,23 @@ use crate::machine::Warning;
 
 /// The contents of a text.
 #[derive(Default)]
-pub(super) struct Records {
-    pub(super) listed: Vec<Listed>,
+pub(super) struct GresRecords {
+    pub(super) listed: Vec<GresDevice>,
     /// Whether a record has AutoDetect, so that slurmd finds devices itself.
     pub(super) has_detection: bool,
     pub(super) warnings: Vec<Warning>,
 }
 
 /// A device of a record.
-pub(super) struct Listed {
+pub(super) struct GresDevice {
     pub(super) line: usize,
     /// The nodes that have the device, as written. Empty for all nodes.
     pub(super) node: Rc<str>,
-    pub(super) device: Device,
+    pub(super) device: DeviceFields,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Device {
+pub(super) struct DeviceFields {
     pub(super) product: Option<String>,
     /// The vendor's number.
     pub(super) number: Option<u32>,
@@ -66,7 +66,7 @@ const KEYS: [&str; 19] = [
 /// Whether a line is a record of GPUs, or has AutoDetect.
 pub(super) fn is_record(line: &str) -> bool {
     let line = text::clean(line);
-    let Some(Start { words, .. }) = Start::of(&tidy(&line)) else {
+    let Some(RecordStart { words, .. }) = RecordStart::of(&tidy(&line)) else {
         return false;
     };
     words
@@ -78,13 +78,13 @@ pub(super) fn is_record(line: &str) -> bool {
 }
 
 /// A line that begins a record.
-struct Start {
+struct RecordStart {
     /// The name in front of the record, as slurmd prints it.
     node: String,
     words: String,
 }
 
-impl Start {
+impl RecordStart {
     fn of(line: &str) -> Option<Self> {
         let printed = |at: usize, words: String| {
             // A time stamp in brackets is not part of a name.
@@ -143,10 +143,10 @@ fn setting(word: &str) -> Option<(String, &str)> {
     is_key.then(|| (key.to_ascii_lowercase(), &word[at + 1..]))
 }
 
-pub(super) fn read(text: &str) -> Result<Records, Error> {
-    let mut records = Records::default();
+pub(super) fn read(text: &str) -> Result<GresRecords, Error> {
+    let mut records = GresRecords::default();
     for (line, record) in joined(text, &mut records.warnings) {
-        let Some(Start { node, words }) = Start::of(&record) else {
+        let Some(RecordStart { node, words }) = RecordStart::of(&record) else {
             continue;
         };
         if words
@@ -161,7 +161,7 @@ pub(super) fn read(text: &str) -> Result<Records, Error> {
             });
             continue;
         }
-        let record = Record::read(line, node, &words, &mut records.warnings)?;
+        let record = GresRecord::read(line, node, &words, &mut records.warnings)?;
         records.has_detection |= record.detects;
         if record
             .name
@@ -204,7 +204,7 @@ fn joined(text: &str, warnings: &mut Vec<Warning>) -> Vec<(usize, String)> {
             Some((_, record)) if part.starts_with(',') || ends_in_comma && !part.is_empty() => {
                 record.push_str(part)
             }
-            _ if Start::of(part).is_some() => {
+            _ if RecordStart::of(part).is_some() => {
                 records.push((line, part.to_owned()));
                 is_open = true;
             }
@@ -235,7 +235,7 @@ const MOST_LISTED: usize = 8 * MAX_DEVICES;
 
 /// The fields of a record that the reader uses.
 #[derive(Default)]
-struct Record {
+struct GresRecord {
     line: usize,
     node: String,
     detects: bool,
@@ -250,7 +250,7 @@ struct Record {
     uuid: Option<String>,
 }
 
-impl Record {
+impl GresRecord {
     fn read(
         line: usize,
         node: String,
@@ -320,7 +320,7 @@ impl Record {
     }
 
     /// Adds the devices of this record.
-    fn list(&self, listed: &mut Vec<Listed>) -> Result<(), Error> {
+    fn list(&self, listed: &mut Vec<GresDevice>) -> Result<(), Error> {
         let wrong = |what: String| Error::at(self.line, what);
         let files = self
             .file
@@ -343,7 +343,7 @@ impl Record {
         if nodes.is_empty() {
             nodes = files.iter().collect();
         }
-        let device = Device {
+        let device = DeviceFields {
             product: product.map(str::to_owned),
             number: None,
             uuid: self.uuid.clone(),
@@ -393,12 +393,12 @@ impl Record {
                 .filter(|_| many == 1 && device.instance.is_none());
             let number = nodes.get(i).and_then(|file| number(file)).or(index);
             let uuid = device.uuid.clone().filter(|_| many == 1);
-            let device = Device {
+            let device = DeviceFields {
                 number,
                 uuid,
                 ..device.clone()
             };
-            listed.push(Listed {
+            listed.push(GresDevice {
                 line: self.line,
                 node: Rc::clone(&node),
                 device,

@@ -10,7 +10,7 @@ mod text;
 
 use crate::error::Error;
 use crate::machine::Machine;
-use plan::Plan;
+use plan::NcclPlan;
 
 impl Machine {
     /// Writes the machine as an NCCL topology: a `<system>` element that NCCL reads. Comments in
@@ -52,7 +52,7 @@ impl Machine {
     /// - If the devices belong to several servers.
     /// - If the host paths do not fit a tree. The message names two devices.
     pub fn to_nccl_xml(&self) -> Result<String, Error> {
-        let plan = Plan::new(self)?;
+        let plan = NcclPlan::new(self)?;
         let text = text::write(&plan);
         plan.check(&text)?;
         Ok(text)

@@ -13,7 +13,7 @@ use crate::machine::Machine;
 use crate::pci;
 
 /// A CPU with the groups of devices and cards below it.
-pub(super) struct Cpu {
+pub(super) struct CpuPlan {
     pub(super) numa: u32,
     pub(super) switches: Vec<Top>,
     pub(super) cards: Vec<usize>,
@@ -21,25 +21,25 @@ pub(super) struct Cpu {
 
 /// One PCI element directly below a CPU, with everything below it.
 pub(super) struct Top {
-    pub(super) leaves: Vec<Leaf>,
+    pub(super) leaves: Vec<SwitchPlan>,
     /// Cards behind a further switch of their own.
     pub(super) cards: Vec<usize>,
 }
 
 /// Devices and cards below one switch. A single one needs no switch.
-pub(super) struct Leaf {
+pub(super) struct SwitchPlan {
     pub(super) devices: Vec<usize>,
     pub(super) cards: Vec<usize>,
 }
 
-pub(super) struct Plan {
+pub(super) struct NcclPlan {
     pub(super) graph: HardwareGraph,
     pub(super) devices: usize,
     /// PCI addresses by vertex: first the devices, then the cards.
     pub(super) addresses: Vec<String>,
     /// For each device, the number that NCCL gives it.
     pub(super) numbers: Vec<u32>,
-    pub(super) cpus: Vec<Cpu>,
+    pub(super) cpus: Vec<CpuPlan>,
     pub(super) amd: bool,
     /// Between two devices a < b.
     pub(super) bonds: HashMap<(usize, usize), Link>,
@@ -47,16 +47,16 @@ pub(super) struct Plan {
     pub(super) switched: bool,
     /// For each vertex, the bandwidth of its hop to its parent, GB/s.
     pub(super) hops: Vec<f64>,
-    pub(super) free: Addresses,
+    pub(super) free: UnusedAddresses,
     pub(super) lost: Vec<&'static str>,
 }
 
-impl Plan {
+impl NcclPlan {
     pub(super) fn new(machine: &Machine) -> Result<Self, Error> {
         let mut fabric = machine.fabric.clone();
         fabric.set_mig(None);
         let devices = fabric.device_count();
-        let wires = Wires::of(&fabric);
+        let wires = FabricWires::of(&fabric);
         let graph = fabric.lower_with_host()?;
         let cards: Vec<usize> = (devices..graph.len())
             .filter(|&vertex| graph.devices()[vertex].unit == Unit::Nic)
@@ -69,7 +69,7 @@ impl Plan {
             bonds: HashMap::new(),
             switched: false,
             hops: Vec::new(),
-            free: Addresses::default(),
+            free: UnusedAddresses::default(),
             lost: Vec::new(),
             graph,
             devices,
@@ -125,7 +125,7 @@ impl Plan {
         }
     }
 
-    fn links(&mut self, wires: &Wires) -> Result<(), Error> {
+    fn links(&mut self, wires: &FabricWires) -> Result<(), Error> {
         let port = |id: usize| {
             self.graph.devices()[id]
                 .switch_port
@@ -170,7 +170,7 @@ impl Plan {
 
     /// Sets the bandwidth of the hop of each device and card: that of its wire to its parent in the
     /// host tree if there is one, otherwise that of its best path.
-    fn hops(&mut self, wires: &Wires) {
+    fn hops(&mut self, wires: &FabricWires) {
         self.hops = (0..self.graph.len())
             .map(|a| {
                 let name = &self.graph.devices()[a].name;
@@ -199,7 +199,7 @@ impl Plan {
                 let leaves = self.components(&devices, near(LinkClass::Pix)).into_iter();
                 Top {
                     leaves: leaves
-                        .map(|devices| Leaf {
+                        .map(|devices| SwitchPlan {
                             devices,
                             cards: Vec::new(),
                         })
@@ -213,7 +213,7 @@ impl Plan {
                 .map(top)
                 .collect();
             let numa = self.free_numa(cpu.iter().find_map(|&id| self.graph.devices()[id].numa));
-            self.cpus.push(Cpu {
+            self.cpus.push(CpuPlan {
                 numa,
                 switches,
                 cards: Vec::new(),
@@ -285,7 +285,7 @@ impl Plan {
         });
         let Some(cpu) = found else {
             let numa = self.free_numa(numa);
-            self.cpus.push(Cpu {
+            self.cpus.push(CpuPlan {
                 numa,
                 switches: Vec::new(),
                 cards: vec![card],
@@ -293,7 +293,7 @@ impl Plan {
             return;
         };
         let cpu = &mut self.cpus[cpu];
-        let within = |leaf: &Leaf| leaf.devices.iter().any(|&id| Some(id) == nearest);
+        let within = |leaf: &SwitchPlan| leaf.devices.iter().any(|&id| Some(id) == nearest);
         let top = cpu
             .switches
             .iter_mut()
@@ -355,14 +355,14 @@ pub(super) fn count(class: LinkClass) -> u32 {
 }
 
 /// The wires of a fabric. Devices are the ids that the graph gives them.
-struct Wires {
+struct FabricWires {
     /// Between two devices a < b.
     direct: HashMap<(usize, usize), Link>,
     /// Bandwidth of the hop of a device or card to its parent, GB/s, by name.
     up: HashMap<String, f64>,
 }
 
-impl Wires {
+impl FabricWires {
     fn of(fabric: &Fabric) -> Self {
         let device = |node: &FabricNode| matches!(node.kind, NodeKind::Device(_));
         let ids: HashMap<NodeId, usize> = fabric
@@ -394,12 +394,12 @@ impl Wires {
 
 /// A source of unused PCI addresses, from ffff:00:00.0 on, for components without one.
 #[derive(Clone, Default)]
-pub(super) struct Addresses {
+pub(super) struct UnusedAddresses {
     taken: HashSet<String>,
     next: u32,
 }
 
-impl Addresses {
+impl UnusedAddresses {
     pub(super) fn next(&mut self) -> String {
         loop {
             let (device, bus, domain) = (

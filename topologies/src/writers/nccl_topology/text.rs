@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use mapa_core::Link;
 
-use super::plan::{Addresses, Cpu, Leaf, Plan, Top, count};
+use super::plan::{CpuPlan, NcclPlan, SwitchPlan, Top, UnusedAddresses, count};
 use crate::links;
 
 const SWITCH: &str = "0x060400";
@@ -12,7 +12,7 @@ const CARD: &str = "0x020000";
 const NV_SWITCH: &str = "0x068000";
 
 /// Writes a plan as XML. Comments in front list what the file cannot express.
-pub(super) fn write(plan: &Plan) -> String {
+pub(super) fn write(plan: &NcclPlan) -> String {
     let mut free = plan.free.clone();
     let switch = plan.switched.then(|| free.next());
     let mut writer = Writer {
@@ -36,9 +36,9 @@ pub(super) fn write(plan: &Plan) -> String {
 }
 
 struct Writer<'p> {
-    plan: &'p Plan,
+    plan: &'p NcclPlan,
     body: String,
-    free: Addresses,
+    free: UnusedAddresses,
     /// The address of the switch of direct links.
     switch: Option<String>,
     rates_lost: bool,
@@ -64,7 +64,7 @@ impl Writer<'_> {
         let _ = writeln!(self.body, "{:width$}{text}", "", width = 2 * depth);
     }
 
-    fn cpu(&mut self, cpu: &Cpu) {
+    fn cpu(&mut self, cpu: &CpuPlan) {
         self.line(1, &format!("<cpu numaid=\"{}\">", cpu.numa));
         for top in &cpu.switches {
             self.top(top);
@@ -83,7 +83,7 @@ impl Writer<'_> {
             leaves => {
                 let members: Vec<usize> = leaves
                     .iter()
-                    .flat_map(Leaf::members)
+                    .flat_map(SwitchPlan::members)
                     .chain(top.cards.iter().copied())
                     .collect();
                 self.open_switch(2, &members);
@@ -100,7 +100,7 @@ impl Writer<'_> {
         }
     }
 
-    fn leaf(&mut self, mut depth: usize, leaf: &Leaf, switch: bool) {
+    fn leaf(&mut self, mut depth: usize, leaf: &SwitchPlan, switch: bool) {
         if switch {
             self.open_switch(depth, &leaf.members().collect::<Vec<_>>());
             depth += 1;
@@ -248,7 +248,7 @@ impl Writer<'_> {
     }
 }
 
-impl Leaf {
+impl SwitchPlan {
     fn members(&self) -> impl Iterator<Item = usize> {
         self.devices.iter().chain(&self.cards).copied()
     }

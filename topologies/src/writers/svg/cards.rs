@@ -17,13 +17,13 @@ const SLOTS_FROM: f64 = 27.0;
 
 /// The state of a device or instance in the picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum State {
+pub(super) enum CardState {
     Chosen,
     Busy,
     Free,
 }
 
-impl State {
+impl CardState {
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Chosen => "chosen",
@@ -53,18 +53,18 @@ impl<'a> Cards<'a> {
         }
     }
 
-    pub(super) fn state(&self, id: DeviceId) -> State {
+    pub(super) fn state(&self, id: DeviceId) -> CardState {
         if self.ranks.contains_key(&id) {
-            State::Chosen
+            CardState::Chosen
         } else if self.picture.busy.contains(id) {
-            State::Busy
+            CardState::Busy
         } else {
-            State::Free
+            CardState::Free
         }
     }
 
     /// The states that occur. A device that is drawn with instances counts as its instances.
-    pub(super) fn states(&self) -> Vec<State> {
+    pub(super) fn states(&self) -> Vec<CardState> {
         let shown = |id: DeviceId| {
             let instances = self.instances(id);
             if instances.is_empty() {
@@ -73,7 +73,7 @@ impl<'a> Cards<'a> {
                 instances
             }
         };
-        let mut states: Vec<State> = self
+        let mut states: Vec<CardState> = self
             .graph
             .wholes()
             .iter()
@@ -89,7 +89,7 @@ impl<'a> Cards<'a> {
     fn instances(&self, whole: DeviceId) -> Vec<DeviceId> {
         let shown = |id: &DeviceId| {
             self.graph.device(*id).unit.instance().is_some()
-                && (self.state(*id) != State::Free || self.picture.present.contains(*id))
+                && (self.state(*id) != CardState::Free || self.picture.present.contains(*id))
         };
         self.graph.vertices(whole).iter().filter(shown).collect()
     }
@@ -134,7 +134,7 @@ impl<'a> Cards<'a> {
         let state = if instances.is_empty() {
             self.state(id)
         } else {
-            State::Free
+            CardState::Free
         };
         let mut attributes = vec![
             ("class", format!("device {}", state.word())),
@@ -147,9 +147,9 @@ impl<'a> Cards<'a> {
         canvas.open("g", &attributes);
         canvas.say("title", &[], &self.title(id));
         let (fill, edge, ink) = match state {
-            State::Chosen => (INK, INK, PAPER),
-            State::Busy => (BUSY, BUSY_EDGE, BUSY_INK),
-            State::Free => (CARD, CARD_EDGE, INK),
+            CardState::Chosen => (INK, INK, PAPER),
+            CardState::Busy => (BUSY, BUSY_EDGE, BUSY_INK),
+            CardState::Free => (CARD, CARD_EDGE, INK),
         };
         let mut shape = shape(rect, 6.0, fill);
         shape.extend([
@@ -204,9 +204,9 @@ impl<'a> Cards<'a> {
     fn second_line(&self, id: DeviceId, rect: Rect) -> Option<String> {
         let memory = |bytes: u64| format!("{} GiB", number(bytes as f64 / f64::from(1 << 30)));
         let label = match self.state(id) {
-            State::Chosen => return self.ranks(id),
-            State::Busy => Some("in use".to_owned()),
-            State::Free => self.graph.device(id).memory_bytes.map(memory),
+            CardState::Chosen => return self.ranks(id),
+            CardState::Busy => Some("in use".to_owned()),
+            CardState::Free => self.graph.device(id).memory_bytes.map(memory),
         };
         label.filter(|label| width(label, SMALL) <= rect.w - 6.0)
     }
@@ -240,9 +240,9 @@ impl<'a> Cards<'a> {
             };
             let state = self.state(id);
             let (fill, ink) = match state {
-                State::Chosen => (INK, PAPER),
-                State::Busy => (BUSY, BUSY_INK),
-                State::Free => (CARD, INK),
+                CardState::Chosen => (INK, PAPER),
+                CardState::Busy => (BUSY, BUSY_INK),
+                CardState::Free => (CARD, INK),
             };
             let class = format!("instance {}", state.word());
             canvas.open("g", &[("class", class), ("data-device", id.to_string())]);
@@ -289,7 +289,7 @@ impl<'a> Cards<'a> {
             device.uuid.clone(),
             device.numa.map(|numa| format!("NUMA {numa}")),
             self.ranks(id),
-            (self.state(id) == State::Busy).then(|| "in use".to_owned()),
+            (self.state(id) == CardState::Busy).then(|| "in use".to_owned()),
         ];
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }

@@ -4,7 +4,7 @@ use mapa_core::{HardwareGraph, Link, LinkClass};
 
 use super::canvas::{Canvas, Path, fitted, gbps, line, number, text, width, wrapped};
 use super::cards::{Cards, shape};
-use super::layout::{CHIP_SIZE, Framed, Layout, MARGIN, NAME_SIZE, Plan, Rect};
+use super::layout::{CHIP_SIZE, Framed, LayoutInput, MARGIN, NAME_SIZE, PictureLayout, Rect};
 use super::legend::{Legend, small_print};
 use super::picture::Picture;
 use super::routes::Routes;
@@ -12,22 +12,22 @@ use super::rows::Arrangement;
 use super::style::{
     ACCENT, BAR, BAR_EDGE, BOX_EDGE, BOXES, INK, NIC, NIC_EDGE, PAPER, SOFT, Stroke, stroke,
 };
-use super::wires::{Switch, Wires, kinds};
+use super::wires::{DrawnSwitch, DrawnWires, kinds};
 use crate::machine::Machine;
-use crate::writers::host::Host;
+use crate::writers::host::DrawnHost;
 
 const TITLE_SIZE: f64 = 21.0;
 const SUBTITLE_SIZE: f64 = 14.0;
 
 /// One line of text in the heading.
-struct Heading {
+struct HeadingLine {
     what: String,
     size: f64,
     y: f64,
 }
 
 /// The wrapped lines of the title and subtitle, and the y at which the machine may begin.
-fn heading(title: &str, picture: &Picture, width: f64) -> (Vec<Heading>, f64) {
+fn heading(title: &str, picture: &Picture, width: f64) -> (Vec<HeadingLine>, f64) {
     let mut lines = Vec::new();
     let mut y = MARGIN - 9.0;
     let parts = [
@@ -37,12 +37,12 @@ fn heading(title: &str, picture: &Picture, width: f64) -> (Vec<Heading>, f64) {
     for (what, size) in parts {
         for what in wrapped(what.unwrap_or_default(), size, width - 2.0 * MARGIN) {
             y += size
-                + if size < TITLE_SIZE && lines.iter().all(|line: &Heading| line.size != size) {
+                + if size < TITLE_SIZE && lines.iter().all(|line: &HeadingLine| line.size != size) {
                     9.0
                 } else {
                     4.0
                 };
-            lines.push(Heading { what, size, y });
+            lines.push(HeadingLine { what, size, y });
         }
     }
     (lines, y + 16.0)
@@ -54,9 +54,9 @@ struct Drawing<'a> {
     picture: &'a Picture,
     title: &'a str,
     cards: Cards<'a>,
-    wires: &'a Wires,
+    wires: &'a DrawnWires,
     kinds: Vec<Link>,
-    layout: &'a Layout,
+    layout: &'a PictureLayout,
     routes: Routes<'a>,
 }
 
@@ -67,8 +67,8 @@ pub(super) fn draw(machine: &Machine, graph: &HardwareGraph, picture: &Picture) 
             picture.placement[usize::from(*b)],
         )
     });
-    let wires = Wires::of(&machine.fabric, graph, &edges.collect::<Vec<_>>());
-    let host = Host::of(&machine.fabric, graph);
+    let wires = DrawnWires::of(&machine.fabric, graph, &edges.collect::<Vec<_>>());
+    let host = DrawnHost::of(&machine.fabric, graph);
     let elsewhere: Vec<String> = host.empty.iter().chain(&host.cards).cloned().collect();
     let arrangement = Arrangement::of(host, &wires, graph.wholes().len());
     let cards = Cards::new(graph, picture);
@@ -79,7 +79,7 @@ pub(super) fn draw(machine: &Machine, graph: &HardwareGraph, picture: &Picture) 
         .title
         .as_deref()
         .unwrap_or(own.map_or("a machine", String::as_str));
-    let plan = Plan {
+    let plan = LayoutInput {
         arrangement: &arrangement,
         wires: &wires,
         card_height: cards.height(),
@@ -303,7 +303,7 @@ impl Drawing<'_> {
 
     /// The label of a switch's bar: name and ports if they fit, otherwise as much of the name as
     /// fits.
-    fn bar_label(&self, switch: &Switch, room: f64) -> String {
+    fn bar_label(&self, switch: &DrawnSwitch, room: f64) -> String {
         let name = match switch.names.as_slice() {
             [only] => only.clone(),
             [first, .., last] => format!("{first} to {last}: {} switches", switch.names.len()),
@@ -332,7 +332,7 @@ impl Drawing<'_> {
         }
     }
 
-    fn port_label(&self, switch: &Switch, port: Link) -> String {
+    fn port_label(&self, switch: &DrawnSwitch, port: Link) -> String {
         match switch.names.len() {
             1 => self.print(port.class),
             n => format!("{n} × {}", self.print(port.class)),

@@ -3,8 +3,8 @@
 use mapa_core::DeviceId;
 
 use super::canvas::{fitted, width};
-use super::rows::{Arrangement, Row, Span};
-use super::wires::{Switch, Wire, Wires};
+use super::rows::{Arrangement, CardRow, RowBox};
+use super::wires::{DrawnSwitch, DrawnWire, DrawnWires};
 
 /// The intended width of a picture. Pictures with many columns are wider.
 const TARGET: f64 = 1200.0;
@@ -72,7 +72,7 @@ pub(super) struct Chip {
 /// The bar of a link switch in one channel. A switch with ports in several channels has several
 /// bars.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bar {
+pub(super) struct SwitchBar {
     pub(super) switch: usize,
     pub(super) channel: usize,
     pub(super) rect: Rect,
@@ -80,13 +80,13 @@ pub(super) struct Bar {
 
 /// The coordinates of everything in the picture.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Layout {
+pub(super) struct PictureLayout {
     pub(super) width: f64,
     /// The y below the machine, at which the legend may begin.
     pub(super) bottom: f64,
     pub(super) cards: Vec<Rect>,
     pub(super) boxes: Vec<Framed>,
-    pub(super) bars: Vec<Bar>,
+    pub(super) bars: Vec<SwitchBar>,
     /// For each switch with several bars, the x of the middle of the trunk that joins them.
     pub(super) trunks: Vec<Option<f64>>,
     /// For each column, the x of the middle of the gap to its right, and how far lanes spread from
@@ -105,18 +105,18 @@ pub(super) fn channel_of(row: usize, faces_up: bool) -> usize {
 }
 
 /// The input of a layout.
-pub(super) struct Plan<'a> {
+pub(super) struct LayoutInput<'a> {
     pub(super) arrangement: &'a Arrangement,
-    pub(super) wires: &'a Wires,
+    pub(super) wires: &'a DrawnWires,
     pub(super) card_height: f64,
     pub(super) longest_name: f64,
     /// The y at which the machine may begin, given the width of the picture.
     pub(super) top: &'a dyn Fn(f64) -> f64,
 }
 
-impl Plan<'_> {
-    pub(super) fn layout(&self) -> Layout {
-        let mut layout = Layout::default();
+impl LayoutInput<'_> {
+    pub(super) fn layout(&self) -> PictureLayout {
+        let mut layout = PictureLayout::default();
         let (xs, card_width) = self.columns(&mut layout);
         self.rows(&mut layout, &xs, card_width);
         layout
@@ -127,7 +127,7 @@ impl Plan<'_> {
     }
 
     /// The left edges of the columns, and the width of a card.
-    fn columns(&self, layout: &mut Layout) -> (Vec<f64>, f64) {
+    fn columns(&self, layout: &mut PictureLayout) -> (Vec<f64>, f64) {
         let columns = self.arrangement.columns();
         let gaps: Vec<f64> = (0..=columns).map(|boundary| self.gap(boundary)).collect();
         let trunks = self
@@ -173,7 +173,7 @@ impl Plan<'_> {
         let edges = self.arrangement.rows.iter().map(|row| {
             // Each level of nesting adds one padding, so boxes that hold deeper boxes reach further
             // beyond their outermost cards.
-            let reach = |touches: &dyn Fn(&Span) -> bool| {
+            let reach = |touches: &dyn Fn(&RowBox) -> bool| {
                 let levels = row
                     .spans
                     .iter()
@@ -195,7 +195,7 @@ impl Plan<'_> {
             });
         let least = if joined { 34.0 } else { 0.0 };
         // Outermost boxes (sockets) are further apart than their contents.
-        let apart = |row: &Row| {
+        let apart = |row: &CardRow| {
             row.spans
                 .iter()
                 .any(|span| span.depth == 0 && span.first == boundary)
@@ -223,7 +223,7 @@ impl Plan<'_> {
     }
 
     /// The channels in which a switch has ports.
-    fn channels_of(&self, switch: &Switch) -> Vec<usize> {
+    fn channels_of(&self, switch: &DrawnSwitch) -> Vec<usize> {
         let mut channels: Vec<usize> = switch.ports.keys().map(|&id| self.channel(id)).collect();
         channels.sort_unstable();
         channels.dedup();
@@ -235,7 +235,7 @@ impl Plan<'_> {
         channel_of(row, self.arrangement.rows[row].faces_up)
     }
 
-    fn rows(&self, layout: &mut Layout, xs: &[f64], card_width: f64) {
+    fn rows(&self, layout: &mut PictureLayout, xs: &[f64], card_width: f64) {
         let rows = &self.arrangement.rows;
         layout.cards = vec![Rect::default(); self.arrangement.at.len()];
         let (left, right) = self.sides(layout, xs, card_width);
@@ -316,7 +316,7 @@ impl Plan<'_> {
     }
 
     /// The left and right ends of the area that the frames enclose.
-    fn sides(&self, layout: &Layout, xs: &[f64], card_width: f64) -> (f64, f64) {
+    fn sides(&self, layout: &PictureLayout, xs: &[f64], card_width: f64) -> (f64, f64) {
         let first = xs.first().copied().unwrap_or(MARGIN) - self.gap(0);
         let last = xs.last().copied().unwrap_or(MARGIN)
             + card_width
@@ -398,7 +398,7 @@ impl Plan<'_> {
     /// The number of lines that cross a channel: those to the next row, and those that end in the
     /// next row after passing other rows. Lines that pass the channel in a lane do not count.
     fn crossing(&self, channel: usize) -> usize {
-        let crosses = |wire: &&Wire| {
+        let crosses = |wire: &&DrawnWire| {
             let (upper, lower) = ordered(self.at(wire.a), self.at(wire.b));
             lower.0 == channel + 1
                 && upper.0 <= channel
@@ -479,7 +479,13 @@ impl Plan<'_> {
         placed
     }
 
-    fn bars(&self, layout: &mut Layout, channel: usize, top: f64, (left, right): (f64, f64)) {
+    fn bars(
+        &self,
+        layout: &mut PictureLayout,
+        channel: usize,
+        top: f64,
+        (left, right): (f64, f64),
+    ) {
         let rows = &self.arrangement.rows;
         let near = PAD * rows[channel].levels() as f64;
         let own = if channel_of(channel, rows[channel].faces_up) == channel {
@@ -523,7 +529,7 @@ impl Plan<'_> {
                 w: to - from,
                 h: BAR,
             };
-            layout.bars.push(Bar {
+            layout.bars.push(SwitchBar {
                 switch,
                 channel,
                 rect,
@@ -533,7 +539,7 @@ impl Plan<'_> {
 }
 
 /// The rectangle of some card in this column. Every row has its cards at the same x.
-fn column_rect(layout: &Layout, column: usize, plan: &Plan<'_>) -> Rect {
+fn column_rect(layout: &PictureLayout, column: usize, plan: &LayoutInput<'_>) -> Rect {
     let rows = plan.arrangement.rows.iter();
     let id = rows
         .filter_map(|row| row.devices.get(column))

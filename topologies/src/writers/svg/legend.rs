@@ -3,7 +3,7 @@
 use mapa_core::{Link, LinkClass};
 
 use super::canvas::{Canvas, Path, gbps, line, number, text, width};
-use super::cards::{State, shape};
+use super::cards::{CardState, shape};
 use super::layout::{MARGIN, Rect};
 use super::style::{ACCENT, BUSY, BUSY_EDGE, CARD, CARD_EDGE, INK, SOFT, stroke};
 use crate::machine::Labels;
@@ -18,23 +18,30 @@ pub(super) struct Legend<'a> {
     pub(super) labels: &'a Labels,
     /// The states to explain. `None` if the picture has no job and nothing in use: then all devices
     /// look alike.
-    pub(super) states: Option<Vec<State>>,
+    pub(super) states: Option<Vec<CardState>>,
     /// Whether the picture has lines in the job's colour.
     pub(super) used: bool,
 }
 
-enum Entry {
+enum LegendEntry {
     Kind(Link),
     Used,
-    State(State),
+    State(CardState),
 }
 
 impl Legend<'_> {
     /// Draws the legend in lines from `y` on. Returns the y of its last line.
     pub(super) fn draw(&self, canvas: &mut Canvas, room: f64, y: f64) -> f64 {
-        let mut entries: Vec<Entry> = self.kinds.iter().copied().map(Entry::Kind).collect();
-        entries.extend(self.used.then_some(Entry::Used));
-        entries.extend(self.states.iter().flatten().copied().map(Entry::State));
+        let mut entries: Vec<LegendEntry> =
+            self.kinds.iter().copied().map(LegendEntry::Kind).collect();
+        entries.extend(self.used.then_some(LegendEntry::Used));
+        entries.extend(
+            self.states
+                .iter()
+                .flatten()
+                .copied()
+                .map(LegendEntry::State),
+        );
         canvas.open("g", &[("class", "legend".to_owned())]);
         let (mut x, mut y) = (MARGIN, y);
         for entry in &entries {
@@ -44,13 +51,13 @@ impl Legend<'_> {
                 (x, y) = (MARGIN, y + LINE);
             }
             let attributes = match entry {
-                Entry::Kind(link) => vec![
+                LegendEntry::Kind(link) => vec![
                     ("class", "link".to_owned()),
                     ("data-class", self.labels.print(link.class)),
                     ("data-gbps", gbps(link.gbps)),
                 ],
-                Entry::Used => vec![("class", "used".to_owned())],
-                Entry::State(state) => vec![("class", state.word().to_owned())],
+                LegendEntry::Used => vec![("class", "used".to_owned())],
+                LegendEntry::State(state) => vec![("class", state.word().to_owned())],
             };
             canvas.open("g", &attributes);
             self.swatch(canvas, entry, (x, y));
@@ -62,23 +69,23 @@ impl Legend<'_> {
         if entries.is_empty() { y - LINE } else { y }
     }
 
-    fn label(&self, entry: &Entry) -> String {
+    fn label(&self, entry: &LegendEntry) -> String {
         match entry {
-            Entry::Kind(link) => {
+            LegendEntry::Kind(link) => {
                 let class = self.labels.print(link.class);
                 format!("{class}: {} GB/s{}", gbps(link.gbps), meaning(link.class))
             }
-            Entry::Used => "used by the job".to_owned(),
-            Entry::State(State::Chosen) => "the job's, by rank".to_owned(),
-            Entry::State(State::Busy) => "in use".to_owned(),
-            Entry::State(State::Free) => "free".to_owned(),
+            LegendEntry::Used => "used by the job".to_owned(),
+            LegendEntry::State(CardState::Chosen) => "the job's, by rank".to_owned(),
+            LegendEntry::State(CardState::Busy) => "in use".to_owned(),
+            LegendEntry::State(CardState::Free) => "free".to_owned(),
         }
     }
 
-    fn swatch(&self, canvas: &mut Canvas, entry: &Entry, (x, y): (f64, f64)) {
+    fn swatch(&self, canvas: &mut Canvas, entry: &LegendEntry, (x, y): (f64, f64)) {
         let path = Path::start(x, y).line(x + SWATCH, y);
         match entry {
-            Entry::Kind(link) => {
+            LegendEntry::Kind(link) => {
                 let stroke = stroke(*link, self.kinds);
                 line(
                     canvas,
@@ -89,12 +96,12 @@ impl Legend<'_> {
                     &[],
                 );
             }
-            Entry::Used => line(canvas, &path, ACCENT, &number(6.0), None, &[]),
-            Entry::State(state) => {
+            LegendEntry::Used => line(canvas, &path, ACCENT, &number(6.0), None, &[]),
+            LegendEntry::State(state) => {
                 let (fill, edge) = match state {
-                    State::Chosen => (INK, INK),
-                    State::Busy => (BUSY, BUSY_EDGE),
-                    State::Free => (CARD, CARD_EDGE),
+                    CardState::Chosen => (INK, INK),
+                    CardState::Busy => (BUSY, BUSY_EDGE),
+                    CardState::Free => (CARD, CARD_EDGE),
                 };
                 let mut card = shape(
                     Rect {

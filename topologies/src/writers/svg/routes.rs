@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use mapa_core::DeviceId;
 
 use super::canvas::Path;
-use super::layout::{Layout, arc_depth, channel_of, ordered};
+use super::layout::{PictureLayout, arc_depth, channel_of, ordered};
 use super::rows::Arrangement;
-use super::wires::{Wire, Wires};
+use super::wires::{DrawnWire, DrawnWires};
 
 /// The edge of a card at which a line ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,7 +19,7 @@ enum Side {
 
 /// The line or port that ends at a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum End {
+enum CardEnd {
     /// A line, by its two devices.
     Wire(DeviceId, DeviceId),
     /// The port at a switch, by the switch's index.
@@ -28,10 +28,10 @@ enum End {
 
 /// Where on the edge of a card a line ends: -1 for the left part, 0 for the middle, 1 for the
 /// right, and the order within that part.
-type Place = (i8, isize);
+type EdgePlace = (i8, isize);
 
 /// The kind of route of a line.
-enum Way {
+enum RouteKind {
     /// Straight to the next card of the row.
     Beside,
     /// In an arc to a farther card of the row.
@@ -45,9 +45,9 @@ enum Way {
 /// The routes of all lines of a picture.
 pub(super) struct Routes<'a> {
     arrangement: &'a Arrangement,
-    layout: &'a Layout,
+    layout: &'a PictureLayout,
     /// The x of each end, by device and side.
-    ends: BTreeMap<(DeviceId, Side, End), f64>,
+    ends: BTreeMap<(DeviceId, Side, CardEnd), f64>,
     /// The x of the lane of each line that passes rows.
     lanes: BTreeMap<(DeviceId, DeviceId), f64>,
 }
@@ -61,7 +61,11 @@ pub(super) struct Stub {
 }
 
 impl<'a> Routes<'a> {
-    pub(super) fn of(arrangement: &'a Arrangement, layout: &'a Layout, wires: &Wires) -> Self {
+    pub(super) fn of(
+        arrangement: &'a Arrangement,
+        layout: &'a PictureLayout,
+        wires: &DrawnWires,
+    ) -> Self {
         let mut routes = Self {
             arrangement,
             layout,
@@ -85,37 +89,37 @@ impl<'a> Routes<'a> {
         }
     }
 
-    fn way(&self, a: DeviceId, b: DeviceId) -> Way {
+    fn way(&self, a: DeviceId, b: DeviceId) -> RouteKind {
         let ((row, i), (other, j)) = ordered(self.at(a), self.at(b));
         match (other - row, i.abs_diff(j)) {
-            (0, 1) => Way::Beside,
-            (0, span) => Way::Arc { span },
-            (1, _) => Way::Across,
-            _ => Way::Past { column: i },
+            (0, 1) => RouteKind::Beside,
+            (0, span) => RouteKind::Arc { span },
+            (1, _) => RouteKind::Across,
+            _ => RouteKind::Past { column: i },
         }
     }
 
     /// Sets the place of every end of a line at the edge of its card, so that neighbouring lines
     /// rarely cross.
-    fn spread(&mut self, wires: &Wires) {
-        let mut ends: BTreeMap<(DeviceId, Side), Vec<(Place, End)>> = BTreeMap::new();
+    fn spread(&mut self, wires: &DrawnWires) {
+        let mut ends: BTreeMap<(DeviceId, Side), Vec<(EdgePlace, CardEnd)>> = BTreeMap::new();
         for wire in wires.all() {
-            let end = End::Wire(wire.a, wire.b);
+            let end = CardEnd::Wire(wire.a, wire.b);
             for (device, other) in [(wire.a, wire.b), (wire.b, wire.a)] {
                 let ((row, i), (other_row, j)) = (self.at(device), self.at(other));
                 let lower = row > other_row;
                 let (side, place) = match self.way(device, other) {
-                    Way::Beside => continue,
+                    RouteKind::Beside => continue,
                     // Longer arcs end nearer to the middle of the card, so that arcs of one card do
                     // not cross.
-                    Way::Arc { span } if j < i => (self.near(device), (-1, span as isize)),
-                    Way::Arc { span } => (self.near(device), (1, -(span as isize))),
-                    Way::Across => (
+                    RouteKind::Arc { span } if j < i => (self.near(device), (-1, span as isize)),
+                    RouteKind::Arc { span } => (self.near(device), (1, -(span as isize))),
+                    RouteKind::Across => (
                         if lower { Side::Top } else { Side::Bottom },
                         (0, j as isize),
                     ),
-                    Way::Past { .. } if lower && i != j => (Side::Top, (0, j as isize + 1)),
-                    Way::Past { .. } => continue,
+                    RouteKind::Past { .. } if lower && i != j => (Side::Top, (0, j as isize + 1)),
+                    RouteKind::Past { .. } => continue,
                 };
                 ends.entry((device, side)).or_default().push((place, end));
             }
@@ -124,14 +128,14 @@ impl<'a> Routes<'a> {
             for &id in switch.ports.keys() {
                 ends.entry((id, self.near(id)))
                     .or_default()
-                    .push(((0, self.at(id).1 as isize), End::Port(s)));
+                    .push(((0, self.at(id).1 as isize), CardEnd::Port(s)));
             }
         }
         for ((id, side), mut list) in ends {
             list.sort_unstable();
             let arcs = list.iter().any(|((group, _), _)| *group != 0);
             for group in [-1, 0, 1] {
-                let here: Vec<&(Place, End)> =
+                let here: Vec<&(EdgePlace, CardEnd)> =
                     list.iter().filter(|((g, _), _)| *g == group).collect();
                 let (from, to) = match group {
                     -1 => (0.05, 0.3),
@@ -151,10 +155,10 @@ impl<'a> Routes<'a> {
         }
     }
 
-    fn assign_lanes(&mut self, wires: &Wires) {
+    fn assign_lanes(&mut self, wires: &DrawnWires) {
         let mut by_column: BTreeMap<usize, Vec<(DeviceId, DeviceId)>> = BTreeMap::new();
         for wire in wires.all() {
-            if let Way::Past { column } = self.way(wire.a, wire.b) {
+            if let RouteKind::Past { column } = self.way(wire.a, wire.b) {
                 by_column.entry(column).or_default().push((wire.a, wire.b));
             }
         }
@@ -168,23 +172,25 @@ impl<'a> Routes<'a> {
         }
     }
 
-    fn x(&self, id: DeviceId, side: Side, end: End) -> f64 {
+    fn x(&self, id: DeviceId, side: Side, end: CardEnd) -> f64 {
         let middle = self.layout.cards[id.index()].middle().0;
         self.ends.get(&(id, side, end)).copied().unwrap_or(middle)
     }
 
     /// The route of a line.
-    pub(super) fn wire(&self, wire: &Wire) -> Path {
+    pub(super) fn wire(&self, wire: &DrawnWire) -> Path {
         let (a, b) = if self.at(wire.a) <= self.at(wire.b) {
             (wire.a, wire.b)
         } else {
             (wire.b, wire.a)
         };
-        let end = End::Wire(wire.a, wire.b);
+        let end = CardEnd::Wire(wire.a, wire.b);
         let (from, to) = (self.layout.cards[a.index()], self.layout.cards[b.index()]);
         match self.way(a, b) {
-            Way::Beside => Path::start(from.right(), from.middle().1).line(to.x, to.middle().1),
-            Way::Arc { span } => {
+            RouteKind::Beside => {
+                Path::start(from.right(), from.middle().1).line(to.x, to.middle().1)
+            }
+            RouteKind::Arc { span } => {
                 let side = self.near(a);
                 let (x1, x2) = (self.x(a, side, end), self.x(b, side, end));
                 let (y, down) = if side == Side::Top {
@@ -195,18 +201,18 @@ impl<'a> Routes<'a> {
                 let depth = y + down * arc_depth(span);
                 Path::start(x1, y).curve([x1, depth], [x2, depth], [x2, y])
             }
-            Way::Across => {
+            RouteKind::Across => {
                 let (x1, x2) = (self.x(a, Side::Bottom, end), self.x(b, Side::Top, end));
                 Path::start(x1, from.bottom()).line(x2, to.y)
             }
-            Way::Past { .. } => self.past(a, b, end),
+            RouteKind::Past { .. } => self.past(a, b, end),
         }
     }
 
     /// The route of a line that passes rows. It leaves the upper card at the right and goes down
     /// between the columns. It enters the lower card at the right if that card is in the same
     /// column, and from above otherwise.
-    fn past(&self, a: DeviceId, b: DeviceId, end: End) -> Path {
+    fn past(&self, a: DeviceId, b: DeviceId, end: CardEnd) -> Path {
         let (from, to) = (self.layout.cards[a.index()], self.layout.cards[b.index()]);
         let pair = (a.min(b), a.max(b));
         let x = self.lanes.get(&pair).copied().unwrap_or(from.right() + 4.0);
@@ -245,7 +251,7 @@ impl<'a> Routes<'a> {
             Side::Bottom => (card.bottom(), bar.rect.y),
         };
         Some(Stub {
-            x: self.x(id, side, End::Port(switch)),
+            x: self.x(id, side, CardEnd::Port(switch)),
             from,
             to,
             channel,

@@ -7,22 +7,22 @@
 
 use mapa_core::DeviceId;
 
-use super::wires::Wires;
-use crate::writers::host::{Host, HostBox, Item};
+use super::wires::DrawnWires;
+use crate::writers::host::{DrawnHost, HostBox, Item};
 
 /// A row of devices, and the boxes around them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Row {
+pub(super) struct CardRow {
     pub(super) devices: Vec<DeviceId>,
     /// The boxes, outer ones before inner ones.
-    pub(super) spans: Vec<Span>,
+    pub(super) spans: Vec<RowBox>,
     /// Whether the row's lines leave upwards. The names of its boxes are then below the cards.
     pub(super) faces_up: bool,
 }
 
 /// A box over the columns `first..=last` of a row.
 #[derive(Clone, Debug)]
-pub(super) struct Span {
+pub(super) struct RowBox {
     pub(super) name: String,
     pub(super) what: String,
     pub(super) cards: Vec<String>,
@@ -32,7 +32,7 @@ pub(super) struct Span {
     pub(super) depth: usize,
 }
 
-impl Row {
+impl CardRow {
     /// The deepest nesting of boxes around a device of the row.
     pub(super) fn levels(&self) -> usize {
         self.spans
@@ -49,7 +49,7 @@ impl Row {
                 let at = self.spans.len();
                 let (name, what, cards) =
                     (inner.name.clone(), inner.what.clone(), inner.cards.clone());
-                self.spans.push(Span {
+                self.spans.push(RowBox {
                     name,
                     what,
                     cards,
@@ -72,13 +72,13 @@ impl Row {
 pub(super) struct Arrangement {
     /// Boxes around all rows, outer ones first.
     pub(super) frames: Vec<HostBox>,
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<CardRow>,
     /// For each device, its row and column.
     pub(super) at: Vec<(usize, usize)>,
 }
 
 impl Arrangement {
-    pub(super) fn of(host: Host, wires: &Wires, devices: usize) -> Self {
+    pub(super) fn of(host: DrawnHost, wires: &DrawnWires, devices: usize) -> Self {
         let mut items = host.items;
         let mut frames = Vec::new();
         while let [Item::Box(only)] = items.as_mut_slice() {
@@ -123,7 +123,7 @@ impl Arrangement {
 }
 
 /// Whether direct links join devices of different items.
-fn crosses(items: &[Item], wires: &Wires, devices: usize) -> bool {
+fn crosses(items: &[Item], wires: &DrawnWires, devices: usize) -> bool {
     let mut item_of = vec![0; devices];
     for (i, item) in items.iter().enumerate() {
         item.devices().iter().for_each(|id| item_of[id.index()] = i);
@@ -140,7 +140,7 @@ const WIDE: usize = 8;
 const WIDEST: usize = 12;
 
 /// The largest number of columns that the rows may have.
-fn columns(counts: &[usize], wires: &Wires, across: bool, devices: usize) -> usize {
+fn columns(counts: &[usize], wires: &DrawnWires, across: bool, devices: usize) -> usize {
     let largest = counts.iter().copied().max().unwrap_or(1).min(WIDEST);
     let switched = !wires.switches.is_empty();
     let wanted = match devices {
@@ -207,15 +207,15 @@ fn pieces(item: Item, columns: usize) -> Vec<Item> {
 }
 
 /// Fills rows with items one after another, as words fill lines.
-fn flow(items: &[Item], columns: usize) -> Vec<Row> {
-    let mut rows: Vec<Row> = Vec::new();
+fn flow(items: &[Item], columns: usize) -> Vec<CardRow> {
+    let mut rows: Vec<CardRow> = Vec::new();
     for item in items {
         let count = item.devices().len();
         if rows
             .last()
             .is_none_or(|row| row.devices.len() + count > columns)
         {
-            rows.push(Row::default());
+            rows.push(CardRow::default());
         }
         if let Some(row) = rows.last_mut() {
             row.push(item, 0);

@@ -7,7 +7,7 @@ use mapa_core::{DeviceId, Fabric, FabricWire, HardwareGraph, Link, LinkClass, No
 
 /// A line between two devices.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wire {
+pub(super) struct DrawnWire {
     pub(super) a: DeviceId,
     pub(super) b: DeviceId,
     pub(super) link: Link,
@@ -17,7 +17,7 @@ pub(super) struct Wire {
 
 /// Link switches with the same ports, which are drawn as one.
 #[derive(Clone, Debug)]
-pub(super) struct Switch {
+pub(super) struct DrawnSwitch {
     pub(super) names: Vec<String>,
     /// For each device, its port at each of the switches.
     pub(super) ports: BTreeMap<DeviceId, Link>,
@@ -27,14 +27,14 @@ pub(super) struct Switch {
 
 /// All lines and ports between devices.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Wires {
-    pub(super) direct: Vec<Wire>,
+pub(super) struct DrawnWires {
+    pub(super) direct: Vec<DrawnWire>,
     /// Host paths that the job uses.
-    pub(super) host: Vec<Wire>,
-    pub(super) switches: Vec<Switch>,
+    pub(super) host: Vec<DrawnWire>,
+    pub(super) switches: Vec<DrawnSwitch>,
 }
 
-impl Wires {
+impl DrawnWires {
     /// Collects the wires of a fabric. `edges` are the job's edges, between vertices of the graph.
     pub(super) fn of(
         fabric: &Fabric,
@@ -55,7 +55,7 @@ impl Wires {
             };
             match (ids.get(&x), ids.get(&y)) {
                 (Some(&x), Some(&y)) if link.class.is_direct() => {
-                    wires.direct.push(Wire {
+                    wires.direct.push(DrawnWire {
                         a: x.min(y),
                         b: x.max(y),
                         link,
@@ -80,7 +80,7 @@ impl Wires {
                 .find(|switch| switch.ports == ports)
             {
                 Some(twin) => twin.names.push(name),
-                None => wires.switches.push(Switch {
+                None => wires.switches.push(DrawnSwitch {
                     names: vec![name],
                     ports,
                     used: BTreeSet::new(),
@@ -104,7 +104,7 @@ impl Wires {
         }
         if !link.class.is_direct() {
             if !self.host.iter().any(|wire| (wire.a, wire.b) == (a, b)) {
-                self.host.push(Wire {
+                self.host.push(DrawnWire {
                     a,
                     b,
                     link,
@@ -124,13 +124,13 @@ impl Wires {
         }
     }
 
-    pub(super) fn all(&self) -> impl Iterator<Item = &Wire> {
+    pub(super) fn all(&self) -> impl Iterator<Item = &DrawnWire> {
         self.direct.iter().chain(&self.host)
     }
 }
 
 /// The kinds of links that are drawn, for the legend.
-pub(super) fn kinds(wires: &Wires) -> Vec<Link> {
+pub(super) fn kinds(wires: &DrawnWires) -> Vec<Link> {
     let mut kinds: BTreeMap<(LinkClass, u64), Link> = BTreeMap::new();
     let mut add = |link: Link| {
         kinds.insert((link.class, link.gbps.to_bits()), link);
