@@ -78,9 +78,9 @@ struct NoteOfFile {
 }
 
 /// The text of the file, which gives errors their lines.
-struct Lines<'t>(&'t str);
+struct FileLines<'t>(&'t str);
 
-impl Lines<'_> {
+impl FileLines<'_> {
     fn at<T>(&self, at: &Spanned<T>, what: impl Into<String>) -> Error {
         Error::at(self.line(at.span().start), what)
     }
@@ -158,7 +158,7 @@ impl Lines<'_> {
 /// # Errors
 /// For what is not described in `docs/pattern-file.md`, with the line and what was expected there.
 pub fn read_pattern(text: &str) -> Result<Application, Error> {
-    let lines = Lines(text);
+    let lines = FileLines(text);
     let file: File = toml::from_str(text).map_err(|error| {
         let what = error.message().trim().to_owned();
         error.span().map_or_else(

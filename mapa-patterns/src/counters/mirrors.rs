@@ -14,7 +14,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::reading::End;
+use super::reading::LinkEnd;
 
 /// The tolerances that are tried, up to the given one.
 const STEPS: [f64; 5] = [0.0, 1e-6, 1e-4, 1e-3, 1e-2];
@@ -22,7 +22,7 @@ const STEPS: [f64; 5] = [0.0, 1e-6, 1e-4, 1e-3, 1e-2];
 const NODES: usize = 20_000;
 
 /// The constraints on joining ends.
-pub(super) struct Rules<'a> {
+pub(super) struct JoinRules<'a> {
     /// Whether two ends, by index, may be of one link.
     pub(super) may_join: &'a dyn Fn(usize, usize) -> bool,
     /// The most links between two devices, the smaller first; none if unknown.
@@ -46,18 +46,18 @@ pub(super) struct Mirrored {
 
 /// Whether two ends may be of one link: each received what the other sent, within a share of the
 /// busier direction.
-pub(super) fn mirror(a: &End, b: &End, tolerance: f64) -> bool {
+pub(super) fn mirror(a: &LinkEnd, b: &LinkEnd, tolerance: f64) -> bool {
     let most = a.busier().max(b.busier());
     (a.sent - b.received).abs().max((a.received - b.sent).abs()) <= tolerance * most
 }
 
 /// The sum of the differences of two ends, bytes.
-fn apart(a: &End, b: &End) -> f64 {
+fn apart(a: &LinkEnd, b: &LinkEnd) -> f64 {
     (a.sent - b.received).abs() + (a.received - b.sent).abs()
 }
 
 /// Finds the ends of each link.
-pub(super) fn mirrored(ends: &[End], rules: &Rules<'_>) -> Mirrored {
+pub(super) fn mirrored(ends: &[LinkEnd], rules: &JoinRules<'_>) -> Mirrored {
     let all: Vec<usize> = (0..ends.len()).collect();
     let (ends_left, lonely): (Vec<usize>, Vec<usize>) = all.iter().partition(|device| {
         all.iter()
@@ -113,7 +113,7 @@ pub(super) fn mirrored(ends: &[End], rules: &Rules<'_>) -> Mirrored {
     }
 }
 
-fn joins(ends: &[End], a: usize, b: usize, rules: &Rules<'_>, tolerance: f64) -> bool {
+fn joins(ends: &[LinkEnd], a: usize, b: usize, rules: &JoinRules<'_>, tolerance: f64) -> bool {
     let (Some(own), Some(other)) = (ends.get(a), ends.get(b)) else {
         return false;
     };
@@ -124,14 +124,14 @@ fn joins(ends: &[End], a: usize, b: usize, rules: &Rules<'_>, tolerance: f64) ->
 }
 
 /// The ends of one device in a component, on one side of it.
-struct Slot {
+struct ComponentSlot {
     device: usize,
     ends: Vec<usize>,
 }
 
 /// A component: ends with equal traffic.
 struct Component {
-    slots: Vec<Slot>,
+    slots: Vec<ComponentSlot>,
     /// By slot, the slots with ends that mirror its own.
     partners: Vec<BTreeSet<usize>>,
     /// By slot: its side, if the component is bipartite; none if both directions carry the same.
@@ -158,7 +158,12 @@ impl Component {
 }
 
 /// The components of the graph of ends that mirror each other, in the order of their first ends.
-fn components(ends: &[End], of: &[usize], rules: &Rules<'_>, tolerance: f64) -> Vec<Component> {
+fn components(
+    ends: &[LinkEnd],
+    of: &[usize],
+    rules: &JoinRules<'_>,
+    tolerance: f64,
+) -> Vec<Component> {
     let neighbours = |device: usize| {
         of.iter()
             .copied()
@@ -192,7 +197,7 @@ fn components(ends: &[End], of: &[usize], rules: &Rules<'_>, tolerance: f64) -> 
 }
 
 fn component<N: Iterator<Item = usize>>(
-    ends: &[End],
+    ends: &[LinkEnd],
     colours: &BTreeMap<usize, bool>,
     two: bool,
     neighbours: &impl Fn(usize) -> N,
@@ -221,18 +226,18 @@ fn component<N: Iterator<Item = usize>>(
         sides: two.then(|| slots.keys().map(|(side, _)| *side).collect()),
         slots: slots
             .into_iter()
-            .map(|((_, device), ends)| Slot { device, ends })
+            .map(|((_, device), ends)| ComponentSlot { device, ends })
             .collect(),
     }
 }
 
 /// The number of links between two slots, by component and slots, the smaller first.
-type Table = BTreeMap<(usize, usize, usize), usize>;
+type SlotTable = BTreeMap<(usize, usize, usize), usize>;
 
 /// The result of a search for tables.
-enum Tables {
+enum TableSearchResult {
     None,
-    One(Table),
+    One(SlotTable),
     /// Several, which differ in these components.
     Several(BTreeSet<usize>),
     /// The search was cut off.
@@ -240,7 +245,7 @@ enum Tables {
 }
 
 /// Pairs, if some table exists. Components that several tables join differently are left unclear.
-fn settle(ends: &[End], components: &[Component], rules: &Rules<'_>) -> Option<Mirrored> {
+fn settle(ends: &[LinkEnd], components: &[Component], rules: &JoinRules<'_>) -> Option<Mirrored> {
     let mut unclear: BTreeSet<usize> = BTreeSet::new();
     loop {
         let left = (0..components.len())
@@ -248,8 +253,8 @@ fn settle(ends: &[End], components: &[Component], rules: &Rules<'_>) -> Option<M
             .collect();
         let before = unclear.len();
         match tables(components, left, rules) {
-            Tables::None => return None,
-            Tables::One(table) => {
+            TableSearchResult::None => return None,
+            TableSearchResult::One(table) => {
                 let left = unclear
                     .iter()
                     .filter_map(|component| components.get(*component))
@@ -261,8 +266,8 @@ fn settle(ends: &[End], components: &[Component], rules: &Rules<'_>) -> Option<M
                     ..Mirrored::default()
                 });
             }
-            Tables::Several(differ) => unclear.extend(differ),
-            Tables::Endless => {
+            TableSearchResult::Several(differ) => unclear.extend(differ),
+            TableSearchResult::Endless => {
                 let several = |component: &usize| {
                     components
                         .get(*component)
@@ -277,23 +282,23 @@ fn settle(ends: &[End], components: &[Component], rules: &Rules<'_>) -> Option<M
     }
 }
 
-fn tables(components: &[Component], left: Vec<usize>, rules: &Rules<'_>) -> Tables {
+fn tables(components: &[Component], left: Vec<usize>, rules: &JoinRules<'_>) -> TableSearchResult {
     let open = components
         .iter()
         .map(|component| component.slots.iter().map(|slot| slot.ends.len()).collect())
         .collect();
-    let mut search = Search {
+    let mut search = TableSearch {
         components,
         left,
         rules,
         open,
-        table: Table::new(),
+        table: SlotTable::new(),
         found: Vec::new(),
         nodes: 0,
     };
     search.run(None);
     if search.nodes >= NODES && search.found.len() < 2 {
-        return Tables::Endless;
+        return TableSearchResult::Endless;
     }
     let mut found = search.found.into_iter();
     match (found.next(), found.next()) {
@@ -302,27 +307,27 @@ fn tables(components: &[Component], left: Vec<usize>, rules: &Rules<'_>) -> Tabl
                 .keys()
                 .chain(second.keys())
                 .filter(|key| first.get(key) != second.get(key));
-            Tables::Several(differ.map(|(component, ..)| *component).collect())
+            TableSearchResult::Several(differ.map(|(component, ..)| *component).collect())
         }
-        (Some(only), None) => Tables::One(only),
-        (None, _) => Tables::None,
+        (Some(only), None) => TableSearchResult::One(only),
+        (None, _) => TableSearchResult::None,
     }
 }
 
 /// A depth-first search for tables. The slot with the fewest partners is joined to its partners in
 /// order, until none of its ends is open. So each table is found once.
-struct Search<'a> {
+struct TableSearch<'a> {
     components: &'a [Component],
     left: Vec<usize>,
-    rules: &'a Rules<'a>,
+    rules: &'a JoinRules<'a>,
     /// By component and slot: ends that are not joined yet.
     open: Vec<Vec<usize>>,
-    table: Table,
-    found: Vec<Table>,
+    table: SlotTable,
+    found: Vec<SlotTable>,
     nodes: usize,
 }
 
-impl Search<'_> {
+impl TableSearch<'_> {
     /// Joins the open ends. `at` is the component and slot being joined, and its first partner that
     /// may follow.
     fn run(&mut self, at: Option<(usize, usize, usize)>) {
@@ -454,7 +459,7 @@ impl Search<'_> {
 }
 
 /// The ends of each link of a table. Among ends that may be joined, the closest are joined first.
-fn pairs(ends: &[End], components: &[Component], table: &Table) -> Vec<(usize, usize)> {
+fn pairs(ends: &[LinkEnd], components: &[Component], table: &SlotTable) -> Vec<(usize, usize)> {
     let mut used = BTreeSet::new();
     let mut joined = Vec::new();
     for (&(component, a, b), &count) in table {

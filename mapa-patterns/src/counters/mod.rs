@@ -22,8 +22,8 @@ pub use self::pcie::PcieSamples;
 pub use self::reading::Reading;
 
 use self::input::{bytes, percent};
-use self::peers::Peers;
-use self::reading::End;
+use self::peers::LinkPeers;
+use self::reading::LinkEnd;
 use self::spread::spread;
 use crate::application::{Application, Note};
 use crate::error::Error;
@@ -54,14 +54,14 @@ impl Counters<'_> {
         }
         let mut notes = Vec::new();
         let ends = reading::ends(self.before, self.after, self.resets, &mut notes)?;
-        let peers = Peers::new(self)?;
+        let peers = LinkPeers::new(self)?;
         peers.compare(self.title, &mut notes);
         let requested = self
             .devices
             .iter()
             .map(|word| peers.find(word))
             .collect::<Result<Vec<usize>, _>>()?;
-        let busiest = ends.iter().map(End::busier).fold(0.0, f64::max);
+        let busiest = ends.iter().map(LinkEnd::busier).fold(0.0, f64::max);
         let ends = self.loud(ends, busiest, &peers, &mut notes);
         let mut traffic = TrafficMatrix::new(self.after.devices.len())?;
         peers.join(&ends, &mut traffic, &mut notes);
@@ -90,17 +90,17 @@ impl Counters<'_> {
     /// other end of its link is above it.
     fn loud(
         &self,
-        ends: Vec<End>,
+        ends: Vec<LinkEnd>,
         busiest: f64,
-        peers: &Peers<'_>,
+        peers: &LinkPeers<'_>,
         notes: &mut Vec<Note>,
-    ) -> Vec<End> {
+    ) -> Vec<LinkEnd> {
         let least = self.noise * busiest;
-        let (loud, quiet): (Vec<End>, Vec<End>) = ends
+        let (loud, quiet): (Vec<LinkEnd>, Vec<LinkEnd>) = ends
             .into_iter()
             .filter(|end| end.busier() > 0.0)
             .partition(|end| end.busier() >= least);
-        let (kept, out): (Vec<End>, Vec<End>) = quiet.into_iter().partition(|end| {
+        let (kept, out): (Vec<LinkEnd>, Vec<LinkEnd>) = quiet.into_iter().partition(|end| {
             loud.iter().any(|other| {
                 let mirrors =
                     || end.busier() >= least * 0.5 && mirrors::mirror(end, other, self.tolerance);
@@ -108,8 +108,8 @@ impl Counters<'_> {
             })
         });
         if !out.is_empty() {
-            let sum: f64 = out.iter().map(End::busier).sum();
-            let most = out.iter().map(End::busier).fold(0.0, f64::max);
+            let sum: f64 = out.iter().map(LinkEnd::busier).sum();
+            let most = out.iter().map(LinkEnd::busier).fold(0.0, f64::max);
             notes.push(Note::left_out(format!(
                 "{} of {} link ends with traffic carry less than {} % of the busiest ({}): at most {}, {} in all",
                 out.len(),
@@ -132,7 +132,7 @@ impl Counters<'_> {
         &self,
         pcie: &PcieSamples,
         requested: &[usize],
-        peers: &Peers<'_>,
+        peers: &LinkPeers<'_>,
         traffic: &mut TrafficMatrix,
         notes: &mut Vec<Note>,
     ) {

@@ -10,8 +10,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::mirrors::{Rules, mirror};
-use super::reading::End;
+use super::mirrors::{JoinRules, mirror};
+use super::reading::LinkEnd;
 
 /// The ends that form links, and the ends that are left.
 #[derive(Debug, Default, PartialEq)]
@@ -27,12 +27,12 @@ pub(super) struct Partly {
 }
 
 /// Ends of one device with equal counters, by index.
-type Group = Vec<usize>;
+type EqualEnds = Vec<usize>;
 
-struct Search<'a> {
-    ends: &'a [End],
-    rules: &'a Rules<'a>,
-    groups: Vec<Group>,
+struct OutsideSearch<'a> {
+    ends: &'a [LinkEnd],
+    rules: &'a JoinRules<'a>,
+    groups: Vec<EqualEnds>,
     /// By pair of devices: how many links were joined.
     used: BTreeMap<(usize, usize), usize>,
     found: Partly,
@@ -40,9 +40,13 @@ struct Search<'a> {
 
 /// Finds the ends of each link. `outside` is the number of links of a device to devices outside the
 /// reading.
-pub(super) fn partly(ends: &[End], rules: &Rules<'_>, outside: &dyn Fn(usize) -> usize) -> Partly {
+pub(super) fn partly(
+    ends: &[LinkEnd],
+    rules: &JoinRules<'_>,
+    outside: &dyn Fn(usize) -> usize,
+) -> Partly {
     let groups = groups(ends, rules.tolerance);
-    let mut search = Search {
+    let mut search = OutsideSearch {
         ends,
         rules,
         groups,
@@ -59,10 +63,10 @@ pub(super) fn partly(ends: &[End], rules: &Rules<'_>, outside: &dyn Fn(usize) ->
 }
 
 /// The groups of ends of one device with equal counters, within the tolerance.
-fn groups(ends: &[End], tolerance: f64) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
+fn groups(ends: &[LinkEnd], tolerance: f64) -> Vec<EqualEnds> {
+    let mut groups: Vec<EqualEnds> = Vec::new();
     for (at, end) in ends.iter().enumerate() {
-        let alike = |group: &&mut Group| {
+        let alike = |group: &&mut EqualEnds| {
             let first = group.first().and_then(|first| ends.get(*first));
             first.is_some_and(|first| {
                 let apart = (end.sent - first.sent)
@@ -79,7 +83,7 @@ fn groups(ends: &[End], tolerance: f64) -> Vec<Group> {
     groups
 }
 
-impl Search<'_> {
+impl OutsideSearch<'_> {
     fn group(&self, at: usize) -> &[usize] {
         self.groups.get(at).map(Vec::as_slice).unwrap_or_default()
     }
@@ -173,7 +177,7 @@ impl Search<'_> {
                 self.group(a)
                     .first()
                     .and_then(|at| self.ends.get(*at))
-                    .map(End::busier)
+                    .map(LinkEnd::busier)
                     .unwrap_or_default()
             };
             let doubtful = mirrored.iter().filter(|(pair, devices)| {

@@ -26,7 +26,7 @@ pub struct PcieSamples {
 
 /// The samples of one GPU.
 #[derive(Default)]
-struct Samples {
+struct GpuSamples {
     sent: f64,
     received: f64,
     count: usize,
@@ -36,7 +36,7 @@ struct Samples {
 }
 
 /// The indices of the columns.
-struct Columns {
+struct SampleColumns {
     names: usize,
     gpu: usize,
     sent: usize,
@@ -56,8 +56,8 @@ impl PcieSamples {
                 "{seconds} seconds between samples: expected a positive number, at most 1e6"
             )));
         }
-        let mut columns: Option<Columns> = None;
-        let mut gpus: BTreeMap<u32, Samples> = BTreeMap::new();
+        let mut columns: Option<SampleColumns> = None;
+        let mut gpus: BTreeMap<u32, GpuSamples> = BTreeMap::new();
         for (number, line) in (1..).zip(text.lines()) {
             let words: Vec<&str> = line
                 .split([' ', '\t', ',', '\r'])
@@ -78,7 +78,7 @@ impl PcieSamples {
         if gpus.values().all(|gpu| gpu.count == 0) {
             return Err(Error::new(format!("no samples: {EXPECTED}")));
         }
-        let bytes = |gpu: &Samples| {
+        let bytes = |gpu: &GpuSamples| {
             let timed = gpu.count > 1 && gpu.seconds > 0.0;
             let each = if timed {
                 gpu.seconds / (gpu.count - 1) as f64
@@ -97,7 +97,11 @@ impl PcieSamples {
 }
 
 /// Reads a line with the names or the units of columns.
-fn heading(words: &[&str], number: usize, columns: &mut Option<Columns>) -> Result<(), Error> {
+fn heading(
+    words: &[&str],
+    number: usize,
+    columns: &mut Option<SampleColumns>,
+) -> Result<(), Error> {
     let names: Vec<String> = words
         .iter()
         .map(|word| word.trim_start_matches('#').to_ascii_lowercase())
@@ -111,7 +115,7 @@ fn heading(words: &[&str], number: usize, columns: &mut Option<Columns>) -> Resu
                 format!("no columns rxpci and txpci: {EXPECTED}"),
             ));
         };
-        *columns = Some(Columns {
+        *columns = Some(SampleColumns {
             names: names.len(),
             gpu,
             sent,
@@ -139,8 +143,8 @@ fn heading(words: &[&str], number: usize, columns: &mut Option<Columns>) -> Resu
 fn sample(
     words: &[&str],
     line: usize,
-    columns: &Columns,
-    gpus: &mut BTreeMap<u32, Samples>,
+    columns: &SampleColumns,
+    gpus: &mut BTreeMap<u32, GpuSamples>,
 ) -> Result<(), Error> {
     if words.len() < columns.names {
         return Err(Error::at(

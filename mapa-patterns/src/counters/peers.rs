@@ -6,9 +6,9 @@ use mapa_core::{DeviceId, DeviceInfo, HardwareGraph, LinkClass, NodeKind};
 use mapa_topologies::Dump;
 
 use super::input::{Counters, bytes, of_graph, percent};
-use super::mirrors::{Mirrored, Rules, mirror, mirrored};
+use super::mirrors::{JoinRules, Mirrored, mirror, mirrored};
 use super::outside::{Partly, partly};
-use super::reading::{End, Seen};
+use super::reading::{CountedDevice, LinkEnd};
 use super::spread::spread;
 use crate::application::Note;
 use crate::error::Error;
@@ -21,27 +21,27 @@ const SPREAD: &str = "their traffic is spread over all pairs that may be joined,
     that each device sent and received allow (maximum entropy)";
 
 /// A device, and the number of one of its links.
-type Port = (usize, u32);
+type LinkPort = (usize, u32);
 
 /// The device at the other end of a link, and the number of the link there.
 type Remote = (usize, Option<u32>);
 
 /// The other ends of links, as far as they are known.
-pub(super) struct Peers<'a> {
-    seen: &'a [Seen],
+pub(super) struct LinkPeers<'a> {
+    seen: &'a [CountedDevice],
     graph: Option<&'a HardwareGraph>,
     /// By device of the reading: the device of the machine.
     ids: Vec<Option<DeviceId>>,
     /// By device and link: the other end, as the driver names it.
-    remotes: BTreeMap<Port, Remote>,
+    remotes: BTreeMap<LinkPort, Remote>,
     /// Devices and links whose other ends belong to devices outside the reading.
-    elsewhere: BTreeSet<Port>,
+    elsewhere: BTreeSet<LinkPort>,
     /// Whether the links lead to switches, so that every device may talk to every other.
     switched: bool,
     tolerance: f64,
 }
 
-impl<'a> Peers<'a> {
+impl<'a> LinkPeers<'a> {
     /// The other ends, from the machine and from what the driver says of remote ends.
     ///
     /// # Errors
@@ -206,18 +206,18 @@ impl<'a> Peers<'a> {
     }
 
     /// The other end of a link, as the driver names it.
-    fn remote(&self, end: &End) -> Option<Remote> {
+    fn remote(&self, end: &LinkEnd) -> Option<Remote> {
         self.remotes.get(&(end.device, end.link)).copied()
     }
 
     /// Whether the driver names these as the ends of one link.
-    pub(super) fn are_one(&self, a: &End, b: &End) -> bool {
+    pub(super) fn are_one(&self, a: &LinkEnd, b: &LinkEnd) -> bool {
         self.remote(a) == Some((b.device, Some(b.link)))
             || self.remote(b) == Some((a.device, Some(a.link)))
     }
 
     /// Whether these may be the ends of one link: the driver does not name another end for either.
-    fn may_be_one(&self, a: &End, b: &End) -> bool {
+    fn may_be_one(&self, a: &LinkEnd, b: &LinkEnd) -> bool {
         [(a, b), (b, a)].into_iter().all(|(from, other)| {
             self.remote(from).is_none_or(|(device, link)| {
                 device == other.device && link.is_none_or(|link| link == other.link)
@@ -226,8 +226,13 @@ impl<'a> Peers<'a> {
     }
 
     /// Adds the bytes of links to the traffic between the devices that they join.
-    pub(super) fn join(&self, ends: &[End], traffic: &mut TrafficMatrix, notes: &mut Vec<Note>) {
-        let (out, ends): (Vec<End>, Vec<End>) = ends
+    pub(super) fn join(
+        &self,
+        ends: &[LinkEnd],
+        traffic: &mut TrafficMatrix,
+        notes: &mut Vec<Note>,
+    ) {
+        let (out, ends): (Vec<LinkEnd>, Vec<LinkEnd>) = ends
             .iter()
             .cloned()
             .partition(|end| self.elsewhere.contains(&(end.device, end.link)));
@@ -245,7 +250,7 @@ impl<'a> Peers<'a> {
                 *taken.entry(pair).or_default() += 1;
             }
         }
-        let rest: Vec<End> = (0..)
+        let rest: Vec<LinkEnd> = (0..)
             .zip(ends)
             .filter(|(at, _)| !used.contains(at))
             .map(|(_, end)| end)
@@ -261,7 +266,7 @@ impl<'a> Peers<'a> {
             self.share(&rest, |_, _| true, traffic, notes);
             return;
         }
-        let rules = Rules {
+        let rules = JoinRules {
             may_join: &|a: usize, b: usize| {
                 let both = rest.get(a).zip(rest.get(b));
                 both.is_some_and(|(a, b)| self.may_be_one(a, b))
@@ -285,7 +290,7 @@ impl<'a> Peers<'a> {
     }
 
     /// The links of which the driver names both ends, with a note for each whose counters disagree.
-    fn named(&self, ends: &[End], notes: &mut Vec<Note>) -> Vec<(usize, usize)> {
+    fn named(&self, ends: &[LinkEnd], notes: &mut Vec<Note>) -> Vec<(usize, usize)> {
         let mut used = BTreeSet::new();
         let mut named = Vec::new();
         for (a, near) in ends.iter().enumerate() {
@@ -316,7 +321,7 @@ impl<'a> Peers<'a> {
     }
 
     /// An end for people: `GPU5 link 0`.
-    fn end(&self, end: &End) -> String {
+    fn end(&self, end: &LinkEnd) -> String {
         format!("{} link {}", self.name(end.device), end.link)
     }
 
@@ -386,7 +391,7 @@ impl<'a> Peers<'a> {
     }
 
     /// Ends for people, with the bytes of their busier directions.
-    fn list(&self, ends: &[End]) -> String {
+    fn list(&self, ends: &[LinkEnd]) -> String {
         let mut named: Vec<String> = Vec::new();
         for end in ends.iter().take(NAMED) {
             named.push(format!("{} ({})", self.end(end), bytes(end.busier())));
@@ -401,8 +406,8 @@ impl<'a> Peers<'a> {
     }
 
     /// The note about links to devices outside the reading.
-    fn left_out(&self, ends: &[End]) -> Note {
-        let sum: f64 = ends.iter().map(End::busier).sum();
+    fn left_out(&self, ends: &[LinkEnd]) -> Note {
+        let sum: f64 = ends.iter().map(LinkEnd::busier).sum();
         Note::left_out(format!(
             "traffic with devices outside the reading, {} in all: {}",
             bytes(sum),
@@ -412,7 +417,7 @@ impl<'a> Peers<'a> {
 
     /// Notes the ends that were not joined to devices of the reading, and those that could have
     /// been joined in several ways.
-    fn note_outside(&self, ends: &[End], found: &Partly, notes: &mut Vec<Note>) {
+    fn note_outside(&self, ends: &[LinkEnd], found: &Partly, notes: &mut Vec<Note>) {
         if !found.doubtful.is_empty() {
             let places: Vec<usize> = found.doubtful.iter().flat_map(|(a, b)| [*a, *b]).collect();
             notes.push(Note::undecided(format!(
@@ -457,7 +462,7 @@ impl<'a> Peers<'a> {
     }
 
     /// Notes the links that were inferred from counters alone, without a machine.
-    fn note_inferred(&self, ends: &[End], found: &Mirrored, notes: &mut Vec<Note>) {
+    fn note_inferred(&self, ends: &[LinkEnd], found: &Mirrored, notes: &mut Vec<Note>) {
         if self.graph.is_some() || found.pairs.is_empty() {
             return;
         }
@@ -486,9 +491,9 @@ impl<'a> Peers<'a> {
     /// Spreads the traffic of ends whose peers are unknown over the devices that may be joined.
     fn spread_out(
         &self,
-        ends: &[End],
+        ends: &[LinkEnd],
         found: &Mirrored,
-        rules: &Rules<'_>,
+        rules: &JoinRules<'_>,
         traffic: &mut TrafficMatrix,
         notes: &mut Vec<Note>,
     ) {
@@ -540,7 +545,7 @@ impl<'a> Peers<'a> {
     }
 
     /// Whether some ends of two devices mirror each other and may be of one link.
-    fn could_mirror(&self, ends: &[End], a: usize, b: usize) -> bool {
+    fn could_mirror(&self, ends: &[LinkEnd], a: usize, b: usize) -> bool {
         ends.iter().filter(|end| end.device == a).any(|near| {
             (ends.iter().filter(|end| end.device == b))
                 .any(|other| mirror(near, other, self.tolerance) && self.may_be_one(near, other))
@@ -548,7 +553,7 @@ impl<'a> Peers<'a> {
     }
 
     /// Whether some end of a device may lead to another device: the driver names no third one.
-    fn may_lead(&self, ends: &[End], from: usize, to: usize) -> bool {
+    fn may_lead(&self, ends: &[LinkEnd], from: usize, to: usize) -> bool {
         ends.iter().any(|end| {
             end.device == from && self.remote(end).is_none_or(|(device, _)| device == to)
         })
@@ -558,7 +563,7 @@ impl<'a> Peers<'a> {
     /// have received. Returns whether anything was spread.
     fn share(
         &self,
-        ends: &[End],
+        ends: &[LinkEnd],
         may_talk: impl Fn(usize, usize) -> bool,
         traffic: &mut TrafficMatrix,
         notes: &mut Vec<Note>,
@@ -603,7 +608,7 @@ impl<'a> Peers<'a> {
 }
 
 /// Whether a word is the number, the name or the UUID of a device.
-fn is_named(seen: &Seen, word: &str) -> bool {
+fn is_named(seen: &CountedDevice, word: &str) -> bool {
     let uuid = seen.uuid.as_deref();
     word.parse() == Ok(seen.number)
         || seen.name.eq_ignore_ascii_case(word)
@@ -611,7 +616,7 @@ fn is_named(seen: &Seen, word: &str) -> bool {
 }
 
 /// The ends at these places.
-fn pick(ends: &[End], places: &[usize]) -> Vec<End> {
+fn pick(ends: &[LinkEnd], places: &[usize]) -> Vec<LinkEnd> {
     let ends = places.iter().filter_map(|at| ends.get(*at));
     ends.cloned().collect()
 }
@@ -649,7 +654,7 @@ fn has_switches(dump: &Dump) -> bool {
 }
 
 /// Adds the bytes of links to the traffic. Both ends count each direction; the larger count holds.
-fn add(ends: &[End], pairs: &[(usize, usize)], traffic: &mut TrafficMatrix) {
+fn add(ends: &[LinkEnd], pairs: &[(usize, usize)], traffic: &mut TrafficMatrix) {
     for (a, b) in pairs {
         if let (Some(a), Some(b)) = (ends.get(*a), ends.get(*b)) {
             traffic.add(a.device, b.device, a.sent.max(b.received));

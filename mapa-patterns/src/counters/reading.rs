@@ -21,23 +21,23 @@ const EXPECTED: &str =
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
     pub(super) counter: Counter,
-    pub(super) devices: Vec<Seen>,
+    pub(super) devices: Vec<CountedDevice>,
 }
 
 /// A device whose links are counted.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Seen {
+pub(super) struct CountedDevice {
     /// The vendor's number.
     pub(super) number: u32,
     pub(super) name: String,
     pub(super) product: Option<String>,
     pub(super) uuid: Option<String>,
-    pub(super) links: BTreeMap<u32, Count>,
+    pub(super) links: BTreeMap<u32, LinkCount>,
 }
 
 /// The bytes over one link, and the line that has them.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Count {
+pub(super) struct LinkCount {
     pub(super) sent: u64,
     pub(super) received: u64,
     pub(super) line: usize,
@@ -76,7 +76,7 @@ impl Reading {
                 let what = "another counter than those above: expected one of `-gt d`, `-gt r`, `-g 0` and `-g 1`";
                 return Err(Error::at(sent, what));
             }
-            let count = Count {
+            let count = LinkCount {
                 sent: traffic.sent,
                 received: traffic.received,
                 line: sent.max(received),
@@ -106,7 +106,7 @@ impl Reading {
     }
 }
 
-fn devices(dump: &Dump) -> Vec<Seen> {
+fn devices(dump: &Dump) -> Vec<CountedDevice> {
     let nodes = dump
         .machine
         .fabric
@@ -115,7 +115,7 @@ fn devices(dump: &Dump) -> Vec<Seen> {
             NodeKind::Device(info) => Some((&node.name, info)),
             _ => None,
         });
-    let seen = |(id, (name, info)): (u32, (&String, &mapa_core::DeviceInfo))| Seen {
+    let seen = |(id, (name, info)): (u32, (&String, &mapa_core::DeviceInfo))| CountedDevice {
         number: info.index.unwrap_or(id),
         name: name.clone(),
         product: info.product.clone(),
@@ -127,7 +127,7 @@ fn devices(dump: &Dump) -> Vec<Seen> {
 
 /// One end of a link, and what went over it.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct End {
+pub(super) struct LinkEnd {
     /// By its place in the later reading.
     pub(super) device: usize,
     pub(super) link: u32,
@@ -135,7 +135,7 @@ pub(super) struct End {
     pub(super) received: f64,
 }
 
-impl End {
+impl LinkEnd {
     /// The bytes of the busier direction.
     pub(super) fn busier(&self) -> f64 {
         self.sent.max(self.received)
@@ -153,7 +153,7 @@ pub(super) fn ends(
     after: &Reading,
     resets: bool,
     notes: &mut Vec<Note>,
-) -> Result<Vec<End>, Error> {
+) -> Result<Vec<LinkEnd>, Error> {
     let earlier = before
         .map(|before| same_devices(before, after))
         .transpose()?;
@@ -167,7 +167,7 @@ pub(super) fn ends(
             let base = of_before.and_then(|seen| seen.links.get(&link));
             let base = base.filter(|base| !ran_backwards(base, count));
             let (sent, received) = base.map_or((0, 0), |base| (base.sent, base.received));
-            ends.push(End {
+            ends.push(LinkEnd {
                 device,
                 link,
                 sent: count.sent.saturating_sub(sent) as f64,
@@ -179,13 +179,13 @@ pub(super) fn ends(
     Ok(ends)
 }
 
-fn ran_backwards(before: &Count, after: &Count) -> bool {
+fn ran_backwards(before: &LinkCount, after: &LinkCount) -> bool {
     after.sent < before.sent || after.received < before.received
 }
 
 /// Notes counters that ran backwards, or returns them as an error.
 fn backwards(
-    earlier: &[&Seen],
+    earlier: &[&CountedDevice],
     after: &Reading,
     resets: bool,
     notes: &mut Vec<Note>,
@@ -213,7 +213,8 @@ fn backwards(
     let Some((seen, link, base, count)) = first.filter(|_| !resets) else {
         return Ok(());
     };
-    let pair = |count: &Count| format!("sent {} and received {} bytes", count.sent, count.received);
+    let pair =
+        |count: &LinkCount| format!("sent {} and received {} bytes", count.sent, count.received);
     let what = format!(
         "{} link {link} {}, but {} in the earlier reading",
         seen.name,
@@ -230,7 +231,7 @@ fn backwards(
 }
 
 /// The devices of the earlier reading, in the order of the later.
-fn same_devices<'a>(before: &'a Reading, after: &Reading) -> Result<Vec<&'a Seen>, Error> {
+fn same_devices<'a>(before: &'a Reading, after: &Reading) -> Result<Vec<&'a CountedDevice>, Error> {
     if before.counter != after.counter {
         let what = format!(
             "the readings are of two counters, {} and {}",
@@ -238,7 +239,7 @@ fn same_devices<'a>(before: &'a Reading, after: &Reading) -> Result<Vec<&'a Seen
         );
         return Err(Error::new(what + ": expected the same option for both"));
     }
-    let lacks = |seen: &Seen, which: &str| {
+    let lacks = |seen: &CountedDevice, which: &str| {
         let line = seen
             .links
             .values()
@@ -281,7 +282,7 @@ fn same_devices<'a>(before: &'a Reading, after: &Reading) -> Result<Vec<&'a Seen
     gone.map_or(Ok(earlier), |gone| Err(lacks(gone, "earlier")))
 }
 
-fn same_links(before: &Seen, after: &Seen) -> Result<(), Error> {
+fn same_links(before: &CountedDevice, after: &CountedDevice) -> Result<(), Error> {
     if let Some((link, count)) = after
         .links
         .iter()

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::line::Asked;
+use super::line::LoggedCall;
 
 /// An operation of all ranks of a communicator, or of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -80,7 +80,7 @@ pub struct Call {
 impl Call {
     /// The call in a line of the log, among `ranks` if that is known; none if the operation or its
     /// data type is unknown.
-    pub(super) fn of(asked: &Asked<'_>, ranks: Option<u32>) -> Result<Option<Self>, String> {
+    pub(super) fn of(asked: &LoggedCall<'_>, ranks: Option<u32>) -> Result<Option<Self>, String> {
         let known = Collective::ALL
             .into_iter()
             .find(|collective| collective.to_string().eq_ignore_ascii_case(asked.name));

@@ -7,7 +7,9 @@
 use std::collections::BTreeMap;
 
 use super::calls::{Call, Collective};
-use super::line::{self, Chosen, Fact, Head, Init, Line, Runs, Stage, Wrong};
+use super::line::{
+    self, CallAlgorithm, ChosenAlgorithm, CommFact, CommStage, Init, LineError, LineHead, NcclLine,
+};
 use crate::application::Note;
 use crate::error::Error;
 
@@ -16,9 +18,9 @@ pub(super) const MOST_RANKS: u32 = mapa_core::MAX_DEVICES as u32;
 
 /// The place of a line: its file, and its number from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place<'a>(pub(super) &'a str, pub(super) usize);
+pub(super) struct LogPlace<'a>(pub(super) &'a str, pub(super) usize);
 
-impl Place<'_> {
+impl LogPlace<'_> {
     pub(super) fn error(self, what: impl Into<String>) -> Error {
         Error::at(self.1, what).within(self.0)
     }
@@ -29,12 +31,12 @@ impl Place<'_> {
 }
 
 /// Facts with their places.
-pub(super) type Facts<'a> = Vec<(Place<'a>, Fact)>;
+pub(super) type PlacedFacts<'a> = Vec<(LogPlace<'a>, CommFact)>;
 
 /// One rank of one communicator.
 #[derive(Clone, Debug)]
 pub(super) struct Member<'a> {
-    pub(super) place: Place<'a>,
+    pub(super) place: LogPlace<'a>,
     pub(super) host: &'a str,
     pub(super) pid: u64,
     /// The pointer that identifies the communicator in its process.
@@ -47,7 +49,7 @@ pub(super) struct Member<'a> {
     pub(super) nvml: Option<u32>,
     pub(super) bus: Option<u64>,
     pub(super) id: Option<u64>,
-    pub(super) facts: Facts<'a>,
+    pub(super) facts: PlacedFacts<'a>,
     /// How often each call was made.
     pub(super) calls: BTreeMap<Call, u64>,
     /// By the size of an all-reduce in bytes: how often the library chose rings and trees.
@@ -69,18 +71,18 @@ pub(super) struct Gathered<'a> {
     /// How many lines NCCL or RCCL printed.
     pub(super) lines: usize,
     /// What was left out, with its first place and the number of lines.
-    left_out: BTreeMap<&'static str, (Place<'a>, usize)>,
+    left_out: BTreeMap<&'static str, (LogPlace<'a>, usize)>,
 }
 
 /// The state of reading one file.
 #[derive(Default)]
-struct File<'a> {
+struct FileState<'a> {
     /// By process and pointer: the member.
     comms: BTreeMap<(&'a str, u64, u64), usize>,
     /// By thread: the member that it is initialising.
     making: BTreeMap<(&'a str, u64, u64), usize>,
     /// By thread: facts whose communicator is not known yet.
-    open: BTreeMap<(&'a str, u64, u64), Facts<'a>>,
+    open: BTreeMap<(&'a str, u64, u64), PlacedFacts<'a>>,
     /// By process, rank and size: how many members were seen.
     seen: BTreeMap<(&'a str, u64, u32, u32), usize>,
     /// By process and bytes: the member that last made a call of that size, and the call.
@@ -97,9 +99,9 @@ const HOMELESS: &str = "lines that may belong to several communicators, or to an
 impl<'a> Gathered<'a> {
     /// Reads one log.
     pub(super) fn read(&mut self, name: &'a str, text: &'a str) -> Result<(), Error> {
-        let mut file = File::default();
+        let mut file = FileState::default();
         for (at, line) in text.split_inclusive('\n').enumerate() {
-            let place = Place(name, at + 1);
+            let place = LogPlace(name, at + 1);
             let Some((head, said)) = line::split(line) else {
                 continue;
             };
@@ -109,9 +111,9 @@ impl<'a> Gathered<'a> {
                 continue;
             }
             match line::read(said) {
-                Ok(Line::Nothing) => {}
-                Ok(Line::Init(init)) => self.init(&mut file, head, place, &init)?,
-                Ok(Line::Facts(facts, comm, is_cut)) => {
+                Ok(NcclLine::Nothing) => {}
+                Ok(NcclLine::Init(init)) => self.init(&mut file, head, place, &init)?,
+                Ok(NcclLine::Facts(facts, comm, is_cut)) => {
                     if is_cut {
                         self.leave(CUT_TREES, place);
                     }
@@ -119,7 +121,7 @@ impl<'a> Gathered<'a> {
                         self.fact(&mut file, head, place, comm, fact);
                     }
                 }
-                Ok(Line::Call(asked)) => {
+                Ok(NcclLine::Call(asked)) => {
                     let at = self.of_pointer(&mut file, head, place, asked.comm);
                     let ranks = asked.ranks.or_else(|| self.members.get(at)?.ranks);
                     let call = Call::of(&asked, ranks).map_err(|what| place.error(what))?;
@@ -134,9 +136,9 @@ impl<'a> Gathered<'a> {
                             .insert((head.host, head.pid, call.bytes), (at, call.collective));
                     }
                 }
-                Ok(Line::Chosen(chosen)) => self.chosen(&file, head, place, &chosen),
-                Err(Wrong::Odd) => self.leave(ODD, place),
-                Err(Wrong::TooLarge(word)) => {
+                Ok(NcclLine::Chosen(chosen)) => self.chosen(&file, head, place, &chosen),
+                Err(LineError::Odd) => self.leave(ODD, place),
+                Err(LineError::TooLarge(word)) => {
                     return Err(place.error(format!("`{word}`: expected a smaller number")));
                 }
             }
@@ -144,7 +146,7 @@ impl<'a> Gathered<'a> {
         self.end(file)
     }
 
-    pub(super) fn leave(&mut self, what: &'static str, place: Place<'a>) {
+    pub(super) fn leave(&mut self, what: &'static str, place: LogPlace<'a>) {
         let (first, times) = self.left_out.entry(what).or_insert((place, 0));
         *first = place.min(*first);
         *times += 1;
@@ -166,9 +168,9 @@ impl<'a> Gathered<'a> {
 
     fn of_pointer(
         &mut self,
-        file: &mut File<'a>,
-        head: Head<'a>,
-        place: Place<'a>,
+        file: &mut FileState<'a>,
+        head: LineHead<'a>,
+        place: LogPlace<'a>,
         comm: u64,
     ) -> usize {
         *file
@@ -182,7 +184,13 @@ impl<'a> Gathered<'a> {
 
     /// Counts a choice of algorithm. It belongs to the communicator that its line names, else to
     /// the one in which the process last made a call of this size.
-    fn chosen(&mut self, file: &File<'a>, head: Head<'a>, place: Place<'a>, chosen: &Chosen<'_>) {
+    fn chosen(
+        &mut self,
+        file: &FileState<'a>,
+        head: LineHead<'a>,
+        place: LogPlace<'a>,
+        chosen: &ChosenAlgorithm<'_>,
+    ) {
         let last = file.last.get(&(head.host, head.pid, chosen.bytes));
         let named = chosen
             .comm
@@ -203,21 +211,21 @@ impl<'a> Gathered<'a> {
             return;
         };
         match chosen.runs {
-            Runs::OnRings => member.choices.entry(chosen.bytes).or_default().0 += 1,
-            Runs::OnTrees => member.choices.entry(chosen.bytes).or_default().1 += 1,
-            Runs::On(what) => member.facts.push((place, Fact::Other(what))),
+            CallAlgorithm::OnRings => member.choices.entry(chosen.bytes).or_default().0 += 1,
+            CallAlgorithm::OnTrees => member.choices.entry(chosen.bytes).or_default().1 += 1,
+            CallAlgorithm::On(what) => member.facts.push((place, CommFact::Other(what))),
         }
     }
 
     /// The number of a communicator that was split off one with a number. It is a hash of the
     /// parent's number, the ordinal of the split and the color: in NCCL 2.18 to 2.2x the commId of
     /// a split follows from the parent and the color alone, and later versions do not print it.
-    fn split(&self, file: &mut File<'a>, head: Head<'a>, init: &Init) -> Option<u64> {
+    fn split(&self, file: &mut FileState<'a>, head: LineHead<'a>, init: &Init) -> Option<u64> {
         let (parent, count, color) = init.split?;
         let key = (head.host, head.pid, parent);
         let id = self.members.get(*file.comms.get(&key)?)?.id?;
         let ordinal = file.splits.entry(key).or_default();
-        *ordinal += u32::from(init.stage == Stage::Start);
+        *ordinal += u32::from(init.stage == CommStage::Start);
         let words = [
             id,
             u64::from(count.unwrap_or(*ordinal)),
@@ -232,9 +240,9 @@ impl<'a> Gathered<'a> {
 
     fn init(
         &mut self,
-        file: &mut File<'a>,
-        head: Head<'a>,
-        place: Place<'a>,
+        file: &mut FileState<'a>,
+        head: LineHead<'a>,
+        place: LogPlace<'a>,
         init: &Init,
     ) -> Result<(), Error> {
         if init.ranks == 0 || init.ranks > MOST_RANKS {
@@ -255,7 +263,7 @@ impl<'a> Gathered<'a> {
         if let Some(own) = file.comms.get(&key).and_then(|&at| self.members.get(at)) {
             let has_other_id =
                 !own.is_split && own.id.zip(init.id).is_some_and(|(id, other)| id != other);
-            let is_second = matches!(init.stage, Stage::Start | Stage::Complete);
+            let is_second = matches!(init.stage, CommStage::Start | CommStage::Complete);
             if has_other_id || own.is_complete && is_second {
                 file.comms.remove(&key);
             }
@@ -282,22 +290,22 @@ impl<'a> Gathered<'a> {
         }
         let open = file.open.remove(&thread).unwrap_or_default();
         match init.stage {
-            Stage::Gone => {
+            CommStage::Gone => {
                 file.comms.remove(&key);
                 file.making.retain(|_, other| *other != at);
                 file.open.insert(thread, open);
             }
-            Stage::Start => {
+            CommStage::Start => {
                 file.making.insert(thread, at);
                 self.homeless(head, open);
             }
-            Stage::Between => {
+            CommStage::Between => {
                 if !member.is_complete {
                     file.making.insert(thread, at);
                 }
                 self.homeless(head, open);
             }
-            Stage::Complete => {
+            CommStage::Complete => {
                 member.is_complete = true;
                 member.facts.extend(open);
                 file.making.remove(&thread);
@@ -308,11 +316,11 @@ impl<'a> Gathered<'a> {
 
     fn fact(
         &mut self,
-        file: &mut File<'a>,
-        head: Head<'a>,
-        place: Place<'a>,
+        file: &mut FileState<'a>,
+        head: LineHead<'a>,
+        place: LogPlace<'a>,
         comm: Option<u64>,
-        fact: Fact,
+        fact: CommFact,
     ) {
         let thread = (head.host, head.pid, head.tid);
         let own = match comm {
@@ -327,9 +335,9 @@ impl<'a> Gathered<'a> {
 
     /// Assigns the facts that remain without a communicator: to the only one of their process, or
     /// to a new one if the process has none.
-    fn end(&mut self, file: File<'a>) -> Result<(), Error> {
+    fn end(&mut self, file: FileState<'a>) -> Result<(), Error> {
         for ((host, pid, tid), open) in file.open {
-            let head = Head {
+            let head = LineHead {
                 host,
                 pid,
                 tid,
@@ -344,7 +352,7 @@ impl<'a> Gathered<'a> {
                 continue;
             }
             let ring = open.iter().find_map(|(place, fact)| match fact {
-                Fact::Ring(_, ranks) => Some((*place, ranks.len() as u32)),
+                CommFact::Ring(_, ranks) => Some((*place, ranks.len() as u32)),
                 _ => None,
             });
             let Some((place, ranks)) = ring else {
@@ -357,7 +365,7 @@ impl<'a> Gathered<'a> {
                 return Err(place.error(format!("{ranks} ranks: expected 1 to {MOST_RANKS}")));
             }
             let rank = open.iter().find_map(|(_, fact)| match fact {
-                Fact::Hop(_, [_, rank, _]) | Fact::Tree(_, _, _, rank, _) => Some(*rank),
+                CommFact::Hop(_, [_, rank, _]) | CommFact::Tree(_, _, _, rank, _) => Some(*rank),
                 _ => None,
             });
             // Rank 0 alone prints rings.
@@ -376,7 +384,7 @@ impl<'a> Gathered<'a> {
 
     /// Assigns connections that a thread made later, on demand, outside any initialisation: to the
     /// only communicator of its process, else they are left out.
-    fn homeless(&mut self, head: Head<'a>, open: Facts<'a>) {
+    fn homeless(&mut self, head: LineHead<'a>, open: PlacedFacts<'a>) {
         for (place, fact) in open {
             let mut own: Vec<_> = self
                 .members
@@ -384,7 +392,7 @@ impl<'a> Gathered<'a> {
                 .filter(|member| (member.host, member.pid) == (head.host, head.pid))
                 .collect();
             match (own.as_mut_slice(), &fact) {
-                ([only], Fact::Connection { .. }) => only.facts.push((place, fact)),
+                ([only], CommFact::Connection { .. }) => only.facts.push((place, fact)),
                 _ => self.leave(HOMELESS, place),
             }
         }
@@ -392,11 +400,11 @@ impl<'a> Gathered<'a> {
 }
 
 impl<'a> Member<'a> {
-    fn new(head: Head<'a>, place: Place<'a>, comm: u64) -> Self {
+    fn new(head: LineHead<'a>, place: LogPlace<'a>, comm: u64) -> Self {
         let (rank, ranks, nvml, bus, id) = Default::default();
         let cuda = head.device;
         let (nth, facts, calls, choices, is_nameless, is_split, is_complete) = Default::default();
-        let Head { host, pid, tid, .. } = head;
+        let LineHead { host, pid, tid, .. } = head;
         Self {
             place,
             host,
@@ -424,7 +432,7 @@ impl<'a> Member<'a> {
         &mut self,
         rank: Option<u32>,
         ranks: Option<u32>,
-        place: Place<'_>,
+        place: LogPlace<'_>,
     ) -> Result<(), Error> {
         for (what, before, now) in [
             ("rank", &mut self.rank, rank),

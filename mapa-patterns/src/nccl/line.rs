@@ -11,7 +11,7 @@ const MARK: &str = "NCCL INFO ";
 
 /// The process, thread and device that printed a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Head<'a> {
+pub(super) struct LineHead<'a> {
     pub(super) host: &'a str,
     pub(super) pid: u64,
     pub(super) tid: u64,
@@ -20,7 +20,7 @@ pub(super) struct Head<'a> {
 
 /// A fact about one communicator.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Fact {
+pub(super) enum CommFact {
     /// A ring of a channel, from the rank that prints it.
     Ring(u32, Vec<u32>),
     /// A rank of the ring of a channel: the rank before, the rank itself and the one after.
@@ -61,12 +61,12 @@ pub(super) struct Init {
     /// For a communicator that was split off another: the pointer of the parent, the ordinal of the
     /// split (newer versions), and the color.
     pub(super) split: Option<(u64, Option<u32>, u32)>,
-    pub(super) stage: Stage,
+    pub(super) stage: CommStage,
 }
 
 /// The stage in the life of a communicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum CommStage {
     Start,
     Between,
     Complete,
@@ -75,7 +75,7 @@ pub(super) enum Stage {
 
 /// A call, with the arguments that the log prints.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Asked<'a> {
+pub(super) struct LoggedCall<'a> {
     pub(super) name: &'a str,
     pub(super) count: u64,
     pub(super) datatype: u32,
@@ -86,7 +86,7 @@ pub(super) struct Asked<'a> {
 
 /// The algorithm that a call runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Runs {
+pub(super) enum CallAlgorithm {
     OnRings,
     OnTrees,
     /// Another algorithm.
@@ -95,28 +95,28 @@ pub(super) enum Runs {
 
 /// The algorithm that the library chose for a call (subsystem TUNING).
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Chosen<'a> {
+pub(super) struct ChosenAlgorithm<'a> {
     /// The name of the call; older versions do not print it.
     pub(super) name: Option<&'a str>,
     pub(super) bytes: u64,
-    pub(super) runs: Runs,
+    pub(super) runs: CallAlgorithm,
     pub(super) comm: Option<u64>,
 }
 
 /// The contents of a line.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Line<'a> {
+pub(super) enum NcclLine<'a> {
     /// Facts, their communicator if the line names it (RCCL), and whether the line was cut.
-    Facts(Vec<Fact>, Option<u64>, bool),
+    Facts(Vec<CommFact>, Option<u64>, bool),
     Init(Init),
-    Call(Asked<'a>),
-    Chosen(Chosen<'a>),
+    Call(LoggedCall<'a>),
+    Chosen(ChosenAlgorithm<'a>),
     Nothing,
 }
 
 /// Why a line that begins in a known form is not read.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Wrong {
+pub(super) enum LineError {
     /// The form is unknown.
     Odd,
     /// A number is too large.
@@ -144,7 +144,7 @@ pub(super) fn plain(line: &str) -> Cow<'_, str> {
 
 /// The head and the text of a line; none for lines of other programs. If two outputs share a line,
 /// the second.
-pub(super) fn split(line: &str) -> Option<(Head<'_>, &str)> {
+pub(super) fn split(line: &str) -> Option<(LineHead<'_>, &str)> {
     let (head, text) = line.rsplit_once(MARK)?;
     let (before, device) = match head
         .trim_end()
@@ -163,7 +163,7 @@ pub(super) fn split(line: &str) -> Option<(Head<'_>, &str)> {
         .or_else(|| host.rsplit_once("<stderr>"))
         .map_or(host, |(_, host)| host);
     (!host.is_empty()).then_some((
-        Head {
+        LineHead {
             host,
             pid,
             tid,
@@ -174,14 +174,14 @@ pub(super) fn split(line: &str) -> Option<(Head<'_>, &str)> {
 }
 
 /// Reads the text of a line.
-pub(super) fn read(text: &str) -> Result<Line<'_>, Wrong> {
+pub(super) fn read(text: &str) -> Result<NcclLine<'_>, LineError> {
     let words: Vec<&str> = text.split_whitespace().collect();
     match words.as_slice() {
         ["Channel" | "Ring", channel, ":", rest @ ..]
             if channel.starts_with(|c: char| c.is_ascii_digit()) =>
         {
             let (rest, comm) = own(rest)?;
-            Ok(Line::Facts(
+            Ok(NcclLine::Facts(
                 vec![path(
                     number(channel.split('/').next().unwrap_or(channel))?,
                     rest,
@@ -193,41 +193,41 @@ pub(super) fn read(text: &str) -> Result<Line<'_>, Wrong> {
         ["Trees", rest @ ..] if rest.first().is_some_and(|word| word.starts_with('[')) => {
             let (rest, comm) = own(rest)?;
             let (facts, is_cut) = trees(rest)?;
-            Ok(Line::Facts(facts, comm, is_cut))
+            Ok(NcclLine::Facts(facts, comm, is_cut))
         }
         ["Tree", channel, ":", up, "->", rank, "->", down, rest @ ..] => {
             let (_, comm) = own(rest)?;
-            let fact = Fact::Tree(
+            let fact = CommFact::Tree(
                 number(channel)?,
                 Half::Draft,
                 parent(up)?,
                 number(rank)?,
                 children(down)?,
             );
-            Ok(Line::Facts(vec![fact], comm, false))
+            Ok(NcclLine::Facts(vec![fact], comm, false))
         }
         ["NVLS", "Head" | "Trees", ..] | ["Connected", "NVLS", "tree", ..] => Ok(other("NVLS")),
         ["CollNet" | "Collnet", ..] | ["Connected", "collnet" | "CollNet" | "Collnet", ..] => {
             Ok(other("CollNet"))
         }
         [name, "opCount", ..] if name.ends_with(':') => {
-            call(name.trim_end_matches(':'), &words).map(Line::Call)
+            call(name.trim_end_matches(':'), &words).map(NcclLine::Call)
         }
         [name, bytes, "Bytes", "->", "Algo", runs, ..] if name.ends_with(':') => {
             chosen(Some(name.trim_end_matches(':')), bytes, runs, &words)
         }
         [bytes, "Bytes", "->", "Algo", runs, ..] => chosen(None, bytes, runs, &words),
-        _ => Ok(init(text, &words)?.map_or(Line::Nothing, Line::Init)),
+        _ => Ok(init(text, &words)?.map_or(NcclLine::Nothing, NcclLine::Init)),
     }
 }
 
 /// A line that names another algorithm than rings and trees.
-fn other(what: &'static str) -> Line<'static> {
-    Line::Facts(vec![Fact::Other(what)], None, false)
+fn other(what: &'static str) -> NcclLine<'static> {
+    NcclLine::Facts(vec![CommFact::Other(what)], None, false)
 }
 
 /// The words before `comm 0x...`, which RCCL adds, and the communicator.
-fn own<'a, 'b>(words: &'b [&'a str]) -> Result<(&'b [&'a str], Option<u64>), Wrong> {
+fn own<'a, 'b>(words: &'b [&'a str]) -> Result<(&'b [&'a str], Option<u64>), LineError> {
     match words.iter().position(|word| *word == "comm") {
         Some(at) => Ok((
             words.get(..at).unwrap_or_default(),
@@ -238,27 +238,27 @@ fn own<'a, 'b>(words: &'b [&'a str]) -> Result<(&'b [&'a str], Option<u64>), Wro
 }
 
 /// What follows the channel's number: a ring, a rank between its neighbours, or a connection.
-fn path(channel: u32, words: &[&str]) -> Result<Fact, Wrong> {
+fn path(channel: u32, words: &[&str]) -> Result<CommFact, LineError> {
     if let Some(at) = words.iter().position(|word| *word == "via") {
         let (ends, via) = words.split_at(at);
         let [from, "->", to, ..] = ends else {
-            return Err(Wrong::Odd);
+            return Err(LineError::Odd);
         };
-        return Ok(Fact::Connection {
+        return Ok(CommFact::Connection {
             channel,
             ends: [end(from)?, end(to)?],
             via: via.get(1..).unwrap_or_default().join(" "),
         });
     }
     match words {
-        [before, "->", rank, "->", after] => Ok(Fact::Hop(
+        [before, "->", rank, "->", after] => Ok(CommFact::Hop(
             channel,
             [number(before)?, number(rank)?, number(after)?],
         )),
-        [] => Err(Wrong::Odd),
+        [] => Err(LineError::Odd),
         // Newer versions end a line that they cut with dots, perhaps within a rank.
         [ranks @ .., last] if last.ends_with("...") => path(channel, ranks),
-        _ => Ok(Fact::Ring(
+        _ => Ok(CommFact::Ring(
             channel,
             words
                 .iter()
@@ -269,7 +269,7 @@ fn path(channel: u32, words: &[&str]) -> Result<Fact, Wrong> {
 }
 
 /// `0[1b000]` or `0`.
-fn end(word: &str) -> Result<(u32, Option<String>), Wrong> {
+fn end(word: &str) -> Result<(u32, Option<String>), LineError> {
     let Some((rank, rest)) = word.split_once('[') else {
         return Ok((number(word)?, None));
     };
@@ -281,13 +281,13 @@ fn end(word: &str) -> Result<(u32, Option<String>), Wrong> {
 
 /// The trees in `[0] 1/-1/-1->0->-1 [1] ...`, and whether the end is missing: the library cuts the
 /// line at 1,023 characters.
-fn trees(words: &[&str]) -> Result<(Vec<Fact>, bool), Wrong> {
+fn trees(words: &[&str]) -> Result<(Vec<CommFact>, bool), LineError> {
     let mut facts = Vec::new();
     for (at, pair) in words.chunks(2).enumerate() {
         let is_last = (at + 1) * 2 >= words.len();
         match tree(pair) {
             Ok(own) => facts.extend(own),
-            Err(Wrong::Odd) if is_last && !facts.is_empty() => return Ok((facts, true)),
+            Err(LineError::Odd) if is_last && !facts.is_empty() => return Ok((facts, true)),
             Err(wrong) => return Err(wrong),
         }
     }
@@ -296,19 +296,19 @@ fn trees(words: &[&str]) -> Result<(Vec<Fact>, bool), Wrong> {
 
 /// One tree: `[0] 1/-1/-1->0->-1` since 2.8, `[0] -1->0->1/-1/-1` in 2.4, and both with a `|`
 /// between them from 2.5 to 2.7.
-fn tree(pair: &[&str]) -> Result<Vec<Fact>, Wrong> {
+fn tree(pair: &[&str]) -> Result<Vec<CommFact>, LineError> {
     let [channel, text] = pair else {
-        return Err(Wrong::Odd);
+        return Err(LineError::Odd);
     };
     let channel = channel
         .strip_prefix('[')
         .and_then(|rest| rest.strip_suffix(']'))
-        .ok_or(Wrong::Odd)?;
+        .ok_or(LineError::Odd)?;
     let channel = number(channel)?;
     match text.split('|').collect::<Vec<_>>().as_slice() {
         [only] => {
             let (up, rank, down) = side(only)?;
-            Ok(vec![Fact::Tree(channel, Half::Both, up, rank, down)])
+            Ok(vec![CommFact::Tree(channel, Half::Both, up, rank, down)])
         }
         [reduce, broadcast] => {
             let halves = [
@@ -316,23 +316,23 @@ fn tree(pair: &[&str]) -> Result<Vec<Fact>, Wrong> {
                 (Half::Broadcast, side(broadcast)?),
             ];
             Ok(halves
-                .map(|(half, (up, rank, down))| Fact::Tree(channel, half, up, rank, down))
+                .map(|(half, (up, rank, down))| CommFact::Tree(channel, half, up, rank, down))
                 .into())
         }
-        _ => Err(Wrong::Odd),
+        _ => Err(LineError::Odd),
     }
 }
 
 /// The parent, the rank and its children. The children are on the side with a `/`.
-fn side(text: &str) -> Result<(Option<u32>, u32, Vec<u32>), Wrong> {
+fn side(text: &str) -> Result<(Option<u32>, u32, Vec<u32>), LineError> {
     match text.split("->").collect::<Vec<_>>().as_slice() {
         [down, rank, up] if down.contains('/') => Ok((parent(up)?, number(rank)?, children(down)?)),
         [up, rank, down] if down.contains('/') => Ok((parent(up)?, number(rank)?, children(down)?)),
-        _ => Err(Wrong::Odd),
+        _ => Err(LineError::Odd),
     }
 }
 
-fn parent(word: &str) -> Result<Option<u32>, Wrong> {
+fn parent(word: &str) -> Result<Option<u32>, LineError> {
     if word == "-1" {
         Ok(None)
     } else {
@@ -340,18 +340,18 @@ fn parent(word: &str) -> Result<Option<u32>, Wrong> {
     }
 }
 
-fn children(word: &str) -> Result<Vec<u32>, Wrong> {
+fn children(word: &str) -> Result<Vec<u32>, LineError> {
     word.split('/')
         .filter_map(|child| parent(child).transpose())
         .collect()
 }
 
 /// `AllReduce: opCount 0 sendbuff 0x1 ... count 1024 datatype 7 ... root 0 comm 0x2 [nranks=4]`.
-fn call<'a>(name: &'a str, words: &[&'a str]) -> Result<Asked<'a>, Wrong> {
+fn call<'a>(name: &'a str, words: &[&'a str]) -> Result<LoggedCall<'a>, LineError> {
     let ranks = words
         .iter()
         .find_map(|word| word.strip_prefix("[nranks=")?.strip_suffix(']'));
-    Ok(Asked {
+    Ok(LoggedCall {
         name,
         count: large(needed(words, "count")?)?,
         datatype: number(needed(words, "datatype")?)?,
@@ -369,17 +369,17 @@ fn chosen<'a>(
     bytes: &str,
     runs: &str,
     words: &[&'a str],
-) -> Result<Line<'a>, Wrong> {
+) -> Result<NcclLine<'a>, LineError> {
     let runs = match runs.to_ascii_uppercase().as_str() {
-        "0" | "TREE" => Runs::OnTrees,
-        "1" | "RING" => Runs::OnRings,
-        "2" | "3" | "COLLNET" | "COLLNET_DIRECT" | "COLLNET_CHAIN" => Runs::On("CollNet"),
-        "4" | "5" | "NVLS" | "NVLS_TREE" => Runs::On("NVLS"),
-        "6" | "PAT" => Runs::On("PAT"),
-        _ => return Err(Wrong::Odd),
+        "0" | "TREE" => CallAlgorithm::OnTrees,
+        "1" | "RING" => CallAlgorithm::OnRings,
+        "2" | "3" | "COLLNET" | "COLLNET_DIRECT" | "COLLNET_CHAIN" => CallAlgorithm::On("CollNet"),
+        "4" | "5" | "NVLS" | "NVLS_TREE" => CallAlgorithm::On("NVLS"),
+        "6" | "PAT" => CallAlgorithm::On("PAT"),
+        _ => return Err(LineError::Odd),
     };
     let comm = value(words, "comm").map(hex).transpose()?;
-    Ok(Line::Chosen(Chosen {
+    Ok(NcclLine::Chosen(ChosenAlgorithm {
         name,
         bytes: large(bytes)?,
         runs,
@@ -388,7 +388,7 @@ fn chosen<'a>(
 }
 
 /// A line with `comm`, `rank` and `nranks`; none for any other.
-fn init(text: &str, words: &[&str]) -> Result<Option<Init>, Wrong> {
+fn init(text: &str, words: &[&str]) -> Result<Option<Init>, LineError> {
     let get = |key: &str| value(words, key);
     let ranks = get("nranks").or_else(|| get("nRanks"));
     let (Some(comm), Some(rank), Some(ranks)) = (get("comm"), get("rank"), ranks) else {
@@ -396,10 +396,10 @@ fn init(text: &str, words: &[&str]) -> Result<Option<Init>, Wrong> {
     };
     let Ok(comm) = hex(comm) else { return Ok(None) };
     let stage = match () {
-        () if text.contains("Init START") => Stage::Start,
-        () if text.contains("Init COMPLETE") => Stage::Complete,
-        () if text.contains("Destroy") || text.contains("Abort") => Stage::Gone,
-        () => Stage::Between,
+        () if text.contains("Init START") => CommStage::Start,
+        () if text.contains("Init COMPLETE") => CommStage::Complete,
+        () if text.contains("Destroy") || text.contains("Abort") => CommStage::Gone,
+        () => CommStage::Between,
     };
     let split = match (get("parent"), get("color")) {
         (Some(parent), Some(color)) => {
@@ -432,27 +432,28 @@ fn value<'a>(words: &[&'a str], key: &str) -> Option<&'a str> {
 }
 
 /// The word that follows a key, which must be there.
-fn needed<'a>(words: &[&'a str], key: &str) -> Result<&'a str, Wrong> {
-    value(words, key).ok_or(Wrong::Odd)
+fn needed<'a>(words: &[&'a str], key: &str) -> Result<&'a str, LineError> {
+    value(words, key).ok_or(LineError::Odd)
 }
 
-fn number(word: &str) -> Result<u32, Wrong> {
-    u32::try_from(large(word)?).map_err(|_| Wrong::TooLarge(word.to_owned()))
+fn number(word: &str) -> Result<u32, LineError> {
+    u32::try_from(large(word)?).map_err(|_| LineError::TooLarge(word.to_owned()))
 }
 
-fn large(word: &str) -> Result<u64, Wrong> {
+fn large(word: &str) -> Result<u64, LineError> {
     if word.is_empty() || !word.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(Wrong::Odd);
+        return Err(LineError::Odd);
     }
-    word.parse().map_err(|_| Wrong::TooLarge(word.to_owned()))
+    word.parse()
+        .map_err(|_| LineError::TooLarge(word.to_owned()))
 }
 
-pub(super) fn hex(word: &str) -> Result<u64, Wrong> {
+pub(super) fn hex(word: &str) -> Result<u64, LineError> {
     let digits = word.strip_prefix("0x").unwrap_or(word);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Err(Wrong::Odd);
+        return Err(LineError::Odd);
     }
-    u64::from_str_radix(digits, 16).map_err(|_| Wrong::TooLarge(word.to_owned()))
+    u64::from_str_radix(digits, 16).map_err(|_| LineError::TooLarge(word.to_owned()))
 }
 
 #[cfg(test)]
@@ -474,7 +475,7 @@ mod tests {
             let (head, text) = split(&line).unwrap();
             assert_eq!(
                 head,
-                Head {
+                LineHead {
                     host: "node-1",
                     pid: 10,
                     tid: 20,
@@ -498,10 +499,10 @@ mod tests {
     #[test]
     fn trees_of_all_versions_give_parent_and_children() {
         let both = |text| match read(text).unwrap() {
-            Line::Facts(facts, ..) => facts,
+            NcclLine::Facts(facts, ..) => facts,
             other => panic!("{other:?}"),
         };
-        let own = |half| Fact::Tree(0, half, Some(7), 3, vec![1, 2]);
+        let own = |half| CommFact::Tree(0, half, Some(7), 3, vec![1, 2]);
         assert_eq!(both("Trees [0] 1/2/-1->3->7"), [own(Half::Both)]);
         assert_eq!(both("Trees [0] 7->3->1/2/-1"), [own(Half::Both)]);
         assert_eq!(
@@ -511,19 +512,19 @@ mod tests {
         assert_eq!(both("Tree 0 : 7 -> 3 -> 1/2/-1"), [own(Half::Draft)]);
         assert_eq!(
             read("Trees [0] 1/2/-1->3->7 [1] 1/2"),
-            Ok(Line::Facts(vec![own(Half::Both)], None, true))
+            Ok(NcclLine::Facts(vec![own(Half::Both)], None, true))
         );
         let rccl = "Trees [0] 1/2/-1->3->7 comm 0x2c nRanks 08 busId c8000";
         assert_eq!(
             read(rccl),
-            Ok(Line::Facts(vec![own(Half::Both)], Some(0x2c), false))
+            Ok(NcclLine::Facts(vec![own(Half::Both)], Some(0x2c), false))
         );
     }
 
     #[test]
     fn choices_of_all_versions_tell_rings_from_trees() {
         let own = |name, bytes, runs, comm| {
-            Ok(Line::Chosen(Chosen {
+            Ok(NcclLine::Chosen(ChosenAlgorithm {
                 name,
                 bytes,
                 runs,
@@ -534,27 +535,27 @@ mod tests {
         for (text, expected) in [
             (
                 format!("AllReduce: 8 Bytes -> Algo RING proto LL {channels}"),
-                own(Some("AllReduce"), 8, Runs::OnRings, None),
+                own(Some("AllReduce"), 8, CallAlgorithm::OnRings, None),
             ),
             (
                 format!("AllReduce: 8 Bytes -> Algo Tree proto LL {channels} comm 0x7e"),
-                own(Some("AllReduce"), 8, Runs::OnTrees, Some(0x7e)),
+                own(Some("AllReduce"), 8, CallAlgorithm::OnTrees, Some(0x7e)),
             ),
             (
                 format!("AllReduce: 8 Bytes -> Algo NVLS proto SIMPLE {channels} cgaClusterSize 4"),
-                own(Some("AllReduce"), 8, Runs::On("NVLS"), None),
+                own(Some("AllReduce"), 8, CallAlgorithm::On("NVLS"), None),
             ),
             (
                 "AllGather: 37756928 Bytes -> Algo 1 proto 2 time 2860.208008".to_owned(),
-                own(Some("AllGather"), 37_756_928, Runs::OnRings, None),
+                own(Some("AllGather"), 37_756_928, CallAlgorithm::OnRings, None),
             ),
             (
                 "1024 Bytes -> Algo 0 proto 0 time 9.5".to_owned(),
-                own(None, 1024, Runs::OnTrees, None),
+                own(None, 1024, CallAlgorithm::OnTrees, None),
             ),
             (
                 "AllReduce: 8 Bytes -> Algo star proto LL".to_owned(),
-                Err(Wrong::Odd),
+                Err(LineError::Odd),
             ),
         ] {
             assert_eq!(read(&text), expected, "{text}");
@@ -564,17 +565,17 @@ mod tests {
     #[test]
     fn rings_hops_and_connections_are_told_apart() {
         let one = |text| match read(text).unwrap() {
-            Line::Facts(facts, ..) => facts.into_iter().next().unwrap(),
+            NcclLine::Facts(facts, ..) => facts.into_iter().next().unwrap(),
             other => panic!("{other:?}"),
         };
         assert_eq!(
             one("Channel 03/08 :    0   2   1"),
-            Fact::Ring(3, vec![0, 2, 1])
+            CommFact::Ring(3, vec![0, 2, 1])
         );
-        assert_eq!(one("Channel 00 :    0   1"), Fact::Ring(0, vec![0, 1]));
-        assert_eq!(one("Ring 12 : 3 -> 0 -> 1"), Fact::Hop(12, [3, 0, 1]));
+        assert_eq!(one("Channel 00 :    0   1"), CommFact::Ring(0, vec![0, 1]));
+        assert_eq!(one("Ring 12 : 3 -> 0 -> 1"), CommFact::Hop(12, [3, 0, 1]));
         let ends = |id: Option<&str>| [(0, id.map(str::to_owned)), (1, id.map(str::to_owned))];
-        let via = |id, via: &str| Fact::Connection {
+        let via = |id, via: &str| CommFact::Connection {
             channel: 0,
             ends: ends(id),
             via: via.to_owned(),
@@ -593,8 +594,8 @@ mod tests {
         );
         assert_eq!(
             read("Channel 00/02 : 0 99999999999"),
-            Err(Wrong::TooLarge("99999999999".to_owned()))
+            Err(LineError::TooLarge("99999999999".to_owned()))
         );
-        assert_eq!(read("Channel 00/02 : 0 x"), Err(Wrong::Odd));
+        assert_eq!(read("Channel 00/02 : 0 x"), Err(LineError::Odd));
     }
 }

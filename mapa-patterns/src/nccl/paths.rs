@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::communicator::{Ring, Tree, TreeHalf};
-use super::gather::{Member, Place};
-use super::line::{Fact, Half, hex};
+use super::gather::{LogPlace, Member};
+use super::line::{CommFact, Half, hex};
 use crate::error::Error;
 
 /// The subject of a claim about a rank in a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum What {
+pub(super) enum ClaimSubject {
     /// The rank after it in the ring.
     Next,
     /// The rank before it.
@@ -23,10 +23,10 @@ pub(super) enum What {
 pub(super) const ROOT: u64 = u64::MAX;
 
 /// The key of a claim: its subject, the channel and the rank.
-pub(super) type Key = (What, u32, u32);
+pub(super) type ClaimKey = (ClaimSubject, u32, u32);
 
 /// Claims that do not contradict each other.
-pub(super) type Claims<'a> = BTreeMap<Key, (u64, Place<'a>)>;
+pub(super) type Claims<'a> = BTreeMap<ClaimKey, (u64, LogPlace<'a>)>;
 
 /// The fewest ranks at which NCCL cuts the line of a ring: 20 up to 2.2x, then as many as 127
 /// characters hold.
@@ -44,7 +44,7 @@ pub(super) fn claims<'a>(member: &Member<'a>, ranks: u32) -> Result<Claims<'a>, 
         }
     }
     if let (Some(rank), Some(bus)) = (member.rank, member.bus) {
-        claim(&mut claims, (What::Bus, 0, rank), bus, member.place)?;
+        claim(&mut claims, (ClaimSubject::Bus, 0, rank), bus, member.place)?;
     }
     Ok(claims)
 }
@@ -55,9 +55,9 @@ pub(super) fn claims<'a>(member: &Member<'a>, ranks: u32) -> Result<Claims<'a>, 
 /// An earlier claim with the same key and another value; the message names both places.
 pub(super) fn claim<'a>(
     claims: &mut Claims<'a>,
-    key: Key,
+    key: ClaimKey,
     value: u64,
-    place: Place<'a>,
+    place: LogPlace<'a>,
 ) -> Result<(), Error> {
     let (own, first) = *claims.entry(key).or_insert((value, place));
     if own == value {
@@ -70,16 +70,16 @@ pub(super) fn claim<'a>(
     });
     let at = first.text();
     Err(place.error(match what {
-        What::Next => {
+        ClaimSubject::Next => {
             format!("channel {channel}: rank {value} after {rank}, but {own} at {at}: expected one")
         }
-        What::Before => format!(
+        ClaimSubject::Before => format!(
             "channel {channel}: rank {value} before {rank}, but {own} at {at}: expected one"
         ),
-        What::Parent(_) => format!(
+        ClaimSubject::Parent(_) => format!(
             "channel {channel}: parent {value} of rank {rank}, but {own} at {at}: expected one"
         ),
-        What::Bus => format!("rank {rank}: another bus id than at {at}: expected the same"),
+        ClaimSubject::Bus => format!("rank {rank}: another bus id than at {at}: expected the same"),
     }))
 }
 
@@ -95,16 +95,16 @@ fn sound(rank: u32, ranks: u32) -> Result<u32, String> {
 }
 
 /// The claims that a line makes.
-fn of_fact(fact: &Fact, ranks: u32) -> Result<Vec<(Key, u64)>, String> {
+fn of_fact(fact: &CommFact, ranks: u32) -> Result<Vec<(ClaimKey, u64)>, String> {
     let hop = |channel, from, to| {
         let (from, to) = (sound(from, ranks)?, sound(to, ranks)?);
         Ok([
-            ((What::Next, channel, from), u64::from(to)),
-            ((What::Before, channel, to), u64::from(from)),
+            ((ClaimSubject::Next, channel, from), u64::from(to)),
+            ((ClaimSubject::Before, channel, to), u64::from(from)),
         ])
     };
     match fact {
-        Fact::Ring(channel, order) => {
+        CommFact::Ring(channel, order) => {
             let mut order = order.clone();
             let named: BTreeSet<u32> = order.iter().copied().collect();
             if named.len() < order.len() {
@@ -126,23 +126,23 @@ fn of_fact(fact: &Fact, ranks: u32) -> Result<Vec<(Key, u64)>, String> {
                 .collect();
             Ok(hops?.into_iter().flatten().collect())
         }
-        Fact::Hop(channel, [before, rank, after]) => Ok(hop(*channel, *before, *rank)?
+        CommFact::Hop(channel, [before, rank, after]) => Ok(hop(*channel, *before, *rank)?
             .into_iter()
             .chain(hop(*channel, *rank, *after)?)
             .collect()),
-        Fact::Tree(channel, half, parent, rank, children) => {
+        CommFact::Tree(channel, half, parent, rank, children) => {
             let own = parent.map_or(Ok(ROOT), |parent| sound(parent, ranks).map(u64::from))?;
             let rank = sound(*rank, ranks)?;
-            let mut claims = vec![((What::Parent(*half), *channel, rank), own)];
+            let mut claims = vec![((ClaimSubject::Parent(*half), *channel, rank), own)];
             for child in children {
                 claims.push((
-                    (What::Parent(*half), *channel, sound(*child, ranks)?),
+                    (ClaimSubject::Parent(*half), *channel, sound(*child, ranks)?),
                     u64::from(rank),
                 ));
             }
             Ok(claims)
         }
-        Fact::Connection { ends, .. } => {
+        CommFact::Connection { ends, .. } => {
             let mut claims = Vec::new();
             for (rank, id) in ends {
                 let rank = sound(*rank, ranks)?;
@@ -152,11 +152,11 @@ fn of_fact(fact: &Fact, ranks: u32) -> Result<Vec<(Key, u64)>, String> {
                     .as_deref()
                     .filter(|id| id.len() > 3)
                     .and_then(|id| hex(id).ok());
-                claims.extend(bus.map(|bus| ((What::Bus, 0, rank), bus)));
+                claims.extend(bus.map(|bus| ((ClaimSubject::Bus, 0, rank), bus)));
             }
             Ok(claims)
         }
-        Fact::Other(_) => Ok(Vec::new()),
+        CommFact::Other(_) => Ok(Vec::new()),
     }
 }
 
@@ -165,9 +165,9 @@ fn of_fact(fact: &Fact, ranks: u32) -> Result<Vec<(Key, u64)>, String> {
 /// # Errors
 /// As many hops as ranks that do not form a ring.
 pub(super) fn rings(claims: &Claims<'_>, ranks: u32) -> Result<Vec<Ring>, Error> {
-    let mut by_channel: BTreeMap<u32, BTreeMap<u32, (u32, Place<'_>)>> = BTreeMap::new();
+    let mut by_channel: BTreeMap<u32, BTreeMap<u32, (u32, LogPlace<'_>)>> = BTreeMap::new();
     for (&(what, channel, rank), &(next, place)) in claims {
-        if what == What::Next {
+        if what == ClaimSubject::Next {
             by_channel
                 .entry(channel)
                 .or_default()
@@ -180,7 +180,11 @@ pub(super) fn rings(claims: &Claims<'_>, ranks: u32) -> Result<Vec<Ring>, Error>
         .collect()
 }
 
-fn ring(channel: u32, next: &BTreeMap<u32, (u32, Place<'_>)>, ranks: u32) -> Result<Ring, Error> {
+fn ring(
+    channel: u32,
+    next: &BTreeMap<u32, (u32, LogPlace<'_>)>,
+    ranks: u32,
+) -> Result<Ring, Error> {
     if next.len() < ranks as usize {
         return Ok(Ring {
             channel,
@@ -220,9 +224,9 @@ fn ring(channel: u32, next: &BTreeMap<u32, (u32, Place<'_>)>, ranks: u32) -> Res
 /// # Errors
 /// Parents that form a cycle.
 pub(super) fn trees(claims: &Claims<'_>) -> Result<Vec<Tree>, Error> {
-    let mut found: BTreeMap<(u32, Half), BTreeMap<u32, (u64, Place<'_>)>> = BTreeMap::new();
+    let mut found: BTreeMap<(u32, Half), BTreeMap<u32, (u64, LogPlace<'_>)>> = BTreeMap::new();
     for (&(what, channel, rank), &claim) in claims {
-        if let What::Parent(half) = what {
+        if let ClaimSubject::Parent(half) = what {
             found
                 .entry((channel, half))
                 .or_default()

@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::calls::{Call, Collective};
 use super::communicator::{Communicator, Connection, JobDevice, NcclJob};
 use super::gather::{Gathered, Member};
-use super::line::Fact;
+use super::line::CommFact;
 use super::paths::{Claims, claim, claims, rings, trees};
 use crate::application::Note;
 use crate::error::Error;
 
 /// Members of one communicator, by rank.
-struct Group<'a> {
+struct MemberGroup<'a> {
     ranks: u32,
     members: BTreeMap<u32, Member<'a>>,
     claims: Claims<'a>,
@@ -20,7 +20,7 @@ struct Group<'a> {
 
 /// The identity of a device: its host and bus id, or its process and its number there.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Key<'a> {
+enum JobDeviceKey<'a> {
     Bus(&'a str, u64),
     Process(&'a str, u64, Option<u32>),
 }
@@ -128,7 +128,7 @@ fn has_same_contents(a: &Member<'_>, b: &Member<'_>) -> bool {
 fn groups<'a>(
     mut members: Vec<Member<'a>>,
     notes: &mut Vec<Note>,
-) -> Result<Vec<Group<'a>>, Error> {
+) -> Result<Vec<MemberGroup<'a>>, Error> {
     members.sort_by_key(|member| {
         (
             member.id,
@@ -140,7 +140,7 @@ fn groups<'a>(
             member.comm,
         )
     });
-    let mut groups: Vec<Group<'a>> = Vec::new();
+    let mut groups: Vec<MemberGroup<'a>> = Vec::new();
     let mut by_id: BTreeMap<u64, usize> = BTreeMap::new();
     let mut is_open = false;
     for member in members {
@@ -160,7 +160,7 @@ fn groups<'a>(
             if let Some(id) = member.id {
                 by_id.insert(id, groups.len());
             }
-            groups.push(Group {
+            groups.push(MemberGroup {
                 ranks,
                 members: BTreeMap::from([(rank, member)]),
                 claims: own_claims,
@@ -195,7 +195,12 @@ fn groups<'a>(
 }
 
 /// The communicator that a member without a number joins, and whether another fits equally well.
-fn best(groups: &[Group<'_>], rank: u32, ranks: u32, own: &Claims<'_>) -> (Option<usize>, bool) {
+fn best(
+    groups: &[MemberGroup<'_>],
+    rank: u32,
+    ranks: u32,
+    own: &Claims<'_>,
+) -> (Option<usize>, bool) {
     let mut best: Option<(usize, usize)> = None;
     let mut is_tie = false;
     for (at, group) in groups.iter().enumerate() {
@@ -222,12 +227,12 @@ fn best(groups: &[Group<'_>], rank: u32, ranks: u32, own: &Claims<'_>) -> (Optio
 }
 
 /// The job of these communicators: its devices, their ranks, and the calls.
-fn job(groups: Vec<Group<'_>>, mut notes: Vec<Note>) -> Result<NcclJob, Error> {
+fn job(groups: Vec<MemberGroup<'_>>, mut notes: Vec<Note>) -> Result<NcclJob, Error> {
     let members = || groups.iter().flat_map(|group| group.members.values());
     let buses: BTreeMap<_, _> = members()
         .filter_map(|member| Some(((member.host, member.pid, member.cuda?), member.bus?)))
         .collect();
-    let mut keys: Vec<BTreeMap<u32, Key<'_>>> = Vec::new();
+    let mut keys: Vec<BTreeMap<u32, JobDeviceKey<'_>>> = Vec::new();
     for group in &groups {
         let mut of_group = BTreeMap::new();
         for (&rank, member) in &group.members {
@@ -235,9 +240,10 @@ fn job(groups: Vec<Group<'_>>, mut notes: Vec<Note>) -> Result<NcclJob, Error> {
             let bus = member
                 .bus
                 .or_else(|| buses.get(&(member.host, member.pid, member.cuda?)).copied());
-            let key = bus.map_or(Key::Process(member.host, member.pid, member.cuda), |bus| {
-                Key::Bus(member.host, bus)
-            });
+            let key = bus.map_or(
+                JobDeviceKey::Process(member.host, member.pid, member.cuda),
+                |bus| JobDeviceKey::Bus(member.host, bus),
+            );
             of_group.insert(rank, key);
         }
         keys.push(of_group);
@@ -252,7 +258,7 @@ fn job(groups: Vec<Group<'_>>, mut notes: Vec<Note>) -> Result<NcclJob, Error> {
         (size, nth, keys.cloned(), id)
     });
     let mut job = NcclJob::default();
-    let mut places: BTreeMap<Key<'_>, usize> = BTreeMap::new();
+    let mut places: BTreeMap<JobDeviceKey<'_>, usize> = BTreeMap::new();
     let mut messages: BTreeMap<usize, BTreeMap<u64, u64>> = BTreeMap::new();
     for (nth, at) in order.into_iter().enumerate() {
         let (Some(group), Some(keys)) = (groups.get(at), keys.get(at)) else {
@@ -314,7 +320,7 @@ fn job(groups: Vec<Group<'_>>, mut notes: Vec<Note>) -> Result<NcclJob, Error> {
 
 /// A note if several processes use one device, as in two runs in one log or two programs of one
 /// job.
-fn several(groups: &[Group<'_>]) -> Option<Note> {
+fn several(groups: &[MemberGroup<'_>]) -> Option<Note> {
     let mut processes: BTreeMap<(&str, u64), BTreeSet<u64>> = BTreeMap::new();
     for member in groups.iter().flat_map(|group| group.members.values()) {
         if let Some(bus) = member.bus {
@@ -334,10 +340,10 @@ fn several(groups: &[Group<'_>]) -> Option<Note> {
 }
 
 /// A device by its bus id or process.
-fn device(member: &Member<'_>, key: &Key<'_>) -> JobDevice {
+fn device(member: &Member<'_>, key: &JobDeviceKey<'_>) -> JobDevice {
     let bus = match key {
-        Key::Bus(_, bus) => format!("{bus:x}"),
-        Key::Process(..) => String::new(),
+        JobDeviceKey::Bus(_, bus) => format!("{bus:x}"),
+        JobDeviceKey::Process(..) => String::new(),
     };
     let word = match member.nvml {
         Some(number) => number.to_string(),
@@ -373,7 +379,7 @@ fn name_apart(devices: &mut [JobDevice]) {
 
 /// A communicator of the job, with notes of what its logs lack.
 fn communicator(
-    group: &Group<'_>,
+    group: &MemberGroup<'_>,
     devices: Vec<Option<usize>>,
     notes: &mut Vec<Note>,
 ) -> Result<Communicator, Error> {
@@ -381,7 +387,7 @@ fn communicator(
     let mut others: BTreeSet<&str> = BTreeSet::new();
     for (_, fact) in group.members.values().flat_map(|member| &member.facts) {
         match fact {
-            Fact::Connection {
+            CommFact::Connection {
                 channel,
                 ends: [(from, _), (to, _)],
                 via,
@@ -393,7 +399,7 @@ fn communicator(
                     via: via.clone(),
                 });
             }
-            Fact::Other(what) => {
+            CommFact::Other(what) => {
                 others.insert(what);
             }
             _ => {}
@@ -457,7 +463,7 @@ fn communicator(
 
 /// The name of a communicator: its number, else the pointer of its lowest rank; if the log ends
 /// before either, the process and thread.
-fn name(group: &Group<'_>) -> String {
+fn name(group: &MemberGroup<'_>) -> String {
     let id = group
         .members
         .values()
@@ -474,7 +480,7 @@ fn name(group: &Group<'_>) -> String {
 
 /// The algorithms that the library chose, by the rank that printed most of them. Mostly rank 0
 /// alone prints them.
-fn choices(group: &Group<'_>) -> Vec<(u64, u64, u64)> {
+fn choices(group: &MemberGroup<'_>) -> Vec<(u64, u64, u64)> {
     let mut choices: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
     for (&bytes, &(rings, trees)) in group.members.values().flat_map(|member| &member.choices) {
         let most = choices.entry(bytes).or_default();
@@ -488,7 +494,7 @@ fn choices(group: &Group<'_>) -> Vec<(u64, u64, u64)> {
 
 /// The calls of a communicator. A call of all ranks is counted once, by the rank that printed it
 /// most often; a call between two ranks, by the end that printed it most often.
-fn calls(group: &Group<'_>) -> Vec<(u32, Call, u64)> {
+fn calls(group: &MemberGroup<'_>) -> Vec<(u32, Call, u64)> {
     let mut calls: BTreeMap<(u32, Call), u64> = BTreeMap::new();
     for (&rank, member) in &group.members {
         for (call, &times) in &member.calls {

@@ -32,12 +32,12 @@ const MOST: f64 = 1e18;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Messages {
-    small: Tally,
-    large: Tally,
+    small: MessageTally,
+    large: MessageTally,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Tally {
+struct MessageTally {
     calls: f64,
     bytes: f64,
 }

@@ -9,13 +9,13 @@ use super::declare::declared;
 use super::expr::{Argument, Expr, children};
 use super::loops::updated;
 use super::names::{DEVICE, is_split};
-use super::program::Place;
+use super::program::CodePlace;
 use super::settings;
 use super::tree::expression;
-use super::walk::Walk;
+use super::walk::SyntaxWalk;
 
 /// The value that a call writes through one of its pointers.
-enum Answer {
+enum WrittenValue {
     Rank,
     Size,
     /// The result of the call.
@@ -28,35 +28,35 @@ enum Answer {
 
 /// Functions that write a result through a pointer: the function, the index of the pointer among
 /// its arguments, and the value written.
-const ANSWERS: [(&str, usize, Answer); 19] = [
-    ("MPI_Comm_rank", 1, Answer::Rank),
-    ("MPI_Comm_size", 1, Answer::Size),
-    ("MPI_Cart_create", 5, Answer::Own),
-    ("MPI_Cart_shift", 3, Answer::Part(0)),
-    ("MPI_Cart_shift", 4, Answer::Part(1)),
-    ("MPI_Dims_create", 2, Answer::Own),
-    ("MPI_Comm_dup", 1, Answer::Same(0)),
-    ("MPI_Comm_split", 3, Answer::Own),
-    ("MPI_Comm_split_type", 4, Answer::Own),
-    ("MPI_Comm_create", 2, Answer::Own),
-    ("MPI_Cart_sub", 2, Answer::Own),
-    ("ncclCommUserRank", 1, Answer::Rank),
-    ("ncclCommCount", 1, Answer::Size),
-    ("ncclCommInitAll", 0, Answer::Own),
-    ("ncclCommInitRank", 0, Answer::Own),
-    ("ncclCommInitRankConfig", 0, Answer::Own),
-    ("ncclCommSplit", 3, Answer::Own),
-    ("cudaGetDeviceCount", 0, Answer::Size),
-    ("hipGetDeviceCount", 0, Answer::Size),
+const ANSWERS: [(&str, usize, WrittenValue); 19] = [
+    ("MPI_Comm_rank", 1, WrittenValue::Rank),
+    ("MPI_Comm_size", 1, WrittenValue::Size),
+    ("MPI_Cart_create", 5, WrittenValue::Own),
+    ("MPI_Cart_shift", 3, WrittenValue::Part(0)),
+    ("MPI_Cart_shift", 4, WrittenValue::Part(1)),
+    ("MPI_Dims_create", 2, WrittenValue::Own),
+    ("MPI_Comm_dup", 1, WrittenValue::Same(0)),
+    ("MPI_Comm_split", 3, WrittenValue::Own),
+    ("MPI_Comm_split_type", 4, WrittenValue::Own),
+    ("MPI_Comm_create", 2, WrittenValue::Own),
+    ("MPI_Cart_sub", 2, WrittenValue::Own),
+    ("ncclCommUserRank", 1, WrittenValue::Rank),
+    ("ncclCommCount", 1, WrittenValue::Size),
+    ("ncclCommInitAll", 0, WrittenValue::Own),
+    ("ncclCommInitRank", 0, WrittenValue::Own),
+    ("ncclCommInitRankConfig", 0, WrittenValue::Own),
+    ("ncclCommSplit", 3, WrittenValue::Own),
+    ("cudaGetDeviceCount", 0, WrittenValue::Size),
+    ("hipGetDeviceCount", 0, WrittenValue::Size),
 ];
 
 /// Binds the variables that a call in C writes through pointers.
 pub(super) fn outputs(
-    walk: &mut Walk<'_, '_>,
+    walk: &mut SyntaxWalk<'_, '_>,
     node: Node<'_>,
     call: &str,
     arguments: &[Argument],
-    place: Place,
+    place: CodePlace,
 ) {
     let name = call.rsplit("::").next().unwrap_or(call);
     if matches!(name, "cudaSetDevice" | "hipSetDevice")
@@ -72,12 +72,12 @@ pub(super) fn outputs(
         let own = || Expr::Call(name.to_owned(), arguments.to_vec());
         let value = match answer {
             // The rank within a group is not the rank in the job.
-            Answer::Rank | Answer::Size if is_group(walk, arguments) => Expr::Unknown,
-            Answer::Rank => Expr::Rank,
-            Answer::Size => Expr::Size,
-            Answer::Own => own(),
-            Answer::Part(part) => own().item(Expr::Int(*part)),
-            Answer::Same(other) => arguments
+            WrittenValue::Rank | WrittenValue::Size if is_group(walk, arguments) => Expr::Unknown,
+            WrittenValue::Rank => Expr::Rank,
+            WrittenValue::Size => Expr::Size,
+            WrittenValue::Own => own(),
+            WrittenValue::Part(part) => own().item(Expr::Int(*part)),
+            WrittenValue::Same(other) => arguments
                 .get(*other)
                 .map_or(Expr::Unknown, |(_, value)| value.clone()),
         };
@@ -105,7 +105,7 @@ pub(super) fn outputs(
 }
 
 /// Whether the first argument is a communicator that was made by splitting another.
-fn is_group(walk: &Walk<'_, '_>, arguments: &[Argument]) -> bool {
+fn is_group(walk: &SyntaxWalk<'_, '_>, arguments: &[Argument]) -> bool {
     arguments
         .first()
         .and_then(|(_, comm)| comm.path())
@@ -116,7 +116,7 @@ fn is_group(walk: &Walk<'_, '_>, arguments: &[Argument]) -> bool {
 }
 
 /// Binds the variables that a statement of C, C++ or CUDA declares or assigns.
-pub(super) fn c(walk: &mut Walk<'_, '_>, kind: &str, node: Node<'_>, place: Place) {
+pub(super) fn c(walk: &mut SyntaxWalk<'_, '_>, kind: &str, node: Node<'_>, place: CodePlace) {
     match kind {
         "declaration" => declare(walk, node, place),
         "init_declarator" => {
@@ -142,7 +142,7 @@ pub(super) fn c(walk: &mut Walk<'_, '_>, kind: &str, node: Node<'_>, place: Plac
             if let (Some(name), Some(value)) = (name, node.child_by_field_name("default_value")) {
                 let (name, value) = (walk.text(name).to_owned(), walk.lower(value));
                 walk.program
-                    .bind(&name, Place { scope: 0, ..place }, value, true);
+                    .bind(&name, CodePlace { scope: 0, ..place }, value, true);
             }
         }
         "enumerator" => {
@@ -152,7 +152,7 @@ pub(super) fn c(walk: &mut Walk<'_, '_>, kind: &str, node: Node<'_>, place: Plac
             ) {
                 let (name, value) = (walk.text(name).to_owned(), walk.lower(value));
                 walk.program
-                    .bind(&name, Place { scope: 0, ..place }, value, false);
+                    .bind(&name, CodePlace { scope: 0, ..place }, value, false);
             }
         }
         "assignment_expression" => assign(walk, node, place),
@@ -179,7 +179,7 @@ pub(super) fn c(walk: &mut Walk<'_, '_>, kind: &str, node: Node<'_>, place: Plac
     }
 }
 
-fn declare(walk: &mut Walk<'_, '_>, node: Node<'_>, place: Place) {
+fn declare(walk: &mut SyntaxWalk<'_, '_>, node: Node<'_>, place: CodePlace) {
     let names: Vec<String> = children(node)
         .into_iter()
         .filter_map(declared)
@@ -196,7 +196,7 @@ fn declare(walk: &mut Walk<'_, '_>, node: Node<'_>, place: Place) {
 }
 
 /// Binds the variables of an assignment: `a = b`, `a += b`, and in Python `a, b = c`.
-fn assign(walk: &mut Walk<'_, '_>, node: Node<'_>, place: Place) {
+fn assign(walk: &mut SyntaxWalk<'_, '_>, node: Node<'_>, place: CodePlace) {
     let (Some(left), Some(right)) = (
         node.child_by_field_name("left"),
         node.child_by_field_name("right"),
@@ -231,7 +231,7 @@ fn assign(walk: &mut Walk<'_, '_>, node: Node<'_>, place: Place) {
 }
 
 /// Binds the name of a macro: `#define N 4`, `#define reduce ncclAllReduce`.
-fn define(walk: &mut Walk<'_, '_>, node: Node<'_>, place: Place) {
+fn define(walk: &mut SyntaxWalk<'_, '_>, node: Node<'_>, place: CodePlace) {
     let (Some(name), Some(value)) = (
         node.child_by_field_name("name"),
         node.child_by_field_name("value"),
@@ -245,7 +245,7 @@ fn define(walk: &mut Walk<'_, '_>, node: Node<'_>, place: Place) {
     let value = expression(&value, walk.program.language);
     walk.program.bind(
         &name,
-        Place {
+        CodePlace {
             scope: 0,
             frame: None,
             ..place
@@ -256,7 +256,7 @@ fn define(walk: &mut Walk<'_, '_>, node: Node<'_>, place: Place) {
 }
 
 /// Binds the names that a statement of Python assigns or imports.
-pub(super) fn python(walk: &mut Walk<'_, '_>, kind: &str, node: Node<'_>, place: Place) {
+pub(super) fn python(walk: &mut SyntaxWalk<'_, '_>, kind: &str, node: Node<'_>, place: CodePlace) {
     match kind {
         "assignment" | "augmented_assignment" => assign(walk, node, place),
         "global_statement" | "nonlocal_statement" => {
@@ -332,7 +332,7 @@ pub(super) fn python(walk: &mut Walk<'_, '_>, kind: &str, node: Node<'_>, place:
     }
 }
 
-fn imported(walk: &Walk<'_, '_>, node: Node<'_>) -> (String, Option<String>) {
+fn imported(walk: &SyntaxWalk<'_, '_>, node: Node<'_>) -> (String, Option<String>) {
     let name = node.child_by_field_name("name").unwrap_or(node);
     let alias = node
         .child_by_field_name("alias")

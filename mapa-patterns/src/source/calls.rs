@@ -2,9 +2,9 @@
 //! (`nccl.h`), the CUDA 12 runtime, MPI 4.1, mpi4py 4, torch.distributed of PyTorch 2.
 
 use super::expr::{Argument, Expr, Language};
-use super::kinds::{Call, Communication, Library, Role};
+use super::kinds::{Communication, Library, Role, SourceCall};
 use super::names::last;
-use super::program::{Program, Site};
+use super::program::{CallSite, SourceProgram};
 use super::{launch, settings};
 
 /// The argument with one of these names, else the one at this position.
@@ -24,7 +24,7 @@ fn argument<'a>(arguments: &'a [Argument], index: usize, names: &[&str]) -> Opti
 }
 
 /// The library, kind and peers of a call; none if it does not communicate.
-pub(super) fn classify(program: &Program, site: &Site) -> Option<Call> {
+pub(super) fn classify(program: &SourceProgram, site: &CallSite) -> Option<SourceCall> {
     match program.language {
         Language::Python => python(program, site),
         Language::Shell => launch::classify(site),
@@ -32,7 +32,7 @@ pub(super) fn classify(program: &Program, site: &Site) -> Option<Call> {
     }
 }
 
-fn c(program: &Program, site: &Site) -> Option<Call> {
+fn c(program: &SourceProgram, site: &CallSite) -> Option<SourceCall> {
     let name = last(&site.call);
     let known = |name: &str| {
         nccl(name, site)
@@ -55,8 +55,8 @@ fn collective(
     kind: Communication,
     root: Option<&Expr>,
     group: Option<&Expr>,
-) -> Call {
-    Call {
+) -> SourceCall {
+    SourceCall {
         library,
         kind,
         role: Role::Collective {
@@ -71,12 +71,12 @@ fn peers(
     kind: Communication,
     peers: &[Option<&Expr>],
     group: Option<&Expr>,
-) -> Call {
+) -> SourceCall {
     let peers = peers
         .iter()
         .map(|peer| peer.cloned().unwrap_or(Expr::Unknown))
         .collect();
-    Call {
+    SourceCall {
         library,
         kind,
         role: Role::Peers {
@@ -86,7 +86,7 @@ fn peers(
     }
 }
 
-fn nccl(name: &str, site: &Site) -> Option<Call> {
+fn nccl(name: &str, site: &CallSite) -> Option<SourceCall> {
     use Communication as Kind;
     let name = name
         .strip_prefix('p')
@@ -110,7 +110,7 @@ fn nccl(name: &str, site: &Site) -> Option<Call> {
         "ncclRecv" => Some(peers(Library::Nccl, Kind::Receive, &[at(3)], comm)),
         "ncclCommInitAll" | "ncclCommInitRank" | "ncclCommInitRankConfig" => {
             let ranks = at(1).cloned().unwrap_or(Expr::Unknown);
-            Some(Call {
+            Some(SourceCall {
                 library: Library::Nccl,
                 kind: Kind::Ranks,
                 role: Role::Ranks(ranks),
@@ -120,7 +120,7 @@ fn nccl(name: &str, site: &Site) -> Option<Call> {
     }
 }
 
-fn cuda(name: &str, site: &Site) -> Option<Call> {
+fn cuda(name: &str, site: &CallSite) -> Option<SourceCall> {
     use Communication as Kind;
     let at = |index: usize| {
         argument(&site.arguments, index, &[])
@@ -128,7 +128,7 @@ fn cuda(name: &str, site: &Site) -> Option<Call> {
             .unwrap_or(Expr::Unknown)
     };
     let call = |kind, role| {
-        Some(Call {
+        Some(SourceCall {
             library: Library::Cuda,
             kind,
             role,
@@ -164,7 +164,7 @@ fn cuda(name: &str, site: &Site) -> Option<Call> {
     }
 }
 
-fn mpi(name: &str, site: &Site) -> Option<Call> {
+fn mpi(name: &str, site: &CallSite) -> Option<SourceCall> {
     use Communication as Kind;
     let name = name
         .strip_prefix("PMPI_")
@@ -182,7 +182,7 @@ fn mpi(name: &str, site: &Site) -> Option<Call> {
         Some(peers(Library::Mpi, kind, &ranks, group))
     };
     let call = |kind, role| {
-        Some(Call {
+        Some(SourceCall {
             library: Library::Mpi,
             kind,
             role,
@@ -236,7 +236,7 @@ fn mpi(name: &str, site: &Site) -> Option<Call> {
     }
 }
 
-fn python(program: &Program, site: &Site) -> Option<Call> {
+fn python(program: &SourceProgram, site: &CallSite) -> Option<SourceCall> {
     if let Some(degrees) = settings::degrees(program, site) {
         return Some(degrees);
     }
@@ -261,7 +261,7 @@ fn python(program: &Program, site: &Site) -> Option<Call> {
         return horovod(name);
     }
     if module == "deepspeed" && name == "initialize" {
-        return Some(Call {
+        return Some(SourceCall {
             library: Library::DeepSpeed,
             kind: Communication::DataParallel,
             role: Role::DataParallel,
@@ -271,7 +271,7 @@ fn python(program: &Program, site: &Site) -> Option<Call> {
         let role = Role::Unclear(
             "one process copies to and from its devices: the devices are not derived",
         );
-        return Some(Call {
+        return Some(SourceCall {
             library: Library::Torch,
             kind: Communication::DataParallel,
             role,
@@ -281,7 +281,7 @@ fn python(program: &Program, site: &Site) -> Option<Call> {
         name,
         "DistributedDataParallel" | "FullyShardedDataParallel" | "fully_shard"
     ) {
-        return Some(Call {
+        return Some(SourceCall {
             library: Library::Torch,
             kind: Communication::DataParallel,
             role: Role::DataParallel,
@@ -297,7 +297,7 @@ fn python(program: &Program, site: &Site) -> Option<Call> {
     None
 }
 
-fn torch(name: &str, site: &Site) -> Option<Call> {
+fn torch(name: &str, site: &CallSite) -> Option<SourceCall> {
     use Communication as Kind;
     let at = |index: usize, names: &[&str]| argument(&site.arguments, index, names);
     let place_of_group = match name {
@@ -326,7 +326,7 @@ fn torch(name: &str, site: &Site) -> Option<Call> {
         ))
     };
     let call = |kind, role| {
-        Some(Call {
+        Some(SourceCall {
             library: Library::Torch,
             kind,
             role,
@@ -399,7 +399,7 @@ fn is_communicator(path: &str) -> bool {
             .is_some_and(|rest| rest.starts_with(char::is_uppercase))
 }
 
-fn horovod(name: &str) -> Option<Call> {
+fn horovod(name: &str) -> Option<SourceCall> {
     use Communication as Kind;
     let kind = match name {
         "allreduce" | "allreduce_" | "allreduce_async" | "grouped_allreduce" => Kind::AllReduce,
@@ -410,7 +410,7 @@ fn horovod(name: &str) -> Option<Call> {
         "alltoall" => Kind::AllToAll,
         "reducescatter" => Kind::ReduceScatter,
         "DistributedOptimizer" | "DistributedGradientTape" => {
-            return Some(Call {
+            return Some(SourceCall {
                 library: Library::Horovod,
                 kind: Kind::DataParallel,
                 role: Role::DataParallel,
@@ -421,7 +421,7 @@ fn horovod(name: &str) -> Option<Call> {
     Some(collective(Library::Horovod, kind, None, None))
 }
 
-fn mpi4py(program: &Program, site: &Site) -> Option<Call> {
+fn mpi4py(program: &SourceProgram, site: &CallSite) -> Option<SourceCall> {
     use Communication as Kind;
     let (object, name) = site.call.rsplit_once('.')?;
     let is_comm = is_communicator(object)
@@ -475,7 +475,7 @@ fn mpi4py(program: &Program, site: &Site) -> Option<Call> {
         "barrier" | "ibarrier" => all(Kind::Barrier),
         "create_cart" => {
             let grid = Expr::Call(site.call.clone(), site.arguments.clone());
-            Some(Call {
+            Some(SourceCall {
                 library: Library::Mpi,
                 kind: Kind::Grid,
                 role: Role::Grid(grid),
@@ -484,14 +484,14 @@ fn mpi4py(program: &Program, site: &Site) -> Option<Call> {
         "neighbor_alltoall"
         | "neighbor_allgather"
         | "neighbor_alltoallv"
-        | "neighbor_allgatherv" => Some(Call {
+        | "neighbor_allgatherv" => Some(SourceCall {
             library: Library::Mpi,
             kind: Kind::Neighbours,
             role: Role::Grid(comm),
         }),
         "create_dist_graph_adjacent" | "create_dist_graph" | "create_graph" => {
             let why = "the neighbours are in lists made at run time";
-            Some(Call {
+            Some(SourceCall {
                 library: Library::Mpi,
                 kind: Kind::Graph,
                 role: Role::Unclear(why),

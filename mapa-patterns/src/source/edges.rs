@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 
 use super::expr::{Expr, Language};
-use super::kinds::{Call, Communication, Library, Role};
+use super::kinds::{Communication, Library, Role, SourceCall};
 use super::names::{is_split, last};
-use super::program::{Binding, Frame, FrameKind, Place, Program, Site};
-use super::value::{self, Evaluator, Neighbour, Value, neighbour};
+use super::program::{Binding, CallSite, CodeFrame, CodePlace, FrameKind, SourceProgram};
+use super::value::{self, Evaluator, GridNeighbour, SourceValue, neighbour};
 use crate::algorithm::Algorithm;
 
 /// The most iterations of a loop that are evaluated.
@@ -16,14 +16,14 @@ const ROUNDS: i64 = 4096;
 /// How many assignments in a row are followed from a communicator to the call that made it.
 const NAMES: u32 = 8;
 
-pub(super) type Edges = BTreeSet<(u16, u16)>;
+pub(super) type EdgeSet = BTreeSet<(u16, u16)>;
 
 /// The contribution of one call to the application graph.
-pub(super) enum Outcome {
+pub(super) enum CallOutcome {
     /// All edges of a shape; the text is its name for people.
-    Shape(String, Shape),
+    Shape(String, CallShape),
     /// These edges.
-    Pairs(Edges),
+    Pairs(EdgeSet),
     /// No edges: the call communicates only with ranks that do not exist, such as this one.
     Outside(i64),
     /// No edges, for this reason.
@@ -39,7 +39,7 @@ pub(super) enum Outcome {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum CallShape {
     AllReduce(Algorithm),
     Ring,
     Chain,
@@ -49,17 +49,17 @@ pub(super) enum Shape {
 }
 
 /// One call, and the context in which its edges are derived.
-pub(super) struct Work<'w> {
-    pub(super) program: &'w Program,
-    pub(super) site: &'w Site,
+pub(super) struct CallContext<'w> {
+    pub(super) program: &'w SourceProgram,
+    pub(super) site: &'w CallSite,
     pub(super) ranks: usize,
     pub(super) algorithm: Algorithm,
     /// The remaining number of evaluation steps.
     pub(super) fuel: u32,
 }
 
-impl Work<'_> {
-    pub(super) fn outcome(&mut self, call: &Call) -> Outcome {
+impl CallContext<'_> {
+    pub(super) fn outcome(&mut self, call: &SourceCall) -> CallOutcome {
         match &call.role {
             Role::Collective { root, group } => {
                 self.collective(call, root.as_ref(), group.as_ref())
@@ -72,12 +72,12 @@ impl Work<'_> {
                 Some((evaluator.device(place)?, evaluator.int(peer, place)?))
             }),
             Role::Grid(grid) => self.grid(grid),
-            Role::Unclear(why) => Outcome::Undecided((*why).to_owned()),
-            Role::Ranks(_) => Outcome::Nothing("sets the number of ranks"),
-            Role::InGroups => Outcome::Group,
-            Role::DataParallel => Outcome::Copies,
+            Role::Unclear(why) => CallOutcome::Undecided((*why).to_owned()),
+            Role::Ranks(_) => CallOutcome::Nothing("sets the number of ranks"),
+            Role::InGroups => CallOutcome::Group,
+            Role::DataParallel => CallOutcome::Copies,
             // `proposal.rs` combines these settings with others.
-            Role::Degrees(..) | Role::Mesh { .. } => Outcome::Nothing("a setting"),
+            Role::Degrees(..) | Role::Mesh { .. } => CallOutcome::Nothing("a setting"),
         }
     }
 
@@ -135,15 +135,20 @@ impl Work<'_> {
         ranks.is_some_and(|ranks| ranks != self.ranks as i64)
     }
 
-    fn collective(&mut self, call: &Call, root: Option<&Expr>, group: Option<&Expr>) -> Outcome {
+    fn collective(
+        &mut self,
+        call: &SourceCall,
+        root: Option<&Expr>,
+        group: Option<&Expr>,
+    ) -> CallOutcome {
         if call.kind == Communication::Barrier {
-            return Outcome::Nothing("carries no data");
+            return CallOutcome::Nothing("carries no data");
         }
         if !self.runs() {
-            return Outcome::Nothing("never runs");
+            return CallOutcome::Nothing("never runs");
         }
         if self.is_group(group, call.library) {
-            return Outcome::Group;
+            return CallOutcome::Group;
         }
         let root = || {
             let root = self.evaluator().int(root?, self.site.place)?;
@@ -152,16 +157,18 @@ impl Work<'_> {
         // MPI's broadcasts and reductions run on trees, those of other libraries on rings.
         let is_tree = call.library == Library::Mpi;
         let shape = match call.kind {
-            Communication::AllReduce => Some(Shape::AllReduce(self.algorithm)),
-            Communication::AllToAll => Some(Shape::AllToAll),
-            Communication::Scan => Some(Shape::Chain),
-            Communication::Broadcast | Communication::Reduce if is_tree => root().map(Shape::Tree),
-            Communication::Gather | Communication::Scatter => root().map(Shape::Star),
-            _ => Some(Shape::Ring),
+            Communication::AllReduce => Some(CallShape::AllReduce(self.algorithm)),
+            Communication::AllToAll => Some(CallShape::AllToAll),
+            Communication::Scan => Some(CallShape::Chain),
+            Communication::Broadcast | Communication::Reduce if is_tree => {
+                root().map(CallShape::Tree)
+            }
+            Communication::Gather | Communication::Scatter => root().map(CallShape::Star),
+            _ => Some(CallShape::Ring),
         };
         match shape {
-            Some(shape) => Outcome::Shape(shape.name(), shape),
-            None => Outcome::Undecided("its root is not known".to_owned()),
+            Some(shape) => CallOutcome::Shape(shape.name(), shape),
+            None => CallOutcome::Undecided("its root is not known".to_owned()),
         }
     }
 
@@ -180,15 +187,15 @@ impl Work<'_> {
         runs
     }
 
-    fn peers(&mut self, call: &Call, peers: &[Expr], group: Option<&Expr>) -> Outcome {
+    fn peers(&mut self, call: &SourceCall, peers: &[Expr], group: Option<&Expr>) -> CallOutcome {
         // PyTorch numbers peers by their ranks in the whole job, also within a group.
         if call.library != Library::Torch && self.is_group(group, call.library) {
-            return Outcome::Group;
+            return CallOutcome::Group;
         }
         let is_any = |peer: &Expr| matches!(peer.path(), Some("MPI_ANY_SOURCE" | "MPI.ANY_SOURCE"));
         let named: Vec<&Expr> = peers.iter().filter(|peer| !is_any(peer)).collect();
         if named.is_empty() {
-            return Outcome::Senders;
+            return CallOutcome::Senders;
         }
         // An NCCL process with several devices has one communicator for each: `comms[i]` belongs to
         // rank i.
@@ -196,7 +203,7 @@ impl Work<'_> {
             Some(Expr::Item(sides)) if call.library == Library::Nccl => Some(sides.1.clone()),
             _ => None,
         };
-        let mut pairs = Edges::new();
+        let mut pairs = EdgeSet::new();
         let (mut runs, mut unknown, mut outside) = (false, false, None);
         let ranks = self.ranks as i64;
         for rank in 0..ranks {
@@ -217,15 +224,18 @@ impl Work<'_> {
                 !unknown
             });
             if unknown {
-                return Outcome::Undecided("its peer is not known".to_owned());
+                return CallOutcome::Undecided("its peer is not known".to_owned());
             }
         }
         outcome(pairs, runs, outside)
     }
 
     /// The edges of a call between two devices, which `both` evaluates.
-    fn devices(&mut self, both: impl Fn(&Evaluator<'_>, Place) -> Option<(i64, i64)>) -> Outcome {
-        let mut pairs = Edges::new();
+    fn devices(
+        &mut self,
+        both: impl Fn(&Evaluator<'_>, CodePlace) -> Option<(i64, i64)>,
+    ) -> CallOutcome {
+        let mut pairs = EdgeSet::new();
         let (mut runs, mut unknown, mut outside) = (false, false, None);
         let all = self.ranks as i64;
         // Most such programs are one process. If the program never reads its rank, evaluation for
@@ -255,34 +265,34 @@ impl Work<'_> {
                 !unknown
             });
             if unknown {
-                return Outcome::Undecided("its devices are not known".to_owned());
+                return CallOutcome::Undecided("its devices are not known".to_owned());
             }
         }
         outcome(pairs, runs, outside)
     }
 
-    fn grid(&mut self, grid: &Expr) -> Outcome {
+    fn grid(&mut self, grid: &Expr) -> CallOutcome {
         let value = self.evaluator().any(grid, self.site.place);
-        let Some(Value::Grid(extents, closed)) = value else {
-            return Outcome::Undecided("the extents of its grid are not known".to_owned());
+        let Some(SourceValue::Grid(extents, closed)) = value else {
+            return CallOutcome::Undecided("the extents of its grid are not known".to_owned());
         };
         let ranks = extents
             .iter()
             .try_fold(1_i64, |all, extent| all.checked_mul(*extent));
         if ranks != Some(self.ranks as i64) {
-            return Outcome::Undecided(format!("its grid is not of {} ranks", self.ranks));
+            return CallOutcome::Undecided(format!("its grid is not of {} ranks", self.ranks));
         }
-        let mut pairs = Edges::new();
+        let mut pairs = EdgeSet::new();
         for rank in 0..self.ranks as i64 {
             for dimension in 0..extents.len() {
-                if let Some(Neighbour::Rank(next)) =
+                if let Some(GridNeighbour::Rank(next)) =
                     neighbour(&extents, &closed, rank, dimension, 1)
                 {
                     pairs.extend(pair(rank, next, Some(self.ranks as i64)));
                 }
             }
         }
-        Outcome::Pairs(pairs)
+        CallOutcome::Pairs(pairs)
     }
 
     /// Calls `round` for each iteration of the loops around the call in which this rank runs it,
@@ -290,11 +300,11 @@ impl Work<'_> {
     fn each_round(
         &mut self,
         rank: Option<i64>,
-        mut round: impl FnMut(&Evaluator<'_>, Place) -> bool,
+        mut round: impl FnMut(&Evaluator<'_>, CodePlace) -> bool,
     ) {
         let mut evaluator = self.evaluator();
         evaluator.rank = rank;
-        let mut frames: Vec<(usize, &Frame)> =
+        let mut frames: Vec<(usize, &CodeFrame)> =
             self.program.frames_around(self.site.place.frame).collect();
         frames.reverse();
         rounds(&mut evaluator, &frames, self.site.place, &mut round);
@@ -308,9 +318,9 @@ impl Work<'_> {
 /// as soon as `round` does.
 fn rounds(
     evaluator: &mut Evaluator<'_>,
-    frames: &[(usize, &Frame)],
-    place: Place,
-    round: &mut impl FnMut(&Evaluator<'_>, Place) -> bool,
+    frames: &[(usize, &CodeFrame)],
+    place: CodePlace,
+    round: &mut impl FnMut(&Evaluator<'_>, CodePlace) -> bool,
 ) -> bool {
     let Some(((id, frame), rest)) = frames.split_first() else {
         return round(evaluator, place);
@@ -321,7 +331,7 @@ fn rounds(
             holds,
             at,
         } => {
-            let place_of_guard = Place {
+            let place_of_guard = CodePlace {
                 scope: place.scope,
                 frame: frame.parent,
                 at: *at,
@@ -340,10 +350,10 @@ fn rounds(
 /// iteration with an unknown value stands for all that remain.
 fn repeat(
     evaluator: &mut Evaluator<'_>,
-    (id, frame): (usize, &Frame),
-    rest: &[(usize, &Frame)],
-    place: Place,
-    round: &mut impl FnMut(&Evaluator<'_>, Place) -> bool,
+    (id, frame): (usize, &CodeFrame),
+    rest: &[(usize, &CodeFrame)],
+    place: CodePlace,
+    round: &mut impl FnMut(&Evaluator<'_>, CodePlace) -> bool,
 ) -> bool {
     let FrameKind::Loop {
         variable,
@@ -365,12 +375,12 @@ fn repeat(
         .map(|binding| binding.place.at == *updated_at && binding.place.frame == Some(id))
         .collect();
     let is_changed = changes.contains(&false) || changes.len() > 1;
-    let before = Place {
+    let before = CodePlace {
         scope: place.scope,
         frame: frame.parent,
         at: *at,
     };
-    let within = Place {
+    let within = CodePlace {
         frame: Some(id),
         at: *at,
         ..before
@@ -389,7 +399,7 @@ fn repeat(
         value = evaluator
             .int(
                 next,
-                Place {
+                CodePlace {
                     at: *updated_at,
                     ..within
                 },
@@ -429,7 +439,7 @@ fn is_left(evaluator: &Evaluator<'_>, id: usize) -> bool {
 }
 
 /// Whether a frame is a condition that is known to hold.
-fn is_met(evaluator: &Evaluator<'_>, frame: &Frame, place: Place) -> bool {
+fn is_met(evaluator: &Evaluator<'_>, frame: &CodeFrame, place: CodePlace) -> bool {
     match &frame.what {
         FrameKind::Guard {
             condition,
@@ -438,7 +448,7 @@ fn is_met(evaluator: &Evaluator<'_>, frame: &Frame, place: Place) -> bool {
         } => {
             let value = evaluator.int(
                 condition,
-                Place {
+                CodePlace {
                     scope: place.scope,
                     frame: frame.parent,
                     at: *at,
@@ -452,11 +462,11 @@ fn is_met(evaluator: &Evaluator<'_>, frame: &Frame, place: Place) -> bool {
 
 /// The outcome for these pairs; another one if the call never runs, or if it has no pairs and names
 /// a rank outside the job.
-fn outcome(pairs: Edges, runs: bool, outside: Option<i64>) -> Outcome {
+fn outcome(pairs: EdgeSet, runs: bool, outside: Option<i64>) -> CallOutcome {
     match outside.filter(|_| pairs.is_empty()) {
-        _ if !runs => Outcome::Nothing("never runs"),
-        Some(rank) => Outcome::Outside(rank),
-        None => Outcome::Pairs(pairs),
+        _ if !runs => CallOutcome::Nothing("never runs"),
+        Some(rank) => CallOutcome::Outside(rank),
+        None => CallOutcome::Pairs(pairs),
     }
 }
 
@@ -468,7 +478,7 @@ fn pair(a: i64, b: i64, size: Option<i64>) -> Option<(u16, u16)> {
     Some((u16::try_from(both.0).ok()?, u16::try_from(both.1).ok()?))
 }
 
-impl Shape {
+impl CallShape {
     pub(super) fn name(self) -> String {
         match self {
             Self::AllReduce(Algorithm::Ring) | Self::Ring => "ring".to_owned(),

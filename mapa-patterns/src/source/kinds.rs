@@ -136,7 +136,7 @@ impl fmt::Display for Communication {
 }
 
 /// A call: its library, its kind, and the arguments that determine its peers.
-pub(super) struct Call {
+pub(super) struct SourceCall {
     pub(super) library: Library,
     pub(super) kind: Communication,
     pub(super) role: Role,

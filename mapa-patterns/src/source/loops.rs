@@ -11,11 +11,11 @@ use tree_sitter::Node;
 
 use super::declare::{declared, parameters};
 use super::expr::{Expr, Language, Operator, children, operator};
-use super::program::{FrameKind, Program};
-use super::walk::Walk;
+use super::program::{FrameKind, SourceProgram};
+use super::walk::SyntaxWalk;
 
 /// The frame of a `for` statement of C or Python.
-pub(super) fn loop_of(walk: &Walk<'_, '_>, node: Node<'_>) -> FrameKind {
+pub(super) fn loop_of(walk: &SyntaxWalk<'_, '_>, node: Node<'_>) -> FrameKind {
     if walk.program.language == Language::Python {
         return over_range(walk, node);
     }
@@ -24,7 +24,7 @@ pub(super) fn loop_of(walk: &Walk<'_, '_>, node: Node<'_>) -> FrameKind {
 
 /// The frame of a Python loop, as a statement or in a comprehension: a [`FrameKind::Loop`] for
 /// `for i in range(first, end, step)`, else a [`FrameKind::Repeat`].
-pub(super) fn over_range(walk: &Walk<'_, '_>, node: Node<'_>) -> FrameKind {
+pub(super) fn over_range(walk: &SyntaxWalk<'_, '_>, node: Node<'_>) -> FrameKind {
     range(walk, node).unwrap_or_else(|| {
         let mut names = BTreeSet::new();
         if let Some(left) = node.child_by_field_name("left") {
@@ -34,7 +34,7 @@ pub(super) fn over_range(walk: &Walk<'_, '_>, node: Node<'_>) -> FrameKind {
     })
 }
 
-fn range(walk: &Walk<'_, '_>, node: Node<'_>) -> Option<FrameKind> {
+fn range(walk: &SyntaxWalk<'_, '_>, node: Node<'_>) -> Option<FrameKind> {
     let Expr::Name(variable) = walk.lower(node.child_by_field_name("left")?) else {
         return None;
     };
@@ -77,7 +77,7 @@ fn range(walk: &Walk<'_, '_>, node: Node<'_>) -> Option<FrameKind> {
 
 /// The frame of `for (int i = first; going; update)` in C. None if the condition mentions no
 /// variable that the update changes.
-fn counted(walk: &Walk<'_, '_>, node: Node<'_>) -> Option<FrameKind> {
+fn counted(walk: &SyntaxWalk<'_, '_>, node: Node<'_>) -> Option<FrameKind> {
     let (start, going, update) = (
         node.child_by_field_name("initializer")?,
         node.child_by_field_name("condition")?,
@@ -115,7 +115,7 @@ fn counted(walk: &Walk<'_, '_>, node: Node<'_>) -> Option<FrameKind> {
 }
 
 /// The value that one of these declarations or assignments gives a variable.
-fn start_of(walk: &Walk<'_, '_>, starts: &[Node<'_>], name: &str) -> Option<Expr> {
+fn start_of(walk: &SyntaxWalk<'_, '_>, starts: &[Node<'_>], name: &str) -> Option<Expr> {
     let found = starts.iter().find_map(|start| {
         let variable = start
             .child_by_field_name("declarator")
@@ -148,7 +148,7 @@ fn parts<'t>(node: Node<'t>, all: &mut Vec<Node<'t>>) {
 }
 
 /// The variable that `i++`, `i = f(i)` or `i *= 2` changes, and its new value.
-pub(super) fn updated(walk: &Walk<'_, '_>, node: Node<'_>) -> Option<(String, Expr)> {
+pub(super) fn updated(walk: &SyntaxWalk<'_, '_>, node: Node<'_>) -> Option<(String, Expr)> {
     let by =
         |path: &str, operator, value| Expr::binary(operator, Expr::Name(path.to_owned()), value);
     match node.kind() {
@@ -185,7 +185,7 @@ pub(super) fn updated(walk: &Walk<'_, '_>, node: Node<'_>) -> Option<(String, Ex
 }
 
 /// The names that a lambda (its parameters) or a loop over a container binds.
-pub(super) fn names_of(walk: &Walk<'_, '_>, node: Node<'_>) -> BTreeSet<String> {
+pub(super) fn names_of(walk: &SyntaxWalk<'_, '_>, node: Node<'_>) -> BTreeSet<String> {
     match node.kind() {
         "for_range_loop" => {
             let name = node.child_by_field_name("declarator").and_then(declared);
@@ -199,7 +199,7 @@ pub(super) fn names_of(walk: &Walk<'_, '_>, node: Node<'_>) -> BTreeSet<String> 
 
 /// Turns each `while` loop with a known variable into a [`FrameKind::Loop`]. The variable is one
 /// that the condition mentions and that the body assigns exactly once, in every iteration.
-pub(super) fn settle(program: &mut Program) {
+pub(super) fn settle(program: &mut SourceProgram) {
     for id in 0..program.frames.len() {
         let Some((variable, next, updated_at)) = counter(program, id) else {
             continue;
@@ -223,7 +223,7 @@ pub(super) fn settle(program: &mut Program) {
 }
 
 /// The variable of a `while` loop, its value in the next iteration, and the place of its update.
-fn counter(program: &Program, id: usize) -> Option<(String, Expr, usize)> {
+fn counter(program: &SourceProgram, id: usize) -> Option<(String, Expr, usize)> {
     let FrameKind::While { going, .. } = &program.frames.get(id)?.what else {
         return None;
     };

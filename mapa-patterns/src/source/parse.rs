@@ -1,13 +1,13 @@
-//! From text to a [`Program`]. The syntax tree is walked once, with an explicit stack, so deep
+//! From text to a [`SourceProgram`]. The syntax tree is walked once, with an explicit stack, so deep
 //! nesting cannot overflow the call stack.
 
 use tree_sitter::{Node, TreeCursor};
 
 use super::declare::parameters;
 use super::expr::{Expr, Language, children};
-use super::program::{FrameKind, Jump, Place, Program, Site};
+use super::program::{CallSite, CodePlace, FrameKind, Jump, SourceProgram};
 use super::tree::tree;
-use super::walk::{Step, Walk};
+use super::walk::{SyntaxWalk, WalkStep};
 use super::{bind, loops};
 
 /// The most lines of code with syntax errors that are kept.
@@ -26,10 +26,10 @@ pub(super) fn language(file: &str) -> Option<Language> {
 }
 
 /// Reads a file; none if the parser exceeds its limit of steps.
-pub(super) fn parse(name: &str, source: &str, language: Language) -> Option<Program> {
+pub(super) fn parse(name: &str, source: &str, language: Language) -> Option<SourceProgram> {
     let tree = tree(source, language)?;
-    let mut program = Program::new(name, language);
-    Walk {
+    let mut program = SourceProgram::new(name, language);
+    SyntaxWalk {
         source,
         program: &mut program,
         stack: Vec::new(),
@@ -50,7 +50,7 @@ fn is_comprehension(kind: &str) -> bool {
     )
 }
 
-impl<'tree> Walk<'_, 'tree> {
+impl<'tree> SyntaxWalk<'_, 'tree> {
     fn run(mut self, mut cursor: TreeCursor<'tree>) {
         loop {
             if self.enter(cursor.node(), cursor.field_name()) && cursor.goto_first_child() {
@@ -75,7 +75,7 @@ impl<'tree> Walk<'_, 'tree> {
             .filter(|above| above.node.kind() == "for_statement" && field == Some("update"))
             .map(|above| above.node.end_byte());
         let at = end.or(above.and_then(|above| above.at));
-        let step = Step {
+        let step = WalkStep {
             node,
             scope,
             frame,
@@ -90,7 +90,7 @@ impl<'tree> Walk<'_, 'tree> {
         if self.is_dead(node, field) {
             return false;
         }
-        let place = Place {
+        let place = CodePlace {
             scope,
             frame,
             at: at.unwrap_or(node.start_byte()),
@@ -320,7 +320,7 @@ impl<'tree> Walk<'_, 'tree> {
         }
     }
 
-    fn call(&mut self, node: Node<'_>, place: Place) {
+    fn call(&mut self, node: Node<'_>, place: CodePlace) {
         let Expr::Call(call, arguments) = self.lower(node) else {
             return;
         };
@@ -332,7 +332,7 @@ impl<'tree> Walk<'_, 'tree> {
         }
         self.program.called.insert(call.clone());
         let line = node.start_position().row + 1;
-        self.program.sites.push(Site {
+        self.program.sites.push(CallSite {
             place,
             line,
             call,
@@ -364,7 +364,7 @@ impl<'tree> Walk<'_, 'tree> {
 
 /// Adds the calls in the bodies of macros that the program uses, each at the line of its macro. The
 /// arguments of the macro are unknown.
-fn expand_macros(program: &mut Program) {
+fn expand_macros(program: &mut SourceProgram) {
     let used: Vec<_> = program
         .macros
         .iter()
@@ -376,16 +376,16 @@ fn expand_macros(program: &mut Program) {
         let Some(tree) = tree(&source, program.language) else {
             continue;
         };
-        let mut own = Program::new(&program.name, program.language);
-        Walk {
+        let mut own = SourceProgram::new(&program.name, program.language);
+        SyntaxWalk {
             source: &source,
             program: &mut own,
             stack: Vec::new(),
         }
         .run(tree.walk());
         for site in own.sites {
-            sites.push(Site {
-                place: Place {
+            sites.push(CallSite {
+                place: CodePlace {
                     scope: 0,
                     frame: None,
                     at: 0,

@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::expr::{Argument, Expr, Language};
 
 /// One source file. Scope 0 is the file, the others are its functions.
-pub(super) struct Program {
+pub(super) struct SourceProgram {
     pub(super) name: String,
     pub(super) language: Language,
     pub(super) scopes: Vec<Scope>,
-    pub(super) frames: Vec<Frame>,
+    pub(super) frames: Vec<CodeFrame>,
     pub(super) bindings: BTreeMap<String, Vec<Binding>>,
-    pub(super) sites: Vec<Site>,
+    pub(super) sites: Vec<CallSite>,
     /// In Python, by local name: the imported module or function, such as `torch.distributed` for
     /// `dist`.
     pub(super) imports: BTreeMap<String, String>,
@@ -36,7 +36,7 @@ pub(super) struct Scope {
 }
 
 /// A condition or loop around code, within a function.
-pub(super) struct Frame {
+pub(super) struct CodeFrame {
     pub(super) parent: Option<usize>,
     pub(super) depth: usize,
     pub(super) what: FrameKind,
@@ -69,7 +69,7 @@ pub(super) enum FrameKind {
 
 /// A place in the source: its scope, its innermost frame, and its offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct CodePlace {
     pub(super) scope: usize,
     pub(super) frame: Option<usize>,
     /// The offset in the file, bytes.
@@ -78,7 +78,7 @@ pub(super) struct Place {
 
 /// An assignment of a value to a variable.
 pub(super) struct Binding {
-    pub(super) place: Place,
+    pub(super) place: CodePlace,
     pub(super) value: Expr,
     /// Whether this is the initial value of a variable that is not constant. A later assignment
     /// replaces it.
@@ -87,19 +87,19 @@ pub(super) struct Binding {
 
 /// A `break`, `return` or `continue` statement.
 pub(super) struct Jump {
-    pub(super) place: Place,
+    pub(super) place: CodePlace,
     pub(super) is_continue: bool,
 }
 
 /// A call, or a setting that stands for calls of a library.
-pub(super) struct Site {
-    pub(super) place: Place,
+pub(super) struct CallSite {
+    pub(super) place: CodePlace,
     pub(super) line: usize,
     pub(super) call: String,
     pub(super) arguments: Vec<Argument>,
 }
 
-impl Program {
+impl SourceProgram {
     pub(super) fn new(name: &str, language: Language) -> Self {
         let file = Scope {
             parent: 0,
@@ -121,7 +121,7 @@ impl Program {
         }
     }
 
-    pub(super) fn bind(&mut self, name: &str, place: Place, value: Expr, is_initial: bool) {
+    pub(super) fn bind(&mut self, name: &str, place: CodePlace, value: Expr, is_initial: bool) {
         self.bindings
             .entry(name.to_owned())
             .or_default()
@@ -136,7 +136,7 @@ impl Program {
         let depth = parent
             .and_then(|parent| self.frames.get(parent))
             .map_or(0, |parent| parent.depth + 1);
-        self.frames.push(Frame {
+        self.frames.push(CodeFrame {
             parent,
             depth,
             what,
@@ -157,7 +157,7 @@ impl Program {
     pub(super) fn frames_around(
         &self,
         frame: Option<usize>,
-    ) -> impl Iterator<Item = (usize, &Frame)> {
+    ) -> impl Iterator<Item = (usize, &CodeFrame)> {
         let get = |id: usize| self.frames.get(id).map(|frame| (id, frame));
         std::iter::successors(frame.and_then(get), move |(_, frame)| {
             frame.parent.and_then(get)

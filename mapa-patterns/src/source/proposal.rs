@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use mapa_core::{Parallelism, Pattern};
 
 use super::axis::Axis;
-use super::edges::{Edges, Outcome, Shape, Work};
+use super::edges::{CallContext, CallOutcome, CallShape, EdgeSet};
 use super::expr::{Expr, Language};
 use super::judge::verdict;
-use super::kinds::{Call, Communication, Role};
-use super::program::{Place, Program};
+use super::kinds::{Communication, Role, SourceCall};
+use super::program::{CodePlace, SourceProgram};
 use super::scan::Source;
-use super::value::{Evaluator, Value, neighbour};
+use super::value::{Evaluator, SourceValue, neighbour};
 use crate::algorithm::Algorithm;
 use crate::application::{Application, Note};
 use crate::error::Error;
@@ -46,7 +46,7 @@ pub struct Decision {
 
 /// Numbers of ranks and degrees in the program, each with its first place.
 #[derive(Default)]
-struct Settings {
+struct StatedDegrees {
     ranks: BTreeMap<usize, String>,
     degrees: BTreeMap<Axis, BTreeMap<usize, String>>,
     defaults: BTreeMap<Axis, BTreeMap<usize, String>>,
@@ -89,7 +89,7 @@ impl Source {
                 why.concat()
             )));
         }
-        let mut settings = Settings::of(self);
+        let mut settings = StatedDegrees::of(self);
         let degrees = settings.settle();
         let ranks = settings.count(self, ranks, &degrees)?;
         Pattern::from_edges(ranks, [])?;
@@ -97,7 +97,7 @@ impl Source {
             .findings
             .iter()
             .all(|finding| finding.kind == Communication::Ranks);
-        let is_script = |program: &Program| program.language == Language::Shell;
+        let is_script = |program: &SourceProgram| program.language == Language::Shell;
         let mut union = Union {
             ranks,
             pattern: Pattern::independent(ranks),
@@ -115,7 +115,7 @@ impl Source {
     }
 }
 
-impl Settings {
+impl StatedDegrees {
     fn of(source: &Source) -> Self {
         let mut settings = Self::default();
         for (program, site, call, finding) in source.calls() {
@@ -160,7 +160,7 @@ impl Settings {
                     settings.mesh(&evaluator, site.place, (shape, names.as_ref()), place)
                 }
                 Role::Grid(grid) => {
-                    if let Some(Value::Grid(extents, _)) = evaluator.any(grid, site.place)
+                    if let Some(SourceValue::Grid(extents, _)) = evaluator.any(grid, site.place)
                         && let Some(ranks) = product(&extents)
                     {
                         settings.ranks.entry(ranks).or_insert(place);
@@ -175,21 +175,21 @@ impl Settings {
     fn mesh(
         &mut self,
         evaluator: &Evaluator<'_>,
-        at: Place,
+        at: CodePlace,
         (shape, names): (&Expr, Option<&Expr>),
         place: String,
     ) {
         let list = |expr| match evaluator.any(expr, at) {
-            Some(Value::List(values)) => values,
+            Some(SourceValue::List(values)) => values,
             _ => Vec::new(),
         };
-        let extents: Option<Vec<i64>> = list(shape).iter().map(Value::int).collect();
+        let extents: Option<Vec<i64>> = list(shape).iter().map(SourceValue::int).collect();
         let names: Vec<String> = names
             .map(list)
             .unwrap_or_default()
             .into_iter()
             .map(|name| match name {
-                Value::Text(name) => name,
+                SourceValue::Text(name) => name,
                 _ => String::new(),
             })
             .collect();
@@ -339,7 +339,7 @@ struct Union {
 }
 
 impl Union {
-    fn add(&mut self, edges: &Edges) {
+    fn add(&mut self, edges: &EdgeSet) {
         let edges = edges.iter().map(|(a, b)| (*a, *b, 1.0));
         // All ends are ranks of the job, so this does not fail.
         if let Ok(pattern) = Pattern::from_edges(self.ranks, edges) {
@@ -354,7 +354,11 @@ impl Union {
 
     /// The training job that the settings describe; none if they describe none. Ranks beyond the
     /// product of the degrees are data parallel.
-    fn job(&mut self, degrees: &BTreeMap<Axis, usize>, settings: &Settings) -> Option<Parallelism> {
+    fn job(
+        &mut self,
+        degrees: &BTreeMap<Axis, usize>,
+        settings: &StatedDegrees,
+    ) -> Option<Parallelism> {
         self.is_open |= !settings.open.is_empty();
         if degrees.is_empty() || !settings.open.is_empty() {
             return None;
@@ -398,7 +402,7 @@ impl Union {
     }
 
     /// Adds the rings, chains and groups along the axes of meshes. Returns whether there are any.
-    fn meshes(&mut self, settings: &Settings) -> bool {
+    fn meshes(&mut self, settings: &StatedDegrees) -> bool {
         let mut has_any = false;
         for mesh in &settings.meshes {
             let extents = match mesh.extents.is_empty() && mesh.names.len() <= 1 {
@@ -439,13 +443,13 @@ impl Union {
     ) -> Vec<Decision> {
         let mut fuel = FUEL;
         let has_open = self.is_open;
-        let mut shapes: Vec<Shape> = Vec::new();
+        let mut shapes: Vec<CallShape> = Vec::new();
         let is_sent = source.calls().any(|(_, _, call, _)| {
             matches!(call.kind, Communication::Send | Communication::SendReceive)
         });
         let mut decisions = Vec::new();
         for (program, site, call, finding) in source.calls() {
-            let mut work = Work {
+            let mut work = CallContext {
                 program,
                 site,
                 ranks: self.ranks,
@@ -455,53 +459,59 @@ impl Union {
             let outcome = work.outcome(call);
             fuel = work.fuel;
             let outcome = match outcome {
-                Outcome::Copies if has_groups => Outcome::Nothing("replicas, as the settings say"),
-                Outcome::Copies => {
-                    let shape = Shape::AllReduce(algorithm);
-                    Outcome::Shape(shape.name(), shape)
+                CallOutcome::Copies if has_groups => {
+                    CallOutcome::Nothing("replicas, as the settings say")
                 }
-                Outcome::Group if has_groups && has_open => {
-                    Outcome::Nothing("within groups, of which not all are known")
+                CallOutcome::Copies => {
+                    let shape = CallShape::AllReduce(algorithm);
+                    CallOutcome::Shape(shape.name(), shape)
                 }
-                Outcome::Group if has_groups => {
-                    Outcome::Nothing("within the groups that the settings define")
+                CallOutcome::Group if has_groups && has_open => {
+                    CallOutcome::Nothing("within groups, of which not all are known")
                 }
-                Outcome::Group => {
-                    Outcome::Undecided("which ranks are in its group is not known".to_owned())
+                CallOutcome::Group if has_groups => {
+                    CallOutcome::Nothing("within the groups that the settings define")
                 }
-                Outcome::Senders if is_sent => {
-                    Outcome::Nothing("from any source: the senders decide")
+                CallOutcome::Group => {
+                    CallOutcome::Undecided("which ranks are in its group is not known".to_owned())
                 }
-                Outcome::Senders => {
-                    Outcome::Undecided("from any source, but no call sends".to_owned())
+                CallOutcome::Senders if is_sent => {
+                    CallOutcome::Nothing("from any source: the senders decide")
+                }
+                CallOutcome::Senders => {
+                    CallOutcome::Undecided("from any source, but no call sends".to_owned())
                 }
                 other => other,
             };
             let (is_decided, what) = match outcome {
-                Outcome::Shape(name, shape) => {
+                CallOutcome::Shape(name, shape) => {
                     if !shapes.contains(&shape) {
                         shapes.push(shape);
                         self.pattern = self.pattern.union(&shape.pattern(self.ranks));
                     }
                     (true, name)
                 }
-                Outcome::Pairs(pairs) => {
+                CallOutcome::Pairs(pairs) => {
                     self.add(&pairs);
                     (true, printed(&pairs))
                 }
-                Outcome::Undecided(why) => {
+                CallOutcome::Undecided(why) => {
                     self.undecided(format!("{}: {why}", finding.call), &finding.place());
                     (false, format!("undecided: {why}"))
                 }
-                Outcome::Outside(rank) => {
+                CallOutcome::Outside(rank) => {
                     let what = format!("rank {rank} is not one of {} ranks", self.ranks);
                     self.notes.push(
                         Note::left_out(format!("{}: {what}", finding.call)).at(finding.place()),
                     );
                     (true, what)
                 }
-                Outcome::Nothing(why) => (true, setting(call, has_job).unwrap_or(why).to_owned()),
-                Outcome::Copies | Outcome::Group | Outcome::Senders => (true, String::new()),
+                CallOutcome::Nothing(why) => {
+                    (true, setting(call, has_job).unwrap_or(why).to_owned())
+                }
+                CallOutcome::Copies | CallOutcome::Group | CallOutcome::Senders => {
+                    (true, String::new())
+                }
             };
             decisions.push(Decision { is_decided, what });
         }
@@ -512,7 +522,7 @@ impl Union {
         mut self,
         source: &Source,
         job: Option<Parallelism>,
-        settings: Settings,
+        settings: StatedDegrees,
         decisions: Vec<Decision>,
     ) -> Result<Proposal, Error> {
         if self.is_open {
@@ -573,7 +583,7 @@ impl Union {
 }
 
 /// The decision on a setting.
-fn setting(call: &Call, has_job: bool) -> Option<&'static str> {
+fn setting(call: &SourceCall, has_job: bool) -> Option<&'static str> {
     match &call.role {
         Role::Degrees(degrees, _) if degrees.iter().all(|(axis, _)| *axis == Axis::Ranks) => {
             Some("sets the number of ranks")
@@ -657,7 +667,7 @@ fn along(extents: &[i64], dimension: usize, axes: Axes) -> Vec<(u16, u16, f64)> 
 }
 
 /// The first few pairs as text: `0-1, 1-2`.
-fn printed(pairs: &Edges) -> String {
+fn printed(pairs: &EdgeSet) -> String {
     const SHOWN: usize = 4;
     let shown: Vec<_> = pairs
         .iter()
@@ -671,7 +681,7 @@ fn printed(pairs: &Edges) -> String {
     }
 }
 
-impl Shape {
+impl CallShape {
     fn pattern(self, ranks: usize) -> Pattern {
         let rooted = |pattern: Pattern, root: usize| {
             let of = |rank: u16| ((usize::from(rank) + root) % ranks) as u16;

@@ -1,8 +1,8 @@
 //! The calls in the files of a program, and notes about code that was not understood.
 
 use super::expr::Language;
-use super::kinds::{Call, Communication, Library};
-use super::program::{Program, Site};
+use super::kinds::{Communication, Library, SourceCall};
+use super::program::{CallSite, SourceProgram};
 use super::{calls, launch, parse};
 use crate::application::Note;
 
@@ -38,9 +38,9 @@ impl Finding {
 ///
 /// Needs the feature `source`, on by default.
 pub struct Source {
-    pub(super) programs: Vec<Program>,
+    pub(super) programs: Vec<SourceProgram>,
     /// The calls: the index of the program (file), the index of the site in it, and the call.
-    calls: Vec<(usize, usize, Call)>,
+    calls: Vec<(usize, usize, SourceCall)>,
     pub(super) findings: Vec<Finding>,
     pub(super) notes: Vec<Note>,
     /// Whether calls may be missing: something was not understood, or too large to read.
@@ -169,7 +169,9 @@ impl Source {
         &self.notes
     }
 
-    pub(super) fn calls(&self) -> impl Iterator<Item = (&Program, &Site, &Call, &Finding)> {
+    pub(super) fn calls(
+        &self,
+    ) -> impl Iterator<Item = (&SourceProgram, &CallSite, &SourceCall, &Finding)> {
         let calls = self.calls.iter().zip(&self.findings);
         calls.filter_map(|((program, site, call), finding)| {
             let program = self.programs.get(*program)?;
@@ -178,7 +180,7 @@ impl Source {
     }
 }
 
-fn finding(program: &Program, site: &Site, call: &Call) -> Finding {
+fn finding(program: &SourceProgram, site: &CallSite, call: &SourceCall) -> Finding {
     Finding {
         file: program.name.clone(),
         line: site.line,

@@ -5,17 +5,17 @@ use tree_sitter::Node;
 
 use super::axis::Axis;
 use super::expr::{Expr, children, lower};
-use super::kinds::{Call, Communication, Library, Role};
+use super::kinds::{Communication, Library, Role, SourceCall};
 use super::names::last;
-use super::program::{Place, Program, Site};
-use super::walk::Walk;
+use super::program::{CallSite, CodePlace, SourceProgram};
+use super::walk::SyntaxWalk;
 
 /// The prefix of settings: `--name value` in a command line, or `"name": value` in a dictionary, is
 /// recorded as a call of `--name` with one argument.
 const FLAG: &str = "--";
 
 /// Collects settings from lists of words, from strings and from dictionaries.
-pub(super) fn python(walk: &mut Walk<'_, '_>, kind: &str, node: Node<'_>, place: Place) {
+pub(super) fn python(walk: &mut SyntaxWalk<'_, '_>, kind: &str, node: Node<'_>, place: CodePlace) {
     match kind {
         "list" | "tuple" => words(walk, node, place),
         "string" => sentence(walk, node, place),
@@ -24,9 +24,15 @@ pub(super) fn python(walk: &mut Walk<'_, '_>, kind: &str, node: Node<'_>, place:
     }
 }
 
-fn push(walk: &mut Walk<'_, '_>, node: Node<'_>, place: Place, call: String, value: Expr) {
+fn push(
+    walk: &mut SyntaxWalk<'_, '_>,
+    node: Node<'_>,
+    place: CodePlace,
+    call: String,
+    value: Expr,
+) {
     let line = node.start_position().row + 1;
-    walk.program.sites.push(Site {
+    walk.program.sites.push(CallSite {
         place,
         line,
         call,
@@ -35,7 +41,7 @@ fn push(walk: &mut Walk<'_, '_>, node: Node<'_>, place: Place, call: String, val
 }
 
 /// Collects settings from a list such as `["--tensor-model-parallel-size", "2", ...]`.
-fn words(walk: &mut Walk<'_, '_>, node: Node<'_>, place: Place) {
+fn words(walk: &mut SyntaxWalk<'_, '_>, node: Node<'_>, place: CodePlace) {
     let elements = children(node);
     for pair in elements.windows(2) {
         let [name, value] = pair else { continue };
@@ -59,7 +65,7 @@ fn words(walk: &mut Walk<'_, '_>, node: Node<'_>, place: Place) {
 
 /// Collects settings from a command line such as
 /// `"torchrun --nproc_per_node=8 train.py --tensor-model-parallel-size 4"`.
-fn sentence(walk: &mut Walk<'_, '_>, node: Node<'_>, place: Place) {
+fn sentence(walk: &mut SyntaxWalk<'_, '_>, node: Node<'_>, place: CodePlace) {
     let text = walk
         .text(node)
         .trim_matches(['"', '\'', 'f', 'r', 'b'])
@@ -98,7 +104,7 @@ fn sentence(walk: &mut Walk<'_, '_>, node: Node<'_>, place: Place) {
 }
 
 /// Whether a string is text for people: documentation, help, a message.
-fn is_for_people(walk: &Walk<'_, '_>) -> bool {
+fn is_for_people(walk: &SyntaxWalk<'_, '_>) -> bool {
     let mut above = walk
         .stack
         .iter()
@@ -135,8 +141,8 @@ fn is_for_people(walk: &Walk<'_, '_>) -> bool {
 
 /// Collects settings from a dictionary entry: `"zero_optimization": {"stage": 3}`,
 /// `tensor_parallel={"tp_size": 4}`.
-fn pair(walk: &mut Walk<'_, '_>, node: Node<'_>, place: Place) {
-    let key = |walk: &Walk<'_, '_>, node: Node<'_>| match node
+fn pair(walk: &mut SyntaxWalk<'_, '_>, node: Node<'_>, place: CodePlace) {
+    let key = |walk: &SyntaxWalk<'_, '_>, node: Node<'_>| match node
         .child_by_field_name("key")
         .map(|key| walk.lower(key))
     {
@@ -165,7 +171,7 @@ fn pair(walk: &mut Walk<'_, '_>, node: Node<'_>, place: Place) {
 const ZERO: &str = "zero_optimization.stage";
 
 /// The degrees of parallelism that a call sets; none if it sets none.
-pub(super) fn degrees(program: &Program, site: &Site) -> Option<Call> {
+pub(super) fn degrees(program: &SourceProgram, site: &CallSite) -> Option<SourceCall> {
     let name = last(&site.call);
     let value = || {
         site.arguments
@@ -174,7 +180,7 @@ pub(super) fn degrees(program: &Program, site: &Site) -> Option<Call> {
     };
     if site.call == ZERO {
         let (library, kind) = (Library::DeepSpeed, Communication::DataParallel);
-        return (value() != Expr::Int(0)).then_some(Call {
+        return (value() != Expr::Int(0)).then_some(SourceCall {
             library,
             kind,
             role: Role::DataParallel,
@@ -238,21 +244,21 @@ pub(super) fn degrees(program: &Program, site: &Site) -> Option<Call> {
     (!all.is_empty()).then(|| call(library(program, name, &site.call), all, false))
 }
 
-fn call(library: Library, degrees: Vec<(Axis, Expr)>, is_default: bool) -> Call {
+fn call(library: Library, degrees: Vec<(Axis, Expr)>, is_default: bool) -> SourceCall {
     let is_ranks = degrees.iter().all(|(axis, _)| *axis == Axis::Ranks);
     let kind = if is_ranks {
         Communication::Ranks
     } else {
         Communication::Degrees
     };
-    Call {
+    SourceCall {
         library,
         kind,
         role: Role::Degrees(degrees, is_default),
     }
 }
 
-fn library(program: &Program, name: &str, call: &str) -> Library {
+fn library(program: &SourceProgram, name: &str, call: &str) -> Library {
     let path = program.imported(call);
     match name {
         _ if Axis::of(call) == Some(Axis::Ranks) => Library::Launcher,

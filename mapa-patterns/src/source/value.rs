@@ -17,7 +17,7 @@ use std::cell::Cell;
 
 use super::expr::{Argument, Expr, Language, Operator};
 use super::names::{DEVICE, is_grid, is_split, last};
-use super::program::{Binding, FrameKind, Place, Program};
+use super::program::{Binding, CodePlace, FrameKind, SourceProgram};
 
 /// The most steps of an evaluation.
 pub(super) const FUEL: u32 = 400_000;
@@ -48,15 +48,15 @@ const SIZES: [&str; 10] = [
 ];
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Value {
+pub(super) enum SourceValue {
     Int(i64),
     Text(String),
-    List(Vec<Value>),
+    List(Vec<SourceValue>),
     /// A Cartesian grid of MPI: its extents, and by dimension whether the grid is periodic.
     Grid(Vec<i64>, Vec<bool>),
 }
 
-impl Value {
+impl SourceValue {
     pub(super) fn int(&self) -> Option<i64> {
         match self {
             Self::Int(value) => Some(*value),
@@ -74,7 +74,7 @@ impl Value {
 
 /// Evaluates expressions for one rank and one iteration of the loops around them.
 pub(super) struct Evaluator<'p> {
-    pub(super) program: &'p Program,
+    pub(super) program: &'p SourceProgram,
     pub(super) rank: Option<i64>,
     /// The number of ranks, if known.
     pub(super) size: Option<i64>,
@@ -85,7 +85,7 @@ pub(super) struct Evaluator<'p> {
 }
 
 impl<'p> Evaluator<'p> {
-    pub(super) fn new(program: &'p Program, size: Option<i64>) -> Self {
+    pub(super) fn new(program: &'p SourceProgram, size: Option<i64>) -> Self {
         Self {
             program,
             rank: None,
@@ -95,35 +95,35 @@ impl<'p> Evaluator<'p> {
         }
     }
 
-    pub(super) fn int(&self, expr: &Expr, place: Place) -> Option<i64> {
+    pub(super) fn int(&self, expr: &Expr, place: CodePlace) -> Option<i64> {
         self.value(expr, place, DEPTH)?.int()
     }
 
-    pub(super) fn any(&self, expr: &Expr, place: Place) -> Option<Value> {
+    pub(super) fn any(&self, expr: &Expr, place: CodePlace) -> Option<SourceValue> {
         self.value(expr, place, DEPTH)
     }
 
-    fn value(&self, expr: &Expr, place: Place, depth: u32) -> Option<Value> {
+    fn value(&self, expr: &Expr, place: CodePlace, depth: u32) -> Option<SourceValue> {
         let depth = depth.checked_sub(1)?;
         self.fuel.set(self.fuel.get().checked_sub(1)?);
         match expr {
-            Expr::Int(value) => Some(Value::Int(*value)),
-            Expr::Text(text) => Some(Value::Text(text.clone())),
-            Expr::Rank => self.rank.map(Value::Int),
-            Expr::Size => self.size.map(Value::Int),
+            Expr::Int(value) => Some(SourceValue::Int(*value)),
+            Expr::Text(text) => Some(SourceValue::Text(text.clone())),
+            Expr::Rank => self.rank.map(SourceValue::Int),
+            Expr::Size => self.size.map(SourceValue::Int),
             Expr::Unknown => None,
             Expr::List(elements) => elements
                 .iter()
                 .map(|element| self.value(element, place, depth))
                 .collect::<Option<_>>()
-                .map(Value::List),
+                .map(SourceValue::List),
             Expr::If(parts) => {
                 let holds = self.value(&parts.0, place, depth)?.int()? != 0;
                 self.value(if holds { &parts.1 } else { &parts.2 }, place, depth)
             }
             Expr::Unary(operator, value) => {
                 let value = self.value(value, place, depth)?.int()?;
-                Some(Value::Int(match operator {
+                Some(SourceValue::Int(match operator {
                     Operator::Subtract => value.checked_neg()?,
                     Operator::Add => value,
                     Operator::Not => i64::from(value == 0),
@@ -145,9 +145,9 @@ impl<'p> Evaluator<'p> {
         operator: Operator,
         left: &Expr,
         right: &Expr,
-        place: Place,
+        place: CodePlace,
         depth: u32,
-    ) -> Option<Value> {
+    ) -> Option<SourceValue> {
         let side = |side| self.value(side, place, depth);
         // One known side may decide `a && b` or `a || b`, even if the other is unknown.
         if matches!(operator, Operator::Both | Operator::Either) {
@@ -158,24 +158,24 @@ impl<'p> Evaluator<'p> {
                     .map(|value| i64::from(value != 0))
             });
             return match truths {
-                [Some(left), _] if left == decisive => Some(Value::Int(decisive)),
-                [_, Some(right)] if right == decisive => Some(Value::Int(decisive)),
-                [Some(_), Some(_)] => Some(Value::Int(1 - decisive)),
+                [Some(left), _] if left == decisive => Some(SourceValue::Int(decisive)),
+                [_, Some(right)] if right == decisive => Some(SourceValue::Int(decisive)),
+                [Some(_), Some(_)] => Some(SourceValue::Int(1 - decisive)),
                 _ => None,
             };
         }
         let (left, right) = (side(left)?, side(right)?);
-        if let (Value::Text(left), Value::Text(right)) = (&left, &right) {
+        if let (SourceValue::Text(left), SourceValue::Text(right)) = (&left, &right) {
             return match operator {
-                Operator::Equal => Some(Value::Int(i64::from(left == right))),
-                Operator::Unequal => Some(Value::Int(i64::from(left != right))),
+                Operator::Equal => Some(SourceValue::Int(i64::from(left == right))),
+                Operator::Unequal => Some(SourceValue::Int(i64::from(left != right))),
                 _ => None,
             };
         }
-        arithmetic(operator, left.int()?, right.int()?, self.program.language).map(Value::Int)
+        arithmetic(operator, left.int()?, right.int()?, self.program.language).map(SourceValue::Int)
     }
 
-    fn item(&self, list: &Expr, index: &Expr, place: Place, depth: u32) -> Option<Value> {
+    fn item(&self, list: &Expr, index: &Expr, place: CodePlace, depth: u32) -> Option<SourceValue> {
         if is_environment(list) {
             return match index {
                 Expr::Text(name) => self.environment(name),
@@ -188,10 +188,10 @@ impl<'p> Evaluator<'p> {
                 if last(call) == "MPI_Cart_shift" || last(call) == "Shift" =>
             {
                 self.shift(call, arguments, index, place, depth)
-                    .map(Value::Int)
+                    .map(SourceValue::Int)
             }
             _ => match self.value(list, place, depth)? {
-                Value::List(values) => {
+                SourceValue::List(values) => {
                     let index = if index < 0 {
                         index.checked_add(values.len() as i64)?
                     } else {
@@ -211,14 +211,14 @@ impl<'p> Evaluator<'p> {
         call: &str,
         arguments: &[Argument],
         end: i64,
-        place: Place,
+        place: CodePlace,
         depth: u32,
     ) -> Option<i64> {
         let (grid, rest) = match call.strip_suffix(".Shift") {
             Some(grid) => (Expr::Name(grid.to_owned()), arguments),
             None => (arguments.first()?.1.clone(), arguments.get(1..)?),
         };
-        let Value::Grid(extents, closed) = self.grid(&grid, place, depth)? else {
+        let SourceValue::Grid(extents, closed) = self.grid(&grid, place, depth)? else {
             return None;
         };
         let number = |index: usize| self.value(&rest.get(index)?.1, place, depth)?.int();
@@ -229,8 +229,8 @@ impl<'p> Evaluator<'p> {
     }
 
     /// The grid of a communicator; if it is unknown, the only grid in the file.
-    fn grid(&self, communicator: &Expr, place: Place, depth: u32) -> Option<Value> {
-        if let Some(grid @ Value::Grid(..)) = self.value(communicator, place, depth) {
+    fn grid(&self, communicator: &Expr, place: CodePlace, depth: u32) -> Option<SourceValue> {
+        if let Some(grid @ SourceValue::Grid(..)) = self.value(communicator, place, depth) {
             return Some(grid);
         }
         let is_grid =
@@ -242,7 +242,13 @@ impl<'p> Evaluator<'p> {
         }
     }
 
-    fn call(&self, call: &str, arguments: &[Argument], place: Place, depth: u32) -> Option<Value> {
+    fn call(
+        &self,
+        call: &str,
+        arguments: &[Argument],
+        place: CodePlace,
+        depth: u32,
+    ) -> Option<SourceValue> {
         let argument = |index: usize, name: &str| {
             let named = arguments
                 .iter()
@@ -264,7 +270,7 @@ impl<'p> Evaluator<'p> {
         match last(call) {
             "int" | "atoi" | "tuple" | "list" => self.value(argument(0, "x")?, place, depth),
             "len" => match self.value(argument(0, "obj")?, place, depth)? {
-                Value::List(values) => Some(Value::Int(values.len() as i64)),
+                SourceValue::List(values) => Some(SourceValue::Int(values.len() as i64)),
                 _ => None,
             },
             "getenv" | "get" if call == "getenv" || call == "std.getenv" || is_getter(call) => {
@@ -283,25 +289,25 @@ impl<'p> Evaluator<'p> {
                 } else {
                     values.into_iter().max()
                 };
-                best.map(Value::Int)
+                best.map(SourceValue::Int)
             }
             "get_rank" | "Get_rank" | "rank" | "process_index" | "get_global_rank"
                 if of_all && self.is_world(call) =>
             {
-                self.rank.map(Value::Int)
+                self.rank.map(SourceValue::Int)
             }
             "get_world_size" | "Get_size" | "size" | "device_count" | "process_count"
             | "getDeviceCount"
                 if of_all && self.is_world(call) =>
             {
-                self.size.map(Value::Int)
+                self.size.map(SourceValue::Int)
             }
             "MPI_Cart_create" => {
                 let closed = values(3, "")?
                     .into_iter()
                     .map(|closed| closed != 0)
                     .collect();
-                Some(Value::Grid(values(2, "")?, closed))
+                Some(SourceValue::Grid(values(2, "")?, closed))
             }
             "Create_cart" => {
                 let extents = values(0, "dims")?;
@@ -312,20 +318,22 @@ impl<'p> Evaluator<'p> {
                         .collect(),
                     None => vec![false; extents.len()],
                 };
-                Some(Value::Grid(extents, closed))
+                Some(SourceValue::Grid(extents, closed))
             }
             "MPI_Dims_create" | "Compute_dims" => {
                 let nodes = self.value(argument(0, "nnodes")?, place, depth)?.int()?;
                 let dims =
                     match argument(1, "dims").and_then(|dims| self.value(dims, place, depth))? {
-                        Value::Int(dims) => usize::try_from(dims).ok()?,
-                        Value::List(zeros) if zeros.iter().all(|zero| *zero == Value::Int(0)) => {
+                        SourceValue::Int(dims) => usize::try_from(dims).ok()?,
+                        SourceValue::List(zeros)
+                            if zeros.iter().all(|zero| *zero == SourceValue::Int(0)) =>
+                        {
                             zeros.len()
                         }
                         _ => return None,
                     };
                 balanced(nodes, dims)
-                    .map(|dims| Value::List(dims.into_iter().map(Value::Int).collect()))
+                    .map(|dims| SourceValue::List(dims.into_iter().map(SourceValue::Int).collect()))
             }
             _ => None,
         }
@@ -345,7 +353,7 @@ impl<'p> Evaluator<'p> {
     }
 
     /// The value of an environment variable that launchers set.
-    fn environment(&self, name: &str) -> Option<Value> {
+    fn environment(&self, name: &str) -> Option<SourceValue> {
         match name {
             "RANK"
             | "LOCAL_RANK"
@@ -353,19 +361,19 @@ impl<'p> Evaluator<'p> {
             | "OMPI_COMM_WORLD_LOCAL_RANK"
             | "PMI_RANK"
             | "SLURM_PROCID"
-            | "MV2_COMM_WORLD_RANK" => self.rank.map(Value::Int),
+            | "MV2_COMM_WORLD_RANK" => self.rank.map(SourceValue::Int),
             "WORLD_SIZE"
             | "LOCAL_WORLD_SIZE"
             | "OMPI_COMM_WORLD_SIZE"
             | "PMI_SIZE"
-            | "SLURM_NTASKS" => self.size.map(Value::Int),
+            | "SLURM_NTASKS" => self.size.map(SourceValue::Int),
             _ => None,
         }
     }
 
     /// The value of a variable at a place. Looks it up in the loops around the place, in its
     /// function, in the functions around that, and in the file.
-    fn name(&self, name: &str, place: Place, depth: u32) -> Option<Value> {
+    fn name(&self, name: &str, place: CodePlace, depth: u32) -> Option<SourceValue> {
         for (id, frame) in self.program.frames_around(place.frame) {
             match &frame.what {
                 FrameKind::Loop {
@@ -378,7 +386,7 @@ impl<'p> Evaluator<'p> {
                         .iter()
                         .find(|(parameter, _)| *parameter == id)
                         .filter(|_| place.at <= *updated_at);
-                    return own.map(|(_, value)| Value::Int(*value));
+                    return own.map(|(_, value)| SourceValue::Int(*value));
                 }
                 FrameKind::Repeat(names) if names.contains(name) => return None,
                 _ => {}
@@ -413,7 +421,7 @@ impl<'p> Evaluator<'p> {
 
     /// The value of a name that is assigned exactly once, apart from its initial value, and under
     /// no condition.
-    fn only(&self, bindings: Vec<&Binding>, depth: u32) -> Option<Value> {
+    fn only(&self, bindings: Vec<&Binding>, depth: u32) -> Option<SourceValue> {
         let is_replaced = bindings.iter().any(|binding| !binding.is_initial);
         let mut bindings = bindings
             .into_iter()
@@ -428,7 +436,7 @@ impl<'p> Evaluator<'p> {
 
     /// The value of a variable at a use in its own function: that of the last assignment before the
     /// use which this rank executes.
-    fn within(&self, name: &str, place: Place, depth: u32) -> Option<Value> {
+    fn within(&self, name: &str, place: CodePlace, depth: u32) -> Option<SourceValue> {
         let around: Vec<usize> = self
             .program
             .frames_around(place.frame)
@@ -510,7 +518,7 @@ impl<'p> Evaluator<'p> {
                 at,
             } = &frame.what
             {
-                let place = Place {
+                let place = CodePlace {
                     scope: binding.place.scope,
                     frame: frame.parent,
                     at: *at,
@@ -529,29 +537,29 @@ impl<'p> Evaluator<'p> {
     }
 
     /// The value of a parameter whose name conventionally means the rank or the number of ranks.
-    fn custom(&self, scope: usize, name: &str) -> Option<Value> {
+    fn custom(&self, scope: usize, name: &str) -> Option<SourceValue> {
         let parameters = &self.program.scopes.get(scope)?.parameters;
         let has_rank = RANKS.iter().any(|rank| parameters.contains(*rank));
         match name {
             _ if !parameters.contains(name) => None,
             // Without a rank beside it, `size` is more often that of a buffer.
             "size" if !has_rank => None,
-            name if RANKS.contains(&name) => self.rank.map(Value::Int),
-            name if SIZES.contains(&name) => self.size.map(Value::Int),
+            name if RANKS.contains(&name) => self.rank.map(SourceValue::Int),
+            name if SIZES.contains(&name) => self.size.map(SourceValue::Int),
             _ => None,
         }
     }
 
     /// The value of a constant of a library or language.
-    fn constant(&self, name: &str) -> Option<Value> {
+    fn constant(&self, name: &str) -> Option<SourceValue> {
         match name {
             "MPI_PROC_NULL" | "MPI.PROC_NULL" | "MPI_ANY_SOURCE" | "MPI.ANY_SOURCE" => {
-                Some(Value::Int(-2))
+                Some(SourceValue::Int(-2))
             }
-            "true" | "True" => Some(Value::Int(1)),
-            "false" | "False" | "NULL" | "nullptr" => Some(Value::Int(0)),
-            "MPI.COMM_WORLD.rank" => self.rank.map(Value::Int),
-            "MPI.COMM_WORLD.size" => self.size.map(Value::Int),
+            "true" | "True" => Some(SourceValue::Int(1)),
+            "false" | "False" | "NULL" | "nullptr" => Some(SourceValue::Int(0)),
+            "MPI.COMM_WORLD.rank" => self.rank.map(SourceValue::Int),
+            "MPI.COMM_WORLD.size" => self.size.map(SourceValue::Int),
             _ => {
                 // mpi4py: `comm.rank`, where `comm` is the world.
                 let (object, member) = name.rsplit_once('.')?;
@@ -564,8 +572,8 @@ impl<'p> Evaluator<'p> {
                     .flatten()
                     .any(world);
                 match member {
-                    "rank" if is_world => self.rank.map(Value::Int),
-                    "size" if is_world => self.size.map(Value::Int),
+                    "rank" if is_world => self.rank.map(SourceValue::Int),
+                    "size" if is_world => self.size.map(SourceValue::Int),
                     _ => None,
                 }
             }
@@ -573,7 +581,7 @@ impl<'p> Evaluator<'p> {
     }
 
     /// The device that the last `cudaSetDevice` before this place selects.
-    pub(super) fn device(&self, place: Place) -> Option<i64> {
+    pub(super) fn device(&self, place: CodePlace) -> Option<i64> {
         match self
             .program
             .bound_in(place.scope, DEVICE)
@@ -638,14 +646,14 @@ fn arithmetic(operator: Operator, left: i64, right: i64, language: Language) -> 
 
 /// The result of a step on a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Neighbour {
+pub(super) enum GridNeighbour {
     /// A rank; the rank itself if the step goes all the way round a periodic dimension.
     Rank(i64),
     /// No rank: the step leaves a dimension that is not periodic.
     Beyond,
 }
 
-impl Neighbour {
+impl GridNeighbour {
     /// The rank, if there is one.
     pub(super) fn rank(self) -> Option<i64> {
         match self {
@@ -664,7 +672,7 @@ pub(super) fn neighbour(
     rank: i64,
     dimension: usize,
     by: i64,
-) -> Option<Neighbour> {
+) -> Option<GridNeighbour> {
     let extent = *extents.get(dimension).filter(|extent| **extent > 0)?;
     let stride = extents
         .get(dimension + 1..)?
@@ -684,9 +692,9 @@ pub(super) fn neighbour(
         to
     };
     Some(if (0..extent).contains(&wrapped) {
-        Neighbour::Rank(rank + (wrapped - own) * stride)
+        GridNeighbour::Rank(rank + (wrapped - own) * stride)
     } else {
-        Neighbour::Beyond
+        GridNeighbour::Beyond
     })
 }
 
@@ -742,9 +750,9 @@ mod tests {
         assert_eq!(
             [step(0, 0, 1), step(0, 0, -1), step(0, 1, -1)],
             [
-                Some(Neighbour::Rank(4)),
-                Some(Neighbour::Beyond),
-                Some(Neighbour::Rank(3))
+                Some(GridNeighbour::Rank(4)),
+                Some(GridNeighbour::Beyond),
+                Some(GridNeighbour::Rank(3))
             ]
         );
         assert_eq!(step(8, 0, 1), None);

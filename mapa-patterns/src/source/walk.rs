@@ -3,10 +3,10 @@
 use tree_sitter::Node;
 
 use super::expr::{Expr, lower, text};
-use super::program::Program;
+use super::program::SourceProgram;
 
 /// A node on the path from the root to the current node.
-pub(super) struct Step<'tree> {
+pub(super) struct WalkStep<'tree> {
     pub(super) node: Node<'tree>,
     pub(super) scope: usize,
     /// The innermost frame of its children.
@@ -20,13 +20,13 @@ pub(super) struct Step<'tree> {
     pub(super) at: Option<usize>,
 }
 
-pub(super) struct Walk<'w, 'tree> {
+pub(super) struct SyntaxWalk<'w, 'tree> {
     pub(super) source: &'w str,
-    pub(super) program: &'w mut Program,
-    pub(super) stack: Vec<Step<'tree>>,
+    pub(super) program: &'w mut SourceProgram,
+    pub(super) stack: Vec<WalkStep<'tree>>,
 }
 
-impl Walk<'_, '_> {
+impl SyntaxWalk<'_, '_> {
     pub(super) fn text(&self, node: Node<'_>) -> &str {
         text(node, self.source)
     }

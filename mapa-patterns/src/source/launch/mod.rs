@@ -7,8 +7,8 @@
 
 use super::axis::Axis;
 use super::expr::{Expr, Language};
-use super::kinds::{Call, Communication, Library, Role};
-use super::program::{Place, Program, Site};
+use super::kinds::{Communication, Library, Role, SourceCall};
+use super::program::{CallSite, CodePlace, SourceProgram};
 use crate::application::Note;
 
 mod lex;
@@ -17,9 +17,9 @@ mod starters;
 mod words;
 
 use lex::{SLURM, statements};
-use options::{Number, Resources};
-use starters::{Given, base, file, starters};
-use words::{Variables, Word, is_assignment};
+use options::{Resources, StatedNumber};
+use starters::{ScriptResources, base, file, starters};
+use words::{ScriptVariables, ScriptWord, is_assignment};
 
 /// The most scripts within scripts, as in `bash -c "..."`.
 const DEPTH: usize = 4;
@@ -30,7 +30,7 @@ const MOST_NOTES: usize = 500;
 
 /// A script that was read.
 pub(super) struct Script {
-    pub(super) program: Program,
+    pub(super) program: SourceProgram,
     pub(super) notes: Vec<Note>,
     /// The files that it runs, as it names them.
     pub(super) files: Vec<String>,
@@ -38,13 +38,13 @@ pub(super) struct Script {
 
 /// Reads a script. About linear in its length.
 pub(super) fn read(name: &str, text: &str) -> Script {
-    let mut reader = Reader {
+    let mut reader = ScriptReader {
         script: Script {
-            program: Program::new(name, Language::Shell),
+            program: SourceProgram::new(name, Language::Shell),
             notes: Vec::new(),
             files: Vec::new(),
         },
-        variables: Variables::default(),
+        variables: ScriptVariables::default(),
         slurm: Resources::default(),
         slurm_line: None,
         nesting: 0,
@@ -57,14 +57,14 @@ pub(super) fn read(name: &str, text: &str) -> Script {
 }
 
 /// The call of a command or of an option on its line.
-pub(super) fn classify(site: &Site) -> Option<Call> {
+pub(super) fn classify(site: &CallSite) -> Option<SourceCall> {
     let value = || {
         site.arguments
             .first()
             .map_or(Expr::Unknown, |(_, value)| value.clone())
     };
     if !site.call.starts_with("--") {
-        return Some(Call {
+        return Some(SourceCall {
             library: Library::Launcher,
             kind: Communication::Ranks,
             role: Role::Ranks(value()),
@@ -78,16 +78,16 @@ pub(super) fn classify(site: &Site) -> Option<Call> {
         "--context-parallel-size" => Library::Megatron,
         _ => Library::Settings,
     };
-    Some(Call {
+    Some(SourceCall {
         library,
         kind: Communication::Degrees,
         role: Role::Degrees(vec![(Axis::of(name)?, value())], false),
     })
 }
 
-struct Reader {
+struct ScriptReader {
     script: Script,
-    variables: Variables,
+    variables: ScriptVariables,
     slurm: Resources,
     /// The first line of a comment for Slurm.
     slurm_line: Option<usize>,
@@ -97,10 +97,10 @@ struct Reader {
     has_ranks: bool,
 }
 
-impl Reader {
+impl ScriptReader {
     /// Reads the statements of a text. Those of `bash -c` have the line and the words of its
     /// command.
-    fn run(&mut self, text: &str, within: Option<(usize, &[Word], usize)>) {
+    fn run(&mut self, text: &str, within: Option<(usize, &[ScriptWord], usize)>) {
         let (statements, open) = statements(text);
         for statement in statements {
             let (line, before, depth) = within.unwrap_or((statement.line, &[], 0));
@@ -128,13 +128,13 @@ impl Reader {
     }
 
     fn site(&mut self, line: usize, call: &str, value: Expr) {
-        let place = Place {
+        let place = CodePlace {
             scope: 0,
             frame: None,
             at: 0,
         };
         if self.script.program.sites.len() < MOST_SITES {
-            self.script.program.sites.push(Site {
+            self.script.program.sites.push(CallSite {
                 place,
                 line,
                 call: call.to_owned(),
@@ -175,7 +175,7 @@ impl Reader {
         }
     }
 
-    fn statement(&mut self, line: usize, text: &str, before: &[Word], depth: usize) {
+    fn statement(&mut self, line: usize, text: &str, before: &[ScriptWord], depth: usize) {
         self.provide();
         let mut text = text.trim();
         loop {
@@ -227,7 +227,7 @@ impl Reader {
         self.command(line, &words, visible.as_deref(), depth);
     }
 
-    fn command(&mut self, line: usize, words: &[Word], visible: Option<&str>, depth: usize) {
+    fn command(&mut self, line: usize, words: &[ScriptWord], visible: Option<&str>, depth: usize) {
         let first = words.first().map_or("", |word| base(&word.text));
         if SILENT.contains(&first) {
             return;
@@ -246,7 +246,7 @@ impl Reader {
         let list = visible
             .map(str::to_owned)
             .or_else(|| Some(self.variables.get(DEVICES)?.text));
-        let given = Given {
+        let given = ScriptResources {
             slurm: &self.slurm,
             visible: list.and_then(|list| count(&list)),
         };
@@ -260,7 +260,7 @@ impl Reader {
                 .map_or("", |word| base(&word.text))
         };
         match (&ranks, found.last()) {
-            (Some((start, Number::Known { value, is_default })), _) => {
+            (Some((start, StatedNumber::Known { value, is_default })), _) => {
                 let call = name(start.from);
                 self.has_ranks = true;
                 self.site(line, call, int(*value));
@@ -268,7 +268,7 @@ impl Reader {
                     self.note(line, default(call, *value));
                 }
             }
-            (Some((start, Number::Unknown(text))), _) => {
+            (Some((start, StatedNumber::Unknown(text))), _) => {
                 let call = name(start.from);
                 self.site(line, call, Expr::Unknown);
                 let what = format!("{call}: the script does not say what {text} is");
@@ -292,12 +292,12 @@ impl Reader {
     }
 
     /// Degrees of parallelism among the options of a command.
-    fn degrees(&mut self, line: usize, words: &[Word]) {
+    fn degrees(&mut self, line: usize, words: &[ScriptWord]) {
         for (at, word) in words.iter().enumerate() {
             let (name, value) = match word.text.split_once('=') {
                 Some((name, value)) => (
                     name,
-                    Some(Word {
+                    Some(ScriptWord {
                         text: value.to_owned(),
                         ..word.clone()
                     }),
@@ -306,14 +306,14 @@ impl Reader {
             };
             let axis = Axis::of(name).filter(|axis| *axis != Axis::Ranks);
             if let (true, Some(_), Some(value)) = (name.starts_with("--"), axis, value) {
-                match Number::of(&value) {
-                    Number::Known { value, is_default } => {
+                match StatedNumber::of(&value) {
+                    StatedNumber::Known { value, is_default } => {
                         self.site(line, name, int(value));
                         if is_default {
                             self.note(line, default(name, value));
                         }
                     }
-                    Number::Unknown(text) => {
+                    StatedNumber::Unknown(text) => {
                         self.site(line, name, Expr::Unknown);
                         let what = format!("{name}: the script does not say what {text} is");
                         self.note(line, Note::undecided(what));

@@ -1,15 +1,15 @@
 //! Options of commands, and the nodes, tasks and GPUs that Slurm's options ask for.
 
-use super::words::Word;
+use super::words::ScriptWord;
 
 /// The value of the first of these options: `--name VALUE`, `--name=VALUE`, and, for a name of one
 /// letter, `-n VALUE`, `-nVALUE`. Hyphens and underscores are alike.
-pub(super) fn value(words: &[Word], names: &[&str]) -> Option<Word> {
+pub(super) fn value(words: &[ScriptWord], names: &[&str]) -> Option<ScriptWord> {
     words.iter().enumerate().find_map(|(at, word)| {
         let value_written = written(&word.text)?;
         let (name, value) = match value_written {
-            Written::Long(name, value) => (name.replace('_', "-"), value),
-            Written::Short(letter, rest) => (
+            WrittenOption::Long(name, value) => (name.replace('_', "-"), value),
+            WrittenOption::Short(letter, rest) => (
                 letter.to_owned(),
                 Some(rest).filter(|rest| !rest.is_empty()),
             ),
@@ -20,7 +20,7 @@ pub(super) fn value(words: &[Word], names: &[&str]) -> Option<Word> {
             return None;
         }
         match value.filter(|_| word.text != "-np") {
-            Some(value) => Some(Word {
+            Some(value) => Some(ScriptWord {
                 text: value.to_owned(),
                 ..word.clone()
             }),
@@ -29,16 +29,16 @@ pub(super) fn value(words: &[Word], names: &[&str]) -> Option<Word> {
     })
 }
 
-enum Written<'t> {
+enum WrittenOption<'t> {
     Long(&'t str, Option<&'t str>),
     Short(&'t str, &'t str),
 }
 
-fn written(word: &str) -> Option<Written<'_>> {
+fn written(word: &str) -> Option<WrittenOption<'_>> {
     if let Some(long) = word.strip_prefix("--") {
         return Some(match long.split_once('=') {
-            Some((name, value)) => Written::Long(name, Some(value)),
-            None => Written::Long(long, None),
+            Some((name, value)) => WrittenOption::Long(name, Some(value)),
+            None => WrittenOption::Long(long, None),
         });
     }
     let short = word.strip_prefix('-')?;
@@ -47,12 +47,12 @@ fn written(word: &str) -> Option<Written<'_>> {
         .nth(1)
         .map_or(short.len(), |(at, _)| at);
     let (letter, rest) = short.split_at(end);
-    Some(Written::Short(letter, rest.trim_start_matches('=')))
+    Some(WrittenOption::Short(letter, rest.trim_start_matches('=')))
 }
 
 /// A number that a script states.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Number {
+pub(super) enum StatedNumber {
     Known {
         value: usize,
         /// Whether the environment of the script may set another.
@@ -62,7 +62,7 @@ pub(super) enum Number {
     Unknown(String),
 }
 
-impl Number {
+impl StatedNumber {
     pub(super) fn known(value: usize) -> Self {
         Self::Known {
             value,
@@ -70,7 +70,7 @@ impl Number {
         }
     }
 
-    pub(super) fn of(word: &Word) -> Self {
+    pub(super) fn of(word: &ScriptWord) -> Self {
         match word.text.trim().parse() {
             Ok(value) if word.is_known && value > 0 => Self::Known {
                 value,
@@ -111,22 +111,22 @@ impl Number {
 /// What Slurm's options ask for, in the comments of a script or after `srun`.
 #[derive(Clone, Default)]
 pub(super) struct Resources {
-    nodes: Option<Number>,
-    tasks: Option<Number>,
-    tasks_per_node: Option<Number>,
-    gpus: Option<Number>,
-    gpus_per_node: Option<Number>,
-    gpus_per_task: Option<Number>,
+    nodes: Option<StatedNumber>,
+    tasks: Option<StatedNumber>,
+    tasks_per_node: Option<StatedNumber>,
+    gpus: Option<StatedNumber>,
+    gpus_per_node: Option<StatedNumber>,
+    gpus_per_task: Option<StatedNumber>,
 }
 
 impl Resources {
     /// Reads options. What they do not say stays as it was.
-    pub(super) fn read(&mut self, words: &[Word]) {
-        let number = |names: &[&str]| value(words, names).map(|word| Number::of(&word));
+    pub(super) fn read(&mut self, words: &[ScriptWord]) {
+        let number = |names: &[&str]| value(words, names).map(|word| StatedNumber::of(&word));
         // `2-4` nodes: the job runs on at least two.
         let nodes = value(words, &["nodes", "N"]).map(|word| {
             let least = word.text.split('-').next().unwrap_or_default().to_owned();
-            Number::of(&Word {
+            StatedNumber::of(&ScriptWord {
                 text: least,
                 ..word
             })
@@ -135,13 +135,13 @@ impl Resources {
         let gpus = |names: &[&str]| {
             value(words, names).map(|word| {
                 let count = word.text.rsplit(':').next().unwrap_or_default().to_owned();
-                Number::of(&Word {
+                StatedNumber::of(&ScriptWord {
                     text: count,
                     ..word
                 })
             })
         };
-        let set = |option: &mut Option<Number>, new: Option<Number>| {
+        let set = |option: &mut Option<StatedNumber>, new: Option<StatedNumber>| {
             if new.is_some() {
                 *option = new;
             }
@@ -163,52 +163,52 @@ impl Resources {
             let count = own.map(|resource| match resource.rsplit(':').next() {
                 // `gpu` and `gpu:a100` are one.
                 Some(last) if last.starts_with(|c: char| c.is_ascii_digit() || c == '$') => {
-                    Number::of(&Word {
+                    StatedNumber::of(&ScriptWord {
                         text: last.to_owned(),
                         ..gres.clone()
                     })
                 }
-                _ => Number::known(1),
+                _ => StatedNumber::known(1),
             });
             set(&mut self.gpus_per_node, count);
         }
     }
 
-    pub(super) fn nodes(&self) -> Number {
-        self.nodes.clone().unwrap_or(Number::known(1))
+    pub(super) fn nodes(&self) -> StatedNumber {
+        self.nodes.clone().unwrap_or(StatedNumber::known(1))
     }
 
     /// The tasks of all nodes.
-    pub(super) fn tasks(&self) -> Option<Number> {
+    pub(super) fn tasks(&self) -> Option<StatedNumber> {
         let by_node = || Some(self.tasks_per_node.clone()?.times(self.nodes()));
         self.tasks.clone().or_else(by_node)
     }
 
-    pub(super) fn tasks_per_node(&self) -> Option<Number> {
+    pub(super) fn tasks_per_node(&self) -> Option<StatedNumber> {
         self.tasks_per_node.clone()
     }
 
     /// The GPUs of all nodes.
-    pub(super) fn gpus(&self) -> Option<Number> {
+    pub(super) fn gpus(&self) -> Option<StatedNumber> {
         let by_node = || Some(self.gpus_per_node.clone()?.times(self.nodes()));
         let by_task = || Some(self.gpus_per_task.clone()?.times(self.tasks()?));
         self.gpus.clone().or_else(by_node).or_else(by_task)
     }
 
     /// The GPUs of a node.
-    pub(super) fn gpus_per_node(&self) -> Option<Number> {
+    pub(super) fn gpus_per_node(&self) -> Option<StatedNumber> {
         let even = || {
             let (all, nodes) = (self.gpus()?.value()?, self.nodes().value()?);
-            (all % nodes == 0).then(|| Number::known(all / nodes))
+            (all % nodes == 0).then(|| StatedNumber::known(all / nodes))
         };
         self.gpus_per_node.clone().or_else(even)
     }
 
     /// The ranks that `srun` starts: one for each task, or, if a single task drives several GPUs,
     /// one for each GPU.
-    pub(super) fn ranks(&self) -> Option<Number> {
+    pub(super) fn ranks(&self) -> Option<StatedNumber> {
         let tasks = self.tasks();
-        match tasks.as_ref().map(Number::value) {
+        match tasks.as_ref().map(StatedNumber::value) {
             Some(Some(1)) | None => self.gpus().or(tasks),
             _ => tasks,
         }

@@ -1,7 +1,7 @@
 //! Commands that start the ranks of a job, and how many each starts.
 
-use super::options::{Number, Resources, value};
-use super::words::Word;
+use super::options::{Resources, StatedNumber, value};
+use super::words::ScriptWord;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Starter {
@@ -22,7 +22,7 @@ pub(super) struct Started {
 
 /// The starters of a command line, the outermost first. Words behind the file that is run are its
 /// own.
-pub(super) fn starters(words: &[Word]) -> Vec<Started> {
+pub(super) fn starters(words: &[ScriptWord]) -> Vec<Started> {
     let mut found: Vec<Started> = Vec::new();
     let mut at = 0;
     while let Some(word) = words.get(at).filter(|word| !is_program(&word.text)) {
@@ -55,8 +55,8 @@ pub(super) fn starters(words: &[Word]) -> Vec<Started> {
 }
 
 /// The file that a command line runs, as it names it.
-pub(super) fn file(words: &[Word]) -> Option<String> {
-    let runs_modules = |word: &Word| {
+pub(super) fn file(words: &[ScriptWord]) -> Option<String> {
+    let runs_modules = |word: &ScriptWord| {
         let name = base(&word.text);
         name.starts_with("python") || matches!(name, "torchrun" | "accelerate" | "deepspeed")
     };
@@ -86,7 +86,7 @@ fn is_program(word: &str) -> bool {
             .any(|end| word.ends_with(end))
 }
 
-fn starter(words: &[Word], at: usize) -> Option<(Starter, usize)> {
+fn starter(words: &[ScriptWord], at: usize) -> Option<(Starter, usize)> {
     let word = words.get(at)?;
     let next = words.get(at + 1).map(|word| word.text.as_str());
     Some(match (base(&word.text), next) {
@@ -105,52 +105,56 @@ fn starter(words: &[Word], at: usize) -> Option<(Starter, usize)> {
 }
 
 /// What the script says of its GPUs.
-pub(super) struct Given<'s> {
+pub(super) struct ScriptResources<'s> {
     pub(super) slurm: &'s Resources,
     /// The number of devices in `CUDA_VISIBLE_DEVICES`.
     pub(super) visible: Option<usize>,
 }
 
-impl Given<'_> {
+impl ScriptResources<'_> {
     /// The GPUs of a node.
-    fn per_node(&self) -> Option<Number> {
+    fn per_node(&self) -> Option<StatedNumber> {
         self.visible
-            .map(Number::known)
+            .map(StatedNumber::known)
             .or_else(|| self.slurm.gpus_per_node())
     }
 
     /// The GPUs of all nodes.
-    pub(super) fn all(&self) -> Option<Number> {
+    pub(super) fn all(&self) -> Option<StatedNumber> {
         self.slurm
             .ranks()
-            .or_else(|| self.visible.map(Number::known))
+            .or_else(|| self.visible.map(StatedNumber::known))
     }
 }
 
 impl Starter {
     /// The number of ranks that it starts; none if its options do not say.
-    pub(super) fn ranks(self, own: &[Word], given: &Given<'_>) -> Option<Number> {
-        let number = |names: &[&str]| value(own, names).map(|word| Number::of(&word));
+    pub(super) fn ranks(
+        self,
+        own: &[ScriptWord],
+        given: &ScriptResources<'_>,
+    ) -> Option<StatedNumber> {
+        let number = |names: &[&str]| value(own, names).map(|word| StatedNumber::of(&word));
         match self {
             Self::Torchrun => {
-                let each =
-                    value(own, &["nproc-per-node"]).map_or(Some(Number::known(1)), |word| {
-                        match word.text.as_str() {
-                            "gpu" | "auto" => given.per_node(),
-                            _ => Some(Number::of(&word)),
-                        }
-                    })?;
+                let each = value(own, &["nproc-per-node"]).map_or(
+                    Some(StatedNumber::known(1)),
+                    |word| match word.text.as_str() {
+                        "gpu" | "auto" => given.per_node(),
+                        _ => Some(StatedNumber::of(&word)),
+                    },
+                )?;
                 // `1:4`: at most four nodes.
                 let nodes = value(own, &["nnodes"]).map(|word| {
                     let most = word.text.rsplit(':').next().unwrap_or_default().to_owned();
-                    Number::of(&Word { text: most, ..word })
+                    StatedNumber::of(&ScriptWord { text: most, ..word })
                 });
-                Some(each.times(nodes.unwrap_or(Number::known(1))))
+                Some(each.times(nodes.unwrap_or(StatedNumber::known(1))))
             }
             Self::Accelerate => number(&["num-processes"]).or_else(|| given.all()),
             Self::DeepSpeed => {
                 let included = value(own, &["include", "i"]).map(|word| included(&word));
-                let nodes = number(&["num-nodes"]).unwrap_or(Number::known(1));
+                let nodes = number(&["num-nodes"]).unwrap_or(StatedNumber::known(1));
                 let by_node = number(&["num-gpus"]).or_else(|| given.per_node());
                 included.unwrap_or_else(|| by_node.map(|each| each.times(nodes)))
             }
@@ -165,11 +169,11 @@ impl Starter {
 }
 
 /// The devices of `localhost:0,1@worker:2`; none if a host has no list.
-fn included(word: &Word) -> Option<Number> {
+fn included(word: &ScriptWord) -> Option<StatedNumber> {
     let hosts = word
         .text
         .split('@')
         .map(|host| Some(host.split_once(':')?.1.split(',').count()));
     let count = hosts.sum::<Option<usize>>().filter(|_| word.is_known);
-    count.map(Number::known)
+    count.map(StatedNumber::known)
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::expr::Language;
-use super::super::program::{Place, Program};
+use super::super::program::{CodePlace, SourceProgram};
 use super::super::tree::expression;
 use super::super::value::Evaluator;
 
@@ -20,7 +20,7 @@ const MOST_IN_ALL: usize = 1 << 25;
 
 /// A word of a statement.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Word {
+pub(super) struct ScriptWord {
     /// The word; `$NAME` stands for a value that is not known.
     pub(super) text: String,
     pub(super) is_known: bool,
@@ -28,7 +28,7 @@ pub(super) struct Word {
     pub(super) is_default: bool,
 }
 
-impl Word {
+impl ScriptWord {
     fn of(marked: &str) -> Self {
         Self {
             text: marked.replace(UNKNOWN, "$").replace(DEFAULT, ""),
@@ -40,23 +40,23 @@ impl Word {
 
 /// The variables of a script: a value, or the elements of an array.
 #[derive(Default)]
-pub(super) struct Variables {
-    known: BTreeMap<String, Value>,
+pub(super) struct ScriptVariables {
+    known: BTreeMap<String, VariableValue>,
     /// The bytes of values that were put into words.
     spent: usize,
 }
 
 #[derive(Clone, PartialEq)]
-enum Value {
+enum VariableValue {
     One(String),
     Many(Vec<String>),
 }
 
-impl Variables {
+impl ScriptVariables {
     /// The words of a text; none if a quote is not closed.
-    pub(super) fn words(&mut self, text: &str) -> Option<Vec<Word>> {
+    pub(super) fn words(&mut self, text: &str) -> Option<Vec<ScriptWord>> {
         let words = self.marked(text)?;
-        Some(words.iter().map(|word| Word::of(word)).collect())
+        Some(words.iter().map(|word| ScriptWord::of(word)).collect())
     }
 
     fn marked(&mut self, text: &str) -> Option<Vec<String>> {
@@ -68,21 +68,21 @@ impl Variables {
 
     /// Sets a variable that the script or Slurm sets, unless it is set.
     pub(super) fn provide(&mut self, name: &str, value: usize) {
-        let value = Value::One(value.to_string());
+        let value = VariableValue::One(value.to_string());
         self.known.entry(name.to_owned()).or_insert(value);
     }
 
     /// Makes the value of a variable unknown.
     pub(super) fn forget(&mut self, name: &str) {
-        let value = Value::One(format!("{UNKNOWN}{name}"));
+        let value = VariableValue::One(format!("{UNKNOWN}{name}"));
         self.known.insert(name.to_owned(), value);
     }
 
     /// The value of a variable as a word; none if the script does not set it.
-    pub(super) fn get(&self, name: &str) -> Option<Word> {
+    pub(super) fn get(&self, name: &str) -> Option<ScriptWord> {
         match self.known.get(name)? {
-            Value::One(text) => Some(Word::of(text)),
-            Value::Many(all) => all.first().map(|text| Word::of(text)),
+            VariableValue::One(text) => Some(ScriptWord::of(text)),
+            VariableValue::Many(all) => all.first().map(|text| ScriptWord::of(text)),
         }
     }
 
@@ -99,7 +99,7 @@ impl Variables {
             Some(rest) => {
                 let inner = rest.rsplit_once(')').map_or(rest, |(inner, _)| inner);
                 match self.marked(inner) {
-                    Some(elements) => Value::Many(elements),
+                    Some(elements) => VariableValue::Many(elements),
                     None => return false,
                 }
             }
@@ -109,7 +109,7 @@ impl Variables {
                 let Some(words) = shlex::split(&text) else {
                     return false;
                 };
-                Value::One(self.filled(&words.join(" ")))
+                VariableValue::One(self.filled(&words.join(" ")))
             }
         };
         let extends = adds || text.matches(name).count() > 1;
@@ -121,7 +121,7 @@ impl Variables {
     pub(super) fn declare(&mut self, text: &str, is_conditional: bool) {
         for word in self.marked(text).unwrap_or_default() {
             if let Some((name, adds, value)) = assignment(&word) {
-                let value = Value::One(value.to_owned());
+                let value = VariableValue::One(value.to_owned());
                 self.set(name, value, (adds, adds, is_conditional));
             }
         }
@@ -130,13 +130,15 @@ impl Variables {
     fn set(
         &mut self,
         name: &str,
-        value: Value,
+        value: VariableValue,
         (adds, extends, is_conditional): (bool, bool, bool),
     ) {
         let value = match (adds, self.known.get(name), value) {
-            (true, Some(Value::One(old)), Value::One(new)) => Value::One(format!("{old}{new}")),
-            (true, Some(Value::Many(old)), Value::Many(new)) => {
-                Value::Many(old.iter().chain(&new).cloned().collect())
+            (true, Some(VariableValue::One(old)), VariableValue::One(new)) => {
+                VariableValue::One(format!("{old}{new}"))
+            }
+            (true, Some(VariableValue::Many(old)), VariableValue::Many(new)) => {
+                VariableValue::Many(old.iter().chain(&new).cloned().collect())
             }
             (_, _, value) => value,
         };
@@ -212,8 +214,8 @@ impl Variables {
         let is_plain = plain
             .chars()
             .all(|c| c.is_ascii_digit() || " \t+-*/%()".contains(c));
-        let program = Program::new("", Language::C);
-        let place = Place {
+        let program = SourceProgram::new("", Language::C);
+        let place = CodePlace {
             scope: 0,
             frame: None,
             at: 0,
@@ -235,10 +237,12 @@ impl Variables {
         let name = name.or_else(|| word.strip_prefix('$')).unwrap_or_default();
         let name = name.trim_end_matches("[@]").trim_end_matches("[*]");
         let known = self.known.get(name).filter(|_| is_name(name));
-        self.spent = self.spent.saturating_add(known.map_or(0, Value::size));
+        self.spent = self
+            .spent
+            .saturating_add(known.map_or(0, VariableValue::size));
         match known.filter(|_| self.spent < MOST_IN_ALL) {
-            Some(Value::Many(all)) => all.clone(),
-            Some(Value::One(text)) => text.split_whitespace().map(str::to_owned).collect(),
+            Some(VariableValue::Many(all)) => all.clone(),
+            Some(VariableValue::One(text)) => text.split_whitespace().map(str::to_owned).collect(),
             None => vec![self.filled(word)],
         }
     }
@@ -283,15 +287,15 @@ impl Variables {
                 .known
                 .get(array.trim_end_matches("[@]").trim_end_matches("[*]"))
             {
-                Some(Value::Many(all)) => all.len().to_string(),
+                Some(VariableValue::Many(all)) => all.len().to_string(),
                 _ => format!("{UNKNOWN}{text}"),
             };
         }
         let end = text.find(|c| !is_of_name(c)).unwrap_or(text.len());
         let (name, rest) = text.split_at(end);
         let value = match self.known.get(name) {
-            Some(Value::One(text)) => Some(text.clone()),
-            Some(Value::Many(all)) => Some(all.join(" ")),
+            Some(VariableValue::One(text)) => Some(text.clone()),
+            Some(VariableValue::Many(all)) => Some(all.join(" ")),
             None => None,
         };
         let fallback = [":-", ":=", "-", "="]
@@ -304,7 +308,7 @@ impl Variables {
                 let value = format!("{}{DEFAULT}", self.filled(fallback));
                 if rest.contains('=') && is_name(name) {
                     self.known
-                        .insert(name.to_owned(), Value::One(value.clone()));
+                        .insert(name.to_owned(), VariableValue::One(value.clone()));
                 }
                 value
             }
@@ -315,7 +319,7 @@ impl Variables {
     }
 }
 
-impl Value {
+impl VariableValue {
     fn is_known(&self) -> bool {
         match self {
             Self::One(text) => !text.contains(UNKNOWN),
@@ -375,7 +379,7 @@ mod tests {
     use super::*;
 
     fn words(script: &[&str], text: &str) -> Vec<String> {
-        let mut variables = Variables::default();
+        let mut variables = ScriptVariables::default();
         for statement in script {
             assert!(variables.assign(statement, false), "{statement}");
         }
@@ -416,12 +420,12 @@ mod tests {
         ] {
             assert_eq!(words(script, text), expected, "{script:?} {text}");
         }
-        assert_eq!(Variables::default().words("'a"), None);
+        assert_eq!(ScriptVariables::default().words("'a"), None);
     }
 
     #[test]
     fn values_under_conditions_replace_no_known_ones() {
-        let mut variables = Variables::default();
+        let mut variables = ScriptVariables::default();
         variables.assign("A=8", false);
         variables.assign("A=$2", true);
         assert_eq!(variables.get("A").unwrap().text, "8");
