@@ -51,9 +51,9 @@ struct DomainOfFile {
 }
 
 /// The text of a file, to find the lines of errors.
-struct Lines<'t>(&'t str);
+struct TextLines<'t>(&'t str);
 
-impl Lines<'_> {
+impl TextLines<'_> {
     fn error<T>(&self, at: &Spanned<T>, what: impl Into<String>) -> Error {
         self.error_at(Some(at.span().start), what)
     }
@@ -152,7 +152,7 @@ impl Lines<'_> {
 /// The text is not as `docs/calibrate.md` describes it. The message has the line and what
 /// was expected.
 pub fn read_model(text: &str) -> Result<LinkModel, Error> {
-    let lines = Lines(text);
+    let lines = TextLines(text);
     let file: File = toml::from_str(text).map_err(|error| {
         lines.error_at(
             error.span().map(|span| span.start),

@@ -134,7 +134,7 @@ pub fn examine(set: &SampleSet, theta: &Coefficients, printed: &Printed) -> Resu
 }
 
 /// A ring on a machine: its devices and its links.
-struct Ring {
+struct PublishedRing {
     devices: DeviceSet,
     links: Census,
     /// The aggregated bandwidth (Eq. 1), GB/s. The best ring of a set has the highest.
@@ -219,7 +219,7 @@ fn count_once(links: &Census) -> Census {
 }
 
 /// Every ring of two to five devices, up to rotation and reversal.
-fn rings(graph: &HardwareGraph) -> Vec<Ring> {
+fn rings(graph: &HardwareGraph) -> Vec<PublishedRing> {
     let mut rings = Vec::new();
     for size in 2..=5 {
         let ring = Pattern::ring(size);
@@ -228,7 +228,7 @@ fn rings(graph: &HardwareGraph) -> Vec<Ring> {
                 let [a, b] = [edge.a, edge.b].map(|rank| placement[usize::from(rank)]);
                 graph.link_of_ranks(a, b).gbps
             });
-            rings.push(Ring {
+            rings.push(PublishedRing {
                 gbps: gbps.sum(),
                 devices: placement.iter().copied().collect(),
                 links: Census::of(&ring, &placement, graph, &Tiers::PAPER),
@@ -239,8 +239,8 @@ fn rings(graph: &HardwareGraph) -> Vec<Ring> {
 }
 
 /// The ring of the highest aggregated bandwidth of each set of devices.
-fn best_of_each_set(rings: &[Ring]) -> Vec<&Ring> {
-    let mut best: Vec<&Ring> = Vec::new();
+fn best_of_each_set(rings: &[PublishedRing]) -> Vec<&PublishedRing> {
+    let mut best: Vec<&PublishedRing> = Vec::new();
     for ring in rings {
         match best.iter_mut().find(|known| known.devices == ring.devices) {
             Some(known) if known.gbps < ring.gbps => *known = ring,
@@ -314,7 +314,7 @@ pub fn stand_ins(graph: &HardwareGraph, links: &[Census], packing: &RingPacking)
 }
 
 /// What rings can carry at once among the devices of a ring, GB/s.
-fn packed(ring: &Ring, graph: &HardwareGraph, packing: &RingPacking) -> f64 {
+fn packed(ring: &PublishedRing, graph: &HardwareGraph, packing: &RingPacking) -> f64 {
     let bandwidth = packing.of(graph, &ring.devices);
     bandwidth.map_or(0.0, |bandwidth| bandwidth.gbps)
 }

@@ -48,10 +48,10 @@ pub struct MeasuredJob {
 ///   tokens have no size.
 pub fn read_runs(text: &str) -> Result<BTreeMap<String, MeasuredJob>, Error> {
     let sheet = Sheet::read(text, Comments::Anywhere, "a header and runs")?;
-    sheet.check(&["job", "copies", "runtime_s"], &columns::<Measured>())?;
-    let mut jobs: BTreeMap<String, Vec<Measured>> = BTreeMap::new();
+    sheet.check(&["job", "copies", "runtime_s"], &columns::<RunRow>())?;
+    let mut jobs: BTreeMap<String, Vec<RunRow>> = BTreeMap::new();
     for row in sheet.rows() {
-        let measured: Measured = row.read()?;
+        let measured: RunRow = row.read()?;
         if measured.tokens.is_some() && measured.slice.is_none() {
             return Err(row
                 .error("tokens without a slice: expected its size")
@@ -79,7 +79,7 @@ fn refused(what: String) -> Error {
 
 /// A row.
 #[derive(Deserialize)]
-struct Measured {
+struct RunRow {
     job: String,
     #[serde(with = "text")]
     copies: Copies,
@@ -122,7 +122,7 @@ impl FromStr for Positive {
 }
 
 impl MeasuredJob {
-    fn of(rows: &[Measured]) -> Result<Self, String> {
+    fn of(rows: &[RunRow]) -> Result<Self, String> {
         let beside: BTreeSet<Option<Size>> = rows
             .iter()
             .filter(|row| row.copies.0 > 1)
@@ -138,7 +138,7 @@ impl MeasuredJob {
                 sizes.join(", ")
             ));
         }
-        let on = |row: &&Measured| beside.first().is_none_or(|slice| row.slice == *slice);
+        let on = |row: &&RunRow| beside.first().is_none_or(|slice| row.slice == *slice);
         let runs = rows
             .iter()
             .filter(on)

@@ -72,9 +72,9 @@ pub struct FittedEfficiency {
 }
 
 /// The key of a share.
-type Key = (Part, Use, Option<String>);
+type ShareKey = (Part, Use, Option<String>);
 
-fn key(term: &WayTerm, generation: Option<&str>) -> Key {
+fn key(term: &WayTerm, generation: Option<&str>) -> ShareKey {
     let direct = term.part == Part::Direct;
     let base = generation.filter(|_| direct).map(|name| {
         let base = name.split(',').next().unwrap_or(name);
@@ -113,7 +113,7 @@ pub fn fit_machine(observations: &[Observation], start: &Efficiency) -> FittedEf
 
 fn fit(observations: &[Observation], start: &Efficiency, keep: bool) -> FittedEfficiency {
     let mut efficiency = start.clone();
-    let mut bound: BTreeMap<Key, Vec<(&str, f64)>> = BTreeMap::new();
+    let mut bound: BTreeMap<ShareKey, Vec<(&str, f64)>> = BTreeMap::new();
     let mut seen: BTreeSet<Vec<u64>> = BTreeSet::new();
     for _ in 0..ROUNDS {
         bound.clear();
@@ -154,7 +154,7 @@ fn fit(observations: &[Observation], start: &Efficiency, keep: bool) -> FittedEf
 fn with(
     start: &Efficiency,
     now: &Efficiency,
-    bound: &BTreeMap<Key, Vec<(&str, f64)>>,
+    bound: &BTreeMap<ShareKey, Vec<(&str, f64)>>,
     keep: bool,
 ) -> Efficiency {
     let mut factors: Vec<Factor> = Vec::new();

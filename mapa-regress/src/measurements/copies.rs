@@ -35,7 +35,7 @@ pub struct CopyRun {
 
 /// What the tables that follow have.
 #[derive(Clone, Copy)]
-struct Kind {
+struct CopyTableKind {
     both_ways: bool,
     peers: Option<bool>,
     /// Whether rows are the host's memory, or columns.
@@ -49,8 +49,8 @@ struct Kind {
 
 /// What a table has.
 #[derive(Clone, Copy)]
-enum Table {
-    Copies(Kind),
+enum CopyTable {
+    Copies(CopyTableKind),
     /// Distances between the NUMA nodes of all devices, CPUs among them.
     Distances,
 }
@@ -118,7 +118,7 @@ const ROCM_TEST: &str = "rocm_bandwidth_test";
 /// With the line: a row with fewer or more numbers than the table has columns; a bandwidth that is
 /// not a positive number.
 pub fn read_copies(text: &str) -> Result<Vec<CopyRun>, Error> {
-    let mut kind: Option<Table> = None;
+    let mut kind: Option<CopyTable> = None;
     let mut columns: Option<Vec<u32>> = None;
     let mut numbering = Numbering::default();
     let mut found = Vec::new();
@@ -164,8 +164,8 @@ pub fn read_copies(text: &str) -> Result<Vec<CopyRun>, Error> {
                     )
                 })?;
             let own = match table {
-                Table::Copies(own) => own,
-                Table::Distances => {
+                CopyTable::Copies(own) => own,
+                CopyTable::Distances => {
                     numbering.distances.insert((row, column), gbps);
                     continue;
                 }
@@ -223,9 +223,9 @@ fn header_of(words: &[&str]) -> Option<Vec<u32>> {
 }
 
 /// What a line says of the tables below it: `Some(None)` for tables of something else.
-fn heading(line: &str) -> Option<Option<Table>> {
+fn heading(line: &str) -> Option<Option<CopyTable>> {
     let lower = line.to_ascii_lowercase();
-    let plain = Kind {
+    let plain = CopyTableKind {
         both_ways: lower.contains("bidirectional"),
         peers: None,
         host_rows: false,
@@ -236,7 +236,7 @@ fn heading(line: &str) -> Option<Option<Table>> {
     };
     if lower.contains("p2p=") {
         let is_bandwidth = lower.contains("bandwidth");
-        return Some(is_bandwidth.then_some(Table::Copies(Kind {
+        return Some(is_bandwidth.then_some(CopyTable::Copies(CopyTableKind {
             peers: Some(lower.contains("p2p=enabled")),
             // 40 million integers.
             default_bytes: 160_000_000,
@@ -247,21 +247,21 @@ fn heading(line: &str) -> Option<Option<Table>> {
         return Some(None);
     }
     if lower.contains("copy peak bandwidth") {
-        return Some(Some(Table::Copies(Kind {
+        return Some(Some(CopyTable::Copies(CopyTableKind {
             default_bytes: 512_000_000,
             tool: ROCM_TEST,
             ..plain
         })));
     }
     if lower.contains("inter-device numa distance") {
-        return Some(Some(Table::Distances));
+        return Some(Some(CopyTable::Distances));
     }
     if lower.contains("inter-device access") {
         return Some(None);
     }
     let table = lower.trim_start();
     if table.starts_with("memcpy ") && table.contains("bandwidth") {
-        let of = Kind {
+        let of = CopyTableKind {
             default_bytes: 512 << 20,
             tool: NVBANDWIDTH,
             both_ways: table.contains("<->"),
@@ -270,12 +270,12 @@ fn heading(line: &str) -> Option<Option<Table>> {
         let total = table.contains("total");
         // Of copies both ways, the table of the sums counts.
         let kind = if table.contains("cpu(row) -> gpu(column)") {
-            Some(Kind {
+            Some(CopyTableKind {
                 host_rows: true,
                 ..of
             })
         } else if table.contains("cpu(row) <- gpu(column)") {
-            Some(Kind {
+            Some(CopyTableKind {
                 host_rows: true,
                 reads: true,
                 ..of
@@ -283,13 +283,13 @@ fn heading(line: &str) -> Option<Option<Table>> {
         } else if table.contains("gpu(row) -> gpu(column)") {
             Some(of)
         } else if table.contains("gpu(row) <- gpu(column)") {
-            Some(Kind { reads: true, ..of })
+            Some(CopyTableKind { reads: true, ..of })
         } else if table.contains("gpu(row) <-> gpu(column)") && total {
             Some(of)
         } else {
             None
         };
-        return Some(kind.map(Table::Copies));
+        return Some(kind.map(CopyTable::Copies));
     }
     if table.starts_with("running ") || table.starts_with("sum ") {
         return Some(None);

@@ -12,7 +12,7 @@ use crate::error::Error;
 
 /// The kind of a table, by its columns.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Shape {
+pub(super) enum CsvShape {
     /// `devices,gbps`, and `op`, `bytes`, `label`.
     Own,
     /// `numCycle,collective,ranks,rankspernode,gpusperrank,size,type,redop,inplace,time,algbw,busbw,#wrong`,
@@ -24,7 +24,7 @@ pub(super) enum Shape {
 
 /// The kind of the table whose header is the first line that is not blank; `None` if it is no such
 /// header.
-pub(super) fn shape(text: &str) -> Option<Shape> {
+pub(super) fn shape(text: &str) -> Option<CsvShape> {
     let header = text
         .lines()
         .map(str::trim)
@@ -36,16 +36,16 @@ pub(super) fn shape(text: &str) -> Option<Shape> {
         .collect();
     let has = |name| names.contains(&name);
     match () {
-        () if has("collective") && has("busbw") => Some(Shape::Rccl),
-        () if names == ["op", "gpu", "bandwidth"] => Some(Shape::Tartan),
-        () if names.len() > 1 && (has("devices") || has("gbps")) => Some(Shape::Own),
+        () if has("collective") && has("busbw") => Some(CsvShape::Rccl),
+        () if names == ["op", "gpu", "bandwidth"] => Some(CsvShape::Tartan),
+        () if names.len() > 1 && (has("devices") || has("gbps")) => Some(CsvShape::Own),
         () => None,
     }
 }
 
 /// Reads a table.
-pub(super) fn read(text: &str, shape: Shape) -> Result<Vec<Measurement>, Error> {
-    if shape != Shape::Rccl && !text.ends_with('\n') {
+pub(super) fn read(text: &str, shape: CsvShape) -> Result<Vec<Measurement>, Error> {
+    if shape != CsvShape::Rccl && !text.ends_with('\n') {
         // Half a number is a number too.
         let line = text.lines().count();
         return Err(refused(
@@ -55,18 +55,18 @@ pub(super) fn read(text: &str, shape: Shape) -> Result<Vec<Measurement>, Error> 
     }
     let mut sheet = Sheet::read(text, Comments::Anywhere, "a header and measurements")?;
     match shape {
-        Shape::Own => sheet.check(&["devices", "gbps"], &columns::<Own>())?,
-        Shape::Rccl => {
+        CsvShape::Own => sheet.check(&["devices", "gbps"], &columns::<CsvRow>())?,
+        CsvShape::Rccl => {
             // With MPI, rccl-tests write the number of nodes, and leave it out of the header.
             sheet.accept_unnamed(NODES, "ranks");
             sheet.check(&["collective", "size", "inplace", "busbw"], &[])?;
         }
-        Shape::Tartan => sheet.check(&[], &[])?,
+        CsvShape::Tartan => sheet.check(&[], &[])?,
     }
     let read = match shape {
-        Shape::Own => own,
-        Shape::Rccl => rccl,
-        Shape::Tartan => tartan,
+        CsvShape::Own => own,
+        CsvShape::Rccl => rccl,
+        CsvShape::Tartan => tartan,
     };
     let rows = sheet
         .rows()
@@ -78,7 +78,7 @@ pub(super) fn read(text: &str, shape: Shape) -> Result<Vec<Measurement>, Error> 
             "no rows: expected measurements below the header",
         ));
     }
-    Ok(if shape == Shape::Rccl {
+    Ok(if shape == CsvShape::Rccl {
         runs(rows)
     } else {
         rows
@@ -128,7 +128,7 @@ const NAMES: &str = "expected such as `0 3 4`, or `first 3`";
 
 /// A row of a table of your own.
 #[derive(Deserialize)]
-struct Own {
+struct CsvRow {
     #[serde(default, with = "optional_text")]
     devices: Option<Cell>,
     #[serde(with = "text")]
@@ -142,7 +142,7 @@ struct Own {
 }
 
 fn own(row: &Row<'_>) -> Result<Measurement, Error> {
-    let own: Own = row.read()?;
+    let own: CsvRow = row.read()?;
     let at = AtSize {
         bytes: own.bytes,
         out_of_place: Some(own.gbps.0),

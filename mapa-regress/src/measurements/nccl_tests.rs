@@ -29,7 +29,7 @@ use crate::error::Error;
 
 /// See [`read_measurements`](super::read_measurements).
 pub(super) fn read(text: &str) -> Result<Vec<Measurement>, Error> {
-    let mut reader = Reader::default();
+    let mut reader = LogReader::default();
     for (i, line) in text.lines().enumerate() {
         reader.line(i + 1, line)?;
     }
@@ -37,11 +37,11 @@ pub(super) fn read(text: &str) -> Result<Vec<Measurement>, Error> {
 }
 
 #[derive(Default)]
-struct Reader {
-    run: Run,
-    table: Option<Table>,
+struct LogReader {
+    run: RunHeader,
+    table: Option<ResultTable>,
     /// The ways of measuring (in place, out of place) that the line above a header names.
-    label: Ways,
+    label: MeasuredWays,
     /// The value of `CUDA_VISIBLE_DEVICES` for all later runs.
     exported: Option<Vec<String>>,
     done: Vec<Measurement>,
@@ -49,7 +49,7 @@ struct Reader {
 
 /// The lines of a run before its table.
 #[derive(Default)]
-struct Run {
+struct RunHeader {
     op: Option<String>,
     /// The value of `CUDA_VISIBLE_DEVICES` for this command alone.
     visible: Option<Vec<String>>,
@@ -62,14 +62,14 @@ struct Run {
 
 /// The ways of measuring that a table has.
 #[derive(Clone, Copy, Default, PartialEq)]
-enum Ways {
+enum MeasuredWays {
     #[default]
     Unknown,
     InPlace,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Cell {
+enum LogCell {
     Bytes,
     Redop,
     Root,
@@ -79,10 +79,10 @@ enum Cell {
     Other,
 }
 
-struct Table {
+struct ResultTable {
     line: usize,
-    cells: Vec<Cell>,
-    ways: Ways,
+    cells: Vec<LogCell>,
+    ways: MeasuredWays,
     /// The factor from the unit of the columns to GB/s.
     scale: f64,
     sizes: Vec<AtSize>,
@@ -90,7 +90,7 @@ struct Table {
     op: Option<&'static str>,
 }
 
-impl Reader {
+impl LogReader {
     fn line(&mut self, number: usize, line: &str) -> Result<(), Error> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let has = |word: &str| words.contains(&word);
@@ -126,9 +126,9 @@ impl Reader {
         }
         if has("in-place") || has("out-of-place") {
             self.label = if has("out-of-place") {
-                Ways::Unknown
+                MeasuredWays::Unknown
             } else {
-                Ways::InPlace
+                MeasuredWays::InPlace
             };
         }
         match &mut self.table {
@@ -153,7 +153,11 @@ impl Reader {
         self.table
             .as_ref()
             .map_or(Ok(()), |table| Err(table.cut_off()))?;
-        self.table = Some(Table::new(number, words, std::mem::take(&mut self.label))?);
+        self.table = Some(ResultTable::new(
+            number,
+            words,
+            std::mem::take(&mut self.label),
+        )?);
         Ok(())
     }
 
@@ -308,7 +312,7 @@ fn visible(words: &[&str]) -> Option<Vec<String>> {
     (!names.is_empty()).then_some(names)
 }
 
-impl Run {
+impl RunHeader {
     fn no_table(&self) -> Error {
         let line = self
             .ranks
@@ -351,8 +355,8 @@ impl Run {
     }
 }
 
-impl Table {
-    fn new(line: usize, words: &[&str], ways: Ways) -> Result<Self, Error> {
+impl ResultTable {
+    fn new(line: usize, words: &[&str], ways: MeasuredWays) -> Result<Self, Error> {
         let wrong = |what: &str| Err(refused(line, what));
         let Some(start) = words
             .iter()
@@ -368,21 +372,21 @@ impl Table {
                 "a header of another shape: expected size, count, type, .., time, algbw, busbw",
             );
         }
-        let mut cells = vec![Cell::Bytes];
+        let mut cells = vec![LogCell::Bytes];
         for name in &names[1..] {
             cells.push(match *name {
-                "busbw" => Cell::Busbw,
-                "redop" | "op" => Cell::Redop,
-                "root" => Cell::Root,
-                "#wrong" => Cell::Wrong,
-                _ => Cell::Other,
+                "busbw" => LogCell::Busbw,
+                "redop" | "op" => LogCell::Redop,
+                "root" => LogCell::Root,
+                "#wrong" => LogCell::Wrong,
+                _ => LogCell::Other,
             });
             if *name == "timestamp" {
                 // A day and a time.
-                cells.push(Cell::Other);
+                cells.push(LogCell::Other);
             }
         }
-        match cells.iter().filter(|cell| **cell == Cell::Busbw).count() {
+        match cells.iter().filter(|cell| **cell == LogCell::Busbw).count() {
             1 | 2 => Ok(Self {
                 line,
                 cells,
@@ -442,14 +446,14 @@ impl Table {
         let (mut seen, mut reduces, mut root) = (0, false, false);
         for (cell, word) in self.cells.iter().zip(row) {
             match cell {
-                Cell::Bytes => at.bytes = word.parse().ok(),
-                Cell::Redop => reduces = *word != "none",
-                Cell::Root => root = !word.starts_with('-'),
-                Cell::Wrong => none_wrong(word).map_err(|what| refused(number, what))?,
-                Cell::Busbw => {
+                LogCell::Bytes => at.bytes = word.parse().ok(),
+                LogCell::Redop => reduces = *word != "none",
+                LogCell::Root => root = !word.starts_with('-'),
+                LogCell::Wrong => none_wrong(word).map_err(|what| refused(number, what))?,
+                LogCell::Busbw => {
                     let value = gbps(word, self.scale)
                         .map_err(|what| refused(number, format_args!("bus bandwidth {what}")))?;
-                    let in_place = seen == 1 || self.ways == Ways::InPlace;
+                    let in_place = seen == 1 || self.ways == MeasuredWays::InPlace;
                     *(if in_place {
                         &mut at.in_place
                     } else {
@@ -457,7 +461,7 @@ impl Table {
                     }) = value;
                     seen += 1;
                 }
-                Cell::Other => {}
+                LogCell::Other => {}
             }
         }
         self.op = collective_of(row, reduces, root).or(self.op);
