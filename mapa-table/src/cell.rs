@@ -7,21 +7,21 @@ use serde::forward_to_deserialize_any;
 
 /// An error of a row, before its line is known.
 #[derive(Debug)]
-pub(crate) struct Wrong {
+pub(crate) struct CellError {
     pub(crate) what: String,
     /// Whether the message names the column.
     pub(crate) names_column: bool,
 }
 
-impl fmt::Display for Wrong {
+impl fmt::Display for CellError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.what)
     }
 }
 
-impl std::error::Error for Wrong {}
+impl std::error::Error for CellError {}
 
-impl de::Error for Wrong {
+impl de::Error for CellError {
     fn custom<T: fmt::Display>(what: T) -> Self {
         Self {
             what: what.to_string(),
@@ -41,7 +41,7 @@ impl de::Error for Wrong {
 pub(crate) struct Cell<'s>(pub(crate) &'s str);
 
 impl Cell<'_> {
-    fn parse<T: std::str::FromStr>(&self, expected: &str) -> Result<T, Wrong> {
+    fn parse<T: std::str::FromStr>(&self, expected: &str) -> Result<T, CellError> {
         let wrong = |_| de::Error::custom(format_args!("`{}`: expected {expected}", self.0));
         self.0.parse().map_err(wrong)
     }
@@ -50,20 +50,20 @@ impl Cell<'_> {
 /// Methods that parse a number and give it to the visitor.
 macro_rules! numbers {
     ($($method:ident $visit:ident $expected:literal,)*) => {$(
-        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, CellError> {
             visitor.$visit(self.parse($expected)?)
         }
     )*};
 }
 
 impl<'de> Deserializer<'de> for Cell<'de> {
-    type Error = Wrong;
+    type Error = CellError;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, CellError> {
         visitor.visit_borrowed_str(self.0)
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, CellError> {
         visitor.visit_some(self)
     }
 
@@ -71,7 +71,7 @@ impl<'de> Deserializer<'de> for Cell<'de> {
         self,
         _: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Wrong> {
+    ) -> Result<V::Value, CellError> {
         visitor.visit_newtype_struct(self)
     }
 

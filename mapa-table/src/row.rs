@@ -5,7 +5,7 @@ use serde::de::value::StrDeserializer;
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
-use crate::cell::{Cell, Wrong};
+use crate::cell::{Cell, CellError};
 use crate::error::Error;
 use crate::sheet::Row;
 
@@ -26,12 +26,12 @@ impl<'s> Row<'s> {
 pub fn columns<'de, T: Deserialize<'de>>() -> Vec<&'static str> {
     let mut names = Vec::new();
     // A deserializer is handed the names of the fields. This one takes them and gives up.
-    let _ = T::deserialize(Names(&mut names));
+    let _ = T::deserialize(FieldNames(&mut names));
     names
 }
 
 /// The error of every type but a struct.
-fn only_structs<T>() -> Result<T, Wrong> {
+fn only_structs<T>() -> Result<T, CellError> {
     Err(de::Error::custom(
         "rows are read as structs with named fields",
     ))
@@ -41,9 +41,9 @@ fn only_structs<T>() -> Result<T, Wrong> {
 struct Fields<'s>(Row<'s>);
 
 impl<'de> Deserializer<'de> for Fields<'de> {
-    type Error = Wrong;
+    type Error = CellError;
 
-    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Wrong> {
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, CellError> {
         only_structs()
     }
 
@@ -52,8 +52,8 @@ impl<'de> Deserializer<'de> for Fields<'de> {
         _: &'static str,
         fields: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Wrong> {
-        visitor.visit_map(Cells {
+    ) -> Result<V::Value, CellError> {
+        visitor.visit_map(RowCells {
             row: self.0,
             fields: fields.iter(),
             next: None,
@@ -67,20 +67,20 @@ impl<'de> Deserializer<'de> for Fields<'de> {
 }
 
 /// The fields of a struct that have a cell, in the struct's order.
-struct Cells<'s> {
+struct RowCells<'s> {
     row: Row<'s>,
     fields: std::slice::Iter<'static, &'static str>,
     /// The field whose name was read last, and its cell.
     next: Option<(&'static str, &'s str)>,
 }
 
-impl<'de> MapAccess<'de> for Cells<'de> {
-    type Error = Wrong;
+impl<'de> MapAccess<'de> for RowCells<'de> {
+    type Error = CellError;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(
         &mut self,
         seed: K,
-    ) -> Result<Option<K::Value>, Wrong> {
+    ) -> Result<Option<K::Value>, CellError> {
         let row = self.row;
         self.next = self.fields.find_map(|&name| Some((name, row.get(name)?)));
         self.next
@@ -88,13 +88,13 @@ impl<'de> MapAccess<'de> for Cells<'de> {
             .transpose()
     }
 
-    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Wrong> {
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, CellError> {
         let (name, text) = self.next.unwrap_or_default();
         seed.deserialize(Cell(text)).map_err(|wrong| {
             if wrong.names_column {
                 return wrong;
             }
-            Wrong {
+            CellError {
                 what: format!("{name} {}", wrong.what),
                 names_column: true,
             }
@@ -103,12 +103,12 @@ impl<'de> MapAccess<'de> for Cells<'de> {
 }
 
 /// Collects the names of a struct's fields.
-struct Names<'n>(&'n mut Vec<&'static str>);
+struct FieldNames<'n>(&'n mut Vec<&'static str>);
 
-impl<'de> Deserializer<'de> for Names<'_> {
-    type Error = Wrong;
+impl<'de> Deserializer<'de> for FieldNames<'_> {
+    type Error = CellError;
 
-    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Wrong> {
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, CellError> {
         only_structs()
     }
 
@@ -117,7 +117,7 @@ impl<'de> Deserializer<'de> for Names<'_> {
         _: &'static str,
         fields: &'static [&'static str],
         _: V,
-    ) -> Result<V::Value, Wrong> {
+    ) -> Result<V::Value, CellError> {
         self.0.extend(fields);
         only_structs()
     }

@@ -17,13 +17,13 @@ pub enum Comments {
 #[derive(Clone, Debug)]
 pub struct Sheet<'t> {
     comments: Vec<&'t str>,
-    header: Header,
+    header: SheetHeader,
     rows: Vec<(usize, StringRecord)>,
 }
 
 /// The names of the columns, in lower case.
 #[derive(Clone, Debug)]
-struct Header {
+struct SheetHeader {
     line: usize,
     names: Vec<String>,
     unnamed: Option<Unnamed>,
@@ -41,7 +41,7 @@ struct Unnamed {
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'s> {
     line: usize,
-    header: &'s Header,
+    header: &'s SheetHeader,
     cells: &'s StringRecord,
 }
 
@@ -172,7 +172,7 @@ impl<'t> Sheet<'t> {
         let names = names.iter().map(|name| name.trim().to_ascii_lowercase());
         Ok(Self {
             comments: above,
-            header: Header {
+            header: SheetHeader {
                 line,
                 names: names.collect(),
                 unnamed: None,
