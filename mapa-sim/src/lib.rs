@@ -23,18 +23,19 @@ pub use error::Error;
 pub use execution::{
     ByBandwidth, BySize, Coupling, Execution, ExecutionRow, Fixed, computing, executions,
 };
-pub use mapa_sched::Stay;
+pub use mapa_sched::Residency;
 pub use metrics::{
-    BOUND, Better, Fragmentation, Group, GroupSize, Interval, Jobs, MEASURES, Measure, Occupancy,
-    Occupant, Of, OverTime, Point, Pool, Pooled, Quartiles, Row, Scorer, Scores, Seat, Simulated,
-    Span, Summary, Unit, mean_interval, paired_interval, quantile, share_interval,
+    BOUND, Better, Fragmentation, Group, GroupSize, Interval, Jobs, MEASURES, Measure,
+    MeasureScope, Occupancy, Occupant, OverTime, Point, Pool, Pooled, Quartiles, Row, Scorer,
+    Scores, Seat, Simulated, Span, Summary, Unit, mean_interval, paired_interval, quantile,
+    share_interval,
 };
 pub use outcome::{Outcome, Rejected, Run, TaskRun};
 pub use random::{GENERATOR, stream};
 pub use simulation::Simulation;
 pub use table::{Column, Table};
 pub use workload::{
-    Arrivals, Ask, Generate, Generator, GeneratorRow, Growth, Profile, RunTimes, Selection, Shared,
-    Sizes, Submission, Task, TaskPlan, TraceKind, Workload, read_jobs, read_profiles,
-    read_run_times, read_trace, read_trace_part, write_jobs, write_profiles,
+    Arrivals, Ask, Generate, Generator, GeneratorRow, Growth, Profile, RunTimes, Selection,
+    SharedDevices, Sizes, Submission, Task, TaskPlan, TraceKind, Workload, read_jobs,
+    read_profiles, read_run_times, read_trace, read_trace_part, write_jobs, write_profiles,
 };

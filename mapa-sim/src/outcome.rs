@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use mapa_core::Refusal;
-use mapa_sched::{End, JobId, Left, Life, Record, Stay, TaskId, Time};
+use mapa_sched::{DepartedJob, JobEnd, JobHistory, JobId, Record, Residency, TaskId, Time};
 
 use crate::workload::Workload;
 
@@ -20,7 +20,7 @@ pub struct Run {
     pub arrived: Time,
     /// Where it ran, in order of time. Several stays if it was moved or suspended. Empty only for a
     /// job that was launched without a device.
-    pub stays: Vec<Stay>,
+    pub stays: Vec<Residency>,
     /// When its process ran, if it was launched without a device.
     pub launched: Option<Range<Time>>,
     /// Its tasks, in the order in which they began.
@@ -35,7 +35,7 @@ pub struct TaskRun {
     /// When it requested a device. Until its first stay it was blocked.
     pub begun: Time,
     /// Where it ran, in order of time. Several stays if it was moved or suspended.
-    pub stays: Vec<Stay>,
+    pub stays: Vec<Residency>,
 }
 
 impl Run {
@@ -137,19 +137,19 @@ impl Outcome {
             instants: record.instants(),
             ..Self::default()
         };
-        for Left { life, at, how } in record.take_left() {
+        for DepartedJob { life, at, how } in record.take_left() {
             let Some(&index) = places.get(&life.job) else {
                 continue;
             };
             match how {
-                End::Finished => outcome.runs.push(run(index, life, at)),
-                End::Rejected(why) => outcome.rejected.push(Rejected {
+                JobEnd::Finished => outcome.runs.push(run(index, life, at)),
+                JobEnd::Rejected(why) => outcome.rejected.push(Rejected {
                     index,
                     job: life.job,
                     at,
                     why,
                 }),
-                End::Failed | End::Cancelled => outcome.failed.push(index),
+                JobEnd::Failed | JobEnd::Cancelled => outcome.failed.push(index),
             }
         }
         let waiting = record.present();
@@ -164,7 +164,7 @@ impl Outcome {
     }
 }
 
-fn run(index: usize, life: Life, ended: Time) -> Run {
+fn run(index: usize, life: JobHistory, ended: Time) -> Run {
     let tasks = life.tasks.into_iter().map(|task| TaskRun {
         task: task.task,
         begun: task.begun,

@@ -9,9 +9,9 @@ use mapa_core::{
 };
 use mapa_sched::{Fifo, Fleet, Job, JobId, Time};
 use mapa_sim::{
-    Better, Column, Fixed, Fragmentation, Generator, GroupSize, Jobs, MEASURES, Measure, Of,
-    OverTime, Pool, Pooled, Quartiles, Row, Scorer, Simulation, Submission, Summary, Table, Unit,
-    Workload, mean_interval, paired_interval, quantile, share_interval,
+    Better, Column, Fixed, Fragmentation, Generator, GroupSize, Jobs, MEASURES, Measure,
+    MeasureScope, OverTime, Pool, Pooled, Quartiles, Row, Scorer, Simulation, Submission, Summary,
+    Table, Unit, Workload, mean_interval, paired_interval, quantile, share_interval,
 };
 use mapa_topologies::named;
 use proptest::prelude::*;
@@ -299,7 +299,7 @@ fn a_measure_is_one_row_and_shows_in_rows_summaries_and_groups() {
     let late = Measure {
         name: "device_wait_s",
         unit: Unit::Seconds,
-        of: Of::Number(|row| Some(row.waited().as_secs_f64() * row.devices as f64)),
+        of: MeasureScope::Number(|row| Some(row.waited().as_secs_f64() * row.devices as f64)),
         in_rows: true,
         pooled: &[
             Pooled {
@@ -344,7 +344,10 @@ fn a_measure_is_one_row_and_shows_in_rows_summaries_and_groups() {
 #[test]
 fn every_measure_is_in_a_table_and_says_what_it_means() {
     for measure in MEASURES {
-        let is_of_run = matches!(measure.of, Of::RunCount(_) | Of::RunNumber(_));
+        let is_of_run = matches!(
+            measure.of,
+            MeasureScope::RunCount(_) | MeasureScope::RunNumber(_)
+        );
         let is_shown = is_of_run || measure.in_rows || !measure.pooled.is_empty();
         assert!(is_shown, "{} is nowhere", measure.name);
         assert!(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mapa_core::{Fabric, HardwareGraph, Pattern, Request, lowest_id};
-use mapa_sched::{Fifo, Fleet, Job, JobId, Placed, Time};
+use mapa_sched::{Assignment, Fifo, Fleet, Job, JobId, Time};
 use mapa_sim::{Coupling, Execution, Fixed, Outcome, Simulation, Submission, Workload, stream};
 use rand_distr::{Distribution, Exp};
 
@@ -58,7 +58,7 @@ impl Execution for ProcessorSharing {
     fn name(&self) -> &str {
         "processor sharing"
     }
-    fn slowdown(&self, _: &Submission, at: &Placed, fleet: &Fleet) -> f64 {
+    fn slowdown(&self, _: &Submission, at: &Assignment, fleet: &Fleet) -> f64 {
         fleet
             .machine(at.machine)
             .map_or(1.0, |machine| machine.leases().count() as f64)

@@ -8,7 +8,7 @@ use mapa_core::{
     preserve,
 };
 use mapa_sched::{
-    Event, Fifo, Fleet, Guard, Job, JobId, Placed, Scheduler, Tenant, Time, Token, Turn,
+    Assignment, Event, Fifo, Fleet, Job, JobId, JobLimit, Scheduler, Tenant, Time, Token, Turn,
 };
 use mapa_sim::testing::{fifo, replay};
 use mapa_sim::{
@@ -73,7 +73,7 @@ impl Execution for Shared {
     fn name(&self) -> &str {
         "shared"
     }
-    fn slowdown(&self, job: &Submission, at: &Placed, fleet: &Fleet) -> f64 {
+    fn slowdown(&self, job: &Submission, at: &Assignment, fleet: &Fleet) -> f64 {
         let here = at
             .machines()
             .flat_map(|at| {
@@ -234,7 +234,7 @@ fn two_jobs_that_slow_each_other_end_when_the_closed_form_says() {
         fn name(&self) -> &str {
             "pair"
         }
-        fn slowdown(&self, _: &Submission, _: &Placed, fleet: &Fleet) -> f64 {
+        fn slowdown(&self, _: &Submission, _: &Assignment, fleet: &Fleet) -> f64 {
             if fleet.tenants().count() == 2 {
                 1.256
             } else {
@@ -505,7 +505,7 @@ fn orders_that_cannot_be_carried_out_name_whom_they_are_for() {
         "a place for job 0: this job was launched",
     );
     check_refused(
-        |turn, _| turn.throttle(JobId(4), Guard::MpsPercent(Some(3))),
+        |turn, _| turn.throttle(JobId(4), JobLimit::MpsPercent(Some(3))),
         "a guard for job 4: this job does not wait or run",
     );
     check_refused(
@@ -515,7 +515,7 @@ fn orders_that_cannot_be_carried_out_name_whom_they_are_for() {
                 lowest_id(),
                 &Request::new(Pattern::ring(1)),
             ));
-            turn.throttle(JobId(0), Guard::MpsPercent(Some(0)));
+            turn.throttle(JobId(0), JobLimit::MpsPercent(Some(0)));
         },
         "job 0: a slowdown of inf",
     );
@@ -532,7 +532,7 @@ fn a_workload_that_cannot_be_run_is_refused_by_the_job_at_fault() {
         fn name(&self) -> &str {
             "never"
         }
-        fn slowdown(&self, _: &Submission, _: &Placed, _: &Fleet) -> f64 {
+        fn slowdown(&self, _: &Submission, _: &Assignment, _: &Fleet) -> f64 {
             self.0
         }
     }
@@ -582,7 +582,7 @@ fn sensitive_jobs_take_as_long_as_the_documented_curve_says() {
         let submission =
             Submission::new(Job::new(JobId(0), request), Duration::from_secs(1)).task(task);
         let placement = devices.iter().map(|&id| mapa_core::DeviceId(id)).collect();
-        let at = Placed {
+        let at = Assignment {
             machine: MachineId(0),
             lease: mapa_core::LeaseId(0),
             placement,
@@ -607,7 +607,7 @@ fn sensitive_jobs_take_as_long_as_the_documented_curve_says() {
     for floor in [50.0, 60.0, f64::NAN] {
         let mut model = ByBandwidth::eq_2();
         model.floor_gbps = floor;
-        let at = Placed {
+        let at = Assignment {
             machine: MachineId(0),
             lease: mapa_core::LeaseId(0),
             placement: [0, 5].into_iter().map(mapa_core::DeviceId).collect(),

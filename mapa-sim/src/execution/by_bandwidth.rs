@@ -16,7 +16,7 @@ use mapa_core::{
     Candidate, DeviceId, MachineId, Objective, Pattern, Placement, effective_gbps,
     ring_packing_gbps,
 };
-use mapa_sched::{Fleet, Guards, Job, Placed};
+use mapa_sched::{Assignment, Fleet, Job, JobLimitTable};
 
 use super::{Execution, computing};
 use crate::workload::{Submission, ratios};
@@ -45,11 +45,11 @@ pub struct ByBandwidth {
     /// The bandwidth beyond which no job runs faster. Default: 50 GB/s (Fig. 16). If it is not
     /// above the floor, every job runs at full speed.
     pub full_gbps: f64,
-    known: Arc<Mutex<BTreeMap<Where, f64>>>,
+    known: Arc<Mutex<BTreeMap<PlacementId, f64>>>,
 }
 
 /// A placement: the fingerprint of the machine's graph, and the devices in rank order.
-type Where = (u64, Vec<DeviceId>);
+type PlacementId = (u64, Vec<DeviceId>);
 
 impl ByBandwidth {
     /// The run time of the paper's sensitive networks over PCIe, over that on a double link. VGG-16
@@ -103,7 +103,7 @@ impl ByBandwidth {
     /// the [network](Fleet::with_network). Parts of a single rank are left out, as they have no
     /// links.
     #[must_use]
-    pub fn gbps(&self, job: &Submission, at: &Placed, fleet: &Fleet) -> f64 {
+    pub fn gbps(&self, job: &Submission, at: &Assignment, fleet: &Fleet) -> f64 {
         let pattern = &job.job.request.pattern;
         if at.rest.is_empty() {
             return self.gbps_on(pattern, at.machine, &at.placement, fleet);
@@ -162,7 +162,7 @@ impl Execution for ByBandwidth {
         self.model.name()
     }
 
-    fn slowdown(&self, job: &Submission, at: &Placed, fleet: &Fleet) -> f64 {
+    fn slowdown(&self, job: &Submission, at: &Assignment, fleet: &Fleet) -> f64 {
         if job.devices() < 2 {
             return 1.0;
         }
@@ -179,7 +179,13 @@ impl Execution for ByBandwidth {
         1.0 + (self.ratio(job) - 1.0) * (inverse - full) / (floor - full)
     }
 
-    fn slowdown_under(&self, guards: &Guards, job: &Submission, at: &Placed, fleet: &Fleet) -> f64 {
+    fn slowdown_under(
+        &self,
+        guards: &JobLimitTable,
+        job: &Submission,
+        at: &Assignment,
+        fleet: &Fleet,
+    ) -> f64 {
         self.slowdown(job, at, fleet) + (computing(guards, job) - 1.0)
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use mapa_core::mig::Size;
 use mapa_core::{DeviceId, HardwareGraph, Want};
-use mapa_sched::{Fleet, Guards, Placed, RunTime};
+use mapa_sched::{Assignment, Fleet, JobLimitTable, RunTime};
 
 use super::{Execution, computing};
 use crate::workload::Submission;
@@ -26,7 +26,7 @@ impl Execution for BySize {
         "by-size"
     }
 
-    fn slowdown(&self, job: &Submission, at: &Placed, fleet: &Fleet) -> f64 {
+    fn slowdown(&self, job: &Submission, at: &Assignment, fleet: &Fleet) -> f64 {
         let Some(full) = at_full_speed(job) else {
             return 1.0;
         };
@@ -46,7 +46,13 @@ impl Execution for BySize {
         never_longer(full, slowest)
     }
 
-    fn slowdown_under(&self, guards: &Guards, job: &Submission, at: &Placed, fleet: &Fleet) -> f64 {
+    fn slowdown_under(
+        &self,
+        guards: &JobLimitTable,
+        job: &Submission,
+        at: &Assignment,
+        fleet: &Fleet,
+    ) -> f64 {
         self.slowdown(job, at, fleet) * computing(guards, job)
     }
 }

@@ -1,6 +1,6 @@
 //! Models of how long jobs run on their devices.
 
-use mapa_sched::{Fleet, Guards, Placed};
+use mapa_sched::{Assignment, Fleet, JobLimitTable};
 
 use crate::workload::Submission;
 
@@ -22,7 +22,7 @@ pub trait Execution: Send + Sync {
     /// full speed. It must be at least 2⁻³¹ and at most 2³¹. The fleet has all jobs that run at the
     /// moment, this one among them. A task of a job is passed as a job with the number of its job
     /// and the request and work of the task.
-    fn slowdown(&self, job: &Submission, at: &Placed, fleet: &Fleet) -> f64;
+    fn slowdown(&self, job: &Submission, at: &Assignment, fleet: &Fleet) -> f64;
 
     /// The slowdown under the limits on all jobs. Default: limits change nothing.
     ///
@@ -39,7 +39,13 @@ pub trait Execution: Send + Sync {
     /// The part of a rank is c over the number of PCIe-bound ranks of the job and its tasks. Limits
     /// on block I/O and on cores change no speed. A limit of 0 on what a job needs gives an infinite
     /// slowdown, which is an error.
-    fn slowdown_under(&self, _: &Guards, job: &Submission, at: &Placed, fleet: &Fleet) -> f64 {
+    fn slowdown_under(
+        &self,
+        _: &JobLimitTable,
+        job: &Submission,
+        at: &Assignment,
+        fleet: &Fleet,
+    ) -> f64 {
         self.slowdown(job, at, fleet)
     }
 
@@ -69,11 +75,17 @@ impl Execution for Fixed {
         "fixed"
     }
 
-    fn slowdown(&self, _: &Submission, _: &Placed, _: &Fleet) -> f64 {
+    fn slowdown(&self, _: &Submission, _: &Assignment, _: &Fleet) -> f64 {
         1.0
     }
 
-    fn slowdown_under(&self, guards: &Guards, job: &Submission, _: &Placed, _: &Fleet) -> f64 {
+    fn slowdown_under(
+        &self,
+        guards: &JobLimitTable,
+        job: &Submission,
+        _: &Assignment,
+        _: &Fleet,
+    ) -> f64 {
         computing(guards, job)
     }
 }
@@ -81,7 +93,7 @@ impl Execution for Fixed {
 /// How many times as long a job computes under the limits on it: the share of the multiprocessors
 /// that it has is taken as its speed.
 #[must_use]
-pub fn computing(guards: &Guards, job: &Submission) -> f64 {
+pub fn computing(guards: &JobLimitTable, job: &Submission) -> f64 {
     let limit = guards.on(job.job.id).mps_percent;
     limit.map_or(1.0, |percent| 100.0 / f64::from(percent))
 }

@@ -10,7 +10,7 @@ use super::{ByBandwidth, BySize, Execution, Fixed};
 use crate::workload::Workload;
 
 /// Makes a model with settings for the jobs of a workload.
-type Make = dyn Fn(&SettingValues<'_>, &Workload) -> Result<Box<dyn Execution>, mapa_core::Error>
+type MakeModel = dyn Fn(&SettingValues<'_>, &Workload) -> Result<Box<dyn Execution>, mapa_core::Error>
     + Send
     + Sync;
 
@@ -30,7 +30,7 @@ pub struct ExecutionRow {
     pub shared_pcie: bool,
     /// Whether run times depend on the size of instances.
     pub by_size: bool,
-    make: Arc<Make>,
+    make: Arc<MakeModel>,
 }
 
 impl ExecutionRow {

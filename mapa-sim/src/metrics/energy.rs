@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use mapa_core::{DeviceId, MachineId};
 use mapa_sched::slices::{Power, PowerTable};
-use mapa_sched::{Fleet, Stay, Time};
+use mapa_sched::{Fleet, Residency, Time};
 
 use super::measure::Simulated;
 
@@ -12,7 +12,7 @@ use super::measure::Simulated;
 const HOUR: f64 = 3600e9;
 
 /// A change of how many tenants a vertex of a device has.
-type Change = (Time, DeviceId, i32);
+type TenantChange = (Time, DeviceId, i32);
 
 impl Simulated<'_> {
     /// What all devices drew over the [makespan](Self::makespan), watt-hours. All are on all the
@@ -68,8 +68,8 @@ impl Simulated<'_> {
     }
 
     /// When tenants came to each device and left, by device.
-    fn changes(&self) -> BTreeMap<(MachineId, DeviceId), Vec<Change>> {
-        let mut changes: BTreeMap<(MachineId, DeviceId), Vec<Change>> = BTreeMap::new();
+    fn changes(&self) -> BTreeMap<(MachineId, DeviceId), Vec<TenantChange>> {
+        let mut changes: BTreeMap<(MachineId, DeviceId), Vec<TenantChange>> = BTreeMap::new();
         for run in &self.outcome.runs {
             let of_tasks = run.tasks.iter().flat_map(|task| &task.stays);
             for stay in run.stays.iter().chain(of_tasks) {
@@ -80,7 +80,11 @@ impl Simulated<'_> {
     }
 }
 
-fn note(stay: &Stay, fleet: &Fleet, changes: &mut BTreeMap<(MachineId, DeviceId), Vec<Change>>) {
+fn note(
+    stay: &Residency,
+    fleet: &Fleet,
+    changes: &mut BTreeMap<(MachineId, DeviceId), Vec<TenantChange>>,
+) {
     for (_, id, placement) in stay.at.parts() {
         let Ok(machine) = fleet.machine(id) else {
             continue;
@@ -96,7 +100,7 @@ fn note(stay: &Stay, fleet: &Fleet, changes: &mut BTreeMap<(MachineId, DeviceId)
 
 /// For how many nanoseconds of a span 0 to 7 compute slices of a device were busy.
 fn by_busy(
-    mut changes: Vec<Change>,
+    mut changes: Vec<TenantChange>,
     (from, until): (Time, Time),
     size: impl Fn(DeviceId) -> u8,
 ) -> [u128; 8] {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use mapa_sched::{Fleet, Placed, Time};
+use mapa_sched::{Assignment, Fleet, Time};
 
 use super::fragmentation::share_of_device;
 use super::quantile::quantile;
@@ -18,7 +18,7 @@ pub struct Measure {
     /// Its unit.
     pub unit: Unit,
     /// What it is computed from.
-    pub of: Of,
+    pub of: MeasureScope,
     /// Whether [`Row::table`](super::Row::table) has a column of it. Only for measures of jobs.
     pub in_rows: bool,
     /// The statistics of the jobs' values that a summary has; may be empty. Only for measures of
@@ -67,7 +67,7 @@ impl Unit {
 /// What a measure is computed from.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub enum Of {
+pub enum MeasureScope {
     /// A whole number of each job.
     Integer(fn(&Row) -> u64),
     /// A number of each job, `None` where a job has none.
@@ -263,7 +263,7 @@ fn shared(outcome: &Outcome, fleet: &Fleet) -> f64 {
 }
 
 /// How many devices a job holds, instances counted by their shares.
-fn held(at: &Placed, fleet: &Fleet) -> f64 {
+fn held(at: &Assignment, fleet: &Fleet) -> f64 {
     let mut held = 0.0;
     for (_, machine, placement) in at.parts() {
         if let Ok(machine) = fleet.machine(machine) {
@@ -278,17 +278,17 @@ fn held(at: &Placed, fleet: &Fleet) -> f64 {
 }
 
 /// A number under its name; `None` where there is none.
-pub(super) type Named = (String, Option<f64>);
+pub(super) type NamedNumber = (String, Option<f64>);
 
 impl Measure {
     /// The value of this measure for a job, if it is a number.
     #[must_use]
     pub fn number(&self, row: &Row) -> Option<f64> {
         match self.of {
-            Of::Integer(of) => Some(of(row) as f64),
-            Of::Number(of) => of(row),
-            Of::Flag(of) => Some(f64::from(of(row))),
-            Of::Text(_) | Of::RunCount(_) | Of::RunNumber(_) => None,
+            MeasureScope::Integer(of) => Some(of(row) as f64),
+            MeasureScope::Number(of) => of(row),
+            MeasureScope::Flag(of) => Some(f64::from(of(row))),
+            MeasureScope::Text(_) | MeasureScope::RunCount(_) | MeasureScope::RunNumber(_) => None,
         }
     }
 
@@ -298,7 +298,7 @@ impl Measure {
         prefix: &str,
         by: Pool,
         rows: impl Iterator<Item = &'r Row>,
-    ) -> impl Iterator<Item = Named> {
+    ) -> impl Iterator<Item = NamedNumber> {
         let mut values: Vec<f64> = rows.filter_map(|row| self.number(row)).collect();
         // Sorted also for the mean: its last bit depends on the order of the sum.
         values.sort_by(f64::total_cmp);
@@ -326,7 +326,7 @@ pub(super) fn pooled(measures: &[Measure]) -> Vec<(&Measure, &Pooled)> {
 }
 
 /// The numbers of a summary that are pooled over jobs.
-pub(super) fn pooled_numbers(measures: &[Measure], rows: &[Row]) -> Vec<Named> {
+pub(super) fn pooled_numbers(measures: &[Measure], rows: &[Row]) -> Vec<NamedNumber> {
     pooled(measures)
         .into_iter()
         .flat_map(|(measure, Pooled { jobs, by, .. })| {

@@ -8,7 +8,7 @@
 
 use mapa_sched::Time;
 
-use super::measure::{Better, Jobs, Measure, Of, Pool, Pooled, Unit};
+use super::measure::{Better, Jobs, Measure, MeasureScope, Pool, Pooled, Unit};
 use super::rows::Row;
 
 /// Bandwidth below which a job's rings cross the host, GB/s. One PCIe path of the paper's machines
@@ -29,7 +29,7 @@ fn is_at_most(row: &Row, most: f64) -> Option<f64> {
 const FACT: Measure = Measure {
     name: "",
     unit: Unit::None,
-    of: Of::Flag(|_| false),
+    of: MeasureScope::Flag(|_| false),
     in_rows: true,
     pooled: &[],
     better: Better::Neither,
@@ -54,7 +54,7 @@ pub const MEASURES: &[Measure] = &[
     Measure {
         name: "finished",
         unit: Unit::Count,
-        of: Of::RunCount(|run| run.rows.len()),
+        of: MeasureScope::RunCount(|run| run.rows.len()),
         better: Better::More,
         meaning: "jobs that finished",
         ..OF_RUN
@@ -62,7 +62,7 @@ pub const MEASURES: &[Measure] = &[
     Measure {
         name: "rejected",
         unit: Unit::Count,
-        of: Of::RunCount(|run| run.outcome.rejected.len()),
+        of: MeasureScope::RunCount(|run| run.outcome.rejected.len()),
         better: Better::Less,
         meaning: "jobs that were rejected",
         ..OF_RUN
@@ -70,7 +70,7 @@ pub const MEASURES: &[Measure] = &[
     Measure {
         name: "waiting",
         unit: Unit::Count,
-        of: Of::RunCount(|run| run.outcome.waiting.len()),
+        of: MeasureScope::RunCount(|run| run.outcome.waiting.len()),
         better: Better::Less,
         meaning: "jobs that had arrived and not finished when nothing more could happen",
         ..OF_RUN
@@ -78,7 +78,7 @@ pub const MEASURES: &[Measure] = &[
     Measure {
         name: "out_of_domain",
         unit: Unit::Count,
-        of: Of::RunCount(|run| {
+        of: MeasureScope::RunCount(|run| {
             let beyond = run
                 .rows
                 .iter()
@@ -93,7 +93,7 @@ pub const MEASURES: &[Measure] = &[
     Measure {
         name: "makespan_s",
         unit: Unit::Seconds,
-        of: Of::RunNumber(|run| run.makespan().as_secs_f64()),
+        of: MeasureScope::RunNumber(|run| run.makespan().as_secs_f64()),
         better: Better::Less,
         meaning: "from the first arrival of a job that finished to the last end",
         ..OF_RUN
@@ -101,7 +101,7 @@ pub const MEASURES: &[Measure] = &[
     Measure {
         name: "jobs_per_hour",
         unit: Unit::JobsPerHour,
-        of: Of::RunNumber(|run| {
+        of: MeasureScope::RunNumber(|run| {
             let hours = run.makespan().as_secs_f64() / 3600.0;
             run.rows.len() as f64 / hours
         }),
@@ -112,7 +112,7 @@ pub const MEASURES: &[Measure] = &[
     Measure {
         name: "utilisation",
         unit: Unit::Share,
-        of: Of::RunNumber(|run| run.utilisation()),
+        of: MeasureScope::RunNumber(|run| run.utilisation()),
         better: Better::Neither,
         meaning: "device-seconds that jobs held, over whole devices x makespan",
         ..OF_RUN
@@ -121,70 +121,70 @@ pub const MEASURES: &[Measure] = &[
     Measure {
         name: "index",
         unit: Unit::None,
-        of: Of::Integer(|row| row.index as u64),
+        of: MeasureScope::Integer(|row| row.index as u64),
         meaning: "the job's place in the workload",
         ..FACT
     },
     Measure {
         name: "job",
         unit: Unit::None,
-        of: Of::Integer(|row| row.job.0),
+        of: MeasureScope::Integer(|row| row.job.0),
         meaning: "the job's number",
         ..FACT
     },
     Measure {
         name: "task",
         unit: Unit::None,
-        of: Of::Text(|row, _| row.task.to_string()),
+        of: MeasureScope::Text(|row, _| row.task.to_string()),
         meaning: "what it runs",
         ..FACT
     },
     Measure {
         name: "devices",
         unit: Unit::Count,
-        of: Of::Integer(|row| row.devices as u64),
+        of: MeasureScope::Integer(|row| row.devices as u64),
         meaning: "how many devices it has",
         ..FACT
     },
     Measure {
         name: "sensitive",
         unit: Unit::None,
-        of: Of::Flag(|row| row.sensitive),
+        of: MeasureScope::Flag(|row| row.sensitive),
         meaning: "whether its speed depends on its links",
         ..FACT
     },
     Measure {
         name: "arrived_s",
         unit: Unit::Seconds,
-        of: Of::Number(|row| seconds(row.arrived)),
+        of: MeasureScope::Number(|row| seconds(row.arrived)),
         meaning: "when it arrived",
         ..FACT
     },
     Measure {
         name: "started_s",
         unit: Unit::Seconds,
-        of: Of::Number(|row| seconds(row.started)),
+        of: MeasureScope::Number(|row| seconds(row.started)),
         meaning: "when it started",
         ..FACT
     },
     Measure {
         name: "ended_s",
         unit: Unit::Seconds,
-        of: Of::Number(|row| seconds(row.ended)),
+        of: MeasureScope::Number(|row| seconds(row.ended)),
         meaning: "when it ended",
         ..FACT
     },
     Measure {
         name: "work_s",
         unit: Unit::Seconds,
-        of: Of::Number(|row| Some(row.work.as_secs_f64())),
+        of: MeasureScope::Number(|row| Some(row.work.as_secs_f64())),
         meaning: "how long it would run at full speed",
         ..FACT
     },
     Measure {
         name: "ran_s",
         unit: Unit::Seconds,
-        of: Of::Number(|row| Some(row.ran.as_secs_f64())),
+        of: MeasureScope::Number(|row| Some(row.ran.as_secs_f64())),
         in_rows: true,
         pooled: &[],
         better: Better::Less,
@@ -193,7 +193,7 @@ pub const MEASURES: &[Measure] = &[
     Measure {
         name: "wait_s",
         unit: Unit::Seconds,
-        of: Of::Number(|row| Some(row.waited().as_secs_f64())),
+        of: MeasureScope::Number(|row| Some(row.waited().as_secs_f64())),
         in_rows: true,
         pooled: &[pool(Jobs::All, Pool::Spread, 2)],
         better: Better::Less,
@@ -202,7 +202,7 @@ pub const MEASURES: &[Measure] = &[
     Measure {
         name: "completion_s",
         unit: Unit::Seconds,
-        of: Of::Number(|row| Some(row.completion().as_secs_f64())),
+        of: MeasureScope::Number(|row| Some(row.completion().as_secs_f64())),
         in_rows: true,
         pooled: &[pool(Jobs::All, Pool::Spread, 1)],
         better: Better::Less,
@@ -211,7 +211,7 @@ pub const MEASURES: &[Measure] = &[
     Measure {
         name: "slowdown",
         unit: Unit::Times,
-        of: Of::Number(Row::slowdown),
+        of: MeasureScope::Number(Row::slowdown),
         in_rows: true,
         pooled: &[pool(Jobs::All, Pool::Spread, 3)],
         better: Better::Less,
@@ -220,7 +220,7 @@ pub const MEASURES: &[Measure] = &[
     Measure {
         name: "bounded_slowdown",
         unit: Unit::Times,
-        of: Of::Number(|row| Some(row.bounded_slowdown())),
+        of: MeasureScope::Number(|row| Some(row.bounded_slowdown())),
         in_rows: true,
         pooled: &[pool(Jobs::All, Pool::Spread, 4)],
         better: Better::Less,
@@ -229,7 +229,7 @@ pub const MEASURES: &[Measure] = &[
     Measure {
         name: "execution_slowdown",
         unit: Unit::Times,
-        of: Of::Number(Row::execution_slowdown),
+        of: MeasureScope::Number(Row::execution_slowdown),
         in_rows: true,
         pooled: &[pool(Jobs::All, Pool::Mean, 5)],
         better: Better::Less,
@@ -239,42 +239,42 @@ pub const MEASURES: &[Measure] = &[
     Measure {
         name: "machine",
         unit: Unit::None,
-        of: Of::Integer(|row| u64::from(row.at.machine.0)),
+        of: MeasureScope::Integer(|row| u64::from(row.at.machine.0)),
         meaning: "the number of its machine; of its first one, for a job on several",
         ..FACT
     },
     Measure {
         name: "placement",
         unit: Unit::None,
-        of: Of::Text(Row::device_names),
+        of: MeasureScope::Text(Row::device_names),
         meaning: "the names of its devices in rank order",
         ..FACT
     },
     Measure {
         name: "links_double",
         unit: Unit::Count,
-        of: Of::Integer(|row| u64::from(row.scores.links.xyz().0)),
+        of: MeasureScope::Integer(|row| u64::from(row.scores.links.xyz().0)),
         meaning: "how many edges of its pattern lie on bonds of two or more direct links",
         ..FACT
     },
     Measure {
         name: "links_single",
         unit: Unit::Count,
-        of: Of::Integer(|row| u64::from(row.scores.links.xyz().1)),
+        of: MeasureScope::Integer(|row| u64::from(row.scores.links.xyz().1)),
         meaning: "how many edges of its pattern lie on single direct links",
         ..FACT
     },
     Measure {
         name: "links_pcie",
         unit: Unit::Count,
-        of: Of::Integer(|row| u64::from(row.scores.links.xyz().2)),
+        of: MeasureScope::Integer(|row| u64::from(row.scores.links.xyz().2)),
         meaning: "how many edges of its pattern lie on other paths",
         ..FACT
     },
     Measure {
         name: "aggregate_gbps",
         unit: Unit::GbPerSecond,
-        of: Of::Number(|row| Some(row.scores.aggregate_gbps)),
+        of: MeasureScope::Number(|row| Some(row.scores.aggregate_gbps)),
         in_rows: true,
         pooled: &[],
         better: Better::More,
@@ -283,14 +283,14 @@ pub const MEASURES: &[Measure] = &[
     Measure {
         name: "ideal_aggregate_gbps",
         unit: Unit::GbPerSecond,
-        of: Of::Number(|row| row.scores.ideal_aggregate_gbps),
+        of: MeasureScope::Number(|row| row.scores.ideal_aggregate_gbps),
         meaning: "the highest aggregated bandwidth that its pattern could have on the idle machine",
         ..FACT
     },
     Measure {
         name: "share_of_ideal",
         unit: Unit::Share,
-        of: Of::Number(Row::share_of_ideal),
+        of: MeasureScope::Number(Row::share_of_ideal),
         in_rows: true,
         pooled: &[pool(Jobs::Several, Pool::Quartiles, 9)],
         better: Better::More,
@@ -299,7 +299,7 @@ pub const MEASURES: &[Measure] = &[
     Measure {
         name: "effective_gbps",
         unit: Unit::GbPerSecond,
-        of: Of::Number(|row| Some(row.scores.effective_gbps)),
+        of: MeasureScope::Number(|row| Some(row.scores.effective_gbps)),
         in_rows: true,
         pooled: &[
             pool(Jobs::SensitiveSeveral, Pool::Quartiles, 6),
@@ -311,14 +311,14 @@ pub const MEASURES: &[Measure] = &[
     Measure {
         name: "in_domain",
         unit: Unit::None,
-        of: Of::Flag(|row| row.scores.in_domain),
+        of: MeasureScope::Flag(|row| row.scores.in_domain),
         meaning: "whether Eq. 2 was fitted to placements of this kind",
         ..FACT
     },
     Measure {
         name: "ring_packing_gbps",
         unit: Unit::GbPerSecond,
-        of: Of::Number(|row| row.scores.ring_packing_gbps),
+        of: MeasureScope::Number(|row| row.scores.ring_packing_gbps),
         in_rows: true,
         pooled: &[pool(Jobs::SensitiveSeveral, Pool::Quartiles, 8)],
         better: Better::More,
@@ -328,7 +328,7 @@ pub const MEASURES: &[Measure] = &[
     Measure {
         name: "below_12_5_gbps_share",
         unit: Unit::Share,
-        of: Of::Number(|row| Some(f64::from(row.scores.effective_gbps < SLOW_GBPS))),
+        of: MeasureScope::Number(|row| Some(f64::from(row.scores.effective_gbps < SLOW_GBPS))),
         in_rows: false,
         pooled: &[pool(Jobs::SensitiveSeveral, Pool::Share, 10)],
         better: Better::Less,
@@ -338,7 +338,7 @@ pub const MEASURES: &[Measure] = &[
     Measure {
         name: "at_most_80_of_ideal_share",
         unit: Unit::Share,
-        of: Of::Number(|row| is_at_most(row, 0.8)),
+        of: MeasureScope::Number(|row| is_at_most(row, 0.8)),
         in_rows: false,
         pooled: &[pool(Jobs::Several, Pool::Share, 11)],
         better: Better::Less,
@@ -348,7 +348,7 @@ pub const MEASURES: &[Measure] = &[
     Measure {
         name: "at_most_55_of_ideal_share",
         unit: Unit::Share,
-        of: Of::Number(|row| is_at_most(row, 0.55)),
+        of: MeasureScope::Number(|row| is_at_most(row, 0.55)),
         in_rows: false,
         pooled: &[pool(Jobs::Several, Pool::Share, 11)],
         better: Better::Less,
@@ -359,14 +359,14 @@ pub const MEASURES: &[Measure] = &[
     Measure {
         name: "deadline_s",
         unit: Unit::Seconds,
-        of: Of::Number(|row| row.deadline.and_then(seconds)),
+        of: MeasureScope::Number(|row| row.deadline.and_then(seconds)),
         meaning: "when it should have ended",
         ..FACT
     },
     Measure {
         name: "tardiness_s",
         unit: Unit::Seconds,
-        of: Of::Number(|row| row.tardiness().map(|late| late.as_secs_f64())),
+        of: MeasureScope::Number(|row| row.tardiness().map(|late| late.as_secs_f64())),
         in_rows: true,
         pooled: &[pool(Jobs::All, Pool::Spread, 13)],
         better: Better::Less,
@@ -375,7 +375,7 @@ pub const MEASURES: &[Measure] = &[
     Measure {
         name: "late_share",
         unit: Unit::Share,
-        of: Of::Number(|row| row.tardiness().map(|late| f64::from(!late.is_zero()))),
+        of: MeasureScope::Number(|row| row.tardiness().map(|late| f64::from(!late.is_zero()))),
         in_rows: false,
         pooled: &[pool(Jobs::All, Pool::Share, 12)],
         better: Better::Less,
@@ -384,7 +384,7 @@ pub const MEASURES: &[Measure] = &[
     Measure {
         name: "energy_wh",
         unit: Unit::WattHours,
-        of: Of::RunNumber(|run| run.watt_hours().unwrap_or(f64::NAN)),
+        of: MeasureScope::RunNumber(|run| run.watt_hours().unwrap_or(f64::NAN)),
         better: Better::Less,
         meaning: "what all devices drew over the makespan, idle ones too, by their busy compute \
                   slices; not known where a device has no table of power",

@@ -14,7 +14,7 @@ mod summary;
 
 pub use fragmentation::{Fragmentation, OverTime, Point};
 pub use interval::{Interval, mean_interval, paired_interval, share_interval};
-pub use measure::{Better, Jobs, Measure, Of, Pool, Pooled, Simulated, Unit};
+pub use measure::{Better, Jobs, Measure, MeasureScope, Pool, Pooled, Simulated, Unit};
 pub use measures::MEASURES;
 pub use occupancy::{Occupancy, Occupant, Seat, Span};
 pub use quantile::{Quartiles, quantile};

@@ -2,7 +2,7 @@
 
 use mapa_sched::Fleet;
 
-use super::measure::{Measure, Of};
+use super::measure::{Measure, MeasureScope};
 use super::measures::MEASURES;
 use super::rows::Row;
 use crate::error::Error;
@@ -38,12 +38,14 @@ fn columns<'a>(
 /// The values of a measure of jobs; `None` of a measure of the whole simulation.
 fn column(measure: &Measure, rows: &[Row], fleet: &Fleet) -> Option<Column> {
     Some(match measure.of {
-        Of::Integer(of) => {
+        MeasureScope::Integer(of) => {
             Column::Integers(rows.iter().map(|row| i64::try_from(of(row)).ok()).collect())
         }
-        Of::Number(of) => Column::Numbers(rows.iter().map(of).collect()),
-        Of::Flag(of) => Column::Flags(rows.iter().map(|row| Some(of(row))).collect()),
-        Of::Text(of) => Column::Texts(rows.iter().map(|row| Some(of(row, fleet))).collect()),
-        Of::RunCount(_) | Of::RunNumber(_) => return None,
+        MeasureScope::Number(of) => Column::Numbers(rows.iter().map(of).collect()),
+        MeasureScope::Flag(of) => Column::Flags(rows.iter().map(|row| Some(of(row))).collect()),
+        MeasureScope::Text(of) => {
+            Column::Texts(rows.iter().map(|row| Some(of(row, fleet))).collect())
+        }
+        MeasureScope::RunCount(_) | MeasureScope::RunNumber(_) => return None,
     })
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mapa_sched::{Fleet, JobId, Placed, Time};
+use mapa_sched::{Assignment, Fleet, JobId, Time};
 
 use super::scores::{Scorer, Scores};
 use crate::outcome::{Outcome, Run};
@@ -44,7 +44,7 @@ pub struct Row {
     pub ran: Duration,
     /// The machine and the devices on which it ended; for a job that was launched without a device,
     /// those of its last task.
-    pub at: Placed,
+    pub at: Assignment,
     /// The scores of these devices.
     pub scores: Scores,
 }

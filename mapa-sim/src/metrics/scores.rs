@@ -6,7 +6,7 @@ use mapa_core::{
     Candidate, Census, Coefficients, DeviceId, HardwareGraph, Objective, Pattern, Policy, Request,
     Tiers, aggregate_gbps, effective_gbps, greedy, ring_packing_gbps,
 };
-use mapa_sched::{Fleet, Placed};
+use mapa_sched::{Assignment, Fleet};
 
 /// The scores of a placement on its machine. They do not depend on other jobs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,13 +32,13 @@ pub struct Scores {
 }
 
 /// A placement: the fingerprint of the machine's graph, and the devices in rank order.
-type Where = (u64, Vec<DeviceId>);
+type PlacementKey = (u64, Vec<DeviceId>);
 
 /// Computes the scores of placements, each once.
 #[derive(Debug, Default)]
 pub struct Scorer {
     ideals: Vec<(u64, Pattern, Option<f64>)>,
-    known: BTreeMap<Where, Vec<(Pattern, Scores)>>,
+    known: BTreeMap<PlacementKey, Vec<(Pattern, Scores)>>,
 }
 
 impl Scorer {
@@ -94,7 +94,12 @@ impl Scorer {
     /// bandwidth and those of the parts with several ranks; no model was fitted to such placements.
     /// The ideal is `None`.
     #[must_use]
-    pub fn scores_at(&mut self, fleet: &Fleet, pattern: &Pattern, at: &Placed) -> Option<Scores> {
+    pub fn scores_at(
+        &mut self,
+        fleet: &Fleet,
+        pattern: &Pattern,
+        at: &Assignment,
+    ) -> Option<Scores> {
         if at.rest.is_empty() {
             return Some(self.scores(
                 fleet.machine(at.machine).ok()?.graph(),

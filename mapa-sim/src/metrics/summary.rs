@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 use mapa_sched::Fleet;
 
-use super::measure::{Jobs, Measure, Named, Of, Simulated, pooled, pooled_numbers};
+use super::measure::{Jobs, Measure, MeasureScope, NamedNumber, Simulated, pooled, pooled_numbers};
 use super::measures::MEASURES;
 use super::rows::Row;
 use crate::error::Error;
@@ -24,7 +24,7 @@ use crate::table::{Column, Table};
 #[non_exhaustive]
 pub struct Summary {
     counts: Vec<(&'static str, usize)>,
-    numbers: Vec<Named>,
+    numbers: Vec<NamedNumber>,
     /// The names of the numbers of groups.
     group_names: Vec<String>,
     /// Bandwidths: of jobs that are sensitive, that are not, and of all; each pooled, of several
@@ -74,13 +74,13 @@ pub struct Group {
     /// How many of these have an ideal: several devices, and a pattern that the machine can hold.
     /// Shares of the ideal are of these.
     pub with_ideal: usize,
-    numbers: Vec<Named>,
+    numbers: Vec<NamedNumber>,
 }
 
 impl Group {
     fn of(measures: &[Measure], rows: &[&Row], sensitive: Option<bool>, sizes: GroupSize) -> Self {
         let with_ideal = rows.iter().filter(|row| row.share_of_ideal().is_some());
-        let mut numbers: Vec<Named> = Vec::new();
+        let mut numbers: Vec<NamedNumber> = Vec::new();
         for (measure, pooled) in pooled(measures) {
             // A group has no numbers of all jobs. A measure that is pooled over two sets of jobs is
             // in it once.
@@ -125,7 +125,7 @@ impl Group {
     }
 }
 
-fn find(numbers: &[Named], name: &str) -> Option<f64> {
+fn find(numbers: &[NamedNumber], name: &str) -> Option<f64> {
     numbers.iter().find(|(candidate, _)| candidate == name)?.1
 }
 
@@ -175,8 +175,8 @@ impl Summary {
         let mut of_jobs = false;
         for measure in measures {
             match measure.of {
-                Of::RunCount(of) => counts.push((measure.name, of(run))),
-                Of::RunNumber(of) => {
+                MeasureScope::RunCount(of) => counts.push((measure.name, of(run))),
+                MeasureScope::RunNumber(of) => {
                     let value = Some(of(run)).filter(|value| !value.is_nan());
                     let all = if of_jobs { &mut last } else { &mut numbers };
                     all.push((measure.name.to_owned(), value));

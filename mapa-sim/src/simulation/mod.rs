@@ -29,9 +29,9 @@ mod work;
 use std::time::Duration;
 
 use mapa_core::mig::{Layout, Model};
-use mapa_sched::{Drive, Fleet, Scheduler, Time};
+use mapa_sched::{Fleet, Scheduler, SchedulerRun, Time};
 
-use self::running::Running;
+use self::running::SimulationState;
 use self::setup::Setup;
 use crate::error::Error;
 use crate::execution::Execution;
@@ -119,8 +119,8 @@ impl<'a> Simulation<'a> {
         execution: &dyn Execution,
     ) -> Result<Outcome, Error> {
         let workload = self.setup.workload;
-        let mut running = Running::new(self.setup, execution)?;
-        let mut drive = Drive::new(self.fleet);
+        let mut running = SimulationState::new(self.setup, execution)?;
+        let mut drive = SchedulerRun::new(self.fleet);
         drive.run(scheduler, &mut running)?;
         let end = drive.seen().now;
         let (_, record) = drive.into_parts();

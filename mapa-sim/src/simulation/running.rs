@@ -6,10 +6,12 @@ use std::collections::{BTreeSet, HashMap};
 use fnv::FnvBuildHasher;
 use mapa_core::mig::Layout;
 use mapa_core::{DeviceId, MachineId};
-use mapa_sched::{Action, Driver, Event, JobId, Key, Placed, Seen, TaskId, Tenant, Time, Timeline};
+use mapa_sched::{
+    Action, Assignment, Driver, DriverView, Event, EventKey, JobId, TaskId, Tenant, Time, Timeline,
+};
 
 use super::setup::Setup;
-use super::work::{FULL, Work, rate};
+use super::work::{FULL, TenantWork, rate};
 use crate::error::{Error, ErrorKind};
 use crate::execution::{Coupling, Execution};
 use crate::workload::{Submission, TaskPlan, Workload};
@@ -19,10 +21,10 @@ use crate::workload::{Submission, TaskPlan, Workload};
 const STUCK: u64 = 1_000_000;
 
 /// A job that has arrived and has not left.
-struct Present {
+struct PresentJob {
     /// Its place in the workload's jobs.
     index: usize,
-    start: Start,
+    start: StartResult,
     /// How many of its tasks have begun or are in the timeline.
     plans: usize,
     /// The number of the last of them.
@@ -30,10 +32,10 @@ struct Present {
     /// By how many requests that task has grown. Each has the number after the one before.
     grown: u64,
     /// Its next task in the timeline.
-    next: Option<Key>,
+    next: Option<EventKey>,
 }
 
-impl Present {
+impl PresentJob {
     /// The task that has begun or is in the timeline, if any.
     fn plan<'a>(&self, workload: &'a Workload) -> Option<&'a TaskPlan> {
         let tasks = &workload.jobs.get(self.index)?.tasks;
@@ -52,13 +54,13 @@ impl Present {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Start {
+enum StartResult {
     Waits,
     Placed,
     Launched,
 }
 
-pub(super) struct Running<'a> {
+pub(super) struct SimulationState<'a> {
     setup: Setup<'a>,
     execution: &'a dyn Execution,
     timeline: Timeline,
@@ -66,8 +68,8 @@ pub(super) struct Running<'a> {
     index: HashMap<JobId, usize, FnvBuildHasher>,
     /// How many jobs have not arrived.
     to_come: usize,
-    present: HashMap<JobId, Present, FnvBuildHasher>,
-    works: HashMap<Tenant, Work<'a>, FnvBuildHasher>,
+    present: HashMap<JobId, PresentJob, FnvBuildHasher>,
+    works: HashMap<Tenant, TenantWork<'a>, FnvBuildHasher>,
     /// The tenants on each machine. Kept only if jobs of one machine slow each other down.
     there: HashMap<MachineId, BTreeSet<Tenant>, FnvBuildHasher>,
     /// Machines on which a tenant has started, moved or left in this instant. May name one twice.
@@ -78,7 +80,7 @@ pub(super) struct Running<'a> {
     woken: u64,
 }
 
-impl<'a> Running<'a> {
+impl<'a> SimulationState<'a> {
     pub(super) fn new(setup: Setup<'a>, execution: &'a dyn Execution) -> Result<Self, Error> {
         let workload = setup.workload;
         let mut ids: Vec<JobId> = workload.jobs.iter().map(|job| job.job.id).collect();
@@ -122,7 +124,7 @@ impl<'a> Running<'a> {
     }
 
     /// Does what follows from an event besides what the scheduler makes of it.
-    fn note(&mut self, event: &Event, seen: Seen<'_>, now: Time) -> Result<(), Error> {
+    fn note(&mut self, event: &Event, seen: DriverView<'_>, now: Time) -> Result<(), Error> {
         match event {
             Event::Arrived(job) => self.arrive(job.id, now),
             Event::Finished(job) => self.forget(*job, seen),
@@ -153,16 +155,16 @@ impl<'a> Running<'a> {
         };
         self.to_come -= 1;
         let submission = &self.setup.workload.jobs[index];
-        let present = Present {
+        let present = PresentJob {
             index,
-            start: Start::Waits,
+            start: StartResult::Waits,
             plans: 0,
             task: 0,
             grown: 0,
             next: None,
         };
         self.present.insert(job, present);
-        let work = Work::new(Cow::Borrowed(submission), submission.tasks.is_empty(), now);
+        let work = TenantWork::new(Cow::Borrowed(submission), submission.tasks.is_empty(), now);
         self.works.insert(Tenant::Job(job), work);
     }
 
@@ -176,7 +178,7 @@ impl<'a> Running<'a> {
             let mut of_task = submission.job.clone();
             of_task.request = plan.request.clone();
             let of_task = Submission::new(of_task, plan.work).task(submission.task.clone());
-            let mut work = Work::new(Cow::Owned(of_task), true, now);
+            let mut work = TenantWork::new(Cow::Owned(of_task), true, now);
             work.stop_after(plan.grows.first().map(|growth| growth.after));
             self.works.insert(Tenant::Task(job, task), work);
         }
@@ -198,7 +200,7 @@ impl<'a> Running<'a> {
     }
 
     /// Forgets a job that has left, and its tasks.
-    fn forget(&mut self, job: JobId, seen: Seen<'_>) {
+    fn forget(&mut self, job: JobId, seen: DriverView<'_>) {
         let Some(present) = self.present.remove(&job) else {
             return;
         };
@@ -214,7 +216,7 @@ impl<'a> Running<'a> {
     }
 
     /// Notes that a tenant has left its machines, as the others there may run faster now.
-    fn leave(&mut self, tenant: Tenant, seen: Seen<'_>) {
+    fn leave(&mut self, tenant: Tenant, seen: DriverView<'_>) {
         let from = seen.record.stay(tenant).filter(|_| self.is_coupled());
         for machine in from.into_iter().flat_map(|stay| stay.at.machines()) {
             self.there.entry(machine).or_default().remove(&tenant);
@@ -246,7 +248,7 @@ impl<'a> Running<'a> {
             return Ok(());
         }
         present.next = None;
-        let launched = present.start == Start::Launched;
+        let launched = present.start == StartResult::Launched;
         if let Some(work) = self.works.get_mut(&Tenant::Job(job)) {
             work.may_end = true;
             if launched {
@@ -303,7 +305,7 @@ impl<'a> Running<'a> {
     /// Whether a task has begun and is not over.
     fn has_begun(&self, tenant: Tenant) -> bool {
         let present = self.present.get(&tenant.job());
-        let is_there = |candidate: &Present| {
+        let is_there = |candidate: &PresentJob| {
             candidate
                 .tenants(tenant.job())
                 .any(|candidate| candidate == tenant)
@@ -312,7 +314,7 @@ impl<'a> Running<'a> {
     }
 
     /// Whether all that a task has requested is granted. A task that waits for more does not work.
-    fn has_all(&self, tenant: Tenant, seen: Seen<'_>) -> bool {
+    fn has_all(&self, tenant: Tenant, seen: DriverView<'_>) -> bool {
         let Tenant::Task(job, _) = tenant else {
             return true;
         };
@@ -326,7 +328,7 @@ impl<'a> Running<'a> {
     }
 
     /// The job that an order is for.
-    fn present(&mut self, tenant: Tenant, order: &'static str) -> Result<&mut Present, Error> {
+    fn present(&mut self, tenant: Tenant, order: &'static str) -> Result<&mut PresentJob, Error> {
         let wrong = |what| ErrorKind::BadOrder {
             order,
             tenant,
@@ -349,19 +351,19 @@ impl<'a> Running<'a> {
     fn put(
         &mut self,
         tenant: Tenant,
-        at: &Placed,
+        at: &Assignment,
         order: &'static str,
-        seen: Seen<'_>,
+        seen: DriverView<'_>,
     ) -> Result<(), Error> {
         let present = self.present(tenant, order)?;
         if matches!(tenant, Tenant::Job(_)) {
             match present.start {
-                Start::Placed => {}
-                Start::Waits => {
-                    present.start = Start::Placed;
+                StartResult::Placed => {}
+                StartResult::Waits => {
+                    present.start = StartResult::Placed;
                     self.next_task(tenant.job(), seen.now)?;
                 }
-                Start::Launched => {
+                StartResult::Launched => {
                     return Err(ErrorKind::BadOrder {
                         order,
                         tenant,
@@ -417,7 +419,7 @@ impl<'a> Running<'a> {
     fn launch(&mut self, job: JobId, now: Time) -> Result<(), Error> {
         let (tenant, order) = (Tenant::Job(job), "a launch");
         let present = self.present(tenant, order)?;
-        if present.start != Start::Waits {
+        if present.start != StartResult::Waits {
             return Err(ErrorKind::BadOrder {
                 order,
                 tenant,
@@ -425,11 +427,11 @@ impl<'a> Running<'a> {
             }
             .into());
         }
-        present.start = Start::Launched;
+        present.start = StartResult::Launched;
         self.next_task(job, now)
     }
 
-    fn suspend(&mut self, tenant: Tenant, seen: Seen<'_>) -> Result<(), Error> {
+    fn suspend(&mut self, tenant: Tenant, seen: DriverView<'_>) -> Result<(), Error> {
         self.present(tenant, "a suspension")?;
         self.leave(tenant, seen);
         // A task works only while it has all that it has requested.
@@ -441,7 +443,7 @@ impl<'a> Running<'a> {
     }
 
     /// Other limits change the speed of a job and of its task, and so that of their neighbours.
-    fn limit(&mut self, job: JobId, seen: Seen<'_>) -> Result<(), Error> {
+    fn limit(&mut self, job: JobId, seen: DriverView<'_>) -> Result<(), Error> {
         let tasks = self.present(Tenant::Job(job), "a guard")?.tenants(job);
         for tenant in tasks.chain([Tenant::Job(job)]) {
             self.moved.push(tenant);
@@ -456,7 +458,7 @@ impl<'a> Running<'a> {
         machine: MachineId,
         whole: DeviceId,
         layout: &Layout,
-        seen: Seen<'_>,
+        seen: DriverView<'_>,
     ) -> Result<(), Error> {
         let view = seen.fleet.machine(machine)?.view();
         // Only devices with a model can be repartitioned. For others no time is known.
@@ -492,7 +494,7 @@ impl<'a> Running<'a> {
 
     /// Sets the rate of a tenant from its place, and puts its new end into the timeline if the rate
     /// has changed.
-    fn set_speed(&mut self, tenant: Tenant, seen: Seen<'_>) -> Result<(), Error> {
+    fn set_speed(&mut self, tenant: Tenant, seen: DriverView<'_>) -> Result<(), Error> {
         let tenant = self.worker(tenant);
         if !self.has_all(tenant, seen) {
             return Ok(());
@@ -513,12 +515,12 @@ impl<'a> Running<'a> {
     }
 }
 
-impl Driver for Running<'_> {
+impl Driver for SimulationState<'_> {
     type Error = Error;
 
     fn next(
         &mut self,
-        seen: Seen<'_>,
+        seen: DriverView<'_>,
         facts: &mut Vec<(Time, Event)>,
     ) -> Result<Option<Time>, Error> {
         // Without jobs only wakes and layouts are left, and they could go on forever.
@@ -553,7 +555,7 @@ impl Driver for Running<'_> {
         Ok(Some(now))
     }
 
-    fn carry_out(&mut self, seen: Seen<'_>, order: &Action) -> Result<Time, Error> {
+    fn carry_out(&mut self, seen: DriverView<'_>, order: &Action) -> Result<Time, Error> {
         match order {
             Action::Launch { job } => self.launch(*job, seen.now)?,
             Action::Place { tenant, at } => self.put(*tenant, at, "a place", seen)?,
@@ -580,7 +582,7 @@ impl Driver for Running<'_> {
     /// Sets the speeds that have changed in this instant. This is done once, after all orders of
     /// the instant: a job may be placed beside another that a later order of the same instant moves
     /// away.
-    fn settle(&mut self, seen: Seen<'_>) -> Result<(), Error> {
+    fn settle(&mut self, seen: DriverView<'_>) -> Result<(), Error> {
         let mut tenants = std::mem::take(&mut self.moved);
         let changed = std::mem::take(&mut self.changed);
         let there = changed

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use mapa_sched::{Key, Time};
+use mapa_sched::{EventKey, Time};
 
 use crate::error::ErrorKind;
 use crate::workload::Submission;
@@ -12,7 +12,7 @@ use crate::workload::Submission;
 pub(super) const FULL: u64 = 1 << 32;
 
 /// The work of a tenant that has arrived or begun, and is not over.
-pub(super) struct Work<'a> {
+pub(super) struct TenantWork<'a> {
     /// The job; for a task, a job of the task's request and work.
     pub(super) own: Cow<'a, Submission>,
     /// The work left at `since`, in units of 2⁻³² ns.
@@ -26,12 +26,12 @@ pub(super) struct Work<'a> {
     /// Whether its end depends on nothing but its work: a job with tasks to come does not end.
     pub(super) may_end: bool,
     /// Its end in the timeline.
-    pub(super) end: Option<Key>,
+    pub(super) end: Option<EventKey>,
     /// The next report of its progress in the timeline.
-    pub(super) report: Option<Key>,
+    pub(super) report: Option<EventKey>,
 }
 
-impl<'a> Work<'a> {
+impl<'a> TenantWork<'a> {
     pub(super) fn new(submission: Cow<'a, Submission>, may_end: bool, now: Time) -> Self {
         let left = submission.work.as_nanos() << 32;
         Self {

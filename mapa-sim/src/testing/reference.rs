@@ -9,7 +9,8 @@ use std::sync::Arc;
 use mapa_core::mig::Layout;
 use mapa_core::{DeviceId, DeviceSet, HardwareGraph, MachineId, Policy, Refusal, Request};
 use mapa_sched::{
-    Action, Event, Fleet, Guards, JobId, Placed, Scheduler, Stay, TaskId, Tenant, Time, Token, step,
+    Action, Assignment, Event, Fleet, JobId, JobLimitTable, Residency, Scheduler, TaskId, Tenant,
+    Time, Token, step,
 };
 
 use crate::error::{Error, ErrorKind};
@@ -24,8 +25,8 @@ struct Doing {
     own: Submission,
     left: u128,
     rate: u64,
-    at: Option<Placed>,
-    stays: Vec<Stay>,
+    at: Option<Assignment>,
+    stays: Vec<Residency>,
 }
 
 impl Doing {
@@ -51,9 +52,9 @@ impl Doing {
         (self.rate > 0).then(|| Time(now.0 + left.div_ceil(u128::from(self.rate)) as u64))
     }
 
-    fn enter(&mut self, now: Time, at: &Placed) {
+    fn enter(&mut self, now: Time, at: &Assignment) {
         self.leave(now);
-        self.stays.push(Stay {
+        self.stays.push(Residency {
             from: now,
             until: now,
             at: at.clone(),
@@ -68,7 +69,7 @@ impl Doing {
         self.rate = 0;
     }
 
-    fn set_rate(&mut self, execution: &dyn Execution, guards: &Guards, fleet: &Fleet) {
+    fn set_rate(&mut self, execution: &dyn Execution, guards: &JobLimitTable, fleet: &Fleet) {
         if let Some(at) = &self.at {
             let slowdown = execution.slowdown_under(guards, &self.own, at, fleet);
             self.rate = (FULL as f64 / slowdown).round() as u64;
@@ -81,7 +82,7 @@ fn is_over(doing: &Doing) -> bool {
 }
 
 /// A job that has arrived and has neither ended nor been rejected.
-struct Present {
+struct ReferenceJob {
     index: usize,
     job: JobId,
     doing: Doing,
@@ -97,7 +98,7 @@ struct Present {
     done: Vec<TaskRun>,
 }
 
-impl Present {
+impl ReferenceJob {
     /// The number of the task: how many requests were made before it.
     fn number(&self) -> TaskId {
         TaskId(self.done.len() as u64)
@@ -245,10 +246,10 @@ pub fn replay(
         ..Outcome::default()
     };
     let mut to_come: Vec<usize> = (0..workload.jobs.len()).collect();
-    let mut present: Vec<Present> = Vec::new();
+    let mut present: Vec<ReferenceJob> = Vec::new();
     let mut wakes: Vec<(Time, Token)> = Vec::new();
     let mut layouts: Vec<(Time, MachineId, DeviceId, Layout)> = Vec::new();
-    let mut guards = Guards::default();
+    let mut guards = JobLimitTable::default();
     let mut now = Time::ZERO;
     let mut orders = Vec::new();
     while !(to_come.is_empty() && present.is_empty()) {
@@ -264,7 +265,7 @@ pub fn replay(
             break;
         };
         let next = next.max(now);
-        for doing in present.iter_mut().flat_map(Present::all) {
+        for doing in present.iter_mut().flat_map(ReferenceJob::all) {
             doing.goes_on(next.0 - now.0);
         }
         now = next;
@@ -306,7 +307,7 @@ pub fn replay(
         to_come = later;
         for index in here {
             let job = &workload.jobs[index];
-            present.push(Present {
+            present.push(ReferenceJob {
                 index,
                 job: job.job.id,
                 doing: Doing::new(job.clone()),
@@ -376,10 +377,10 @@ pub fn replay(
                 _ => return Err(ErrorKind::Unsupported("something else").into()),
             }
         }
-        for doing in present.iter_mut().flat_map(Present::all) {
+        for doing in present.iter_mut().flat_map(ReferenceJob::all) {
             doing.set_rate(execution, &guards, &fleet);
         }
-        present.iter_mut().for_each(Present::waits_for_more);
+        present.iter_mut().for_each(ReferenceJob::waits_for_more);
     }
     outcome.runs.sort_by_key(|run| run.index);
     outcome.rejected.sort_by_key(|rejected| rejected.index);

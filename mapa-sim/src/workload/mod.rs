@@ -21,4 +21,4 @@ pub use generate::{Arrivals, Generate, Generator, GeneratorRow, RunTimes, Sizes,
 pub use job_file::{read_jobs, write_jobs};
 pub use profiles::{Profile, read_profiles, write_profiles};
 pub use submission::{Ask, Growth, Submission, TaskPlan, Workload};
-pub use trace::{Selection, Shared, TraceKind, read_run_times, read_trace, read_trace_part};
+pub use trace::{Selection, SharedDevices, TraceKind, read_run_times, read_trace, read_trace_part};

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use mapa_core::{Pattern, Request, greedy, lowest_id};
 use mapa_sched::{
-    Event, Fleet, Guard, Guards, JobId, Placed, Scheduler, TaskId, Tenant, Time, Token, Turn,
+    Assignment, Event, Fleet, JobId, JobLimit, JobLimitTable, Scheduler, TaskId, Tenant, Time,
+    Token, Turn,
 };
 use mapa_sim::testing::replay;
 use mapa_sim::{
@@ -102,8 +103,8 @@ impl Scheduler for Restless {
                         turn.relocate(tenant, decision).unwrap();
                     }
                 }
-                2 => turn.throttle(tenant.job(), Guard::MpsPercent(limit)),
-                3 => turn.throttle(tenant.job(), Guard::PcieMbPerS(limit.map(u32::from))),
+                2 => turn.throttle(tenant.job(), JobLimit::MpsPercent(limit)),
+                3 => turn.throttle(tenant.job(), JobLimit::PcieMbPerS(limit.map(u32::from))),
                 _ => {}
             }
         }
@@ -149,10 +150,16 @@ impl Execution for Limited {
     fn name(&self) -> &str {
         "limited"
     }
-    fn slowdown(&self, job: &Submission, at: &Placed, fleet: &Fleet) -> f64 {
-        self.slowdown_under(&Guards::default(), job, at, fleet)
+    fn slowdown(&self, job: &Submission, at: &Assignment, fleet: &Fleet) -> f64 {
+        self.slowdown_under(&JobLimitTable::default(), job, at, fleet)
     }
-    fn slowdown_under(&self, guards: &Guards, job: &Submission, at: &Placed, fleet: &Fleet) -> f64 {
+    fn slowdown_under(
+        &self,
+        guards: &JobLimitTable,
+        job: &Submission,
+        at: &Assignment,
+        fleet: &Fleet,
+    ) -> f64 {
         let here = fleet
             .tenants()
             .filter(|(_, machine, _)| at.machines().any(|candidate| candidate == *machine));
@@ -381,8 +388,8 @@ fn limits_slow_a_job_down_from_their_moment_until_they_are_lifted() {
                     turn.wake(Time(2), Token(0));
                     turn.wake(Time(12), Token(0));
                 }
-                2 => turn.throttle(job, Guard::MpsPercent(Some(50))),
-                12 => turn.throttle(job, Guard::MpsPercent(None)),
+                2 => turn.throttle(job, JobLimit::MpsPercent(Some(50))),
+                12 => turn.throttle(job, JobLimit::MpsPercent(None)),
                 _ => {}
             }
         }

@@ -9,13 +9,13 @@ use rand_distr::weighted::WeightedIndex;
 use rand_pcg::Pcg64;
 
 /// A weighted choice, ready to draw an index.
-pub(super) enum Choice {
+pub(super) enum WeightedChoice {
     /// All weights are equal.
     Equal(usize),
     Weighted(WeightedIndex<f64>),
 }
 
-impl Choice {
+impl WeightedChoice {
     /// Prepares draws by these weights.
     pub(super) fn new(weights: &mut dyn Iterator<Item = f64>) -> Result<Self, String> {
         let weights: Vec<f64> = weights.collect();
@@ -66,7 +66,7 @@ impl From<RangeInclusive<usize>> for Sizes {
 }
 
 impl Sizes {
-    pub(super) fn compile(&self) -> Result<Drawn, String> {
+    pub(super) fn compile(&self) -> Result<DrawnSizes, String> {
         let is_none = matches!(self, Self::Uniform(range) if range.is_empty());
         let extremes = match self {
             Self::Uniform(range) => vec![*range.start(), *range.end()],
@@ -91,9 +91,9 @@ impl Sizes {
             .zip(&weights)
             .map(|(size, weight)| *size as f64 * weight / total)
             .sum();
-        let choice =
-            Choice::new(&mut weights.into_iter()).map_err(|error| format!("sizes: {error}"))?;
-        Ok(Drawn {
+        let choice = WeightedChoice::new(&mut weights.into_iter())
+            .map_err(|error| format!("sizes: {error}"))?;
+        Ok(DrawnSizes {
             sizes,
             choice,
             mean,
@@ -102,14 +102,14 @@ impl Sizes {
 }
 
 /// Sizes, ready to be drawn.
-pub(super) struct Drawn {
+pub(super) struct DrawnSizes {
     sizes: Vec<usize>,
-    choice: Choice,
+    choice: WeightedChoice,
     /// The mean, devices.
     pub(super) mean: f64,
 }
 
-impl Drawn {
+impl DrawnSizes {
     pub(super) fn draw(&self, stream: &mut Pcg64) -> usize {
         self.sizes[self.choice.draw(stream)]
     }

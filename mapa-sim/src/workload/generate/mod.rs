@@ -29,7 +29,7 @@ pub use choice::Sizes;
 pub use row::{Generate, GeneratorRow};
 pub use run_times::RunTimes;
 
-use choice::Choice;
+use choice::WeightedChoice;
 
 /// A generator of jobs: the distribution of each property. Properties are drawn independently.
 ///
@@ -153,7 +153,7 @@ impl Generator {
             ));
         }
         let choose = |what: &str, weights: &mut dyn Iterator<Item = f64>| {
-            Choice::new(weights).map_err(|error| format!("{what}: {error}"))
+            WeightedChoice::new(weights).map_err(|error| format!("{what}: {error}"))
         };
         let sizes = self.sizes.compile()?;
         let tasks = choose("tasks", &mut self.tasks.iter().map(|task| task.weight))?;

@@ -33,7 +33,7 @@ pub enum RunTimes {
 }
 
 /// Run times, ready to be drawn.
-pub(super) enum Drawn<'r> {
+pub(super) enum DrawnRunTimes<'r> {
     Uniform(RangeInclusive<u64>),
     Exponential(Exp<f64>),
     LogNormal(LogNormal<f64>),
@@ -61,7 +61,7 @@ pub(super) fn positive(what: &str, value: f64) -> Result<f64, String> {
 }
 
 impl RunTimes {
-    pub(super) fn compile(&self) -> Result<Drawn<'_>, String> {
+    pub(super) fn compile(&self) -> Result<DrawnRunTimes<'_>, String> {
         let wrong = |error: &dyn std::fmt::Display| format!("times {self}: {error}");
         match self {
             Self::Uniform(range) if range.is_empty() || *range.end() > u64::MAX / 1_000_000_000 => {
@@ -69,11 +69,11 @@ impl RunTimes {
                     "times {self}: expected seconds from the lower to the higher, such as 5..24s"
                 ))
             }
-            Self::Uniform(range) => Ok(Drawn::Uniform(range.clone())),
+            Self::Uniform(range) => Ok(DrawnRunTimes::Uniform(range.clone())),
             Self::Exponential { mean_s } => {
                 let mean = positive("a mean of", *mean_s)?;
                 Exp::new(1.0 / mean)
-                    .map(Drawn::Exponential)
+                    .map(DrawnRunTimes::Exponential)
                     .map_err(|error| wrong(&error))
             }
             Self::LogNormal { median_s, sigma } => {
@@ -82,13 +82,13 @@ impl RunTimes {
                     positive("a sigma of", *sigma)?,
                 );
                 LogNormal::new(median.ln(), sigma)
-                    .map(Drawn::LogNormal)
+                    .map(DrawnRunTimes::LogNormal)
                     .map_err(|error| wrong(&error))
             }
             Self::Empirical(times) if times.is_empty() => {
                 Err("no run times to draw from: expected at least one".to_owned())
             }
-            Self::Empirical(times) => Ok(Drawn::Empirical(times)),
+            Self::Empirical(times) => Ok(DrawnRunTimes::Empirical(times)),
         }
     }
 
@@ -106,7 +106,7 @@ impl RunTimes {
     }
 }
 
-impl Drawn<'_> {
+impl DrawnRunTimes<'_> {
     pub(super) fn draw(&self, stream: &mut Pcg64) -> Result<Duration, String> {
         match self {
             Self::Uniform(range) => Ok(Duration::from_secs(stream.random_range(range.clone()))),

@@ -14,9 +14,9 @@ use crate::error::Error;
 use crate::workload::wrong::bad_workload;
 use crate::workload::{numbers, patterns, tasks};
 
-type Named = (&'static str, fn() -> Generator);
+type NamedGenerator = (&'static str, fn() -> Generator);
 
-const NAMES: [Named; 3] = [
+const NAMES: [NamedGenerator; 3] = [
     ("mapa", Generator::mapa),
     ("mapa-six", Generator::mapa_six),
     ("mapa-released", Generator::mapa_released),

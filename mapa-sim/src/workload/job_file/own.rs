@@ -47,7 +47,7 @@ struct Every {
     #[serde(default)]
     task: String,
     #[serde(default, with = "optional_text")]
-    estimate_s: Option<Estimate>,
+    estimate_s: Option<OwnerEstimate>,
 }
 
 fn at_once() -> Seconds {
@@ -91,7 +91,7 @@ struct Constraints {
 /// Columns of jobs that serve requests.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
-struct Serving {
+struct ServingColumns {
     #[serde(with = "optional_text")]
     slo_s: Option<Seconds>,
 }
@@ -99,20 +99,20 @@ struct Serving {
 /// Columns of jobs on MIG instances.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
-struct Mig {
+struct MigColumns {
     #[serde(with = "optional_text")]
-    slice: Option<Slice>,
+    slice: Option<RankSlice>,
 }
 
 /// The instance that each rank gets.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Slice {
+enum RankSlice {
     Of(Size),
     /// Any, or a whole device.
     Any,
 }
 
-impl FromStr for Slice {
+impl FromStr for RankSlice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -124,7 +124,7 @@ impl FromStr for Slice {
     }
 }
 
-impl fmt::Display for Slice {
+impl fmt::Display for RankSlice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Of(size) => size.fmt(f),
@@ -133,7 +133,7 @@ impl fmt::Display for Slice {
     }
 }
 
-impl Slice {
+impl RankSlice {
     fn demand(own: Option<Self>) -> Demand {
         match own {
             None => Demand::whole(),
@@ -146,14 +146,14 @@ impl Slice {
 /// Columns of jobs that copy over PCIe.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default)]
-struct Pcie {
+struct PcieColumns {
     #[serde(with = "text")]
     pcie_gbps: Gbps,
     #[serde(with = "text")]
     pcie_alpha: Slope,
 }
 
-impl Default for Pcie {
+impl Default for PcieColumns {
     fn default() -> Self {
         Self {
             pcie_gbps: Gbps(0),
@@ -165,7 +165,7 @@ impl Default for Pcie {
 /// Columns of jobs that communicate.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
-struct Links {
+struct LinkColumns {
     /// Empty if it is that of the task, or not known.
     #[serde(with = "optional_text")]
     link_ratio: Option<Ratio>,
@@ -174,7 +174,7 @@ struct Links {
 /// Columns of jobs that share instances.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
-struct Sharing {
+struct SharingColumns {
     /// Empty if it demands none, or as much as its tasks hold at once.
     #[serde(with = "optional_text")]
     memory_gb: Option<Memory>,
@@ -187,29 +187,29 @@ struct Sharing {
 
 /// A row: groups of columns, in the order in which they are written.
 #[derive(Clone, Debug, Serialize)]
-struct Columns {
+struct RowColumns {
     every: Every,
     urgency: Urgency,
     constraints: Constraints,
-    serving: Serving,
-    mig: Mig,
-    pcie: Pcie,
-    links: Links,
-    sharing: Sharing,
+    serving: ServingColumns,
+    mig: MigColumns,
+    pcie: PcieColumns,
+    links: LinkColumns,
+    sharing: SharingColumns,
 }
 
-impl Columns {
+impl RowColumns {
     /// Every column, in the order in which they are written.
     fn names() -> Vec<&'static str> {
         [
             columns::<Every>(),
             columns::<Urgency>(),
             columns::<Constraints>(),
-            columns::<Serving>(),
-            columns::<Mig>(),
-            columns::<Pcie>(),
-            columns::<Links>(),
-            columns::<Sharing>(),
+            columns::<ServingColumns>(),
+            columns::<MigColumns>(),
+            columns::<PcieColumns>(),
+            columns::<LinkColumns>(),
+            columns::<SharingColumns>(),
         ]
         .concat()
     }
@@ -248,11 +248,11 @@ impl Columns {
                 same_numa: no(),
                 isolated: no(),
             },
-            serving: Serving::default(),
-            mig: Mig::default(),
-            pcie: Pcie::default(),
-            links: Links::default(),
-            sharing: Sharing::default(),
+            serving: ServingColumns::default(),
+            mig: MigColumns::default(),
+            pcie: PcieColumns::default(),
+            links: LinkColumns::default(),
+            sharing: SharingColumns::default(),
         }
     }
 }
@@ -262,7 +262,10 @@ const NOTE: &str = "note:";
 
 pub(super) fn read(text: &str) -> Result<Workload, Error> {
     let sheet = Sheet::read(text, Comments::AboveHeader, "a header and jobs")?;
-    sheet.check(&NEEDED, &[Columns::names(), columns::<Submit>()].concat())?;
+    sheet.check(
+        &NEEDED,
+        &[RowColumns::names(), columns::<Submit>()].concat(),
+    )?;
     let has = |name: &str| sheet.names().iter().any(|candidate| candidate == name);
     if has("arrival_s") && has("submit_s") {
         let what = "columns `arrival_s` and `submit_s`: expected one of them, both are the arrival";
@@ -271,7 +274,7 @@ pub(super) fn read(text: &str) -> Result<Workload, Error> {
     let mut made = Patterns::default();
     let (mut jobs, mut lines, mut seen) = (Vec::new(), Vec::new(), BTreeMap::new());
     for row in sheet.rows() {
-        let own = submission(Columns::read(&row)?, jobs.len() as u64, &mut made);
+        let own = submission(RowColumns::read(&row)?, jobs.len() as u64, &mut made);
         let submission = own.map_err(|what| row.error(what))?;
         if let Some(first) = seen.insert(submission.job.id, row.line()) {
             let what = format!(
@@ -318,9 +321,9 @@ fn check_any(job: &Job) -> Result<(), String> {
         .map_err(|error| format!("estimate_s: {error}"))
 }
 
-fn submission(columns: Columns, place: u64, made: &mut Patterns) -> Result<Submission, String> {
+fn submission(columns: RowColumns, place: u64, made: &mut Patterns) -> Result<Submission, String> {
     check_tasks(&columns)?;
-    let Columns {
+    let RowColumns {
         every,
         urgency,
         constraints,
@@ -334,7 +337,7 @@ fn submission(columns: Columns, place: u64, made: &mut Patterns) -> Result<Submi
         Some(phases) => phases.demand(),
         None => Demand {
             pcie_mb_s: pcie.pcie_gbps.0,
-            ..Slice::demand(mig.slice)
+            ..RankSlice::demand(mig.slice)
         },
     };
     if let Some(Memory(bytes)) = sharing.memory_gb {
@@ -367,7 +370,7 @@ fn submission(columns: Columns, place: u64, made: &mut Patterns) -> Result<Submi
     if phases.is_some() {
         task.job.run_time = RunTime::Fixed(task.alone(true));
     }
-    if let Some(Estimate(run_time)) = every.estimate_s {
+    if let Some(OwnerEstimate(run_time)) = every.estimate_s {
         task.job.run_time = run_time;
     }
     Ok(task)
@@ -375,7 +378,7 @@ fn submission(columns: Columns, place: u64, made: &mut Patterns) -> Result<Submi
 
 /// Checks that no other column contradicts the tasks of a job: it is one process, which is launched
 /// without a device and shares whatever instance its tasks get.
-fn check_tasks(columns: &Columns) -> Result<(), String> {
+fn check_tasks(columns: &RowColumns) -> Result<(), String> {
     if columns.sharing.tasks.is_none() {
         return Ok(());
     }
@@ -397,9 +400,9 @@ fn check_tasks(columns: &Columns) -> Result<(), String> {
 
 /// The run time that a job's owner tells the scheduler.
 #[derive(Clone, Debug)]
-struct Estimate(RunTime);
+struct OwnerEstimate(RunTime);
 
-impl FromStr for Estimate {
+impl FromStr for OwnerEstimate {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -429,7 +432,7 @@ fn on_slice(text: &str) -> Result<(Size, Duration), String> {
     Ok((size, Duration::from_nanos(numbers::nanoseconds(length)?)))
 }
 
-impl fmt::Display for Estimate {
+impl fmt::Display for OwnerEstimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Lengths beyond 584 years are rejected before they are written.
         match &self.0 {
@@ -476,7 +479,7 @@ pub fn write_jobs(workload: &Workload) -> Result<String, Error> {
         .map(row_of)
         .collect::<Result<Vec<_>, _>>()?;
     let text = comments(workload)?;
-    Ok(text + &mapa_table::write(&Columns::names(), &NEEDED, &rows, Columns::plain)?)
+    Ok(text + &mapa_table::write(&RowColumns::names(), &NEEDED, &rows, RowColumns::plain)?)
 }
 
 fn comments(workload: &Workload) -> Result<String, Error> {
@@ -498,7 +501,7 @@ fn comments(workload: &Workload) -> Result<String, Error> {
 }
 
 /// Converts a job to a row.
-fn row_of(submission: &Submission) -> Result<Columns, Error> {
+fn row_of(submission: &Submission) -> Result<RowColumns, Error> {
     let job = &submission.job;
     let request = &job.request;
     let pattern = patterns::shape_of(&request.pattern).filter(|_| submission.devices() > 0);
@@ -509,8 +512,8 @@ fn row_of(submission: &Submission) -> Result<Columns, Error> {
         ));
     };
     let slice = match demand.want {
-        Want::Slice(size) if numbers::is_size(size) => Some(Slice::Of(size)),
-        Want::Any => Some(Slice::Any),
+        Want::Slice(size) if numbers::is_size(size) => Some(RankSlice::Of(size)),
+        Want::Any => Some(RankSlice::Any),
         _ => None,
     };
     let phases = phases_of(submission)?;
@@ -518,7 +521,7 @@ fn row_of(submission: &Submission) -> Result<Columns, Error> {
         Some(phases) => phases.demand(),
         None => Demand {
             pcie_mb_s: demand.pcie_mb_s,
-            ..Slice::demand(slice)
+            ..RankSlice::demand(slice)
         },
     };
     let memory = (demand.memory_bytes != plain.memory_bytes).then_some(Memory(demand.memory_bytes));
@@ -565,7 +568,7 @@ fn row_of(submission: &Submission) -> Result<Columns, Error> {
                         memory slices";
             return Err(cannot(job, what));
         }
-        known => Some(Estimate(known.clone())),
+        known => Some(OwnerEstimate(known.clone())),
     };
     match &job.run_time {
         RunTime::Fixed(length) => {
@@ -578,7 +581,7 @@ fn row_of(submission: &Submission) -> Result<Columns, Error> {
         }
         RunTime::Unknown => {}
     }
-    Ok(Columns {
+    Ok(RowColumns {
         every: Every {
             id: Some(job.id.0),
             arrival_s: Seconds(job.arrived.0),
@@ -600,23 +603,23 @@ fn row_of(submission: &Submission) -> Result<Columns, Error> {
             same_numa: Flag(request.same_numa),
             isolated: Flag(job.isolated),
         },
-        serving: Serving {
+        serving: ServingColumns {
             slo_s: job.slo.map(|length| seconds(job, length)).transpose()?,
         },
-        mig: Mig {
+        mig: MigColumns {
             slice: slice.filter(|_| phases.is_none()),
         },
-        pcie: Pcie {
+        pcie: PcieColumns {
             pcie_gbps: Gbps(demand.pcie_mb_s),
             pcie_alpha: Slope(job.pcie_alpha),
         },
-        links: Links {
+        links: LinkColumns {
             link_ratio: job
                 .link_ratio
                 .filter(|_| job.link_ratio != of_task)
                 .map(Ratio),
         },
-        sharing: Sharing {
+        sharing: SharingColumns {
             memory_gb: memory,
             grows: Some(job.grows)
                 .filter(|&grows| grows != phases.as_ref().is_some_and(Phases::grow))

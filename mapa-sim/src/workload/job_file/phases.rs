@@ -19,28 +19,28 @@ const FORM: &str = "phases such as host 5s; 2GB 300w 10s +1GB at 4s; host 2s";
 /// The phases of a process: its tasks, each with the host phase before it, and the last host phase.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Phases {
-    tasks: Vec<Phase>,
+    tasks: Vec<TaskPhase>,
     /// Nanoseconds on the host after the last task.
     after: u64,
 }
 
 /// A task. Times are nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
-struct Phase {
+struct TaskPhase {
     pause: u64,
-    has: Part,
+    has: TaskPart,
     work: u64,
-    grows: Vec<(Part, u64)>,
+    grows: Vec<(TaskPart, u64)>,
 }
 
 /// What a task asks for at once.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Part {
+struct TaskPart {
     bytes: u64,
     warps: u32,
 }
 
-impl Part {
+impl TaskPart {
     fn demand(self) -> Demand {
         let any = Demand::any().shared();
         any.memory(self.bytes).warps(self.warps)
@@ -77,7 +77,7 @@ impl Part {
     }
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for TaskPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}GB", numbers::seconds(self.bytes))?;
         if self.warps > 0 {
@@ -93,23 +93,23 @@ fn seconds(word: &str) -> Result<u64, String> {
     numbers::nanoseconds(word.strip_suffix('s').ok_or_else(wrong)?)
 }
 
-impl Phase {
+impl TaskPhase {
     fn read(text: &str, pause: u64) -> Result<Self, String> {
         let words: Vec<&str> = text.split_whitespace().collect();
         let is_growth = |word: &&str| word.starts_with('+');
         let own = words.iter().take_while(|word| !is_growth(word)).count();
         let (first, mut rest) = words.split_at(own);
-        let (has, read) = Part::read(first)?;
+        let (has, read) = TaskPart::read(first)?;
         let [length] = first.get(read..).unwrap_or_default() else {
             return Err(format!("`{text}`: expected a task such as 2GB 300w 10s"));
         };
         let work = seconds(length)?;
-        let mut grows: Vec<(Part, u64)> = Vec::new();
+        let mut grows: Vec<(TaskPart, u64)> = Vec::new();
         while let Some((first, others)) = rest.split_first() {
             let next = others.iter().take_while(|word| !is_growth(word)).count();
             let mut own = vec![first.trim_start_matches('+')];
             own.extend_from_slice(&others[..next]);
-            let (part, read) = Part::read(&own)?;
+            let (part, read) = TaskPart::read(&own)?;
             let ["at", at] = own[read..] else {
                 return Err(format!("`{text}`: expected growth such as +1GB 50w at 4s"));
             };
@@ -130,7 +130,7 @@ impl Phase {
         })
     }
 
-    fn parts(&self) -> impl Iterator<Item = Part> + '_ {
+    fn parts(&self) -> impl Iterator<Item = TaskPart> + '_ {
         let more = self.grows.iter().map(|(part, _)| *part);
         std::iter::once(self.has).chain(more)
     }
@@ -154,19 +154,19 @@ impl Phase {
         }
         let nanoseconds = |length: Duration| u64::try_from(length.as_nanos()).ok();
         let grows = plan.grows.iter().map(|grow| {
-            let part = Part::of(&grow.request)?;
+            let part = TaskPart::of(&grow.request)?;
             Some((part, nanoseconds(grow.after)?))
         });
         Some(Self {
             pause: nanoseconds(plan.pause)?,
-            has: Part::of(&plan.request)?,
+            has: TaskPart::of(&plan.request)?,
             work: nanoseconds(plan.work)?,
             grows: grows.collect::<Option<_>>()?,
         })
     }
 }
 
-impl fmt::Display for Phase {
+impl fmt::Display for TaskPhase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.pause > 0 {
             write!(f, "host {}s; ", numbers::seconds(self.pause))?;
@@ -182,7 +182,7 @@ impl fmt::Display for Phase {
 impl Phases {
     /// The phases of a job that has tasks; `None` if this form cannot hold them.
     pub(super) fn of(submission: &Submission) -> Option<Self> {
-        let tasks = submission.tasks.iter().map(Phase::of);
+        let tasks = submission.tasks.iter().map(TaskPhase::of);
         Some(Self {
             tasks: tasks.collect::<Option<_>>()?,
             after: u64::try_from(submission.work.as_nanos()).ok()?,
@@ -191,7 +191,7 @@ impl Phases {
 
     /// What the job declares: the most memory and the most warps that it holds at once.
     pub(super) fn demand(&self) -> Demand {
-        let most = |of: fn(Part) -> u64| {
+        let most = |of: fn(TaskPart) -> u64| {
             let sums = self
                 .tasks
                 .iter()
@@ -199,7 +199,7 @@ impl Phases {
             sums.max().unwrap_or(0)
         };
         let warps = most(|part| u64::from(part.warps));
-        let part = Part {
+        let part = TaskPart {
             bytes: most(|part| part.bytes),
             warps: u32::try_from(warps).unwrap_or(u32::MAX),
         };
@@ -212,7 +212,7 @@ impl Phases {
     }
 
     pub(super) fn plans(&self) -> Vec<TaskPlan> {
-        self.tasks.iter().map(Phase::plan).collect()
+        self.tasks.iter().map(TaskPhase::plan).collect()
     }
 
     /// The last host phase.
@@ -232,7 +232,7 @@ impl FromStr for Phases {
                 if phase.is_empty() {
                     return Err(format!("`{text}`: an empty phase: expected {FORM}"));
                 }
-                tasks.push(Phase::read(phase, host.take().unwrap_or(0))?);
+                tasks.push(TaskPhase::read(phase, host.take().unwrap_or(0))?);
                 continue;
             };
             let length = seconds(length.trim())?;
@@ -247,7 +247,7 @@ impl FromStr for Phases {
         }
         let all = tasks
             .iter()
-            .flat_map(|task: &Phase| [task.pause, task.work]);
+            .flat_map(|task: &TaskPhase| [task.pause, task.work]);
         let all = all.chain(host).map(u128::from).sum::<u128>();
         if u64::try_from(all).is_err() {
             return Err(format!(

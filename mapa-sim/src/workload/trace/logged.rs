@@ -10,16 +10,16 @@ use crate::error::Error;
 use crate::workload::cells::{Devices, Milli, Seconds};
 
 /// A log as it was read: its jobs with their numbers and rows, and notes on what was left out.
-pub(super) struct Log<'s> {
-    pub(super) jobs: Vec<(u64, Row<'s>, Logged)>,
+pub(super) struct TraceLog<'s> {
+    pub(super) jobs: Vec<(u64, Row<'s>, LoggedJob)>,
     pub(super) notes: Vec<String>,
 }
 
-impl<'s> Log<'s> {
+impl<'s> TraceLog<'s> {
     /// Reads comma-separated values: each row is a job.
     pub(super) fn read(sheet: &'s Sheet<'_>) -> Result<Self, Error> {
         let rows = (0..).zip(sheet.rows());
-        let jobs = rows.map(|(number, row)| Ok((number, row, Logged::read(&row)?)));
+        let jobs = rows.map(|(number, row)| Ok((number, row, LoggedJob::read(&row)?)));
         Ok(Self {
             jobs: jobs.collect::<Result<_, Error>>()?,
             notes: Vec::new(),
@@ -28,7 +28,7 @@ impl<'s> Log<'s> {
 }
 
 /// What a log says of a job.
-pub(super) struct Logged {
+pub(super) struct LoggedJob {
     pub(super) devices: usize,
     pub(super) submitted: Time,
     pub(super) ran: Duration,
@@ -38,12 +38,12 @@ pub(super) struct Logged {
     pub(super) is_shared: bool,
     pub(super) is_service: bool,
     /// How it was when the log ended.
-    pub(super) end: End,
+    pub(super) end: LoggedEnd,
 }
 
 /// How a job was when the log ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum LoggedEnd {
     /// It had ended as it should, or the log does not say.
     Good,
     /// It had ended otherwise.
@@ -56,7 +56,7 @@ pub(super) enum End {
 /// three. The column that names what a job runs is not here, as its name differs between kinds of
 /// logs.
 #[derive(Deserialize)]
-struct Columns {
+struct LogColumns {
     #[serde(with = "text")]
     gpus: Devices,
     #[serde(with = "text")]
@@ -71,10 +71,10 @@ struct Columns {
     phase: Option<String>,
 }
 
-impl Logged {
+impl LoggedJob {
     /// Reads a row of comma-separated values.
     pub(super) fn read(row: &Row<'_>) -> Result<Self, Error> {
-        let columns: Columns = row.read()?;
+        let columns: LogColumns = row.read()?;
         Ok(Self {
             devices: columns.gpus.0,
             submitted: Time(columns.submit_s.0),
@@ -83,9 +83,9 @@ impl Logged {
             is_shared: columns.gpu_milli.is_some_and(|milli| milli.0 < 1000),
             is_service: columns.qos.as_deref() == Some("LS"),
             end: match columns.phase.as_deref() {
-                Some("Running" | "Pending") => End::NotYet,
-                Some("Failed") => End::Failed,
-                _ => End::Good,
+                Some("Running" | "Pending") => LoggedEnd::NotYet,
+                Some("Failed") => LoggedEnd::Failed,
+                _ => LoggedEnd::Good,
             },
         })
     }

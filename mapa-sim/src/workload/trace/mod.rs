@@ -24,12 +24,12 @@ mod run_times;
 mod sacct;
 mod select;
 
-use logged::{End, Log, Logged};
+use logged::{LoggedEnd, LoggedJob, TraceLog};
 use run_times::RUN_TIME;
 use select::jobs;
 
 pub use run_times::read_run_times;
-pub use select::{Selection, Shared};
+pub use select::{Selection, SharedDevices};
 
 /// The kind of a log, by its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -209,13 +209,13 @@ pub fn read_trace_part(
     selection.check(sheet.names())?;
     let log = match kind {
         TraceKind::SlurmSacct => sacct::log(&sheet)?,
-        _ => Log::read(&sheet)?,
+        _ => TraceLog::read(&sheet)?,
     };
-    let mut reading = Reading {
+    let mut reading = TraceReading {
         kind,
         selection,
         made: Patterns::default(),
-        counts: Counts::default(),
+        counts: TraceCounts::default(),
     };
     let (mut jobs, mut lines) = (Vec::new(), Vec::new());
     for (number, row, logged) in log.jobs {
@@ -245,8 +245,8 @@ pub fn read_trace_part(
 }
 
 #[derive(Default)]
-struct Counts {
-    left_out: select::LeftOut,
+struct TraceCounts {
+    left_out: select::LeftOutJobs,
     shared: usize,
     without_work: usize,
     unclassified: usize,
@@ -256,28 +256,28 @@ struct Counts {
     limited: usize,
 }
 
-impl Counts {
+impl TraceCounts {
     /// Counts a job that is kept, for the notes.
-    fn add(&mut self, logged: &Logged, submission: &Submission) {
+    fn add(&mut self, logged: &LoggedJob, submission: &Submission) {
         self.shared += usize::from(logged.is_shared);
         self.without_work += usize::from(submission.work.is_zero());
         self.unclassified += usize::from(tasks::is_sensitive(&submission.task).is_none());
         self.services += usize::from(logged.is_service);
-        self.not_ended += usize::from(logged.end == End::NotYet);
-        self.failed += usize::from(logged.end == End::Failed);
+        self.not_ended += usize::from(logged.end == LoggedEnd::NotYet);
+        self.failed += usize::from(logged.end == LoggedEnd::Failed);
         self.limited += usize::from(logged.limit.is_some());
     }
 }
 
-struct Reading<'s> {
+struct TraceReading<'s> {
     kind: TraceKind,
     selection: &'s Selection,
     made: Patterns,
-    counts: Counts,
+    counts: TraceCounts,
 }
 
-impl Reading<'_> {
-    fn submission(&mut self, row: &Row<'_>, logged: &Logged, number: u64) -> Submission {
+impl TraceReading<'_> {
+    fn submission(&mut self, row: &Row<'_>, logged: &LoggedJob, number: u64) -> Submission {
         let column = self.kind.task();
         let task = task(
             column
@@ -297,7 +297,7 @@ impl Reading<'_> {
     }
 
     fn notes(&self) -> Vec<String> {
-        let Counts { left_out, .. } = &self.counts;
+        let TraceCounts { left_out, .. } = &self.counts;
         let mut notes = vec![format!(
             "assumed: every job is of the pattern {}; the trace has no patterns",
             super::patterns::word(self.selection.pattern)

@@ -10,7 +10,7 @@ use mapa_core::MAX_DEVICES;
 use mapa_sched::Time;
 use mapa_table::{Row, Sheet, below_comments};
 
-use super::logged::{End, Log, Logged};
+use super::logged::{LoggedEnd, LoggedJob, TraceLog};
 use super::select::jobs;
 use crate::error::Error;
 use crate::workload::wrong::bad_line;
@@ -36,7 +36,7 @@ const MOMENT: &str = "%Y-%m-%dT%H:%M:%S";
 
 /// Why a row is left out.
 #[derive(Clone, Copy)]
-enum Reason {
+enum SkippedRow {
     Step,
     NotStarted,
     NotEnded,
@@ -45,7 +45,7 @@ enum Reason {
     TooLarge,
 }
 
-impl Reason {
+impl SkippedRow {
     const ALL: [Self; 6] = [
         Self::Step,
         Self::NotStarted,
@@ -95,8 +95,8 @@ pub(super) fn sheet<'t>(text: &'t str, expected: &str) -> Result<Sheet<'t>, Erro
 }
 
 /// Reads the jobs. The first submission of a job that is not left out is time 0.
-pub(super) fn log<'s>(sheet: &'s Sheet<'_>) -> Result<Log<'s>, Error> {
-    let mut left_out = [0; Reason::ALL.len()];
+pub(super) fn log<'s>(sheet: &'s Sheet<'_>) -> Result<TraceLog<'s>, Error> {
+    let mut left_out = [0; SkippedRow::ALL.len()];
     let (mut read, mut components) = (Vec::new(), 0);
     for (number, row) in (0..).zip(sheet.rows()) {
         match job(&row, sheet.names())? {
@@ -107,7 +107,7 @@ pub(super) fn log<'s>(sheet: &'s Sheet<'_>) -> Result<Log<'s>, Error> {
             Err(reason) => left_out[reason as usize] += 1,
         }
     }
-    let mut notes: Vec<String> = Reason::ALL
+    let mut notes: Vec<String> = SkippedRow::ALL
         .iter()
         .map(|reason| (reason, left_out[*reason as usize]))
         .filter(|(_, rows)| *rows > 0)
@@ -125,7 +125,7 @@ pub(super) fn log<'s>(sheet: &'s Sheet<'_>) -> Result<Log<'s>, Error> {
             moment.format(MOMENT)
         ));
     }
-    let of = |(number, row, submitted, logged): (u64, Row<'s>, i64, Logged)| {
+    let of = |(number, row, submitted, logged): (u64, Row<'s>, i64, LoggedJob)| {
         let since = submitted
             .checked_sub(first)
             .and_then(|since| u64::try_from(since).ok());
@@ -139,35 +139,35 @@ pub(super) fn log<'s>(sheet: &'s Sheet<'_>) -> Result<Log<'s>, Error> {
         Ok((
             number,
             row,
-            Logged {
+            LoggedJob {
                 submitted,
                 ..logged
             },
         ))
     };
-    Ok(Log {
+    Ok(TraceLog {
         jobs: read.into_iter().map(of).collect::<Result<_, Error>>()?,
         notes,
     })
 }
 
 /// A job, and the second of its submission; or why the row is left out.
-fn job(row: &Row<'_>, names: &[String]) -> Result<Result<(i64, Logged), Reason>, Error> {
+fn job(row: &Row<'_>, names: &[String]) -> Result<Result<(i64, LoggedJob), SkippedRow>, Error> {
     if row.get("jobid").is_some_and(|id| id.contains('.')) {
-        return Ok(Err(Reason::Step));
+        return Ok(Err(SkippedRow::Step));
     }
     let has = |name: &str| names.iter().any(|candidate| candidate == name);
     let state = row.get("state").unwrap_or("COMPLETED");
     let (start, end) = (moment(row, "start")?, moment(row, "end")?);
     if has("start") && start.is_none() || state.starts_with("PENDING") {
-        return Ok(Err(Reason::NotStarted));
+        return Ok(Err(SkippedRow::NotStarted));
     }
     // A run that was requeued has ended; only its end tells.
     let goes_on = ["RUNNING", "SUSPENDED", "RESIZING", "REQUEUED"];
     if has("end") && end.is_none()
         || !has("end") && goes_on.iter().any(|candidate| state.starts_with(candidate))
     {
-        return Ok(Err(Reason::NotEnded));
+        return Ok(Err(SkippedRow::NotEnded));
     }
     let gpus = match gpus(row, names)? {
         Ok(gpus) => gpus,
@@ -178,7 +178,7 @@ fn job(row: &Row<'_>, names: &[String]) -> Result<Result<(i64, Logged), Reason>,
             .error("submit: expected a moment such as 2024-01-31T12:00:00")
             .into());
     };
-    let logged = Logged {
+    let logged = LoggedJob {
         devices: gpus.devices,
         // Known once all rows are read.
         submitted: Time::ZERO,
@@ -187,8 +187,8 @@ fn job(row: &Row<'_>, names: &[String]) -> Result<Result<(i64, Logged), Reason>,
         is_shared: gpus.is_mig,
         is_service: false,
         end: match state.starts_with("COMPLETED") {
-            true => End::Good,
-            false => End::Failed,
+            true => LoggedEnd::Good,
+            false => LoggedEnd::Failed,
         },
     };
     Ok(Ok((submitted, logged)))
@@ -284,28 +284,28 @@ fn seconds(text: &str) -> Option<u64> {
 
 /// The GPUs of a job.
 #[derive(Debug, PartialEq)]
-struct Gpus {
+struct JobGpus {
     devices: usize,
     /// Whether some are MIG instances.
     is_mig: bool,
 }
 
 /// The GPUs that a job had; those it requested only if no column tells what it had.
-fn gpus(row: &Row<'_>, names: &[String]) -> Result<Result<Gpus, Reason>, Error> {
+fn gpus(row: &Row<'_>, names: &[String]) -> Result<Result<JobGpus, SkippedRow>, Error> {
     let has = |name: &str| names.iter().any(|candidate| candidate == name);
     let allocated = ["alloctres", "allocgres"];
     let columns = match allocated.iter().any(|name| has(name)) {
         true => &allocated[..],
         false => &["reqtres"],
     };
-    let mut none = Reason::NoDevice;
+    let mut none = SkippedRow::NoDevice;
     for column in columns {
         let Some(text) = row.get(column) else {
             continue;
         };
         match resources(text).map_err(|what| row.error(format!("{column} {what}")))? {
             Ok(gpus) => return Ok(Ok(gpus)),
-            Err(Reason::NoDevice) => {}
+            Err(SkippedRow::NoDevice) => {}
             Err(reason) => none = reason,
         }
     }
@@ -314,7 +314,7 @@ fn gpus(row: &Row<'_>, names: &[String]) -> Result<Result<Gpus, Reason>, Error> 
 
 /// The GPUs in a list of resources: `cpu=8,gres/gpu=4,gres/gpu:a100=4`, or, as older versions of
 /// Slurm write, `gpu:4` or `gpu:a100:4`. With a total, the parts by type are not counted again.
-fn resources(text: &str) -> Result<Result<Gpus, Reason>, String> {
+fn resources(text: &str) -> Result<Result<JobGpus, SkippedRow>, String> {
     let (mut total, mut by_type, mut is_mig, mut has_shares) = (None, 0_u64, false, false);
     for item in text
         .split(',')
@@ -351,10 +351,10 @@ fn resources(text: &str) -> Result<Result<Gpus, Reason>, String> {
     }
     let devices = total.unwrap_or(by_type);
     Ok(match usize::try_from(devices) {
-        Ok(0) if has_shares => Err(Reason::Shares),
-        Ok(0) => Err(Reason::NoDevice),
-        Ok(devices) if devices <= MAX_DEVICES => Ok(Gpus { devices, is_mig }),
-        _ => Err(Reason::TooLarge),
+        Ok(0) if has_shares => Err(SkippedRow::Shares),
+        Ok(0) => Err(SkippedRow::NoDevice),
+        Ok(devices) if devices <= MAX_DEVICES => Ok(JobGpus { devices, is_mig }),
+        _ => Err(SkippedRow::TooLarge),
     })
 }
 
@@ -397,7 +397,7 @@ mod tests {
 
     #[test]
     fn gpus_are_counted_once() {
-        let gpus = |devices, is_mig| Some(Gpus { devices, is_mig });
+        let gpus = |devices, is_mig| Some(JobGpus { devices, is_mig });
         for (text, expected) in [
             (
                 "billing=8,cpu=8,gres/gpu:a100=4,gres/gpu=4,mem=64G,node=1",

@@ -7,7 +7,7 @@ use mapa_core::{Sensitivity, Settings, Shape};
 use mapa_sched::Time;
 use mapa_table::Row;
 
-use super::logged::Logged;
+use super::logged::LoggedJob;
 use crate::error::Error;
 use crate::workload::submission::Submission;
 use crate::workload::wrong::bad_workload;
@@ -38,8 +38,8 @@ pub struct Selection {
     pub until: Option<Time>,
     /// The largest size, devices. Default: any.
     pub max_devices: Option<usize>,
-    /// How jobs that share a device are read. Default: [`Shared::Whole`].
-    pub shared: Shared,
+    /// How jobs that share a device are read. Default: [`SharedDevices::Whole`].
+    pub shared: SharedDevices,
     /// The largest number of jobs that are kept, from the top of the file. Default: all.
     pub first: Option<usize>,
     /// The divisor of times between arrivals, a finite number above 0. Results are rounded to a
@@ -54,7 +54,7 @@ pub struct Selection {
 /// How jobs that share a device are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Shared {
+pub enum SharedDevices {
     /// `whole`: each gets a device of its own.
     #[default]
     Whole,
@@ -69,7 +69,7 @@ impl Default for Selection {
             from: Time::ZERO,
             until: None,
             max_devices: None,
-            shared: Shared::Whole,
+            shared: SharedDevices::Whole,
             first: None,
             compress: 1.0,
             pattern: Some(Shape::Ring),
@@ -128,7 +128,7 @@ impl Selection {
 
 /// How many jobs were left out, by the first reason that applied.
 #[derive(Default)]
-pub(super) struct LeftOut {
+pub(super) struct LeftOutJobs {
     others: usize,
     window: usize,
     large: usize,
@@ -136,12 +136,12 @@ pub(super) struct LeftOut {
     after: usize,
 }
 
-impl LeftOut {
+impl LeftOutJobs {
     /// Whether a job is kept, after `before` others. If not, its reason is counted.
     pub(super) fn keeps(
         &mut self,
         selection: &Selection,
-        (row, logged): (&Row<'_>, &Logged),
+        (row, logged): (&Row<'_>, &LoggedJob),
         submission: &Submission,
         before: usize,
     ) -> bool {
@@ -157,7 +157,9 @@ impl LeftOut {
             {
                 &mut self.large
             }
-            () if selection.shared == Shared::LeaveOut && logged.is_shared => &mut self.shared,
+            () if selection.shared == SharedDevices::LeaveOut && logged.is_shared => {
+                &mut self.shared
+            }
             () if selection.first.is_some_and(|first| before >= first) => &mut self.after,
             () => return true,
         };
@@ -256,8 +258,8 @@ impl Selection {
             "max-gpus" => self.max_devices = Some(numbers::devices(value)?),
             "shared" => {
                 self.shared = match value {
-                    "whole" => Shared::Whole,
-                    "leave-out" => Shared::LeaveOut,
+                    "whole" => SharedDevices::Whole,
+                    "leave-out" => SharedDevices::LeaveOut,
                     _ => return Err(format!("`{value}`: expected whole or leave-out")),
                 }
             }
@@ -292,7 +294,8 @@ impl fmt::Display for Selection {
             .until
             .map(|until| format!("until={}", numbers::seconds(until.0)));
         let most = self.max_devices.map(|most| format!("max-gpus={most}"));
-        let shared = (self.shared == Shared::LeaveOut).then(|| "shared=leave-out".to_owned());
+        let shared =
+            (self.shared == SharedDevices::LeaveOut).then(|| "shared=leave-out".to_owned());
         let first = self.first.map(|first| format!("first={first}"));
         let compress =
             (self.compress != plain.compress).then(|| format!("compress={}", self.compress));
