@@ -46,21 +46,21 @@ impl Adam {
     /// lists are `parameters[i]` and `gradients[i]`. Gradients are multiplied by `factor`.
     pub(crate) fn update(&mut self, parts: [(&mut [f32], &[f32]); 2], factor: f32, rate: f32) {
         self.count();
-        let [first, second] = self.decayed.map(|own| (1.0 / (1.0 - own)) as f32);
-        let [keep_first, keep_second] = DECAYS.map(|own| own as f32);
+        let [first, second] = self.decayed.map(|decayed| (1.0 / (1.0 - decayed)) as f32);
+        let [keep_first, keep_second] = DECAYS.map(|value| value as f32);
         let [mean, square] = &mut self.moments;
         let mut from = 0;
         for (parameters, gradients) in parts {
             let end = from + parameters.len();
             let moments = mean[from..end].iter_mut().zip(&mut square[from..end]);
             from = end;
-            for ((own, gradient), (mean, square)) in
+            for ((value, gradient), (mean, square)) in
                 parameters.iter_mut().zip(gradients).zip(moments)
             {
                 let gradient = gradient * factor;
                 *mean = keep_first * *mean + (1.0 - keep_first) * gradient;
                 *square = keep_second * *square + (1.0 - keep_second) * (gradient * gradient);
-                *own -= rate * (*mean * first) / ((*square * second).sqrt() + EPSILON);
+                *value -= rate * (*mean * first) / ((*square * second).sqrt() + EPSILON);
             }
         }
     }

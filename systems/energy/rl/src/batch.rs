@@ -1,7 +1,7 @@
 //! Many days at once.
 
 use mapa_sim::stream;
-use mapa_system_energy::Machine;
+use mapa_system_energy::SlicedGpus;
 use mapa_system_energy::learned::Observation;
 use mapa_system_energy_sim::{Draw, Totals};
 use rand::Rng;
@@ -14,7 +14,7 @@ use crate::reward::Reward;
 #[derive(Clone, Debug)]
 pub struct Source {
     /// The machine.
-    pub machine: Machine,
+    pub machine: SlicedGpus,
     /// What is observed.
     pub observation: Observation,
     /// The jobs.
@@ -62,15 +62,15 @@ impl Batch {
     /// Days that cannot be drawn, actions that are not allowed, or that end a day.
     pub fn at(source: Source, standing: Vec<Standing>) -> Result<Self, Error> {
         let mut days = Vec::new();
-        for (place, own) in standing.iter().enumerate() {
-            let mut day = draw(&source, place, own.days)?;
-            for &action in &own.actions {
+        for (place, job) in standing.iter().enumerate() {
+            let mut day = draw(&source, place, job.days)?;
+            for &action in &job.actions {
                 day.start(usize::from(action))?;
             }
             if day.is_over() {
                 let what = format!(
                     "day {} of place {place} is over: expected one that goes on",
-                    own.days
+                    job.days
                 );
                 return Err(ErrorKind::BadDay(what).into());
             }

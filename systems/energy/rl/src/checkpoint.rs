@@ -40,23 +40,23 @@ fn hash(bytes: &[u8]) -> u64 {
 /// The file of a training of this key, a line.
 pub(crate) fn write(key: &str, kept: &Kept) -> Vec<u8> {
     let mut file = format!("{MAGIC}\n{key}\n").into_bytes();
-    let mut whole = |own: u64| file.extend(own.to_le_bytes());
+    let mut whole = |number: u64| file.extend(number.to_le_bytes());
     whole(kept.updates);
     whole(kept.gradients);
     for list in &kept.numbers {
         file.extend((list.len() as u64).to_le_bytes());
-        file.extend(list.iter().flat_map(|own| own.to_le_bytes()));
+        file.extend(list.iter().flat_map(|value| value.to_le_bytes()));
     }
     file.extend((kept.standing.len() as u64).to_le_bytes());
-    for own in &kept.standing {
-        file.extend(own.days.to_le_bytes());
-        file.extend((own.actions.len() as u64).to_le_bytes());
-        file.extend(own.actions.iter().flat_map(|own| own.to_le_bytes()));
+    for job in &kept.standing {
+        file.extend(job.days.to_le_bytes());
+        file.extend((job.actions.len() as u64).to_le_bytes());
+        file.extend(job.actions.iter().flat_map(|action| action.to_le_bytes()));
     }
     file.extend((kept.curve.len() as u64).to_le_bytes());
-    for own in &kept.curve {
-        file.extend(own.steps.to_le_bytes());
-        file.extend(own.late.to_le_bytes());
+    for point in &kept.curve {
+        file.extend(point.steps.to_le_bytes());
+        file.extend(point.late.to_le_bytes());
     }
     let hash = hash(&file);
     file.extend(hash.to_le_bytes());
@@ -68,7 +68,7 @@ struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
     fn line(&mut self) -> &'a str {
-        let end = self.0.iter().position(|&own| own == b'\n');
+        let end = self.0.iter().position(|&candidate| candidate == b'\n');
         let Some(end) = end else {
             return "";
         };
@@ -98,7 +98,7 @@ impl<'a> Bytes<'a> {
         let length = self.whole()?;
         let bytes = usize::try_from(length)
             .ok()
-            .and_then(|own| own.checked_mul(N));
+            .and_then(|number| number.checked_mul(N));
         let Some((own, rest)) = bytes.and_then(|bytes| self.0.split_at_checked(bytes)) else {
             return wrong(format!(
                 "a list of {length} numbers of {N} bytes, {} bytes are left: expected a shorter one",
@@ -106,7 +106,7 @@ impl<'a> Bytes<'a> {
             ));
         };
         self.0 = rest;
-        Ok(own.as_chunks().0.iter().map(|&own| of(own)).collect())
+        Ok(own.as_chunks().0.iter().map(|&bytes| of(bytes)).collect())
     }
 }
 

@@ -1,7 +1,7 @@
 //! How a net is trained.
 
 use mapa_system_energy::learned::{Formulation, Observation};
-use mapa_system_energy::{Machine, Power};
+use mapa_system_energy::{Power, SlicedGpus};
 use mapa_system_energy_sim::Draw;
 
 use crate::error::{Error, ErrorKind};
@@ -16,7 +16,7 @@ pub struct Config {
     pub formulation: Formulation,
     /// What it is told.
     pub reward: Reward,
-    /// The [layouts](Machine::layouts) of the GPUs, A100s.
+    /// The [layouts](SlicedGpus::layouts) of the GPUs, A100s.
     pub layouts: String,
     /// The days.
     pub draw: Draw,
@@ -54,7 +54,7 @@ impl Config {
         Self {
             formulation: Formulation::Enhanced,
             reward: Reward::Code,
-            layouts: Machine::PUBLISHED.to_owned(),
+            layouts: SlicedGpus::PUBLISHED.to_owned(),
             draw: Draw::default(),
             layers: vec![128, 128],
             days: 8,
@@ -125,8 +125,8 @@ impl Config {
     }
 
     /// The machine, and what is observed of it.
-    pub(crate) fn machine(&self) -> Result<(Machine, Observation), Error> {
-        let machine = Machine::of_layouts(&self.layouts, Power::A100)?;
+    pub(crate) fn machine(&self) -> Result<(SlicedGpus, Observation), Error> {
+        let machine = SlicedGpus::of_layouts(&self.layouts, Power::A100)?;
         let observation = Observation::new(self.formulation, &machine);
         Ok((machine, observation))
     }

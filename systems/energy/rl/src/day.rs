@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use mapa_system_energy::{Machine, SliceJob, Start, State};
+use mapa_system_energy::{SliceJob, SlicedGpus, Start, State};
 use mapa_system_energy_sim::Totals;
 
 use crate::error::{Error, ErrorKind};
@@ -47,9 +47,9 @@ impl Day {
     ///
     /// # Errors
     /// Jobs in another order.
-    pub fn new(jobs: impl Into<Arc<[SliceJob]>>, machine: Machine) -> Result<Self, Error> {
+    pub fn new(jobs: impl Into<Arc<[SliceJob]>>, machine: SlicedGpus) -> Result<Self, Error> {
         let jobs = jobs.into();
-        let falls = |own: &[SliceJob]| own[1].arrives() < own[0].arrives();
+        let falls = |slice_jobs: &[SliceJob]| slice_jobs[1].arrives() < slice_jobs[0].arrives();
         if let Some(at) = jobs.windows(2).position(falls) {
             let what = format!(
                 "job {} arrives before job {at}: expected jobs in order of arrival",
@@ -111,7 +111,7 @@ impl Day {
     /// Lets time go on until a decision is due or the day is over.
     fn go_on(&mut self, passed: &mut Passed) {
         while self.state.queue().is_empty() || self.state.free_count() == 0 {
-            let end = self.ends.peek().map(|Reverse(own)| f64::from_bits(own.0));
+            let end = self.ends.peek().map(|Reverse(pair)| f64::from_bits(pair.0));
             let next = self.jobs.get(self.arrived).copied();
             let (watts, from) = (self.state.watts(), self.state.now());
             // An arrival comes before an end of the same moment.

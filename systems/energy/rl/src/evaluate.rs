@@ -1,7 +1,7 @@
 //! How good a net is.
 
 use mapa_system_energy::learned::{Learned, Weights};
-use mapa_system_energy::{Machine, Power, Rule, State};
+use mapa_system_energy::{Power, Rule, SlicedGpus, State};
 use mapa_system_energy_sim::{Draw, Totals, run};
 
 use crate::error::Error;
@@ -19,7 +19,7 @@ pub fn evaluate(
     draw: &Draw,
     seeds: &[u64],
 ) -> Result<Vec<Totals>, Error> {
-    let machine = Machine::of_layouts(layouts, Power::A100)?;
+    let machine = SlicedGpus::of_layouts(layouts, Power::A100)?;
     let each = seeds.iter().map(|&seed| {
         let jobs = draw.jobs(seed)?;
         Ok(run(&jobs, State::new(machine.clone()), rule)?)
@@ -30,7 +30,7 @@ pub fn evaluate(
 /// The mean late share of a net on the days of learning curves.
 pub(crate) fn late(weights: Weights, draw: &Draw) -> Result<f64, Error> {
     let layouts = weights.layouts().to_owned();
-    let machine = Machine::of_layouts(&layouts, Power::A100)?;
+    let machine = SlicedGpus::of_layouts(&layouts, Power::A100)?;
     let mut rule = Learned::new(weights, &machine)?;
     let days = evaluate(&mut rule, &layouts, draw, &CURVE_DAYS)?;
     let sum: f64 = days.iter().map(Totals::late_share).sum();

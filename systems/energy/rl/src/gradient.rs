@@ -68,8 +68,8 @@ impl Gradient {
         let mut squares = [0.0_f64; 8];
         for part in &self.sums {
             // Padded lists have a multiple of eight numbers.
-            for own in part.chunks(8) {
-                for (sum, &number) in squares.iter_mut().zip(own) {
+            for values in part.chunks(8) {
+                for (sum, &number) in squares.iter_mut().zip(values) {
                     *sum += f64::from(number) * f64::from(number);
                 }
             }
@@ -84,12 +84,12 @@ fn add(to: &mut [Vec<f32>; 2], chunks: &[Chunk]) {
     for (net, to) in to.iter_mut().enumerate() {
         to.clear();
         for chunk in chunks {
-            let own = &chunk.sums[net];
+            let values = &chunk.sums[net];
             if to.is_empty() {
-                to.extend_from_slice(own);
+                to.extend_from_slice(values);
                 continue;
             }
-            for (sum, number) in to.iter_mut().zip(own) {
+            for (sum, number) in to.iter_mut().zip(values) {
                 *sum += number;
             }
         }
@@ -105,7 +105,7 @@ fn scale(rollout: &Rollout, samples: &[usize]) -> [f32; 2] {
     };
     let count = samples.len() as f64;
     let mean = of().sum::<f64>() / count;
-    let squares: f64 = of().map(|own| (own - mean) * (own - mean)).sum();
+    let squares: f64 = of().map(|value| (value - mean) * (value - mean)).sum();
     let deviation = (squares / (count - 1.0).max(1.0)).sqrt();
     [mean as f32, (1.0 / (deviation + 1e-8)) as f32]
 }
@@ -126,7 +126,7 @@ impl Chunk {
             sums,
         } = self;
         let [seen, slices] =
-            [rollout.seen.len(), rollout.allowed.len()].map(|own| own / rollout.taken.len());
+            [rollout.seen.len(), rollout.allowed.len()].map(|number| number / rollout.taken.len());
         for trace in [&mut *of_policy, &mut *of_value] {
             let inputs = trace.inputs();
             for &at in samples {
@@ -178,39 +178,39 @@ mod tests {
     fn rollout() -> Rollout {
         let number = |seed: usize| ((seed * 7919 + 31) % 1009) as f32 / 504.5 - 1.0;
         let samples = 70;
-        let mut own = Rollout::default();
-        own.seen.extend((0..samples * 6).map(number));
+        let mut rollout = Rollout::default();
+        rollout.seen.extend((0..samples * 6).map(number));
         for at in 0..samples {
             let mask: [bool; 5] = std::array::from_fn(|slice| (at + slice) % 3 != 0);
             let allowed: Vec<usize> = (0..5).filter(|&slice| mask[slice]).collect();
-            own.allowed.extend(mask);
-            own.taken.push(Taken {
+            rollout.allowed.extend(mask);
+            rollout.taken.push(Taken {
                 action: allowed[at % allowed.len()],
                 probability: 0.3 + 0.1 * number(at + 500),
                 advantage: 3.0 * number(at + 900),
                 worth: 2.0 * number(at + 100),
             });
         }
-        own
+        rollout
     }
 
     /// The outputs of a net by numbers of 64 bits, with parameters without padding.
     fn outputs(sizes: &[usize], parameters: &[f64], inputs: &[f64]) -> Vec<f64> {
         let (mut from, mut at) = (inputs.to_vec(), 0);
-        for (layer, own) in sizes.windows(2).enumerate() {
-            let mut to: Vec<f64> = (0..own[1])
+        for (layer, values) in sizes.windows(2).enumerate() {
+            let mut to: Vec<f64> = (0..values[1])
                 .map(|j| {
                     let sum = from
                         .iter()
                         .enumerate()
-                        .map(|(i, x)| x * parameters[at + i * own[1] + j]);
-                    sum.sum::<f64>() + parameters[at + own[0] * own[1] + j]
+                        .map(|(i, x)| x * parameters[at + i * values[1] + j]);
+                    sum.sum::<f64>() + parameters[at + values[0] * values[1] + j]
                 })
                 .collect();
             if layer + 2 < sizes.len() {
-                to.iter_mut().for_each(|own| *own = own.tanh());
+                to.iter_mut().for_each(|value| *value = value.tanh());
             }
-            at += (own[0] + 1) * own[1];
+            at += (values[0] + 1) * values[1];
             from = to;
         }
         from
@@ -226,7 +226,7 @@ mod tests {
         for (at, taken) in rollout.taken.iter().enumerate() {
             let inputs: Vec<f64> = rollout.seen[at * 6..(at + 1) * 6]
                 .iter()
-                .map(|&own| f64::from(own))
+                .map(|&value| f64::from(value))
                 .collect();
             let z = outputs(&SIZES, policy, &inputs);
             let mask = &rollout.allowed[at * 5..(at + 1) * 5];
@@ -236,15 +236,15 @@ mod tests {
                 .map(|(z, &is)| if is { z.exp() } else { 0.0 })
                 .collect();
             let sum: f64 = exps.iter().sum();
-            let p: Vec<f64> = exps.iter().map(|own| own / sum).collect();
+            let p: Vec<f64> = exps.iter().map(|exp| exp / sum).collect();
             let ratio = p[taken.action] / f64::from(taken.probability);
             let advantage = (f64::from(taken.advantage) - mean) * factor;
             let clip = f64::from(loss.clip);
             let gained = (ratio * advantage).min(ratio.clamp(1.0 - clip, 1.0 + clip) * advantage);
             let entropy: f64 = p
                 .iter()
-                .filter(|own| **own > 0.0)
-                .map(|own| -own * own.ln())
+                .filter(|value| **value > 0.0)
+                .map(|amount| -amount * amount.ln())
                 .sum();
             sums[0] -= (gained + f64::from(loss.entropy) * entropy) / count;
             let v = outputs(&[6, 9, 7, 1], value, &inputs)[0];
@@ -260,8 +260,9 @@ mod tests {
         let policy = Perceptron::new(SIZES.to_vec(), 1.0, &mut random);
         let value = Perceptron::new(vec![6, 9, 7, 1], 1.0, &mut random);
         let samples: Vec<usize> = (0..70).collect();
-        let wide = |own: &Perceptron| {
-            own.unpadded()
+        let wide = |perceptron: &Perceptron| {
+            perceptron
+                .unpadded()
                 .into_iter()
                 .map(f64::from)
                 .collect::<Vec<f64>>()
@@ -305,7 +306,7 @@ mod tests {
                 );
                 let longest = analytic
                     .iter()
-                    .fold(0.0_f32, |most, own| most.max(own.abs()));
+                    .fold(0.0_f32, |most, value| most.max(value.abs()));
                 assert!(longest > 1e-3, "the gradient is not nothing");
             }
         }

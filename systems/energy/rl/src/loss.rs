@@ -30,15 +30,15 @@ pub(crate) struct Taken {
 #[inline(always)]
 pub(crate) fn probabilities(outputs: &[f32], mask: &[bool], to: &mut Vec<f32>) {
     to.clear();
-    let allowed = outputs.iter().zip(mask).filter(|own| *own.1);
-    let most = allowed.map(|own| *own.0).fold(f32::MIN, f32::max);
+    let allowed = outputs.iter().zip(mask).filter(|row| *row.1);
+    let most = allowed.map(|row| *row.0).fold(f32::MIN, f32::max);
     let mut sum = 0.0;
     for (&output, &is_allowed) in outputs.iter().zip(mask) {
         let own = if is_allowed { exp(output - most) } else { 0.0 };
         sum += own;
         to.push(own);
     }
-    to.iter_mut().for_each(|own| *own /= sum);
+    to.iter_mut().for_each(|value| *value /= sum);
 }
 
 impl Loss {

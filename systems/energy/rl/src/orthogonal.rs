@@ -45,7 +45,7 @@ pub(crate) fn orthogonal(
         }
     };
     let each = (0..rows * columns).map(|place| at(place / columns, place % columns) * gain);
-    each.map(|own| own as f32).collect()
+    each.map(|value| value as f32).collect()
 }
 
 #[cfg(test)]

@@ -31,9 +31,13 @@ struct Layer {
 
 fn layers(sizes: &[usize]) -> Vec<Layer> {
     let mut weights = 0;
-    let of = |(at, own): (usize, &[usize])| {
-        let inputs = if at == 0 { own[0] } else { padded(own[0]) };
-        let outputs = padded(own[1]);
+    let of = |(at, values): (usize, &[usize])| {
+        let inputs = if at == 0 {
+            values[0]
+        } else {
+            padded(values[0])
+        };
+        let outputs = padded(values[1]);
         let biases = weights + inputs * outputs;
         let layer = Layer {
             inputs,
@@ -84,15 +88,15 @@ impl Perceptron {
     pub(crate) fn new(sizes: Vec<usize>, last_gain: f64, random: &mut impl Rng) -> Self {
         let layers = sizes.len().saturating_sub(1);
         let mut parameters = Vec::new();
-        for (layer, own) in sizes.windows(2).enumerate() {
+        for (layer, values) in sizes.windows(2).enumerate() {
             let is_last = layer + 1 == layers;
             let gain = if is_last {
                 last_gain
             } else {
                 std::f64::consts::SQRT_2
             };
-            parameters.extend(orthogonal(own[0], own[1], gain, random));
-            parameters.extend(vec![0.0; own[1]]);
+            parameters.extend(orthogonal(values[0], values[1], gain, random));
+            parameters.extend(vec![0.0; values[1]]);
         }
         Self::padded(sizes, &parameters)
     }
@@ -100,29 +104,29 @@ impl Perceptron {
     /// The net with these parameters, without padding.
     pub(crate) fn padded(sizes: Vec<usize>, parameters: &[f32]) -> Self {
         let layers = layers(&sizes);
-        let mut own = Self {
-            parameters: vec![0.0; layers.last().map_or(0, |own| own.end)],
+        let mut perceptron = Self {
+            parameters: vec![0.0; layers.last().map_or(0, |layer| layer.end)],
             transposed: vec![Vec::new(); layers.len()],
             layers,
             sizes,
         };
-        let places = own.places();
+        let places = perceptron.places();
         for (place, &number) in places.into_iter().zip(parameters) {
-            own.parameters[place] = number;
+            perceptron.parameters[place] = number;
         }
-        own.transpose();
-        own
+        perceptron.transpose();
+        perceptron
     }
 
     /// Where the parameters that are not padding lie, in order.
     fn places(&self) -> Vec<usize> {
         let mut places = Vec::new();
-        for (own, layer) in self.sizes.windows(2).zip(&self.layers) {
-            for input in 0..own[0] {
+        for (values, layer) in self.sizes.windows(2).zip(&self.layers) {
+            for input in 0..values[0] {
                 let row = layer.weights + input * layer.outputs;
-                places.extend(row..row + own[1]);
+                places.extend(row..row + values[1]);
             }
-            places.extend(layer.biases..layer.biases + own[1]);
+            places.extend(layer.biases..layer.biases + values[1]);
         }
         places
     }
@@ -157,8 +161,8 @@ impl Perceptron {
             to.resize(layer.inputs * layer.outputs, 0.0);
             let weights = &self.parameters[layer.weights..layer.biases];
             for (input, row) in weights.chunks_exact(layer.outputs).enumerate() {
-                for (output, &own) in row.iter().enumerate() {
-                    to[output * layer.inputs + input] = own;
+                for (output, &value) in row.iter().enumerate() {
+                    to[output * layer.inputs + input] = value;
                 }
             }
         }
@@ -190,8 +194,8 @@ impl Perceptron {
             let weights = &self.parameters[layer.weights..layer.biases];
             add_product(to, left, weights, rows, layer.inputs, layer.outputs);
             if at + 1 < count {
-                for own in to.iter_mut() {
-                    *own = tanh(*own);
+                for value in to.iter_mut() {
+                    *value = tanh(*value);
                 }
             }
         }
@@ -217,8 +221,8 @@ impl Perceptron {
                 sums[layer.weights..layer.end].split_at_mut(layer.biases - layer.weights);
             add_product(weights, left, above, layer.inputs, rows, layer.outputs);
             for row in above.chunks_exact(layer.outputs) {
-                for (sum, own) in biases.iter_mut().zip(row) {
-                    *sum += own;
+                for (sum, value) in biases.iter_mut().zip(row) {
+                    *sum += value;
                 }
             }
             if at == 0 {
@@ -234,8 +238,8 @@ impl Perceptron {
             let transposed = &self.transposed[at];
             add_product(below, left, transposed, rows, layer.outputs, layer.inputs);
             // The slope of the tangent, by its value.
-            for (own, value) in below.iter_mut().zip(from) {
-                *own *= 1.0 - value * value;
+            for (amount, value) in below.iter_mut().zip(from) {
+                *amount *= 1.0 - value * value;
             }
             std::mem::swap(above, below);
         }
@@ -269,7 +273,7 @@ mod tests {
             for (inputs, outputs) in inputs.chunks_exact(sizes[0]).zip(rows) {
                 let (kept, padding) = outputs.split_at(sizes[sizes.len() - 1]);
                 assert_eq!(net.outputs(inputs, &mut Scratch::default()), kept);
-                assert!(padding.iter().all(|&own| own == 0.0));
+                assert!(padding.iter().all(|&value| value == 0.0));
             }
         }
     }

@@ -67,12 +67,12 @@ fn tile<const R: usize>(
     }
     let rows: [&[f32]; R] = std::array::from_fn(|r| &left.numbers[(row + r) * left.by_row..]);
     for (k, right) in right.chunks_exact(columns).enumerate() {
-        let mut own = [0.0_f32; COLUMNS];
-        own.copy_from_slice(&right[column..column + COLUMNS]);
+        let mut values = [0.0_f32; COLUMNS];
+        values.copy_from_slice(&right[column..column + COLUMNS]);
         for r in 0..R {
             let factor = rows[r][k * left.by_column];
             for c in 0..COLUMNS {
-                sums[r][c] += factor * own[c];
+                sums[r][c] += factor * values[c];
             }
         }
     }
@@ -91,8 +91,10 @@ mod tests {
         let number = |seed: usize| ((seed * 7919) % 1009) as f32 / 504.5 - 1.0;
         for (rows, depth, columns) in [(1, 1, 16), (4, 3, 32), (7, 10, 48), (66, 5, 16)] {
             let a: Vec<f32> = (0..rows * depth).map(number).collect();
-            let b: Vec<f32> = (0..depth * columns).map(|own| number(own + 17)).collect();
-            let start: Vec<f32> = (0..rows * columns).map(|own| number(own + 5)).collect();
+            let b: Vec<f32> = (0..depth * columns)
+                .map(|index| number(index + 17))
+                .collect();
+            let start: Vec<f32> = (0..rows * columns).map(|index| number(index + 5)).collect();
             for is_transposed in [false, true] {
                 let (by_row, by_column) = if is_transposed { (1, rows) } else { (depth, 1) };
                 let mut slow = start.clone();

@@ -28,9 +28,9 @@ pub(crate) struct Rollout {
 fn draw(p: &[f32], uniform: f32) -> usize {
     let mut sum = 0.0;
     let mut last = 0;
-    for (action, &own) in p.iter().enumerate() {
-        sum += own;
-        if own > 0.0 {
+    for (action, &value) in p.iter().enumerate() {
+        sum += value;
+        if value > 0.0 {
             last = action;
             if uniform < sum {
                 break;
@@ -166,7 +166,7 @@ mod tests {
         let third = 3.0 + 20.0 - 30.0 + 0.25 * last;
         let second = 2.0 - 20.0;
         let first = 1.0 + 10.0 - 10.0 + 0.25 * second;
-        let advantages: Vec<f32> = own.taken.iter().map(|own| own.advantage).collect();
+        let advantages: Vec<f32> = own.taken.iter().map(|step| step.advantage).collect();
         assert_eq!(advantages, [first, second, third, last]);
         assert_eq!(own.taken[2].worth, third + 30.0);
     }

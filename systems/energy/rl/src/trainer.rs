@@ -52,7 +52,7 @@ impl Trainer {
             Perceptron::new(value, 1.0, &mut random),
         ];
         Ok(Self {
-            adam: Adam::new(nets.iter().map(|own| own.parameters().len()).sum()),
+            adam: Adam::new(nets.iter().map(|net| net.parameters().len()).sum()),
             batch: Batch::new(source, config.days)?,
             pool: pool(threads)?,
             nets,
@@ -151,7 +151,7 @@ impl Trainer {
     /// Parameters that are not finite: the training diverged.
     pub fn weights(&self) -> Result<Weights, Error> {
         let points = self.curve.iter();
-        let points = points.map(|own| format!(" {}: {:.2}", own.steps, 100.0 * own.late));
+        let points = points.map(|point| format!(" {}: {:.2}", point.steps, 100.0 * point.late));
         let note = format!(
             "{:?} reward, {} steps in {} gradients of {}; late percent by steps:{}",
             self.config.reward,

@@ -1,13 +1,15 @@
 //! Days that are halted at decisions, against days under a rule; and rewards against what is counted.
 
 use mapa_system_energy::learned::{Formulation, Observation};
-use mapa_system_energy::{Fit, LargestFirst, Machine, Power, Rule, SliceJob, SmallestFirst, State};
+use mapa_system_energy::{
+    Fit, LargestFirst, Power, Rule, SliceJob, SlicedGpus, SmallestFirst, State,
+};
 use mapa_system_energy_rl::{Batch, Day, Passed, Reward, Source, Standing};
 use mapa_system_energy_sim::{Draw, Totals, run};
 use proptest::prelude::*;
 
-fn machine() -> Machine {
-    Machine::new(Machine::PUBLISHED, Power::A100).unwrap()
+fn machine() -> SlicedGpus {
+    SlicedGpus::new(SlicedGpus::PUBLISHED, Power::A100).unwrap()
 }
 
 /// A morning at this rate.
@@ -24,7 +26,7 @@ fn jobs(seed: u64, per_minute: f64) -> Vec<SliceJob> {
 /// What a day comes to if a rule takes the actions, and all that passed.
 fn by_rule(
     jobs: &[SliceJob],
-    machine: Machine,
+    machine: SlicedGpus,
     rule: &mut dyn Rule,
 ) -> (Totals, Vec<(Passed, Totals)>) {
     let mut day = Day::new(jobs, machine).unwrap();
@@ -56,7 +58,7 @@ proptest! {
         is_flexible in any::<bool>(),
     ) {
         let jobs = jobs(seed, per_minute);
-        let flexible = Machine::flexible(8, Power::A100, 0.07).unwrap();
+        let flexible = SlicedGpus::flexible(8, Power::A100, 0.07).unwrap();
         let machine = if is_flexible { flexible } else { machine() };
         let whole = run(&jobs, State::new(machine.clone()), &mut *rules()[rule]).unwrap();
         let (by_step, all) = by_rule(&jobs, machine, &mut *rules()[rule]);
@@ -75,16 +77,16 @@ proptest! {
         let last = -cost / (n * 2.25e-5 + 1.0);
         prop_assert!(close(sum(Reward::Sparse), last));
         // What a start promises comes true: run times are known.
-        let in_time = all.iter().filter(|own| own.0.in_time).count();
+        let in_time = all.iter().filter(|pair| pair.0.in_time).count();
         prop_assert_eq!(in_time, day.jobs - day.late);
-        let sizes: f64 = all.iter().map(|own| f64::from(own.0.size)).sum();
+        let sizes: f64 = all.iter().map(|pair| f64::from(pair.0.size)).sum();
         let starts = 0.01 / 7.0 * sizes + 0.05 * in_time as f64;
         prop_assert!(close(sum(Reward::Document), starts + last));
         // The code's last action has another reward instead of that of its start and its ends.
         let (end, before) = all.split_last().unwrap();
         let start = 0.01 / 7.0 * f64::from(end.0.size) + if end.0.in_time { 0.05 } else { 0.0 };
-        let ended: u32 = before.iter().map(|own| own.0.ended_in_time).sum();
-        let tardy: f64 = before.iter().map(|own| own.0.tardiness).sum();
+        let ended: u32 = before.iter().map(|pair| pair.0.ended_in_time).sum();
+        let tardy: f64 = before.iter().map(|pair| pair.0.tardiness).sum();
         prop_assert_eq!(ended + end.0.ended_in_time, in_time as u32);
         prop_assert!(close(tardy + end.0.tardiness, day.tardiness));
         let code = starts - start + 0.1 * f64::from(ended) - 0.2 * tardy
@@ -143,16 +145,16 @@ fn a_batch_goes_on_from_where_it_stood_and_its_days_do_not_depend_on_each_other(
             actions
                 .iter()
                 .zip(allowed.chunks(20))
-                .all(|(&own, mask)| mask[own])
+                .all(|(&number, mask)| mask[number])
         );
         batch.step(&actions).unwrap();
         alone.step(&actions[..1]).unwrap();
         assert_eq!(alone.rewards(), &batch.rewards()[..1]);
         assert_eq!(
-            batch.overs().iter().filter(|own| **own).count(),
+            batch.overs().iter().filter(|over| **over).count(),
             batch.finished().len()
         );
-        assert!(batch.finished().iter().all(|own| own.jobs == 40));
+        assert!(batch.finished().iter().all(|totals| totals.jobs == 40));
         ended += batch.finished().len();
     }
     assert!(ended >= 12, "200 steps of 3 days of 40 jobs");

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use mapa_system_energy::learned::{Learned, Weights};
-use mapa_system_energy::{LargestFirst, Machine, Power};
+use mapa_system_energy::{LargestFirst, Power, SlicedGpus};
 use mapa_system_energy_rl::{Config, KEPT, Point, Progress, Reward, Trainer, evaluate, train};
 use mapa_system_energy_sim::{Draw, Totals};
 
@@ -42,7 +42,7 @@ fn a_net_is_trained_where_gpus_are_repartitioned_and_starts_only_what_is_free() 
     // Five of the head, four histograms, three of each of 8 x 14 placements, three of all.
     assert_eq!(weights.net().sizes(), [5 + 40 + 3 * 112 + 3, 24, 24, 112]);
     let weights = Weights::from_bytes(&weights.to_bytes()).unwrap();
-    let machine = Machine::flexible(8, Power::A100, 0.4 / 60.0).unwrap();
+    let machine = SlicedGpus::flexible(8, Power::A100, 0.4 / 60.0).unwrap();
     let mut learned = Learned::new(weights, &machine).unwrap();
     let days = evaluate(&mut learned, &config.layouts, &config.draw, &[3]).unwrap();
     assert!(days[0].creations > 0 && days[0].jobs == 200);
@@ -62,7 +62,7 @@ fn a_training_that_is_resumed_ends_as_one_that_was_not_stopped() {
     }
     assert_eq!(whole.updates(), 10);
     assert_eq!(parts.weights().unwrap(), whole.weights().unwrap());
-    let steps: Vec<u64> = whole.curve().iter().map(|own| own.steps).collect();
+    let steps: Vec<u64> = whole.curve().iter().map(|point| point.steps).collect();
     assert_eq!(steps, [0, 8 * 1024, 10 * 1024]);
     let note = whole.weights().unwrap().note().to_owned();
     assert!(
@@ -141,11 +141,11 @@ fn a_net_learns_to_beat_largest_first_where_each_start_in_time_is_rewarded() {
     let last = told[told.len() - 1].2.unwrap();
     assert_eq!(first.steps, 0);
     assert!(last.late < first.late - 0.02, "{first:?} {last:?}");
-    let machine = Machine::new(Machine::PUBLISHED, Power::A100).unwrap();
+    let machine = SlicedGpus::new(SlicedGpus::PUBLISHED, Power::A100).unwrap();
     let mut learned = Learned::new(weights, &machine).unwrap();
     let late = |rule: &mut dyn mapa_system_energy::Rule| {
         let seeds: Vec<u64> = (1..20).collect();
-        let days = evaluate(rule, Machine::PUBLISHED, &config.draw, &seeds).unwrap();
+        let days = evaluate(rule, SlicedGpus::PUBLISHED, &config.draw, &seeds).unwrap();
         days.iter().map(Totals::late_share).sum::<f64>() / days.len() as f64
     };
     let [learned, largest] = [late(&mut learned), late(&mut LargestFirst)];
@@ -160,13 +160,13 @@ fn configurations_are_the_published_ones_and_impossible_ones_are_refused_with_th
     let gradients =
         published.updates() * published.epochs as u64 * batch.div_ceil(published.minibatch as u64);
     assert_eq!((published.updates(), gradients), (62, 1240));
-    for own in [
+    for config in [
         Config::ours(),
         Config::published(),
         Config::original(),
         Config::repartitioning(),
     ] {
-        assert_eq!(own.clone().checked().unwrap(), own);
+        assert_eq!(config.clone().checked().unwrap(), config);
     }
     let ours = Config::ours;
     for (config, key) in [
@@ -224,29 +224,33 @@ fn configurations_are_the_published_ones_and_impossible_ones_are_refused_with_th
 fn nets_that_ship_are_those_of_their_settings_and_seeds_and_ours_beat_largest_first() {
     let bytes: usize = KEPT
         .iter()
-        .map(|own| own.weights().unwrap().to_bytes().len())
+        .map(|report| report.weights().unwrap().to_bytes().len())
         .sum();
     assert!(bytes < 3_000_000, "{bytes}");
     let seeds: Vec<u64> = (1..=5).collect();
-    for own in KEPT {
-        let (weights, config) = (own.weights().unwrap(), own.config());
-        assert_eq!(weights.seed(), own.seed);
+    for report in KEPT {
+        let (weights, config) = (report.weights().unwrap(), report.config());
+        assert_eq!(weights.seed(), report.seed);
         assert_eq!(weights.formulation(), config.formulation);
         assert_eq!(weights.layouts(), config.layouts);
         let layers = weights.net().sizes();
         assert_eq!(layers[1..layers.len() - 1], config.layers);
         let told = format!("{:?} reward", config.reward);
         assert!(weights.note().starts_with(&told), "{}", weights.note());
-        if own.settings != "ours" {
+        if report.settings != "ours" {
             continue;
         }
-        let machine = Machine::new(&config.layouts, Power::A100).unwrap();
+        let machine = SlicedGpus::new(&config.layouts, Power::A100).unwrap();
         let mut learned = Learned::new(weights, &machine).unwrap();
         let late = |rule: &mut dyn mapa_system_energy::Rule| {
             let days = evaluate(rule, &config.layouts, &config.draw, &seeds).unwrap();
             days.iter().map(Totals::late_share).sum::<f64>() / days.len() as f64
         };
         let [net, largest] = [late(&mut learned), late(&mut LargestFirst)];
-        assert!(net < largest - 0.01, "seed {}: {net} {largest}", own.seed);
+        assert!(
+            net < largest - 0.01,
+            "seed {}: {net} {largest}",
+            report.seed
+        );
     }
 }
