@@ -382,9 +382,9 @@ mod tests {
 
     #[test]
     fn a_verdict_has_one_name_in_every_form() {
-        for own in Verdict::ALL {
-            let json = serde_json::to_value(answer::Verdict::from(own)).unwrap();
-            assert_eq!(json, own.to_string());
+        for verdict in Verdict::ALL {
+            let json = serde_json::to_value(answer::Verdict::from(verdict)).unwrap();
+            assert_eq!(json, verdict.to_string());
         }
     }
 

@@ -32,11 +32,11 @@ pub const VIOLET: Colour = "#8d7fd1";
 pub type Colours = fn(&str) -> Colour;
 
 /// A group of boxes: its name, and a box of values for each policy.
-pub type Group = (String, Vec<(&'static str, Vec<f64>)>);
+pub type BoxGroup = (String, Vec<(&'static str, Vec<f64>)>);
 
 /// The words and the published values of a box plot.
 #[derive(Clone, Debug, Default)]
-pub struct Words<'a> {
+pub struct BoxPlotWords<'a> {
     /// The title.
     pub title: &'a str,
     /// The label of the y axis.
@@ -56,7 +56,7 @@ pub struct Words<'a> {
 /// Draws boxes from quartile to quartile, with the median across and whiskers to the smallest and
 /// the largest value: the published claims are about the tails. Groups stand side by side, with one
 /// box for each policy in its colour. Published values lie behind the boxes.
-pub fn boxes(groups: &[Group], colour: Colours, words: &Words<'_>) -> String {
+pub fn boxes(groups: &[BoxGroup], colour: Colours, words: &BoxPlotWords<'_>) -> String {
     let per_group = groups
         .iter()
         .map(|(_, boxes)| boxes.len())
@@ -87,7 +87,7 @@ pub fn boxes(groups: &[Group], colour: Colours, words: &Words<'_>) -> String {
         boxes
             .iter()
             .enumerate()
-            .flat_map(move |(own, (_, values))| tails((at * slots + own + 1) as f64, values))
+            .flat_map(move |(number, (_, values))| tails((at * slots + number + 1) as f64, values))
     }));
     plots.extend([
         plot.with_group_colors(colours).into(),
@@ -167,7 +167,11 @@ fn marks(marked: &[(usize, usize, f64)], slots: usize) -> Plot {
 pub const PUBLISHED: Colour = "#d62728";
 
 /// Title, axis, legend and published lines.
-fn layout(plots: &[Plot], words: &Words<'_>, policies: Vec<(&'static str, Colour)>) -> Layout {
+fn layout(
+    plots: &[Plot],
+    words: &BoxPlotWords<'_>,
+    policies: Vec<(&'static str, Colour)>,
+) -> Layout {
     let theme = Theme {
         grid_color: "#e4e4e4".to_owned(),
         box_median: "black".to_owned(),
@@ -186,7 +190,7 @@ fn layout(plots: &[Plot], words: &Words<'_>, policies: Vec<(&'static str, Colour
 const DASHES: [&str; 3] = ["7 4", "2 3", "10 3 2 3"];
 
 /// The policies by colour, and the published values.
-fn legend(policies: Vec<(&'static str, Colour)>, words: &Words<'_>) -> Vec<LegendEntry> {
+fn legend(policies: Vec<(&'static str, Colour)>, words: &BoxPlotWords<'_>) -> Vec<LegendEntry> {
     let entry = |label: &str, color: &str, shape, dash: Option<&str>| LegendEntry {
         label: label.to_owned(),
         color: color.to_owned(),
@@ -209,7 +213,7 @@ fn legend(policies: Vec<(&'static str, Colour)>, words: &Words<'_>) -> Vec<Legen
 
 /// A named curve, solid or dashed.
 #[derive(Clone, Debug)]
-pub struct Line {
+pub struct NamedCurve {
     /// Its name in the legend.
     pub name: String,
     /// Its colour.
@@ -230,16 +234,21 @@ pub enum Heights {
 }
 
 /// Draws lines with a dot at every point.
-pub fn lines(lines: Vec<Line>, heights: Heights, title: &str, x: &str, y: &str) -> String {
+pub fn lines(lines: Vec<NamedCurve>, heights: Heights, title: &str, x: &str, y: &str) -> String {
     drawn(lines, true, heights, [title, x, y])
 }
 
 /// Draws lines without dots, for those of many points.
-pub fn curves(lines: Vec<Line>, title: &str, x: &str, y: &str) -> String {
+pub fn curves(lines: Vec<NamedCurve>, title: &str, x: &str, y: &str) -> String {
     drawn(lines, false, Heights::Linear, [title, x, y])
 }
 
-fn drawn(lines: Vec<Line>, dotted: bool, heights: Heights, [title, x, y]: [&str; 3]) -> String {
+fn drawn(
+    lines: Vec<NamedCurve>,
+    dotted: bool,
+    heights: Heights,
+    [title, x, y]: [&str; 3],
+) -> String {
     let least = lines
         .iter()
         .flat_map(|line| &line.points)
@@ -320,10 +329,10 @@ fn dotted(mut plots: Vec<Plot>, dots: Vec<Dots>, size: f64, [title, x, y]: [&str
 }
 
 /// A name, its colour, whether its line is dashed, and its values.
-pub type Curve = (String, Colour, bool, Vec<f64>);
+pub type StyledCurve = (String, Colour, bool, Vec<f64>);
 
 /// Draws the density of values, by Gaussian kernels of this width.
-pub fn densities(curves: Vec<Curve>, width: f64, title: &str, x: &str) -> String {
+pub fn densities(curves: Vec<StyledCurve>, width: f64, title: &str, x: &str) -> String {
     let mut plots: Vec<Plot> = Vec::new();
     for (name, colour, dashed, values) in curves {
         let plot = DensityPlot::new()

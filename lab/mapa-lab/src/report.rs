@@ -150,7 +150,10 @@ impl Report {
             command: plan.command.clone(),
             seeds: plan.seeds().collect(),
             opening: opening.to_owned(),
-            assumptions: assumptions.iter().map(|&own| own.to_owned()).collect(),
+            assumptions: assumptions
+                .iter()
+                .map(|&assumption| assumption.to_owned())
+                .collect(),
             sections: Vec::new(),
             per_file: Value::Null,
         }
@@ -169,7 +172,7 @@ impl Report {
             assumptions: self.assumptions.clone(),
             per_file: self.per_file.clone(),
             sections: sections
-                .map(|own| (own.id.to_owned(), own.answer()))
+                .map(|section| (section.id.to_owned(), section.answer()))
                 .collect(),
         }
     }
@@ -182,7 +185,7 @@ impl Report {
         let claims: Vec<(&'static str, &Claim)> = self
             .sections
             .iter()
-            .flat_map(|own| own.claims.iter().map(move |claim| (own.id, claim)))
+            .flat_map(|section| section.claims.iter().map(move |claim| (section.id, claim)))
             .collect();
         let cells: Vec<[String; 7]> = claims.iter().map(|(_, claim)| claim.cells()).collect();
         let section = claims.iter().map(|(id, _)| Some((*id).to_owned()));
@@ -205,7 +208,7 @@ impl Report {
     pub fn pictures(&self) -> impl Iterator<Item = (&'static str, String)> + '_ {
         self.sections
             .iter()
-            .flat_map(|own| &own.blocks)
+            .flat_map(|section| &section.blocks)
             .filter_map(|block| match block {
                 Block::Picture { file, svg, .. } => Some((*file, svg.clone())),
                 _ => None,
@@ -267,9 +270,9 @@ impl Report {
     /// A heading, and a table of the number of claims by section and verdict. Timed sections are
     /// left out.
     fn in_short(&self) -> [String; 2] {
-        let untimed = || self.sections.iter().filter(|own| !own.timed);
+        let untimed = || self.sections.iter().filter(|section| !section.timed);
         let is_given = |verdict| {
-            let mut claims = untimed().flat_map(|own| &own.claims);
+            let mut claims = untimed().flat_map(|section| &section.claims);
             claims.any(|claim| claim.verdict == verdict)
         };
         // Verdicts that only some papers need have a column where they are given.
@@ -281,13 +284,13 @@ impl Report {
         };
         let verdicts = Verdict::ALL.into_iter();
         let verdicts: Vec<Verdict> = verdicts
-            .filter(|&own| !rare(own) || is_given(own))
+            .filter(|&verdict| !rare(verdict) || is_given(verdict))
             .collect();
         let header: Vec<String> = std::iter::once("claims".to_owned())
             .chain(verdicts.iter().map(Verdict::to_string))
             .collect();
         let mut rows = Vec::new();
-        for section in untimed().filter(|own| !own.claims.is_empty()) {
+        for section in untimed().filter(|section| !section.claims.is_empty()) {
             let mut row = vec![section.title.clone()];
             for &verdict in &verdicts {
                 let claims = section.claims.iter();
@@ -303,10 +306,10 @@ impl Report {
 impl Report {
     /// How many verdicts rest on intervals, and what that means for all of them together.
     fn multiplicity(&self) -> String {
-        let untimed = self.sections.iter().filter(|own| !own.timed);
+        let untimed = self.sections.iter().filter(|section| !section.timed);
         let judged = untimed
-            .flat_map(|own| &own.claims)
-            .filter(|own| own.value.is_some())
+            .flat_map(|section| &section.claims)
+            .filter(|claim| claim.value.is_some())
             .count();
         let missing = judged as f64 * 0.05;
         format!(
@@ -318,7 +321,12 @@ impl Report {
 
 /// The column of the claims' cells at this place.
 fn texts(cells: &[[String; 7]], at: usize) -> Column {
-    Column::Texts(cells.iter().map(|own| Some(own[at].clone())).collect())
+    Column::Texts(
+        cells
+            .iter()
+            .map(|values| Some(values[at].clone()))
+            .collect(),
+    )
 }
 
 /// The column of a number of the claims' intervals.

@@ -46,7 +46,7 @@ impl Written {
         let mut pictures = Vec::new();
         for entry in fs::read_dir(&beside).unwrap() {
             let path = entry.unwrap().path();
-            if path.extension().is_some_and(|own| own == "svg") {
+            if path.extension().is_some_and(|text| text == "svg") {
                 let file = path.file_name().unwrap().to_string_lossy().into_owned();
                 pictures.push((file, read(&path)));
             }
@@ -91,9 +91,9 @@ impl Written {
     /// The claims that do not hang on the clock, each with its section.
     pub fn claims(&self) -> Vec<(String, Value)> {
         let sections = self.numbers["sections"].as_object().unwrap();
-        let untimed = sections.iter().filter(|(_, own)| own["timed"] == false);
-        let of = |(id, own): (&String, &Value)| {
-            let all = own["claims"].as_array().unwrap().clone();
+        let untimed = sections.iter().filter(|(_, value)| value["timed"] == false);
+        let of = |(id, value): (&String, &Value)| {
+            let all = value["claims"].as_array().unwrap().clone();
             all.into_iter()
                 .map(|claim| (id.clone(), claim))
                 .collect::<Vec<_>>()
@@ -162,7 +162,7 @@ pub fn check_kept(kept: &Written, fresh: &Written, files: usize) {
     let (kept, fresh) = (&kept.numbers, &fresh.numbers);
     assert_eq!(kept["seeds"].as_array().unwrap().len(), files);
     let few = fresh["seeds"].as_array().unwrap().len();
-    let first = |own: &Value| match own {
+    let first = |value: &Value| match value {
         Value::Array(files) => Value::Array(files.iter().take(few).cloned().collect()),
         other => other.clone(),
     };

@@ -13,7 +13,7 @@ use mapa_topologies::{catalogue, named, read};
 use serde::Serialize;
 
 use super::order::comparable;
-use super::rows::{Asked, topology};
+use super::rows::{AskedRow, topology};
 use crate::claim::{Claim, EXACT, Verdict};
 use crate::plan::Plan;
 use crate::report::Section;
@@ -25,10 +25,10 @@ const SIZES: [usize; 3] = [2, 3, 4];
 const ALL_FREE_SETS: usize = 9;
 
 /// PCIe-only topologies, by name, without peer access.
-fn machines(asked: &[Asked], plan: &Plan) -> Result<Vec<(String, HardwareGraph)>, Error> {
+fn machines(asked: &[AskedRow], plan: &Plan) -> Result<Vec<(String, HardwareGraph)>, Error> {
     let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
-    for own in asked {
-        let words = own.row.topology.as_deref().unwrap_or_default();
+    for row in asked {
+        let words = row.row.topology.as_deref().unwrap_or_default();
         let named = words
             .split(|c: char| c.is_whitespace() || "(),;:".contains(c))
             .find(|word| word.ends_with(".txt"));
@@ -92,7 +92,7 @@ fn closeness() -> Rules<'static> {
 
 /// How closeness compares with auto on some cases.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-struct Compared {
+struct ComparedChoices {
     cases: usize,
     /// Cases in which closeness is slower by more than 5 %.
     slower: usize,
@@ -102,7 +102,7 @@ struct Compared {
     by: f64,
 }
 
-impl Compared {
+impl ComparedChoices {
     fn add(&mut self, auto: f64, close: f64) {
         self.cases += 1;
         if close < auto / 1.05 {
@@ -125,14 +125,14 @@ impl Compared {
     }
 }
 
-pub(super) fn section(asked: &[Asked], plan: &Plan) -> Result<Section, Error> {
+pub(super) fn section(asked: &[AskedRow], plan: &Plan) -> Result<Section, Error> {
     let (policy, close) = (auto(), closeness());
     let model = Expected::shipped(Operation::AllReduce);
-    let mut total = Compared::default();
-    let mut idle = Compared::default();
+    let mut total = ComparedChoices::default();
+    let mut idle = ComparedChoices::default();
     let mut table = Vec::new();
     for (name, graph) in machines(asked, plan)? {
-        let mut own = Compared::default();
+        let mut own = ComparedChoices::default();
         for k in SIZES.into_iter().filter(|k| *k < graph.len()) {
             let request = Request::new(Pattern::ring(k));
             for free in free_sets(graph.len(), k) {
@@ -194,45 +194,45 @@ pub(super) fn section(asked: &[Asked], plan: &Plan) -> Result<Section, Error> {
 
 /// Sets of one machine that were measured without peer access: the one that auto would choose among
 /// them, and the closest.
-fn by_rows(asked: &[Asked], sound: bool) -> Compared {
-    let off = |own: &&Asked| {
-        let staged = own
+fn by_rows(asked: &[AskedRow], sound: bool) -> ComparedChoices {
+    let off = |row: &&AskedRow| {
+        let staged = row
             .estimate
             .as_ref()
-            .is_some_and(|own| own.peer_access == Some(false));
-        staged && (own.counts() || !sound)
+            .is_some_and(|estimate| estimate.peer_access == Some(false));
+        staged && (row.counts() || !sound)
     };
-    let rows: Vec<&Asked> = asked.iter().filter(off).collect();
+    let rows: Vec<&AskedRow> = asked.iter().filter(off).collect();
     let mut left = rows.clone();
-    let mut compared = Compared::default();
+    let mut compared = ComparedChoices::default();
     while let Some(first) = left.first().copied() {
-        let (group, rest): (Vec<&Asked>, Vec<&Asked>) =
-            left.into_iter().partition(|own| comparable(first, own));
+        let (group, rest): (Vec<&AskedRow>, Vec<&AskedRow>) =
+            left.into_iter().partition(|row| comparable(first, row));
         left = rest;
         let differing: std::collections::BTreeSet<Option<&str>> =
-            group.iter().map(|own| own.row.devices.as_deref()).collect();
+            group.iter().map(|row| row.row.devices.as_deref()).collect();
         if differing.len() < 2 {
             continue;
         }
         // Of equal sets the first, as both rules take the lowest ids.
-        let best = |value: &dyn Fn(&Asked) -> f64| {
-            let mut best: Option<&Asked> = None;
-            for &own in &group {
-                if best.is_none_or(|best| value(own) > value(best) * (1.0 + 1e-9)) {
-                    best = Some(own);
+        let best = |value: &dyn Fn(&AskedRow) -> f64| {
+            let mut best: Option<&AskedRow> = None;
+            for &row in &group {
+                if best.is_none_or(|best| value(row) > value(best) * (1.0 + 1e-9)) {
+                    best = Some(row);
                 }
             }
-            best.map_or(0.0, |own| own.row.gbps)
+            best.map_or(0.0, |row| row.row.gbps)
         };
-        let expected = |own: &Asked| {
+        let expected = |row: &AskedRow| {
             // What shares less of the host comes first among equals, as in auto.
-            let sharing = own
+            let sharing = row
                 .question
                 .as_ref()
-                .map_or(0.0, |own| sharing(&own.graph, &own.devices));
-            own.estimate.as_ref().map_or(0.0, |own| own.gbps) * (1.0 - 1e-8 * sharing)
+                .map_or(0.0, |question| sharing(&question.graph, &question.devices));
+            row.estimate.as_ref().map_or(0.0, |estimate| estimate.gbps) * (1.0 - 1e-8 * sharing)
         };
-        let close = |own: &Asked| f64::from(own.points.unwrap_or_default());
+        let close = |row: &AskedRow| f64::from(row.points.unwrap_or_default());
         compared.add(best(&expected), best(&close));
     }
     compared

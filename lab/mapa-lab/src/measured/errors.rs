@@ -5,19 +5,19 @@ use mapa_front::measured::observation;
 use mapa_regress::{LeftOut, Observation, fit_efficiency, leave_one_server_out};
 use serde::Serialize;
 
-use super::rows::Asked;
+use super::rows::AskedRow;
 use crate::claim::{Claim, EXACT, Verdict};
 use crate::report::Section;
 
 /// Errors of some rows: |ln(measured / expected)|.
 #[derive(Clone, Copy, Debug, Serialize)]
-struct Errors {
+struct RowErrors {
     rows: usize,
     median: f64,
     within_a_quarter: f64,
 }
 
-impl Errors {
+impl RowErrors {
     fn of(logs: impl Iterator<Item = f64>) -> Option<Self> {
         let mut logs: Vec<f64> = logs.map(f64::abs).collect();
         logs.sort_by(f64::total_cmp);
@@ -51,17 +51,17 @@ const AIMS: [(Class, f64); 6] = [
 
 /// `fit`: whether the rows are those that the shipped shares were fitted to. Other rows are compared
 /// with the shipped shares, and not fitted.
-pub(super) fn section(asked: &[Asked], fit: bool) -> Section {
+pub(super) fn section(asked: &[AskedRow], fit: bool) -> Section {
     if !fit {
         return of_others(asked);
     }
     let shipped = Efficiency::shipped();
     let observations: Vec<Observation> = asked
         .iter()
-        .filter(|own| own.counts())
-        .filter_map(|own| {
-            let question = own.question.as_ref().ok()?;
-            observation(&own.row, question, std::sync::Arc::clone(&shipped))
+        .filter(|row| row.counts())
+        .filter_map(|row| {
+            let question = row.question.as_ref().ok()?;
+            observation(&row.row, question, std::sync::Arc::clone(&shipped))
         })
         .collect();
     let fitted = fit_efficiency(&observations, &shipped);
@@ -70,23 +70,23 @@ pub(super) fn section(asked: &[Asked], fit: bool) -> Section {
     let mut table = Vec::new();
     let inside = |class: Option<Class>| {
         let own = observations.iter().zip(&fitted.residuals);
-        Errors::of(own.filter_map(|(own, (_, log))| {
-            let (_, is, ..) = own.expected(&fitted.efficiency)?;
+        RowErrors::of(own.filter_map(|(observation, (_, log))| {
+            let (_, is, ..) = observation.expected(&fitted.efficiency)?;
             class.is_none_or(|class| class == is).then_some(*log)
         }))
     };
     let outside = |class: Option<Class>| {
         let own = left
             .iter()
-            .filter(|own| class.is_none_or(|class| own.class == class));
-        Errors::of(own.map(|own| own.residual))
+            .filter(|reason| class.is_none_or(|class| reason.class == class));
+        RowErrors::of(own.map(|reason| reason.residual))
     };
     let held = |class: Option<Class>| {
         let own: Vec<&LeftOut> = left
             .iter()
-            .filter(|own| class.is_none_or(|class| own.class == class))
+            .filter(|reason| class.is_none_or(|class| reason.class == class))
             .collect();
-        own.iter().filter(|own| own.is_held()).count() as f64 / own.len().max(1) as f64
+        own.iter().filter(|reason| reason.is_held()).count() as f64 / own.len().max(1) as f64
     };
     for class in [None].into_iter().chain(Class::all().map(Some)) {
         let (Some(inside), Some(outside)) = (inside(class), outside(class)) else {
@@ -146,13 +146,13 @@ pub(super) fn section(asked: &[Asked], fit: bool) -> Section {
         (0.85..=0.95).contains(&held(None)),
     );
     let shares: Vec<Vec<String>> = (fitted.efficiency.factors.iter().zip(&fitted.rows))
-        .map(|(own, rows)| {
+        .map(|(factor, rows)| {
             vec![
-                own.part.to_string(),
-                own.using.to_string(),
-                own.generation.clone().unwrap_or_default(),
-                format!("{:.3}", own.value),
-                own.machines.to_string(),
+                factor.part.to_string(),
+                factor.using.to_string(),
+                factor.generation.clone().unwrap_or_default(),
+                format!("{:.3}", factor.value),
+                factor.machines.to_string(),
                 rows.to_string(),
             ]
         })
@@ -161,7 +161,7 @@ pub(super) fn section(asked: &[Asked], fit: bool) -> Section {
         .efficiency
         .factors
         .iter()
-        .filter(|own| own.machines <= 1)
+        .filter(|factor| factor.machines <= 1)
         .count();
     section
         .text(
@@ -185,19 +185,19 @@ pub(super) fn section(asked: &[Asked], fit: bool) -> Section {
 }
 
 /// Rows that the shares were not fitted to.
-fn of_others(asked: &[Asked]) -> Section {
+fn of_others(asked: &[AskedRow]) -> Section {
     let logs = |class: Option<Class>| {
-        let own = asked.iter().filter(|own| own.counts());
-        own.filter_map(move |own| {
-            let is = own.estimate.as_ref()?.class;
-            let log = (own.row.gbps / own.expected()?).ln();
+        let own = asked.iter().filter(|row| row.counts());
+        own.filter_map(move |row| {
+            let is = row.estimate.as_ref()?.class;
+            let log = (row.row.gbps / row.expected()?).ln();
             class.is_none_or(|class| class == is).then_some(log)
         })
     };
     let mut section = Section::new("errors", "How far the numbers are off");
     let mut table = Vec::new();
     for class in [None].into_iter().chain(Class::all().map(Some)) {
-        let Some(own) = Errors::of(logs(class)) else {
+        let Some(own) = RowErrors::of(logs(class)) else {
             continue;
         };
         let name = class.map_or("all".to_owned(), |class| class.to_string());
@@ -206,17 +206,17 @@ fn of_others(asked: &[Asked]) -> Section {
         table.push(row);
         section.insert(format!("shipped {name}"), own);
     }
-    let held = asked.iter().filter(|own| own.counts()).filter(|own| {
-        let scale = own.question.as_ref().map_or(1.0, |own| own.scale);
-        let range = own
+    let held = asked.iter().filter(|row| row.counts()).filter(|row| {
+        let scale = row.question.as_ref().map_or(1.0, |question| question.scale);
+        let range = row
             .estimate
             .as_ref()
-            .map(|own| own.low_gbps * scale..=own.high_gbps * scale);
-        range.is_some_and(|range| range.contains(&own.row.gbps))
+            .map(|estimate| estimate.low_gbps * scale..=estimate.high_gbps * scale);
+        range.is_some_and(|range| range.contains(&row.row.gbps))
     });
     let (held, of) = (
         held.count(),
-        asked.iter().filter(|own| own.counts()).count(),
+        asked.iter().filter(|row| row.counts()).count(),
     );
     section.insert("held all", held as f64 / of.max(1) as f64);
     section

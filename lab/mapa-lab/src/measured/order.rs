@@ -3,7 +3,7 @@
 use mapa_core::Operation;
 use serde::Serialize;
 
-use super::rows::Asked;
+use super::rows::AskedRow;
 use crate::claim::{Claim, EXACT, Verdict};
 use crate::report::Section;
 
@@ -15,13 +15,13 @@ const TIE: f64 = 1.005;
 
 /// How pairs of rows were ordered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub(super) struct Order {
+pub(super) struct PairOrder {
     pub(super) right: usize,
     pub(super) wrong: usize,
     pub(super) ties: usize,
 }
 
-impl Order {
+impl PairOrder {
     /// Adds a pair whose measured ratio is above 1.
     fn add(&mut self, predicted: f64) {
         if (1.0 / TIE..=TIE).contains(&predicted) {
@@ -35,8 +35,13 @@ impl Order {
 }
 
 /// Whether two rows are of one kind, so that they can be compared.
-pub(super) fn comparable(a: &Asked, b: &Asked) -> bool {
-    let devices = |own: &Asked| own.question.as_ref().map(|own| own.devices.len()).ok();
+pub(super) fn comparable(a: &AskedRow, b: &AskedRow) -> bool {
+    let devices = |row: &AskedRow| {
+        row.question
+            .as_ref()
+            .map(|question| question.devices.len())
+            .ok()
+    };
     let (x, y) = (&a.row, &b.row);
     x.server == y.server
         && x.operation == y.operation
@@ -48,13 +53,16 @@ pub(super) fn comparable(a: &Asked, b: &Asked) -> bool {
         && devices(a) == devices(b)
 }
 
-pub(super) fn section(asked: &[Asked]) -> Section {
-    let (mut mapa, mut closeness, mut nominal) =
-        (Order::default(), Order::default(), Order::default());
-    let mut of_host = Order::default();
+pub(super) fn section(asked: &[AskedRow]) -> Section {
+    let (mut mapa, mut closeness, mut nominal) = (
+        PairOrder::default(),
+        PairOrder::default(),
+        PairOrder::default(),
+    );
+    let mut of_host = PairOrder::default();
     let mut tied = Vec::new();
     let mut table = Vec::new();
-    let counted: Vec<&Asked> = asked.iter().filter(|own| own.counts()).collect();
+    let counted: Vec<&AskedRow> = asked.iter().filter(|row| row.counts()).collect();
     for (at, b) in counted.iter().enumerate() {
         for a in counted[..at].iter().filter(|a| comparable(a, b)) {
             let (fast, slow) = if a.row.gbps >= b.row.gbps {
@@ -72,14 +80,14 @@ pub(super) fn section(asked: &[Asked]) -> Section {
             mapa.add(x.gbps / y.gbps);
             nominal.add(x.nominal_gbps / y.nominal_gbps);
             // Points are whole: the same, more or fewer.
-            let points = |own: &Asked| f64::from(own.points.unwrap_or_default());
+            let points = |row: &AskedRow| f64::from(row.points.unwrap_or_default());
             let closer = match points(fast) - points(slow) {
                 difference if difference > 0.0 => 2.0,
                 difference if difference < 0.0 => 0.5,
                 _ => 1.0,
             };
             closeness.add(closer);
-            let operation = fast.question.as_ref().map(|own| own.operation);
+            let operation = fast.question.as_ref().map(|question| question.operation);
             if operation.is_ok_and(Operation::is_of_host) {
                 of_host.add(closer);
             }
@@ -93,16 +101,16 @@ pub(super) fn section(asked: &[Asked]) -> Section {
             }
         }
     }
-    for (name, own) in [
+    for (name, order) in [
         ("what MAPA expects", mapa),
         ("closeness by levels", closeness),
         ("links at nominal rate", nominal),
     ] {
         table.push(vec![
             name.to_owned(),
-            own.right.to_string(),
-            own.wrong.to_string(),
-            own.ties.to_string(),
+            order.right.to_string(),
+            order.wrong.to_string(),
+            order.ties.to_string(),
         ]);
     }
     let pairs = mapa.right + mapa.wrong + mapa.ties;

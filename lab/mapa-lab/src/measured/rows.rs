@@ -20,7 +20,7 @@ use crate::plan::Plan;
 use crate::report::Section;
 
 /// A row, and what it asks.
-pub(super) struct Asked {
+pub(super) struct AskedRow {
     pub(super) row: MeasuredRow,
     /// The question; or why there is none.
     pub(super) question: Result<Question, String>,
@@ -30,7 +30,7 @@ pub(super) struct Asked {
     pub(super) points: Option<i32>,
 }
 
-impl Asked {
+impl AskedRow {
     /// Whether the row takes part in fits and comparisons.
     pub(super) fn counts(&self) -> bool {
         self.row.is_sound() && !self.row.is_of_small_messages() && self.estimate.is_some()
@@ -39,7 +39,7 @@ impl Asked {
     /// What is expected, in the row's unit, GB/s.
     pub(super) fn expected(&self) -> Option<f64> {
         let scale = self.question.as_ref().ok()?.scale;
-        self.estimate.as_ref().map(|own| own.gbps * scale)
+        self.estimate.as_ref().map(|estimate| estimate.gbps * scale)
     }
 }
 
@@ -51,7 +51,7 @@ pub(super) fn topology(plan: &Plan, name: &str) -> Option<Vec<u8>> {
 }
 
 /// All rows of the plan, with what is expected of each by the shares that MAPA ships.
-pub(super) fn asked(plan: &Plan) -> Result<Vec<Asked>, Error> {
+pub(super) fn asked(plan: &Plan) -> Result<Vec<AskedRow>, Error> {
     let rows = match &plan.rows {
         Some(given) => read_measured(&given.rows).map_err(|error| Error::at(&given.name, error))?,
         None => read_measured(MEASURED).map_err(Error::malformed)?,
@@ -61,19 +61,20 @@ pub(super) fn asked(plan: &Plan) -> Result<Vec<Asked>, Error> {
     let shipped = Efficiency::shipped();
     let asked = rows.into_iter().map(|row| {
         let question = question(&row, &file, &mut earlier);
-        let estimate = question.as_ref().ok().and_then(|own| {
-            own.model(std::sync::Arc::clone(&shipped))
-                .along(&own.graph, &own.devices)
+        let estimate = question.as_ref().ok().and_then(|question| {
+            question
+                .model(std::sync::Arc::clone(&shipped))
+                .along(&question.graph, &question.devices)
                 .filter(|estimate| estimate.known)
         });
-        let points = question.as_ref().ok().map(|own| {
-            let pairs = own.devices.iter().enumerate();
+        let points = question.as_ref().ok().map(|question| {
+            let pairs = question.devices.iter().enumerate();
             pairs
-                .flat_map(|(at, &b)| own.devices[..at].iter().map(move |&a| (a, b)))
-                .map(|(a, b)| nvidia_points(&own.graph, a, b))
+                .flat_map(|(at, &b)| question.devices[..at].iter().map(move |&a| (a, b)))
+                .map(|(a, b)| nvidia_points(&question.graph, a, b))
                 .sum()
         });
-        Asked {
+        AskedRow {
             row,
             question,
             estimate,
@@ -85,7 +86,7 @@ pub(super) fn asked(plan: &Plan) -> Result<Vec<Asked>, Error> {
 
 /// The numbers of one row.
 #[derive(Serialize)]
-struct Numbers {
+struct RowNumbers {
     measured: f64,
     expected: Option<f64>,
     low: Option<f64>,
@@ -96,61 +97,61 @@ struct Numbers {
     counted: bool,
 }
 
-pub(super) fn section(asked: &[Asked]) -> Result<Section, Error> {
+pub(super) fn section(asked: &[AskedRow]) -> Result<Section, Error> {
     let mut section = Section::new("rows", "Every row");
     let mut table = Vec::new();
     let mut unexplained = Vec::new();
-    for own in asked {
-        let scale = own.question.as_ref().map_or(1.0, |own| own.scale);
-        let estimate = own.estimate.as_ref();
-        let of = |value: fn(&Estimate) -> f64| estimate.map(|own| value(own) * scale);
+    for row in asked {
+        let scale = row.question.as_ref().map_or(1.0, |question| question.scale);
+        let estimate = row.estimate.as_ref();
+        let of = |value: fn(&Estimate) -> f64| estimate.map(|estimate| value(estimate) * scale);
         section.insert(
-            own.row.id.clone(),
-            Numbers {
-                measured: own.row.gbps,
-                expected: own.expected(),
-                low: of(|own| own.low_gbps),
-                high: of(|own| own.high_gbps),
-                nominal: of(|own| own.nominal_gbps),
-                closeness_points: own.points,
-                class: estimate.map(|own| own.class.to_string()),
-                counted: own.counts(),
+            row.row.id.clone(),
+            RowNumbers {
+                measured: row.row.gbps,
+                expected: row.expected(),
+                low: of(|estimate| estimate.low_gbps),
+                high: of(|estimate| estimate.high_gbps),
+                nominal: of(|estimate| estimate.nominal_gbps),
+                closeness_points: row.points,
+                class: estimate.map(|estimate| estimate.class.to_string()),
+                counted: row.counts(),
             },
         );
         let text = |value: Option<f64>| value.map_or("-".to_owned(), gbps);
-        let ratio = own.expected().map(|expected| own.row.gbps / expected);
+        let ratio = row.expected().map(|expected| row.row.gbps / expected);
         table.push(vec![
-            own.row.id.clone(),
-            own.row.operation.clone(),
-            gbps(own.row.gbps),
-            text(own.expected()),
-            estimate.map_or("-".to_owned(), |own| {
+            row.row.id.clone(),
+            row.row.operation.clone(),
+            gbps(row.row.gbps),
+            text(row.expected()),
+            estimate.map_or("-".to_owned(), |estimate| {
                 format!(
                     "{} to {}",
-                    gbps(own.low_gbps * scale),
-                    gbps(own.high_gbps * scale)
+                    gbps(estimate.low_gbps * scale),
+                    gbps(estimate.high_gbps * scale)
                 )
             }),
-            text(of(|own| own.nominal_gbps)),
+            text(of(|estimate| estimate.nominal_gbps)),
             ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}")),
-            estimate.map_or("-".to_owned(), |own| own.class.to_string()),
+            estimate.map_or("-".to_owned(), |estimate| estimate.class.to_string()),
         ]);
         let log = ratio.map(|ratio| ratio.ln().abs());
-        if own.counts() && log.is_some_and(|log| log > 0.25) {
+        if row.counts() && log.is_some_and(|log| log > 0.25) {
             unexplained.push(format!(
                 "`{}` (measured {}, expected {})",
-                own.row.id,
-                gbps(own.row.gbps),
-                text(own.expected())
+                row.row.id,
+                gbps(row.row.gbps),
+                text(row.expected())
             ));
         }
     }
     let without: BTreeSet<&str> = asked
         .iter()
-        .filter_map(|own| own.question.as_ref().err())
+        .filter_map(|row| row.question.as_ref().err())
         .map(String::as_str)
         .collect();
-    let counted = asked.iter().filter(|own| own.counts()).count();
+    let counted = asked.iter().filter(|row| row.counts()).count();
     section = section.text(format!(
         "{} rows, of which {counted} are fitted and compared. Expectations are of the shares that MAPA ships. A ratio is measured / \
          expected.",
@@ -215,11 +216,15 @@ const COLOURS: [(Class, &str, &str); 10] = [
 ];
 
 /// Expected against measured, both logarithmic.
-fn picture(asked: &[Asked]) -> Result<Option<String>, Error> {
+fn picture(asked: &[AskedRow]) -> Result<Option<String>, Error> {
     let points = |class: Class| -> Vec<(f64, f64)> {
-        let own = asked.iter().filter(|own| own.counts());
-        let own = own.filter(|own| own.estimate.as_ref().is_some_and(|own| own.class == class));
-        own.filter_map(|own| Some((own.row.gbps.log10(), own.expected()?.log10())))
+        let own = asked.iter().filter(|row| row.counts());
+        let own = own.filter(|row| {
+            row.estimate
+                .as_ref()
+                .is_some_and(|estimate| estimate.class == class)
+        });
+        own.filter_map(|row| Some((row.row.gbps.log10(), row.expected()?.log10())))
             .collect()
     };
     let all: Vec<(f64, f64)> = Class::all().flat_map(points).collect();
