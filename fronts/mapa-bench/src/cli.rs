@@ -42,9 +42,9 @@ pub(crate) use pattern::{
 };
 #[cfg(feature = "experiments")]
 pub(crate) use reproduce::ReproduceArgs;
-pub(crate) use score::{ScoreArgs, Switched};
+pub(crate) use score::{FlagState, ScoreArgs};
 pub(crate) use sweep::{Shard, SweepArgs};
-pub(crate) use topo::{Format, ReadArgs, TopoArgs};
+pub(crate) use topo::{ReadArgs, TopoArgs, TopoFormat};
 
 /// Which accelerators should this job get?
 #[derive(Parser)]
@@ -89,10 +89,13 @@ impl FromArgMatches for Command {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         // The commands of systems come first: their arguments are known to their rows alone.
         let named = matches.subcommand();
-        let brought = named.and_then(|(name, own)| Some((systems::command(name)?, own)));
+        let brought =
+            named.and_then(|(name, arg_matches)| Some((systems::command(name)?, arg_matches)));
         match brought {
             Some((command, own)) => Ok(Self::Brought(command, own.clone())),
-            None => General::from_arg_matches(matches).map(|own| Self::General(Box::new(own))),
+            None => {
+                General::from_arg_matches(matches).map(|general| Self::General(Box::new(general)))
+            }
         }
     }
 
@@ -107,15 +110,15 @@ impl Subcommand for Command {
         // This command is never run: it is how clap lists the general commands one by one.
         let general = General::augment_subcommands(clap::Command::new("general"));
         let mut all = Vec::new();
-        for own in general.get_subcommands() {
-            all.push(own.clone());
+        for subcommand in general.get_subcommands() {
+            all.push(subcommand.clone());
             let behind = systems::COMMANDS.iter();
-            let behind = behind.filter(|row| row.after == own.get_name());
+            let behind = behind.filter(|row| row.after == subcommand.get_name());
             all.extend(behind.map(BroughtCommand::clap));
         }
         // Numbered anew: a command has the number of the list that it was in first.
         let numbered = all.into_iter().enumerate();
-        command.subcommands(numbered.map(|(at, own)| own.display_order(at)))
+        command.subcommands(numbered.map(|(at, command)| command.display_order(at)))
     }
 
     fn augment_subcommands_for_update(command: clap::Command) -> clap::Command {

@@ -45,7 +45,7 @@ pub(crate) fn with_machine(words: Vec<OsString>) -> Result<Vec<OsString>, Failur
         return Ok(words);
     }
     // An empty variable counts as none, and leaves the choice to the configuration file.
-    let machine = match env::var_os(VARIABLE).filter(|own| !own.is_empty()) {
+    let machine = match env::var_os(VARIABLE).filter(|name| !name.is_empty()) {
         Some(machine) => Some(machine),
         None => of_config()?,
     };

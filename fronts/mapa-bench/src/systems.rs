@@ -191,8 +191,12 @@ mod tests {
         for command in COMMANDS {
             assert!(command.row.is_none_or(|row| row.name == command.name));
         }
-        for own in SIMULATIONS {
-            assert!(own.row.is_none_or(|row| row.schedulers == own.schedulers));
+        for brought_simulation in SIMULATIONS {
+            assert!(
+                brought_simulation
+                    .row
+                    .is_none_or(|row| row.schedulers == brought_simulation.schedulers)
+            );
         }
     }
 }

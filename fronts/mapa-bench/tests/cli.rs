@@ -1009,7 +1009,7 @@ fn machines_are_listed_by_words_in_any_case() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|own| own["name"].as_str().unwrap())
+        .map(|value| value["name"].as_str().unwrap())
         .collect();
     assert_eq!(names, ["azure-ndv5"]);
     assert!(text("machines torus formula", "").contains("torus:A"));

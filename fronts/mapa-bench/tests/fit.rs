@@ -548,7 +548,7 @@ fn slopes_of_contention_come_from_runs_and_go_into_profiles_that_commands_take()
     assert!(
         own.iter()
             .zip(published)
-            .all(|(own, other)| (own - other).abs() < 1e-9),
+            .all(|(value, other)| (value - other).abs() < 1e-9),
         "{own:?} {published:?}"
     );
     error(

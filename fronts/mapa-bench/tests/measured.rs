@@ -258,8 +258,8 @@ fn nccls_figures_are_for_host_paths_too() {
 
 #[test]
 fn every_public_row_is_beside_what_is_expected() {
-    let own = answer("reproduce measured");
-    let rows = own["sections"]["rows"]["numbers"].as_object().unwrap();
+    let value = answer("reproduce measured");
+    let rows = value["sections"]["rows"]["numbers"].as_object().unwrap();
     assert_eq!(rows.len(), 238);
     let row = &rows["wrx90-2sw#5"];
     assert_eq!(row["measured"], 162.0);
@@ -272,7 +272,7 @@ fn every_public_row_is_beside_what_is_expected() {
         row["closeness_points"].is_i64() && row["nominal"].is_f64(),
         "{row}"
     );
-    let order = &own["sections"]["order"]["numbers"];
+    let order = &value["sections"]["order"]["numbers"];
     assert_eq!(order["mapa"], json!({ "right": 55, "wrong": 0, "ties": 6 }));
     assert_eq!(
         order["closeness"]["right"].as_u64().unwrap()
@@ -281,7 +281,7 @@ fn every_public_row_is_beside_what_is_expected() {
         61
     );
     assert!(order["closeness"]["wrong"].as_u64() > Some(6));
-    for section in own["sections"].as_object().unwrap().values() {
+    for section in value["sections"].as_object().unwrap().values() {
         for claim in section["claims"].as_array().unwrap() {
             assert_eq!(claim["verdict"], "holds", "{claim}");
         }
@@ -404,8 +404,8 @@ fn a_short_message_has_a_short_interval_at_both_ends() {
     );
     let of_large = at("1099511627776");
     let plain = answer("score --machine dgx-a100 --devices 0,1,2,3 --model expected");
-    for (own, key) in of_large.iter().zip(["low_gbps", "gbps", "high_gbps"]) {
-        assert!((own / number(&plain[key]) - 1.0).abs() < 1e-3, "{key}");
+    for (value, key) in of_large.iter().zip(["low_gbps", "gbps", "high_gbps"]) {
+        assert!((value / number(&plain[key]) - 1.0).abs() < 1e-3, "{key}");
     }
 }
 
@@ -488,12 +488,15 @@ fn every_answer_has_every_key() {
         "notes",
     ];
     let empty = |words: &str| {
-        let own = answer(&format!("score {words} --model expected"));
+        let value = answer(&format!("score {words} --model expected"));
         for key in keys {
-            assert!(own.get(key).is_some(), "{words}: no {key}: {own}");
+            assert!(value.get(key).is_some(), "{words}: no {key}: {value}");
         }
-        assert!(own["gbps"].is_null() && own["path"].is_null(), "{own}");
-        own["reason"].as_str().unwrap().to_owned()
+        assert!(
+            value["gbps"].is_null() && value["path"].is_null(),
+            "{value}"
+        );
+        value["reason"].as_str().unwrap().to_owned()
     };
     assert!(empty("--machine dgx-1v --devices 0").contains("one device"));
     assert!(empty("--machine dgx-1v --devices 0 --operation copy").contains("one device"));

@@ -29,7 +29,7 @@ fn pages_of_systems() -> Vec<String> {
     let mut folders: Vec<String> = fs::read_dir(docs().join("../systems"))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .flat_map(|system| ["docs", "report"].map(|own| format!("../systems/{system}/{own}/")))
+        .flat_map(|system| ["docs", "report"].map(|text| format!("../systems/{system}/{text}/")))
         .filter(|folder| docs().join(folder).exists())
         .collect();
     folders.sort();

@@ -379,9 +379,9 @@ fn the_nine_workloads_have_the_class_of_the_paper() {
     let object = answer("sensitivity --published");
     let workloads = object["workloads"].as_array().unwrap();
     assert_eq!(workloads.len(), 9);
-    for own in workloads {
-        assert_eq!(own["sensitivity"], own["class"], "{own}");
-        assert!(!own["evidence"].as_array().unwrap().is_empty());
+    for workload in workloads {
+        assert_eq!(workload["sensitivity"], workload["class"], "{workload}");
+        assert!(!workload["evidence"].as_array().unwrap().is_empty());
     }
     let page = include_str!("../../../docs/reproduction/sensitivity.md");
     let printed = text("sensitivity --published", "");

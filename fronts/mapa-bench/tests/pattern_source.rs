@@ -62,7 +62,7 @@ fn a_launch_script_brings_its_program_and_the_verdict_reaches_the_allocation() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|own| own["file"].as_str().unwrap())
+        .map(|value| value["file"].as_str().unwrap())
         .collect();
     assert_eq!(places, [script.clone(), format!("{FOLDER}/ddp.py")]);
     assert_eq!(found["notes"], json!([]));

@@ -33,7 +33,7 @@ fn the_list_names_every_experiment() {
     let rows = list["experiments"].as_array().unwrap();
     let names: Vec<&str> = rows
         .iter()
-        .map(|own| own["name"].as_str().unwrap())
+        .map(|row| row["name"].as_str().unwrap())
         .collect();
     // Those of systems come first.
     assert_eq!(names.last(), Some(&"measured"));
@@ -100,7 +100,7 @@ fn claims_are_the_same_in_every_form() {
     let table = fs::read_to_string(folder.join("measured/claims.csv")).unwrap();
     let sections = numbers["sections"].as_object().unwrap().values();
     let claims: Vec<&Value> = sections
-        .flat_map(|own| own["claims"].as_array().unwrap())
+        .flat_map(|section| section["claims"].as_array().unwrap())
         .collect();
     assert_eq!(table.lines().count(), claims.len() + 1);
     for claim in claims {

@@ -22,7 +22,7 @@ fn dependencies_between_crates_point_down() {
     let packages = packages();
     assert!(packages.len() > 10);
     // Those outside the workspace are among them.
-    assert!(packages.iter().any(|own| own.name == "mapa-fuzz"));
+    assert!(packages.iter().any(|package| package.name == "mapa-fuzz"));
     let found = crates::faults(&packages);
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
@@ -59,10 +59,15 @@ fn a_crate_that_holds_more_than_rows_of_a_system_does_so() {
     for package in &packages {
         for system in &package.facts().unfinished {
             let mut changed = packages.clone();
-            let own = changed.iter_mut().find(|own| own.name == package.name);
+            let own = changed
+                .iter_mut()
+                .find(|candidate| candidate.name == package.name);
             let facts = own.unwrap().facts_mut();
             facts.unfinished.retain(|other| other != system);
-            let own = changed.iter().find(|own| own.name == package.name).unwrap();
+            let own = changed
+                .iter()
+                .find(|candidate| candidate.name == package.name)
+                .unwrap();
             let sources = all_sources(own, &changed);
             let mut found = crates::faults(&changed);
             found.extend(crates::foreign_names(own, &sources, &changed));
@@ -139,9 +144,12 @@ fn check_crates(in_crate: &str, change: impl Fn(&mut Package), expected: &str) {
     let mut packages = with_systems();
     let before = crates::faults(&packages);
     let mut all = packages.iter_mut();
-    change(all.find(|own| own.name == in_crate).expect(in_crate));
+    change(
+        all.find(|package| package.name == in_crate)
+            .expect(in_crate),
+    );
     let expected: Vec<&str> = Some(expected)
-        .filter(|own| !own.is_empty())
+        .filter(|text| !text.is_empty())
         .into_iter()
         .collect();
     let mut found = crates::faults(&packages);
@@ -285,7 +293,9 @@ fn an_upward_dependency_is_found_outside_the_workspace_too() {
 fn a_name_of_another_system_and_one_outside_a_registry_is_found_in_source() {
     let line = "use mapa_system_one_lab::run;";
     let mut packages = with_systems();
-    let bench = packages.iter_mut().find(|own| own.name == "mapa-bench");
+    let bench = packages
+        .iter_mut()
+        .find(|package| package.name == "mapa-bench");
     let facts = bench.unwrap().facts_mut();
     facts.registry = vec!["src/systems.rs".into()];
     let parts = |path: &str| vec![PathBuf::from(path)];
@@ -294,7 +304,10 @@ fn a_name_of_another_system_and_one_outside_a_registry_is_found_in_source() {
         ("two".to_owned(), parts("tests/two.rs")),
     ]);
     let found = |in_crate: &str, path: &str, line: &str| {
-        let package = packages.iter().find(|own| own.name == in_crate).unwrap();
+        let package = packages
+            .iter()
+            .find(|package| package.name == in_crate)
+            .unwrap();
         let sources = Sources::from([(path.into(), line.to_owned())]);
         crates::foreign_names(package, &sources, &packages)
     };
@@ -416,7 +429,10 @@ fn unsafe_code_is_in_the_folders_that_a_crate_names_alone_and_every_block_says_w
         if facts.unsafe_folders.is_empty() {
             // The lints of the workspace forbid it, and what is forbidden cannot be allowed again.
             let forbids = ["[lints]\nworkspace = true", "unsafe_code = \"forbid\""];
-            assert!(forbids.iter().any(|own| manifest.contains(own)), "{place}");
+            assert!(
+                forbids.iter().any(|forbid| manifest.contains(forbid)),
+                "{place}"
+            );
             continue;
         }
         for lint in [
@@ -426,15 +442,20 @@ fn unsafe_code_is_in_the_folders_that_a_crate_names_alone_and_every_block_says_w
         ] {
             assert!(manifest.contains(lint), "{place}: {lint}");
         }
-        for own in &facts.unsafe_folders {
-            let row = format!("`{place}/{}` | {} |", own.folder.display(), own.why);
+        for unsafe_folder in &facts.unsafe_folders {
+            let row = format!(
+                "`{place}/{}` | {} |",
+                unsafe_folder.folder.display(),
+                unsafe_folder.why
+            );
             assert!(architecture.contains(&row), "{row}");
         }
         let mut lines = Vec::new();
         code(&package.folder().join("src"), &mut lines);
         for (path, line) in lines {
             let mut folders = facts.unsafe_folders.iter();
-            let inside = folders.any(|own| path.starts_with(package.folder().join(&own.folder)));
+            let inside =
+                folders.any(|folder| path.starts_with(package.folder().join(&folder.folder)));
             let outside = !inside && line.contains("unsafe");
             assert!(!outside, "{}: {line}", path.display());
         }
@@ -458,9 +479,10 @@ fn no_file_uses_what_lies_on_a_higher_floor_and_no_files_run_in_a_circle() {
     }
     // Programs that lie beside `src` have no rooms.
     for package in packages() {
-        let programs = (package.targets.iter()).filter(|own| own.kind.contains(&"bin".to_owned()));
-        let folders = programs.map(|own| own.src_path.parent().unwrap().to_owned());
-        let mut folders: Vec<PathBuf> = folders.filter(|own| !own.ends_with("src")).collect();
+        let programs =
+            (package.targets.iter()).filter(|target| target.kind.contains(&"bin".to_owned()));
+        let folders = programs.map(|program| program.src_path.parent().unwrap().to_owned());
+        let mut folders: Vec<PathBuf> = folders.filter(|folder| !folder.ends_with("src")).collect();
         folders.dedup();
         for folder in folders {
             let parsed = Crate::parse(&source::sources(&folder));
@@ -524,7 +546,7 @@ fn an_upward_use_is_found_in_every_crate_by_crate_and_by_super_paths() {
     }
     for expected in ["mapa-core", "mapa-node"] {
         assert!(
-            names.iter().any(|own| own == expected),
+            names.iter().any(|name| name == expected),
             "{expected}: {names:?}"
         );
     }

@@ -16,7 +16,7 @@ fn the_papers_policies_stand_side_by_side_the_first_being_one() {
     let policies = policies["policies"].as_array().unwrap();
     let names: Vec<&str> = policies
         .iter()
-        .map(|own| own["policy"].as_str().unwrap())
+        .map(|policy| policy["policy"].as_str().unwrap())
         .collect();
     assert_eq!(names, ["lowest-id", "topo-aware", "greedy", "preserve"]);
     assert_eq!(policies[0]["relative_throughput"], 1.0);
@@ -467,7 +467,7 @@ fn the_page_on_energy_shows_what_commands_print() {
     let block = |kind: &str, with: &str| {
         let fence = format!("\n```{kind}\n");
         let mut blocks = page.split(&fence).skip(1);
-        let block = blocks.find(|own| own.contains(with)).unwrap();
+        let block = blocks.find(|block| block.contains(with)).unwrap();
         block.split_once("\n```").unwrap().0.to_owned() + "\n"
     };
     folder.write("jobs.csv", block("csv", "estimate_s"));

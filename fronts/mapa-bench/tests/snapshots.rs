@@ -257,7 +257,7 @@ fn what_every_command_prints_is_kept() {
         for (name, words) in COMMANDS {
             let output = folder.run(words);
             let [out, err] =
-                [output.stdout, output.stderr].map(|own| String::from_utf8(own).unwrap());
+                [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
             let code = output.status.code().unwrap();
             let mut text = format!("$ mapa-bench {words}\n{out}");
             if !err.is_empty() {

@@ -20,7 +20,7 @@ fn a_net_is_trained_compared_and_written_and_a_stopped_training_goes_on() {
     let rules = answer["rules"].as_array().unwrap();
     let names: Vec<&str> = rules
         .iter()
-        .map(|own| own["name"].as_str().unwrap())
+        .map(|rule| rule["name"].as_str().unwrap())
         .collect();
     assert_eq!(names, ["largest-first", "fit", "learned"]);
     assert_eq!(rules[0]["late_above_largest_first"]["mean"], 0.0);

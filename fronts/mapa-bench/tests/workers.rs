@@ -180,7 +180,7 @@ fn processes_start_where_and_in_the_order_that_the_oracle_says() {
         let submission = |job: &Value| {
             let kind = Profile::tang()
                 .into_iter()
-                .find(|own| job["task"] == *own.name)
+                .find(|profile| job["task"] == *profile.name)
                 .unwrap();
             let number = |key: &str| job[key].as_f64().unwrap();
             let arrived = Time::ZERO + Duration::from_secs_f64(number("arrived_s"));
@@ -213,8 +213,8 @@ fn processes_start_where_and_in_the_order_that_the_oracle_says() {
             })
             .collect();
         real.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let real: Vec<(u64, u32)> = real.into_iter().map(|own| (own.1, own.2)).collect();
-        let expected: Vec<(u64, u32)> = expected.into_iter().map(|own| (own.1, own.2)).collect();
+        let real: Vec<(u64, u32)> = real.into_iter().map(|row| (row.1, row.2)).collect();
+        let expected: Vec<(u64, u32)> = expected.into_iter().map(|row| (row.1, row.2)).collect();
         assert_eq!(real, expected, "{option}");
     }
 }

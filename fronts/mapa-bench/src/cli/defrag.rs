@@ -49,7 +49,7 @@ pub(crate) struct DefragArgs {
     pub(crate) at_least: Option<f64>,
     /// How placements are scored.
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) score: Score,
+    pub(crate) score: ScoreWord,
     /// The share of its own score that a job may lose by moving, from 0 to 1.
     #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
     pub(crate) may_lose: f64,
@@ -60,7 +60,7 @@ pub(crate) struct DefragArgs {
 
 /// How placements are scored.
 #[derive(Clone, Copy, Default, ValueEnum)]
-pub(crate) enum Score {
+pub(crate) enum ScoreWord {
     /// Bandwidth of a packing of rings, with links at nominal bandwidth.
     #[default]
     RingPacking,
@@ -70,17 +70,17 @@ pub(crate) enum Score {
     Aggregate,
 }
 
-impl From<Score> for DefragScore {
-    fn from(score: Score) -> Self {
+impl From<ScoreWord> for DefragScore {
+    fn from(score: ScoreWord) -> Self {
         match score {
-            Score::RingPacking => Self::RingPacking,
-            Score::Effective => Self::Effective,
-            Score::Aggregate => Self::Aggregate,
+            ScoreWord::RingPacking => Self::RingPacking,
+            ScoreWord::Effective => Self::Effective,
+            ScoreWord::Aggregate => Self::Aggregate,
         }
     }
 }
 
-impl Score {
+impl ScoreWord {
     /// What text calls the score.
     pub(crate) fn words(self) -> &'static str {
         match self {

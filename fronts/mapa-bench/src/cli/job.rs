@@ -97,7 +97,7 @@ pub(crate) struct PolicyArgs {
     pub(crate) model: Option<ModelSpec>,
     /// The links that Eq. 3 counts, for the policy preserve.
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) preserved: Preserved,
+    pub(crate) preserved: PreservedLinks,
 }
 
 impl PolicyArgs {
@@ -115,7 +115,7 @@ impl PolicyArgs {
 
 /// The links that Eq. 3 counts.
 #[derive(Clone, Copy, Default, PartialEq, ValueEnum)]
-pub(crate) enum Preserved {
+pub(crate) enum PreservedLinks {
     /// All links, as printed in the paper.
     #[default]
     All,
@@ -123,11 +123,11 @@ pub(crate) enum Preserved {
     Direct,
 }
 
-impl From<Preserved> for names::Preserved {
-    fn from(links: Preserved) -> Self {
+impl From<PreservedLinks> for names::Preserved {
+    fn from(links: PreservedLinks) -> Self {
         match links {
-            Preserved::All => Self::All,
-            Preserved::Direct => Self::Direct,
+            PreservedLinks::All => Self::All,
+            PreservedLinks::Direct => Self::Direct,
         }
     }
 }

@@ -57,12 +57,12 @@ pub(crate) struct ScoreArgs {
     /// Whether link switches reduce (NVLS), for --model expected [default: where NCCL lets them: an all_reduce of
     /// six devices and more].
     #[arg(long, value_name = "on|off", hide_short_help = true)]
-    pub(crate) nvls: Option<Switched>,
+    pub(crate) nvls: Option<FlagState>,
 }
 
 /// Whether something is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Switched {
+pub(crate) enum FlagState {
     On,
     Off,
 }

@@ -19,7 +19,7 @@ pub(crate) struct TopoArgs {
     pub(crate) machine: MachineArgs,
     /// Write the machine in this format instead.
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
-    pub(crate) write: Option<Format>,
+    pub(crate) write: Option<TopoFormat>,
     /// Short for --write toml.
     #[arg(long, conflicts_with_all = ["json", "write"])]
     pub(crate) toml: bool,
@@ -27,7 +27,7 @@ pub(crate) struct TopoArgs {
 
 /// A format that a machine can be written in.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
+pub(crate) enum TopoFormat {
     /// A machine file of MAPA.
     Toml,
     /// A picture (SVG).

@@ -201,7 +201,7 @@ fn scores(best: &Scored) -> Vec<String> {
     let others = best.scores().filter(|(name, _)| {
         PAPER.iter().all(|(paper, _)| paper != name) && is_shown(name, best.placement())
     });
-    lines.extend(others.map(|(name, own)| format!("score     {name} {}", value(name, own))));
+    lines.extend(others.map(|(name, amount)| format!("score     {name} {}", value(name, amount))));
     lines
 }
 

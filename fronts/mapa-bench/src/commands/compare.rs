@@ -53,9 +53,9 @@ fn print(
         [2, 4, 5, 6, 7, 8],
     );
     let mut is_marked = false;
-    for own in &outcome.policies {
-        let name = own.policy.clone();
-        match &own.choice {
+    for policy in &outcome.policies {
+        let name = policy.policy.clone();
+        match &policy.choice {
             Ok(choice) => {
                 let best = choice.decision.best();
                 let outside: Vec<&str> = best.out_of_domain().collect();

@@ -51,7 +51,7 @@ pub(crate) fn fit(args: &FitArgs, output: &mut Output) -> Result<(), Failure> {
 }
 
 /// A fitted model, how far to trust it, and the files that were written.
-struct Answer {
+struct FitAnswer {
     outcome: FitOutcome,
     order: Order,
     written: Vec<String>,
@@ -63,7 +63,7 @@ fn work(
     request: &FitRequest,
     loaded: &Loaded,
     bar: &ProgressBar,
-) -> Result<Answer, Failure> {
+) -> Result<FitAnswer, Failure> {
     let outcome = request.outcome(&Disk, loaded, &mut |next, over| {
         bar.set_message(next.to_owned());
         bar.set_position(over as u64);
@@ -86,14 +86,14 @@ fn work(
             written.push(file.display().to_string());
         }
     }
-    Ok(Answer {
+    Ok(FitAnswer {
         order: fit.order(),
         outcome,
         written,
     })
 }
 
-impl Answer {
+impl FitAnswer {
     fn print(&self, output: &mut Output) -> Result<(), Failure> {
         let model = self.outcome.fit.model();
         // Whether the model is to be trusted comes first.
@@ -146,7 +146,10 @@ impl Answer {
             }
         }
         for (name, result) in &self.outcome.validations {
-            for part in result.iter().flat_map(|own| &own.not_held_out) {
+            for part in result
+                .iter()
+                .flat_map(|validation| &validation.not_held_out)
+            {
                 output.line(format_args!(
                     "not held out, {name}: {}: without them, {}",
                     part.name, part.why

@@ -22,7 +22,7 @@ use mapa_cli::files::{text, write};
 use mapa_cli::load;
 
 /// A measurement of this machine.
-struct Measured {
+struct MeasuredRun {
     operation: Operation,
     devices: Vec<DeviceId>,
     gbps: f64,
@@ -86,43 +86,43 @@ fn add(args: &AddArgs, output: &mut Output) -> Result<(), Failure> {
     let mut known = Vec::new();
     let mut observations = Vec::new();
     let shipped = Efficiency::shipped();
-    for own in &found {
+    for measured in &found {
         // The state of P2P that the test had, where it says so.
-        let graph = match own.peers {
+        let graph = match measured.peers {
             Some(on) => with_peers(&loaded, on)?,
             None => Arc::clone(loaded.graph()),
         };
-        let model = Expected::new(own.operation, Arc::clone(&shipped))
-            .message_bytes(Some(own.bytes))
-            .far(own.far == Some(true));
+        let model = Expected::new(measured.operation, Arc::clone(&shipped))
+            .message_bytes(Some(measured.bytes))
+            .far(measured.far == Some(true));
         let estimate = model
-            .along(&graph, &own.devices)
+            .along(&graph, &measured.devices)
             .filter(|estimate| estimate.known);
-        let mut row = row(own, args, &loaded, &server, &rows);
+        let mut row = row(measured, args, &loaded, &server, &rows);
         // The same output may be added twice. A row that is there twice would count twice in a fit.
         let is_known = rows.iter().find(|other| is_same(other, &row));
         if let Some(other) = is_known {
             row.id.clone_from(&other.id);
             known.push(row.id.clone());
         }
-        notes.extend(estimate.as_ref().and_then(|own| above(own, &row)));
+        notes.extend(estimate.as_ref().and_then(|estimate| above(estimate, &row)));
         let is_new = is_known.is_none();
         added.push(AddedRow {
             id: row.id.clone(),
             operation: row.operation.clone(),
-            devices: own.devices.iter().map(|id| id.0).collect(),
-            measured_gbps: own.gbps,
-            expected_gbps: estimate.as_ref().map(|own| own.gbps),
-            low_gbps: estimate.as_ref().map(|own| own.low_gbps),
-            high_gbps: estimate.as_ref().map(|own| own.high_gbps),
+            devices: measured.devices.iter().map(|id| id.0).collect(),
+            measured_gbps: measured.gbps,
+            expected_gbps: estimate.as_ref().map(|estimate| estimate.gbps),
+            low_gbps: estimate.as_ref().map(|estimate| estimate.low_gbps),
+            high_gbps: estimate.as_ref().map(|estimate| estimate.high_gbps),
             fitted_gbps: None,
         });
-        let long = model.of_large_messages(own.gbps, own.devices.len());
+        let long = model.of_large_messages(measured.gbps, measured.devices.len());
         observations.push(long.map(|long| Observation {
             id: row.id.clone(),
             server: server.clone(),
             gbps: long,
-            ways: model.ways(&graph, &own.devices),
+            ways: model.ways(&graph, &measured.devices),
             generation: graph.link_generation().map(str::to_owned),
         }));
         if is_new {
@@ -151,10 +151,10 @@ fn add(args: &AddArgs, output: &mut Output) -> Result<(), Failure> {
             shipped.source
         );
         // Both have an entry for each measurement, in one order.
-        for (row, own) in added.iter_mut().zip(&observations) {
-            let expected = own
+        for (row, observation) in added.iter_mut().zip(&observations) {
+            let expected = observation
                 .as_ref()
-                .and_then(|own| own.expected(&fitted.efficiency));
+                .and_then(|observation| observation.expected(&fitted.efficiency));
             row.fitted_gbps = expected.map(|(gbps, ..)| gbps);
         }
         write(path, write_efficiency(&fitted))?;
@@ -190,19 +190,19 @@ fn print(answer: &Added, output: &mut Output) -> Result<(), Failure> {
         [3, 4, 6],
     );
     let number = |value: Option<f64>| value.map_or("-".to_owned(), gbps);
-    for own in &answer.rows {
-        let devices: Vec<String> = own.devices.iter().map(u32::to_string).collect();
-        let range = own.low_gbps.zip(own.high_gbps);
+    for row in &answer.rows {
+        let devices: Vec<String> = row.devices.iter().map(u32::to_string).collect();
+        let range = row.low_gbps.zip(row.high_gbps);
         rows.add_row([
-            own.id.clone(),
-            own.operation.clone(),
+            row.id.clone(),
+            row.operation.clone(),
             devices.join(","),
-            gbps(own.measured_gbps),
-            number(own.expected_gbps),
+            gbps(row.measured_gbps),
+            number(row.expected_gbps),
             range.map_or("-".to_owned(), |(low, high)| {
                 format!("{} to {}", gbps(low), gbps(high))
             }),
-            number(own.fitted_gbps),
+            number(row.fitted_gbps),
         ]);
     }
     output.line(rows)?;
@@ -267,7 +267,7 @@ fn read(
     args: &AddArgs,
     graph: &HardwareGraph,
     left_out: &mut Vec<String>,
-) -> Result<Vec<Measured>, Failure> {
+) -> Result<Vec<MeasuredRun>, Failure> {
     // An output has copies or collectives, never both.
     let copies = read_copies(text).map_err(|error| Failure::at(file, error))?;
     if !copies.is_empty() {
@@ -278,8 +278,8 @@ fn read(
     for run in &runs {
         match of_run(run, args, graph) {
             Ok(own) => found.push(own),
-            Err(Left::Refused(error)) => return Err(Failure::at(file, error)),
-            Err(Left::Out(why)) => left_out.push(format!("{file}: {why}")),
+            Err(SkipReason::Refused(error)) => return Err(Failure::at(file, error)),
+            Err(SkipReason::Out(why)) => left_out.push(format!("{file}: {why}")),
         }
     }
     Ok(found)
@@ -291,17 +291,17 @@ fn of_copies(
     file: &str,
     graph: &HardwareGraph,
     left_out: &mut Vec<String>,
-) -> Result<Vec<Measured>, Failure> {
+) -> Result<Vec<MeasuredRun>, Failure> {
     let (mut found, mut both_ways, mut unknown) = (Vec::new(), 0, 0);
-    for own in copies {
-        let of_host = own.from.is_none() || own.to.is_none();
-        if of_host && own.both_ways {
+    for copy in copies {
+        let of_host = copy.from.is_none() || copy.to.is_none();
+        if of_host && copy.both_ways {
             // The sum of a copy there and one back is neither.
             both_ways += 1;
             continue;
         }
-        let one = of_copy(own, file, graph)?;
-        if of_host && own.cpu.is_some() && one.far.is_none() {
+        let one = of_copy(copy, file, graph)?;
+        if of_host && copy.cpu.is_some() && one.far.is_none() {
             unknown += 1;
             continue;
         }
@@ -333,7 +333,7 @@ fn is_far(cpu: u32, id: DeviceId, graph: &HardwareGraph) -> Option<bool> {
 }
 
 /// The two copies of a pair, or the copy of one device.
-fn of_copy(own: &CopyRun, file: &str, graph: &HardwareGraph) -> Result<Measured, Failure> {
+fn of_copy(own: &CopyRun, file: &str, graph: &HardwareGraph) -> Result<MeasuredRun, Failure> {
     let find = |id: u32| {
         let found = graph.find(&id.to_string());
         found.map_err(|error| Failure::at(format_args!("{file}: line {}", own.line), error))
@@ -354,7 +354,7 @@ fn of_copy(own: &CopyRun, file: &str, graph: &HardwareGraph) -> Result<Measured,
     let first = devices.first().copied();
     // The table of distances in the output wins over a guess from the numbers of nodes.
     let by_node = || is_far(own.cpu?, first?, graph);
-    Ok(Measured {
+    Ok(MeasuredRun {
         operation,
         far: own.far.or_else(by_node),
         devices,
@@ -367,27 +367,31 @@ fn of_copy(own: &CopyRun, file: &str, graph: &HardwareGraph) -> Result<Measured,
 }
 
 /// Why no row is made of a run.
-enum Left {
+enum SkipReason {
     /// The run cannot be a row: the request must say more.
     Refused(String),
     /// The run has nothing to tell.
     Out(String),
 }
 
-fn of_run(run: &Measurement, args: &AddArgs, graph: &HardwareGraph) -> Result<Measured, Left> {
+fn of_run(
+    run: &Measurement,
+    args: &AddArgs,
+    graph: &HardwareGraph,
+) -> Result<MeasuredRun, SkipReason> {
     let named = run
         .op
         .as_deref()
-        .and_then(|own| own.parse::<Operation>().ok());
+        .and_then(|text| text.parse::<Operation>().ok());
     // The output knows its operation better than the option.
     let operation = named.or(args.operation).ok_or_else(|| {
         let told = run
             .op
             .as_deref()
-            .map_or("names no operation".to_owned(), |own| {
-                format!("says `{own}`, which is not one of ours")
+            .map_or("names no operation".to_owned(), |text| {
+                format!("says `{text}`, which is not one of ours")
             });
-        Left::Refused(format!("{} {told}: expected --operation", run.label))
+        SkipReason::Refused(format!("{} {told}: expected --operation", run.label))
     })?;
     // Runs of every operation are taken, since the operation is known by now.
     let config = SampleConfig {
@@ -396,29 +400,30 @@ fn of_run(run: &Measurement, args: &AddArgs, graph: &HardwareGraph) -> Result<Me
     };
     // One run at a time: a run that is left out has its own reason.
     let one = std::slice::from_ref(run);
-    let own = samples(one, graph, &config).map_err(|error| Left::Refused(error.to_string()))?;
+    let own =
+        samples(one, graph, &config).map_err(|error| SkipReason::Refused(error.to_string()))?;
     let Some(ring) = own.rings.first() else {
         let why = own
             .left_out
             .first()
             .map_or(String::new(), |(_, why)| why.clone());
-        return Err(Left::Out(format!("{}: {why}", run.label)));
+        return Err(SkipReason::Out(format!("{}: {why}", run.label)));
     };
     // The ring is an order that `samples` has chosen. A row lists devices by number.
     let mut devices = ring.clone();
     devices.sort_unstable();
     // The largest message tells most of links.
     let largest = run.sizes.iter().max_by_key(|at| at.bytes);
-    let at = largest.ok_or_else(|| Left::Out(format!("{}: no sizes", run.label)))?;
+    let at = largest.ok_or_else(|| SkipReason::Out(format!("{}: no sizes", run.label)))?;
     let bytes = at.bytes.or(args.message_bytes).ok_or_else(|| {
-        Left::Refused(format!(
+        SkipReason::Refused(format!(
             "{} has no size of messages: expected --message-bytes",
             run.label
         ))
     })?;
     let gbps = at.out_of_place.or(at.in_place).filter(|gbps| *gbps > 0.0);
-    let gbps = gbps.ok_or_else(|| Left::Out(format!("{}: no bandwidth", run.label)))?;
-    Ok(Measured {
+    let gbps = gbps.ok_or_else(|| SkipReason::Out(format!("{}: no bandwidth", run.label)))?;
+    Ok(MeasuredRun {
         operation,
         devices,
         gbps,
@@ -432,7 +437,7 @@ fn of_run(run: &Measurement, args: &AddArgs, graph: &HardwareGraph) -> Result<Me
 
 /// The row of a measurement, with an id that no other row has.
 fn row(
-    own: &Measured,
+    own: &MeasuredRun,
     args: &AddArgs,
     loaded: &Loaded,
     server: &str,
@@ -458,7 +463,7 @@ fn row(
     // The lowest number that is free: rows may have been deleted from the file.
     let number = (0..).find(|number| {
         let id = format!("{server}#{number}");
-        rows.iter().all(|own| own.id != id)
+        rows.iter().all(|row| row.id != id)
     });
     let devices: Vec<String> = own.devices.iter().map(DeviceId::to_string).collect();
     let (operation, metric) = match own.operation {

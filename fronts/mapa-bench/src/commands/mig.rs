@@ -49,7 +49,13 @@ fn command(model: &Model, layout: &Layout) -> String {
     let each: Vec<String> = layout
         .instances()
         .iter()
-        .map(|own| format!("{}:{}", model.profile(own.profile).name, own.start))
+        .map(|instance| {
+            format!(
+                "{}:{}",
+                model.profile(instance.profile).name,
+                instance.start
+            )
+        })
         .collect();
     // `-C` makes the compute instances too, without which no program can use an instance.
     format!("nvidia-smi mig -cgi {} -C", each.join(","))
@@ -218,7 +224,7 @@ fn draw(
     let width = model
         .profiles()
         .iter()
-        .map(|own| (own.name.len() + 1).div_ceil(usize::from(own.size.memory)))
+        .map(|profile| (profile.name.len() + 1).div_ceil(usize::from(profile.size.memory)))
         .max()
         .unwrap_or(1);
     let units = 0..model.size().memory;

@@ -15,9 +15,9 @@ use mapa_cli::files::{self, Disk, make_folder};
 use mapa_cli::{Output, in_order, progress};
 
 /// A progress bar that an experiment moves.
-struct Bar<'a>(&'a ProgressBar);
+struct ExperimentBar<'a>(&'a ProgressBar);
 
-impl Progress for Bar<'_> {
+impl Progress for ExperimentBar<'_> {
     fn tasks(&self, number: u64) {
         self.0.set_length(number);
     }
@@ -58,7 +58,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs, output: &mut Output) -> Result<(),
         )));
     }
     let bar = progress(0, "{bar:30} {pos}/{len} {msg}", output)?;
-    let report = experiment.run(&plan, &Bar(&bar));
+    let report = experiment.run(&plan, &ExperimentBar(&bar));
     bar.finish_and_clear();
     let report = report?;
     if output.json {
@@ -131,7 +131,7 @@ fn given_rows(path: &Path) -> Result<GivenRows, Failure> {
         for entry in entries.flatten() {
             let path = entry.path();
             let name = entry.file_name().to_string_lossy().into_owned();
-            if path.extension().is_some_and(|own| own == "txt") && path.is_file() {
+            if path.extension().is_some_and(|text| text == "txt") && path.is_file() {
                 let bytes = Disk.bytes(&path.display().to_string())?;
                 given.topologies.insert(name, bytes);
             }
@@ -143,12 +143,12 @@ fn given_rows(path: &Path) -> Result<GivenRows, Failure> {
 /// Prints every experiment.
 fn list(output: &mut Output) -> Result<(), Failure> {
     if output.json {
-        let experiments = EXPERIMENTS.iter().map(|own| answer::Experiment {
-            name: own.name.to_owned(),
-            paper: own.paper.to_owned(),
-            covers: own.covers.to_owned(),
-            files: own.files,
-            seed: own.seed,
+        let experiments = EXPERIMENTS.iter().map(|experiment| answer::Experiment {
+            name: experiment.name.to_owned(),
+            paper: experiment.paper.to_owned(),
+            covers: experiment.covers.to_owned(),
+            files: experiment.files,
+            seed: experiment.seed,
         });
         return output.object(&Experiments {
             experiments: experiments.collect(),
@@ -158,9 +158,15 @@ fn list(output: &mut Output) -> Result<(), Failure> {
         ["experiment", "paper", "covers", "files", "first seed"],
         [3, 4],
     );
-    for own in EXPERIMENTS {
-        let [files, seed] = [own.files.to_string(), own.seed.to_string()];
-        rows.add_row([own.name, own.paper, own.covers, &files, &seed]);
+    for experiment in EXPERIMENTS {
+        let [files, seed] = [experiment.files.to_string(), experiment.seed.to_string()];
+        rows.add_row([
+            experiment.name,
+            experiment.paper,
+            experiment.covers,
+            &files,
+            &seed,
+        ]);
     }
     output.line(rows)
 }

@@ -2,7 +2,7 @@
 
 use mapa_core::{Estimate, HardwareGraph, Hop};
 
-use crate::cli::{ScoreArgs, Switched};
+use crate::cli::{FlagState, ScoreArgs};
 use crate::names::NAMES;
 use mapa_cli::Failure;
 use mapa_cli::Output;
@@ -26,7 +26,7 @@ pub(crate) fn score(args: &ScoreArgs, output: &mut Output) -> Result<(), Failure
         rates: args.rates.clone(),
         operation: args.operation.map(|operation| operation.to_string()),
         message_bytes: args.message_bytes,
-        nvls: args.nvls.map(|nvls| nvls == Switched::On),
+        nvls: args.nvls.map(|nvls| nvls == FlagState::On),
     };
     let outcome = request.outcome(&NAMES, &Disk, &loaded)?;
     if output.json {

@@ -48,27 +48,30 @@ fn published(output: &mut Output) -> Result<(), Failure> {
         "paper",
     ];
     let mut rows = table(header, [1, 2, 3]);
-    for own in &PUBLISHED {
-        let calls = own
+    for workload in &PUBLISHED {
+        let calls = workload
             .calls()
             .map(|calls| calls.to_string())
             .unwrap_or_default();
-        let layers = own
+        let layers = workload
             .model
             .map(|model| model.layers.to_string())
             .unwrap_or_default();
-        let mean = own.model.and_then(|model| model.messages().mean_bytes());
+        let mean = workload
+            .model
+            .and_then(|model| model.messages().mean_bytes());
         let mean = mean
             .map(|mean| format!("{:.2}", mean / 1e6))
             .unwrap_or_default();
-        let predicted = own
+        let predicted = workload
             .predicted()
             .map(|verdict| verdict.sensitivity.to_string())
             .unwrap_or_default();
-        let by_messages = own.by_messages().sensitivity.to_string();
-        let [all, paper] = [own.verdict().sensitivity, own.class].map(|class| class.to_string());
+        let by_messages = workload.by_messages().sensitivity.to_string();
+        let [all, paper] =
+            [workload.verdict().sensitivity, workload.class].map(|class| class.to_string());
         rows.add_row([
-            own.name.to_owned(),
+            workload.name.to_owned(),
             calls,
             layers,
             mean,
@@ -80,7 +83,11 @@ fn published(output: &mut Output) -> Result<(), Failure> {
     }
     output.line(rows)?;
     output.line("")?;
-    PUBLISHED
-        .iter()
-        .try_for_each(|own| output.line(format_args!("{}: {}", own.name, own.verdict().why)))
+    PUBLISHED.iter().try_for_each(|workload| {
+        output.line(format_args!(
+            "{}: {}",
+            workload.name,
+            workload.verdict().why
+        ))
+    })
 }

@@ -6,7 +6,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use mapa_core::{Allocator, DeviceId, DeviceInfo, HardwareGraph, NodeKind};
 use mapa_topologies::{Error, Labels, Machine, Picture};
 
-use crate::cli::{Format, TopoArgs};
+use crate::cli::{TopoArgs, TopoFormat};
 use mapa_cli::Discovery;
 use mapa_cli::Failure;
 use mapa_cli::Output;
@@ -17,7 +17,7 @@ use mapa_front::text::{gbps, table};
 pub(crate) fn topo(args: &TopoArgs, output: &mut Output) -> Result<(), Failure> {
     let (loaded, discovery) = find(&args.machine, output)?;
     let (machine, idle, graph) = (&loaded.machine, &loaded.idle, loaded.graph());
-    if let Some(format) = args.write.or(args.toml.then_some(Format::Toml)) {
+    if let Some(format) = args.write.or(args.toml.then_some(TopoFormat::Toml)) {
         let text = write(format, machine, idle, output).map_err(Failure::malformed)?;
         return output.line(text.trim_end());
     }
@@ -76,21 +76,21 @@ fn parts(machine: &Machine) -> Vec<String> {
 
 /// The machine in another format. Warns of what the format cannot express.
 fn write(
-    format: Format,
+    format: TopoFormat,
     machine: &Machine,
     idle: &Allocator,
     output: &Output,
 ) -> Result<String, Error> {
     let is_partitioned = ids(idle.graph()).any(|id| !idle.view().layout_of(id).is_whole());
-    if format != Format::Svg && is_partitioned {
+    if format != TopoFormat::Svg && is_partitioned {
         output.warn("only pictures show the MIG layout of devices: it is left out");
     }
     match format {
-        Format::Toml => machine.to_toml(),
-        Format::Svg => machine.to_svg(&Picture::new().present(idle.view().present().clone())),
-        Format::Dot => Ok(machine.to_dot()),
-        Format::JsonGraph => machine.to_json_graph(),
-        Format::Nccl => {
+        TopoFormat::Toml => machine.to_toml(),
+        TopoFormat::Svg => machine.to_svg(&Picture::new().present(idle.view().present().clone())),
+        TopoFormat::Dot => Ok(machine.to_dot()),
+        TopoFormat::JsonGraph => machine.to_json_graph(),
+        TopoFormat::Nccl => {
             let text = machine.to_nccl_xml()?;
             // The file starts with comments on what the format cannot express.
             for comment in text
@@ -101,8 +101,8 @@ fn write(
             }
             Ok(text)
         }
-        Format::Slurm => machine.to_slurm_gres(),
-        Format::Koordinator => machine.to_koordinator(&SIZES),
+        TopoFormat::Slurm => machine.to_slurm_gres(),
+        TopoFormat::Koordinator => machine.to_koordinator(&SIZES),
     }
 }
 

@@ -7,5 +7,5 @@ mod simulation;
 
 #[cfg(feature = "fit")]
 pub(crate) use fit::Plots;
-pub(crate) use instances::{Shown, draw, is_for};
+pub(crate) use instances::{ShownOccupancy, draw, is_for};
 pub(crate) use simulation::simulation;

@@ -42,7 +42,11 @@ pub(crate) fn faults(packages: &[Package]) -> Vec<String> {
             }
         }
         for used in &facts.uses {
-            if !package.dependencies.iter().any(|own| own.name == *used) {
+            if !package
+                .dependencies
+                .iter()
+                .any(|dependency| dependency.name == *used)
+            {
                 faults.push(format!("{name} says it uses {used}, and does not"));
             }
         }
@@ -102,7 +106,7 @@ fn registration(
             "{name} must not have {used} in `uses`, from where the system `{system}` could not be taken away"
         ));
     }
-    if facts.unfinished.iter().any(|own| own == system) {
+    if facts.unfinished.iter().any(|candidate| candidate == system) {
         return None;
     }
     let parts = facts.parts.contains_key(system);
@@ -139,7 +143,7 @@ fn registration(
         entry.split(['/', '?']).next() == Some(used)
     };
     let mut features = from.features.iter();
-    let other = features.find(|(own, entries)| !is_own(own) && entries.iter().any(names));
+    let other = features.find(|(text, entries)| !is_own(text) && entries.iter().any(names));
     other.map(|(feature, _)| {
         format!("{name}: the feature `{feature}` must not name {used}, which `{system}` does")
     })
@@ -188,6 +192,7 @@ fn mentions(text: &str, word: &str) -> bool {
     let is_part = |of_word: char| of_word.is_alphanumeric() || of_word == '_';
     text.lines().any(|line| {
         let code = line.split("//").next().unwrap_or_default();
-        code.split(|own| !is_part(own)).any(|found| found == word)
+        code.split(|character| !is_part(character))
+            .any(|found| found == word)
     })
 }

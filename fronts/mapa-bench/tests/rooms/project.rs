@@ -149,7 +149,10 @@ fn metadata(manifest: &Path) -> Vec<Package> {
 impl Package {
     /// What the crate states of itself.
     pub(crate) fn facts(&self) -> &Facts {
-        let facts = self.metadata.as_ref().and_then(|own| own.mapa.as_ref());
+        let facts = self
+            .metadata
+            .as_ref()
+            .and_then(|metadata| metadata.mapa.as_ref());
         facts.unwrap_or_else(|| {
             panic!(
                 "{}: expected [package.metadata.mapa] with layer, uses and rooms; CONTRIBUTING.md says how",
@@ -160,7 +163,10 @@ impl Package {
 
     /// The same, to be changed by a test.
     pub(crate) fn facts_mut(&mut self) -> &mut Facts {
-        let facts = self.metadata.as_mut().and_then(|own| own.mapa.as_mut());
+        let facts = self
+            .metadata
+            .as_mut()
+            .and_then(|metadata| metadata.mapa.as_mut());
         facts.expect("what a crate of the project states")
     }
 

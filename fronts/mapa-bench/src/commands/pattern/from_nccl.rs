@@ -66,25 +66,30 @@ fn lines(job: &NcclJob) -> Vec<String> {
         ],
         [1, 2, 3, 4, 6],
     );
-    for own in &job.communicators {
+    for communicator in &job.communicators {
         // A library names the variant of a transport behind a slash, as in `P2P/IPC`.
-        let mut over: Vec<&str> = own
+        let mut over: Vec<&str> = communicator
             .connections
             .iter()
-            .map(|own| own.via.split('/').next().unwrap_or_default())
+            .map(|connection| connection.via.split('/').next().unwrap_or_default())
             .collect();
         over.sort_unstable();
         over.dedup();
-        let calls: u64 = own
+        let calls: u64 = communicator
             .calls
             .iter()
             .map(|(.., times)| *times)
             .fold(0, u64::saturating_add);
-        let numbers = [own.ranks, own.channels, own.rings.len(), own.trees.len()]
-            .map(|number| number.to_string());
+        let numbers = [
+            communicator.ranks,
+            communicator.channels,
+            communicator.rings.len(),
+            communicator.trees.len(),
+        ]
+        .map(|number| number.to_string());
         let [ranks, channels, rings, trees] = numbers;
         rows.add_row([
-            own.name.clone(),
+            communicator.name.clone(),
             ranks,
             channels,
             rings,

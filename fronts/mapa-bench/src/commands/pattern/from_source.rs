@@ -30,7 +30,7 @@ const MOST_FILES: usize = 50_000;
 const MOST_LEVELS: usize = 64;
 
 pub(super) fn from_source(args: &FromSource, output: &mut Output) -> Result<(), Failure> {
-    let mut tree = Tree::default();
+    let mut tree = SourceTree::default();
     for path in &args.paths {
         tree.add(path, 0, true)?;
     }
@@ -86,12 +86,12 @@ fn is_plain(name: &str) -> bool {
 
 /// The names and texts of the files, and notes on what was left out.
 #[derive(Default)]
-struct Tree {
+struct SourceTree {
     files: Vec<(String, String)>,
     notes: Vec<Note>,
 }
 
-impl Tree {
+impl SourceTree {
     /// Adds a file, or the files of a folder in the order of names. Symbolic links within folders
     /// are not followed. Problems with a path that the user named are errors, as are a
     /// folder that cannot be listed and too many files; other problems are notes.

@@ -79,8 +79,8 @@ fn with_all_bytes(job: Parallelism, bytes: f64) -> Result<Parallelism, Failure> 
 fn assumed(probe: &Parallelism) -> Option<Note> {
     let assumed: Vec<_> = Dimension::ALL
         .into_iter()
-        .filter(|own| probe.group_size(*own) > 1 && probe.bytes(*own) == PROBE)
-        .map(|own| own.letters())
+        .filter(|dimension| probe.group_size(*dimension) > 1 && probe.bytes(*dimension) == PROBE)
+        .map(|dimension| dimension.letters())
         .collect();
     if assumed.is_empty() {
         return None;

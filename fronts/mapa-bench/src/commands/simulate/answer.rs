@@ -13,12 +13,12 @@ use mapa_front::text::{counted, duration, gbps, table};
 const NAMED: usize = 5;
 
 /// A workload, its simulation under each policy, and the files that were written.
-pub(super) struct Answer<'a> {
+pub(super) struct SimulateAnswer<'a> {
     pub(super) outcome: SimulateOutcome<'a>,
     pub(super) written: Vec<String>,
 }
 
-impl Answer<'_> {
+impl SimulateAnswer<'_> {
     pub(super) fn print(&self, output: &mut Output) -> Result<(), Failure> {
         output.line(format_args!("machine    {}", self.outcome.machine))?;
         output.line(format_args!(
@@ -147,7 +147,7 @@ impl Answer<'_> {
                 // The first `%` stands for the policies, which are known only after all runs. Later ones belong
                 // to the text.
                 let text = format!("{kind:<11}%: {what}");
-                match said.iter_mut().find(|(own, _)| *own == text) {
+                match said.iter_mut().find(|(candidate, _)| *candidate == text) {
                     Some((_, policies)) => policies.push(&run.policy),
                     None => said.push((text, vec![&run.policy])),
                 }
@@ -182,7 +182,7 @@ fn rejected(jobs: &[Rejected]) -> Vec<String> {
             }
             other => other.to_string(),
         };
-        match kinds.iter_mut().find(|(own, _)| *own == why) {
+        match kinds.iter_mut().find(|(candidate, _)| *candidate == why) {
             Some((_, jobs)) => jobs.push(job.to_string()),
             None => kinds.push((why, vec![job.to_string()])),
         }
@@ -208,7 +208,7 @@ const DEADLINES: [&str; 2] = [
 ];
 
 /// The columns on deadlines: a number of a summary, its heading, and how it is written.
-const DEADLINE_CELLS: [(&str, &str, Written); 3] = [
+const DEADLINE_CELLS: [(&str, &str, WrittenNumber); 3] = [
     ("late_share", "late", percent),
     ("tardiness_mean_s", "tardiness", duration),
     ("energy_wh", "energy, kWh", kilowatt_hours),
@@ -226,10 +226,10 @@ fn of(summary: &Summary, name: &str) -> f64 {
 }
 
 /// How a number is written.
-type Written = fn(f64) -> String;
+type WrittenNumber = fn(f64) -> String;
 
 /// The columns on bandwidth: a measure of a group, its heading, and how it is written.
-const BANDWIDTH_CELLS: [(&str, &str, Written); 5] = [
+const BANDWIDTH_CELLS: [(&str, &str, WrittenNumber); 5] = [
     ("ring_packing_p25_gbps", "rings p25", gbps),
     ("ring_packing_p50_gbps", "p50", gbps),
     ("ring_packing_p75_gbps", "p75", gbps),
@@ -238,7 +238,7 @@ const BANDWIDTH_CELLS: [(&str, &str, Written); 5] = [
 ];
 
 /// A number of a group; `-` if it has none.
-fn cell(group: Option<&Group>, name: &str, text: Written) -> String {
+fn cell(group: Option<&Group>, name: &str, text: WrittenNumber) -> String {
     let value = group.and_then(|group| group.number(name));
     value.map_or_else(|| "-".to_owned(), text)
 }

@@ -17,7 +17,7 @@ use mapa_front::simulation::{PolicyRun, fleet};
 
 mod answer;
 
-use answer::Answer;
+use answer::SimulateAnswer;
 
 pub(crate) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), Failure> {
     // A system that simulates by itself checks its options by itself.
@@ -44,7 +44,7 @@ pub(crate) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
     }
     // The names of output files are checked before anything is read.
     for file in [&args.output, &args.series].into_iter().flatten() {
-        Format::of(file)?;
+        TableFormat::of(file)?;
     }
     if args.plot.is_some() {
         features::require("plots", "--plot")?;
@@ -112,7 +112,7 @@ pub(crate) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
         },
     );
     bar.finish_and_clear();
-    let mut answer = Answer {
+    let mut answer = SimulateAnswer {
         outcome: outcome?,
         written: Vec::new(),
     };
@@ -132,16 +132,16 @@ pub(crate) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
     }
 }
 
-impl Answer<'_> {
+impl SimulateAnswer<'_> {
     /// Writes the files that the options name.
     fn write(&mut self, args: &SimulateArgs) -> Result<(), Failure> {
         // All files are made before the first is written, so an error leaves none.
         let mut files: Vec<(PathBuf, Vec<u8>)> = Vec::new();
         if let Some(file) = &args.output {
-            files.push((file.clone(), Format::of(file)?.bytes(&self.jobs()?)?));
+            files.push((file.clone(), TableFormat::of(file)?.bytes(&self.jobs()?)?));
         }
         if let Some(file) = &args.series {
-            files.push((file.clone(), Format::of(file)?.bytes(&self.series()?)?));
+            files.push((file.clone(), TableFormat::of(file)?.bytes(&self.series()?)?));
         }
         if let Some(file) = &args.save_jobs {
             let text = write_jobs(&self.outcome.workload).map_err(Failure::malformed)?;
@@ -151,14 +151,17 @@ impl Answer<'_> {
         if let Some(folder) = &args.plot {
             mapa_cli::files::make_folder(folder)?;
             let title = format!("{}, {}", args.scheduler, self.title());
-            let own = &self.outcome;
-            for (name, picture) in
-                crate::plots::simulation(&own.runs, &own.workload, &title, &own.fleet)
-            {
+            let simulate_outcome = &self.outcome;
+            for (name, picture) in crate::plots::simulation(
+                &simulate_outcome.runs,
+                &simulate_outcome.workload,
+                &title,
+                &simulate_outcome.fleet,
+            ) {
                 files.push((folder.join(name), picture.into_bytes()));
             }
-            if crate::plots::is_for(&own.fleet, &own.workload) {
-                for (at, run) in own.runs.iter().enumerate() {
+            if crate::plots::is_for(&simulate_outcome.fleet, &simulate_outcome.workload) {
+                for (at, run) in simulate_outcome.runs.iter().enumerate() {
                     let file = folder.join(format!("instances-{}.svg", run.policy));
                     let picture = self.instances(at)?;
                     files.extend(picture.map(|picture| (file, picture.into_bytes())));
@@ -184,7 +187,7 @@ impl Answer<'_> {
             return Ok(None);
         };
         let picture = run.occupancy.as_ref().map(|occupancy| {
-            crate::plots::draw(&crate::plots::Shown {
+            crate::plots::draw(&crate::plots::ShownOccupancy {
                 occupancy,
                 fleet: &self.outcome.fleet,
                 workload: &self.outcome.workload,
@@ -240,13 +243,13 @@ impl Answer<'_> {
 
 /// The format of a table's file, by the end of its name.
 #[derive(Clone, Copy)]
-enum Format {
+enum TableFormat {
     Csv,
     Json,
     Parquet,
 }
 
-impl Format {
+impl TableFormat {
     fn of(file: &Path) -> Result<Self, Failure> {
         match file.extension().and_then(|end| end.to_str()) {
             Some("csv") => Ok(Self::Csv),

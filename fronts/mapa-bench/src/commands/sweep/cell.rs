@@ -3,9 +3,9 @@
 use mapa_sched::Fleet;
 use mapa_sim::{Outcome, Row, Scorer, Summary, Workload};
 
-use super::plan::Cell;
-use super::store::Kept;
-use super::values::{Columns, Values, columns};
+use super::plan::SweepPoint;
+use super::store::StoredCell;
+use super::values::{ColumnValues, ValueColumns, columns};
 use crate::names::NAMES;
 use mapa_cli::Failure;
 use mapa_front::names::Choice;
@@ -13,17 +13,20 @@ use mapa_front::simulation::simulation;
 use mapa_front::systems::measures;
 
 /// Simulates a cell. A failure is kept in place of its numbers.
-pub(super) fn run(cell: &Cell<'_>, rows: bool) -> Kept {
+pub(super) fn run(cell: &SweepPoint<'_>, rows: bool) -> StoredCell {
     let outcome = simulate(cell, rows).map_err(|failure| match failure {
         Failure::Malformed(what) | Failure::Answered(what) => what,
         Failure::Refused(why) => why.to_string(),
         // Machines are partitioned in the plan, and a cell prints nothing, so neither of these comes up.
         Failure::NoFit(_) | Failure::Closed => "no answer".to_owned(),
     });
-    Kept::new(cell, outcome)
+    StoredCell::new(cell, outcome)
 }
 
-fn simulate(cell: &Cell<'_>, rows: bool) -> Result<(Columns, Option<Columns>), Failure> {
+fn simulate(
+    cell: &SweepPoint<'_>,
+    rows: bool,
+) -> Result<(ValueColumns, Option<ValueColumns>), Failure> {
     let workload = cell.jobs.get()?;
     let policy = NAMES.policy(cell.policy, &Choice::default())?;
     let mut scheduler = NAMES.scheduler(cell.scheduler, policy, cell.execution)?;
@@ -44,8 +47,8 @@ fn summary(
     outcome: &Outcome,
     workload: &Workload,
     idle: &Fleet,
-) -> Result<Columns, Failure> {
-    let jobs = Values::Integers(vec![i64::try_from(workload.jobs.len()).ok()]);
+) -> Result<ValueColumns, Failure> {
+    let jobs = ColumnValues::Integers(vec![i64::try_from(workload.jobs.len()).ok()]);
     let summary = Summary::by(&measures(), outcome, rows, idle).map_err(Failure::malformed)?;
     let numbers = columns(&summary.table());
     let row = [("jobs".to_owned(), jobs)]

@@ -17,7 +17,7 @@ pub(super) const MOST_CELLS: usize = 1_000_000;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SweepFile {
-    pub(super) machines: Words,
+    pub(super) machines: WordList,
     /// The MIG layout of every device of every machine, as `--mig`.
     #[serde(default)]
     pub(super) mig: Option<String>,
@@ -28,19 +28,19 @@ pub(super) struct SweepFile {
     #[serde(default)]
     pub(super) p2p: Option<P2p>,
     #[serde(default = "auto")]
-    pub(super) policies: Words,
+    pub(super) policies: WordList,
     #[serde(default = "fifo")]
     pub(super) schedulers: Specs,
     #[serde(default = "effective_bandwidth")]
     pub(super) executions: Specs,
     #[serde(default)]
-    pub(super) generate: Words,
+    pub(super) generate: WordList,
     #[serde(default)]
-    pub(super) seeds: Option<Seeds>,
+    pub(super) seeds: Option<SeedList>,
     #[serde(default)]
-    pub(super) jobs: Words,
+    pub(super) jobs: WordList,
     #[serde(default)]
-    pub(super) traces: Words,
+    pub(super) traces: WordList,
     /// Which jobs of the traces, as `--select`.
     #[serde(default)]
     pub(super) select: Option<String>,
@@ -52,7 +52,7 @@ pub(super) struct SweepFile {
 /// A list of distinct words.
 #[derive(Default, Deserialize)]
 #[serde(try_from = "Value")]
-pub(super) struct Words(pub(super) Vec<String>);
+pub(super) struct WordList(pub(super) Vec<String>);
 
 /// A list of distinct names with settings: words, or tables.
 #[derive(Deserialize)]
@@ -62,10 +62,10 @@ pub(super) struct Specs(pub(super) Vec<Named>);
 /// A list of distinct seeds.
 #[derive(Deserialize)]
 #[serde(try_from = "Value")]
-pub(super) struct Seeds(pub(super) Vec<u64>);
+pub(super) struct SeedList(pub(super) Vec<u64>);
 
-fn auto() -> Words {
-    Words(vec![PolicySpec::default().policy])
+fn auto() -> WordList {
+    WordList(vec![PolicySpec::default().policy])
 }
 
 fn fifo() -> Specs {
@@ -76,7 +76,7 @@ fn effective_bandwidth() -> Specs {
     Specs(vec!["effective-bandwidth".into()])
 }
 
-impl TryFrom<Value> for Words {
+impl TryFrom<Value> for WordList {
     type Error = String;
 
     fn try_from(value: Value) -> Result<Self, String> {
@@ -128,7 +128,7 @@ fn distinct<T: Ord + Clone + ToString>(
     Ok(list)
 }
 
-impl TryFrom<Value> for Seeds {
+impl TryFrom<Value> for SeedList {
     type Error = String;
 
     fn try_from(value: Value) -> Result<Self, String> {
@@ -199,7 +199,7 @@ impl SweepFile {
                     "`generate` without `seeds`: expected seeds = \"1..60\", say".to_owned(),
                 );
             }
-            (Some(Seeds(seeds)), false) if seeds.is_empty() => {
+            (Some(SeedList(seeds)), false) if seeds.is_empty() => {
                 return Err("`seeds` is empty: expected at least one".to_owned());
             }
             _ => {}

@@ -22,8 +22,8 @@ use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
 
 use self::file::SweepFile;
-use self::plan::{Cell, Plan};
-use self::store::{Found, Store, number, what_is};
+use self::plan::{SweepPlan, SweepPoint};
+use self::store::{CellState, CellStore, number, what_is};
 use crate::cli::{Shard, SweepArgs};
 use mapa_cli::Failure;
 use mapa_cli::{Output, progress};
@@ -34,12 +34,13 @@ const NAMED: usize = 10;
 
 pub(crate) fn sweep(args: &SweepArgs, output: &mut Output) -> Result<(), Failure> {
     let file = SweepFile::read(&args.file)?;
-    let plan = Plan::new(&file, output).map_err(|failure| failure.within(args.file.display()))?;
-    let cells: Vec<Cell<'_>> = plan.cells().collect();
+    let plan =
+        SweepPlan::new(&file, output).map_err(|failure| failure.within(args.file.display()))?;
+    let cells: Vec<SweepPoint<'_>> = plan.cells().collect();
     let Some(folder) = args.into.as_deref().filter(|_| !args.list) else {
         return list(args, &cells, output);
     };
-    let store = Store::at(folder);
+    let store = CellStore::at(folder);
     // Cells get their new numbers before foreign cells are looked for: under an old number a cell would be
     // taken for one.
     let moved = store.renumber(&cells)?;
@@ -67,7 +68,7 @@ pub(crate) fn sweep(args: &SweepArgs, output: &mut Output) -> Result<(), Failure
 
 /// How many cells existed already, how many are new, and how many were damaged.
 #[derive(Default)]
-struct Done {
+struct CellsDone {
     there: usize,
     new: usize,
     damaged: usize,
@@ -78,8 +79,8 @@ struct Done {
 fn clear(
     args: &SweepArgs,
     folder: &Path,
-    store: &Store,
-    cells: &[Cell<'_>],
+    store: &CellStore,
+    cells: &[SweepPoint<'_>],
     output: &Output,
 ) -> Result<(), Failure> {
     let strangers = store.strangers(cells)?;
@@ -103,7 +104,7 @@ fn clear(
 }
 
 /// The error for cells that are not of this sweep. It describes the first of them.
-fn foreign(strangers: &[PathBuf], cells: &[Cell<'_>]) -> Failure {
+fn foreign(strangers: &[PathBuf], cells: &[SweepPoint<'_>]) -> Failure {
     let Some(first) = strangers.first() else {
         return Failure::malformed("no cells");
     };
@@ -126,18 +127,18 @@ fn foreign(strangers: &[PathBuf], cells: &[Cell<'_>]) -> Failure {
 /// Runs the missing cells of the shard.
 fn run(
     args: &SweepArgs,
-    store: &Store,
-    cells: &[Cell<'_>],
+    store: &CellStore,
+    cells: &[SweepPoint<'_>],
     output: &Output,
-) -> Result<Done, Failure> {
+) -> Result<CellsDone, Failure> {
     let shard = args.shard.unwrap_or(Shard::WHOLE);
-    let mut done = Done::default();
+    let mut done = CellsDone::default();
     let mut left = Vec::new();
     for cell in cells.iter().filter(|cell| shard.has(cell.index)) {
         match store.find(cell, args.rows)? {
-            Found::Whole(_) => done.there += 1,
-            Found::Nothing => left.push(cell),
-            Found::Damaged(what) => {
+            CellState::Whole(_) => done.there += 1,
+            CellState::Nothing => left.push(cell),
+            CellState::Damaged(what) => {
                 output.warn(format_args!("{what}: run again"));
                 done.damaged += 1;
                 left.push(cell);
@@ -171,9 +172,9 @@ fn run(
 
 /// Runs a cell and keeps its outcome, unless another process has done so meanwhile; returns whether
 /// it ran.
-fn run_one(cell: &Cell<'_>, store: &Store, rows: bool) -> Result<bool, Failure> {
+fn run_one(cell: &SweepPoint<'_>, store: &CellStore, rows: bool) -> Result<bool, Failure> {
     // The cell was missing when the list was made. Since then another process may have finished it.
-    if let Found::Whole(_) = store.find(cell, rows)? {
+    if let CellState::Whole(_) = store.find(cell, rows)? {
         return Ok(false);
     }
     store.keep(cell, &cell::run(cell, rows))?;
@@ -183,12 +184,16 @@ fn run_one(cell: &Cell<'_>, store: &Store, rows: bool) -> Result<bool, Failure> 
 /// Copies cells of other folders.
 fn gather(
     args: &SweepArgs,
-    store: &Store,
-    cells: &[Cell<'_>],
+    store: &CellStore,
+    cells: &[SweepPoint<'_>],
     output: &Output,
-) -> Result<Done, Failure> {
-    let mut done = Done::default();
-    let others: Vec<Store> = args.merge.iter().map(|folder| Store::at(folder)).collect();
+) -> Result<CellsDone, Failure> {
+    let mut done = CellsDone::default();
+    let others: Vec<CellStore> = args
+        .merge
+        .iter()
+        .map(|folder| CellStore::at(folder))
+        .collect();
     // All folders are checked before the first cell is copied.
     for (folder, other) in args.merge.iter().zip(&others) {
         if !folder.is_dir() {
@@ -206,14 +211,14 @@ fn gather(
         // This folder comes first: cells that it has are not copied.
         for (place, other) in [store].into_iter().chain(&others).enumerate() {
             match other.find(cell, args.rows)? {
-                Found::Nothing => continue,
-                Found::Damaged(what) => {
+                CellState::Nothing => continue,
+                CellState::Damaged(what) => {
                     output.warn(format_args!("{what}: skipped"));
                     done.damaged += 1;
                     continue;
                 }
-                Found::Whole(_) if place == 0 => done.there += 1,
-                Found::Whole(kept) => {
+                CellState::Whole(_) if place == 0 => done.there += 1,
+                CellState::Whole(kept) => {
                     store.keep(cell, &kept)?;
                     done.new += 1;
                 }
@@ -225,11 +230,11 @@ fn gather(
 }
 
 /// The state of the sweep after this run.
-struct Report {
+struct SweepReport {
     cells: usize,
     /// The number of cells of this part, with `--shard`.
     part: Option<usize>,
-    done: Done,
+    done: CellsDone,
     /// The numbers of missing cells, of all parts.
     missing: Vec<usize>,
     /// The finished cells of this part that have no numbers: number, words and error.
@@ -245,25 +250,25 @@ struct Report {
 fn finish(
     args: &SweepArgs,
     folder: &Path,
-    store: &Store,
-    cells: &[Cell<'_>],
-    done: Done,
+    store: &CellStore,
+    cells: &[SweepPoint<'_>],
+    done: CellsDone,
     output: &Output,
-) -> Result<Report, Failure> {
+) -> Result<SweepReport, Failure> {
     let shard = args.shard.unwrap_or(Shard::WHOLE);
     // All cells are looked up again, those of other parts too: other processes may have finished some.
     let (mut whole, mut missing, mut failed) = (Vec::new(), Vec::new(), Vec::new());
     for &cell in cells {
         match store.find(&cell, args.rows)? {
-            Found::Whole(kept) => {
+            CellState::Whole(kept) => {
                 // A part tells of its own cells only, or each task of a cluster would tell of those of all.
                 if let Some(error) = kept.error.as_ref().filter(|_| shard.has(cell.index)) {
                     failed.push((cell.index, cell.to_string(), error.clone()));
                 }
                 whole.push((cell, kept));
             }
-            Found::Nothing => missing.push(cell.index),
-            Found::Damaged(what) => {
+            CellState::Nothing => missing.push(cell.index),
+            CellState::Damaged(what) => {
                 output.warn(what);
                 missing.push(cell.index);
             }
@@ -282,7 +287,7 @@ fn finish(
         .shard
         .map(|shard| cells.iter().filter(|cell| shard.has(cell.index)).count());
     let summary = (missing.is_empty() && !output.json).then(|| summary::summary(&whole));
-    Ok(Report {
+    Ok(SweepReport {
         summary,
         cells: cells.len(),
         part,
@@ -309,7 +314,7 @@ fn results_in(folder: &Path) -> impl Iterator<Item = PathBuf> {
     .map(|name| folder.join(name))
 }
 
-impl Report {
+impl SweepReport {
     fn answer(&self, args: &SweepArgs, folder: &Path) -> Sweep {
         let names = |paths: &[PathBuf]| {
             let names = paths.iter().map(|path| path.display().to_string());
@@ -342,7 +347,7 @@ impl Report {
         let Self {
             cells,
             part,
-            done: Done { there, new, .. },
+            done: CellsDone { there, new, .. },
             missing,
             failed,
             written,
@@ -426,9 +431,9 @@ impl Report {
 }
 
 /// Lists the cells of the shard, and with `--into` whether each is finished.
-fn list(args: &SweepArgs, cells: &[Cell<'_>], output: &mut Output) -> Result<(), Failure> {
+fn list(args: &SweepArgs, cells: &[SweepPoint<'_>], output: &mut Output) -> Result<(), Failure> {
     let shard = args.shard.unwrap_or(Shard::WHOLE);
-    let store = args.into.as_deref().map(Store::at);
+    let store = args.into.as_deref().map(CellStore::at);
     let mut listed = Vec::new();
     let mut rows = table(
         [
@@ -444,10 +449,10 @@ fn list(args: &SweepArgs, cells: &[Cell<'_>], output: &mut Output) -> Result<(),
     );
     for cell in cells.iter().filter(|cell| shard.has(cell.index)) {
         let there = match &store {
-            Some(store) => Some(matches!(store.find(cell, args.rows)?, Found::Whole(_))),
+            Some(store) => Some(matches!(store.find(cell, args.rows)?, CellState::Whole(_))),
             None => None,
         };
-        let Cell {
+        let SweepPoint {
             index,
             machine,
             jobs,

@@ -16,7 +16,7 @@ use mapa_sim::Workload;
 
 use super::file::SweepFile;
 use super::hash::Hash;
-use super::workload::{Jobs, workloads};
+use super::workload::{SweepJobs, workloads};
 use crate::names::NAMES;
 use mapa_cli::Failure;
 use mapa_cli::Output;
@@ -25,20 +25,20 @@ use mapa_cli::files::Disk;
 /// The version of a cell's file: changes with its contents and with how they are computed.
 const VERSION: &str = concat!("cell 3 of mapa-bench ", env!("CARGO_PKG_VERSION"));
 
-pub(super) struct Plan {
-    machines: Vec<Machine>,
-    workloads: Vec<Jobs>,
-    ways: Vec<Way>,
+pub(super) struct SweepPlan {
+    machines: Vec<SweepMachine>,
+    workloads: Vec<SweepJobs>,
+    ways: Vec<SweepWay>,
 }
 
 /// The scheduler, execution model and policy with which a workload runs.
-struct Way {
+struct SweepWay {
     scheduler: SchedulerSpec,
     execution: ExecutionSpec,
     policy: String,
 }
 
-struct Machine {
+struct SweepMachine {
     word: String,
     idle: Fleet,
     /// A hash of everything that a simulation reads from it.
@@ -47,10 +47,10 @@ struct Machine {
 
 /// One combination of the sweep's lists.
 #[derive(Clone, Copy)]
-pub(super) struct Cell<'a> {
+pub(super) struct SweepPoint<'a> {
     pub(super) index: usize,
     pub(super) machine: &'a str,
-    pub(super) jobs: &'a Jobs,
+    pub(super) jobs: &'a SweepJobs,
     pub(super) scheduler: &'a SchedulerSpec,
     pub(super) execution: &'a ExecutionSpec,
     pub(super) policy: &'a str,
@@ -60,7 +60,7 @@ pub(super) struct Cell<'a> {
     pub(super) key: u64,
 }
 
-impl fmt::Display for Cell<'_> {
+impl fmt::Display for SweepPoint<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             machine,
@@ -74,7 +74,7 @@ impl fmt::Display for Cell<'_> {
     }
 }
 
-impl Plan {
+impl SweepPlan {
     /// Checks every word of the file, and reads what it names.
     pub(super) fn new(file: &SweepFile, output: &Output) -> Result<Self, Failure> {
         let policies = NAMES.policy_names(&file.policies.0);
@@ -108,7 +108,7 @@ impl Plan {
             }
             for execution in &file.executions.0 {
                 for policy in by {
-                    ways.push(Way {
+                    ways.push(SweepWay {
                         scheduler: word.clone(),
                         execution: execution.clone(),
                         policy: (*policy).to_owned(),
@@ -119,7 +119,7 @@ impl Plan {
         // Words are checked before files are read.
         let mut machines = Vec::new();
         for word in &file.machines.0 {
-            machines.push(Machine::read(word, file, output)?);
+            machines.push(SweepMachine::read(word, file, output)?);
         }
         Ok(Self {
             machines,
@@ -133,16 +133,16 @@ impl Plan {
     }
 
     /// The cells, in order.
-    pub(super) fn cells(&self) -> impl Iterator<Item = Cell<'_>> {
+    pub(super) fn cells(&self) -> impl Iterator<Item = SweepPoint<'_>> {
         (0..self.len()).map(|index| self.cell(index))
     }
 
     /// The cell with this number. The number is read as digits of mixed radix: the positions of
-    /// machine, workload and [`Way`] in their lists.
-    fn cell(&self, index: usize) -> Cell<'_> {
+    /// machine, workload and [`SweepWay`] in their lists.
+    fn cell(&self, index: usize) -> SweepPoint<'_> {
         let (rest, way) = (index / self.ways.len(), index % self.ways.len());
         let (machine, jobs) = (rest / self.workloads.len(), rest % self.workloads.len());
-        let Way {
+        let SweepWay {
             scheduler,
             execution,
             policy,
@@ -155,7 +155,7 @@ impl Plan {
             hash.text(word);
         }
         let key = hash.finish();
-        Cell {
+        SweepPoint {
             index,
             machine: &machine.word,
             jobs,
@@ -168,7 +168,7 @@ impl Plan {
     }
 }
 
-impl Machine {
+impl SweepMachine {
     /// Reads a machine of the sweep file, with the file's `pcie_gbps`, `p2p` and `mig`.
     fn read(word: &str, file: &SweepFile, output: &Output) -> Result<Self, Failure> {
         // Each setting is added alone, so that an error names the key it is about.

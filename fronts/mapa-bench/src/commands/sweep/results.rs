@@ -8,22 +8,22 @@ use std::path::{Path, PathBuf};
 use mapa_front::answer::sweep::{RowsOf, SweepResults};
 use mapa_sim::{Column, Table};
 
-use super::plan::Cell;
-use super::store::Kept;
-use super::values::{Columns, Values};
+use super::plan::SweepPoint;
+use super::store::StoredCell;
+use super::values::{ColumnValues, ValueColumns};
 use mapa_cli::Failure;
 use mapa_cli::files::write_whole;
 
 /// Writes the results of all cells of the sweep into this folder; returns the files written.
 pub(super) fn write(
     folder: &Path,
-    cells: &[(Cell<'_>, Box<Kept>)],
+    cells: &[(SweepPoint<'_>, Box<StoredCell>)],
     rows: bool,
 ) -> Result<Vec<PathBuf>, Failure> {
     let summaries = table(cells, |kept| (1, &kept.summary), true)?;
     let mut written = write_table(folder, RowsOf::Cells, &summaries)?;
     if rows {
-        let none = Columns::new();
+        let none = ValueColumns::new();
         let jobs = table(
             cells,
             |kept| {
@@ -60,26 +60,26 @@ fn write_table(folder: &Path, of: RowsOf, table: &Table) -> Result<Vec<PathBuf>,
 }
 
 /// The number of rows of a cell, and their columns.
-type Part<'a> = (usize, &'a Columns);
+type CellRows<'a> = (usize, &'a ValueColumns);
 
 /// The parts of all cells below one another, each row with the words of its cell, and with
 /// `errors` the cell's error.
 fn table<'a>(
-    cells: &'a [(Cell<'_>, Box<Kept>)],
-    of: impl Fn(&'a Kept) -> Part<'a>,
+    cells: &'a [(SweepPoint<'_>, Box<StoredCell>)],
+    of: impl Fn(&'a StoredCell) -> CellRows<'a>,
     errors: bool,
 ) -> Result<Table, Failure> {
-    let parts: Vec<Part<'_>> = cells.iter().map(|(_, kept)| of(kept)).collect();
+    let parts: Vec<CellRows<'_>> = cells.iter().map(|(_, kept)| of(kept)).collect();
     let each = || {
         cells
             .iter()
             .zip(&parts)
             .flat_map(|(cell, part)| std::iter::repeat_n(cell, part.0))
     };
-    let texts = |word: fn(&Cell<'_>) -> String| {
+    let texts = |word: fn(&SweepPoint<'_>) -> String| {
         Column::Texts(each().map(|(cell, _)| Some(word(cell))).collect())
     };
-    let integers = |number: fn(&Cell<'_>) -> Option<u64>| {
+    let integers = |number: fn(&SweepPoint<'_>) -> Option<u64>| {
         Column::Integers(
             each()
                 .map(|(cell, _)| number(cell).and_then(|number| i64::try_from(number).ok()))
@@ -121,8 +121,8 @@ fn table<'a>(
 
 /// The columns of all parts by name, in the order of first appearance. Where a part lacks a column,
 /// the cells are empty.
-fn stack(parts: &[Part<'_>]) -> Vec<(String, Column)> {
-    let mut names: Vec<(&str, &Values)> = Vec::new();
+fn stack(parts: &[CellRows<'_>]) -> Vec<(String, Column)> {
+    let mut names: Vec<(&str, &ColumnValues)> = Vec::new();
     for (name, values) in parts.iter().flat_map(|(_, columns)| columns.iter()) {
         if names.iter().all(|(known, _)| known != name) {
             names.push((name, values));
@@ -132,7 +132,7 @@ fn stack(parts: &[Part<'_>]) -> Vec<(String, Column)> {
     for (name, kind) in names {
         let mut all = kind.none(0);
         for (rows, columns) in parts {
-            let own = columns.iter().find(|(own, _)| own == name);
+            let own = columns.iter().find(|(candidate, _)| candidate == name);
             all.extend(own.map(|(_, values)| values), *rows);
         }
         stacked.push((name.to_owned(), all.into()));

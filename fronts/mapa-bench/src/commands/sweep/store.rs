@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use fnv::FnvHasher;
 use serde::{Deserialize, Serialize};
 
-use super::plan::Cell;
-use super::values::Columns;
+use super::plan::SweepPoint;
+use super::values::ValueColumns;
 use mapa_cli::Failure;
 use mapa_cli::files::{make_folder, write_whole};
 
@@ -25,7 +25,7 @@ const HEAD: &str = "mapa-bench sweep cell, fnv1a ";
 /// The outcome of a cell, as its file has it.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Kept {
+pub(super) struct StoredCell {
     /// The cell's key, hexadecimal.
     key: String,
     /// The cell in words, for messages.
@@ -33,20 +33,23 @@ pub(super) struct Kept {
     /// Why the cell has no numbers.
     pub(super) error: Option<String>,
     /// The row of the cell.
-    pub(super) summary: Columns,
+    pub(super) summary: ValueColumns,
     /// The rows of its jobs, with `--rows`.
-    pub(super) rows: Option<Columns>,
+    pub(super) rows: Option<ValueColumns>,
 }
 
-impl Kept {
+impl StoredCell {
     pub(super) fn new(
-        cell: &Cell<'_>,
-        outcome: Result<(Columns, Option<Columns>), String>,
+        cell: &SweepPoint<'_>,
+        outcome: Result<(ValueColumns, Option<ValueColumns>), String>,
     ) -> Self {
         let (error, (summary, rows)) = match outcome {
             Ok(tables) => (None, tables),
             // A failed cell has an empty table of jobs and not none, or `find` would have it run again.
-            Err(error) => (Some(error), (Columns::new(), Some(Columns::new()))),
+            Err(error) => (
+                Some(error),
+                (ValueColumns::new(), Some(ValueColumns::new())),
+            ),
         };
         Self {
             key: format!("{:016x}", cell.key),
@@ -59,8 +62,8 @@ impl Kept {
 }
 
 /// The state of a cell in a folder.
-pub(super) enum Found {
-    Whole(Box<Kept>),
+pub(super) enum CellState {
+    Whole(Box<StoredCell>),
     /// No file, or one without the rows of jobs that `--rows` needs.
     Nothing,
     /// A file that was changed or truncated, and what is wrong with it.
@@ -68,11 +71,11 @@ pub(super) enum Found {
 }
 
 /// A folder of cells.
-pub(super) struct Store {
+pub(super) struct CellStore {
     cells: PathBuf,
 }
 
-impl Store {
+impl CellStore {
     /// The store of this folder, which need not exist yet.
     pub(super) fn at(folder: &Path) -> Self {
         Self {
@@ -85,33 +88,33 @@ impl Store {
         make_folder(&self.cells)
     }
 
-    fn path(&self, cell: &Cell<'_>) -> PathBuf {
+    fn path(&self, cell: &SweepPoint<'_>) -> PathBuf {
         self.cells.join(name(cell))
     }
 
     /// Looks up a cell in the folder. With `rows`, a cell without the rows of its jobs counts as
     /// missing.
-    pub(super) fn find(&self, cell: &Cell<'_>, rows: bool) -> Result<Found, Failure> {
+    pub(super) fn find(&self, cell: &SweepPoint<'_>, rows: bool) -> Result<CellState, Failure> {
         let path = self.path(cell);
         let bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::Nothing),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(CellState::Nothing),
             Err(error) => return Err(Failure::at(path.display(), error)),
         };
         Ok(match parse(&bytes) {
-            Err(what) => Found::Damaged(format!("{}: {what}", path.display())),
-            Ok(kept) if kept.key != format!("{:016x}", cell.key) => Found::Damaged(format!(
+            Err(what) => CellState::Damaged(format!("{}: {what}", path.display())),
+            Ok(kept) if kept.key != format!("{:016x}", cell.key) => CellState::Damaged(format!(
                 "{}: contains another cell than its name says",
                 path.display()
             )),
             // It was run without `--rows`, so it is run again.
-            Ok(kept) if rows && kept.rows.is_none() => Found::Nothing,
-            Ok(kept) => Found::Whole(Box::new(kept)),
+            Ok(kept) if rows && kept.rows.is_none() => CellState::Nothing,
+            Ok(kept) => CellState::Whole(Box::new(kept)),
         })
     }
 
     /// Writes the outcome of a cell, and replaces an existing one.
-    pub(super) fn keep(&self, cell: &Cell<'_>, kept: &Kept) -> Result<(), Failure> {
+    pub(super) fn keep(&self, cell: &SweepPoint<'_>, kept: &StoredCell) -> Result<(), Failure> {
         let json = serde_json::to_string(kept).map_err(Failure::malformed)? + "\n";
         let text = format!("{HEAD}{:016x}\n{json}", checksum(json.as_bytes()));
         write_whole(&self.path(cell), text.as_bytes())
@@ -119,9 +122,9 @@ impl Store {
 
     /// Renames files of this sweep's cells that have an old number, as after seeds were added to
     /// the sweep file; returns how many. A cell is recognised by its key.
-    pub(super) fn renumber(&self, cells: &[Cell<'_>]) -> Result<usize, Failure> {
+    pub(super) fn renumber(&self, cells: &[SweepPoint<'_>]) -> Result<usize, Failure> {
         let strangers = self.strangers(cells)?;
-        let mut by_key: BTreeMap<String, Vec<&Cell<'_>>> = BTreeMap::new();
+        let mut by_key: BTreeMap<String, Vec<&SweepPoint<'_>>> = BTreeMap::new();
         // Without foreign files nothing can be renamed.
         for cell in cells.iter().filter(|_| !strangers.is_empty()) {
             by_key
@@ -159,7 +162,7 @@ impl Store {
 
     /// Files of cells that are not in this sweep: of another sweep, other machines or jobs, or
     /// another version.
-    pub(super) fn strangers(&self, cells: &[Cell<'_>]) -> Result<Vec<PathBuf>, Failure> {
+    pub(super) fn strangers(&self, cells: &[SweepPoint<'_>]) -> Result<Vec<PathBuf>, Failure> {
         let listed = fs::read_dir(&self.cells).and_then(Iterator::collect::<io::Result<Vec<_>>>);
         let listed = match listed {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -188,13 +191,13 @@ pub(super) fn what_is(path: &Path) -> Option<String> {
     parse(&fs::read(path).ok()?).ok().map(|kept| kept.what)
 }
 
-fn name(cell: &Cell<'_>) -> String {
+fn name(cell: &SweepPoint<'_>) -> String {
     // Six digits put the cells in order of numbers, since a sweep has a million at most.
     format!("{:06}-{:016x}.cell", cell.index, cell.key)
 }
 
 /// Parses a cell's file, and checks its checksum.
-fn parse(bytes: &[u8]) -> Result<Kept, String> {
+fn parse(bytes: &[u8]) -> Result<StoredCell, String> {
     let text = str::from_utf8(bytes).map_err(|error| error.to_string())?;
     let (head, json) = text.split_once('\n').unwrap_or((text, ""));
     let sum = head.strip_prefix(HEAD).ok_or("not a cell's file")?;

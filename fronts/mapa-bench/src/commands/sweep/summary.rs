@@ -3,17 +3,17 @@
 use mapa_front::text::{duration, duration_within, gbps, table};
 use mapa_sim::mean_interval;
 
-use super::plan::Cell;
-use super::store::Kept;
-use super::values::{Columns, Values};
+use super::plan::SweepPoint;
+use super::store::StoredCell;
+use super::values::{ColumnValues, ValueColumns};
 
 /// A column: the name of a measure, its heading, and how it is written.
-type Shown = (&'static str, &'static str, Written);
+type SummaryColumn = (&'static str, &'static str, WrittenMean);
 
 /// How a mean over seeds is written, and half of its interval if there is one.
-type Written = fn(f64, Option<f64>) -> String;
+type WrittenMean = fn(f64, Option<f64>) -> String;
 
-const SHOWN: [Shown; 6] = [
+const SHOWN: [SummaryColumn; 6] = [
     ("makespan_s", "makespan", time),
     ("completion_mean_s", "completion", time),
     ("wait_mean_s", "wait", time),
@@ -27,7 +27,7 @@ const SHOWN: [Shown; 6] = [
 ];
 
 /// The columns on deadlines, which are left out if no job has one.
-const OF_DEADLINES: [Shown; 3] = [
+const OF_DEADLINES: [SummaryColumn; 3] = [
     ("late_share", "late", percent),
     ("tardiness_mean_s", "tardiness", time),
     ("energy_wh", "energy, kWh", kilowatt_hours),
@@ -58,14 +58,14 @@ fn bandwidth(mean: f64, half: Option<f64>) -> String {
 
 /// The cells of one combination of machine, workload, scheduler, execution model and policy: one
 /// for each seed.
-struct Group<'a> {
+struct SummaryGroup<'a> {
     words: [&'a str; 5],
-    kept: Vec<&'a Kept>,
+    kept: Vec<&'a StoredCell>,
 }
 
 /// The means over seeds; a time after `±` is half of the 95 % interval (Student's t).
-pub(super) fn summary(cells: &[(Cell<'_>, Box<Kept>)]) -> comfy_table::Table {
-    let mut groups: Vec<Group<'_>> = Vec::new();
+pub(super) fn summary(cells: &[(SweepPoint<'_>, Box<StoredCell>)]) -> comfy_table::Table {
+    let mut groups: Vec<SummaryGroup<'_>> = Vec::new();
     for (cell, kept) in cells {
         let words = [
             cell.machine,
@@ -76,9 +76,9 @@ pub(super) fn summary(cells: &[(Cell<'_>, Box<Kept>)]) -> comfy_table::Table {
         ];
         // Seeds are an outer loop of the plan and schedulers an inner one, so the cells of a group are not
         // neighbours.
-        match groups.iter_mut().find(|own| own.words == words) {
+        match groups.iter_mut().find(|group| group.words == words) {
             Some(group) => group.kept.push(kept),
-            None => groups.push(Group {
+            None => groups.push(SummaryGroup {
                 words,
                 kept: vec![kept],
             }),
@@ -105,15 +105,15 @@ pub(super) fn summary(cells: &[(Cell<'_>, Box<Kept>)]) -> comfy_table::Table {
         .into_iter()
         .chain(shown.iter().map(|(_, head, _)| *head));
     let mut rows = table(header, 5..about.len() + shown.len());
-    for Group { words, kept } in groups {
-        let failed = kept.iter().filter(|own| own.error.is_some()).count();
+    for SummaryGroup { words, kept } in groups {
+        let failed = kept.iter().filter(|cell| cell.error.is_some()).count();
         let mut cells: Vec<String> = words.map(str::to_owned).into();
         cells.extend([kept.len().to_string(), failed.to_string()]);
         cells.extend(shown.iter().map(|(name, _, text)| {
             // Failed cells have no numbers, and do not count.
             let values: Vec<f64> = kept
                 .iter()
-                .filter_map(|own| number(&own.summary, name))
+                .filter_map(|cell| number(&cell.summary, name))
                 .collect();
             mean(&values, *text)
         }));
@@ -123,16 +123,16 @@ pub(super) fn summary(cells: &[(Cell<'_>, Box<Kept>)]) -> comfy_table::Table {
 }
 
 /// The number of a cell's row in this column.
-fn number(summary: &Columns, name: &str) -> Option<f64> {
-    let (_, values) = summary.iter().find(|(own, _)| own == name)?;
+fn number(summary: &ValueColumns, name: &str) -> Option<f64> {
+    let (_, values) = summary.iter().find(|(key, _)| key == name)?;
     match values {
         // A cell's summary has one row.
-        Values::Numbers(values) => values.first().copied().flatten(),
+        ColumnValues::Numbers(values) => values.first().copied().flatten(),
         _ => None,
     }
 }
 
-fn mean(values: &[f64], text: Written) -> String {
+fn mean(values: &[f64], text: WrittenMean) -> String {
     match values {
         [] => "-".to_owned(),
         [one] => text(*one, None),

@@ -1,23 +1,23 @@
-//! Columns in the form that a cell's file has.
+//! ValueColumns in the form that a cell's file has.
 
 use mapa_sim::{Column, Table};
 use serde::{Deserialize, Serialize};
 
 /// A table: named columns of equal length.
-pub(super) type Columns = Vec<(String, Values)>;
+pub(super) type ValueColumns = Vec<(String, ColumnValues)>;
 
 /// The serialisable form of [`Column`]. NaN and infinities, which JSON lacks, become empty cells.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 // These forms are part of the files of cells: whoever changes them raises the number in `VERSION` of plan.rs.
-pub(super) enum Values {
+pub(super) enum ColumnValues {
     Integers(Vec<Option<i64>>),
     Numbers(Vec<Option<f64>>),
     Texts(Vec<Option<String>>),
     Flags(Vec<Option<bool>>),
 }
 
-impl Values {
+impl ColumnValues {
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Integers(values) => values.len(),
@@ -53,26 +53,26 @@ impl Values {
     }
 }
 
-impl From<Values> for Column {
-    fn from(values: Values) -> Self {
+impl From<ColumnValues> for Column {
+    fn from(values: ColumnValues) -> Self {
         match values {
-            Values::Integers(values) => Self::Integers(values),
-            Values::Numbers(values) => Self::Numbers(values),
-            Values::Texts(values) => Self::Texts(values),
-            Values::Flags(values) => Self::Flags(values),
+            ColumnValues::Integers(values) => Self::Integers(values),
+            ColumnValues::Numbers(values) => Self::Numbers(values),
+            ColumnValues::Texts(values) => Self::Texts(values),
+            ColumnValues::Flags(values) => Self::Flags(values),
         }
     }
 }
 
 /// The columns of a table.
-pub(super) fn columns(table: &Table) -> Columns {
-    let mut columns = Columns::new();
+pub(super) fn columns(table: &Table) -> ValueColumns {
+    let mut columns = ValueColumns::new();
     for (name, column) in table.columns() {
         let values = match column {
-            Column::Integers(values) => Values::Integers(values.clone()),
-            Column::Numbers(values) => Values::Numbers(values.clone()),
-            Column::Texts(values) => Values::Texts(values.clone()),
-            Column::Flags(values) => Values::Flags(values.clone()),
+            Column::Integers(values) => ColumnValues::Integers(values.clone()),
+            Column::Numbers(values) => ColumnValues::Numbers(values.clone()),
+            Column::Texts(values) => ColumnValues::Texts(values.clone()),
+            Column::Flags(values) => ColumnValues::Flags(values.clone()),
             // `Column` may get kinds that files of cells have no form for. Such columns are left out.
             _ => continue,
         };

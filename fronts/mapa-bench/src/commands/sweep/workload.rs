@@ -12,7 +12,7 @@ use mapa_cli::files::Disk;
 use mapa_front::{WorkloadSpec, generated};
 
 /// A workload of a sweep.
-pub(super) struct Jobs {
+pub(super) struct SweepJobs {
     /// The word of the sweep file: a generator, or a file.
     pub(super) word: String,
     pub(super) seed: Option<u64>,
@@ -23,7 +23,7 @@ pub(super) struct Jobs {
     pub(super) key: u64,
 }
 
-impl Jobs {
+impl SweepJobs {
     fn new(word: &str, seed: Option<u64>, workload: Workload) -> Self {
         let mut hash = Hash::new("jobs");
         hash.jobs(&workload);
@@ -48,7 +48,7 @@ impl Jobs {
     }
 }
 
-impl fmt::Display for Jobs {
+impl fmt::Display for SweepJobs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { word, seed, .. } = self;
         match seed {
@@ -59,14 +59,14 @@ impl fmt::Display for Jobs {
 }
 
 /// The workloads of a sweep file, in order: generators with each seed, job files, traces.
-pub(super) fn workloads(file: &SweepFile) -> Result<Vec<Jobs>, Failure> {
+pub(super) fn workloads(file: &SweepFile) -> Result<Vec<SweepJobs>, Failure> {
     let seeds = file.seeds.as_ref().map_or(&[][..], |seeds| &seeds.0);
     let mut all = Vec::new();
     for word in &file.generate.0 {
         for &seed in seeds {
             // The jobs are drawn here for their hash and for errors in the words. `get` draws them again.
             let workload = generated(word, seed).map_err(|failure| failure.within("`generate`"))?;
-            all.push(Jobs::new(word, Some(seed), workload));
+            all.push(SweepJobs::new(word, Some(seed), workload));
         }
     }
     let plain = WorkloadSpec {
@@ -81,7 +81,7 @@ pub(super) fn workloads(file: &SweepFile) -> Result<Vec<Jobs>, Failure> {
         let workload = args
             .load(&Disk)
             .map_err(|failure| failure.within("`jobs`"))?;
-        all.push(Jobs::new(word, None, workload));
+        all.push(SweepJobs::new(word, None, workload));
     }
     for word in &file.traces.0 {
         let args = WorkloadSpec {
@@ -92,7 +92,7 @@ pub(super) fn workloads(file: &SweepFile) -> Result<Vec<Jobs>, Failure> {
         let workload = args
             .load(&Disk)
             .map_err(|failure| failure.within("`traces`"))?;
-        all.push(Jobs::new(word, None, workload));
+        all.push(SweepJobs::new(word, None, workload));
     }
     Ok(all)
 }

@@ -13,13 +13,13 @@ pub(super) fn colours(bands: &[Band<'_>], number: usize) -> BTreeMap<JobId, usiz
     let mut jobs = Vec::new();
     let mut beside: BTreeMap<JobId, Vec<JobId>> = BTreeMap::new();
     for lane in bands.iter().flat_map(|band| &band.lanes) {
-        let shared = || lane.occupants.iter().filter(|own| !own.exclusive);
-        for own in shared() {
-            let job = own.tenant.job();
-            jobs.push((own.from, job));
+        let shared = || lane.occupants.iter().filter(|occupant| !occupant.exclusive);
+        for occupant in shared() {
+            let job = occupant.tenant.job();
+            jobs.push((occupant.from, job));
             // Both ends count: jobs that touch in the picture must differ too.
-            let others =
-                shared().filter(|other| other.from <= own.until && own.from <= other.until);
+            let others = shared()
+                .filter(|other| other.from <= occupant.until && occupant.from <= other.until);
             let others = others.map(|other| other.tenant.job());
             let others = others.filter(|&other| other != job);
             beside.entry(job).or_default().extend(others);

@@ -6,9 +6,9 @@ use mapa_sched::{JobId, Tenant, Time};
 use mapa_sim::Submission;
 
 use super::colours::colours;
-use super::stack::{Piece, Stacked, stacked};
+use super::stack::{DrawnPiece, Stacked, stacked};
 use super::svg::{Attributes, Svg, number};
-use super::{Band, Lane, MOST, Shown, bands};
+use super::{Band, DrawnLane, MOST, ShownOccupancy, bands};
 use mapa_cli::Failure;
 
 const WIDTH: f64 = 1100.0;
@@ -34,7 +34,7 @@ const SHARED: [&str; 7] = [
 ];
 
 /// The measures of the picture, and what holds everywhere in it.
-struct Frame {
+struct PictureFrame {
     end: Time,
     /// Pixels of a memory slice.
     slice: f64,
@@ -43,7 +43,7 @@ struct Frame {
     grown: BTreeSet<Tenant>,
 }
 
-impl Frame {
+impl PictureFrame {
     fn x(&self, at: Time) -> f64 {
         // Nothing may have happened, and the end be 0.
         let share = at.0 as f64 / self.end.0.max(1) as f64;
@@ -59,7 +59,7 @@ impl Frame {
 ///
 /// # Errors
 /// More than 64 devices.
-pub(crate) fn draw(shown: &Shown<'_>) -> Result<String, Failure> {
+pub(crate) fn draw(shown: &ShownOccupancy<'_>) -> Result<String, Failure> {
     let bands = bands(shown);
     if bands.len() > MOST {
         return Err(Failure::malformed(format_args!(
@@ -68,7 +68,7 @@ pub(crate) fn draw(shown: &Shown<'_>) -> Result<String, Failure> {
         )));
     }
     let slices: u32 = bands.iter().map(|band| u32::from(band.slices)).sum();
-    let frame = Frame {
+    let frame = PictureFrame {
         end: shown.end,
         // The more slices there are, the lower each is, so that a picture fits on a screen.
         slice: match slices {
@@ -101,7 +101,7 @@ pub(crate) fn draw(shown: &Shown<'_>) -> Result<String, Failure> {
 }
 
 /// Background, patterns, title and legend.
-fn head(svg: &mut Svg, shown: &Shown<'_>, bands: &[Band<'_>], frame: &Frame) {
+fn head(svg: &mut Svg, shown: &ShownOccupancy<'_>, bands: &[Band<'_>], frame: &PictureFrame) {
     let [fill, line] = ALONE;
     svg.raw(&format!(
         "<defs><pattern id=\"alone\" width=\"7\" height=\"7\" patternUnits=\"userSpaceOnUse\" \
@@ -125,7 +125,8 @@ fn head(svg: &mut Svg, shown: &Shown<'_>, bands: &[Band<'_>], frame: &Frame) {
     );
     let small = [("font-size", "12.5"), ("fill", SOFT)];
     svg.text((20.0, 50.0), &told, &small);
-    let is_shared = |lane: &Lane<'_>| lane.occupants.iter().any(|own| !own.exclusive);
+    let is_shared =
+        |lane: &DrawnLane<'_>| lane.occupants.iter().any(|occupant| !occupant.exclusive);
     let lanes = || bands.iter().flat_map(|band| &band.lanes);
     let has_gap = |band: &Band<'_>| {
         let first = band.lanes.iter().filter(|lane| lane.from == Time::ZERO);
@@ -142,7 +143,7 @@ fn head(svg: &mut Svg, shown: &Shown<'_>, bands: &[Band<'_>], frame: &Frame) {
             true,
         ),
         (
-            lanes().any(|lane| lane.occupants.iter().any(|own| own.exclusive)),
+            lanes().any(|lane| lane.occupants.iter().any(|occupant| occupant.exclusive)),
             "job that does not share",
             "url(#alone)",
             false,
@@ -157,7 +158,7 @@ fn head(svg: &mut Svg, shown: &Shown<'_>, bands: &[Band<'_>], frame: &Frame) {
         (bands.iter().any(has_gap), "no instance", "#ffffff", true),
     ];
     let mut x = 20.0;
-    for (_, what, fill, is_growth) in entries.into_iter().filter(|own| own.0) {
+    for (_, what, fill, is_growth) in entries.into_iter().filter(|entry| entry.0) {
         let mut look = vec![("fill", fill), ("stroke", EDGE), ("stroke-width", "0.8")];
         if is_growth {
             look.push(("stroke-dasharray", "3 2"));
@@ -173,7 +174,7 @@ fn head(svg: &mut Svg, shown: &Shown<'_>, bands: &[Band<'_>], frame: &Frame) {
 fn demands_memory(bands: &[Band<'_>]) -> bool {
     let lanes = bands.iter().flat_map(|band| &band.lanes);
     let mut occupants = lanes.flat_map(|lane| &lane.occupants);
-    occupants.any(|own| own.bytes > 0)
+    occupants.any(|occupant| occupant.bytes > 0)
 }
 
 /// The first characters of a text that is too long for its line.
@@ -186,7 +187,7 @@ fn clipped(text: &str, most: usize) -> String {
 }
 
 /// Vertical lines at round moments, and what they are.
-fn axis(svg: &mut Svg, frame: &Frame, foot: f64) {
+fn axis(svg: &mut Svg, frame: &PictureFrame, foot: f64) {
     let end = (frame.end - Time::ZERO).as_secs_f64();
     let (unit, seconds) = match end {
         _ if end > 2.0 * 86_400.0 => ("days", 86_400.0),
@@ -241,7 +242,7 @@ fn plain(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-fn draw_band(svg: &mut Svg, frame: &Frame, band: &Band<'_>, top: f64) {
+fn draw_band(svg: &mut Svg, frame: &PictureFrame, band: &Band<'_>, top: f64) {
     let height = frame.height(band.slices);
     let name = [("font-size", "13"), ("font-weight", "bold"), ("fill", INK)];
     svg.text(
@@ -267,7 +268,7 @@ fn draw_band(svg: &mut Svg, frame: &Frame, band: &Band<'_>, top: f64) {
     }
 }
 
-fn draw_lane(svg: &mut Svg, frame: &Frame, lane: &Lane<'_>, top: f64) {
+fn draw_lane(svg: &mut Svg, frame: &PictureFrame, lane: &DrawnLane<'_>, top: f64) {
     let y = top + frame.height(lane.start);
     let height = frame.height(lane.slices);
     let (x, right) = (frame.x(lane.from), frame.x(lane.until));
@@ -303,15 +304,16 @@ fn draw_lane(svg: &mut Svg, frame: &Frame, lane: &Lane<'_>, top: f64) {
 }
 
 /// The tasks that are requests of a task which holds memory already.
-fn grown(shown: &Shown<'_>) -> BTreeSet<Tenant> {
-    let of = |own: &Submission| -> Vec<Tenant> {
-        let asks = own.asks().filter(|ask| ask.grows.is_some());
-        asks.map(|ask| Tenant::Task(own.job.id, ask.task)).collect()
+fn grown(shown: &ShownOccupancy<'_>) -> BTreeSet<Tenant> {
+    let of = |submission: &Submission| -> Vec<Tenant> {
+        let asks = submission.asks().filter(|ask| ask.grows.is_some());
+        asks.map(|ask| Tenant::Task(submission.job.id, ask.task))
+            .collect()
     };
     shown.workload.jobs.iter().flat_map(of).collect()
 }
 
-fn draw_tenant(svg: &mut Svg, frame: &Frame, own: &Stacked<'_>, (top, height): (f64, f64)) {
+fn draw_tenant(svg: &mut Svg, frame: &PictureFrame, own: &Stacked<'_>, (top, height): (f64, f64)) {
     let tenant = own.occupant.tenant;
     let job = tenant.job().0;
     let fill = if own.occupant.exclusive {
@@ -358,7 +360,7 @@ fn draw_tenant(svg: &mut Svg, frame: &Frame, own: &Stacked<'_>, (top, height): (
 const PLATE: Attributes<'_> = &[("fill", "#ffffff"), ("fill-opacity", "0.85"), ("rx", "3")];
 
 /// The upper edge from left to right, and the lower edge back.
-fn outline(frame: &Frame, pieces: &[Piece], y: impl Fn(f64) -> f64) -> String {
+fn outline(frame: &PictureFrame, pieces: &[DrawnPiece], y: impl Fn(f64) -> f64) -> String {
     let mut d = String::new();
     let point = |d: &mut String, x: f64, y: f64| {
         d.push(if d.is_empty() { 'M' } else { 'L' });
@@ -377,8 +379,14 @@ fn outline(frame: &Frame, pieces: &[Piece], y: impl Fn(f64) -> f64) -> String {
 }
 
 /// The number of the job where its largest piece has room for it.
-fn label(svg: &mut Svg, frame: &Frame, own: &Stacked<'_>, y: impl Fn(f64) -> f64, job: &str) {
-    let width = |piece: &Piece| frame.x(piece.until) - frame.x(piece.from);
+fn label(
+    svg: &mut Svg,
+    frame: &PictureFrame,
+    own: &Stacked<'_>,
+    y: impl Fn(f64) -> f64,
+    job: &str,
+) {
+    let width = |piece: &DrawnPiece| frame.x(piece.until) - frame.x(piece.from);
     let widest = own
         .pieces
         .iter()
@@ -412,7 +420,7 @@ fn label(svg: &mut Svg, frame: &Frame, own: &Stacked<'_>, y: impl Fn(f64) -> f64
 }
 
 /// The memory that tenants have asked for, as a share of that of all devices.
-fn curve(svg: &mut Svg, frame: &Frame, bands: &[Band<'_>], top: f64) {
+fn curve(svg: &mut Svg, frame: &PictureFrame, bands: &[Band<'_>], top: f64) {
     let all: f64 = bands
         .iter()
         .filter_map(|band| band.memory_bytes)
@@ -421,7 +429,7 @@ fn curve(svg: &mut Svg, frame: &Frame, bands: &[Band<'_>], top: f64) {
     let lanes = || bands.iter().flat_map(|band| &band.lanes);
     let mut times: Vec<Time> = lanes()
         .flat_map(|lane| &lane.occupants)
-        .flat_map(|own| [own.from, own.until])
+        .flat_map(|occupant| [occupant.from, occupant.until])
         .chain([Time::ZERO, frame.end])
         .collect();
     times.sort_unstable();
@@ -441,10 +449,10 @@ fn curve(svg: &mut Svg, frame: &Frame, bands: &[Band<'_>], top: f64) {
     for (is_alone, fill) in [(false, "#8ecdf0"), (true, "url(#alone)")] {
         let share = |at: Time| {
             let there = lanes().flat_map(|lane| &lane.occupants);
-            let there = there.filter(|own| own.from <= at && at < own.until);
+            let there = there.filter(|occupant| occupant.from <= at && at < occupant.until);
             // The first area is of all tenants. That of the exclusive ones is drawn over its lower part.
-            let own = there.filter(|own| own.exclusive || !is_alone);
-            own.map(|own| own.bytes as f64).sum::<f64>() / all
+            let own = there.filter(|occupant| occupant.exclusive || !is_alone);
+            own.map(|occupant| occupant.bytes as f64).sum::<f64>() / all
         };
         let mut d = format!("M{} {}", number(LEFT), number(bottom));
         for span in times.windows(2) {

@@ -27,13 +27,13 @@ struct Band<'a> {
     /// Memory slices; 1 for a device that cannot be partitioned.
     slices: u8,
     memory_bytes: Option<u64>,
-    lanes: Vec<Lane<'a>>,
+    lanes: Vec<DrawnLane<'a>>,
     /// When repartitions were under way.
     changing: Vec<(Time, Time)>,
 }
 
 /// An instance or a whole device, for as long as it existed.
-struct Lane<'a> {
+struct DrawnLane<'a> {
     /// Its profile; empty for a whole device.
     profile: String,
     /// Its first memory slice, and how many it has.
@@ -46,7 +46,7 @@ struct Lane<'a> {
 }
 
 /// What a picture shows.
-pub(crate) struct Shown<'a> {
+pub(crate) struct ShownOccupancy<'a> {
     pub(crate) occupancy: &'a Occupancy,
     pub(crate) fleet: &'a Fleet,
     pub(crate) workload: &'a Workload,
@@ -58,7 +58,7 @@ pub(crate) struct Shown<'a> {
 }
 
 /// The devices of a picture, by machine and number.
-fn bands<'a>(shown: &Shown<'a>) -> Vec<Band<'a>> {
+fn bands<'a>(shown: &ShownOccupancy<'a>) -> Vec<Band<'a>> {
     let mut bands = Vec::new();
     for view in shown.fleet.views() {
         let graph = view.graph();
@@ -74,19 +74,19 @@ fn bands<'a>(shown: &Shown<'a>) -> Vec<Band<'a>> {
                 device: whole,
             };
             let changing = shown.occupancy.changing().iter();
-            let changing = changing.filter(|own| own.seat == seat);
+            let changing = changing.filter(|span| span.seat == seat);
             bands.push(Band {
                 seat,
                 name,
                 slices: graph.model(whole).map_or(1, |model| model.size().memory),
                 memory_bytes: device.memory_bytes.or_else(|| largest(graph, whole)),
                 lanes: Vec::new(),
-                changing: changing.map(|own| (own.from, own.until)).collect(),
+                changing: changing.map(|span| (span.from, span.until)).collect(),
             });
         }
     }
     // The first look at the fleet is at the first arrival, and nothing changes before.
-    let first = shown.occupancy.present().iter().map(|own| own.from).min();
+    let first = shown.occupancy.present().iter().map(|span| span.from).min();
     for span in shown.occupancy.present() {
         let Some((whole, mut lane)) = lane(shown.fleet, span.seat) else {
             continue;
@@ -98,8 +98,8 @@ fn bands<'a>(shown: &Shown<'a>) -> Vec<Band<'a>> {
         lane.occupants = occupants
             // The same instance may have been destroyed and created again: each lane has the tenants of its own
             // time.
-            .filter(|own| own.seat == span.seat)
-            .filter(|own| lane.from <= own.from && own.from < lane.until)
+            .filter(|occupant| occupant.seat == span.seat)
+            .filter(|occupant| lane.from <= occupant.from && occupant.from < lane.until)
             .collect();
         let is_own = |band: &&mut Band<'_>| band.seat.device == whole;
         let mut own = bands
@@ -119,7 +119,7 @@ fn largest(graph: &HardwareGraph, whole: DeviceId) -> Option<u64> {
 }
 
 /// An instance or a whole device without its times, and the device that it is a part of.
-fn lane<'a>(fleet: &Fleet, seat: Seat) -> Option<(DeviceId, Lane<'a>)> {
+fn lane<'a>(fleet: &Fleet, seat: Seat) -> Option<(DeviceId, DrawnLane<'a>)> {
     let graph = fleet.machine(seat.machine).ok()?.graph();
     let device = graph.device(seat.device);
     let model = graph.model(device.parent);
@@ -133,7 +133,7 @@ fn lane<'a>(fleet: &Fleet, seat: Seat) -> Option<(DeviceId, Lane<'a>)> {
         (_, Some(model)) => (String::new(), 0..model.size().memory),
         (_, None) => (String::new(), 0..1),
     };
-    let lane = Lane {
+    let lane = DrawnLane {
         profile,
         start: slices.start,
         slices: slices.len() as u8,
@@ -151,5 +151,5 @@ pub(crate) fn is_for(fleet: &Fleet, workload: &Workload) -> bool {
         let wholes = view.graph().wholes();
         wholes.iter().any(|whole| !view.layout_of(whole).is_whole())
     });
-    is_partitioned || workload.jobs.iter().any(|own| !own.tasks.is_empty())
+    is_partitioned || workload.jobs.iter().any(|job| !job.tasks.is_empty())
 }

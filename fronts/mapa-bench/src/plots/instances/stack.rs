@@ -3,12 +3,12 @@
 use mapa_sched::{JobId, Tenant, Time};
 use mapa_sim::Occupant;
 
-use super::Lane;
+use super::DrawnLane;
 
 /// A stretch of time during which a tenant has one place in its stack. Heights are shares of the
 /// instance, from its bottom.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Piece {
+pub(super) struct DrawnPiece {
     pub(super) from: Time,
     pub(super) until: Time,
     pub(super) low: f64,
@@ -18,7 +18,7 @@ pub(super) struct Piece {
 /// A tenant, and its pieces in order of time. Each begins where the one before ends.
 pub(super) struct Stacked<'a> {
     pub(super) occupant: &'a Occupant,
-    pub(super) pieces: Vec<Piece>,
+    pub(super) pieces: Vec<DrawnPiece>,
 }
 
 /// The share of a tenant whose memory, or that of its device, is not known.
@@ -36,10 +36,13 @@ fn share(own: &Occupant, capacity: Option<u64>) -> f64 {
 
 /// Stacks the tenants of an instance: jobs by the moment at which each came, and what belongs to one
 /// job together. O(n²) for n tenants.
-pub(super) fn stacked<'a>(lane: &Lane<'a>) -> Vec<Stacked<'a>> {
+pub(super) fn stacked<'a>(lane: &DrawnLane<'a>) -> Vec<Stacked<'a>> {
     let all = &lane.occupants;
     // Between two of these moments nothing changes.
-    let mut times: Vec<Time> = all.iter().flat_map(|own| [own.from, own.until]).collect();
+    let mut times: Vec<Time> = all
+        .iter()
+        .flat_map(|occupant| [occupant.from, occupant.until])
+        .collect();
     times.sort_unstable();
     times.dedup();
     let mut stacks: Vec<Stacked<'a>> = all
@@ -51,22 +54,24 @@ pub(super) fn stacked<'a>(lane: &Lane<'a>) -> Vec<Stacked<'a>> {
         .collect();
     for span in times.windows(2) {
         let [from, until] = [span[0], span[1]];
-        let is_there = |own: &Occupant| own.from <= from && until <= own.until;
+        let is_there = |occupant: &Occupant| occupant.from <= from && until <= occupant.until;
         // All that a job has here is sorted by what it had first, so that its later requests lie on its task.
         let came = |job: JobId| {
-            let own = all.iter().filter(|own| own.tenant.job() == job);
-            own.filter(|own| is_there(own)).map(|own| own.from).min()
+            let own = all.iter().filter(|occupant| occupant.tenant.job() == job);
+            own.filter(|occupant| is_there(occupant))
+                .map(|occupant| occupant.from)
+                .min()
         };
         let mut there: Vec<(Option<Time>, Tenant, usize)> = (0..)
             .zip(all)
-            .filter(|(_, own)| is_there(own))
-            .map(|(at, own)| (came(own.tenant.job()), own.tenant, at))
+            .filter(|(_, occupant)| is_there(occupant))
+            .map(|(at, occupant)| (came(occupant.tenant.job()), occupant.tenant, at))
             .collect();
         there.sort_unstable();
         let mut low = 0.0;
         for (_, _, at) in there {
             let high = low + share(all[at], lane.capacity);
-            let piece = Piece {
+            let piece = DrawnPiece {
                 from,
                 until,
                 low,
@@ -116,7 +121,7 @@ mod tests {
             occupant(1, 0, 1, 8, 3),
             occupant(0, 1, 2, 4, 1),
         ];
-        let lane = Lane {
+        let lane = DrawnLane {
             profile: String::new(),
             start: 0,
             slices: 1,
@@ -127,9 +132,16 @@ mod tests {
         };
         let pieces: Vec<Vec<_>> = stacked(&lane)
             .into_iter()
-            .map(|own| {
-                let pieces = own.pieces.into_iter();
-                let of = |own: Piece| (own.from.0, own.until.0, own.low * 8.0, own.high * 8.0);
+            .map(|stack| {
+                let pieces = stack.pieces.into_iter();
+                let of = |piece: DrawnPiece| {
+                    (
+                        piece.from.0,
+                        piece.until.0,
+                        piece.low * 8.0,
+                        piece.high * 8.0,
+                    )
+                };
                 pieces.map(of).collect()
             })
             .collect();

@@ -27,7 +27,7 @@ pub(crate) fn add(names: &mut Names) {
 const PLAN: &str = "energy-plan";
 const LEARNED: &str = "learned";
 
-type Boxed = Box<dyn Scheduler + Send>;
+type BoxedEnergyScheduler = Box<dyn Scheduler + Send>;
 
 /// A trained net as a scheduler, from a file of `mapa-bench train`.
 fn learned() -> SchedulerRow {
@@ -53,14 +53,14 @@ fn learned() -> SchedulerRow {
 }
 
 /// A plan by prices that ship, or by those of a file.
-fn by_prices(words: &str, policy: Box<dyn Policy>) -> Result<Boxed, Error> {
+fn by_prices(words: &str, policy: Box<dyn Policy>) -> Result<BoxedEnergyScheduler, Error> {
     let file = setting(words, "prices").filter(|name| PriceFile::named(name).is_err());
     let Some((file, text)) = file.and_then(|file| Some((file, fs::read_to_string(file).ok()?)))
     else {
         // A name, or what is neither: the message lists the names.
         return NamedScheduler::among(&SCHEDULERS, words, policy).map_err(Error::malformed);
     };
-    let plan = PriceFile::read(&text).and_then(|own| own.plan());
+    let plan = PriceFile::read(&text).and_then(|price_file| price_file.plan());
     let plan = plan.map_err(|error| Error::malformed(format_args!("{file}: {error}")))?;
     Ok(Box::new(RuleScheduler::new(plan, policy)))
 }
@@ -68,7 +68,7 @@ fn by_prices(words: &str, policy: Box<dyn Policy>) -> Result<Boxed, Error> {
 /// The value of a setting behind a scheduler's name.
 fn setting<'w>(words: &'w str, key: &str) -> Option<&'w str> {
     let settings = words.split(',').skip(1);
-    let values = settings.filter_map(|own| own.split_once('='));
+    let values = settings.filter_map(|setting| setting.split_once('='));
     let mut own = values.filter(|(name, _)| name.trim() == key);
     own.next().map(|(_, value)| value.trim())
 }

@@ -9,7 +9,7 @@ use mapa_front::answer::train::{CurvePoint, Difference, TrainedRule, Training};
 use mapa_front::text::table;
 use mapa_sim::paired_interval;
 use mapa_system_energy::learned::{Learned, Weights};
-use mapa_system_energy::{Fit, LargestFirst, Machine, Power, Rule};
+use mapa_system_energy::{Fit, LargestFirst, Power, Rule, SlicedGpus};
 use mapa_system_energy_rl::{Config, Trainer, evaluate};
 use mapa_system_energy_sim::Totals;
 
@@ -38,9 +38,9 @@ fn train(args: &TrainArgs, output: &mut Output) -> Result<(), Failure> {
     write_whole(&args.into, &weights.to_bytes())?;
     // The weights are written, so nothing is left to go on with.
     let _ = fs::remove_file(checkpoint(&args.into));
-    let curve = trainer.curve().iter().map(|own| CurvePoint {
-        steps: own.steps,
-        late_percent: 100.0 * own.late,
+    let curve = trainer.curve().iter().map(|point| CurvePoint {
+        steps: point.steps,
+        late_percent: 100.0 * point.late,
     });
     let answer = Training {
         formulation: config.formulation.name().to_owned(),
@@ -134,7 +134,7 @@ fn trained(args: &TrainArgs, config: &Config, output: &Output) -> Result<Trainer
 
 /// The net and rules to compare it with, on fresh days.
 fn rules(args: &TrainArgs, config: &Config, weights: Weights) -> Result<Vec<TrainedRule>, Failure> {
-    let machine = Machine::new(&config.layouts, Power::A100).map_err(Failure::malformed)?;
+    let machine = SlicedGpus::new(&config.layouts, Power::A100).map_err(Failure::malformed)?;
     let learned = Learned::new(weights, &machine).map_err(Failure::malformed)?;
     let rules: [Box<dyn Rule>; 3] = [
         Box::new(LargestFirst),
@@ -148,16 +148,16 @@ fn rules(args: &TrainArgs, config: &Config, weights: Weights) -> Result<Vec<Trai
         all.push((rule.name().to_owned(), days.map_err(Failure::malformed)?));
     }
     let late =
-        |days: &[Totals]| -> Vec<f64> { days.iter().map(|own| 100.0 * own.late_share()).collect() };
-    let largest = all.first().map(|own| late(&own.1)).unwrap_or_default();
+        |days: &[Totals]| -> Vec<f64> { days.iter().map(|day| 100.0 * day.late_share()).collect() };
+    let largest = all.first().map(|row| late(&row.1)).unwrap_or_default();
     let each = all.iter().map(|(name, days)| {
         let above = paired_interval(&late(days), &largest);
-        let bound = |own: f64| own.is_finite().then_some(own);
+        let bound = |value: f64| value.is_finite().then_some(value);
         TrainedRule {
             name: name.clone(),
-            late_percent: mean(days, |own| 100.0 * own.late_share()),
+            late_percent: mean(days, |totals| 100.0 * totals.late_share()),
             tardiness_minutes: mean(days, Totals::mean_tardiness),
-            energy_watt_minutes: mean(days, |own| own.watt_minutes),
+            energy_watt_minutes: mean(days, |totals| totals.watt_minutes),
             late_above_largest_first: Difference {
                 mean: above.mean,
                 low: bound(above.low),
@@ -178,7 +178,7 @@ fn print(answer: &Training, output: &mut Output) -> Result<(), Failure> {
         answer.formulation, answer.settings, answer.steps, answer.seed
     ))?;
     let points = answer.curve.iter();
-    let points = points.map(|own| format!("{:.1} % at {}", own.late_percent, own.steps));
+    let points = points.map(|point| format!("{:.1} % at {}", point.late_percent, point.steps));
     let points: Vec<String> = points.collect();
     output.line(format_args!("late      {}", points.join(", ")))?;
     output.line(format_args!("written   {}", answer.into))?;
@@ -191,18 +191,18 @@ fn print(answer: &Training, output: &mut Output) -> Result<(), Failure> {
         "energy, 10^6 W min",
     ];
     let mut rows = table(heads, [1, 3, 4]);
-    for own in &answer.rules {
-        let Difference { mean, low, high } = own.late_above_largest_first;
+    for rule in &answer.rules {
+        let Difference { mean, low, high } = rule.late_above_largest_first;
         let above = match (low, high) {
             (Some(low), Some(high)) => format!("{mean:+.2} ({low:+.2} to {high:+.2})"),
             _ => format!("{mean:+.2}"),
         };
         rows.add_row([
-            own.name.clone(),
-            format!("{:.1} %", own.late_percent),
+            rule.name.clone(),
+            format!("{:.1} %", rule.late_percent),
             above,
-            format!("{:.3}", own.tardiness_minutes),
-            format!("{:.3}", own.energy_watt_minutes / 1e6),
+            format!("{:.3}", rule.tardiness_minutes),
+            format!("{:.3}", rule.energy_watt_minutes / 1e6),
         ]);
     }
     output.line(rows)?;

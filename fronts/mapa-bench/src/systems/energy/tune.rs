@@ -9,10 +9,11 @@ use mapa_front::answer::tune::{HeldOut, Tune};
 use mapa_front::text::table;
 use mapa_sim::read_jobs;
 use mapa_system_energy::{
-    EnergyPlan, Fit, LargestFirst, Machine, Power, PriceFile, Rule, SliceJob, Tuned, TunedMachine,
+    EnergyPlan, Fit, LargestFirst, Power, PriceFile, Rule, SliceJob, SlicedGpus, Tuned,
+    TunedMachine,
 };
 use mapa_system_energy_sim::{
-    Candidate, Draw, Objective, Totals, TuneDay, TuneSettings, Tuning, Yardstick, seen_on,
+    Draw, PriceCandidate, Totals, TuneDay, TuneObjective, TuneSettings, Tuning, Yardstick, seen_on,
     wrong_run_times,
 };
 use rayon::prelude::*;
@@ -32,14 +33,14 @@ const DOUBT: f64 = 0.15;
 const OVERDUE: f64 = 0.1;
 
 /// What a search is asked.
-struct Asked {
+struct TuneRequest {
     days: Vec<TuneDay>,
     held_out: Vec<TuneDay>,
     /// Where the days are from, in words.
     source: String,
-    objective: Objective,
+    objective: TuneObjective,
     settings: TuneSettings,
-    start: Candidate,
+    start: PriceCandidate,
 }
 
 impl SystemCommand for TuneArgs {
@@ -87,7 +88,7 @@ fn tune(args: &TuneArgs, output: &mut Output) -> Result<(), Failure> {
     print(&answer, output)
 }
 
-fn asked(args: &TuneArgs) -> Result<Asked, Failure> {
+fn asked(args: &TuneArgs) -> Result<TuneRequest, Failure> {
     let (days, held_out, source) = days(args)?;
     let from = start(&args.from)?;
     let machine = match (args.repartitioned, &args.layouts) {
@@ -107,13 +108,13 @@ fn asked(args: &TuneArgs) -> Result<Asked, Failure> {
             "--weights: expected LATE,TARDINESS,ENERGY, such as 1,1,3",
         ));
     };
-    let objective = Objective {
+    let objective = TuneObjective {
         late,
         tardiness,
         energy,
-        ..Objective::default()
+        ..TuneObjective::default()
     };
-    Ok(Asked {
+    Ok(TuneRequest {
         days,
         held_out,
         source,
@@ -124,7 +125,7 @@ fn asked(args: &TuneArgs) -> Result<Asked, Failure> {
             seed: args.seed,
             ..TuneSettings::default()
         },
-        start: Candidate { prices, machine },
+        start: PriceCandidate { prices, machine },
     })
 }
 
@@ -186,10 +187,10 @@ fn day(told: Vec<SliceJob>, sigma: f64, seed: u64) -> Result<TuneDay, Failure> {
 fn day_of_file(name: &str, sigma: f64, seed: u64) -> Result<TuneDay, Failure> {
     let workload = read_jobs(&files::text(name)?).map_err(|error| Failure::at(name, error))?;
     let mut told = Vec::new();
-    for own in &workload.jobs {
-        let id = own.job.id;
+    for submission in &workload.jobs {
+        let id = submission.job.id;
         let at = |what: String| Failure::at(name, format_args!("job {id}: {what}"));
-        match SliceJob::of(&own.job) {
+        match SliceJob::of(&submission.job) {
             Ok(Some(job)) => told.push(job),
             Ok(None) => {
                 let what = "not for one slice of any size with a known run time: expected slice any, gpus 1, and estimate_s \
@@ -205,7 +206,7 @@ fn day_of_file(name: &str, sigma: f64, seed: u64) -> Result<TuneDay, Failure> {
 /// Runs the search, or goes on with one.
 fn search(
     args: &TuneArgs,
-    asked: &Asked,
+    asked: &TuneRequest,
     yardstick: &Yardstick,
     output: &Output,
 ) -> Result<Tuning, Failure> {
@@ -216,7 +217,7 @@ fn search(
     );
     let mut tuning =
         Tuning::new(asked.start.clone(), asked.settings).map_err(Failure::malformed)?;
-    if let Some(state) = state.as_deref().filter(|own| own.exists()) {
+    if let Some(state) = state.as_deref().filter(|path| path.exists()) {
         let name = state.display().to_string();
         if !args.resume {
             let what = "a search is under way: expected --resume, or no such file";
@@ -236,14 +237,14 @@ fn search(
         .map_err(Failure::malformed)?;
     let bar = progress(0, "{spinner} {pos} candidates, {msg}", output)?;
     while !tuning.is_done() {
-        let best = tuning
-            .best()
-            .map_or(String::new(), |own| format!(", best {:.4}", own.score));
+        let best = tuning.best().map_or(String::new(), |judged| {
+            format!(", best {:.4}", judged.score)
+        });
         bar.set_message(format!("{}{best}", tuning.doing()));
         let candidates = tuning.candidates();
         let scores = pool.install(|| {
-            let each = candidates.par_iter().map(|own| {
-                let score = own.score(&asked.days, &asked.objective, yardstick, POWER);
+            let each = candidates.par_iter().map(|candidate| {
+                let score = candidate.score(&asked.days, &asked.objective, yardstick, POWER);
                 bar.inc(1);
                 score
             });
@@ -269,7 +270,7 @@ fn part(into: &Path) -> PathBuf {
 }
 
 /// What a search depends on, as a number.
-fn hash(asked: &Asked) -> u64 {
+fn hash(asked: &TuneRequest) -> u64 {
     let mut hash = fnv::FnvHasher::default();
     let mut add = |number: f64| hash.write(&number.to_bits().to_le_bytes());
     for day in &asked.days {
@@ -287,12 +288,16 @@ fn hash(asked: &Asked) -> u64 {
 }
 
 /// The prices that were found, with what they were tuned for.
-fn price_file(args: &TuneArgs, asked: &Asked, best: &Candidate) -> Result<PriceFile, Failure> {
+fn price_file(
+    args: &TuneArgs,
+    asked: &TuneRequest,
+    best: &PriceCandidate,
+) -> Result<PriceFile, Failure> {
     let machine = best.machine.machine(POWER).map_err(Failure::malformed)?;
     let plan = EnergyPlan::new(best.prices).map_err(Failure::malformed)?;
     let seen = seen_on(&asked.days, &machine, &plan).map_err(Failure::malformed)?;
     let name = args.into.as_deref().and_then(Path::file_stem);
-    let Objective {
+    let TuneObjective {
         late,
         tardiness,
         energy,
@@ -301,7 +306,9 @@ fn price_file(args: &TuneArgs, asked: &Asked, best: &Candidate) -> Result<PriceF
     let is_drawn = args.jobs.is_empty();
     let last = args.first_day.wrapping_add(args.days.saturating_sub(1));
     Ok(PriceFile {
-        name: name.map_or("tuned".to_owned(), |own| own.to_string_lossy().into_owned()),
+        name: name.map_or("tuned".to_owned(), |text| {
+            text.to_string_lossy().into_owned()
+        }),
         what: format!("Prices for {}.", asked.source),
         source: "mapa-bench tune".to_owned(),
         prices: best.prices,
@@ -321,7 +328,11 @@ fn price_file(args: &TuneArgs, asked: &Asked, best: &Candidate) -> Result<PriceF
 }
 
 /// What rules make of the days that the search did not see.
-fn held_out(asked: &Asked, file: &PriceFile, machine: &Machine) -> Result<Vec<HeldOut>, Failure> {
+fn held_out(
+    asked: &TuneRequest,
+    file: &PriceFile,
+    machine: &SlicedGpus,
+) -> Result<Vec<HeldOut>, Failure> {
     if asked.held_out.is_empty() {
         return Ok(Vec::new());
     }
@@ -331,7 +342,7 @@ fn held_out(asked: &Asked, file: &PriceFile, machine: &Machine) -> Result<Vec<He
         .machine(POWER)
         .map_err(Failure::malformed)?;
     let plan = |prices| EnergyPlan::new(prices).map_err(Failure::malformed);
-    let under = |machine: &Machine, rule: &dyn Fn() -> Box<dyn Rule>| {
+    let under = |machine: &SlicedGpus, rule: &dyn Fn() -> Box<dyn Rule>| {
         let days = asked.held_out.iter();
         let totals = days.map(|day| day.under(machine, &mut *rule()));
         totals
@@ -348,7 +359,7 @@ fn held_out(asked: &Asked, file: &PriceFile, machine: &Machine) -> Result<Vec<He
     let first = HeldOut::of("largest-first", &largest, &largest);
     let rest = rows
         .iter()
-        .map(|(rule, own)| HeldOut::of(rule, own, &largest));
+        .map(|(rule, totals)| HeldOut::of(rule, totals, &largest));
     Ok(std::iter::once(first).chain(rest).collect())
 }
 
@@ -375,18 +386,23 @@ fn print(answer: &Tune, output: &mut Output) -> Result<(), Failure> {
             "late above",
         ];
         let mut rows = table(header, [1, 2, 3, 4]);
-        let number = |own: Option<f64>, places: usize| {
-            own.map(|own| format!("{own:.places$}")).unwrap_or_default()
+        let number = |value: Option<f64>, places: usize| {
+            value
+                .map(|value| format!("{value:.places$}"))
+                .unwrap_or_default()
         };
-        for own in &answer.held_out {
-            let above = own
-                .late_above_largest
-                .map(|own| format!("{:+.1} ({:+.1} to {:+.1})", own.mean, own.low, own.high));
+        for held_out in &answer.held_out {
+            let above = held_out.late_above_largest.map(|interval| {
+                format!(
+                    "{:+.1} ({:+.1} to {:+.1})",
+                    interval.mean, interval.low, interval.high
+                )
+            });
             rows.add_row([
-                own.rule.clone(),
-                number(own.late_percent, 1),
-                number(own.tardiness_minutes, 3),
-                number(own.energy_watt_minutes, 0),
+                held_out.rule.clone(),
+                number(held_out.late_percent, 1),
+                number(held_out.tardiness_minutes, 3),
+                number(held_out.energy_watt_minutes, 0),
                 above.unwrap_or_default(),
             ]);
         }

@@ -9,7 +9,7 @@ use mapa_core::{
     Decision, Demand, Device, DeviceId, HardwareGraph, MachineId, Pattern, Refusal, Request,
 };
 use mapa_front::answer::contention::{ContendedJob, Contention, Slowdowns};
-use mapa_sched::{Event, Fleet, Job, JobId, Placed, Scheduler, Tenant, Time, Turn, step};
+use mapa_sched::{Assignment, Event, Fleet, Job, JobId, Scheduler, Tenant, Time, Turn, step};
 use mapa_sim::{Execution, Profile, Submission, Workload, read_profiles};
 use mapa_system_pcie::pcie_aware;
 use mapa_system_pcie_sim::{PcieEqualShare, PcieMaxMin};
@@ -53,11 +53,11 @@ fn contention(args: &ContentionArgs, output: &mut Output) -> Result<(), Failure>
         let drawn: Vec<_> = answer
             .jobs
             .iter()
-            .map(|own| super::plots::Contended {
-                job: &own.job,
-                device: &own.device,
-                equal_share: own.slowdown.equal_share,
-                max_min: own.slowdown.max_min,
+            .map(|job| super::plots::Contended {
+                job: &job.job,
+                device: &job.device,
+                equal_share: job.slowdown.equal_share,
+                max_min: job.slowdown.max_min,
             })
             .collect();
         mapa_cli::files::write(file, super::plots::contention(&drawn, machine))?;
@@ -72,7 +72,7 @@ fn contention(args: &ContentionArgs, output: &mut Output) -> Result<(), Failure>
 }
 
 /// A job of the file.
-struct Given {
+struct FixedJob {
     line: usize,
     name: String,
     gbps: f64,
@@ -83,7 +83,7 @@ struct Given {
 
 /// The cells of a row of the file of jobs.
 #[derive(Deserialize)]
-struct Cells {
+struct JobCells {
     #[serde(default)]
     job: Option<String>,
     #[serde(default)]
@@ -99,7 +99,7 @@ struct Cells {
 }
 
 /// Reads the jobs of the file. Names and devices must be known, and names distinct.
-fn read_jobs(args: &ContentionArgs, graph: &HardwareGraph) -> Result<Vec<Given>, Failure> {
+fn read_jobs(args: &ContentionArgs, graph: &HardwareGraph) -> Result<Vec<FixedJob>, Failure> {
     let profiles = profiles(args)?;
     let text = text(&args.jobs)?;
     jobs_of(&text, &profiles, graph).map_err(|error| Failure::at(&args.jobs, error))
@@ -109,15 +109,15 @@ fn jobs_of(
     text: &str,
     profiles: &[Profile],
     graph: &HardwareGraph,
-) -> Result<Vec<Given>, mapa_table::Error> {
+) -> Result<Vec<FixedJob>, mapa_table::Error> {
     if below_comments(text).0.trim().is_empty() {
         return Ok(Vec::new());
     }
     let sheet = Sheet::read(text, Comments::Anywhere, "jobs")?;
-    sheet.check(&[], &columns::<Cells>())?;
+    sheet.check(&[], &columns::<JobCells>())?;
     let (mut jobs, mut names) = (Vec::new(), BTreeSet::new());
     for row in sheet.rows() {
-        let given = row.read::<Cells>()?.given(row.line(), profiles, graph);
+        let given = row.read::<JobCells>()?.given(row.line(), profiles, graph);
         let job = given.map_err(|what| row.error(what))?;
         if !names.insert(job.name.clone()) {
             let what = format!("job `{}` again: expected names that differ", job.name);
@@ -144,14 +144,14 @@ fn number(
     }
 }
 
-impl Cells {
+impl JobCells {
     /// The job of this row.
     fn given(
         self,
         line: usize,
         profiles: &[Profile],
         graph: &HardwareGraph,
-    ) -> Result<Given, String> {
+    ) -> Result<FixedJob, String> {
         let gbps = number(
             "pcie_gbps",
             self.pcie_gbps.as_deref(),
@@ -167,9 +167,12 @@ impl Cells {
         let profile = match &self.profile {
             None => None,
             Some(name) => {
-                let found = profiles.iter().find(|own| own.name == *name);
+                let found = profiles.iter().find(|profile| profile.name == *name);
                 Some(found.ok_or_else(|| {
-                    let known: Vec<&str> = profiles.iter().map(|own| own.name.as_str()).collect();
+                    let known: Vec<&str> = profiles
+                        .iter()
+                        .map(|profile| profile.name.as_str())
+                        .collect();
                     let known = known.join(", ");
                     format!("no profile is called `{name}`: expected {known}")
                 })?)
@@ -180,14 +183,16 @@ impl Cells {
             .ok_or("no job: expected its name in the column `job`")?;
         // The row's own numbers take precedence over those of its profile.
         let gbps = gbps
-            .or(profile.map(|own| own.pcie_gbps))
+            .or(profile.map(|profile| profile.pcie_gbps))
             .ok_or("expected a profile, or pcie_gbps")?;
-        let alpha = alpha.or(profile.map(|own| own.pcie_alpha)).unwrap_or(1.0);
+        let alpha = alpha
+            .or(profile.map(|profile| profile.pcie_alpha))
+            .unwrap_or(1.0);
         let device = match &self.device {
             None => None,
             Some(device) => Some(graph.find(device).map_err(|error| error.to_string())?),
         };
-        Ok(Given {
+        Ok(FixedJob {
             line,
             name,
             gbps,
@@ -214,15 +219,15 @@ fn profiles(args: &ContentionArgs) -> Result<Vec<Profile>, Failure> {
 
 /// A scheduler that places jobs on their given devices, and the others by the policy pcie-aware. It
 /// records the placements, and the first job that was refused.
-struct AsGiven<'t> {
-    given: &'t [Given],
+struct FixedPlacement<'t> {
+    given: &'t [FixedJob],
     jobs: Vec<Job>,
     max_gbps: f64,
-    placed: Vec<Option<Placed>>,
+    placed: Vec<Option<Assignment>>,
     refused: Option<(usize, Refusal)>,
 }
 
-impl Scheduler for AsGiven<'_> {
+impl Scheduler for FixedPlacement<'_> {
     fn name(&self) -> &str {
         "given"
     }
@@ -257,24 +262,24 @@ impl Scheduler for AsGiven<'_> {
 /// device that it runs on or in.
 fn slowdowns(
     loaded: &Loaded,
-    jobs: &[Given],
+    jobs: &[FixedJob],
     args: &ContentionArgs,
 ) -> Result<Vec<(DeviceId, ContendedJob)>, Failure> {
     let (graph, max_gbps) = (loaded.graph(), args.max_gbps);
     let mut fleet = fleet(loaded)?;
     let mut submissions = Vec::new();
-    for (id, own) in (0..).zip(jobs) {
-        let demand = own
+    for (id, candidate) in (0..).zip(jobs) {
+        let demand = candidate
             .slice
             .map_or(Demand::any(), Demand::slice)
-            .pcie_gbps(own.gbps);
+            .pcie_gbps(candidate.gbps);
         let request = Request::new(Pattern::independent(1).each(demand));
         let mut job = Job::new(JobId(id), request);
-        job.pcie_alpha = own.alpha;
+        job.pcie_alpha = candidate.alpha;
         submissions.push(Submission::new(job, Duration::from_secs(1)));
     }
     let workload = Workload::new("contention", submissions);
-    let mut scheduler = AsGiven {
+    let mut scheduler = FixedPlacement {
         given: jobs,
         jobs: Vec::new(),
         max_gbps,
@@ -284,7 +289,7 @@ fn slowdowns(
     let arrivals: Vec<Event> = workload
         .jobs
         .iter()
-        .map(|own| Event::Arrived(own.job.clone()))
+        .map(|job| Event::Arrived(job.job.clone()))
         .collect();
     // All jobs arrive at once, so one turn of the scheduler places them.
     step(
@@ -296,7 +301,7 @@ fn slowdowns(
     )
     .map_err(Failure::malformed)?;
     if let Some((at, refusal)) = &scheduler.refused {
-        let Given { line, name, .. } = &jobs[*at];
+        let FixedJob { line, name, .. } = &jobs[*at];
         let why = conflict(&scheduler, *at, &fleet, graph)
             .unwrap_or_else(|| format!("it cannot be placed: {refusal}"));
         return Err(Failure::malformed(format_args!(
@@ -306,7 +311,8 @@ fn slowdowns(
     }
     let models: [&dyn Execution; 2] = [&PcieEqualShare::new(max_gbps), &PcieMaxMin::new(&workload)];
     let mut slowdowns = Vec::new();
-    for ((own, submission), placed) in jobs.iter().zip(&workload.jobs).zip(&scheduler.placed) {
+    for ((candidate, submission), placed) in jobs.iter().zip(&workload.jobs).zip(&scheduler.placed)
+    {
         let Some(placed) = placed else { continue };
         let device = placed.placement.first().copied().unwrap_or_default();
         let Device { name, parent, .. } = graph.device(device);
@@ -314,7 +320,7 @@ fn slowdowns(
         if max_min.is_nan() {
             return Err(Failure::malformed(format_args!(
                 "job `{}`: {name} has no known path to the host: expected a machine whose description has one",
-                own.name
+                candidate.name
             )));
         }
         let demand = submission.job.request.pattern.demands()[0];
@@ -323,7 +329,7 @@ fn slowdowns(
             equal_share,
             max_min,
         };
-        let job = ContendedJob::new(&own.name, name, gbps, own.alpha, slowdown);
+        let job = ContendedJob::new(&candidate.name, name, gbps, candidate.alpha, slowdown);
         slowdowns.push((*parent, job));
     }
     Ok(slowdowns)
@@ -332,7 +338,7 @@ fn slowdowns(
 /// Why a job cannot run on its given device, if another job is there or the device is not in the
 /// layout.
 fn conflict(
-    scheduler: &AsGiven<'_>,
+    scheduler: &FixedPlacement<'_>,
     at: usize,
     fleet: &Fleet,
     graph: &HardwareGraph,
@@ -342,7 +348,7 @@ fn conflict(
     let other = scheduler.placed.iter().position(|placed| {
         placed
             .as_ref()
-            .is_some_and(|own| own.placement.contains(&id))
+            .is_some_and(|placed| placed.placement.contains(&id))
     });
     if let Some(other) = other {
         return Some(format!(
@@ -356,7 +362,7 @@ fn conflict(
     let there = graph.vertices(device.parent) & view.present();
     let names: Vec<&str> = there
         .iter()
-        .map(|own| graph.device(own).name.as_str())
+        .map(|device| graph.device(device).name.as_str())
         .collect();
     Some(format!(
         "{} is not in the current layout: expected {}",
@@ -392,17 +398,17 @@ fn print(answer: &Contention, output: &mut Output) -> Result<(), Failure> {
         ],
         2..8,
     );
-    for own in &answer.jobs {
-        let bound = |text: String| if own.is_bound() { text } else { "-".to_owned() };
+    for job in &answer.jobs {
+        let bound = |text: String| if job.is_bound() { text } else { "-".to_owned() };
         rows.add_row([
-            own.job.clone(),
-            own.device.clone(),
-            gbps(own.pcie_gbps),
-            bound(own.pcie_alpha.to_string()),
-            bound(gbps(own.wants_gbps)),
-            bound(gbps(own.gets_gbps)),
-            format!("{:.3}", own.slowdown.equal_share),
-            format!("{:.3}", own.slowdown.max_min),
+            job.job.clone(),
+            job.device.clone(),
+            gbps(job.pcie_gbps),
+            bound(job.pcie_alpha.to_string()),
+            bound(gbps(job.wants_gbps)),
+            bound(gbps(job.gets_gbps)),
+            format!("{:.3}", job.slowdown.equal_share),
+            format!("{:.3}", job.slowdown.max_min),
         ]);
     }
     output.line(rows)?;

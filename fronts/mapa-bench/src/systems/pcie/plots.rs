@@ -12,7 +12,7 @@ use mapa_cli::COLOURS;
 const DOT: f64 = 6.0;
 
 /// A PCIe-bound job with its fitted slope.
-pub(crate) struct Slope<'a> {
+pub(crate) struct PlottedSlope<'a> {
     pub(crate) job: &'a str,
     /// PCIe traffic of the job alone, GB/s.
     pub(crate) demand_gbps: f64,
@@ -29,16 +29,19 @@ pub(crate) struct Contended<'a> {
 
 /// Draws the measured slowdowns by number of copies, and the slowdowns that Eq. 2 predicts with
 /// the fitted slopes.
-pub(crate) fn slopes<'a>(fitted: impl IntoIterator<Item = Slope<'a>>, max_gbps: f64) -> String {
+pub(crate) fn slopes<'a>(
+    fitted: impl IntoIterator<Item = PlottedSlope<'a>>,
+    max_gbps: f64,
+) -> String {
     let mut plots: Vec<Plot> = Vec::new();
-    for (own, colour) in fitted.into_iter().zip(COLOURS.iter().cycle()) {
-        let alpha = own.alpha;
+    for (slope, colour) in fitted.into_iter().zip(COLOURS.iter().cycle()) {
+        let alpha = slope.alpha;
         let points = &alpha.points;
         let most = points.last().map_or(1.0, |point| f64::from(point.copies));
         let knee = alpha.knee.clamp(1.0, most);
         // Eq. 2 is flat up to the knee and straight beyond it: three points draw it exactly.
         let line = [1.0, knee, most].map(|copies| {
-            let predicted = alpha.alpha * own.demand_gbps * copies / max_gbps;
+            let predicted = alpha.alpha * slope.demand_gbps * copies / max_gbps;
             (copies, predicted.max(1.0))
         });
         let line = LinePlot::new().with_data(line.to_vec()).with_color(*colour);
@@ -50,7 +53,7 @@ pub(crate) fn slopes<'a>(fitted: impl IntoIterator<Item = Slope<'a>>, max_gbps: 
             .with_data(dots)
             .with_color(*colour)
             .with_size(DOT);
-        let name = format!("{}, alpha {:.3}", own.job, alpha.alpha);
+        let name = format!("{}, alpha {:.3}", slope.job, alpha.alpha);
         plots.extend([line.with_legend(name).into(), dots.into()]);
     }
     let layout = Layout::auto_from_plots(&plots)
@@ -63,10 +66,10 @@ pub(crate) fn slopes<'a>(fitted: impl IntoIterator<Item = Slope<'a>>, max_gbps: 
 /// Draws each job's slowdown by both models, side by side.
 pub(crate) fn contention(jobs: &[Contended<'_>], machine: &str) -> String {
     let mut plot = BarPlot::new();
-    for own in jobs {
+    for job in jobs {
         plot = plot.with_group(
-            format!("{} ({})", own.job, own.device),
-            vec![(own.equal_share, COLOURS[0]), (own.max_min, COLOURS[1])],
+            format!("{} ({})", job.job, job.device),
+            vec![(job.equal_share, COLOURS[0]), (job.max_min, COLOURS[1])],
         );
     }
     let plot = plot.with_legend(vec!["equal share (Eq. 2)", "max-min"]);

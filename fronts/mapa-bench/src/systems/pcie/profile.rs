@@ -70,17 +70,17 @@ fn profile(args: &ProfileArgs, output: &mut Output) -> Result<(), Failure> {
     }
     let mut written = Vec::new();
     if let Some(file) = &args.output {
-        let profiles: Vec<Profile> = fitted.iter().map(|own| own.profile(args)).collect();
+        let profiles: Vec<Profile> = fitted.iter().map(|fitted| fitted.profile(args)).collect();
         write(file, write_profiles(&profiles).map_err(Failure::malformed)?)?;
         written.push(file.display().to_string());
     }
     #[cfg(feature = "plots")]
     if let Some(file) = &args.svg {
-        let drawn = fitted.iter().filter_map(|own| {
-            Some(super::plots::Slope {
-                job: &own.job,
-                demand_gbps: own.demand_gbps,
-                alpha: own.alpha.as_ref()?,
+        let drawn = fitted.iter().filter_map(|fitted| {
+            Some(super::plots::PlottedSlope {
+                job: &fitted.job,
+                demand_gbps: fitted.demand_gbps,
+                alpha: fitted.alpha.as_ref()?,
             })
         });
         write(file, super::plots::slopes(drawn, args.max_gbps))?;
@@ -199,11 +199,11 @@ fn print(fitted: &[Fitted], output: &mut Output) -> Result<(), Failure> {
         rows.add_row([
             job.clone(),
             gbps(*demand_gbps),
-            cell(|own| format!("{:.4}", own.alpha)),
-            cell(|own| bound(own.low)),
-            cell(|own| bound(own.high)),
-            cell(|own| format!("{:.2}", own.knee)),
-            cell(|own| gbps(own.base_s)),
+            cell(|alpha| format!("{:.4}", alpha.alpha)),
+            cell(|alpha| bound(alpha.low)),
+            cell(|alpha| bound(alpha.high)),
+            cell(|alpha| format!("{:.2}", alpha.knee)),
+            cell(|alpha| gbps(alpha.base_s)),
             if rates.is_empty() {
                 "-".to_owned()
             } else {
@@ -225,7 +225,7 @@ fn print(fitted: &[Fitted], output: &mut Output) -> Result<(), Failure> {
         1..5,
     );
     for Fitted { job, alpha, .. } in fitted {
-        for point in alpha.iter().flat_map(|own| &own.points) {
+        for point in alpha.iter().flat_map(|alpha| &alpha.points) {
             rows.add_row([
                 job.clone(),
                 point.copies.to_string(),

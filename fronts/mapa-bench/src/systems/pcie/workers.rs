@@ -19,7 +19,7 @@ use mapa_cli::{Output, SystemCommand};
 use mapa_front::answer::workers::{Copies, Job, Replay, Simulated};
 use mapa_front::simulation::fleet;
 use mapa_system_pcie_lab::workers::{
-    Retrace, Settings, Work, completion_times, copy_throughput, replay, work,
+    Retrace, Settings, WorkerJob, completion_times, copy_throughput, replay, work,
 };
 
 impl SystemCommand for WorkersArgs {
@@ -33,7 +33,7 @@ impl SystemCommand for WorkersArgs {
 fn workers(args: &WorkersArgs, output: &mut Output) -> Result<(), Failure> {
     match &args.what {
         WorkersDo::Work(job) => {
-            work(&Work::from(job)).map_err(|error| match error.kind() {
+            work(&WorkerJob::from(job)).map_err(|error| match error.kind() {
                 // The driver is gone, and with it whoever could read an answer.
                 io::ErrorKind::UnexpectedEof => Failure::Closed,
                 _ => Failure::writing(&error),

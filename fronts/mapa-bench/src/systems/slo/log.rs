@@ -36,8 +36,11 @@ fn slo(args: &SloArgs, output: &mut Output) -> Result<(), Failure> {
         if answer.is_cut_off {
             output.line("the last line is cut off, and left out")?;
         }
-        for own in &answer.differ {
-            output.line(format_args!("line {}: differs: {}", own.line, own.what))?;
+        for differs in &answer.differ {
+            output.line(format_args!(
+                "line {}: differs: {}",
+                differs.line, differs.what
+            ))?;
         }
     }
     if answer.differ.is_empty() {

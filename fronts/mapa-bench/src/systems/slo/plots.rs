@@ -5,7 +5,7 @@ use kuva::plot::{LinePlot, ScatterPlot};
 use kuva::render::layout::Layout;
 use kuva::render::plots::Plot;
 use kuva::render_to_svg;
-use mapa_system_slo_sim::{Acted, Scenario, Totals};
+use mapa_system_slo_sim::{Acted, RunTotals, Scenario};
 
 use mapa_cli::COLOURS;
 
@@ -17,8 +17,8 @@ const DOTS: usize = 6000;
 pub(crate) fn tenant(
     name: &str,
     scenario: &Scenario,
-    controlled: &Totals,
-    uncontrolled: &Totals,
+    controlled: &RunTotals,
+    uncontrolled: &RunTotals,
 ) -> Vec<(String, String)> {
     vec![
         (
@@ -32,13 +32,13 @@ pub(crate) fn tenant(
     ]
 }
 
-fn over_time(name: &str, scenario: &Scenario, own: &Totals) -> String {
-    let step = own.kept.len().div_ceil(DOTS).max(1);
-    let points: Vec<(f64, f64)> = own
+fn over_time(name: &str, scenario: &Scenario, totals: &RunTotals) -> String {
+    let step = totals.kept.len().div_ceil(DOTS).max(1);
+    let points: Vec<(f64, f64)> = totals
         .kept
         .iter()
         .step_by(step)
-        .map(|own| (own.0 / 1e3, own.1))
+        .map(|pair| (pair.0 / 1e3, pair.1))
         .collect();
     let dots = ScatterPlot::new()
         .with_data(points)
@@ -54,7 +54,7 @@ fn over_time(name: &str, scenario: &Scenario, own: &Totals) -> String {
     let mut plots: Vec<Plot> = vec![dots.into(), promise.into()];
     let colours = ["#e69f00", "#2fae86", "#8d7fd1", "#8c564b", "#444444"];
     for ((what, acted), colour) in Acted::ALL.iter().zip(colours) {
-        if own.actions.iter().any(|own| own.1 == *acted) {
+        if totals.actions.iter().any(|action| action.1 == *acted) {
             // A line of no length gives the action its entry in the legend.
             let line = LinePlot::new().with_data(vec![(0.0, 0.0), (0.0, 0.0)]);
             plots.push(line.with_color(colour).with_legend(*what).into());
@@ -67,30 +67,37 @@ fn over_time(name: &str, scenario: &Scenario, own: &Totals) -> String {
         .with_y_axis_min(0.0)
         .with_width(980.0)
         .with_height(420.0);
-    for (at, what) in &own.actions {
-        let colour = Acted::ALL.iter().zip(colours).find(|own| own.0.1 == *what);
+    for (at, what) in &totals.actions {
+        let colour = Acted::ALL.iter().zip(colours).find(|row| row.0.1 == *what);
         let line = ReferenceLine::vertical(at / 1e3)
-            .with_color(colour.map_or("#444444", |own| own.1))
+            .with_color(colour.map_or("#444444", |row| row.1))
             .with_dasharray("4 2");
         layout = layout.with_reference_line(line);
     }
     render_to_svg(plots, layout)
 }
 
-fn tails(name: &str, scenario: &Scenario, controlled: &Totals, uncontrolled: &Totals) -> String {
-    let curve = |own: &Totals| {
+fn tails(
+    name: &str,
+    scenario: &Scenario,
+    controlled: &RunTotals,
+    uncontrolled: &RunTotals,
+) -> String {
+    let curve = |totals: &RunTotals| {
         let points = (0..=60).map(|step| {
             let share = 10_f64.powf(-f64::from(step) / 20.0);
-            (own.percentile(100.0 * (1.0 - share)), share)
+            (totals.percentile(100.0 * (1.0 - share)), share)
         });
-        points.filter(|own| own.0.is_finite()).collect::<Vec<_>>()
+        points
+            .filter(|point| point.0.is_finite())
+            .collect::<Vec<_>>()
     };
     let mut plots: Vec<Plot> = Vec::new();
-    for (what, colour, own) in [
+    for (what, colour, totals) in [
         ("without a controller", "#a6a6a6", uncontrolled),
         ("with it", "#4a9fe0", controlled),
     ] {
-        let line = LinePlot::new().with_data(curve(own)).with_color(colour);
+        let line = LinePlot::new().with_data(curve(totals)).with_color(colour);
         plots.push(line.with_stroke_width(1.8).with_legend(what).into());
     }
     let promise = vec![(scenario.promise_ms, 1e-3), (scenario.promise_ms, 1.0)];

@@ -5,10 +5,10 @@ use mapa_front::answer::slo::{SimulatedTenant, SimulatedTenants, TenantAction, T
 use mapa_front::slo_log::{Controller, LogLine, write_log};
 use mapa_front::text::table;
 use mapa_system_slo::replay::ReplaySettings;
-use mapa_system_slo::{Config, Levers, Settings};
+use mapa_system_slo::{EnabledLevers, Settings, TenantSetup};
 use mapa_system_slo_sim::{
-    Acted, Conditions, Fixed, Live, Noise, Paper, Replay, Serving, Tenants, Totals, is_tenants,
-    read_tenants, run,
+    Acted, FileTenants, LiveControl, NoController, Noise, PaperControl, ReplayControl,
+    RunConditions, RunTotals, ServingTenant, is_tenants, read_tenants, run,
 };
 
 use mapa_cli::Failure;
@@ -17,8 +17,8 @@ use mapa_cli::args::SimulateArgs;
 use mapa_cli::files;
 
 /// What follows the name of the scheduler.
-struct Said {
-    levers: Levers,
+struct SchedulerWords {
+    levers: EnabledLevers,
     warm: bool,
     seed: u64,
     is_noisy: bool,
@@ -27,16 +27,16 @@ struct Said {
 const EXPECTED: &str =
     "levers=all|guards|placement|mig|none, warm=on|off, seed=N, counters=exact|noisy";
 
-fn said(words: &str) -> Result<Said, Failure> {
+fn said(words: &str) -> Result<SchedulerWords, Failure> {
     let keys = ["levers", "warm", "seed", "counters"];
     let bad =
         |error: mapa_core::Error| Failure::malformed(format_args!("scheduler `{words}`: {error}"));
     let settings = Words::read(words.split(',').skip(1), EXPECTED, |key| {
-        keys.iter().copied().find(|own| *own == key)
+        keys.iter().copied().find(|candidate| *candidate == key)
     })
     .map_err(bad)?;
-    let mut own = Said {
-        levers: Levers::ALL,
+    let mut own = SchedulerWords {
+        levers: EnabledLevers::ALL,
         warm: false,
         seed: 1,
         is_noisy: false,
@@ -44,11 +44,11 @@ fn said(words: &str) -> Result<Said, Failure> {
     if let Some(levers) = settings.get("levers") {
         own.levers = levers
             .read("all, guards, placement, mig or none", |value| match value {
-                "all" => Some(Levers::ALL),
-                "guards" => Some(Levers::GUARDS),
-                "placement" => Some(Levers::PLACEMENT),
-                "mig" => Some(Levers::MIG),
-                "none" => Some(Levers::NONE),
+                "all" => Some(EnabledLevers::ALL),
+                "guards" => Some(EnabledLevers::GUARDS),
+                "placement" => Some(EnabledLevers::PLACEMENT),
+                "mig" => Some(EnabledLevers::MIG),
+                "none" => Some(EnabledLevers::NONE),
                 _ => None,
             })
             .map_err(bad)?;
@@ -86,7 +86,7 @@ pub(super) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
         (args.save_jobs.is_some(), "--save-jobs"),
         (args.svg.is_some(), "--svg"),
     ];
-    if let Some((_, name)) = unused.iter().find(|own| own.0) {
+    if let Some((_, name)) = unused.iter().find(|row| row.0) {
         return Err(Failure::malformed(format_args!(
             "{name} is not for the scheduler `{}`: expected --jobs FILE, --log and --plot alone; its machine is two hosts of four PCIe switches",
             args.scheduler.name()
@@ -124,16 +124,16 @@ pub(super) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
         tenants: Vec::new(),
         written: Vec::new(),
     };
-    for (at, own) in tenants.serving.iter().enumerate() {
+    for (at, serving) in tenants.serving.iter().enumerate() {
         let seed = said.seed.wrapping_add(at as u64);
-        let done = one(args, &said, &tenants, own, seed)?;
+        let done = one(args, &said, &tenants, serving, seed)?;
         let named = |path: &std::path::Path| match tenants.serving.len() {
             1 => path.to_owned(),
             _ => path.with_file_name(format!(
                 "{}-{}",
-                own.name,
+                serving.name,
                 path.file_name()
-                    .map_or_else(String::new, |own| own.to_string_lossy().into_owned())
+                    .map_or_else(String::new, |text| text.to_string_lossy().into_owned())
             )),
         };
         if let (Some(path), Some((by, lines))) = (&args.log, &done.log) {
@@ -144,15 +144,16 @@ pub(super) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
         #[cfg(feature = "plots")]
         if let Some(folder) = &args.plot {
             files::make_folder(folder)?;
-            let (scenario, totals) = (&own.scenario, &done.controlled);
-            for (name, svg) in super::plots::tenant(&own.name, scenario, totals, &done.uncontrolled)
+            let (scenario, totals) = (&serving.scenario, &done.controlled);
+            for (name, svg) in
+                super::plots::tenant(&serving.name, scenario, totals, &done.uncontrolled)
             {
-                let path = folder.join(format!("{}-{name}", own.name));
+                let path = folder.join(format!("{}-{name}", serving.name));
                 files::write_whole(&path, svg.as_bytes())?;
                 answer.written.push(path.display().to_string());
             }
         }
-        answer.tenants.push(told(own, &done));
+        answer.tenants.push(told(serving, &done));
     }
     if output.json {
         return output.object(&answer);
@@ -161,25 +162,25 @@ pub(super) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
 }
 
 /// A tenant's runs.
-struct Done {
-    controlled: Totals,
-    uncontrolled: Totals,
+struct TenantRuns {
+    controlled: RunTotals,
+    uncontrolled: RunTotals,
     log: Option<(Controller, Vec<LogLine>)>,
 }
 
 fn one(
     args: &SimulateArgs,
-    said: &Said,
-    tenants: &Tenants,
-    own: &Serving,
+    said: &SchedulerWords,
+    tenants: &FileTenants,
+    own: &ServingTenant,
     seed: u64,
-) -> Result<Done, Failure> {
+) -> Result<TenantRuns, Failure> {
     let trace = tenants.trace(own, seed).map_err(Failure::malformed)?;
-    let start = Config::at(own.place);
-    let conditions = Conditions {
+    let start = TenantSetup::at(own.place);
+    let conditions = RunConditions {
         start,
         keep: true,
-        ..Conditions::default()
+        ..RunConditions::default()
     };
     let settings = own
         .scenario
@@ -192,10 +193,10 @@ fn one(
     let simulated = |control: &mut dyn mapa_system_slo_sim::Control| {
         run(&own.scenario, &trace, seed, conditions, control).map_err(Failure::malformed)
     };
-    let uncontrolled = simulated(&mut Fixed)?;
+    let uncontrolled = simulated(&mut NoController)?;
     let keeps = args.log.is_some();
     let (controlled, log) = if args.scheduler.name() == "slo" {
-        let control = Paper::new(settings, start);
+        let control = PaperControl::new(settings, start);
         let mut control = if keeps {
             control.logging(&own.name)
         } else {
@@ -203,18 +204,20 @@ fn one(
         };
         let totals = simulated(&mut control)?;
         let (settings, log) = control.into_log();
-        let lines = log.into_iter().map(|own| LogLine::Decision(Box::new(own)));
+        let lines = log
+            .into_iter()
+            .map(|record| LogLine::Decision(Box::new(record)));
         (totals, (Controller::Slo(settings), lines.collect()))
     } else {
         let settings = ReplaySettings::new(settings).map_err(Failure::malformed)?;
         if said.is_noisy {
-            let mut control = Live::new(settings.clone(), start, Noise::USUAL, seed);
+            let mut control = LiveControl::new(settings.clone(), start, Noise::USUAL, seed);
             (
                 simulated(&mut control)?,
                 (Controller::SloReplay(settings), Vec::new()),
             )
         } else {
-            let control = Replay::new(settings, start);
+            let control = ReplayControl::new(settings, start);
             let mut control = if keeps {
                 control.logging(&own.name)
             } else {
@@ -224,18 +227,18 @@ fn one(
             let (settings, log) = control.into_log();
             let lines = log
                 .into_iter()
-                .map(|own| LogLine::ReplayDecision(Box::new(own)));
+                .map(|record| LogLine::ReplayDecision(Box::new(record)));
             (totals, (Controller::SloReplay(settings), lines.collect()))
         }
     };
-    Ok(Done {
+    Ok(TenantRuns {
         controlled,
         uncontrolled,
         log: keeps.then_some(log),
     })
 }
 
-fn told(own: &Serving, done: &Done) -> SimulatedTenant {
+fn told(own: &ServingTenant, done: &TenantRuns) -> SimulatedTenant {
     let actions = done
         .controlled
         .actions
@@ -244,8 +247,8 @@ fn told(own: &Serving, done: &Done) -> SimulatedTenant {
             at_s: at / 1e3,
             what: Acted::ALL
                 .iter()
-                .find(|own| own.1 == *what)
-                .map_or("", |own| own.0)
+                .find(|row| row.1 == *what)
+                .map_or("", |row| row.0)
                 .to_owned(),
         });
     SimulatedTenant {
@@ -257,8 +260,8 @@ fn told(own: &Serving, done: &Done) -> SimulatedTenant {
     }
 }
 
-fn numbers(own: &Totals) -> TenantRun {
-    let percentile = |percent: f64| Some(own.percentile(percent)).filter(|own| own.is_finite());
+fn numbers(own: &RunTotals) -> TenantRun {
+    let percentile = |percent: f64| Some(own.percentile(percent)).filter(|value| value.is_finite());
     TenantRun {
         requests: own.offered,
         fail_percent: own.fail_percent(),
@@ -296,15 +299,16 @@ fn print(answer: &SimulatedTenants, output: &mut Output) -> Result<(), Failure> 
         "slices",
     ];
     let mut rows = table(header, 2..header.len());
-    for own in &answer.tenants {
+    for tenant in &answer.tenants {
         for (name, run) in [
-            ("none", &own.uncontrolled),
-            (answer.scheduler.as_str(), &own.controlled),
+            ("none", &tenant.uncontrolled),
+            (answer.scheduler.as_str(), &tenant.controlled),
         ] {
-            let ms =
-                |own: Option<f64>| own.map_or_else(|| "-".to_owned(), |own| format!("{own:.2}"));
+            let ms = |value: Option<f64>| {
+                value.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"))
+            };
             rows.add_row([
-                own.tenant.clone(),
+                tenant.tenant.clone(),
                 name.to_owned(),
                 run.requests.to_string(),
                 format!("{:.2}", run.fail_percent),
@@ -319,20 +323,20 @@ fn print(answer: &SimulatedTenants, output: &mut Output) -> Result<(), Failure> 
         }
     }
     output.line(rows)?;
-    for own in &answer.tenants {
+    for tenant in &answer.tenants {
         output.line("")?;
         output.line(format_args!(
             "{}, promised {} ms:",
-            own.tenant, own.promise_ms
+            tenant.tenant, tenant.promise_ms
         ))?;
-        if own.actions.is_empty() {
+        if tenant.actions.is_empty() {
             output.line("  nothing was done")?;
         }
-        for action in own.actions.iter().take(SHOWN) {
+        for action in tenant.actions.iter().take(SHOWN) {
             output.line(format_args!("  {:>8.0} s  {}", action.at_s, action.what))?;
         }
-        if own.actions.len() > SHOWN {
-            output.line(format_args!("  and {} more", own.actions.len() - SHOWN))?;
+        if tenant.actions.len() > SHOWN {
+            output.line(format_args!("  and {} more", tenant.actions.len() - SHOWN))?;
         }
     }
     Ok(())

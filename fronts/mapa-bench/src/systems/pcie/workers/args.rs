@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use mapa_core::mig::Size;
-use mapa_system_pcie_lab::workers::Work;
+use mapa_system_pcie_lab::workers::WorkerJob;
 
 use mapa_cli::args::MachineArgs;
 
@@ -83,7 +83,7 @@ pub(crate) struct WorkerArgs {
     pub(crate) buffer: usize,
 }
 
-impl From<&WorkerArgs> for Work {
+impl From<&WorkerArgs> for WorkerJob {
     fn from(args: &WorkerArgs) -> Self {
         Self {
             compute: args.compute,
