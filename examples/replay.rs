@@ -6,7 +6,7 @@ use std::error::Error;
 use std::sync::Arc;
 
 use mapa_core::{Census, Policy, Tiers, greedy, lowest_id, preserve, topo_aware};
-use mapa_sched::{Fifo, Fleet, Placed};
+use mapa_sched::{Assignment, Fifo, Fleet};
 use mapa_sim::{Coupling, Execution, Generator, Simulation, Submission};
 use mapa_topologies::named;
 
@@ -15,7 +15,7 @@ use mapa_topologies::named;
 struct SharedHost;
 
 /// Whether a job with this placement communicates over the host.
-fn uses_host(fleet: &Fleet, at: &Placed, job: &Submission) -> bool {
+fn uses_host(fleet: &Fleet, at: &Assignment, job: &Submission) -> bool {
     let pattern = &job.job.request.pattern;
     let machine = fleet.machine(at.machine);
     machine.is_ok_and(|machine| {
@@ -31,7 +31,7 @@ impl Execution for SharedHost {
         "shared host"
     }
 
-    fn slowdown(&self, job: &Submission, at: &Placed, fleet: &Fleet) -> f64 {
+    fn slowdown(&self, job: &Submission, at: &Assignment, fleet: &Fleet) -> f64 {
         if !uses_host(fleet, at, job) {
             return 1.0;
         }

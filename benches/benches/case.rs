@@ -11,7 +11,7 @@ use mapa_core::{
     lowest_id,
 };
 use mapa_sched::{Action, Event, Fleet, Job, JobId, TaskId, Tenant, Time, step};
-use mapa_system_case::{Binding, Case, CaseSettings};
+use mapa_system_case::{Case, CaseSettings, ProcessBinding};
 use mapa_topologies::mig::{Offer, named};
 
 /// Machines of five A30s, each in four instances.
@@ -52,7 +52,7 @@ fn request(bytes: u64) -> Request {
 }
 
 /// A manager whose processes are launched.
-fn launched(fleet: &mut Fleet, count: u64, binding: Binding) -> Case {
+fn launched(fleet: &mut Fleet, count: u64, binding: ProcessBinding) -> Case {
     let settings = CaseSettings {
         binding,
         ..CaseSettings::CORRECTED
@@ -98,7 +98,10 @@ fn round(case: &mut Case, fleet: &mut Fleet, count: u64) -> usize {
 }
 
 fn decisions(c: &mut Criterion) {
-    for (name, binding) in [("bound", Binding::Once), ("free", Binding::Free)] {
+    for (name, binding) in [
+        ("bound", ProcessBinding::Once),
+        ("free", ProcessBinding::Free),
+    ] {
         let mut group = c.benchmark_group(format!("CASE, processes {name}, a task of each"));
         group.sample_size(10);
         for machines in [5, 50] {

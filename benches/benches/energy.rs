@@ -13,7 +13,7 @@ use mapa_sched::bound::{Bound, Solver};
 use mapa_sim::{BySize, Simulation, Workload};
 use mapa_system_energy::learned::{Formulation, Learned, Observation};
 use mapa_system_energy::{
-    EnergyPlan, Fit, LargestFirst, Machine, Power, Rule, RuleScheduler, SliceJob, Slots, State,
+    EnergyPlan, Fit, LargestFirst, Power, Rule, RuleScheduler, SliceJob, SlicedGpus, Slots, State,
     chu_bound, energy_bound, linear_bound, progress_bound, static_progress_bound,
 };
 use mapa_system_energy_rl::{Batch, KEPT, Reward, Source};
@@ -30,11 +30,11 @@ const RULES: [(&str, Make); 3] = [
     ("energy-plan", || Box::new(EnergyPlan::default())),
 ];
 
-fn day(jobs: &[SliceJob], machine: &Machine, rule: Make) -> Totals {
+fn day(jobs: &[SliceJob], machine: &SlicedGpus, rule: Make) -> Totals {
     run(jobs, State::new(machine.clone()), &mut *rule()).expect("rules start what is there")
 }
 
-fn one(c: &mut Criterion, group: &str, jobs: &[SliceJob], machine: &Machine) {
+fn one(c: &mut Criterion, group: &str, jobs: &[SliceJob], machine: &SlicedGpus) {
     let mut group = c.benchmark_group(group);
     group.throughput(Throughput::Elements(jobs.len() as u64));
     group.sample_size(10);
@@ -53,9 +53,9 @@ fn one(c: &mut Criterion, group: &str, jobs: &[SliceJob], machine: &Machine) {
 
 fn days(c: &mut Criterion) {
     let jobs = Draw::default().jobs(1).expect("the published parameters");
-    let machine = Machine::new(Machine::SEARCHED, Power::A100).expect("it is sound");
+    let machine = SlicedGpus::new(SlicedGpus::SEARCHED, Power::A100).expect("it is sound");
     one(c, "energy: a day on 8 GPUs", &jobs, &machine);
-    let machine = Machine::flexible(8, Power::A100, 0.4 / 60.0).expect("it is sound");
+    let machine = SlicedGpus::flexible(8, Power::A100, 0.4 / 60.0).expect("it is sound");
     one(c, "energy: a day on 8 GPUs, repartitioned", &jobs, &machine);
     let draw = Draw {
         per_minute: 20.0 * 1250.0,
@@ -64,10 +64,10 @@ fn days(c: &mut Criterion) {
         ..Draw::default()
     };
     let jobs = draw.jobs(1).expect("a rate above 0");
-    let layouts = vec![Machine::SEARCHED; 1250].join(" | ");
-    let machine = Machine::new(&layouts, Power::A100).expect("it is sound");
+    let layouts = vec![SlicedGpus::SEARCHED; 1250].join(" | ");
+    let machine = SlicedGpus::new(&layouts, Power::A100).expect("it is sound");
     one(c, "energy: 5,000 jobs on 10,000 GPUs", &jobs, &machine);
-    let machine = Machine::flexible(10_000, Power::A100, 0.4 / 60.0).expect("it is sound");
+    let machine = SlicedGpus::flexible(10_000, Power::A100, 0.4 / 60.0).expect("it is sound");
     one(
         c,
         "energy: 5,000 jobs on 10,000 GPUs, repartitioned",
@@ -86,7 +86,8 @@ fn bounds(c: &mut Criterion) {
         ..Draw::tight()
     };
     let jobs = draw.jobs(0).expect("a rate above 0");
-    let machine = Machine::new("3,2,2 | 3,2,2 | 3,2,2 | 3,2,2", Power::A100).expect("it is sound");
+    let machine =
+        SlicedGpus::new("3,2,2 | 3,2,2 | 3,2,2 | 3,2,2", Power::A100).expect("it is sound");
     let late = day(&jobs, &machine, RULES[2].1).tardiness;
     let mut group = c.benchmark_group("energy: bounds of 50 jobs");
     group.sample_size(10);
@@ -112,7 +113,7 @@ fn bounds(c: &mut Criterion) {
     }
     group.finish();
     let jobs = Draw::default().jobs(1).expect("the published parameters");
-    let machine = Machine::new(Machine::PUBLISHED, Power::A100).expect("it is sound");
+    let machine = SlicedGpus::new(SlicedGpus::PUBLISHED, Power::A100).expect("it is sound");
     let totals = day(&jobs, &machine, RULES[2].1);
     let energy = || energy_bound(&jobs, 8, &Power::A100);
     assert!(energy().is_some_and(|bound| bound <= totals.watt_minutes));
@@ -128,7 +129,7 @@ fn bounds(c: &mut Criterion) {
 /// largest-first. Throughput is in steps.
 fn environment(c: &mut Criterion) {
     const STEPS: usize = 500;
-    let machine = Machine::new(Machine::PUBLISHED, Power::A100).expect("it is sound");
+    let machine = SlicedGpus::new(SlicedGpus::PUBLISHED, Power::A100).expect("it is sound");
     let source = Source {
         observation: Observation::new(Formulation::Enhanced, &machine),
         machine,
@@ -172,7 +173,7 @@ fn environment(c: &mut Criterion) {
 /// A day under a net that ships, which has fewer late jobs than largest-first. Throughput is in jobs.
 fn learned(c: &mut Criterion) {
     let jobs = Draw::default().jobs(1).expect("the published parameters");
-    let machine = Machine::new(Machine::PUBLISHED, Power::A100).expect("it is sound");
+    let machine = SlicedGpus::new(SlicedGpus::PUBLISHED, Power::A100).expect("it is sound");
     let mut group = c.benchmark_group("energy: a day under a net");
     group.throughput(Throughput::Elements(jobs.len() as u64));
     group.sample_size(10);
@@ -232,9 +233,9 @@ fn fleets(c: &mut Criterion) {
     for (count, draw) in [(1, Draw::default()), (125, many)] {
         let jobs = draw.jobs(1).expect("a rate above 0");
         let workload = slice_jobs("a day", &jobs);
-        let fleet = servers(count, Machine::PUBLISHED);
-        let layouts = vec![Machine::PUBLISHED; count as usize].join(" | ");
-        let machine = Machine::new(&layouts, Power::A100).expect("it is sound");
+        let fleet = servers(count, SlicedGpus::PUBLISHED);
+        let layouts = vec![SlicedGpus::PUBLISHED; count as usize].join(" | ");
+        let machine = SlicedGpus::new(&layouts, Power::A100).expect("it is sound");
         let name = format!("energy: a fleet of {} GPUs", 8 * count);
         let mut group = c.benchmark_group(name);
         group.throughput(Throughput::Elements(jobs.len() as u64));

@@ -4,39 +4,42 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group};
-use mapa_system_slo::replay::{self, ReplayInput, ReplaySettings, ReplayState, Request};
-use mapa_system_slo::{Config, Input, Levers, Place, Settings, Snapshot, State, step};
-use mapa_system_slo_sim::{Conditions, Paper, Replay, Scenario, Trace, run};
+use mapa_system_slo::replay::{self, PastRequest, ReplayInput, ReplaySettings, ReplayState};
+use mapa_system_slo::{
+    ControllerState, CounterSnapshot, EnabledLevers, PlaceCounters, Settings, TenantSetup,
+    TickInput, step,
+};
+use mapa_system_slo_sim::{DrawnRun, PaperControl, ReplayControl, RunConditions, Scenario, run};
 
 const TENANTS: u64 = 100;
 
 /// A machine of eight places, two of them busy.
-fn snapshot() -> Snapshot {
-    let place = |at: u32| Place {
+fn snapshot() -> CounterSnapshot {
+    let place = |at: u32| PlaceCounters {
         host: at / 4,
         heavy: Some(u32::from(at == 0)),
         training: Some(at == 3),
         largest: Some(2),
-        ..Place::default()
+        ..PlaceCounters::default()
     };
-    Snapshot {
+    CounterSnapshot {
         places: (0..8).map(place).collect(),
-        ..Snapshot::default()
+        ..CounterSnapshot::default()
     }
 }
 
-fn input(tick: u64) -> Input {
+fn input(tick: u64) -> TickInput {
     let latencies = (0..20).map(|at| 9_000_000 + 400_000 * ((tick * 7 + at * 13) % 17));
-    Input {
+    TickInput {
         tick,
         latencies_ns: latencies.collect(),
         snapshot: Some(snapshot()),
-        ..Input::default()
+        ..TickInput::default()
     }
 }
 
 fn settings() -> Settings {
-    let own = Scenario::reachable().settings(Levers::ALL);
+    let own = Scenario::reachable().settings(EnabledLevers::ALL);
     own.expect("the scenario is sound")
 }
 
@@ -44,7 +47,7 @@ fn ticks(c: &mut Criterion) {
     let mut group = c.benchmark_group("slo: a tick of 100 tenants");
     group.throughput(Throughput::Elements(TENANTS));
     let settings = settings();
-    let mut states = vec![State::new(Config::at(0), &settings); TENANTS as usize];
+    let mut states = vec![ControllerState::new(TenantSetup::at(0), &settings); TENANTS as usize];
     let mut tick = 0;
     group.bench_function("slo", |b| {
         b.iter(|| {
@@ -63,7 +66,7 @@ fn ticks(c: &mut Criterion) {
         own.turn = (tenant % u64::from(own.every_ticks)) as u32;
         // Every turn compares every candidate, and none is ever chosen.
         (own.act_below, own.base.dwell) = (0.0, 0);
-        let state = ReplayState::new(Config::at(0), &own);
+        let state = ReplayState::new(TenantSetup::at(0), &own);
         all.push((own, state));
     }
     let mut tick = 0;
@@ -71,7 +74,7 @@ fn ticks(c: &mut Criterion) {
         b.iter(|| {
             tick += 1;
             let base = input(tick);
-            let requests = (0..20).map(|at| Request {
+            let requests = (0..20).map(|at| PastRequest {
                 arrived_ms: tick as f64 * 1e3 + f64::from(at) * 50.0,
                 transfer_ms: 3.0 + f64::from(at % 5) / 2.0,
                 compute_ms: 6.0,
@@ -92,17 +95,17 @@ fn runs(c: &mut Criterion) {
     let mut group = c.benchmark_group("slo: four hours of a tenant");
     group.sample_size(10);
     let scenario = Scenario::reachable();
-    let trace = Trace::draw(&scenario, 1).expect("the scenario is sound");
+    let trace = DrawnRun::draw(&scenario, 1).expect("the scenario is sound");
     group.throughput(Throughput::Elements(trace.requests.len() as u64));
-    let conditions = Conditions::default();
+    let conditions = RunConditions::default();
     let settings = settings();
     let paper = || {
-        let mut controller = Paper::new(settings.clone(), Config::at(0));
+        let mut controller = PaperControl::new(settings.clone(), TenantSetup::at(0));
         run(&scenario, &trace, 1, conditions, &mut controller).expect("a sound run")
     };
     let by_replay = ReplaySettings::new(settings.clone()).expect("sound settings");
     let ours = || {
-        let mut controller = Replay::new(by_replay.clone(), Config::at(0));
+        let mut controller = ReplayControl::new(by_replay.clone(), TenantSetup::at(0));
         run(&scenario, &trace, 1, conditions, &mut controller).expect("a sound run")
     };
     assert!(ours().fail_percent() < paper().fail_percent() / 2.0);

@@ -14,7 +14,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use mapa_system_energy::learned::{Formulation, Observation};
-use mapa_system_energy::{Machine, Power, SliceJob};
+use mapa_system_energy::{Power, SliceJob, SlicedGpus};
 use mapa_system_energy_rl::{Batch, Day, Reward, Source};
 use mapa_system_energy_sim::Draw;
 
@@ -34,7 +34,7 @@ fn choose(step: usize, mask: impl Iterator<Item = bool>) -> usize {
 }
 
 fn source() -> Result<Source, Failure> {
-    let machine = Machine::new(Machine::PUBLISHED, Power::A100)?;
+    let machine = SlicedGpus::new(SlicedGpus::PUBLISHED, Power::A100)?;
     Ok(Source {
         observation: Observation::new(Formulation::Enhanced, &machine),
         machine,

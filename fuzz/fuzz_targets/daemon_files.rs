@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 use mapa_front::answer::node::Ask;
 use mapa_front::drive_log::replay;
 use mapa_front::{Error, Files, Names};
-use mapa_live::levers::Entry;
+use mapa_live::levers::JournalEntry;
 use mapa_node::{Instances, check_node_config};
 use mapa_topologies::Dump;
 
@@ -36,9 +36,14 @@ fuzz_target!(|text: &str| {
         assert!(!what.is_empty());
     }
     if let Ok(instances) = Instances::parse("fuzz", text) {
-        assert!(instances.list().iter().all(|instance| instance.slices() <= instance.of()));
+        assert!(
+            instances
+                .list()
+                .iter()
+                .all(|instance| instance.slices() <= instance.of())
+        );
     }
     let _ = serde_json::from_str::<Ask>(text);
-    let _ = serde_json::from_str::<Entry>(text);
+    let _ = serde_json::from_str::<JournalEntry>(text);
     let _ = replay(text.as_bytes(), &Names::built_in(), &Nothing);
 });

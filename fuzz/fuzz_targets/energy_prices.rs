@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use mapa_system_energy::{Machine, Power, PriceFile, Rule, SliceJob, State};
+use mapa_system_energy::{Power, PriceFile, Rule, SliceJob, SlicedGpus, State};
 use mapa_system_energy_sim::Tuning;
 
 fuzz_target!(|text: &str| {
@@ -19,8 +19,8 @@ fuzz_target!(|text: &str| {
     };
     let written = file.write().expect("it was read");
     assert_eq!(PriceFile::read(&written).expect("it was written"), file);
-    let fixed = Machine::new("7 | 4,2,1", Power::A100).expect("sound layouts");
-    let flexible = Machine::flexible(2, Power::A100, 0.1).expect("two GPUs");
+    let fixed = SlicedGpus::new("7 | 4,2,1", Power::A100).expect("sound layouts");
+    let flexible = SlicedGpus::flexible(2, Power::A100, 0.1).expect("two GPUs");
     for machine in [fixed, flexible] {
         let mut plan = file.plan().expect("it was checked");
         let mut state = State::new(machine);

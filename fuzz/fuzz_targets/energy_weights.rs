@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use mapa_system_energy::learned::{Learned, Weights};
-use mapa_system_energy::{Machine, Power, Rule, SliceJob, State};
+use mapa_system_energy::{Power, Rule, SliceJob, SlicedGpus, State};
 
 /// The bytes with the right hash, which is too long to be guessed, after the sixth line.
 fn hashed(bytes: &[u8]) -> Vec<u8> {
@@ -24,7 +24,8 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let again = Weights::from_bytes(&weights.to_bytes()).expect("what is written can be read");
     assert_eq!(again, weights);
-    let machine = Machine::of_layouts(weights.layouts(), Power::A100).expect("weights were read");
+    let machine =
+        SlicedGpus::of_layouts(weights.layouts(), Power::A100).expect("weights were read");
     let mut rule = Learned::new(weights, &machine).expect("they are for this machine");
     let mut state = State::new(machine);
     let job = SliceJob::new(0.0, 9.0, [4.0, 3.0, 2.0, 1.5, 1.0]).expect("a sound job");

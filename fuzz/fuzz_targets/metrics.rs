@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use mapa_live::Interrupts;
-use mapa_live::telemetry::{Exporter, Target, read_latencies, read_metrics, signals_of};
+use mapa_live::telemetry::{Exporter, ScrapeTarget, read_latencies, read_metrics, signals_of};
 
 fuzz_target!(|bytes: &[u8]| {
     let (latencies, _) = read_latencies(bytes);
@@ -19,7 +19,7 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     };
     for exporter in [Exporter::Dcgm, Exporter::Vllm, Exporter::Dynamo] {
-        let target = Target {
+        let target = ScrapeTarget {
             exporter,
             url: String::new(),
         };

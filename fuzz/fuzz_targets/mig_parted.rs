@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use mapa_live::levers::{MigDevice, MigLayout, PartedFile, Pull, Twin};
+use mapa_live::levers::{LeverChange, MigDevice, MigLayout, PartedFile, SimulatedMachine};
 
 fuzz_target!(|text: &str| {
     let Ok(file) = PartedFile::read(text) else {
@@ -11,11 +11,11 @@ fuzz_target!(|text: &str| {
     };
     let written = file.write().expect("it was read");
     assert_eq!(PartedFile::read(&written).expect("it was written"), file);
-    let twin = Twin::new();
+    let twin = SimulatedMachine::new();
     twin.add_device("GPU-0", "a100-40gb")
         .expect("it is in the tables");
     let mut hands = twin.hands();
-    let on = Pull::Layout {
+    let on = LeverChange::Layout {
         device: "GPU-0".to_owned(),
         layout: MigLayout {
             enabled: true,
@@ -35,7 +35,7 @@ fuzz_target!(|text: &str| {
         };
         for (device, layout) in layouts {
             let before = twin.state();
-            if let Ok(plan) = hands.plan(&Pull::Layout { device, layout }) {
+            if let Ok(plan) = hands.plan(&LeverChange::Layout { device, layout }) {
                 hands.pull(&plan).expect("it was planned");
                 hands.undo(&plan).expect("nothing is in use");
             }

@@ -25,7 +25,11 @@ fuzz_target!(|text: &str| {
         Err(error) => assert!(error.to_string().contains("`: ")),
     }
     for row in SCHEDULERS {
-        let _ = NamedScheduler::among(&SCHEDULERS, &format!("{},{text}", row.name), Box::new(lowest_id()));
+        let _ = NamedScheduler::among(
+            &SCHEDULERS,
+            &format!("{},{text}", row.name),
+            Box::new(lowest_id()),
+        );
     }
     for name in ["mapa", "mapa-six", "mapa-released"] {
         let _ = format!("{name},{text}").parse::<Generator>();

@@ -45,13 +45,13 @@ pub(crate) fn length_at(job: &Job, graph: &HardwareGraph, placement: &Placement)
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Stay {
+struct EstimatedRun {
     from: Time,
     length: Duration,
     until: Time,
 }
 
-impl Stay {
+impl EstimatedRun {
     fn new(from: Time, length: Duration) -> Self {
         Self {
             from,
@@ -75,16 +75,16 @@ impl Stay {
 
 /// The jobs that run, with their expected ends.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Running {
-    jobs: BTreeMap<JobId, Stay>,
+pub(crate) struct RunningEstimates {
+    jobs: BTreeMap<JobId, EstimatedRun>,
     /// The moment of the last wake-up that was ordered.
     asked: Option<Time>,
 }
 
-impl Running {
+impl RunningEstimates {
     /// Notes that a job has started.
     pub(crate) fn start(&mut self, job: JobId, now: Time, length: Duration) {
-        self.jobs.insert(job, Stay::new(now, length));
+        self.jobs.insert(job, EstimatedRun::new(now, length));
     }
 
     /// Notes that a job has ended. Returns whether it ended earlier than expected.
@@ -115,7 +115,9 @@ impl Running {
             surprised = kept < before || kept < there.len();
             for job in there {
                 // Another program has placed it, so nothing is known of its run time.
-                self.jobs.entry(job).or_insert(Stay::new(now, UNKNOWN));
+                self.jobs
+                    .entry(job)
+                    .or_insert(EstimatedRun::new(now, UNKNOWN));
             }
         }
         for stay in self.jobs.values_mut() {

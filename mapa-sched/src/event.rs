@@ -86,7 +86,7 @@ pub enum Event {
         /// The job. Its run time counts from `since`.
         job: Job,
         /// Its place on one machine: the lease in it is not read, the fleet gives it one.
-        at: Placed,
+        at: Assignment,
         /// When it began to run, which may be before the scheduler was started.
         since: Time,
     },
@@ -96,7 +96,7 @@ pub enum Event {
     /// instant: whatever made the order fail may still last. Of other failed orders nothing is
     /// booked: [`Event::LayoutIs`] tells the layout that a device has, and a tenant that could not
     /// be moved or stopped is told of by what happens to it next.
-    OrderFailed {
+    ActionFailed {
         /// The order.
         order: Action,
         /// Why it failed, in one sentence.
@@ -126,7 +126,7 @@ impl Event {
             Self::Finished(job) | Self::Failed(job) | Self::Cancelled(job) => Some(*job),
             // Only a failed start ends a job: one that could not be moved, suspended or limited
             // still runs.
-            Self::OrderFailed {
+            Self::ActionFailed {
                 order:
                     Action::Place {
                         tenant: Tenant::Job(job),
@@ -167,7 +167,7 @@ pub struct Token(pub u64);
 
 /// The place of a tenant: its machines, leases and devices.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Placed {
+pub struct Assignment {
     /// The machine of the first ranks.
     pub machine: MachineId,
     /// The lease that the tenant holds there.
@@ -175,12 +175,12 @@ pub struct Placed {
     /// The device of each of these ranks, in their order.
     pub placement: Placement,
     /// The places of further ranks, machine by machine; empty for a tenant on one machine.
-    pub rest: Vec<Part>,
+    pub rest: Vec<AssignmentPart>,
 }
 
 /// Some consecutive ranks of a tenant that is on several machines.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct AssignmentPart {
     /// The machine. No other part of the tenant is on it.
     pub machine: MachineId,
     /// The lease that the tenant holds there.
@@ -189,7 +189,7 @@ pub struct Part {
     pub placement: Placement,
 }
 
-impl Placed {
+impl Assignment {
     /// The parts of a tenant by rank: the ranks, their machine, and the device of each rank.
     pub fn parts(&self) -> impl Iterator<Item = (Range<usize>, MachineId, &Placement)> {
         let rest = self.rest.iter().map(|part| (part.machine, &part.placement));
@@ -220,7 +220,7 @@ impl Placed {
 }
 
 /// An order. Leases are booked before the order is given. A task that gets no `Place` is blocked. A
-/// rollback is a `Move`, or a [`Guard`] that is lifted.
+/// rollback is a `Move`, or a [`JobLimit`] that is lifted.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Action {
@@ -234,14 +234,14 @@ pub enum Action {
         /// The tenant.
         tenant: Tenant,
         /// Its place.
-        at: Placed,
+        at: Assignment,
     },
     /// Move a running tenant to other devices.
     Move {
         /// The job or task, which runs.
         tenant: Tenant,
         /// Where it goes on. Its old devices are booked as free already.
-        at: Placed,
+        at: Assignment,
     },
     /// Stop a tenant; what it held is free.
     Suspend {
@@ -262,7 +262,7 @@ pub enum Action {
         /// The job whose processes are limited.
         job: JobId,
         /// One kind of limit; the others on the job stay as they are.
-        guard: Guard,
+        guard: JobLimit,
     },
     /// Reject a job, and report that to its owner.
     Reject {
@@ -284,7 +284,7 @@ pub enum Action {
 /// A limit on a job; `None` lifts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Guard {
+pub enum JobLimit {
     /// The most block I/O, MB/s (10^6 bytes), each for reads and for writes.
     BlockIoMbPerS(Option<u32>),
     /// The most PCIe traffic, MB/s, of all devices of the job together.

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::Guard;
+use crate::event::JobLimit;
 use crate::job::JobId;
 
 /// The limits on one job. A limit that is not set is `None`. Default: no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Limits {
+pub struct JobLimits {
     /// The most block I/O, MB/s (10^6 bytes), each for reads and for writes.
     pub block_io_mb_s: Option<u32>,
     /// PCIe traffic of the whole job, MB/s.
@@ -19,34 +19,34 @@ pub struct Limits {
     pub avoid_interrupt_cores: bool,
 }
 
-impl Limits {
-    fn set(&mut self, guard: Guard) {
+impl JobLimits {
+    fn set(&mut self, guard: JobLimit) {
         match guard {
-            Guard::BlockIoMbPerS(limit) => self.block_io_mb_s = limit,
-            Guard::PcieMbPerS(limit) => self.pcie_mb_s = limit,
-            Guard::MpsPercent(limit) => self.mps_percent = limit,
-            Guard::AvoidInterruptCores(avoid) => self.avoid_interrupt_cores = avoid,
+            JobLimit::BlockIoMbPerS(limit) => self.block_io_mb_s = limit,
+            JobLimit::PcieMbPerS(limit) => self.pcie_mb_s = limit,
+            JobLimit::MpsPercent(limit) => self.mps_percent = limit,
+            JobLimit::AvoidInterruptCores(avoid) => self.avoid_interrupt_cores = avoid,
         }
     }
 }
 
 /// The limits on all jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Guards(BTreeMap<JobId, Limits>);
+pub struct JobLimitTable(BTreeMap<JobId, JobLimits>);
 
-impl Guards {
+impl JobLimitTable {
     /// The limits on a job.
     #[must_use]
-    pub fn on(&self, job: JobId) -> Limits {
+    pub fn on(&self, job: JobId) -> JobLimits {
         self.0.get(&job).copied().unwrap_or_default()
     }
 
     /// Sets or lifts one limit on a job. The others stay.
-    pub fn set(&mut self, job: JobId, guard: Guard) {
+    pub fn set(&mut self, job: JobId, guard: JobLimit) {
         let limits = self.0.entry(job).or_default();
         limits.set(guard);
         // A job whose limits were all lifted equals one that never had any.
-        if *limits == Limits::default() {
+        if *limits == JobLimits::default() {
             self.0.remove(&job);
         }
     }

@@ -37,15 +37,16 @@ pub mod waiting;
 pub use backfill::{Conservative, Easy};
 pub use defrag::{Defrag, Defragmented, Move, Plan, Reach, Target};
 pub use drive::{
-    Drive, Driver, End, FailedOrder, Key, Left, Life, Record, Seen, Stay, Stays, TaskLife, Timeline,
+    DepartedJob, Driver, DriverView, EventKey, FailedOrder, JobEnd, JobHistory, Record, Residency,
+    SchedulerRun, Stays, TaskHistory, Timeline,
 };
 pub use error::Error;
 pub use estimate::length;
-pub use event::{Action, Event, Guard, Latency, Part, Placed, Signals, Token};
+pub use event::{Action, Assignment, AssignmentPart, Event, JobLimit, Latency, Signals, Token};
 pub use fifo::Fifo;
 pub use first_fit::{FirstFit, LinkModel, ListOrder};
 pub use fleet::{Fleet, FleetSnapshot};
-pub use guards::{Guards, Limits};
+pub use guards::{JobLimitTable, JobLimits};
 pub use job::{Job, JobId, RunTime, TaskId, Tenant};
 pub use named::{
     BoxedScheduler, MakeScheduler, NamedScheduler, SettingValues, link_model, seconds_or_none,

@@ -4,14 +4,14 @@ use std::fmt;
 
 use mapa_core::{Decision, Policy, Refusal};
 
-use crate::event::{Event, Placed};
+use crate::event::{Assignment, Event};
 use crate::job::{Job, Tenant};
 use crate::memo::Memo;
 use crate::order::Order;
 use crate::scheduler::Scheduler;
 use crate::time::Time;
 use crate::turn::Turn;
-use crate::waiting::Waiting;
+use crate::waiting::WaitingJobs;
 
 /// A function that decides for a job, given the fleet.
 type ByTurn = Box<dyn FnMut(&Job, &Turn<'_>) -> Result<Decision, Refusal> + Send>;
@@ -37,7 +37,7 @@ impl Choose {
         job: &Job,
         class: u64,
         turn: &mut Turn<'_>,
-    ) -> Option<Result<Placed, Refusal>> {
+    ) -> Option<Result<Assignment, Refusal>> {
         let tenant = Tenant::Job(job.id);
         match self {
             Self::ByPolicy(_, refused) if refused.get(class).is_some() => None,
@@ -85,7 +85,7 @@ impl Choose {
 /// ```
 pub struct Queue {
     name: String,
-    waiting: Waiting,
+    waiting: WaitingJobs,
     first_fit: bool,
     choose: Choose,
 }
@@ -98,7 +98,7 @@ impl Queue {
         let choose = Choose::ByPolicy(Box::new(policy), Memo::new());
         Self {
             name,
-            waiting: Waiting::new(order, false),
+            waiting: WaitingJobs::new(order, false),
             first_fit: false,
             choose,
         }
@@ -113,7 +113,7 @@ impl Queue {
         let choose = Choose::ByTurn(Box::new(choose));
         Self {
             name: order.name().to_owned(),
-            waiting: Waiting::new(order, false),
+            waiting: WaitingJobs::new(order, false),
             first_fit: false,
             choose,
         }
@@ -124,7 +124,7 @@ impl Queue {
     pub fn first_fit(self) -> Self {
         // A closure may look at more of a job than its request, so its jobs share no class.
         let same_answers = matches!(self.choose, Choose::ByPolicy(..));
-        let waiting = Waiting::new(self.waiting.order().clone(), same_answers);
+        let waiting = WaitingJobs::new(self.waiting.order().clone(), same_answers);
         Self {
             name: format!("first-fit, {}", self.name),
             waiting,

@@ -4,7 +4,7 @@ use mapa_core::mig::Layout;
 use mapa_core::{Decision, DeviceId, MachineId, Policy, Refusal, Request, View, WhatIf};
 
 use crate::error::Error;
-use crate::event::{Action, Guard, Placed, Token};
+use crate::event::{Action, Assignment, JobLimit, Token};
 use crate::fleet::Fleet;
 use crate::job::{JobId, Tenant};
 use crate::time::Time;
@@ -54,7 +54,7 @@ impl<'a> Turn<'a> {
     /// # Errors
     /// `Busy`: the decision was not made on the present state
     /// ([`Reason::Stale`](mapa_core::Reason::Stale)), or the tenant holds a lease already.
-    pub fn place(&mut self, tenant: Tenant, decision: Decision) -> Result<Placed, Refusal> {
+    pub fn place(&mut self, tenant: Tenant, decision: Decision) -> Result<Assignment, Refusal> {
         let at = self.fleet.place(tenant, decision)?;
         self.orders.push(Action::Place {
             tenant,
@@ -76,7 +76,11 @@ impl<'a> Turn<'a> {
     ///
     /// # Errors
     /// As [`Turn::place`], for any of them, or if two are on one machine; nothing is booked then.
-    pub fn place_parts(&mut self, tenant: Tenant, parts: Vec<Decision>) -> Result<Placed, Refusal> {
+    pub fn place_parts(
+        &mut self,
+        tenant: Tenant,
+        parts: Vec<Decision>,
+    ) -> Result<Assignment, Refusal> {
         let at = self.fleet.place_parts(tenant, parts)?;
         self.orders.push(Action::Place {
             tenant,
@@ -96,7 +100,7 @@ impl<'a> Turn<'a> {
         tenant: Tenant,
         policy: impl Policy,
         request: &Request,
-    ) -> Result<Placed, Refusal> {
+    ) -> Result<Assignment, Refusal> {
         let (decision, rest) = self.fleet.choose(policy, request)?;
         if !rest.is_empty() {
             return self.place_parts(tenant, std::iter::once(decision).chain(rest).collect());
@@ -122,7 +126,7 @@ impl<'a> Turn<'a> {
     /// # Errors
     /// `Busy`: the decision was not made on the present state, it was made without another tenant,
     /// or the tenant holds no lease.
-    pub fn relocate(&mut self, tenant: Tenant, decision: Decision) -> Result<Placed, Refusal> {
+    pub fn relocate(&mut self, tenant: Tenant, decision: Decision) -> Result<Assignment, Refusal> {
         let at = self.fleet.relocate(tenant, decision)?;
         self.orders.push(Action::Move {
             tenant,
@@ -168,7 +172,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Orders a limit on a job, or lifts one.
-    pub fn throttle(&mut self, job: JobId, guard: Guard) {
+    pub fn throttle(&mut self, job: JobId, guard: JobLimit) {
         self.orders.push(Action::Throttle { job, guard });
     }
 

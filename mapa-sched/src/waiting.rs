@@ -11,7 +11,7 @@ use crate::order::Order;
 
 /// A job that waits, and what its scheduler keeps of it.
 #[derive(Clone, Debug)]
-pub struct Entry<T> {
+pub struct WaitingJob<T> {
     /// The job, shared with plans and reservations.
     pub job: Arc<Job>,
     /// Its number in order of arrival: how many jobs had arrived before it.
@@ -28,9 +28,9 @@ pub struct Entry<T> {
 /// To add a job costs O(log n) if the order is that of arrival, else O(n), for n jobs; and O(c)
 /// more for c classes, if jobs are classified.
 #[derive(Clone, Debug)]
-pub struct Waiting<T = ()> {
+pub struct WaitingJobs<T = ()> {
     order: Order,
-    entries: VecDeque<Entry<T>>,
+    entries: VecDeque<WaitingJob<T>>,
     /// The jobs that wait. Most jobs that end do not wait, so they are not looked for in `entries`.
     there: HashSet<JobId, BuildHasherDefault<DefaultHasher>>,
     serial: u64,
@@ -39,7 +39,7 @@ pub struct Waiting<T = ()> {
     classes: Option<Vec<(u64, Request, usize)>>,
 }
 
-impl<T: Default> Waiting<T> {
+impl<T: Default> WaitingJobs<T> {
     /// An empty queue. `classes` says whether jobs with equal requests get equal answers, and so
     /// form a class.
     pub fn new(order: Order, classes: bool) -> Self {
@@ -69,22 +69,22 @@ impl<T: Default> Waiting<T> {
     }
 
     /// The job at a position, counted from the queue head.
-    pub fn get(&self, at: usize) -> Option<&Entry<T>> {
+    pub fn get(&self, at: usize) -> Option<&WaitingJob<T>> {
         self.entries.get(at)
     }
 
     /// The same, to be changed.
-    pub fn get_mut(&mut self, at: usize) -> Option<&mut Entry<T>> {
+    pub fn get_mut(&mut self, at: usize) -> Option<&mut WaitingJob<T>> {
         self.entries.get_mut(at)
     }
 
     /// The jobs that wait, in order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Entry<T>> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &WaitingJob<T>> {
         self.entries.iter()
     }
 
     /// The same, to be changed.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Entry<T>> {
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut WaitingJob<T>> {
         self.entries.iter_mut()
     }
 
@@ -105,7 +105,7 @@ impl<T: Default> Waiting<T> {
             .partition_point(|other| self.order.compare(&other.job, &job).is_le());
         self.entries.insert(
             at,
-            Entry {
+            WaitingJob {
                 job: Arc::new(job),
                 serial,
                 class,
@@ -132,7 +132,7 @@ impl<T: Default> Waiting<T> {
     }
 
     /// Removes the job at a position.
-    pub fn remove(&mut self, at: usize) -> Option<Entry<T>> {
+    pub fn remove(&mut self, at: usize) -> Option<WaitingJob<T>> {
         let entry = self.entries.remove(at)?;
         self.there.remove(&entry.job.id);
         if let Some(classes) = &mut self.classes
@@ -149,7 +149,7 @@ impl<T: Default> Waiting<T> {
     }
 
     /// Removes a job, if it waits.
-    pub fn forget(&mut self, job: JobId) -> Option<Entry<T>> {
+    pub fn forget(&mut self, job: JobId) -> Option<WaitingJob<T>> {
         let at = self
             .there
             .contains(&job)

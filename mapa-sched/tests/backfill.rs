@@ -18,7 +18,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::counts::{Kind, Simple, exact, starts, wrong};
-use mapa_sched::testing::{TestDriver, Watched};
+use mapa_sched::testing::{TestDriver, WatchedScheduler};
 use mapa_sched::testing::{cuttable, joined, layout, whole_machines};
 
 fn job(id: usize, simple: &Simple, request: Request) -> Job {
@@ -208,7 +208,7 @@ proptest! {
         machines in whole_machines(), jobs in exact(16), shapes in vec(patterns(1..=5), 1..8), name in names(),
     ) {
         let mut promised: BTreeMap<JobId, Time> = BTreeMap::new();
-        let mut scheduler = Watched(Easy::new(BuiltIn::named(name).unwrap()), |easy: &Easy, _, _: &mut Turn<'_>| {
+        let mut scheduler = WatchedScheduler(Easy::new(BuiltIn::named(name).unwrap()), |easy: &Easy, _, _: &mut Turn<'_>| {
             if let Some((job, at)) = easy.reservation() {
                 let first = *promised.entry(job).or_insert(at);
                 assert!(at <= first, "job {job} was promised {first}, now it is {at}");
@@ -228,7 +228,7 @@ proptest! {
     ) {
         let mut promised: BTreeMap<JobId, Time> = BTreeMap::new();
         let policy = BuiltIn::named(name).unwrap();
-        let mut scheduler = Watched(Conservative::new(policy), |scheduler: &Conservative, now, _: &mut Turn<'_>| {
+        let mut scheduler = WatchedScheduler(Conservative::new(policy), |scheduler: &Conservative, now, _: &mut Turn<'_>| {
             for (job, at, ..) in scheduler.reservations() {
                 assert!(at > now, "a moment to come");
                 let first = *promised.entry(job).or_insert(at);
@@ -255,7 +255,7 @@ proptest! {
         let lengths: Vec<Duration> =
             jobs.iter().map(|job| job.estimate.map_or(Duration::from_secs(315_360_000), Duration::from_secs)).collect();
         let policy = BuiltIn::named(name).unwrap();
-        let mut scheduler = Watched(Conservative::new(policy), |scheduler: &Conservative, _, _: &mut Turn<'_>| {
+        let mut scheduler = WatchedScheduler(Conservative::new(policy), |scheduler: &Conservative, _, _: &mut Turn<'_>| {
             let slots: Vec<_> = scheduler.reservations().collect();
             for (i, (a, from, machine, set)) in slots.iter().enumerate() {
                 for (b, other_from, other_machine, other) in &slots[..i] {
@@ -278,11 +278,11 @@ proptest! {
         depth in 1usize..5,
     ) {
         let policy = || BuiltIn::named(name).unwrap();
-        let easy = Watched(Easy::new(policy()), |scheduler: &Easy, _, turn: &mut Turn<'_>| {
+        let easy = WatchedScheduler(Easy::new(policy()), |scheduler: &Easy, _, turn: &mut Turn<'_>| {
             no_job_could_start_when_idle(turn, &policy(), scheduler.waiting());
         });
         let conservative = Conservative::new(policy()).depth(depth);
-        let conservative = Watched(conservative, |scheduler: &Conservative, _, turn: &mut Turn<'_>| {
+        let conservative = WatchedScheduler(conservative, |scheduler: &Conservative, _, turn: &mut Turn<'_>| {
             no_job_could_start_when_idle(turn, &policy(), scheduler.waiting());
         });
         let schedulers: [Box<dyn Scheduler>; 2] = [Box::new(easy), Box::new(conservative)];
@@ -361,7 +361,7 @@ proptest! {
     fn on_larger_machines_promises_hold_too(machine in joined_machines(8..=10), jobs in exact(24), name in names()) {
         let mut promised: BTreeMap<JobId, Time> = BTreeMap::new();
         let policy = BuiltIn::named(name).unwrap();
-        let mut scheduler = Watched(Conservative::new(policy), |scheduler: &Conservative, _, _: &mut Turn<'_>| {
+        let mut scheduler = WatchedScheduler(Conservative::new(policy), |scheduler: &Conservative, _, _: &mut Turn<'_>| {
             for (job, at, ..) in scheduler.reservations() {
                 let first = *promised.entry(job).or_insert(at);
                 assert!(at <= first, "job {job} was promised {first}, now it is {at}");

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use mapa_core::{Fabric, HardwareGraph, LinkClass, MachineId, Pattern, Request, lowest_id, mig};
 use mapa_sched::{
-    Action, Drive, Driver, End, Error, Event, Fifo, Fleet, Guard, Job, JobId, Limits, Scheduler,
-    Seen, TaskId, Tenant, Time, Timeline, Token, Turn,
+    Action, Driver, DriverView, Error, Event, Fifo, Fleet, Job, JobEnd, JobId, JobLimit, JobLimits,
+    Scheduler, SchedulerRun, TaskId, Tenant, Time, Timeline, Token, Turn,
 };
 use proptest::prelude::*;
 
@@ -44,18 +44,22 @@ impl Inbox {
 
 impl Driver for Inbox {
     type Error = Error;
-    fn next(&mut self, _: Seen<'_>, facts: &mut Vec<(Time, Event)>) -> Result<Option<Time>, Error> {
+    fn next(
+        &mut self,
+        _: DriverView<'_>,
+        facts: &mut Vec<(Time, Event)>,
+    ) -> Result<Option<Time>, Error> {
         let Some((now, events)) = self.letters.pop_front() else {
             return Ok(None);
         };
         facts.extend(events.into_iter().map(|event| (now, event)));
         Ok(Some(now))
     }
-    fn carry_out(&mut self, seen: Seen<'_>, order: &Action) -> Result<Time, Error> {
+    fn carry_out(&mut self, seen: DriverView<'_>, order: &Action) -> Result<Time, Error> {
         self.carried_out.push(order.clone());
         Ok(seen.now + Duration::from_millis(500))
     }
-    fn settle(&mut self, _: Seen<'_>) -> Result<(), Error> {
+    fn settle(&mut self, _: DriverView<'_>) -> Result<(), Error> {
         self.settled += 1;
         Ok(())
     }
@@ -63,7 +67,7 @@ impl Driver for Inbox {
 
 #[test]
 fn a_run_stops_when_the_driver_has_nothing_to_tell_and_goes_on_when_it_has() {
-    let mut drive = Drive::new(Fleet::new([machine()]));
+    let mut drive = SchedulerRun::new(Fleet::new([machine()]));
     let mut fifo = Fifo::new(lowest_id());
     let mut inbox = Inbox::default();
     inbox.letter(1, [job(0, 2), job(1, 1), job(2, 3)]);
@@ -97,9 +101,9 @@ fn a_run_stops_when_the_driver_has_nothing_to_tell_and_goes_on_when_it_has() {
         matches!(
             left[..],
             [
-                (0, 4, End::Finished),
-                (2, 4, End::Rejected(_)),
-                (1, 5, End::Failed)
+                (0, 4, JobEnd::Finished),
+                (2, 4, JobEnd::Rejected(_)),
+                (1, 5, JobEnd::Failed)
             ]
         ),
         "{left:?}"
@@ -115,7 +119,7 @@ fn a_run_stops_when_the_driver_has_nothing_to_tell_and_goes_on_when_it_has() {
 
 #[test]
 fn an_impossible_fact_is_an_error_and_yet_the_orders_of_its_instant_are_carried_out() {
-    let mut drive = Drive::new(Fleet::new([machine()]));
+    let mut drive = SchedulerRun::new(Fleet::new([machine()]));
     let mut fifo = Fifo::new(lowest_id());
     let mut inbox = Inbox::default();
     let nowhere = Event::LayoutIs {
@@ -161,21 +165,21 @@ fn the_record_has_launches_tasks_moves_and_limits_and_forgets_none_of_a_job_that
     let script: [fn(&mut Turn<'_>); 6] = [
         |turn| {
             turn.launch(JOB);
-            turn.throttle(JOB, Guard::PcieMbPerS(Some(7)));
-            turn.throttle(JOB, Guard::MpsPercent(Some(40)));
-            turn.throttle(JobId(9), Guard::MpsPercent(Some(40)));
+            turn.throttle(JOB, JobLimit::PcieMbPerS(Some(7)));
+            turn.throttle(JOB, JobLimit::MpsPercent(Some(40)));
+            turn.throttle(JobId(9), JobLimit::MpsPercent(Some(40)));
         },
         |turn| drop(turn.start(TASK, lowest_id(), &ring(1)).unwrap()),
         |turn| {
             turn.suspend(TASK).unwrap();
-            turn.throttle(JOB, Guard::PcieMbPerS(None));
+            turn.throttle(JOB, JobLimit::PcieMbPerS(None));
         },
         |turn| drop(turn.start(TASK, lowest_id(), &ring(2)).unwrap()),
         |_| {},
         |_| {},
     ];
     let mut script = Script(script.into());
-    let mut drive = Drive::new(Fleet::new([machine()]));
+    let mut drive = SchedulerRun::new(Fleet::new([machine()]));
     let mut inbox = Inbox::default();
     let begins = |task| Event::TaskBegin {
         job: JOB,
@@ -192,7 +196,7 @@ fn the_record_has_launches_tasks_moves_and_limits_and_forgets_none_of_a_job_that
     assert_eq!((limits.pcie_mb_s, limits.mps_percent), (None, Some(40)));
     assert_eq!(
         record.guards().on(JobId(9)),
-        Limits::default(),
+        JobLimits::default(),
         "nobody there"
     );
     assert_eq!(record.stay(TASK).unwrap().at.devices(), 2);
@@ -206,7 +210,7 @@ fn the_record_has_launches_tasks_moves_and_limits_and_forgets_none_of_a_job_that
     inbox.letter(5, [Event::Finished(JOB)]);
     drive.run(&mut script, &mut inbox).unwrap();
     let record = drive.record();
-    assert_eq!(record.guards().on(JOB), Limits::default());
+    assert_eq!(record.guards().on(JOB), JobLimits::default());
     let life = &record.left()[0].life;
     assert_eq!(life.launched, Some(Time(500_000_000)));
     let [first, second] = &life.tasks[..] else {

@@ -10,8 +10,8 @@ use mapa_core::{
     Request, WhatIf,
 };
 use mapa_sched::{
-    Action, Error, Event, Fleet, Job, JobId, Latency, Placed, Scheduler, Signals, TaskId, Tenant,
-    Time, Token,
+    Action, Assignment, Error, Event, Fleet, Job, JobId, Latency, Scheduler, Signals, TaskId,
+    Tenant, Time, Token,
 };
 use mapa_sched::{Turn, step};
 use proptest::collection::vec;
@@ -79,7 +79,7 @@ fn events() -> impl Strategy<Value = Event> {
             Event::Health { machine, whole, trouble: ill.then(|| "Xid 79".to_owned()) }
         }),
         2 => (id(), requests(), machine(), vec(whole(), 0..4)).prop_map(|(id, request, machine, placement)| {
-            let at = Placed {
+            let at = Assignment {
                 machine,
                 lease: LeaseId::default(),
                 placement: placement.into_iter().collect(),

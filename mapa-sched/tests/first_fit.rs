@@ -183,7 +183,7 @@ proptest! {
         machines in whole_machines(), jobs in jobs(rings()), order in 0usize..6, seconds in 0u64..20,
     ) {
         // Run times do not depend on links here, so areas are exact.
-        let mut own = FirstFit::new(ListOrder::ALL[order])
+        let mut scheduler = FirstFit::new(ListOrder::ALL[order])
             .model(LinkModel::None)
             .ageing(Duration::MAX, Duration::MAX)
             .overtaking(Duration::from_secs(seconds));
@@ -191,7 +191,7 @@ proptest! {
         let area = |job: &Job| (job.request.pattern.len() as u64 * job.run_time.on(None).unwrap().as_secs()) as f64;
         let mut starts: Vec<(Time, JobId)> = Vec::new();
         let mut gone: BTreeMap<JobId, Time> = BTreeMap::new();
-        for (at, action) in run(&machines, &mut own, &jobs) {
+        for (at, action) in run(&machines, &mut scheduler, &jobs) {
             match action {
                 Action::Place { tenant, .. } => {
                     starts.push((at, tenant.job()));

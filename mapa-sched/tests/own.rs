@@ -74,7 +74,7 @@ fn a_scheduler_by_deadlines_and_run_times_by_size() {
         driver.at(Time::ZERO, Event::Arrived(job));
     }
     driver.run(&mut EarliestDeadline::default());
-    let size = |placed: &mapa_sched::Placed| {
+    let size = |placed: &mapa_sched::Assignment| {
         driver
             .fleet
             .machine(placed.machine)

@@ -8,8 +8,8 @@ use mapa_core::{
     Request, Rules, greedy, lowest_id, lowest_ids,
 };
 use mapa_sched::{
-    Action, Conservative, Easy, Event, Fifo, Fleet, Job, JobId, Placed, Scheduler, Tenant, Time,
-    step,
+    Action, Assignment, Conservative, Easy, Event, Fifo, Fleet, Job, JobId, Scheduler, Tenant,
+    Time, step,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -22,7 +22,7 @@ fn ring(n: usize) -> Request {
 }
 
 /// The ranks, the machine, and the devices of each part.
-fn parts(at: &Placed) -> Vec<(usize, u32, Vec<u32>)> {
+fn parts(at: &Assignment) -> Vec<(usize, u32, Vec<u32>)> {
     at.parts()
         .map(|(ranks, machine, placement)| {
             (
@@ -39,7 +39,7 @@ fn start(
     job: u64,
     policy: &dyn Policy,
     request: &Request,
-) -> Result<Placed, Refusal> {
+) -> Result<Assignment, Refusal> {
     let mut answer = None;
     in_turn(fleet, |turn| {
         answer = Some(turn.start(Tenant::Job(JobId(job)), policy, request))

@@ -7,7 +7,9 @@ use mapa_core::{
     Decision, Demand, DeviceId, HardwareGraph, MachineId, Pattern, Reason, Refusal, Request,
     greedy, lowest_id,
 };
-use mapa_sched::{Action, Event, Fleet, Guard, JobId, Placed, TaskId, Tenant, Time, Token, step};
+use mapa_sched::{
+    Action, Assignment, Event, Fleet, JobId, JobLimit, TaskId, Tenant, Time, Token, step,
+};
 
 use mapa_sched::testing::in_turn;
 use mapa_sched::testing::{cuttable, job, joined, layout};
@@ -22,7 +24,7 @@ fn two() -> Fleet {
     Fleet::new([graph.clone(), graph])
 }
 
-fn ids(at: &Placed) -> (u32, Vec<u32>) {
+fn ids(at: &Assignment) -> (u32, Vec<u32>) {
     (at.machine.0, at.placement.iter().map(|id| id.0).collect())
 }
 
@@ -206,7 +208,7 @@ fn decisions_that_are_stale_or_foreign_move_no_job() {
             turn.place(job(1), without_1.clone()).unwrap_err().kind(),
             "busy"
         );
-        let refused: Result<Placed, Refusal> = turn.relocate(job(9), without_1.clone());
+        let refused: Result<Assignment, Refusal> = turn.relocate(job(9), without_1.clone());
         assert_eq!(
             refused.unwrap_err().to_string(),
             "not met: a tenant with a lease to move, and job 9 holds none"
@@ -290,7 +292,7 @@ fn a_repartition_is_under_way_until_it_is_a_fact() {
 fn orders_about_jobs_are_recorded_as_given() {
     let why = Refusal::Infeasible(Reason::Empty);
     let (at, token) = (Time::from_secs(7), Token(3));
-    let guard = Guard::PcieMbPerS(Some(100));
+    let guard = JobLimit::PcieMbPerS(Some(100));
     let orders = in_turn(&mut two(), |turn| {
         turn.launch(JobId(1));
         turn.throttle(JobId(1), guard);

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use mapa_core::{DeviceId, DeviceSet, LeaseId, MachineId, Pattern, Request, lowest_id};
 use mapa_sched::{
-    Action, Drive, Driver, Event, Fleet, Job, JobId, NamedScheduler, Placed, RunTime, SCHEDULERS,
-    Seen, Time, step,
+    Action, Assignment, Driver, DriverView, Event, Fleet, Job, JobId, NamedScheduler, RunTime,
+    SCHEDULERS, SchedulerRun, Time, step,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -20,8 +20,8 @@ fn fleet() -> Fleet {
     Fleet::new([joined(&[50.0; 4])])
 }
 
-fn placed(devices: &[u32]) -> Placed {
-    Placed {
+fn placed(devices: &[u32]) -> Assignment {
+    Assignment {
         machine: MACHINE,
         lease: LeaseId::default(),
         placement: devices.iter().map(|&id| DeviceId(id)).collect(),
@@ -173,21 +173,21 @@ impl Driver for Once {
 
     fn next(
         &mut self,
-        _: Seen<'_>,
+        _: DriverView<'_>,
         facts: &mut Vec<(Time, Event)>,
     ) -> Result<Option<Time>, Self::Error> {
         facts.append(&mut self.0);
         Ok(facts.first().map(|(at, _)| *at))
     }
 
-    fn carry_out(&mut self, seen: Seen<'_>, _: &Action) -> Result<Time, Self::Error> {
+    fn carry_out(&mut self, seen: DriverView<'_>, _: &Action) -> Result<Time, Self::Error> {
         Ok(seen.now)
     }
 }
 
 #[test]
 fn the_record_has_an_adopted_job_since_its_start() {
-    let mut drive = Drive::new(fleet());
+    let mut drive = SchedulerRun::new(fleet());
     let mut scheduler = NamedScheduler::among(&SCHEDULERS, "fifo", Box::new(lowest_id())).unwrap();
     let now = Time::from_secs(50);
     let mut driver = Once(vec![(now, adopted(job(1, 2, 60), &[1, 2], 7))]);

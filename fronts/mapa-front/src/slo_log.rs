@@ -3,7 +3,7 @@
 //! is started again adds a head, and its decisions.
 
 use mapa_system_slo::replay::{self, ReplayRecord, ReplaySettings};
-use mapa_system_slo::{Record, Settings, recorded};
+use mapa_system_slo::{DecisionRecord, Settings, recorded};
 use serde::{Deserialize, Serialize};
 
 use crate::answer::slo::{Differs, Replayed};
@@ -41,7 +41,7 @@ pub enum LogLine {
     /// The first line.
     Head(Box<Head>),
     /// A decision of the paper's controller.
-    Decision(Box<Record>),
+    Decision(Box<DecisionRecord>),
     /// A decision by replay.
     ReplayDecision(Box<ReplayRecord>),
 }
@@ -77,7 +77,7 @@ impl Log {
     /// The number of decisions.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.runs.iter().map(|own| own.decisions.len()).sum()
+        self.runs.iter().map(|run| run.decisions.len()).sum()
     }
 
     /// Whether there is none.
@@ -225,18 +225,18 @@ pub fn replay_log(log: &Log) -> Result<Replayed, Error> {
     };
     let decisions = log.runs.iter().flat_map(|run| {
         let own = run.decisions.iter();
-        own.map(|(line, own, text)| (&run.by, line, own, text))
+        own.map(|(line, candidate, text)| (&run.by, line, candidate, text))
     });
-    for (by, line, own, text) in decisions {
-        let Some(again) = by.again(own) else {
+    for (by, line, candidate, text) in decisions {
+        let Some(again) = by.again(candidate) else {
             continue;
         };
-        answer.orders += own.orders();
+        answer.orders += candidate.orders();
         let written = serde_json::to_string(&again).map_err(Error::malformed)?;
         if written != *text {
             answer.differ.push(Differs {
                 line: *line,
-                what: what_differs(own, &again),
+                what: what_differs(candidate, &again),
             });
         }
     }
@@ -245,7 +245,7 @@ pub fn replay_log(log: &Log) -> Result<Replayed, Error> {
 
 /// In which part two decisions differ.
 pub(crate) fn what_differs(told: &LogLine, again: &LogLine) -> String {
-    let parts = |own: &LogLine| match own {
+    let parts = |line: &LogLine| match line {
         LogLine::Decision(own) => Some((own.orders.clone(), own.rows.clone(), own.reason.clone())),
         LogLine::ReplayDecision(own) => {
             Some((own.orders.clone(), own.rows.clone(), own.reason.clone()))
@@ -270,18 +270,18 @@ pub(crate) fn what_differs(told: &LogLine, again: &LogLine) -> String {
 
 #[cfg(test)]
 mod tests {
-    use mapa_system_slo::{Command, Input, Levers, State};
+    use mapa_system_slo::{ControllerCommand, ControllerState, EnabledLevers, TickInput};
 
     use super::*;
 
     #[test]
     fn a_log_of_several_runs_is_read_and_part_of_a_last_line_is_left_out() {
-        let settings = Settings::of_one_profile(Levers::NONE);
-        let mut state = State::new(mapa_system_slo::Config::at(0), &settings);
-        let input = Input {
+        let settings = Settings::of_one_profile(EnabledLevers::NONE);
+        let mut state = ControllerState::new(mapa_system_slo::TenantSetup::at(0), &settings);
+        let input = TickInput {
             tick: 1,
-            command: Some(Command::Stop),
-            ..Input::default()
+            command: Some(ControllerCommand::Stop),
+            ..TickInput::default()
         };
         let decision = LogLine::Decision(Box::new(recorded("api", &settings, &mut state, &input)));
         let run = write_log(&Controller::Slo(settings), &[decision]).unwrap();

@@ -13,8 +13,8 @@ use mapa_front::drive_log::{
 };
 use mapa_front::{Files, MachineSpec, Names};
 use mapa_sched::{
-    Action, Event, Guard, Job, JobId, Latency, Placed, RunTime, Signals, TaskId, Tenant, Time,
-    Token,
+    Action, Assignment, Event, Job, JobId, JobLimit, Latency, RunTime, Signals, TaskId, Tenant,
+    Time, Token,
 };
 use proptest::prelude::*;
 
@@ -36,8 +36,8 @@ fn head(scheduler: &str) -> RecordHead {
     }
 }
 
-fn place(devices: &[u32]) -> Placed {
-    Placed {
+fn place(devices: &[u32]) -> Assignment {
+    Assignment {
         machine: MachineId(0),
         lease: LeaseId(7),
         placement: devices.iter().copied().map(DeviceId).collect(),
@@ -95,7 +95,7 @@ prop_compose! {
 fn facts(job: &Job) -> Vec<Event> {
     let whole = DeviceId(3);
     let machine = MachineId(0);
-    let failed = |order| Event::OrderFailed {
+    let failed = |order| Event::ActionFailed {
         order,
         why: "it \"failed\"\n".to_owned(),
     };
@@ -157,11 +157,11 @@ fn facts(job: &Job) -> Vec<Event> {
         }),
         failed(Action::Throttle {
             job: job.id,
-            guard: Guard::MpsPercent(Some(50)),
+            guard: JobLimit::MpsPercent(Some(50)),
         }),
         failed(Action::Throttle {
             job: job.id,
-            guard: Guard::AvoidInterruptCores(true),
+            guard: JobLimit::AvoidInterruptCores(true),
         }),
         failed(Action::Wake {
             at: Time(9),
@@ -200,7 +200,7 @@ fn facts(job: &Job) -> Vec<Event> {
 /// Why a job is rejected, if that is the order that has failed.
 fn rejected(event: &Event) -> Option<&Refusal> {
     match event {
-        Event::OrderFailed {
+        Event::ActionFailed {
             order: Action::Reject { why, .. },
             ..
         } => Some(why),

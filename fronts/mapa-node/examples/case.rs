@@ -17,7 +17,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mapa_case::{Declared, Memory, Session, TRANSPORT};
+use mapa_case::{Declared, Session, SharedTransport, TRANSPORT};
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
 };
@@ -38,7 +38,7 @@ const EXPECTED: [f64; 2] = [20.0, 50.0];
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let numbers: Result<Vec<u64>, _> = std::env::args().skip(1).map(|word| word.parse()).collect();
     let numbers = numbers?;
-    let [tasks, clients] = [numbers.first(), numbers.get(1)].map(|own| own.copied());
+    let [tasks, clients] = [numbers.first(), numbers.get(1)].map(|number| number.copied());
     let (tasks, clients) = (tasks.unwrap_or(2000), clients.unwrap_or(64).clamp(1, MOST));
     if let Some(socket) = std::env::var_os(CLIENT) {
         client(Path::new(&socket), tasks)?;
@@ -77,7 +77,8 @@ fn show(what: &str, mut all: Vec<Duration>) -> [f64; 2] {
     all.sort();
     let at = |share: f64| {
         let place = (all.len().saturating_sub(1) as f64 * share) as usize;
-        all.get(place).map_or(0.0, |own| own.as_secs_f64() * 1e6)
+        all.get(place)
+            .map_or(0.0, |duration| duration.as_secs_f64() * 1e6)
     };
     println!(
         "{what}, us: p50 {:.1}, p99 {:.1}, longest {:.0}",
@@ -130,7 +131,7 @@ fn session(socket: &Path) -> Session {
         return Session::new(socket.to_owned(), Declared::default());
     }
     Session::over(socket.to_owned(), Declared::default(), |path| {
-        Ok(Arc::new(Memory::connect(path)?))
+        Ok(Arc::new(SharedTransport::connect(path)?))
     })
 }
 

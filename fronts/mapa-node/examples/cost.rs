@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let runs: usize = std::env::args().nth(1).map_or(Ok(200), |own| own.parse())?;
+    let runs: usize = std::env::args().nth(1).map_or(Ok(200), |arg| arg.parse())?;
     let folder = tempfile::tempdir()?;
     let ledger = folder.path().join("ledger.db");
     // Examples lie in a folder beside the program.

@@ -35,7 +35,12 @@ fn ticks(pid: u32) -> u64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let (_, rest) = stat.rsplit_once(')').unwrap_or_default();
     let fields: Vec<&str> = rest.split_whitespace().collect();
-    let of = |at: usize| fields.get(at).and_then(|own| own.parse().ok()).unwrap_or(0);
+    let of = |at: usize| {
+        fields
+            .get(at)
+            .and_then(|field| field.parse().ok())
+            .unwrap_or(0)
+    };
     of(11) + of(12)
 }
 
@@ -175,9 +180,9 @@ struct Beside {
 
 fn main() -> Result<ExitCode> {
     let mut words: Vec<String> = env::args().skip(1).collect();
-    let is_slo = words.first().is_some_and(|own| own == "--slo");
+    let is_slo = words.first().is_some_and(|word| word == "--slo");
     words.drain(..usize::from(is_slo));
-    let number = |at: usize, usual: u64| words.get(at).map_or(Ok(usual), |own| own.parse());
+    let number = |at: usize, usual: u64| words.get(at).map_or(Ok(usual), |word| word.parse());
     let (tenants, seconds) = (usize::try_from(number(0, 100)?)?, number(1, 30)?);
     let folder = env::temp_dir().join(format!("mapa-idle-{}", std::process::id()));
     fs::create_dir_all(&folder)?;

@@ -89,12 +89,12 @@ fn serve(path: &Path, port: &Path) -> Result<()> {
 /// The neighbour: reads as fast as it can, sixteen at a time.
 fn read_on(path: &Path) -> Result<()> {
     let threads: Vec<_> = (0..16u64)
-        .map(|own| {
+        .map(|number| {
             let path = path.to_owned();
             thread::spawn(move || {
                 let file = direct(&path).expect("the file");
                 let mut page = Page::new(1 << 20);
-                let mut state = own + 7;
+                let mut state = number + 7;
                 loop {
                     let at = (next(&mut state) % (FILE >> 20)) << 20;
                     if file.read_exact_at(page.bytes(1 << 20), at).is_err() {
@@ -104,8 +104,8 @@ fn read_on(path: &Path) -> Result<()> {
             })
         })
         .collect();
-    for own in threads {
-        drop(own.join());
+    for thread in threads {
+        drop(thread.join());
     }
     Ok(())
 }
@@ -163,7 +163,7 @@ fn quantile(sorted: &[f64], share: f64) -> f64 {
 
 fn row(name: &str, mut took: Vec<f64>, promise_ms: f64) {
     took.sort_by(f64::total_cmp);
-    let late = took.iter().filter(|own| **own > promise_ms).count();
+    let late = took.iter().filter(|value| **value > promise_ms).count();
     println!(
         "| {name} | {} | {:.1} | {:.1} | {:.1} | {:.1} |",
         took.len(),
@@ -183,7 +183,7 @@ fn main() -> Result<()> {
     }
     let seconds: u64 = words.get(1).ok_or("expected SECONDS DISK")?.parse()?;
     let disk = words.get(2).ok_or("expected SECONDS DISK")?;
-    let promise_ms: f64 = words.get(3).map_or(Ok(4.0), |own| own.parse())?;
+    let promise_ms: f64 = words.get(3).map_or(Ok(4.0), |word| word.parse())?;
     let length = Duration::from_secs(seconds);
     let folder = env::current_dir()?.join(format!("mapa-tail-{}", std::process::id()));
     fs::create_dir_all(&folder)?;
@@ -202,7 +202,7 @@ fn configurations(folder: &Path, disk: &str, promise_ms: f64, length: Duration) 
     }
     file.sync_all()?;
     let port = folder.join("port");
-    let text = |own: &PathBuf| own.display().to_string();
+    let text = |path: &PathBuf| path.display().to_string();
     let _server = child(&["serve", &text(&data), &text(&port)])?;
     while !port.exists() {
         thread::sleep(Duration::from_millis(10));

@@ -9,9 +9,9 @@ use clap::Args;
 use mapa_front::answer::node::Status;
 use mapa_front::drive_log::{RECORD_VERSION, RecordHead};
 use mapa_front::{MachineSpec, Names, SchedulerSpec};
-use mapa_live::levers::{Group, Hands, Keeper, LeverFact};
+use mapa_live::levers::{CgroupPath, LeverEvent, LeverManager, LeverSet};
 use mapa_live::{Identity, Live, Processes, Roots};
-use mapa_sched::{Drive, Fleet, Scheduler, Timeline};
+use mapa_sched::{Fleet, Scheduler, SchedulerRun, Timeline};
 use mapa_topologies::Machine;
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -139,8 +139,8 @@ fn scheduler(spec: &SchedulerSpec, config: &Config) -> Result<Box<dyn Scheduler 
 /// The moment 0 of a run: before anything that is in the ledger.
 fn began(ledger: &mut Ledger) -> Result<Moment, Error> {
     ledger.read(|books| {
-        let leases = books.leases()?.into_iter().map(|own| own.granted);
-        let queue = books.queue()?.into_iter().map(|own| own.since);
+        let leases = books.leases()?.into_iter().map(|lease| lease.granted);
+        let queue = books.queue()?.into_iter().map(|ticket| ticket.since);
         Ok(leases.chain(queue).fold(now(), Moment::min))
     })
 }
@@ -200,7 +200,7 @@ impl Daemon<'_> {
         mut scheduler: Box<dyn Scheduler + Send>,
         ledger: &Path,
         own: Identity,
-        keeper: Keeper<NodeJournal>,
+        keeper: LeverManager<NodeJournal>,
         left: Vec<String>,
     ) -> Result<(), Error> {
         let mut ledger = Ledger::open(ledger)?;
@@ -252,10 +252,10 @@ impl Daemon<'_> {
         let served = service::serve(&self.config.service, &shared, &self.outside, ledger.path())?;
         let fleet = Fleet::new([node.loaded().graph().clone()]);
         let leases = ledger.read(|books| books.leases())?;
-        let job_of = |group: &Group| {
+        let job_of = |group: &CgroupPath| {
             let name = group.path().rsplit('/').next()?;
-            let mut leases = leases.iter().map(|own| own.id);
-            let lease = leases.find(|&own| mark::name_of(&ledger.mark(own)) == name);
+            let mut leases = leases.iter().map(|lease| lease.id);
+            let lease = leases.find(|&lease| mark::name_of(&ledger.mark(lease)) == name);
             lease.map(job_of_lease)
         };
         let (levers, roots) = (&self.config.levers, &self.live.roots);
@@ -292,7 +292,8 @@ impl Daemon<'_> {
             timeline: Timeline::default(),
             look_at: Instant::now(),
             stop: None,
-            until: (self.args.duration).map(|own| Instant::now() + Duration::from_secs(own.0)),
+            until: (self.args.duration)
+                .map(|length| Instant::now() + Duration::from_secs(length.0)),
             #[cfg(feature = "slo")]
             slo,
             leases: std::collections::BTreeMap::new(),
@@ -330,7 +331,7 @@ impl Daemon<'_> {
             slo.introduce(&mut driver);
             driver.slo = Some(slo);
         }
-        let ended = go(&mut Drive::new(fleet), &mut *scheduler, &mut driver);
+        let ended = go(&mut SchedulerRun::new(fleet), &mut *scheduler, &mut driver);
         let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
         drop(served);
         let why = match (&ended, driver.stop) {
@@ -359,18 +360,18 @@ fn keeper(
     ledger: &Path,
     own: &Identity,
     owner: &str,
-) -> Result<(Keeper<NodeJournal>, Vec<String>), Error> {
+) -> Result<(LeverManager<NodeJournal>, Vec<String>), Error> {
     let folder = config.levers.journal.clone();
     let folder = folder.unwrap_or_else(|| folder_of(ledger));
     let journal = NodeJournal::open(&folder, ledger, own, owner)?;
-    let hands = Hands::of(live, config.levers.bounds);
-    let opened = Keeper::open(hands, journal, now_ms());
+    let hands = LeverSet::of(live, config.levers.bounds);
+    let opened = LeverManager::open(hands, journal, now_ms());
     let (keeper, facts) = opened.map_err(|error| Error::at("levers", error))?;
     let mut failed = Vec::new();
     for fact in facts {
         match fact {
-            LeverFact::Undone { id, lever } => info!(id, lever, "taken back after a crash"),
-            LeverFact::NotUndone { id, lever, left } => {
+            LeverEvent::Reverted { id, lever } => info!(id, lever, "taken back after a crash"),
+            LeverEvent::RevertFailed { id, lever, left } => {
                 warn!(id, lever, left = ?left, "could not be taken back after a crash");
                 failed.push(lever);
             }
@@ -382,7 +383,7 @@ fn keeper(
 
 /// Goes from instant to instant.
 fn go(
-    drive: &mut Drive,
+    drive: &mut SchedulerRun,
     scheduler: &mut dyn Scheduler,
     driver: &mut NodeDriver<'_>,
 ) -> Result<(), Error> {

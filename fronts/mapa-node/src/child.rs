@@ -82,7 +82,7 @@ impl Happenings {
         // has set to be ignored must stay ignored, by the command too.
         let heeded = PASSED
             .into_iter()
-            .filter(|own| ignored >> (own - 1) & 1 == 0);
+            .filter(|number| ignored >> (number - 1) & 1 == 0);
         let caught: Vec<i32> = heeded.chain([SIGCHLD]).collect();
         let failed = |error| Error::at("signals", error);
         let last = Arc::new(AtomicUsize::new(0));
@@ -216,7 +216,7 @@ impl Job {
             pid,
             handle: pidfd_open(pid, PidfdFlags::empty()).ok(),
         };
-        let unbound = arrival.and_then(|own| own.unbound);
+        let unbound = arrival.and_then(|arrival| arrival.unbound);
         let note = unbound.map(|error| format!("the command's memory is not bound: {error}"));
         Ok(Start::Runs(job, note))
     }
@@ -364,9 +364,9 @@ fn clear(processes: &Processes, job: Pid) {
 
 /// Sends a signal to all processes below this one.
 fn end(processes: &Processes, signal: Signal) {
-    for own in processes.below(std::process::id() as i32) {
+    for identity in processes.below(std::process::id() as i32) {
         // One of another user ends by itself.
-        let _ = processes.signal(&own, signal);
+        let _ = processes.signal(&identity, signal);
     }
 }
 

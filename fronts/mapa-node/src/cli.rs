@@ -240,7 +240,7 @@ impl std::str::FromStr for Length {
             .and_then(|(number, unit)| number.checked_mul(unit));
         // What the ledger counts in, nanoseconds since 1970, ends after 292 years.
         seconds
-            .filter(|own| (1..=100 * 365 * 86_400).contains(own))
+            .filter(|seconds| (1..=100 * 365 * 86_400).contains(seconds))
             .map(Self)
             .ok_or_else(|| {
                 Error::malformed(format_args!(

@@ -131,7 +131,7 @@ fn asks_of_the_past(command: &Command) -> bool {
 
 /// The file of the ledger, if somebody has named it.
 fn named(named: Option<&Path>) -> Option<PathBuf> {
-    let variable = || env::var_os(VARIABLE).filter(|own| !own.is_empty());
+    let variable = || env::var_os(VARIABLE).filter(|text| !text.is_empty());
     named
         .map(Path::to_owned)
         .or_else(|| Some(variable()?.into()))

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use mapa_front::answer::node::{Diagnosis, Finding, NODE_VERSION};
-use mapa_live::levers::{Bounds, Controller, Hands, MpsServer, Version};
-use mapa_live::telemetry::{Sampler, Target, Watched};
+use mapa_live::levers::{Bounds, Controller, LeverSet, MpsServer, Version};
+use mapa_live::telemetry::{Sampler, SamplerConfig, ScrapeTarget};
 use mapa_live::{Discovered, Live, Processes};
 use rustix::fs::{Access, access, statfs};
 
@@ -53,7 +53,7 @@ pub(crate) fn doctor(
     };
     described(&mut found, machine, live);
     drivers(&mut found, live);
-    let hands = Hands::of(live, Bounds::default());
+    let hands = LeverSet::of(live, Bounds::default());
     mig(&mut found, &hands);
     mps(&mut found, &hands, &config);
     groups(&mut found, live);
@@ -63,7 +63,7 @@ pub(crate) fn doctor(
     books(&mut found, ledger);
     sockets(&mut found, &config);
     show(&found, output);
-    Ok(found.checks.iter().all(|own| own.is != Finding::Broken))
+    Ok(found.checks.iter().all(|check| check.is != Finding::Broken))
 }
 
 fn show(found: &Diagnosis, output: Output) {
@@ -71,14 +71,14 @@ fn show(found: &Diagnosis, output: Output) {
         output.object(found);
         return;
     }
-    for own in &found.checks {
-        let word = match own.is {
+    for check in &found.checks {
+        let word = match check.is {
             Finding::Fine => "fine   ",
             Finding::Missing => "missing",
             Finding::Broken => "BROKEN ",
         };
-        output.line(format!("{word}  {}: {}", own.what, own.found));
-        if let Some(hint) = &own.hint {
+        output.line(format!("{word}  {}: {}", check.what, check.found));
+        if let Some(hint) = &check.hint {
             output.line(format!("         -> {hint}"));
         }
     }
@@ -110,7 +110,7 @@ fn drivers(found: &mut Diagnosis, live: &Live) {
         Ok(own) => {
             let devices = own.machine.fabric.device_count();
             let driver = own.driver.as_ref();
-            let driver = driver.map_or_else(String::new, |own| format!(", driver {own}"));
+            let driver = driver.map_or_else(String::new, |driver| format!(", driver {driver}"));
             found.fine(
                 what,
                 format!("{devices} devices by {}{driver}", own.by.name()),
@@ -158,10 +158,10 @@ fn paths(found: &mut Diagnosis, machine: &Discovered) {
 }
 
 /// What devices and exporters tell, and what they do not.
-fn signals(found: &mut Diagnosis, live: &Live, targets: Vec<Target>) {
-    let watched = Watched {
+fn signals(found: &mut Diagnosis, live: &Live, targets: Vec<ScrapeTarget>) {
+    let watched = SamplerConfig {
         targets: targets.clone(),
-        ..Watched::default()
+        ..SamplerConfig::default()
     };
     // One sample is enough to see which signals are missing. Rates need two, and are not looked at here.
     let sample = Sampler::new(live.clone(), watched).sample(0);
@@ -170,18 +170,18 @@ fn signals(found: &mut Diagnosis, live: &Live, targets: Vec<Target>) {
     let mut lacks: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
     // The sampler calls a missing signal `gpu NUMBER SIGNAL`, and `gpu NUMBER` if it cannot read the device at
     // all.
-    for own in &sample.missing {
-        let Some((gpu, signal)) = own
+    for missing in &sample.missing {
+        let Some((gpu, signal)) = missing
             .what
             .strip_prefix("gpu ")
-            .map(|own| own.split_once(' ').unwrap_or((own, "all")))
+            .map(|text| text.split_once(' ').unwrap_or((text, "all")))
         else {
             continue;
         };
-        lacks.entry((signal, &own.why)).or_default().push(gpu);
+        lacks.entry((signal, &missing.why)).or_default().push(gpu);
     }
     // `gpus` is missing where no library lists devices.
-    let absent = sample.missing.iter().find(|own| own.what == "gpus");
+    let absent = sample.missing.iter().find(|signal| signal.what == "gpus");
     match absent {
         Some(own) => found.missing(what, own.why.clone(), "install the driver"),
         None if lacks.is_empty() => {
@@ -201,18 +201,18 @@ fn signals(found: &mut Diagnosis, live: &Live, targets: Vec<Target>) {
             }
         }
     }
-    for own in &targets {
-        let what = format!("exporter {}", own.url);
+    for target in &targets {
+        let what = format!("exporter {}", target.url);
         let names: Vec<&str> = sample
             .missing
             .iter()
-            .filter_map(|missing| missing.what.strip_prefix(&own.url)?.strip_prefix(' '))
+            .filter_map(|missing| missing.what.strip_prefix(&target.url)?.strip_prefix(' '))
             .collect();
         // For an exporter the name is `URL SERIES`, or the URL alone if it did not answer.
         let silent = sample
             .missing
             .iter()
-            .find(|missing| missing.what == own.url);
+            .find(|missing| missing.what == target.url);
         match silent {
             Some(missing) => found.missing(
                 &what,
@@ -229,7 +229,7 @@ fn signals(found: &mut Diagnosis, live: &Live, targets: Vec<Target>) {
     }
 }
 
-fn mig(found: &mut Diagnosis, hands: &Hands) {
+fn mig(found: &mut Diagnosis, hands: &LeverSet) {
     let what = "MIG";
     match hands.mig.devices() {
         Ok(devices) if devices.is_empty() => found.missing(
@@ -238,17 +238,17 @@ fn mig(found: &mut Diagnosis, hands: &Hands) {
             "schedulers that repartition only wait here",
         ),
         Ok(devices) => {
-            for own in devices {
-                match hands.mig.state(&own.uuid) {
+            for device in devices {
+                match hands.mig.state(&device.uuid) {
                     Ok(state) => {
                         let mode = if state.enabled { "on" } else { "off" };
                         let count = state.instances.len();
-                        let text = format!("{}: MIG is {mode}, {count} instances", own.uuid);
+                        let text = format!("{}: MIG is {mode}, {count} instances", device.uuid);
                         found.fine(what, text);
                     }
                     Err(error) => found.broken(
                         what,
-                        format!("{}: {error}", own.uuid),
+                        format!("{}: {error}", device.uuid),
                         "run as root, and look at nvidia-smi -q",
                     ),
                 }
@@ -263,16 +263,16 @@ fn mig(found: &mut Diagnosis, hands: &Hands) {
     if hands.reconcilers.is_empty() {
         found.fine("other MIG reconcilers", "none is seen");
     }
-    for own in &hands.reconcilers {
+    for reconciler in &hands.reconcilers {
         found.broken(
             "other MIG reconcilers",
-            own.clone(),
+            reconciler.clone(),
             "two that set layouts undo each other: stop it, or leave `mig` out of `levers.on`",
         );
     }
 }
 
-fn mps(found: &mut Diagnosis, hands: &Hands, config: &Config) {
+fn mps(found: &mut Diagnosis, hands: &LeverSet, config: &Config) {
     let server = MpsServer(config.levers.mps_pipe.clone());
     let place = server.0.display().to_string();
     let why = match hands.mps.is_running(&server) {
@@ -294,13 +294,17 @@ fn may_write(path: &Path) -> bool {
 
 fn groups(found: &mut Diagnosis, live: &Live) {
     let root = live.roots.cgroup.display();
-    for (name, own) in [
+    for (name, controller) in [
         ("block I/O", Controller::BlockIo),
         ("cpuset", Controller::Cpuset),
     ] {
         let what = format!("control groups: {name}");
-        let hint = format!("mount cgroup v2 with {}, or v1 with {}", own.v2(), own.v1());
-        let (version, folder) = match own.hierarchy(&live.roots) {
+        let hint = format!(
+            "mount cgroup v2 with {}, or v1 with {}",
+            controller.v2(),
+            controller.v1()
+        );
+        let (version, folder) = match controller.hierarchy(&live.roots) {
             Ok(Some((Version::V1, folder))) => ("v1", folder),
             Ok(Some((Version::V2, folder))) => ("v2", folder),
             Ok(None) => {
@@ -365,7 +369,7 @@ const TMPFS: i64 = 0x0102_1994;
 
 fn books(found: &mut Diagnosis, ledger: &Path) {
     let what = "ledger";
-    let folder = ledger.parent().filter(|own| !own.as_os_str().is_empty());
+    let folder = ledger.parent().filter(|path| !path.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     let place = ledger.display().to_string();
     let Ok(system) = statfs(folder) else {
@@ -378,7 +382,7 @@ fn books(found: &mut Diagnosis, ledger: &Path) {
     };
     // The type is an unsigned or a signed word, by platform.
     let kind = i64::from(system.f_type as u32);
-    if let Some((_, name)) = REMOTE.iter().find(|own| own.0 == kind) {
+    if let Some((_, name)) = REMOTE.iter().find(|row| row.0 == kind) {
         found.broken(
             what,
             format!("{place} is on {name}"),
@@ -406,7 +410,7 @@ fn books(found: &mut Diagnosis, ledger: &Path) {
         let mut books = Ledger::open(ledger)?;
         books.verify()?;
         let processes = Processes::new()?;
-        let steward = books.read(|own| steward(own, &processes))?;
+        let steward = books.read(|book| steward(book, &processes))?;
         Ok(match steward {
             Some(own) => format!(
                 "sound; process {} orders the queue by {}",

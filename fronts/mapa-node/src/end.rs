@@ -29,8 +29,8 @@ pub(crate) fn end(ledger: &mut Ledger, id: i64, output: Output) -> Result<(), Er
     let leases = ledger.change(Sync::Boot, |books| {
         Ok(recover(books, &processes, &owner)?.leases)
     })?;
-    let Some(lease) = leases.iter().find(|own| own.id == id) else {
-        let known: Vec<String> = leases.iter().map(|own| own.id.to_string()).collect();
+    let Some(lease) = leases.iter().find(|lease| lease.id == id) else {
+        let known: Vec<String> = leases.iter().map(|lease| lease.id.to_string()).collect();
         let known = if known.is_empty() {
             "no lease at all now".to_owned()
         } else {
@@ -62,25 +62,26 @@ pub(crate) fn end(ledger: &mut Ledger, id: i64, output: Output) -> Result<(), Er
             );
             // Others may write the ledger, and have told of a group in which nothing of the lease is.
             let groups = lease.cgroup.iter().chain(&lease.limited);
-            let groups = groups.filter_map(|own| mark::of_lease(own, &mark));
+            let groups = groups.filter_map(|group| mark::of_lease(group, &mark));
             told.extend(
-                groups
-                    .flat_map(|own| processes.listed(|| cgroup::members(own).unwrap_or_default())),
+                groups.flat_map(|group| {
+                    processes.listed(|| cgroup::members(group).unwrap_or_default())
+                }),
             );
             let child = lease.child.iter();
             told.extend(
                 child
-                    .filter(|own| processes.life(own) == Life::Runs)
+                    .filter(|identity| processes.life(identity) == Life::Runs)
                     .cloned(),
             );
         }
         if told.is_empty() {
             break;
         }
-        for own in told {
-            processes.signal(&own, signal).map_err(|error| {
+        for identity in told {
+            processes.signal(&identity, signal).map_err(|error| {
                 Error::at(
-                    format_args!("lease {id}: process {}", own.id.pid),
+                    format_args!("lease {id}: process {}", identity.id.pid),
                     format_args!("{error}; expected its owner, or root"),
                 )
             })?;
@@ -123,7 +124,7 @@ pub(crate) fn end(ledger: &mut Ledger, id: i64, output: Output) -> Result<(), Er
 
 /// Whether the ledger still has the lease.
 fn still(ledger: &mut Ledger, id: i64) -> Result<bool, Error> {
-    ledger.read(|books| Ok(books.leases()?.iter().any(|own| own.id == id)))
+    ledger.read(|books| Ok(books.leases()?.iter().any(|lease| lease.id == id)))
 }
 
 fn alive(processes: &Processes, lease: &Lease, mark: &str) -> bool {
@@ -131,6 +132,6 @@ fn alive(processes: &Processes, lease: &Lease, mark: &str) -> bool {
         || lease
             .child
             .iter()
-            .any(|own| processes.life(own) == Life::Runs)
+            .any(|identity| processes.life(identity) == Life::Runs)
         || processes.marked(MARK).found.contains_key(mark)
 }

@@ -137,7 +137,7 @@ impl Entries {
     /// The file cannot be made or written, or is no file of entries.
     pub fn open(path: &Path, processes: &Processes) -> Result<Self, Error> {
         let at = |error: io::Error| Error::at(path.display(), error);
-        if let Some(folder) = path.parent().filter(|own| !own.as_os_str().is_empty()) {
+        if let Some(folder) = path.parent().filter(|path| !path.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder).map_err(at)?;
         }
         let mut options = OpenOptions::new();
@@ -161,7 +161,7 @@ impl Entries {
                 // From the last place to the first: `free` then ends with the lowest place, which the next
                 // entry takes.
                 for place in (1..entries.places).rev() {
-                    match all.iter().find(|own| own.0 == place) {
+                    match all.iter().find(|pair| pair.0 == place) {
                         Some((_, entry)) if lives(entry) => entries.found.push((place, *entry)),
                         Some(_) => entries.remove(place)?,
                         None => entries.free.push(place),
@@ -340,8 +340,8 @@ pub fn read_entries(bytes: &[u8], boot: &str) -> Result<Option<Vec<(usize, Entry
     let mut all = Vec::new();
     for place in 1..bytes.len() / SIZE {
         let mut words = [0; WORDS];
-        for (at, own) in words.iter_mut().enumerate() {
-            *own = word(place * SIZE + at * 8).unwrap_or(0);
+        for (at, number) in words.iter_mut().enumerate() {
+            *number = word(place * SIZE + at * 8).unwrap_or(0);
         }
         if words[0] != LIVE {
             continue;

@@ -8,7 +8,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use mapa_core::DeviceId;
-use mapa_live::{Change, Health, Live, Look, Processes, Seen, is_of_program};
+use mapa_live::{
+    DeviceStatus, DriverSnapshot, Health, HealthChange, Live, Processes, is_of_program,
+};
 
 use crate::error::Error;
 use crate::ledger::{Books, Fault, Key, Ledger, Sync, Trouble};
@@ -27,7 +29,7 @@ pub(crate) fn heed(
     node: &Node,
     processes: &Processes,
     owner: &str,
-    look: &Look,
+    look: &DriverSnapshot,
 ) -> Result<Vec<Withheld>, Error> {
     let boot = processes.boot();
     // NVML lists no device of AMD's, so its list shows nothing of them.
@@ -43,19 +45,19 @@ pub(crate) fn heed(
         }
     }
     let mut withheld = Vec::new();
-    for own in books.troubles(boot)? {
-        let device = node.device(&Key::whole(&own.whole));
+    for trouble in books.troubles(boot)? {
+        let device = node.device(&Key::whole(&trouble.whole));
         withheld.extend(device.map(|device| Withheld {
             device,
             cause: Cause::Unhealthy,
-            why: format!("unhealthy: {}", own.what),
+            why: format!("unhealthy: {}", trouble.what),
         }));
     }
     // One that is not listed may be hidden from this process alone, so nothing is noted.
     for id in node.graph().wholes().iter() {
-        let is_listed = |seen: &[Seen]| {
+        let is_listed = |seen: &[DeviceStatus]| {
             seen.iter()
-                .any(|own| own.is(node.graph().device(id), node.number(id)))
+                .any(|reading| reading.is(node.graph().device(id), node.number(id)))
         };
         if seen.is_some_and(|seen| !is_listed(seen)) {
             withheld.push(Withheld {
@@ -70,15 +72,23 @@ pub(crate) fn heed(
 
 /// What the drivers say of a device of the ledger. One that is lost tells neither UUID nor address, so
 /// where the machine's description lacks it too, its number counts: its place in the ledger.
-fn find<'s>(node: &Node, seen: &'s [Seen], whole: &str, number: u32) -> Option<&'s Seen> {
+fn find<'s>(
+    node: &Node,
+    seen: &'s [DeviceStatus],
+    whole: &str,
+    number: u32,
+) -> Option<&'s DeviceStatus> {
     let graph = node.graph();
     seen.iter()
-        .find(|own| match node.device(&Key::whole(whole)) {
-            Some(id) => own.is(graph.device(id), node.number(id)),
+        .find(|reading| match node.device(&Key::whole(whole)) {
+            Some(id) => reading.is(graph.device(id), node.number(id)),
             None => {
-                let named = [&own.uuid, &own.pci];
-                named.into_iter().flatten().any(|own| own == whole)
-                    || own.lost && own.index == number
+                let named = [&reading.uuid, &reading.pci];
+                named
+                    .into_iter()
+                    .flatten()
+                    .any(|candidate| candidate == whole)
+                    || reading.lost && reading.index == number
             }
         })
 }
@@ -88,13 +98,13 @@ fn note(
     boot: &str,
     owner: &str,
     whole: &str,
-    seen: &Seen,
+    seen: &DeviceStatus,
     before: &[Trouble],
 ) -> Result<(), Error> {
     let had = |fault: Fault| {
         before
             .iter()
-            .any(|own| own.whole == whole && own.kind == fault.name())
+            .any(|trouble| trouble.whole == whole && trouble.kind == fault.name())
     };
     // A lost device answers no further query, so nothing is known of a reset that it asks for.
     if seen.lost {
@@ -144,12 +154,14 @@ impl Watched {
         Self(node.graph().wholes().iter().filter_map(named).collect())
     }
 
-    fn find(&self, change: &Change) -> Option<&Named> {
-        self.0.iter().find(|own| match (&own.uuid, &change.uuid) {
-            // A UUID names a device for good; a number is its place in the driver's list.
-            (Some(own), Some(other)) => own.eq_ignore_ascii_case(other),
-            _ => own.index == change.index,
-        })
+    fn find(&self, change: &HealthChange) -> Option<&Named> {
+        self.0
+            .iter()
+            .find(|named| match (&named.uuid, &change.uuid) {
+                // A UUID names a device for good; a number is its place in the driver's list.
+                (Some(own), Some(other)) => own.eq_ignore_ascii_case(other),
+                _ => named.index == change.index,
+            })
     }
 }
 
@@ -200,7 +212,7 @@ pub(crate) fn watch(
         let changed = ledger.change(Sync::Boot, |books| {
             // Whoever has looked has said in other words that it is lost.
             let before = books.troubles(processes.boot())?;
-            let same = |own: &Trouble| own.whole == *whole && own.kind == fault.name();
+            let same = |trouble: &Trouble| trouble.whole == *whole && trouble.kind == fault.name();
             if fault == Fault::Lost && before.iter().any(same) {
                 return Ok(false);
             }

@@ -21,7 +21,7 @@ pub(crate) fn of_lease<'p>(path: &'p str, mark: &str) -> Option<&'p Path> {
     // `..` would lead out of the mount.
     let is_plain = inside
         .components()
-        .all(|own| matches!(own, Component::Normal(_)));
+        .all(|component| matches!(component, Component::Normal(_)));
     (is_plain && path.file_name()? == name_of(mark).as_str()).then_some(path)
 }
 

@@ -107,8 +107,11 @@ impl Node {
             let partitioned = match &found.state {
                 Some(state) => !state.partitioned.is_empty() || !state.mig_instances.is_empty(),
                 // If the drivers do not answer, assume partitions: discovery below then reports why.
-                None => mapa_live::look(live).map_or(true, |look| {
-                    look.devices.iter().flatten().any(|own| own.partitioned)
+                None => mapa_live::driver_snapshot(live).map_or(true, |look| {
+                    look.devices
+                        .iter()
+                        .flatten()
+                        .any(|device| device.partitioned)
                 }),
             };
             if partitioned {
@@ -148,7 +151,9 @@ impl Node {
             if let Some(model) = graph.model(whole) {
                 let nothing = model.layout(&[])?;
                 self.loaded.idle.layout_is(whole, &nothing)?;
-                self.partitions.closed.retain(|own| own.device != whole);
+                self.partitions
+                    .closed
+                    .retain(|device| device.device != whole);
             }
         }
         Ok(())
@@ -158,7 +163,11 @@ impl Node {
     #[must_use]
     pub fn new(loaded: Loaded, live: bool) -> Self {
         let graph = loaded.graph();
-        let keys: Vec<Key> = graph.devices().iter().map(|own| key(graph, own)).collect();
+        let keys: Vec<Key> = graph
+            .devices()
+            .iter()
+            .map(|device| key(graph, device))
+            .collect();
         let by_key = (0u32..).map(DeviceId).zip(&keys);
         let by_key = by_key.map(|(id, key)| (key.clone(), id)).collect();
         Self {
@@ -360,13 +369,13 @@ impl Node {
             withheld.extend(self.cordoned(&cordon));
         }
         let mut closed = Vec::new();
-        for own in &withheld {
+        for device in &withheld {
             // A vertex that is its own parent is a whole device.
-            if self.graph().device(own.device).parent == own.device {
-                allocator.cordon(own.device, true)?;
-            } else if allocator.view().free().contains(own.device) {
+            if self.graph().device(device.device).parent == device.device {
+                allocator.cordon(device.device, true)?;
+            } else if allocator.view().free().contains(device.device) {
                 // Only whole devices are cordoned, so an instance gets a tenant of no name.
-                closed.extend(take(&mut allocator, vec![own.device])?);
+                closed.extend(take(&mut allocator, vec![device.device])?);
             }
         }
         Ok(State {
@@ -490,8 +499,11 @@ fn partition(loaded: &mut Loaded, found: &Discovered) -> Result<Partitions, Erro
     for &device in &state.partitioned {
         by_device.entry(device).or_default();
     }
-    for own in &state.mig_instances {
-        by_device.entry(own.device).or_default().push(own);
+    for mig_instance in &state.mig_instances {
+        by_device
+            .entry(mig_instance.device)
+            .or_default()
+            .push(mig_instance);
     }
     let graph = loaded.graph().clone();
     for (whole, told) in by_device {
@@ -549,11 +561,11 @@ fn placed(model: &Model, told: &[&MigInstance]) -> Result<Vec<(Instance, Found)>
     let mut found: BTreeMap<u32, Vec<&MigInstance>> = BTreeMap::new();
     // Instances whose number this user may not see are told apart by numbers from the top, which no driver
     // gives.
-    for (own, unknown) in told.iter().zip((0..=u32::MAX).rev()) {
+    for (instance, unknown) in told.iter().zip((0..=u32::MAX).rev()) {
         found
-            .entry(own.instance_id.unwrap_or(unknown))
+            .entry(instance.instance_id.unwrap_or(unknown))
             .or_default()
-            .push(own);
+            .push(instance);
     }
     let mut all = Vec::new();
     for (number, devices) in found {
@@ -573,23 +585,25 @@ fn placed(model: &Model, told: &[&MigInstance]) -> Result<Vec<(Instance, Found)>
             uuid: first.uuid.clone().filter(|_| all_of_it),
         });
     }
-    if all.iter().any(|own| own.start.is_none()) {
-        let profiles: Vec<ProfileId> = all.iter().map(|own| own.profile).collect();
+    if all.iter().any(|result| result.start.is_none()) {
+        let profiles: Vec<ProfileId> = all.iter().map(|result| result.profile).collect();
         let layout = model
             .fit(&profiles)
             .ok_or("these profiles do not fit on it together")?;
         let mut places: Vec<Instance> = layout.instances().to_vec();
-        for own in &mut all {
+        for result in &mut all {
             // A place that is taken leaves the list, so two instances of one profile get two places.
-            let at = places.iter().position(|place| place.profile == own.profile);
-            own.start = at.map(|at| places.remove(at).start);
+            let at = places
+                .iter()
+                .position(|place| place.profile == result.profile);
+            result.start = at.map(|at| places.remove(at).start);
         }
     }
     let placed: Option<Vec<(Instance, Found)>> = all
         .into_iter()
-        .map(|own| {
-            let (profile, start) = (own.profile, own.start?);
-            Some((Instance { profile, start }, own))
+        .map(|result| {
+            let (profile, start) = (result.profile, result.start?);
+            Some((Instance { profile, start }, result))
         })
         .collect();
     let placed = placed.ok_or("these profiles do not fit on it together")?;

@@ -204,7 +204,7 @@ impl Histogram {
     pub(crate) fn observe(&self, value: f64) {
         let mut observed = locked(&self.0);
         observed.sum += value;
-        let bucket = observed.buckets.iter_mut().find(|own| own.0 >= value);
+        let bucket = observed.buckets.iter_mut().find(|bucket| bucket.0 >= value);
         if let Some((_, count)) = bucket {
             *count += 1;
         }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mapa_live::{Identity, Live, Look, Processes};
+use mapa_live::{DriverSnapshot, Identity, Live, Processes};
 
 use crate::error::Error;
 use crate::ledger::Lease;
@@ -13,11 +13,11 @@ use crate::node::{Cause, Node, Withheld};
 ///
 /// # Errors
 /// The drivers could not be asked, so that nobody knows what is in use.
-pub(crate) fn look(node: &Node, live: &Live) -> Result<Look, Error> {
+pub(crate) fn look(node: &Node, live: &Live) -> Result<DriverSnapshot, Error> {
     if !node.is_live() {
-        return Ok(Look::default());
+        return Ok(DriverSnapshot::default());
     }
-    let look = mapa_live::look(live).map_err(|error| error.to_string());
+    let look = mapa_live::driver_snapshot(live).map_err(|error| error.to_string());
     let look = look.and_then(|look| answered(look, node.is_by_nvml()));
     look.map_err(|why| {
         Error::at(
@@ -29,7 +29,7 @@ pub(crate) fn look(node: &Node, live: &Live) -> Result<Look, Error> {
 
 /// A look, unless it is empty because a driver has gone since it described the machine, as in the midst of
 /// its update: what it does not list is neither gone nor free.
-fn answered(look: Look, by_nvml: bool) -> Result<Look, String> {
+fn answered(look: DriverSnapshot, by_nvml: bool) -> Result<DriverSnapshot, String> {
     let is_empty = look.devices.as_ref().is_none_or(Vec::is_empty);
     if by_nvml && is_empty {
         return Err("NVML has described this machine, and lists no device now".to_owned());
@@ -42,7 +42,7 @@ fn answered(look: Look, by_nvml: bool) -> Result<Look, String> {
 #[must_use]
 pub(crate) fn foreign(
     node: &Node,
-    look: &Look,
+    look: &DriverSnapshot,
     leases: &[Lease],
     processes: &Processes,
     mark: impl Fn(i64) -> String,
@@ -50,28 +50,28 @@ pub(crate) fn foreign(
     if look.uses.is_empty() {
         return Vec::new();
     }
-    let marks: BTreeSet<String> = leases.iter().map(|own| mark(own.id)).collect();
+    let marks: BTreeSet<String> = leases.iter().map(|lease| mark(lease.id)).collect();
     let of_leases = leases
         .iter()
-        .flat_map(|own| own.child.iter().chain([&own.asker.process]));
+        .flat_map(|lease| lease.child.iter().chain([&lease.asker.process]));
     let mut known: BTreeMap<i32, Vec<&Identity>> = BTreeMap::new();
-    for own in of_leases {
-        known.entry(own.id.pid).or_default().push(own);
+    for of_lease in of_leases {
+        known.entry(of_lease.id.pid).or_default().push(of_lease);
     }
     // The number of one that has ended, or of another namespace, is somebody else's here.
     let is_known = |pid| {
         let mut same = known.get(&pid).into_iter().flatten();
-        same.any(|own| processes.may_run(own))
+        same.any(|identity| processes.may_run(identity))
     };
     let graph = node.graph();
     let mut found = Vec::new();
-    for own in &look.uses {
+    for process in &look.uses {
         let whole = graph
             .wholes()
             .iter()
-            .find(|&id| own.is_of(graph.device(id), node.number(id)));
+            .find(|&id| process.is_of(graph.device(id), node.number(id)));
         let Some(whole) = whole else { continue };
-        let pid = i32::try_from(own.pid).unwrap_or_default();
+        let pid = i32::try_from(process.pid).unwrap_or_default();
         // Number and start identify the holder and the child; what these have started is known by the mark in
         // its environment.
         let ours = is_known(pid)
@@ -82,7 +82,9 @@ pub(crate) fn foreign(
         if ours || processes.is_gone(pid) {
             continue;
         }
-        let instance = own.instance.and_then(|number| node.instance(whole, number));
+        let instance = process
+            .instance
+            .and_then(|number| node.instance(whole, number));
         found.push(Withheld {
             device: instance.unwrap_or(whole),
             cause: Cause::Occupied,
@@ -103,8 +105,8 @@ mod tests {
 
     #[test]
     fn a_driver_that_lists_nothing_any_more_has_not_answered() {
-        let none = Look::default();
-        let mut empty = Look::default();
+        let none = DriverSnapshot::default();
+        let mut empty = DriverSnapshot::default();
         empty.devices = Some(Vec::new());
         for look in [none, empty] {
             assert!(answered(look.clone(), true).is_err(), "{look:?}");

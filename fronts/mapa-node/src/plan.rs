@@ -9,7 +9,7 @@ use std::time::Duration;
 use mapa_core::{Demand, DeviceId, LeaseId, MachineId, Pattern, Refusal, Request};
 use mapa_front::{ExecutionSpec, JobSpec, Names, PolicySpec, SchedulerSpec};
 use mapa_sched::{
-    Action, Event, Fleet, Job, JobId, Placed, RunTime, Scheduler, Tenant, Time, step,
+    Action, Assignment, Event, Fleet, Job, JobId, RunTime, Scheduler, Tenant, Time, step,
 };
 
 use crate::disk::Disk;
@@ -62,7 +62,7 @@ pub(crate) fn plan(
     // A ticket with an answer waits only for its program to fetch it.
     let waiting: Vec<&Ticket> = queue
         .iter()
-        .filter(|own| own.lease.is_none() && own.refusal.is_none())
+        .filter(|ticket| ticket.lease.is_none() && ticket.refusal.is_none())
         .collect();
     let Some(first) = waiting.first() else {
         return Ok(Vec::new());
@@ -81,8 +81,8 @@ pub(crate) fn plan(
     // is negative.
     let begin = leases
         .iter()
-        .map(|own| own.granted)
-        .chain(waiting.iter().map(|own| own.since))
+        .map(|lease| lease.granted)
+        .chain(waiting.iter().map(|ticket| ticket.since))
         .fold(now, Moment::min);
     let at = |moment: Moment| Time(u64::try_from(moment.saturating_sub(begin)).unwrap_or_default());
 
@@ -103,7 +103,7 @@ pub(crate) fn plan(
     let adopted = |job: u64, devices: &[DeviceId]| {
         // The request of a lease is of no use any more: its devices are fixed.
         let request = Request::new(Pattern::independent(devices.len()).each(Demand::any()));
-        let at = Placed {
+        let at = Assignment {
             machine,
             lease: LeaseId::default(),
             placement: devices.iter().copied().collect(),
@@ -112,7 +112,7 @@ pub(crate) fn plan(
         (Job::new(JobId(job), request), at)
     };
     for (id, devices) in &state.held {
-        let Some(lease) = leases.iter().find(|own| own.id == *id) else {
+        let Some(lease) = leases.iter().find(|lease| lease.id == *id) else {
             continue;
         };
         let (mut job, placed) = adopted(*id as u64 * 2, devices);
@@ -124,8 +124,8 @@ pub(crate) fn plan(
             since: at(lease.granted),
         });
     }
-    for own in &state.closed {
-        let (job, placed) = adopted(STRANGERS + u64::from(own.0) * 2, &[*own]);
+    for device in &state.closed {
+        let (job, placed) = adopted(STRANGERS + u64::from(device.0) * 2, &[*device]);
         let since = at(begin);
         facts.push(Event::Adopted {
             job,
@@ -133,13 +133,13 @@ pub(crate) fn plan(
             since,
         });
     }
-    for own in &state.withheld {
-        let whole = own.device;
+    for device in &state.withheld {
+        let whole = device.device;
         // Instances are in `closed`, as jobs of no name: only whole devices can be cordoned.
         if node.graph().device(whole).parent != whole {
             continue;
         }
-        facts.push(match own.cause {
+        facts.push(match device.cause {
             Cause::Cordoned => Event::Cordoned {
                 machine,
                 whole: Some(whole),
@@ -153,7 +153,7 @@ pub(crate) fn plan(
             Cause::Unhealthy => Event::Health {
                 machine,
                 whole,
-                trouble: Some(own.why.clone()),
+                trouble: Some(device.why.clone()),
             },
         });
     }
@@ -166,7 +166,11 @@ pub(crate) fn plan(
         };
         let mut job = Job::new(JobId(ticket.id as u64 * 2 + 1), request);
         job.arrived = at(ticket.since);
-        job.run_time = run_time(ticket.seconds.map(|own| own.saturating_mul(1_000_000_000)));
+        job.run_time = run_time(
+            ticket
+                .seconds
+                .map(|seconds| seconds.saturating_mul(1_000_000_000)),
+        );
         facts.push(Event::Arrived(job));
     }
     let mut orders = Vec::new();
@@ -226,8 +230,8 @@ pub(crate) fn request(node: &Node, ticket: &Ticket) -> Result<Request, Error> {
 }
 
 fn run_time(nanoseconds: Option<u64>) -> RunTime {
-    nanoseconds.map_or(RunTime::Unknown, |own| {
-        RunTime::Fixed(Duration::from_nanos(own))
+    nanoseconds.map_or(RunTime::Unknown, |nanoseconds| {
+        RunTime::Fixed(Duration::from_nanos(nanoseconds))
     })
 }
 

@@ -11,7 +11,7 @@ mod want;
 use std::time::Duration;
 
 use mapa_core::{Decision, DeviceId, Reason, Refusal};
-use mapa_live::Look as Drivers;
+use mapa_live::DriverSnapshot as Drivers;
 use mapa_live::Processes;
 
 use crate::bell::{self, Bell};
@@ -172,7 +172,7 @@ impl Desk<'_> {
                 .into_iter()
                 // The queue's turn may have come since the last poll, so the lease is given back too. One
                 // transaction, so that no other program sees one without the other.
-                .find(|own| own.ticket == Some(ticket));
+                .find(|lease| lease.ticket == Some(ticket));
             if let Some(lease) = given {
                 books.free(&asker.tenant, &lease, reason)?;
             }
@@ -210,8 +210,8 @@ impl Desk<'_> {
             }
             let queue = books.queue()?;
             // Whoever has a place keeps its order: that of a daemon which is gone, perhaps.
-            let own = queue.iter().find(|own| Some(own.id) == ticket);
-            let order = own.map(|own| own.scheduler.clone());
+            let own = queue.iter().find(|candidate| Some(candidate.id) == ticket);
+            let order = own.map(|ticket| ticket.scheduler.clone());
             let want = &Want {
                 scheduler: order.as_deref().unwrap_or(want.scheduler),
                 ..*want
@@ -314,9 +314,12 @@ fn first_come(
     if ticket.is_none() {
         check_order(queue, want)?;
     }
-    let of = waiting(queue).filter(|own| Some(own.id) != ticket).count() + 1;
+    let of = waiting(queue)
+        .filter(|candidate| Some(candidate.id) != ticket)
+        .count()
+        + 1;
     let before = waiting(queue)
-        .take_while(|own| Some(own.id) != ticket)
+        .take_while(|candidate| Some(candidate.id) != ticket)
         .count();
     let decide = || {
         // The policy may be of another crate, so its placement is checked against the request before it becomes
@@ -324,7 +327,11 @@ fn first_come(
         let answer = want
             .policy
             .decide(want.request, &seen.state.allocator.view());
-        answer.and_then(|own| own.answers(want.request, node.graph()).map(|()| own))
+        answer.and_then(|decision| {
+            decision
+                .answers(want.request, node.graph())
+                .map(|()| decision)
+        })
     };
     let why = if before == 0 {
         match decide() {
@@ -340,7 +347,7 @@ fn first_come(
         let never = match ticket {
             None => decide()
                 .err()
-                .filter(|own| matches!(own, Refusal::Infeasible(_))),
+                .filter(|refusal| matches!(refusal, Refusal::Infeasible(_))),
             Some(_) => None,
         };
         never.unwrap_or_else(|| {
@@ -394,7 +401,13 @@ fn with_withheld(refusal: Refusal, withheld: &[Withheld], node: &Node) -> Refusa
     }
     let names: Vec<String> = withheld
         .iter()
-        .map(|own| format!("{} ({})", node.graph().device(own.device).name, own.why))
+        .map(|device| {
+            format!(
+                "{} ({})",
+                node.graph().device(device.device).name,
+                device.why
+            )
+        })
         .collect();
     Refusal::Busy(Reason::Rule(
         format!("no device withheld ({}): {reason}", names.join(", ")).into(),
@@ -460,8 +473,8 @@ pub(crate) fn grant(
     let granted = now();
     // An end that does not fit into the ledger's numbers is as good as none.
     let length =
-        |own: u64| Moment::try_from(own.saturating_mul(1_000_000_000)).unwrap_or(Moment::MAX);
-    let expires = seconds.map(|own| granted.saturating_add(length(own)));
+        |number: u64| Moment::try_from(number.saturating_mul(1_000_000_000)).unwrap_or(Moment::MAX);
+    let expires = seconds.map(|seconds| granted.saturating_add(length(seconds)));
     let devices = node.keys(placement);
     let id = books.grant(asker, &devices, ticket, expires, reason)?;
     Ok(Lease {
@@ -506,7 +519,7 @@ fn scheduled(
     // One program gives devices to all whose turn it is. Otherwise each would plan again, and wait for its own
     // poll to start.
     for (other, turn) in turns {
-        let Some(one) = queue.iter().find(|own| own.id == other) else {
+        let Some(one) = queue.iter().find(|ticket| ticket.id == other) else {
             continue;
         };
         match turn {
@@ -550,7 +563,7 @@ fn scheduled(
     }
     // Read the queue again: the plan has taken jobs from it.
     let left = books.queue()?;
-    let before = waiting(&left).take_while(|own| own.id != id).count();
+    let before = waiting(&left).take_while(|ticket| ticket.id != id).count();
     let why = Refusal::Busy(Reason::Rule(turn(want.scheduler, before).into()));
     if !want.wait {
         books.leave(&want.asker.tenant, id, &why.to_string())?;

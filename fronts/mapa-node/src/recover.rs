@@ -81,7 +81,7 @@ pub fn recover(books: &Books<'_>, processes: &Processes, owner: &str) -> Result<
         }
         // A child may have cleared its variables; its number and start are in the ledger.
         let child = lease.child.as_ref();
-        let child = child.filter(|own| processes.life(own) != Life::Ended);
+        let child = child.filter(|identity| processes.life(identity) != Life::Ended);
         let members = members(&lease, &books.mark(lease.id));
         let mut heir = child.cloned().or_else(|| {
             let members = members.iter().flatten();
@@ -93,7 +93,7 @@ pub fn recover(books: &Books<'_>, processes: &Processes, owner: &str) -> Result<
             heir = marked
                 .found
                 .get(&books.mark(lease.id))
-                .and_then(|own| own.first().cloned());
+                .and_then(|identities| identities.first().cloned());
             // Another user's variables cannot be read, and a look may miss one. Rather hold devices too
             // long than give them twice. Who might go on is not known, so nobody becomes the holder. A
             // group that is empty says that nobody does, whosever they are.
@@ -158,7 +158,7 @@ fn free(
     books.free(owner, &lease, why)?;
     // Nothing is in it any more: the kernel removes empty groups only.
     let group = lease.cgroup.as_deref();
-    if let Some(group) = group.and_then(|own| mark::of_lease(own, &books.mark(lease.id))) {
+    if let Some(group) = group.and_then(|group| mark::of_lease(group, &books.mark(lease.id))) {
         cgroup::remove(group);
     }
     done.freed.push((lease, why.to_owned()));

@@ -12,7 +12,7 @@ use mapa_front::answer::held::Run as Answer;
 use mapa_front::answer::{Versioned, ids, names};
 use mapa_front::{JobSpec, MachineSpec, Names, PolicySpec, answer, job};
 use mapa_live::cgroup::{self, Cgroups};
-use mapa_live::{Live, Look, Processes};
+use mapa_live::{DriverSnapshot, Live, Processes};
 use serde::Serialize;
 
 use crate::child::{Happenings, Job, Start};
@@ -57,7 +57,7 @@ fn told(
             .into_iter()
             .map(str::to_owned)
             .collect(),
-        decision: decision.map(|own| answer::Decision::new(own, graph)),
+        decision: decision.map(|decision| answer::Decision::new(decision, graph)),
         environment: around.set.iter().cloned().collect(),
         removed: around.unset.clone(),
         numa: around.numa.clone(),
@@ -104,14 +104,14 @@ pub(crate) fn run(
     let processes = Processes::new()?;
     let drivers = || {
         if args.no_look {
-            return Ok(Look::default());
+            return Ok(DriverSnapshot::default());
         }
         look(node, live)
     };
     let words: Vec<_> = args
         .command
         .iter()
-        .map(|own| own.to_string_lossy())
+        .map(|text| text.to_string_lossy())
         .collect();
     let asker = Asker {
         tenant: args.tenant.clone().unwrap_or_else(user),
@@ -148,7 +148,7 @@ pub(crate) fn run(
         policy: &policy,
         scheduler,
         wait: args.wait,
-        seconds: args.time.map(|own| own.0),
+        seconds: args.time.map(|length| length.0),
     };
     let asked = desk.ask(&want, &happenings, &mut |waiting| {
         output.aside(format!(
@@ -164,7 +164,7 @@ pub(crate) fn run(
     // The time begins before the command does: `expires` in the ledger counts from the grant.
     let until = args
         .time
-        .map(|own| Instant::now() + Duration::from_secs(own.0));
+        .map(|length| Instant::now() + Duration::from_secs(length.0));
     let started = start(
         args,
         &mut desk,
@@ -177,7 +177,7 @@ pub(crate) fn run(
     let mut before = |why: String| desk.free(&asker.tenant, lease, &why);
     let job = match started {
         Ok(Start::Runs(job, unbound)) => {
-            unbound.into_iter().for_each(|own| output.aside(own));
+            unbound.into_iter().for_each(|text| output.aside(text));
             job
         }
         Ok(Start::Signal(number)) => {
@@ -186,7 +186,7 @@ pub(crate) fn run(
         }
         Ok(Start::Not(error)) => {
             before(format!("it could not be started: {error}"))?;
-            let program = args.command.first().map(|own| own.to_string_lossy());
+            let program = args.command.first().map(|text| text.to_string_lossy());
             output.aside(format!("{}: {error}", program.unwrap_or_default()));
             let is_missing = error.kind() == io::ErrorKind::NotFound;
             return Ok(if is_missing { MISSING } else { UNUSABLE });
@@ -241,7 +241,7 @@ fn partitioned_since(
     (machine, live): (&MachineSpec, &Live),
 ) -> Result<Option<(Node, Vec<DeviceId>)>, Error> {
     let devices = &granted.lease.devices;
-    if devices.iter().all(|own| node.device(own).is_some()) {
+    if devices.iter().all(|device| node.device(device).is_some()) {
         return Ok(None);
     }
     // The cache describes the machine before it was partitioned.
@@ -250,9 +250,9 @@ fn partitioned_since(
     let node = Node::load(machine, &live, &mut |_| {})?;
     let placement: Result<Vec<DeviceId>, Error> = devices
         .iter()
-        .map(|own| {
-            let known = node.device(own);
-            known.ok_or_else(|| Error::at(own, "this machine does not have it any more"))
+        .map(|device| {
+            let known = node.device(device);
+            known.ok_or_else(|| Error::at(device, "this machine does not have it any more"))
         })
         .collect();
     let placement = placement?;
@@ -288,7 +288,7 @@ impl Group {
             }
             let all = || {
                 let below = processes.below(std::process::id() as i32);
-                below.into_iter().map(|own| own.id.pid).collect()
+                below.into_iter().map(|identity| identity.id.pid).collect()
             };
             let Some(group) = Cgroups::default().hold(&mark::name_of(&mark), all) else {
                 return;
@@ -321,10 +321,10 @@ fn start(
     output: Output,
 ) -> Result<Start, Error> {
     let again = partitioned_since(desk.node, granted, machine)?;
-    let node = again.as_ref().map_or(desk.node, |own| &own.0);
+    let node = again.as_ref().map_or(desk.node, |row| &row.0);
     let placement = again
         .as_ref()
-        .map_or(granted.placement.as_slice(), |own| &own.1);
+        .map_or(granted.placement.as_slice(), |row| &row.1);
     let mark = desk.ledger.mark(granted.lease.id);
     let around = surroundings(node, placement, Some(&mark), args.parts());
     if output.json {

@@ -9,7 +9,7 @@ use mapa_front::answer::held::{
     Uncordoned, Waiter,
 };
 use mapa_front::text::{counted, duration, table};
-use mapa_live::{Live, Look, Processes};
+use mapa_live::{DriverSnapshot, Live, Processes};
 use serde::Serialize;
 
 use crate::child::Happenings;
@@ -37,10 +37,10 @@ pub(crate) fn ps(
     let processes = Processes::new()?;
     let owner = user();
     // What is in the ledger is worth telling whatever drivers do.
-    let drivers = node.map_or_else(|| Ok(Look::default()), |node| look(node, live));
+    let drivers = node.map_or_else(|| Ok(DriverSnapshot::default()), |node| look(node, live));
     let drivers = drivers.unwrap_or_else(|error| {
         output.aside(error.to_string());
-        Look::default()
+        DriverSnapshot::default()
     });
     // Listing recovers first, so what it prints holds now, and not what a crash left.
     let (leases, lost, queue, cordons, health) = ledger.change(Sync::Boot, |books| {
@@ -55,18 +55,22 @@ pub(crate) fn ps(
         Ok((leases, lost, books.queue()?, books.cordons(now())?, health))
     })?;
     // Without a machine, keys stand for themselves.
-    let name = |key: &Key| node.map_or_else(|| key.to_string(), |own| own.name(key));
+    let name = |key: &Key| node.map_or_else(|| key.to_string(), |node| node.name(key));
     let trouble = |lease: &Lease| {
         let mut found: Vec<String> = Vec::new();
-        for own in &health {
-            if lease.devices.iter().any(|key| key.whole == own.whole) {
-                found.push(format!("{}: {}", name(&Key::whole(&own.whole)), own.what));
+        for trouble in &health {
+            if lease.devices.iter().any(|key| key.whole == trouble.whole) {
+                found.push(format!(
+                    "{}: {}",
+                    name(&Key::whole(&trouble.whole)),
+                    trouble.what
+                ));
             }
         }
         let gone = lost.iter().find(|(id, _)| *id == lease.id);
         for key in gone.iter().flat_map(|(_, keys)| keys) {
             // A fault says more than that the device is gone.
-            let known = health.iter().any(|own| own.whole == key.whole);
+            let known = health.iter().any(|trouble| trouble.whole == key.whole);
             if !known {
                 found.push(format!("{} is gone", name(key)));
             }
@@ -76,30 +80,30 @@ pub(crate) fn ps(
     let answer = Ps {
         leases: leases
             .iter()
-            .map(|own| Holder {
-                lease: own.id,
-                tenant: own.asker.tenant.clone(),
-                pid: own.asker.process.id.pid,
-                child: own.child.as_ref().map(|own| own.id.pid),
-                adopted: own.adopted,
-                devices: own.devices.iter().map(name).collect(),
-                trouble: trouble(own),
-                granted: own.granted,
-                expires: own.expires,
-                command: own.asker.command.clone(),
+            .map(|lease| Holder {
+                lease: lease.id,
+                tenant: lease.asker.tenant.clone(),
+                pid: lease.asker.process.id.pid,
+                child: lease.child.as_ref().map(|identity| identity.id.pid),
+                adopted: lease.adopted,
+                devices: lease.devices.iter().map(name).collect(),
+                trouble: trouble(lease),
+                granted: lease.granted,
+                expires: lease.expires,
+                command: lease.asker.command.clone(),
             })
             .collect(),
         queue: (1..)
             .zip(&queue)
-            .map(|(position, own)| Waiter {
+            .map(|(position, ticket)| Waiter {
                 position,
-                ticket: own.id,
-                tenant: own.asker.tenant.clone(),
-                pid: own.asker.process.id.pid,
-                scheduler: own.scheduler.clone(),
-                since: own.since,
-                reason: own.reason.clone(),
-                command: own.asker.command.clone(),
+                ticket: ticket.id,
+                tenant: ticket.asker.tenant.clone(),
+                pid: ticket.asker.process.id.pid,
+                scheduler: ticket.scheduler.clone(),
+                since: ticket.since,
+                reason: ticket.reason.clone(),
+                command: ticket.asker.command.clone(),
             })
             .collect(),
         cordons,
@@ -110,20 +114,20 @@ pub(crate) fn ps(
         return Ok(());
     }
     let at = now();
-    let rows = answer.leases.iter().map(|own| {
-        let state = if own.adopted { "adopted" } else { "runs" };
-        let state = match own.trouble.as_slice() {
+    let rows = answer.leases.iter().map(|lease| {
+        let state = if lease.adopted { "adopted" } else { "runs" };
+        let state = match lease.trouble.as_slice() {
             [] => state.to_owned(),
             trouble => format!("{state}; {}", trouble.join("; ")),
         };
         vec![
-            own.lease.to_string(),
-            own.tenant.clone(),
-            own.pid.to_string(),
-            own.devices.join(","),
+            lease.lease.to_string(),
+            lease.tenant.clone(),
+            lease.pid.to_string(),
+            lease.devices.join(","),
             state,
-            length(at - own.granted),
-            own.command.clone(),
+            length(at - lease.granted),
+            lease.command.clone(),
         ]
     });
     print(
@@ -135,15 +139,15 @@ pub(crate) fn ps(
         rows,
     );
     if !answer.queue.is_empty() {
-        let rows = answer.queue.iter().map(|own| {
+        let rows = answer.queue.iter().map(|waiter| {
             vec![
-                own.position.to_string(),
-                own.tenant.clone(),
-                own.pid.to_string(),
-                own.scheduler.clone(),
-                length(at - own.since),
-                own.reason.clone(),
-                own.command.clone(),
+                waiter.position.to_string(),
+                waiter.tenant.clone(),
+                waiter.pid.to_string(),
+                waiter.scheduler.clone(),
+                length(at - waiter.since),
+                waiter.reason.clone(),
+                waiter.command.clone(),
             ]
         });
         print(
@@ -153,22 +157,22 @@ pub(crate) fn ps(
             rows,
         );
     }
-    for own in &answer.cordons {
-        let what = if own.whole.is_empty() {
+    for cordon in &answer.cordons {
+        let what = if cordon.whole.is_empty() {
             "the machine"
         } else {
-            &own.whole
+            &cordon.whole
         };
         output.line(format!(
             "cordoned: {what}, by {}: {}",
-            own.owner, own.reason
+            cordon.owner, cordon.reason
         ));
     }
-    for own in &answer.health {
+    for trouble in &answer.health {
         output.line(format!(
             "unhealthy: {}: {}",
-            name(&Key::whole(&own.whole)),
-            own.what
+            name(&Key::whole(&trouble.whole)),
+            trouble.what
         ));
     }
     Ok(())
@@ -189,14 +193,14 @@ pub(crate) fn tenants(ledger: &mut Ledger, output: Output) -> Result<(), Error> 
         output.object(&Versioned::new(Tenants { tenants }));
         return Ok(());
     }
-    let rows = tenants.iter().map(|own| {
+    let rows = tenants.iter().map(|tenant| {
         vec![
-            own.name.clone(),
-            own.uid.to_string(),
-            date(own.since),
-            own.leases.to_string(),
-            own.devices.to_string(),
-            own.waiting.to_string(),
+            tenant.name.clone(),
+            tenant.uid.to_string(),
+            date(tenant.since),
+            tenant.leases.to_string(),
+            tenant.devices.to_string(),
+            tenant.waiting.to_string(),
         ]
     });
     let header = ["tenant", "uid", "since", "leases", "devices", "waiting"];
@@ -223,7 +227,7 @@ pub(crate) fn watch(
     // Signals may have come together with other events, so all that have come are looked through.
     let goes_on = || {
         std::iter::from_fn(|| happenings.next(Duration::ZERO))
-            .all(|own| Happenings::ends(own).is_none())
+            .all(|happening| Happenings::ends(happening).is_none())
     };
     let tell = |what| output.line(what);
     health::watch(
@@ -274,45 +278,50 @@ pub(crate) fn free(
         .map(|id| {
             // The key of the device or of the instance itself: leases name exactly what they were given.
             let key = node.keys(&[id]);
-            let holds = |own: &&Lease| own.devices.iter().any(|one| key.contains(one));
+            let holds = |lease: &&Lease| lease.devices.iter().any(|one| key.contains(one));
             let parent = node.graph().device(id).parent;
             let mut withheld = seen.state.withheld.iter();
             // A device that is withheld withholds its instances.
-            let withheld = withheld.find(|own| own.device == parent || own.device == id);
+            let withheld = withheld.find(|device| device.device == parent || device.device == id);
             Room {
                 device: node.graph().device(id).name.clone(),
                 free: view.free().contains(id) && !view.is_cordoned(id),
-                lease: seen.recovered.leases.iter().find(holds).map(|own| own.id),
-                withheld: withheld.map(|own| own.why.clone()),
+                lease: seen
+                    .recovered
+                    .leases
+                    .iter()
+                    .find(holds)
+                    .map(|lease| lease.id),
+                withheld: withheld.map(|device| device.why.clone()),
             }
         })
         .collect();
     // Of a device that is lost, a machine that was discovered since has nothing.
-    let gone = |own: &&Trouble| node.device(&Key::whole(&own.whole)).is_none();
-    rooms.extend(health.iter().filter(gone).map(|own| Room {
-        device: own.whole.clone(),
+    let gone = |trouble: &&Trouble| node.device(&Key::whole(&trouble.whole)).is_none();
+    rooms.extend(health.iter().filter(gone).map(|trouble| Room {
+        device: trouble.whole.clone(),
         free: false,
         lease: None,
-        withheld: Some(format!("unhealthy: {}", own.what)),
+        withheld: Some(format!("unhealthy: {}", trouble.what)),
     }));
     if output.json {
         output.object(&Versioned::new(Free {
-            free: rooms.iter().filter(|own| own.free).count(),
+            free: rooms.iter().filter(|room| room.free).count(),
             of: rooms.len(),
             devices: rooms,
         }));
         return Ok(());
     }
-    let rows = rooms.iter().map(|own| {
-        let why = match (own.lease, &own.withheld) {
+    let rows = rooms.iter().map(|room| {
+        let why = match (room.lease, &room.withheld) {
             (Some(lease), None) => format!("lease {lease}"),
             (Some(lease), Some(why)) => format!("lease {lease}; {why}"),
             (None, Some(why)) => why.clone(),
-            (None, None) if own.free => String::new(),
+            (None, None) if room.free => String::new(),
             (None, None) => "in use".to_owned(),
         };
-        let state = if own.free { "free" } else { "-" };
-        vec![own.device.clone(), state.to_owned(), why]
+        let state = if room.free { "free" } else { "-" };
+        vec![room.device.clone(), state.to_owned(), why]
     });
     print(output, &["device", "", "held by"], &[], rows);
     Ok(())
@@ -352,12 +361,12 @@ pub(crate) fn cordon(
     let owner = user();
     let length = args
         .length
-        .map(|own| i64::try_from(own.0).unwrap_or(i64::MAX));
-    let until = length.map(|own| now().saturating_add(own.saturating_mul(1_000_000_000)));
+        .map(|length| i64::try_from(length.0).unwrap_or(i64::MAX));
+    let until = length.map(|length| now().saturating_add(length.saturating_mul(1_000_000_000)));
     ledger.change(Sync::Disk, |books| {
         wholes
             .iter()
-            .try_for_each(|own| books.cordon(&owner, own, &args.reason, until))
+            .try_for_each(|whole| books.cordon(&owner, whole, &args.reason, until))
     })?;
     done(output, "cordoned", wholes, |cordoned| Cordoned { cordoned })
 }
@@ -375,15 +384,15 @@ pub(crate) fn uncordon(
     let wholes = wholes(&args.devices, args.all, node)?;
     let owner = user();
     ledger.change(Sync::Disk, |books| {
-        for own in &wholes {
+        for whole in &wholes {
             // Whoever gives it to new tenants again says that it is sound.
-            let was_ill = books.healthy(&owner, own, None, &args.reason)?;
+            let was_ill = books.healthy(&owner, whole, None, &args.reason)?;
             // Both are tried: a device may be cordoned, unhealthy, or both.
-            if !books.uncordon(&owner, own, &args.reason)? && !was_ill {
-                let what = if own.is_empty() {
+            if !books.uncordon(&owner, whole, &args.reason)? && !was_ill {
+                let what = if whole.is_empty() {
                     "the machine as a whole"
                 } else {
-                    own
+                    whole
                 };
                 return Err(Error::malformed(format_args!(
                     "{what} is not cordoned: expected one of what `mapa ps` lists as cordoned or unhealthy"
@@ -411,7 +420,13 @@ fn done<A: Serialize>(
     } else {
         let names: Vec<&str> = wholes
             .iter()
-            .map(|own| if own.is_empty() { "the machine" } else { own })
+            .map(|whole| {
+                if whole.is_empty() {
+                    "the machine"
+                } else {
+                    whole
+                }
+            })
             .collect();
         output.line(format!("{what}: {}", names.join(", ")));
     }
@@ -430,24 +445,24 @@ pub(crate) fn log(args: &LogArgs, ledger: &mut Ledger, output: Output) -> Result
         output.object(&Versioned::new(Audit { decisions }));
         return Ok(());
     }
-    for own in &decisions {
-        let named = [("ticket", own.ticket), ("lease", own.lease)];
+    for decision in &decisions {
+        let named = [("ticket", decision.ticket), ("lease", decision.lease)];
         let named = named.map(|(what, id)| id.map_or(String::new(), |id| format!(" {what} {id}")));
         let lease = named.concat();
-        let devices = if own.devices.is_empty() {
+        let devices = if decision.devices.is_empty() {
             String::new()
         } else {
-            format!(" [{}]", own.devices.join(" "))
+            format!(" [{}]", decision.devices.join(" "))
         };
-        let until = own
+        let until = decision
             .expires
-            .map_or(String::new(), |own| format!(" until {}", date(own)));
+            .map_or(String::new(), |expire| format!(" until {}", date(expire)));
         output.line(format!(
             "{} {:<8} {}{lease}{devices}{until}: {}",
-            date(own.at),
-            own.kind,
-            own.owner,
-            own.reason
+            date(decision.at),
+            decision.kind,
+            decision.owner,
+            decision.reason
         ));
     }
     Ok(())
@@ -465,19 +480,19 @@ pub(crate) fn recovered(ledger: &mut Ledger, output: Output) -> Result<(), Error
     let found = ledger.change(Sync::Disk, |books| recover(books, &processes, &owner))?;
     ring_first(ledger)?;
     if output.json {
-        let freed = found.freed.iter().map(|(own, why)| FreedLease {
-            lease: own.id,
+        let freed = found.freed.iter().map(|(lease, why)| FreedLease {
+            lease: lease.id,
             reason: why.to_string(),
         });
-        let adopted = found.adopted.iter().map(|(own, by)| AdoptedLease {
-            lease: own.id,
+        let adopted = found.adopted.iter().map(|(lease, by)| AdoptedLease {
+            lease: lease.id,
             pid: by.id.pid,
         });
         output.object(&Versioned::new(Recovered {
             freed: freed.collect(),
             adopted: adopted.collect(),
             left: found.left.iter().map(|(ticket, _)| *ticket).collect(),
-            leases: found.leases.iter().map(|own| own.id).collect(),
+            leases: found.leases.iter().map(|lease| lease.id).collect(),
         }));
         return Ok(());
     }

@@ -80,35 +80,35 @@ fn ask(socket: &Path) -> Result<SocketAnswer, Error> {
     }
 }
 
-fn show(own: &Status, output: Output) {
-    let dry = if own.dry_run { ", a dry run" } else { "" };
+fn show(status: &Status, output: Output) {
+    let dry = if status.dry_run { ", a dry run" } else { "" };
     output.line(format!(
         "mapa-node {}, process {}, for {}{dry}",
-        own.release,
-        own.pid,
-        length(now() - own.since)
+        status.release,
+        status.pid,
+        length(now() - status.since)
     ));
-    output.line(format!("machine    {}", own.machine));
-    output.line(format!("scheduler  {}", own.scheduler));
-    if own.devices == 0 {
+    output.line(format!("machine    {}", status.machine));
+    output.line(format!("scheduler  {}", status.scheduler));
+    if status.devices == 0 {
         output.line("now        it has not looked at the machine yet");
     } else {
         output.line(format!(
             "now        {}, {} waiting, {} of {} free",
-            counted(own.leases, "lease"),
-            counted(own.waiting, "job"),
-            own.free,
-            counted(own.devices, "device"),
+            counted(status.leases, "lease"),
+            counted(status.waiting, "job"),
+            status.free,
+            counted(status.devices, "device"),
         ));
     }
     output.line(format!(
         "told       {} facts at {} instants",
-        own.facts, own.instants
+        status.facts, status.instants
     ));
-    for (kind, count) in &own.failed_orders {
+    for (kind, count) in &status.failed_orders {
         output.line(format!("failed     {kind}: {count}"));
     }
-    for tenant in &own.latency {
+    for tenant in &status.latency {
         let throttled = if tenant.throttling {
             "; its neighbours are throttled"
         } else {
@@ -126,10 +126,10 @@ fn show(own: &Status, output: Output) {
             tenant.place,
         ));
     }
-    for gap in &own.missing {
+    for gap in &status.missing {
         output.line(format!("missing    {}: {}", gap.what, gap.why));
     }
-    for mishap in &own.troubles {
+    for mishap in &status.troubles {
         output.line(format!(
             "trouble    {} {}: {}",
             date(mishap.at),

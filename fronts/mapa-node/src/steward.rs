@@ -23,10 +23,10 @@ pub(crate) const BELL: i64 = 0;
 /// # Errors
 /// The ledger cannot be read.
 pub(crate) fn steward(books: &Books<'_>, processes: &Processes) -> Result<Option<Steward>, Error> {
-    Ok(books.steward()?.filter(|own| {
+    Ok(books.steward()?.filter(|steward| {
         // Both are needed: a daemon that is stopped still lives, and one that was killed has left a fresh heartbeat.
-        let is_heard = now().saturating_sub(own.beat) < SILENCE;
-        is_heard && processes.life(&own.process) != Life::Ended
+        let is_heard = now().saturating_sub(steward.beat) < SILENCE;
+        is_heard && processes.life(&steward.process) != Life::Ended
     }))
 }
 

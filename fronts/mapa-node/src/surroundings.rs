@@ -165,7 +165,7 @@ fn bind(sys: &Path, proc: &Path, parts: Parts, found: &mut Surroundings) {
         // Stay within the cores that a user or a batch system has left to this process: the kernel would let it
         // take more.
         cpus.retain(|cpu| {
-            *cpu < CpuSet::MAX_CPU && allowed.as_ref().is_none_or(|own| own.is_set(*cpu))
+            *cpu < CpuSet::MAX_CPU && allowed.as_ref().is_none_or(|cpus| cpus.is_set(*cpu))
         });
         if cpus.is_empty() {
             unbound.push("cores");
@@ -180,7 +180,7 @@ fn bind(sys: &Path, proc: &Path, parts: Parts, found: &mut Surroundings) {
             [&with_memory, &allowed]
                 .into_iter()
                 .flatten()
-                .all(|own| own.contains(node))
+                .all(|values| values.contains(node))
         });
         if nodes.is_empty() {
             unbound.push("memory");
@@ -262,7 +262,10 @@ fn name_cards(node: &Node, placement: &[DeviceId], found: &mut Surroundings) {
 fn cards_of_description(node: &Node, placement: &[DeviceId]) -> Vec<String> {
     let fabric = &node.loaded().machine.fabric;
     let is_card = |kind: &mapa_core::NodeKind| matches!(kind, mapa_core::NodeKind::Nic);
-    if !fabric.nodes().any(|(_, own)| is_card(&own.kind)) {
+    if !fabric
+        .nodes()
+        .any(|(_, fabric_node)| is_card(&fabric_node.kind))
+    {
         return Vec::new();
     }
     // The node's graph has no cards: only a graph that is lowered with its host has them.
@@ -272,7 +275,7 @@ fn cards_of_description(node: &Node, placement: &[DeviceId]) -> Vec<String> {
     let cards: Vec<DeviceId> = (0u32..)
         .map(DeviceId)
         .zip(graph.devices())
-        .filter(|(_, own)| own.unit == Unit::Nic)
+        .filter(|(_, device)| device.unit == Unit::Nic)
         .map(|(id, _)| id)
         .collect();
     let mut nearest = Vec::new();

@@ -67,7 +67,7 @@ impl Topology {
                 numa(own)
                     .zip(numa(other))
                     // Where a node is unknown, suspect rather than miss: the device counts as near.
-                    .is_none_or(|(own, other)| own == other)
+                    .is_none_or(|(candidate, other)| candidate == other)
             }
         };
         let wholes = graph.wholes();
@@ -108,7 +108,7 @@ pub(crate) fn hidden(found: &Discovered, graph: &HardwareGraph) -> Option<String
     // Virtual machines often show no switch at all, and the same path between any two devices.
     let mut classes = pairs.map(|(a, b)| class(a, b));
     let first = classes.next()?;
-    (first < LinkClass::Pxb && classes.all(|own| own == first)).then(|| {
+    (first < LinkClass::Pxb && classes.all(|class| class == first)).then(|| {
         "the driver tells the same path between any two devices, as where a hypervisor hides switches"
             .to_owned()
     })

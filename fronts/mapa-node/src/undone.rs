@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mapa_live::levers::LeverFact;
+use mapa_live::levers::LeverEvent;
 
 /// By the number of a pull: why it could not be taken back, as it was told last.
 #[derive(Debug, Default)]
@@ -11,14 +11,14 @@ pub(crate) struct Undone(BTreeMap<u64, String>);
 impl Undone {
     /// Whether a fact is worth telling: a pull that cannot be taken back is, when the reason is another than
     /// at the last try.
-    pub(crate) fn is_news(&mut self, fact: &LeverFact) -> bool {
+    pub(crate) fn is_news(&mut self, fact: &LeverEvent) -> bool {
         match fact {
-            LeverFact::NotUndone { id, left, .. } => {
+            LeverEvent::RevertFailed { id, left, .. } => {
                 let why = words(left);
                 // A reason is news if it differs from the last one, which `insert` returns.
                 self.0.insert(*id, why.clone()) != Some(why)
             }
-            LeverFact::Undone { id, .. } => {
+            LeverEvent::Reverted { id, .. } => {
                 self.0.remove(id);
                 true
             }
@@ -42,12 +42,12 @@ mod tests {
     #[test]
     fn what_cannot_be_taken_back_is_news_when_the_reason_changes() {
         let mut told = Undone::default();
-        let not = |id, why: &str| LeverFact::NotUndone {
+        let not = |id, why: &str| LeverEvent::RevertFailed {
             id,
             lever: "mps-percent".to_owned(),
             left: vec![LeverError::failed("a daemon", why)],
         };
-        let done = LeverFact::Undone {
+        let done = LeverEvent::Reverted {
             id: 1,
             lever: "mps-percent".to_owned(),
         };

@@ -28,7 +28,7 @@ impl Place {
         // Without it nothing would judge who is alone on a device.
         let flock = Command::new("flock").arg("--version").output();
         assert!(
-            flock.is_ok_and(|own| own.status.success()),
+            flock.is_ok_and(|output| output.status.success()),
             "expected the program flock, of util-linux"
         );
         Self {
@@ -40,7 +40,7 @@ impl Place {
 
     /// The same place, with these words behind every command.
     pub(crate) fn with(mut self, words: &[&str]) -> Self {
-        self.more = words.iter().map(|own| (*own).to_owned()).collect();
+        self.more = words.iter().map(|word| (*word).to_owned()).collect();
         self
     }
 
@@ -106,7 +106,7 @@ impl Place {
         let leases = answer["leases"].as_array().unwrap();
         leases
             .iter()
-            .map(|own| own["lease"].as_i64().unwrap())
+            .map(|lease| lease["lease"].as_i64().unwrap())
             .collect()
     }
 
@@ -213,7 +213,7 @@ impl Machine {
         self.until(|ps| {
             let leases = ps["leases"].as_array().unwrap();
             leases.len() > before
-                && leases.iter().all(|own| !own["child"].is_null())
+                && leases.iter().all(|lease| !lease["child"].is_null())
                 // It has passed the gate, and says what it holds.
                 && lines() > said
         });
@@ -279,7 +279,7 @@ impl Systemd {
     pub(crate) fn beats(&self) -> usize {
         self.told()
             .iter()
-            .filter(|own| *own == "WATCHDOG=1")
+            .filter(|candidate| *candidate == "WATCHDOG=1")
             .count()
     }
 }
@@ -301,7 +301,7 @@ pub(crate) fn assert_valid(name: &str, answer: &Value) {
 
 /// Asserts that an answer of `mapa` is valid by the schema of its command.
 fn assert_answers(words: &[&str], answer: &Value) {
-    let at = words.iter().position(|own| !own.starts_with('-'));
+    let at = words.iter().position(|word| !word.starts_with('-'));
     let words = &words[at.unwrap()..];
     let name = match words {
         ["free", _, ..] => "mapa-freed".to_owned(),

@@ -38,13 +38,13 @@ impl Host {
             fake.inject(Fault::new(call, Code::NotSupported)).unwrap();
         }
         let systemd = Systemd::new(folder.path());
-        let own = Self {
+        let host = Self {
             folder,
             fake,
             systemd,
             daemon: None,
         };
-        let group = own.path().join("root/sys/fs/cgroup/etl");
+        let group = host.path().join("root/sys/fs/cgroup/etl");
         fs::create_dir_all(&group).unwrap();
         let root = group.parent().unwrap();
         fs::write(root.join("cgroup.controllers"), "cpuset cpu io memory\n").unwrap();
@@ -52,7 +52,7 @@ impl Host {
         for file in ["cgroup.procs", "cgroup.subtree_control", "io.max"] {
             fs::write(group.join(file), "").unwrap();
         }
-        own
+        host
     }
 
     fn path(&self) -> &Path {
@@ -96,7 +96,7 @@ impl Host {
 
     /// Lets a device move so much over PCIe, MB/s.
     fn move_over(&self, device: u32, mb_s: u32) {
-        let change = |own: &mut fake_nvml::Counters| own.pcie_rx_kbps = mb_s * 1000;
+        let change = |counters: &mut fake_nvml::Counters| counters.pcie_rx_kbps = mb_s * 1000;
         self.fake.set_counters(device, change).unwrap();
     }
 

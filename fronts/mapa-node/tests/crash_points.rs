@@ -23,11 +23,11 @@ fn state(path: &Path) -> State {
     ledger.verify().unwrap();
     ledger
         .read(|books| {
-            let leases = books.leases()?.iter().map(|own| own.id).collect();
+            let leases = books.leases()?.iter().map(|lease| lease.id).collect();
             let cordons = books
                 .cordons(now())?
                 .into_iter()
-                .map(|own| own.whole)
+                .map(|cordon| cordon.whole)
                 .collect();
             Ok((leases, cordons))
         })
@@ -40,7 +40,7 @@ fn log_of(path: &Path) -> PathBuf {
 
 /// How many writes there are: `MAPA_WRITES`, 24 if it is not set.
 fn rounds() -> usize {
-    std::env::var("MAPA_WRITES").map_or(24, |own| own.parse().unwrap())
+    std::env::var("MAPA_WRITES").map_or(24, |text| text.parse().unwrap())
 }
 
 /// One run: leases that come and go, and cordons. Returns after each write the state, and whether
@@ -64,7 +64,7 @@ fn writes(path: &Path, asker: &Asker, mut each: impl FnMut(usize, State, bool)) 
                     let lease = books
                         .leases()?
                         .into_iter()
-                        .find(|own| own.id == oldest)
+                        .find(|lease| lease.id == oldest)
                         .unwrap();
                     books.free("tester", &lease, "test")
                 })
@@ -84,11 +84,11 @@ fn writes(path: &Path, asker: &Asker, mut each: impl FnMut(usize, State, bool)) 
         }
         let now = ledger
             .read(|books| {
-                let leases = books.leases()?.iter().map(|own| own.id).collect();
+                let leases = books.leases()?.iter().map(|lease| lease.id).collect();
                 let cordons = books
                     .cordons(now())?
                     .into_iter()
-                    .map(|own| own.whole)
+                    .map(|cordon| cordon.whole)
                     .collect();
                 Ok((leases, cordons))
             })

@@ -14,7 +14,7 @@ const AT_ONCE: usize = 64;
 
 #[test]
 fn every_job_is_alone_on_its_devices_and_the_order_of_the_queue_is_kept() {
-    let jobs = std::env::var("MAPA_JOBS").map_or(256, |own| own.parse().unwrap());
+    let jobs = std::env::var("MAPA_JOBS").map_or(256, |text| text.parse().unwrap());
     let place = Place::new();
     let next = AtomicUsize::new(0);
     thread::scope(|scope| {
@@ -35,7 +35,7 @@ fn every_job_is_alone_on_its_devices_and_the_order_of_the_queue_is_kept() {
     });
     assert_eq!(place.text("faults"), "");
     let log = place.log();
-    let granted = log.iter().filter(|own| own["kind"] == "grant").count();
+    let granted = log.iter().filter(|value| value["kind"] == "grant").count();
     assert_eq!(granted, jobs);
     judge(&log);
 }
@@ -45,28 +45,28 @@ fn every_job_is_alone_on_its_devices_and_the_order_of_the_queue_is_kept() {
 pub(crate) fn judge(log: &[Value]) {
     let mut held: BTreeMap<String, i64> = BTreeMap::new();
     let mut waits: BTreeSet<i64> = BTreeSet::new();
-    for own in log {
-        let devices = own["devices"]
+    for value in log {
+        let devices = value["devices"]
             .as_array()
             .unwrap()
             .iter()
-            .map(|own| own.as_str().unwrap().to_owned());
-        let ticket = own["ticket"].as_i64();
-        match own["kind"].as_str().unwrap() {
-            "wait" => assert!(waits.insert(ticket.unwrap()), "{own}"),
-            "leave" => assert!(waits.remove(&ticket.unwrap()), "{own}"),
+            .map(|value| value.as_str().unwrap().to_owned());
+        let ticket = value["ticket"].as_i64();
+        match value["kind"].as_str().unwrap() {
+            "wait" => assert!(waits.insert(ticket.unwrap()), "{value}"),
+            "leave" => assert!(waits.remove(&ticket.unwrap()), "{value}"),
             "grant" => {
                 let first = waits.first().copied();
-                assert_eq!(first, ticket, "{own}");
+                assert_eq!(first, ticket, "{value}");
                 waits.pop_first();
                 for device in devices {
-                    let before = held.insert(device, own["lease"].as_i64().unwrap());
-                    assert_eq!(before, None, "{own}");
+                    let before = held.insert(device, value["lease"].as_i64().unwrap());
+                    assert_eq!(before, None, "{value}");
                 }
             }
             "free" => {
                 for device in devices {
-                    assert_eq!(held.remove(&device), own["lease"].as_i64(), "{own}");
+                    assert_eq!(held.remove(&device), value["lease"].as_i64(), "{value}");
                 }
             }
             _ => {}

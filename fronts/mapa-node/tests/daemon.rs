@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use fake_nvml::{Code, Fault};
 use mapa_live::levers::{
-    Entry, FolderJournal, Journal, Lifetime, MpsScope, MpsServer, Plan, Pull, Step,
+    FolderJournal, Journal, JournalEntry, LeverChange, Lifetime, MpsScope, MpsServer, Plan, Step,
 };
 use mapa_node::{Key, Ledger, Processes, Sync};
 use serde_json::Value;
@@ -80,7 +80,7 @@ fn is_steward(place: &Place, pid: u32) -> bool {
     }
     let mut ledger = Ledger::open(place.ledger()).unwrap();
     let steward = ledger.read(|books| books.steward()).unwrap();
-    steward.is_some_and(|own| own.process.id.pid.unsigned_abs() == pid)
+    steward.is_some_and(|steward| steward.process.id.pid.unsigned_abs() == pid)
 }
 
 fn replayed(place: &Place, record: &PathBuf) -> (bool, Value) {
@@ -109,12 +109,18 @@ fn until(mut so: impl FnMut() -> bool) {
 pub(crate) fn kinds(record: &PathBuf, list: &str, key: &str) -> Vec<String> {
     let text = std::fs::read_to_string(record).unwrap_or_default();
     let mut found = Vec::new();
-    for line in text.split_inclusive('\n').filter(|own| own.ends_with('\n')) {
+    for line in text
+        .split_inclusive('\n')
+        .filter(|text| text.ends_with('\n'))
+    {
         let line: Value = serde_json::from_str(line).unwrap();
         let Some(own) = line["is"][list].as_array() else {
             continue;
         };
-        found.extend(own.iter().map(|own| own[key].as_str().unwrap().to_owned()));
+        found.extend(
+            own.iter()
+                .map(|value| value[key].as_str().unwrap().to_owned()),
+        );
     }
     found
 }
@@ -184,12 +190,12 @@ fn check_live(scheduler: &str, machine: &[&str], job: &[&str]) {
     let facts = kinds(&record, "facts", "fact");
     for expected in ["arrived", "adopted", "finished", "cordoned", "latency"] {
         assert!(
-            facts.iter().any(|own| own == expected),
+            facts.iter().any(|fact| fact == expected),
             "{scheduler}: {expected}: {facts:?}"
         );
     }
     let orders = kinds(&record, "orders", "order");
-    let placed = orders.iter().filter(|own| *own == "place").count();
+    let placed = orders.iter().filter(|order| *order == "place").count();
     assert!(
         placed >= 5,
         "{scheduler}: {orders:?} {}",
@@ -312,7 +318,10 @@ fn whoever_waits_goes_on_without_a_daemon_that_was_killed() {
             .success()
     );
     let log = place.log();
-    let turns: Vec<&Value> = log.iter().filter(|own| own["kind"] == "grant").collect();
+    let turns: Vec<&Value> = log
+        .iter()
+        .filter(|value| value["kind"] == "grant")
+        .collect();
     assert_eq!(turns.len(), 3, "{turns:?}");
 }
 
@@ -340,12 +349,12 @@ fn an_order_that_comes_too_late_fails_and_its_job_waits_on() {
     // The daemon says why a job waits when its look is over, before the order.
     let mut reason = || {
         let queue = books.read(|books| books.queue()).unwrap();
-        queue.first().map(|own| own.reason.clone())
+        queue.first().map(|ticket| ticket.reason.clone())
     };
-    until(|| reason().is_some_and(|own| own.contains("waits before it")));
+    until(|| reason().is_some_and(|text| text.contains("waits before it")));
     let taken = books.change(Sync::Boot, |books| {
         let (_, devices) = books.machine()?.unwrap();
-        let keys: Vec<Key> = devices.iter().map(|own| Key::whole(own)).collect();
+        let keys: Vec<Key> = devices.iter().map(|device| Key::whole(device)).collect();
         books.grant(&asker(&Processes::new()?), &keys, None, None, "a test")
     });
     let taken = taken.unwrap();
@@ -353,7 +362,7 @@ fn an_order_that_comes_too_late_fails_and_its_job_waits_on() {
     machine.fake.clear_faults().unwrap();
     assert!(waits.try_wait().unwrap().is_none(), "it waits on");
     let freed = books.change(Sync::Boot, |books| {
-        let lease = books.leases()?.into_iter().find(|own| own.id == taken);
+        let lease = books.leases()?.into_iter().find(|lease| lease.id == taken);
         books.free("tester", &lease.unwrap(), "a test")
     });
     assert!(freed.unwrap());
@@ -371,8 +380,8 @@ fn a_daemon_that_was_replaced_refuses_nobody_and_ends() {
     let place = Place::new();
     let mut daemon = Daemon::start(&place, &["--scheduler", "fifo"]);
     let pid = daemon.0.id().to_string();
-    let signal = |own: &str| {
-        let sent = Command::new("kill").args([own, &pid]).status().unwrap();
+    let signal = |text: &str| {
+        let sent = Command::new("kill").args([text, &pid]).status().unwrap();
         assert!(sent.success());
     };
     until(|| place.text("daemon.log").contains("ready"));
@@ -412,9 +421,9 @@ fn a_throttle_ends_in_its_time_though_the_drivers_do_not_answer() {
     };
     let percent = 70;
     let ms = (mapa_node::now() / 1_000_000).unsigned_abs() + 5000;
-    let entry = Entry {
+    let entry = JournalEntry {
         id: 1,
-        pull: Pull::MpsPercent { server, percent },
+        pull: LeverChange::MpsPercent { server, percent },
         plan: Plan {
             lever: "mps-percent".to_owned(),
             steps: vec![step],
@@ -453,7 +462,7 @@ fn a_device_that_somebody_takes_out_of_mig_mode_is_told() {
     let daemon = machine.daemon_with(&words);
     let layouts = || {
         let facts = kinds(&record, "facts", "fact");
-        facts.iter().filter(|own| *own == "layout-is").count()
+        facts.iter().filter(|fact| *fact == "layout-is").count()
     };
     until(|| layouts() == 8);
     // Its next look has seen the modes once.
@@ -473,7 +482,7 @@ fn a_driver_that_fails_while_the_machine_is_read_anew_is_asked_again() {
     let mut daemon = machine.daemon_with(&words);
     let layouts = || {
         let facts = kinds(&record, "facts", "fact");
-        facts.iter().filter(|own| *own == "layout-is").count()
+        facts.iter().filter(|fact| *fact == "layout-is").count()
     };
     until(|| layouts() == 8);
     // Its next look has seen the modes once.
@@ -664,13 +673,13 @@ fn doctor_says_what_a_machine_lacks_and_what_to_do() {
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_valid("node-doctor", &answer);
     let checks = answer["checks"].as_array().unwrap();
-    let of = |what: &str| checks.iter().find(|own| own["what"] == what).unwrap();
+    let of = |what: &str| checks.iter().find(|check| check["what"] == what).unwrap();
     assert_eq!(of("ledger")["is"], "fine", "{answer}");
     assert_eq!(of("MIG")["is"], "missing", "{answer}");
     assert_eq!(of("socket")["is"], "broken", "{answer}");
     assert_eq!(output.status.code(), Some(1));
-    for own in checks {
-        assert_eq!(own["is"] == "fine", own["hint"].is_null(), "{own}");
+    for check in checks {
+        assert_eq!(check["is"] == "fine", check["hint"].is_null(), "{check}");
     }
     std::fs::write(&config, "").unwrap();
     let answer: Value = serde_json::from_slice(&doctor().stdout).unwrap();
@@ -678,7 +687,7 @@ fn doctor_says_what_a_machine_lacks_and_what_to_do() {
     assert!(
         checks
             .iter()
-            .any(|own| own["what"] == "socket" && own["is"] == "missing")
+            .any(|check| check["what"] == "socket" && check["is"] == "missing")
     );
 }
 
@@ -714,7 +723,12 @@ fn systemd_is_told_that_the_daemon_is_ready_lives_and_ends() {
     until(|| systemd.beats() >= 3);
     assert_eq!(systemd.told()[0], "READY=1", "{:?}", systemd.told());
     assert_eq!(daemon.end("-TERM"), Some(0));
-    until(|| systemd.told().last().is_some_and(|own| own == "STOPPING=1"));
+    until(|| {
+        systemd
+            .told()
+            .last()
+            .is_some_and(|candidate| candidate == "STOPPING=1")
+    });
     // A watchdog that is meant for another process is none of its own.
     let folder = tempfile::tempdir().unwrap();
     let other = Systemd::new(folder.path());
@@ -775,15 +789,16 @@ fn exporters_of_tenants_are_heard_and_what_is_missing_is_told() {
         Some(answer)
     };
     until(|| {
-        get("/healthz").is_some_and(|own| own.starts_with("HTTP/1.1 200") && own.ends_with("ok\n"))
+        get("/healthz")
+            .is_some_and(|text| text.starts_with("HTTP/1.1 200") && text.ends_with("ok\n"))
     });
     assert!(get("/x").unwrap().starts_with("HTTP/1.1 404"));
     // Each request took 20 ms: none of them is in the bucket below 12.8, and all are in that below 25.6.
     until(|| {
         let text = get("/metrics").unwrap();
         let of = |name: &str| {
-            let line = text.lines().find_map(|own| own.strip_prefix(name));
-            line.and_then(|own| own.trim().parse::<u64>().ok())
+            let line = text.lines().find_map(|line| line.strip_prefix(name));
+            line.and_then(|line| line.trim().parse::<u64>().ok())
                 .unwrap_or(0)
         };
         let bucket = |le: &str| {

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fake_nvml::{Config, Fake, Fault, built_library, install};
-use mapa_live::levers::{Entry, Lifetime};
+use mapa_live::levers::{JournalEntry, Lifetime};
 use mapa_node::Ledger;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -21,23 +21,23 @@ use super::common::Place;
 use super::daemon::Daemon;
 
 fn rounds() -> u64 {
-    std::env::var("MAPA_ROUNDS").map_or(6, |own| own.parse().unwrap())
+    std::env::var("MAPA_ROUNDS").map_or(6, |text| text.parse().unwrap())
 }
 
 /// The seed of the moments at which a daemon is killed.
 fn seed() -> u64 {
-    std::env::var("MAPA_SEED").map_or(0, |own| own.parse().unwrap())
+    std::env::var("MAPA_SEED").map_or(0, |text| text.parse().unwrap())
 }
 
 /// What the journal of pulls beside the ledger has.
-pub(crate) fn entries(ledger: &Path) -> Vec<Entry> {
+pub(crate) fn entries(ledger: &Path) -> Vec<JournalEntry> {
     let folder = ledger.with_file_name("ledger.db.pulls");
     let files = fs::read_dir(folder).into_iter().flatten().flatten();
-    let files = files.map(|own| own.path());
-    let files = files.filter(|own| own.extension().is_some_and(|own| own == "json"));
+    let files = files.map(|file| file.path());
+    let files = files.filter(|file| file.extension().is_some_and(|text| text == "json"));
     // One that is crossed out meanwhile is none.
     files
-        .filter_map(|own| fs::read(own).ok())
+        .filter_map(|file| fs::read(file).ok())
         .map(|text| serde_json::from_slice(&text).unwrap())
         .collect()
 }
@@ -85,7 +85,7 @@ impl Mps {
     /// The share of multiprocessors, as the daemon says.
     fn percent(&self) -> String {
         let text = fs::read_to_string(self.pipe().join("values/percent"));
-        text.map_or_else(|_| "100.0".to_owned(), |own| own.trim().to_owned())
+        text.map_or_else(|_| "100.0".to_owned(), |text| text.trim().to_owned())
     }
 
     pub(crate) fn path(&self) -> String {
@@ -110,8 +110,8 @@ fn groups(name: &str) -> Vec<String> {
     let folder = Path::new("/sys/fs/cgroup/blkio").join(name);
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries
-        .filter(|own| own.path().is_dir())
-        .map(|own| own.file_name().into_string().unwrap())
+        .filter(|entry| entry.path().is_dir())
+        .map(|entry| entry.file_name().into_string().unwrap())
         .collect()
 }
 
@@ -163,13 +163,13 @@ fn after_a_kill_no_throttle_outlives_its_time() {
         daemon.end("-KILL");
         // What was intended is written down, and nothing in it holds longer than it may.
         let left = entries(&place.ledger());
-        for own in &left {
-            if let Lifetime::Until { ms } = own.lifetime {
-                assert!(ms <= now_ms() + 1000, "round {round}: {own:?}");
+        for entry in &left {
+            if let Lifetime::Until { ms } = entry.lifetime {
+                assert!(ms <= now_ms() + 1000, "round {round}: {entry:?}");
             }
         }
         pulled += usize::from(!left.is_empty());
-        killed_midway += left.iter().filter(|own| !own.confirmed).count();
+        killed_midway += left.iter().filter(|entry| !entry.confirmed).count();
         // Another daemon, whose scheduler orders no throttle, takes it back.
         let daemon = start("fifo");
         let begun = Instant::now();
@@ -276,17 +276,19 @@ impl Machine {
             let gpu = mapa_topologies::mig::named("a100-40gb").unwrap();
             let name = |id: u32| {
                 let mut profiles = gpu.profiles.iter();
-                let own = profiles.find(|own| u32::from(own.id) == id).unwrap();
+                let own = profiles
+                    .find(|profile| u32::from(profile.id) == id)
+                    .unwrap();
                 own.name.clone()
             };
             let own = &state.devices[index as usize].mig;
             let mut placed: Vec<(u8, String)> = own
                 .instances
                 .iter()
-                .map(|own| (own.start, name(own.profile)))
+                .map(|instance| (instance.start, name(instance.profile)))
                 .collect();
             placed.sort();
-            let words = placed.iter().map(|(start, own)| format!("{own}@{start}"));
+            let words = placed.iter().map(|(start, text)| format!("{text}@{start}"));
             found.insert(uuid, words.collect());
         }
         found
@@ -295,8 +297,8 @@ impl Machine {
     /// Destroys all instances, as an operator does by hand: there is something to do in every round.
     fn empty(&self) {
         let state = self.fake.state().unwrap();
-        for (device, own) in (0u32..).zip(&state.devices) {
-            for instance in &own.mig.instances {
+        for (device, device_state) in (0u32..).zip(&state.devices) {
+            for instance in &device_state.mig.instances {
                 self.fake.destroy_instance(device, instance.id).unwrap();
             }
         }
@@ -441,7 +443,7 @@ fn an_order_whose_lever_fails_is_told_and_given_again() {
     let fault = fake_nvml::Fault::new(fails, fake_nvml::Code::Unknown);
     machine.fake.inject(fault).unwrap();
     let (config, scheduler) = (path("node.toml"), "pcie-plan,repartition=0");
-    let [config, record_to] = [&config, &record].map(|own| own.to_str().unwrap());
+    let [config, record_to] = [&config, &record].map(|path| path.to_str().unwrap());
     let words = [
         "--scheduler",
         scheduler,
@@ -462,7 +464,7 @@ fn an_order_whose_lever_fails_is_told_and_given_again() {
     let told = |list: &str, key: &str| super::daemon::kinds(&record, list, key);
     while !told("facts", "fact")
         .iter()
-        .any(|own| own == "order-failed")
+        .any(|candidate| candidate == "order-failed")
     {
         assert!(begun.elapsed() < Duration::from_secs(60), "{}", log());
         thread::sleep(Duration::from_millis(10));

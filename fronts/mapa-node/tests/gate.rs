@@ -18,7 +18,7 @@ const TRIES: usize = 500;
 /// The children of a process that have not ended.
 fn children(of: u32) -> Vec<i32> {
     let entries = fs::read_dir("/proc").unwrap().flatten();
-    let names = entries.filter_map(|own| own.file_name().into_string().ok());
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
     names
         .filter_map(|name| {
             let pid: i32 = name.parse().ok()?;
@@ -54,7 +54,9 @@ fn with_one_at_the_gate<T>(
                 .change(Sync::Boot, |books| {
                     let leases = books.leases()?;
                     let pid = mapa.id() as i32;
-                    let Some(own) = leases.iter().find(|own| own.asker.process.id.pid == pid)
+                    let Some(own) = leases
+                        .iter()
+                        .find(|lease| lease.asker.process.id.pid == pid)
                     else {
                         return Ok(None);
                     };
@@ -138,7 +140,7 @@ fn a_process_at_the_gate_catches_no_signal() {
         loop {
             let status = fs::read_to_string(format!("/proc/{waiting}/status")).unwrap();
             let word = |name: &str| {
-                let line = status.lines().find_map(|own| own.strip_prefix(name));
+                let line = status.lines().find_map(|line| line.strip_prefix(name));
                 u64::from_str_radix(line.unwrap().trim(), 16).unwrap()
             };
             // The standard library's own handlers, of SIGSEGV and SIGBUS, are for stacks.

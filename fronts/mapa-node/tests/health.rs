@@ -9,8 +9,8 @@ use super::common::{Machine, error};
 fn free(machine: &Machine, device: &str) -> (i64, String) {
     let answer = machine.json(&["free"]);
     let devices = answer["devices"].as_array().unwrap();
-    let own = devices.iter().find(|own| own["device"] == device);
-    let why = own.map_or(String::new(), |own| own["withheld"].to_string());
+    let own = devices.iter().find(|value| value["device"] == device);
+    let why = own.map_or(String::new(), |value| value["withheld"].to_string());
     (answer["free"].as_i64().unwrap(), why)
 }
 
@@ -18,7 +18,7 @@ fn free(machine: &Machine, device: &str) -> (i64, String) {
 fn noted(machine: &Machine, kind: &str) -> usize {
     let log = machine.json(&["log", "-n", "1000"]);
     let all = log["decisions"].as_array().unwrap();
-    all.iter().filter(|own| own["kind"] == kind).count()
+    all.iter().filter(|value| value["kind"] == kind).count()
 }
 
 #[test]

@@ -30,9 +30,9 @@ fn marked(place: &Place) -> BTreeSet<(u32, i64)> {
         let mut variables = variables
             .split(|byte| *byte == 0)
             .map(String::from_utf8_lossy);
-        if variables.clone().any(|own| own == folder)
-            && let Some(mark) =
-                variables.find_map(|own| own.strip_prefix("MAPA_LEASE=").map(str::to_owned))
+        if variables.clone().any(|variable| variable == folder)
+            && let Some(mark) = variables
+                .find_map(|variable| variable.strip_prefix("MAPA_LEASE=").map(str::to_owned))
         {
             found.insert((pid, mark.rsplit(':').next().unwrap().parse().unwrap()));
         }
@@ -42,7 +42,7 @@ fn marked(place: &Place) -> BTreeSet<(u32, i64)> {
 
 #[test]
 fn after_kills_no_device_is_held_twice_no_lease_is_dead_and_none_is_lost() {
-    let rounds: u64 = std::env::var("MAPA_ROUNDS").map_or(50, |own| own.parse().unwrap());
+    let rounds: u64 = std::env::var("MAPA_ROUNDS").map_or(50, |text| text.parse().unwrap());
     let place = Place::new();
     let mut random = Pcg64::seed_from_u64(29);
     let mut adopted = 0;
@@ -68,7 +68,7 @@ fn after_kills_no_device_is_held_twice_no_lease_is_dead_and_none_is_lost() {
                 .as_array()
                 .unwrap()
                 .iter()
-                .map(|own| own["lease"].as_i64().unwrap())
+                .map(|value| value["lease"].as_i64().unwrap())
                 .collect();
             for (pid, lease) in before.intersection(&after) {
                 assert!(
@@ -80,7 +80,7 @@ fn after_kills_no_device_is_held_twice_no_lease_is_dead_and_none_is_lost() {
                 .as_array()
                 .unwrap()
                 .iter()
-                .filter(|own| own["adopted"] == true)
+                .filter(|value| value["adopted"] == true)
                 .count();
         }
         for run in &mut runs {
@@ -118,7 +118,7 @@ fn after_kills_no_device_is_held_twice_no_lease_is_dead_and_none_is_lost() {
     judge(&log);
     // The rounds were worth it: programs died and their commands went on.
     assert!(
-        adopted > 0 && log.iter().any(|own| own["kind"] == "adopt"),
+        adopted > 0 && log.iter().any(|value| value["kind"] == "adopt"),
         "nothing was adopted"
     );
 }

@@ -65,9 +65,12 @@ fn the_same_change_by_many_threads_is_made_once_each() {
                 })
             })
             .collect();
-        threads.into_iter().map(|own| own.join().unwrap()).collect()
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect()
     });
-    assert_eq!(given.iter().filter(|own| **own).count(), 1);
+    assert_eq!(given.iter().filter(|flag| **flag).count(), 1);
 }
 
 #[test]
@@ -103,9 +106,9 @@ fn recovery_keeps_the_living_frees_the_dead_and_forgets_earlier_boots() {
         change(&mut other.process);
         other
     };
-    let dead = with(&|own| own.id.start += 1);
-    let earlier = with(&|own| own.boot = "earlier".to_owned());
-    let elsewhere = with(&|own| own.namespace += 1);
+    let dead = with(&|identity| identity.id.start += 1);
+    let earlier = with(&|identity| identity.boot = "earlier".to_owned());
+    let elsewhere = with(&|identity| identity.namespace += 1);
     let mut ids = Vec::new();
     for (name, asker) in [
         ("A", &alive),
@@ -125,14 +128,18 @@ fn recovery_keeps_the_living_frees_the_dead_and_forgets_earlier_boots() {
     };
     let first = found(&processes);
     assert_eq!(
-        first.leases.iter().map(|own| own.id).collect::<Vec<_>>(),
+        first
+            .leases
+            .iter()
+            .map(|lease| lease.id)
+            .collect::<Vec<_>>(),
         [ids[0], ids[3]]
     );
     assert_eq!(
         first
             .freed
             .iter()
-            .map(|(own, _)| own.id)
+            .map(|(lease, _)| lease.id)
             .collect::<Vec<_>>(),
         [ids[1], ids[2]]
     );
@@ -186,7 +193,7 @@ fn whoever_was_moved_to_be_limited_is_found() {
         }
     }
     let [own, limited] = made.iter().take(2).collect::<Vec<_>>()[..] else {
-        made.iter().for_each(|own| drop(fs::remove_dir(own)));
+        made.iter().for_each(|path| drop(fs::remove_dir(path)));
         eprintln!("skipped: no control groups of two hierarchies can be made here");
         return;
     };
@@ -210,7 +217,7 @@ fn whoever_was_moved_to_be_limited_is_found() {
     job.kill().unwrap();
     job.wait().unwrap();
     let then = found();
-    made.iter().for_each(|own| drop(fs::remove_dir(own)));
+    made.iter().for_each(|path| drop(fs::remove_dir(path)));
     assert_eq!(first.adopted.len(), 1, "{first:?}");
     assert_eq!(then.freed.len(), 1, "{then:?}");
 }

@@ -18,7 +18,7 @@ mod nvml_uuids {
         let device = nvml.device_by_index(device).unwrap();
         (0..7)
             .filter_map(|slot| device.mig_device_by_index(slot).ok())
-            .map(|own| own.uuid().unwrap())
+            .map(|device| device.uuid().unwrap())
             .collect()
     }
 }
@@ -29,7 +29,7 @@ fn machine(profiles: &[&str]) -> (Machine, Vec<u32>) {
     machine.fake.set_mig(0, true).unwrap();
     let made = profiles
         .iter()
-        .map(|own| machine.fake.create_instance(0, own, None).unwrap().0);
+        .map(|profile| machine.fake.create_instance(0, profile, None).unwrap().0);
     let made = made.collect();
     (machine, made)
 }
@@ -48,7 +48,7 @@ fn jobs_get_instances_by_their_uuids_and_never_share_one() {
     let mut held: Vec<&str> = held.lines().collect();
     assert!(
         held.iter()
-            .all(|own| all[1..].iter().any(|other| other == own)),
+            .all(|candidate| all[1..].iter().any(|other| other == candidate)),
         "{held:?} {all:?}"
     );
     held.sort_unstable();
@@ -97,7 +97,7 @@ fn an_instance_that_is_destroyed_meanwhile_is_told_and_not_given() {
     let held = std::fs::read_to_string(machine.path().join("held")).unwrap();
     let at = uuids(&machine, 0)
         .iter()
-        .position(|own| own == held.trim())
+        .position(|uuid| uuid == held.trim())
         .unwrap();
     machine.fake.destroy_instance(0, numbers[at]).unwrap();
     let ps = machine.json(&["ps"]);

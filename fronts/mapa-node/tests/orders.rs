@@ -65,7 +65,7 @@ fn jobs_wait_and_run_by_every_scheduler() {
         }
         assert!(holder.wait().unwrap().success());
         let log = place.log();
-        let granted = log.iter().filter(|own| own["kind"] == "grant").count();
+        let granted = log.iter().filter(|value| value["kind"] == "grant").count();
         assert_eq!(granted, 4, "{scheduler}");
     }
 }

@@ -42,7 +42,7 @@ fn whatever_the_policy_a_job_gets_a_partition_or_waits_for_one() {
             .as_array()
             .unwrap()
             .iter()
-            .map(|own| own.as_u64().unwrap())
+            .map(|value| value.as_u64().unwrap())
             .collect();
         devices.sort_unstable();
         let devices = serde_json::to_string(&devices).unwrap();

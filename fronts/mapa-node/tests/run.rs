@@ -16,7 +16,11 @@ fn a_command_gets_its_devices_in_rank_order_and_its_status_comes_back() {
     assert_eq!(text(&output), "PCI_BUS_ID 0,1,2,3 GPU0,GPU1,GPU2,GPU3");
     assert_eq!(output.status.code(), Some(7));
     assert_eq!(place.leases(), [0i64; 0]);
-    let kinds: Vec<Value> = place.log().iter().map(|own| own["kind"].clone()).collect();
+    let kinds: Vec<Value> = place
+        .log()
+        .iter()
+        .map(|value| value["kind"].clone())
+        .collect();
     assert_eq!(kinds, ["machine", "grant", "free"]);
 
     // The ring is put where it is fastest, which is not where ids are lowest.

@@ -114,7 +114,11 @@ fn a_tenant_is_handed_over_while_the_loop_lives_and_the_record_is_kept() {
         assert!(daemon.0.wait().unwrap().success(), "{}", read("log"));
     };
     end(&mut daemon);
-    while systemd.told().last().is_none_or(|own| own != "STOPPING=1") {
+    while systemd
+        .told()
+        .last()
+        .is_none_or(|candidate| candidate != "STOPPING=1")
+    {
         assert!(
             begun.elapsed() < Duration::from_secs(150),
             "{:?}",

@@ -32,16 +32,16 @@ host = 12.0
 fn not_bound(said: &str) -> Option<String> {
     let line = said
         .lines()
-        .find(|own| own.contains("memory is not bound"))?;
+        .find(|line| line.contains("memory is not bound"))?;
     // Containers forbid the call: EPERM, or ENOSYS where a filter says that there is none.
     let is_forbidden = ["(os error 1)", "(os error 38)"]
         .iter()
-        .any(|own| line.contains(own));
+        .any(|text| line.contains(text));
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let nodes = status
         .lines()
-        .find_map(|own| own.strip_prefix("Mems_allowed_list:"));
-    let is_outside = nodes.is_some_and(|own| !own.trim().starts_with('0'));
+        .find_map(|line| line.strip_prefix("Mems_allowed_list:"));
+    let is_outside = nodes.is_some_and(|node| !node.trim().starts_with('0'));
     (is_forbidden || is_outside).then(|| format!("{line}; nodes allowed: {nodes:?}"))
 }
 

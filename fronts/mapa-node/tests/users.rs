@@ -132,7 +132,7 @@ fn two_users_share_a_ledger_and_neither_takes_the_others_devices() {
         .clone();
     let uids: Vec<u64> = owners
         .iter()
-        .map(|own| own["uid"].as_u64().unwrap())
+        .map(|owner| owner["uid"].as_u64().unwrap())
         .collect();
     assert_eq!(uids, USERS.map(u64::from), "{owners:?}");
 }

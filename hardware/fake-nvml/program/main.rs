@@ -25,7 +25,7 @@ enum Command {
     /// Print the state as JSON.
     Show,
     /// List a process on a device.
-    Start(Start),
+    Start(StartProcess),
     /// Remove a process from a device.
     Stop { device: u32, pid: u32 },
     /// Set counters, such as `power_mw=250000`; `show` has those that are not zero.
@@ -35,7 +35,11 @@ enum Command {
         counters: Vec<String>,
     },
     /// Take a link down or up.
-    Link { device: u32, link: u32, to: Way },
+    Link {
+        device: u32,
+        link: u32,
+        to: NvLinkWay,
+    },
     /// Raise an Xid.
     Xid { device: u32, number: u64 },
     /// Take a device off the bus.
@@ -80,12 +84,12 @@ struct Install {
 }
 
 #[derive(Args)]
-struct Start {
+struct StartProcess {
     device: u32,
     pid: u32,
     /// What it does there.
-    #[arg(long, value_enum, default_value_t = Kind::Compute)]
-    kind: Kind,
+    #[arg(long, value_enum, default_value_t = ProcessWord::Compute)]
+    kind: ProcessWord,
     /// Memory that it uses, MiB.
     #[arg(long, default_value_t = 0)]
     memory_mib: u64,
@@ -116,14 +120,14 @@ struct Inject {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Kind {
+enum ProcessWord {
     Compute,
     Graphics,
     Mps,
 }
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
-enum Way {
+enum NvLinkWay {
     Up,
     Down,
 }
@@ -169,7 +173,7 @@ fn run(cli: Cli) -> Result<(), Box<dyn Error>> {
             }
         }
         Command::Set { device, counters } => set(&fake, device, &counters)?,
-        Command::Link { device, link, to } => fake.set_link(device, link, to == Way::Up)?,
+        Command::Link { device, link, to } => fake.set_link(device, link, to == NvLinkWay::Up)?,
         Command::Xid { device, number } => fake.raise_xid(device, number)?,
         Command::Lose { device } => fake.lose(device)?,
         Command::Reset { device } => fake.reset(device)?,
@@ -206,7 +210,7 @@ fn make(order: Install) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-impl Start {
+impl StartProcess {
     fn run(self, fake: &Fake) -> Result<(), Box<dyn Error>> {
         let mut process = if self.while_running {
             Process::running(self.pid)?
@@ -214,9 +218,9 @@ impl Start {
             Process::new(self.pid)
         };
         process.kind = match self.kind {
-            Kind::Compute => ProcessKind::Compute,
-            Kind::Graphics => ProcessKind::Graphics,
-            Kind::Mps => ProcessKind::Mps,
+            ProcessWord::Compute => ProcessKind::Compute,
+            ProcessWord::Graphics => ProcessKind::Graphics,
+            ProcessWord::Mps => ProcessKind::Mps,
         };
         process.memory_bytes = self.memory_mib << 20;
         process.instance = self.instance;

@@ -186,8 +186,8 @@ impl Fake {
         }
         let other = self.hardware.other_end(device as usize, link as usize);
         self.change(|state| {
-            let own = Some((device as usize, link as usize));
-            for (device, link) in own.into_iter().chain(other) {
+            let row = Some((device as usize, link as usize));
+            for (device, link) in row.into_iter().chain(other) {
                 let down = &mut state.devices[device].links_down;
                 if up {
                     down.remove(&(link as u32));

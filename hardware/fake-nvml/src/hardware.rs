@@ -17,7 +17,7 @@ use mapa_topologies::{
 };
 
 use crate::error::Error;
-use crate::product::Kind;
+use crate::product::ProductKind;
 
 /// The memory of a device of which nothing else is known.
 const MADE_UP_MEMORY: u64 = 16 << 30;
@@ -31,16 +31,16 @@ pub(crate) struct Hardware {
     pub(crate) name: String,
     /// The version of the driver.
     pub(crate) driver: String,
-    pub(crate) gpus: Vec<Gpu>,
+    pub(crate) gpus: Vec<FakeGpu>,
     /// The classes of host paths, row by row; none where no host joins two devices.
     ancestors: Vec<LinkClass>,
     /// Whether one device may read another's memory, row by row.
-    peers: Vec<Peer>,
+    peers: Vec<PeerReach>,
 }
 
 /// One GPU.
-pub(crate) struct Gpu {
-    pub(crate) kind: Kind,
+pub(crate) struct FakeGpu {
+    pub(crate) kind: ProductKind,
     pub(crate) product: String,
     pub(crate) uuid: String,
     pub(crate) pci: Pci,
@@ -51,10 +51,10 @@ pub(crate) struct Gpu {
     /// Generation and lanes of its PCIe slot.
     pub(crate) pcie: Option<(u32, u32)>,
     /// Its NVLinks, by number.
-    pub(crate) links: Vec<NvLink>,
+    pub(crate) links: Vec<FakeNvLink>,
     /// NVML's number of its NVLinks' version.
     pub(crate) link_version: Option<u32>,
-    pub(crate) mig: Option<Arc<Table>>,
+    pub(crate) mig: Option<Arc<MigTable>>,
 }
 
 /// A PCI address.
@@ -68,22 +68,22 @@ pub(crate) struct Pci {
 
 /// One end of an NVLink.
 #[derive(Clone, Debug)]
-pub(crate) struct NvLink {
-    pub(crate) end: End,
+pub(crate) struct FakeNvLink {
+    pub(crate) end: NvLinkEnd,
     /// The rate that tools print, MB/s.
     pub(crate) mbps: u32,
 }
 
 /// What is at the other end of a link.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum End {
+pub(crate) enum NvLinkEnd {
     Gpu(usize),
     Switch(Pci),
 }
 
 /// Whether one device may read another's memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Peer {
+pub(crate) enum PeerReach {
     Reached,
     /// The product does not do it.
     NotByProduct,
@@ -93,12 +93,12 @@ pub(crate) enum Peer {
 
 /// How a GPU can be partitioned. Hardware offers all profiles of its table, whatever a machine file
 /// has jobs use.
-pub(crate) struct Table {
+pub(crate) struct MigTable {
     pub(crate) gpu: MigGpu,
     model: OnceLock<Result<Arc<Model>, String>>,
 }
 
-impl Table {
+impl MigTable {
     fn new(gpu: MigGpu) -> Arc<Self> {
         Arc::new(Self {
             gpu,
@@ -139,26 +139,26 @@ impl Hardware {
             machine.fabric.set_products(product);
         }
         know_links(&mut machine).map_err(wrong)?;
-        let tables = Tables::new(&machine, extras)?;
+        let tables = MigTables::new(&machine, extras)?;
         // Instances are vertices of the graph, and none of NVML's business.
         machine.fabric.set_mig(None);
         let graph = machine.graph().map_err(wrong)?;
-        let links = Links::new(&machine, &graph);
+        let links = DirectLinks::new(&machine, &graph);
         let ids: Vec<DeviceId> = graph.wholes().iter().collect();
         let cpus = cpus_of_nodes(&graph);
-        let mut addresses = Addresses::new(&graph);
+        let mut addresses = PciAddresses::new(&graph);
         let pcis: Vec<Pci> = ids.iter().map(|&id| addresses.of(&graph, id)).collect();
         let switches: Vec<Pci> = (0..links.switches).map(|_| addresses.fresh()).collect();
         let mut gpus = Vec::with_capacity(ids.len());
         for (at, &id) in ids.iter().enumerate() {
             let device = graph.device(id);
-            let kind = Kind::of(device.product.as_deref(), &machine.title);
+            let kind = ProductKind::of(device.product.as_deref(), &machine.title);
             let table = tables.of(at, &kind, device.memory_bytes)?;
             let memory = device.memory_bytes.unwrap_or_else(|| {
                 let partitioned = table.as_ref().map(|table| table.gpu.memory_bytes());
                 partitioned.unwrap_or(MADE_UP_MEMORY)
             });
-            gpus.push(Gpu {
+            gpus.push(FakeGpu {
                 product: (device.product.clone()).unwrap_or_else(|| kind.product(memory)),
                 kind,
                 uuid: (device.uuid.clone())
@@ -191,7 +191,7 @@ impl Hardware {
         self.ancestors[a * self.gpus.len() + b]
     }
 
-    pub(crate) fn peer(&self, a: usize, b: usize) -> Peer {
+    pub(crate) fn peer(&self, a: usize, b: usize) -> PeerReach {
         self.peers[a * self.gpus.len() + b]
     }
 
@@ -199,15 +199,15 @@ impl Hardware {
     /// two devices, the first of one is the first of the other.
     pub(crate) fn other_end(&self, device: usize, link: usize) -> Option<(usize, usize)> {
         let links = &self.gpus[device].links;
-        let End::Gpu(other) = links.get(link)?.end else {
+        let NvLinkEnd::Gpu(other) = links.get(link)?.end else {
             return None;
         };
         let rank = links[..link]
             .iter()
-            .filter(|nv_link| nv_link.end == End::Gpu(other))
+            .filter(|nv_link| nv_link.end == NvLinkEnd::Gpu(other))
             .count();
         let theirs = self.gpus[other].links.iter().enumerate();
-        let mut back = theirs.filter(|(_, nv_link)| nv_link.end == End::Gpu(device));
+        let mut back = theirs.filter(|(_, nv_link)| nv_link.end == NvLinkEnd::Gpu(device));
         back.nth(rank).map(|(link, _)| (other, link))
     }
 
@@ -232,20 +232,20 @@ fn machine_of(text: &str) -> Result<Machine, Error> {
 }
 
 /// The MIG tables of a machine's devices.
-struct Tables {
+struct MigTables {
     /// The table that the user names for all devices; none if the user says that there is none.
-    all: Option<Option<Arc<Table>>>,
+    all: Option<Option<Arc<MigTable>>>,
     /// The tables that the machine file names, by device.
-    of_file: Vec<Option<Arc<Table>>>,
+    of_file: Vec<Option<Arc<MigTable>>>,
     /// The tables of products, by name.
-    of_products: BTreeMap<&'static str, Arc<Table>>,
+    of_products: BTreeMap<&'static str, Arc<MigTable>>,
 }
 
-impl Tables {
+impl MigTables {
     fn new(machine: &Machine, extras: &Extras<'_>) -> Result<Self, Error> {
         let table = |name: &str| {
             let gpu = mapa_topologies::mig::named(name);
-            gpu.map(Table::new)
+            gpu.map(MigTable::new)
                 .map_err(|error| Error::new(format!("MIG table: {error}, or none")))
         };
         let all = match extras.mig {
@@ -253,7 +253,7 @@ impl Tables {
             Some(name) if name.eq_ignore_ascii_case("none") => Some(None),
             Some(name) => Some(Some(table(name)?)),
         };
-        let mut known: BTreeMap<String, Arc<Table>> = BTreeMap::new();
+        let mut known: BTreeMap<String, Arc<MigTable>> = BTreeMap::new();
         let mut of_file = Vec::new();
         for (_, node) in machine.fabric.nodes() {
             let NodeKind::Device(info) = &node.kind else {
@@ -272,7 +272,7 @@ impl Tables {
         }
         let of_products = mapa_topologies::mig::catalogue()
             .iter()
-            .filter_map(|entry| Some((entry.name, Table::new(entry.gpu().ok()?))))
+            .filter_map(|entry| Some((entry.name, MigTable::new(entry.gpu().ok()?))))
             .collect();
         Ok(Self {
             all,
@@ -284,9 +284,9 @@ impl Tables {
     fn of(
         &self,
         device: usize,
-        kind: &Kind,
+        kind: &ProductKind,
         memory: Option<u64>,
-    ) -> Result<Option<Arc<Table>>, Error> {
+    ) -> Result<Option<Arc<MigTable>>, Error> {
         if let Some(all) = &self.all {
             return Ok(all.clone());
         }
@@ -299,9 +299,9 @@ impl Tables {
 }
 
 /// The direct links of a machine, and facts that its fabric has by device.
-struct Links {
+struct DirectLinks {
     /// By device: the links in order.
-    of_device: Vec<Vec<(Place, u32)>>,
+    of_device: Vec<Vec<(LinkTarget, u32)>>,
     switches: usize,
     slots: BTreeMap<usize, f64>,
     cores: BTreeMap<usize, String>,
@@ -309,14 +309,14 @@ struct Links {
 
 /// The other end of a link, before switches have addresses.
 #[derive(Clone, Copy)]
-enum Place {
+enum LinkTarget {
     Gpu(usize),
     Switch(usize),
 }
 
-impl Links {
+impl DirectLinks {
     fn new(machine: &Machine, graph: &HardwareGraph) -> Self {
-        let mut places: BTreeMap<NodeId, Place> = BTreeMap::new();
+        let mut places: BTreeMap<NodeId, LinkTarget> = BTreeMap::new();
         let (mut slots, mut cores) = (BTreeMap::new(), BTreeMap::new());
         let (mut devices, mut switches) = (0, 0);
         for (id, node) in machine.fabric.nodes() {
@@ -325,11 +325,11 @@ impl Links {
                     slots.extend(machine.fabric.slot_gbps(id).map(|gbps| (devices, gbps)));
                     let text = machine.fabric.cores(id);
                     cores.extend(text.map(|text| (devices, text.to_owned())));
-                    places.insert(id, Place::Gpu(devices));
+                    places.insert(id, LinkTarget::Gpu(devices));
                     devices += 1;
                 }
                 NodeKind::LinkSwitch => {
-                    places.insert(id, Place::Switch(switches));
+                    places.insert(id, LinkTarget::Switch(switches));
                     switches += 1;
                 }
                 _ => {}
@@ -346,7 +346,9 @@ impl Links {
             };
             let mbps = printed_mbps(gbps / f64::from(n), graph.link_generation());
             for (from, to) in [(a, b), (b, a)] {
-                if let (Some(Place::Gpu(from)), Some(&to)) = (places.get(&from), places.get(&to)) {
+                if let (Some(LinkTarget::Gpu(from)), Some(&to)) =
+                    (places.get(&from), places.get(&to))
+                {
                     let bond = std::iter::repeat_n((to, mbps), usize::from(n));
                     of_device[*from].extend(bond);
                 }
@@ -360,14 +362,14 @@ impl Links {
         }
     }
 
-    fn of(&self, device: usize, switches: &[Pci]) -> Vec<NvLink> {
-        let end = |place: Place| match place {
-            Place::Gpu(other) => End::Gpu(other),
-            Place::Switch(switch) => End::Switch(switches[switch].clone()),
+    fn of(&self, device: usize, switches: &[Pci]) -> Vec<FakeNvLink> {
+        let end = |place: LinkTarget| match place {
+            LinkTarget::Gpu(other) => NvLinkEnd::Gpu(other),
+            LinkTarget::Switch(switch) => NvLinkEnd::Switch(switches[switch].clone()),
         };
         self.of_device[device]
             .iter()
-            .map(|&(place, mbps)| NvLink {
+            .map(|&(place, mbps)| FakeNvLink {
                 end: end(place),
                 mbps,
             })
@@ -404,12 +406,12 @@ fn pcie_of(gbps: f64) -> Option<(u32, u32)> {
 }
 
 /// Addresses of devices and switches: those that are known, and new ones beside them.
-struct Addresses {
+struct PciAddresses {
     used: BTreeSet<Pci>,
     next: u32,
 }
 
-impl Addresses {
+impl PciAddresses {
     fn new(graph: &HardwareGraph) -> Self {
         let known = graph
             .devices()
@@ -486,14 +488,14 @@ fn class_of(graph: &HardwareGraph, a: DeviceId, b: DeviceId) -> LinkClass {
     }
 }
 
-fn peer_of(graph: &HardwareGraph, a: DeviceId, b: DeviceId) -> Peer {
+fn peer_of(graph: &HardwareGraph, a: DeviceId, b: DeviceId) -> PeerReach {
     let access = graph.peer_access(a, b);
     // A guess is of the product and its PCIe. Links of its own it may use.
     match (access.on || a == b, access.source) {
-        (true, _) => Peer::Reached,
-        (false, PeerSource::Guessed) if graph.pair(a, b).direct.exists() => Peer::Reached,
-        (false, PeerSource::Guessed) => Peer::NotByProduct,
-        (false, _) => Peer::Off,
+        (true, _) => PeerReach::Reached,
+        (false, PeerSource::Guessed) if graph.pair(a, b).direct.exists() => PeerReach::Reached,
+        (false, PeerSource::Guessed) => PeerReach::NotByProduct,
+        (false, _) => PeerReach::Off,
     }
 }
 

@@ -7,7 +7,7 @@ use nvml_wrapper_sys::bindings as sys;
 
 use crate::code::Code;
 use crate::error::Error;
-use crate::hardware::Table;
+use crate::hardware::MigTable;
 use crate::state::{ComputeInstance, DeviceState, GpuInstance, MAX_SERIAL, Mig};
 
 /// The sizes of compute instances, in compute slices, with NVML's numbers of their profiles, and
@@ -25,7 +25,7 @@ pub(crate) const COMPUTE: [(u8, u32, &[u8]); 5] = [
     (7, sys::NVML_COMPUTE_INSTANCE_PROFILE_7_SLICE, &[0]),
 ];
 
-impl Table {
+impl MigTable {
     /// The profile with NVIDIA's number.
     pub(crate) fn profile(&self, id: u32) -> Option<(ProfileId, &ProfileFacts)> {
         let at = self
@@ -298,7 +298,7 @@ fn next_serial(mig: &mut Mig) -> u32 {
 ///
 /// # Errors
 /// What cannot be.
-pub(crate) fn check(table: Option<&Table>, mig: &Mig) -> Result<(), Error> {
+pub(crate) fn check(table: Option<&MigTable>, mig: &Mig) -> Result<(), Error> {
     let Some(table) = table else {
         let off = !mig.enabled && !mig.pending && mig.instances.is_empty();
         let what = "MIG on a device that cannot be partitioned: expected none";

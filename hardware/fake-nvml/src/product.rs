@@ -8,7 +8,7 @@ use nvml_wrapper_sys::bindings as sys;
 
 /// One kind of GPU.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Kind {
+pub(crate) struct ProductKind {
     /// The word in the product's name.
     word: &'static str,
     /// The product's name, if the machine file has none: the part before the memory.
@@ -27,8 +27,8 @@ const fn kind(
     architecture: u32,
     capability: (i32, i32),
     brand: u32,
-) -> Kind {
-    Kind {
+) -> ProductKind {
+    ProductKind {
         word,
         product,
         architecture,
@@ -50,7 +50,7 @@ const RTX: u32 = sys::nvmlBrandType_enum_NVML_BRAND_NVIDIA_RTX;
 const GEFORCE: u32 = sys::nvmlBrandType_enum_NVML_BRAND_GEFORCE;
 
 /// Longer names come before those that are a part of them.
-const KINDS: [Kind; 32] = [
+const KINDS: [ProductKind; 32] = [
     kind(
         "RTX PRO 6000",
         "NVIDIA RTX PRO 6000 Blackwell",
@@ -116,7 +116,7 @@ const KINDS: [Kind; 32] = [
 ];
 
 /// A GPU that no table knows.
-const OTHER: Kind = kind(
+const OTHER: ProductKind = kind(
     "",
     "Fake GPU",
     sys::NVML_DEVICE_ARCH_UNKNOWN,
@@ -124,7 +124,7 @@ const OTHER: Kind = kind(
     sys::nvmlBrandType_enum_NVML_BRAND_UNKNOWN,
 );
 
-impl Kind {
+impl ProductKind {
     /// The kind of a device: that of its product, or else that of the machine's title.
     pub(crate) fn of(product: Option<&str>, title: &str) -> Self {
         let text = words(product.unwrap_or(title));
@@ -164,15 +164,18 @@ mod tests {
 
     #[test]
     fn products_and_titles_name_their_kind() {
-        let kind = Kind::of(Some("NVIDIA A100-SXM4-40GB"), "eight H100");
+        let kind = ProductKind::of(Some("NVIDIA A100-SXM4-40GB"), "eight H100");
         assert_eq!((kind.word, kind.mig(40 << 30)), ("A100", Some("a100-40gb")));
-        let kind = Kind::of(None, "NVIDIA DGX-1 with eight Tesla V100");
+        let kind = ProductKind::of(None, "NVIDIA DGX-1 with eight Tesla V100");
         assert_eq!(kind.product(16 << 30), "Tesla V100-SXM2-16GB");
         assert_eq!(
-            Kind::of(Some("NVIDIA H100 NVL"), "").mig(94 << 30),
+            ProductKind::of(Some("NVIDIA H100 NVL"), "").mig(94 << 30),
             Some("h100-94gb")
         );
-        assert_eq!(Kind::of(Some("NVIDIA L40S"), "").mig(48 << 30), None);
-        assert_eq!(Kind::of(None, "a torus").product(1 << 30), "Fake GPU");
+        assert_eq!(ProductKind::of(Some("NVIDIA L40S"), "").mig(48 << 30), None);
+        assert_eq!(
+            ProductKind::of(None, "a torus").product(1 << 30),
+            "Fake GPU"
+        );
     }
 }

@@ -24,18 +24,18 @@ const HEAD: usize = MAGIC.len() + 20 + 1;
 
 pub(crate) enum Store {
     Memory(Mutex<Arc<State>>),
-    Shared(Shared),
+    Shared(SharedState),
 }
 
 /// Says whether a state fits the machine.
-type Check = dyn Fn(&State) -> Result<(), Error> + Send + Sync;
+type StateCheck = dyn Fn(&State) -> Result<(), Error> + Send + Sync;
 
 /// A state file, and the last state that was read from it.
-pub(crate) struct Shared {
+pub(crate) struct SharedState {
     path: PathBuf,
     fresh: Arc<State>,
     /// Checks a state that was read.
-    check: Box<Check>,
+    check: Box<StateCheck>,
     seen: Mutex<Option<(u64, Arc<State>)>>,
 }
 
@@ -51,7 +51,7 @@ impl Store {
         fresh: State,
         check: impl Fn(&State) -> Result<(), Error> + Send + Sync + 'static,
     ) -> Self {
-        Self::Shared(Shared {
+        Self::Shared(SharedState {
             path: path.to_owned(),
             fresh: Arc::new(fresh),
             check: Box::new(check),
@@ -85,7 +85,7 @@ impl Store {
     }
 }
 
-impl Shared {
+impl SharedState {
     /// The generation and the state; generation 0 is the state before the first write.
     fn read(&self) -> Result<(u64, Arc<State>), Error> {
         let mut file = match File::open(&self.path) {

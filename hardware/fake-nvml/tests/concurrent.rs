@@ -50,15 +50,15 @@ fn a_worker() {
 fn instances(raw: &Raw, seed: u32) {
     let device = raw.device(0);
     let profiles = [19, 14, 9, 5, 20, 15];
-    let mut own = Vec::new();
+    let mut values = Vec::new();
     let mut draw = u64::from(seed) + 1;
     for _ in 0..120 {
         draw = draw
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
         let choice = (draw >> 33) as usize;
-        if choice.is_multiple_of(3) && !own.is_empty() {
-            let (instance, compute) = own.swap_remove(choice / 3 % own.len());
+        if choice.is_multiple_of(3) && !values.is_empty() {
+            let (instance, compute) = values.swap_remove(choice / 3 % values.len());
             raw.destroy_compute(compute).unwrap();
             raw.destroy(instance).unwrap();
             continue;
@@ -68,12 +68,12 @@ fn instances(raw: &Raw, seed: u32) {
             Ok(instance) => {
                 let compute = raw.create_compute(instance, 0, None).unwrap();
                 assert_eq!(raw.info(instance).unwrap().profileId, profile);
-                own.push((instance, compute));
+                values.push((instance, compute));
             }
             Err(code) => assert_eq!(code, INSUFFICIENT_RESOURCES),
         }
     }
-    for (instance, compute) in own {
+    for (instance, compute) in values {
         raw.destroy_compute(compute).unwrap();
         raw.destroy(instance).unwrap();
     }

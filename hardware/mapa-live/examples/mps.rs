@@ -9,7 +9,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     use mapa_live::Live;
     use mapa_live::levers::{
-        Bounds, Hands, Keeper, LeverFact, Lifetime, MemoryJournal, Mps, MpsCommand, MpsServer, Pull,
+        Bounds, LeverChange, LeverEvent, LeverManager, LeverSet, Lifetime, MemoryJournal, Mps,
+        MpsCommand, MpsServer,
     };
 
     let mut words = std::env::args_os().skip(1);
@@ -29,29 +30,29 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     };
 
-    let hands = Hands::of(&Live::default(), Bounds::default());
-    let (mut keeper, _) = Keeper::open(hands, MemoryJournal::default(), 0)?;
-    let pull = |keeper: &mut Keeper<_>, pull: Pull| {
+    let hands = LeverSet::of(&Live::default(), Bounds::default());
+    let (mut keeper, _) = LeverManager::open(hands, MemoryJournal::default(), 0)?;
+    let pull = |keeper: &mut LeverManager<_>, pull: LeverChange| {
         match keeper.plan(&pull) {
             Ok(plan) => print!("{plan}"),
             Err(error) => println!("no plan: {error}"),
         }
-        let fact = keeper.pull(&pull, Lifetime::Session, 0);
+        let fact = keeper.apply(&pull, Lifetime::Session, 0);
         println!("  {fact:?}");
         fact
     };
-    let share = |percent| Pull::MpsPercent {
+    let share = |percent| LeverChange::MpsPercent {
         server: server.clone(),
         percent,
     };
-    let limit = |mib| Pull::MpsPinned {
+    let limit = |mib| LeverChange::MpsPinned {
         server: server.clone(),
         device: 0,
         mib,
     };
 
     look("before");
-    let daemon = Pull::MpsDaemon {
+    let daemon = LeverChange::MpsDaemon {
         server: server.clone(),
         running: true,
     };
@@ -64,8 +65,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .spawn()?;
     std::thread::sleep(Duration::from_secs(8));
     look("with a client");
-    if let LeverFact::Pulled { id, .. } = held {
-        println!("{:?}", keeper.undo(id));
+    if let LeverEvent::Applied { id, .. } = held {
+        println!("{:?}", keeper.revert(id));
     }
     look("without the first share");
     for step in [share(55), share(10), limit(Some(2048))] {

@@ -5,7 +5,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     use std::time::{Duration, Instant};
 
     use mapa_live::Live;
-    use mapa_live::telemetry::{Sampler, Watched};
+    use mapa_live::telemetry::{Sampler, SamplerConfig};
 
     let seconds: u64 = match std::env::args().nth(1) {
         Some(text) => text
@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             .map_err(|_| format!("{text}: expected a number of seconds"))?,
         None => 5,
     };
-    let mut sampler = Sampler::new(Live::default(), Watched::default());
+    let mut sampler = Sampler::new(Live::default(), SamplerConfig::default());
     let begin = Instant::now();
     for turn in 0..=seconds {
         let due = Duration::from_secs(turn);

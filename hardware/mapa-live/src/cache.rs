@@ -15,7 +15,7 @@ use mapa_topologies::{MAX_BYTES, Machine, Says, Warning};
 use serde::{Deserialize, Serialize};
 
 use crate::found::Discovered;
-use crate::host::Host;
+use crate::host::HostFiles;
 use crate::live::Live;
 use crate::source::Source;
 
@@ -25,7 +25,7 @@ const VERSION: u32 = 1;
 /// The machine and caller for which an answer holds. If any field differs, the drivers are queried.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Key {
+struct CacheKey {
     /// The version of this crate, because the next version may read more of a driver's answer.
     release: String,
     /// A hash of the machine's id. systemd's documentation asks not to expose the id itself.
@@ -39,10 +39,10 @@ struct Key {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct CacheEntry {
     format: String,
     version: u32,
-    key: Key,
+    key: CacheKey,
     /// Seconds since 1970.
     at: u64,
     by: String,
@@ -54,15 +54,15 @@ struct Entry {
 }
 
 /// The cache file for this machine and caller.
-pub(crate) struct Slot {
+pub(crate) struct CacheSlot {
     folder: PathBuf,
     file: PathBuf,
-    key: Key,
+    key: CacheKey,
 }
 
-impl Slot {
+impl CacheSlot {
     /// The slot of this caller; `None` if the host has no boot id.
-    pub(crate) fn new(folder: &Path, host: &Host<'_>, live: &Live) -> Option<Self> {
+    pub(crate) fn new(folder: &Path, host: &HostFiles<'_>, live: &Live) -> Option<Self> {
         let boot = host.boot()?;
         // Without an id of the machine, that of the boot stands in: it belongs to one machine too,
         // only not for long.
@@ -80,7 +80,7 @@ impl Slot {
         let mut asked: Vec<String> = places.into_iter().map(absolute).collect();
         let nvml = cfg!(all(feature = "nvml", target_os = "linux"));
         asked.push(if nvml { "with nvml" } else { "without nvml" }.to_owned());
-        let key = Key {
+        let key = CacheKey {
             release: env!("CARGO_PKG_VERSION").to_owned(),
             machine,
             boot,
@@ -108,7 +108,7 @@ impl Slot {
             .take(MAX_BYTES as u64)
             .read_to_end(&mut bytes)
             .ok()?;
-        let entry: Entry = serde_json::from_slice(&bytes).ok()?;
+        let entry: CacheEntry = serde_json::from_slice(&bytes).ok()?;
         if entry.format != FORMAT || entry.version != VERSION || entry.key != self.key {
             return None;
         }
@@ -138,7 +138,7 @@ impl Slot {
             .at
             .duration_since(SystemTime::UNIX_EPOCH)
             .unwrap_or_default();
-        let entry = Entry {
+        let entry = CacheEntry {
             format: FORMAT.to_owned(),
             version: VERSION,
             key: self.key.clone(),

@@ -15,7 +15,7 @@ use mapa_topologies::MAX_BYTES;
 const GRACE: Duration = Duration::from_millis(500);
 
 /// Why a command gave no output.
-pub(crate) enum Failure {
+pub(crate) enum CommandFailure {
     /// There is no such command.
     Missing,
     /// The command did not end within this time, and was killed.
@@ -28,7 +28,7 @@ pub(crate) enum Failure {
 
 /// What a command is told besides its arguments.
 #[derive(Default)]
-pub(crate) struct Told {
+pub(crate) struct CommandInput {
     /// Its standard input: some lines at most, which a pipe takes at once.
     pub(crate) input: Vec<u8>,
     /// What is added to its environment.
@@ -37,8 +37,12 @@ pub(crate) struct Told {
 
 /// The output of a command, if it ends without an error within the limit. Output is cut off one
 /// byte after [`MAX_BYTES`], so that a reader rejects longer output as too large.
-pub(crate) fn run(program: &Path, words: &[&str], limit: Duration) -> Result<Vec<u8>, Failure> {
-    tell(program, words, Told::default(), limit)
+pub(crate) fn run(
+    program: &Path,
+    words: &[&str],
+    limit: Duration,
+) -> Result<Vec<u8>, CommandFailure> {
+    tell(program, words, CommandInput::default(), limit)
 }
 
 /// Runs a command that leaves a process behind, as a daemon does: nothing of it is read, so that the
@@ -49,7 +53,7 @@ pub(crate) fn detach(
     words: &[&str],
     env: &[(OsString, OsString)],
     limit: Duration,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let mut child = Command::new(program)
         .args(words)
         .envs(env.iter().map(|(key, value)| (key, value)))
@@ -58,21 +62,21 @@ pub(crate) fn detach(
         .stderr(Stdio::null())
         .spawn()
         .map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => Failure::Missing,
-            _ => Failure::System(error),
+            io::ErrorKind::NotFound => CommandFailure::Missing,
+            _ => CommandFailure::System(error),
         })?;
     let deadline = end_of(limit);
     loop {
         match child.try_wait() {
             Ok(Some(status)) if status.success() => return Ok(()),
-            Ok(Some(status)) => return Err(Failure::Failed(status, String::new())),
+            Ok(Some(status)) => return Err(CommandFailure::Failed(status, String::new())),
             Ok(None) if Instant::now() < deadline => thread::sleep(Duration::from_millis(5)),
             Ok(None) => {
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(Failure::Hung(limit));
+                return Err(CommandFailure::Hung(limit));
             }
-            Err(error) => return Err(Failure::System(error)),
+            Err(error) => return Err(CommandFailure::System(error)),
         }
     }
 }
@@ -88,9 +92,9 @@ fn end_of(limit: Duration) -> Instant {
 pub(crate) fn tell(
     program: &Path,
     words: &[&str],
-    told: Told,
+    told: CommandInput,
     limit: Duration,
-) -> Result<Vec<u8>, Failure> {
+) -> Result<Vec<u8>, CommandFailure> {
     let input = if told.input.is_empty() {
         Stdio::null()
     } else {
@@ -107,8 +111,8 @@ pub(crate) fn tell(
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let mut child = command.spawn().map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => Failure::Missing,
-        _ => Failure::System(error),
+        io::ErrorKind::NotFound => CommandFailure::Missing,
+        _ => CommandFailure::System(error),
     })?;
     let deadline = end_of(limit);
     if let Some(mut pipe) = child.stdin.take() {
@@ -122,11 +126,11 @@ pub(crate) fn tell(
         Ok(Some(done)) => done,
         Ok(None) => {
             stop(&mut child);
-            return Err(Failure::Hung(limit));
+            return Err(CommandFailure::Hung(limit));
         }
         Err(error) => {
             stop(&mut child);
-            return Err(Failure::System(error));
+            return Err(CommandFailure::System(error));
         }
     };
     if status.success() {
@@ -135,7 +139,7 @@ pub(crate) fn tell(
     // A process that the command started may still hold the pipe open: do not wait for it long.
     let err = err.recv_timeout(GRACE).unwrap_or_default();
     let said = first_line(&err).or_else(|| first_line(&out));
-    Err(Failure::Failed(status, said.unwrap_or_default()))
+    Err(CommandFailure::Failed(status, said.unwrap_or_default()))
 }
 
 /// Reads a pipe on a thread of its own. The receiver gets everything once the pipe is closed.

@@ -4,10 +4,10 @@ use std::time::SystemTime;
 
 use mapa_topologies::Warning;
 
-use crate::cache::Slot;
+use crate::cache::CacheSlot;
 use crate::error::Error;
-use crate::found::{Discovered, Found, Silence};
-use crate::host::Host;
+use crate::found::{Discovered, NoAnswer, SourceResult};
+use crate::host::HostFiles;
 use crate::kfd;
 use crate::live::Live;
 use crate::nvidia_smi;
@@ -33,9 +33,9 @@ use crate::source::{Attempt, Source};
 /// [Unavailable](Error::is_unavailable): no source gave a machine. For each source, the message
 /// says where discovery looked for it, and why it gave no machine.
 pub fn discover(live: &Live) -> Result<Discovered, Error> {
-    let host = Host::new(&live.roots);
+    let host = HostFiles::new(&live.roots);
     let folder = live.cache.as_deref();
-    let slot = folder.and_then(|folder| Slot::new(folder, &host, live));
+    let slot = folder.and_then(|folder| CacheSlot::new(folder, &host, live));
     if let Some(slot) = &slot
         && !live.refresh
         && let Some(kept) = slot.read()
@@ -56,8 +56,8 @@ pub fn discover(live: &Live) -> Result<Discovered, Error> {
             }
             // Not a failure: the source will be absent in the next call too, so the answer of
             // another one may be kept.
-            Err(Silence::Absent(what)) => attempt.failure = Some(what),
-            Err(Silence::Failed(what)) => {
+            Err(NoAnswer::Absent(what)) => attempt.failure = Some(what),
+            Err(NoAnswer::Failed(what)) => {
                 failed.get_or_insert_with(|| format!("{source}: {what}"));
                 attempt.failure = Some(what);
             }
@@ -67,7 +67,7 @@ pub fn discover(live: &Live) -> Result<Discovered, Error> {
     Err(nothing(&tried))
 }
 
-fn ask(source: Source, live: &Live, host: &Host<'_>) -> Result<Found, Silence> {
+fn ask(source: Source, live: &Live, host: &HostFiles<'_>) -> Result<SourceResult, NoAnswer> {
     match source {
         Source::Nvml => ask_nvml(live),
         Source::NvidiaSmi => nvidia_smi::ask(live, host),
@@ -76,20 +76,25 @@ fn ask(source: Source, live: &Live, host: &Host<'_>) -> Result<Found, Silence> {
 }
 
 #[cfg(all(feature = "nvml", target_os = "linux"))]
-fn ask_nvml(live: &Live) -> Result<Found, Silence> {
+fn ask_nvml(live: &Live) -> Result<SourceResult, NoAnswer> {
     crate::nvml::ask(live)
 }
 
 #[cfg(not(all(feature = "nvml", target_os = "linux")))]
-fn ask_nvml(_: &Live) -> Result<Found, Silence> {
-    Err(Silence::Absent(
+fn ask_nvml(_: &Live) -> Result<SourceResult, NoAnswer> {
+    Err(NoAnswer::Absent(
         "not in this build: expected one for Linux with the feature `nvml`".to_owned(),
     ))
 }
 
 /// Returns the answer, and keeps it for the next call if it is complete. If it cannot be kept, it
 /// gets a warning.
-fn keep(found: Found, by: Source, tried: Vec<Attempt>, slot: Option<&Slot>) -> Discovered {
+fn keep(
+    found: SourceResult,
+    by: Source,
+    tried: Vec<Attempt>,
+    slot: Option<&CacheSlot>,
+) -> Discovered {
     let mut discovered = Discovered {
         machine: found.machine,
         says: found.says,

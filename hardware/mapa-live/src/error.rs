@@ -6,10 +6,10 @@ use mapa_topologies::ErrorKind;
 /// names every source, where it was looked for, and what it lacked.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
-pub struct Error(Kind);
+pub struct Error(SourceErrorKind);
 
 #[derive(Debug, thiserror::Error)]
-enum Kind {
+enum SourceErrorKind {
     #[error("{0}")]
     Unavailable(String),
     #[error("{0}")]
@@ -20,26 +20,26 @@ enum Kind {
 
 impl Error {
     pub(crate) fn unavailable(what: impl Into<String>) -> Self {
-        Self(Kind::Unavailable(what.into()))
+        Self(SourceErrorKind::Unavailable(what.into()))
     }
 
     pub(crate) fn too_large(what: impl Into<String>) -> Self {
-        Self(Kind::TooLarge(what.into()))
+        Self(SourceErrorKind::TooLarge(what.into()))
     }
 
     /// Whether a file, library or command could not be read, loaded or run.
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
-        matches!(self.0, Kind::Unavailable(_))
+        matches!(self.0, SourceErrorKind::Unavailable(_))
     }
 
     /// Whether there were more files or folders than any machine needs.
     #[must_use]
     pub fn is_too_large(&self) -> bool {
         match &self.0 {
-            Kind::TooLarge(_) => true,
-            Kind::Rejected(error) => error.kind() == ErrorKind::TooLarge,
-            Kind::Unavailable(_) => false,
+            SourceErrorKind::TooLarge(_) => true,
+            SourceErrorKind::Rejected(error) => error.kind() == ErrorKind::TooLarge,
+            SourceErrorKind::Unavailable(_) => false,
         }
     }
 
@@ -47,7 +47,7 @@ impl Error {
     #[must_use]
     pub fn rejected(&self) -> Option<&mapa_topologies::Error> {
         match &self.0 {
-            Kind::Rejected(error) => Some(error),
+            SourceErrorKind::Rejected(error) => Some(error),
             _ => None,
         }
     }
@@ -55,6 +55,6 @@ impl Error {
 
 impl From<mapa_topologies::Error> for Error {
     fn from(error: mapa_topologies::Error) -> Self {
-        Self(Kind::Rejected(error))
+        Self(SourceErrorKind::Rejected(error))
     }
 }

@@ -21,7 +21,7 @@ pub struct Discovered {
     pub says: Says,
     /// The state that may change while the machine runs; `None` if the answer comes from the cache,
     /// which never keeps state.
-    pub state: Option<State>,
+    pub state: Option<RuntimeState>,
     /// The source that gave the machine.
     pub by: Source,
     /// The version of the source's driver, if it is known.
@@ -43,7 +43,7 @@ pub struct Discovered {
 /// The state that changes while a machine runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
-pub struct State {
+pub struct RuntimeState {
     /// The direct links of devices, one by one, also those that are down.
     pub ports: Vec<Port>,
     /// Whether devices can reach each other's memory.
@@ -59,17 +59,17 @@ pub struct State {
 /// What the drivers say of this moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Look {
+pub struct DriverSnapshot {
     /// The processes that use devices.
-    pub uses: Vec<Use>,
+    pub uses: Vec<DeviceProcess>,
     /// NVIDIA's devices, as NVML lists them; `None` if there is no NVML.
-    pub devices: Option<Vec<Seen>>,
+    pub devices: Option<Vec<DeviceStatus>>,
 }
 
 /// A device that NVML lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Seen {
+pub struct DeviceStatus {
     /// The vendor's number of the device.
     pub index: u32,
     /// The vendor's UUID; `None` of a lost device.
@@ -84,7 +84,7 @@ pub struct Seen {
     pub trouble: Option<String>,
 }
 
-impl Seen {
+impl DeviceStatus {
     /// Whether this is that device, to which the vendor gives that number.
     #[must_use]
     pub fn is(&self, device: &Device, index: u32) -> bool {
@@ -95,7 +95,7 @@ impl Seen {
 /// A process that uses a device.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
-pub struct Use {
+pub struct DeviceProcess {
     /// The process id, in the PID namespace of this process where the driver translates it.
     pub pid: u32,
     /// The vendor's UUID of the device.
@@ -108,7 +108,7 @@ pub struct Use {
     pub instance: Option<u32>,
 }
 
-impl Use {
+impl DeviceProcess {
     /// Whether this is a use of that device, to which the vendor gives that number.
     #[must_use]
     pub fn is_of(&self, device: &Device, index: u32) -> bool {
@@ -137,20 +137,20 @@ fn is_same(
 }
 
 /// The answer of a source.
-pub(crate) struct Found {
+pub(crate) struct SourceResult {
     pub(crate) machine: Machine,
     pub(crate) says: Says,
     pub(crate) driver: Option<String>,
-    pub(crate) state: State,
+    pub(crate) state: RuntimeState,
     /// The first query that failed or timed out, and how. A later call may get its answer, so the
     /// present answer must not be kept.
     pub(crate) unanswered: Option<String>,
 }
 
-impl Found {
+impl SourceResult {
     /// The machine of one dump, if the dump is complete enough.
     pub(crate) fn from_dump(dump: Dump) -> Result<Self, Error> {
-        let state = State {
+        let state = RuntimeState {
             ports: dump.ports.clone(),
             peer_access: dump.peer_access.clone(),
             mig_instances: dump.mig_instances.clone(),
@@ -169,20 +169,20 @@ impl Found {
 }
 
 /// Why a source gives no machine.
-pub(crate) enum Silence {
+pub(crate) enum NoAnswer {
     /// The source does not exist on this system. A later call will not find it either.
     Absent(String),
     /// The source failed or timed out, or its answer is no machine. A later call may succeed.
     Failed(String),
 }
 
-impl From<Error> for Silence {
+impl From<Error> for NoAnswer {
     fn from(error: Error) -> Self {
         Self::Failed(error.to_string())
     }
 }
 
-impl From<mapa_topologies::Error> for Silence {
+impl From<mapa_topologies::Error> for NoAnswer {
     fn from(error: mapa_topologies::Error) -> Self {
         Self::Failed(error.to_string())
     }

@@ -3,7 +3,7 @@
 /// A change of a device's health.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Change {
+pub struct HealthChange {
     /// The vendor's number of the device.
     pub index: u32,
     /// The vendor's UUID; `None` if the device was lost before it could be asked.

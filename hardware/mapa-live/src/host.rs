@@ -11,11 +11,11 @@ use crate::roots::Roots;
 const MOST_BYTES: u64 = 64 << 10;
 
 /// The system's files, below their roots.
-pub(crate) struct Host<'r> {
+pub(crate) struct HostFiles<'r> {
     roots: &'r Roots,
 }
 
-impl<'r> Host<'r> {
+impl<'r> HostFiles<'r> {
     pub(crate) fn new(roots: &'r Roots) -> Self {
         Self { roots }
     }

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use mapa_topologies::{Dump, KfdTree};
 
 use crate::error::Error;
-use crate::found::{Found, Silence};
-use crate::host::Host;
+use crate::found::{NoAnswer, SourceResult};
+use crate::host::HostFiles;
 
 /// The most bytes that are read of a file: sysfs gives no more than a page.
 const PAGE: u64 = 4096;
@@ -21,12 +21,12 @@ const MOST_FOLDERS: usize = 2 * mapa_core::MAX_DEVICES;
 /// The folders of a node whose files are read. Older drivers have no `p2p_links`.
 const PARTS: [&str; 3] = ["mem_banks", "io_links", "p2p_links"];
 
-pub(crate) fn ask(nodes: &Path, host: &Host<'_>) -> Result<Found, Silence> {
+pub(crate) fn ask(nodes: &Path, host: &HostFiles<'_>) -> Result<SourceResult, NoAnswer> {
     if !nodes.is_dir() {
-        return Err(Silence::Absent("no such folder".to_owned()));
+        return Err(NoAnswer::Absent("no such folder".to_owned()));
     }
-    let found = Found::from_dump(read_kfd(nodes)?)?;
-    Ok(Found {
+    let found = SourceResult::from_dump(read_kfd(nodes)?)?;
+    Ok(SourceResult {
         driver: host.amd_driver(),
         ..found
     })

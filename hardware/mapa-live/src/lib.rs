@@ -35,15 +35,16 @@ mod watch;
 
 pub use discover::discover;
 pub use error::Error;
-pub use found::{Discovered, Look, Seen, State, Use};
-pub use health::{Change, Health, is_of_program};
+pub use found::{DeviceProcess, DeviceStatus, Discovered, DriverSnapshot, RuntimeState};
+pub use health::{Health, HealthChange, is_of_program};
 #[cfg(target_os = "linux")]
 pub use kernel::{
-    Cpus, Families, Identity, Interrupts, Life, Marked, ProcessId, Processes, cgroup, quiet_cpus,
+    Cpus, Families, Identity, Interrupts, Life, Marked, ProcessId, Processes, cgroup,
+    low_interrupt_cpus,
 };
 pub use kfd::read_kfd;
 pub use live::{Live, default_cache};
-pub use look::look;
+pub use look::driver_snapshot;
 pub use nvidia_smi::counters;
 pub use roots::Roots;
 pub use source::{Attempt, Source};

@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::error::Error;
-use crate::found::{Look, Silence, Use};
+use crate::found::{DeviceProcess, DriverSnapshot, NoAnswer};
 use crate::live::Live;
 
 /// The devices that answer now, by NVML, and the processes that use devices: by NVML, and by the
@@ -21,11 +21,11 @@ use crate::live::Live;
 ///
 /// # Errors
 /// [Unavailable](Error::is_unavailable): a driver is there and does not answer.
-pub fn look(live: &Live) -> Result<Look, Error> {
+pub fn driver_snapshot(live: &Live) -> Result<DriverSnapshot, Error> {
     let mut found = match by_nvml(live) {
         Ok(found) => found,
-        Err(Silence::Absent(_)) => Look::default(),
-        Err(Silence::Failed(what)) => return Err(Error::unavailable(format!("nvml: {what}"))),
+        Err(NoAnswer::Absent(_)) => DriverSnapshot::default(),
+        Err(NoAnswer::Failed(what)) => return Err(Error::unavailable(format!("nvml: {what}"))),
     };
     found.uses.extend(by_kfd(live));
     found.uses.sort();
@@ -35,18 +35,18 @@ pub fn look(live: &Live) -> Result<Look, Error> {
 }
 
 #[cfg(all(feature = "nvml", target_os = "linux"))]
-fn by_nvml(live: &Live) -> Result<Look, Silence> {
+fn by_nvml(live: &Live) -> Result<DriverSnapshot, NoAnswer> {
     crate::nvml::look(live)
 }
 
 #[cfg(not(all(feature = "nvml", target_os = "linux")))]
-fn by_nvml(_: &Live) -> Result<Look, Silence> {
-    Err(Silence::Absent(String::new()))
+fn by_nvml(_: &Live) -> Result<DriverSnapshot, NoAnswer> {
+    Err(NoAnswer::Absent(String::new()))
 }
 
 /// KFD has a folder for each process, and in it a file `vram_ID` for each device on which the
 /// process has memory. `ID` is the device's `gpu_id` in the tree of nodes.
-fn by_kfd(live: &Live) -> Vec<Use> {
+fn by_kfd(live: &Live) -> Vec<DeviceProcess> {
     let processes = live.roots.sys.join("class/kfd/kfd/proc");
     let Ok(entries) = fs::read_dir(processes) else {
         return Vec::new();
@@ -74,7 +74,7 @@ fn by_kfd(live: &Live) -> Vec<Use> {
                 continue;
             };
             let device = devices.iter().find(|(candidate, _)| candidate == id);
-            found.extend(device.map(|(_, pci)| Use {
+            found.extend(device.map(|(_, pci)| DeviceProcess {
                 pid,
                 uuid: None,
                 pci: Some(pci.clone()),

@@ -2,10 +2,10 @@
 
 use mapa_topologies::{Dump, Merged, Warning, merge};
 
-use crate::command::{self, Failure};
+use crate::command::{self, CommandFailure};
 use crate::error::Error;
-use crate::found::{Found, Silence};
-use crate::host::Host;
+use crate::found::{NoAnswer, SourceResult};
+use crate::host::HostFiles;
 use crate::live::Live;
 
 /// The arguments of each call: for the links and paths between devices, for names, for speeds of
@@ -19,18 +19,18 @@ const QUESTIONS: [&[&str]; 4] = [
 
 /// Queries each part of the machine and merges the answers. After a query that timed out, no
 /// further query is made.
-pub(crate) fn ask(live: &Live, host: &Host<'_>) -> Result<Found, Silence> {
+pub(crate) fn ask(live: &Live, host: &HostFiles<'_>) -> Result<SourceResult, NoAnswer> {
     let mut dumps = Vec::new();
     let mut odd = Vec::new();
     for words in QUESTIONS {
         match answer(live, words) {
             Ok(dump) => dumps.extend(dump),
-            Err(Unanswered::Missing(what)) => return Err(Silence::Absent(what)),
-            Err(Unanswered::Hung(what)) => {
+            Err(NoQueryAnswer::Missing(what)) => return Err(NoAnswer::Absent(what)),
+            Err(NoQueryAnswer::Hung(what)) => {
                 odd.push(format!("{}: {what}", words.join(" ")));
                 break;
             }
-            Err(Unanswered::Odd(what)) => odd.push(format!("{}: {what}", words.join(" "))),
+            Err(NoQueryAnswer::Odd(what)) => odd.push(format!("{}: {what}", words.join(" "))),
         }
     }
     if dumps.is_empty() {
@@ -39,7 +39,7 @@ pub(crate) fn ask(live: &Live, host: &Host<'_>) -> Result<Found, Silence> {
         } else {
             odd.join(", ")
         };
-        return Err(Silence::Failed(what));
+        return Err(NoAnswer::Failed(what));
     }
     let mut found = join(dumps)?;
     let odd: Vec<String> = odd
@@ -52,7 +52,7 @@ pub(crate) fn ask(live: &Live, host: &Host<'_>) -> Result<Found, Silence> {
         .machine
         .warnings
         .extend(odd.into_iter().map(|what| Warning { line: None, what }));
-    Ok(Found {
+    Ok(SourceResult {
         driver: host.nvidia_driver(),
         unanswered,
         ..found
@@ -77,8 +77,8 @@ pub fn counters(live: &Live) -> Result<Dump, Error> {
                 return Ok(dump);
             }
             Ok(_) => odd.push(format!("{asked}: no bytes are counted")),
-            Err(Unanswered::Odd(what)) => odd.push(format!("{asked}: {what}")),
-            Err(Unanswered::Missing(what) | Unanswered::Hung(what)) => {
+            Err(NoQueryAnswer::Odd(what)) => odd.push(format!("{asked}: {what}")),
+            Err(NoQueryAnswer::Missing(what) | NoQueryAnswer::Hung(what)) => {
                 odd.push(format!("{asked}: {what}"));
                 break;
             }
@@ -92,7 +92,7 @@ pub fn counters(live: &Live) -> Result<Dump, Error> {
 }
 
 /// Why a query has no answer.
-enum Unanswered {
+enum NoQueryAnswer {
     /// The command does not exist.
     Missing(String),
     /// The command timed out. It would time out for other queries too.
@@ -102,7 +102,7 @@ enum Unanswered {
 }
 
 /// The answer to one query; `None` if the command prints nothing.
-fn answer(live: &Live, words: &[&str]) -> Result<Option<Dump>, Unanswered> {
+fn answer(live: &Live, words: &[&str]) -> Result<Option<Dump>, NoQueryAnswer> {
     let bytes = command::run(&live.nvidia_smi, words, live.time_limit)
         .map_err(|failure| unanswered(live, failure))?;
     if bytes.trim_ascii().is_empty() {
@@ -115,7 +115,7 @@ fn answer(live: &Live, words: &[&str]) -> Result<Option<Dump>, Unanswered> {
     // A single line, such as `No devices were found`, is worth quoting.
     let text = String::from_utf8_lossy(&bytes);
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    Err(Unanswered::Odd(match (lines.next(), lines.next()) {
+    Err(NoQueryAnswer::Odd(match (lines.next(), lines.next()) {
         (Some(line), None) => {
             let start: String = line.chars().take(200).collect();
             format!("it says `{start}`: {error}")
@@ -124,27 +124,31 @@ fn answer(live: &Live, words: &[&str]) -> Result<Option<Dump>, Unanswered> {
     }))
 }
 
-fn unanswered(live: &Live, failure: Failure) -> Unanswered {
+fn unanswered(live: &Live, failure: CommandFailure) -> NoQueryAnswer {
     match failure {
-        Failure::Missing if live.nvidia_smi.components().count() == 1 => {
-            Unanswered::Missing("not in PATH".to_owned())
+        CommandFailure::Missing if live.nvidia_smi.components().count() == 1 => {
+            NoQueryAnswer::Missing("not in PATH".to_owned())
         }
-        Failure::Missing => Unanswered::Missing("no such command".to_owned()),
-        Failure::Hung(limit) => Unanswered::Hung(format!("no answer within {limit:?}: killed")),
-        Failure::Failed(status, said) if said.is_empty() => Unanswered::Odd(status.to_string()),
-        Failure::Failed(status, said) => Unanswered::Odd(format!("{status}: {said}")),
-        Failure::System(error) => Unanswered::Odd(error.to_string()),
+        CommandFailure::Missing => NoQueryAnswer::Missing("no such command".to_owned()),
+        CommandFailure::Hung(limit) => {
+            NoQueryAnswer::Hung(format!("no answer within {limit:?}: killed"))
+        }
+        CommandFailure::Failed(status, said) if said.is_empty() => {
+            NoQueryAnswer::Odd(status.to_string())
+        }
+        CommandFailure::Failed(status, said) => NoQueryAnswer::Odd(format!("{status}: {said}")),
+        CommandFailure::System(error) => NoQueryAnswer::Odd(error.to_string()),
     }
 }
 
 /// The machine of several dumps. Each contradiction between them becomes a warning.
-fn join(dumps: Vec<Dump>) -> Result<Found, Error> {
+fn join(dumps: Vec<Dump>) -> Result<SourceResult, Error> {
     let Merged {
         dump,
         contradictions,
         ..
     } = merge(dumps)?;
-    let mut found = Found::from_dump(dump)?;
+    let mut found = SourceResult::from_dump(dump)?;
     found
         .machine
         .warnings

@@ -6,8 +6,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use crate::error::Error;
-use crate::found::Silence;
-use crate::health::Change;
+use crate::found::NoAnswer;
+use crate::health::HealthChange;
 use crate::live::Live;
 
 /// Devices whose health is watched, until this is dropped.
@@ -16,7 +16,7 @@ use crate::live::Live;
 /// its own handle of NVML; what discovery does with its handle does not disturb it.
 #[derive(Debug)]
 pub struct Watch {
-    changes: Receiver<Change>,
+    changes: Receiver<HealthChange>,
     stop: Arc<AtomicBool>,
 }
 
@@ -26,7 +26,7 @@ impl Watch {
     ///
     /// # Errors
     /// [Unavailable](Error::is_unavailable): the driver failed, and nothing is watched any longer.
-    pub fn next(&self, limit: Duration) -> Result<Option<Change>, Error> {
+    pub fn next(&self, limit: Duration) -> Result<Option<HealthChange>, Error> {
         match self.changes.recv_timeout(limit) {
             Ok(change) => Ok(Some(change)),
             Err(RecvTimeoutError::Timeout) => Ok(None),
@@ -70,7 +70,7 @@ pub fn watch(live: &Live) -> Result<Watch, Error> {
     let stop = Arc::new(AtomicBool::new(false));
     match start(live, stop.clone()) {
         Ok(changes) => Ok(Watch { changes, stop }),
-        Err(Silence::Absent(what) | Silence::Failed(what)) => {
+        Err(NoAnswer::Absent(what) | NoAnswer::Failed(what)) => {
             // A thread that hangs ends if its call ever returns.
             stop.store(true, Ordering::Relaxed);
             Err(Error::unavailable(format!("nvml: {what}")))
@@ -79,13 +79,13 @@ pub fn watch(live: &Live) -> Result<Watch, Error> {
 }
 
 #[cfg(all(feature = "nvml", target_os = "linux"))]
-fn start(live: &Live, stop: Arc<AtomicBool>) -> Result<Receiver<Change>, Silence> {
+fn start(live: &Live, stop: Arc<AtomicBool>) -> Result<Receiver<HealthChange>, NoAnswer> {
     crate::nvml::watch(&live.nvml, live.time_limit, stop)
 }
 
 #[cfg(not(all(feature = "nvml", target_os = "linux")))]
-fn start(_: &Live, _: Arc<AtomicBool>) -> Result<Receiver<Change>, Silence> {
-    Err(Silence::Absent(
+fn start(_: &Live, _: Arc<AtomicBool>) -> Result<Receiver<HealthChange>, NoAnswer> {
+    Err(NoAnswer::Absent(
         "not in this build: expected one for Linux with the feature `nvml`".to_owned(),
     ))
 }

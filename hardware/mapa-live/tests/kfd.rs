@@ -141,7 +141,7 @@ fn processes_with_memory_on_a_device_use_it_by_kfds_folders() {
     let mut live = mapa_live::Live::default();
     live.roots = mapa_live::Roots::below(folder.path());
     live.nvml = folder.path().join("no-such-library");
-    let found: Vec<(u32, Option<String>)> = mapa_live::look(&live)
+    let found: Vec<(u32, Option<String>)> = mapa_live::driver_snapshot(&live)
         .unwrap()
         .uses
         .into_iter()

@@ -7,10 +7,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use mapa_live::telemetry::{
-    Counted, Exporter, LATENCY_BYTES, Sample, Sampler, Target, Watched, Width, node_use,
-    read_latencies, read_metrics, since,
+    CounterDelta, Exporter, LATENCY_BYTES, Sample, Sampler, SamplerConfig, ScrapeTarget, Width,
+    node_use, read_latencies, read_metrics, since,
 };
-use mapa_live::{Interrupts, Live, ProcessId, Roots, quiet_cpus};
+use mapa_live::{Interrupts, Live, ProcessId, Roots, low_interrupt_cpus};
 use proptest::prelude::*;
 
 struct Machine(tempfile::TempDir);
@@ -99,10 +99,10 @@ impl Machine {
     }
 
     fn sampler(&self) -> Sampler {
-        let watched = Watched {
+        let watched = SamplerConfig {
             groups: vec!["etl".to_owned()],
             processes: vec![ProcessId { pid: 42, start: 77 }],
-            ..Watched::default()
+            ..SamplerConfig::default()
         };
         Sampler::new(self.live(), watched)
     }
@@ -204,10 +204,10 @@ fn what_is_not_there_is_told_as_missing_and_never_as_zero() {
 #[test]
 fn counters_wrap_and_begin_anew() {
     let top = u64::from(u32::MAX);
-    assert_eq!(since(5, 9, Width::Bits64), Counted::Grew(4));
-    assert_eq!(since(top - 1, 3, Width::Bits32), Counted::Grew(5));
-    assert_eq!(since(top - 1, 3, Width::Bits64), Counted::Restarted);
-    assert_eq!(since(1000, 3, Width::Bits32), Counted::Restarted);
+    assert_eq!(since(5, 9, Width::Bits64), CounterDelta::Grew(4));
+    assert_eq!(since(top - 1, 3, Width::Bits32), CounterDelta::Grew(5));
+    assert_eq!(since(top - 1, 3, Width::Bits64), CounterDelta::Restarted);
+    assert_eq!(since(1000, 3, Width::Bits32), CounterDelta::Restarted);
     let machine = Machine::new();
     machine.at(100);
     let mut sampler = machine.sampler();
@@ -249,10 +249,13 @@ fn interrupts_of_a_cpu_that_was_away_are_not_those_of_another() {
     assert!(Interrupts::read("").is_err() && Interrupts::read("hello\n").is_err());
     // All CPUs are busy alike: none is left out.
     let even = (0..4).map(|cpu| (cpu, 1000)).collect();
-    assert_eq!(quiet_cpus(&"0-3".parse().unwrap(), &even, 1, 0).len(), 4);
+    assert_eq!(
+        low_interrupt_cpus(&"0-3".parse().unwrap(), &even, 1, 0).len(),
+        4
+    );
     let one = [(0, 1000), (1, 0)].into();
     assert_eq!(
-        quiet_cpus(&"0-1".parse().unwrap(), &one, 2, 0).len(),
+        low_interrupt_cpus(&"0-1".parse().unwrap(), &one, 2, 0).len(),
         2,
         "two are asked for"
     );
@@ -313,7 +316,7 @@ fn exporters_are_scraped_and_what_they_lack_is_told() {
         ),
         (Exporter::Vllm, "http://127.0.0.1:1/metrics".to_owned()),
     ];
-    let targets = targets.map(|(exporter, url)| Target { exporter, url });
+    let targets = targets.map(|(exporter, url)| ScrapeTarget { exporter, url });
     let mut sampler = machine.sampler();
     sampler.watched().targets = targets.to_vec();
     let sample = sampler.sample(0);
@@ -349,7 +352,7 @@ fn an_exporter_that_hangs_holds_the_sampler_up_no_longer_than_its_limit() {
     let machine = Machine::new();
     let mut sampler = machine.sampler();
     sampler.watched().scrape_limit = Duration::from_millis(200);
-    sampler.watched().targets = vec![Target {
+    sampler.watched().targets = vec![ScrapeTarget {
         exporter: Exporter::Dcgm,
         url: url.clone(),
     }];
@@ -364,7 +367,7 @@ fn exporters_that_hang_hold_no_sample_up_and_the_last_answer_is_told_with_its_ag
     let hung = TcpListener::bind("127.0.0.1:0").unwrap();
     let once = TcpListener::bind("127.0.0.1:0").unwrap();
     let exporter = Exporter::Vllm;
-    let of = |listener: &TcpListener, path: usize| Target {
+    let of = |listener: &TcpListener, path: usize| ScrapeTarget {
         exporter,
         url: format!("http://{}/{path}", listener.local_addr().unwrap()),
     };
@@ -432,7 +435,7 @@ fn counters_are_those_of_before_a_slow_exporter_answers() {
     });
     let mut sampler = machine.sampler();
     let exporter = Exporter::Vllm;
-    sampler.watched().targets = vec![Target { exporter, url }];
+    sampler.watched().targets = vec![ScrapeTarget { exporter, url }];
     sampler.sample(0);
     machine.at(2);
     let sample = sampler.sample(1000);
@@ -531,7 +534,7 @@ mod devices {
             counters.power_mw = 250_000;
         });
         fake.start_process(3, Process::new(4242)).unwrap();
-        let mut sampler = Sampler::new(live, Watched::default());
+        let mut sampler = Sampler::new(live, SamplerConfig::default());
         sampler.sample(0);
         set(&fake, 3, |counters| counters.pcie_replays = 8);
         fake.lose(5).unwrap();
@@ -573,7 +576,7 @@ mod devices {
             counters.pcie_rx_kbps = 2_000_000;
             counters.pcie_tx_kbps = 600_000;
         });
-        let mut sampler = Sampler::new(live, Watched::default());
+        let mut sampler = Sampler::new(live, SamplerConfig::default());
         let sample = sampler.sample(0);
         let uuid = |at: usize| sample.gpus[at].uuid.clone().unwrap();
         let of = |sample: &Sample, devices: &[usize], alone: &[usize]| {
@@ -632,9 +635,9 @@ fn of_this_machine() -> Sampler {
     let process = ProcessId::of("/proc".as_ref(), std::process::id().cast_signed())
         .unwrap()
         .unwrap();
-    let watched = Watched {
+    let watched = SamplerConfig {
         processes: vec![process],
-        ..Watched::default()
+        ..SamplerConfig::default()
     };
     Sampler::new(live, watched)
 }

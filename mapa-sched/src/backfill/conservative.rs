@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use mapa_core::{Decision, DeviceSet, MachineId, Policy, Refusal};
 
-use super::plan::{Outlook, Place, Plan, Slot, need};
+use super::plan::{FreeOutlook, PlanSlot, ReservationPlan, ReservedDevices, need};
 use super::{Policies, open, rejection};
-use crate::estimate::{Running, length, length_at};
+use crate::estimate::{RunningEstimates, length, length_at};
 use crate::event::Event;
 use crate::fleet::{Fleet, best_of};
 use crate::job::{Job, JobId, Tenant};
@@ -16,7 +16,7 @@ use crate::order::Order;
 use crate::scheduler::Scheduler;
 use crate::time::Time;
 use crate::turn::Turn;
-use crate::waiting::{Entry, Waiting};
+use crate::waiting::{WaitingJob, WaitingJobs};
 
 /// First come, first served, with a reservation of a moment and of devices for every job that
 /// waits. The moment is the earliest at which the job's policy has a decision that leaves every
@@ -58,22 +58,22 @@ use crate::waiting::{Entry, Waiting};
 pub struct Conservative {
     name: String,
     policies: Policies,
-    waiting: Waiting<Own>,
-    running: Running,
+    waiting: WaitingJobs<Reservation>,
+    running: RunningEstimates,
     /// The decisions of policies on the present state, by class.
     answers: Memo<Option<Decision>>,
     depth: usize,
-    plan: Plan,
+    plan: ReservationPlan,
     /// The fleet without any tenant, on which plans are made.
     idle: Fleet,
-    outlook: Outlook,
+    outlook: FreeOutlook,
     /// Whether something has become free sooner than planned.
     eased: bool,
 }
 
 /// The data that this scheduler keeps for a waiting job.
 #[derive(Clone, Copy, Debug, Default)]
-struct Own {
+struct Reservation {
     on_idle: OnIdle,
     reserved: Option<Time>,
 }
@@ -114,14 +114,14 @@ impl Conservative {
     fn with(policies: Policies) -> Self {
         Self {
             name: "conservative-backfill".to_owned(),
-            waiting: Waiting::new(Order::Arrival, policies.is_one()),
+            waiting: WaitingJobs::new(Order::Arrival, policies.is_one()),
             policies,
-            running: Running::default(),
+            running: RunningEstimates::default(),
             answers: Memo::new(),
             depth: Self::DEPTH,
-            plan: Plan::default(),
+            plan: ReservationPlan::default(),
             idle: Fleet::default(),
-            outlook: Outlook::default(),
+            outlook: FreeOutlook::default(),
             eased: false,
         }
     }
@@ -279,7 +279,7 @@ impl Conservative {
     ///
     /// # Errors
     /// The job can never be placed.
-    fn is_possible(&mut self, at: usize, entry: &Entry<Own>) -> Result<bool, Refusal> {
+    fn is_possible(&mut self, at: usize, entry: &WaitingJob<Reservation>) -> Result<bool, Refusal> {
         match entry.own.on_idle {
             OnIdle::Unknown => {}
             OnIdle::Fits => return Ok(true),
@@ -301,8 +301,8 @@ impl Conservative {
     }
 
     /// Reserves a future moment, if every other reservation keeps its own. Returns whether it does.
-    fn reserve(&mut self, entry: &Entry<Own>, from: Time, length: Duration) -> bool {
-        self.plan.add(Slot {
+    fn reserve(&mut self, entry: &WaitingJob<Reservation>, from: Time, length: Duration) -> bool {
+        self.plan.add(PlanSlot {
             serial: entry.serial,
             job: entry.job.clone(),
             from,
@@ -324,7 +324,7 @@ impl Conservative {
     }
 
     /// The devices of each reservation, if the plan can be kept from this outlook on.
-    fn replay(&mut self, outlook: &Outlook) -> Option<Vec<Place>> {
+    fn replay(&mut self, outlook: &FreeOutlook) -> Option<Vec<ReservedDevices>> {
         let (policies, idle) = (&mut self.policies, &self.idle);
         self.plan.replay(outlook, |job, free| {
             let need = need(job) as usize;
@@ -337,7 +337,7 @@ impl Conservative {
             let decision = policies
                 .ask(job, |policy| best_of(views, policy, &job.request))
                 .ok()?;
-            Some(Place {
+            Some(ReservedDevices {
                 machine: decision.stamp().machine,
                 set: decision.placement().set(),
             })
@@ -345,7 +345,7 @@ impl Conservative {
     }
 
     /// Starts a job now, if every reservation keeps its moment. Returns whether it has started.
-    fn start(&mut self, entry: &Entry<Own>, now: Time, turn: &mut Turn<'_>) -> bool {
+    fn start(&mut self, entry: &WaitingJob<Reservation>, now: Time, turn: &mut Turn<'_>) -> bool {
         // This decision does not depend on the plan, so jobs with equal requests share it. The
         // second try below depends on it, and is asked anew.
         if self.answers.get(entry.class).is_none() {
@@ -392,12 +392,12 @@ impl Conservative {
     /// started.
     fn start_there(
         &mut self,
-        entry: &Entry<Own>,
+        entry: &WaitingJob<Reservation>,
         decision: Decision,
         now: Time,
         turn: &mut Turn<'_>,
     ) -> bool {
-        let place = Place {
+        let place = ReservedDevices {
             machine: decision.stamp().machine,
             set: decision.placement().set(),
         };
@@ -475,7 +475,7 @@ impl Scheduler for Conservative {
                 .for_each(|entry| entry.own.reserved = None);
         }
         if anew || compress || self.is_due(now) {
-            self.outlook = Outlook::of(turn.fleet(), &self.running);
+            self.outlook = FreeOutlook::of(turn.fleet(), &self.running);
             self.plan.count(&self.outlook);
             // A reservation that moves forward leaves room where it was, perhaps for a job before
             // it in the queue. So passes are repeated until none moves.

@@ -5,7 +5,7 @@ use std::fmt;
 use mapa_core::{Decision, DeviceSet, MachineId, Policy, Refusal};
 
 use super::{Policies, open, rejection};
-use crate::estimate::{Running, length_at};
+use crate::estimate::{RunningEstimates, length_at};
 use crate::event::Event;
 use crate::fleet::{Fleet, best_of};
 use crate::job::{Job, JobId, Tenant};
@@ -14,7 +14,7 @@ use crate::order::Order;
 use crate::scheduler::Scheduler;
 use crate::time::Time;
 use crate::turn::Turn;
-use crate::waiting::{Entry, Waiting};
+use crate::waiting::{WaitingJob, WaitingJobs};
 
 /// First come, first served, with a reservation for the first job that cannot start, the queue
 /// head. The reserved moment is the earliest at which the head's policy will have a decision, by
@@ -49,25 +49,25 @@ use crate::waiting::{Entry, Waiting};
 pub struct Easy {
     name: String,
     policies: Policies,
-    waiting: Waiting,
-    running: Running,
-    answers: Memo<Answer>,
-    head: Option<Head>,
+    waiting: WaitingJobs,
+    running: RunningEstimates,
+    answers: Memo<ClassAnswer>,
+    head: Option<HeadReservation>,
     /// The head, by its number, and the earliest moment ever reserved for it.
     promised: Option<(u64, Time)>,
 }
 
 /// The answers for a class of jobs on the present state.
 #[derive(Clone, Debug, Default)]
-struct Answer {
+struct ClassAnswer {
     /// The decision of its policy, if it has one.
     now: Option<Decision>,
-    beside: Beside,
+    beside: BackfillChoice,
 }
 
 /// The decision with which a job may run on beyond the head's reservation.
 #[derive(Clone, Debug, Default)]
-enum Beside {
+enum BackfillChoice {
     /// Neither computed nor needed so far, on the present state.
     #[default]
     Unknown,
@@ -79,7 +79,7 @@ enum Beside {
 
 /// The queue head with its reservation. Made anew when the fleet changes by other hands.
 #[derive(Clone, Debug)]
-struct Head {
+struct HeadReservation {
     serial: u64,
     job: JobId,
     at: Time,
@@ -90,7 +90,7 @@ struct Head {
 }
 
 /// What has become of a job.
-enum Tried {
+enum StartAttempt {
     /// It has started or was rejected.
     Left,
     /// It stays in the queue.
@@ -118,9 +118,9 @@ impl Easy {
     fn with(policies: Policies) -> Self {
         Self {
             name: "easy-backfill".to_owned(),
-            waiting: Waiting::new(Order::Arrival, policies.is_one()),
+            waiting: WaitingJobs::new(Order::Arrival, policies.is_one()),
             policies,
-            running: Running::default(),
+            running: RunningEstimates::default(),
             answers: Memo::new(),
             head: None,
             promised: None,
@@ -134,7 +134,7 @@ impl Easy {
     #[must_use]
     pub fn order(self, order: Order) -> Self {
         Self {
-            waiting: Waiting::new(order, self.policies.is_one()),
+            waiting: WaitingJobs::new(order, self.policies.is_one()),
             ..self
         }
     }
@@ -151,9 +151,15 @@ impl Easy {
     }
 
     /// Starts a job, rejects it, or leaves it where it is.
-    fn try_one(&mut self, at: usize, now: Time, guarded: bool, turn: &mut Turn<'_>) -> Tried {
+    fn try_one(
+        &mut self,
+        at: usize,
+        now: Time,
+        guarded: bool,
+        turn: &mut Turn<'_>,
+    ) -> StartAttempt {
         let Some(entry) = self.waiting.get(at).cloned() else {
-            return Tried::Waits;
+            return StartAttempt::Waits;
         };
         if self.answers.get(entry.class).is_none() {
             let answer = self
@@ -161,20 +167,20 @@ impl Easy {
                 .ask(&entry.job, |policy| turn.decide(policy, &entry.job.request));
             if let Err(why @ Refusal::Infeasible(_)) = answer {
                 turn.reject(entry.job.id, rejection(why, turn.fleet()));
-                return Tried::Left;
+                return StartAttempt::Left;
             }
             self.answers.insert(
                 entry.class,
-                Answer {
+                ClassAnswer {
                     now: answer.ok(),
-                    beside: Beside::Unknown,
+                    beside: BackfillChoice::Unknown,
                 },
             );
         }
         // Estimates were too short: the head has waited past its first reserved moment. No job
         // overtakes it any more.
         if guarded && self.promised.is_some_and(|(_, promised)| promised <= now) {
-            return Tried::Waits;
+            return StartAttempt::Waits;
         }
         // Without a head nothing is in the way, and every end comes early enough.
         let at = self
@@ -182,28 +188,28 @@ impl Easy {
             .as_ref()
             .filter(|_| guarded)
             .map_or(Time(u64::MAX), |head| head.at);
-        let Some(Answer {
+        let Some(ClassAnswer {
             now: Some(decision),
             beside,
         }) = self.answers.get_mut(entry.class)
         else {
-            return Tried::Waits;
+            return StartAttempt::Waits;
         };
         // The job ends before the head needs any device, so it does not matter which ones it takes.
         if now + expected(&entry.job, decision, turn.fleet()) <= at {
             let decision = decision.clone();
             return self.start(&entry, decision, now, turn);
         }
-        if matches!(beside, Beside::Nothing) {
-            return Tried::Waits;
+        if matches!(beside, BackfillChoice::Nothing) {
+            return StartAttempt::Waits;
         }
         let decision = decision.clone();
         let Some(beside) = self.beside(&entry, decision, turn.fleet()) else {
-            return Tried::Waits;
+            return StartAttempt::Waits;
         };
         let (MachineId(machine), set) = (beside.stamp().machine, beside.placement().set());
         let tried = self.start(&entry, beside, now, turn);
-        if let (Tried::Left, Some(head)) = (&tried, &mut self.head) {
+        if let (StartAttempt::Left, Some(head)) = (&tried, &mut self.head) {
             // The job holds these beyond the reserved moment, so from now on the head must do
             // without them.
             let taken = &mut head.taken[machine as usize];
@@ -214,35 +220,40 @@ impl Easy {
 
     fn start(
         &mut self,
-        entry: &Entry<()>,
+        entry: &WaitingJob<()>,
         decision: Decision,
         now: Time,
         turn: &mut Turn<'_>,
-    ) -> Tried {
+    ) -> StartAttempt {
         let length = expected(&entry.job, &decision, turn.fleet());
         if turn.place(Tenant::Job(entry.job.id), decision).is_err() {
-            return Tried::Waits;
+            return StartAttempt::Waits;
         }
         self.running.start(entry.job.id, now, length);
         // Takes note of the own change: `act` then drops the reservation only for changes that this
         // scheduler did not make. Answers on the state before are forgotten.
         self.answers.refresh(turn.fleet());
-        Tried::Left
+        StartAttempt::Left
     }
 
     /// The decision with which a job may run on beyond the head's reservation, looked up or looked
     /// for.
-    fn beside(&mut self, entry: &Entry<()>, decision: Decision, fleet: &Fleet) -> Option<Decision> {
+    fn beside(
+        &mut self,
+        entry: &WaitingJob<()>,
+        decision: Decision,
+        fleet: &Fleet,
+    ) -> Option<Decision> {
         match self.answers.get(entry.class).map(|answer| &answer.beside) {
-            Some(Beside::Decided(known)) => return Some((**known).clone()),
-            Some(Beside::Nothing) => return None,
-            Some(Beside::Unknown) | None => {}
+            Some(BackfillChoice::Decided(known)) => return Some((**known).clone()),
+            Some(BackfillChoice::Nothing) => return None,
+            Some(BackfillChoice::Unknown) | None => {}
         }
         let found = self.leaves_room(decision, entry, fleet);
         if let Some(answer) = self.answers.get_mut(entry.class) {
             answer.beside = match &found {
-                Some(decision) => Beside::Decided(Box::new(decision.clone())),
-                None => Beside::Nothing,
+                Some(decision) => BackfillChoice::Decided(Box::new(decision.clone())),
+                None => BackfillChoice::Nothing,
             };
         }
         found
@@ -253,7 +264,7 @@ impl Easy {
     fn leaves_room(
         &mut self,
         decision: Decision,
-        entry: &Entry<()>,
+        entry: &WaitingJob<()>,
         fleet: &Fleet,
     ) -> Option<Decision> {
         if self.place_head(Some(&decision)).is_some() {
@@ -350,7 +361,7 @@ impl Easy {
                     entry.serial,
                     before.map_or(at, |(_, before)| before.min(at)),
                 ));
-                self.head = Some(Head {
+                self.head = Some(HeadReservation {
                     serial: entry.serial,
                     job: entry.job.id,
                     at,
@@ -413,8 +424,8 @@ impl Scheduler for Easy {
         let (mut at, mut guarded) = (0, false);
         while at < self.waiting.len() {
             match self.try_one(at, now, guarded, turn) {
-                Tried::Left => drop(self.waiting.remove(at)),
-                Tried::Waits => {
+                StartAttempt::Left => drop(self.waiting.remove(at)),
+                StartAttempt::Waits => {
                     // The first waiting job that can be planned becomes the head. `||` stops there:
                     // only one job has a reservation.
                     guarded = guarded || self.reserve(at, turn.fleet());

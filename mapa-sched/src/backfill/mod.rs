@@ -18,14 +18,14 @@ use crate::fleet::Fleet;
 use crate::job::Job;
 
 /// Makes the policy of a job.
-type Make = Box<dyn FnMut(&Job) -> Box<dyn Policy> + Send>;
+type MakePolicy = Box<dyn FnMut(&Job) -> Box<dyn Policy> + Send>;
 
 /// Which policy places a job.
 enum Policies {
     /// One policy for all jobs.
     One(Box<dyn Policy>),
     /// A policy for each job, made whenever one is needed.
-    PerJob(Make),
+    PerJob(MakePolicy),
 }
 
 impl Policies {

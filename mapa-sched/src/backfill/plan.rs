@@ -16,34 +16,34 @@ use std::time::Duration;
 
 use mapa_core::{DeviceSet, MachineId};
 
-use crate::estimate::Running;
+use crate::estimate::RunningEstimates;
 use crate::fleet::Fleet;
 use crate::job::Job;
 use crate::time::Time;
 
 /// Devices of one machine.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Place {
+pub(super) struct ReservedDevices {
     pub(super) machine: MachineId,
     pub(super) set: DeviceSet,
 }
 
 /// The devices that are free now, and those that running jobs will give back.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Outlook {
+pub(super) struct FreeOutlook {
     /// The free devices of each machine.
     pub(super) free: Vec<DeviceSet>,
     /// What becomes free when, by time. A device that several jobs share becomes free when the last
     /// of them ends.
-    ends: Vec<(Time, Place)>,
+    ends: Vec<(Time, ReservedDevices)>,
 }
 
-impl Outlook {
+impl FreeOutlook {
     /// The outlook of a fleet whose jobs end when they are expected to.
     ///
     /// # Complexity
     /// O(t²) for t tenants.
-    pub(super) fn of(fleet: &Fleet, running: &Running) -> Self {
+    pub(super) fn of(fleet: &Fleet, running: &RunningEstimates) -> Self {
         let free = fleet.views().map(|view| view.free().clone()).collect();
         let mut outlook = Self {
             free,
@@ -58,15 +58,15 @@ impl Outlook {
                 let view = held.view();
                 let set = lease.placement.set();
                 let set = set.iter().filter(|&id| !view.is_cordoned(id)).collect();
-                outlook.take(&Place { machine, set }, until);
+                outlook.take(&ReservedDevices { machine, set }, until);
             }
         }
         outlook
     }
 
     /// Notes that these devices are in use until at least then.
-    pub(super) fn take(&mut self, place: &Place, until: Time) {
-        let Place { machine, mut set } = place.clone();
+    pub(super) fn take(&mut self, place: &ReservedDevices, until: Time) {
+        let ReservedDevices { machine, mut set } = place.clone();
         if let Some(free) = self.free.get_mut(machine.0 as usize) {
             *free = &*free - &set;
         }
@@ -85,20 +85,21 @@ impl Outlook {
         }
         // Sorted by time, because a replay goes through the ends once, in order.
         let at = self.ends.partition_point(|(end, _)| *end <= until);
-        self.ends.insert(at, (until, Place { machine, set }));
+        self.ends
+            .insert(at, (until, ReservedDevices { machine, set }));
     }
 }
 
 /// A reservation: a job, its moment and, once the plan was replayed, its devices.
 #[derive(Clone, Debug)]
-pub(super) struct Slot {
+pub(super) struct PlanSlot {
     /// The number of the job in order of arrival.
     pub(super) serial: u64,
     pub(super) job: Arc<Job>,
     pub(super) from: Time,
     pub(super) length: Duration,
     /// The devices by the latest replay; none before the first.
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<ReservedDevices>,
 }
 
 /// How many devices a job needs for itself: its ranks that share a device are not counted.
@@ -113,8 +114,8 @@ pub(super) fn need(job: &Job) -> i64 {
 
 /// The reservations, by moment, then by arrival; and how many devices are free when.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Plan {
-    slots: Vec<Slot>,
+pub(super) struct ReservationPlan {
+    slots: Vec<PlanSlot>,
     /// How many devices are free now.
     count: i64,
     /// By how much that number changes at each moment, and how many starts and ends add up to it. A
@@ -122,19 +123,19 @@ pub(super) struct Plan {
     changes: BTreeMap<Time, (i64, usize)>,
 }
 
-impl Plan {
+impl ReservationPlan {
     /// The reservations, by moment, then by arrival.
-    pub(super) fn slots(&self) -> &[Slot] {
+    pub(super) fn slots(&self) -> &[PlanSlot] {
         &self.slots
     }
 
-    /// Gives up all reservations. The counts stay as they are until [`Plan::count`] is called.
+    /// Gives up all reservations. The counts stay as they are until [`ReservationPlan::count`] is called.
     pub(super) fn clear(&mut self) {
         self.slots.clear();
     }
 
     /// Counts free devices anew: those free now, what running jobs give back, and the reservations.
-    pub(super) fn count(&mut self, outlook: &Outlook) {
+    pub(super) fn count(&mut self, outlook: &FreeOutlook) {
         // Counts only: which devices are free decides the replay, which costs decisions.
         self.count = outlook.free.iter().map(|free| free.len() as i64).sum();
         self.changes.clear();
@@ -142,7 +143,7 @@ impl Plan {
             self.change(*until, place.set.len() as i64);
         }
         for at in 0..self.slots.len() {
-            let Slot {
+            let PlanSlot {
                 from,
                 length,
                 ref job,
@@ -171,7 +172,7 @@ impl Plan {
     }
 
     /// Adds a reservation.
-    pub(super) fn add(&mut self, slot: Slot) {
+    pub(super) fn add(&mut self, slot: PlanSlot) {
         let need = need(&slot.job);
         self.change(slot.from, -need);
         self.change(slot.from + slot.length, need);
@@ -182,7 +183,7 @@ impl Plan {
     }
 
     /// Takes the reservation of a job out, if it has one.
-    pub(super) fn remove(&mut self, serial: u64) -> Option<Slot> {
+    pub(super) fn remove(&mut self, serial: u64) -> Option<PlanSlot> {
         let at = self.slots.iter().position(|slot| slot.serial == serial)?;
         let slot = self.slots.remove(at);
         let need = need(&slot.job);
@@ -235,13 +236,13 @@ impl Plan {
     /// O(n log n) for n reservations, and a decision for each that cannot have its planned devices.
     pub(super) fn replay(
         &self,
-        outlook: &Outlook,
-        mut decide: impl FnMut(&Job, &[DeviceSet]) -> Option<Place>,
-    ) -> Option<Vec<Place>> {
+        outlook: &FreeOutlook,
+        mut decide: impl FnMut(&Job, &[DeviceSet]) -> Option<ReservedDevices>,
+    ) -> Option<Vec<ReservedDevices>> {
         let mut free = outlook.free.clone();
         let mut running = outlook.ends.iter().peekable();
         let mut ends: BinaryHeap<Reverse<(Time, usize)>> = BinaryHeap::new();
-        let mut places: Vec<Place> = Vec::with_capacity(self.slots.len());
+        let mut places: Vec<ReservedDevices> = Vec::with_capacity(self.slots.len());
         for (at, slot) in self.slots.iter().enumerate() {
             // First everything that ends by then: jobs that run now, then reservations replayed
             // before this one, which are in `ends` by the moment at which they end.
@@ -269,7 +270,7 @@ impl Plan {
     }
 
     /// Takes over the devices that a replay has found, in the order of the reservations.
-    pub(super) fn settle(&mut self, places: Vec<Place>) {
+    pub(super) fn settle(&mut self, places: Vec<ReservedDevices>) {
         self.slots
             .iter_mut()
             .zip(places)
@@ -278,14 +279,14 @@ impl Plan {
 }
 
 /// Adds devices to the free ones of their machine.
-fn give_back(free: &mut [DeviceSet], place: &Place) {
+fn give_back(free: &mut [DeviceSet], place: &ReservedDevices) {
     if let Some(free) = free.get_mut(place.machine.0 as usize) {
         *free = &*free | &place.set;
     }
 }
 
 /// Whether all these devices are free.
-fn is_free(free: &[DeviceSet], place: &Place) -> bool {
+fn is_free(free: &[DeviceSet], place: &ReservedDevices) -> bool {
     let there = free.get(place.machine.0 as usize);
     there.is_some_and(|there| place.set.is_subset(there))
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use mapa_core::{LeaseId, Limits, MachineId, Objective};
 
 /// The conditions that a plan must meet.
-pub(super) struct Conditions<'a> {
+pub(super) struct PlanConditions<'a> {
     /// The objective that scores placements.
     pub(super) objective: Objective<'a>,
     /// The share of its score that a job that moves may lose, from 0 to 1.

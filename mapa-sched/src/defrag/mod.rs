@@ -15,10 +15,10 @@ use std::collections::BTreeSet;
 
 use mapa_core::{Allocator, LeaseId, Limits, MachineId, Objective, Pattern};
 
-use conditions::Conditions;
+use conditions::PlanConditions;
 pub use plan::{Defragmented, Move, Plan, Reach, Target};
-use scores::Scores;
-use search::Search;
+use scores::MachineScores;
+use search::PlanSearch;
 
 /// Finds the smallest sets of moves that make room for a pattern, and measures how much room there
 /// is.
@@ -55,14 +55,14 @@ use search::Search;
 /// assert_eq!(plan.target.score, reach.idle.unwrap());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Defrag<'a>(Conditions<'a>);
+pub struct Defrag<'a>(PlanConditions<'a>);
 
 impl<'a> Defrag<'a> {
     /// A search that scores placements by this objective. By default no job that moves may have a
     /// lower score afterwards, and the search looks at no more than ten million sets of devices.
     #[must_use]
     pub fn new(objective: Objective<'a>) -> Self {
-        Self(Conditions {
+        Self(PlanConditions {
             objective,
             may_lose: 0.0,
             pinned: BTreeSet::new(),
@@ -73,7 +73,7 @@ impl<'a> Defrag<'a> {
     /// Lets a job that moves lose at most this share of its score, from 0 to 1. Default: 0.
     #[must_use]
     pub fn may_lose(self, share: f64) -> Self {
-        Self(Conditions {
+        Self(PlanConditions {
             may_lose: share,
             ..self.0
         })
@@ -89,7 +89,7 @@ impl<'a> Defrag<'a> {
     /// Sets the limits of the search. A node is one set of devices that is looked at.
     #[must_use]
     pub fn limits(self, limits: Limits) -> Self {
-        Self(Conditions { limits, ..self.0 })
+        Self(PlanConditions { limits, ..self.0 })
     }
 
     /// The best score of a pattern on these machines, now and if they were idle.
@@ -98,7 +98,7 @@ impl<'a> Defrag<'a> {
     /// Two decisions for each machine.
     #[must_use]
     pub fn reach(&self, machines: &[Allocator], want: &Pattern) -> Reach {
-        let scores = Scores::new(&self.0.objective, machines);
+        let scores = MachineScores::new(&self.0.objective, machines);
         let best = |idle: bool| {
             let of = |machine| {
                 scores
@@ -126,6 +126,6 @@ impl<'a> Defrag<'a> {
     /// that move. It is meant for machines of up to 16 devices; 64 are possible.
     #[must_use]
     pub fn plan(&self, machines: &[Allocator], want: &Pattern, at_least: f64) -> Defragmented {
-        Search::new(&self.0, machines, want, at_least).run()
+        PlanSearch::new(&self.0, machines, want, at_least).run()
     }
 }

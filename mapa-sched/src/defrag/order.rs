@@ -4,23 +4,23 @@
 //! devices, one of them must step aside: it moves to any place where it can run, and moves again
 //! later. The search looks for the order with the fewest such steps.
 
-use super::scores::Mask;
+use super::scores::DeviceMask;
 
 /// Where a job is: the machine, and the devices there.
-pub(super) type Place = (usize, Mask);
+pub(super) type JobPlace = (usize, DeviceMask);
 
 /// A job that moves: its present place and its destination.
 #[derive(Clone, Copy)]
-pub(super) struct Way {
-    pub(super) now: Place,
-    pub(super) to: Place,
+pub(super) struct JobMove {
+    pub(super) now: JobPlace,
+    pub(super) to: JobPlace,
 }
 
 /// A step: a job, its new place, and whether it only steps aside there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Step {
+pub(super) struct MoveStep {
     pub(super) job: usize,
-    pub(super) to: Place,
+    pub(super) to: JobPlace,
     pub(super) aside: bool,
 }
 
@@ -28,19 +28,19 @@ pub(super) struct Step {
 /// order. `free` has the free devices of each machine. `places` returns the places to which a job
 /// could step aside, given the free devices.
 pub(super) fn order(
-    ways: &mut [Way],
-    free: &mut [Mask],
+    ways: &mut [JobMove],
+    free: &mut [DeviceMask],
     asides: usize,
-    places: &mut impl FnMut(usize, &[Mask], Place) -> Vec<Place>,
-) -> Option<Vec<Step>> {
+    places: &mut impl FnMut(usize, &[DeviceMask], JobPlace) -> Vec<JobPlace>,
+) -> Option<Vec<MoveStep>> {
     let mut steps = Vec::new();
     // The destinations of jobs are disjoint, so a job that can move now takes nothing from another.
     while let Some(job) = (0..ways.len()).find(|&job| {
-        let Way { now, to } = ways[job];
+        let JobMove { now, to } = ways[job];
         let own = if now.0 == to.0 { now.1 } else { 0 };
         now != to && to.1 & !(free[to.0] | own) == 0
     }) {
-        steps.push(Step {
+        steps.push(MoveStep {
             job,
             to: ways[job].to,
             aside: false,
@@ -59,7 +59,7 @@ pub(super) fn order(
             let (mut ways, mut free) = (ways.to_vec(), free.to_vec());
             go(&mut ways[job], &mut free, place);
             if let Some(others) = order(&mut ways, &mut free, asides, places) {
-                steps.push(Step {
+                steps.push(MoveStep {
                     job,
                     to: place,
                     aside: true,
@@ -72,7 +72,7 @@ pub(super) fn order(
     None
 }
 
-fn go(way: &mut Way, free: &mut [Mask], to: Place) {
+fn go(way: &mut JobMove, free: &mut [DeviceMask], to: JobPlace) {
     free[way.now.0] |= way.now.1;
     free[to.0] &= !to.1;
     way.now = to;

@@ -11,30 +11,30 @@ use mapa_core::{
 use super::plan::Target;
 
 /// A set of devices of one machine: bit i stands for device i.
-pub(super) type Mask = u64;
+pub(super) type DeviceMask = u64;
 
-pub(super) fn mask(set: &DeviceSet) -> Mask {
+pub(super) fn mask(set: &DeviceSet) -> DeviceMask {
     set.word(0)
 }
 
-pub(super) fn set(mask: Mask) -> DeviceSet {
+pub(super) fn set(mask: DeviceMask) -> DeviceSet {
     (0..u64::BITS)
         .filter(|bit| mask >> bit & 1 == 1)
         .map(DeviceId)
         .collect()
 }
 
-pub(super) struct Scores<'a> {
+pub(super) struct MachineScores<'a> {
     machines: &'a [Allocator],
     objective: &'a Objective<'a>,
     best: Rules<'a>,
     /// Known scores by the fingerprint of the machine's graph, the pattern and the devices. Equal
     /// machines share their scores.
-    known: RefCell<HashMap<(u64, usize, Mask), Option<f64>>>,
+    known: RefCell<HashMap<(u64, usize, DeviceMask), Option<f64>>>,
     patterns: RefCell<Vec<Pattern>>,
 }
 
-impl<'a> Scores<'a> {
+impl<'a> MachineScores<'a> {
     pub(super) fn new(objective: &'a Objective<'a>, machines: &'a [Allocator]) -> Self {
         let best = Rules::new("the best rank order").prefer(max(objective.clone()));
         Self {
@@ -75,13 +75,18 @@ impl<'a> Scores<'a> {
     }
 
     /// The best placement of a pattern on some of these devices.
-    pub(super) fn best_of(&self, machine: usize, pattern: usize, free: Mask) -> Option<Target> {
+    pub(super) fn best_of(
+        &self,
+        machine: usize,
+        pattern: usize,
+        free: DeviceMask,
+    ) -> Option<Target> {
         self.on_free(machine, &self.patterns.borrow()[pattern], &set(free))
     }
 
     /// The score of a pattern that uses all of these devices; `None` if the pattern does not fit on
     /// them.
-    pub(super) fn of(&self, machine: usize, pattern: usize, devices: Mask) -> Option<f64> {
+    pub(super) fn of(&self, machine: usize, pattern: usize, devices: DeviceMask) -> Option<f64> {
         let key = (self.graph(machine).fingerprint(), pattern, devices);
         if let Some(known) = self.known.borrow().get(&key) {
             return *known;
@@ -125,7 +130,7 @@ impl<'a> Scores<'a> {
         &self,
         machine: usize,
         pattern: usize,
-        devices: Mask,
+        devices: DeviceMask,
     ) -> Option<Placement> {
         Some(self.best_of(machine, pattern, devices)?.placement)
     }

@@ -7,60 +7,60 @@
 
 use mapa_core::{Allocator, Lease, Pattern, Sharing, StopReason, Want};
 
-use super::conditions::Conditions;
-use super::order::{Place, Step, Way, order};
+use super::conditions::PlanConditions;
+use super::order::{JobMove, JobPlace, MoveStep, order};
 use super::plan::{Defragmented, Move, Plan, Target};
-use super::scores::{Mask, Scores, mask};
+use super::scores::{DeviceMask, MachineScores, mask};
 
 /// Scores whose ratio is above this count as equal, because of rounding.
 const SAME: f64 = 1.0 - 1e-9;
 
 /// A job that can move.
-struct Job<'a> {
+struct MovableJob<'a> {
     lease: &'a Lease,
     pattern: usize,
-    devices: Mask,
+    devices: DeviceMask,
     /// The lowest score that its new placement may have.
     least: f64,
 }
 
 /// The key by which plans are compared, the least first: the number of steps, the number of new
 /// devices, and the score of the wanted placement, negated.
-type Key = (usize, usize, f64);
+type MovesKey = (usize, usize, f64);
 
 /// The best plan so far.
-struct Found {
-    key: Key,
+struct BestPlan {
+    key: MovesKey,
     machine: usize,
-    target: Mask,
+    target: DeviceMask,
     movers: Vec<usize>,
-    steps: Vec<Step>,
+    steps: Vec<MoveStep>,
 }
 
-pub(super) struct Search<'a, 'd> {
-    conditions: &'a Conditions<'d>,
+pub(super) struct PlanSearch<'a, 'd> {
+    conditions: &'a PlanConditions<'d>,
     machines: &'a [Allocator],
-    scores: Scores<'a>,
+    scores: MachineScores<'a>,
     want: &'a Pattern,
     pattern: usize,
     at_least: f64,
     /// The free whole devices of each machine.
-    free: Vec<Mask>,
+    free: Vec<DeviceMask>,
     /// The jobs of each machine that can move.
-    jobs: Vec<Vec<Job<'a>>>,
+    jobs: Vec<Vec<MovableJob<'a>>>,
     nodes: u64,
-    best: Option<Found>,
+    best: Option<BestPlan>,
     but_for_room: bool,
 }
 
-impl<'a, 'd> Search<'a, 'd> {
+impl<'a, 'd> PlanSearch<'a, 'd> {
     pub(super) fn new(
-        conditions: &'a Conditions<'d>,
+        conditions: &'a PlanConditions<'d>,
         machines: &'a [Allocator],
         want: &'a Pattern,
         at_least: f64,
     ) -> Self {
-        let scores = Scores::new(&conditions.objective, machines);
+        let scores = MachineScores::new(&conditions.objective, machines);
         let pattern = scores.pattern(want);
         let free = |machine: &Allocator| mask(&(&machine.graph().wholes() & machine.view().free()));
         let mut search = Self {
@@ -83,7 +83,7 @@ impl<'a, 'd> Search<'a, 'd> {
     }
 
     /// The jobs of a machine that can move: on whole devices, not shared and not pinned.
-    fn movable(&self, machine: usize) -> Vec<Job<'a>> {
+    fn movable(&self, machine: usize) -> Vec<MovableJob<'a>> {
         let allocator = &self.machines[machine];
         let stays = |lease: &Lease| self.conditions.pinned.contains(&(allocator.id(), lease.id));
         let on_wholes = |lease: &Lease| {
@@ -92,7 +92,7 @@ impl<'a, 'd> Search<'a, 'd> {
                 .demands()
                 .iter()
                 .all(|d| d.want == Want::Whole && d.sharing == Sharing::Exclusive);
-            wanted && lease.placement.iter().all(|id| id.0 < Mask::BITS)
+            wanted && lease.placement.iter().all(|id| id.0 < DeviceMask::BITS)
         };
         let job = |lease: &'a Lease| {
             let least =
@@ -101,7 +101,7 @@ impl<'a, 'd> Search<'a, 'd> {
                 self.scores.pattern(&lease.pattern),
                 mask(&lease.placement.set()),
             );
-            Job {
+            MovableJob {
                 lease,
                 pattern,
                 devices,
@@ -164,7 +164,9 @@ impl<'a, 'd> Search<'a, 'd> {
     /// Searches all plans in which `movers` jobs of this machine move.
     fn on(&mut self, machine: usize, movers: usize) {
         let jobs = self.jobs[machine].len();
-        if jobs < movers || self.machines[machine].graph().wholes().len() > Mask::BITS as usize {
+        if jobs < movers
+            || self.machines[machine].graph().wholes().len() > DeviceMask::BITS as usize
+        {
             return;
         }
         // All devices that can be made free for the wanted pattern.
@@ -201,14 +203,14 @@ impl<'a, 'd> Search<'a, 'd> {
     }
 
     /// Searches all plans in which exactly these jobs move to make this target free.
-    fn with(&mut self, (machine, target, score): (usize, Mask, f64), movers: Vec<usize>) {
+    fn with(&mut self, (machine, target, score): (usize, DeviceMask, f64), movers: Vec<usize>) {
         let mut room = self.free.clone();
         for &job in &movers {
             room[machine] |= self.jobs[machine][job].devices;
         }
         room[machine] &= !target;
         self.place(
-            &Ahead {
+            &FixedChoices {
                 machine,
                 target,
                 score,
@@ -224,9 +226,9 @@ impl<'a, 'd> Search<'a, 'd> {
     /// after it.
     fn place(
         &mut self,
-        ahead: &Ahead,
-        places: &mut Vec<Place>,
-        room: &mut Vec<Mask>,
+        ahead: &FixedChoices,
+        places: &mut Vec<JobPlace>,
+        room: &mut Vec<DeviceMask>,
         devices: usize,
     ) {
         // The bound: a plan has at least as many steps as jobs, and at least these devices.
@@ -252,7 +254,7 @@ impl<'a, 'd> Search<'a, 'd> {
             self.conditions.limits.nodes - self.nodes,
         );
         self.nodes += here.len() as u64;
-        let worth = |place: Mask| {
+        let worth = |place: DeviceMask| {
             self.scores
                 .of(ahead.machine, pattern, place)
                 .unwrap_or(f64::NEG_INFINITY)
@@ -260,9 +262,9 @@ impl<'a, 'd> Search<'a, 'd> {
         here.retain(|&place| place != now && worth(place) >= least);
         // Places that keep most of the present devices come first, and of those the best: of equal
         // plans the first one found is taken.
-        let moved = |place: Mask| (place & !now).count_ones();
+        let moved = |place: DeviceMask| (place & !now).count_ones();
         here.sort_by(|&a, &b| moved(a).cmp(&moved(b)).then(worth(b).total_cmp(&worth(a))));
-        let mut open: Vec<Place> = here
+        let mut open: Vec<JobPlace> = here
             .into_iter()
             .map(|place| (ahead.machine, place))
             .collect();
@@ -283,7 +285,13 @@ impl<'a, 'd> Search<'a, 'd> {
 
     /// The best place on each other machine. Of machines with equal graphs and equal room only the
     /// first is tried.
-    fn elsewhere(&self, not: usize, pattern: usize, least: f64, room: &[Mask]) -> Vec<Place> {
+    fn elsewhere(
+        &self,
+        not: usize,
+        pattern: usize,
+        least: f64,
+        room: &[DeviceMask],
+    ) -> Vec<JobPlace> {
         let mut seen = Vec::new();
         let mut places = Vec::new();
         for machine in (0..self.machines.len()).filter(|&machine| machine != not) {
@@ -303,15 +311,15 @@ impl<'a, 'd> Search<'a, 'd> {
 
     /// Handles a choice of places for all jobs: searches the order of moves with the fewest steps
     /// aside, and keeps the plan if it is the best so far.
-    fn reached(&mut self, ahead: &Ahead, places: &[Place], devices: usize) {
+    fn reached(&mut self, ahead: &FixedChoices, places: &[JobPlace], devices: usize) {
         let jobs = &self.jobs[ahead.machine];
-        let way = |(&mover, &to): (&usize, &Place)| Way {
+        let way = |(&mover, &to): (&usize, &JobPlace)| JobMove {
             now: (ahead.machine, jobs[mover].devices),
             to,
         };
-        let ways: Vec<Way> = ahead.movers.iter().zip(places).map(way).collect();
+        let ways: Vec<JobMove> = ahead.movers.iter().zip(places).map(way).collect();
         let (mut tried, left) = (0, self.conditions.limits.nodes - self.nodes);
-        let mut aside = |job: usize, free: &[Mask], now: Place| {
+        let mut aside = |job: usize, free: &[DeviceMask], now: JobPlace| {
             let job = &jobs[ahead.movers[job]];
             let here = subsets(
                 free[now.0] | now.1,
@@ -319,10 +327,10 @@ impl<'a, 'd> Search<'a, 'd> {
                 left.saturating_sub(tried),
             );
             tried += here.len() as u64;
-            let runs = |&place: &Mask| {
+            let runs = |&place: &DeviceMask| {
                 place != now.1 && self.scores.of(now.0, job.pattern, place).is_some()
             };
-            let mut places: Vec<Place> = here
+            let mut places: Vec<JobPlace> = here
                 .into_iter()
                 .filter(runs)
                 .map(|place| (now.0, place))
@@ -348,7 +356,7 @@ impl<'a, 'd> Search<'a, 'd> {
         match steps {
             Some(steps) => {
                 let (machine, target, movers) = (ahead.machine, ahead.target, ahead.movers.clone());
-                self.best = Some(Found {
+                self.best = Some(BestPlan {
                     key: key(steps.len()),
                     machine,
                     target,
@@ -362,8 +370,8 @@ impl<'a, 'd> Search<'a, 'd> {
     }
 
     /// The plan as callers get it: with placements instead of sets of devices.
-    fn plan(&self, found: Found) -> Option<Plan> {
-        let target = |machine: usize, pattern: usize, devices: Mask| {
+    fn plan(&self, found: BestPlan) -> Option<Plan> {
+        let target = |machine: usize, pattern: usize, devices: DeviceMask| {
             let placement = self.scores.placement(machine, pattern, devices)?;
             let score = self.scores.of(machine, pattern, devices)?;
             Some(Target {
@@ -374,7 +382,7 @@ impl<'a, 'd> Search<'a, 'd> {
         };
         let jobs = &self.jobs[found.machine];
         let mut free = self.free.clone();
-        let mut now: Vec<(Place, Target)> = Vec::new();
+        let mut now: Vec<(JobPlace, Target)> = Vec::new();
         for &mover in &found.movers {
             let place = (found.machine, jobs[mover].devices);
             now.push((
@@ -416,21 +424,21 @@ impl<'a, 'd> Search<'a, 'd> {
 
 /// The part of a plan that is fixed before places are searched: the target, its score and the jobs
 /// that move.
-struct Ahead {
+struct FixedChoices {
     machine: usize,
-    target: Mask,
+    target: DeviceMask,
     score: f64,
     movers: Vec<usize>,
 }
 
 /// Visits all sets of `size` of these bits, in lexicographic order, as long as `visit` returns
 /// true.
-fn each_subset(of: Mask, size: usize, visit: &mut dyn FnMut(Mask) -> bool) {
+fn each_subset(of: DeviceMask, size: usize, visit: &mut dyn FnMut(DeviceMask) -> bool) {
     fn extend(
-        mut open: Mask,
+        mut open: DeviceMask,
         missing: usize,
-        set: Mask,
-        visit: &mut dyn FnMut(Mask) -> bool,
+        set: DeviceMask,
+        visit: &mut dyn FnMut(DeviceMask) -> bool,
     ) -> bool {
         if missing == 0 {
             return visit(set);
@@ -449,7 +457,7 @@ fn each_subset(of: Mask, size: usize, visit: &mut dyn FnMut(Mask) -> bool) {
 }
 
 /// The first sets of `size` of these bits, at most `most` of them, but at least one.
-fn subsets(of: Mask, size: usize, most: u64) -> Vec<Mask> {
+fn subsets(of: DeviceMask, size: usize, most: u64) -> Vec<DeviceMask> {
     let mut sets = Vec::new();
     each_subset(of, size, &mut |set| {
         sets.push(set);

@@ -12,12 +12,14 @@ use crate::fleet::Fleet;
 use crate::scheduler::{Scheduler, step};
 use crate::time::Time;
 
-pub use record::{End, FailedOrder, Left, Life, Record, Stay, Stays, TaskLife};
-pub use timeline::{Key, Timeline};
+pub use record::{
+    DepartedJob, FailedOrder, JobEnd, JobHistory, Record, Residency, Stays, TaskHistory,
+};
+pub use timeline::{EventKey, Timeline};
 
 /// The state of a run, as its driver may read it.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen<'a> {
+pub struct DriverView<'a> {
     /// The moment of the present instant, or of the last one.
     pub now: Time,
     /// The machines, and the tenants on them. Facts are booked after the driver has told them;
@@ -43,12 +45,12 @@ pub struct Seen<'a> {
 ///
 /// impl Driver for Second {
 ///     type Error = Error;
-///     fn next(&mut self, _: Seen<'_>, facts: &mut Vec<(Time, Event)>) -> Result<Option<Time>, Error> {
+///     fn next(&mut self, _: DriverView<'_>, facts: &mut Vec<(Time, Event)>) -> Result<Option<Time>, Error> {
 ///         let Some(now) = self.0.next() else { return Ok(None) };
 ///         facts.extend(std::iter::from_fn(|| self.0.take(now)));
 ///         Ok(Some(now))
 ///     }
-///     fn carry_out(&mut self, seen: Seen<'_>, order: &Action) -> Result<Time, Error> {
+///     fn carry_out(&mut self, seen: DriverView<'_>, order: &Action) -> Result<Time, Error> {
 ///         if let Action::Place { tenant, .. } = order {
 ///             self.0.put(seen.now + Duration::from_secs(1), Event::Finished(tenant.job()));
 ///         }
@@ -63,7 +65,7 @@ pub struct Seen<'a> {
 ///     let job = Job::new(JobId(id), Request::new(Pattern::ring(1)));
 ///     driver.0.put(Time::ZERO, Event::Arrived(job));
 /// }
-/// let mut drive = Drive::new(Fleet::new([fabric.lower()?.into()]));
+/// let mut drive = SchedulerRun::new(Fleet::new([fabric.lower()?.into()]));
 /// drive.run(&mut Fifo::new(lowest_id()), &mut driver)?;
 /// let ends: Vec<Time> = drive.record().left().iter().map(|left| left.at).collect();
 /// assert_eq!(ends, [Time::from_secs(1), Time::from_secs(2)]);
@@ -81,7 +83,7 @@ pub trait Driver {
     /// The driver cannot go on.
     fn next(
         &mut self,
-        seen: Seen<'_>,
+        seen: DriverView<'_>,
         facts: &mut Vec<(Time, Event)>,
     ) -> Result<Option<Time>, Self::Error>;
 
@@ -90,13 +92,13 @@ pub trait Driver {
     ///
     /// # Errors
     /// The order makes no sense, or the driver cannot go on.
-    fn carry_out(&mut self, seen: Seen<'_>, order: &Action) -> Result<Time, Self::Error>;
+    fn carry_out(&mut self, seen: DriverView<'_>, order: &Action) -> Result<Time, Self::Error>;
 
     /// Called once in an instant, after its last order. Default: does nothing.
     ///
     /// # Errors
     /// The driver cannot go on.
-    fn settle(&mut self, _: Seen<'_>) -> Result<(), Self::Error> {
+    fn settle(&mut self, _: DriverView<'_>) -> Result<(), Self::Error> {
         Ok(())
     }
 }
@@ -104,7 +106,7 @@ pub trait Driver {
 /// A run: the fleet, and the record of what has happened. The scheduler and the driver are passed
 /// to each call, so a program may stop between two instants, look or save, and go on later.
 #[derive(Debug)]
-pub struct Drive {
+pub struct SchedulerRun {
     fleet: Fleet,
     record: Record,
     now: Time,
@@ -112,7 +114,7 @@ pub struct Drive {
     orders: Vec<Action>,
 }
 
-impl Drive {
+impl SchedulerRun {
     /// A run that begins on this fleet. Leases that are on the fleet stay there.
     #[must_use]
     pub fn new(fleet: Fleet) -> Self {
@@ -127,8 +129,8 @@ impl Drive {
 
     /// The state of the run, as a driver gets it with each call.
     #[must_use]
-    pub fn seen(&self) -> Seen<'_> {
-        Seen {
+    pub fn seen(&self) -> DriverView<'_> {
+        DriverView {
             now: self.now,
             fleet: &self.fleet,
             record: &self.record,
@@ -167,7 +169,7 @@ impl Drive {
     ) -> Result<bool, D::Error> {
         self.facts.clear();
         self.orders.clear();
-        let seen = Seen {
+        let seen = DriverView {
             now: self.now,
             fleet: &self.fleet,
             record: &self.record,
@@ -191,7 +193,7 @@ impl Drive {
             &mut self.orders,
         );
         for order in self.orders.drain(..) {
-            let seen = Seen {
+            let seen = DriverView {
                 now: self.now,
                 fleet: &self.fleet,
                 record: &self.record,
@@ -209,7 +211,7 @@ impl Drive {
     /// Runs instant by instant until the driver has nothing to tell. May be called again.
     ///
     /// # Errors
-    /// As [`Drive::instant`].
+    /// As [`SchedulerRun::instant`].
     pub fn run<D: Driver + ?Sized>(
         &mut self,
         scheduler: &mut dyn Scheduler,

@@ -4,26 +4,26 @@ use std::collections::BTreeMap;
 
 use mapa_core::Refusal;
 
-use crate::event::{Action, Event, Placed};
-use crate::guards::Guards;
+use crate::event::{Action, Assignment, Event};
+use crate::guards::JobLimitTable;
 use crate::job::{JobId, TaskId, Tenant};
 use crate::time::Time;
 
 /// A period that a tenant spent on the same devices.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stay {
+pub struct Residency {
     /// When the tenant started there, or was moved there.
     pub from: Time,
     /// When it left. Equal to `from` for as long as the stay lasts.
     pub until: Time,
     /// The machine and the devices.
-    pub at: Placed,
+    pub at: Assignment,
 }
 
 /// The stays of a tenant, in order of time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stays {
-    list: Vec<Stay>,
+    list: Vec<Residency>,
     /// Whether the last of them lasts.
     open: bool,
 }
@@ -31,25 +31,25 @@ pub struct Stays {
 impl Stays {
     /// The stays. The last of them may still last.
     #[must_use]
-    pub fn list(&self) -> &[Stay] {
+    pub fn list(&self) -> &[Residency] {
         &self.list
     }
 
     /// The stay that lasts, which is the last one; `None` if the tenant is nowhere now.
     #[must_use]
-    pub fn open(&self) -> Option<&Stay> {
+    pub fn open(&self) -> Option<&Residency> {
         self.list.last().filter(|_| self.open)
     }
 
     /// The stays, without their tenant.
     #[must_use]
-    pub fn into_list(self) -> Vec<Stay> {
+    pub fn into_list(self) -> Vec<Residency> {
         self.list
     }
 
-    fn enter(&mut self, from: Time, at: Placed) {
+    fn enter(&mut self, from: Time, at: Assignment) {
         self.leave(from);
-        self.list.push(Stay {
+        self.list.push(Residency {
             from,
             until: from,
             at,
@@ -77,7 +77,7 @@ impl Stays {
 /// What has become of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Life {
+pub struct JobHistory {
     /// The number under which it arrived.
     pub job: JobId,
     /// When it arrived by its own account ([`Job::arrived`](crate::Job::arrived)), which may be
@@ -88,13 +88,13 @@ pub struct Life {
     /// Where it ran. Several stays if it was moved or suspended.
     pub stays: Stays,
     /// Its tasks, in the order in which they began.
-    pub tasks: Vec<TaskLife>,
+    pub tasks: Vec<TaskHistory>,
 }
 
 /// What has become of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct TaskLife {
+pub struct TaskHistory {
     /// The number, unique within the job.
     pub task: TaskId,
     /// When it requested a device.
@@ -105,7 +105,7 @@ pub struct TaskLife {
     pub stays: Stays,
 }
 
-impl Life {
+impl JobHistory {
     fn stays_of(&mut self, tenant: Tenant) -> Option<&mut Stays> {
         match tenant {
             Tenant::Job(_) => Some(&mut self.stays),
@@ -129,7 +129,7 @@ impl Life {
 
 /// The way in which a job left the system.
 #[derive(Clone, Debug, PartialEq)]
-pub enum End {
+pub enum JobEnd {
     /// Its process ended without an error.
     Finished,
     /// Its process ended with an error, or could not be started.
@@ -142,13 +142,13 @@ pub enum End {
 
 /// A job that has left.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Left {
+pub struct DepartedJob {
     /// Where it and its tasks were. No stay of them lasts any more.
-    pub life: Life,
+    pub life: JobHistory,
     /// When it ended or was cancelled, or when the order to reject it took effect.
     pub at: Time,
     /// The way in which it left.
-    pub how: End,
+    pub how: JobEnd,
 }
 
 /// An order that could not be carried out.
@@ -166,30 +166,30 @@ pub struct FailedOrder {
 /// is not in it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Record {
-    present: BTreeMap<JobId, Life>,
-    left: Vec<Left>,
+    present: BTreeMap<JobId, JobHistory>,
+    left: Vec<DepartedJob>,
     failed_orders: Vec<FailedOrder>,
-    guards: Guards,
+    guards: JobLimitTable,
     facts: u64,
     instants: u64,
 }
 
 impl Record {
     /// The jobs that have arrived and have not left, by number.
-    pub fn present(&self) -> impl ExactSizeIterator<Item = &Life> {
+    pub fn present(&self) -> impl ExactSizeIterator<Item = &JobHistory> {
         self.present.values()
     }
 
     /// A job that has arrived and has not left. O(log n) for n such jobs.
     #[must_use]
-    pub fn life(&self, job: JobId) -> Option<&Life> {
+    pub fn life(&self, job: JobId) -> Option<&JobHistory> {
         self.present.get(&job)
     }
 
     /// The stay of a tenant that lasts: where it is, and since when. O(log n + t) for n jobs and
     /// the t tasks of its job.
     #[must_use]
-    pub fn stay(&self, tenant: Tenant) -> Option<&Stay> {
+    pub fn stay(&self, tenant: Tenant) -> Option<&Residency> {
         let life = self.present.get(&tenant.job())?;
         match tenant {
             Tenant::Job(_) => life.stays.open(),
@@ -202,12 +202,12 @@ impl Record {
 
     /// The jobs that have left, in this order.
     #[must_use]
-    pub fn left(&self) -> &[Left] {
+    pub fn left(&self) -> &[DepartedJob] {
         &self.left
     }
 
     /// Takes the jobs that have left out of the record, so that it does not grow forever.
-    pub fn take_left(&mut self) -> Vec<Left> {
+    pub fn take_left(&mut self) -> Vec<DepartedJob> {
         std::mem::take(&mut self.left)
     }
 
@@ -233,7 +233,7 @@ impl Record {
 
     /// The limits on jobs that have not left.
     #[must_use]
-    pub fn guards(&self) -> &Guards {
+    pub fn guards(&self) -> &JobLimitTable {
         &self.guards
     }
 
@@ -258,7 +258,7 @@ impl Record {
         self.facts += 1;
         match event {
             Event::Arrived(job) => {
-                let life = Life {
+                let life = JobHistory {
                     job: job.id,
                     arrived: job.arrived,
                     launched: None,
@@ -270,7 +270,7 @@ impl Record {
             Event::Adopted { job, at: to, since } => {
                 let mut stays = Stays::default();
                 stays.enter(*since, to.clone());
-                let life = Life {
+                let life = JobHistory {
                     job: job.id,
                     arrived: job.arrived,
                     launched: None,
@@ -279,11 +279,11 @@ impl Record {
                 };
                 self.present.insert(job.id, life);
             }
-            Event::Finished(job) => self.leaves(*job, at, End::Finished),
-            Event::Failed(job) => self.leaves(*job, at, End::Failed),
-            Event::Cancelled(job) => self.leaves(*job, at, End::Cancelled),
+            Event::Finished(job) => self.leaves(*job, at, JobEnd::Finished),
+            Event::Failed(job) => self.leaves(*job, at, JobEnd::Failed),
+            Event::Cancelled(job) => self.leaves(*job, at, JobEnd::Cancelled),
             Event::TaskBegin { job, task, .. } => {
-                let begun = TaskLife {
+                let begun = TaskHistory {
                     task: *task,
                     begun: at,
                     ended: None,
@@ -297,7 +297,7 @@ impl Record {
                 let life = self.present.get_mut(job);
                 life.into_iter().for_each(|life| life.end_task(*task, at));
             }
-            Event::OrderFailed { order, why } => {
+            Event::ActionFailed { order, why } => {
                 // Before the job leaves below, which would close the period instead.
                 if let Action::Place { tenant, .. } = order
                     && let Some(stays) = self.stays_of(*tenant)
@@ -310,7 +310,7 @@ impl Record {
                     why: why.clone(),
                 });
                 if let Some(job) = event.leaves() {
-                    self.leaves(job, at, End::Failed);
+                    self.leaves(job, at, JobEnd::Failed);
                 }
             }
             Event::LayoutIs { .. }
@@ -347,7 +347,7 @@ impl Record {
                     self.guards.set(job, guard);
                 }
             }
-            Action::Reject { job, why } => self.leaves(job, at, End::Rejected(why)),
+            Action::Reject { job, why } => self.leaves(job, at, JobEnd::Rejected(why)),
             Action::Repartition { .. } | Action::Wake { .. } => {}
         }
     }
@@ -356,7 +356,7 @@ impl Record {
         self.present.get_mut(&tenant.job())?.stays_of(tenant)
     }
 
-    fn leaves(&mut self, job: JobId, at: Time, how: End) {
+    fn leaves(&mut self, job: JobId, at: Time, how: JobEnd) {
         // A driver may use the number again, and the old limits must not apply to another job.
         self.guards.lift(job);
         if let Some(mut life) = self.present.remove(&job) {
@@ -365,7 +365,7 @@ impl Record {
                 task.stays.leave(at);
                 task.ended = Some(at);
             }
-            self.left.push(Left { life, at, how });
+            self.left.push(DepartedJob { life, at, how });
         }
     }
 }

@@ -12,13 +12,13 @@ use crate::time::Time;
 /// jobs that end are free for jobs that arrive.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
-    facts: BTreeMap<Key, Event>,
+    facts: BTreeMap<EventKey, Event>,
     put: u64,
 }
 
 /// The place of a fact in a [`Timeline`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Key {
+pub struct EventKey {
     at: Time,
     /// The kind of the fact, then what orders facts of this kind.
     rank: (u8, u64, u64),
@@ -27,8 +27,8 @@ pub struct Key {
 
 impl Timeline {
     /// Puts a fact in. O(log n) for n facts.
-    pub fn put(&mut self, at: Time, event: Event) -> Key {
-        let key = Key {
+    pub fn put(&mut self, at: Time, event: Event) -> EventKey {
+        let key = EventKey {
             at,
             rank: rank(&event),
             put: self.put,
@@ -39,7 +39,7 @@ impl Timeline {
     }
 
     /// Takes a fact out that will not happen after all. O(log n) for n facts.
-    pub fn cancel(&mut self, key: Key) -> Option<Event> {
+    pub fn cancel(&mut self, key: EventKey) -> Option<Event> {
         self.facts.remove(&key)
     }
 
@@ -64,7 +64,7 @@ fn rank(event: &Event) -> (u8, u64, u64) {
     match event {
         Event::Finished(job) | Event::Failed(job) | Event::Cancelled(job) => (0, job.0, 0),
         Event::TaskEnd { job, task } => (1, job.0, task.0),
-        Event::OrderFailed { order, .. } => match order {
+        Event::ActionFailed { order, .. } => match order {
             Action::Place { tenant, .. } => (2, tenant.job().0, 0),
             _ => (2, u64::MAX, 0),
         },

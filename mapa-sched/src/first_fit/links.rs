@@ -7,7 +7,7 @@ use mapa_core::{
     Refusal, Request, Rules, effective_gbps, max, preserved_direct_gbps, when,
 };
 
-use super::sets::{Aim, Found, Sets};
+use super::sets::{Aim, FoundSet, MachineSets};
 use crate::fleet::Fleet;
 use crate::job::Job;
 use crate::turn::Turn;
@@ -26,7 +26,7 @@ pub enum LinkModel {
 
 /// Jobs with equal requests and equal ratios, which get equal answers on one state of the fleet.
 #[derive(Clone, Debug)]
-pub(super) struct Class {
+pub(super) struct RequestClass {
     request: Request,
     ratio: f64,
     /// How many jobs of the class wait.
@@ -39,7 +39,7 @@ pub(super) struct Class {
     best: Vec<(u64, f64)>,
 }
 
-impl Class {
+impl RequestClass {
     pub(super) fn of(job: &Job) -> Self {
         let request = job.request.clone();
         let ring = Pattern::ring(request.pattern.len());
@@ -69,16 +69,16 @@ pub(super) fn is_sensitive(job: &Job) -> bool {
 }
 
 /// Slowdowns by a model of bandwidth.
-pub(super) struct Links {
+pub(super) struct LinkSlowdowns {
     /// `None`: run times do not depend on links.
     model: Option<Objective<'static>>,
     /// Places sensitive jobs where they run fastest, and others where most direct bandwidth stays.
     fastest: Box<dyn Policy>,
     /// The different machines of the fleet, each with its sets if it is small.
-    machines: Vec<(Arc<HardwareGraph>, Option<Sets>)>,
+    machines: Vec<(Arc<HardwareGraph>, Option<MachineSets>)>,
 }
 
-impl Links {
+impl LinkSlowdowns {
     pub(super) fn new(model: LinkModel) -> Self {
         let model = match model {
             LinkModel::Usual => Some(effective_gbps()),
@@ -118,13 +118,13 @@ impl Links {
                 machine.fingerprint() == graph.fingerprint()
             };
             if !self.machines.iter().any(known) {
-                self.machines.push((graph.clone(), Sets::of(graph)));
+                self.machines.push((graph.clone(), MachineSets::of(graph)));
             }
         }
     }
 
     /// How many times its run time at full speed a job takes on the best set of the fleet.
-    pub(super) fn ideal_slowdown(&mut self, job: &Job, class: &mut Class) -> f64 {
+    pub(super) fn ideal_slowdown(&mut self, job: &Job, class: &mut RequestClass) -> f64 {
         // Clones of the `Arc`s, as the call below may fill tables of `self`.
         let graphs: Vec<_> = self
             .machines
@@ -143,7 +143,7 @@ impl Links {
         &mut self,
         graph: &HardwareGraph,
         job: &Job,
-        class: &mut Class,
+        class: &mut RequestClass,
     ) -> f64 {
         if self.model.is_none() || job.request.pattern.len() < 2 {
             return 1.0;
@@ -163,7 +163,7 @@ impl Links {
 
     /// The most bandwidth that the idle machine has for a class; infinite if it has no place for
     /// it.
-    fn most_gbps(&mut self, graph: &HardwareGraph, class: &Class) -> f64 {
+    fn most_gbps(&mut self, graph: &HardwareGraph, class: &RequestClass) -> f64 {
         let all = ((1u64 << graph.len().min(32)) - 1) as u32;
         if let Some(found) = self.find(graph, class, Aim::Fastest, all) {
             return found.map_or(f64::INFINITY, |found_set| found_set.gbps);
@@ -203,10 +203,10 @@ impl Links {
     fn find(
         &mut self,
         graph: &HardwareGraph,
-        class: &Class,
+        class: &RequestClass,
         aim: Aim,
         free: u32,
-    ) -> Option<Option<Found>> {
+    ) -> Option<Option<FoundSet>> {
         let k = class.request.pattern.len();
         let model = self.model.as_ref()?;
         let mut machines = self.machines.iter_mut();
@@ -222,7 +222,7 @@ impl Links {
     pub(super) fn decide(
         &mut self,
         job: &Job,
-        class: &Class,
+        class: &RequestClass,
         turn: &Turn<'_>,
     ) -> Result<Decision, Refusal> {
         // Tables know nothing of sets that a machine does not offer.

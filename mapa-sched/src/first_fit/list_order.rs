@@ -57,11 +57,11 @@ impl ListOrder {
 
     /// The rank of a job that counts `weight` times: the lesser goes first. A job of more weight
     /// counts as so much shorter, or as so much larger.
-    pub(super) fn rank(self, devices: usize, ideal: f64, weight: f64) -> Rank {
+    pub(super) fn rank(self, devices: usize, ideal: f64, weight: f64) -> ListRank {
         let k = devices as f64;
         // The list is ascending, so orders with the largest first negate. A weight above 1 moves a
         // job to the front in both.
-        Rank(match self {
+        ListRank(match self {
             Self::Arrival => [0.0, 0.0],
             Self::Shortest => [ideal / weight, 0.0],
             Self::SmallestArea => [k * ideal / weight, 0.0],
@@ -79,9 +79,9 @@ impl ListOrder {
 
 /// A place in the order, but for ties.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Rank([f64; 2]);
+pub(super) struct ListRank([f64; 2]);
 
-impl Rank {
+impl ListRank {
     pub(super) fn compare(&self, other: &Self) -> Ordering {
         // `total_cmp`: sorting needs a total order, or it may panic.
         let [first, second] = [0, 1].map(|at| self.0[at].total_cmp(&other.0[at]));

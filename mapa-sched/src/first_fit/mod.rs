@@ -25,8 +25,8 @@ use mapa_core::{Decision, MachineId, Policy, Refusal};
 pub use links::LinkModel;
 pub use list_order::ListOrder;
 
-use self::links::{Class, Links, is_sensitive};
-use self::list_order::Rank;
+use self::links::{LinkSlowdowns, RequestClass, is_sensitive};
+use self::list_order::ListRank;
 use crate::estimate::{length, length_at};
 use crate::event::Event;
 use crate::fleet::{Fleet, FleetState};
@@ -94,7 +94,7 @@ use crate::turn::Turn;
 pub struct FirstFit {
     name: String,
     order: ListOrder,
-    links: Links,
+    links: LinkSlowdowns,
     policy: Option<Box<dyn Policy>>,
     max_slowdown: f64,
     /// Seconds; `None` for [`Self::PATIENCE`] and [`Self::PACE`].
@@ -105,11 +105,11 @@ pub struct FirstFit {
     ideals: (f64, f64),
     arrived: Vec<Job>,
     /// Next one first.
-    waiting: Vec<Waiter>,
+    waiting: Vec<ListedJob>,
     /// The jobs that wait or have just arrived. Most jobs that end do not, and are not looked for.
     there: HashSet<JobId, BuildHasherDefault<DefaultHasher>>,
     serial: u64,
-    classes: Vec<Class>,
+    classes: Vec<RequestClass>,
     state: Option<FleetState>,
     /// Whether any job is overdue.
     any_overdue: bool,
@@ -117,7 +117,7 @@ pub struct FirstFit {
 
 /// A job that waits. Times are seconds, areas device-seconds.
 #[derive(Debug)]
-struct Waiter {
+struct ListedJob {
     /// Apart, as waiters move within the list.
     job: Box<Job>,
     /// How many jobs arrived before it.
@@ -125,7 +125,7 @@ struct Waiter {
     class: usize,
     /// Its run time on the best set of the idle fleet.
     ideal: f64,
-    rank: Rank,
+    rank: ListRank,
     /// The area of later arrivals that started before it, and how much of it makes it overdue.
     overtaken: f64,
     limit: f64,
@@ -133,7 +133,7 @@ struct Waiter {
     hopeful: bool,
 }
 
-impl Waiter {
+impl ListedJob {
     fn devices(&self) -> usize {
         self.job.request.pattern.len()
     }
@@ -148,7 +148,7 @@ impl Waiter {
 }
 
 /// What has become of a job.
-enum Tried {
+enum StartOutcome {
     /// It started and is expected to hold this area, device-seconds.
     Started(f64),
     Rejected,
@@ -171,7 +171,7 @@ impl FirstFit {
         Self {
             name: "first-fit, fastest".to_owned(),
             order,
-            links: Links::new(LinkModel::Usual),
+            links: LinkSlowdowns::new(LinkModel::Usual),
             policy: None,
             max_slowdown: Self::MAX_SLOWDOWN,
             ageing: None,
@@ -200,7 +200,7 @@ impl FirstFit {
     /// The model by which run times depend on links. Default: Eq. 2.
     #[must_use]
     pub fn model(self, model: LinkModel) -> Self {
-        let links = Links::new(model);
+        let links = LinkSlowdowns::new(model);
         Self { links, ..self }
     }
 
@@ -275,12 +275,12 @@ impl FirstFit {
                 self.ideals.0 += ideal;
                 self.ideals.1 += 1.0;
             }
-            self.waiting.push(Waiter {
+            self.waiting.push(ListedJob {
                 ideal,
                 job: Box::new(job),
                 serial: self.serial,
                 class,
-                rank: Rank::default(),
+                rank: ListRank::default(),
                 overtaken: 0.0,
                 limit: f64::INFINITY,
                 hopeful: true,
@@ -288,7 +288,7 @@ impl FirstFit {
             self.serial += 1;
         }
         // All of one instant see one backlog, so that none of a batch is overdue for the others.
-        let backlog: f64 = self.waiting.iter().map(Waiter::area).sum();
+        let backlog: f64 = self.waiting.iter().map(ListedJob::area).sum();
         let overtaking = self
             .overtaking
             .unwrap_or(Self::OVERTAKING * self.mean_ideal());
@@ -336,11 +336,11 @@ impl FirstFit {
             let spare = self.classes.iter().position(|class| class.jobs == 0);
             match spare {
                 Some(spare) => {
-                    self.classes[spare] = Class::of(job);
+                    self.classes[spare] = RequestClass::of(job);
                     spare
                 }
                 None => {
-                    self.classes.push(Class::of(job));
+                    self.classes.push(RequestClass::of(job));
                     self.classes.len() - 1
                 }
             }
@@ -352,7 +352,7 @@ impl FirstFit {
     /// Brings the list into order.
     fn sort(&mut self, now: Time, devices: f64) {
         // Ageing is slower than the queue, or everybody would be old in a long one.
-        let drain = self.waiting.iter().map(Waiter::area).sum::<f64>() / devices.max(1.0);
+        let drain = self.waiting.iter().map(ListedJob::area).sum::<f64>() / devices.max(1.0);
         let mean = self.mean_ideal();
         let own = self.ageing.unwrap_or(Ageing {
             patience: Self::PATIENCE * mean,
@@ -371,7 +371,7 @@ impl FirstFit {
     }
 
     /// Starts a job, rejects it, or lets it wait. An overdue one takes any set.
-    fn try_one(&mut self, at: usize, overdue: bool, turn: &mut Turn<'_>) -> Tried {
+    fn try_one(&mut self, at: usize, overdue: bool, turn: &mut Turn<'_>) -> StartOutcome {
         let waiter = &self.waiting[at];
         let class = &mut self.classes[waiter.class];
         let bound = if overdue {
@@ -386,7 +386,7 @@ impl FirstFit {
         };
         // A refusal without a threshold is one with it, too, but not the other way round.
         if class.refused && !overdue {
-            return Tried::Waits;
+            return StartOutcome::Waits;
         }
         let mut chosen = decide(&mut self.links, self.policy.as_deref(), waiter, class, turn);
         // The policy's set is too slow. A faster one may be free that the policy likes less.
@@ -416,26 +416,26 @@ impl FirstFit {
             {
                 let area = area(&self.links, waiter, &decision, turn.fleet());
                 match turn.place(Tenant::Job(waiter.job.id), decision) {
-                    Ok(_) => Tried::Started(area),
-                    Err(_) => Tried::Waits,
+                    Ok(_) => StartOutcome::Started(area),
+                    Err(_) => StartOutcome::Waits,
                 }
             }
-            Ok(_) => Tried::Waits,
+            Ok(_) => StartOutcome::Waits,
             // Perhaps a network joins the machines.
             Err(Refusal::Infeasible(_)) => {
                 let policy = self.policy.as_deref().unwrap_or(self.links.fastest());
                 match turn.start(Tenant::Job(waiter.job.id), policy, &waiter.job.request) {
-                    Ok(_) => Tried::Started(waiter.area()),
+                    Ok(_) => StartOutcome::Started(waiter.area()),
                     Err(why @ Refusal::Infeasible(_)) => {
                         turn.reject(waiter.job.id, why);
-                        Tried::Rejected
+                        StartOutcome::Rejected
                     }
-                    Err(_) => Tried::Waits,
+                    Err(_) => StartOutcome::Waits,
                 }
             }
-            Err(_) => Tried::Waits,
+            Err(_) => StartOutcome::Waits,
         };
-        class.refused |= matches!(tried, Tried::Waits) && !overdue;
+        class.refused |= matches!(tried, StartOutcome::Waits) && !overdue;
         tried
     }
 
@@ -448,7 +448,7 @@ impl FirstFit {
         if let Some(area) = started {
             // Only jobs that arrived earlier were overtaken. The list is in another order than that
             // of arrival.
-            let earlier = |waiter: &&mut Waiter| waiter.serial < left.serial;
+            let earlier = |waiter: &&mut ListedJob| waiter.serial < left.serial;
             for waiter in self.waiting.iter_mut().filter(earlier) {
                 waiter.overtaken += area;
                 self.any_overdue |= waiter.is_overdue();
@@ -484,16 +484,16 @@ impl FirstFit {
     fn serve_overdue(&mut self, next: &mut usize, turn: &mut Turn<'_>) -> bool {
         while let Some(at) = self.overdue() {
             let started = match self.try_one(at, true, turn) {
-                Tried::Started(area) => Some(area),
-                Tried::Rejected => None,
-                Tried::Waits
+                StartOutcome::Started(area) => Some(area),
+                StartOutcome::Rejected => None,
+                StartOutcome::Waits
                     if turn.fleet().tenants().next().is_some() && self.has_place(at, turn) =>
                 {
                     // A job runs, and its end may make the room. Until the first overdue job has
                     // started, no other job may.
                     return false;
                 }
-                Tried::Waits => {
+                StartOutcome::Waits => {
                     // The policy refuses it for a reason of its own, and nothing that ends changes
                     // that.
                     self.waiting[at].hopeful = false;
@@ -512,10 +512,10 @@ impl FirstFit {
 
 /// The decision of a policy, or of the fastest placement, for a job.
 fn decide(
-    links: &mut Links,
+    links: &mut LinkSlowdowns,
     policy: Option<&dyn Policy>,
-    waiter: &Waiter,
-    class: &Class,
+    waiter: &ListedJob,
+    class: &RequestClass,
     turn: &Turn<'_>,
 ) -> Result<Decision, Refusal> {
     match policy {
@@ -527,10 +527,10 @@ fn decide(
 /// Whether a job may start where it was decided to be: there it takes at most `bound` times the run
 /// time that it has on the best set of that machine, or the machine has no lease.
 fn allows(
-    links: &mut Links,
+    links: &mut LinkSlowdowns,
     bound: f64,
-    waiter: &Waiter,
-    class: &mut Class,
+    waiter: &ListedJob,
+    class: &mut RequestClass,
     decision: &Decision,
     fleet: &Fleet,
 ) -> bool {
@@ -549,7 +549,7 @@ fn allows(
 }
 
 /// The area that a job is expected to hold, device-seconds.
-fn area(links: &Links, waiter: &Waiter, decision: &Decision, fleet: &Fleet) -> f64 {
+fn area(links: &LinkSlowdowns, waiter: &ListedJob, decision: &Decision, fleet: &Fleet) -> f64 {
     let Ok(machine) = fleet.machine(decision.stamp().machine) else {
         return waiter.area();
     };
@@ -617,9 +617,9 @@ impl Scheduler for FirstFit {
         // Before every job, as each start may have made another one overdue.
         while self.serve_overdue(&mut at, turn) && at < self.waiting.len() {
             match self.try_one(at, false, turn) {
-                Tried::Started(area) => self.leave(at, Some(area)),
-                Tried::Rejected => self.leave(at, None),
-                Tried::Waits => at += 1,
+                StartOutcome::Started(area) => self.leave(at, Some(area)),
+                StartOutcome::Rejected => self.leave(at, None),
+                StartOutcome::Waits => at += 1,
             }
             self.refresh(turn.fleet());
         }

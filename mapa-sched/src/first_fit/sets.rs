@@ -20,7 +20,7 @@ pub(super) enum Aim {
 
 /// A machine of up to sixteen whole devices.
 #[derive(Debug)]
-pub(super) struct Sets {
+pub(super) struct MachineSets {
     /// The bandwidths of rings, by number of ranks; none below two.
     rings: Vec<Option<Arc<SetScores>>>,
     /// The bandwidth of the direct link between two devices, GB/s; 0 if there is none.
@@ -29,7 +29,7 @@ pub(super) struct Sets {
 
 /// A set, and how it compares with others.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Found {
+pub(super) struct FoundSet {
     /// One bit for each device.
     pub(super) set: u32,
     /// The bandwidth of the ring on it, GB/s; infinite for one device.
@@ -39,7 +39,7 @@ pub(super) struct Found {
     key: [i64; 2],
 }
 
-impl Sets {
+impl MachineSets {
     /// The machine's sets, rings compared by a model of bandwidth. `None` if it has more than
     /// sixteen devices, or devices that can be partitioned.
     ///
@@ -75,7 +75,7 @@ impl Sets {
         model: &Objective<'static>,
         (k, aim): (usize, Aim),
         free: u32,
-    ) -> Option<Found> {
+    ) -> Option<FoundSet> {
         if k == 0 || free.count_ones() < k as u32 {
             return None;
         }
@@ -85,7 +85,7 @@ impl Sets {
         let devices = (0..self.direct.len()).filter(|at| free >> at & 1 != 0);
         let devices: Vec<usize> = devices.collect();
         let each = |&at: &usize| devices.iter().map(|&other| self.direct[at][other]).sum();
-        let mut search = Search {
+        let mut search = SetSearch {
             sets: self,
             scores: self.rings[k].as_deref().filter(|_| k > 1),
             aim,
@@ -100,8 +100,8 @@ impl Sets {
 }
 
 /// A visit to all sets of some devices, ascending by their devices.
-struct Search<'s> {
-    sets: &'s Sets,
+struct SetSearch<'s> {
+    sets: &'s MachineSets,
     scores: Option<&'s SetScores>,
     aim: Aim,
     /// The free devices.
@@ -109,10 +109,10 @@ struct Search<'s> {
     /// The direct bandwidth from each of them to all others, GB/s.
     links: Vec<f64>,
     chosen: Vec<usize>,
-    best: Option<Found>,
+    best: Option<FoundSet>,
 }
 
-impl Search<'_> {
+impl SetSearch<'_> {
     /// Visits all sets of the chosen devices and `more` of those from `from` on. `lost` is the
     /// direct bandwidth that the chosen ones take from the free ones, GB/s.
     fn extend(&mut self, from: usize, more: usize, set: u32, lost: f64) {
@@ -155,7 +155,7 @@ impl Search<'_> {
             Aim::MostLeft => [lost, slow],
         };
         if self.best.is_none_or(|best| key < best.key) {
-            self.best = Some(Found { set, gbps, key });
+            self.best = Some(FoundSet { set, gbps, key });
         }
     }
 }
@@ -193,7 +193,7 @@ mod tests {
                 let least = |of: &mut dyn Iterator<Item = f64>| of.fold(f64::INFINITY, f64::min);
                 let best = least(&mut all.iter().map(|figures| figures[first]));
                 let next = least(&mut all.iter().filter(|figures| figures[first] <= best + 1e-6).map(|figures| figures[second]));
-                let found = Sets::of(&graph).unwrap();
+                let found = MachineSets::of(&graph).unwrap();
                 let found = { found }.best(&graph, &model, (k, aim), free);
                 prop_assert_eq!(found.is_some(), !all.is_empty());
                 if let Some(found) = found {

@@ -5,12 +5,12 @@ use std::cmp::Ordering;
 use mapa_core::{Decision, MachineId, Policy, Reason, Refusal, Request, View};
 
 /// A machine, and the policy's answer there.
-pub(super) type Answer = (MachineId, Result<Decision, Refusal>);
+pub(super) type MachineAnswer = (MachineId, Result<Decision, Refusal>);
 
 /// Compares two answers to one request: the better one is less. A decision is better than a
 /// refusal. Decisions are compared by the policy's criteria, refusals by how soon the request may
 /// fit. Of equal answers, that of the lower machine is better.
-pub(super) fn better((machine, a): &Answer, (other, b): &Answer) -> Ordering {
+pub(super) fn better((machine, a): &MachineAnswer, (other, b): &MachineAnswer) -> Ordering {
     let order = match (a, b) {
         (Ok(a), Ok(b)) => a.order(b),
         (Ok(_), Err(_)) => Ordering::Less,

@@ -14,8 +14,8 @@ use std::hash::{BuildHasherDefault, DefaultHasher};
 
 use mapa_core::{Allocator, MachineId, Policy, PolicyId, Request};
 
-use super::answer::{Answer, better};
-use super::question::Question;
+use super::answer::{MachineAnswer, better};
+use super::question::RankedStates;
 use super::states::States;
 
 /// The largest number of answers that are kept. The requests unused for longest are dropped first.
@@ -32,7 +32,7 @@ pub(super) struct Index {
     states: Option<States>,
     /// By policy and a hash of the request. Of two requests with the same hash, the later one is
     /// kept.
-    questions: HashMap<(PolicyId, u64), Question, BuildHasherDefault<DefaultHasher>>,
+    questions: HashMap<(PolicyId, u64), RankedStates, BuildHasherDefault<DefaultHasher>>,
     /// How many times a best machine was looked up: the clock for dropping old questions.
     asked: u64,
 }
@@ -57,7 +57,7 @@ impl Index {
         (id, policy): (PolicyId, &impl Policy),
         request: &Request,
         taken: &[MachineId],
-    ) -> Option<Answer> {
+    ) -> Option<MachineAnswer> {
         // States that no machine is in any more pile up. Once they are most, all is forgotten and
         // learnt again, which is simpler than to take single states out of every question.
         if self
@@ -89,7 +89,7 @@ impl Index {
                 let median = asked[asked.len() / 2];
                 self.questions.retain(|_, question| question.asked > median);
             }
-            self.questions.insert(key, Question::new(request));
+            self.questions.insert(key, RankedStates::new(request));
         }
         let question = self.questions.get_mut(&key)?;
         question.asked = self.asked;
@@ -111,7 +111,12 @@ impl Index {
     /// About how many bytes this takes.
     pub(super) fn bytes(&self) -> usize {
         let states = self.states.as_ref().map_or(0, States::bytes);
-        states + self.questions.values().map(Question::bytes).sum::<usize>()
+        states
+            + self
+                .questions
+                .values()
+                .map(RankedStates::bytes)
+                .sum::<usize>()
     }
 }
 

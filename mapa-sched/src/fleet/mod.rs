@@ -19,13 +19,13 @@ use mapa_core::{
 };
 
 use crate::error::{Error, ErrorKind};
-use crate::event::{Action, Event, Part, Placed};
+use crate::event::{Action, Assignment, AssignmentPart, Event};
 use crate::job::{Job, JobId, TaskId, Tenant};
 
 pub(crate) use answer::best_of;
 use answer::no_machine;
 use index::Index;
-use network::Network;
+use network::FleetNetwork;
 pub use snapshot::FleetSnapshot;
 
 /// Any number of machines, of any mix. Equal machines share one graph, and the results that were
@@ -34,12 +34,12 @@ pub use snapshot::FleetSnapshot;
 #[derive(Debug, Default)]
 pub struct Fleet {
     machines: Vec<Allocator>,
-    holders: BTreeMap<Tenant, Held>,
+    holders: BTreeMap<Tenant, TenantLeases>,
     /// The tenant of each lease: `holders`, by machine and lease.
     held_by: BTreeMap<(MachineId, LeaseId), Tenant>,
-    network: Option<Network>,
+    network: Option<FleetNetwork>,
     /// Why devices get no new tenants, for as long as there is a cause.
-    withheld: BTreeMap<(MachineId, DeviceId), BTreeSet<Cause>>,
+    withheld: BTreeMap<(MachineId, DeviceId), BTreeSet<WithheldCause>>,
     state: FleetState,
     /// Cached answers of policies. The cache changes no answer.
     index: Mutex<Index>,
@@ -54,7 +54,7 @@ pub struct Fleet {
     derive(serde::Serialize, serde::Deserialize),
     serde(rename_all = "lowercase")
 )]
-enum Cause {
+enum WithheldCause {
     /// An operator's [`Event::Cordoned`].
     Cordon,
     /// A foreign process uses it: [`Event::Occupied`].
@@ -65,12 +65,12 @@ enum Cause {
 
 /// The leases of a tenant, by rank; nearly always one.
 #[derive(Clone, Debug, PartialEq)]
-struct Held {
+struct TenantLeases {
     first: (MachineId, LeaseId),
     rest: Vec<(MachineId, LeaseId)>,
 }
 
-impl Held {
+impl TenantLeases {
     fn all(&self) -> impl Iterator<Item = (MachineId, LeaseId)> + '_ {
         std::iter::once(self.first).chain(self.rest.iter().copied())
     }
@@ -183,8 +183,9 @@ impl Fleet {
     /// All leases: the tenant, its machine and its lease, sorted by tenant. A tenant on several
     /// machines has an entry for each.
     pub fn tenants(&self) -> impl Iterator<Item = (Tenant, MachineId, LeaseId)> + '_ {
-        let leases =
-            |(&tenant, held)| Held::all(held).map(move |(machine, lease)| (tenant, machine, lease));
+        let leases = |(&tenant, held)| {
+            TenantLeases::all(held).map(move |(machine, lease)| (tenant, machine, lease))
+        };
         self.holders.iter().flat_map(leases)
     }
 
@@ -198,7 +199,11 @@ impl Fleet {
     /// The leases of a tenant, machine by machine, in the order of its ranks. Most tenants have one
     /// or none.
     pub fn leases_of(&self, tenant: Tenant) -> impl Iterator<Item = (MachineId, &Lease)> {
-        let held = self.holders.get(&tenant).into_iter().flat_map(Held::all);
+        let held = self
+            .holders
+            .get(&tenant)
+            .into_iter()
+            .flat_map(TenantLeases::all);
         held.filter_map(|(machine, lease)| {
             Some((machine, self.machine(machine).ok()?.lease(lease)?))
         })
@@ -262,7 +267,11 @@ impl Fleet {
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn place(&mut self, tenant: Tenant, decision: Decision) -> Result<Placed, Refusal> {
+    pub(crate) fn place(
+        &mut self,
+        tenant: Tenant,
+        decision: Decision,
+    ) -> Result<Assignment, Refusal> {
         if self.holders.contains_key(&tenant) {
             return Err(Refusal::Busy(Reason::Rule(
                 format!("one lease for each tenant, and {tenant} holds one already").into(),
@@ -281,7 +290,7 @@ impl Fleet {
         &mut self,
         tenant: Tenant,
         parts: Vec<Decision>,
-    ) -> Result<Placed, Refusal> {
+    ) -> Result<Assignment, Refusal> {
         let mut parts = parts.into_iter();
         let first = parts.next().ok_or(Refusal::Infeasible(Reason::Empty))?;
         let mut placed = self.place(tenant, first)?;
@@ -302,7 +311,7 @@ impl Fleet {
                     let held = self.holders.get_mut(&tenant);
                     held.into_iter()
                         .for_each(|held| held.rest.push((machine, lease)));
-                    placed.rest.push(Part {
+                    placed.rest.push(AssignmentPart {
                         machine,
                         lease,
                         placement,
@@ -322,7 +331,7 @@ impl Fleet {
         &mut self,
         tenant: Tenant,
         decision: Decision,
-    ) -> Result<Placed, Refusal> {
+    ) -> Result<Assignment, Refusal> {
         let rule = |rule: String| Err(Refusal::Busy(Reason::Rule(rule.into())));
         let Some(held) = self.holders.get(&tenant) else {
             return rule(format!(
@@ -350,17 +359,17 @@ impl Fleet {
         }
     }
 
-    fn commit(&mut self, tenant: Tenant, decision: Decision) -> Result<Placed, Refusal> {
+    fn commit(&mut self, tenant: Tenant, decision: Decision) -> Result<Assignment, Refusal> {
         let machine = decision.stamp().machine;
         let lease = self.book_lease(tenant, machine, decision)?;
         self.holders.insert(
             tenant,
-            Held {
+            TenantLeases {
                 first: (machine, lease.id),
                 rest: Vec::new(),
             },
         );
-        Ok(Placed {
+        Ok(Assignment {
             machine,
             lease: lease.id,
             placement: lease.placement,
@@ -396,7 +405,7 @@ impl Fleet {
         self.give_back(&held)
     }
 
-    fn give_back(&mut self, held: &Held) -> Result<(), Error> {
+    fn give_back(&mut self, held: &TenantLeases) -> Result<(), Error> {
         held.all()
             .try_for_each(|(machine, lease)| self.release_lease(machine, lease))
     }
@@ -446,14 +455,19 @@ impl Fleet {
                 machine,
                 whole,
                 occupied,
-            } => self.withhold(*machine, *whole, Cause::Occupied, *occupied),
+            } => self.withhold(*machine, *whole, WithheldCause::Occupied, *occupied),
             Event::Health {
                 machine,
                 whole,
                 trouble,
-            } => self.withhold(*machine, *whole, Cause::Unhealthy, trouble.is_some()),
+            } => self.withhold(
+                *machine,
+                *whole,
+                WithheldCause::Unhealthy,
+                trouble.is_some(),
+            ),
             Event::Adopted { job, at, .. } => self.adopt(job, at),
-            Event::OrderFailed {
+            Event::ActionFailed {
                 order:
                     Action::Place {
                         tenant: tenant @ Tenant::Task(..),
@@ -482,7 +496,7 @@ impl Fleet {
     }
 
     /// Books the devices of a job that runs already.
-    fn adopt(&mut self, job: &Job, at: &Placed) -> Result<(), Error> {
+    fn adopt(&mut self, job: &Job, at: &Assignment) -> Result<(), Error> {
         let refused = |refusal: Refusal| -> Error {
             ErrorKind::NotAdopted {
                 job: job.id,
@@ -515,7 +529,7 @@ impl Fleet {
         };
         wholes
             .iter()
-            .try_for_each(|whole| self.withhold(machine, whole, Cause::Cordon, cordoned))
+            .try_for_each(|whole| self.withhold(machine, whole, WithheldCause::Cordon, cordoned))
     }
 
     /// Withholds a device from new tenants for a cause, or lifts that cause. The device is cordoned
@@ -524,7 +538,7 @@ impl Fleet {
         &mut self,
         machine: MachineId,
         whole: DeviceId,
-        cause: Cause,
+        cause: WithheldCause,
         withheld: bool,
     ) -> Result<(), Error> {
         let mut causes = self

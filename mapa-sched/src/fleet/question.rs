@@ -17,14 +17,14 @@ use super::tournament::Tournament;
 /// machine. A new tier takes a label between those of its neighbours, so the numbers of other
 /// states stay as they are. The policy decides once for each state.
 #[derive(Clone, Debug)]
-pub(super) struct Question {
+pub(super) struct RankedStates {
     pub(super) request: Request,
     /// When the question was last used, by the index's count of look-ups.
     pub(super) asked: u64,
     /// The tier of each state; none before it is known.
     tier_of: Vec<Option<u32>>,
     /// The answer for each state, where it was needed.
-    said: Vec<Option<Arc<Said>>>,
+    said: Vec<Option<Arc<PolicyAnswer>>>,
     /// The label of each tier. The first four tiers are those of refusals, by hope.
     labels: Vec<u32>,
     /// One decision of each tier after those four.
@@ -36,7 +36,7 @@ pub(super) struct Question {
     read: u64,
 }
 
-type Said = Result<Decision, Refusal>;
+type PolicyAnswer = Result<Decision, Refusal>;
 
 /// The first label of refusals, which use four. Labels of decisions are below.
 const REFUSED: u32 = u32::MAX - 8;
@@ -47,7 +47,7 @@ const HOPES: usize = 4;
 /// About how many bytes a decision takes.
 const DECISION: usize = size_of::<Decision>() + 128;
 
-impl Question {
+impl RankedStates {
     /// A question without any answers yet.
     pub(super) fn new(request: &Request) -> Self {
         Self {
@@ -221,8 +221,8 @@ impl Question {
     /// About how many bytes this takes, without what decisions hold elsewhere.
     pub(super) fn bytes(&self) -> usize {
         let decisions = self.tiers.len() + self.said.iter().flatten().count();
-        let states =
-            self.tier_of.len() * (size_of::<Option<u32>>() + size_of::<Option<Arc<Said>>>());
+        let states = self.tier_of.len()
+            * (size_of::<Option<u32>>() + size_of::<Option<Arc<PolicyAnswer>>>());
         size_of::<Self>() + states + decisions * DECISION + self.tournament.bytes()
     }
 }

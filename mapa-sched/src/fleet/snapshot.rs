@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use mapa_core::{Allocator, DeviceId, HardwareGraph, LeaseId, MachineId, Snapshot};
 
-use super::network::Network;
-use super::{Cause, Fleet, Held};
+use super::network::FleetNetwork;
+use super::{Fleet, TenantLeases, WithheldCause};
 use crate::error::{Error, ErrorKind};
 use crate::job::Tenant;
 
@@ -27,13 +27,13 @@ pub struct FleetSnapshot {
         feature = "serde",
         serde(default, skip_serializing_if = "Option::is_none")
     )]
-    network: Option<Network>,
+    network: Option<FleetNetwork>,
     /// Why devices get no new tenants.
     #[cfg_attr(
         feature = "serde",
         serde(default, skip_serializing_if = "Vec::is_empty")
     )]
-    withheld: Vec<(MachineId, DeviceId, Cause)>,
+    withheld: Vec<(MachineId, DeviceId, WithheldCause)>,
 }
 
 /// A tenant and its leases, by rank.
@@ -133,7 +133,7 @@ impl Fleet {
             let Some(first) = leases.next() else {
                 return Err(bad(format!("{tenant} holds nothing: expected a lease")));
             };
-            let held = Held {
+            let held = TenantLeases {
                 first,
                 rest: leases.collect(),
             };
@@ -166,7 +166,7 @@ impl Fleet {
             }
         }
         fleet.held_by = held_by;
-        fleet.network = snapshot.network.filter(Network::is_possible);
+        fleet.network = snapshot.network.filter(FleetNetwork::is_possible);
         if fleet.network != snapshot.network {
             return Err(bad(
                 "the network: expected a number of GB/s above 0".to_owned()
@@ -187,7 +187,7 @@ impl Fleet {
             for whole in machine.cordoned().iter() {
                 let causes = fleet.withheld.entry((machine.id(), whole)).or_default();
                 if causes.is_empty() {
-                    causes.insert(Cause::Cordon);
+                    causes.insert(WithheldCause::Cordon);
                 }
             }
         }

@@ -4,7 +4,7 @@ use mapa_core::{Decision, LinkClass, MAX_DEVICES, MachineId, Policy, Reason, Ref
 
 use super::Fleet;
 use super::answer::{best_of, no_machine};
-use super::network::Network;
+use super::network::FleetNetwork;
 
 impl Fleet {
     /// Joins the machines by a network on which each machine sends and receives `gbps` GB/s. Jobs
@@ -13,7 +13,7 @@ impl Fleet {
     #[must_use]
     pub fn with_network(self, gbps: f64) -> Self {
         Self {
-            network: Some(Network {
+            network: Some(FleetNetwork {
                 gbps,
                 when_busy: false,
             }),
@@ -26,7 +26,7 @@ impl Fleet {
     #[must_use]
     pub fn spread_when_busy(self) -> Self {
         Self {
-            network: self.network.map(|network| Network {
+            network: self.network.map(|network| FleetNetwork {
                 when_busy: true,
                 ..network
             }),

@@ -13,7 +13,7 @@ use mapa_core::{Allocator, DeviceSet};
 
 /// The state of a machine: the address of its graph, which equal machines of a fleet share, and its
 /// free devices.
-type State = (usize, DeviceSet);
+type MachineStateId = (usize, DeviceSet);
 
 /// The machines in each state, and a log of the states whose lowest machine has changed. Machines
 /// with instances or shared devices have no state, as their free set does not describe them fully.
@@ -22,7 +22,7 @@ type State = (usize, DeviceSet);
 /// A change of a machine costs O(log m) for m machines.
 #[derive(Clone, Debug, Default)]
 pub(super) struct States {
-    known: HashMap<State, usize, BuildHasherDefault<DefaultHasher>>,
+    known: HashMap<MachineStateId, usize, BuildHasherDefault<DefaultHasher>>,
     /// By state, the machines that are in it.
     machines: Vec<BTreeSet<u32>>,
     /// The state of each machine; `None` for a machine with instances or shared devices.
@@ -134,7 +134,7 @@ impl States {
 
     /// About how many bytes this takes.
     pub(super) fn bytes(&self) -> usize {
-        let state = size_of::<State>() + size_of::<usize>() + size_of::<BTreeSet<u32>>();
+        let state = size_of::<MachineStateId>() + size_of::<usize>() + size_of::<BTreeSet<u32>>();
         self.machines.len() * state
             + self.state_of.len() * (size_of::<Option<usize>>() + 8)
             + self.log.capacity() * 8

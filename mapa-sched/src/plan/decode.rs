@@ -1,12 +1,12 @@
 //! Decoding: what a list comes to.
 
-use super::entry::Entry;
-use super::physics::{Goal, Open, Physics, Ticket};
+use super::entry::PlanEntry;
+use super::physics::{Goal, LaneOpening, LaneTicket, Physics};
 
 /// The number of bits of [`Classes`](super::Classes).
 const CLASSES: usize = 128;
 
-fn class_of<P: Physics>(physics: &P, entry: &Entry<P::Job>) -> usize {
+fn class_of<P: Physics>(physics: &P, entry: &PlanEntry<P::Job>) -> usize {
     // Below 128 by the contract of `Physics`. The remainder keeps an implementation that breaks it
     // from indexing out of bounds.
     usize::from(physics.class(&entry.job, entry.gene)) % CLASSES
@@ -23,7 +23,7 @@ pub struct AtOnce {
 
 /// When a waiting job is expected to start and to end, seconds from now.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Expected {
+pub struct ExpectedRun {
     pub starts: f64,
     pub ends: f64,
 }
@@ -42,7 +42,7 @@ pub(crate) struct Decoder<S> {
     next: Vec<u32>,
     /// The classes of which a job waits.
     used: u128,
-    ended: Vec<Ticket>,
+    ended: Vec<LaneTicket>,
     /// How many starts and ends have been simulated.
     pub steps: u64,
 }
@@ -66,7 +66,7 @@ impl<S> Default for Decoder<S> {
 
 impl<S: Clone> Decoder<S> {
     /// Sorts the places of the list by class.
-    fn load<P: Physics<State = S>>(&mut self, physics: &P, state: &S, list: &[Entry<P::Job>]) {
+    fn load<P: Physics<State = S>>(&mut self, physics: &P, state: &S, list: &[PlanEntry<P::Job>]) {
         match &mut self.state {
             // Reuses the memory of the last decode: a search decodes one or two lists for every
             // move.
@@ -102,7 +102,7 @@ impl<S: Clone> Decoder<S> {
     }
 
     /// The place of the job that starts next, if one can; it does not wait any more.
-    fn take(&mut self, open: Open) -> Option<usize> {
+    fn take(&mut self, open: LaneOpening) -> Option<usize> {
         let (place, class) = self.first(open.starts)?;
         let bar = self.first(open.bars);
         // A waiting job in front of this one bars all jobs behind it.
@@ -132,7 +132,7 @@ impl<S: Clone> Decoder<S> {
         physics: &P,
         goal: &impl Goal<S>,
         (state, running): (&S, &[f64]),
-        list: &[Entry<P::Job>],
+        list: &[PlanEntry<P::Job>],
         limit: f64,
     ) -> Option<f64> {
         self.run(physics, goal, (state, running), list, limit, |_, _, _| {})
@@ -144,8 +144,8 @@ impl<S: Clone> Decoder<S> {
         physics: &P,
         goal: &impl Goal<S>,
         (state, running): (&S, &[f64]),
-        list: &[Entry<P::Job>],
-    ) -> Vec<Option<Expected>> {
+        list: &[PlanEntry<P::Job>],
+    ) -> Vec<Option<ExpectedRun>> {
         let mut starts = vec![None; list.len()];
         let mut all = vec![None; list.len()];
         self.run(
@@ -155,7 +155,7 @@ impl<S: Clone> Decoder<S> {
             list,
             f64::INFINITY,
             |place, at, is_end| match (is_end, starts[place]) {
-                (true, Some(starts)) => all[place] = Some(Expected { starts, ends: at }),
+                (true, Some(starts)) => all[place] = Some(ExpectedRun { starts, ends: at }),
                 _ => starts[place] = Some(at),
             },
         );
@@ -169,7 +169,7 @@ impl<S: Clone> Decoder<S> {
         physics: &P,
         goal: &impl Goal<S>,
         (state, running): (&S, &[f64]),
-        list: &[Entry<P::Job>],
+        list: &[PlanEntry<P::Job>],
         limit: f64,
         mut note: impl FnMut(usize, f64, bool),
     ) -> Option<f64> {
@@ -185,7 +185,7 @@ impl<S: Clone> Decoder<S> {
                 let open = physics.open(&state);
                 // Jobs start before time goes on, as a scheduler would start them.
                 if let Some(place) = self.take(open) {
-                    let ticket = (running.len() + place) as Ticket;
+                    let ticket = (running.len() + place) as LaneTicket;
                     let entry = &list[place];
                     physics.start(&mut state, &entry.job, entry.gene, ticket);
                     waiting -= 1;
@@ -233,7 +233,7 @@ impl<S: Clone> Decoder<S> {
         &mut self,
         physics: &P,
         (state, running): (&S, usize),
-        list: &[Entry<P::Job>],
+        list: &[PlanEntry<P::Job>],
     ) -> AtOnce {
         self.load(physics, state, list);
         let mut all = AtOnce::default();
@@ -242,7 +242,7 @@ impl<S: Clone> Decoder<S> {
         };
         while all.starts.len() < list.len() {
             if let Some(place) = self.take(physics.open(&state)) {
-                let ticket = (running + place) as Ticket;
+                let ticket = (running + place) as LaneTicket;
                 let entry = &list[place];
                 physics.start(&mut state, &entry.job, entry.gene, ticket);
                 all.starts.push(place);

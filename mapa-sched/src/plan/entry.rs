@@ -4,7 +4,7 @@ use crate::job::JobId;
 
 /// A waiting job in a list.
 #[derive(Clone, Debug)]
-pub struct Entry<J> {
+pub struct PlanEntry<J> {
     /// The number of the job.
     pub id: JobId,
     /// What the physics knows of the job.

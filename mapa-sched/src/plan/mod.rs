@@ -23,6 +23,6 @@ mod planner;
 
 pub use ageing::Ageing;
 pub use draws::Draws;
-pub use entry::Entry;
-pub use physics::{Classes, Goal, Open, Physics, Ticket, WeightedFlow};
+pub use entry::PlanEntry;
+pub use physics::{Classes, Goal, LaneOpening, LaneTicket, Physics, WeightedFlow};
 pub use planner::{Moves, Planner};

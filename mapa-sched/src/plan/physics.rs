@@ -2,14 +2,14 @@
 
 /// The number by which a lane knows a job: running jobs come first, then the waiting ones by their
 /// places in the list.
-pub type Ticket = u32;
+pub type LaneTicket = u32;
 
 /// A set of classes of jobs, one bit each.
 pub type Classes = u128;
 
 /// What a lane admits at a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Open {
+pub struct LaneOpening {
     /// The classes of which a job can start.
     pub starts: Classes,
     /// The classes of which a waiting job lets nobody behind it start.
@@ -31,14 +31,14 @@ pub trait Physics {
     fn class(&self, job: &Self::Job, gene: u8) -> u8;
 
     /// What the lane admits now.
-    fn open(&self, state: &Self::State) -> Open;
+    fn open(&self, state: &Self::State) -> LaneOpening;
 
     /// Starts a job whose class, with this gene, is open.
-    fn start(&self, state: &mut Self::State, job: &Self::Job, gene: u8, ticket: Ticket);
+    fn start(&self, state: &mut Self::State, job: &Self::Job, gene: u8, ticket: LaneTicket);
 
     /// Lets time go on to the next moment at which something changes, adds the tickets of the jobs
     /// that end then, and returns how many seconds have passed. `None` if nothing will ever change.
-    fn next(&self, state: &mut Self::State, ended: &mut Vec<Ticket>) -> Option<f64>;
+    fn next(&self, state: &mut Self::State, ended: &mut Vec<LaneTicket>) -> Option<f64>;
 
     /// Changes an idle lane so that waiting jobs fit which do not fit now; they come in the order of
     /// the list. Returns whether it changed anything.

@@ -3,19 +3,19 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher};
 
-use super::decode::{AtOnce, Decoder, Expected};
+use super::decode::{AtOnce, Decoder, ExpectedRun};
 use super::draws::Draws;
-use super::entry::Entry;
+use super::entry::PlanEntry;
 use super::physics::{Goal, Physics};
 use crate::job::JobId;
 
 /// A lane: what runs there, and the jobs that are to run there next.
 #[derive(Clone, Debug)]
-struct Lane<S, J> {
+struct PlannerLane<S, J> {
     state: S,
     /// The weights of the jobs that run, by ticket.
     running: Vec<f64>,
-    list: Vec<Entry<J>>,
+    list: Vec<PlanEntry<J>>,
     /// How many jobs at the front of the list stay there: nothing is inserted before them, and no
     /// move touches them.
     fixed: usize,
@@ -27,7 +27,7 @@ struct Lane<S, J> {
 
 /// A place to insert a job: its lane, its place in the list, its gene.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Seat {
+pub(crate) struct InsertPosition {
     lane: usize,
     place: usize,
     gene: u8,
@@ -51,18 +51,18 @@ pub struct Moves {
     pub regenes: bool,
 }
 
-type Places = HashMap<JobId, (usize, usize), BuildHasherDefault<DefaultHasher>>;
+type JobPlaces = HashMap<JobId, (usize, usize), BuildHasherDefault<DefaultHasher>>;
 
 /// The plan of all lanes.
 #[derive(Clone, Debug)]
 pub struct Planner<P: Physics, G> {
     physics: P,
     goal: G,
-    lanes: Vec<Lane<P::State, P::Job>>,
+    lanes: Vec<PlannerLane<P::State, P::Job>>,
     /// Every job that is in a list, so that one can be drawn.
     jobs: Vec<JobId>,
     /// The lane of each of them, and its position in `jobs`.
-    places: Places,
+    places: JobPlaces,
     changed: Vec<usize>,
     decoder: Decoder<P::State>,
     draws: Draws,
@@ -81,7 +81,7 @@ where
             goal,
             lanes: Vec::new(),
             jobs: Vec::new(),
-            places: Places::default(),
+            places: JobPlaces::default(),
             changed: Vec::new(),
             decoder: Decoder::default(),
             draws: Draws::new(seed),
@@ -112,7 +112,7 @@ where
     }
 
     /// What a lane would cost with this list; `None` if that is more than `limit`.
-    pub fn price(&mut self, lane: usize, list: &[Entry<P::Job>], limit: f64) -> Option<f64> {
+    pub fn price(&mut self, lane: usize, list: &[PlanEntry<P::Job>], limit: f64) -> Option<f64> {
         let own = &self.lanes[lane];
         let now = (&own.state, own.running.as_slice());
         self.decoder
@@ -121,7 +121,7 @@ where
 
     /// Puts the jobs of a lane's list in another order, or gives them other genes. The list must have
     /// the same jobs.
-    pub fn arrange(&mut self, lane: usize, list: Vec<Entry<P::Job>>) {
+    pub fn arrange(&mut self, lane: usize, list: Vec<PlanEntry<P::Job>>) {
         debug_assert_eq!(list.len(), self.lanes[lane].list.len());
         self.lanes[lane].list = list;
         self.lanes[lane].cost = None;
@@ -153,7 +153,7 @@ where
 
     /// Adds a lane in this state.
     pub fn add_lane(&mut self, state: P::State) {
-        self.lanes.push(Lane {
+        self.lanes.push(PlannerLane {
             state,
             running: Vec::new(),
             list: Vec::new(),
@@ -164,7 +164,7 @@ where
     }
 
     /// Removes all lanes, and returns the jobs of their lists, lane by lane.
-    pub fn clear(&mut self) -> Vec<Entry<P::Job>> {
+    pub fn clear(&mut self) -> Vec<PlanEntry<P::Job>> {
         self.jobs.clear();
         self.places.clear();
         self.changed.clear();
@@ -206,7 +206,7 @@ where
     }
 
     /// The list of a lane.
-    pub fn list(&self, lane: usize) -> &[Entry<P::Job>] {
+    pub fn list(&self, lane: usize) -> &[PlanEntry<P::Job>] {
         &self.lanes[lane].list
     }
 
@@ -216,25 +216,25 @@ where
     }
 
     /// Weighs the waiting jobs of a lane anew.
-    pub fn weigh(&mut self, lane: usize, weight: impl Fn(&Entry<P::Job>) -> f64) {
-        let own = &mut self.lanes[lane];
-        for entry in &mut own.list {
+    pub fn weigh(&mut self, lane: usize, weight: impl Fn(&PlanEntry<P::Job>) -> f64) {
+        let lane = &mut self.lanes[lane];
+        for entry in &mut lane.list {
             let weight = weight(entry);
             if weight != entry.weight {
                 entry.weight = weight;
-                own.cost = None;
+                lane.cost = None;
             }
         }
     }
 
     /// Gives the waiting jobs of a lane other genes, where `gene` says so.
-    pub fn regenes(&mut self, lane: usize, gene: impl Fn(&P, &P::State, &Entry<P::Job>) -> u8) {
-        let own = &mut self.lanes[lane];
-        for entry in &mut own.list {
-            let gene = gene(&self.physics, &own.state, entry);
+    pub fn regenes(&mut self, lane: usize, gene: impl Fn(&P, &P::State, &PlanEntry<P::Job>) -> u8) {
+        let lane = &mut self.lanes[lane];
+        for entry in &mut lane.list {
+            let gene = gene(&self.physics, &lane.state, entry);
             if gene != entry.gene {
                 entry.gene = gene;
-                own.cost = None;
+                lane.cost = None;
             }
         }
     }
@@ -270,14 +270,14 @@ where
     }
 
     /// When the jobs of a lane's list are expected to start and to end.
-    pub fn expected(&self, lane: usize) -> Vec<Option<Expected>> {
+    pub fn expected(&self, lane: usize) -> Vec<Option<ExpectedRun>> {
         let own = &self.lanes[lane];
         let now = (&own.state, own.running.as_slice());
         Decoder::default().expected(&self.physics, &self.goal, now, &own.list)
     }
 
     /// Removes a job from its list.
-    pub fn remove(&mut self, job: JobId) -> Option<Entry<P::Job>> {
+    pub fn remove(&mut self, job: JobId) -> Option<PlanEntry<P::Job>> {
         let (lane, at) = self.places.remove(&job)?;
         self.jobs.swap_remove(at);
         // The last job has taken the place of the one that was removed.
@@ -296,7 +296,7 @@ where
     }
 
     /// Puts a job into the list of a lane, at the place or at the end.
-    pub fn put(&mut self, lane: usize, place: usize, entry: Entry<P::Job>) {
+    pub fn put(&mut self, lane: usize, place: usize, entry: PlanEntry<P::Job>) {
         self.places.insert(entry.id, (lane, self.jobs.len()));
         self.jobs.push(entry.id);
         let own = &mut self.lanes[lane];
@@ -316,7 +316,7 @@ where
             return;
         }
         let entry = own.list.remove(place);
-        own.list.insert(own.fixed, Entry { gene, ..entry });
+        own.list.insert(own.fixed, PlanEntry { gene, ..entry });
         own.fixed += 1;
         own.cost = None;
         self.touch(lane);
@@ -338,12 +338,12 @@ where
     /// Returns whether there was a lane.
     pub fn insert(
         &mut self,
-        entry: Entry<P::Job>,
+        entry: PlanEntry<P::Job>,
         lanes: &[usize],
         places: usize,
         genes: impl Fn(&P, &P::Job, usize) -> Vec<u8>,
     ) -> bool {
-        let mut best: Option<(f64, Seat)> = None;
+        let mut best: Option<(f64, InsertPosition)> = None;
         for &lane in lanes {
             let before = self.cost(lane);
             let len = self.lanes[lane].list.len();
@@ -362,17 +362,17 @@ where
                         // A lane on which a job never starts costs infinity before and after, which
                         // adds NaN. Such a seat is the last choice, but better than none.
                         let added = added.filter(|added| !added.is_nan());
-                        let seat = Seat { lane, place, gene };
+                        let seat = InsertPosition { lane, place, gene };
                         best = Some((added.unwrap_or(f64::INFINITY), seat));
                     }
                 }
                 self.lanes[lane].list.remove(place);
             }
         }
-        let Some((_, Seat { lane, place, gene })) = best else {
+        let Some((_, InsertPosition { lane, place, gene })) = best else {
             return false;
         };
-        self.put(lane, place, Entry { gene, ..entry });
+        self.put(lane, place, PlanEntry { gene, ..entry });
         true
     }
 
@@ -482,7 +482,7 @@ where
     /// Whether each of two lanes holds the job of the other.
     fn can_swap(&self, (a, at): (usize, usize), (b, there): (usize, usize)) -> bool {
         let (first, second) = (&self.lanes[a], &self.lanes[b]);
-        let holds = |state, entry: &Entry<P::Job>| self.physics.holds(state, &entry.job);
+        let holds = |state, entry: &PlanEntry<P::Job>| self.physics.holds(state, &entry.job);
         a == b || holds(&first.state, &second.list[there]) && holds(&second.state, &first.list[at])
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use mapa_core::{DeviceId, DeviceSet, LeaseId, MachineId, Pattern, Request, lowest_id};
 
 use super::machines::joined;
-use crate::event::{Action, Event, Placed};
+use crate::event::{Action, Assignment, Event};
 use crate::first_fit::LinkModel;
 use crate::fleet::Fleet;
 use crate::job::{Job, JobId, RunTime};
@@ -14,8 +14,8 @@ use crate::named::NamedScheduler;
 use crate::scheduler::step;
 use crate::time::Time;
 
-fn placed(devices: &[u32]) -> Placed {
-    Placed {
+fn placed(devices: &[u32]) -> Assignment {
+    Assignment {
         machine: MachineId(0),
         lease: LeaseId::default(),
         placement: devices.iter().map(|&id| DeviceId(id)).collect(),
@@ -104,7 +104,7 @@ pub fn check_offered_sets(row: &NamedScheduler) {
         Event::Arrived(job(2, 2, 10)),
     ];
     step(&mut *scheduler, &mut fleet, Time::ZERO, facts, &mut orders).unwrap();
-    let given: Vec<&Placed> = orders
+    let given: Vec<&Assignment> = orders
         .iter()
         .filter_map(|order| match order {
             Action::Place { at, .. } => Some(at),

@@ -50,7 +50,7 @@ pub fn cordon_facts() -> impl Strategy<Value = Vec<(CordonFact, bool)>> {
 }
 
 /// A driver whose orders can fail.
-struct Run {
+struct CordonRun {
     fleet: Fleet,
     scheduler: Box<dyn Scheduler + Send>,
     requests: BTreeMap<JobId, Request>,
@@ -64,7 +64,7 @@ struct Run {
     now: Time,
 }
 
-impl Run {
+impl CordonRun {
     fn new(graphs: &[Arc<HardwareGraph>], row: &NamedScheduler) -> Self {
         let policy = policy(row);
         Self {
@@ -121,7 +121,7 @@ impl Run {
                         assert!(!self.running.contains(job), "job {job} runs already");
                         if fails {
                             self.again.insert(*job);
-                            facts.push(Event::OrderFailed {
+                            facts.push(Event::ActionFailed {
                                 order,
                                 why: "the daemon did not answer".to_owned(),
                             });
@@ -149,7 +149,7 @@ impl Run {
                         // What a failed order has left is told later: it would fail again at once.
                         if fails {
                             let why = "the driver is busy".to_owned();
-                            self.later.push(Event::OrderFailed { order, why });
+                            self.later.push(Event::ActionFailed { order, why });
                             self.later.push(layout_is);
                         } else {
                             facts.push(layout_is);
@@ -216,7 +216,7 @@ pub fn check_cordons(
     graphs: &[Arc<HardwareGraph>],
     facts: &[(CordonFact, bool)],
 ) {
-    let mut run = Run::new(graphs, row);
+    let mut run = CordonRun::new(graphs, row);
     // Schedulers with a policy of their own place instances and repartition for them; under
     // the others a head that wants an instance would wait for ever.
     let suits = |request: &Request| {
@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn a_failed_start_is_gone_from_fleet_and_scheduler_until_it_arrives_again() {
         let graphs = [super::super::machines::joined(&[0.0, 25.0])];
-        let mut run = Run::new(&graphs, &crate::schedulers::SCHEDULERS[0]);
+        let mut run = CordonRun::new(&graphs, &crate::schedulers::SCHEDULERS[0]);
         run.tell(
             0,
             &CordonFact::Arrives(Request::new(Pattern::ring(2))),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::machines::check;
-use crate::event::{Action, Event, Placed};
+use crate::event::{Action, Assignment, Event};
 use crate::fleet::Fleet;
 use crate::job::{JobId, RunTime, TaskId, Tenant};
 use crate::scheduler::{Scheduler, step};
@@ -15,7 +15,7 @@ use crate::turn::Turn;
 use mapa_core::{Demand, DeviceId, HardwareGraph, MachineId, Request};
 
 /// What a job's tasks ask for, one after another, and how long each runs.
-pub type Program = VecDeque<(Request, Duration)>;
+pub type TaskProgram = VecDeque<(Request, Duration)>;
 
 /// A driver that keeps the fleet to what its own books say.
 pub struct TestDriver {
@@ -31,11 +31,11 @@ pub struct TestDriver {
     queue: BTreeMap<(Time, u64), Event>,
     told: u64,
     asked: BTreeMap<Tenant, (Request, RunTime)>,
-    programs: BTreeMap<JobId, (u64, Program)>,
-    held: BTreeMap<Tenant, Held>,
+    programs: BTreeMap<JobId, (u64, TaskProgram)>,
+    held: BTreeMap<Tenant, HeldDevices>,
 }
 
-struct Held {
+struct HeldDevices {
     machine: MachineId,
     seats: Vec<(DeviceId, Demand)>,
     /// Its end's place in the queue.
@@ -68,7 +68,7 @@ impl TestDriver {
     }
 
     /// What a job does once it is launched.
-    pub fn program(&mut self, job: JobId, tasks: Program) {
+    pub fn program(&mut self, job: JobId, tasks: TaskProgram) {
         self.programs.insert(job, (0, tasks));
     }
 
@@ -125,7 +125,7 @@ impl TestDriver {
     }
 
     /// Takes what a tenant holds away, and its end out of the queue.
-    fn take(&mut self, tenant: Tenant) -> Option<Held> {
+    fn take(&mut self, tenant: Tenant) -> Option<HeldDevices> {
         let held = self.held.remove(&tenant)?;
         self.queue.remove(&held.end);
         Some(held)
@@ -208,7 +208,7 @@ impl TestDriver {
     }
 
     /// Records which job holds which devices, and that no other job does.
-    fn put(&mut self, tenant: Tenant, at: &Placed, end: (Time, u64)) -> Option<Held> {
+    fn put(&mut self, tenant: Tenant, at: &Assignment, end: (Time, u64)) -> Option<HeldDevices> {
         let graph = self.fleet.machine(at.machine).unwrap().graph();
         let seats: Vec<_> = at
             .placement
@@ -235,7 +235,7 @@ impl TestDriver {
         }
         self.held.insert(
             tenant,
-            Held {
+            HeldDevices {
                 machine: at.machine,
                 seats,
                 end,
@@ -265,7 +265,7 @@ impl TestDriver {
     }
 
     /// Who was placed, in that order, with the second and the machine.
-    pub fn placed<'a>(&'a self) -> Vec<(u64, Tenant, &'a Placed)> {
+    pub fn placed<'a>(&'a self) -> Vec<(u64, Tenant, &'a Assignment)> {
         let place = |(time, order): &'a (Time, Action)| match order {
             Action::Place { tenant, at } => Some((time.0 / 1_000_000_000, *tenant, at)),
             _ => None,
@@ -299,9 +299,9 @@ pub fn in_turn(fleet: &mut Fleet, act: impl FnMut(&mut Turn<'_>)) -> Vec<Action>
 }
 
 /// Runs a scheduler, and shows what it says after each instant, with the fleet as it was left.
-pub struct Watched<S, F>(pub S, pub F);
+pub struct WatchedScheduler<S, F>(pub S, pub F);
 
-impl<S: Scheduler, F: FnMut(&S, Time, &mut Turn<'_>)> Scheduler for Watched<S, F> {
+impl<S: Scheduler, F: FnMut(&S, Time, &mut Turn<'_>)> Scheduler for WatchedScheduler<S, F> {
     fn name(&self) -> &str {
         self.0.name()
     }

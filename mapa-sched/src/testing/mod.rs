@@ -21,7 +21,7 @@ mod unknown;
 
 pub use adoption::{check_adoption, check_offered_sets};
 pub use cordons::{CordonFact, check_cordons, cordon_facts};
-pub use driver::{Program, TestDriver, Watched, in_turn};
+pub use driver::{TaskProgram, TestDriver, WatchedScheduler, in_turn};
 pub use machines::{
     any_machines, check, cuttable, cuttable_as, job, joined, layout, other_model, quarters,
     whole_machines,

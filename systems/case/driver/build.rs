@@ -26,7 +26,7 @@ fn main() {
         .arg(format!("-Wl,-soname,{DRIVER}"))
         .status();
     assert!(
-        status.is_ok_and(|own| own.success()),
+        status.is_ok_and(|exit_status| exit_status.success()),
         "expected {linker} to make an empty library"
     );
     let arguments = [

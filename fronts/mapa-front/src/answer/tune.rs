@@ -92,16 +92,16 @@ impl HeldOut {
             super::number::finite(mean_interval(&values).mean)
         };
         let late = |days: &[Totals]| -> Vec<f64> {
-            let each = days.iter().map(|own| 100.0 * own.late_share());
+            let each = days.iter().map(|day| 100.0 * day.late_share());
             each.collect()
         };
         // The difference on a single day has no interval.
         let above = (own.len() > 1).then(|| paired_interval(&late(own), &late(largest)).into());
         Self {
             rule: rule.to_owned(),
-            late_percent: mean(&|own| 100.0 * own.late_share()),
+            late_percent: mean(&|totals| 100.0 * totals.late_share()),
             tardiness_minutes: mean(&Totals::mean_tardiness),
-            energy_watt_minutes: mean(&|own| own.watt_minutes),
+            energy_watt_minutes: mean(&|totals| totals.watt_minutes),
             late_above_largest: above,
         }
     }

@@ -200,7 +200,7 @@ impl Fact {
                 at: PlacedLine::of(at),
                 since: since.0,
             },
-            Event::OrderFailed { order, why } => Self::OrderFailed {
+            Event::ActionFailed { order, why } => Self::OrderFailed {
                 order: Order::of(order)?,
                 why: why.clone(),
             },
@@ -294,7 +294,7 @@ impl Fact {
                 at: at.placed(),
                 since: Time(*since),
             },
-            Self::OrderFailed { order, why } => Event::OrderFailed {
+            Self::OrderFailed { order, why } => Event::ActionFailed {
                 order: order.action(graph)?,
                 why: why.clone(),
             },

@@ -4,7 +4,7 @@ use mapa_core::mig::{Instance, Layout};
 use mapa_core::{
     DeviceId, HardwareGraph, LeaseId, MachineId, Placement, Reason, Refusal, SearchStats,
 };
-use mapa_sched::{Action, Guard, JobId, Part, Placed, Tenant, Time, Token};
+use mapa_sched::{Action, Assignment, AssignmentPart, JobId, JobLimit, Tenant, Time, Token};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -181,10 +181,10 @@ impl Order {
             Action::Throttle { job, guard } => Self::Throttle {
                 job: job.0,
                 guard: match guard {
-                    Guard::BlockIoMbPerS(own) => GuardLine::BlockIoMbPerS(*own),
-                    Guard::PcieMbPerS(own) => GuardLine::PcieMbPerS(*own),
-                    Guard::MpsPercent(own) => GuardLine::MpsPercent(*own),
-                    Guard::AvoidInterruptCores(own) => GuardLine::AvoidInterruptCores(*own),
+                    JobLimit::BlockIoMbPerS(own) => GuardLine::BlockIoMbPerS(*own),
+                    JobLimit::PcieMbPerS(own) => GuardLine::PcieMbPerS(*own),
+                    JobLimit::MpsPercent(own) => GuardLine::MpsPercent(*own),
+                    JobLimit::AvoidInterruptCores(own) => GuardLine::AvoidInterruptCores(*own),
                     // A limit or an order that is new must not be missing from the record without a word: see
                     // `Fact::of`.
                     other => return Err(later(other)),
@@ -230,10 +230,10 @@ impl Order {
             Self::Throttle { job, guard } => Action::Throttle {
                 job: JobId(*job),
                 guard: match guard {
-                    GuardLine::BlockIoMbPerS(own) => Guard::BlockIoMbPerS(*own),
-                    GuardLine::PcieMbPerS(own) => Guard::PcieMbPerS(*own),
-                    GuardLine::MpsPercent(own) => Guard::MpsPercent(*own),
-                    GuardLine::AvoidInterruptCores(own) => Guard::AvoidInterruptCores(*own),
+                    GuardLine::BlockIoMbPerS(own) => JobLimit::BlockIoMbPerS(*own),
+                    GuardLine::PcieMbPerS(own) => JobLimit::PcieMbPerS(*own),
+                    GuardLine::MpsPercent(own) => JobLimit::MpsPercent(*own),
+                    GuardLine::AvoidInterruptCores(own) => JobLimit::AvoidInterruptCores(*own),
                 },
             },
             Self::Reject { job, why } => Action::Reject {
@@ -249,7 +249,7 @@ impl Order {
 }
 
 impl PlacedLine {
-    pub(super) fn of(at: &Placed) -> Self {
+    pub(super) fn of(at: &Assignment) -> Self {
         let rest = at.rest.iter().map(|part| PlacedPart {
             machine: part.machine.0,
             lease: part.lease.0,
@@ -263,13 +263,13 @@ impl PlacedLine {
         }
     }
 
-    pub(super) fn placed(&self) -> Placed {
-        let rest = self.rest.iter().map(|part| Part {
+    pub(super) fn placed(&self) -> Assignment {
+        let rest = self.rest.iter().map(|part| AssignmentPart {
             machine: MachineId(part.machine),
             lease: LeaseId(part.lease),
             placement: part.devices.clone(),
         });
-        Placed {
+        Assignment {
             machine: MachineId(self.machine),
             lease: LeaseId(self.lease),
             placement: self.devices.clone(),

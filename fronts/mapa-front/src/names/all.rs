@@ -72,7 +72,7 @@ impl Names {
 
     /// The policies of a stream of jobs: those that need not know the traffic of a job.
     pub fn policies_of_streams(&self) -> impl Iterator<Item = &PolicyRow> {
-        self.policies.iter().filter(|own| !own.needs_traffic)
+        self.policies.iter().filter(|policy| !policy.needs_traffic)
     }
 
     /// The names of the policies that take a model, separated by commas.
@@ -81,8 +81,8 @@ impl Names {
         let names: Vec<&str> = self
             .policies
             .iter()
-            .filter(|own| own.model != ModelUse::Never)
-            .map(|own| own.name.as_str())
+            .filter(|policy| policy.model != ModelUse::Never)
+            .map(|policy| policy.name.as_str())
             .collect();
         names.join(", ")
     }
@@ -95,15 +95,15 @@ impl Names {
     pub fn policy(&self, name: &str, choice: &Choice<'_>) -> Result<Box<dyn Policy>, Error> {
         let row = self.policies.get(name);
         // A policy that must know the job does not exist for a stream of jobs.
-        let row = row.filter(|own| !own.needs_traffic || choice.job.is_some());
+        let row = row.filter(|row| !row.needs_traffic || choice.job.is_some());
         // An unknown name gets past neither of these two checks. Their messages name the policies that an option is
         // for, which helps more than a list of all.
-        if choice.preserved != Preserved::All && !row.is_some_and(|own| own.takes_preserved) {
+        if choice.preserved != Preserved::All && !row.is_some_and(|row| row.takes_preserved) {
             return Err(Error::malformed(format_args!(
                 "--preserved is for the policy preserve, not {name}: expected --policy preserve, or no --preserved"
             )));
         }
-        if choice.model.is_some() && !row.is_some_and(|own| own.model != ModelUse::Never) {
+        if choice.model.is_some() && !row.is_some_and(|row| row.model != ModelUse::Never) {
             return Err(Error::malformed(format_args!(
                 "a model is for the policies {}, not {name}: expected one of these, or no model",
                 self.policies_by_model()
@@ -112,7 +112,7 @@ impl Names {
         let Some(row) = row else {
             let known: Vec<&str> = self
                 .policies_of_streams()
-                .map(|own| own.name.as_str())
+                .map(|policy| policy.name.as_str())
                 .collect();
             return Err(Error::malformed(format_args!(
                 "no policy is called `{name}`{}: expected one of {}",
@@ -137,16 +137,16 @@ impl Names {
             .map(|word| word.trim())
             .filter(|word| !word.is_empty())
         {
-            let stands_for = |own: &&PolicyRow| match word {
+            let stands_for = |row: &&PolicyRow| match word {
                 // Only `paper` and `all` get here.
-                "paper" => own.of_paper,
-                _ => !own.for_instances,
+                "paper" => row.of_paper,
+                _ => !row.for_instances,
             };
             let more: Vec<&str> = match word {
                 "paper" | "all" => self
                     .policies_of_streams()
                     .filter(stands_for)
-                    .map(|own| own.name.as_str())
+                    .map(|policy| policy.name.as_str())
                     .collect(),
                 // Whether there is such a policy is not checked here: `policy` does, and knows similar names.
                 name => vec![name],
@@ -187,7 +187,7 @@ impl Names {
             )));
         };
         // To take the scheduler's own policy without a word would answer another request than this one.
-        if let Some(own) = row.policy.as_ref().filter(|&own| own != policy.name()) {
+        if let Some(own) = row.policy.as_ref().filter(|&name| name != policy.name()) {
             return Err(Error::malformed(format_args!(
                 "the scheduler {spec} places jobs by {own}, not by {}: expected --policy {own}, or none",
                 policy.name()
@@ -209,7 +209,7 @@ impl Names {
     pub fn execution_row(&self, spec: &ExecutionSpec) -> Result<&ExecutionRow, Error> {
         let row = self.executions.get(spec.name());
         // A model that takes no settings is unknown with some, so that the message lists the forms.
-        let row = row.filter(|own| spec.settings().next().is_none() || !own.settings.is_empty());
+        let row = row.filter(|row| spec.settings().next().is_none() || !row.settings.is_empty());
         row.ok_or_else(|| {
             unknown_execution(
                 spec,
@@ -261,7 +261,7 @@ impl Names {
         }
         // A name wins over a file of that name, which `./NAME` still reaches.
         let row = self.models.get(word);
-        if rates.is_some() && !row.is_some_and(|own| own.takes_rates) {
+        if rates.is_some() && !row.is_some_and(|row| row.takes_rates) {
             return Err(Error::malformed(format_args!(
                 "--rates is for packings; the coefficients of `{word}` include the rates of links: expected no --rates"
             )));

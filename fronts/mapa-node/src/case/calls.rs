@@ -16,7 +16,7 @@ impl Manager {
         let session = self.sessions.get(&request.session);
         Reply {
             instance: match status {
-                Status::Done => session.map_or(0, |own| own.instance),
+                Status::Done => session.map_or(0, |session| session.instance),
                 _ => 0,
             },
             ..Reply::to(request, status)
@@ -39,9 +39,9 @@ impl Manager {
         if request.session == 0 {
             return Some(Status::Malformed);
         }
-        let of = |test: &dyn Fn(&Peer) -> bool| self.peers().filter(|own| test(own)).count();
-        if of(&|own| *own == peer) >= self.settings.sessions
-            || of(&|own| own.uid == peer.uid) >= self.settings.of_user
+        let of = |test: &dyn Fn(&Peer) -> bool| self.peers().filter(|peer| test(peer)).count();
+        if of(&|client| *client == peer) >= self.settings.sessions
+            || of(&|client| client.uid == peer.uid) >= self.settings.of_user
         {
             return Some(Status::Quota);
         }
@@ -101,7 +101,7 @@ impl Manager {
         let waits = own
             .waiting
             .values()
-            .any(|own| own.request.task == request.task);
+            .any(|waiting| waiting.request.task == request.task);
         if own.is_isolated || waits || is_held != (op == Op::Extend) {
             return Some(Status::Malformed);
         }
@@ -145,8 +145,8 @@ impl Manager {
             return Status::NoSession;
         };
         let (job, of_task) = (own.job, request.task);
-        let waiting = own.waiting.values().map(|own| own.request);
-        let waiting: Vec<Request> = waiting.filter(|own| own.task == of_task).collect();
+        let waiting = own.waiting.values().map(|waiting| waiting.request);
+        let waiting: Vec<Request> = waiting.filter(|request| request.task == of_task).collect();
         let held: Vec<(u64, u64)> = own
             .leases
             .range((of_task, 0)..=(of_task, u64::MAX))
@@ -185,9 +185,9 @@ impl Manager {
     /// A call that is not to wait, and waits all the same: another was before it.
     pub(super) fn hurry(&mut self, request: &Request, replies: &mut Replies) {
         let own = self.sessions.get(&request.session);
-        let call = own.and_then(|own| own.waiting.get(&request.seq));
-        let call = call.map(|own| own.request);
-        if let Some(call) = call.filter(|own| own.flags & flags::AT_ONCE != 0) {
+        let call = own.and_then(|session| session.waiting.get(&request.seq));
+        let call = call.map(|waiting| waiting.request);
+        if let Some(call) = call.filter(|request| request.flags & flags::AT_ONCE != 0) {
             self.withdraw(&call, Status::OutOfMemory, replies);
         }
     }
@@ -202,7 +202,7 @@ impl Manager {
             .leases
             .keys()
             .map(|(task, _)| *task)
-            .chain(own.waiting.values().map(|own| own.request.task))
+            .chain(own.waiting.values().map(|waiting| waiting.request.task))
             .collect();
         for task in tasks {
             let ends = Request {

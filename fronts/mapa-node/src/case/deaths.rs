@@ -55,7 +55,7 @@ impl Deaths {
         // The number may have been given to another between what the kernel said and now. Of one that
         // has died meanwhile the descriptor tells.
         let now = processes.identity(peer.pid);
-        if now.is_some_and(|own| own.id.start != peer.start) {
+        if now.is_some_and(|identity| identity.id.start != peer.start) {
             return Ok(false);
         }
         let number = poll.number();
@@ -68,7 +68,7 @@ impl Deaths {
     /// Watches a process no more.
     pub(super) fn forget(&mut self, peer: Peer, poll: &Poll) {
         let own = self.by_peer.remove(&peer);
-        if let Some((_, fd)) = own.and_then(|own| self.watched.remove(&own)) {
+        if let Some((_, fd)) = own.and_then(|number| self.watched.remove(&number)) {
             poll.forget(&fd);
         }
     }

@@ -151,16 +151,16 @@ impl Instances {
         }
         let mut fabric = Fabric::new();
         let mut layouts: Vec<Layout> = Vec::new();
-        for (at, own) in list.iter().enumerate() {
-            own.check()?;
-            if let Some(other) = list[..at].iter().find(|other| own.overlaps(other)) {
+        for (at, shared) in list.iter().enumerate() {
+            shared.check()?;
+            if let Some(other) = list[..at].iter().find(|other| shared.overlaps(other)) {
                 return Err(Error::malformed(format_args!(
                     "instances {} and {}: expected each part of a device once",
                     other.named(),
-                    own.named()
+                    shared.named()
                 )));
             }
-            let model = Arc::new(own.model()?);
+            let model = Arc::new(shared.model()?);
             let (profile, start) = (ProfileId(0), 0);
             layouts.push(model.layout(&[Instance { profile, start }])?);
             let info = DeviceInfo {
@@ -168,7 +168,7 @@ impl Instances {
                 ..DeviceInfo::default()
             };
             fabric.add(FabricNode {
-                name: own.key().to_string(),
+                name: shared.key().to_string(),
                 kind: NodeKind::Device(info),
             })?;
         }
@@ -218,7 +218,7 @@ impl Instances {
     /// The number of the instance that has this mark, counted from 1.
     #[must_use]
     pub fn marked(&self, mark: u64) -> Option<u64> {
-        let at = self.list.iter().position(|own| own.mark() == mark)?;
+        let at = self.list.iter().position(|shared| shared.mark() == mark)?;
         Some(at as u64 + 1)
     }
 
@@ -302,7 +302,7 @@ impl Shared {
     fn check(&self) -> Result<(), Error> {
         let is_text = |text: &str| !text.contains(['\n', '\0']) && text.len() < 1024;
         let texts = [&self.visible, &self.device, &self.part, &self.mps];
-        if self.visible.is_empty() || !texts.into_iter().all(|own| is_text(own)) {
+        if self.visible.is_empty() || !texts.into_iter().all(|text| is_text(text)) {
             return Err(Error::malformed(format_args!(
                 "instance `{}`: expected visible = \"UUID\", and texts of one line",
                 self.visible

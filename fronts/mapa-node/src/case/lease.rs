@@ -51,7 +51,7 @@ pub(super) fn take(
             books.free(&owner, lease, "its manager is gone, and another goes on")?;
         }
         let held = |key: &Key| {
-            let mut others = leases.iter().filter(|lease| Some(lease.id) != before.map(|own| own.id));
+            let mut others = leases.iter().filter(|lease| Some(lease.id) != before.map(|lease| lease.id));
             others.find(|lease| lease.devices.iter().any(|other| overlap(key, other)))
         };
         if let Some((key, lease)) = keys.iter().find_map(|key| Some((key, held(key)?))) {

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use mapa_case::message::{Op, Reply, Request, Status, flags};
 use mapa_core::{DeviceId, lowest_id};
-use mapa_sched::{Action, Drive, Driver, Event, JobId, Seen, TaskId, Time};
+use mapa_sched::{Action, Driver, DriverView, Event, JobId, SchedulerRun, TaskId, Time};
 use mapa_system_case::{Case, CaseSettings};
 
 use super::instances::Instances;
@@ -64,7 +64,7 @@ impl Driver for Desk {
 
     fn next(
         &mut self,
-        _: Seen<'_>,
+        _: DriverView<'_>,
         facts: &mut Vec<(Time, Event)>,
     ) -> Result<Option<Time>, Self::Error> {
         let now = self.now;
@@ -72,7 +72,7 @@ impl Driver for Desk {
         Ok(Some(now))
     }
 
-    fn carry_out(&mut self, seen: Seen<'_>, order: &Action) -> Result<Time, Self::Error> {
+    fn carry_out(&mut self, seen: DriverView<'_>, order: &Action) -> Result<Time, Self::Error> {
         self.orders.push(order.clone());
         Ok(seen.now)
     }
@@ -82,7 +82,7 @@ impl Driver for Desk {
 pub struct Manager {
     pub(super) instances: Instances,
     pub(super) case: Case,
-    pub(super) drive: Drive,
+    pub(super) drive: SchedulerRun,
     pub(super) desk: Desk,
     pub(super) settings: Settings,
     pub(super) entries: Entries,
@@ -113,7 +113,7 @@ impl Manager {
     ) -> Result<Self, Error> {
         let mut found = entries.take_found();
         let mut manager = Self {
-            drive: Drive::new(instances.fleet().clone()),
+            drive: SchedulerRun::new(instances.fleet().clone()),
             instances,
             case: Case::new(rule, lowest_id()),
             desk: Desk::default(),
@@ -138,7 +138,7 @@ impl Manager {
 
     /// The processes that have sessions.
     pub fn peers(&self) -> impl Iterator<Item = Peer> + '_ {
-        self.sessions.values().map(|own| own.peer)
+        self.sessions.values().map(|session| session.peer)
     }
 
     /// The session of this number, if it is this process's.
@@ -146,7 +146,7 @@ impl Manager {
     pub fn owns(&self, peer: Peer, session: u64) -> bool {
         self.sessions
             .get(&session)
-            .is_some_and(|own| own.peer == peer)
+            .is_some_and(|session| session.peer == peer)
     }
 
     /// Answers a request of a process. Some requests are answered later, and some answers are for
@@ -185,21 +185,21 @@ impl Manager {
     }
 
     pub(super) fn drop_session(&mut self, id: u64) {
-        let Some(own) = self.sessions.remove(&id) else {
+        let Some(session) = self.sessions.remove(&id) else {
             return;
         };
-        self.by_job.remove(&own.job);
+        self.by_job.remove(&session.job);
         self.queue.retain(|queued| *queued != id);
         self.may_admit = true;
-        for waiting in own.waiting.values() {
+        for waiting in session.waiting.values() {
             self.by_task.remove(&waiting.task);
         }
-        let leases = own.leases.values().map(|lease| lease.place);
-        for place in leases.chain(own.place) {
+        let leases = session.leases.values().map(|lease| lease.place);
+        for place in leases.chain(session.place) {
             // Who starts next drops entries of dead processes.
             drop(self.entries.remove(place));
         }
-        self.desk.facts.push(Event::Finished(own.job));
+        self.desk.facts.push(Event::Finished(session.job));
     }
 
     /// One instant, and further ones while something comes of it.
@@ -234,13 +234,17 @@ impl Manager {
         let queued: BTreeSet<u64> = queue.iter().copied().collect();
         // Processes that have a worker or wait for theirs, and whether they have it.
         let mut peers: BTreeMap<Peer, bool> = BTreeMap::new();
-        for (id, own) in self.sessions.iter().filter(|(_, own)| !own.is_isolated) {
+        for (id, session) in self
+            .sessions
+            .iter()
+            .filter(|(_, session)| !session.is_isolated)
+        {
             if !queued.contains(id) {
-                let is_open = !matches!(own.phase, Phase::Waits { .. });
-                *peers.entry(own.peer).or_default() |= is_open;
+                let is_open = !matches!(session.phase, Phase::Waits { .. });
+                *peers.entry(session.peer).or_default() |= is_open;
             }
         }
-        let mut users: BTreeSet<u32> = peers.keys().map(|own| own.uid).collect();
+        let mut users: BTreeSet<u32> = peers.keys().map(|key| key.uid).collect();
         let mut left = self.case.workers_left();
         for id in queue {
             let Some(own) = self.sessions.get(&id) else {
@@ -280,23 +284,27 @@ impl Manager {
             .map(|(_, id, bytes)| (id, bytes))
             .collect();
         let mut all = Vec::new();
-        for (number, own) in (1..).zip(self.instances.list()) {
+        for (number, shared) in (1..).zip(self.instances.list()) {
             let Some((view, id)) = view.as_ref().zip(self.instances.vertex(number)) else {
                 continue;
             };
             let free = view.free_memory(id).unwrap_or(0);
             let used = view.usage(id);
             let context = contexts.get(&id).copied().unwrap_or(0);
-            all.push((own.memory.saturating_sub(free), context, used.exclusive > 0));
+            all.push((
+                shared.memory.saturating_sub(free),
+                context,
+                used.exclusive > 0,
+            ));
         }
         all
     }
 
     /// The leases by the table: session, task, bytes, instance.
     pub fn leases(&self) -> impl Iterator<Item = (u64, u64, u64, u64)> + '_ {
-        self.sessions.iter().flat_map(|(id, own)| {
-            let leases = own.leases.iter();
-            leases.map(|((task, _), lease)| (*id, *task, lease.bytes, own.instance))
+        self.sessions.iter().flat_map(|(id, session)| {
+            let leases = session.leases.iter();
+            leases.map(|((task, _), lease)| (*id, *task, lease.bytes, session.instance))
         })
     }
 }

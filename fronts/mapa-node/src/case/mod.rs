@@ -134,7 +134,7 @@ pub(crate) fn serve(
     let served = (|| {
         socket::check_free(&args.socket)?;
         let group = args.group.as_deref();
-        let group = group.map(|own| gid("--group", own)).transpose()?;
+        let group = group.map(|group| gid("--group", group)).transpose()?;
         let entries = Entries::open(&tasks, &processes)?;
         let rule = args.settings();
         let manager = Manager::new(instances, rule, Settings::default(), entries)?;

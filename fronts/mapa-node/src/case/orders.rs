@@ -1,7 +1,7 @@
 //! What becomes of the scheduler's orders: entries, and replies to those who waited.
 
 use mapa_case::message::{Reply, Request, Status};
-use mapa_sched::{Action, Event, JobId, Placed, TaskId, Tenant};
+use mapa_sched::{Action, Assignment, Event, JobId, TaskId, Tenant};
 
 use super::manager::{Manager, Replies};
 use super::session::{Lease, Phase};
@@ -31,7 +31,7 @@ impl Manager {
         }
     }
 
-    fn instance(&self, at: &Placed) -> u64 {
+    fn instance(&self, at: &Assignment) -> u64 {
         let first = at.placement.first().copied();
         first.and_then(|id| self.instances.number(id)).unwrap_or(0)
     }
@@ -138,7 +138,11 @@ impl Manager {
         // `refuses` keeps from the scheduler whatever would come to this. If it did not, the memory is
         // in use all the same: the entries stay until the death of the process, and it gets no more.
         own.phase = Phase::Over;
-        let calls: Vec<Request> = own.waiting.values().map(|own| own.request).collect();
+        let calls: Vec<Request> = own
+            .waiting
+            .values()
+            .map(|waiting| waiting.request)
+            .collect();
         for call in calls {
             self.withdraw(&call, Status::OutOfMemory, replies);
         }

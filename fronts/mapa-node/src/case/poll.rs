@@ -32,7 +32,7 @@ impl Poll {
         Ok(Self {
             epoll,
             next: last,
-            has_one_cpu: thread::available_parallelism().is_ok_and(|own| own.get() == 1),
+            has_one_cpu: thread::available_parallelism().is_ok_and(|non_zero| non_zero.get() == 1),
             was_ready: false,
         })
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mapa_case::message::{Op, Request, flags};
 use mapa_core::{Demand, DeviceId, DeviceSet, MachineId, Pattern, Placement};
-use mapa_sched::{Event, JobId, Placed, TaskId, Time};
+use mapa_sched::{Assignment, Event, JobId, TaskId, Time};
 
 use super::manager::Manager;
 use super::session::{Lease, Phase, Session, task_request};
@@ -46,9 +46,9 @@ impl Manager {
         }
         // First of all, processes are bound where they are: their contexts are there.
         let bound: Vec<Entry> = found.iter().map(|(_, entry)| *entry).collect();
-        let bound = bound
-            .into_iter()
-            .filter(|own| own.is_session && own.instance != 0 && own.flags & flags::ISOLATED == 0);
+        let bound = bound.into_iter().filter(|entry| {
+            entry.is_session && entry.instance != 0 && entry.flags & flags::ISOLATED == 0
+        });
         let mut binding = Vec::new();
         for entry in bound {
             let (job, task) = (self.sessions[&entry.session].job, TaskId(self.number()));
@@ -72,7 +72,7 @@ impl Manager {
         for (job, vertex) in alone {
             self.desk.facts.push(Event::Adopted {
                 job,
-                at: Placed {
+                at: Assignment {
                     machine: MachineId(0),
                     lease: mapa_core::LeaseId::default(),
                     placement: Placement::from_iter([vertex]),
@@ -84,7 +84,7 @@ impl Manager {
         let mut held = Vec::new();
         for (place, entry) in found.iter().filter(|(_, entry)| !entry.is_session) {
             // A session's entry goes last, so one without it is of a process that was dying.
-            let Some(job) = self.sessions.get(&entry.session).map(|own| own.job) else {
+            let Some(job) = self.sessions.get(&entry.session).map(|session| session.job) else {
                 self.entries.remove(*place)?;
                 continue;
             };
@@ -110,8 +110,8 @@ impl Manager {
     fn renumber(&self, found: &mut [(usize, Entry)]) -> Result<(), Error> {
         let sessions: BTreeSet<u64> = found
             .iter()
-            .filter(|(_, own)| own.is_session)
-            .map(|(_, own)| own.session)
+            .filter(|(_, entry)| entry.is_session)
+            .map(|(_, entry)| entry.session)
             .collect();
         for (place, entry) in found {
             if entry.instance == 0 || !sessions.contains(&entry.session) {
@@ -152,20 +152,20 @@ impl Manager {
 
     /// Checks that the scheduler has put everything where the entries say.
     fn check(&self, found: &[(usize, Entry)]) -> Result<(), Error> {
-        for own in self.sessions.values() {
-            let expected = self.instances.vertex(own.instance);
-            let bound = if own.is_isolated {
+        for session in self.sessions.values() {
+            let expected = self.instances.vertex(session.instance);
+            let bound = if session.is_isolated {
                 expected
             } else {
-                self.case.bound(own.job).map(|(_, id)| id)
+                self.case.bound(session.job).map(|(_, id)| id)
             };
             if bound != expected {
-                return Err(contradiction(own.peer.pid));
+                return Err(contradiction(session.peer.pid));
             }
         }
         let fleet = self.drive.seen().fleet;
         let mut held: BTreeMap<u64, u64> = BTreeMap::new();
-        for (_, entry) in found.iter().filter(|(_, own)| !own.is_session) {
+        for (_, entry) in found.iter().filter(|(_, entry)| !entry.is_session) {
             if self.sessions.contains_key(&entry.session) {
                 *held.entry(entry.instance).or_default() += entry.bytes;
             }
@@ -181,8 +181,8 @@ impl Manager {
                 Some(all.saturating_sub(view.free_memory(id)?))
             });
             if used != Some(bytes) {
-                let mut of = found.iter().filter(|(_, own)| own.instance == instance);
-                return Err(contradiction(of.next().map_or(0, |(_, own)| own.pid)));
+                let mut of = found.iter().filter(|(_, entry)| entry.instance == instance);
+                return Err(contradiction(of.next().map_or(0, |(_, entry)| entry.pid)));
             }
         }
         Ok(())

@@ -15,7 +15,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use mapa_case::message::{LENGTH, Op, Reply, Request, Status};
-use mapa_case::{Shared, receive_files, send_files};
+use mapa_case::{SharedServer, receive_files, send_files};
 use mapa_live::Processes;
 use mapa_sched::Time;
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
@@ -46,7 +46,7 @@ struct Connection {
     peer: Peer,
     sessions: BTreeSet<u64>,
     /// The memory that takes the place of messages, and the number of its bell.
-    memory: Option<(u64, Shared)>,
+    memory: Option<(u64, SharedServer)>,
 }
 
 struct Server<'a> {
@@ -214,11 +214,18 @@ impl<'a> Server<'a> {
             return;
         };
         let of = |test: &dyn Fn(&Peer) -> bool| {
-            let own = self.connections.values().filter(|own| test(&own.peer));
+            let own = self
+                .connections
+                .values()
+                .filter(|connection| test(&connection.peer));
             own.count()
         };
         let left = self.most.saturating_sub(self.connections.len());
-        if !admits(of(&|own| *own == peer), of(&|own| own.uid == uid), left) {
+        if !admits(
+            of(&|client| *client == peer),
+            of(&|peer| peer.uid == uid),
+            left,
+        ) {
             sent(&fd, &told(Status::Quota));
             return;
         }
@@ -276,8 +283,11 @@ impl<'a> Server<'a> {
             }
         }
         let peer = connection.peer;
-        let is_needed = self.connections.values().any(|own| own.peer == peer)
-            || self.manager.peers().any(|own| own == peer);
+        let is_needed = self
+            .connections
+            .values()
+            .any(|connection| connection.peer == peer)
+            || self.manager.peers().any(|client| client == peer);
         if !is_needed {
             self.deaths.forget(peer, &self.poll);
         }
@@ -317,7 +327,7 @@ impl<'a> Server<'a> {
             return;
         };
         let made = match (&connection.memory, files) {
-            (None, [file]) => Shared::with(file).ok(),
+            (None, [file]) => SharedServer::with(file).ok(),
             _ => None,
         };
         let Some((memory, files)) = made else {
@@ -348,7 +358,7 @@ impl<'a> Server<'a> {
         let memory = self
             .connections
             .get_mut(&number)
-            .and_then(|own| own.memory.as_mut());
+            .and_then(|connection| connection.memory.as_mut());
         let Some((_, memory)) = memory else { return };
         for request in memory.requests() {
             match request {

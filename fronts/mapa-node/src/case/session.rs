@@ -91,8 +91,8 @@ impl Session {
 
     /// The bytes that its tasks hold, and those for which they wait.
     pub(super) fn asked(&self) -> u64 {
-        let held = self.leases.values().map(|own| own.bytes);
-        let waiting = self.waiting.values().map(|own| own.request.bytes);
+        let held = self.leases.values().map(|lease| lease.bytes);
+        let waiting = self.waiting.values().map(|waiting| waiting.request.bytes);
         held.chain(waiting).fold(0, u64::saturating_add)
     }
 

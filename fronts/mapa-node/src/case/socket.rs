@@ -79,7 +79,7 @@ pub(super) fn check_free(path: &Path) -> Result<(), Error> {
 
 /// Makes the socket, for its user and group alone.
 pub(super) fn open(path: &Path, group: Option<u32>) -> io::Result<OwnedFd> {
-    if let Some(folder) = path.parent().filter(|own| !own.as_os_str().is_empty()) {
+    if let Some(folder) = path.parent().filter(|path| !path.as_os_str().is_empty()) {
         fs::create_dir_all(folder)?;
     }
     // Nobody answers there: see `check_free`.

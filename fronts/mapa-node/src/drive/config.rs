@@ -59,7 +59,8 @@ impl Config {
 
     /// The exporters of latencies, by tenant.
     pub(crate) fn sources(&self) -> BTreeMap<String, Source> {
-        let of = |(name, own): (&String, &Tenant)| Some((name.clone(), own.exporter.clone()?));
+        let of =
+            |(name, tenant): (&String, &Tenant)| Some((name.clone(), tenant.exporter.clone()?));
         #[allow(unused_mut, reason = "a feature adds more")]
         let mut all: BTreeMap<_, _> = self.tenants.iter().filter_map(of).collect();
         #[cfg(feature = "slo")]
@@ -212,14 +213,14 @@ mod tests {
     const FILE: &str = include_str!("../../../../packaging/mapa-node.toml");
 
     /// The keys of a table, with those of tables in it.
-    fn keys(own: &toml::Table, found: &mut Vec<String>) {
-        for (key, value) in own {
+    fn keys(values: &toml::Table, found: &mut Vec<String>) {
+        for (key, value) in values {
             found.push(key.clone());
             match value {
                 toml::Value::Table(inner) => keys(inner, found),
                 toml::Value::Array(list) => {
-                    for own in list.iter().filter_map(toml::Value::as_table) {
-                        keys(own, found);
+                    for values in list.iter().filter_map(toml::Value::as_table) {
+                        keys(values, found);
                     }
                 }
                 _ => {}
@@ -240,7 +241,7 @@ mod tests {
             .lines()
             .map(|line| {
                 line.strip_prefix("# ")
-                    .filter(|own| own.contains(" = ") || own.starts_with('['))
+                    .filter(|text| text.contains(" = ") || text.starts_with('['))
                     .unwrap_or(line)
             })
             .filter(|line| !line.starts_with('#'))
@@ -344,14 +345,14 @@ mod tests {
                 "NoNew",
             ];
             let more = ["CapabilityBoundingSet", "IPAddressDeny", "IPAddressAllow"];
-            prefixes.iter().any(|own| key.starts_with(own)) || more.contains(&key)
+            prefixes.iter().any(|prefix| key.starts_with(prefix)) || more.contains(&key)
         };
         let unit = UNITS[1].lines().filter(takes_away);
         let mut count = 0;
         for line in unit.filter(|line| !line.ends_with("=no")) {
             let key = line.split_once('=').map_or("", |(key, _)| key);
             let freed = set(drop_in, key);
-            let is_freed = freed.iter().any(|own| ["", "no", "~"].contains(own));
+            let is_freed = freed.iter().any(|text| ["", "no", "~"].contains(text));
             assert!(is_freed, "{key}: {freed:?}");
             count += 1;
         }

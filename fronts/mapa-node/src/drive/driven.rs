@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use mapa_core::{Decision, Demand, DeviceId, Pattern, Request};
 use mapa_front::MachineSpec;
 use mapa_front::answer::node::Status;
-use mapa_live::levers::{Hands, Keeper, Twin};
+use mapa_live::levers::{LeverManager, LeverSet, SimulatedMachine};
 use mapa_live::{Live, Processes};
 use mapa_sched::{
-    Action, Drive, Driver, Event, Fleet, JobId, Scheduler, Tenant, Time, Timeline, Turn,
+    Action, Driver, Event, Fleet, JobId, Scheduler, SchedulerRun, Tenant, Time, Timeline, Turn,
 };
 
 use super::config::Config;
@@ -68,11 +68,11 @@ impl Base {
 
     /// The driver, which is the steward of the ledger, and the way into it.
     pub(super) fn driver(&self) -> (NodeDriver<'_>, Outside) {
-        self.driver_with(Twin::new().hands())
+        self.driver_with(SimulatedMachine::new().hands())
     }
 
     /// The same with these levers.
-    pub(super) fn driver_with(&self, hands: Hands) -> (NodeDriver<'_>, Outside) {
+    pub(super) fn driver_with(&self, hands: LeverSet) -> (NodeDriver<'_>, Outside) {
         let machine = MachineSpec::named("dgx-a100");
         let node = Node::new(machine.load(&Disk, &mut |_| {}).unwrap(), false);
         self.driver_of(machine, node, hands)
@@ -83,7 +83,7 @@ impl Base {
         &self,
         machine: MachineSpec,
         node: Node,
-        hands: Hands,
+        hands: LeverSet,
     ) -> (NodeDriver<'_>, Outside) {
         let own = self.processes.own().unwrap();
         let mut ledger = self.ledger();
@@ -95,7 +95,7 @@ impl Base {
             .unwrap();
         let path = ledger.path().to_owned();
         let journal = NodeJournal::open(&folder_of(&path), &path, &own, "test").unwrap();
-        let (keeper, _) = Keeper::open(hands, journal, 0).unwrap();
+        let (keeper, _) = LeverManager::open(hands, journal, 0).unwrap();
         let (levers, roots) = (&self.config.levers, &self.live.roots);
         let shared = Arc::new(Shared {
             metrics: Metrics::new(),
@@ -189,18 +189,18 @@ fn orders_to_leave_fail_and_the_fleet_is_as_the_ledger_says() {
             }
             turn.suspend(c).unwrap();
         }));
-    let mut drive = Drive::new(Fleet::new([driver.node.loaded().graph().clone()]));
-    let at = |drive: &Drive, tenant| {
+    let mut drive = SchedulerRun::new(Fleet::new([driver.node.loaded().graph().clone()]));
+    let at = |drive: &SchedulerRun, tenant| {
         let fleet = drive.seen().fleet;
         let lease = fleet.lease_of(tenant);
-        lease.map(|(_, own)| own.placement.iter().copied().collect::<Vec<_>>())
+        lease.map(|(_, lease)| lease.placement.iter().copied().collect::<Vec<_>>())
     };
     assert!(drive.instant(&mut scheduler, &mut driver).unwrap());
     assert_eq!(at(&drive, a), Some(vec![DeviceId(1)]), "as it has ordered");
     while scheduler.told.len() < 3 + 4 + 6 {
         assert!(drive.instant(&mut scheduler, &mut driver).unwrap());
     }
-    let failed = |own: &&Event| matches!(own, Event::OrderFailed { order, .. } if matches!(order, Action::Move { .. } | Action::Suspend { .. }));
+    let failed = |event: &&Event| matches!(event, Event::ActionFailed { order, .. } if matches!(order, Action::Move { .. } | Action::Suspend { .. }));
     assert_eq!(scheduler.told.iter().filter(failed).count(), 4);
     for (tenant, device) in [(a, 0), (b, 1), (c, 2)] {
         assert_eq!(at(&drive, tenant), Some(vec![DeviceId(device)]));
@@ -234,14 +234,14 @@ fn a_flood_of_latencies_is_bounded_and_holds_nothing_up() {
         .filter(|_| outside.tell(latency()))
         .count();
     assert_eq!(taken, most, "what comes too fast is lost");
-    let drive = Drive::new(Fleet::new([driver.node.loaded().graph().clone()]));
+    let drive = SchedulerRun::new(Fleet::new([driver.node.loaded().graph().clone()]));
     let mut facts = Vec::new();
     // The first look knows the tenant; what was told before it is nobody's.
     driver.next(drive.seen(), &mut facts).unwrap();
     assert!(
         facts
             .iter()
-            .any(|(_, own)| matches!(own, Event::Adopted { .. }))
+            .any(|(_, event)| matches!(event, Event::Adopted { .. }))
     );
     let end = std::thread::spawn({
         let outside = outside.clone();
@@ -281,7 +281,7 @@ pub(super) fn soak(most: u64, mut each: impl FnMut(u64)) -> u64 {
         base.config.tenants.insert(format!("t{at}"), tenant);
     }
     let (mut driver, outside) = base.driver();
-    let mut drive = Drive::new(Fleet::new([driver.node.loaded().graph().clone()]));
+    let mut drive = SchedulerRun::new(Fleet::new([driver.node.loaded().graph().clone()]));
     let names = mapa_front::Names::built_in();
     let policy = names
         .policy("preserve", &mapa_front::names::Choice::default())
@@ -297,7 +297,7 @@ pub(super) fn soak(most: u64, mut each: impl FnMut(u64)) -> u64 {
             let gone: Option<i64> = leases.pop_front();
             let freed = base.ledger().change(Sync::Boot, |books| {
                 let mut leases = books.leases()?.into_iter();
-                let lease = leases.find(|own| Some(own.id) == gone).unwrap();
+                let lease = leases.find(|lease| Some(lease.id) == gone).unwrap();
                 books.free("test", &lease, "ended with status 0")
             });
             assert!(freed.unwrap());
@@ -326,7 +326,7 @@ fn a_look_that_finds_nothing_new_is_no_instant() {
     base.config.queue.poll_ms = super::toml_file::Whole(100);
     let (mut driver, outside) = base.driver();
     base.grant("a", &[DeviceId(0)], &driver.node);
-    let drive = Drive::new(Fleet::new([driver.node.loaded().graph().clone()]));
+    let drive = SchedulerRun::new(Fleet::new([driver.node.loaded().graph().clone()]));
     let mut facts = Vec::new();
     driver.next(drive.seen(), &mut facts).unwrap();
     assert_eq!(facts.len(), 1, "{facts:?}");
@@ -352,7 +352,7 @@ fn mig_devices(live: &Live) -> BTreeSet<String> {
     let device = library.device_by_index(0).unwrap();
     (0..7)
         .filter_map(|slot| device.mig_device_by_index(slot).ok())
-        .map(|own| own.uuid().unwrap())
+        .map(|device| device.uuid().unwrap())
         .collect()
 }
 
@@ -377,7 +377,7 @@ fn after_a_layout_that_failed_midway_jobs_get_the_uuids_of_the_instances_that_th
         ..MachineSpec::default()
     };
     let node = Node::load(&machine, &base.live, &mut |_| {}).unwrap();
-    let hands = Hands::of(&base.live, base.config.levers.bounds);
+    let hands = LeverSet::of(&base.live, base.config.levers.bounds);
     let (mut driver, _outside) = base.driver_of(machine, node, hands);
     // What stands in for NVML does not replace what that has said.
     let other = MachineSpec::named("dgx-a100").load(&Disk, &mut |_| {});
@@ -412,7 +412,7 @@ fn after_a_layout_that_failed_midway_jobs_get_the_uuids_of_the_instances_that_th
             && driver
                 .node
                 .uuid(id)
-                .is_some_and(|own| own.starts_with("MIG-"))
+                .is_some_and(|text| text.starts_with("MIG-"))
     });
     let instance = instance.unwrap();
     assert!(there.free().contains(instance));

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use mapa_core::{DeviceId, Refusal};
 use mapa_front::MachineSpec;
 use mapa_live::{Identity, Live, Processes};
-use mapa_sched::{Action, Driver, Event, JobId, Latency, Seen, Tenant, Time, Timeline};
+use mapa_sched::{Action, Driver, DriverView, Event, JobId, Latency, Tenant, Time, Timeline};
 
 use super::config::Config;
 use super::facts::{Known, Reading};
@@ -168,7 +168,9 @@ impl NodeDriver<'_> {
             return Some(self.known.leases.get(&lease.parse().ok()?)?.job);
         }
         let mut leases = self.known.leases.values();
-        leases.find(|own| own.tenant == tenant).map(|own| own.job)
+        leases
+            .find(|lease| lease.tenant == tenant)
+            .map(|lease| lease.job)
     }
 
     /// Takes everything back that levers hold, and leaves the queue to whoever waits. Also after another
@@ -181,8 +183,8 @@ impl NodeDriver<'_> {
         }
         let (own, owner) = (&self.own, &self.owner);
         self.ledger.change(Sync::Boot, |books| {
-            for own in &left {
-                books.note(Note::new(Kind::Lever, owner, own))?;
+            for text in &left {
+                books.note(Note::new(Kind::Lever, owner, text))?;
             }
             books.resign(owner, own, why)
         })?;
@@ -236,7 +238,7 @@ impl Driver for NodeDriver<'_> {
 
     fn next(
         &mut self,
-        _: Seen<'_>,
+        _: DriverView<'_>,
         facts: &mut Vec<(Time, Event)>,
     ) -> Result<Option<Time>, Stopped> {
         loop {
@@ -263,7 +265,7 @@ impl Driver for NodeDriver<'_> {
             }
             if !facts.is_empty() {
                 self.instant_began = Instant::now();
-                self.record(|to| facts.iter().try_for_each(|(_, own)| to.told(own)));
+                self.record(|to| facts.iter().try_for_each(|(_, event)| to.told(event)));
                 for (_, fact) in facts.iter() {
                     self.adopts(fact);
                 }
@@ -287,7 +289,7 @@ impl Driver for NodeDriver<'_> {
         }
     }
 
-    fn carry_out(&mut self, seen: Seen<'_>, order: &Action) -> Result<Time, Stopped> {
+    fn carry_out(&mut self, seen: DriverView<'_>, order: &Action) -> Result<Time, Stopped> {
         self.record(|to| to.ordered(order));
         self.told.ordered(order);
         match order {
@@ -331,7 +333,7 @@ impl Driver for NodeDriver<'_> {
         Ok(seen.now)
     }
 
-    fn settle(&mut self, seen: Seen<'_>) -> Result<(), Stopped> {
+    fn settle(&mut self, seen: DriverView<'_>) -> Result<(), Stopped> {
         self.record(|to| to.settle(seen.now));
         self.settle_adopted(seen);
         self.still_there();

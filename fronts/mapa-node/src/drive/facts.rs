@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use mapa_core::mig::Layout;
 use mapa_core::{Demand, DeviceId, LeaseId, MachineId, Pattern, Request, Want};
-use mapa_sched::{Event, Job, JobId, Placed, RunTime, Time};
+use mapa_sched::{Assignment, Event, Job, JobId, RunTime, Time};
 
 use super::config::Config;
 use crate::error::Error;
@@ -94,11 +94,11 @@ impl Found {
     /// # Errors
     /// The ledger cannot be read.
     pub(super) fn new(books: &Books<'_>, seen: Seen, known: &Known) -> Result<Self, Error> {
-        let held: BTreeSet<i64> = seen.recovered.leases.iter().map(|own| own.id).collect();
+        let held: BTreeSet<i64> = seen.recovered.leases.iter().map(|lease| lease.id).collect();
         let mut ends = BTreeMap::new();
-        for &lease in known.leases.keys().filter(|own| !held.contains(own)) {
+        for &lease in known.leases.keys().filter(|key| !held.contains(key)) {
             let last = books.decisions(1, Some(lease))?;
-            let reason = last.into_iter().next().map(|own| own.reason);
+            let reason = last.into_iter().next().map(|decision| decision.reason);
             ends.insert(lease, reason.unwrap_or_default());
         }
         Ok(Self {
@@ -111,8 +111,8 @@ impl Found {
     /// The devices that a lease keeps from others.
     pub(super) fn held(&self, lease: i64) -> &[DeviceId] {
         let mut held = self.seen.state.held.iter();
-        held.find(|own| own.0 == lease)
-            .map_or(&[], |own| own.1.as_slice())
+        held.find(|row| row.0 == lease)
+            .map_or(&[], |row| row.1.as_slice())
     }
 }
 
@@ -183,19 +183,19 @@ impl Reading<'_> {
 
     fn ends(&self, known: &mut Known, found: &Found, facts: &mut Vec<Event>) {
         for (lease, reason) in &found.ends {
-            let Some(own) = known.leases.remove(lease) else {
+            let Some(known_lease) = known.leases.remove(lease) else {
                 continue;
             };
-            for whole in own.occupies {
+            for whole in known_lease.occupies {
                 if known.occupied.remove(&whole) {
                     facts.push(occupied(whole, false));
                 }
             }
-            facts.push(end(own.job, reason));
+            facts.push(end(known_lease.job, reason));
         }
-        let waits: BTreeSet<i64> = waiting(&found.queue).map(|own| own.id).collect();
+        let waits: BTreeSet<i64> = waiting(&found.queue).map(|ticket| ticket.id).collect();
         let gone: Vec<i64> = known.tickets.keys().copied().collect();
-        for ticket in gone.into_iter().filter(|own| !waits.contains(own)) {
+        for ticket in gone.into_iter().filter(|number| !waits.contains(number)) {
             let Some(job) = known.tickets.remove(&ticket) else {
                 continue;
             };
@@ -256,7 +256,7 @@ impl Reading<'_> {
         job.arrived = since;
         Event::Adopted {
             job,
-            at: Placed {
+            at: Assignment {
                 machine: MACHINE,
                 lease: LeaseId::default(),
                 placement: devices.iter().copied().collect(),
@@ -272,10 +272,10 @@ impl Reading<'_> {
             .config
             .tenants
             .get(tenant)
-            .and_then(|own| own.pcie_mb_s);
+            .and_then(|tenant| tenant.pcie_mb_s);
         Demand {
             want: Want::Any,
-            pcie_mb_s: traffic.map_or(0, |own| own.0 as u32),
+            pcie_mb_s: traffic.map_or(0, |whole| whole.0 as u32),
             ..Demand::default()
         }
     }
@@ -286,36 +286,38 @@ impl Reading<'_> {
         let Some(own) = self.config.tenants.get(tenant) else {
             return;
         };
-        job.slo = own.latency_slo_ms.map(|own| Duration::from_nanos(own.ns()));
+        job.slo = own
+            .latency_slo_ms
+            .map(|millis| Duration::from_nanos(millis.ns()));
         job.priority = own.priority;
         job.deadline = own
             .deadline_s
-            .map(|own| self.at(since) + Duration::from_secs(own.0));
+            .map(|whole| self.at(since) + Duration::from_secs(whole.0));
     }
 
     fn withheld(&self, known: &mut Known, found: &Found, facts: &mut Vec<Event>) {
         let graph = self.node.graph();
         let (mut cordoned, mut occupied) = (BTreeSet::new(), BTreeSet::new());
         let mut unhealthy: BTreeMap<DeviceId, String> = BTreeMap::new();
-        for own in &found.seen.state.withheld {
+        for device in &found.seen.state.withheld {
             // Strangers on one instance are told as jobs.
-            if graph.device(own.device).parent != own.device {
+            if graph.device(device.device).parent != device.device {
                 continue;
             }
-            match own.cause {
-                Cause::Cordoned => drop(cordoned.insert(own.device)),
-                Cause::Occupied => drop(occupied.insert(own.device)),
-                Cause::Unhealthy => drop(unhealthy.insert(own.device, own.why.clone())),
+            match device.cause {
+                Cause::Cordoned => drop(cordoned.insert(device.device)),
+                Cause::Occupied => drop(occupied.insert(device.device)),
+                Cause::Unhealthy => drop(unhealthy.insert(device.device, device.why.clone())),
             }
         }
-        for own in known.leases.values() {
-            occupied.extend(own.occupies.iter().copied());
+        for lease in known.leases.values() {
+            occupied.extend(lease.occupies.iter().copied());
         }
         let mut differs = |was: &BTreeSet<DeviceId>,
                            is: &BTreeSet<DeviceId>,
                            fact: fn(DeviceId, bool) -> Event| {
-            facts.extend(was.difference(is).map(|&own| fact(own, false)));
-            facts.extend(is.difference(was).map(|&own| fact(own, true)));
+            facts.extend(was.difference(is).map(|&device| fact(device, false)));
+            facts.extend(is.difference(was).map(|&device| fact(device, true)));
         };
         differs(&known.cordoned, &cordoned, cordon);
         differs(&known.occupied, &occupied, self::occupied);
@@ -346,7 +348,7 @@ impl Reading<'_> {
             let too_early = known
                 .not_before
                 .get(&ticket.id)
-                .is_some_and(|own| at < *own);
+                .is_some_and(|not_before| at < *not_before);
             if too_early || known.tickets.contains_key(&ticket.id) {
                 continue;
             }
@@ -379,8 +381,8 @@ impl Reading<'_> {
         }
         let mut job = Job::new(job_of_ticket(ticket.id), request);
         job.arrived = self.at(ticket.since);
-        job.run_time = ticket.seconds.map_or(RunTime::Unknown, |own| {
-            RunTime::Fixed(Duration::from_secs(own))
+        job.run_time = ticket.seconds.map_or(RunTime::Unknown, |seconds| {
+            RunTime::Fixed(Duration::from_secs(seconds))
         });
         self.of_tenant(&ticket.asker.tenant, ticket.since, &mut job);
         Ok(job)

@@ -7,8 +7,10 @@ use std::time::Duration;
 use mapa_core::DeviceId;
 use mapa_core::mig::Layout;
 use mapa_live::Roots;
-use mapa_live::levers::{Entry, Group, Holder, Journal, Keeper, LeverFact, Lifetime, Pull};
-use mapa_sched::{Guard, JobId};
+use mapa_live::levers::{
+    CgroupPath, Holder, Journal, JournalEntry, LeverChange, LeverEvent, LeverManager, Lifetime,
+};
+use mapa_sched::{JobId, JobLimit};
 use tracing::info;
 
 use super::config::{Lever, Levers};
@@ -20,11 +22,11 @@ use crate::undone::{Undone, words};
 /// The levers of this machine.
 pub(crate) struct NodeHands<'a, J: Journal> {
     /// The levers, with what they hold and who needs it.
-    pub(super) keeper: Keeper<J>,
+    pub(super) keeper: LeverManager<J>,
     levers: &'a Levers,
     roots: &'a Roots,
     /// The guards in force.
-    guards: BTreeMap<(JobId, Kind), Guard>,
+    guards: BTreeMap<(JobId, Kind), JobLimit>,
     /// How many interrupts CPUs serve.
     quiet: Quiet,
     /// How often in a row each device could not be partitioned.
@@ -54,17 +56,17 @@ impl<'a, J: Journal> NodeHands<'a, J> {
     /// The hands with these levers. `job_of` names the job whose block I/O is limited in a group: pulls
     /// that an earlier daemon has left, and whose time is not up, are its.
     pub(crate) fn new(
-        mut keeper: Keeper<J>,
+        mut keeper: LeverManager<J>,
         levers: &'a Levers,
         roots: &'a Roots,
         is_dry: bool,
-        job_of: impl Fn(&Group) -> Option<JobId>,
+        job_of: impl Fn(&CgroupPath) -> Option<JobId>,
     ) -> Self {
-        let of = |entry: &Entry| match &entry.pull {
-            Pull::BlockIo { group, .. } => Some((entry.id, job_of(group)?)),
+        let of = |entry: &JournalEntry| match &entry.pull {
+            LeverChange::BlockIo { group, .. } => Some((entry.id, job_of(group)?)),
             _ => None,
         };
-        let known: Vec<(u64, JobId)> = keeper.held().filter_map(of).collect();
+        let known: Vec<(u64, JobId)> = keeper.active().filter_map(of).collect();
         for (id, job) in known {
             keeper.adopt(id, holder(job, Kind::BlockIo));
         }
@@ -93,24 +95,24 @@ impl<'a, J: Journal> NodeHands<'a, J> {
 
     /// Takes back what is past its time. Whether a device may have got other instances since the last tick.
     pub(super) fn tick(&mut self, now_ms: u64, told: &mut Told) -> bool {
-        for fact in self.keeper.tick(now_ms) {
+        for fact in self.keeper.revert_expired(now_ms) {
             self.heard(&fact, told);
         }
         std::mem::take(&mut self.is_partitioned)
     }
 
     /// Counts what could not be taken back, and tells it when that is news: each tick tries again.
-    pub(super) fn heard(&mut self, fact: &LeverFact, told: &mut Told) {
+    pub(super) fn heard(&mut self, fact: &LeverEvent, told: &mut Told) {
         let is_news = self.undone.is_news(fact);
-        if let LeverFact::Undone { id, lever } = fact {
+        if let LeverEvent::Reverted { id, lever } = fact {
             info!(id, lever, "taken back");
         }
-        if let LeverFact::Undone { lever, .. } | LeverFact::NotUndone { lever, .. } = fact {
+        if let LeverEvent::Reverted { lever, .. } | LeverEvent::RevertFailed { lever, .. } = fact {
             // Also of one that was taken back in part, instances were made anew. A try that ends as the one before
             // made none.
             self.is_partitioned |= lever == "layout" && is_news;
         }
-        let LeverFact::NotUndone { id, lever, left } = fact else {
+        let LeverEvent::RevertFailed { id, lever, left } = fact else {
             return;
         };
         told.lever_failed(lever, "undo");
@@ -121,9 +123,9 @@ impl<'a, J: Journal> NodeHands<'a, J> {
 
     /// A job has left: what only it needed is taken back.
     pub(super) fn left(&mut self, job: JobId, told: &mut Told) {
-        self.guards.retain(|(own, _), _| *own != job);
+        self.guards.retain(|(limited, _), _| *limited != job);
         let name = name(job);
-        self.free(|own| own.who == name, told);
+        self.free(|holder| holder.who == name, told);
     }
 
     /// Takes back what only these need. What cannot be is told, and tried again by each tick.
@@ -140,7 +142,7 @@ impl<'a, J: Journal> NodeHands<'a, J> {
     pub(super) fn throttle(
         &mut self,
         job: JobId,
-        guard: Guard,
+        guard: JobLimit,
         now_ms: u64,
         target: Result<Target, String>,
         told: &mut Told,
@@ -151,7 +153,7 @@ impl<'a, J: Journal> NodeHands<'a, J> {
         if self.guards.get(&(job, kind)) != Some(&guard) {
             self.guards.remove(&(job, kind));
             let whose = holder(job, kind);
-            self.free(|own| *own == whose, told);
+            self.free(|holder| *holder == whose, told);
         }
         if !is_set {
             return Ok(());
@@ -169,7 +171,7 @@ impl<'a, J: Journal> NodeHands<'a, J> {
         &mut self,
         job: JobId,
         kind: Kind,
-        guard: Guard,
+        guard: JobLimit,
         now_ms: u64,
         target: &Target,
         told: &mut Told,
@@ -191,7 +193,7 @@ impl<'a, J: Journal> NodeHands<'a, J> {
                 Err(_) if is_gone(&pull, self.roots) => {}
                 Err(why) => {
                     let mut new: Vec<u64> = self.keeper.needed_by(&whose).collect();
-                    new.retain(|own| !before.contains(own));
+                    new.retain(|number| !before.contains(number));
                     for id in new.into_iter().rev() {
                         if let Some(fact) = self.keeper.leave(&whose, id) {
                             self.heard(&fact, told);
@@ -256,9 +258,9 @@ impl<'a, J: Journal> NodeHands<'a, J> {
                 told.would(&plan.to_string());
                 return Ok(());
             }
-            let fact = self.keeper.pull(&pull, Lifetime::Kept, now_ms);
+            let fact = self.keeper.apply(&pull, Lifetime::Kept, now_ms);
             // What failed midway was taken back, and that makes instances again.
-            is_touched = matches!(fact, LeverFact::Failed { .. });
+            is_touched = matches!(fact, LeverEvent::Failed { .. });
             pulls::outcome(&fact)
         };
         match pull() {
@@ -275,7 +277,7 @@ impl<'a, J: Journal> NodeHands<'a, J> {
     pub(super) fn close(&mut self, told: &mut Told) -> Vec<String> {
         let mut left = Vec::new();
         for fact in self.keeper.close() {
-            if let LeverFact::NotUndone { id, lever, .. } = fact {
+            if let LeverEvent::RevertFailed { id, lever, .. } = fact {
                 told.lever_failed(&lever, "undo");
                 left.push(format!("pull {id} of {lever} could not be taken back"));
             }
@@ -285,14 +287,14 @@ impl<'a, J: Journal> NodeHands<'a, J> {
 }
 
 /// Whether the process that a pull is about has ended.
-fn is_gone(pull: &Pull, roots: &Roots) -> bool {
+fn is_gone(pull: &LeverChange, roots: &Roots) -> bool {
     match pull {
-        Pull::Enrol {
+        LeverChange::Enrol {
             process: Some(process),
             ..
         }
         // One that cannot be seen may be there.
-        | Pull::Affinity { process, .. } => !process.is_alive(&roots.proc).unwrap_or(true),
+        | LeverChange::Affinity { process, .. } => !process.is_alive(&roots.proc).unwrap_or(true),
         _ => false,
     }
 }
@@ -303,7 +305,9 @@ mod tests {
 
     use mapa_front::answer::node::Status;
     use mapa_live::ProcessId;
-    use mapa_live::levers::{BlockDevice, Fault, MemoryJournal, MpsServer, Twin};
+    use mapa_live::levers::{
+        BlockDevice, InjectedFault, MemoryJournal, MpsServer, SimulatedMachine,
+    };
 
     use super::super::metrics::Metrics;
     use super::super::told::Shared;
@@ -325,27 +329,27 @@ mod tests {
     }
 
     fn hands<'a>(
-        twin: &Twin,
+        twin: &SimulatedMachine,
         levers: &'a Levers,
         roots: &'a Roots,
     ) -> NodeHands<'a, MemoryJournal> {
-        let (keeper, _) = Keeper::open(twin.hands(), MemoryJournal::default(), 0).unwrap();
+        let (keeper, _) = LeverManager::open(twin.hands(), MemoryJournal::default(), 0).unwrap();
         NodeHands::new(keeper, levers, roots, false, |_| None)
     }
 
     fn target(processes: Vec<ProcessId>) -> Result<Target, String> {
         Ok(Target {
             processes,
-            group: Group::new("mapa/mapa-x-1").unwrap(),
+            group: CgroupPath::new("mapa/mapa-x-1").unwrap(),
             enrol: true,
         })
     }
 
     const A: JobId = JobId(2);
     const B: JobId = JobId(4);
-    const MPS: Guard = Guard::MpsPercent(Some(70));
+    const MPS: JobLimit = JobLimit::MpsPercent(Some(70));
 
-    fn percent(twin: &Twin, levers: &Levers) -> u32 {
+    fn percent(twin: &SimulatedMachine, levers: &Levers) -> u32 {
         let server = MpsServer(levers.mps_pipe.clone());
         let daemon = mapa_live::levers::MpsScope::Daemon;
         twin.hands().mps.percent(&server, daemon).unwrap()
@@ -354,7 +358,7 @@ mod tests {
     #[test]
     fn what_two_jobs_need_holds_until_neither_does() {
         let (levers, roots, mut told) = (levers(), Roots::default(), told());
-        let twin = Twin::new();
+        let twin = SimulatedMachine::new();
         twin.add_mps(&MpsServer(levers.mps_pipe.clone()), &[]);
         let mut own = hands(&twin, &levers, &roots);
         for (job, at) in [(A, 0), (B, 30_000)] {
@@ -366,7 +370,7 @@ mod tests {
         assert_eq!(percent(&twin, &levers), 70_000);
         own.left(A, &mut told);
         assert_eq!(percent(&twin, &levers), 70_000, "the other needs it");
-        let lifted = Guard::MpsPercent(None);
+        let lifted = JobLimit::MpsPercent(None);
         let done = own.throttle(B, lifted, 61_000, target(Vec::new()), &mut told);
         assert_eq!((done, percent(&twin, &levers)), (Ok(()), 100_000));
     }
@@ -374,67 +378,67 @@ mod tests {
     #[test]
     fn a_clock_that_goes_back_shortens_nobody_s_time() {
         let (levers, roots, mut told) = (levers(), Roots::default(), told());
-        let twin = Twin::new();
+        let twin = SimulatedMachine::new();
         twin.add_mps(&MpsServer(levers.mps_pipe.clone()), &[]);
-        let mut own = hands(&twin, &levers, &roots);
+        let mut node_hands = hands(&twin, &levers, &roots);
         for (job, at) in [(A, 30_000), (B, 0)] {
-            let done = own.throttle(job, MPS, at, target(Vec::new()), &mut told);
+            let done = node_hands.throttle(job, MPS, at, target(Vec::new()), &mut told);
             assert_eq!(done, Ok(()));
         }
-        own.tick(89_999, &mut told);
+        node_hands.tick(89_999, &mut told);
         assert_eq!(percent(&twin, &levers), 70_000);
-        own.tick(90_000, &mut told);
+        node_hands.tick(90_000, &mut told);
         assert_eq!(percent(&twin, &levers), 100_000);
     }
 
     #[test]
     fn a_pull_that_fails_takes_back_what_came_before_it_and_nothing_else() {
         let (levers, roots, mut told) = (levers(), Roots::default(), told());
-        let twin = Twin::with_group("mapa").unwrap();
+        let twin = SimulatedMachine::with_group("mapa").unwrap();
         let added = twin.add_process(17, &[17]);
-        let guard = Guard::BlockIoMbPerS(Some(200));
+        let guard = JobLimit::BlockIoMbPerS(Some(200));
         let mut own = hands(&twin, &levers, &roots);
         let done = own.throttle(A, guard, 0, target(vec![added]), &mut told);
         assert_eq!(done, Ok(()));
-        let before = own.keeper.held().count();
+        let before = own.keeper.active().count();
         assert_eq!(before, 2, "the process, and the limit");
-        let less = Guard::BlockIoMbPerS(Some(1));
+        let less = JobLimit::BlockIoMbPerS(Some(1));
         let done = own.throttle(B, less, 0, target(vec![added]), &mut told);
         assert!(done.is_err(), "out of bounds");
-        assert_eq!(own.keeper.held().count(), before, "A's are A's");
+        assert_eq!(own.keeper.active().count(), before, "A's are A's");
         own.left(B, &mut told);
-        assert_eq!(own.keeper.held().count(), before);
+        assert_eq!(own.keeper.active().count(), before);
         own.left(A, &mut told);
-        assert_eq!(own.keeper.held().count(), 0);
+        assert_eq!(own.keeper.active().count(), 0);
     }
 
     #[test]
     fn a_limit_on_a_group_of_two_jobs_holds_until_neither_needs_it() {
         let (levers, roots, mut told) = (levers(), Roots::default(), told());
         // A group that was there before, as a lease has one of its own.
-        let twin = Twin::with_group("mapa/mapa-x-1").unwrap();
+        let twin = SimulatedMachine::with_group("mapa/mapa-x-1").unwrap();
         let [first, second] = [17, 18].map(|pid| twin.add_process(pid, &[pid]));
         let target = |processes| {
-            target(processes).map(|own| Target {
+            target(processes).map(|target| Target {
                 enrol: false,
-                ..own
+                ..target
             })
         };
-        let guard = Guard::BlockIoMbPerS(Some(200));
+        let guard = JobLimit::BlockIoMbPerS(Some(200));
         let mut own = hands(&twin, &levers, &roots);
         let before = twin.state();
         for (job, process) in [(A, first), (B, second)] {
             let done = own.throttle(job, guard, 0, target(vec![process]), &mut told);
             assert_eq!(done, Ok(()));
         }
-        let limits = |own: &mut NodeHands<'_, MemoryJournal>| {
-            let group = Group::new("mapa/mapa-x-1").unwrap();
-            let block_io = &own.keeper.hands().block_io;
+        let limits = |node_hands: &mut NodeHands<'_, MemoryJournal>| {
+            let group = CgroupPath::new("mapa/mapa-x-1").unwrap();
+            let block_io = &node_hands.keeper.hands().block_io;
             block_io.limits(&group, levers.block_devices[0])
         };
         let set = limits(&mut own).unwrap();
-        assert_eq!(set, mapa_live::levers::Limits::mb_s(200));
-        let lifted = Guard::BlockIoMbPerS(None);
+        assert_eq!(set, mapa_live::levers::BlockIoLimits::mb_s(200));
+        let lifted = JobLimit::BlockIoMbPerS(None);
         let done = own.throttle(A, lifted, 1, target(Vec::new()), &mut told);
         assert_eq!(done, Ok(()));
         assert_eq!(limits(&mut own).unwrap(), set, "the other needs it");
@@ -445,12 +449,12 @@ mod tests {
     #[test]
     fn what_cannot_be_taken_back_is_tried_again() {
         let (levers, roots, mut told) = (levers(), Roots::default(), told());
-        let twin = Twin::new();
+        let twin = SimulatedMachine::new();
         twin.add_mps(&MpsServer(levers.mps_pipe.clone()), &[]);
         let mut own = hands(&twin, &levers, &roots);
         let done = own.throttle(A, MPS, 0, target(Vec::new()), &mut told);
         assert_eq!(done, Ok(()));
-        twin.fail(0, Fault::Before);
+        twin.fail(0, InjectedFault::Before);
         own.left(A, &mut told);
         assert_eq!(percent(&twin, &levers), 70_000);
         twin.heal();
@@ -461,20 +465,21 @@ mod tests {
     #[test]
     fn what_an_earlier_daemon_has_left_is_its_jobs() {
         let (levers, roots, mut told) = (levers(), Roots::default(), told());
-        let twin = Twin::with_group("mapa/mapa-x-1").unwrap();
-        let (mut keeper, _) = Keeper::open(twin.hands(), MemoryJournal::default(), 0).unwrap();
-        let pull = Pull::BlockIo {
-            group: Group::new("mapa/mapa-x-1").unwrap(),
+        let twin = SimulatedMachine::with_group("mapa/mapa-x-1").unwrap();
+        let (mut keeper, _) =
+            LeverManager::open(twin.hands(), MemoryJournal::default(), 0).unwrap();
+        let pull = LeverChange::BlockIo {
+            group: CgroupPath::new("mapa/mapa-x-1").unwrap(),
             device: levers.block_devices[0],
-            limits: mapa_live::levers::Limits::mb_s(200),
+            limits: mapa_live::levers::BlockIoLimits::mb_s(200),
         };
-        keeper.pull(&pull, Lifetime::Until { ms: 50_000 }, 0);
-        let job_of = |group: &Group| group.path().ends_with("mapa-x-1").then_some(A);
+        keeper.apply(&pull, Lifetime::Until { ms: 50_000 }, 0);
+        let job_of = |group: &CgroupPath| group.path().ends_with("mapa-x-1").then_some(A);
         let mut own = NodeHands::new(keeper, &levers, &roots, false, job_of);
         own.left(B, &mut told);
-        assert_eq!(own.keeper.held().count(), 1);
+        assert_eq!(own.keeper.active().count(), 1);
         own.left(A, &mut told);
-        assert_eq!(own.keeper.held().count(), 0);
+        assert_eq!(own.keeper.active().count(), 0);
     }
 
     #[test]
@@ -485,10 +490,10 @@ mod tests {
         std::fs::create_dir_all(&cpu).unwrap();
         std::fs::create_dir_all(&roots.proc).unwrap();
         std::fs::write(cpu.join("online"), "0-3\n").unwrap();
-        let twin = Twin::new();
+        let twin = SimulatedMachine::new();
         let process = twin.add_process(17, &[17, 18]);
         let before = twin.state();
-        let guard = |avoid| Guard::AvoidInterruptCores(avoid);
+        let guard = |avoid| JobLimit::AvoidInterruptCores(avoid);
         let mut own = hands(&twin, &levers, &roots);
         // Nothing is known of interrupts yet: the job stays where it is.
         let done = own.throttle(A, guard(true), 0, target(vec![process]), &mut told);
@@ -506,7 +511,7 @@ mod tests {
             .threads(process)
             .unwrap()
             .into_iter()
-            .map(|(_, own)| own.to_string())
+            .map(|(_, cpus)| cpus.to_string())
             .collect();
         assert_eq!(cpus, ["1-3", "1-3"], "every thread, and not on CPU 0");
         let done = own.throttle(A, guard(false), 1, target(vec![process]), &mut told);

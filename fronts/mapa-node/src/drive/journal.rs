@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use mapa_live::Identity;
-use mapa_live::levers::{Entry, FolderJournal, Journal, LeverError, Pull, Step};
+use mapa_live::levers::{FolderJournal, Journal, JournalEntry, LeverChange, LeverError, Step};
 
 use crate::error::Error;
 use crate::ledger::{Kind, Ledger, Note, SHARED, Sync};
@@ -62,15 +62,15 @@ pub(crate) fn folder_of(ledger: &Path) -> PathBuf {
 }
 
 /// Whether an entry is one that the daemon writes.
-fn is_own(entry: &Entry) -> bool {
+fn is_own(entry: &JournalEntry) -> bool {
     let pull = matches!(
         entry.pull,
-        Pull::BlockIo { .. }
-            | Pull::Enrol { .. }
-            | Pull::Affinity { .. }
-            | Pull::MpsPercent { .. }
-            | Pull::Layout { .. }
-            | Pull::HandOver { .. }
+        LeverChange::BlockIo { .. }
+            | LeverChange::Enrol { .. }
+            | LeverChange::Affinity { .. }
+            | LeverChange::MpsPercent { .. }
+            | LeverChange::Layout { .. }
+            | LeverChange::HandOver { .. }
     );
     let own = |step: &Step| {
         matches!(
@@ -86,7 +86,7 @@ fn is_own(entry: &Entry) -> bool {
                 | Step::Destroy { .. }
         )
     };
-    let is_hand_over = matches!(entry.pull, Pull::HandOver { .. });
+    let is_hand_over = matches!(entry.pull, LeverChange::HandOver { .. });
     let of_hand_over = |step: &Step| {
         let is_its = matches!(
             step,
@@ -99,7 +99,7 @@ fn is_own(entry: &Entry) -> bool {
 }
 
 impl Journal for NodeJournal {
-    fn put(&mut self, entry: &Entry) -> Result<(), LeverError> {
+    fn put(&mut self, entry: &JournalEntry) -> Result<(), LeverError> {
         let (own, owner) = (&self.own, &self.owner);
         let noted = self.ledger.change(Sync::Boot, |books| {
             steward::stay(books, own)?;
@@ -118,9 +118,9 @@ impl Journal for NodeJournal {
         self.entries.remove(id)
     }
 
-    fn entries(&self) -> Result<Vec<Entry>, LeverError> {
+    fn entries(&self) -> Result<Vec<JournalEntry>, LeverError> {
         let entries = self.entries.entries()?;
-        if let Some(strange) = entries.iter().find(|own| !is_own(own)) {
+        if let Some(strange) = entries.iter().find(|entry| !is_own(entry)) {
             return Err(LeverError::failed(
                 format!(
                     "pull {} of {} in the journal",
@@ -135,16 +135,18 @@ impl Journal for NodeJournal {
 
 #[cfg(test)]
 mod tests {
-    use mapa_live::levers::{Hands, Keeper, Launch, Lifetime, Plan, Twin};
+    use mapa_live::levers::{
+        LeverManager, LeverSet, Lifetime, Plan, ProgramSpec, SimulatedMachine,
+    };
 
     use super::*;
     use mapa_live::{ProcessId, Processes};
 
-    fn strange() -> Entry {
-        let program = Launch::new("evil", ["touch", "/tmp/evil"]);
-        Entry {
+    fn strange() -> JournalEntry {
+        let program = ProgramSpec::new("evil", ["touch", "/tmp/evil"]);
+        JournalEntry {
             id: 1,
-            pull: Pull::Stop {
+            pull: LeverChange::Stop {
                 program: program.clone(),
             },
             plan: Plan {
@@ -170,8 +172,8 @@ mod tests {
             .put(&strange())
             .unwrap();
         let journal = NodeJournal::open(&journal, &ledger, &own, "test").unwrap();
-        let hands: Hands = Twin::new().hands();
-        let error = Keeper::open(hands, journal, 0).err().unwrap();
+        let hands: LeverSet = SimulatedMachine::new().hands();
+        let error = LeverManager::open(hands, journal, 0).err().unwrap();
         assert!(
             error.to_string().contains("no daemon pulls that"),
             "{error}"
@@ -185,17 +187,17 @@ mod tests {
         let own = Processes::new().unwrap().own().unwrap();
         let mut books = Ledger::open(&ledger).unwrap();
         let journal = NodeJournal::open(&folder_of(&ledger), &ledger, &own, "test").unwrap();
-        let twin = Twin::new();
-        let (mut keeper, _) = Keeper::open(twin.hands(), journal, 0).unwrap();
-        let pull = |keeper: &mut Keeper<NodeJournal>| {
-            let group = mapa_live::levers::Group::new("mapa/x").unwrap();
+        let twin = SimulatedMachine::new();
+        let (mut keeper, _) = LeverManager::open(twin.hands(), journal, 0).unwrap();
+        let pull = |keeper: &mut LeverManager<NodeJournal>| {
+            let group = mapa_live::levers::CgroupPath::new("mapa/x").unwrap();
             let controllers = vec![mapa_live::levers::Controller::BlockIo];
-            let pull = Pull::Enrol {
+            let pull = LeverChange::Enrol {
                 process: None,
                 group,
                 controllers,
             };
-            format!("{:?}", keeper.pull(&pull, Lifetime::Session, 0))
+            format!("{:?}", keeper.apply(&pull, Lifetime::Session, 0))
         };
         books
             .change(Sync::Boot, |books| books.enter("test", &own, "fifo"))

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use mapa_core::DeviceId;
-use mapa_live::Look;
-use mapa_sched::{Event, Seen, Tenant};
+use mapa_live::DriverSnapshot;
+use mapa_sched::{DriverView, Event, Tenant};
 
 use super::driver::{NodeDriver, now_ms};
 use super::facts::{Found, Nonsense};
@@ -93,20 +93,20 @@ impl NodeDriver<'_> {
     }
 
     /// What the drivers say of this moment.
-    pub(super) fn drivers(&self) -> Result<Look, Error> {
+    pub(super) fn drivers(&self) -> Result<DriverSnapshot, Error> {
         if !self.config.queue.look_at_drivers {
-            return Ok(Look::default());
+            return Ok(DriverSnapshot::default());
         }
         look(&self.node, self.live)
     }
 
     /// Tickets that make no sense here get no devices.
     pub(super) fn refuse(&mut self, nonsense: Vec<Nonsense>) -> Result<(), Error> {
-        for own in nonsense {
-            let why = format!("infeasible: {}", own.why);
-            self.change(Sync::Boot, |books| books.refuse(own.ticket, &why))?;
+        for ticket in nonsense {
+            let why = format!("infeasible: {}", ticket.why);
+            self.change(Sync::Boot, |books| books.refuse(ticket.ticket, &why))?;
             self.told.refused("infeasible");
-            bell::ring(self.ledger.id(), own.ticket);
+            bell::ring(self.ledger.id(), ticket.ticket);
         }
         Ok(())
     }
@@ -158,13 +158,13 @@ impl NodeDriver<'_> {
             return;
         };
         let mut leases = self.known.leases.iter();
-        if let Some((&lease, _)) = leases.find(|(_, own)| own.job == job.id) {
+        if let Some((&lease, _)) = leases.find(|(_, known_lease)| known_lease.job == job.id) {
             self.adopting.push((lease, job.id));
         }
     }
 
     /// Leases that could not be adopted occupy their devices, so that nobody else gets them.
-    pub(super) fn settle_adopted(&mut self, seen: Seen<'_>) {
+    pub(super) fn settle_adopted(&mut self, seen: DriverView<'_>) {
         for (lease, job) in std::mem::take(&mut self.adopting) {
             if seen.fleet.lease_of(Tenant::Job(job)).is_some() {
                 continue;

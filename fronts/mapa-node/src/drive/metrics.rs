@@ -299,14 +299,14 @@ mod tests {
     /// The names that begin with `mapa_` in a text.
     fn names(text: &str) -> BTreeSet<&str> {
         let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
-        words.filter(|own| own.starts_with("mapa_")).collect()
+        words.filter(|word| word.starts_with("mapa_")).collect()
     }
 
     #[test]
     fn every_name_in_the_alerts_is_one_that_is_printed() {
         let text = counted().text();
         let printed = mapa_live::telemetry::read_metrics(&text).unwrap();
-        let printed: BTreeSet<&str> = printed.iter().map(|own| own.name.as_str()).collect();
+        let printed: BTreeSet<&str> = printed.iter().map(|metric| metric.name.as_str()).collect();
         let alerts = include_str!("../../../../packaging/alerts.yml");
         let rules = alerts
             .lines()
@@ -334,7 +334,7 @@ mod tests {
         let table = table.split("\n\n").next().unwrap();
         let documented: BTreeSet<&str> = names(table)
             .into_iter()
-            .map(|own| own.strip_suffix("_total").unwrap_or(own))
+            .map(|name| name.strip_suffix("_total").unwrap_or(name))
             .collect();
         assert_eq!(documented, printed);
     }

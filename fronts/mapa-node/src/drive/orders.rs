@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mapa_core::{DeviceId, Refusal};
 use mapa_live::{Life, ProcessId};
-use mapa_sched::{Action, Event, Guard, JobId, Placed, Time};
+use mapa_sched::{Action, Assignment, Event, JobId, JobLimit, Time};
 
 use super::driver::{NodeDriver, now_ms};
 use super::facts::{KnownLease, MACHINE, Reading, ticket_of};
@@ -31,7 +31,7 @@ impl NodeDriver<'_> {
 
     pub(super) fn fail_at(&mut self, at: Time, order: &Action, why: &str) {
         self.told.order_failed(order, why);
-        let failed = Event::OrderFailed {
+        let failed = Event::ActionFailed {
             order: order.clone(),
             why: why.to_owned(),
         };
@@ -54,7 +54,12 @@ impl NodeDriver<'_> {
         }
     }
 
-    pub(super) fn place(&mut self, order: &Action, job: JobId, at: &Placed) -> Result<(), Error> {
+    pub(super) fn place(
+        &mut self,
+        order: &Action,
+        job: JobId,
+        at: &Assignment,
+    ) -> Result<(), Error> {
         let Some(id) = ticket_of(job) else {
             self.fail(order, "a job that runs already cannot be started");
             return Ok(());
@@ -66,7 +71,7 @@ impl NodeDriver<'_> {
         let placed = self.ledger.change(Sync::Boot, |books| {
             steward::stay(books, own)?;
             let ticket = books.ticket(id)?;
-            let ticket = ticket.filter(|own| own.lease.is_none() && own.refusal.is_none());
+            let ticket = ticket.filter(|ticket| ticket.lease.is_none() && ticket.refusal.is_none());
             let Some(ticket) = ticket else {
                 return Ok(Err("it has left the queue".to_owned()));
             };
@@ -77,7 +82,9 @@ impl NodeDriver<'_> {
                 Err(error) => return Ok(Err(format!("the drivers do not answer: {error}"))),
             };
             let leases = books.leases()?;
-            let others = foreign(node, drivers, &leases, processes, |own| books.mark(own));
+            let others = foreign(node, drivers, &leases, processes, |number| {
+                books.mark(number)
+            });
             if let Some(other) = taken(node, &others, &placement) {
                 return Ok(Err(other.why.clone()));
             }
@@ -139,7 +146,7 @@ impl NodeDriver<'_> {
     /// has by now is none.
     pub(super) fn processes_of(&self, lease: &Lease) -> Vec<ProcessId> {
         let child = lease.child.as_ref();
-        let Some(child) = child.filter(|own| own.boot == self.processes.boot()) else {
+        let Some(child) = child.filter(|identity| identity.boot == self.processes.boot()) else {
             return Vec::new();
         };
         let below = self.processes.below(child.id.pid);
@@ -148,7 +155,7 @@ impl NodeDriver<'_> {
             return Vec::new();
         }
         let all = std::iter::once(child).chain(&below);
-        all.map(|own| own.id).collect()
+        all.map(|identity| identity.id).collect()
     }
 
     /// What a limit on a job is put on. Before its processes leave the group by which recovery finds
@@ -159,14 +166,14 @@ impl NodeDriver<'_> {
         };
         let (id, mark) = (lease.id, self.ledger.mark(lease.id));
         let own = lease.cgroup.as_deref();
-        let own = own.and_then(|own| mark::of_lease(own, &mark));
+        let own = own.and_then(|text| mark::of_lease(text, &mark));
         let (levers, roots) = (self.hands.levers(), &self.live.roots);
         let (group, enrol) = pulls::group(own, &mark::name_of(&mark), levers, roots)?;
         let processes = self.processes_of(lease);
         let is_moved = kind == pulls::Kind::BlockIo && enrol;
         let to = pulls::moves_to(&group, roots)?.filter(|_| is_moved);
         let known = lease.limited.clone();
-        if let Some(to) = to.as_deref().and_then(|own| own.to_str())
+        if let Some(to) = to.as_deref().and_then(|path| path.to_str())
             && known.as_deref() != Some(to)
         {
             self.change(Sync::Boot, |books| books.limited(id, to))
@@ -179,7 +186,7 @@ impl NodeDriver<'_> {
         })
     }
 
-    pub(super) fn throttle(&mut self, order: &Action, job: JobId, guard: Guard) {
+    pub(super) fn throttle(&mut self, order: &Action, job: JobId, guard: JobLimit) {
         let target = match pulls::kind(guard) {
             Some((kind, true)) => self.target(job, kind),
             _ => Err("nothing is limited".to_owned()),
@@ -230,10 +237,10 @@ impl NodeDriver<'_> {
 /// The device of a placement that somebody else uses, as a whole or this instance of it.
 fn taken<'w>(node: &Node, others: &'w [Withheld], placement: &[DeviceId]) -> Option<&'w Withheld> {
     let graph = node.graph();
-    let is_taken = |own: &&Withheld| {
+    let is_taken = |device: &&Withheld| {
         placement
             .iter()
-            .any(|&id| id == own.device || graph.device(id).parent == own.device)
+            .any(|&id| id == device.device || graph.device(id).parent == device.device)
     };
     others.iter().find(is_taken)
 }

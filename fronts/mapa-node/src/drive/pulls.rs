@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use mapa_core::DeviceId;
 use mapa_core::mig::Layout;
 use mapa_live::levers::{
-    BlockDevice, Controller, Group, Holder, LeverFact, Lifetime, Limits, MigLayout, MigWish,
-    MpsServer, Pull, Version,
+    BlockDevice, BlockIoLimits, CgroupPath, Controller, Holder, LeverChange, LeverEvent, Lifetime,
+    MigInstanceSpec, MigLayout, MpsServer, Version,
 };
-use mapa_live::{Cpus, Interrupts, ProcessId, Roots, quiet_cpus};
-use mapa_sched::{Guard, JobId};
+use mapa_live::{Cpus, Interrupts, ProcessId, Roots, low_interrupt_cpus};
+use mapa_sched::{JobId, JobLimit};
 
 use super::config::{Lever, Levers};
 use crate::node::Node;
@@ -31,12 +31,12 @@ pub(crate) enum Kind {
 }
 
 /// What a guard asks for: the kind, and whether it is set or lifted.
-pub(super) fn kind(guard: Guard) -> Option<(Kind, bool)> {
+pub(super) fn kind(guard: JobLimit) -> Option<(Kind, bool)> {
     Some(match guard {
-        Guard::BlockIoMbPerS(limit) => (Kind::BlockIo, limit.is_some()),
-        Guard::PcieMbPerS(limit) => (Kind::Pcie, limit.is_some()),
-        Guard::MpsPercent(limit) => (Kind::Mps, limit.is_some()),
-        Guard::AvoidInterruptCores(avoid) => (Kind::Cores, avoid),
+        JobLimit::BlockIoMbPerS(limit) => (Kind::BlockIo, limit.is_some()),
+        JobLimit::PcieMbPerS(limit) => (Kind::Pcie, limit.is_some()),
+        JobLimit::MpsPercent(limit) => (Kind::Mps, limit.is_some()),
+        JobLimit::AvoidInterruptCores(avoid) => (Kind::Cores, avoid),
         _ => return None,
     })
 }
@@ -63,7 +63,7 @@ pub(super) struct Target {
     /// The processes of the job.
     pub processes: Vec<ProcessId>,
     /// The control group in which its block I/O is limited.
-    pub group: Group,
+    pub group: CgroupPath,
     /// Whether the processes must be put there first. Not into the lease's own group: all are there.
     pub enrol: bool,
 }
@@ -78,15 +78,15 @@ pub(super) fn group(
     name: &str,
     levers: &Levers,
     roots: &Roots,
-) -> Result<(Group, bool), String> {
+) -> Result<(CgroupPath, bool), String> {
     if let (Some(own), Some(root)) = (own, second(roots)?)
         && own.join("io.max").is_file()
         && let Some(path) = own.strip_prefix(root).ok().and_then(Path::to_str)
     {
-        let group = Group::new(path).map_err(|error| error.to_string())?;
+        let group = CgroupPath::new(path).map_err(|error| error.to_string())?;
         return Ok((group, false));
     }
-    let group = Group::new(format!("{}/{name}", levers.group));
+    let group = CgroupPath::new(format!("{}/{name}", levers.group));
     Ok((group.map_err(|error| error.to_string())?, true))
 }
 
@@ -95,7 +95,7 @@ pub(super) fn group(
 ///
 /// # Errors
 /// The kernel does not say which version there is.
-pub(super) fn moves_to(group: &Group, roots: &Roots) -> Result<Option<PathBuf>, String> {
+pub(super) fn moves_to(group: &CgroupPath, roots: &Roots) -> Result<Option<PathBuf>, String> {
     Ok(second(roots)?.map(|root| root.join(group.path())))
 }
 
@@ -113,32 +113,32 @@ fn second(roots: &Roots) -> Result<Option<PathBuf>, String> {
 /// # Errors
 /// Why there is no such lever here.
 pub(super) fn pulls(
-    guard: Guard,
+    guard: JobLimit,
     target: &Target,
     levers: &Levers,
     roots: &Roots,
     quiet: &mut Quiet,
     now_ms: u64,
-) -> Result<Vec<(Pull, Lifetime)>, String> {
+) -> Result<Vec<(LeverChange, Lifetime)>, String> {
     let until = Lifetime::Until {
         ms: now_ms + levers.hold_s.0 * 1000,
     };
     match guard {
-        Guard::BlockIoMbPerS(Some(mb_s)) => {
+        JobLimit::BlockIoMbPerS(Some(mb_s)) => {
             is_on(Lever::BlockIo, levers)?;
             if target.processes.is_empty() {
                 return Err("no process of the job is known".to_owned());
             }
             block_io(target, mb_s, until, levers, roots)
         }
-        Guard::PcieMbPerS(Some(_)) => Err(
+        JobLimit::PcieMbPerS(Some(_)) => Err(
             "nothing on this machine limits the PCIe traffic of a process; block I/O is limited by its own order"
                 .to_owned(),
         ),
-        Guard::MpsPercent(Some(percent)) => {
+        JobLimit::MpsPercent(Some(percent)) => {
             Ok(vec![(mps(percent.into(), levers)?, until)])
         }
-        Guard::AvoidInterruptCores(true) => {
+        JobLimit::AvoidInterruptCores(true) => {
             is_on(Lever::Affinity, levers)?;
             let keep = levers.keep_cpus.0 as usize;
             let cpus = quiet.cpus(roots, keep, levers.quiet_interrupts.0)?;
@@ -147,7 +147,7 @@ pub(super) fn pulls(
             }
             let pull = |&process: &ProcessId| {
                 let cpus = cpus.clone();
-                (Pull::Affinity { process, cpus }, Lifetime::Session)
+                (LeverChange::Affinity { process, cpus }, Lifetime::Session)
             };
             Ok(target.processes.iter().map(pull).collect())
         }
@@ -178,12 +178,12 @@ pub(super) fn block_io(
     lifetime: Lifetime,
     levers: &Levers,
     roots: &Roots,
-) -> Result<Vec<(Pull, Lifetime)>, String> {
+) -> Result<Vec<(LeverChange, Lifetime)>, String> {
     is_on(Lever::BlockIo, levers)?;
     let group = &target.group;
-    let mut pulls: Vec<(Pull, Lifetime)> = Vec::new();
+    let mut pulls: Vec<(LeverChange, Lifetime)> = Vec::new();
     for &process in target.processes.iter().filter(|_| target.enrol) {
-        let pull = Pull::Enrol {
+        let pull = LeverChange::Enrol {
             process: Some(process),
             group: group.clone(),
             controllers: vec![Controller::BlockIo],
@@ -195,10 +195,10 @@ pub(super) fn block_io(
         return Err("no disk is known: expected one in `levers.block_devices`".to_owned());
     }
     for device in disks {
-        let pull = Pull::BlockIo {
+        let pull = LeverChange::BlockIo {
             group: group.clone(),
             device,
-            limits: Limits::mb_s(mb_s),
+            limits: BlockIoLimits::mb_s(mb_s),
         };
         pulls.push((pull, lifetime));
     }
@@ -209,9 +209,9 @@ pub(super) fn block_io(
 ///
 /// # Errors
 /// The lever is switched off.
-pub(super) fn mps(percent: u32, levers: &Levers) -> Result<Pull, String> {
+pub(super) fn mps(percent: u32, levers: &Levers) -> Result<LeverChange, String> {
     is_on(Lever::Mps, levers)?;
-    Ok(Pull::MpsPercent {
+    Ok(LeverChange::MpsPercent {
         server: MpsServer(levers.mps_pipe.clone()),
         percent,
     })
@@ -242,7 +242,7 @@ fn disks(sys: &Path) -> Vec<BlockDevice> {
     };
     let mut disks: Vec<BlockDevice> = entries
         .flatten()
-        .filter_map(|own| number(own.path()))
+        .filter_map(|entry| number(entry.path()))
         .collect();
     disks.sort_unstable();
     disks
@@ -271,7 +271,7 @@ impl Quiet {
             self.rates = now
                 .since(before)
                 .into_iter()
-                .map(|(cpu, own)| (cpu, rate(own)))
+                .map(|(cpu, number)| (cpu, rate(number)))
                 .collect();
         }
         self.before = Some((at, now));
@@ -285,7 +285,7 @@ impl Quiet {
         if self.rates.is_empty() {
             return Err("the interrupts of this machine were not counted yet".to_owned());
         }
-        let quiet = quiet_cpus(&online, &self.rates, keep, least);
+        let quiet = low_interrupt_cpus(&online, &self.rates, keep, least);
         if quiet.len() == online.len() {
             return Err("no core serves many more interrupts than others".to_owned());
         }
@@ -297,7 +297,11 @@ impl Quiet {
 ///
 /// # Errors
 /// The device has no MIG profiles, or no UUID.
-pub(super) fn layout_pull(node: &Node, whole: DeviceId, layout: &Layout) -> Result<Pull, String> {
+pub(super) fn layout_pull(
+    node: &Node,
+    whole: DeviceId,
+    layout: &Layout,
+) -> Result<LeverChange, String> {
     let graph = node.graph();
     let name = &graph.device(whole).name;
     let Some(uuid) = node.uuid(whole) else {
@@ -306,11 +310,11 @@ pub(super) fn layout_pull(node: &Node, whole: DeviceId, layout: &Layout) -> Resu
     let Some(model) = graph.model(whole) else {
         return Err(format!("{name} has no MIG profiles"));
     };
-    let wish = |own: &mapa_core::mig::Instance| MigWish {
-        start: Some(own.start.into()),
-        ..MigWish::of(model.profile(own.profile).name.clone())
+    let wish = |instance: &mapa_core::mig::Instance| MigInstanceSpec {
+        start: Some(instance.start.into()),
+        ..MigInstanceSpec::of(model.profile(instance.profile).name.clone())
     };
-    Ok(Pull::Layout {
+    Ok(LeverChange::Layout {
         device: uuid.to_owned(),
         layout: MigLayout {
             enabled: !layout.is_whole(),
@@ -320,10 +324,10 @@ pub(super) fn layout_pull(node: &Node, whole: DeviceId, layout: &Layout) -> Resu
 }
 
 /// What became of a pull: nothing more to say, or why it failed.
-pub(super) fn outcome(fact: &LeverFact) -> Result<(), String> {
+pub(super) fn outcome(fact: &LeverEvent) -> Result<(), String> {
     match fact {
-        LeverFact::Refused { why, .. } => Err(why.to_string()),
-        LeverFact::Failed { failure, .. } => Err(failure.to_string()),
+        LeverEvent::Refused { why, .. } => Err(why.to_string()),
+        LeverEvent::Failed { failure, .. } => Err(failure.to_string()),
         _ => Ok(()),
     }
 }
@@ -394,8 +398,8 @@ mod tests {
         ] {
             let (_folder, roots) = tree(&files);
             let own = ["user", "unified/user", "pids/user"]
-                .map(|own| roots.cgroup.join(own).join("mapa-a-1"));
-            let own = own.iter().find(|own| own.exists()).map(PathBuf::as_path);
+                .map(|text| roots.cgroup.join(text).join("mapa-a-1"));
+            let own = own.iter().find(|path| path.exists()).map(PathBuf::as_path);
             let (group, enrol) = super::group(own, "mapa-a-1", &levers, &roots).unwrap();
             assert_eq!((group.to_string().as_str(), enrol), expected, "{files:?}");
             let to = moves_to(&group, &roots).unwrap();

@@ -51,14 +51,18 @@ fn show(done: &ReplayedDrive, output: Output) {
         "{} facts in {} instants gave {} orders; {} instants differ from the record{cut}",
         done.facts, done.instants, done.orders, done.differ
     ));
-    for own in &done.differs {
+    for differ in &done.differs {
         let text = |orders| serde_json::to_string(orders).unwrap_or_default();
         output.line(format!(
             "line {}: recorded {}",
-            own.line,
-            text(&own.recorded)
+            differ.line,
+            text(&differ.recorded)
         ));
-        output.line(format!("line {}: now      {}", own.line, text(&own.now)));
+        output.line(format!(
+            "line {}: now      {}",
+            differ.line,
+            text(&differ.now)
+        ));
     }
     #[cfg(feature = "slo")]
     if let Some(latency) = &done.latency {
@@ -68,8 +72,8 @@ fn show(done: &ReplayedDrive, output: Output) {
             latency.orders,
             latency.differ.len()
         ));
-        for own in &latency.differ {
-            output.line(format!("line {}: {}", own.line, own.what));
+        for differs in &latency.differ {
+            output.line(format!("line {}: {}", differs.line, differs.what));
         }
     }
 }

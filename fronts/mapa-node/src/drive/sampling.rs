@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use mapa_live::telemetry::{Exporter, Missing, Sample, Sampler, Scraped, Target, Watched};
+use mapa_live::telemetry::{
+    Exporter, MissingSignal, Sample, Sampler, SamplerConfig, ScrapeResult, ScrapeTarget,
+};
 use mapa_live::{Cpus, Live};
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
@@ -96,8 +98,8 @@ impl TryFrom<SourceKeys> for Source {
 
 impl Source {
     /// What is scraped.
-    pub(crate) fn target(&self) -> Target {
-        Target {
+    pub(crate) fn target(&self) -> ScrapeTarget {
+        ScrapeTarget {
             exporter: self.kind,
             url: self.url.0.clone(),
         }
@@ -106,15 +108,18 @@ impl Source {
 
 impl Telemetry {
     /// All that is scraped, each once: DCGM's exporter, and those of tenants.
-    pub(crate) fn targets<'s>(&self, sources: impl IntoIterator<Item = &'s Source>) -> Vec<Target> {
-        let dcgm = self.dcgm.iter().map(|url| Target {
+    pub(crate) fn targets<'s>(
+        &self,
+        sources: impl IntoIterator<Item = &'s Source>,
+    ) -> Vec<ScrapeTarget> {
+        let dcgm = self.dcgm.iter().map(|url| ScrapeTarget {
             exporter: Exporter::Dcgm,
             url: url.0.clone(),
         });
-        let mut targets: Vec<Target> = Vec::new();
-        for own in dcgm.chain(sources.into_iter().map(Source::target)) {
-            if !targets.contains(&own) {
-                targets.push(own);
+        let mut targets: Vec<ScrapeTarget> = Vec::new();
+        for candidate in dcgm.chain(sources.into_iter().map(Source::target)) {
+            if !targets.contains(&candidate) {
+                targets.push(candidate);
             }
         }
         targets
@@ -127,7 +132,7 @@ pub(crate) struct Plan {
     /// How often.
     pub every: Duration,
     /// What.
-    pub watched: Watched,
+    pub watched: SamplerConfig,
     /// Exporters of latencies, by tenant.
     pub sources: BTreeMap<String, Source>,
     /// Whom latencies are told to.
@@ -161,7 +166,7 @@ impl Sampling {
         let (live, to) = (live.clone(), latest.clone());
         let work = move || {
             // Of an exporter that takes longer the next sample tells: the counters of devices do not wait for it.
-            let watched = Watched {
+            let watched = SamplerConfig {
                 scrape_wait: Some(plan.every / 4),
                 ..plan.watched
             };
@@ -225,10 +230,13 @@ impl Sampling {
 struct Gaps(BTreeSet<String>);
 
 impl Gaps {
-    fn tell(&mut self, missing: &[Missing]) {
-        let now: BTreeSet<String> = missing.iter().map(|own| own.what.clone()).collect();
-        for own in missing.iter().filter(|own| !self.0.contains(&own.what)) {
-            warn!(what = own.what, why = own.why, "a signal is missing");
+    fn tell(&mut self, missing: &[MissingSignal]) {
+        let now: BTreeSet<String> = missing.iter().map(|signal| signal.what.clone()).collect();
+        for signal in missing
+            .iter()
+            .filter(|signal| !self.0.contains(&signal.what))
+        {
+            warn!(what = signal.what, why = signal.why, "a signal is missing");
         }
         for what in self.0.difference(&now) {
             info!(what, "a signal is back");
@@ -251,10 +259,10 @@ impl Means {
         &mut self,
         tenant: &str,
         source: &Source,
-        scraped: &[Scraped],
-    ) -> Result<Option<u64>, Missing> {
+        scraped: &[ScrapeResult],
+    ) -> Result<Option<u64>, MissingSignal> {
         let target = source.target();
-        let Some(own) = scraped.iter().find(|own| own.target == target) else {
+        let Some(own) = scraped.iter().find(|scrape| scrape.target == target) else {
             return Ok(None);
         };
         let of = |end: &str| -> Result<f64, String> {
@@ -275,7 +283,7 @@ impl Means {
             })
         };
         let both = of("sum").and_then(|sum| Ok((sum, of("count")?)));
-        let now = both.map_err(|why| Missing {
+        let now = both.map_err(|why| MissingSignal {
             what: format!("latencies of {tenant}"),
             why,
         })?;
@@ -325,16 +333,16 @@ mod tests {
         ))
     }
 
-    fn scraped(source: &Source, models: &[(&str, f64, f64)]) -> Vec<Scraped> {
+    fn scraped(source: &Source, models: &[(&str, f64, f64)]) -> Vec<ScrapeResult> {
         let of = |at: fn(&(&str, f64, f64)) -> f64| {
-            let values = models.iter().map(|own| (own.0.to_owned(), at(own)));
+            let values = models.iter().map(|model| (model.0.to_owned(), at(model)));
             values.collect::<BTreeMap<_, _>>()
         };
         let signals = [
-            (format!("{}_sum", source.metric), of(|own| own.1)),
-            (format!("{}_count", source.metric), of(|own| own.2)),
+            (format!("{}_sum", source.metric), of(|row| row.1)),
+            (format!("{}_count", source.metric), of(|row| row.2)),
         ];
-        vec![Scraped {
+        vec![ScrapeResult {
             target: source.target(),
             signals: signals.into(),
             age_ms: 0,
@@ -401,9 +409,9 @@ mod tests {
         let (to, _inbox) = inbox();
         let plan = Plan {
             every: Duration::from_millis(1),
-            watched: Watched {
+            watched: SamplerConfig {
                 gpus: false,
-                ..Watched::default()
+                ..SamplerConfig::default()
             },
             sources: BTreeMap::new(),
             to,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mapa_front::answer::node::Gap;
-use mapa_live::telemetry::{Sample, Watched};
+use mapa_live::telemetry::{Sample, SamplerConfig};
 use mapa_live::{Cpus, Live};
 use mapa_sched::Signals;
 
@@ -60,10 +60,10 @@ impl Host {
         if !is_needed && sources.is_empty() {
             return Ok(None);
         }
-        let watched = Watched {
+        let watched = SamplerConfig {
             gpus: needs.contention == Some(true) || (needs.scheduler && node.is_live()),
             targets: config.telemetry.targets(sources.values()),
-            ..Watched::default()
+            ..SamplerConfig::default()
         };
         let plan = Plan {
             every: Duration::from_millis(config.sample_ms()),
@@ -102,9 +102,9 @@ impl Host {
     /// nothing of the first one, which has no rates.
     pub(super) fn sample(&mut self, node: &Node) -> Option<(Sample, Instant, Option<Signals>)> {
         let (sample, read) = self.sampling.take()?;
-        let missing = sample.missing.iter().map(|own| Gap {
-            what: own.what.clone(),
-            why: own.why.clone(),
+        let missing = sample.missing.iter().map(|signal| Gap {
+            what: signal.what.clone(),
+            why: signal.why.clone(),
         });
         self.shared.missing(missing.collect());
         let is_told = self.is_told && sample.interval_ms.is_some();
@@ -119,7 +119,7 @@ fn signals(sample: &Sample, node: &Node, cpus: &BTreeMap<u32, Cpus>) -> Signals 
         machine: MACHINE,
         ..Signals::default()
     };
-    let add = |own: &mut u32, rate: f64| *own = own.saturating_add(rate.round() as u32);
+    let add = |number: &mut u32, rate: f64| *number = number.saturating_add(rate.round() as u32);
     for disk in &sample.disks {
         let moved = disk.read_mb_s.zip(disk.write_mb_s);
         if let Some((read, written)) = moved {
@@ -129,7 +129,7 @@ fn signals(sample: &Sample, node: &Node, cpus: &BTreeMap<u32, Cpus>) -> Signals 
         }
     }
     for (&cpu, &rate) in &sample.interrupts_per_s {
-        let at = cpus.iter().find(|(_, own)| own.has(cpu));
+        let at = cpus.iter().find(|(_, cpus)| cpus.has(cpu));
         let own = told.interrupts.entry(at.map_or(0, |(node, _)| *node));
         add(own.or_default(), rate);
     }

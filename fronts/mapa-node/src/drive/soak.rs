@@ -12,7 +12,8 @@ use mapa_front::answer::node::Status;
 use mapa_front::names::Choice;
 use mapa_front::{MachineSpec, Names};
 use mapa_sched::{
-    Action, Drive, Driver, Event, Fleet, Job, JobId, Latency, Seen, Signals, Tenant, Time, Timeline,
+    Action, Driver, DriverView, Event, Fleet, Job, JobId, Latency, SchedulerRun, Signals, Tenant,
+    Time, Timeline,
 };
 
 use super::metrics::Metrics;
@@ -34,7 +35,7 @@ impl Driver for MadeUp {
 
     fn next(
         &mut self,
-        seen: Seen<'_>,
+        seen: DriverView<'_>,
         facts: &mut Vec<(Time, Event)>,
     ) -> Result<Option<Time>, Self::Error> {
         let now = seen.now + Duration::from_millis(250);
@@ -51,7 +52,7 @@ impl Driver for MadeUp {
             self.next_job += 1;
             facts.push((now, Event::Arrived(job)));
         }
-        for job in seen.record.present().map(|own| own.job).take(8) {
+        for job in seen.record.present().map(|life| life.job).take(8) {
             let tenant = Tenant::Job(job);
             let took = Duration::from_millis(10 + job.0 % 9);
             self.told.latency(&format!("t{}", job.0 % 100), took);
@@ -72,7 +73,7 @@ impl Driver for MadeUp {
         Ok(Some(now))
     }
 
-    fn carry_out(&mut self, seen: Seen<'_>, order: &Action) -> Result<Time, Self::Error> {
+    fn carry_out(&mut self, seen: DriverView<'_>, order: &Action) -> Result<Time, Self::Error> {
         self.told.ordered(order);
         match order {
             Action::Place { tenant, .. } => {
@@ -83,7 +84,7 @@ impl Driver for MadeUp {
             Action::Throttle { .. } => {
                 self.told
                     .order_failed(order, "there is no lever in this test");
-                let failed = Event::OrderFailed {
+                let failed = Event::ActionFailed {
                     order: order.clone(),
                     why: "there is no lever in this test".to_owned(),
                 };
@@ -95,7 +96,7 @@ impl Driver for MadeUp {
         Ok(seen.now)
     }
 
-    fn settle(&mut self, seen: Seen<'_>) -> Result<(), Self::Error> {
+    fn settle(&mut self, seen: DriverView<'_>) -> Result<(), Self::Error> {
         self.told.settled(&self.node, seen, Duration::ZERO);
         Ok(())
     }
@@ -104,8 +105,8 @@ impl Driver for MadeUp {
 /// Resident memory, KiB.
 fn resident() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|own| own.strip_prefix("VmRSS:"));
-    let number = line.and_then(|own| own.split_whitespace().next());
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let number = line.and_then(|line| line.split_whitespace().next());
     number.unwrap().parse().unwrap()
 }
 
@@ -114,7 +115,7 @@ static ALONE: Mutex<()> = Mutex::new(());
 
 /// `MAPA_FACTS` sets how many facts there are, 60,000 if it is not set.
 fn most() -> u64 {
-    std::env::var("MAPA_FACTS").map_or(60_000, |own| own.parse().unwrap())
+    std::env::var("MAPA_FACTS").map_or(60_000, |text| text.parse().unwrap())
 }
 
 /// The driver of the daemon, with a ledger, and latencies as they come from its socket.
@@ -155,7 +156,7 @@ fn memory_is_flat_over_facts() {
     let mut scheduler = names
         .scheduler(&"slo-replay".into(), policy, &execution)
         .unwrap();
-    let mut drive = Drive::new(Fleet::new([loaded.graph().clone()]));
+    let mut drive = SchedulerRun::new(Fleet::new([loaded.graph().clone()]));
     let shared = Arc::new(Shared {
         metrics: Metrics::new(),
         status: Mutex::new(Status::default()),

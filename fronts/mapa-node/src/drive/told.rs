@@ -8,7 +8,7 @@ use mapa_core::{DeviceId, HardwareGraph};
 #[cfg(feature = "slo")]
 use mapa_front::answer::node::TenantLatency;
 use mapa_front::answer::node::{Gap, Mishap, Status};
-use mapa_sched::{Action, Seen};
+use mapa_sched::{Action, DriverView};
 use tracing::{debug, info, warn};
 
 use super::facts::MACHINE;
@@ -64,7 +64,7 @@ impl Told {
             shared,
             last: BTreeMap::new(),
             // Half of the time, as systemd's documentation asks.
-            watchdog: watchdog.map(|own| own / 2),
+            watchdog: watchdog.map(|duration| duration / 2),
             pinged: Instant::now(),
             facts: 0,
             fragmentation: (BTreeSet::new(), 0.0),
@@ -183,8 +183,9 @@ impl Told {
     /// How the tenants are whose latency is controlled.
     #[cfg(feature = "slo")]
     pub(super) fn latencies(&mut self, latencies: Vec<TenantLatency>) {
-        for own in &latencies {
-            self.metrics().throttling(&own.tenant, own.throttling);
+        for latency in &latencies {
+            self.metrics()
+                .throttling(&latency.tenant, latency.throttling);
         }
         lock(&self.shared).latency = latencies;
     }
@@ -208,7 +209,7 @@ impl Told {
     }
 
     /// An instant is over.
-    pub(crate) fn settled(&mut self, node: &Node, seen: Seen<'_>, took: Duration) {
+    pub(crate) fn settled(&mut self, node: &Node, seen: DriverView<'_>, took: Duration) {
         let facts = seen.record.facts();
         self.metrics().facts(facts - self.facts);
         self.facts = facts;

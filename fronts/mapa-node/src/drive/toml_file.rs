@@ -59,7 +59,7 @@ impl<'de, const LEAST: u64, const MOST: u64> Deserialize<'de> for Whole<LEAST, M
         let value = i64::deserialize(deserializer)?;
         u64::try_from(value)
             .ok()
-            .filter(|own| (LEAST..=MOST).contains(own))
+            .filter(|number| (LEAST..=MOST).contains(number))
             .map(Self)
             .ok_or_else(|| D::Error::custom(format_args!("{value}: expected {LEAST} to {MOST}")))
     }

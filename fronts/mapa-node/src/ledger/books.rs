@@ -368,7 +368,7 @@ impl<'t> Books<'t> {
             asker.policy,
             asker.spec,
             asker.command,
-            seconds.map(|own| i64::try_from(own).unwrap_or(i64::MAX)),
+            seconds.map(|seconds| i64::try_from(seconds).unwrap_or(i64::MAX)),
             now(),
             reason
         ])?;
@@ -540,7 +540,7 @@ fn ticket(row: &Row<'_>) -> rusqlite::Result<Ticket> {
         asker: asker(row)?,
         id: row.get(9)?,
         scheduler: row.get(10)?,
-        seconds: seconds.and_then(|own| u64::try_from(own).ok()),
+        seconds: seconds.and_then(|seconds| u64::try_from(seconds).ok()),
         since: row.get(12)?,
         reason: row.get(13)?,
         lease: row.get(14)?,

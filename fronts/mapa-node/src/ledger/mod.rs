@@ -62,7 +62,7 @@ impl Ledger {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         let place = || path.display();
-        if let Some(folder) = path.parent().filter(|own| !own.as_os_str().is_empty()) {
+        if let Some(folder) = path.parent().filter(|path| !path.as_os_str().is_empty()) {
             fs::create_dir_all(folder).map_err(|error| Error::at(folder.display(), error))?;
         }
         // SQLite makes files that a group cannot write, whatever the umask allows, and gives its log the

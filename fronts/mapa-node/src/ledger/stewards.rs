@@ -67,7 +67,10 @@ impl Books<'_> {
     /// # Errors
     /// The ledger cannot be written.
     pub fn resign(&self, owner: &str, by: &Identity, reason: &str) -> Result<(), Error> {
-        if self.steward()?.is_some_and(|own| own.process == *by) {
+        if self
+            .steward()?
+            .is_some_and(|steward| steward.process == *by)
+        {
             self.at.execute("DELETE FROM steward", [])?;
             self.note_steward(owner, reason)?;
         }

@@ -172,7 +172,7 @@ pub(crate) fn gate(
             // Now that all have their default action, the signals that were held back may come.
             Held::change(libc::SIG_SETMASK, Some(&held))?;
             let bound = nodes.bind();
-            let error = bound.err().and_then(|own| own.raw_os_error());
+            let error = bound.err().and_then(|error| error.raw_os_error());
             theirs.write_all(&Arrival::word(error.unwrap_or(0)))?;
             // Reading blocks until the byte comes. If the gate closes, the error makes `spawn` fail, and this
             // process ends.

@@ -38,7 +38,7 @@ pub(super) fn answered(
     if let Some(found) = own.lease {
         // The answer is fetched once. From here on the lease alone counts.
         books.dequeue(own.id)?;
-        let lease = books.leases()?.into_iter().find(|own| own.id == found);
+        let lease = books.leases()?.into_iter().find(|lease| lease.id == found);
         // This process holds the lease and lives, so only `mapa free` can have ended it.
         let lease = lease.ok_or_else(|| {
             Error::at(
@@ -120,9 +120,9 @@ fn waits(
     };
     // Tickets grow, so a smaller one came earlier.
     let queue = books.queue()?;
-    let place = |own: &Ticket| own.id < id;
-    let before = waiting(&queue).filter(|own| place(own)).count();
-    let told = queue.iter().find(|own| own.id == id);
+    let place = |ticket: &Ticket| ticket.id < id;
+    let before = waiting(&queue).filter(|ticket| place(ticket)).count();
+    let told = queue.iter().find(|ticket| ticket.id == id);
     // The daemon keeps the reason of each ticket up to date. A new ticket has the one above.
     if let Some(told) = told.filter(|_| ticket.is_some()) {
         reason.clone_from(&told.reason);

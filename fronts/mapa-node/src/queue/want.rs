@@ -58,7 +58,7 @@ pub(super) enum Look {
 pub(crate) fn waiting(queue: &[Ticket]) -> impl Iterator<Item = &Ticket> {
     queue
         .iter()
-        .filter(|own| own.lease.is_none() && own.refusal.is_none())
+        .filter(|ticket| ticket.lease.is_none() && ticket.refusal.is_none())
 }
 
 /// Why a job waits before which so many others do.

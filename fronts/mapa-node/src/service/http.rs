@@ -94,7 +94,7 @@ impl Clients {
     }
 
     fn leave(&self, number: u64) {
-        self.open().retain(|(own, _)| *own != number);
+        self.open().retain(|(index, _)| *index != number);
         self.left.notify_all();
     }
 }
@@ -104,7 +104,7 @@ fn accept(listener: &TcpListener, clients: &Arc<Clients>, shared: &Arc<Shared>) 
     for (number, stream) in (0..).zip(listener.incoming()) {
         // Two handles of one socket: this one goes to the list, from which it can be shut down while its thread
         // reads.
-        let both = stream.and_then(|own| Ok((own.try_clone()?, own)));
+        let both = stream.and_then(|tcp_stream| Ok((tcp_stream.try_clone()?, tcp_stream)));
         let (handle, mut stream) = match both {
             Ok(both) => both,
             Err(_) => {
@@ -196,7 +196,7 @@ fn asked(stream: &mut TcpStream, until: Instant) -> io::Result<(String, String)>
         let mut request = Request::new(&mut headers);
         match request.parse(&head) {
             Ok(Status::Complete(_)) => {
-                let word = |own: Option<&str>| own.unwrap_or_default().to_owned();
+                let word = |text: Option<&str>| text.unwrap_or_default().to_owned();
                 return Ok((word(request.method), word(request.path)));
             }
             Ok(Status::Partial) if head.len() < HEAD => {}

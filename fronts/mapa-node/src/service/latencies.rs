@@ -41,7 +41,7 @@ pub(crate) fn serve(path: &Path, group: Option<&str>, outside: &Outside) -> Resu
 /// The messages of a datagram, line by line.
 pub(crate) fn messages(bytes: &[u8]) -> Vec<Result<Message, String>> {
     let lines = bytes.split(|byte| *byte == b'\n');
-    let lines = lines.filter(|own| !own.iter().all(u8::is_ascii_whitespace));
+    let lines = lines.filter(|bytes| !bytes.iter().all(u8::is_ascii_whitespace));
     lines.map(message).collect()
 }
 
@@ -55,7 +55,10 @@ fn message(line: &[u8]) -> Result<Message, String> {
     let text = String::from_utf8_lossy(line);
     if let Some(rest) = text.trim().strip_prefix("progress ") {
         let mut words = rest.split_ascii_whitespace();
-        let (tenant, share) = (words.next(), words.next().and_then(|own| own.parse().ok()));
+        let (tenant, share) = (
+            words.next(),
+            words.next().and_then(|word| word.parse().ok()),
+        );
         return match (tenant, share, words.next()) {
             (Some(tenant), Some(share), None)
                 if (0.0..=1.0).contains(&share) && is_name(tenant) =>

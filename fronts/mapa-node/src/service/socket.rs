@@ -188,15 +188,15 @@ fn answer(ask: &Ask, shared: &Shared, ledger: &PathBuf) -> Answer {
                 // The ledger is opened for each question: the daemon's connection belongs to the thread of the
                 // queue.
                 let leases = Ledger::open(ledger)?.read(|books| books.leases())?;
-                let held = leases.into_iter().map(|own| Holds {
-                    lease: own.id,
-                    tenant: own.asker.tenant,
-                    uid: own.asker.uid,
-                    devices: own.devices.iter().map(ToString::to_string).collect(),
-                    since: own.granted,
-                    expires: own.expires,
-                    ticket: own.ticket,
-                    pid: own.child.map(|own| own.id.pid),
+                let held = leases.into_iter().map(|lease| Holds {
+                    lease: lease.id,
+                    tenant: lease.asker.tenant,
+                    uid: lease.asker.uid,
+                    devices: lease.devices.iter().map(ToString::to_string).collect(),
+                    since: lease.granted,
+                    expires: lease.expires,
+                    ticket: lease.ticket,
+                    pid: lease.child.map(|identity| identity.id.pid),
                 });
                 Answer::Leases {
                     leases: held.collect(),
@@ -204,11 +204,11 @@ fn answer(ask: &Ask, shared: &Shared, ledger: &PathBuf) -> Answer {
             }
             Ask::Queue {} => {
                 let queue = Ledger::open(ledger)?.read(|books| books.queue())?;
-                let waits = waiting(&queue).map(|own| Waits {
-                    ticket: own.id,
-                    tenant: own.asker.tenant.clone(),
-                    since: own.since,
-                    reason: own.reason.clone(),
+                let waits = waiting(&queue).map(|ticket| Waits {
+                    ticket: ticket.id,
+                    tenant: ticket.asker.tenant.clone(),
+                    since: ticket.since,
+                    reason: ticket.reason.clone(),
                 });
                 Answer::Queue {
                     queue: waits.collect(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mapa_case::message::flags;
-use mapa_case::{Declared, Error, Memory, Session, Socket};
+use mapa_case::{Declared, Error, Session, SharedTransport, Socket};
 use mapa_node::Entry;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -90,7 +90,7 @@ fn by_messages(socket: PathBuf) -> impl Fn(Declared) -> Session {
 fn by_memory(socket: PathBuf) -> impl Fn(Declared) -> Session {
     move |declared| {
         Session::over(socket.clone(), declared, |path| {
-            Ok(Arc::new(Memory::connect(path)?))
+            Ok(Arc::new(SharedTransport::connect(path)?))
         })
     }
 }
@@ -139,14 +139,14 @@ fn check(all: &[Entry]) {
     let mut used: BTreeMap<u64, u64> = BTreeMap::new();
     let mut alone: BTreeMap<u64, u64> = BTreeMap::new();
     let mut tasks: BTreeMap<u64, u64> = BTreeMap::new();
-    for own in all {
-        if own.is_session && own.flags & flags::ISOLATED != 0 {
-            *alone.entry(own.instance).or_default() += 1;
-        } else if own.is_session && own.instance > 0 {
-            *used.entry(own.instance).or_default() += CONTEXT;
-        } else if !own.is_session {
-            *used.entry(own.instance).or_default() += own.bytes;
-            *tasks.entry(own.instance).or_default() += 1;
+    for entry in all {
+        if entry.is_session && entry.flags & flags::ISOLATED != 0 {
+            *alone.entry(entry.instance).or_default() += 1;
+        } else if entry.is_session && entry.instance > 0 {
+            *used.entry(entry.instance).or_default() += CONTEXT;
+        } else if !entry.is_session {
+            *used.entry(entry.instance).or_default() += entry.bytes;
+            *tasks.entry(entry.instance).or_default() += 1;
         }
     }
     for (instance, bytes) in used {
@@ -244,7 +244,7 @@ fn crowd(what: &str, clients: usize, tasks: u64, words: &[&str], seed: u64) -> (
     let left = node.entries();
     assert!(
         left.iter()
-            .all(|own| own.is_session && own.pid == std::process::id() as i32),
+            .all(|entry| entry.is_session && entry.pid == std::process::id() as i32),
         "{left:?}"
     );
     (killed, managers)

@@ -62,5 +62,5 @@ fn programs_that_were_never_changed_take_turns_on_one_instance() {
     }
     assert_eq!(std::fs::read(at("held")).unwrap(), [0; 8]);
     let entries = node.entries();
-    assert!(entries.iter().all(|own| own.is_session), "{entries:?}");
+    assert!(entries.iter().all(|entry| entry.is_session), "{entries:?}");
 }

@@ -30,7 +30,7 @@ fn compile(folder: &Path) {
         case.join("tests/c/fake_cudart.c"),
         here.join("tests/case/grow.c"),
     ];
-    let [runtime, program] = [&runtime, &program].map(|own| own.to_str().unwrap());
+    let [runtime, program] = [&runtime, &program].map(|path| path.to_str().unwrap());
     cc(&["-shared", "-fPIC", "-o", "libcudart.so", runtime]);
     let needed = ["-lmapa_case", "-Wl,--no-as-needed", "-lcudart"];
     cc(&[&["-o", "grow", program], &needed[..]].concat());
@@ -73,8 +73,10 @@ fn programs_that_grow_past_the_instance_are_told_that_memory_is_out_and_none_han
     let mut all: Vec<Child> = (0..4).map(|_| grow(&node, 10 * UNIT, 8)).collect();
     let mut task = 2;
     let ended = |all: &mut Vec<Child>| {
-        let mut states = all.iter_mut().map(|own| own.try_wait().unwrap().is_some());
-        states.all(|own| own)
+        let mut states = all
+            .iter_mut()
+            .map(|child| child.try_wait().unwrap().is_some());
+        states.all(|state| state)
     };
     while !ended(&mut all) {
         still.begin(task, 15 * UNIT, 1, 0).unwrap();
@@ -87,6 +89,10 @@ fn programs_that_grow_past_the_instance_are_told_that_memory_is_out_and_none_han
         assert_eq!(said(child), ["5, then 2"; 8]);
     }
     wait_until("all is given back", || {
-        node.entries().iter().filter(|own| !own.is_session).count() == 0
+        node.entries()
+            .iter()
+            .filter(|entry| !entry.is_session)
+            .count()
+            == 0
     });
 }

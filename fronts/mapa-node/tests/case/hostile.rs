@@ -73,8 +73,8 @@ fn beside(node: &Node, harm: impl FnOnce(&Session)) {
     let held: Vec<u64> = node
         .entries()
         .iter()
-        .filter(|own| !own.is_session && own.session == honest.id())
-        .map(|own| own.bytes)
+        .filter(|entry| !entry.is_session && entry.session == honest.id())
+        .map(|entry| entry.bytes)
         .collect();
     assert_eq!(held, [20 * UNIT]);
     for task in 2..100 {
@@ -87,7 +87,7 @@ fn beside(node: &Node, harm: impl FnOnce(&Session)) {
 /// What another process does with a session that is not its own: all that one can ask.
 pub(crate) fn forge(socket: &Path, session: u64) {
     let raw = Raw::to(socket);
-    for op in Op::ALL.iter().filter(|own| **own != Op::Memory) {
+    for op in Op::ALL.iter().filter(|op| **op != Op::Memory) {
         let request = Request {
             task: 1,
             ..Request::new(*op, session, 7)
@@ -127,7 +127,7 @@ impl Rude {
 
     /// Writes words from the start of a slot on.
     fn put(&self, slot: usize, words: &[u64]) {
-        let bytes: Vec<u8> = words.iter().flat_map(|own| own.to_le_bytes()).collect();
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let at = ((HEADER + slot * 8) * 8) as u64;
         pwrite(&self.file, &bytes, at).unwrap();
     }
@@ -161,7 +161,7 @@ fn a_bell_that_is_rung_and_read_by_its_client_stops_nobody() {
         rude.put(0, &[1]);
         rude.ring();
         wait_until("its session is there", || {
-            node.entries().iter().any(|own| own.session == 79)
+            node.entries().iter().any(|entry| entry.session == 79)
         });
         drop(rude.socket);
     });
@@ -194,7 +194,7 @@ fn random_slots_and_calls_of_one_number_harm_nobody() {
         let held = node.entries();
         let held = held
             .iter()
-            .filter(|own| !own.is_session && own.session == 80);
+            .filter(|entry| !entry.is_session && entry.session == 80);
         assert!(held.count() <= SLOTS);
     });
 }
@@ -350,7 +350,10 @@ fn a_manager_without_descriptors_waits_for_one_and_serves_the_others() {
         while let Some(raw) = all.pop() {
             // The first ones have an answer already; the others are accepted as these hang up.
             if all.len() < 2 {
-                assert_eq!(raw.receive().map(|own| own.status), Some(Status::NoSession));
+                assert_eq!(
+                    raw.receive().map(|reply| reply.status),
+                    Some(Status::NoSession)
+                );
             }
         }
         let raw = Raw::connect(&node);
@@ -389,7 +392,7 @@ fn connections_that_name_no_session_are_closed_after_a_while_and_others_are_not(
 fn a_process_of_another_pid_namespace_is_refused_and_told_why() {
     let inside = ["--pid", "--fork", "--kill-child", "--mount-proc"];
     let tried = Command::new("unshare").args(inside).arg("true").output();
-    if !tried.is_ok_and(|own| own.status.success()) {
+    if !tried.is_ok_and(|output| output.status.success()) {
         eprintln!("skipped: no PID namespace can be made here");
         return;
     }
@@ -427,16 +430,16 @@ fn connections_without_number_do_not_keep_others_out() {
         }
         // Those of one process are few: 16, of which the honest client has one.
         let reattach = Request::new(Op::Reattach, 1, 1);
-        let (own, others) = all.split_at(15);
-        for raw in own {
+        let (raws, others) = all.split_at(15);
+        for raw in raws {
             assert_eq!(raw.ask(&reattach), Some(Status::NoSession));
         }
         for raw in others {
-            assert_eq!(raw.receive().map(|own| own.status), Some(Status::Quota));
+            assert_eq!(raw.receive().map(|reply| reply.status), Some(Status::Quota));
         }
         // So are its sessions: 8.
         let mut random = Pcg64::seed_from_u64(5);
-        let told: Vec<Option<Status>> = own
+        let told: Vec<Option<Status>> = raws
             .iter()
             .map(|raw| {
                 raw.ask(&Request::new(
@@ -446,7 +449,7 @@ fn connections_without_number_do_not_keep_others_out() {
                 ))
             })
             .collect();
-        let given = told.iter().filter(|own| **own == Some(Status::Done));
+        let given = told.iter().filter(|status| **status == Some(Status::Done));
         assert_eq!(given.count(), 7, "{told:?}");
         assert_eq!(told.last(), Some(&Some(Status::Quota)));
     });

@@ -33,9 +33,13 @@ impl Live {
         let mut made = Vec::new();
         for (device, profiles) in (0..).zip(layouts) {
             machine.fake.set_mig(device, true).unwrap();
-            let numbers = profiles
-                .iter()
-                .map(|own| machine.fake.create_instance(device, own, None).unwrap().0);
+            let numbers = profiles.iter().map(|profile| {
+                machine
+                    .fake
+                    .create_instance(device, profile, None)
+                    .unwrap()
+                    .0
+            });
             made.extend(numbers.last());
         }
         Self {
@@ -284,9 +288,12 @@ fn of_instances_that_are_destroyed_the_next_manager_shares_none_and_the_others_k
     assert_eq!(session.instance(), 1);
     assert_eq!(session.describe(1).unwrap().visible, visible);
     let entries = live.entries();
-    let held = entries.iter().filter(|own| !own.is_session);
-    assert_eq!(held.map(|own| own.bytes).sum::<u64>(), 170 * UNIT);
-    assert!(entries.iter().all(|own| own.instance == 1), "{entries:?}");
+    let held = entries.iter().filter(|entry| !entry.is_session);
+    assert_eq!(held.map(|entry| entry.bytes).sum::<u64>(), 170 * UNIT);
+    assert!(
+        entries.iter().all(|entry| entry.instance == 1),
+        "{entries:?}"
+    );
     session.end(1).unwrap();
 }
 

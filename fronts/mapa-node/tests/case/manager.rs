@@ -63,8 +63,8 @@ impl Clients {
             }
             Op::End => self
                 .held
-                .retain(|own| (own.0, own.1) != (session, reply.task)),
-            Op::Destroy => self.held.retain(|own| own.0 != session),
+                .retain(|row| (row.0, row.1) != (session, reply.task)),
+            Op::Destroy => self.held.retain(|row| row.0 != session),
             _ => {}
         }
     }
@@ -72,9 +72,9 @@ impl Clients {
     fn die(&mut self, peer: usize) {
         let peers = &self.peers;
         let is_of = |session: u64| peers.get(&session) == Some(&peer);
-        self.held.retain(|own| !is_of(own.0));
-        self.heard.retain(|own| !is_of(own.0));
-        self.peers.retain(|_, own| *own != peer);
+        self.held.retain(|row| !is_of(row.0));
+        self.heard.retain(|row| !is_of(row.0));
+        self.peers.retain(|_, number| *number != peer);
     }
 }
 
@@ -176,23 +176,22 @@ impl World {
         let mut alone: BTreeSet<u64> = BTreeSet::new();
         let mut tasks: BTreeSet<u64> = BTreeSet::new();
         let mut held = BTreeSet::new();
-        for (_, own) in &all {
-            if own.is_session && own.flags & flags::ISOLATED != 0 {
-                assert!(alone.insert(own.instance), "two isolated jobs: {all:?}");
-            } else if own.is_session {
-                if own.instance > 0 {
-                    *bytes.entry(own.instance).or_default() += self.context(own.instance);
+        for (_, entry) in &all {
+            if entry.is_session && entry.flags & flags::ISOLATED != 0 {
+                assert!(alone.insert(entry.instance), "two isolated jobs: {all:?}");
+            } else if entry.is_session {
+                if entry.instance > 0 {
+                    *bytes.entry(entry.instance).or_default() += self.context(entry.instance);
                 }
             } else {
-                tasks.insert(own.instance);
-                held.insert((own.session, own.task, own.seq));
-                *bytes.entry(own.instance).or_default() += own.bytes;
+                tasks.insert(entry.instance);
+                held.insert((entry.session, entry.task, entry.seq));
+                *bytes.entry(entry.instance).or_default() += entry.bytes;
                 let mut sessions = all.iter().filter(|(_, other)| other.is_session);
                 assert!(
-                    sessions
-                        .any(|(_, other)| other.session == own.session
-                            && other.instance == own.instance),
-                    "{own:?} is not where its process is"
+                    sessions.any(|(_, other)| other.session == entry.session
+                        && other.instance == entry.instance),
+                    "{entry:?} is not where its process is"
                 );
             }
         }
@@ -211,11 +210,11 @@ impl World {
         assert_eq!(held, self.clients.held);
         let table: u64 = all
             .iter()
-            .filter(|own| !own.1.is_session)
-            .map(|own| own.1.bytes)
+            .filter(|pair| !pair.1.is_session)
+            .map(|pair| pair.1.bytes)
             .sum();
-        let held: u64 = self.manager.held().iter().map(|own| own.0).sum();
-        let isolated = self.manager.held().iter().filter(|own| own.2).count();
+        let held: u64 = self.manager.held().iter().map(|row| row.0).sum();
+        let isolated = self.manager.held().iter().filter(|row| row.2).count();
         assert_eq!(isolated, alone.len());
         // An isolated job has all of its instance, whatever it declares.
         if isolated == 0 {
@@ -328,7 +327,7 @@ proptest! {
         }
         world.check();
         prop_assert_eq!(world.manager.leases().count(), 0);
-        prop_assert!(world.manager.held().iter().all(|own| *own == (0, 0, false)));
+        prop_assert!(world.manager.held().iter().all(|row| *row == (0, 0, false)));
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mapa_case::message::{LENGTH, Op, Reply, Request, Status};
 use mapa_case::segment::MAGIC;
-use mapa_case::{Declared, Error, Memory, Session, Socket, receive_files, send_files};
+use mapa_case::{Declared, Error, Session, SharedTransport, Socket, receive_files, send_files};
 use rustix::fd::AsFd;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::io::write;
@@ -16,7 +16,7 @@ use super::world::{Node, UNIT};
 
 fn by_memory(node: &Node, declared: Declared) -> Session {
     Session::over(node.socket(), declared, |path| {
-        Ok(Arc::new(Memory::connect(path)?))
+        Ok(Arc::new(SharedTransport::connect(path)?))
     })
 }
 
@@ -47,8 +47,8 @@ fn tasks_by_memory_wait_and_survive_the_manager_as_those_by_messages() {
     let held: u64 = node
         .entries()
         .iter()
-        .filter(|own| !own.is_session)
-        .map(|own| own.bytes)
+        .filter(|entry| !entry.is_session)
+        .map(|entry| entry.bytes)
         .sum();
     assert_eq!(held, 40 * UNIT);
 }

@@ -106,8 +106,8 @@ fn calls_survive_the_death_of_the_manager() {
     let held = || {
         node.entries()
             .iter()
-            .filter(|own| !own.is_session)
-            .map(|own| own.bytes)
+            .filter(|entry| !entry.is_session)
+            .map(|entry| entry.bytes)
             .sum::<u64>()
     };
     assert_eq!(held(), 40 * UNIT);
@@ -149,7 +149,7 @@ fn an_isolated_job_is_alone_until_its_process_dies() {
         .spawn()
         .unwrap();
     wait_until("it has its instance", || {
-        node.entries().iter().any(|own| own.instance == 1)
+        node.entries().iter().any(|entry| entry.instance == 1)
     });
     let session = node.session(Declared::default());
     thread::scope(|scope| {
@@ -180,8 +180,8 @@ fn a_dead_process_leaves_nothing_behind() {
     let sockets = || {
         let folder = format!("/proc/{}/fd", grandchild.as_raw_nonzero());
         let all = std::fs::read_dir(folder).unwrap();
-        let all = all.filter_map(|own| std::fs::read_link(own.unwrap().path()).ok());
-        all.filter(|own| own.to_string_lossy().starts_with("socket:"))
+        let all = all.filter_map(|result| std::fs::read_link(result.unwrap().path()).ok());
+        all.filter(|path| path.to_string_lossy().starts_with("socket:"))
             .count()
     };
     assert!(sockets() > 0);

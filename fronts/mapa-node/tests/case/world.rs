@@ -35,7 +35,7 @@ impl Node {
         )
         .unwrap();
         let mut words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
-        if !words.iter().any(|own| own == "--context") {
+        if !words.iter().any(|word| word == "--context") {
             // Three units, so that sizes are round.
             words.extend(["--context".to_owned(), (3 * UNIT).to_string()]);
         }
@@ -90,7 +90,15 @@ impl Node {
     /// The number above all its descriptors.
     pub(crate) fn descriptors(&self) -> u64 {
         let all = std::fs::read_dir(format!("/proc/{}/fd", self.pid().as_raw_nonzero())).unwrap();
-        let all = all.map(|own| own.unwrap().file_name().to_str().unwrap().parse().unwrap());
+        let all = all.map(|result| {
+            result
+                .unwrap()
+                .file_name()
+                .to_str()
+                .unwrap()
+                .parse()
+                .unwrap()
+        });
         all.max().map_or(0, |last: u64| last + 1)
     }
 
@@ -102,7 +110,7 @@ impl Node {
         fields
             .skip(11)
             .take(2)
-            .map(|own| own.parse::<u64>().unwrap())
+            .map(|field| field.parse::<u64>().unwrap())
             .sum()
     }
 

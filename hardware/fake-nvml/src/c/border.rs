@@ -8,7 +8,7 @@ use nvml_wrapper_sys::bindings::nvmlReturn_t;
 use crate::code::Code;
 
 /// What a call answers in this crate.
-pub(super) type Answer<T = ()> = Result<T, Code>;
+pub(super) type CallResult<T = ()> = Result<T, Code>;
 
 /// NVML's number of success.
 const SUCCESS: nvmlReturn_t = 0;
@@ -18,14 +18,17 @@ const MOST_TEXT: usize = 4096;
 
 /// A call, by its name in `nvml.h`.
 #[derive(Clone, Copy)]
-pub(super) struct Call {
+pub(super) struct NvmlCall {
     pub(super) name: &'static str,
 }
 
 /// Runs the body of a call. A panic does not cross the border: it becomes `UNKNOWN`.
-pub(super) fn answer(name: &'static str, body: impl FnOnce(Call) -> Answer) -> nvmlReturn_t {
+pub(super) fn answer(
+    name: &'static str,
+    body: impl FnOnce(NvmlCall) -> CallResult,
+) -> nvmlReturn_t {
     // What a body shares with others is replaced whole, so no half of it is left behind.
-    match catch_unwind(AssertUnwindSafe(|| body(Call { name }))) {
+    match catch_unwind(AssertUnwindSafe(|| body(NvmlCall { name }))) {
         Ok(Ok(())) => SUCCESS,
         Ok(Err(code)) => code.number(),
         Err(_) => Code::Unknown.number(),
@@ -56,12 +59,12 @@ impl<T: Copy> Out<T> {
     }
 
     /// Gives C the value.
-    pub(super) fn set(self, value: T) -> Answer {
+    pub(super) fn set(self, value: T) -> CallResult {
         self.fill(&[value])
     }
 
     /// Gives C several values, of which the call's documentation demands that they have room.
-    pub(super) fn fill(self, values: &[T]) -> Answer {
+    pub(super) fn fill(self, values: &[T]) -> CallResult {
         if values.is_empty() {
             return Ok(());
         }
@@ -77,12 +80,12 @@ impl<T: Copy> Out<T> {
     }
 
     /// What C put there.
-    pub(super) fn get(self) -> Answer<T> {
+    pub(super) fn get(self) -> CallResult<T> {
         self.get_at(0)
     }
 
     /// What C put at this place of an array.
-    pub(super) fn get_at(self, at: usize) -> Answer<T> {
+    pub(super) fn get_at(self, at: usize) -> CallResult<T> {
         if self.0.is_null() {
             return Err(Code::InvalidArgument);
         }
@@ -92,7 +95,7 @@ impl<T: Copy> Out<T> {
     }
 
     /// Gives C a value at this place of an array.
-    pub(super) fn set_at(self, at: usize, value: T) -> Answer {
+    pub(super) fn set_at(self, at: usize, value: T) -> CallResult {
         if self.0.is_null() {
             return Err(Code::InvalidArgument);
         }
@@ -103,7 +106,7 @@ impl<T: Copy> Out<T> {
 
     /// The version with which C's structure begins. No more than that is read: an older structure is
     /// smaller.
-    pub(super) fn version(self) -> Answer<c_uint> {
+    pub(super) fn version(self) -> CallResult<c_uint> {
         // SAFETY: structures with a version begin with it, in every version.
         unsafe { self.cast::<c_uint>() }.get()
     }
@@ -119,7 +122,7 @@ impl<T: Copy> Out<T> {
 
 impl Out<c_char> {
     /// Gives C a text in a buffer of this length.
-    pub(super) fn say(self, length: c_uint, text: &str) -> Answer {
+    pub(super) fn say(self, length: c_uint, text: &str) -> CallResult {
         if self.is_null() {
             return Err(Code::InvalidArgument);
         }
@@ -131,7 +134,7 @@ impl Out<c_char> {
 }
 
 /// Gives C a list: `count` has the room of the array, and is told how many there are.
-pub(super) fn fill<T: Copy>(count: Out<c_uint>, array: Out<T>, values: &[T]) -> Answer {
+pub(super) fn fill<T: Copy>(count: Out<c_uint>, array: Out<T>, values: &[T]) -> CallResult {
     let room = count.get()? as usize;
     count.set(values.len() as c_uint)?;
     if room < values.len() {
@@ -141,7 +144,11 @@ pub(super) fn fill<T: Copy>(count: Out<c_uint>, array: Out<T>, values: &[T]) -> 
 }
 
 /// Gives C a list, or without an array only how many there are.
-pub(super) fn fill_or_count<T: Copy>(count: Out<c_uint>, array: Out<T>, values: &[T]) -> Answer {
+pub(super) fn fill_or_count<T: Copy>(
+    count: Out<c_uint>,
+    array: Out<T>,
+    values: &[T],
+) -> CallResult {
     if array.is_null() {
         return count.set(values.len() as c_uint);
     }
@@ -173,7 +180,7 @@ impl Text {
         Self(pointer)
     }
 
-    pub(super) fn read(self) -> Answer<String> {
+    pub(super) fn read(self) -> CallResult<String> {
         if self.0.is_null() {
             return Err(Code::InvalidArgument);
         }

@@ -9,11 +9,11 @@ use nvml_wrapper_sys::bindings::{
     nvmlDevice_t, nvmlFieldValue_t, nvmlPstates_t, nvmlUtilization_t, nvmlValue_t,
 };
 
-use super::border::{Answer, Call, Out};
+use super::border::{CallResult, NvmlCall, Out};
 use super::links::{is_up, link_of};
-use super::seat::Seat;
+use super::seat::CallDevice;
 use crate::code::Code;
-use crate::hardware::End;
+use crate::hardware::NvLinkEnd;
 
 /// The most fields of one call.
 const MOST_FIELDS: c_int = 1 << 16;
@@ -110,7 +110,7 @@ calls! {
     };
 }
 
-fn power_limit(call: Call, device: nvmlDevice_t, limit: Out<c_uint>) -> Answer {
+fn power_limit(call: NvmlCall, device: nvmlDevice_t, limit: Out<c_uint>) -> CallResult {
     match call.whole(device)?.now().counters.power_limit_mw {
         0 => Err(Code::NotSupported),
         own => limit.set(own),
@@ -118,29 +118,31 @@ fn power_limit(call: Call, device: nvmlDevice_t, limit: Out<c_uint>) -> Answer {
 }
 
 /// A field's value: 32 bits or 64.
-enum Value {
+enum FieldValue {
     Int(u32),
     Long(u64),
 }
 
-fn field_value(seat: &Seat, id: c_uint, scope: c_uint) -> Answer<Value> {
+fn field_value(seat: &CallDevice, id: c_uint, scope: c_uint) -> CallResult<FieldValue> {
     let counters = &seat.now().counters;
     let links = &seat.gpu().links;
     let up = |at: &usize| is_up(seat, *at);
     // A link that is down carries nothing.
     let mbps = |link: c_uint| {
         let nv_link = link_of(seat, link)?;
-        Ok(Value::Int(if up(&(link as usize)) {
+        Ok(FieldValue::Int(if up(&(link as usize)) {
             nv_link.mbps
         } else {
             0
         }))
     };
     Ok(match id {
-        field::NVML_FI_DEV_NVLINK_LINK_COUNT if !links.is_empty() => Value::Int(links.len() as u32),
+        field::NVML_FI_DEV_NVLINK_LINK_COUNT if !links.is_empty() => {
+            FieldValue::Int(links.len() as u32)
+        }
         field::NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON => {
             let slowest = links.iter().map(|link| link.mbps).min();
-            Value::Int(slowest.ok_or(Code::NotSupported)?)
+            FieldValue::Int(slowest.ok_or(Code::NotSupported)?)
         }
         field::NVML_FI_DEV_NVLINK_SPEED_MBPS_L0..=field::NVML_FI_DEV_NVLINK_SPEED_MBPS_L5 => {
             return mbps(id - field::NVML_FI_DEV_NVLINK_SPEED_MBPS_L0);
@@ -151,39 +153,39 @@ fn field_value(seat: &Seat, id: c_uint, scope: c_uint) -> Answer<Value> {
         field::NVML_FI_DEV_NVLINK_GET_SPEED => return mbps(scope),
         field::NVML_FI_DEV_NVLINK_GET_STATE => {
             link_of(seat, scope)?;
-            Value::Int(up(&(scope as usize)).into())
+            FieldValue::Int(up(&(scope as usize)).into())
         }
         field::NVML_FI_DEV_NVLINK_GET_VERSION => {
             link_of(seat, scope)?;
-            Value::Int(seat.gpu().link_version.ok_or(Code::NotSupported)?)
+            FieldValue::Int(seat.gpu().link_version.ok_or(Code::NotSupported)?)
         }
         field::NVML_FI_DEV_NVSWITCH_CONNECTED_LINK_COUNT => {
             let switched = (0..links.len())
-                .filter(|at| matches!(links[*at].end, End::Switch(_)))
+                .filter(|at| matches!(links[*at].end, NvLinkEnd::Switch(_)))
                 .filter(up);
-            Value::Int(switched.count() as u32)
+            FieldValue::Int(switched.count() as u32)
         }
-        field::NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION => Value::Long(counters.energy_mj),
-        field::NVML_FI_DEV_PCIE_REPLAY_COUNTER => Value::Int(counters.pcie_replays),
-        field::NVML_FI_DEV_GET_GPU_RECOVERY_ACTION => Value::Int(counters.recovery_action),
+        field::NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION => FieldValue::Long(counters.energy_mj),
+        field::NVML_FI_DEV_PCIE_REPLAY_COUNTER => FieldValue::Int(counters.pcie_replays),
+        field::NVML_FI_DEV_GET_GPU_RECOVERY_ACTION => FieldValue::Int(counters.recovery_action),
         field::NVML_FI_DEV_POWER_AVERAGE | field::NVML_FI_DEV_POWER_INSTANT => {
-            Value::Int(counters.power_mw)
+            FieldValue::Int(counters.power_mw)
         }
         _ => return Err(Code::NotSupported),
     })
 }
 
 /// A field with its answer.
-fn told(asked: nvmlFieldValue_t, answer: Answer<Value>) -> nvmlFieldValue_t {
+fn told(asked: nvmlFieldValue_t, answer: CallResult<FieldValue>) -> nvmlFieldValue_t {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let (kind, value) = match answer {
-        Ok(Value::Int(value)) => (
+        Ok(FieldValue::Int(value)) => (
             sys::nvmlValueType_enum_NVML_VALUE_TYPE_UNSIGNED_INT,
             nvmlValue_t {
                 ullVal: value.into(),
             },
         ),
-        Ok(Value::Long(value)) => (
+        Ok(FieldValue::Long(value)) => (
             sys::nvmlValueType_enum_NVML_VALUE_TYPE_UNSIGNED_LONG_LONG,
             nvmlValue_t { ullVal: value },
         ),

@@ -9,9 +9,9 @@ use nvml_wrapper_sys::bindings::{
     nvmlPciInfoExt_t,
 };
 
-use super::border::{Answer, Call, Out, Text, array};
+use super::border::{CallResult, NvmlCall, Out, Text, array};
 use super::library;
-use super::seat::{Seat, mig_handle};
+use super::seat::{CallDevice, mig_handle};
 use crate::code::Code;
 use crate::hardware::Pci;
 use crate::partition::mig_devices;
@@ -176,17 +176,17 @@ calls! {
     };
 }
 
-fn devices(call: Call, count: Out<c_uint>) -> Answer {
+fn devices(call: NvmlCall, count: Out<c_uint>) -> CallResult {
     let (fake, _) = call.machine()?;
     count.set(fake.device_count() as c_uint)
 }
 
-fn by_index(call: Call, index: c_uint, device: Out<nvmlDevice_t>) -> Answer {
+fn by_index(call: NvmlCall, index: c_uint, device: Out<nvmlDevice_t>) -> CallResult {
     let fake = library::fake()?;
     device.set(call.seat(fake, index as usize)?.handle())
 }
 
-fn by_address(call: Call, address: Text, device: Out<nvmlDevice_t>) -> Answer {
+fn by_address(call: NvmlCall, address: Text, device: Out<nvmlDevice_t>) -> CallResult {
     let address = Pci::parse(&address.read()?).ok_or(Code::InvalidArgument)?;
     let fake = library::fake()?;
     let gpus = &fake.hardware().gpus;
@@ -196,7 +196,7 @@ fn by_address(call: Call, address: Text, device: Out<nvmlDevice_t>) -> Answer {
 }
 
 /// A device or a MIG device.
-fn by_uuid(call: Call, uuid: &str, device: Out<nvmlDevice_t>) -> Answer {
+fn by_uuid(call: NvmlCall, uuid: &str, device: Out<nvmlDevice_t>) -> CallResult {
     let fake = library::fake()?;
     let gpus = &fake.hardware().gpus;
     if let Some(at) = gpus
@@ -219,7 +219,7 @@ fn by_uuid(call: Call, uuid: &str, device: Out<nvmlDevice_t>) -> Answer {
     Err(Code::NotFound)
 }
 
-fn name_of(seat: &Seat) -> String {
+fn name_of(seat: &CallDevice) -> String {
     let product = seat.gpu().product.clone();
     let Some((instance, compute)) = seat.mig() else {
         return product;
@@ -240,7 +240,7 @@ fn name_of(seat: &Seat) -> String {
     format!("{product} MIG {part}{}", facts.name)
 }
 
-fn uuid_of(seat: &Seat) -> String {
+fn uuid_of(seat: &CallDevice) -> String {
     match seat.mig() {
         None => seat.gpu().uuid.clone(),
         Some((_, compute)) => seat
@@ -267,12 +267,12 @@ pub(super) fn pci_info(pci: &Pci) -> nvmlPciInfo_t {
     }
 }
 
-fn slot(seat: &Seat) -> Answer<(c_uint, c_uint)> {
+fn slot(seat: &CallDevice) -> CallResult<(c_uint, c_uint)> {
     seat.gpu().pcie.ok_or(Code::NotSupported)
 }
 
 /// Total, reserved and used memory of a device or a MIG device, bytes.
-fn memory_of(seat: &Seat) -> (c_ulonglong, c_ulonglong, c_ulonglong) {
+fn memory_of(seat: &CallDevice) -> (c_ulonglong, c_ulonglong, c_ulonglong) {
     let now = seat.now();
     let there = || now.processes.iter().filter(|process| process.is_there());
     let sum = |bytes: u64, process: &Process| bytes.saturating_add(process.memory_bytes);
@@ -291,11 +291,11 @@ fn memory_of(seat: &Seat) -> (c_ulonglong, c_ulonglong, c_ulonglong) {
     (total, reserved, there().fold(0, sum).min(total - reserved))
 }
 
-fn cpus(seat: &Seat, size: c_uint, set: Out<c_ulong>) -> Answer {
+fn cpus(seat: &CallDevice, size: c_uint, set: Out<c_ulong>) -> CallResult {
     bits(size, set, seat.gpu().cpus.iter().copied())
 }
 
-fn check_scope(scope: c_uint) -> Answer {
+fn check_scope(scope: c_uint) -> CallResult {
     if scope <= 1 {
         Ok(())
     } else {
@@ -304,7 +304,7 @@ fn check_scope(scope: c_uint) -> Answer {
 }
 
 /// Gives C a set as words of bits. What the set has no room for is left out.
-fn bits(size: c_uint, set: Out<c_ulong>, members: impl Iterator<Item = u32>) -> Answer {
+fn bits(size: c_uint, set: Out<c_ulong>, members: impl Iterator<Item = u32>) -> CallResult {
     if size == 0 {
         return Err(Code::InvalidArgument);
     }

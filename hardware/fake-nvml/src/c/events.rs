@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use nvml_wrapper_sys::bindings as sys;
 use nvml_wrapper_sys::bindings::{nvmlDevice_t, nvmlEventData_t, nvmlEventSet_t};
 
-use super::border::{Answer, Call, Out};
-use super::handle::Handle;
+use super::border::{CallResult, NvmlCall, Out};
+use super::handle::DeviceHandle;
 use super::library::{self, EventSet};
 use super::seat::state;
 use crate::code::Code;
@@ -37,7 +37,7 @@ calls! {
             return Err(Code::InvalidArgument);
         }
         let number = library::create_set(EventSet::default());
-        set.set(Handle::EventSet { number }.pointer())
+        set.set(DeviceHandle::EventSet { number }.pointer())
     };
     fn nvmlEventSetFree(set: by nvmlEventSet_t) |call| {
         call.machine()?;
@@ -64,14 +64,19 @@ calls! {
     ) |call| wait(call, set, data, timeout_ms);
 }
 
-fn number_of(set: nvmlEventSet_t) -> Answer<u32> {
-    match Handle::of(set) {
-        Some(Handle::EventSet { number }) => Ok(number),
+fn number_of(set: nvmlEventSet_t) -> CallResult<u32> {
+    match DeviceHandle::of(set) {
+        Some(DeviceHandle::EventSet { number }) => Ok(number),
         _ => Err(Code::InvalidArgument),
     }
 }
 
-fn wait(call: Call, set: nvmlEventSet_t, data: Out<nvmlEventData_t>, timeout_ms: c_uint) -> Answer {
+fn wait(
+    call: NvmlCall,
+    set: nvmlEventSet_t,
+    data: Out<nvmlEventData_t>,
+    timeout_ms: c_uint,
+) -> CallResult {
     let number = number_of(set)?;
     if data.is_null() {
         return Err(Code::InvalidArgument);
@@ -97,7 +102,7 @@ fn wait(call: Call, set: nvmlEventSet_t, data: Out<nvmlEventData_t>, timeout_ms:
         }
         thread::sleep(PAUSE.min(left));
         // Faults are of the call, not of each look.
-        let silent = Call { name: "" };
+        let silent = NvmlCall { name: "" };
         now = state(silent, &fake, None)?;
     }
 }
@@ -116,7 +121,7 @@ fn next(set: &mut EventSet, state: &State) -> Option<Event> {
 }
 
 fn data_of(event: &Event) -> nvmlEventData_t {
-    let device = Handle::Gpu {
+    let device = DeviceHandle::Gpu {
         device: event.device as u16,
     };
     nvmlEventData_t {

@@ -7,7 +7,7 @@ use std::ptr;
 
 /// What a handle is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Handle {
+pub(super) enum DeviceHandle {
     Gpu {
         device: u16,
     },
@@ -39,7 +39,7 @@ const INSTANCE: u32 = 32;
 // Serial numbers and places need more than 32 bits together.
 const _: () = assert!(usize::BITS == 64, "handles have 64 bits");
 
-impl Handle {
+impl DeviceHandle {
     /// The handle in the shape of a pointer.
     pub(super) fn pointer<T>(self) -> *mut T {
         let (kind, device, instance, serial) = match self {
@@ -108,19 +108,19 @@ mod tests {
         #[test]
         fn handles_come_back(kind in 1..=5u8, device: u16, instance: u8, serial: u32) {
             let handle = match kind {
-                1 => Handle::Gpu { device },
-                2 => Handle::Mig { device, instance, serial },
-                3 => Handle::Instance { device, instance, serial },
-                4 => Handle::Compute { device, instance, serial },
-                _ => Handle::EventSet { number: serial },
+                1 => DeviceHandle::Gpu { device },
+                2 => DeviceHandle::Mig { device, instance, serial },
+                3 => DeviceHandle::Instance { device, instance, serial },
+                4 => DeviceHandle::Compute { device, instance, serial },
+                _ => DeviceHandle::EventSet { number: serial },
             };
-            prop_assert_eq!(Handle::of(handle.pointer::<u8>()), Some(handle));
+            prop_assert_eq!(DeviceHandle::of(handle.pointer::<u8>()), Some(handle));
         }
 
         #[test]
         fn any_number_is_one_handle_or_none(number: usize) {
             let pointer: *mut u8 = ptr::without_provenance_mut(number);
-            if let Some(handle) = Handle::of(pointer) {
+            if let Some(handle) = DeviceHandle::of(pointer) {
                 prop_assert_eq!(handle.pointer::<u8>(), pointer);
             }
         }

@@ -12,12 +12,12 @@ use nvml_wrapper_sys::bindings::{
     nvmlGpuInstanceProfileInfo_v2_t, nvmlGpuInstanceProfileInfo_v3_t, nvmlReturn_t,
 };
 
-use super::border::{Answer, Call, Out, array, fill_or_count};
+use super::border::{CallResult, NvmlCall, Out, array, fill_or_count};
 use super::devices::version_of;
-use super::handle::Handle;
-use super::seat::{InstanceSeat, Seat, compute_handle, instance_handle, mig_handle, unknown};
+use super::handle::DeviceHandle;
+use super::seat::{CallDevice, InstanceSeat, compute_handle, instance_handle, mig_handle, unknown};
 use crate::code::Code;
-use crate::hardware::Table;
+use crate::hardware::MigTable;
 use crate::partition::{self, COMPUTE, mig_devices};
 
 calls! {
@@ -249,7 +249,7 @@ calls! {
     ) |call| {
         let seat = call.device(mig)?;
         seat.mig().ok_or(Code::InvalidArgument)?;
-        device.set(Handle::Gpu { device: seat.device as u16 }.pointer())
+        device.set(DeviceHandle::Gpu { device: seat.device as u16 }.pointer())
     };
     fn nvmlDeviceGetAttributes_v2(
         device: by nvmlDevice_t, attributes: out nvmlDeviceAttributes_t,
@@ -258,7 +258,7 @@ calls! {
 
 impl InstanceSeat {
     /// The profile of the instance.
-    fn facts(&self) -> Answer<&ProfileFacts> {
+    fn facts(&self) -> CallResult<&ProfileFacts> {
         let profile = self.seat.table()?.profile(self.now().profile);
         profile.map(|(_, facts)| facts).ok_or(Code::Unknown)
     }
@@ -266,11 +266,11 @@ impl InstanceSeat {
 
 /// The profile with NVML's number. One that the device does not have is `NOT_SUPPORTED`; clients
 /// ask for all of them.
-fn offered(seat: &Seat, profile: c_uint) -> Answer<&ProfileFacts> {
+fn offered(seat: &CallDevice, profile: c_uint) -> CallResult<&ProfileFacts> {
     if profile >= sys::NVML_GPU_INSTANCE_PROFILE_COUNT {
         return Err(Code::InvalidArgument);
     }
-    let table: &Table = seat.partitioned()?;
+    let table: &MigTable = seat.partitioned()?;
     table.profile_of_constant(profile).ok_or(Code::NotSupported)
 }
 
@@ -291,7 +291,7 @@ fn profile_info(facts: &ProfileFacts) -> nvmlGpuInstanceProfileInfo_t {
 }
 
 /// Tells a profile in the version of the structure that C asks for.
-fn tell_profile(facts: &ProfileFacts, info: Out<nvmlGpuInstanceProfileInfo_v2_t>) -> Answer {
+fn tell_profile(facts: &ProfileFacts, info: Out<nvmlGpuInstanceProfileInfo_v2_t>) -> CallResult {
     let version = info.version()?;
     let first = profile_info(facts);
     let name = array(&format!("MIG {}", facts.name));
@@ -340,12 +340,12 @@ fn tell_profile(facts: &ProfileFacts, info: Out<nvmlGpuInstanceProfileInfo_v2_t>
 }
 
 fn create(
-    call: Call,
+    call: NvmlCall,
     device: nvmlDevice_t,
     profile: c_uint,
     placement: Option<nvmlGpuInstancePlacement_t>,
     instance: Out<nvmlGpuInstance_t>,
-) -> Answer {
+) -> CallResult {
     let seat = call.whole(device)?;
     let table = seat.partitioned()?;
     seat.privileged()?;
@@ -375,7 +375,7 @@ fn create(
 }
 
 /// The size of a compute profile, and the compute slices of the GPU instance.
-fn size_of_compute(instance_seat: &InstanceSeat, profile: c_uint) -> Answer<(u8, u8)> {
+fn size_of_compute(instance_seat: &InstanceSeat, profile: c_uint) -> CallResult<(u8, u8)> {
     let slices = instance_seat.facts()?.compute_slices;
     if profile >= sys::NVML_COMPUTE_INSTANCE_PROFILE_COUNT {
         return Err(Code::InvalidArgument);
@@ -393,7 +393,7 @@ fn compute_info(
     instance_seat: &InstanceSeat,
     profile: c_uint,
     engines: c_uint,
-) -> Answer<(nvmlComputeInstanceProfileInfo_t, String)> {
+) -> CallResult<(nvmlComputeInstanceProfileInfo_t, String)> {
     // There is one kind of engine profile: shared.
     if engines != 0 {
         return Err(Code::InvalidArgument);
@@ -430,7 +430,7 @@ fn tell_compute_profile(
     first: nvmlComputeInstanceProfileInfo_t,
     name: &str,
     info: Out<nvmlComputeInstanceProfileInfo_v2_t>,
-) -> Answer {
+) -> CallResult {
     let version = info.version()?;
     let name = array(name);
     if version == version_of::<nvmlComputeInstanceProfileInfo_v2_t>(2) {
@@ -470,12 +470,12 @@ fn tell_compute_profile(
 }
 
 fn create_compute(
-    call: Call,
+    call: NvmlCall,
     instance: nvmlGpuInstance_t,
     profile: c_uint,
     placement: Option<nvmlComputeInstancePlacement_t>,
     compute: Out<nvmlComputeInstance_t>,
-) -> Answer {
+) -> CallResult {
     let instance_seat = call.instance(instance)?;
     instance_seat.seat.privileged()?;
     if compute.is_null() {
@@ -507,10 +507,10 @@ fn create_compute(
 }
 
 fn tell_compute(
-    call: Call,
+    call: NvmlCall,
     compute: nvmlComputeInstance_t,
     info: Out<nvmlComputeInstanceInfo_t>,
-) -> Answer {
+) -> CallResult {
     let (instance_seat, at) = call.compute(compute)?;
     let its = &instance_seat.now().compute[at];
     info.set(nvmlComputeInstanceInfo_t {
@@ -527,10 +527,10 @@ fn tell_compute(
 
 /// What a MIG device has.
 fn tell_attributes(
-    call: Call,
+    call: NvmlCall,
     device: nvmlDevice_t,
     attributes: Out<nvmlDeviceAttributes_t>,
-) -> Answer {
+) -> CallResult {
     let seat = call.device(device)?;
     let (instance, compute) = seat.mig().ok_or(Code::NotSupported)?;
     let (_, facts) = (seat.table()?.profile(instance.profile)).ok_or(Code::Unknown)?;

@@ -6,13 +6,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::border::Answer;
+use super::border::CallResult;
 use crate::code::Code;
 use crate::config::Config;
 use crate::error::Error;
 use crate::fake::Fake;
 
-static LIBRARY: Mutex<Library> = Mutex::new(Library {
+static LIBRARY: Mutex<LibraryState> = Mutex::new(LibraryState {
     users: 0,
     fake: None,
     log: None,
@@ -21,7 +21,7 @@ static LIBRARY: Mutex<Library> = Mutex::new(Library {
     last_set: 0,
 });
 
-struct Library {
+struct LibraryState {
     /// How often it was initialised and not shut down.
     users: u32,
     fake: Option<Arc<Fake>>,
@@ -41,12 +41,12 @@ pub(super) struct EventSet {
     pub(super) next: u64,
 }
 
-fn library() -> MutexGuard<'static, Library> {
+fn library() -> MutexGuard<'static, LibraryState> {
     LIBRARY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Initialises the library for one more user.
-pub(super) fn start() -> Answer {
+pub(super) fn start() -> CallResult {
     let mut library = library();
     if library.fake.is_none() {
         match library.open() {
@@ -77,7 +77,7 @@ fn own_path() -> Option<PathBuf> {
 }
 
 /// Lets one user go; the last one ends the library.
-pub(super) fn stop() -> Answer {
+pub(super) fn stop() -> CallResult {
     let mut library = library();
     library.users = library.users.checked_sub(1).ok_or(Code::Uninitialized)?;
     if library.users == 0 {
@@ -88,7 +88,7 @@ pub(super) fn stop() -> Answer {
 }
 
 /// The machine.
-pub(super) fn fake() -> Answer<Arc<Fake>> {
+pub(super) fn fake() -> CallResult<Arc<Fake>> {
     library().fake.clone().ok_or(Code::Uninitialized)
 }
 
@@ -97,7 +97,7 @@ pub(super) fn complain(error: &Error) {
     library().complain(error);
 }
 
-impl Library {
+impl LibraryState {
     /// Opens the machine of the settings, and the log that they name.
     fn open(&mut self) -> Result<Fake, Error> {
         // Settings that cannot be read name no log, but the environment may.
@@ -134,14 +134,14 @@ pub(super) fn create_set(set: EventSet) -> u32 {
 }
 
 /// Reads or changes an event set.
-pub(super) fn with_set<T>(number: u32, change: impl FnOnce(&mut EventSet) -> T) -> Answer<T> {
+pub(super) fn with_set<T>(number: u32, change: impl FnOnce(&mut EventSet) -> T) -> CallResult<T> {
     let mut library = library();
     let set = library.sets.get_mut(&number).ok_or(Code::InvalidArgument)?;
     Ok(change(set))
 }
 
 /// Removes an event set.
-pub(super) fn free_set(number: u32) -> Answer {
+pub(super) fn free_set(number: u32) -> CallResult {
     let removed = library().sets.remove(&number);
     removed.map(|_| ()).ok_or(Code::InvalidArgument)
 }

@@ -9,12 +9,12 @@ use nvml_wrapper_sys::bindings::{
     nvmlIntNvLinkDeviceType_t, nvmlPciInfo_t,
 };
 
-use super::border::{Answer, Call, Out, fill};
+use super::border::{CallResult, NvmlCall, Out, fill};
 use super::devices::pci_info;
-use super::handle::Handle;
-use super::seat::Seat;
+use super::handle::DeviceHandle;
+use super::seat::CallDevice;
 use crate::code::Code;
-use crate::hardware::{End, NvLink, Peer};
+use crate::hardware::{FakeNvLink, NvLinkEnd, PeerReach};
 
 calls! {
     fn nvmlDeviceGetTopologyCommonAncestor(
@@ -33,7 +33,7 @@ calls! {
         let near: Vec<nvmlDevice_t> = (0..hardware.gpus.len())
             .filter(|&other| other != seat.device)
             .filter(|&other| level_of(hardware.ancestor(seat.device, other)) == Some(level))
-            .map(|device| Handle::Gpu { device: device as u16 }.pointer())
+            .map(|device| DeviceHandle::Gpu { device: device as u16 }.pointer())
             .collect();
         if devices.is_null() {
             return count.set(near.len() as c_uint);
@@ -93,8 +93,8 @@ calls! {
     ) |call| {
         let seat = call.whole(device)?;
         kind.set(match link_of(&seat, link)?.end {
-            End::Gpu(_) => sys::nvmlIntNvLinkDeviceType_enum_NVML_NVLINK_DEVICE_TYPE_GPU,
-            End::Switch(_) => sys::nvmlIntNvLinkDeviceType_enum_NVML_NVLINK_DEVICE_TYPE_SWITCH,
+            NvLinkEnd::Gpu(_) => sys::nvmlIntNvLinkDeviceType_enum_NVML_NVLINK_DEVICE_TYPE_GPU,
+            NvLinkEnd::Switch(_) => sys::nvmlIntNvLinkDeviceType_enum_NVML_NVLINK_DEVICE_TYPE_SWITCH,
         })
     };
     fn nvmlDeviceGetNvLinkErrorCounter(
@@ -110,9 +110,9 @@ calls! {
 }
 
 /// Two devices: the first with its state, the number of the second.
-fn pair(call: Call, a: nvmlDevice_t, b: nvmlDevice_t) -> Answer<(Seat, usize)> {
+fn pair(call: NvmlCall, a: nvmlDevice_t, b: nvmlDevice_t) -> CallResult<(CallDevice, usize)> {
     let seat = call.whole(a)?;
-    let Some(Handle::Gpu { device }) = Handle::of(b) else {
+    let Some(DeviceHandle::Gpu { device }) = DeviceHandle::of(b) else {
         return Err(Code::InvalidArgument);
     };
     // The second one's faults are its own, but it must be on the bus.
@@ -137,11 +137,11 @@ fn level_of(class: LinkClass) -> Option<nvmlGpuTopologyLevel_t> {
     })
 }
 
-fn peer_status(seat: &Seat, b: usize, index: c_uint) -> Answer<nvmlGpuP2PStatus_t> {
+fn peer_status(seat: &CallDevice, b: usize, index: c_uint) -> CallResult<nvmlGpuP2PStatus_t> {
     let reached = match seat.fake.hardware().peer(seat.device, b) {
-        Peer::Reached => sys::nvmlGpuP2PStatus_enum_NVML_P2P_STATUS_OK,
-        Peer::NotByProduct => sys::nvmlGpuP2PStatus_enum_NVML_P2P_STATUS_GPU_NOT_SUPPORTED,
-        Peer::Off => sys::nvmlGpuP2PStatus_enum_NVML_P2P_STATUS_NOT_SUPPORTED,
+        PeerReach::Reached => sys::nvmlGpuP2PStatus_enum_NVML_P2P_STATUS_OK,
+        PeerReach::NotByProduct => sys::nvmlGpuP2PStatus_enum_NVML_P2P_STATUS_GPU_NOT_SUPPORTED,
+        PeerReach::Off => sys::nvmlGpuP2PStatus_enum_NVML_P2P_STATUS_NOT_SUPPORTED,
     };
     Ok(match index {
         sys::nvmlGpuP2PCapsIndex_enum_NVML_P2P_CAPS_INDEX_READ
@@ -160,7 +160,7 @@ fn peer_status(seat: &Seat, b: usize, index: c_uint) -> Answer<nvmlGpuP2PStatus_
 }
 
 /// Whether two devices reach each other by links that are up, directly or through a switch.
-fn is_joined(seat: &Seat, b: usize) -> bool {
+fn is_joined(seat: &CallDevice, b: usize) -> bool {
     let gpus = &seat.fake.hardware().gpus;
     let up = |device: usize| {
         let down = &seat.state().devices[device].links_down;
@@ -170,25 +170,30 @@ fn is_joined(seat: &Seat, b: usize) -> bool {
             .map(|(_, link)| &link.end)
     };
     up(seat.device).any(|end| match end {
-        End::Gpu(other) => *other == b,
-        End::Switch(_) => b != seat.device && up(b).any(|other| other == end),
+        NvLinkEnd::Gpu(other) => *other == b,
+        NvLinkEnd::Switch(_) => b != seat.device && up(b).any(|other| other == end),
     })
 }
 
-fn remote(call: Call, device: nvmlDevice_t, link: c_uint, pci: Out<nvmlPciInfo_t>) -> Answer {
+fn remote(
+    call: NvmlCall,
+    device: nvmlDevice_t,
+    link: c_uint,
+    pci: Out<nvmlPciInfo_t>,
+) -> CallResult {
     let seat = call.whole(device)?;
     pci.set(pci_info(match &link_of(&seat, link)?.end {
-        End::Gpu(other) => &seat.fake.hardware().gpus[*other].pci,
-        End::Switch(address) => address,
+        NvLinkEnd::Gpu(other) => &seat.fake.hardware().gpus[*other].pci,
+        NvLinkEnd::Switch(address) => address,
     }))
 }
 
 /// A link of a device. Past the last one the answer is `NOT_SUPPORTED`, which clients expect.
-pub(super) fn link_of(seat: &Seat, link: c_uint) -> Answer<&NvLink> {
+pub(super) fn link_of(seat: &CallDevice, link: c_uint) -> CallResult<&FakeNvLink> {
     let links = &seat.gpu().links;
     links.get(link as usize).ok_or(Code::NotSupported)
 }
 
-pub(super) fn is_up(seat: &Seat, link: usize) -> bool {
+pub(super) fn is_up(seat: &CallDevice, link: usize) -> bool {
     !seat.now().links_down.contains(&(link as u32))
 }

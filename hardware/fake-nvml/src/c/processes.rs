@@ -4,7 +4,7 @@ use std::ffi::c_uint;
 
 use nvml_wrapper_sys::bindings::{nvmlDevice_t, nvmlProcessInfo_t};
 
-use super::border::{Answer, Call, Out, fill};
+use super::border::{CallResult, NvmlCall, Out, fill};
 use crate::state::ProcessKind;
 
 /// NVML's word for no instance.
@@ -33,12 +33,12 @@ calls! {
 
 /// The processes of one kind: of a device, or of a MIG device those on it.
 fn list(
-    call: Call,
+    call: NvmlCall,
     device: nvmlDevice_t,
     kind: ProcessKind,
     count: Out<c_uint>,
     infos: Out<nvmlProcessInfo_t>,
-) -> Answer {
+) -> CallResult {
     let seat = call.device(device)?;
     let place = seat
         .mig()

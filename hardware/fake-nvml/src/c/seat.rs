@@ -4,17 +4,17 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use super::border::{Answer, Call};
-use super::handle::Handle;
+use super::border::{CallResult, NvmlCall};
+use super::handle::DeviceHandle;
 use super::library;
 use crate::code::Code;
 use crate::fake::Fake;
-use crate::hardware::{Gpu, Table};
+use crate::hardware::{FakeGpu, MigTable};
 use crate::partition::Failure;
 use crate::state::{ComputeInstance, DeviceState, GpuInstance, State};
 
 /// A device at one call. It may be a MIG device.
-pub(super) struct Seat {
+pub(super) struct CallDevice {
     pub(super) fake: Arc<Fake>,
     state: Arc<State>,
     pub(super) device: usize,
@@ -24,20 +24,20 @@ pub(super) struct Seat {
 
 /// A GPU instance at one call.
 pub(super) struct InstanceSeat {
-    pub(super) seat: Seat,
+    pub(super) seat: CallDevice,
     /// Its place among those of the device.
     pub(super) at: usize,
 }
 
 /// The state of a machine at one call, after its faults.
-pub(super) fn state(call: Call, fake: &Fake, device: Option<usize>) -> Answer<Arc<State>> {
+pub(super) fn state(call: NvmlCall, fake: &Fake, device: Option<usize>) -> CallResult<Arc<State>> {
     let state = fake.state().map_err(|error| unknown(error.into()))?;
     suffer(call, fake, &state, device)?;
     Ok(state)
 }
 
 /// Does what a fault has this call do.
-fn suffer(call: Call, fake: &Fake, state: &State, device: Option<usize>) -> Answer {
+fn suffer(call: NvmlCall, fake: &Fake, state: &State, device: Option<usize>) -> CallResult {
     let place = |state: &State| {
         let mut faults = state.faults.iter();
         faults.position(|fault| fault.meets(call.name, device))
@@ -79,21 +79,21 @@ pub(super) fn unknown(failure: Failure) -> Code {
     }
 }
 
-impl Call {
+impl NvmlCall {
     /// The machine and its state, for a call without a device.
-    pub(super) fn machine(self) -> Answer<(Arc<Fake>, Arc<State>)> {
+    pub(super) fn machine(self) -> CallResult<(Arc<Fake>, Arc<State>)> {
         let fake = library::fake()?;
         let state = state(self, &fake, None)?;
         Ok((fake, state))
     }
 
     /// The device of a handle.
-    pub(super) fn device<T>(self, pointer: *mut T) -> Answer<Seat> {
+    pub(super) fn device<T>(self, pointer: *mut T) -> CallResult<CallDevice> {
         let fake = library::fake()?;
-        let handle = Handle::of(pointer).ok_or(Code::InvalidArgument)?;
+        let handle = DeviceHandle::of(pointer).ok_or(Code::InvalidArgument)?;
         let (device, mig) = match handle {
-            Handle::Gpu { device } => (device, None),
-            Handle::Mig {
+            DeviceHandle::Gpu { device } => (device, None),
+            DeviceHandle::Mig {
                 device,
                 instance,
                 serial,
@@ -106,11 +106,11 @@ impl Call {
         };
         let place = seat.place_of_compute(instance, serial);
         let instance = Some(place.ok_or(Code::InvalidArgument)?);
-        Ok(Seat { instance, ..seat })
+        Ok(CallDevice { instance, ..seat })
     }
 
     /// The device with this number.
-    pub(super) fn seat(self, fake: Arc<Fake>, device: usize) -> Answer<Seat> {
+    pub(super) fn seat(self, fake: Arc<Fake>, device: usize) -> CallResult<CallDevice> {
         if device >= fake.device_count() {
             return Err(Code::InvalidArgument);
         }
@@ -118,7 +118,7 @@ impl Call {
         if state.devices[device].lost {
             return Err(Code::GpuIsLost);
         }
-        Ok(Seat {
+        Ok(CallDevice {
             fake,
             state,
             device,
@@ -127,7 +127,7 @@ impl Call {
     }
 
     /// The whole device of a handle. A MIG device is none.
-    pub(super) fn whole<T>(self, pointer: *mut T) -> Answer<Seat> {
+    pub(super) fn whole<T>(self, pointer: *mut T) -> CallResult<CallDevice> {
         let seat = self.device(pointer)?;
         if seat.instance.is_some() {
             return Err(Code::InvalidArgument);
@@ -136,13 +136,13 @@ impl Call {
     }
 
     /// The GPU instance of a handle.
-    pub(super) fn instance<T>(self, pointer: *mut T) -> Answer<InstanceSeat> {
+    pub(super) fn instance<T>(self, pointer: *mut T) -> CallResult<InstanceSeat> {
         let fake = library::fake()?;
-        let Some(Handle::Instance {
+        let Some(DeviceHandle::Instance {
             device,
             instance,
             serial,
-        }) = Handle::of(pointer)
+        }) = DeviceHandle::of(pointer)
         else {
             return Err(Code::InvalidArgument);
         };
@@ -156,13 +156,13 @@ impl Call {
     }
 
     /// The compute instance of a handle, by its place in its GPU instance.
-    pub(super) fn compute<T>(self, pointer: *mut T) -> Answer<(InstanceSeat, usize)> {
+    pub(super) fn compute<T>(self, pointer: *mut T) -> CallResult<(InstanceSeat, usize)> {
         let fake = library::fake()?;
-        let Some(Handle::Compute {
+        let Some(DeviceHandle::Compute {
             device,
             instance,
             serial,
-        }) = Handle::of(pointer)
+        }) = DeviceHandle::of(pointer)
         else {
             return Err(Code::InvalidArgument);
         };
@@ -174,8 +174,8 @@ impl Call {
     }
 }
 
-impl Seat {
-    pub(super) fn gpu(&self) -> &Gpu {
+impl CallDevice {
+    pub(super) fn gpu(&self) -> &FakeGpu {
         &self.fake.hardware().gpus[self.device]
     }
 
@@ -189,12 +189,12 @@ impl Seat {
     }
 
     /// The table of MIG profiles, if the device can be partitioned.
-    pub(super) fn table(&self) -> Answer<&Table> {
+    pub(super) fn table(&self) -> CallResult<&MigTable> {
         self.gpu().mig.as_deref().ok_or(Code::NotSupported)
     }
 
     /// The table of MIG profiles, if the device is in MIG mode.
-    pub(super) fn partitioned(&self) -> Answer<&Table> {
+    pub(super) fn partitioned(&self) -> CallResult<&MigTable> {
         let table = self.table()?;
         if self.now().mig.enabled {
             Ok(table)
@@ -213,13 +213,13 @@ impl Seat {
     pub(super) fn handle<T>(&self) -> *mut T {
         let device = self.device as u16;
         match self.mig() {
-            None => Handle::Gpu { device }.pointer(),
+            None => DeviceHandle::Gpu { device }.pointer(),
             Some((instance, compute)) => mig_handle(self.device, instance, compute),
         }
     }
 
     /// Checks that this process may change devices.
-    pub(super) fn privileged(&self) -> Answer {
+    pub(super) fn privileged(&self) -> CallResult {
         if self.fake.is_privileged() {
             Ok(())
         } else {
@@ -231,7 +231,7 @@ impl Seat {
     pub(super) fn change<T>(
         &self,
         change: impl FnOnce(&mut DeviceState) -> Result<T, Failure>,
-    ) -> Answer<T> {
+    ) -> CallResult<T> {
         let changed = self
             .fake
             .change(|state| change(&mut state.devices[self.device]));
@@ -261,7 +261,7 @@ impl InstanceSeat {
     pub(super) fn change<T>(
         &self,
         change: impl FnOnce(&mut DeviceState, usize) -> Result<T, Failure>,
-    ) -> Answer<T> {
+    ) -> CallResult<T> {
         let serial = self.now().serial;
         self.seat.change(|device| {
             // Another process may have destroyed it since.
@@ -278,7 +278,7 @@ pub(super) fn mig_handle<T>(
     instance: &GpuInstance,
     compute: &ComputeInstance,
 ) -> *mut T {
-    let handle = Handle::Mig {
+    let handle = DeviceHandle::Mig {
         device: device as u16,
         instance: instance.id as u8,
         serial: compute.serial,
@@ -288,7 +288,7 @@ pub(super) fn mig_handle<T>(
 
 /// The handle of a GPU instance.
 pub(super) fn instance_handle<T>(device: usize, instance: &GpuInstance) -> *mut T {
-    let handle = Handle::Instance {
+    let handle = DeviceHandle::Instance {
         device: device as u16,
         instance: instance.id as u8,
         serial: instance.serial,
@@ -302,7 +302,7 @@ pub(super) fn compute_handle<T>(
     instance: &GpuInstance,
     compute: &ComputeInstance,
 ) -> *mut T {
-    let handle = Handle::Compute {
+    let handle = DeviceHandle::Compute {
         device: device as u16,
         instance: instance.id as u8,
         serial: compute.serial,

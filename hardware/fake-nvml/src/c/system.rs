@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int, c_uint};
 use nvml_wrapper_sys::bindings::{nvmlDevice_t, nvmlReturn_t};
 
 use super::border::fill_or_count;
-use super::handle::Handle;
+use super::handle::DeviceHandle;
 use super::library;
 use super::seat::state;
 use crate::code::Code;
@@ -60,7 +60,7 @@ calls! {
         let gpus = fake.hardware().gpus.iter().enumerate();
         let near: Vec<nvmlDevice_t> = gpus
             .filter(|(_, gpu)| gpu.cpus.contains(&cpu))
-            .map(|(device, _)| Handle::Gpu { device: device as u16 }.pointer())
+            .map(|(device, _)| DeviceHandle::Gpu { device: device as u16 }.pointer())
             .collect();
         fill_or_count(count, devices, &near)
     };
@@ -72,7 +72,7 @@ calls! {
 }
 
 /// Initialises the library. A fault may have that fail too.
-fn start(call: super::border::Call) -> super::border::Answer {
+fn start(call: super::border::NvmlCall) -> super::border::CallResult {
     library::start()?;
     let faulty = library::fake().and_then(|fake| state(call, &fake, None));
     match faulty {

@@ -84,11 +84,16 @@ impl Interrupts {
 ///
 /// let allowed: Cpus = "0-3".parse()?;
 /// let took = [(0, 90_000), (1, 10), (2, 20), (3, 0)].into();
-/// assert_eq!(quiet_cpus(&allowed, &took, 1, 100).to_string(), "1-3");
+/// assert_eq!(low_interrupt_cpus(&allowed, &took, 1, 100).to_string(), "1-3");
 /// # Ok::<(), String>(())
 /// ```
 #[must_use]
-pub fn quiet_cpus(allowed: &Cpus, took: &BTreeMap<u32, u64>, keep: usize, least: u64) -> Cpus {
+pub fn low_interrupt_cpus(
+    allowed: &Cpus,
+    took: &BTreeMap<u32, u64>,
+    keep: usize,
+    least: u64,
+) -> Cpus {
     let of = |cpu: u32| took.get(&cpu).copied().unwrap_or(0);
     let sum: u128 = allowed.iter().map(|cpu| u128::from(of(cpu))).sum();
     let count = allowed.len().max(1) as u128;

@@ -11,7 +11,7 @@ mod process;
 mod processes;
 
 pub use cpus::Cpus;
-pub use interrupts::{Interrupts, quiet_cpus};
+pub use interrupts::{Interrupts, low_interrupt_cpus};
 pub use process::{Identity, ProcessId};
 pub(crate) use process::{Stat, is_gone};
 pub use processes::{Families, Life, Marked, Processes};

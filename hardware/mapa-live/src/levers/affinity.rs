@@ -16,7 +16,7 @@ pub(super) fn alive(proc: &Path, process: ProcessId) -> Result<(), LeverError> {
 }
 
 /// The CPUs on which threads may run. [`SystemAffinity`](crate::levers::SystemAffinity) is
-/// `sched_setaffinity`, [`Twin`](crate::levers::Twin) a simulated one.
+/// `sched_setaffinity`, [`SimulatedMachine`](crate::levers::SimulatedMachine) a simulated one.
 ///
 /// # What it does not do
 /// A process may set its own affinity at any time. A `cpuset` it cannot leave.

@@ -2,12 +2,12 @@
 //! step has set it, and what somebody else has changed since stays. What is there or not, such as an instance, a daemon or
 //! a program, is made or ended again.
 
-use super::block_io::{BlockDevice, Limits};
+use super::block_io::{BlockDevice, BlockIoLimits};
 use super::cpuset::Cpuset;
 use super::error::LeverError;
 use super::forth;
-use super::group::{Controller, Group};
-use super::hands::Hands;
+use super::group::{CgroupPath, Controller};
+use super::hands::LeverSet;
 use super::mps::{Mps, MpsScope, MpsServer};
 use super::step::Step;
 use crate::kernel::{Cpus, ProcessId};
@@ -16,7 +16,7 @@ use crate::kernel::{Cpus, ProcessId};
 const MOST_ROUNDS: usize = 16;
 
 /// Takes steps back, the last one first. A step that cannot be taken back does not keep the others from it.
-pub(crate) fn take_back(hands: &mut Hands, steps: &[Step]) -> Vec<LeverError> {
+pub(crate) fn take_back(hands: &mut LeverSet, steps: &[Step]) -> Vec<LeverError> {
     let mut left = Vec::new();
     for step in steps.iter().rev() {
         left.extend(back(hands, step, steps).err());
@@ -24,7 +24,7 @@ pub(crate) fn take_back(hands: &mut Hands, steps: &[Step]) -> Vec<LeverError> {
     left
 }
 
-fn back(hands: &mut Hands, step: &Step, all: &[Step]) -> Result<(), LeverError> {
+fn back(hands: &mut LeverSet, step: &Step, all: &[Step]) -> Result<(), LeverError> {
     match step {
         Step::MakeGroup { controller, group } => {
             if !hands.groups.exists(*controller, group)? {
@@ -146,7 +146,7 @@ fn back(hands: &mut Hands, step: &Step, all: &[Step]) -> Result<(), LeverError> 
 }
 
 /// Whether a process has ended: then it has nothing to be put back.
-fn has_ended(hands: &Hands, process: ProcessId) -> Result<bool, LeverError> {
+fn has_ended(hands: &LeverSet, process: ProcessId) -> Result<bool, LeverError> {
     match hands.affinity.threads(process) {
         Ok(_) => Ok(false),
         Err(LeverError::Missing { .. }) => Ok(true),
@@ -155,21 +155,25 @@ fn has_ended(hands: &Hands, process: ProcessId) -> Result<bool, LeverError> {
 }
 
 /// Whether a daemon or server of MPS has ended: then it has forgotten what it was set to.
-fn has_forgotten(hands: &Hands, server: &MpsServer, scope: MpsScope) -> Result<bool, LeverError> {
+fn has_forgotten(
+    hands: &LeverSet,
+    server: &MpsServer,
+    scope: MpsScope,
+) -> Result<bool, LeverError> {
     Ok(!hands.mps.is_running(server)? || !hands.mps.scopes(server)?.contains(&scope))
 }
 
 /// Puts a value of MPS back. That of the daemon was passed on to every server that it has started since, so those
 /// get it back too: the plan has a step for each server that was there before.
 fn reset_mps<T: PartialEq>(
-    hands: &mut Hands,
+    hands: &mut LeverSet,
     (server, scope): (&MpsServer, MpsScope),
     all: &[Step],
     to: &T,
     get: &dyn Fn(&dyn Mps, MpsScope) -> Result<T, LeverError>,
     set: &dyn Fn(&mut dyn Mps, MpsScope) -> Result<(), LeverError>,
 ) -> Result<(), LeverError> {
-    let reset = |hands: &mut Hands, scope| {
+    let reset = |hands: &mut LeverSet, scope| {
         let outcome = match get(&*hands.mps, scope) {
             Ok(has) if has == *to => set(&mut *hands.mps, scope),
             other => other.map(drop),
@@ -192,11 +196,11 @@ fn reset_mps<T: PartialEq>(
 }
 
 fn leave(
-    hands: &mut Hands,
+    hands: &mut LeverSet,
     controller: Controller,
     process: ProcessId,
-    from: &Group,
-    to: &Group,
+    from: &CgroupPath,
+    to: &CgroupPath,
 ) -> Result<(), LeverError> {
     // The process was moved to another group since, and stays there.
     if hands.groups.group_of(controller, process)? != *to {
@@ -208,10 +212,10 @@ fn leave(
 /// Moves all members of a group that the same plan has made: what the process has started meanwhile is there too, and
 /// would keep the group.
 fn empty(
-    hands: &mut Hands,
+    hands: &mut LeverSet,
     controller: Controller,
-    from: &Group,
-    to: &Group,
+    from: &CgroupPath,
+    to: &CgroupPath,
 ) -> Result<(), LeverError> {
     for _ in 0..MOST_ROUNDS {
         if !hands.groups.exists(controller, to)? {
@@ -235,8 +239,8 @@ fn empty(
 }
 
 fn reset_cpuset(
-    hands: &mut Hands,
-    group: &Group,
+    hands: &mut LeverSet,
+    group: &CgroupPath,
     from: &Cpuset,
     to: &Cpuset,
 ) -> Result<(), LeverError> {
@@ -256,11 +260,11 @@ fn reset_cpuset(
 }
 
 fn unlimit(
-    hands: &mut Hands,
-    group: &Group,
+    hands: &mut LeverSet,
+    group: &CgroupPath,
     device: BlockDevice,
-    from: Limits,
-    to: Limits,
+    from: BlockIoLimits,
+    to: BlockIoLimits,
 ) -> Result<(), LeverError> {
     let has = hands.block_io.limits(group, device)?;
     let mut parts = has.parts();
@@ -269,7 +273,7 @@ fn unlimit(
             *part = was;
         }
     }
-    let back = Limits::of_parts(parts);
+    let back = BlockIoLimits::of_parts(parts);
     if back == has {
         return Ok(());
     }
@@ -277,7 +281,7 @@ fn unlimit(
 }
 
 fn free_threads(
-    hands: &mut Hands,
+    hands: &mut LeverSet,
     process: ProcessId,
     from: &[(i32, Cpus)],
     to: &Cpus,

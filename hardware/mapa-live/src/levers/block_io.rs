@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bounds::Bounds;
 use super::error::LeverError;
-use super::group::Group;
+use super::group::CgroupPath;
 
 /// A block device by its numbers: `254:0`. A limit is on a whole disk, not on a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -63,7 +63,7 @@ impl From<BlockDevice> for String {
 /// Limits on the block I/O of a group on one device. `None` is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Limits {
+pub struct BlockIoLimits {
     /// Bytes that may be read a second.
     pub read_bps: Option<u64>,
     /// Bytes that may be written a second.
@@ -74,7 +74,7 @@ pub struct Limits {
     pub write_iops: Option<u64>,
 }
 
-impl Limits {
+impl BlockIoLimits {
     /// No limit.
     pub const NONE: Self = Self {
         read_bps: None,
@@ -133,7 +133,7 @@ impl Limits {
 }
 
 /// Limits on block I/O. [`CgroupTree`](crate::levers::CgroupTree) writes the kernel's files,
-/// [`Twin`](crate::levers::Twin) simulates them.
+/// [`SimulatedMachine`](crate::levers::SimulatedMachine) simulates them.
 ///
 /// # What it does not limit
 /// Reads that the page cache answers, and so copies from it to a GPU. On v1, writes that go through the
@@ -143,7 +143,7 @@ pub trait BlockIo: Send {
     ///
     /// # Errors
     /// [Missing](LeverError::Missing): no such group, or its files cannot be read.
-    fn limits(&self, group: &Group, device: BlockDevice) -> Result<Limits, LeverError>;
+    fn limits(&self, group: &CgroupPath, device: BlockDevice) -> Result<BlockIoLimits, LeverError>;
 
     /// Sets the limits of a group on a device, those of other devices stay. It may fail after some were
     /// set: whoever calls it puts the old ones back.
@@ -152,11 +152,11 @@ pub trait BlockIo: Send {
     /// The kernel refused.
     fn set_limits(
         &mut self,
-        group: &Group,
+        group: &CgroupPath,
         device: BlockDevice,
-        limits: Limits,
+        limits: BlockIoLimits,
     ) -> Result<(), LeverError>;
 
     /// The exact writes of [`set_limits`](Self::set_limits), one a line.
-    fn words(&self, group: &Group, device: BlockDevice, limits: Limits) -> String;
+    fn commands(&self, group: &CgroupPath, device: BlockDevice, limits: BlockIoLimits) -> String;
 }

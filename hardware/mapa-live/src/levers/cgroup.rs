@@ -5,10 +5,10 @@ use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 
 use super::affinity::alive;
-use super::block_io::{BlockDevice, BlockIo, Limits};
+use super::block_io::{BlockDevice, BlockIo, BlockIoLimits};
 use super::cpuset::{Cpuset, Cpusets};
 use super::error::LeverError;
-use super::group::{Controller, Group, GroupAct, Groups};
+use super::group::{CgroupOp, CgroupOps, CgroupPath, Controller};
 use crate::kernel::cgroup::{PROCESSES, Version, own_members, path_in};
 use crate::kernel::{Cpus, ProcessId, files, is_gone};
 use crate::roots::Roots;
@@ -19,7 +19,7 @@ pub struct CgroupTree {
     roots: Roots,
 }
 
-/// The files of v1 with a limit each, in the order of [`Limits::parts`].
+/// The files of v1 with a limit each, in the order of [`BlockIoLimits::parts`].
 const V1_FILES: [&str; 4] = [
     "blkio.throttle.read_bps_device",
     "blkio.throttle.write_bps_device",
@@ -56,16 +56,16 @@ impl CgroupTree {
         })
     }
 
-    fn folder(&self, controller: Controller, group: &Group) -> Result<PathBuf, LeverError> {
+    fn folder(&self, controller: Controller, group: &CgroupPath) -> Result<PathBuf, LeverError> {
         Ok(self.hierarchy(controller)?.1.join(group.path()))
     }
 
     /// The files of a group with limits of block I/O, and what is written to each.
     fn limit_writes(
         &self,
-        group: &Group,
+        group: &CgroupPath,
         device: BlockDevice,
-        limits: Limits,
+        limits: BlockIoLimits,
     ) -> Result<Vec<(PathBuf, String)>, LeverError> {
         let (version, root) = self.hierarchy(Controller::BlockIo)?;
         let folder = root.join(group.path());
@@ -95,7 +95,7 @@ impl CgroupTree {
 
     fn cpuset_writes(
         &self,
-        group: &Group,
+        group: &CgroupPath,
         set: &Cpuset,
     ) -> Result<[(PathBuf, String); 2], LeverError> {
         let folder = self.folder(Controller::Cpuset, group)?;
@@ -142,8 +142,8 @@ fn or_why(words: Result<String, LeverError>) -> String {
     words.unwrap_or_else(|error| format!("# {error}"))
 }
 
-impl Groups for CgroupTree {
-    fn exists(&self, controller: Controller, group: &Group) -> Result<bool, LeverError> {
+impl CgroupOps for CgroupTree {
+    fn exists(&self, controller: Controller, group: &CgroupPath) -> Result<bool, LeverError> {
         let folder = self.folder(controller, group)?;
         match fs::metadata(&folder) {
             Ok(found) => Ok(found.is_dir()),
@@ -152,7 +152,7 @@ impl Groups for CgroupTree {
         }
     }
 
-    fn make(&mut self, controller: Controller, group: &Group) -> Result<(), LeverError> {
+    fn make(&mut self, controller: Controller, group: &CgroupPath) -> Result<(), LeverError> {
         let (version, root) = self.hierarchy(controller)?;
         let folder = root.join(group.path());
         match fs::create_dir(&folder) {
@@ -171,7 +171,7 @@ impl Groups for CgroupTree {
         Ok(())
     }
 
-    fn remove(&mut self, controller: Controller, group: &Group) -> Result<(), LeverError> {
+    fn remove(&mut self, controller: Controller, group: &CgroupPath) -> Result<(), LeverError> {
         let folder = self.folder(controller, group)?;
         match fs::remove_dir(&folder) {
             Ok(()) => Ok(()),
@@ -180,7 +180,7 @@ impl Groups for CgroupTree {
         }
     }
 
-    fn is_passed_on(&self, controller: Controller, group: &Group) -> Result<bool, LeverError> {
+    fn is_passed_on(&self, controller: Controller, group: &CgroupPath) -> Result<bool, LeverError> {
         let (version, root) = self.hierarchy(controller)?;
         if version == Version::V1 {
             return Ok(true);
@@ -198,7 +198,7 @@ impl Groups for CgroupTree {
     fn pass_on(
         &mut self,
         controller: Controller,
-        group: &Group,
+        group: &CgroupPath,
         on: bool,
     ) -> Result<(), LeverError> {
         let (version, root) = self.hierarchy(controller)?;
@@ -212,7 +212,11 @@ impl Groups for CgroupTree {
         )
     }
 
-    fn group_of(&self, controller: Controller, process: ProcessId) -> Result<Group, LeverError> {
+    fn group_of(
+        &self,
+        controller: Controller,
+        process: ProcessId,
+    ) -> Result<CgroupPath, LeverError> {
         let (version, _) = self.hierarchy(controller)?;
         let path = self.roots.proc.join(process.pid.to_string()).join("cgroup");
         let text = files::read(&path).map_err(|error| refused("read", &path, &error))?;
@@ -222,7 +226,7 @@ impl Groups for CgroupTree {
             Version::V1 => controller.v1(),
             Version::V2 => "",
         };
-        Group::new(path_in(&text, name).ok_or_else(|| {
+        CgroupPath::new(path_in(&text, name).ok_or_else(|| {
             LeverError::failed(
                 path.display().to_string(),
                 "expected a line of the controller",
@@ -230,7 +234,11 @@ impl Groups for CgroupTree {
         })?)
     }
 
-    fn members(&self, controller: Controller, group: &Group) -> Result<Vec<ProcessId>, LeverError> {
+    fn members(
+        &self,
+        controller: Controller,
+        group: &CgroupPath,
+    ) -> Result<Vec<ProcessId>, LeverError> {
         let folder = self.folder(controller, group)?;
         let listed = own_members(&folder)
             .map_err(|error| refused("read", &folder.join(PROCESSES), &error))?;
@@ -244,7 +252,7 @@ impl Groups for CgroupTree {
         Ok(members)
     }
 
-    fn has_below(&self, controller: Controller, group: &Group) -> Result<bool, LeverError> {
+    fn has_below(&self, controller: Controller, group: &CgroupPath) -> Result<bool, LeverError> {
         let folder = self.folder(controller, group)?;
         let failed = |error| refused("list", &folder, &error);
         for entry in fs::read_dir(&folder).map_err(failed)? {
@@ -263,7 +271,7 @@ impl Groups for CgroupTree {
         &mut self,
         controller: Controller,
         process: ProcessId,
-        group: &Group,
+        group: &CgroupPath,
     ) -> Result<(), LeverError> {
         alive(&self.roots.proc, process)?;
         // The number may pass to another process between the check and the write. The kernel takes
@@ -272,16 +280,16 @@ impl Groups for CgroupTree {
         put(&procs, &process.pid.to_string())
     }
 
-    fn words(&self, act: GroupAct<'_>) -> String {
+    fn commands(&self, act: CgroupOp<'_>) -> String {
         or_why(match act {
-            GroupAct::Make(controller, group) => self
+            CgroupOp::Make(controller, group) => self
                 .folder(controller, group)
                 .map(|folder| format!("mkdir {}", folder.display())),
-            GroupAct::PassOn(controller, group) => self.folder(controller, group).map(|folder| {
+            CgroupOp::PassOn(controller, group) => self.folder(controller, group).map(|folder| {
                 let file = folder.join("cgroup.subtree_control");
                 echo(&(file, format!("+{}", controller.v2())))
             }),
-            GroupAct::Join(controller, process, group) => self
+            CgroupOp::Join(controller, process, group) => self
                 .folder(controller, group)
                 .map(|folder| echo(&(folder.join(PROCESSES), process.pid.to_string()))),
         })
@@ -289,7 +297,7 @@ impl Groups for CgroupTree {
 }
 
 impl BlockIo for CgroupTree {
-    fn limits(&self, group: &Group, device: BlockDevice) -> Result<Limits, LeverError> {
+    fn limits(&self, group: &CgroupPath, device: BlockDevice) -> Result<BlockIoLimits, LeverError> {
         let (version, root) = self.hierarchy(Controller::BlockIo)?;
         let folder = root.join(group.path());
         // The line of the device, without its numbers.
@@ -319,14 +327,14 @@ impl BlockIo for CgroupTree {
                 }
             }
         }
-        Ok(Limits::of_parts(parts))
+        Ok(BlockIoLimits::of_parts(parts))
     }
 
     fn set_limits(
         &mut self,
-        group: &Group,
+        group: &CgroupPath,
         device: BlockDevice,
-        limits: Limits,
+        limits: BlockIoLimits,
     ) -> Result<(), LeverError> {
         for (path, text) in self.limit_writes(group, device, limits)? {
             put(&path, &text)?;
@@ -334,7 +342,7 @@ impl BlockIo for CgroupTree {
         Ok(())
     }
 
-    fn words(&self, group: &Group, device: BlockDevice, limits: Limits) -> String {
+    fn commands(&self, group: &CgroupPath, device: BlockDevice, limits: BlockIoLimits) -> String {
         or_why(self.limit_writes(group, device, limits).map(|writes| {
             let lines: Vec<String> = writes.iter().map(echo).collect();
             lines.join("\n")
@@ -343,7 +351,7 @@ impl BlockIo for CgroupTree {
 }
 
 impl Cpusets for CgroupTree {
-    fn cpuset(&self, group: &Group) -> Result<Cpuset, LeverError> {
+    fn cpuset(&self, group: &CgroupPath) -> Result<Cpuset, LeverError> {
         let folder = self.folder(Controller::Cpuset, group)?;
         Ok(Cpuset {
             cpus: self.read_set(folder.join("cpuset.cpus"))?,
@@ -351,7 +359,7 @@ impl Cpusets for CgroupTree {
         })
     }
 
-    fn allowed(&self, group: &Group) -> Result<Cpuset, LeverError> {
+    fn allowed(&self, group: &CgroupPath) -> Result<Cpuset, LeverError> {
         let (version, root) = self.hierarchy(Controller::Cpuset)?;
         let above = group.above().last().cloned().unwrap_or_default();
         let folder = root.join(above.path());
@@ -365,7 +373,7 @@ impl Cpusets for CgroupTree {
         })
     }
 
-    fn set_cpuset(&mut self, group: &Group, set: &Cpuset) -> Result<(), LeverError> {
+    fn set_cpuset(&mut self, group: &CgroupPath, set: &Cpuset) -> Result<(), LeverError> {
         let above = self.allowed(group)?;
         let writes = self.cpuset_writes(group, set)?;
         for ((path, text), all) in writes.iter().zip([above.cpus, above.mems]) {
@@ -385,7 +393,7 @@ impl Cpusets for CgroupTree {
         Ok(())
     }
 
-    fn words(&self, group: &Group, set: &Cpuset) -> String {
+    fn commands(&self, group: &CgroupPath, set: &Cpuset) -> String {
         or_why(
             self.cpuset_writes(group, set)
                 .map(|writes| writes.iter().map(echo).collect::<Vec<_>>().join("\n")),

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::error::LeverError;
-use super::group::Group;
+use super::group::CgroupPath;
 use crate::kernel::Cpus;
 
 /// The CPUs and the memory nodes of a group. Empty means those of the group above, on v2.
@@ -17,7 +17,7 @@ pub struct Cpuset {
 }
 
 /// The CPUs and memory nodes of groups. [`CgroupTree`](crate::levers::CgroupTree) writes the kernel's
-/// files, [`Twin`](crate::levers::Twin) simulates them.
+/// files, [`SimulatedMachine`](crate::levers::SimulatedMachine) simulates them.
 ///
 /// # What it does not do
 /// Threads of the kernel and interrupts are not moved. Memory that is allotted stays where it is, unless
@@ -27,20 +27,20 @@ pub trait Cpusets: Send {
     ///
     /// # Errors
     /// [Missing](LeverError::Missing): no such group, or no such controller.
-    fn cpuset(&self, group: &Group) -> Result<Cpuset, LeverError>;
+    fn cpuset(&self, group: &CgroupPath) -> Result<Cpuset, LeverError>;
 
     /// What a group may be set to: the set in force of the group above it.
     ///
     /// # Errors
     /// As for [`cpuset`](Self::cpuset).
-    fn allowed(&self, group: &Group) -> Result<Cpuset, LeverError>;
+    fn allowed(&self, group: &CgroupPath) -> Result<Cpuset, LeverError>;
 
     /// Sets the CPUs and nodes of a group.
     ///
     /// # Errors
     /// The kernel refused.
-    fn set_cpuset(&mut self, group: &Group, set: &Cpuset) -> Result<(), LeverError>;
+    fn set_cpuset(&mut self, group: &CgroupPath, set: &Cpuset) -> Result<(), LeverError>;
 
     /// The exact writes of [`set_cpuset`](Self::set_cpuset), one a line.
-    fn words(&self, group: &Group, set: &Cpuset) -> String;
+    fn commands(&self, group: &CgroupPath, set: &Cpuset) -> String;
 }

@@ -1,15 +1,15 @@
 //! A step, carried out.
 
 use super::error::LeverError;
-use super::hands::Hands;
-use super::launch::Launch;
+use super::hands::LeverSet;
+use super::launch::ProgramSpec;
 use super::step::Step;
 use crate::kernel::{Cpus, ProcessId};
 
 /// How often the threads of a process are listed until no new one turns up.
 const MOST_ROUNDS: usize = 16;
 
-pub(crate) fn act(hands: &mut Hands, step: &Step) -> Result<(), LeverError> {
+pub(crate) fn act(hands: &mut LeverSet, step: &Step) -> Result<(), LeverError> {
     match step {
         Step::MakeGroup { controller, group } => hands.groups.make(*controller, group),
         Step::PassOn { controller, group } => hands.groups.pass_on(*controller, group, true),
@@ -25,7 +25,7 @@ pub(crate) fn act(hands: &mut Hands, step: &Step) -> Result<(), LeverError> {
             hands.block_io.set_limits(group, *device, *to)?;
             let has = hands.block_io.limits(group, *device)?;
             taken(
-                || hands.block_io.words(group, *device, *to),
+                || hands.block_io.commands(group, *device, *to),
                 &has.parts(),
                 &to.parts(),
             )
@@ -33,7 +33,7 @@ pub(crate) fn act(hands: &mut Hands, step: &Step) -> Result<(), LeverError> {
         Step::Cpuset { group, to, .. } => {
             hands.cpusets.set_cpuset(group, to)?;
             let has = hands.cpusets.cpuset(group)?;
-            taken(|| hands.cpusets.words(group, to), &has, to)
+            taken(|| hands.cpusets.commands(group, to), &has, to)
         }
         Step::Affinity { process, to, .. } => set_threads(hands, *process, to),
         // These levers read back what they set by themselves: see `Mps`.
@@ -76,7 +76,7 @@ fn taken<T: PartialEq + std::fmt::Debug>(
 
 /// Sets the CPUs of all threads. A thread that is born meanwhile has those of its parent, which may be the
 /// old ones, so the list is read until it has nothing new.
-fn set_threads(hands: &mut Hands, process: ProcessId, cpus: &Cpus) -> Result<(), LeverError> {
+fn set_threads(hands: &mut LeverSet, process: ProcessId, cpus: &Cpus) -> Result<(), LeverError> {
     for _ in 0..MOST_ROUNDS {
         let threads = hands.affinity.threads(process)?;
         let mut changed = false;
@@ -98,7 +98,7 @@ fn set_threads(hands: &mut Hands, process: ProcessId, cpus: &Cpus) -> Result<(),
 }
 
 /// Starts a program and waits until it is ready.
-pub(crate) fn start(hands: &mut Hands, program: &Launch) -> Result<(), LeverError> {
+pub(crate) fn start(hands: &mut LeverSet, program: &ProgramSpec) -> Result<(), LeverError> {
     let begin = std::time::Instant::now();
     let limit = std::time::Duration::from_secs(program.ready_s);
     hands.programs.start(program)?;

@@ -15,9 +15,9 @@ use crate::roots::Roots;
 /// The empty path is the root.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Group(String);
+pub struct CgroupPath(String);
 
-impl Group {
+impl CgroupPath {
     /// A group by its path. Slashes at its ends are dropped.
     ///
     /// # Errors
@@ -62,13 +62,13 @@ impl Group {
     }
 }
 
-impl fmt::Display for Group {
+impl fmt::Display for CgroupPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "/{}", self.0)
     }
 }
 
-impl TryFrom<String> for Group {
+impl TryFrom<String> for CgroupPath {
     type Error = LeverError;
 
     fn try_from(path: String) -> Result<Self, LeverError> {
@@ -76,8 +76,8 @@ impl TryFrom<String> for Group {
     }
 }
 
-impl From<Group> for String {
-    fn from(group: Group) -> Self {
+impl From<CgroupPath> for String {
+    fn from(group: CgroupPath) -> Self {
         group.0
     }
 }
@@ -123,34 +123,34 @@ impl Controller {
 }
 
 /// Control groups and who is in them. [`CgroupTree`](crate::levers::CgroupTree) is the kernel's,
-/// [`Twin`](crate::levers::Twin) a simulated one.
+/// [`SimulatedMachine`](crate::levers::SimulatedMachine) a simulated one.
 ///
 /// Every method that changes something does nothing where it holds already.
-pub trait Groups: Send {
+pub trait CgroupOps: Send {
     /// Whether a group exists.
     ///
     /// # Errors
     /// The machine has no such controller.
-    fn exists(&self, controller: Controller, group: &Group) -> Result<bool, LeverError>;
+    fn exists(&self, controller: Controller, group: &CgroupPath) -> Result<bool, LeverError>;
 
     /// Makes a group; the one above it exists. On v1, a new group of `cpuset` has the CPUs and nodes of
     /// the one above.
     ///
     /// # Errors
     /// The kernel refused.
-    fn make(&mut self, controller: Controller, group: &Group) -> Result<(), LeverError>;
+    fn make(&mut self, controller: Controller, group: &CgroupPath) -> Result<(), LeverError>;
 
     /// Removes a group that has no processes.
     ///
     /// # Errors
     /// [Busy](LeverError::Busy): it has processes.
-    fn remove(&mut self, controller: Controller, group: &Group) -> Result<(), LeverError>;
+    fn remove(&mut self, controller: Controller, group: &CgroupPath) -> Result<(), LeverError>;
 
     /// Whether groups below this one have the controller: always on v1, and never on v2 while there is no such group.
     ///
     /// # Errors
     /// The kernel refused.
-    fn is_passed_on(&self, controller: Controller, group: &Group) -> Result<bool, LeverError>;
+    fn is_passed_on(&self, controller: Controller, group: &CgroupPath) -> Result<bool, LeverError>;
 
     /// Passes a controller on to the groups below this one, or no longer (`cgroup.subtree_control` of v2). Groups
     /// below it lose what they were set to, if it is no longer passed on.
@@ -160,7 +160,7 @@ pub trait Groups: Send {
     fn pass_on(
         &mut self,
         controller: Controller,
-        group: &Group,
+        group: &CgroupPath,
         on: bool,
     ) -> Result<(), LeverError>;
 
@@ -168,19 +168,27 @@ pub trait Groups: Send {
     ///
     /// # Errors
     /// [Missing](LeverError::Missing): the process has ended.
-    fn group_of(&self, controller: Controller, process: ProcessId) -> Result<Group, LeverError>;
+    fn group_of(
+        &self,
+        controller: Controller,
+        process: ProcessId,
+    ) -> Result<CgroupPath, LeverError>;
 
     /// The processes of a group, without those of groups below it.
     ///
     /// # Errors
     /// [Missing](LeverError::Missing): no such group.
-    fn members(&self, controller: Controller, group: &Group) -> Result<Vec<ProcessId>, LeverError>;
+    fn members(
+        &self,
+        controller: Controller,
+        group: &CgroupPath,
+    ) -> Result<Vec<ProcessId>, LeverError>;
 
     /// Whether a group has groups below it.
     ///
     /// # Errors
     /// [Missing](LeverError::Missing): no such group.
-    fn has_below(&self, controller: Controller, group: &Group) -> Result<bool, LeverError>;
+    fn has_below(&self, controller: Controller, group: &CgroupPath) -> Result<bool, LeverError>;
 
     /// Puts a process, with all its threads, into a group.
     ///
@@ -190,20 +198,20 @@ pub trait Groups: Send {
         &mut self,
         controller: Controller,
         process: ProcessId,
-        group: &Group,
+        group: &CgroupPath,
     ) -> Result<(), LeverError>;
 
     /// The exact writes of [`make`](Self::make), [`pass_on`](Self::pass_on) or [`join`](Self::join).
-    fn words(&self, act: GroupAct<'_>) -> String;
+    fn commands(&self, act: CgroupOp<'_>) -> String;
 }
 
 /// A change of groups, to be put into words.
 #[derive(Clone, Copy, Debug)]
-pub enum GroupAct<'a> {
-    /// [`Groups::make`].
-    Make(Controller, &'a Group),
-    /// [`Groups::pass_on`].
-    PassOn(Controller, &'a Group),
-    /// [`Groups::join`].
-    Join(Controller, ProcessId, &'a Group),
+pub enum CgroupOp<'a> {
+    /// [`CgroupOps::make`].
+    Make(Controller, &'a CgroupPath),
+    /// [`CgroupOps::pass_on`].
+    PassOn(Controller, &'a CgroupPath),
+    /// [`CgroupOps::join`].
+    Join(Controller, ProcessId, &'a CgroupPath),
 }

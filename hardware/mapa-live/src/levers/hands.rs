@@ -4,16 +4,16 @@ use super::affinity::Affinity;
 use super::block_io::BlockIo;
 use super::bounds::Bounds;
 use super::cpuset::Cpusets;
-use super::group::Groups;
+use super::group::CgroupOps;
 use super::launch::Programs;
 use super::mig::MigControl;
 use super::mps::Mps;
 
 /// The levers of a machine, real or simulated, and their bounds. The logic of plans, bounds, half-done
 /// work and undoing is here once, over either.
-pub struct Hands {
+pub struct LeverSet {
     /// Control groups, and which processes are in them.
-    pub groups: Box<dyn Groups>,
+    pub groups: Box<dyn CgroupOps>,
     /// Limits on the block I/O of groups.
     pub block_io: Box<dyn BlockIo>,
     /// CPUs and memory nodes of groups.

@@ -13,7 +13,7 @@ use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 
 use super::error::LeverError;
-use super::step::{Plan, Pull};
+use super::step::{LeverChange, Plan};
 
 /// How long a pull holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,11 +50,11 @@ impl Lifetime {
 /// One pull in the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Entry {
+pub struct JournalEntry {
     /// Its number. A later pull has a higher one.
     pub id: u64,
     /// The request, by which a repeated one is recognised.
-    pub pull: Pull,
+    pub pull: LeverChange,
     /// What is done, and all that takes it back.
     pub plan: Plan,
     /// When it ends, if no holder lets go of it before.
@@ -74,7 +74,7 @@ pub trait Journal: Send {
     ///
     /// # Errors
     /// It could not be written. Then nothing is pulled.
-    fn put(&mut self, entry: &Entry) -> Result<(), LeverError>;
+    fn put(&mut self, entry: &JournalEntry) -> Result<(), LeverError>;
 
     /// Crosses an entry out. One that is not there is no error.
     ///
@@ -86,15 +86,15 @@ pub trait Journal: Send {
     ///
     /// # Errors
     /// They cannot be read.
-    fn entries(&self) -> Result<Vec<Entry>, LeverError>;
+    fn entries(&self) -> Result<Vec<JournalEntry>, LeverError>;
 }
 
 /// A journal in memory: for simulations and tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct MemoryJournal(BTreeMap<u64, Entry>);
+pub struct MemoryJournal(BTreeMap<u64, JournalEntry>);
 
 impl Journal for MemoryJournal {
-    fn put(&mut self, entry: &Entry) -> Result<(), LeverError> {
+    fn put(&mut self, entry: &JournalEntry) -> Result<(), LeverError> {
         self.0.insert(entry.id, entry.clone());
         Ok(())
     }
@@ -104,7 +104,7 @@ impl Journal for MemoryJournal {
         Ok(())
     }
 
-    fn entries(&self) -> Result<Vec<Entry>, LeverError> {
+    fn entries(&self) -> Result<Vec<JournalEntry>, LeverError> {
         Ok(self.0.values().cloned().collect())
     }
 }
@@ -234,7 +234,7 @@ fn of_others(found: &fs::Metadata, what: &str) -> Option<String> {
 }
 
 impl Journal for FolderJournal {
-    fn put(&mut self, entry: &Entry) -> Result<(), LeverError> {
+    fn put(&mut self, entry: &JournalEntry) -> Result<(), LeverError> {
         let path = self.file(entry.id);
         let write = || -> std::io::Result<()> {
             let mut file = tempfile::NamedTempFile::new_in(&self.opened)?;
@@ -262,7 +262,7 @@ impl Journal for FolderJournal {
         }
     }
 
-    fn entries(&self) -> Result<Vec<Entry>, LeverError> {
+    fn entries(&self) -> Result<Vec<JournalEntry>, LeverError> {
         let list = fs::read_dir(&self.opened).map_err(|error| self.failed(Path::new(""), error))?;
         let mut entries = Vec::new();
         for file in list {
@@ -291,7 +291,7 @@ impl Journal for FolderJournal {
             file.take(MOST_BYTES as u64)
                 .read_to_end(&mut bytes)
                 .map_err(|error| self.failed(&path, error))?;
-            let entry: Entry =
+            let entry: JournalEntry =
                 serde_json::from_slice(&bytes).map_err(|error| self.failed(&path, error))?;
             entries.push(entry);
         }

@@ -5,38 +5,39 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::error::LeverError;
-use super::hands::Hands;
-use super::journal::{Entry, Journal, Lifetime};
+use super::hands::LeverSet;
+use super::journal::{Journal, JournalEntry, Lifetime};
 use super::pulling::Failure;
-use super::step::{Plan, Pull};
+use super::step::{LeverChange, Plan};
 
 /// What became of a pull, as a fact for a ledger or a log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "fact", rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
-pub enum LeverFact {
+pub enum LeverEvent {
     /// It was carried out, and is held under this number.
-    Pulled {
+    #[serde(rename = "pulled")]
+    Applied {
         /// The number of its entry in the journal.
         id: u64,
-        /// The name of the lever, as [`Pull::lever`].
+        /// The name of the lever, as [`LeverChange::lever`].
         lever: String,
     },
     /// All was so already, and nobody holds it.
     Unchanged {
-        /// The name of the lever, as [`Pull::lever`].
+        /// The name of the lever, as [`LeverChange::lever`].
         lever: String,
     },
     /// The same pull was held already; its time is the later one.
     Extended {
         /// The number of the pull that is held.
         id: u64,
-        /// The name of the lever, as [`Pull::lever`].
+        /// The name of the lever, as [`LeverChange::lever`].
         lever: String,
     },
     /// It was refused. Nothing was changed.
     Refused {
-        /// The name of the lever, as [`Pull::lever`].
+        /// The name of the lever, as [`LeverChange::lever`].
         lever: String,
         /// The bound, the thing that is missing, or the pull that holds a target.
         why: LeverError,
@@ -49,14 +50,16 @@ pub enum LeverFact {
         failure: Failure,
     },
     /// It was taken back.
-    Undone {
+    #[serde(rename = "undone")]
+    Reverted {
         /// The number.
         id: u64,
         /// The lever.
         lever: String,
     },
     /// It could not be taken back, wholly or in part. It stays in the journal, and is tried again.
-    NotUndone {
+    #[serde(rename = "not-undone")]
+    RevertFailed {
         /// The number.
         id: u64,
         /// The lever.
@@ -95,27 +98,27 @@ impl Holder {
 /// # Examples
 /// ```
 /// use mapa_live::levers::{
-///     Group, Keeper, LeverFact, Lifetime, Limits, MemoryJournal, Pull, Twin,
+///     CgroupPath, LeverManager, LeverEvent, Lifetime, BlockIoLimits, MemoryJournal, LeverChange, SimulatedMachine,
 /// };
 ///
-/// let twin = Twin::with_group("mapa/etl")?;
-/// let (mut keeper, _) = Keeper::open(twin.hands(), MemoryJournal::default(), 0)?;
-/// let pull = Pull::BlockIo {
-///     group: Group::new("mapa/etl")?,
+/// let twin = SimulatedMachine::with_group("mapa/etl")?;
+/// let (mut keeper, _) = LeverManager::open(twin.hands(), MemoryJournal::default(), 0)?;
+/// let pull = LeverChange::BlockIo {
+///     group: CgroupPath::new("mapa/etl")?,
 ///     device: "254:0".parse()?,
-///     limits: Limits::mb_s(200),
+///     limits: BlockIoLimits::mb_s(200),
 /// };
 /// print!("{}", keeper.plan(&pull)?); // the dry run
-/// let fact = keeper.pull(&pull, Lifetime::Until { ms: 30_000 }, 0);
-/// assert!(matches!(fact, LeverFact::Pulled { .. }));
-/// assert!(keeper.tick(29_999).is_empty());
-/// assert!(matches!(keeper.tick(30_000)[..], [LeverFact::Undone { .. }]));
+/// let fact = keeper.apply(&pull, Lifetime::Until { ms: 30_000 }, 0);
+/// assert!(matches!(fact, LeverEvent::Applied { .. }));
+/// assert!(keeper.revert_expired(29_999).is_empty());
+/// assert!(matches!(keeper.revert_expired(30_000)[..], [LeverEvent::Reverted { .. }]));
 /// # Ok::<(), mapa_live::levers::LeverError>(())
 /// ```
-pub struct Keeper<J: Journal> {
-    hands: Hands,
+pub struct LeverManager<J: Journal> {
+    hands: LeverSet,
     journal: J,
-    held: BTreeMap<u64, Entry>,
+    held: BTreeMap<u64, JournalEntry>,
     /// By pull: who needs it. None of a pull that is nobody's by name, such as one of an earlier keeper: only its time ends it.
     holders: BTreeMap<u64, BTreeSet<Option<Holder>>>,
     /// Pulls that are carried out elsewhere, or have to be taken back there: nothing here touches them meanwhile.
@@ -126,12 +129,12 @@ pub struct Keeper<J: Journal> {
 /// What there is to do for a pull.
 enum Prepared {
     /// Nothing more.
-    Over(LeverFact),
+    Over(LeverEvent),
     /// The plan of this entry, which is in the journal.
     Entry(u64),
 }
 
-impl<J: Journal> Keeper<J> {
+impl<J: Journal> LeverManager<J> {
     /// Opens a journal, and takes back what an earlier keeper left: what was not finished, what was for its
     /// session, and what is past its time. What has time left is held on. Of an entry of an earlier boot, what was
     /// set on groups, processes and daemons is no more, and is left alone. The facts say what was done.
@@ -139,10 +142,10 @@ impl<J: Journal> Keeper<J> {
     /// # Errors
     /// The journal cannot be read.
     pub fn open(
-        hands: Hands,
+        hands: LeverSet,
         journal: J,
         now_ms: u64,
-    ) -> Result<(Self, Vec<LeverFact>), LeverError> {
+    ) -> Result<(Self, Vec<LeverEvent>), LeverError> {
         let mut entries = journal.entries()?;
         for entry in &mut entries {
             if hands.boot.is_some() && entry.boot.is_some() && entry.boot != hands.boot {
@@ -186,26 +189,26 @@ impl<J: Journal> Keeper<J> {
     }
 
     /// The levers. A change that is made by them directly is in no journal.
-    pub fn hands(&mut self) -> &mut Hands {
+    pub fn hands(&mut self) -> &mut LeverSet {
         &mut self.hands
     }
 
     /// What is held, in the order of the pulls.
-    pub fn held(&self) -> impl Iterator<Item = &Entry> {
+    pub fn active(&self) -> impl Iterator<Item = &JournalEntry> {
         self.held.values()
     }
 
     /// The dry run of a pull.
     ///
     /// # Errors
-    /// As for [`Hands::plan`].
-    pub fn plan(&self, pull: &Pull) -> Result<Plan, LeverError> {
+    /// As for [`LeverSet::plan`].
+    pub fn plan(&self, pull: &LeverChange) -> Result<Plan, LeverError> {
         self.hands.plan(pull)
     }
 
     /// Pulls a lever: writes the plan down, carries it out, confirms it. A pull that is held already only
     /// gets the new lifetime, if that is longer.
-    pub fn pull(&mut self, pull: &Pull, lifetime: Lifetime, now_ms: u64) -> LeverFact {
+    pub fn apply(&mut self, pull: &LeverChange, lifetime: Lifetime, now_ms: u64) -> LeverEvent {
         self.pull_of(None, pull, lifetime, now_ms)
     }
 
@@ -213,26 +216,26 @@ impl<J: Journal> Keeper<J> {
     pub fn pull_for(
         &mut self,
         holder: &Holder,
-        pull: &Pull,
+        pull: &LeverChange,
         lifetime: Lifetime,
         now_ms: u64,
-    ) -> LeverFact {
+    ) -> LeverEvent {
         self.pull_of(Some(holder.clone()), pull, lifetime, now_ms)
     }
 
     fn pull_of(
         &mut self,
         holder: Option<Holder>,
-        pull: &Pull,
+        pull: &LeverChange,
         lifetime: Lifetime,
         now_ms: u64,
-    ) -> LeverFact {
+    ) -> LeverEvent {
         let lever = pull.lever().to_owned();
         let fact = match self.try_pull(pull, lifetime, now_ms) {
             Ok(fact) => fact,
-            Err(why) => LeverFact::Refused { lever, why },
+            Err(why) => LeverEvent::Refused { lever, why },
         };
-        if let LeverFact::Pulled { id, .. } | LeverFact::Extended { id, .. } = &fact
+        if let LeverEvent::Applied { id, .. } | LeverEvent::Extended { id, .. } = &fact
             // One that is kept is nobody's.
             && self.held.contains_key(id)
         {
@@ -253,7 +256,11 @@ impl<J: Journal> Keeper<J> {
     /// second is refused, and needs that of the first.
     pub fn share(&mut self, holder: &Holder) {
         for holders in self.holders.values_mut() {
-            if holders.iter().flatten().any(|own| own.what == holder.what) {
+            if holders
+                .iter()
+                .flatten()
+                .any(|of_entry| of_entry.what == holder.what)
+            {
                 holders.insert(Some(holder.clone()));
             }
         }
@@ -261,34 +268,34 @@ impl<J: Journal> Keeper<J> {
 
     /// The pulls that a holder needs, in the order of the pulls.
     pub fn needed_by(&self, holder: &Holder) -> impl Iterator<Item = u64> {
-        let needs = |own: &&Option<Holder>| own.as_ref() == Some(holder);
+        let needs = |candidate: &&Option<Holder>| candidate.as_ref() == Some(holder);
         self.holders
             .iter()
-            .filter(move |(_, own)| own.iter().any(|own| needs(&own)))
+            .filter(move |(_, values)| values.iter().any(|holder| needs(&holder)))
             .map(|(id, _)| *id)
     }
 
     /// Holders let go of all that they need. What nobody needs any more is taken back, the last pull first.
-    pub fn free(&mut self, is: impl Fn(&Holder) -> bool) -> Vec<LeverFact> {
+    pub fn free(&mut self, is: impl Fn(&Holder) -> bool) -> Vec<LeverEvent> {
         let mut free = Vec::new();
         for (&id, holders) in self.holders.iter_mut().rev() {
             let before = holders.len();
-            holders.retain(|own| !own.as_ref().is_some_and(&is));
+            holders.retain(|other| !other.as_ref().is_some_and(&is));
             if holders.is_empty() && before > 0 {
                 free.push(id);
             }
         }
-        free.into_iter().filter_map(|id| self.undo(id)).collect()
+        free.into_iter().filter_map(|id| self.revert(id)).collect()
     }
 
     /// A holder lets go of one pull, which is taken back if nobody else needs it.
-    pub fn leave(&mut self, holder: &Holder, id: u64) -> Option<LeverFact> {
+    pub fn leave(&mut self, holder: &Holder, id: u64) -> Option<LeverEvent> {
         let holders = self.holders.get_mut(&id)?;
-        holders.retain(|own| own.as_ref() != Some(holder));
-        holders.is_empty().then(|| self.undo(id)).flatten()
+        holders.retain(|other| other.as_ref() != Some(holder));
+        holders.is_empty().then(|| self.revert(id)).flatten()
     }
 
-    /// Begins a pull that the caller carries out elsewhere, because it takes long: by [`Hands::pull`] of levers of its own
+    /// Begins a pull that the caller carries out elsewhere, because it takes long: by [`LeverSet::pull`] of levers of its own
     /// with this plan, which is in the journal under this number. The outcome goes to [`finish`](Self::finish). Meanwhile
     /// nobody else gets what the pull is about, and neither time nor the exit of the program takes it back; the next keeper
     /// does.
@@ -297,17 +304,17 @@ impl<J: Journal> Keeper<J> {
     /// What became of the pull, if there is nothing to be carried out: it was refused, or all is so already.
     pub fn begin(
         &mut self,
-        pull: &Pull,
+        pull: &LeverChange,
         lifetime: Lifetime,
         now_ms: u64,
-    ) -> Result<(u64, Plan), LeverFact> {
+    ) -> Result<(u64, Plan), LeverEvent> {
         match self.prepare(pull, lifetime, now_ms) {
             Ok(Prepared::Entry(id)) => {
                 self.away.insert(id);
                 Ok((id, self.held[&id].plan.clone()))
             }
             Ok(Prepared::Over(fact)) => Err(fact),
-            Err(why) => Err(LeverFact::Refused {
+            Err(why) => Err(LeverEvent::Refused {
                 lever: pull.lever().to_owned(),
                 why,
             }),
@@ -316,12 +323,12 @@ impl<J: Journal> Keeper<J> {
 
     /// Ends a pull that was carried out elsewhere. Of one that failed and left something behind, and of one that cannot be
     /// confirmed, the caller takes back the plan: [`left_away`](Self::left_away). `None`: no such pull is under way.
-    pub fn finish(&mut self, id: u64, done: Result<(), Failure>) -> Option<LeverFact> {
+    pub fn finish(&mut self, id: u64, done: Result<(), Failure>) -> Option<LeverEvent> {
         if !self.away.contains(&id) {
             return None;
         }
         let fact = self.complete(id, done);
-        if let LeverFact::Pulled { .. } = &fact {
+        if let LeverEvent::Applied { .. } = &fact {
             self.away.remove(&id);
             if self.held.contains_key(&id) {
                 self.holders.entry(id).or_default().insert(None);
@@ -331,25 +338,29 @@ impl<J: Journal> Keeper<J> {
     }
 
     /// The pulls that were carried out elsewhere, and of which something is left that must be taken back there: by
-    /// [`Hands::undo`] of their plan. The outcome goes to [`finish_undo`](Self::finish_undo).
-    pub fn left_away(&self) -> impl Iterator<Item = &Entry> {
+    /// [`LeverSet::undo`] of their plan. The outcome goes to [`finish_undo`](Self::finish_undo).
+    pub fn left_away(&self) -> impl Iterator<Item = &JournalEntry> {
         let over = Lifetime::Until { ms: 0 };
         let away = self.away.iter().filter_map(|id| self.held.get(id));
-        away.filter(move |own| own.lifetime == over)
+        away.filter(move |entry| entry.lifetime == over)
     }
 
     /// Ends the taking back of a pull elsewhere. What could not be is still [left](Self::left_away). `None`: no such pull is
     /// under way.
-    pub fn finish_undo(&mut self, id: u64, done: Result<(), Vec<LeverError>>) -> Option<LeverFact> {
+    pub fn finish_undo(
+        &mut self,
+        id: u64,
+        done: Result<(), Vec<LeverError>>,
+    ) -> Option<LeverEvent> {
         self.away.contains(&id).then(|| self.released(id, done))
     }
 
     fn try_pull(
         &mut self,
-        pull: &Pull,
+        pull: &LeverChange,
         lifetime: Lifetime,
         now_ms: u64,
-    ) -> Result<LeverFact, LeverError> {
+    ) -> Result<LeverEvent, LeverError> {
         let id = match self.prepare(pull, lifetime, now_ms)? {
             Prepared::Over(fact) => return Ok(fact),
             Prepared::Entry(id) => id,
@@ -364,7 +375,7 @@ impl<J: Journal> Keeper<J> {
     /// It is out of bounds, somebody else holds what it is about, or it cannot be planned or written down.
     fn prepare(
         &mut self,
-        pull: &Pull,
+        pull: &LeverChange,
         lifetime: Lifetime,
         now_ms: u64,
     ) -> Result<Prepared, LeverError> {
@@ -374,10 +385,10 @@ impl<J: Journal> Keeper<J> {
             self.hands.bounds.hold_s.check("hold_s", seconds, "s")?;
         }
         let lever = pull.lever().to_owned();
-        let same = |own: &&Entry| own.confirmed && own.pull == *pull;
+        let same = |entry: &&JournalEntry| entry.confirmed && entry.pull == *pull;
         if let Some(entry) = self.held.values().find(same) {
             let lifetime = entry.lifetime.longer(lifetime);
-            let entry = Entry {
+            let entry = JournalEntry {
                 lifetime,
                 ..entry.clone()
             };
@@ -387,10 +398,11 @@ impl<J: Journal> Keeper<J> {
             if lifetime == Lifetime::Kept {
                 self.settle(id);
             }
-            return Ok(Prepared::Over(LeverFact::Extended { id, lever }));
+            return Ok(Prepared::Over(LeverEvent::Extended { id, lever }));
         }
         let targets = pull.targets();
-        let holds = |own: &&Entry| own.pull.targets().iter().any(|at| targets.contains(at));
+        let holds =
+            |entry: &&JournalEntry| entry.pull.targets().iter().any(|at| targets.contains(at));
         // Also an entry that could not be reverted: its targets are not as they were before it.
         if let Some(entry) = self.held.values().find(holds) {
             return Err(LeverError::busy(
@@ -400,10 +412,10 @@ impl<J: Journal> Keeper<J> {
         }
         let plan = self.hands.plan(pull)?;
         if plan.is_empty() {
-            return Ok(Prepared::Over(LeverFact::Unchanged { lever }));
+            return Ok(Prepared::Over(LeverEvent::Unchanged { lever }));
         }
         let id = self.next;
-        let entry = Entry {
+        let entry = JournalEntry {
             id,
             pull: pull.clone(),
             plan,
@@ -420,7 +432,7 @@ impl<J: Journal> Keeper<J> {
 
     /// Confirms a pull that was carried out, and crosses out one that failed without a trace. One of which something is left
     /// stays in the journal, to be taken back.
-    fn complete(&mut self, id: u64, done: Result<(), Failure>) -> LeverFact {
+    fn complete(&mut self, id: u64, done: Result<(), Failure>) -> LeverEvent {
         if let Err(failure) = done {
             if failure.left.is_empty() && self.journal.remove(id).is_ok() {
                 self.forget(id);
@@ -428,7 +440,7 @@ impl<J: Journal> Keeper<J> {
                 // It is taken back by the next tick.
                 entry.lifetime = Lifetime::Until { ms: 0 };
             }
-            return LeverFact::Failed { id, failure };
+            return LeverEvent::Failed { id, failure };
         }
         let mut entry = self.held[&id].clone();
         entry.confirmed = true;
@@ -454,14 +466,14 @@ impl<J: Journal> Keeper<J> {
                 why: Box::new(why),
                 left,
             };
-            return LeverFact::Failed { id, failure };
+            return LeverEvent::Failed { id, failure };
         }
         let is_kept = entry.lifetime == Lifetime::Kept;
         self.held.insert(id, entry);
         if is_kept {
             self.settle(id);
         }
-        LeverFact::Pulled { id, lever }
+        LeverEvent::Applied { id, lever }
     }
 
     fn forget(&mut self, id: u64) {
@@ -478,30 +490,30 @@ impl<J: Journal> Keeper<J> {
     }
 
     /// Takes a pull back now. `None`: nothing is held under this number, or it is [under way](Self::begin) elsewhere.
-    pub fn undo(&mut self, id: u64) -> Option<LeverFact> {
+    pub fn revert(&mut self, id: u64) -> Option<LeverEvent> {
         let is_here = self.held.contains_key(&id) && !self.away.contains(&id);
         is_here.then(|| self.release(id))
     }
 
     /// Takes back what is past its time, the last pull first.
-    pub fn tick(&mut self, now_ms: u64) -> Vec<LeverFact> {
+    pub fn revert_expired(&mut self, now_ms: u64) -> Vec<LeverEvent> {
         // What is kept is here only if the journal could not cross it out.
-        let kept = |own: &Entry| own.confirmed && own.lifetime == Lifetime::Kept;
+        let kept = |entry: &JournalEntry| entry.confirmed && entry.lifetime == Lifetime::Kept;
         let kept: Vec<u64> = (self.held.iter())
-            .filter(|(_, own)| kept(own))
+            .filter(|(_, entry)| kept(entry))
             .map(|(id, _)| *id)
             .collect();
         kept.into_iter().for_each(|id| self.settle(id));
         let away = &self.away;
-        let past = |own: &Entry| {
-            let is_past = matches!(own.lifetime, Lifetime::Until { ms } if ms <= now_ms);
-            is_past && !away.contains(&own.id)
+        let past = |entry: &JournalEntry| {
+            let is_past = matches!(entry.lifetime, Lifetime::Until { ms } if ms <= now_ms);
+            is_past && !away.contains(&entry.id)
         };
         let ids: Vec<u64> = self
             .held
             .iter()
             .rev()
-            .filter(|(_, own)| past(own))
+            .filter(|(_, entry)| past(entry))
             .map(|(id, _)| *id)
             .collect();
         ids.into_iter().map(|id| self.release(id)).collect()
@@ -509,29 +521,29 @@ impl<J: Journal> Keeper<J> {
 
     /// Takes back all that is held, the last pull first: the exit of a program. Dropping does the same, and
     /// tells nobody. What is [under way](Self::begin) elsewhere is left to the next keeper.
-    pub fn close(&mut self) -> Vec<LeverFact> {
+    pub fn close(&mut self) -> Vec<LeverEvent> {
         // Kept for good, and here only because the journal could not cross it out; or under way elsewhere.
         let away = &self.away;
-        let stays = |own: &Entry| {
-            (own.confirmed && own.lifetime == Lifetime::Kept) || away.contains(&own.id)
+        let stays = |entry: &JournalEntry| {
+            (entry.confirmed && entry.lifetime == Lifetime::Kept) || away.contains(&entry.id)
         };
         let ids: Vec<u64> = self
             .held
             .iter()
             .rev()
-            .filter(|(_, own)| !stays(own))
+            .filter(|(_, entry)| !stays(entry))
             .map(|(id, _)| *id)
             .collect();
         ids.into_iter().map(|id| self.release(id)).collect()
     }
 
-    fn release(&mut self, id: u64) -> LeverFact {
+    fn release(&mut self, id: u64) -> LeverEvent {
         let undone = self.hands.undo(&self.held[&id].plan);
         self.released(id, undone)
     }
 
     /// Crosses out a pull that was taken back.
-    fn released(&mut self, id: u64, undone: Result<(), Vec<LeverError>>) -> LeverFact {
+    fn released(&mut self, id: u64, undone: Result<(), Vec<LeverError>>) -> LeverEvent {
         let lever = self.held[&id].plan.lever.clone();
         // Of one that cannot be taken back nobody is a holder any more: it is tried again until it is.
         self.holders.remove(&id);
@@ -541,11 +553,11 @@ impl<J: Journal> Keeper<J> {
         match undone {
             Ok(()) => {
                 self.forget(id);
-                LeverFact::Undone { id, lever }
+                LeverEvent::Reverted { id, lever }
             }
             Err(left) => {
                 self.give_up(id);
-                LeverFact::NotUndone { id, lever, left }
+                LeverEvent::RevertFailed { id, lever, left }
             }
         }
     }
@@ -565,7 +577,7 @@ impl<J: Journal> Keeper<J> {
     }
 }
 
-impl<J: Journal> Drop for Keeper<J> {
+impl<J: Journal> Drop for LeverManager<J> {
     fn drop(&mut self) {
         // Whoever wants to know calls `close`. What cannot be taken back is in the journal.
         let _ = self.close();

@@ -7,14 +7,14 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::error::LeverError;
-use super::group::{Controller, Group};
+use super::group::{CgroupPath, Controller};
 use crate::kernel::{Cpus, ProcessId};
 
 /// A program to be run. Its id is its mark: at most one process runs under an id, and whoever starts it
 /// again finds it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Launch {
+pub struct ProgramSpec {
     /// The mark: the program has it in its environment as `MAPA_LAUNCH`. Letters, digits, `-`, `_`, `.`.
     pub id: String,
     /// The program and its arguments.
@@ -27,13 +27,13 @@ pub struct Launch {
     pub folder: Option<PathBuf>,
     /// The groups that it is in before its first instruction.
     #[serde(default)]
-    pub groups: Vec<(Controller, Group)>,
+    pub groups: Vec<(Controller, CgroupPath)>,
     /// The CPUs on which it may run, from its first instruction on.
     #[serde(default)]
     pub cpus: Option<Cpus>,
     /// How it is known that it is ready.
     #[serde(default)]
-    pub ready: Ready,
+    pub ready: ReadinessProbe,
     /// How long that may take, seconds.
     #[serde(default = "half_a_minute")]
     pub ready_s: u64,
@@ -50,7 +50,7 @@ fn ten() -> u64 {
     10
 }
 
-impl Launch {
+impl ProgramSpec {
     /// A program without an environment, groups or CPUs of its own, which is ready once it runs.
     pub fn new(
         id: impl Into<String>,
@@ -63,7 +63,7 @@ impl Launch {
             folder: None,
             groups: Vec::new(),
             cpus: None,
-            ready: Ready::Runs,
+            ready: ReadinessProbe::Runs,
             ready_s: half_a_minute(),
             stop_s: ten(),
         }
@@ -73,7 +73,7 @@ impl Launch {
 /// How it is known that a program is ready.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Ready {
+pub enum ReadinessProbe {
     /// It runs.
     #[default]
     Runs,
@@ -98,7 +98,7 @@ pub enum Ready {
 /// text or the new one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Route {
+pub struct RouteFile {
     /// The path of the file that a proxy or a client reads.
     pub file: PathBuf,
     /// What it says once the new instance serves.
@@ -106,7 +106,7 @@ pub struct Route {
 }
 
 /// Programs. [`SystemPrograms`](crate::levers::SystemPrograms) starts processes,
-/// [`Twin`](crate::levers::Twin) simulates them.
+/// [`SimulatedMachine`](crate::levers::SimulatedMachine) simulates them.
 pub trait Programs: Send {
     /// The process that runs under an id.
     ///
@@ -118,13 +118,13 @@ pub trait Programs: Send {
     ///
     /// # Errors
     /// There is no such program, or it cannot be put where it should be; then it has not begun.
-    fn start(&mut self, launch: &Launch) -> Result<ProcessId, LeverError>;
+    fn start(&mut self, launch: &ProgramSpec) -> Result<ProcessId, LeverError>;
 
     /// Whether a program that was started is ready.
     ///
     /// # Errors
     /// [Failed](LeverError::Failed): it has ended.
-    fn is_ready(&self, launch: &Launch) -> Result<bool, LeverError>;
+    fn is_ready(&self, launch: &ProgramSpec) -> Result<bool, LeverError>;
 
     /// Waits a little, between two questions whether a program is ready.
     fn pause(&mut self);
@@ -133,7 +133,7 @@ pub trait Programs: Send {
     ///
     /// # Errors
     /// It cannot be ended.
-    fn stop(&mut self, launch: &Launch) -> Result<(), LeverError>;
+    fn stop(&mut self, launch: &ProgramSpec) -> Result<(), LeverError>;
 
     /// What a route's file says; `None` if there is none.
     ///

@@ -1,12 +1,12 @@
 //! Levers: what schedulers order, done to this machine within bounds, and taken back.
 //!
-//! Each lever is a trait with an implementation that does it and a simulated one, [`Twin`]:
+//! Each lever is a trait with an implementation that does it and a simulated one, [`SimulatedMachine`]:
 //!
 //! | lever | trait | real |
 //! |---|---|---|
 //! | MIG modes and instances | [`MigControl`] | `MigNvml` (feature `nvml`), [`MigCommand`]; `MigSystem` is the one of the two that this machine has |
 //! | MPS shares and pinned memory | [`Mps`] | [`MpsCommand`] |
-//! | control groups | [`Groups`] | [`CgroupTree`], v1 and v2 |
+//! | control groups | [`CgroupOps`] | [`CgroupTree`], v1 and v2 |
 //! | block I/O | [`BlockIo`] | [`CgroupTree`] |
 //! | CPUs of a group | [`Cpusets`] | [`CgroupTree`] |
 //! | CPUs of a process | [`Affinity`] | [`SystemAffinity`] |
@@ -14,13 +14,13 @@
 //!
 //! The traits do single things. What makes them safe is written once, over all of them:
 //!
-//! 1. [`Hands::plan`] compares what is asked ([`Pull`]) with what is, checks the [`Bounds`], and gives a
+//! 1. [`LeverSet::plan`] compares what is asked ([`LeverChange`]) with what is, checks the [`Bounds`], and gives a
 //!    [`Plan`]: steps, each with what was before. A plan prints as the exact commands and writes: the dry run.
 //!    If all is so already, it is empty.
-//! 2. A [`Keeper`] writes the plan into its [`Journal`] (intent), carries it out (pull), and notes that it is
+//! 2. A [`LeverManager`] writes the plan into its [`Journal`] (intent), carries it out (pull), and notes that it is
 //!    done (confirm).
 //! 3. If a step fails, the steps before it are taken back at once. [`Failure::left`] names what could not be.
-//! 4. A plan is taken back ([`Hands::undo`]) when its time has come, at the exit, or by the next keeper after a
+//! 4. A plan is taken back ([`LeverSet::undo`]) when its time has come, at the exit, or by the next keeper after a
 //!    crash, whether all of it was done or a part. Limits, CPUs, shares, modes and routes are put back only if they are
 //!    still as they were set. Instances, daemons and programs have no value to compare: they are there or not. Undoing
 //!    twice is undoing once.
@@ -51,28 +51,28 @@ mod twin;
 
 pub use crate::kernel::cgroup::Version;
 pub use affinity::Affinity;
-pub use block_io::{BlockDevice, BlockIo, Limits};
+pub use block_io::{BlockDevice, BlockIo, BlockIoLimits};
 pub use bounds::{Bound, Bounds};
 pub use cgroup::CgroupTree;
 pub use cpuset::{Cpuset, Cpusets};
 pub use error::LeverError;
-pub use group::{Controller, Group, GroupAct, Groups};
-pub use hands::Hands;
-pub use journal::{Entry, FolderJournal, Journal, Lifetime, MemoryJournal};
-pub use keeper::{Holder, Keeper, LeverFact};
-pub use launch::{Launch, Programs, Ready, Route};
+pub use group::{CgroupOp, CgroupOps, CgroupPath, Controller};
+pub use hands::LeverSet;
+pub use journal::{FolderJournal, Journal, JournalEntry, Lifetime, MemoryJournal};
+pub use keeper::{Holder, LeverEvent, LeverManager};
+pub use launch::{ProgramSpec, Programs, ReadinessProbe, RouteFile};
 #[cfg(feature = "parted")]
 pub use mig::{Filter, PartedDevices, PartedFile, PartedSpec};
 pub use mig::{
-    MigCommand, MigControl, MigDevice, MigLayout, MigOffer, MigPlace, MigState, MigWish, MigWords,
-    reconcilers,
+    MigCommand, MigControl, MigDevice, MigInstanceSpec, MigLayout, MigOffer, MigOp, MigPlace,
+    MigState, reconcilers,
 };
 #[cfg(feature = "nvml")]
 pub use mig::{MigNvml, MigSystem};
-pub use mps::{Mps, MpsLine, MpsScope, MpsServer, PinnedMib};
+pub use mps::{Mps, MpsControlCommand, MpsScope, MpsServer, PinnedMib};
 pub use mps_command::MpsCommand;
 pub use pulling::Failure;
-pub use step::{Plan, Pull, Step};
+pub use step::{LeverChange, Plan, Step};
 pub use system_affinity::SystemAffinity;
 pub use system_programs::SystemPrograms;
-pub use twin::{Fault, Twin, TwinMps, TwinState};
+pub use twin::{InjectedFault, SimulatedMachine, SimulatedMps, SimulatedState};

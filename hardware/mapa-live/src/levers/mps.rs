@@ -36,7 +36,7 @@ pub enum MpsScope {
 }
 
 /// MPS control daemons. [`MpsCommand`](crate::levers::MpsCommand) speaks to NVIDIA's through its command,
-/// [`Twin`](crate::levers::Twin) simulates one.
+/// [`SimulatedMachine`](crate::levers::SimulatedMachine) simulates one.
 ///
 /// NVIDIA's daemon keeps the old value if one is out of range, and ends with success also if it does not know a
 /// command. So every implementation reads back what it has set.
@@ -110,12 +110,12 @@ pub trait Mps: Send {
     fn quit(&mut self, server: &MpsServer) -> Result<(), LeverError>;
 
     /// The exact command of a line to the daemon.
-    fn words(&self, server: &MpsServer, line: &MpsLine) -> String;
+    fn commands(&self, server: &MpsServer, line: &MpsControlCommand) -> String;
 }
 
 /// What is told to a daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MpsLine {
+pub enum MpsControlCommand {
     /// [`Mps::set_percent`].
     Percent(MpsScope, u32),
     /// [`Mps::set_pinned`].

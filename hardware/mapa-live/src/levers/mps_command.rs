@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::error::LeverError;
-use super::mps::{Mps, MpsLine, MpsScope, MpsServer, PinnedMib};
-use crate::command::{self, Failure, Told};
+use super::mps::{Mps, MpsControlCommand, MpsScope, MpsServer, PinnedMib};
+use crate::command::{self, CommandFailure, CommandInput};
 
 /// How long a daemon is not asked that gave no answer.
 const SILENCE: Duration = Duration::from_secs(1);
@@ -60,16 +60,21 @@ impl MpsCommand {
             .map_err(|failure| self.error(server, line, failure))
     }
 
-    fn call(&self, server: &MpsServer, input: &str, limit: Duration) -> Result<String, Failure> {
+    fn call(
+        &self,
+        server: &MpsServer,
+        input: &str,
+        limit: Duration,
+    ) -> Result<String, CommandFailure> {
         if self
             .silent()
             .get(server)
             .is_some_and(|until| Instant::now() < *until)
         {
             // In the same words, so that a failure that goes on is no news.
-            return Err(Failure::Hung(limit));
+            return Err(CommandFailure::Hung(limit));
         }
-        let told = Told {
+        let told = CommandInput {
             input: input.as_bytes().to_vec(),
             env: vec![(
                 "CUDA_MPS_PIPE_DIRECTORY".into(),
@@ -77,7 +82,7 @@ impl MpsCommand {
             )],
         };
         let out = command::tell(&self.command, &[], told, limit);
-        if matches!(out, Err(Failure::Hung(_))) {
+        if matches!(out, Err(CommandFailure::Hung(_))) {
             let until = Instant::now() + SILENCE;
             self.silent().insert(server.clone(), until);
         }
@@ -88,13 +93,13 @@ impl MpsCommand {
         self.silent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn error(&self, server: &MpsServer, line: &str, failure: Failure) -> LeverError {
+    fn error(&self, server: &MpsServer, line: &str, failure: CommandFailure) -> LeverError {
         let what = self.shell(server, line);
         match failure {
-            Failure::Missing => {
+            CommandFailure::Missing => {
                 LeverError::missing(self.command.display().to_string(), "no such command")
             }
-            Failure::Failed(status, said) => {
+            CommandFailure::Failed(status, said) => {
                 let why = format!("{status}: {said}");
                 if says_no_daemon(&said) {
                     LeverError::missing(format!("MPS daemon {}", server.0.display()), why)
@@ -102,8 +107,10 @@ impl MpsCommand {
                     LeverError::failed(what, why)
                 }
             }
-            Failure::Hung(limit) => LeverError::failed(what, format!("no answer within {limit:?}")),
-            Failure::System(error) => LeverError::failed(what, error.to_string()),
+            CommandFailure::Hung(limit) => {
+                LeverError::failed(what, format!("no answer within {limit:?}"))
+            }
+            CommandFailure::System(error) => LeverError::failed(what, error.to_string()),
         }
     }
 
@@ -149,8 +156,8 @@ fn says_no_daemon(said: &str) -> bool {
     said.contains("Cannot find MPS control daemon")
 }
 
-fn is_no_daemon(failure: &Failure) -> bool {
-    matches!(failure, Failure::Failed(_, said) if says_no_daemon(said))
+fn is_no_daemon(failure: &CommandFailure) -> bool {
+    matches!(failure, CommandFailure::Failed(_, said) if says_no_daemon(said))
 }
 
 fn get_percent(scope: MpsScope) -> String {
@@ -303,7 +310,7 @@ impl Mps for MpsCommand {
         if self.is_running(server)? {
             return Ok(());
         }
-        let words = self.words(server, &MpsLine::Start);
+        let words = self.commands(server, &MpsControlCommand::Start);
         std::fs::create_dir_all(&server.0)
             .map_err(|error| LeverError::failed(&words, error.to_string()))?;
         let env = [(
@@ -327,20 +334,20 @@ impl Mps for MpsCommand {
         self.wait(server, false, "quit")
     }
 
-    fn words(&self, server: &MpsServer, line: &MpsLine) -> String {
+    fn commands(&self, server: &MpsServer, line: &MpsControlCommand) -> String {
         match line {
-            MpsLine::Percent(scope, thousandths) => {
+            MpsControlCommand::Percent(scope, thousandths) => {
                 self.shell(server, &set_percent(*scope, *thousandths))
             }
-            MpsLine::Pinned(scope, device, limit) => {
+            MpsControlCommand::Pinned(scope, device, limit) => {
                 self.shell(server, &set_pinned(*scope, *device, *limit))
             }
-            MpsLine::Start => format!(
+            MpsControlCommand::Start => format!(
                 "CUDA_MPS_PIPE_DIRECTORY={} {} -d",
                 server.0.display(),
                 self.command.display()
             ),
-            MpsLine::Quit => self.shell(server, "quit"),
+            MpsControlCommand::Quit => self.shell(server, "quit"),
         }
     }
 }

@@ -2,29 +2,33 @@
 
 use super::cpuset::Cpuset;
 use super::error::LeverError;
-use super::group::{Controller, Group, GroupAct};
-use super::hands::Hands;
-use super::launch::{Launch, Ready};
-use super::mig::{self, MigWords};
-use super::mps::{MpsLine, MpsScope, is_told_exactly};
-use super::step::{Plan, Pull, Step};
+use super::group::{CgroupOp, CgroupPath, Controller};
+use super::hands::LeverSet;
+use super::launch::{ProgramSpec, ReadinessProbe};
+use super::mig::{self, MigOp};
+use super::mps::{MpsControlCommand, MpsScope, is_told_exactly};
+use super::step::{LeverChange, Plan, Step};
 use crate::kernel::{Cpus, ProcessId};
 
-pub(crate) fn plan(hands: &Hands, pull: &Pull) -> Result<Plan, LeverError> {
+pub(crate) fn plan(hands: &LeverSet, pull: &LeverChange) -> Result<Plan, LeverError> {
     let mut warnings = Vec::new();
     let steps = steps(hands, pull, &mut warnings)?;
     Ok(Plan {
         lever: pull.lever().to_owned(),
-        words: steps.iter().map(|step| words(hands, step)).collect(),
+        words: steps.iter().map(|step| commands(hands, step)).collect(),
         steps,
         warnings,
     })
 }
 
-fn steps(hands: &Hands, pull: &Pull, warnings: &mut Vec<String>) -> Result<Vec<Step>, LeverError> {
+fn steps(
+    hands: &LeverSet,
+    pull: &LeverChange,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<Step>, LeverError> {
     let bounds = &hands.bounds;
     match pull {
-        Pull::BlockIo {
+        LeverChange::BlockIo {
             group,
             device,
             limits,
@@ -39,14 +43,14 @@ fn steps(hands: &Hands, pull: &Pull, warnings: &mut Vec<String>) -> Result<Vec<S
                 to: *limits,
             }))
         }
-        Pull::Cpuset { group, cpus, mems } => cpuset(hands, group, cpus, mems.as_ref()),
-        Pull::Affinity { process, cpus } => affinity(hands, *process, cpus),
-        Pull::Enrol {
+        LeverChange::Cpuset { group, cpus, mems } => cpuset(hands, group, cpus, mems.as_ref()),
+        LeverChange::Affinity { process, cpus } => affinity(hands, *process, cpus),
+        LeverChange::Enrol {
             process,
             group,
             controllers,
         } => enrol(hands, *process, group, controllers),
-        Pull::MpsPercent { server, percent } => {
+        LeverChange::MpsPercent { server, percent } => {
             bounds
                 .mps_percent
                 .check("mps_percent", u64::from(*percent), "percent")?;
@@ -68,7 +72,7 @@ fn steps(hands: &Hands, pull: &Pull, warnings: &mut Vec<String>) -> Result<Vec<S
             warnings.push("MPS clients that run keep the share that they started with".to_owned());
             Ok(steps)
         }
-        Pull::MpsPinned {
+        LeverChange::MpsPinned {
             server,
             device,
             mib,
@@ -116,32 +120,32 @@ fn steps(hands: &Hands, pull: &Pull, warnings: &mut Vec<String>) -> Result<Vec<S
             warnings.push("MPS clients that run keep the limit that they started with".to_owned());
             Ok(steps)
         }
-        Pull::MpsDaemon { server, running } => {
+        LeverChange::MpsDaemon { server, running } => {
             let runs = hands.mps.is_running(server)?;
             Ok(only_if(runs != *running, || Step::MpsDaemon {
                 server: server.clone(),
                 to: *running,
             }))
         }
-        Pull::Layout { device, layout } => {
+        LeverChange::Layout { device, layout } => {
             warnings.extend(hands.reconcilers.iter().cloned());
             partition(hands, device, layout)
         }
-        Pull::Run { program } => {
+        LeverChange::Run { program } => {
             check_program(hands, program)?;
             let runs = hands.programs.running(&program.id)?.is_some();
             Ok(only_if(!runs, || Step::Start {
                 program: program.clone(),
             }))
         }
-        Pull::Stop { program } => {
+        LeverChange::Stop { program } => {
             check_program(hands, program)?;
             let runs = hands.programs.running(&program.id)?.is_some();
             Ok(only_if(runs, || Step::Stop {
                 program: program.clone(),
             }))
         }
-        Pull::HandOver {
+        LeverChange::HandOver {
             old,
             new,
             route,
@@ -206,7 +210,7 @@ fn only_if(changes: bool, step: impl FnOnce() -> Step) -> Vec<Step> {
     changes.then(step).into_iter().collect()
 }
 
-fn not_root(group: &Group, what: &str) -> Result<(), LeverError> {
+fn not_root(group: &CgroupPath, what: &str) -> Result<(), LeverError> {
     if group.is_root() {
         return Err(LeverError::infeasible(
             format!("group {group}"),
@@ -217,8 +221,8 @@ fn not_root(group: &Group, what: &str) -> Result<(), LeverError> {
 }
 
 fn cpuset(
-    hands: &Hands,
-    group: &Group,
+    hands: &LeverSet,
+    group: &CgroupPath,
     cpus: &Cpus,
     mems: Option<&Cpus>,
 ) -> Result<Vec<Step>, LeverError> {
@@ -253,7 +257,7 @@ fn within(bound: &str, set: &Cpus, allowed: &Cpus) -> Result<(), LeverError> {
     })
 }
 
-fn affinity(hands: &Hands, process: ProcessId, cpus: &Cpus) -> Result<Vec<Step>, LeverError> {
+fn affinity(hands: &LeverSet, process: ProcessId, cpus: &Cpus) -> Result<Vec<Step>, LeverError> {
     within("cpus", cpus, &hands.affinity.online()?)?;
     let from = hands.affinity.threads(process)?;
     let changes = from.iter().any(|(_, has)| has != cpus);
@@ -265,9 +269,9 @@ fn affinity(hands: &Hands, process: ProcessId, cpus: &Cpus) -> Result<Vec<Step>,
 }
 
 fn enrol(
-    hands: &Hands,
+    hands: &LeverSet,
     process: Option<ProcessId>,
-    group: &Group,
+    group: &CgroupPath,
     controllers: &[Controller],
 ) -> Result<Vec<Step>, LeverError> {
     let mut steps: Vec<Step> = Vec::new();
@@ -314,7 +318,7 @@ fn enrol(
 }
 
 fn partition(
-    hands: &Hands,
+    hands: &LeverSet,
     device: &str,
     layout: &mig::MigLayout,
 ) -> Result<Vec<Step>, LeverError> {
@@ -358,7 +362,7 @@ fn partition(
         .collect())
 }
 
-fn check_program(hands: &Hands, program: &Launch) -> Result<(), LeverError> {
+fn check_program(hands: &LeverSet, program: &ProgramSpec) -> Result<(), LeverError> {
     let named = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     if program.id.is_empty() || program.id.len() > 128 || !program.id.bytes().all(named) {
         let start: String = program.id.chars().take(80).collect();
@@ -373,7 +377,7 @@ fn check_program(hands: &Hands, program: &Launch) -> Result<(), LeverError> {
             "expected a command: a program and its arguments",
         ));
     }
-    if let Ready::Http { url } = &program.ready
+    if let ReadinessProbe::Http { url } = &program.ready
         && !url.starts_with("http://")
     {
         return Err(LeverError::infeasible(
@@ -387,13 +391,13 @@ fn check_program(hands: &Hands, program: &Launch) -> Result<(), LeverError> {
 }
 
 /// The exact commands and writes of a step.
-fn words(hands: &Hands, step: &Step) -> String {
+fn commands(hands: &LeverSet, step: &Step) -> String {
     match step {
         Step::MakeGroup { controller, group } => {
-            hands.groups.words(GroupAct::Make(*controller, group))
+            hands.groups.commands(CgroupOp::Make(*controller, group))
         }
         Step::PassOn { controller, group } => {
-            hands.groups.words(GroupAct::PassOn(*controller, group))
+            hands.groups.commands(CgroupOp::PassOn(*controller, group))
         }
         Step::Join {
             controller,
@@ -402,11 +406,11 @@ fn words(hands: &Hands, step: &Step) -> String {
             ..
         } => hands
             .groups
-            .words(GroupAct::Join(*controller, *process, to)),
+            .commands(CgroupOp::Join(*controller, *process, to)),
         Step::Limits {
             group, device, to, ..
-        } => hands.block_io.words(group, *device, *to),
-        Step::Cpuset { group, to, .. } => hands.cpusets.words(group, to),
+        } => hands.block_io.commands(group, *device, *to),
+        Step::Cpuset { group, to, .. } => hands.cpusets.commands(group, to),
         Step::Affinity { process, from, to } => {
             let of = |(thread, _): &(i32, Cpus)| format!("taskset --pid --cpu-list {to} {thread}");
             let lines: Vec<String> = from.iter().filter(|(_, has)| has != to).map(of).collect();
@@ -418,7 +422,9 @@ fn words(hands: &Hands, step: &Step) -> String {
         }
         Step::MpsPercent {
             server, scope, to, ..
-        } => hands.mps.words(server, &MpsLine::Percent(*scope, *to)),
+        } => hands
+            .mps
+            .commands(server, &MpsControlCommand::Percent(*scope, *to)),
         Step::MpsPinned {
             server,
             scope,
@@ -427,18 +433,22 @@ fn words(hands: &Hands, step: &Step) -> String {
             ..
         } => hands
             .mps
-            .words(server, &MpsLine::Pinned(*scope, *device, *to)),
-        Step::MpsDaemon { server, to: true } => hands.mps.words(server, &MpsLine::Start),
-        Step::MpsDaemon { server, to: false } => hands.mps.words(server, &MpsLine::Quit),
-        Step::MigMode { device, to } => hands.mig.words(MigWords::Mode(device, *to)),
-        Step::Create { device, place } => hands.mig.words(MigWords::Create(device, place)),
-        Step::Destroy { device, place } => hands.mig.words(MigWords::Destroy(device, place)),
+            .commands(server, &MpsControlCommand::Pinned(*scope, *device, *to)),
+        Step::MpsDaemon { server, to: true } => {
+            hands.mps.commands(server, &MpsControlCommand::Start)
+        }
+        Step::MpsDaemon { server, to: false } => {
+            hands.mps.commands(server, &MpsControlCommand::Quit)
+        }
+        Step::MigMode { device, to } => hands.mig.commands(MigOp::Mode(device, *to)),
+        Step::Create { device, place } => hands.mig.commands(MigOp::Create(device, place)),
+        Step::Destroy { device, place } => hands.mig.commands(MigOp::Destroy(device, place)),
         Step::Start { program } => {
             let ready = match &program.ready {
-                Ready::Runs => "until it runs".to_owned(),
-                Ready::Tcp { address } => format!("until {address} takes connections"),
-                Ready::Http { url } => format!("until {url} answers 200 to 299"),
-                Ready::File { path } => format!("until {} exists", path.display()),
+                ReadinessProbe::Runs => "until it runs".to_owned(),
+                ReadinessProbe::Tcp { address } => format!("until {address} takes connections"),
+                ReadinessProbe::Http { url } => format!("until {url} answers 200 to 299"),
+                ReadinessProbe::File { path } => format!("until {} exists", path.display()),
             };
             let mut line = format!("env MAPA_LAUNCH={}", program.id);
             for (key, value) in &program.env {

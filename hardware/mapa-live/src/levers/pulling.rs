@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::error::LeverError;
-use super::hands::Hands;
-use super::step::{Plan, Pull};
+use super::hands::LeverSet;
+use super::step::{LeverChange, Plan};
 use super::{back, forth, planning};
 
 /// A pull that did not come about.
@@ -12,7 +12,7 @@ use super::{back, forth, planning};
 #[error("step {step} of {lever}: {why}{}", if left.is_empty() { "; all is as before" } else { "; some is NOT as before" })]
 #[serde(deny_unknown_fields)]
 pub struct Failure {
-    /// The name of the lever, as [`Pull::lever`].
+    /// The name of the lever, as [`LeverChange::lever`].
     pub lever: String,
     /// Which step failed, counted from 0.
     pub step: usize,
@@ -22,12 +22,12 @@ pub struct Failure {
     pub left: Vec<LeverError>,
 }
 
-impl Hands {
+impl LeverSet {
     /// The steps of a pull from what is now, within the bounds. Nothing is changed.
     ///
     /// # Errors
     /// Each of [`LeverError`]: a bound, something missing, a layout without room.
-    pub fn plan(&self, pull: &Pull) -> Result<Plan, LeverError> {
+    pub fn plan(&self, pull: &LeverChange) -> Result<Plan, LeverError> {
         planning::plan(self, pull)
     }
 

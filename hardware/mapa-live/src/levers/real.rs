@@ -2,15 +2,15 @@
 
 use super::bounds::Bounds;
 use super::cgroup::CgroupTree;
-use super::hands::Hands;
+use super::hands::LeverSet;
 use super::mig::{MigCommand, MigControl, reconcilers};
 use super::mps_command::MpsCommand;
 use super::system_affinity::SystemAffinity;
 use super::system_programs::SystemPrograms;
-use crate::host::Host;
+use crate::host::HostFiles;
 use crate::live::Live;
 
-impl Hands {
+impl LeverSet {
     /// The levers of this machine: control groups, processes and programs below its
     /// [roots](Live::roots); MPS by `nvidia-cuda-mps-control` in `PATH`; MIG by NVML, if this build has it
     /// and the library is there, else by `nvidia-smi`. Nothing is asked yet but who else sets MIG layouts.
@@ -45,7 +45,7 @@ impl Hands {
             programs: Box::new(SystemPrograms::new(&live.roots)),
             bounds,
             reconcilers: reconcilers(&live.roots),
-            boot: Host::new(&live.roots).boot(),
+            boot: HostFiles::new(&live.roots).boot(),
         }
     }
 }

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::block_io::{BlockDevice, Limits};
+use super::block_io::{BlockDevice, BlockIoLimits};
 use super::cpuset::Cpuset;
-use super::group::{Controller, Group};
-use super::launch::{Launch, Route};
+use super::group::{CgroupPath, Controller};
+use super::launch::{ProgramSpec, RouteFile};
 use super::mig::{MigLayout, MigPlace};
 use super::mps::{MpsScope, MpsServer, PinnedMib};
 use crate::kernel::{Cpus, ProcessId};
@@ -22,20 +22,20 @@ use crate::kernel::{Cpus, ProcessId};
     clippy::large_enum_variant,
     reason = "few are made, and each is written as JSON, where a box would be no gain"
 )]
-pub enum Pull {
+pub enum LeverChange {
     /// Limit the block I/O of a group on a device. Limits that are `None` are lifted.
     BlockIo {
         /// The group whose processes are limited. It exists.
-        group: Group,
+        group: CgroupPath,
         /// The whole disk on which the limits hold.
         device: BlockDevice,
         /// All four limits: one that is `None` is lifted.
-        limits: Limits,
+        limits: BlockIoLimits,
     },
     /// Set the CPUs and memory nodes of a group.
     Cpuset {
         /// The group, which exists.
-        group: Group,
+        group: CgroupPath,
         /// The CPUs.
         cpus: Cpus,
         /// The memory nodes; those that the group has, if `None`.
@@ -54,7 +54,7 @@ pub enum Pull {
         /// The process; `None` makes the group alone.
         process: Option<ProcessId>,
         /// The group, which need not exist.
-        group: Group,
+        group: CgroupPath,
         /// The controllers for which the process is put there. On v2 they share one group.
         controllers: Vec<Controller>,
     },
@@ -94,29 +94,29 @@ pub enum Pull {
     /// Have a program running and ready.
     Run {
         /// The program, which is not started again if one of its id runs.
-        program: Launch,
+        program: ProgramSpec,
     },
     /// Have a program stopped.
     Stop {
         /// The program, as it was started: it is started again if this is taken back.
-        program: Launch,
+        program: ProgramSpec,
     },
     /// Replace a program by another. Warm: the new one is started, must be ready, gets the requests, and
     /// then the old one ends; for a time both run. Cold: the old one ends first.
     HandOver {
         /// The program to be ended, as it was started. It need not run.
-        old: Launch,
+        old: ProgramSpec,
         /// The program to be started, with another id. It may run already.
-        new: Launch,
+        new: ProgramSpec,
         /// What sends requests to the new one.
         #[serde(default)]
-        route: Option<Route>,
+        route: Option<RouteFile>,
         /// Whether both may run at once.
         warm: bool,
     },
 }
 
-impl Pull {
+impl LeverChange {
     /// The name of the lever, as in JSON.
     #[must_use]
     pub fn lever(&self) -> &'static str {
@@ -189,14 +189,14 @@ pub enum Step {
         /// The controller in whose hierarchy the group is made.
         controller: Controller,
         /// The group, whose parent exists by then.
-        group: Group,
+        group: CgroupPath,
     },
     /// Passes a controller on to the groups below. Back: no longer, unless there are groups below by then.
     PassOn {
         /// The controller, which has its hierarchy on v2.
         controller: Controller,
         /// The group whose children get the controller.
-        group: Group,
+        group: CgroupPath,
     },
     /// Puts a process into a group. Back: into the one that it was in, unless it is elsewhere by then. Out of a group
     /// that the same plan has made go all processes, with those that it has started.
@@ -206,25 +206,25 @@ pub enum Step {
         /// The process, with all its threads.
         process: ProcessId,
         /// The group in which it was when the plan was made.
-        from: Group,
+        from: CgroupPath,
         /// The group into which it is put.
-        to: Group,
+        to: CgroupPath,
     },
     /// Sets limits on block I/O. Back: each limit that is still as it was set.
     Limits {
         /// The group whose processes are limited.
-        group: Group,
+        group: CgroupPath,
         /// The whole disk on which the limits hold.
         device: BlockDevice,
         /// The limits when the plan was made, to which it reverts.
-        from: Limits,
+        from: BlockIoLimits,
         /// The limits that are set.
-        to: Limits,
+        to: BlockIoLimits,
     },
     /// Sets CPUs and memory nodes of a group. Back: if it is still as it was set.
     Cpuset {
         /// The group.
-        group: Group,
+        group: CgroupPath,
         /// What it was set to.
         from: Cpuset,
         /// What it shall be set to.
@@ -297,12 +297,12 @@ pub enum Step {
     /// Starts a program and waits until it is ready. Back: stops it.
     Start {
         /// The program.
-        program: Launch,
+        program: ProgramSpec,
     },
     /// Stops a program. Back: starts it and waits until it is ready.
     Stop {
         /// The program.
-        program: Launch,
+        program: ProgramSpec,
     },
     /// Replaces a route's file. Back: the old text, if it is still as it was set.
     Route {
@@ -354,7 +354,7 @@ impl Step {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// The name of the lever, as [`Pull::lever`].
+    /// The name of the lever, as [`LeverChange::lever`].
     pub lever: String,
     /// The steps. None: everything is as asked already.
     pub steps: Vec<Step>,

@@ -24,8 +24,8 @@ use rustix::process::{Pid, PidfdFlags, Signal, getuid, pidfd_open, pidfd_send_si
 use super::affinity::Affinity;
 use super::cgroup::CgroupTree;
 use super::error::LeverError;
-use super::group::Groups;
-use super::launch::{Launch, Programs, Ready};
+use super::group::CgroupOps;
+use super::launch::{ProgramSpec, Programs, ReadinessProbe};
 use super::system_affinity::SystemAffinity;
 use crate::http;
 use crate::kernel::{ProcessId, files};
@@ -50,7 +50,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// What a process with a mark is at.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum ProcessStage {
     /// It waits for its line.
     Gate,
     /// It is the program, or what that has started.
@@ -60,15 +60,15 @@ enum Stage {
 }
 
 /// What a process with a mark is at, by its arguments.
-fn stage_of(line: &[u8]) -> Stage {
+fn stage_of(line: &[u8]) -> ProcessStage {
     let gate = [SHELL, "-c", GATE, GATE_NAME, ""].join("\0");
     if line.starts_with(gate.as_bytes()) {
-        Stage::Gate
+        ProcessStage::Gate
     } else if gate.as_bytes().starts_with(line) {
         // None, or a part: a process that ends while its arguments are read has no more of them.
-        Stage::Unclear
+        ProcessStage::Unclear
     } else {
-        Stage::Program
+        ProcessStage::Program
     }
 }
 
@@ -158,7 +158,7 @@ impl SystemPrograms {
     }
 
     /// What a process with a mark is at.
-    fn stage(&self, process: ProcessId) -> Stage {
+    fn stage(&self, process: ProcessId) -> ProcessStage {
         let path = self
             .roots
             .proc
@@ -169,7 +169,7 @@ impl SystemPrograms {
     }
 
     /// Starts the gate, and puts it where the program shall be.
-    fn gate(&self, launch: &Launch) -> Result<(Child, ProcessId), LeverError> {
+    fn gate(&self, launch: &ProgramSpec) -> Result<(Child, ProcessId), LeverError> {
         let failed = |why: String| LeverError::failed(format!("start {}", launch.id), why);
         let mut command = Command::new(SHELL);
         command
@@ -195,7 +195,7 @@ impl SystemPrograms {
         }
     }
 
-    fn place(&self, launch: &Launch, pid: i32) -> Result<ProcessId, LeverError> {
+    fn place(&self, launch: &ProgramSpec, pid: i32) -> Result<ProcessId, LeverError> {
         let found = ProcessId::of(&self.roots.proc, pid).map_err(unseen(pid))?;
         let process = found.ok_or_else(|| {
             LeverError::failed(format!("start {}", launch.id), "it ended at once")
@@ -280,10 +280,10 @@ impl Programs for SystemPrograms {
         let marked = self.marked(id)?;
         Ok(marked
             .into_iter()
-            .find(|process| self.stage(*process) != Stage::Gate))
+            .find(|process| self.stage(*process) != ProcessStage::Gate))
     }
 
-    fn start(&mut self, launch: &Launch) -> Result<ProcessId, LeverError> {
+    fn start(&mut self, launch: &ProgramSpec) -> Result<ProcessId, LeverError> {
         self.reap();
         if let Some(process) = self.running(&launch.id)? {
             return Ok(process);
@@ -312,7 +312,7 @@ impl Programs for SystemPrograms {
                     _ => Err(failed(format!("it ended at once: {status}"))),
                 };
             }
-            if self.stage(process) == Stage::Program {
+            if self.stage(process) == ProcessStage::Program {
                 break;
             }
             if begin.elapsed() >= GATE_LIMIT {
@@ -326,7 +326,7 @@ impl Programs for SystemPrograms {
         Ok(process)
     }
 
-    fn is_ready(&self, launch: &Launch) -> Result<bool, LeverError> {
+    fn is_ready(&self, launch: &ProgramSpec) -> Result<bool, LeverError> {
         // Asked first: a program that has ended is never ready, and its port may be another
         // program's.
         if self.running(&launch.id)?.is_none() {
@@ -334,13 +334,13 @@ impl Programs for SystemPrograms {
             return Err(LeverError::failed(what, "it has ended"));
         }
         Ok(match &launch.ready {
-            Ready::Runs => true,
-            Ready::Tcp { address } => {
+            ReadinessProbe::Runs => true,
+            ReadinessProbe::Tcp { address } => {
                 TcpStream::connect_timeout(address, Duration::from_millis(500)).is_ok()
             }
-            Ready::Http { url } => http::get(url, Duration::from_secs(2), 1 << 20)
+            ReadinessProbe::Http { url } => http::get(url, Duration::from_secs(2), 1 << 20)
                 .is_ok_and(|(status, _)| (200..300).contains(&status)),
-            Ready::File { path } => path.exists(),
+            ReadinessProbe::File { path } => path.exists(),
         })
     }
 
@@ -349,7 +349,7 @@ impl Programs for SystemPrograms {
         thread::sleep(PAUSE);
     }
 
-    fn stop(&mut self, launch: &Launch) -> Result<(), LeverError> {
+    fn stop(&mut self, launch: &ProgramSpec) -> Result<(), LeverError> {
         self.reap();
         self.signal(&launch.id, Signal::TERM)?;
         if self.gone(&launch.id, Duration::from_secs(launch.stop_s))? {
@@ -423,13 +423,13 @@ mod tests {
             let is_whole = length >= gate.len() - "sleep\0".len();
             let expected = if is_whole { "gate" } else { "unclear" };
             let found = match stage_of(&gate.as_bytes()[..length]) {
-                Stage::Gate => "gate",
-                Stage::Program => "program",
-                Stage::Unclear => "unclear",
+                ProcessStage::Gate => "gate",
+                ProcessStage::Program => "program",
+                ProcessStage::Unclear => "unclear",
             };
             assert_eq!(found, expected, "{length} bytes");
         }
-        assert!(stage_of(b"sleep\0ten\0") == Stage::Program);
-        assert!(stage_of(b"/bin/sh\0-c\0read -r line\0") == Stage::Program);
+        assert!(stage_of(b"sleep\0ten\0") == ProcessStage::Program);
+        assert!(stage_of(b"/bin/sh\0-c\0read -r line\0") == ProcessStage::Program);
     }
 }

@@ -1,4 +1,4 @@
-//! A simulated machine for every lever. Clones share it, so a test keeps one and gives [`Hands`] another.
+//! A simulated machine for every lever. Clones share it, so a test keeps one and gives [`LeverSet`] another.
 //!
 //! It refuses what a kernel and a driver refuse: groups that do not exist, CPUs that are not there,
 //! instances that overlap or are in use. A fault can be set for any change, before it or in its midst.
@@ -8,20 +8,20 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::affinity::Affinity;
-use super::block_io::{BlockDevice, BlockIo, Limits};
+use super::block_io::{BlockDevice, BlockIo, BlockIoLimits};
 use super::bounds::Bounds;
 use super::cpuset::{Cpuset, Cpusets};
 use super::error::LeverError;
-use super::group::{Controller, Group, GroupAct, Groups};
-use super::hands::Hands;
-use super::launch::{Launch, Programs};
-use super::mig::{MigControl, MigDevice, MigOffer, MigPlace, MigState, MigWords};
-use super::mps::{Mps, MpsLine, MpsScope, MpsServer, PinnedMib};
+use super::group::{CgroupOp, CgroupOps, CgroupPath, Controller};
+use super::hands::LeverSet;
+use super::launch::{ProgramSpec, Programs};
+use super::mig::{MigControl, MigDevice, MigOffer, MigOp, MigPlace, MigState};
+use super::mps::{Mps, MpsControlCommand, MpsScope, MpsServer, PinnedMib};
 use crate::kernel::{Cpus, ProcessId};
 
 /// A change that fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum InjectedFault {
     /// Nothing is changed.
     Before,
     /// The change is made, in part where it has parts, and an error is told.
@@ -31,19 +31,19 @@ pub enum Fault {
 /// What a simulated machine is set to. Programs are compared by their marks: a program that was stopped and
 /// started again is as before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TwinState {
+pub struct SimulatedState {
     /// The groups, and whether each passes its controller on.
-    pub groups: BTreeMap<(Controller, Group), bool>,
+    pub groups: BTreeMap<(Controller, CgroupPath), bool>,
     /// The groups of processes; the root, if not listed.
-    pub members: BTreeMap<(Controller, i32), Group>,
+    pub members: BTreeMap<(Controller, i32), CgroupPath>,
     /// Limits on block I/O.
-    pub limits: BTreeMap<(Group, BlockDevice), Limits>,
+    pub limits: BTreeMap<(CgroupPath, BlockDevice), BlockIoLimits>,
     /// CPUs and nodes of groups.
-    pub cpusets: BTreeMap<Group, Cpuset>,
+    pub cpusets: BTreeMap<CgroupPath, Cpuset>,
     /// The CPUs of threads, by process and thread.
     pub threads: BTreeMap<(i32, i32), Cpus>,
     /// MPS daemons, each with its own values and those of its servers.
-    pub mps: BTreeMap<MpsServer, BTreeMap<MpsScope, TwinMps>>,
+    pub mps: BTreeMap<MpsServer, BTreeMap<MpsScope, SimulatedMps>>,
     /// Partitions of devices, by UUID.
     pub mig: BTreeMap<String, MigState>,
     /// The marks of programs that run.
@@ -54,14 +54,14 @@ pub struct TwinState {
 
 /// What an MPS daemon, or a server, was set to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TwinMps {
+pub struct SimulatedMps {
     /// The share of multiprocessors, in thousandths of a percent.
     pub percent: u32,
     /// Limits of pinned memory by device, MiB.
     pub pinned: BTreeMap<u32, u64>,
 }
 
-impl Default for TwinMps {
+impl Default for SimulatedMps {
     fn default() -> Self {
         Self {
             percent: 100_000,
@@ -72,7 +72,7 @@ impl Default for TwinMps {
 
 #[derive(Debug, Default)]
 struct Inside {
-    state: TwinState,
+    state: SimulatedState,
     online: Cpus,
     mems: Cpus,
     offers: Vec<MigOffer>,
@@ -81,14 +81,14 @@ struct Inside {
     never_ready: BTreeSet<String>,
     /// How many changes were made.
     changes: u64,
-    faults: BTreeMap<u64, Fault>,
+    faults: BTreeMap<u64, InjectedFault>,
 }
 
 /// A simulated machine: 8 CPUs on 2 nodes, and devices, groups, processes and daemons that are added.
 #[derive(Clone, Debug, Default)]
-pub struct Twin(Arc<Mutex<Inside>>);
+pub struct SimulatedMachine(Arc<Mutex<Inside>>);
 
-impl Twin {
+impl SimulatedMachine {
     /// A machine of 8 CPUs and 2 memory nodes, with root groups alone.
     #[must_use]
     pub fn new() -> Self {
@@ -98,14 +98,14 @@ impl Twin {
             inside.online = (0..8).collect();
             inside.mems = (0..2).collect();
             for controller in [Controller::BlockIo, Controller::Cpuset] {
-                let root = (controller, Group::default());
+                let root = (controller, CgroupPath::default());
                 inside.state.groups.insert(root, false);
             }
             let all = Cpuset {
                 cpus: inside.online.clone(),
                 mems: inside.mems.clone(),
             };
-            inside.state.cpusets.insert(Group::default(), all);
+            inside.state.cpusets.insert(CgroupPath::default(), all);
         }
         twin
     }
@@ -113,15 +113,15 @@ impl Twin {
     /// A machine with a group of each controller, and those above it.
     ///
     /// # Errors
-    /// The path is none: see [`Group::new`].
+    /// The path is none: see [`CgroupPath::new`].
     pub fn with_group(path: &str) -> Result<Self, LeverError> {
         let twin = Self::new();
-        let group = Group::new(path)?;
+        let group = CgroupPath::new(path)?;
         for controller in [Controller::BlockIo, Controller::Cpuset] {
-            for own in group.above().iter().chain([&group]) {
-                twin.clone().make(controller, own)?;
-                if own != &group {
-                    twin.clone().pass_on(controller, own, true)?;
+            for ancestor in group.above().iter().chain([&group]) {
+                twin.clone().make(controller, ancestor)?;
+                if ancestor != &group {
+                    twin.clone().pass_on(controller, ancestor, true)?;
                 }
             }
         }
@@ -130,8 +130,8 @@ impl Twin {
 
     /// Levers over this machine, with the usual bounds.
     #[must_use]
-    pub fn hands(&self) -> Hands {
-        Hands {
+    pub fn hands(&self) -> LeverSet {
+        LeverSet {
             groups: Box::new(self.clone()),
             block_io: Box::new(self.clone()),
             cpusets: Box::new(self.clone()),
@@ -161,8 +161,8 @@ impl Twin {
     /// Ends a process.
     pub fn end_process(&self, pid: i32) {
         let state = &mut self.inside().state;
-        state.threads.retain(|(own, _), _| *own != pid);
-        state.members.retain(|(_, own), _| *own != pid);
+        state.threads.retain(|(owner, _), _| *owner != pid);
+        state.members.retain(|(_, member), _| *member != pid);
     }
 
     /// Adds a device whose MIG profiles are those of a GPU of MAPA's tables, such as `a100-40gb`.
@@ -177,13 +177,13 @@ impl Twin {
         inside.offers = gpu
             .profiles
             .iter()
-            .map(|own| MigOffer {
-                name: own.name.clone(),
-                id: own.id.into(),
-                compute_slices: own.compute_slices.into(),
-                size: own.memory_slices.into(),
-                starts: own.starts.iter().map(|&start| start.into()).collect(),
-                most: own.max_instances.into(),
+            .map(|profile| MigOffer {
+                name: profile.name.clone(),
+                id: profile.id.into(),
+                compute_slices: profile.compute_slices.into(),
+                size: profile.memory_slices.into(),
+                starts: profile.starts.iter().map(|&start| start.into()).collect(),
+                most: profile.max_instances.into(),
             })
             .collect();
         inside
@@ -208,7 +208,9 @@ impl Twin {
     pub fn add_mps(&self, server: &MpsServer, servers: &[u32]) {
         let own = servers.iter().map(|&pid| MpsScope::Server { pid });
         let scopes = [MpsScope::Daemon].into_iter().chain(own);
-        let scopes = scopes.map(|scope| (scope, TwinMps::default())).collect();
+        let scopes = scopes
+            .map(|scope| (scope, SimulatedMps::default()))
+            .collect();
         self.inside().state.mps.insert(server.clone(), scopes);
     }
 
@@ -231,17 +233,17 @@ impl Twin {
 
     /// What the machine is set to.
     #[must_use]
-    pub fn state(&self) -> TwinState {
+    pub fn state(&self) -> SimulatedState {
         self.inside().state.clone()
     }
 
     /// Sets the machine behind the back of the levers.
-    pub fn set_state(&self, state: TwinState) {
+    pub fn set_state(&self, state: SimulatedState) {
         self.inside().state = state;
     }
 
     /// Lets the change after `skip` further ones fail.
-    pub fn fail(&self, skip: u64, fault: Fault) {
+    pub fn fail(&self, skip: u64, fault: InjectedFault) {
         let mut inside = self.inside();
         let at = inside.changes + skip;
         inside.faults.insert(at, fault);
@@ -266,14 +268,14 @@ impl Twin {
     fn change(
         &self,
         what: &str,
-        own: impl FnOnce(&mut Inside, Option<Fault>) -> Result<(), LeverError>,
+        own: impl FnOnce(&mut Inside, Option<InjectedFault>) -> Result<(), LeverError>,
     ) -> Result<(), LeverError> {
         let mut inside = self.inside();
         let at = inside.changes;
         // Counted also if it fails, so that a test can let each change of a plan fail in turn.
         inside.changes += 1;
         let fault = inside.faults.remove(&at);
-        if fault != Some(Fault::Before) {
+        if fault != Some(InjectedFault::Before) {
             own(&mut inside, fault)?;
         }
         match fault {
@@ -284,7 +286,7 @@ impl Twin {
 }
 
 impl Inside {
-    fn group(&self, controller: Controller, group: &Group) -> Result<(), LeverError> {
+    fn group(&self, controller: Controller, group: &CgroupPath) -> Result<(), LeverError> {
         if self.state.groups.contains_key(&(controller, group.clone())) {
             return Ok(());
         }
@@ -319,23 +321,29 @@ impl Inside {
         })
     }
 
-    fn mps(&mut self, server: &MpsServer, scope: MpsScope) -> Result<&mut TwinMps, LeverError> {
+    fn mps(
+        &mut self,
+        server: &MpsServer,
+        scope: MpsScope,
+    ) -> Result<&mut SimulatedMps, LeverError> {
         let daemon = self.state.mps.get_mut(server);
-        daemon.and_then(|own| own.get_mut(&scope)).ok_or_else(|| {
-            LeverError::missing(
-                format!("MPS {} {scope:?}", server.0.display()),
-                "it does not run",
-            )
-        })
+        daemon
+            .and_then(|scopes| scopes.get_mut(&scope))
+            .ok_or_else(|| {
+                LeverError::missing(
+                    format!("MPS {} {scope:?}", server.0.display()),
+                    "it does not run",
+                )
+            })
     }
 }
 
-impl Groups for Twin {
-    fn exists(&self, controller: Controller, group: &Group) -> Result<bool, LeverError> {
+impl CgroupOps for SimulatedMachine {
+    fn exists(&self, controller: Controller, group: &CgroupPath) -> Result<bool, LeverError> {
         Ok(self.inside().group(controller, group).is_ok())
     }
 
-    fn make(&mut self, controller: Controller, group: &Group) -> Result<(), LeverError> {
+    fn make(&mut self, controller: Controller, group: &CgroupPath) -> Result<(), LeverError> {
         self.change(&format!("make {group}"), |inside, _| {
             if let Some(above) = group.above().last() {
                 inside.group(controller, above)?;
@@ -356,15 +364,16 @@ impl Groups for Twin {
         })
     }
 
-    fn remove(&mut self, controller: Controller, group: &Group) -> Result<(), LeverError> {
+    fn remove(&mut self, controller: Controller, group: &CgroupPath) -> Result<(), LeverError> {
         self.change(&format!("remove {group}"), |inside, _| {
             let state = &mut inside.state;
-            let below = |own: &Group| own.above().contains(group);
+            let below = |descendant: &CgroupPath| descendant.above().contains(group);
             let used = state
                 .groups
                 .keys()
-                .any(|(of, own)| *of == controller && below(own))
-                || (state.members.iter()).any(|((of, _), own)| *of == controller && own == group);
+                .any(|(of, group)| *of == controller && below(group))
+                || (state.members.iter())
+                    .any(|((of, _), candidate)| *of == controller && candidate == group);
             if used {
                 return Err(LeverError::busy(
                     format!("group {group}"),
@@ -373,7 +382,7 @@ impl Groups for Twin {
             }
             state.groups.remove(&(controller, group.clone()));
             match controller {
-                Controller::BlockIo => state.limits.retain(|(own, _), _| own != group),
+                Controller::BlockIo => state.limits.retain(|(limited, _), _| limited != group),
                 Controller::Cpuset => {
                     state.cpusets.remove(group);
                 }
@@ -382,7 +391,7 @@ impl Groups for Twin {
         })
     }
 
-    fn is_passed_on(&self, controller: Controller, group: &Group) -> Result<bool, LeverError> {
+    fn is_passed_on(&self, controller: Controller, group: &CgroupPath) -> Result<bool, LeverError> {
         let inside = self.inside();
         let key = (controller, group.clone());
         Ok(inside.state.groups.get(&key).copied().unwrap_or(false))
@@ -391,33 +400,40 @@ impl Groups for Twin {
     fn pass_on(
         &mut self,
         controller: Controller,
-        group: &Group,
+        group: &CgroupPath,
         on: bool,
     ) -> Result<(), LeverError> {
         self.change(&format!("pass on at {group}"), |inside, _| {
             inside.group(controller, group)?;
             let state = &mut inside.state;
-            let is_below = |own: &Group| own.above().last() == Some(group);
+            let is_below = |descendant: &CgroupPath| descendant.above().last() == Some(group);
             let mut below = state.groups.iter();
-            if !on && below.any(|((of, own), passes)| *of == controller && *passes && is_below(own))
+            if !on
+                && below
+                    .any(|((of, group), passes)| *of == controller && *passes && is_below(group))
             {
                 let what = format!("group {group}");
                 return Err(LeverError::busy(what, "a group below it passes it on"));
             }
             // As the kernel does: the groups below lose their files, and what was in them.
             if !on && controller == Controller::BlockIo {
-                state.limits.retain(|(own, _), _| !is_below(own));
+                state.limits.retain(|(group, _), _| !is_below(group));
             }
             state.groups.insert((controller, group.clone()), on);
             Ok(())
         })
     }
 
-    fn members(&self, controller: Controller, group: &Group) -> Result<Vec<ProcessId>, LeverError> {
+    fn members(
+        &self,
+        controller: Controller,
+        group: &CgroupPath,
+    ) -> Result<Vec<ProcessId>, LeverError> {
         let inside = self.inside();
         inside.group(controller, group)?;
         let members = inside.state.members.iter();
-        let members = members.filter(|((of, _), own)| *of == controller && *own == group);
+        let members =
+            members.filter(|((of, _), candidate)| *of == controller && *candidate == group);
         Ok(members
             .map(|((_, pid), _)| ProcessId {
                 pid: *pid,
@@ -426,14 +442,18 @@ impl Groups for Twin {
             .collect())
     }
 
-    fn has_below(&self, controller: Controller, group: &Group) -> Result<bool, LeverError> {
+    fn has_below(&self, controller: Controller, group: &CgroupPath) -> Result<bool, LeverError> {
         let inside = self.inside();
         inside.group(controller, group)?;
         let mut groups = inside.state.groups.keys();
-        Ok(groups.any(|(of, own)| *of == controller && own.above().contains(group)))
+        Ok(groups.any(|(of, descendant)| *of == controller && descendant.above().contains(group)))
     }
 
-    fn group_of(&self, controller: Controller, process: ProcessId) -> Result<Group, LeverError> {
+    fn group_of(
+        &self,
+        controller: Controller,
+        process: ProcessId,
+    ) -> Result<CgroupPath, LeverError> {
         let inside = self.inside();
         inside.process(process)?;
         let key = (controller, process.pid);
@@ -444,7 +464,7 @@ impl Groups for Twin {
         &mut self,
         controller: Controller,
         process: ProcessId,
-        group: &Group,
+        group: &CgroupPath,
     ) -> Result<(), LeverError> {
         self.change(&format!("join {group}"), |inside, _| {
             inside.process(process)?;
@@ -459,13 +479,13 @@ impl Groups for Twin {
         })
     }
 
-    fn words(&self, act: GroupAct<'_>) -> String {
+    fn commands(&self, act: CgroupOp<'_>) -> String {
         format!("simulated: {act:?}")
     }
 }
 
-impl BlockIo for Twin {
-    fn limits(&self, group: &Group, device: BlockDevice) -> Result<Limits, LeverError> {
+impl BlockIo for SimulatedMachine {
+    fn limits(&self, group: &CgroupPath, device: BlockDevice) -> Result<BlockIoLimits, LeverError> {
         let inside = self.inside();
         inside.group(Controller::BlockIo, group)?;
         let key = (group.clone(), device);
@@ -474,9 +494,9 @@ impl BlockIo for Twin {
 
     fn set_limits(
         &mut self,
-        group: &Group,
+        group: &CgroupPath,
         device: BlockDevice,
-        limits: Limits,
+        limits: BlockIoLimits,
     ) -> Result<(), LeverError> {
         self.change(&format!("limits of {group}"), |inside, fault| {
             inside.group(Controller::BlockIo, group)?;
@@ -487,9 +507,9 @@ impl BlockIo for Twin {
                 // As on v1: one file is written, the next is refused.
                 let [read, ..] = limits.parts();
                 let [_, write, reads, writes] = old.parts();
-                new = Limits::of_parts([read, write, reads, writes]);
+                new = BlockIoLimits::of_parts([read, write, reads, writes]);
             }
-            if new == Limits::NONE {
+            if new == BlockIoLimits::NONE {
                 inside.state.limits.remove(&key);
             } else {
                 inside.state.limits.insert(key, new);
@@ -498,24 +518,24 @@ impl BlockIo for Twin {
         })
     }
 
-    fn words(&self, group: &Group, device: BlockDevice, limits: Limits) -> String {
+    fn commands(&self, group: &CgroupPath, device: BlockDevice, limits: BlockIoLimits) -> String {
         format!("simulated: limits of {group} on {device}: {limits:?}")
     }
 }
 
-impl Cpusets for Twin {
-    fn cpuset(&self, group: &Group) -> Result<Cpuset, LeverError> {
+impl Cpusets for SimulatedMachine {
+    fn cpuset(&self, group: &CgroupPath) -> Result<Cpuset, LeverError> {
         let inside = self.inside();
         inside.group(Controller::Cpuset, group)?;
         Ok(inside.state.cpusets.get(group).cloned().unwrap_or_default())
     }
 
-    fn allowed(&self, group: &Group) -> Result<Cpuset, LeverError> {
+    fn allowed(&self, group: &CgroupPath) -> Result<Cpuset, LeverError> {
         let above = group.above().last().cloned().unwrap_or_default();
         self.cpuset(&above)
     }
 
-    fn set_cpuset(&mut self, group: &Group, set: &Cpuset) -> Result<(), LeverError> {
+    fn set_cpuset(&mut self, group: &CgroupPath, set: &Cpuset) -> Result<(), LeverError> {
         self.change(&format!("cpuset of {group}"), |inside, fault| {
             inside.group(Controller::Cpuset, group)?;
             let mut new = set.clone();
@@ -529,12 +549,12 @@ impl Cpusets for Twin {
         })
     }
 
-    fn words(&self, group: &Group, set: &Cpuset) -> String {
+    fn commands(&self, group: &CgroupPath, set: &Cpuset) -> String {
         format!("simulated: cpuset of {group}: {} on {}", set.cpus, set.mems)
     }
 }
 
-impl Affinity for Twin {
+impl Affinity for SimulatedMachine {
     fn threads(&self, process: ProcessId) -> Result<Vec<(i32, Cpus)>, LeverError> {
         let inside = self.inside();
         inside.process(process)?;
@@ -565,7 +585,7 @@ impl Affinity for Twin {
     }
 }
 
-impl Mps for Twin {
+impl Mps for SimulatedMachine {
     fn is_running(&self, server: &MpsServer) -> Result<bool, LeverError> {
         Ok(self.inside().state.mps.contains_key(server))
     }
@@ -626,7 +646,7 @@ impl Mps for Twin {
     fn start(&mut self, server: &MpsServer) -> Result<(), LeverError> {
         self.change("start MPS", |inside, _| {
             // A daemon that runs keeps what it was set to.
-            let fresh = || [(MpsScope::Daemon, TwinMps::default())].into();
+            let fresh = || [(MpsScope::Daemon, SimulatedMps::default())].into();
             inside.state.mps.entry(server.clone()).or_insert_with(fresh);
             Ok(())
         })
@@ -639,12 +659,12 @@ impl Mps for Twin {
         })
     }
 
-    fn words(&self, server: &MpsServer, line: &MpsLine) -> String {
+    fn commands(&self, server: &MpsServer, line: &MpsControlCommand) -> String {
         format!("simulated: MPS {}: {line:?}", server.0.display())
     }
 }
 
-impl MigControl for Twin {
+impl MigControl for SimulatedMachine {
     fn devices(&self) -> Result<Vec<MigDevice>, LeverError> {
         let inside = self.inside();
         let uuids = (0..).zip(inside.state.mig.keys());
@@ -695,13 +715,14 @@ impl MigControl for Twin {
             }
             let end = place.start + place.size;
             // The same instance without all of its compute instances is completed.
-            state.instances.retain(|own| {
-                own.start != place.start
-                    || own.profile != place.profile
-                    || own.compute == place.compute
+            state.instances.retain(|instance| {
+                instance.start != place.start
+                    || instance.profile != place.profile
+                    || instance.compute == place.compute
             });
-            let taken = (state.instances.iter())
-                .any(|own| own.start < end && place.start < own.start + own.size);
+            let taken = (state.instances.iter()).any(|instance| {
+                instance.start < end && place.start < instance.start + instance.size
+            });
             if taken {
                 return Err(LeverError::infeasible(&place.profile, "the place is taken"));
             }
@@ -716,28 +737,34 @@ impl MigControl for Twin {
             if inside.used.contains(&(device.to_owned(), place.start)) {
                 return Err(LeverError::busy(&place.profile, "a process uses it"));
             }
-            let same = |own: &MigPlace| own.start == place.start && own.profile == place.profile;
+            let same = |instance: &MigPlace| {
+                instance.start == place.start && instance.profile == place.profile
+            };
             let state = inside.device(device)?;
             if fault.is_some() {
                 // The compute instances are gone, the instance is not.
-                let own = state.instances.iter_mut().find(|own| same(own));
-                own.into_iter().for_each(|own| own.compute.clear());
+                let own = state.instances.iter_mut().find(|instance| same(instance));
+                own.into_iter().for_each(|place| place.compute.clear());
             } else {
-                state.instances.retain(|own| !same(own));
+                state.instances.retain(|instance| !same(instance));
             }
             Ok(())
         })
     }
 
-    fn words(&self, change: MigWords<'_>) -> String {
+    fn commands(&self, change: MigOp<'_>) -> String {
         format!("simulated: {change:?}")
     }
 }
 
-impl Programs for Twin {
+impl Programs for SimulatedMachine {
     fn running(&self, id: &str) -> Result<Option<ProcessId>, LeverError> {
         let inside = self.inside();
-        let at = inside.state.programs.iter().position(|own| own == id);
+        let at = inside
+            .state
+            .programs
+            .iter()
+            .position(|program| program == id);
         // A number that no process of a test has.
         Ok(at.map(|at| ProcessId {
             pid: 1_000_000 + at as i32,
@@ -745,7 +772,7 @@ impl Programs for Twin {
         }))
     }
 
-    fn start(&mut self, launch: &Launch) -> Result<ProcessId, LeverError> {
+    fn start(&mut self, launch: &ProgramSpec) -> Result<ProcessId, LeverError> {
         self.change("start a program", |inside, _| {
             inside.state.programs.insert(launch.id.clone());
             Ok(())
@@ -754,7 +781,7 @@ impl Programs for Twin {
         running.ok_or_else(|| LeverError::failed(&launch.id, "it has ended"))
     }
 
-    fn is_ready(&self, launch: &Launch) -> Result<bool, LeverError> {
+    fn is_ready(&self, launch: &ProgramSpec) -> Result<bool, LeverError> {
         let inside = self.inside();
         if !inside.state.programs.contains(&launch.id) {
             return Err(LeverError::failed(&launch.id, "it has ended"));
@@ -768,7 +795,7 @@ impl Programs for Twin {
 
     fn pause(&mut self) {}
 
-    fn stop(&mut self, launch: &Launch) -> Result<(), LeverError> {
+    fn stop(&mut self, launch: &ProgramSpec) -> Result<(), LeverError> {
         self.change("stop a program", |inside, _| {
             inside.state.programs.remove(&launch.id);
             Ok(())

@@ -18,8 +18,8 @@ use nvml_wrapper::{EventSet, Nvml};
 
 use super::now::is_loss;
 use super::owner;
-use crate::found::Silence;
-use crate::health::{Change, Health};
+use crate::found::NoAnswer;
+use crate::health::{Health, HealthChange};
 
 /// How long one wait for events lasts: the time after which a loss, or the end of the watch, is
 /// noticed.
@@ -27,7 +27,7 @@ const WAIT: Duration = Duration::from_millis(250);
 
 /// A device of which the last answer is known.
 #[derive(Clone)]
-struct Known {
+struct LastSeenDevice {
     index: u32,
     uuid: Option<String>,
     pci: Option<String>,
@@ -39,14 +39,14 @@ pub(crate) fn watch(
     library: &Path,
     limit: Duration,
     stop: Arc<AtomicBool>,
-) -> Result<Receiver<Change>, Silence> {
+) -> Result<Receiver<HealthChange>, NoAnswer> {
     let (changes, receiver) = mpsc::channel();
     let (ready, started) = mpsc::channel();
     let library = library.to_owned();
     thread::spawn(move || run(&library, &ready, &changes, &stop));
     let outcome = started.recv_timeout(limit);
     let outcome = outcome.map_err(|error| {
-        Silence::Failed(match error {
+        NoAnswer::Failed(match error {
             RecvTimeoutError::Timeout => format!("no answer within {limit:?}"),
             RecvTimeoutError::Disconnected => "the library failed while it was asked".to_owned(),
         })
@@ -56,8 +56,8 @@ pub(crate) fn watch(
 
 fn run(
     library: &Path,
-    ready: &Sender<Result<(), Silence>>,
-    changes: &Sender<Change>,
+    ready: &Sender<Result<(), NoAnswer>>,
+    changes: &Sender<HealthChange>,
     stop: &AtomicBool,
 ) {
     let nvml = match owner::load(library) {
@@ -71,7 +71,7 @@ fn run(
     let (mut set, mut known) = match started {
         Ok(started) => started,
         Err(error) => {
-            let _ = ready.send(Err(Silence::Failed(error.to_string())));
+            let _ = ready.send(Err(NoAnswer::Failed(error.to_string())));
             return;
         }
     };
@@ -111,11 +111,11 @@ fn run(
 const MOST_FAILURES: u32 = 60;
 
 /// The devices, also those that are lost.
-fn devices(nvml: &Nvml) -> Result<Vec<Known>, NvmlError> {
+fn devices(nvml: &Nvml) -> Result<Vec<LastSeenDevice>, NvmlError> {
     // A library that is broken may give any number.
     let count = nvml.device_count()?.min(mapa_core::MAX_DEVICES as u32);
     Ok((0..count)
-        .map(|index| Known {
+        .map(|index| LastSeenDevice {
             index,
             uuid: None,
             pci: None,
@@ -127,7 +127,10 @@ fn devices(nvml: &Nvml) -> Result<Vec<Known>, NvmlError> {
 }
 
 /// An event set for the errors of all devices that have such events; none if no device has.
-fn register<'n>(nvml: &'n Nvml, known: &[Known]) -> Result<Option<EventSet<'n>>, NvmlError> {
+fn register<'n>(
+    nvml: &'n Nvml,
+    known: &[LastSeenDevice],
+) -> Result<Option<EventSet<'n>>, NvmlError> {
     let wanted = EventTypes::CRITICAL_XID_ERROR;
     let mut devices = Vec::new();
     for known_device in known {
@@ -157,9 +160,9 @@ fn register<'n>(nvml: &'n Nvml, known: &[Known]) -> Result<Option<EventSet<'n>>,
 /// Tells which devices are lost, and which are back; false if nobody listens.
 fn tell_lost<'n>(
     nvml: &'n Nvml,
-    known: &mut [Known],
+    known: &mut [LastSeenDevice],
     set: &mut Option<EventSet<'n>>,
-    changes: &Sender<Change>,
+    changes: &Sender<HealthChange>,
 ) -> bool {
     let mut told = Vec::new();
     let mut back = false;
@@ -197,9 +200,9 @@ fn tell_xid<'n>(
     nvml: &'n Nvml,
     device: &nvml_wrapper::Device<'_>,
     xid: Option<u64>,
-    known: &mut [Known],
+    known: &mut [LastSeenDevice],
     set: &mut Option<EventSet<'n>>,
-    changes: &Sender<Change>,
+    changes: &Sender<HealthChange>,
 ) -> bool {
     let of = match device.index() {
         Ok(index) => known.iter().position(|device| device.index == index),
@@ -232,7 +235,7 @@ fn is_lost(nvml: &Nvml, index: u32) -> bool {
     answer.is_err_and(|error| is_loss(&error))
 }
 
-impl Known {
+impl LastSeenDevice {
     /// The same, with the identities that the device tells.
     fn asked(mut self, nvml: &Nvml) -> Self {
         if let Ok(device) = nvml.device_by_index(self.index) {
@@ -243,8 +246,8 @@ impl Known {
         self
     }
 
-    fn change(&self, what: Health) -> Change {
-        Change {
+    fn change(&self, what: Health) -> HealthChange {
+        HealthChange {
             index: self.index,
             uuid: self.uuid.clone(),
             pci: self.pci.clone(),

@@ -5,13 +5,13 @@ use nvml_wrapper::Nvml;
 use nvml_wrapper::enum_wrappers::device::PcieUtilCounter;
 
 use super::now::is_loss;
-use crate::found::{GpuReading, Silence};
+use crate::found::{GpuReading, NoAnswer};
 
 /// The readings of all devices. A value that a device does not tell is left out.
-pub(super) fn readings(nvml: &Nvml) -> Result<Vec<GpuReading>, Silence> {
+pub(super) fn readings(nvml: &Nvml) -> Result<Vec<GpuReading>, NoAnswer> {
     let count = nvml
         .device_count()
-        .map_err(|error| Silence::Failed(format!("no count of devices: {error}")))?;
+        .map_err(|error| NoAnswer::Failed(format!("no count of devices: {error}")))?;
     let mut all = Vec::new();
     for index in 0..count.min(mapa_core::MAX_DEVICES as u32) {
         let mut reading = GpuReading {

@@ -7,7 +7,7 @@ use mapa_topologies::{
     PeerAccess, Port, Says, Warning, assume_host_paths,
 };
 
-use crate::found::{Found, Silence, State};
+use crate::found::{NoAnswer, RuntimeState, SourceResult};
 
 /// Everything that the library answered.
 #[derive(Default)]
@@ -15,7 +15,7 @@ pub(super) struct Answers {
     pub(super) driver: Option<String>,
     /// Whether every device could be queried.
     pub(super) every_device: bool,
-    pub(super) devices: Vec<Answer>,
+    pub(super) devices: Vec<DeviceAnswers>,
     /// The class of the host path between two devices, by their places in `devices`.
     pub(super) ancestors: Vec<(usize, usize, LinkClass)>,
     pub(super) peer_access: Vec<PeerAccess>,
@@ -31,7 +31,7 @@ pub(super) struct Answers {
 
 /// The library's answers about one device.
 #[derive(Default)]
-pub(super) struct Answer {
+pub(super) struct DeviceAnswers {
     /// The library's number of the device.
     pub(super) index: u32,
     pub(super) info: DeviceInfo,
@@ -49,12 +49,12 @@ pub(super) struct DirectLink {
     pub(super) active: bool,
     /// The PCI address of its other end.
     pub(super) remote: Option<String>,
-    pub(super) end: End,
+    pub(super) end: FarEnd,
 }
 
 /// The other end of a link.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum End {
+pub(super) enum FarEnd {
     /// The device at this place in [`Answers::devices`].
     Device(usize),
     Switch,
@@ -65,32 +65,32 @@ pub(super) enum End {
     Unknown,
 }
 
-impl Answer {
+impl DeviceAnswers {
     /// The device's links that are up.
     fn active(&self) -> impl Iterator<Item = &DirectLink> {
         self.links.iter().flatten().filter(|link| link.active)
     }
 
     /// The number of the device's links that are up and end there.
-    pub(super) fn count(&self, end: End) -> usize {
+    pub(super) fn count(&self, end: FarEnd) -> usize {
         self.active().filter(|link| link.end == end).count()
     }
 }
 
 impl Answers {
     /// The machine, if the answers give at least its devices and the links or paths between them.
-    pub(super) fn found(self) -> Result<Found, Silence> {
+    pub(super) fn found(self) -> Result<SourceResult, NoAnswer> {
         self.check()?;
         let says = self.says();
         let machine = self.machine(says)?;
-        let state = State {
+        let state = RuntimeState {
             ports: self.ports(),
             peer_access: self.peer_access,
             mig_instances: self.mig_instances,
             mig_profiles: Vec::new(),
             partitioned: self.partitioned,
         };
-        Ok(Found {
+        Ok(SourceResult {
             machine,
             says,
             driver: self.driver,
@@ -100,10 +100,10 @@ impl Answers {
     }
 
     /// Rejects answers that do not describe a machine.
-    fn check(&self) -> Result<(), Silence> {
+    fn check(&self) -> Result<(), NoAnswer> {
         let devices = self.devices.len();
         let Says { direct, host, .. } = self.says();
-        Err(Silence::Failed(match devices {
+        Err(NoAnswer::Failed(match devices {
             0 if self.warnings.is_empty() => "it names no devices".to_owned(),
             0 => self.warnings.join(", "),
             // A single device needs nothing that joins it to others.
@@ -119,7 +119,7 @@ impl Answers {
         let mut warnings = self.warnings.clone();
         let mut fabric = Fabric::new();
         let mut ids = Vec::with_capacity(self.devices.len());
-        for (id, Answer { index, info, .. }) in self.devices.iter().enumerate() {
+        for (id, DeviceAnswers { index, info, .. }) in self.devices.iter().enumerate() {
             // Where a device is left out, the library's number is not the device's id.
             let own = Some(*index).filter(|&index| index as usize != id);
             let kind = NodeKind::Device(DeviceInfo {
@@ -172,8 +172,8 @@ impl Answers {
         for b in 0..ids.len() {
             for a in 0..b {
                 let (mine, other) = (
-                    self.devices[a].count(End::Device(b)),
-                    self.devices[b].count(End::Device(a)),
+                    self.devices[a].count(FarEnd::Device(b)),
+                    self.devices[b].count(FarEnd::Device(a)),
                 );
                 let links = mine.min(other);
                 if mine != other {
@@ -196,7 +196,7 @@ impl Answers {
     /// switches, but each plane joins all of its devices alike.
     fn add_switch(&self, fabric: &mut Fabric, ids: &[NodeId]) -> Result<(), Error> {
         let ports: Vec<(usize, u8)> = (0..ids.len())
-            .filter_map(|a| Some((a, u8::try_from(self.devices[a].count(End::Switch)).ok()?)))
+            .filter_map(|a| Some((a, u8::try_from(self.devices[a].count(FarEnd::Switch)).ok()?)))
             .filter(|&(_, links)| links > 0)
             .collect();
         if ports.is_empty() {
@@ -239,7 +239,7 @@ impl Answers {
         says.direct = self
             .devices
             .iter()
-            .all(|device| device.links.is_some() && device.count(End::Unknown) == 0);
+            .all(|device| device.links.is_some() && device.count(FarEnd::Unknown) == 0);
         says.direct_gbps = says.direct && !self.lacks_link_speed();
         // What lies between the devices' own connections may be slower than they are.
         says.host_gbps = false;

@@ -15,20 +15,20 @@ mod questions;
 pub(crate) use events::watch;
 pub(crate) use owner::with;
 
-use crate::found::{Found, GpuReading, Look, Silence};
+use crate::found::{DriverSnapshot, GpuReading, NoAnswer, SourceResult};
 use crate::live::Live;
 
 /// The machine that NVML describes, if it answers within the time limit.
-pub(crate) fn ask(live: &Live) -> Result<Found, Silence> {
+pub(crate) fn ask(live: &Live) -> Result<SourceResult, NoAnswer> {
     owner::answers(&live.nvml, &live.roots, live.time_limit)?.found()
 }
 
 /// The devices that NVML lists now and the processes on them, if it answers within the time limit.
-pub(crate) fn look(live: &Live) -> Result<Look, Silence> {
+pub(crate) fn look(live: &Live) -> Result<DriverSnapshot, NoAnswer> {
     owner::look(&live.nvml, live.time_limit)
 }
 
 /// What the devices measure, if NVML answers within the time limit.
-pub(crate) fn readings(live: &Live) -> Result<Vec<GpuReading>, Silence> {
+pub(crate) fn readings(live: &Live) -> Result<Vec<GpuReading>, NoAnswer> {
     owner::readings(&live.nvml, live.time_limit)
 }

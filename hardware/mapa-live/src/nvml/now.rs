@@ -8,14 +8,14 @@ use nvml_wrapper::{Device, Nvml};
 
 use super::mig::{self, MOST_INSTANCES, is_partitioned};
 use super::questions::field;
-use crate::found::{Look, Seen, Silence, Use};
+use crate::found::{DeviceProcess, DeviceStatus, DriverSnapshot, NoAnswer};
 
 /// The devices and their processes.
-pub(super) fn look(nvml: &Nvml) -> Result<Look, Silence> {
+pub(super) fn look(nvml: &Nvml) -> Result<DriverSnapshot, NoAnswer> {
     let count = nvml
         .device_count()
-        .map_err(|error| Silence::Failed(format!("no count of devices: {error}")))?;
-    let mut look = Look {
+        .map_err(|error| NoAnswer::Failed(format!("no count of devices: {error}")))?;
+    let mut look = DriverSnapshot {
         uses: Vec::new(),
         devices: Some(Vec::new()),
     };
@@ -28,8 +28,8 @@ pub(super) fn look(nvml: &Nvml) -> Result<Look, Silence> {
 }
 
 /// One device, and its processes.
-fn look_at(nvml: &Nvml, index: u32) -> Result<(Seen, Vec<Use>), Silence> {
-    let mut seen = Seen {
+fn look_at(nvml: &Nvml, index: u32) -> Result<(DeviceStatus, Vec<DeviceProcess>), NoAnswer> {
+    let mut seen = DeviceStatus {
         index,
         uuid: None,
         pci: None,
@@ -49,7 +49,7 @@ fn look_at(nvml: &Nvml, index: u32) -> Result<(Seen, Vec<Use>), Silence> {
         }
         // This user may not ask, so nothing is known of the device.
         Err(NvmlError::NoPermission) => return Ok((seen, Vec::new())),
-        Err(error) => return Err(Silence::Failed(format!("GPU{index}: {error}"))),
+        Err(error) => return Err(NoAnswer::Failed(format!("GPU{index}: {error}"))),
     };
     let pci = device.pci_info().ok();
     seen.partitioned = is_partitioned(&device);
@@ -65,10 +65,12 @@ fn look_at(nvml: &Nvml, index: u32) -> Result<(Seen, Vec<Use>), Silence> {
             return Ok((seen, Vec::new()));
         }
         Err(error) => {
-            return Err(Silence::Failed(format!("processes of GPU{index}: {error}")));
+            return Err(NoAnswer::Failed(format!(
+                "processes of GPU{index}: {error}"
+            )));
         }
     };
-    let uses = lists.into_iter().map(|(instance, process)| Use {
+    let uses = lists.into_iter().map(|(instance, process)| DeviceProcess {
         pid: process.pid,
         uuid: seen.uuid.clone(),
         pci: seen.pci.clone(),

@@ -22,50 +22,50 @@ use nvml_wrapper::error::NvmlError;
 use super::machine::Answers;
 use super::now;
 use super::questions;
-use crate::found::{GpuReading, Look, Silence};
-use crate::host::Host;
+use crate::found::{DriverSnapshot, GpuReading, NoAnswer};
+use crate::host::HostFiles;
 use crate::roots::Roots;
 
 /// The owners by the path of their library. A process has one, except where tests load several.
-static OWNERS: Mutex<BTreeMap<PathBuf, Sender<Job>>> = Mutex::new(BTreeMap::new());
+static OWNERS: Mutex<BTreeMap<PathBuf, Sender<NvmlRequest>>> = Mutex::new(BTreeMap::new());
 
 /// A caller's request to the owner.
-struct Job {
-    question: Question,
+struct NvmlRequest {
+    question: NvmlQuery,
     /// The time at which the caller stops waiting; `None` if the limit lies beyond what the clock can
     /// tell.
     deadline: Option<Instant>,
 }
 
 /// What a caller asks, and where the answer goes.
-enum Question {
+enum NvmlQuery {
     /// All facts that NVML gives about this machine.
-    Machine(Roots, Sender<Result<Answers, Silence>>),
+    Machine(Roots, Sender<Result<Answers, NoAnswer>>),
     /// Which devices there are now, and who uses them.
-    Look(Sender<Result<Look, Silence>>),
+    Look(Sender<Result<DriverSnapshot, NoAnswer>>),
     /// What the devices measure.
-    Readings(Sender<Result<Vec<GpuReading>, Silence>>),
+    Readings(Sender<Result<Vec<GpuReading>, NoAnswer>>),
     /// Something else, which sends its answer itself.
-    Do(Box<Errand>),
+    Do(Box<NvmlTask>),
 }
 
-type Errand = dyn FnOnce(Result<&Nvml, Silence>) + Send;
+type NvmlTask = dyn FnOnce(Result<&Nvml, NoAnswer>) + Send;
 
 /// All facts that NVML gives about this machine, if it answers within the limit.
-pub(super) fn answers(library: &Path, roots: &Roots, limit: Duration) -> Result<Answers, Silence> {
+pub(super) fn answers(library: &Path, roots: &Roots, limit: Duration) -> Result<Answers, NoAnswer> {
     ask(library, limit, |reply| {
-        Question::Machine(roots.clone(), reply)
+        NvmlQuery::Machine(roots.clone(), reply)
     })
 }
 
 /// The devices that there are now and who uses them, if NVML answers within the limit.
-pub(super) fn look(library: &Path, limit: Duration) -> Result<Look, Silence> {
-    ask(library, limit, Question::Look)
+pub(super) fn look(library: &Path, limit: Duration) -> Result<DriverSnapshot, NoAnswer> {
+    ask(library, limit, NvmlQuery::Look)
 }
 
 /// What the devices measure, if NVML answers within the limit.
-pub(super) fn readings(library: &Path, limit: Duration) -> Result<Vec<GpuReading>, Silence> {
-    ask(library, limit, Question::Readings)
+pub(super) fn readings(library: &Path, limit: Duration) -> Result<Vec<GpuReading>, NoAnswer> {
+    ask(library, limit, NvmlQuery::Readings)
 }
 
 /// Does something with the library, if its turn comes within the limit, and waits for its end no longer than that.
@@ -73,9 +73,9 @@ pub(crate) fn with<T: Send + 'static>(
     library: &Path,
     limit: Duration,
     own: impl FnOnce(&Nvml) -> T + Send + 'static,
-) -> Result<T, Silence> {
+) -> Result<T, NoAnswer> {
     ask(library, limit, |reply| {
-        Question::Do(Box::new(move |nvml| {
+        NvmlQuery::Do(Box::new(move |nvml| {
             // A caller that no longer waits has dropped its end.
             let _ = reply.send(nvml.map(own));
         }))
@@ -86,18 +86,18 @@ pub(crate) fn with<T: Send + 'static>(
 fn ask<T>(
     library: &Path,
     limit: Duration,
-    question: impl FnOnce(Sender<Result<T, Silence>>) -> Question,
-) -> Result<T, Silence> {
+    question: impl FnOnce(Sender<Result<T, NoAnswer>>) -> NvmlQuery,
+) -> Result<T, NoAnswer> {
     let (reply, answer) = mpsc::channel();
     send(
         library,
-        Job {
+        NvmlRequest {
             question: question(reply),
             deadline: Instant::now().checked_add(limit),
         },
     );
     answer.recv_timeout(limit).map_err(|error| {
-        Silence::Failed(match error {
+        NoAnswer::Failed(match error {
             RecvTimeoutError::Timeout => format!("no answer within {limit:?}"),
             RecvTimeoutError::Disconnected => "the library failed while it was asked".to_owned(),
         })
@@ -105,7 +105,7 @@ fn ask<T>(
 }
 
 /// Sends a job to the owner of this library. The first job starts the owner.
-fn send(library: &Path, job: Job) {
+fn send(library: &Path, job: NvmlRequest) {
     // Locked until a new owner is listed, so that two callers do not start two.
     let mut owners = OWNERS.lock().unwrap_or_else(PoisonError::into_inner);
     let job = match owners.get(library) {
@@ -125,7 +125,7 @@ fn send(library: &Path, job: Job) {
 }
 
 /// Runs the owner of a library: answers jobs until the process ends.
-fn own(library: &Path, jobs: &Receiver<Job>) {
+fn own(library: &Path, jobs: &Receiver<NvmlRequest>) {
     let mut held = None;
     for job in jobs {
         // After a call that hung, no caller waits for the answers to what it delayed.
@@ -142,41 +142,41 @@ fn own(library: &Path, jobs: &Receiver<Job>) {
         // Releasing a handle may hang too, so the caller has its answer first. A caller that no
         // longer waits has dropped its end.
         held = match (job.question, handle) {
-            (Question::Machine(roots, reply), Ok(nvml)) => {
-                let answers = questions::answers(&nvml, &Host::new(&roots));
+            (NvmlQuery::Machine(roots, reply), Ok(nvml)) => {
+                let answers = questions::answers(&nvml, &HostFiles::new(&roots));
                 let whole = matches!(&answers, Ok(answers) if answers.failed.is_none());
                 let _ = reply.send(answers);
                 whole.then_some(nvml)
             }
-            (Question::Look(reply), Ok(nvml)) => {
+            (NvmlQuery::Look(reply), Ok(nvml)) => {
                 let look = now::look(&nvml);
                 let whole = look.is_ok();
                 let _ = reply.send(look);
                 whole.then_some(nvml)
             }
-            (Question::Readings(reply), Ok(nvml)) => {
+            (NvmlQuery::Readings(reply), Ok(nvml)) => {
                 let readings = super::gauges::readings(&nvml);
                 let whole = readings.is_ok();
                 let _ = reply.send(readings);
                 whole.then_some(nvml)
             }
-            (Question::Do(own), Ok(nvml)) => {
+            (NvmlQuery::Do(own), Ok(nvml)) => {
                 own(Ok(&nvml));
                 Some(nvml)
             }
-            (Question::Do(own), Err(silence)) => {
+            (NvmlQuery::Do(own), Err(silence)) => {
                 own(Err(silence));
                 None
             }
-            (Question::Readings(reply), Err(silence)) => {
+            (NvmlQuery::Readings(reply), Err(silence)) => {
                 let _ = reply.send(Err(silence));
                 None
             }
-            (Question::Machine(_, reply), Err(silence)) => {
+            (NvmlQuery::Machine(_, reply), Err(silence)) => {
                 let _ = reply.send(Err(silence));
                 None
             }
-            (Question::Look(reply), Err(silence)) => {
+            (NvmlQuery::Look(reply), Err(silence)) => {
                 let _ = reply.send(Err(silence));
                 None
             }
@@ -184,21 +184,21 @@ fn own(library: &Path, jobs: &Receiver<Job>) {
     }
 }
 
-pub(super) fn load(library: &Path) -> Result<Nvml, Silence> {
+pub(super) fn load(library: &Path) -> Result<Nvml, NoAnswer> {
     let nvml = Nvml::builder().lib_path(library.as_os_str()).init();
     nvml.map_err(|error| match error {
         NvmlError::LibloadingError(error) => not_loaded(&error.to_string()),
-        error => Silence::Failed(error.to_string()),
+        error => NoAnswer::Failed(error.to_string()),
     })
 }
 
 /// The failure to load the library. Only if the loader says that there is no such file, the library
 /// is absent; for any other reason it may exist.
-fn not_loaded(said: &str) -> Silence {
+fn not_loaded(said: &str) -> NoAnswer {
     let what = format!("cannot be loaded: {said}");
     if said.contains("No such file or directory") {
-        Silence::Absent(what)
+        NoAnswer::Absent(what)
     } else {
-        Silence::Failed(what)
+        NoAnswer::Failed(what)
     }
 }

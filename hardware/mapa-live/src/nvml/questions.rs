@@ -37,10 +37,10 @@ use nvml_wrapper::sys_exports::field_id::{
     NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON, NVML_FI_DEV_NVSWITCH_CONNECTED_LINK_COUNT,
 };
 
-use super::machine::{Answer, Answers, DirectLink, End};
+use super::machine::{Answers, DeviceAnswers, DirectLink, FarEnd};
 use super::mig::{self, MOST_INSTANCES, is_partitioned};
-use crate::found::Silence;
-use crate::host::Host;
+use crate::found::NoAnswer;
+use crate::host::HostFiles;
 
 /// The most links of a device that are queried. The library currently has at most 18 per device.
 const MOST_LINKS: u32 = 36;
@@ -53,11 +53,11 @@ const NODE_WORDS: usize = 16;
 ///
 /// # Complexity
 /// O(n²) calls of the library for n devices.
-pub(super) fn answers(nvml: &Nvml, host: &Host<'_>) -> Result<Answers, Silence> {
+pub(super) fn answers(nvml: &Nvml, host: &HostFiles<'_>) -> Result<Answers, NoAnswer> {
     let count = nvml
         .device_count()
-        .map_err(|error| Silence::Failed(format!("no count of devices: {error}")))?;
-    let mut asked = Asked {
+        .map_err(|error| NoAnswer::Failed(format!("no count of devices: {error}")))?;
+    let mut asked = QueriedDevices {
         answers: Answers {
             every_device: true,
             ..Answers::default()
@@ -73,9 +73,9 @@ pub(super) fn answers(nvml: &Nvml, host: &Host<'_>) -> Result<Answers, Silence> 
         match nvml.device_by_index(index) {
             Ok(device) => {
                 asked.devices.push(device);
-                asked.answers.devices.push(Answer {
+                asked.answers.devices.push(DeviceAnswers {
                     index,
-                    ..Answer::default()
+                    ..DeviceAnswers::default()
                 });
             }
             Err(error) => {
@@ -120,12 +120,12 @@ fn heed<T>(failed: &mut Option<String>, what: &str, answer: Result<T, NvmlError>
 }
 
 /// The devices, and their answers so far, in the same order.
-struct Asked<'n> {
+struct QueriedDevices<'n> {
     devices: Vec<Device<'n>>,
     answers: Answers,
 }
 
-impl Asked<'_> {
+impl QueriedDevices<'_> {
     /// The answer, if there is one. Records a missing answer for the machine's notes.
     fn told<T>(&mut self, what: &'static str, answer: Result<T, NvmlError>) -> Option<T> {
         if answer.is_err() && !self.answers.unsaid.contains(&what) {
@@ -135,7 +135,7 @@ impl Asked<'_> {
     }
 
     /// Queries names, UUIDs, PCI addresses, memory and NUMA nodes.
-    fn identities(&mut self, host: &Host<'_>) {
+    fn identities(&mut self, host: &HostFiles<'_>) {
         for at in 0..self.devices.len() {
             let device = &self.devices[at];
             let (name, uuid, pci) = (device.name(), device.uuid(), device.pci_info());
@@ -186,7 +186,7 @@ impl Asked<'_> {
     }
 
     /// Infers the other ends of links.
-    fn ends(&mut self, host: &Host<'_>) {
+    fn ends(&mut self, host: &HostFiles<'_>) {
         let addresses: Vec<Option<String>> = self
             .answers
             .devices
@@ -202,31 +202,34 @@ impl Asked<'_> {
                     .iter()
                     .position(|address| address.as_deref() == Some(remote));
                 link.end = match device {
-                    Some(device) => End::Device(device),
-                    None => host.pci_class(remote).map_or(End::Unknown, end_of_class),
+                    Some(device) => FarEnd::Device(device),
+                    None => host.pci_class(remote).map_or(FarEnd::Unknown, end_of_class),
                 };
             }
         }
         // The other ends that are still unknown are no devices of this machine, and sysfs does not
         // know their class. On a device that is joined to switches they count as switches.
         for at in 0..self.devices.len() {
-            if self.answers.devices[at].count(End::Unknown) == 0 || !self.is_switched(at) {
+            if self.answers.devices[at].count(FarEnd::Unknown) == 0 || !self.is_switched(at) {
                 continue;
             }
             for link in self.answers.devices[at].links.iter_mut().flatten() {
-                if link.end == End::Unknown {
-                    link.end = End::Switch;
+                if link.end == FarEnd::Unknown {
+                    link.end = FarEnd::Switch;
                 }
             }
         }
         for answer in &self.answers.devices {
             for (end, what) in [
                 (
-                    End::Hidden,
+                    FarEnd::Hidden,
                     "lead to devices that are not visible here: left out",
                 ),
-                (End::Host, "lead to the host: they are counted as its path"),
-                (End::Unknown, "have an unknown other end: left out"),
+                (
+                    FarEnd::Host,
+                    "lead to the host: they are counted as its path",
+                ),
+                (FarEnd::Unknown, "have an unknown other end: left out"),
             ] {
                 let links = answer.count(end);
                 if links > 0 {
@@ -250,7 +253,7 @@ impl Asked<'_> {
         links.is_some_and(|links| links > 0)
             || (0..self.devices.len()).any(|other| {
                 other != at
-                    && self.answers.devices[at].count(End::Device(other)) == 0
+                    && self.answers.devices[at].count(FarEnd::Device(other)) == 0
                     && matches!(
                         device.p2p_status(&self.devices[other], P2pCapabilitiesIndex::NvLink),
                         Ok(P2pStatus::Ok)
@@ -354,7 +357,7 @@ fn links_of(
             number,
             active,
             remote,
-            end: End::Unknown,
+            end: FarEnd::Unknown,
         });
     }
     Ok(links)
@@ -408,12 +411,12 @@ pub(super) fn field(device: &Device<'_>, id: u32, failed: &mut Option<String>) -
 
 /// The other end of an NVLink, from its PCI class. Switches and POWER's bridges have the class
 /// "other bridge" (0x0680), GPUs have a display class (0x03).
-fn end_of_class(class: u32) -> End {
+fn end_of_class(class: u32) -> FarEnd {
     match (class >> 16, class) {
-        (_, 0x06_80_01) => End::Host,
-        (0x06, _) => End::Switch,
-        (0x03, _) => End::Hidden,
-        _ => End::Unknown,
+        (_, 0x06_80_01) => FarEnd::Host,
+        (0x06, _) => FarEnd::Switch,
+        (0x03, _) => FarEnd::Hidden,
+        _ => FarEnd::Unknown,
     }
 }
 
@@ -499,8 +502,13 @@ mod tests {
 
     #[test]
     fn what_an_address_is_follows_from_its_class() {
-        assert!(end_of_class(0x06_80_00) == End::Switch && end_of_class(0x06_80_01) == End::Host);
-        assert!(end_of_class(0x03_02_00) == End::Hidden && end_of_class(0x03_00_00) == End::Hidden);
-        assert!(end_of_class(0x02_00_00) == End::Unknown);
+        assert!(
+            end_of_class(0x06_80_00) == FarEnd::Switch && end_of_class(0x06_80_01) == FarEnd::Host
+        );
+        assert!(
+            end_of_class(0x03_02_00) == FarEnd::Hidden
+                && end_of_class(0x03_00_00) == FarEnd::Hidden
+        );
+        assert!(end_of_class(0x02_00_00) == FarEnd::Unknown);
     }
 }

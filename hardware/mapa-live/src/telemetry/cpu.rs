@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::missing::Missing;
+use super::missing::MissingSignal;
 use crate::kernel::{ProcessId, Stat, files};
 
 /// The use of all CPUs since the last sample.
@@ -33,16 +33,16 @@ pub struct ProcessUse {
 
 /// The times of all CPUs so far, in ticks.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Times {
+pub(crate) struct CpuTimes {
     pub(crate) all: u64,
     pub(crate) idle: u64,
     pub(crate) waiting: u64,
 }
 
-pub(crate) fn times(proc: &Path) -> Result<Times, Missing> {
+pub(crate) fn times(proc: &Path) -> Result<CpuTimes, MissingSignal> {
     let path = proc.join("stat");
     let text = files::read(&path)
-        .map_err(|error| Missing::new("cpu", format!("{}: {error}", path.display())))?;
+        .map_err(|error| MissingSignal::new("cpu", format!("{}: {error}", path.display())))?;
     let line = text.lines().find(|line| line.starts_with("cpu "));
     let fields: Vec<u64> = line
         .into_iter()
@@ -55,10 +55,10 @@ pub(crate) fn times(proc: &Path) -> Result<Times, Missing> {
             "{}: expected a line `cpu` with five numbers",
             path.display()
         );
-        return Err(Missing::new("cpu", why));
+        return Err(MissingSignal::new("cpu", why));
     };
     let _ = first;
-    Ok(Times {
+    Ok(CpuTimes {
         all: fields
             .iter()
             .take(8)
@@ -75,7 +75,7 @@ pub(crate) fn load(proc: &Path) -> Option<f64> {
 }
 
 /// The shares of time since `before`.
-pub(crate) fn since(before: Times, now: Times) -> (Option<f64>, Option<f64>) {
+pub(crate) fn since(before: CpuTimes, now: CpuTimes) -> (Option<f64>, Option<f64>) {
     let all = now.all.checked_sub(before.all).filter(|all| *all > 0);
     let share = |part: Option<u64>| Some(100.0 * part? as f64 / all? as f64);
     // Waiting goes back at times: the kernel counts it where the process last ran.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::missing::{MOST, Missing};
+use super::missing::{MOST, MissingSignal};
 use crate::kernel::cgroup::{Version, hierarchy};
 use crate::kernel::files;
 use crate::roots::Roots;
@@ -44,7 +44,7 @@ pub struct GroupIo {
 
 /// The counters of a disk so far.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Disk {
+pub(crate) struct DiskCounters {
     pub(crate) name: String,
     pub(crate) device: String,
     pub(crate) numa: Option<u32>,
@@ -54,10 +54,10 @@ pub(crate) struct Disk {
 }
 
 /// The disks of the machine that have ever been used.
-pub(crate) fn disks(roots: &Roots) -> Result<Vec<Disk>, Missing> {
+pub(crate) fn disks(roots: &Roots) -> Result<Vec<DiskCounters>, MissingSignal> {
     let path = roots.proc.join("diskstats");
     let text = files::read(&path)
-        .map_err(|error| Missing::new("disks", format!("{}: {error}", path.display())))?;
+        .map_err(|error| MissingSignal::new("disks", format!("{}: {error}", path.display())))?;
     let whole = |name: &str| {
         // A partition has a folder below its disk's and none here; what is made of disks has no device of its own.
         // Without sysfs all are listed.
@@ -67,30 +67,30 @@ pub(crate) fn disks(roots: &Roots) -> Result<Vec<Disk>, Missing> {
     let mut disks = Vec::new();
     for line in text.lines().take(MOST) {
         let fields: Vec<&str> = line.split_ascii_whitespace().collect();
-        let disk = fields.get(..13).and_then(|own| {
+        let disk = fields.get(..13).and_then(|fields| {
             // Sectors have 512 bytes here, whatever the disk's are.
-            let bytes = |at: usize| Some(own[at].parse::<u64>().ok()?.saturating_mul(512));
-            Some(Disk {
-                name: own[2].to_owned(),
-                device: format!("{}:{}", own[0], own[1]),
+            let bytes = |at: usize| Some(fields[at].parse::<u64>().ok()?.saturating_mul(512));
+            Some(DiskCounters {
+                name: fields[2].to_owned(),
+                device: format!("{}:{}", fields[0], fields[1]),
                 // sysfs writes `!` for the `/` of a name such as `cciss/c0d0`.
                 numa: numa_of(
                     &roots
                         .sys
                         .join("block")
-                        .join(own[2].replace('/', "!"))
+                        .join(fields[2].replace('/', "!"))
                         .join("device"),
                 ),
                 read_bytes: bytes(5)?,
                 write_bytes: bytes(9)?,
-                busy_ms: own[12].parse().ok()?,
+                busy_ms: fields[12].parse().ok()?,
             })
         });
-        disks.extend(disk.filter(|own| {
-            (own.read_bytes, own.write_bytes) != (0, 0)
+        disks.extend(disk.filter(|disk| {
+            (disk.read_bytes, disk.write_bytes) != (0, 0)
                 // The name becomes part of a path.
-                && !own.name.contains("..")
-                && whole(&own.name)
+                && !disk.name.contains("..")
+                && whole(&disk.name)
         }));
     }
     Ok(disks)
@@ -112,8 +112,8 @@ pub(crate) fn numa_of(device: &Path) -> Option<u32> {
 }
 
 /// The bytes that a group has read and written so far.
-pub(crate) fn group_bytes(roots: &Roots, group: &str) -> Result<(u64, u64), Missing> {
-    let missing = |why: String| Missing::new(format!("block I/O of group {group}"), why);
+pub(crate) fn group_bytes(roots: &Roots, group: &str) -> Result<(u64, u64), MissingSignal> {
+    let missing = |why: String| MissingSignal::new(format!("block I/O of group {group}"), why);
     let found = hierarchy(&roots.cgroup, "blkio", "io");
     let found = found.map_err(|error| missing(format!("{}: {error}", roots.cgroup.display())))?;
     let (version, root) =
@@ -174,7 +174,7 @@ mod tests {
         let found: Vec<_> = disks(&roots)
             .unwrap()
             .into_iter()
-            .map(|own| (own.name, own.numa))
+            .map(|disk| (disk.name, disk.numa))
             .collect();
         assert_eq!(found, [("cciss/c0d0".to_owned(), Some(1))]);
     }

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::missing::Missing;
-use crate::found::{GpuReading, Silence};
+use super::missing::MissingSignal;
+use crate::found::{GpuReading, NoAnswer};
 use crate::live::Live;
 
 /// The use of a device since the last sample, or at this moment where the driver says only that.
@@ -36,21 +36,21 @@ pub struct GpuUse {
 }
 
 /// The readings of all devices.
-pub(crate) fn readings(live: &Live) -> Result<Vec<GpuReading>, Missing> {
+pub(crate) fn readings(live: &Live) -> Result<Vec<GpuReading>, MissingSignal> {
     match ask(live) {
         Ok(readings) => Ok(readings),
-        Err(Silence::Absent(why) | Silence::Failed(why)) => Err(Missing::new("gpus", why)),
+        Err(NoAnswer::Absent(why) | NoAnswer::Failed(why)) => Err(MissingSignal::new("gpus", why)),
     }
 }
 
 #[cfg(feature = "nvml")]
-fn ask(live: &Live) -> Result<Vec<GpuReading>, Silence> {
+fn ask(live: &Live) -> Result<Vec<GpuReading>, NoAnswer> {
     crate::nvml::readings(live)
 }
 
 #[cfg(not(feature = "nvml"))]
-fn ask(_: &Live) -> Result<Vec<GpuReading>, Silence> {
-    Err(Silence::Absent(
+fn ask(_: &Live) -> Result<Vec<GpuReading>, NoAnswer> {
+    Err(NoAnswer::Absent(
         "not in this build: expected the feature `nvml`".to_owned(),
     ))
 }

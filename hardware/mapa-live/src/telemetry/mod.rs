@@ -2,7 +2,7 @@
 //!
 //! A [`Sampler`] reads counters, and yields a [`Sample`] of rates since the one before: devices by NVML, CPUs
 //! and processes by `/proc`, block I/O, network, interrupts, and the metrics of exporters. What cannot be read
-//! is told as [`Missing`], never as zero. [`read_latencies`] reads what programs tell of their requests.
+//! is told as [`MissingSignal`], never as zero. [`read_latencies`] reads what programs tell of their requests.
 //! [`path_use`] and [`node_use`] say what a sample comes to on a path and at a NUMA node.
 //!
 //! Memory is flat: a sampler keeps the counters of one sample, and the lists have an end ([`MOST`]).
@@ -20,14 +20,14 @@ mod scrape;
 mod scrapes;
 mod signals;
 
-pub use counter::{Counted, Width, since};
+pub use counter::{CounterDelta, Width, since};
 pub use cpu::{CpuUse, ProcessUse};
 pub use disk::{DiskUse, GroupIo};
 pub use gpu::GpuUse;
 pub use latencies::{LATENCY_BYTES, Latency, read_latencies};
-pub use missing::{MOST, Missing};
+pub use missing::{MOST, MissingSignal};
 pub use net::NicUse;
 pub use prometheus::{Metric, read_metrics};
-pub use sampler::{Sample, Sampler, Watched};
-pub use scrape::{Exporter, Scraped, Target, signals_of};
+pub use sampler::{Sample, Sampler, SamplerConfig};
+pub use scrape::{Exporter, ScrapeResult, ScrapeTarget, signals_of};
 pub use signals::{NodeUse, PathUse, node_use, path_use};

@@ -6,20 +6,20 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::counter::{self, Width};
-use super::cpu::{self, CpuUse, ProcessUse, Times};
-use super::disk::{self, Disk, DiskUse, GroupIo};
+use super::cpu::{self, CpuTimes, CpuUse, ProcessUse};
+use super::disk::{self, DiskCounters, DiskUse, GroupIo};
 use super::gpu::{self, GpuUse};
-use super::missing::{MOST, Missing};
+use super::missing::{MOST, MissingSignal};
 use super::net::{self, Nic, NicUse};
-use super::scrape::{Exporter, Scraped, Target};
-use super::scrapes::Scrapes;
+use super::scrape::{Exporter, ScrapeResult, ScrapeTarget};
+use super::scrapes::ScrapePool;
 use crate::found::GpuReading;
 use crate::kernel::{Interrupts, ProcessId, files};
 use crate::live::Live;
 
 /// What is sampled besides what the machine has by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Watched {
+pub struct SamplerConfig {
     /// Whether devices are asked by NVML.
     pub gpus: bool,
     /// Control groups whose block I/O is told, by path.
@@ -27,16 +27,16 @@ pub struct Watched {
     /// Processes whose use of the CPU is told.
     pub processes: Vec<ProcessId>,
     /// Exporters that are scraped for each sample.
-    pub targets: Vec<Target>,
+    pub targets: Vec<ScrapeTarget>,
     /// How long an exporter may take to answer.
     pub scrape_limit: Duration,
     /// How long a sample waits for the answers of exporters; `None`: until all have answered, or taken their limit.
     /// After this time a sample has the last answer of whoever has not answered yet, with its
-    /// [age](Scraped::age_ms).
+    /// [age](ScrapeResult::age_ms).
     pub scrape_wait: Option<Duration>,
 }
 
-impl Default for Watched {
+impl Default for SamplerConfig {
     fn default() -> Self {
         Self {
             gpus: true,
@@ -72,19 +72,19 @@ pub struct Sample {
     /// Interrupts of devices a second, by CPU.
     pub interrupts_per_s: BTreeMap<u32, f64>,
     /// The last answer of each exporter, perhaps from before this sample.
-    pub scraped: Vec<Scraped>,
+    pub scraped: Vec<ScrapeResult>,
     /// What could not be had, and why.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<MissingSignal>,
 }
 
 /// The counters of the last sample.
 #[derive(Default)]
-struct Before {
+struct PreviousCounters {
     at_ms: Option<u64>,
     replays: BTreeMap<u32, (Option<String>, u32)>,
-    times: Option<Times>,
+    times: Option<CpuTimes>,
     processes: BTreeMap<ProcessId, u64>,
-    disks: BTreeMap<String, Disk>,
+    disks: BTreeMap<String, DiskCounters>,
     groups: BTreeMap<String, (u64, u64)>,
     nics: BTreeMap<String, Nic>,
     interrupts: Option<Interrupts>,
@@ -95,9 +95,9 @@ struct Before {
 /// # Examples
 /// ```no_run
 /// use mapa_live::Live;
-/// use mapa_live::telemetry::{Sampler, Watched};
+/// use mapa_live::telemetry::{Sampler, SamplerConfig};
 ///
-/// let mut sampler = Sampler::new(Live::default(), Watched::default());
+/// let mut sampler = Sampler::new(Live::default(), SamplerConfig::default());
 /// for at_ms in [0, 1000] {
 ///     let sample = sampler.sample(at_ms);
 ///     for gpu in &sample.gpus {
@@ -110,9 +110,9 @@ struct Before {
 /// ```
 pub struct Sampler {
     live: Live,
-    watched: Watched,
-    before: Before,
-    scrapes: Scrapes,
+    watched: SamplerConfig,
+    before: PreviousCounters,
+    scrapes: ScrapePool,
 }
 
 /// Bytes a second as MB/s.
@@ -123,17 +123,17 @@ fn mb_s(bytes: Option<f64>) -> Option<f64> {
 impl Sampler {
     /// A sampler of a machine.
     #[must_use]
-    pub fn new(live: Live, watched: Watched) -> Self {
+    pub fn new(live: Live, watched: SamplerConfig) -> Self {
         Self {
             live,
             watched,
-            before: Before::default(),
-            scrapes: Scrapes::default(),
+            before: PreviousCounters::default(),
+            scrapes: ScrapePool::default(),
         }
     }
 
     /// What is sampled. Changes hold from the next sample on.
-    pub fn watched(&mut self) -> &mut Watched {
+    pub fn watched(&mut self) -> &mut SamplerConfig {
         &mut self.watched
     }
 
@@ -167,7 +167,7 @@ impl Sampler {
         sample
     }
 
-    fn gpus(&mut self, readings: Result<Vec<GpuReading>, Missing>, sample: &mut Sample) {
+    fn gpus(&mut self, readings: Result<Vec<GpuReading>, MissingSignal>, sample: &mut Sample) {
         let readings = match readings {
             Ok(readings) => readings,
             Err(missing) => {
@@ -195,7 +195,7 @@ impl Sampler {
         if let Some(why) = reading.lost {
             sample
                 .missing
-                .push(Missing::new(format!("gpu {index}"), why));
+                .push(MissingSignal::new(format!("gpu {index}"), why));
             return GpuUse {
                 index,
                 uuid: reading.uuid,
@@ -214,7 +214,7 @@ impl Sampler {
                 let what = format!("gpu {index} pcie_retries");
                 sample
                     .missing
-                    .push(Missing::new(what, "the counter began anew"));
+                    .push(MissingSignal::new(what, "the counter began anew"));
             }
         }
         let uuid = reading.uuid.clone().unwrap_or_default();
@@ -260,7 +260,7 @@ impl Sampler {
             let what = format!("gpu {index} {name}");
             sample
                 .missing
-                .push(Missing::new(what, "the driver does not tell it"));
+                .push(MissingSignal::new(what, "the driver does not tell it"));
         }
         gpu
     }
@@ -283,7 +283,7 @@ impl Sampler {
         sample.cpu.load = cpu::load(proc);
         if sample.cpu.load.is_none() {
             let why = format!("{}: not readable", proc.join("loadavg").display());
-            sample.missing.push(Missing::new("load", why));
+            sample.missing.push(MissingSignal::new("load", why));
         }
         // Processes are counted in ticks of the kernel's clock.
         let ticks_per_s = rustix::param::clock_ticks_per_second() as f64;
@@ -291,7 +291,9 @@ impl Sampler {
         for &process in self.watched.processes.iter().take(MOST) {
             let Some((ticks, resident)) = cpu::process(proc, process) else {
                 let what = format!("process {}", process.pid);
-                sample.missing.push(Missing::new(what, "it has ended"));
+                sample
+                    .missing
+                    .push(MissingSignal::new(what, "it has ended"));
                 continue;
             };
             let was = self.before.processes.get(&process).copied();
@@ -324,13 +326,13 @@ impl Sampler {
             let was = was
                 .filter(|was| was.device == disk.device)
                 .zip(sample.interval_ms);
-            let rate = |before: fn(&Disk) -> u64| {
+            let rate = |before: fn(&DiskCounters) -> u64| {
                 let (was, ms) = was?;
                 counter::rate(before(was), before(&disk), Width::Bits64, ms)
             };
             let rates = [
-                |disk: &Disk| disk.read_bytes,
-                |disk: &Disk| disk.write_bytes,
+                |disk: &DiskCounters| disk.read_bytes,
+                |disk: &DiskCounters| disk.write_bytes,
             ]
             .map(rate);
             // The kernel counts this one in 32 bits.
@@ -340,7 +342,7 @@ impl Sampler {
                 let what = format!("disk {} mb_s", disk.name);
                 sample
                     .missing
-                    .push(Missing::new(what, "the counter began anew"));
+                    .push(MissingSignal::new(what, "the counter began anew"));
             }
             sample.disks.push(DiskUse {
                 name: disk.name.clone(),
@@ -379,7 +381,7 @@ impl Sampler {
                 let what = format!("block I/O of group {group}");
                 sample
                     .missing
-                    .push(Missing::new(what, "the counter began anew"));
+                    .push(MissingSignal::new(what, "the counter began anew"));
             }
             sample.groups.push(GroupIo {
                 group: group.clone(),
@@ -406,7 +408,7 @@ impl Sampler {
                 let what = format!("nic {} mb_s", nic.name);
                 sample
                     .missing
-                    .push(Missing::new(what, "the counter began anew"));
+                    .push(MissingSignal::new(what, "the counter began anew"));
             }
             sample.nics.push(NicUse {
                 name: nic.name.clone(),
@@ -420,7 +422,7 @@ impl Sampler {
         if counts.is_empty() {
             let folder = self.live.roots.sys.join("class/net");
             let why = format!("{} has no card", folder.display());
-            sample.missing.push(Missing::new("nics", why));
+            sample.missing.push(MissingSignal::new("nics", why));
         }
         self.before.nics = counts;
     }
@@ -433,7 +435,7 @@ impl Sampler {
             Err(why) => {
                 self.before.interrupts = None;
                 let why = format!("{}: {why}", path.display());
-                sample.missing.push(Missing::new("interrupts", why));
+                sample.missing.push(MissingSignal::new("interrupts", why));
                 return;
             }
         };

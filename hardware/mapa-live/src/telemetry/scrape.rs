@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::missing::Missing;
+use super::missing::MissingSignal;
 use super::prometheus::{MOST_BYTES, Metric, read_metrics};
 use crate::http;
 
@@ -33,7 +33,7 @@ impl Exporter {
 /// An exporter and its URL.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Target {
+pub struct ScrapeTarget {
     /// Its kind, which decides what is read of its answer.
     pub exporter: Exporter,
     /// The URL: `http://127.0.0.1:9400/metrics`. `http` only.
@@ -43,9 +43,9 @@ pub struct Target {
 /// What an exporter said.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Scraped {
+pub struct ScrapeResult {
     /// The exporter that has answered.
-    pub target: Target,
+    pub target: ScrapeTarget,
     /// The signals, by name and by what they are of: a UUID for DCGM (with `/` and the number of the GPU instance,
     /// if there is one), the model for the others, empty if it has none.
     pub signals: BTreeMap<String, BTreeMap<String, f64>>,
@@ -106,8 +106,11 @@ fn names(of: Exporter) -> &'static [&'static str] {
 const MOST_KEYS: usize = 1024;
 
 /// Scrapes a target. The answer has what is missing as well.
-pub(crate) fn scrape(target: &Target, limit: Duration) -> (Option<Scraped>, Vec<Missing>) {
-    let failed = |why: String| (None, vec![Missing::new(&target.url, why)]);
+pub(crate) fn scrape(
+    target: &ScrapeTarget,
+    limit: Duration,
+) -> (Option<ScrapeResult>, Vec<MissingSignal>) {
+    let failed = |why: String| (None, vec![MissingSignal::new(&target.url, why)]);
     let (status, body) = match http::get(&target.url, limit, MOST_BYTES) {
         Ok(answer) => answer,
         Err(why) => return failed(why),
@@ -121,7 +124,7 @@ pub(crate) fn scrape(target: &Target, limit: Duration) -> (Option<Scraped>, Vec<
     match read_metrics(text) {
         Ok(metrics) => {
             let (signals, missing) = signals_of(target, &metrics);
-            let scrape = Scraped {
+            let scrape = ScrapeResult {
                 target: target.clone(),
                 signals,
                 age_ms: 0,
@@ -136,9 +139,9 @@ pub(crate) fn scrape(target: &Target, limit: Duration) -> (Option<Scraped>, Vec<
 /// are left out. Where several series have one key (other labels differ), counts and sums are added.
 #[must_use]
 pub fn signals_of(
-    target: &Target,
+    target: &ScrapeTarget,
     metrics: &[Metric],
-) -> (BTreeMap<String, BTreeMap<String, f64>>, Vec<Missing>) {
+) -> (BTreeMap<String, BTreeMap<String, f64>>, Vec<MissingSignal>) {
     let names = names(target.exporter);
     let mut signals: BTreeMap<String, BTreeMap<String, f64>> = BTreeMap::new();
     for metric in metrics {
@@ -165,7 +168,7 @@ pub fn signals_of(
         .iter()
         .filter(|name| !signals.contains_key(**name))
         .map(|name| {
-            Missing::new(
+            MissingSignal::new(
                 format!("{} {name}", target.url),
                 "the exporter does not have it",
             )

@@ -1,14 +1,14 @@
 //! Each lever refuses what is out of bounds, and names the bound.
 
 use mapa_live::levers::{
-    Bounds, Group, Keeper, Launch, LeverFact, Lifetime, Limits, MemoryJournal, MigLayout, MigWish,
-    MpsServer, Pull, Ready,
+    BlockIoLimits, Bounds, CgroupPath, LeverChange, LeverEvent, LeverManager, Lifetime,
+    MemoryJournal, MigInstanceSpec, MigLayout, MpsServer, ProgramSpec, ReadinessProbe,
 };
 use mapa_live::{Cpus, ProcessId};
 
 use super::{bound, group, machine};
 
-fn refused(pull: &Pull) -> String {
+fn refused(pull: &LeverChange) -> String {
     let twin = machine();
     let before = twin.state();
     let error = twin.hands().plan(pull).unwrap_err();
@@ -21,28 +21,31 @@ fn refused(pull: &Pull) -> String {
 
 #[test]
 fn block_io() {
-    let of = |limits| Pull::BlockIo {
+    let of = |limits| LeverChange::BlockIo {
         group: group("mapa/etl"),
         device: "254:0".parse().unwrap(),
         limits,
     };
     for mb_s in [0, 99, 501] {
-        assert_eq!(refused(&of(Limits::mb_s(mb_s))), "io_mb_s");
+        assert_eq!(refused(&of(BlockIoLimits::mb_s(mb_s))), "io_mb_s");
     }
     for bytes in [99_999_999, 500_000_001] {
-        let limits = Limits {
+        let limits = BlockIoLimits {
             write_bps: Some(bytes),
-            ..Limits::NONE
+            ..BlockIoLimits::NONE
         };
         assert_eq!(refused(&of(limits)), "io_mb_s");
     }
-    let limits = Limits {
+    let limits = BlockIoLimits {
         read_iops: Some(1),
-        ..Limits::NONE
+        ..BlockIoLimits::NONE
     };
     assert_eq!(refused(&of(limits)), "io_ops");
     for mb_s in [100, 500] {
-        machine().hands().plan(&of(Limits::mb_s(mb_s))).unwrap();
+        machine()
+            .hands()
+            .plan(&of(BlockIoLimits::mb_s(mb_s)))
+            .unwrap();
     }
 }
 
@@ -50,13 +53,13 @@ fn block_io() {
 fn mps() {
     let server = MpsServer("/mps".into());
     for percent in [0, 49, 101] {
-        let pull = Pull::MpsPercent {
+        let pull = LeverChange::MpsPercent {
             server: server.clone(),
             percent,
         };
         assert_eq!(refused(&pull), "mps_percent");
     }
-    let pull = Pull::MpsPinned {
+    let pull = LeverChange::MpsPinned {
         server,
         device: 0,
         mib: Some(255),
@@ -68,16 +71,16 @@ fn mps() {
 fn cpus_and_nodes() {
     for cpus in ["", "8", "0-8"] {
         let cpus: Cpus = cpus.parse().unwrap();
-        let pull = Pull::Cpuset {
+        let pull = LeverChange::Cpuset {
             group: group("mapa/etl"),
             cpus: cpus.clone(),
             mems: None,
         };
         assert_eq!(refused(&pull), "cpus");
         let process = ProcessId { pid: 7, start: 7 };
-        assert_eq!(refused(&Pull::Affinity { process, cpus }), "cpus");
+        assert_eq!(refused(&LeverChange::Affinity { process, cpus }), "cpus");
     }
-    let pull = Pull::Cpuset {
+    let pull = LeverChange::Cpuset {
         group: group("mapa/etl"),
         cpus: "0".parse().unwrap(),
         mems: Some("2".parse().unwrap()),
@@ -87,25 +90,26 @@ fn cpus_and_nodes() {
 
 #[test]
 fn programs_and_times() {
-    let mut program = Launch::new("a", ["serve"]);
+    let mut program = ProgramSpec::new("a", ["serve"]);
     program.ready_s = 601;
     assert_eq!(
-        refused(&Pull::Run {
+        refused(&LeverChange::Run {
             program: program.clone()
         }),
         "ready_s"
     );
     program.ready_s = 1;
     program.stop_s = 301;
-    assert_eq!(refused(&Pull::Run { program }), "stop_s");
-    let (mut keeper, _) = Keeper::open(machine().hands(), MemoryJournal::default(), 0).unwrap();
-    let pull = Pull::MpsPercent {
+    assert_eq!(refused(&LeverChange::Run { program }), "stop_s");
+    let (mut keeper, _) =
+        LeverManager::open(machine().hands(), MemoryJournal::default(), 0).unwrap();
+    let pull = LeverChange::MpsPercent {
         server: MpsServer("/mps".into()),
         percent: 60,
     };
     for ms in [0, 495_001] {
-        let fact = keeper.pull(&pull, Lifetime::Until { ms }, 0);
-        let LeverFact::Refused { why, .. } = fact else {
+        let fact = keeper.apply(&pull, Lifetime::Until { ms }, 0);
+        let LeverEvent::Refused { why, .. } = fact else {
             panic!("{fact:?}")
         };
         assert_eq!(bound(&why), "hold_s");
@@ -116,34 +120,34 @@ fn programs_and_times() {
 fn what_can_never_be_is_infeasible_and_says_what_was_expected() {
     let twin = machine();
     let hands = twin.hands();
-    let layout = |instances| Pull::Layout {
+    let layout = |instances| LeverChange::Layout {
         device: "GPU-a".to_owned(),
         layout: MigLayout {
             enabled: true,
             instances,
         },
     };
-    let eight = vec![MigWish::of("1g.5gb"); 8];
+    let eight = vec![MigInstanceSpec::of("1g.5gb"); 8];
     let at = |start| {
-        vec![MigWish {
+        vec![MigInstanceSpec {
             start: Some(start),
-            ..MigWish::of("3g.20gb")
+            ..MigInstanceSpec::of("3g.20gb")
         }]
     };
-    let parts = vec![MigWish {
+    let parts = vec![MigInstanceSpec {
         compute: vec![2, 2],
-        ..MigWish::of("3g.20gb")
+        ..MigInstanceSpec::of("3g.20gb")
     }];
     let https = {
-        let mut program = Launch::new("a", ["serve"]);
-        program.ready = Ready::Http {
+        let mut program = ProgramSpec::new("a", ["serve"]);
+        program.ready = ReadinessProbe::Http {
             url: "https://127.0.0.1/".to_owned(),
         };
-        Pull::Run { program }
+        LeverChange::Run { program }
     };
     for (pull, expected) in [
         (
-            layout(vec![MigWish::of("9g.1gb")]),
+            layout(vec![MigInstanceSpec::of("9g.1gb")]),
             "expected one of 1g.5gb",
         ),
         (layout(eight), "expected at most 7"),
@@ -151,30 +155,30 @@ fn what_can_never_be_is_infeasible_and_says_what_was_expected() {
         (layout(parts), "expected 1 to 3 slices"),
         (
             layout(vec![
-                MigWish::of("3g.20gb"),
-                MigWish::of("3g.20gb"),
-                MigWish::of("1g.5gb"),
+                MigInstanceSpec::of("3g.20gb"),
+                MigInstanceSpec::of("3g.20gb"),
+                MigInstanceSpec::of("1g.5gb"),
             ]),
             "do not fit together",
         ),
         (https, "http://"),
         (
-            Pull::Run {
-                program: Launch::new("a b", ["x"]),
+            LeverChange::Run {
+                program: ProgramSpec::new("a b", ["x"]),
             },
             "letters, digits",
         ),
         (
-            Pull::Run {
-                program: Launch::new("a", [""; 0]),
+            LeverChange::Run {
+                program: ProgramSpec::new("a", [""; 0]),
             },
             "expected a command",
         ),
         (
-            Pull::BlockIo {
-                group: Group::default(),
+            LeverChange::BlockIo {
+                group: CgroupPath::default(),
                 device: "254:0".parse().unwrap(),
-                limits: Limits::mb_s(100),
+                limits: BlockIoLimits::mb_s(100),
             },
             "below the root",
         ),
@@ -184,7 +188,7 @@ fn what_can_never_be_is_infeasible_and_says_what_was_expected() {
         assert!(error.to_string().contains(expected), "{error}");
     }
     for path in ["a/../b", "a//b", "..", "a\nb"] {
-        assert!(Group::new(path).is_err(), "{path}");
+        assert!(CgroupPath::new(path).is_err(), "{path}");
     }
     assert!("254".parse::<mapa_live::levers::BlockDevice>().is_err());
 }
@@ -196,10 +200,10 @@ fn bounds_are_a_setting() {
     assert_eq!(bounds.mps_percent, Bounds::default().mps_percent);
     let mut hands = machine().hands();
     hands.bounds = bounds;
-    let pull = Pull::BlockIo {
+    let pull = LeverChange::BlockIo {
         group: group("mapa/etl"),
         device: "254:0".parse().unwrap(),
-        limits: Limits::mb_s(2),
+        limits: BlockIoLimits::mb_s(2),
     };
     hands.plan(&pull).unwrap();
 }

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use mapa_live::levers::{
-    BlockIo, Bounds, CgroupTree, Controller, Cpusets, Groups, Hands, Limits, Pull,
+    BlockIo, BlockIoLimits, Bounds, CgroupOps, CgroupTree, Controller, Cpusets, LeverChange,
+    LeverSet,
 };
 use mapa_live::{Live, ProcessId, Roots};
 
@@ -92,10 +93,10 @@ impl Tree {
         CgroupTree::new(&self.roots())
     }
 
-    fn hands(&self) -> Hands {
+    fn hands(&self) -> LeverSet {
         let mut live = Live::default();
         live.roots = self.roots();
-        Hands::by_command(&live, Bounds::default())
+        LeverSet::by_command(&live, Bounds::default())
     }
 
     fn shown(&self, text: &str) -> String {
@@ -107,10 +108,10 @@ impl Tree {
 fn v2_writes_one_line_for_a_device_and_reads_it_back() {
     let machine = Tree::v2();
     let mut hands = machine.hands();
-    let pull = Pull::BlockIo {
+    let pull = LeverChange::BlockIo {
         group: group("etl"),
         device: "254:0".parse().unwrap(),
-        limits: Limits::mb_s(200),
+        limits: BlockIoLimits::mb_s(200),
     };
     let plan = hands.plan(&pull).unwrap();
     assert_eq!(
@@ -134,7 +135,7 @@ fn v2_writes_one_line_for_a_device_and_reads_it_back() {
     let device = "254:0".parse().unwrap();
     assert_eq!(
         machine.tree().limits(&group("etl"), device).unwrap(),
-        Limits::NONE
+        BlockIoLimits::NONE
     );
 }
 
@@ -142,10 +143,10 @@ fn v2_writes_one_line_for_a_device_and_reads_it_back() {
 fn v1_writes_a_file_for_each_limit_and_zero_lifts_it() {
     let machine = Tree::v1();
     let mut hands = machine.hands();
-    let pull = Pull::BlockIo {
+    let pull = LeverChange::BlockIo {
         group: group("etl"),
         device: "254:0".parse().unwrap(),
-        limits: Limits::mb_s(100),
+        limits: BlockIoLimits::mb_s(100),
     };
     let plan = hands.plan(&pull).unwrap();
     let shown = machine.shown(&plan.to_string());
@@ -172,10 +173,10 @@ fn a_file_that_cannot_be_written_leaves_no_half_of_the_limits() {
         .path()
         .join("sys/fs/cgroup/blkio/etl/blkio.throttle.read_iops_device");
     let mut hands = machine.hands();
-    let pull = Pull::BlockIo {
+    let pull = LeverChange::BlockIo {
         group: group("etl"),
         device: "254:0".parse().unwrap(),
-        limits: Limits::mb_s(100),
+        limits: BlockIoLimits::mb_s(100),
     };
     let plan = hands.plan(&pull).unwrap();
     fs::remove_file(&third).unwrap();
@@ -188,7 +189,7 @@ fn a_file_that_cannot_be_written_leaves_no_half_of_the_limits() {
     let device = "254:0".parse().unwrap();
     assert_eq!(
         machine.tree().limits(&group("etl"), device).unwrap(),
-        Limits::NONE
+        BlockIoLimits::NONE
     );
 }
 
@@ -196,10 +197,10 @@ fn a_file_that_cannot_be_written_leaves_no_half_of_the_limits() {
 fn what_cannot_be_told_is_not_taken_for_what_is_gone() {
     let machine = Tree::v2();
     let mut hands = machine.hands();
-    let limits = Pull::BlockIo {
+    let limits = LeverChange::BlockIo {
         group: group("etl"),
         device: "254:0".parse().unwrap(),
-        limits: Limits::mb_s(100),
+        limits: BlockIoLimits::mb_s(100),
     };
     let plan = hands.plan(&limits).unwrap();
     hands.pull(&plan).unwrap();
@@ -232,7 +233,7 @@ fn a_controller_stays_passed_on_where_other_groups_lie_below() {
     let machine = Tree::v2();
     let mut hands = machine.hands();
     let plan = hands
-        .plan(&Pull::Enrol {
+        .plan(&LeverChange::Enrol {
             process: None,
             group: group("etl/deep"),
             controllers: vec![Controller::BlockIo],
@@ -262,7 +263,7 @@ fn sets_of_cpus_are_those_of_the_group_above_at_most() {
     for machine in [Tree::v1(), Tree::v2()] {
         let mut hands = machine.hands();
         let before = machine.tree().cpuset(&group("etl")).unwrap();
-        let pull = Pull::Cpuset {
+        let pull = LeverChange::Cpuset {
             group: group("etl"),
             cpus: "1-2".parse().unwrap(),
             mems: None,
@@ -274,7 +275,7 @@ fn sets_of_cpus_are_those_of_the_group_above_at_most() {
         assert_eq!(now.cpus.to_string(), "1-2");
         hands.undo(&plan).unwrap();
         assert_eq!(machine.tree().cpuset(&group("etl")).unwrap(), before);
-        let refused = hands.plan(&Pull::Cpuset {
+        let refused = hands.plan(&LeverChange::Cpuset {
             group: group("etl"),
             cpus: "9".parse().unwrap(),
             mems: None,
@@ -289,7 +290,7 @@ fn a_process_joins_and_leaves_and_one_that_has_ended_is_missing() {
     let process = v2.process(7, "0::/\n");
     let plan = v2
         .hands()
-        .plan(&Pull::Enrol {
+        .plan(&LeverChange::Enrol {
             process: Some(process),
             group: group("etl"),
             controllers: vec![Controller::BlockIo, Controller::Cpuset],

@@ -1,24 +1,27 @@
 //! Pulls that take long: the keeper has them in its journal, and another thread carries them out.
 
 use mapa_live::levers::{
-    Failure, Fault, FolderJournal, Hands, Keeper, Launch, LeverError, LeverFact, Lifetime, Pull,
-    Twin,
+    Failure, FolderJournal, InjectedFault, LeverChange, LeverError, LeverEvent, LeverManager,
+    LeverSet, Lifetime, ProgramSpec, SimulatedMachine,
 };
 
 use super::machine;
 
-fn hand_over() -> Pull {
-    Pull::HandOver {
-        old: Launch::new("old", ["serve"]),
-        new: Launch::new("new", ["serve"]),
+fn hand_over() -> LeverChange {
+    LeverChange::HandOver {
+        old: ProgramSpec::new("old", ["serve"]),
+        new: ProgramSpec::new("new", ["serve"]),
         route: None,
         warm: true,
     }
 }
 
-fn open(twin: &Twin, folder: &std::path::Path) -> (Keeper<FolderJournal>, Vec<LeverFact>) {
+fn open(
+    twin: &SimulatedMachine,
+    folder: &std::path::Path,
+) -> (LeverManager<FolderJournal>, Vec<LeverEvent>) {
     let journal = FolderJournal::open(folder).unwrap();
-    Keeper::open(twin.hands(), journal, 0).unwrap()
+    LeverManager::open(twin.hands(), journal, 0).unwrap()
 }
 
 #[test]
@@ -27,26 +30,26 @@ fn a_pull_that_is_carried_out_elsewhere_is_left_alone_until_it_is_over() {
     let twin = machine();
     let (mut keeper, _) = open(&twin, folder.path());
     let (id, plan) = keeper.begin(&hand_over(), Lifetime::Kept, 0).unwrap();
-    assert_eq!(keeper.held().count(), 1, "it is in the journal");
+    assert_eq!(keeper.active().count(), 1, "it is in the journal");
     // Nobody else gets the programs, and neither time nor the exit takes back what is under way.
     let again = keeper.begin(&hand_over(), Lifetime::Kept, 0).unwrap_err();
     assert!(
         matches!(
             &again,
-            LeverFact::Refused {
+            LeverEvent::Refused {
                 why: LeverError::Busy { .. },
                 ..
             }
         ),
         "{again:?}"
     );
-    assert_eq!(keeper.tick(u64::MAX), []);
+    assert_eq!(keeper.revert_expired(u64::MAX), []);
     assert_eq!(keeper.close(), []);
-    assert_eq!(keeper.undo(id), None);
+    assert_eq!(keeper.revert(id), None);
     let done = twin.hands().pull(&plan);
     let fact = keeper.finish(id, done).unwrap();
-    assert!(matches!(fact, LeverFact::Pulled { .. }), "{fact:?}");
-    assert_eq!(keeper.held().count(), 0, "it is kept");
+    assert!(matches!(fact, LeverEvent::Applied { .. }), "{fact:?}");
+    assert_eq!(keeper.active().count(), 0, "it is kept");
     assert_eq!(keeper.finish(id, Ok(())), None, "it is over");
     let programs = twin.state().programs;
     assert!(programs.contains("new") && !programs.contains("old"));
@@ -65,7 +68,10 @@ fn after_a_crash_the_next_keeper_takes_back_what_was_carried_out_elsewhere() {
     drop(keeper);
     assert_ne!(twin.state(), before);
     let (_keeper, facts) = open(&twin, folder.path());
-    assert!(matches!(facts[..], [LeverFact::Undone { .. }]), "{facts:?}");
+    assert!(
+        matches!(facts[..], [LeverEvent::Reverted { .. }]),
+        "{facts:?}"
+    );
     assert_eq!(twin.state(), before);
 }
 
@@ -76,7 +82,7 @@ fn what_is_left_of_a_pull_elsewhere_is_taken_back_there() {
     let before = twin.state();
     let (mut keeper, _) = open(&twin, folder.path());
     let (id, plan) = keeper.begin(&hand_over(), Lifetime::Kept, 0).unwrap();
-    let mut elsewhere: Hands = twin.hands();
+    let mut elsewhere: LeverSet = twin.hands();
     // All was done, and is told to have failed halfway.
     elsewhere.pull(&plan).unwrap();
     let failed = Err(Failure {
@@ -86,23 +92,27 @@ fn what_is_left_of_a_pull_elsewhere_is_taken_back_there() {
         left: vec![LeverError::failed("a program", "it does not answer")],
     });
     let fact = keeper.finish(id, failed).unwrap();
-    let LeverFact::Failed { failure, .. } = fact else {
+    let LeverEvent::Failed { failure, .. } = fact else {
         panic!("{fact:?}: expected a failure");
     };
     assert!(!failure.left.is_empty(), "{failure}");
-    assert_eq!(keeper.tick(u64::MAX), [], "not here");
+    assert_eq!(keeper.revert_expired(u64::MAX), [], "not here");
     for heals in [false, true] {
         if heals {
             twin.heal();
         } else {
-            twin.fail(0, Fault::Before);
+            twin.fail(0, InjectedFault::Before);
         }
         let left = keeper.left_away().next().unwrap();
         let done = elsewhere.undo(&left.plan.clone());
         let fact = keeper.finish_undo(id, done).unwrap();
-        assert_eq!(matches!(fact, LeverFact::Undone { .. }), heals, "{fact:?}");
+        assert_eq!(
+            matches!(fact, LeverEvent::Reverted { .. }),
+            heals,
+            "{fact:?}"
+        );
     }
     assert_eq!(keeper.left_away().count(), 0);
     assert_eq!(twin.state(), before);
-    assert_eq!(keeper.held().count(), 0);
+    assert_eq!(keeper.active().count(), 0);
 }

@@ -1,28 +1,29 @@
-//! Who needs a pull: it is held until the last of them lets go, and no longer than its time.
+//! Who needs a apply: it is held until the last of them lets go, and no longer than its time.
 
 use mapa_live::levers::{
-    Group, Holder, Keeper, LeverFact, Lifetime, Limits, MemoryJournal, Pull, Twin,
+    BlockIoLimits, CgroupPath, Holder, LeverChange, LeverEvent, LeverManager, Lifetime,
+    MemoryJournal, SimulatedMachine,
 };
 
 const UNTIL: Lifetime = Lifetime::Until { ms: 30_000 };
 
-fn limit(group: &str, mb_s: u32) -> Pull {
-    Pull::BlockIo {
-        group: Group::new(group).unwrap(),
+fn limit(group: &str, mb_s: u32) -> LeverChange {
+    LeverChange::BlockIo {
+        group: CgroupPath::new(group).unwrap(),
         device: "254:0".parse().unwrap(),
-        limits: Limits::mb_s(mb_s),
+        limits: BlockIoLimits::mb_s(mb_s),
     }
 }
 
-fn keeper(twin: &Twin) -> Keeper<MemoryJournal> {
-    Keeper::open(twin.hands(), MemoryJournal::default(), 0)
+fn keeper(twin: &SimulatedMachine) -> LeverManager<MemoryJournal> {
+    LeverManager::open(twin.hands(), MemoryJournal::default(), 0)
         .unwrap()
         .0
 }
 
 #[test]
 fn a_pull_is_held_until_the_last_of_its_holders_lets_go() {
-    let twin = Twin::with_group("a").unwrap();
+    let twin = SimulatedMachine::with_group("a").unwrap();
     let mut keeper = keeper(&twin);
     let [first, second] = ["job 1", "job 2"].map(|who| Holder::new(who, "block-io"));
     let before = twin.state();
@@ -31,7 +32,7 @@ fn a_pull_is_held_until_the_last_of_its_holders_lets_go() {
         assert!(
             matches!(
                 fact,
-                LeverFact::Pulled { id: 1, .. } | LeverFact::Extended { id: 1, .. }
+                LeverEvent::Applied { id: 1, .. } | LeverEvent::Extended { id: 1, .. }
             ),
             "{fact:?}"
         );
@@ -42,7 +43,7 @@ fn a_pull_is_held_until_the_last_of_its_holders_lets_go() {
     assert_eq!(keeper.needed_by(&second).collect::<Vec<_>>(), [1]);
     let fact = keeper.leave(&second, 1);
     assert!(
-        matches!(fact, Some(LeverFact::Undone { id: 1, .. })),
+        matches!(fact, Some(LeverEvent::Reverted { id: 1, .. })),
         "{fact:?}"
     );
     assert_eq!((twin.state(), keeper.leave(&second, 1)), (before, None));
@@ -51,10 +52,10 @@ fn a_pull_is_held_until_the_last_of_its_holders_lets_go() {
 #[test]
 fn what_is_nobody_s_by_name_ends_by_its_time_alone_unless_somebody_adopts_it() {
     for adopts in [false, true] {
-        let twin = Twin::with_group("a").unwrap();
+        let twin = SimulatedMachine::with_group("a").unwrap();
         let before = twin.state();
         let mut keeper = keeper(&twin);
-        keeper.pull(&limit("a", 200), UNTIL, 0);
+        keeper.apply(&limit("a", 200), UNTIL, 0);
         let holder = Holder::new("job 1", "block-io");
         keeper.pull_for(&holder, &limit("a", 200), UNTIL, 0);
         if adopts {
@@ -62,7 +63,7 @@ fn what_is_nobody_s_by_name_ends_by_its_time_alone_unless_somebody_adopts_it() {
         }
         assert_eq!(keeper.free(|_| true).len(), usize::from(adopts));
         assert_eq!(twin.state() == before, adopts);
-        assert_eq!(keeper.tick(30_000).len(), usize::from(!adopts));
+        assert_eq!(keeper.revert_expired(30_000).len(), usize::from(!adopts));
         assert_eq!(twin.state(), before);
         // By then nobody needs it.
         assert_eq!(keeper.free(|_| true), []);
@@ -71,13 +72,13 @@ fn what_is_nobody_s_by_name_ends_by_its_time_alone_unless_somebody_adopts_it() {
 
 #[test]
 fn of_two_who_want_other_limits_the_second_needs_that_of_the_first() {
-    let twin = Twin::with_group("a").unwrap();
+    let twin = SimulatedMachine::with_group("a").unwrap();
     let before = twin.state();
     let mut keeper = keeper(&twin);
     let [first, second] = ["api", "chat"].map(|who| Holder::new(who, "etl"));
     keeper.pull_for(&first, &limit("a", 200), UNTIL, 0);
     let fact = keeper.pull_for(&second, &limit("a", 100), UNTIL, 0);
-    assert!(matches!(fact, LeverFact::Refused { .. }), "{fact:?}");
+    assert!(matches!(fact, LeverEvent::Refused { .. }), "{fact:?}");
     keeper.share(&second);
     assert_eq!(keeper.free(|holder| holder.who == "api"), []);
     assert_ne!(twin.state(), before);

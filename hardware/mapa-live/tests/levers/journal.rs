@@ -5,14 +5,15 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 use mapa_live::levers::{
-    Bounds, FolderJournal, Hands, Journal, Keeper, Launch, LeverError, LeverFact, Lifetime, Pull,
+    Bounds, FolderJournal, Journal, LeverChange, LeverError, LeverEvent, LeverManager, LeverSet,
+    Lifetime, ProgramSpec,
 };
 use mapa_live::{Cpus, Live, ProcessId};
 
 use super::machine;
 
-fn pull(percent: u32) -> Pull {
-    Pull::MpsPercent {
+fn pull(percent: u32) -> LeverChange {
+    LeverChange::MpsPercent {
         server: mapa_live::levers::MpsServer("/mps".into()),
         percent,
     }
@@ -25,50 +26,53 @@ fn a_pull_with_time_left_is_held_on_after_a_restart_and_one_of_a_session_is_not(
     let before = twin.state();
     let open = |now| {
         let journal = FolderJournal::open(folder.path()).unwrap();
-        Keeper::open(twin.hands(), journal, now).unwrap()
+        LeverManager::open(twin.hands(), journal, now).unwrap()
     };
     let (mut keeper, facts) = open(0);
     assert_eq!(facts, []);
     let timed = Lifetime::Until { ms: 30_000 };
-    let fact = keeper.pull(&pull(60), timed, 0);
-    assert!(matches!(fact, LeverFact::Pulled { id: 1, .. }), "{fact:?}");
-    // The same again is extended, and another value waits.
-    let fact = keeper.pull(&pull(60), Lifetime::Until { ms: 40_000 }, 20_000);
+    let fact = keeper.apply(&pull(60), timed, 0);
     assert!(
-        matches!(fact, LeverFact::Extended { id: 1, .. }),
+        matches!(fact, LeverEvent::Applied { id: 1, .. }),
         "{fact:?}"
     );
-    let fact = keeper.pull(&pull(70), timed, 0);
+    // The same again is extended, and another value waits.
+    let fact = keeper.apply(&pull(60), Lifetime::Until { ms: 40_000 }, 20_000);
+    assert!(
+        matches!(fact, LeverEvent::Extended { id: 1, .. }),
+        "{fact:?}"
+    );
+    let fact = keeper.apply(&pull(70), timed, 0);
     assert!(
         matches!(
             &fact,
-            LeverFact::Refused {
+            LeverEvent::Refused {
                 why: LeverError::Busy { .. },
                 ..
             }
         ),
         "{fact:?}"
     );
-    let session = Pull::Run {
-        program: Launch::new("new", ["serve"]),
+    let session = LeverChange::Run {
+        program: ProgramSpec::new("new", ["serve"]),
     };
-    keeper.pull(&session, Lifetime::Session, 0);
+    keeper.apply(&session, Lifetime::Session, 0);
     // A kept pull is nobody's to take back.
-    let kept = Pull::Stop {
-        program: Launch::new("old", ["serve"]),
+    let kept = LeverChange::Stop {
+        program: ProgramSpec::new("old", ["serve"]),
     };
-    keeper.pull(&kept, Lifetime::Kept, 0);
-    assert_eq!(keeper.held().count(), 2);
+    keeper.apply(&kept, Lifetime::Kept, 0);
+    assert_eq!(keeper.active().count(), 2);
     // The program is killed; the kernel closes its lock.
-    let (journal, held) = (FolderJournal::open(folder.path()), keeper.held().count());
+    let (journal, held) = (FolderJournal::open(folder.path()), keeper.active().count());
     assert_eq!((journal.unwrap_err().reason(), held), ("busy", 2));
     drop_without_undo(keeper, folder.path());
     let (mut keeper, facts) = open(35_000);
     assert!(
-        matches!(facts[..], [LeverFact::Undone { id: 2, .. }]),
+        matches!(facts[..], [LeverEvent::Reverted { id: 2, .. }]),
         "{facts:?}"
     );
-    assert_eq!(keeper.held().count(), 1, "extended to 40 s");
+    assert_eq!(keeper.active().count(), 1, "extended to 40 s");
     assert_eq!(keeper.close().len(), 1);
     drop(keeper);
     let mut after = twin.state();
@@ -85,7 +89,7 @@ fn a_pull_with_time_left_is_held_on_after_a_restart_and_one_of_a_session_is_not(
 }
 
 /// Drops a keeper as kill -9 does: the journal stays, and its lock goes. The files are kept aside meanwhile.
-fn drop_without_undo(keeper: Keeper<FolderJournal>, folder: &std::path::Path) {
+fn drop_without_undo(keeper: LeverManager<FolderJournal>, folder: &std::path::Path) {
     let kept: Vec<(std::path::PathBuf, Vec<u8>)> = fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -105,25 +109,25 @@ fn drop_without_undo(keeper: Keeper<FolderJournal>, folder: &std::path::Path) {
 fn a_journal_that_others_can_write_is_refused() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let folder = tempfile::tempdir().unwrap();
-    let own = folder.path().join("a/own");
-    drop(FolderJournal::open(&own).unwrap());
+    let path = folder.path().join("a/own");
+    drop(FolderJournal::open(&path).unwrap());
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    assert_eq!(mode(&own), 0o700);
+    assert_eq!(mode(&path), 0o700);
     for open in [0o770, 0o702] {
-        fs::set_permissions(&own, fs::Permissions::from_mode(open)).unwrap();
-        let error = FolderJournal::open(&own).unwrap_err().to_string();
+        fs::set_permissions(&path, fs::Permissions::from_mode(open)).unwrap();
+        let error = FolderJournal::open(&path).unwrap_err().to_string();
         assert!(error.contains("that nobody else can write"), "{error}");
     }
-    fs::set_permissions(&own, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     // A name that is led elsewhere later is not followed, nor is one that leads elsewhere.
-    let mut journal = FolderJournal::open(&own).unwrap();
+    let mut journal = FolderJournal::open(&path).unwrap();
     let away = folder.path().join("away");
-    fs::rename(&own, &away).unwrap();
-    symlink("/", &own).unwrap();
+    fs::rename(&path, &away).unwrap();
+    symlink("/", &path).unwrap();
     journal.remove(1).unwrap();
     assert_eq!(journal.entries().unwrap(), []);
     drop(journal);
-    let error = FolderJournal::open(&own).unwrap_err().to_string();
+    let error = FolderJournal::open(&path).unwrap_err().to_string();
     assert!(error.contains("a/own"), "{error}");
     // Only root can give a folder away.
     if std::os::unix::fs::chown(&away, Some(12_345), None).is_ok() {
@@ -138,14 +142,14 @@ fn an_entry_that_others_have_written_or_can_write_is_refused() {
     use std::os::unix::fs::{PermissionsExt, chown};
     let folder = tempfile::tempdir().unwrap();
     let mut journal = FolderJournal::open(folder.path()).unwrap();
-    let (mut keeper, _) = Keeper::open(
+    let (mut keeper, _) = LeverManager::open(
         machine().hands(),
         mapa_live::levers::MemoryJournal::default(),
         0,
     )
     .unwrap();
-    keeper.pull(&pull(60), Lifetime::Session, 0);
-    let entry = keeper.held().next().unwrap();
+    keeper.apply(&pull(60), Lifetime::Session, 0);
+    let entry = keeper.active().next().unwrap();
     journal.put(entry).unwrap();
     assert_eq!(journal.entries().unwrap(), std::slice::from_ref(entry));
     let file = folder.path().join("00000000000000000001.json");
@@ -182,7 +186,7 @@ struct Telling {
 }
 
 impl Journal for Telling {
-    fn put(&mut self, entry: &mapa_live::levers::Entry) -> Result<(), LeverError> {
+    fn put(&mut self, entry: &mapa_live::levers::JournalEntry) -> Result<(), LeverError> {
         self.journal.put(entry)?;
         if !self.has_told {
             self.has_told = true;
@@ -199,7 +203,7 @@ impl Journal for Telling {
         self.journal.remove(id)
     }
 
-    fn entries(&self) -> Result<Vec<mapa_live::levers::Entry>, LeverError> {
+    fn entries(&self) -> Result<Vec<mapa_live::levers::JournalEntry>, LeverError> {
         self.journal.entries()
     }
 }
@@ -217,23 +221,23 @@ fn killed_program() {
         has_told: false,
         stops: std::env::var_os("MAPA_TEST_STOPS").is_some(),
     };
-    let hands = Hands::by_command(&Live::default(), Bounds::default());
-    let (mut keeper, _) = Keeper::open(hands, journal, 0).unwrap();
+    let hands = LeverSet::by_command(&Live::default(), Bounds::default());
+    let (mut keeper, _) = LeverManager::open(hands, journal, 0).unwrap();
     let pid: i32 = std::env::var("MAPA_TEST_VICTIM").unwrap().parse().unwrap();
     let process = ProcessId::of("/proc".as_ref(), pid).unwrap().unwrap();
     let first = cpus_of(pid).iter().next().unwrap();
     for round in 0.. {
-        let affinity = Pull::Affinity {
+        let affinity = LeverChange::Affinity {
             process,
             cpus: [first].into_iter().collect(),
         };
-        let mut program = Launch::new(format!("mapa-test-{pid}"), ["sleep", "100000"]);
+        let mut program = ProgramSpec::new(format!("mapa-test-{pid}"), ["sleep", "100000"]);
         program.stop_s = 1;
-        let a = keeper.pull(&affinity, Lifetime::Session, round);
-        let b = keeper.pull(&Pull::Run { program }, Lifetime::Session, round);
+        let a = keeper.apply(&affinity, Lifetime::Session, round);
+        let b = keeper.apply(&LeverChange::Run { program }, Lifetime::Session, round);
         for fact in [a, b] {
-            if let LeverFact::Pulled { id, .. } = fact {
-                keeper.undo(id);
+            if let LeverEvent::Applied { id, .. } = fact {
+                keeper.revert(id);
             }
         }
     }
@@ -285,15 +289,15 @@ fn a_program_that_is_killed_while_it_pulls_leaves_nothing_behind() {
         child.wait().unwrap();
         let journal = FolderJournal::open(folder.path().join("journal")).unwrap();
         left_behind += journal.entries().unwrap().len();
-        let hands = Hands::by_command(&Live::default(), Bounds::default());
-        let (keeper, facts) = Keeper::open(hands, journal, 0).unwrap();
+        let hands = LeverSet::by_command(&Live::default(), Bounds::default());
+        let (keeper, facts) = LeverManager::open(hands, journal, 0).unwrap();
         assert!(
             facts
                 .iter()
-                .all(|fact| matches!(fact, LeverFact::Undone { .. })),
+                .all(|fact| matches!(fact, LeverEvent::Reverted { .. })),
             "{facts:?}"
         );
-        assert_eq!(keeper.held().count(), 0);
+        assert_eq!(keeper.active().count(), 0);
         drop(keeper);
         assert_eq!(cpus_of(victim.id()), before);
         for entry in fs::read_dir("/proc").unwrap().flatten() {

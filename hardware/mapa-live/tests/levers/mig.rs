@@ -5,8 +5,8 @@ use std::time::Duration;
 use fake_nvml::{Code, Config, Fake, Fault, Process, built_library, install};
 use mapa_live::Live;
 use mapa_live::levers::{
-    FolderJournal, Hands, Keeper, LeverFact, Lifetime, MigControl, MigLayout, MigNvml, MigState,
-    MigWish, Pull, Step, Twin,
+    FolderJournal, LeverChange, LeverEvent, LeverManager, LeverSet, Lifetime, MigControl,
+    MigInstanceSpec, MigLayout, MigNvml, MigState, SimulatedMachine, Step,
 };
 
 struct Machine {
@@ -51,20 +51,20 @@ impl Machine {
         self.mig().devices().unwrap()[index].uuid.clone()
     }
 
-    fn hands(&self) -> Hands {
-        let mut hands = Twin::new().hands();
+    fn hands(&self) -> LeverSet {
+        let mut hands = SimulatedMachine::new().hands();
         hands.mig = Box::new(self.mig());
         hands
     }
 
-    fn layout(&self, index: usize, profiles: &[&str]) -> Pull {
-        Pull::Layout {
+    fn layout(&self, index: usize, profiles: &[&str]) -> LeverChange {
+        LeverChange::Layout {
             device: self.uuid(index),
             layout: MigLayout {
                 enabled: true,
                 instances: profiles
                     .iter()
-                    .map(|profile| MigWish::of(*profile))
+                    .map(|profile| MigInstanceSpec::of(*profile))
                     .collect(),
             },
         }
@@ -243,7 +243,7 @@ fn files_of_mig_parted_partition_a_machine_and_tell_of_it() {
     .unwrap();
     let mut hands = machine.hands();
     for (device, layout) in file.layouts("half", &devices).unwrap() {
-        let plan = hands.plan(&Pull::Layout { device, layout }).unwrap();
+        let plan = hands.plan(&LeverChange::Layout { device, layout }).unwrap();
         hands.pull(&plan).unwrap();
     }
     let now: Vec<_> = devices
@@ -266,7 +266,7 @@ fn a_program_that_dies_amid_a_layout_leaves_it_to_the_next() {
     for steps in 0..=2 {
         let mut hands = machine.hands();
         let plan = hands.plan(&pull).unwrap();
-        let entry = mapa_live::levers::Entry {
+        let entry = mapa_live::levers::JournalEntry {
             id: 1,
             pull: pull.clone(),
             plan: plan.clone(),
@@ -279,8 +279,11 @@ fn a_program_that_dies_amid_a_layout_leaves_it_to_the_next() {
         part.steps.truncate(steps);
         hands.pull(&part).unwrap();
         drop(hands);
-        let (keeper, facts) = Keeper::open(machine.hands(), journal(), 0).unwrap();
-        assert!(matches!(facts[..], [LeverFact::Undone { .. }]), "{facts:?}");
+        let (keeper, facts) = LeverManager::open(machine.hands(), journal(), 0).unwrap();
+        assert!(
+            matches!(facts[..], [LeverEvent::Reverted { .. }]),
+            "{facts:?}"
+        );
         drop(keeper);
         assert_eq!(machine.states(), before);
     }

@@ -6,7 +6,8 @@ use std::process::Command;
 
 use mapa_live::Live;
 use mapa_live::levers::{
-    Bounds, Hands, MigCommand, MigControl, MigLayout, MigPlace, MigWish, Pull, Twin,
+    Bounds, LeverChange, LeverSet, MigCommand, MigControl, MigInstanceSpec, MigLayout, MigPlace,
+    SimulatedMachine,
 };
 
 const SCRIPT: &str = r##"#!/bin/sh
@@ -80,15 +81,15 @@ impl Machine {
         MigCommand::new(&live)
     }
 
-    fn hands(&self) -> Hands {
-        let mut hands = Twin::new().hands();
+    fn hands(&self) -> LeverSet {
+        let mut hands = SimulatedMachine::new().hands();
         hands.mig = Box::new(self.mig());
         hands
     }
 }
 
-fn layout(instances: Vec<MigWish>) -> Pull {
-    Pull::Layout {
+fn layout(instances: Vec<MigInstanceSpec>) -> LeverChange {
+    LeverChange::Layout {
         device: "GPU-a".to_owned(),
         layout: MigLayout {
             enabled: true,
@@ -104,11 +105,13 @@ fn without_nvml_layouts_are_made_by_the_command() {
     let mut live = Live::default();
     live.nvidia_smi = machine.0.path().join("nvidia-smi");
     live.nvml = machine.0.path().join("none.so");
-    let mut hands = Hands::of(&live, Bounds::default());
+    let mut hands = LeverSet::of(&live, Bounds::default());
     let on = hands.plan(&layout(vec![])).unwrap();
     assert!(on.to_string().ends_with("-i GPU-a -mig 1\n"), "{on}");
     hands.pull(&on).unwrap();
-    let plan = hands.plan(&layout(vec![MigWish::of("3g.20gb")])).unwrap();
+    let plan = hands
+        .plan(&layout(vec![MigInstanceSpec::of("3g.20gb")]))
+        .unwrap();
     hands.pull(&plan).unwrap();
     let has = hands.mig.state("GPU-a").unwrap();
     assert_eq!((has.enabled, has.instances.len()), (true, 1));
@@ -131,11 +134,11 @@ fn a_layout_is_made_and_taken_back_by_exact_commands() {
     assert!(on.to_string().ends_with("-i GPU-a -mig 1\n"), "{on}");
     hands.pull(&on).unwrap();
     let pull = layout(vec![
-        MigWish {
+        MigInstanceSpec {
             compute: vec![2, 1],
-            ..MigWish::of("3g.20gb")
+            ..MigInstanceSpec::of("3g.20gb")
         },
-        MigWish::of("1g.5gb"),
+        MigInstanceSpec::of("1g.5gb"),
     ]);
     let plan = hands.plan(&pull).unwrap();
     let program = machine.0.path().join("nvidia-smi").display().to_string();
@@ -181,10 +184,14 @@ fn a_command_that_fails_leaves_the_partition_as_it_was() {
     let machine = Machine::new();
     let mut hands = machine.hands();
     machine.write("mode", "Enabled\n");
-    let plan = hands.plan(&layout(vec![MigWish::of("3g.20gb")])).unwrap();
+    let plan = hands
+        .plan(&layout(vec![MigInstanceSpec::of("3g.20gb")]))
+        .unwrap();
     hands.pull(&plan).unwrap();
     let before = machine.mig().state("GPU-a").unwrap();
-    let plan = hands.plan(&layout(vec![MigWish::of("1g.5gb")])).unwrap();
+    let plan = hands
+        .plan(&layout(vec![MigInstanceSpec::of("1g.5gb")]))
+        .unwrap();
     for fails in ["-dgi", "-dci", "-cgi", "-cci"] {
         // The command fails once: what takes back finds it working.
         machine.write("fail", fails);
@@ -201,7 +208,9 @@ fn what_may_not_be_asked_is_not_what_does_not_fit_and_no_device_is_no_empty_list
     let machine = Machine::new();
     let mut hands = machine.hands();
     machine.write("mode", "Enabled\n");
-    let plan = hands.plan(&layout(vec![MigWish::of("1g.5gb")])).unwrap();
+    let plan = hands
+        .plan(&layout(vec![MigInstanceSpec::of("1g.5gb")]))
+        .unwrap();
     for (says, reason) in [
         (
             "Unable to create a GPU instance on GPU 0 using profile 19: Insufficient Resources\n",

@@ -15,11 +15,11 @@ mod programs;
 mod random;
 mod real;
 
-use mapa_live::levers::{Group, LeverError, Twin};
+use mapa_live::levers::{CgroupPath, LeverError, SimulatedMachine};
 
 /// A group by its path.
-pub(crate) fn group(path: &str) -> Group {
-    Group::new(path).unwrap()
+pub(crate) fn group(path: &str) -> CgroupPath {
+    CgroupPath::new(path).unwrap()
 }
 
 /// The name of the bound that refused.
@@ -31,9 +31,9 @@ pub(crate) fn bound(error: &LeverError) -> &str {
 }
 
 /// A simulated machine with groups, a process, devices, a daemon and a program.
-pub(crate) fn machine() -> Twin {
-    let twin = Twin::with_group("mapa/etl").unwrap();
-    let other = Twin::with_group("mapa/batch").unwrap();
+pub(crate) fn machine() -> SimulatedMachine {
+    let twin = SimulatedMachine::with_group("mapa/etl").unwrap();
+    let other = SimulatedMachine::with_group("mapa/batch").unwrap();
     let mut state = twin.state();
     let more = other.state();
     state.groups.extend(more.groups);

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use mapa_live::levers::{
-    Hands, LeverError, Mps, MpsCommand, MpsScope, MpsServer, Pull, Step, Twin,
+    LeverChange, LeverError, LeverSet, Mps, MpsCommand, MpsScope, MpsServer, SimulatedMachine, Step,
 };
 
 struct Daemon {
@@ -63,8 +63,8 @@ impl Daemon {
         mps_command
     }
 
-    fn hands(&self) -> Hands {
-        let mut hands = Twin::new().hands();
+    fn hands(&self) -> LeverSet {
+        let mut hands = SimulatedMachine::new().hands();
         hands.mps = Box::new(self.mps());
         hands
     }
@@ -80,7 +80,7 @@ impl Drop for Daemon {
 fn a_share_is_set_for_the_daemon_and_each_server_and_taken_back() {
     let daemon = Daemon::running("41\n42\n");
     let mut hands = daemon.hands();
-    let pull = Pull::MpsPercent {
+    let pull = LeverChange::MpsPercent {
         server: daemon.server(),
         percent: 50,
     };
@@ -125,7 +125,7 @@ fn the_daemon_keeps_the_old_value_without_an_error_and_that_is_noticed() {
     // A daemon that ignores the command, as one that is too old to know it does.
     fs::write(daemon.path("stubborn"), "").unwrap();
     let mut hands = daemon.hands();
-    let pull = Pull::MpsPercent {
+    let pull = LeverChange::MpsPercent {
         server: server.clone(),
         percent: 60,
     };
@@ -146,7 +146,7 @@ fn the_daemon_keeps_the_old_value_without_an_error_and_that_is_noticed() {
 fn a_failure_at_the_second_server_takes_the_first_back() {
     let daemon = Daemon::running("41\n42\n");
     let mut hands = daemon.hands();
-    let pull = Pull::MpsPercent {
+    let pull = LeverChange::MpsPercent {
         server: daemon.server(),
         percent: 70,
     };
@@ -170,7 +170,7 @@ fn limits_of_pinned_memory_have_units_and_are_lifted() {
     let daemon = Daemon::running("41\n");
     let server = daemon.server();
     let mut hands = daemon.hands();
-    let pull = |mib| Pull::MpsPinned {
+    let pull = |mib| LeverChange::MpsPinned {
         server: server.clone(),
         device: 0,
         mib,
@@ -207,7 +207,12 @@ fn values(mps: &dyn Mps, server: &MpsServer) -> Vec<(u32, Option<u64>)> {
 }
 
 /// Pulls while the daemon starts server 43, and takes it back. Server 42 has the values that are pulled before.
-fn born_meanwhile(mut hands: Hands, server: &MpsServer, start: &dyn Fn(u32), pull: &Pull) {
+fn born_meanwhile(
+    mut hands: LeverSet,
+    server: &MpsServer,
+    start: &dyn Fn(u32),
+    pull: &LeverChange,
+) {
     let of = MpsScope::Server { pid: 42 };
     hands.mps.set_percent(server, of, 60_000).unwrap();
     hands.mps.set_pinned(server, of, 0, Some(2048)).unwrap();
@@ -229,11 +234,11 @@ fn born_meanwhile(mut hands: Hands, server: &MpsServer, start: &dyn Fn(u32), pul
 fn servers_that_came_while_a_value_was_held_get_the_one_before() {
     let pulls = |server: &MpsServer| {
         let server = server.clone();
-        let share = Pull::MpsPercent {
+        let share = LeverChange::MpsPercent {
             server: server.clone(),
             percent: 60,
         };
-        let limit = Pull::MpsPinned {
+        let limit = LeverChange::MpsPinned {
             server,
             device: 0,
             mib: Some(2048),
@@ -245,7 +250,7 @@ fn servers_that_came_while_a_value_was_held_get_the_one_before() {
         let server = daemon.server();
         let start = |pid| daemon.start(pid);
         born_meanwhile(daemon.hands(), &server, &start, &pulls(&server)[at]);
-        let twin = Twin::new();
+        let twin = SimulatedMachine::new();
         twin.add_mps(&server, &[41, 42]);
         let start = |pid| twin.start_mps_server(&server, pid).unwrap();
         born_meanwhile(twin.hands(), &server, &start, &pulls(&server)[at]);
@@ -259,7 +264,7 @@ fn a_limit_that_may_be_a_fraction_more_than_is_told_is_set() {
     let mut hands = daemon.hands();
     fs::create_dir_all(daemon.path("values")).unwrap();
     fs::write(daemon.path("values/limit-0"), "1536\n").unwrap();
-    let pull = |mib| Pull::MpsPinned {
+    let pull = |mib| LeverChange::MpsPinned {
         server: server.clone(),
         device: 0,
         mib: Some(mib),
@@ -285,7 +290,7 @@ fn a_daemon_that_gives_no_answer_is_not_asked_again_at_once() {
     let mut mps = daemon.mps();
     mps.time_limit = Duration::from_secs(1);
     hands.mps = Box::new(mps);
-    let pull = Pull::MpsPercent {
+    let pull = LeverChange::MpsPercent {
         server: daemon.server(),
         percent: 60,
     };
@@ -320,13 +325,13 @@ fn a_daemon_is_started_and_ended_and_its_absence_is_told() {
     let server = daemon.server();
     let mut hands = daemon.hands();
     let error = hands
-        .plan(&Pull::MpsPercent {
+        .plan(&LeverChange::MpsPercent {
             server: server.clone(),
             percent: 60,
         })
         .unwrap_err();
     assert_eq!(error.reason(), "missing", "{error}");
-    let pull = |running| Pull::MpsDaemon {
+    let pull = |running| LeverChange::MpsDaemon {
         server: server.clone(),
         running,
     };
@@ -341,7 +346,7 @@ fn a_daemon_is_started_and_ended_and_its_absence_is_told() {
     // A share that was set dies with the daemon: nothing is left to be put back.
     hands.pull(&plan).unwrap();
     let share = hands
-        .plan(&Pull::MpsPercent {
+        .plan(&LeverChange::MpsPercent {
             server: server.clone(),
             percent: 60,
         })

@@ -1,6 +1,6 @@
 //! mig-parted's files: read, written, and put onto devices.
 
-use mapa_live::levers::{MigDevice, MigPlace, MigState, PartedFile, Pull, Twin};
+use mapa_live::levers::{LeverChange, MigDevice, MigPlace, MigState, PartedFile, SimulatedMachine};
 use proptest::prelude::*;
 
 const FILE: &str = r#"
@@ -137,7 +137,7 @@ fn what_is_wrong_is_named() {
 
 #[test]
 fn what_a_machine_has_is_written_and_makes_the_same_machine() {
-    let twin = Twin::new();
+    let twin = SimulatedMachine::new();
     twin.add_device("GPU-0", "a100-40gb").unwrap();
     let mut on = twin.state();
     on.mig.get_mut("GPU-0").unwrap().enabled = true;
@@ -170,7 +170,7 @@ fn what_a_machine_has_is_written_and_makes_the_same_machine() {
         .layouts("now", &[device])
         .unwrap();
     let mut hands = twin.hands();
-    let pull = Pull::Layout {
+    let pull = LeverChange::Layout {
         device: "GPU-0".to_owned(),
         layout: layouts["GPU-0"].clone(),
     };

@@ -5,15 +5,18 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use mapa_live::levers::{Hands, Launch, Programs, Pull, Ready, Route, SystemPrograms, Twin};
+use mapa_live::levers::{
+    LeverChange, LeverSet, ProgramSpec, Programs, ReadinessProbe, RouteFile, SimulatedMachine,
+    SystemPrograms,
+};
 use mapa_live::{ProcessId, Roots};
 
 fn programs() -> SystemPrograms {
     SystemPrograms::new(&Roots::default())
 }
 
-fn hands() -> Hands {
-    let mut hands = Twin::new().hands();
+fn hands() -> LeverSet {
+    let mut hands = SimulatedMachine::new().hands();
     hands.programs = Box::new(programs());
     hands
 }
@@ -23,8 +26,8 @@ fn mark(name: &str) -> String {
     format!("mapa-test-{}-{name}", std::process::id())
 }
 
-fn sleeper(name: &str) -> Launch {
-    let mut launch = Launch::new(mark(name), ["sleep", "100000"]);
+fn sleeper(name: &str) -> ProgramSpec {
+    let mut launch = ProgramSpec::new(mark(name), ["sleep", "100000"]);
     launch.stop_s = 1;
     launch
 }
@@ -101,17 +104,17 @@ fn one_that_ignores_its_end_is_killed_after_its_time() {
 fn what_is_no_program_or_ends_at_once_is_an_error_that_names_it() {
     let mut programs = programs();
     let error = programs
-        .start(&Launch::new(mark("none"), ["/no/such/program"]))
+        .start(&ProgramSpec::new(mark("none"), ["/no/such/program"]))
         .unwrap_err();
     assert!(error.to_string().contains("/no/such/program"), "{error}");
-    let error = programs.start(&Launch::new(mark("short"), ["false"]));
+    let error = programs.start(&ProgramSpec::new(mark("short"), ["false"]));
     let ready = match error {
         Err(error) => error,
         Ok(_) => {
             std::thread::sleep(Duration::from_millis(300));
             programs.pause();
             programs
-                .is_ready(&Launch::new(mark("short"), ["false"]))
+                .is_ready(&ProgramSpec::new(mark("short"), ["false"]))
                 .unwrap_err()
         }
     };
@@ -119,7 +122,7 @@ fn what_is_no_program_or_ends_at_once_is_an_error_that_names_it() {
 }
 
 /// A program that serves HTTP on a port with the tools that every system has, after a time.
-fn server(name: &str, after_s: &str, port: u16) -> Launch {
+fn server(name: &str, after_s: &str, port: u16) -> ProgramSpec {
     let address: SocketAddr = ([127, 0, 0, 1], port).into();
     let mut launch = sleeper(name);
     launch.command = [
@@ -128,7 +131,7 @@ fn server(name: &str, after_s: &str, port: u16) -> Launch {
         format!("sleep {after_s}; exec python3 -m http.server {port} --bind 127.0.0.1 2>/dev/null"),
     ]
     .into();
-    launch.ready = Ready::Tcp { address };
+    launch.ready = ReadinessProbe::Tcp { address };
     launch.ready_s = 30;
     launch
 }
@@ -159,12 +162,12 @@ fn a_warm_hand_over_has_somebody_who_serves_at_all_times() {
     let ((first, _first), (second, _second)) = (held_port(), held_port());
     let old = server("old", "0", first);
     let mut new = server("new", "0.2", second);
-    new.ready = Ready::Http {
+    new.ready = ReadinessProbe::Http {
         url: format!("http://127.0.0.1:{second}/"),
     };
     let mut hands = hands();
     let start = hands
-        .plan(&Pull::Run {
+        .plan(&LeverChange::Run {
             program: old.clone(),
         })
         .unwrap();
@@ -188,10 +191,10 @@ fn a_warm_hand_over_has_somebody_who_serves_at_all_times() {
         }
         (asked, failed)
     });
-    let pull = Pull::HandOver {
+    let pull = LeverChange::HandOver {
         old: old.clone(),
         new: new.clone(),
-        route: Some(Route {
+        route: Some(RouteFile {
             file: file.clone(),
             text: second.to_string(),
         }),
@@ -224,22 +227,22 @@ fn one_that_is_not_ready_in_time_is_stopped_and_the_old_one_serves_on() {
     let file = folder.path().join("route");
     let old = sleeper("stays");
     let mut new = sleeper("late");
-    new.ready = Ready::File {
+    new.ready = ReadinessProbe::File {
         path: folder.path().join("never"),
     };
     new.ready_s = 1;
     let mut hands = hands();
     let start = hands
-        .plan(&Pull::Run {
+        .plan(&LeverChange::Run {
             program: old.clone(),
         })
         .unwrap();
     hands.pull(&start).unwrap();
     let process: ProcessId = hands.programs.running(&old.id).unwrap().unwrap();
-    let pull = Pull::HandOver {
+    let pull = LeverChange::HandOver {
         old: old.clone(),
         new: new.clone(),
-        route: Some(Route {
+        route: Some(RouteFile {
             file: file.clone(),
             text: "late".to_owned(),
         }),

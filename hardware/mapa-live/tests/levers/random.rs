@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use mapa_live::ProcessId;
 use mapa_live::levers::{
-    Controller, Entry, Fault, Hands, Journal, Keeper, Launch, LeverError, LeverFact, Lifetime,
-    Limits, MemoryJournal, MigLayout, MigWish, MpsServer, Plan, Pull, Route, Twin,
+    BlockIoLimits, Controller, InjectedFault, Journal, JournalEntry, LeverChange, LeverError,
+    LeverEvent, LeverManager, LeverSet, Lifetime, MemoryJournal, MigInstanceSpec, MigLayout,
+    MpsServer, Plan, ProgramSpec, RouteFile, SimulatedMachine,
 };
 use proptest::prelude::*;
 
@@ -17,7 +18,7 @@ use super::{group, machine};
 struct Shared(Arc<Mutex<MemoryJournal>>);
 
 impl Journal for Shared {
-    fn put(&mut self, entry: &Entry) -> Result<(), LeverError> {
+    fn put(&mut self, entry: &JournalEntry) -> Result<(), LeverError> {
         self.0.lock().unwrap().put(entry)
     }
 
@@ -25,18 +26,18 @@ impl Journal for Shared {
         self.0.lock().unwrap().remove(id)
     }
 
-    fn entries(&self) -> Result<Vec<Entry>, LeverError> {
+    fn entries(&self) -> Result<Vec<JournalEntry>, LeverError> {
         self.0.lock().unwrap().entries()
     }
 }
 
 const PROCESS: ProcessId = ProcessId { pid: 7, start: 7 };
 
-fn pulls() -> impl Strategy<Value = Pull> {
+fn pulls() -> impl Strategy<Value = LeverChange> {
     let groups = prop_oneof![Just(group("mapa/etl")), Just(group("mapa/batch"))];
     let limit = || proptest::option::of(100_000_000u64..=500_000_000);
     let limits = (limit(), limit(), proptest::option::of(100u64..10_000)).prop_map(
-        |(read_bps, write_bps, read_iops)| Limits {
+        |(read_bps, write_bps, read_iops)| BlockIoLimits {
             read_bps,
             write_bps,
             read_iops,
@@ -56,37 +57,37 @@ fn pulls() -> impl Strategy<Value = Pull> {
     let compute = proptest::bool::ANY;
     let server = || MpsServer("/mps".into());
     prop_oneof![
-        (groups.clone(), limits).prop_map(|(group, limits)| Pull::BlockIo {
+        (groups.clone(), limits).prop_map(|(group, limits)| LeverChange::BlockIo {
             group,
             device: "254:0".parse().unwrap(),
             limits,
         }),
         (groups, cpus(), proptest::option::of(0u32..2)).prop_map(|(group, cpus, mem)| {
-            Pull::Cpuset {
+            LeverChange::Cpuset {
                 group,
                 cpus: cpus.into_iter().collect(),
                 mems: mem.map(|mem| [mem].into_iter().collect()),
             }
         }),
-        cpus().prop_map(|cpus| Pull::Affinity {
+        cpus().prop_map(|cpus| LeverChange::Affinity {
             process: PROCESS,
             cpus: cpus.into_iter().collect(),
         }),
-        prop_oneof![Just("mapa/etl"), Just("mapa/new/deep")].prop_map(|path| Pull::Enrol {
+        prop_oneof![Just("mapa/etl"), Just("mapa/new/deep")].prop_map(|path| LeverChange::Enrol {
             process: Some(PROCESS),
             group: group(path),
             controllers: vec![Controller::BlockIo, Controller::Cpuset],
         }),
-        (50u32..=100).prop_map(move |percent| Pull::MpsPercent {
+        (50u32..=100).prop_map(move |percent| LeverChange::MpsPercent {
             server: server(),
             percent,
         }),
-        proptest::option::of(256u64..10_000).prop_map(move |mib| Pull::MpsPinned {
+        proptest::option::of(256u64..10_000).prop_map(move |mib| LeverChange::MpsPinned {
             server: server(),
             device: 0,
             mib,
         }),
-        (proptest::bool::ANY).prop_map(move |running| Pull::MpsDaemon {
+        (proptest::bool::ANY).prop_map(move |running| LeverChange::MpsDaemon {
             server: MpsServer("/other".into()),
             running,
         }),
@@ -96,34 +97,34 @@ fn pulls() -> impl Strategy<Value = Pull> {
             layouts,
             compute
         )
-            .prop_map(|(device, enabled, profiles, halves)| Pull::Layout {
+            .prop_map(|(device, enabled, profiles, halves)| LeverChange::Layout {
                 device: device.to_owned(),
                 layout: MigLayout {
                     enabled,
                     instances: profiles
                         .into_iter()
                         .filter(|_| enabled)
-                        .map(|profile| MigWish {
+                        .map(|profile| MigInstanceSpec {
                             compute: if halves && profile == "2g.10gb" {
                                 vec![1, 1]
                             } else {
                                 vec![]
                             },
-                            ..MigWish::of(profile)
+                            ..MigInstanceSpec::of(profile)
                         })
                         .collect(),
                 },
             }),
-        Just(Pull::Run {
-            program: Launch::new("new", ["serve"]),
+        Just(LeverChange::Run {
+            program: ProgramSpec::new("new", ["serve"]),
         }),
-        Just(Pull::Stop {
-            program: Launch::new("old", ["serve"]),
+        Just(LeverChange::Stop {
+            program: ProgramSpec::new("old", ["serve"]),
         }),
-        proptest::bool::ANY.prop_map(|warm| Pull::HandOver {
-            old: Launch::new("old", ["serve"]),
-            new: Launch::new("newer", ["serve"]),
-            route: Some(Route {
+        proptest::bool::ANY.prop_map(|warm| LeverChange::HandOver {
+            old: ProgramSpec::new("old", ["serve"]),
+            new: ProgramSpec::new("newer", ["serve"]),
+            route: Some(RouteFile {
                 file: "/run/route".into(),
                 text: "newer".to_owned(),
             }),
@@ -135,11 +136,11 @@ fn pulls() -> impl Strategy<Value = Pull> {
 /// What happens to a keeper.
 #[derive(Clone, Debug)]
 enum Event {
-    Pull(Pull, u64),
+    Pull(LeverChange, u64),
     /// A pull whose change after so many fails.
-    Fails(Pull, u64, bool),
+    Fails(LeverChange, u64, bool),
     /// A program that is killed after so many steps of a pull.
-    Killed(Pull, usize),
+    Killed(LeverChange, usize),
     Undo(usize),
     Tick(u64),
     Crash,
@@ -157,16 +158,16 @@ fn events() -> impl Strategy<Value = Event> {
     ]
 }
 
-fn open(twin: &Twin, journal: &Shared, now: u64) -> Keeper<Shared> {
-    let (keeper, facts) = Keeper::open(twin.hands(), journal.clone(), now).unwrap();
+fn open(twin: &SimulatedMachine, journal: &Shared, now: u64) -> LeverManager<Shared> {
+    let (keeper, facts) = LeverManager::open(twin.hands(), journal.clone(), now).unwrap();
     for fact in facts {
-        assert!(matches!(fact, LeverFact::Undone { .. }), "{fact:?}");
+        assert!(matches!(fact, LeverEvent::Reverted { .. }), "{fact:?}");
     }
     keeper
 }
 
 /// Carries out the first steps of a plan, as a program does that is killed then.
-fn begin(hands: &mut Hands, plan: &Plan, steps: usize) {
+fn begin(hands: &mut LeverSet, plan: &Plan, steps: usize) {
     let mut part = plan.clone();
     part.steps.truncate(steps);
     let _ = hands.pull(&part);
@@ -187,21 +188,21 @@ proptest! {
         for event in history {
             match event {
                 Event::Pull(pull, ms) => {
-                    let fact = keeper.pull(&pull, Lifetime::Until { ms: now + ms }, now);
-                    prop_assert!(!matches!(fact, LeverFact::Failed { .. }), "{fact:?}");
+                    let fact = keeper.apply(&pull, Lifetime::Until { ms: now + ms }, now);
+                    prop_assert!(!matches!(fact, LeverEvent::Failed { .. }), "{fact:?}");
                 }
                 Event::Fails(pull, skip, amid) => {
                     let was = twin.state();
-                    twin.fail(skip, if amid { Fault::Amid } else { Fault::Before });
-                    let fact = keeper.pull(&pull, Lifetime::Session, now);
+                    twin.fail(skip, if amid { InjectedFault::Amid } else { InjectedFault::Before });
+                    let fact = keeper.apply(&pull, Lifetime::Session, now);
                     twin.heal();
-                    if let LeverFact::Failed { failure, .. } = &fact {
+                    if let LeverEvent::Failed { failure, .. } = &fact {
                         prop_assert!(failure.left.is_empty(), "{failure}");
                         prop_assert_eq!(twin.state(), was, "{}", failure);
                     }
                 }
                 Event::Killed(pull, steps) => {
-                    let held = keeper.held().any(|entry| {
+                    let held = keeper.active().any(|entry| {
                         entry.pull.targets().iter().any(|at| pull.targets().contains(at))
                     });
                     let Ok(plan) = keeper.plan(&pull) else { continue };
@@ -209,7 +210,7 @@ proptest! {
                         continue;
                     }
                     let id = journal.entries().unwrap().last().map_or(1, |entry| entry.id + 1);
-                    let entry = Entry {
+                    let entry = JournalEntry {
                         id: id.max(1000),
                         pull,
                         plan: plan.clone(),
@@ -223,17 +224,17 @@ proptest! {
                     keeper = open(&twin, &journal, now);
                 }
                 Event::Undo(at) => {
-                    let ids: Vec<u64> = keeper.held().map(|entry| entry.id).collect();
+                    let ids: Vec<u64> = keeper.active().map(|entry| entry.id).collect();
                     if let Some(id) = ids.get(at) {
-                        let fact = keeper.undo(*id).unwrap();
-                        let undone = matches!(fact, LeverFact::Undone { .. });
+                        let fact = keeper.revert(*id).unwrap();
+                        let undone = matches!(fact, LeverEvent::Reverted { .. });
                         prop_assert!(undone, "{fact:?}");
                     }
                 }
                 Event::Tick(ms) => {
                     now += ms;
-                    for fact in keeper.tick(now) {
-                        let undone = matches!(fact, LeverFact::Undone { .. });
+                    for fact in keeper.revert_expired(now) {
+                        let undone = matches!(fact, LeverEvent::Reverted { .. });
                         prop_assert!(undone, "{fact:?}");
                     }
                 }
@@ -243,8 +244,8 @@ proptest! {
                 }
             }
             // What is held has time left.
-            let past = |entry: &Entry| matches!(entry.lifetime, Lifetime::Until { ms } if ms < now);
-            prop_assert!(!keeper.held().any(past) || now == 0);
+            let past = |entry: &JournalEntry| matches!(entry.lifetime, Lifetime::Until { ms } if ms < now);
+            prop_assert!(!keeper.active().any(past) || now == 0);
         }
         keeper.close();
         drop(keeper);
@@ -284,7 +285,7 @@ proptest! {
         hands.pull(&plan).unwrap();
         let changes = twin.changes() - begun;
         hands.undo(&plan).unwrap();
-        for fault in [Fault::Before, Fault::Amid] {
+        for fault in [InjectedFault::Before, InjectedFault::Amid] {
             for skip in 0..changes {
                 twin.fail(skip, fault);
                 let failure = hands.pull(&plan).unwrap_err();
@@ -299,10 +300,10 @@ proptest! {
 fn what_somebody_else_has_changed_since_stays() {
     let twin = machine();
     let mut hands = twin.hands();
-    let pull = Pull::BlockIo {
+    let pull = LeverChange::BlockIo {
         group: group("mapa/etl"),
         device: "254:0".parse().unwrap(),
-        limits: Limits::mb_s(200),
+        limits: BlockIoLimits::mb_s(200),
     };
     let plan = hands.plan(&pull).unwrap();
     hands.pull(&plan).unwrap();
@@ -312,7 +313,7 @@ fn what_somebody_else_has_changed_since_stays() {
     twin.set_state(state);
     hands.undo(&plan).unwrap();
     let left: BTreeMap<_, _> = twin.state().limits;
-    let left: Vec<&Limits> = left.values().collect();
+    let left: Vec<&BlockIoLimits> = left.values().collect();
     assert_eq!((left[0].read_bps, left[0].write_bps), (None, Some(77)));
 }
 
@@ -322,18 +323,21 @@ fn what_is_left_is_told_stays_in_the_journal_and_is_taken_back_later() {
     let before = twin.state();
     let journal = Shared::default();
     let mut keeper = open(&twin, &journal, 0);
-    let pull = Pull::Layout {
+    let pull = LeverChange::Layout {
         device: "GPU-a".to_owned(),
         layout: MigLayout {
             enabled: true,
-            instances: vec![MigWish::of("3g.20gb"), MigWish::of("3g.20gb")],
+            instances: vec![
+                MigInstanceSpec::of("3g.20gb"),
+                MigInstanceSpec::of("3g.20gb"),
+            ],
         },
     };
     // The second instance cannot be made, and the first one is in use by then.
     twin.use_instance("GPU-a", 0, true);
-    twin.fail(1, Fault::Before);
-    let fact = keeper.pull(&pull, Lifetime::Session, 0);
-    let LeverFact::Failed { id, failure } = fact else {
+    twin.fail(1, InjectedFault::Before);
+    let fact = keeper.apply(&pull, Lifetime::Session, 0);
+    let LeverEvent::Failed { id, failure } = fact else {
         panic!("{fact:?}")
     };
     assert_eq!(failure.step, 1);
@@ -342,11 +346,11 @@ fn what_is_left_is_told_stays_in_the_journal_and_is_taken_back_later() {
     assert_eq!(reasons, ["busy"], "{}", failure);
     assert_eq!(journal.entries().unwrap().len(), 1);
     // Nothing else may set the device meanwhile.
-    let refused = keeper.pull(&pull_off(), Lifetime::Session, 0);
+    let refused = keeper.apply(&pull_off(), Lifetime::Session, 0);
     assert!(
         matches!(
             &refused,
-            LeverFact::Refused {
+            LeverEvent::Refused {
                 why: LeverError::Busy { .. },
                 ..
             }
@@ -355,16 +359,19 @@ fn what_is_left_is_told_stays_in_the_journal_and_is_taken_back_later() {
     );
     // The same pull is not done either, however long it is to hold.
     for lifetime in [Lifetime::Session, Lifetime::Kept] {
-        let refused = keeper.pull(&pull, lifetime, 0);
+        let refused = keeper.apply(&pull, lifetime, 0);
         assert!(
-            matches!(&refused, LeverFact::Refused { why, .. } if why.reason() == "busy"),
+            matches!(&refused, LeverEvent::Refused { why, .. } if why.reason() == "busy"),
             "{refused:?}"
         );
     }
-    assert!(matches!(keeper.tick(1)[..], [LeverFact::NotUndone { .. }]));
+    assert!(matches!(
+        keeper.revert_expired(1)[..],
+        [LeverEvent::RevertFailed { .. }]
+    ));
     twin.use_instance("GPU-a", 0, false);
-    let facts = keeper.tick(2);
-    assert!(matches!(facts[..], [LeverFact::Undone { id: own, .. }] if own == id));
+    let facts = keeper.revert_expired(2);
+    assert!(matches!(facts[..], [LeverEvent::Reverted { id: own, .. }] if own == id));
     assert_eq!(twin.state(), before);
 }
 
@@ -374,37 +381,40 @@ fn what_could_not_be_taken_back_is_tried_again_at_every_tick_and_is_no_longer_he
     let before = twin.state();
     let journal = Shared::default();
     let mut keeper = open(&twin, &journal, 0);
-    let pull = Pull::Layout {
+    let pull = LeverChange::Layout {
         device: "GPU-a".to_owned(),
         layout: MigLayout {
             enabled: true,
-            instances: vec![MigWish::of("3g.20gb")],
+            instances: vec![MigInstanceSpec::of("3g.20gb")],
         },
     };
-    let fact = keeper.pull(&pull, Lifetime::Session, 0);
-    let LeverFact::Pulled { id, .. } = fact else {
+    let fact = keeper.apply(&pull, Lifetime::Session, 0);
+    let LeverEvent::Applied { id, .. } = fact else {
         panic!("{fact:?}")
     };
     twin.use_instance("GPU-a", 0, true);
-    let fact = keeper.undo(id).unwrap();
-    assert!(matches!(fact, LeverFact::NotUndone { .. }), "{fact:?}");
+    let fact = keeper.revert(id).unwrap();
+    assert!(matches!(fact, LeverEvent::RevertFailed { .. }), "{fact:?}");
     let kept = journal.entries().unwrap();
     assert!(!kept[0].confirmed, "{kept:?}");
-    let refused = keeper.pull(&pull, Lifetime::Kept, 0);
+    let refused = keeper.apply(&pull, Lifetime::Kept, 0);
     assert!(
-        matches!(&refused, LeverFact::Refused { why, .. } if why.reason() == "busy"),
+        matches!(&refused, LeverEvent::Refused { why, .. } if why.reason() == "busy"),
         "{refused:?}"
     );
     twin.use_instance("GPU-a", 0, false);
-    let facts = keeper.tick(1);
-    assert!(matches!(facts[..], [LeverFact::Undone { .. }]), "{facts:?}");
+    let facts = keeper.revert_expired(1);
+    assert!(
+        matches!(facts[..], [LeverEvent::Reverted { .. }]),
+        "{facts:?}"
+    );
     assert_eq!(twin.state(), before);
     assert_eq!(journal.entries().unwrap(), []);
 }
 
-fn enrol(twin: &Twin, path: &str) -> Pull {
+fn enrol(twin: &SimulatedMachine, path: &str) -> LeverChange {
     let process = twin.add_process(70, &[]);
-    Pull::Enrol {
+    LeverChange::Enrol {
         process: Some(process),
         group: group(path),
         controllers: vec![Controller::BlockIo, Controller::Cpuset],
@@ -413,7 +423,7 @@ fn enrol(twin: &Twin, path: &str) -> Pull {
 
 #[test]
 fn groups_of_others_keep_their_limits_when_a_controller_is_no_longer_needed() {
-    let twin = Twin::new();
+    let twin = SimulatedMachine::new();
     let mut hands = twin.hands();
     let plan = hands.plan(&enrol(&twin, "mapa")).unwrap();
     hands.pull(&plan).unwrap();
@@ -424,11 +434,14 @@ fn groups_of_others_keep_their_limits_when_a_controller_is_no_longer_needed() {
         .insert((Controller::BlockIo, group("etl")), false);
     state
         .limits
-        .insert((group("etl"), device), Limits::mb_s(300));
+        .insert((group("etl"), device), BlockIoLimits::mb_s(300));
     twin.set_state(state);
     hands.undo(&plan).unwrap();
     let state = twin.state();
-    assert_eq!(state.limits[&(group("etl"), device)], Limits::mb_s(300));
+    assert_eq!(
+        state.limits[&(group("etl"), device)],
+        BlockIoLimits::mb_s(300)
+    );
     assert!(
         !state
             .groups
@@ -440,7 +453,7 @@ fn groups_of_others_keep_their_limits_when_a_controller_is_no_longer_needed() {
 
 #[test]
 fn what_a_process_has_started_leaves_a_group_with_it() {
-    let twin = Twin::new();
+    let twin = SimulatedMachine::new();
     let before = twin.state();
     let mut hands = twin.hands();
     let plan = hands.plan(&enrol(&twin, "mapa/job")).unwrap();
@@ -460,16 +473,16 @@ fn what_a_process_has_started_leaves_a_group_with_it() {
 
 #[test]
 fn a_group_that_cannot_be_removed_is_told() {
-    let twin = Twin::new();
+    let twin = SimulatedMachine::new();
     let before = twin.state();
     let mut keeper = open(&twin, &Shared::default(), 0);
-    let pull = Pull::Enrol {
+    let pull = LeverChange::Enrol {
         process: None,
         group: group("mapa"),
         controllers: vec![Controller::BlockIo],
     };
-    let fact = keeper.pull(&pull, Lifetime::Session, 0);
-    let LeverFact::Pulled { id, .. } = fact else {
+    let fact = keeper.apply(&pull, Lifetime::Session, 0);
+    let LeverEvent::Applied { id, .. } = fact else {
         panic!("{fact:?}")
     };
     twin.add_process(70, &[]);
@@ -477,13 +490,16 @@ fn a_group_that_cannot_be_removed_is_told() {
     let member = (Controller::BlockIo, 70);
     state.members.insert(member, group("mapa"));
     twin.set_state(state);
-    let fact = keeper.undo(id).unwrap();
+    let fact = keeper.revert(id).unwrap();
     assert!(
-        matches!(&fact, LeverFact::NotUndone { left, .. } if left[0].reason() == "busy"),
+        matches!(&fact, LeverEvent::RevertFailed { left, .. } if left[0].reason() == "busy"),
         "{fact:?}"
     );
     twin.end_process(70);
-    assert!(matches!(keeper.tick(1)[..], [LeverFact::Undone { .. }]));
+    assert!(matches!(
+        keeper.revert_expired(1)[..],
+        [LeverEvent::Reverted { .. }]
+    ));
     assert_eq!(twin.state(), before);
 }
 
@@ -495,7 +511,7 @@ fn mig_that_was_turned_on_stays_on_for_instances_of_others() {
     state.mig.get_mut("GPU-a").unwrap().enabled = false;
     state.mig.get_mut("GPU-a").unwrap().pending = false;
     twin.set_state(state);
-    let pull = Pull::Layout {
+    let pull = LeverChange::Layout {
         device: "GPU-a".to_owned(),
         layout: MigLayout {
             enabled: true,
@@ -504,11 +520,11 @@ fn mig_that_was_turned_on_stays_on_for_instances_of_others() {
     };
     let plan = hands.plan(&pull).unwrap();
     hands.pull(&plan).unwrap();
-    let theirs = Pull::Layout {
+    let theirs = LeverChange::Layout {
         device: "GPU-a".to_owned(),
         layout: MigLayout {
             enabled: true,
-            instances: vec![MigWish::of("3g.20gb")],
+            instances: vec![MigInstanceSpec::of("3g.20gb")],
         },
     };
     let other = hands.plan(&theirs).unwrap();
@@ -531,35 +547,35 @@ fn what_was_set_on_processes_and_groups_before_the_last_boot_is_left_alone() {
         hands
     };
     let journal = Shared::default();
-    let (mut keeper, _) = Keeper::open(at_boot("first"), journal.clone(), 0).unwrap();
+    let (mut keeper, _) = LeverManager::open(at_boot("first"), journal.clone(), 0).unwrap();
     let until = Lifetime::Until { ms: 60_000 };
-    let affinity = Pull::Affinity {
+    let affinity = LeverChange::Affinity {
         process: PROCESS,
         cpus: "1".parse().unwrap(),
     };
-    let limits = Pull::BlockIo {
+    let limits = LeverChange::BlockIo {
         group: group("mapa/etl"),
         device: "254:0".parse().unwrap(),
-        limits: Limits::mb_s(200),
+        limits: BlockIoLimits::mb_s(200),
     };
-    let layout = Pull::Layout {
+    let layout = LeverChange::Layout {
         device: "GPU-a".to_owned(),
         layout: MigLayout {
             enabled: true,
-            instances: vec![MigWish::of("3g.20gb")],
+            instances: vec![MigInstanceSpec::of("3g.20gb")],
         },
     };
     for pull in [&affinity, &limits, &layout] {
-        let fact = keeper.pull(pull, until, 0);
-        assert!(matches!(fact, LeverFact::Pulled { .. }), "{fact:?}");
+        let fact = keeper.apply(pull, until, 0);
+        assert!(matches!(fact, LeverEvent::Applied { .. }), "{fact:?}");
     }
     std::mem::forget(keeper);
     // Another process has the number and the start now, and happens to be bound in the same way.
     let was = twin.state();
-    let (mut keeper, facts) = Keeper::open(at_boot("second"), journal.clone(), 1).unwrap();
+    let (mut keeper, facts) = LeverManager::open(at_boot("second"), journal.clone(), 1).unwrap();
     assert_eq!(facts.len(), 2, "{facts:?}");
     assert_eq!(twin.state(), was);
-    let held: Vec<&Pull> = keeper.held().map(|entry| &entry.pull).collect();
+    let held: Vec<&LeverChange> = keeper.active().map(|entry| &entry.pull).collect();
     assert_eq!(held, [&layout], "instances outlive a boot");
     keeper.close();
     assert!(twin.state().mig["GPU-a"].instances.is_empty());
@@ -570,10 +586,10 @@ fn what_was_set_on_processes_and_groups_before_the_last_boot_is_left_alone() {
 fn an_extension_never_shortens_a_time() {
     let twin = machine();
     let mut keeper = open(&twin, &Shared::default(), 0);
-    let pull = Pull::BlockIo {
+    let pull = LeverChange::BlockIo {
         group: group("mapa/etl"),
         device: "254:0".parse().unwrap(),
-        limits: Limits::mb_s(200),
+        limits: BlockIoLimits::mb_s(200),
     };
     let orders = [
         (
@@ -588,14 +604,14 @@ fn an_extension_never_shortens_a_time() {
         (Lifetime::Until { ms: 90_000 }, Lifetime::Session),
     ];
     for (asked, has) in orders {
-        keeper.pull(&pull, asked, 0);
-        let held: Vec<Lifetime> = keeper.held().map(|entry| entry.lifetime).collect();
+        keeper.apply(&pull, asked, 0);
+        let held: Vec<Lifetime> = keeper.active().map(|entry| entry.lifetime).collect();
         assert_eq!(held, [has]);
     }
 }
 
-fn pull_off() -> Pull {
-    Pull::Layout {
+fn pull_off() -> LeverChange {
+    LeverChange::Layout {
         device: "GPU-A".to_owned(),
         layout: MigLayout::default(),
     }
@@ -608,10 +624,10 @@ fn a_program_that_is_never_ready_is_stopped_and_the_old_one_goes_on() {
         let before = twin.state();
         twin.never_ready("new");
         let mut hands = twin.hands();
-        let pull = Pull::HandOver {
-            old: Launch::new("old", ["serve"]),
-            new: Launch::new("new", ["serve"]),
-            route: Some(Route {
+        let pull = LeverChange::HandOver {
+            old: ProgramSpec::new("old", ["serve"]),
+            new: ProgramSpec::new("new", ["serve"]),
+            route: Some(RouteFile {
                 file: "/run/route".into(),
                 text: "new".to_owned(),
             }),
@@ -628,13 +644,13 @@ fn a_program_that_is_never_ready_is_stopped_and_the_old_one_goes_on() {
 fn instances_that_a_layout_has_as_well_stay() {
     let twin = machine();
     let mut hands = twin.hands();
-    let layout = |profiles: &[&str]| Pull::Layout {
+    let layout = |profiles: &[&str]| LeverChange::Layout {
         device: "GPU-a".to_owned(),
         layout: MigLayout {
             enabled: true,
             instances: profiles
                 .iter()
-                .map(|profile| MigWish::of(*profile))
+                .map(|profile| MigInstanceSpec::of(*profile))
                 .collect(),
         },
     };

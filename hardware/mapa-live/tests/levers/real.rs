@@ -7,8 +7,8 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use mapa_live::levers::{
-    BlockDevice, BlockIo, Bound, Bounds, CgroupTree, Controller, Cpusets, Groups, Hands, Launch,
-    Limits, Programs, Pull, SystemPrograms,
+    BlockDevice, BlockIo, BlockIoLimits, Bound, Bounds, CgroupOps, CgroupTree, Controller, Cpusets,
+    LeverChange, LeverSet, ProgramSpec, Programs, SystemPrograms,
 };
 use mapa_live::{Cpus, Live, ProcessId, Roots};
 
@@ -27,7 +27,7 @@ fn root() -> bool {
 /// A group of this test alone, which is removed with it.
 struct Own {
     path: String,
-    hands: Hands,
+    hands: LeverSet,
     plan: mapa_live::levers::Plan,
 }
 
@@ -43,8 +43,8 @@ impl Own {
             io_mb_s: Bound::new(1, 500),
             ..Bounds::default()
         };
-        let mut hands = Hands::by_command(&Live::default(), bounds);
-        let pull = Pull::Enrol {
+        let mut hands = LeverSet::by_command(&Live::default(), bounds);
+        let pull = LeverChange::Enrol {
             process: None,
             group: group(&path),
             controllers: vec![controller],
@@ -103,7 +103,7 @@ fn read_direct(file: &Path, folder: &Path, in_group: &str, megabytes: u64) -> f6
     let done = folder.join("done");
     let _ = fs::remove_file(&done);
     let id = format!("mapa-test-{}-dd", std::process::id());
-    let mut launch = Launch::new(id, ["sh", "-c"]);
+    let mut launch = ProgramSpec::new(id, ["sh", "-c"]);
     launch.command.push(format!(
         "dd if={0} of=/dev/null bs=1M iflag=direct count={megabytes} 2>{1}.tmp && mv {1}.tmp {1}; sleep 100",
         file.display(),
@@ -157,10 +157,10 @@ fn a_throttle_of_block_io_holds_past_the_page_cache_and_is_lifted() {
     };
     let read = |group: &str, megabytes| read_direct(&file, folder.path(), group, megabytes);
     let free = read(&scope.path, 32);
-    let pull = Pull::BlockIo {
+    let pull = LeverChange::BlockIo {
         group: group(&scope.path),
         device,
-        limits: Limits::mb_s(10),
+        limits: BlockIoLimits::mb_s(10),
     };
     let plan = scope.hands.plan(&pull).unwrap();
     scope.hands.pull(&plan).unwrap();
@@ -178,7 +178,7 @@ fn a_throttle_of_block_io_holds_past_the_page_cache_and_is_lifted() {
     assert!(throttled < 13.0, "{throttled}");
     let tree = CgroupTree::new(&Roots::default());
     let limits = tree.limits(&group(&scope.path), device).unwrap();
-    assert_eq!(limits, Limits::NONE);
+    assert_eq!(limits, BlockIoLimits::NONE);
 }
 
 struct Sleeper(Child);
@@ -231,7 +231,7 @@ fn a_cpuset_confines_the_processes_of_a_group_and_is_taken_back() {
         return;
     };
     let before = victim.allowed();
-    let enrol = Pull::Enrol {
+    let enrol = LeverChange::Enrol {
         process: Some(victim.id()),
         group: group(&scope.path),
         controllers: vec![Controller::Cpuset],
@@ -240,7 +240,7 @@ fn a_cpuset_confines_the_processes_of_a_group_and_is_taken_back() {
     scope.hands.pull(&joined).unwrap();
     let tree = CgroupTree::new(&Roots::default());
     let was = tree.cpuset(&group(&scope.path)).unwrap();
-    let pull = Pull::Cpuset {
+    let pull = LeverChange::Cpuset {
         group: group(&scope.path),
         cpus: [cpu].into_iter().collect(),
         mems: None,
@@ -270,11 +270,11 @@ fn affinity_is_set_for_all_threads_and_taken_back() {
         return;
     };
     let before = victim.allowed();
-    let mut hands = Hands::by_command(&Live::default(), Bounds::default());
+    let mut hands = LeverSet::by_command(&Live::default(), Bounds::default());
     // Away from the CPU that takes the interrupts.
     let took = [(busy, 100_000), (cpu, 10)].into();
-    let quiet = mapa_live::quiet_cpus(&[busy, cpu].into_iter().collect(), &took, 1, 100);
-    let pull = Pull::Affinity {
+    let quiet = mapa_live::low_interrupt_cpus(&[busy, cpu].into_iter().collect(), &took, 1, 100);
+    let pull = LeverChange::Affinity {
         process: victim.id(),
         cpus: quiet,
     };
@@ -289,7 +289,7 @@ fn affinity_is_set_for_all_threads_and_taken_back() {
     drop(victim);
     hands.undo(&plan).unwrap();
     let error = hands
-        .plan(&Pull::Affinity {
+        .plan(&LeverChange::Affinity {
             process: gone,
             cpus: [cpu].into_iter().collect(),
         })

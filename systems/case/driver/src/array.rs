@@ -37,7 +37,7 @@ impl Array {
             } else {
                 depth
             };
-            let extents = [width >> level, height >> level, depth].map(|own| own.max(1));
+            let extents = [width >> level, height >> level, depth].map(|number| number.max(1));
             extents.into_iter().fold(element, u64::saturating_mul)
         });
         Some(sizes.fold(0, u64::saturating_add))

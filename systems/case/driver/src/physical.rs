@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 #[derive(Debug)]
-struct Handle {
+struct PhysicalMemory {
     references: u64,
     mappings: u64,
 }
@@ -15,7 +15,7 @@ struct Handle {
 /// The handles that this process has created, and where they are mapped.
 #[derive(Debug, Default)]
 pub(crate) struct Physical {
-    handles: BTreeMap<u64, Handle>,
+    handles: BTreeMap<u64, PhysicalMemory>,
     /// Handles by address.
     mappings: BTreeMap<u64, u64>,
 }
@@ -31,7 +31,7 @@ impl Physical {
 
     /// A handle was created.
     pub(crate) fn created(&mut self, handle: u64) {
-        let own = Handle {
+        let own = PhysicalMemory {
             references: 1,
             mappings: 0,
         };
@@ -84,7 +84,7 @@ impl Physical {
     /// Forgets a handle whose memory is free. Returns whether it is.
     fn forget(&mut self, handle: u64) -> bool {
         let own = self.handles.get(&handle);
-        let is_free = own.is_some_and(|own| own.references == 0 && own.mappings == 0);
+        let is_free = own.is_some_and(|handle| handle.references == 0 && handle.mappings == 0);
         if is_free {
             self.handles.remove(&handle);
         }

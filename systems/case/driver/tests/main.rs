@@ -149,7 +149,7 @@ impl World {
     fn asked(&self) -> Vec<u64> {
         let begun = self.manager.requests(Op::Begin);
         self.manager.heard.lock().unwrap().clear();
-        begun.iter().map(|own| own.bytes).collect()
+        begun.iter().map(|begin| begin.bytes).collect()
     }
 }
 

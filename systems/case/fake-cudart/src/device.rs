@@ -1,7 +1,7 @@
 //! The device: memory by address, streams, events, symbols, and the oracle that watches.
 
-use crate::oracle::{Event, Oracle};
-use crate::report::{Line, REPORT};
+use crate::oracle::{Oracle, OracleEvent};
+use crate::report::{REPORT, ReportLine};
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 
@@ -13,7 +13,7 @@ pub(crate) const OBJECTED: i32 = 70;
 
 /// Everything the library knows.
 #[derive(Default)]
-pub(crate) struct Device {
+pub(crate) struct FakeDevice {
     pub(crate) oracle: Oracle,
     /// Device memory: start and bytes.
     pub(crate) memory: BTreeMap<usize, usize>,
@@ -32,16 +32,16 @@ pub(crate) struct Device {
     pub(crate) objections: u64,
 }
 
-impl Device {
+impl FakeDevice {
     /// Tells the oracle, and reports what it objects to.
-    pub(crate) fn tell(&mut self, event: Event) {
-        if let Event::Launch { stream } | Event::Queue { stream } = event {
+    pub(crate) fn tell(&mut self, event: OracleEvent) {
+        if let OracleEvent::Launch { stream } | OracleEvent::Queue { stream } = event {
             *self.queued.entry(stream).or_default() += 1;
         }
         for objection in self.oracle.take(event) {
             self.objections += 1;
             let what = objection.to_string();
-            if !write_line(&Line::Objection { what: what.clone() }) {
+            if !write_line(&ReportLine::Objection { what: what.clone() }) {
                 let _ = writeln!(std::io::stderr(), "fake-cudart: {what}");
             }
         }
@@ -81,7 +81,7 @@ impl Device {
             .map(|(s, _)| *s)
             .collect();
         for stream in blocking.into_iter().chain([0, 1, 2]) {
-            self.tell(Event::Wait {
+            self.tell(OracleEvent::Wait {
                 stream: Some(stream),
             });
         }
@@ -97,7 +97,7 @@ impl Device {
         if let Some(Some((stream, so_far))) = self.events.get(&event).copied()
             && self.queued.get(&stream).copied().unwrap_or(0) == so_far
         {
-            self.tell(Event::Wait {
+            self.tell(OracleEvent::Wait {
                 stream: Some(stream),
             });
         }
@@ -105,7 +105,7 @@ impl Device {
 }
 
 /// Appends a line to the report. Answers whether there is one.
-pub(crate) fn write_line(line: &Line) -> bool {
+pub(crate) fn write_line(line: &ReportLine) -> bool {
     let Some(path) = std::env::var_os(REPORT) else {
         return false;
     };

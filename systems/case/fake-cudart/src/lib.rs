@@ -14,5 +14,5 @@ mod report;
 
 pub use device::FAIL;
 pub use install::{HEADERS, LIBRARY, NotBuilt, built_library};
-pub use oracle::{Event, Objection, Oracle};
-pub use report::{Line, REPORT, read_line};
+pub use oracle::{Objection, Oracle, OracleEvent};
+pub use report::{REPORT, ReportLine, read_line};

@@ -5,7 +5,7 @@ use std::fmt;
 
 /// What happens in the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum OracleEvent {
     /// Task `task` was granted `bytes`; `thread` asked for them.
     Begin {
         /// Number of the begin in the process.
@@ -125,7 +125,7 @@ impl fmt::Display for Objection {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Open {
+struct OracleTask {
     bytes: u64,
     thread: u64,
 }
@@ -133,7 +133,7 @@ struct Open {
 /// The state of one process.
 #[derive(Clone, Debug, Default)]
 pub struct Oracle {
-    open: BTreeMap<u64, Open>,
+    open: BTreeMap<u64, OracleTask>,
     used: BTreeSet<u64>,
     held: u64,
     /// Streams that may still have work.
@@ -146,10 +146,10 @@ impl Oracle {
     ///
     /// # Complexity
     /// Time O(t) for t open tasks.
-    pub fn take(&mut self, event: Event) -> Vec<Objection> {
+    pub fn take(&mut self, event: OracleEvent) -> Vec<Objection> {
         let mut broken = Vec::new();
         match event {
-            Event::Begin {
+            OracleEvent::Begin {
                 task,
                 bytes,
                 thread,
@@ -160,34 +160,34 @@ impl Oracle {
                 if let Some((&outer, _)) = self.open.iter().find(|(_, o)| o.thread == thread) {
                     broken.push(Objection::Nested { outer, inner: task });
                 }
-                self.open.insert(task, Open { bytes, thread });
+                self.open.insert(task, OracleTask { bytes, thread });
             }
-            Event::Extend { task, bytes } => match self.open.get_mut(&task) {
+            OracleEvent::Extend { task, bytes } => match self.open.get_mut(&task) {
                 Some(open) => open.bytes = open.bytes.saturating_add(bytes),
                 None => broken.push(Objection::NotOpen { task }),
             },
-            Event::End { task } => self.end(task, &mut broken),
-            Event::Allocate { bytes } => {
+            OracleEvent::End { task } => self.end(task, &mut broken),
+            OracleEvent::Allocate { bytes } => {
                 self.held = self.held.saturating_add(bytes);
                 self.check_held(&mut broken);
             }
-            Event::Free { bytes } => self.held = self.held.saturating_sub(bytes),
-            Event::Launch { stream } => {
+            OracleEvent::Free { bytes } => self.held = self.held.saturating_sub(bytes),
+            OracleEvent::Launch { stream } => {
                 if self.open.is_empty() && !self.exiting {
                     broken.push(Objection::LaunchOutside);
                 }
                 self.queued.insert(stream);
             }
-            Event::Queue { stream } => {
+            OracleEvent::Queue { stream } => {
                 self.queued.insert(stream);
             }
-            Event::Wait {
+            OracleEvent::Wait {
                 stream: Some(stream),
             } => {
                 self.queued.remove(&stream);
             }
-            Event::Wait { stream: None } => self.queued.clear(),
-            Event::Exit => self.exiting = true,
+            OracleEvent::Wait { stream: None } => self.queued.clear(),
+            OracleEvent::Exit => self.exiting = true,
         }
         broken
     }

@@ -8,7 +8,7 @@ pub const REPORT: &str = "FAKE_CUDART_REPORT";
 /// A line of the report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
-pub enum Line {
+pub enum ReportLine {
     /// A task begins.
     Begin {
         /// Number of the begin in the process, from 1.
@@ -47,6 +47,6 @@ pub enum Line {
 ///
 /// # Errors
 /// Names what the line should hold.
-pub fn read_line(line: &str) -> Result<Line, String> {
+pub fn read_line(line: &str) -> Result<ReportLine, String> {
     serde_json::from_str(line).map_err(|e| format!("{e}: expected an event or objection, as JSON"))
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use mapa_front::Error;
 use mapa_sim::{Interval, mean_interval};
 
-use super::setting::{Ratio, Setting, System};
-use super::trials::{All, BALANCED, CASE, Of, SLURM, Wanted};
+use super::setting::{BatchSetting, CaseSystem, JobRatio};
+use super::trials::{BALANCED, BatchNumber, BatchRun, BatchTrials, CASE, SLURM};
 use mapa_lab::claim::{Claim, Verdict, mean_pm};
 use mapa_lab::report::Section;
 
@@ -48,64 +48,70 @@ const SHORTEST: &str = "case,isolated=shortest,others=longest";
 const REPROVISION: &str = "case,reprovision=on";
 
 /// The mixes that are shown.
-const MIXES: [Ratio; 3] = [Ratio(4, 1), Ratio(1, 1), Ratio(1, 4)];
+const MIXES: [JobRatio; 3] = [JobRatio(4, 1), JobRatio(1, 1), JobRatio(1, 4)];
 
 /// How long a repartition takes, seconds.
 const TAKES: [u64; 3] = [3, 10, 30];
 
-fn on_d(takes: u64) -> Setting {
-    Setting {
+fn on_d(takes: u64) -> BatchSetting {
+    BatchSetting {
         repartition: takes,
-        ..Setting::spread(System::D, Ratio(1, 4))
+        ..BatchSetting::spread(CaseSystem::D, JobRatio(1, 4))
     }
 }
 
 /// C 1:1 with exact estimates.
-fn exact() -> Setting {
-    Setting {
+fn exact() -> BatchSetting {
+    BatchSetting {
         wrong: 0.0,
-        ..Setting::spread(System::C, Ratio(1, 1))
+        ..BatchSetting::spread(CaseSystem::C, JobRatio(1, 1))
     }
 }
 
-pub(super) fn wanted() -> Vec<Wanted> {
-    let all = RULES.map(|own| own.1);
+pub(super) fn wanted() -> Vec<BatchRun> {
+    let all = RULES.map(|row| row.1);
     let mut wanted = Vec::new();
-    for system in System::ALL {
-        for ratio in Ratio::ALL {
-            let setting = Setting::spread(system, ratio);
-            let is_shown = MIXES.contains(&ratio) && matches!(system, System::C | System::D);
+    for system in CaseSystem::ALL {
+        for ratio in JobRatio::ALL {
+            let setting = BatchSetting::spread(system, ratio);
+            let is_shown =
+                MIXES.contains(&ratio) && matches!(system, CaseSystem::C | CaseSystem::D);
             let managers: &[&'static str] = if is_shown { &all } else { &[CASE, BALANCED] };
-            wanted.push(Wanted::new(setting, managers));
+            wanted.push(BatchRun::new(setting, managers));
             if is_shown {
-                wanted.push(Wanted::new(setting, &[SLURM]));
+                wanted.push(BatchRun::new(setting, &[SLURM]));
             }
         }
     }
-    wanted.push(Wanted::new(exact(), &[CASE, SHORTEST]));
+    wanted.push(BatchRun::new(exact(), &[CASE, SHORTEST]));
     let managers = [CASE, REPROVISION, BALANCED];
-    wanted.extend(TAKES.map(|takes| Wanted::new(on_d(takes), &managers)));
+    wanted.extend(TAKES.map(|takes| BatchRun::new(on_d(takes), &managers)));
     wanted
 }
 
 /// How many times as good a manager is as CASE: CASE's number over its own.
-fn gain(all: &All, setting: &Setting, manager: &str, of: Of) -> Result<Interval, Error> {
+fn gain(
+    all: &BatchTrials,
+    setting: &BatchSetting,
+    manager: &str,
+    of: BatchNumber,
+) -> Result<Interval, Error> {
     Ok(mean_interval(&all.over(setting, CASE, manager, of)?))
 }
 
-const MAKESPAN: Of = |own| own.makespan;
-const TURNAROUND: Of = |own| own.turnaround;
-const ISOLATED: Of = |own| own.isolated;
-const OTHERS: Of = |own| own.others;
+const MAKESPAN: BatchNumber = |numbers| numbers.makespan;
+const TURNAROUND: BatchNumber = |numbers| numbers.turnaround;
+const ISOLATED: BatchNumber = |numbers| numbers.isolated;
+const OTHERS: BatchNumber = |numbers| numbers.others;
 
-pub(super) fn section(all: &All) -> Result<Section, Error> {
+pub(super) fn section(all: &BatchTrials) -> Result<Section, Error> {
     let mut section = Section::new("balanced", "Managers of our own");
     let mut rows = Vec::new();
     for (name, manager) in RULES {
         let mut row = vec![name.to_owned()];
-        for system in [System::C, System::D] {
+        for system in [CaseSystem::C, CaseSystem::D] {
             for ratio in MIXES {
-                let setting = Setting::spread(system, ratio);
+                let setting = BatchSetting::spread(system, ratio);
                 let values = [MAKESPAN, TURNAROUND].map(|of| gain(all, &setting, manager, of));
                 let [rate, turnaround] = values;
                 row.push(format!("{:.2} / {:.2}", rate?.mean, turnaround?.mean));
@@ -115,9 +121,9 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
     }
     let mut fairness = Vec::new();
     let mut used = Vec::new();
-    for system in [System::C, System::D] {
+    for system in [CaseSystem::C, CaseSystem::D] {
         for ratio in MIXES {
-            let setting = Setting::spread(system, ratio);
+            let setting = BatchSetting::spread(system, ratio);
             for (name, manager) in [
                 ("Slurm", SLURM),
                 ("CASE", CASE),
@@ -125,17 +131,20 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
                 ("shortest first", "case,isolated=shortest,others=shortest"),
                 ("isolated shortest first, others longest first", SHORTEST),
             ] {
-                let mean = |of: Of| Ok::<_, Error>(all.mean(&setting, manager, of)?.mean);
+                let mean = |of: BatchNumber| Ok::<_, Error>(all.mean(&setting, manager, of)?.mean);
                 fairness.push(vec![
                     setting.name(),
                     name.to_owned(),
                     format!("{:.0}", mean(ISOLATED)?),
                     format!("{:.0}", mean(OTHERS)?),
-                    format!("{:.2}", mean(|own| own.jain)?),
-                    format!("{:.1}", mean(|own| own.worst_isolated)?),
-                    format!("{:.1}", mean(|own| own.worst_others)?),
-                    format!("{:.2}", mean(|own| own.makespan / own.bound)?),
-                    format!("{:.2}", mean(|own| own.makespan / own.any_layout)?),
+                    format!("{:.2}", mean(|numbers| numbers.jain)?),
+                    format!("{:.1}", mean(|numbers| numbers.worst_isolated)?),
+                    format!("{:.1}", mean(|numbers| numbers.worst_others)?),
+                    format!("{:.2}", mean(|numbers| numbers.makespan / numbers.bound)?),
+                    format!(
+                        "{:.2}",
+                        mean(|numbers| numbers.makespan / numbers.any_layout)?
+                    ),
                 ]);
                 used.push((setting, manager));
             }
@@ -145,18 +154,18 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
         .iter()
         .map(|(setting, manager)| all.of(setting, manager));
     let below: Vec<_> = below.collect::<Result<_, _>>()?;
-    let is_below = below.iter().zip(&used).any(|(numbers, own)| {
+    let is_below = below.iter().zip(&used).any(|(numbers, row)| {
         numbers.iter().any(|one| {
-            let fixed = own.1 != BALANCED && one.makespan < one.bound - 1e-6;
+            let fixed = row.1 != BALANCED && one.makespan < one.bound - 1e-6;
             fixed || one.makespan < one.any_layout - 1e-6
         })
     });
-    for system in System::ALL {
-        for ratio in Ratio::ALL {
-            let setting = Setting::spread(system, ratio);
+    for system in CaseSystem::ALL {
+        for ratio in JobRatio::ALL {
+            let setting = BatchSetting::spread(system, ratio);
             let values = numbers(all, &setting, BALANCED)?;
             section.insert(setting.name(), values);
-            if MIXES.contains(&ratio) && matches!(system, System::C | System::D) {
+            if MIXES.contains(&ratio) && matches!(system, CaseSystem::C | CaseSystem::D) {
                 for (_, manager) in RULES {
                     let key = format!("{}, {manager}", setting.name());
                     section.insert(key, numbers(all, &setting, manager)?);
@@ -167,12 +176,12 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
     let mut takes = Vec::new();
     for cost in TAKES {
         let setting = on_d(cost);
-        let values = [REPROVISION, BALANCED].map(|own| gain(all, &setting, own, MAKESPAN));
+        let values = [REPROVISION, BALANCED].map(|text| gain(all, &setting, text, MAKESPAN));
         let [plain, balanced] = values;
         takes.push(vec![cost.to_string(), mean_pm(plain?), mean_pm(balanced?)]);
     }
-    let c = Setting::spread(System::C, Ratio(1, 1));
-    let d = Setting::spread(System::D, Ratio(1, 1));
+    let c = BatchSetting::spread(CaseSystem::C, JobRatio(1, 1));
+    let d = BatchSetting::spread(CaseSystem::D, JobRatio(1, 1));
     let header = ["rule", "C 4:1", "C 1:1", "C 1:4", "D 4:1", "D 1:1", "D 1:4"];
     let fair = [
         "batch",
@@ -208,29 +217,43 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
 
 /// The gains of a manager over CASE, and by class.
 fn numbers(
-    all: &All,
-    setting: &Setting,
+    all: &BatchTrials,
+    setting: &BatchSetting,
     manager: &str,
 ) -> Result<BTreeMap<&'static str, f64>, Error> {
-    let of = |of: Of| Ok::<_, Error>(gain(all, setting, manager, of)?.mean);
-    let mean = |of: Of| Ok::<_, Error>(all.mean(setting, manager, of)?.mean);
+    let of = |of: BatchNumber| Ok::<_, Error>(gain(all, setting, manager, of)?.mean);
+    let mean = |of: BatchNumber| Ok::<_, Error>(all.mean(setting, manager, of)?.mean);
     Ok(BTreeMap::from([
         ("throughput_over_case", of(MAKESPAN)?),
         ("turnaround_over_case", of(TURNAROUND)?),
         ("isolated_turnaround_over_case", of(ISOLATED)?),
         ("others_turnaround_over_case", of(OTHERS)?),
-        ("jain", mean(|own| own.jain)?),
-        ("worst_isolated_slowdown", mean(|own| own.worst_isolated)?),
-        ("worst_other_slowdown", mean(|own| own.worst_others)?),
-        ("makespan_over_bound", mean(|own| own.makespan / own.bound)?),
+        ("jain", mean(|numbers| numbers.jain)?),
+        (
+            "worst_isolated_slowdown",
+            mean(|numbers| numbers.worst_isolated)?,
+        ),
+        (
+            "worst_other_slowdown",
+            mean(|numbers| numbers.worst_others)?,
+        ),
+        (
+            "makespan_over_bound",
+            mean(|numbers| numbers.makespan / numbers.bound)?,
+        ),
         (
             "makespan_over_bound_of_any_layout",
-            mean(|own| own.makespan / own.any_layout)?,
+            mean(|numbers| numbers.makespan / numbers.any_layout)?,
         ),
     ]))
 }
 
-fn claims(all: &All, c: &Setting, d: &Setting, is_below: bool) -> Result<Vec<Claim>, Error> {
+fn claims(
+    all: &BatchTrials,
+    c: &BatchSetting,
+    d: &BatchSetting,
+    is_below: bool,
+) -> Result<Vec<Claim>, Error> {
     const MINE: &str = "none: MAPA's own";
     let at_d = gain(all, d, BALANCED, MAKESPAN)?;
     let plain = gain(all, d, REPROVISION, MAKESPAN)?;

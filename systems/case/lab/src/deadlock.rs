@@ -9,8 +9,8 @@ use mapa_sim::{Fixed, Simulation, TaskPlan, Workload, mean_interval, share_inter
 use mapa_system_case::SCHEDULERS;
 use rand::RngExt;
 
-use super::machine::Machine;
-use super::setting::{Ratio, Setting, System};
+use super::machine::PartitionedGpus;
+use super::setting::{BatchSetting, CaseSystem, JobRatio};
 use mapa_lab::claim::{Claim, Verdict, mean_pm};
 use mapa_lab::plan::{Plan, on_files};
 use mapa_lab::progress::Progress;
@@ -21,45 +21,45 @@ const BATCHES: u64 = 4;
 
 /// A kind of batch.
 #[derive(Clone, Copy, PartialEq)]
-struct Kind {
-    system: System,
+struct DeadlockBatch {
+    system: CaseSystem,
     /// Whether one instance is there, and not all of the system.
     is_one: bool,
     /// The share of its jobs that grow.
     grow: f64,
 }
 
-const fn kind(system: System, is_one: bool, grow: f64) -> Kind {
-    Kind {
+const fn kind(system: CaseSystem, is_one: bool, grow: f64) -> DeadlockBatch {
+    DeadlockBatch {
         system,
         is_one,
         grow,
     }
 }
 
-const KINDS: [Kind; 6] = [
-    kind(System::A, true, 0.1),
-    kind(System::A, true, 0.3),
-    kind(System::A, false, 1.0),
-    kind(System::C, false, 0.1),
+const KINDS: [DeadlockBatch; 6] = [
+    kind(CaseSystem::A, true, 0.1),
+    kind(CaseSystem::A, true, 0.3),
+    kind(CaseSystem::A, false, 1.0),
+    kind(CaseSystem::C, false, 0.1),
     LARGE,
-    kind(System::C, false, 1.0),
+    kind(CaseSystem::C, false, 1.0),
 ];
-const LARGE: Kind = kind(System::C, false, 0.3);
+const LARGE: DeadlockBatch = kind(CaseSystem::C, false, 0.3);
 
-impl Kind {
-    fn setting(self) -> Setting {
-        Setting {
+impl DeadlockBatch {
+    fn setting(self) -> BatchSetting {
+        BatchSetting {
             gpu: 1.0,
-            ..Setting::s1(self.system, Ratio(0, 1))
+            ..BatchSetting::s1(self.system, JobRatio(0, 1))
         }
     }
 
-    fn machine(self) -> Result<Machine, Error> {
+    fn machine(self) -> Result<PartitionedGpus, Error> {
         if self.is_one {
-            Machine::of_one_instance()
+            PartitionedGpus::of_one_instance()
         } else {
-            Machine::of(&self.setting())
+            PartitionedGpus::of(&self.setting())
         }
     }
 
@@ -82,16 +82,16 @@ const ONE: &str = "case";
 const AT_ONCE: &str = "case, peaks at once";
 
 /// A batch of other jobs, of which some ask for half of their memory when half of their task is done.
-fn batch(seed: u64, kind: Kind, at_once: bool) -> Result<Workload, Error> {
+fn batch(seed: u64, kind: DeadlockBatch, at_once: bool) -> Result<Workload, Error> {
     let mut batch = kind.setting().batch(seed)?;
     let mut grows = stream(seed, "case growth");
-    for own in &mut batch.jobs {
+    for job in &mut batch.jobs {
         let unit: f64 = grows.random();
         if unit >= kind.grow || at_once {
             continue;
         }
-        own.job.grows = true;
-        own.tasks = own.tasks.iter().map(in_halves).collect();
+        job.job.grows = true;
+        job.tasks = job.tasks.iter().map(in_halves).collect();
     }
     Ok(batch)
 }
@@ -114,7 +114,7 @@ fn in_halves(task: &TaskPlan) -> TaskPlan {
 }
 
 /// The makespan in seconds; `None` if jobs wait for ever.
-fn one(seed: u64, kind: Kind, manager: &str) -> Result<Option<f64>, Error> {
+fn one(seed: u64, kind: DeadlockBatch, manager: &str) -> Result<Option<f64>, Error> {
     let batch = batch(seed, kind, manager == AT_ONCE)?;
     let words = if manager == AT_ONCE { ONE } else { manager };
     let mut scheduler = NamedScheduler::among(&SCHEDULERS, words, Box::new(lowest_id()))
@@ -132,7 +132,7 @@ pub(super) fn section(plan: &Plan, bar: &dyn Progress) -> Result<Section, Error>
         let each = MANAGERS.iter().map(|manager| {
             let batches = 0..BATCHES;
             // Batches of one seed have seeds of their own, which no other seed has.
-            let seeds = batches.map(|own| seed.wrapping_add(own << 32));
+            let seeds = batches.map(|batch| seed.wrapping_add(batch << 32));
             seeds
                 .map(|seed| one(seed, KINDS[at], manager))
                 .collect::<Result<Vec<_>, _>>()
@@ -149,7 +149,7 @@ pub(super) fn section(plan: &Plan, bar: &dyn Progress) -> Result<Section, Error>
         let mut numbers = BTreeMap::new();
         for ((manager, ends), hangs) in MANAGERS.iter().zip(ends).zip(&mut hangs) {
             let all: Vec<Option<f64>> = ends.iter().flatten().copied().collect();
-            let hung = all.iter().filter(|own| own.is_none()).count();
+            let hung = all.iter().filter(|value| value.is_none()).count();
             *hangs += hung;
             let share = share_interval(hung, all.len());
             numbers.insert(format!("{manager}: hanging percent"), 100.0 * share.mean);

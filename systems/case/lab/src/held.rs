@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use mapa_front::Error;
 use mapa_sim::{Interval, mean_interval};
 
-use super::machine::Machine;
-use super::memory::Memory;
-use super::setting::{Ratio, Setting, System};
-use super::trials::{All, CASE, Of, SLURM, Wanted, means, outcome};
+use super::machine::PartitionedGpus;
+use super::memory::MemorySteps;
+use super::setting::{BatchSetting, CaseSystem, JobRatio};
+use super::trials::{BatchNumber, BatchRun, BatchTrials, CASE, SLURM, means, outcome};
 use mapa_lab::claim::{Claim, Verdict, mean_pm};
-use mapa_lab::picture::{Line, curves};
+use mapa_lab::picture::{NamedCurve, curves};
 use mapa_lab::report::Section;
 
 /// Warps of a task as a share of an instance's.
@@ -18,43 +18,43 @@ const DEMANDS: [f64; 5] = [0.2, 0.3, THIRD, 0.4, 0.5];
 const THIRD: f64 = 0.33;
 
 /// The batches of Table 2.
-const DENSE: [Ratio; 2] = [Ratio(1, 4), Ratio(0, 1)];
+const DENSE: [JobRatio; 2] = [JobRatio(1, 4), JobRatio(0, 1)];
 
 /// The slowdowns of Table 2, percent, in its order: both batches on A, on B, on C.
 pub(super) const PUBLISHED: [f64; 6] = [-1.7, 7.5, 5.7, 0.7, 0.4, 0.7];
 
-fn slowed(system: System, ratio: Ratio, demand: f64) -> Setting {
-    Setting {
+fn slowed(system: CaseSystem, ratio: JobRatio, demand: f64) -> BatchSetting {
+    BatchSetting {
         demand,
         slows: true,
-        ..Setting::s1(system, ratio)
+        ..BatchSetting::s1(system, ratio)
     }
 }
 
-pub(super) fn wanted() -> Vec<Wanted> {
+pub(super) fn wanted() -> Vec<BatchRun> {
     let mut all = Vec::new();
     for demand in DEMANDS {
-        all.extend(dense_settings(demand).map(|setting| Wanted::new(setting, &[SLURM, CASE])));
+        all.extend(dense_settings(demand).map(|setting| BatchRun::new(setting, &[SLURM, CASE])));
     }
     all
 }
 
 /// The mean over the batches of Table 2, file by file.
 fn dense(
-    all: &All,
+    all: &BatchTrials,
     demand: f64,
-    of: impl Fn(&All, &Setting) -> Result<Vec<f64>, Error>,
+    of: impl Fn(&BatchTrials, &BatchSetting) -> Result<Vec<f64>, Error>,
 ) -> Result<Vec<f64>, Error> {
     means(dense_settings(demand).map(|setting| of(all, &setting)))
 }
 
 /// The batches of Table 2 under a demand, in its order.
-fn dense_settings(demand: f64) -> impl Iterator<Item = Setting> {
-    let systems = System::ALIKE.into_iter();
+fn dense_settings(demand: f64) -> impl Iterator<Item = BatchSetting> {
+    let systems = CaseSystem::ALIKE.into_iter();
     systems.flat_map(move |system| DENSE.map(|ratio| slowed(system, ratio, demand)))
 }
 
-pub(super) fn kernels(all: &All) -> Result<Section, Error> {
+pub(super) fn kernels(all: &BatchTrials) -> Result<Section, Error> {
     let mut section = Section::new("kernels", "Slowdown of kernels (Table 2)");
     let mut rows = Vec::new();
     let mut most = f64::NEG_INFINITY;
@@ -62,8 +62,8 @@ pub(super) fn kernels(all: &All) -> Result<Section, Error> {
         let batch = format!("{}-{}", setting.ratio.name(), setting.system.name());
         let mut row = vec![batch.clone(), published.to_string()];
         for demand in DEMANDS {
-            let setting = Setting { demand, ..setting };
-            let value = all.mean(&setting, CASE, |own| own.kernels)?;
+            let setting = BatchSetting { demand, ..setting };
+            let value = all.mean(&setting, CASE, |numbers| numbers.kernels)?;
             if demand == THIRD {
                 most = most.max(value.mean);
             }
@@ -77,14 +77,14 @@ pub(super) fn kernels(all: &All) -> Result<Section, Error> {
     }
     let own = dense(all, THIRD, |all, setting| {
         let own = all.of(setting, CASE)?;
-        Ok(own.iter().map(|own| own.kernels).collect())
+        Ok(own.iter().map(|numbers| numbers.kernels).collect())
     })?;
     let own = mean_interval(&own);
     let moved = dense(all, 0.5, |all, setting| {
-        all.over(setting, SLURM, CASE, |own| own.makespan)
+        all.over(setting, SLURM, CASE, |numbers| numbers.makespan)
     })?;
     let still = dense(all, 0.2, |all, setting| {
-        all.over(setting, SLURM, CASE, |own| own.makespan)
+        all.over(setting, SLURM, CASE, |numbers| numbers.makespan)
     })?;
     let (moved, still) = (mean_interval(&moved), mean_interval(&still));
     let claims = [
@@ -134,7 +134,7 @@ pub(super) fn kernels(all: &All) -> Result<Section, Error> {
 /// A way to compare memory in use.
 struct Definition {
     name: &'static str,
-    of: Of,
+    of: BatchNumber,
     /// Whether the number is a ratio already.
     is_ratio: bool,
 }
@@ -142,54 +142,60 @@ struct Definition {
 const DEFINITIONS: [Definition; 5] = [
     Definition {
         name: "mean over each makespan",
-        of: |own| own.memory.mean,
+        of: |numbers| numbers.memory.mean,
         is_ratio: false,
     },
     Definition {
         name: "peak",
-        of: |own| own.memory.peak,
+        of: |numbers| numbers.memory.peak,
         is_ratio: false,
     },
     Definition {
         name: "mean over the first 60 %",
-        of: |own| own.memory.first,
+        of: |numbers| numbers.memory.first,
         is_ratio: false,
     },
     Definition {
         name: "mean over CASE's makespan, for both",
-        of: |own| own.memory.window,
+        of: |numbers| numbers.memory.window,
         is_ratio: true,
     },
     Definition {
         name: "mean, with 0.5 GB for each live worker",
-        of: |own| own.memory.contexts,
+        of: |numbers| numbers.memory.contexts,
         is_ratio: false,
     },
 ];
 
-pub(super) fn memory(all: &All, seed: u64) -> Result<Section, Error> {
+pub(super) fn memory(all: &BatchTrials, seed: u64) -> Result<Section, Error> {
     let mut section = Section::new("memory", "Memory in use (Fig. 4)");
-    let ratio = |setting: &Setting, own: &Definition| -> Result<Vec<f64>, Error> {
-        if own.is_ratio {
-            Ok(all.of(setting, CASE)?.iter().map(own.of).collect())
+    let ratio = |setting: &BatchSetting, definition: &Definition| -> Result<Vec<f64>, Error> {
+        if definition.is_ratio {
+            Ok(all.of(setting, CASE)?.iter().map(definition.of).collect())
         } else {
-            all.over(setting, CASE, SLURM, own.of)
+            all.over(setting, CASE, SLURM, definition.of)
         }
     };
     let (mut rows, mut most) = (Vec::new(), None::<Interval>);
-    for own in &DEFINITIONS {
-        let mut row = vec![own.name.to_owned()];
-        let settings = System::ALIKE.into_iter().flat_map(|system| {
-            let mixes = Ratio::mixed().iter();
-            mixes.map(move |&mix| Setting::s1(system, mix))
+    for definition in &DEFINITIONS {
+        let mut row = vec![definition.name.to_owned()];
+        let settings = CaseSystem::ALIKE.into_iter().flat_map(|system| {
+            let mixes = JobRatio::mixed().iter();
+            mixes.map(move |&mix| BatchSetting::s1(system, mix))
         });
-        let mixes = mean_interval(&means(settings.map(|setting| ratio(&setting, own)))?);
-        let shown = mean_interval(&ratio(&Setting::s1(System::C, Ratio(1, 4)), own)?);
-        let alone = mean_interval(&ratio(&Setting::s1(System::C, Ratio(0, 1)), own)?);
+        let mixes = mean_interval(&means(settings.map(|setting| ratio(&setting, definition)))?);
+        let shown = mean_interval(&ratio(
+            &BatchSetting::s1(CaseSystem::C, JobRatio(1, 4)),
+            definition,
+        )?);
+        let alone = mean_interval(&ratio(
+            &BatchSetting::s1(CaseSystem::C, JobRatio(0, 1)),
+            definition,
+        )?);
         row.extend([mixes, shown, alone].map(mean_pm));
         rows.push(row);
         section.insert(
-            own.name,
+            definition.name,
             BTreeMap::from([
                 ("mixes", mixes.mean),
                 ("C 1:4", shown.mean),
@@ -201,17 +207,17 @@ pub(super) fn memory(all: &All, seed: u64) -> Result<Section, Error> {
         }
     }
     let most = most.ok_or_else(|| Error::malformed("no definitions"))?;
-    let setting = Setting::s1(System::C, Ratio(1, 4));
+    let setting = BatchSetting::s1(CaseSystem::C, JobRatio(1, 4));
     let batch = setting.batch(seed)?;
-    let capacity: f64 = Machine::of(&setting)?
+    let capacity: f64 = PartitionedGpus::of(&setting)?
         .capacities()
         .iter()
-        .map(|&own| own as f64)
+        .map(|&capacity| capacity as f64)
         .sum();
     let mut all_curves = Vec::new();
     for (name, manager, colour) in [("Slurm", SLURM, "#e69f00"), ("CASE", CASE, "#2fae86")] {
-        let memory = Memory::of(&outcome(&setting, manager, &batch)?, &batch, 0.0);
-        all_curves.push(Line {
+        let memory = MemorySteps::of(&outcome(&setting, manager, &batch)?, &batch, 0.0);
+        all_curves.push(NamedCurve {
             name: name.to_owned(),
             colour,
             dashed: false,

@@ -32,8 +32,8 @@ mod setting;
 mod stream;
 mod trials;
 
-use setting::{Ratio, Setting, System};
-use trials::{BALANCED, CASE, Numbers, Of, SLURM};
+use setting::{BatchSetting, CaseSystem, JobRatio};
+use trials::{BALANCED, BatchNumber, BatchNumbers, CASE, SLURM};
 
 const NAME: &str = "case";
 const PAPER: &str =
@@ -99,9 +99,9 @@ fn run(plan: &Plan, bar: &dyn Progress) -> Result<Report, Error> {
         report.sections.push(overheads::timed(plan)?);
     }
     let mut per_file = BTreeMap::new();
-    for system in System::ALL {
-        let published = Setting::s1(system, Ratio(1, 1));
-        let ours = Setting::spread(system, Ratio(1, 1));
+    for system in CaseSystem::ALL {
+        let published = BatchSetting::s1(system, JobRatio(1, 1));
+        let ours = BatchSetting::spread(system, JobRatio(1, 1));
         let kinds = [
             (published.name(), published, [SLURM, CASE]),
             (format!("{} balanced", ours.name()), ours, [CASE, BALANCED]),
@@ -119,10 +119,15 @@ fn run(plan: &Plan, bar: &dyn Progress) -> Result<Report, Error> {
 }
 
 /// What is kept of each batch.
-fn per_batch(numbers: &[Numbers]) -> BTreeMap<&'static str, Vec<f64>> {
-    let of = |of: Of| numbers.iter().map(|own| three_decimals(of(own))).collect();
+fn per_batch(numbers: &[BatchNumbers]) -> BTreeMap<&'static str, Vec<f64>> {
+    let of = |of: BatchNumber| {
+        numbers
+            .iter()
+            .map(|numbers| three_decimals(of(numbers)))
+            .collect()
+    };
     BTreeMap::from([
-        ("makespan_seconds", of(|own| own.makespan)),
-        ("turnaround_seconds", of(|own| own.turnaround)),
+        ("makespan_seconds", of(|numbers| numbers.makespan)),
+        ("turnaround_seconds", of(|numbers| numbers.turnaround)),
     ])
 }

@@ -8,18 +8,18 @@ use mapa_front::Error;
 use mapa_sched::Fleet;
 use mapa_topologies::mig::{Offer, named};
 
-use super::setting::{Setting, System};
+use super::setting::{BatchSetting, CaseSystem};
 
 /// The GPUs of a setting, partitioned as the paper says.
-pub(super) struct Machine {
+pub(super) struct PartitionedGpus {
     pub(super) model: Arc<Model>,
     pub(super) fleet: Fleet,
 }
 
-impl Machine {
-    pub(super) fn of(setting: &Setting) -> Result<Self, Error> {
+impl PartitionedGpus {
+    pub(super) fn of(setting: &BatchSetting) -> Result<Self, Error> {
         let (name, profiles): (_, &[&str]) = match setting.system {
-            System::D => (
+            CaseSystem::D => (
                 "a100-40gb",
                 &["2g.10gb", "2g.10gb", "1g.5gb", "1g.5gb", "1g.5gb"],
             ),

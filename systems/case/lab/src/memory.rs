@@ -4,7 +4,7 @@ use mapa_sched::Time;
 use mapa_sim::{Outcome, Workload};
 
 /// Memory in use as steps: from each second on, so many bytes.
-pub(super) struct Memory(Vec<(f64, f64)>);
+pub(super) struct MemorySteps(Vec<(f64, f64)>);
 
 /// The memory of a worker's context where contexts count, bytes.
 pub(super) const CONTEXT: f64 = 0.5e9;
@@ -13,7 +13,7 @@ fn s(time: Time) -> f64 {
     time.0 as f64 / 1e9
 }
 
-impl Memory {
+impl MemorySteps {
     /// What jobs and tasks held, and `context` bytes for each worker from its launch to its end.
     pub(super) fn of(outcome: &Outcome, workload: &Workload, context: f64) -> Self {
         let mut changes = Vec::new();
@@ -21,13 +21,13 @@ impl Memory {
             changes.extend([(from, bytes), (until, -bytes)]);
         };
         for run in &outcome.runs {
-            let own = &workload.jobs[run.index];
-            let of_job = own.job.request.pattern.demands().first();
+            let submission = &workload.jobs[run.index];
+            let of_job = submission.job.request.pattern.demands().first();
             let bytes = of_job.map_or(0.0, |demand| demand.memory_bytes as f64);
             for stay in &run.stays {
                 hold(s(stay.from), s(stay.until), bytes);
             }
-            for (task, plan) in run.tasks.iter().zip(&own.tasks) {
+            for (task, plan) in run.tasks.iter().zip(&submission.tasks) {
                 let demand = plan.request.pattern.demands().first();
                 let bytes = demand.map_or(0.0, |demand| demand.memory_bytes as f64);
                 for stay in &task.stays {
@@ -53,7 +53,7 @@ impl Memory {
 
     /// The mean over the time from 0 to `until`, bytes.
     pub(super) fn mean(&self, until: f64) -> f64 {
-        let ends = self.0.iter().skip(1).map(|own| own.0).chain([until]);
+        let ends = self.0.iter().skip(1).map(|pair| pair.0).chain([until]);
         let each = self.0.iter().zip(ends);
         let sum: f64 = each
             .map(|(&(from, held), to)| held * (to.min(until) - from.min(until)).max(0.0))
@@ -63,7 +63,7 @@ impl Memory {
 
     /// The most at any time, bytes.
     pub(super) fn peak(&self) -> f64 {
-        self.0.iter().map(|own| own.1).fold(0.0, f64::max)
+        self.0.iter().map(|pair| pair.1).fold(0.0, f64::max)
     }
 
     /// Corners of the curve, for a picture: seconds, and a share of `capacity` in percent.

@@ -6,9 +6,9 @@ use mapa_sched::NamedScheduler;
 use mapa_sim::{Fixed, Simulation};
 use mapa_system_case::SCHEDULERS;
 
-use super::machine::Machine;
-use super::probe::{Waits, measure};
-use super::setting::{Ratio, Setting, System};
+use super::machine::PartitionedGpus;
+use super::probe::{ProbeWaits, measure};
+use super::setting::{BatchSetting, CaseSystem, JobRatio};
 use super::trials::{BALANCED, CASE};
 use mapa_lab::claim::{Claim, number};
 use mapa_lab::plan::Plan;
@@ -30,14 +30,14 @@ pub(super) fn section() -> Section {
 }
 
 /// Microseconds of the manager for a task: its share of all decisions of a batch.
-fn micros(manager: &str, setting: &Setting, seed: u64) -> Result<f64, Error> {
+fn micros(manager: &str, setting: &BatchSetting, seed: u64) -> Result<f64, Error> {
     let batch = setting.batch(seed)?;
     let mut best = f64::INFINITY;
     for _ in 0..RUNS {
         let mut scheduler = NamedScheduler::among(&SCHEDULERS, manager, Box::new(lowest_id()))
             .map_err(Error::malformed)?;
         let mut timed = Timed::new(&mut *scheduler);
-        let outcome = Simulation::new(&batch, Machine::of(setting)?.fleet)
+        let outcome = Simulation::new(&batch, PartitionedGpus::of(setting)?.fleet)
             .run(&mut timed, &Fixed)
             .map_err(Error::malformed)?;
         let all = outcome.runs.len() as f64;
@@ -47,7 +47,7 @@ fn micros(manager: &str, setting: &Setting, seed: u64) -> Result<f64, Error> {
 }
 
 /// What a process waits for, beside what the paper says.
-fn of_processes(waits: Option<&Waits>) -> [Claim; 2] {
+fn of_processes(waits: Option<&ProbeWaits>) -> [Claim; 2] {
     let claims = [
         Claim::new(
             "A probe of a real process: begin or end",
@@ -77,8 +77,8 @@ pub(super) fn timed(plan: &Plan) -> Result<Section, Error> {
     let mut section = Section::new("decisions", "What decisions cost");
     section.timed = true;
     let mut rows = Vec::new();
-    for system in System::ALL {
-        let setting = Setting::s1(system, Ratio(1, 4));
+    for system in CaseSystem::ALL {
+        let setting = BatchSetting::s1(system, JobRatio(1, 4));
         let mut row = vec![setting.name()];
         for manager in [CASE, BALANCED] {
             let took = micros(manager, &setting, plan.seed)?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use mapa_lab::claim::{Claim, Verdict};
 use mapa_lab::report::Section;
-use mapa_system_case::{Printed, PrintedEnd, PrintedFaults, PrintedJob, PrintedRun};
+use mapa_system_case::{PrintedAlgorithm, PrintedEnd, PrintedFaults, PrintedJob, PrintedRun};
 
 /// The jobs of system C, and its instances.
 const JOBS: usize = 128;
@@ -17,7 +17,7 @@ fn run(faults: PrintedFaults, footprint: u64, isolated: usize, others: usize) ->
         seconds: 20,
     };
     // Four workers an instance.
-    let loop_of = Printed::new(faults, vec![6 * GB; INSTANCES], 4 * INSTANCES);
+    let loop_of = PrintedAlgorithm::new(faults, vec![6 * GB; INSTANCES], 4 * INSTANCES);
     loop_of.run(&vec![job; isolated], &vec![job; others])
 }
 

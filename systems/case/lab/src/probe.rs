@@ -16,7 +16,7 @@ const TASKS: u64 = 5000;
 const SESSIONS: usize = 7;
 
 /// What a process waits for, in microseconds.
-pub(super) struct Waits {
+pub(super) struct ProbeWaits {
     /// A probe: the median, and the 99th of a hundred.
     pub(super) probe: [f64; 2],
     /// The manager: from a further session of a process that arrives until it may ask for memory. The
@@ -30,7 +30,7 @@ fn program() -> Option<PathBuf> {
     // Tests are built one folder below programs.
     let beside: Vec<PathBuf> = own
         .iter()
-        .flat_map(|own| own.ancestors().skip(1).take(2))
+        .flat_map(|path| path.ancestors().skip(1).take(2))
         .map(Path::to_owned)
         .collect();
     let path = env::var_os("PATH").unwrap_or_default();
@@ -42,9 +42,9 @@ fn program() -> Option<PathBuf> {
 }
 
 /// A manager that is ended with the measurement.
-struct Manager(Child);
+struct ManagerProcess(Child);
 
-impl Drop for Manager {
+impl Drop for ManagerProcess {
     fn drop(&mut self) {
         drop(self.0.kill());
         drop(self.0.wait());
@@ -52,7 +52,7 @@ impl Drop for Manager {
 }
 
 /// Measures with a manager of one large instance. `None` if there is no `mapa-node`.
-pub(super) fn measure() -> Result<Option<Waits>> {
+pub(super) fn measure() -> Result<Option<ProbeWaits>> {
     let Some(program) = program() else {
         return Ok(None);
     };
@@ -63,7 +63,7 @@ pub(super) fn measure() -> Result<Option<Waits>> {
     measured.map(Some)
 }
 
-fn measure_in(folder: &Path, program: &Path) -> Result<Waits> {
+fn measure_in(folder: &Path, program: &Path) -> Result<ProbeWaits> {
     let list = "[[instance]]\nvisible = \"GPU-0\"\nmemory = 80000000000\n";
     fs::write(folder.join("instances.toml"), list)?;
     let child = Command::new(program)
@@ -79,7 +79,7 @@ fn measure_in(folder: &Path, program: &Path) -> Result<Waits> {
         .stdin(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()?;
-    let mut manager = Manager(child);
+    let mut manager = ManagerProcess(child);
     // It says a line once it listens.
     if let Some(errors) = manager.0.stderr.take() {
         BufReader::new(errors).read_line(&mut String::new())?;
@@ -95,7 +95,7 @@ fn measure_in(folder: &Path, program: &Path) -> Result<Waits> {
         let session = Session::new(socket.clone(), Declared::default());
         sessions.push(timed(|| session.init())?);
     }
-    Ok(Waits {
+    Ok(ProbeWaits {
         probe: quantiles(probes, [50, 99]),
         manager: quantiles(sessions, [50, 100]),
     })
@@ -112,6 +112,7 @@ fn quantiles(mut all: Vec<Duration>, shares: [usize; 2]) -> [f64; 2] {
     all.sort();
     shares.map(|share| {
         let at = (all.len().saturating_sub(1)) * share / 100;
-        all.get(at).map_or(f64::NAN, |own| own.as_secs_f64() * 1e6)
+        all.get(at)
+            .map_or(f64::NAN, |duration| duration.as_secs_f64() * 1e6)
     })
 }

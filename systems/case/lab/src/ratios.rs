@@ -5,67 +5,73 @@ use std::collections::BTreeMap;
 use mapa_front::Error;
 use mapa_sim::{Interval, mean_interval};
 
-use super::setting::{Ratio, Setting, System};
-use super::trials::{All, BLOCKING, CASE, Of, SLURM, Wanted, means};
+use super::setting::{BatchSetting, CaseSystem, JobRatio};
+use super::trials::{BLOCKING, BatchNumber, BatchRun, BatchTrials, CASE, SLURM, means};
 use mapa_lab::claim::{Claim, Verdict, bounds, mean_pm};
-use mapa_lab::picture::{Heights, Line, lines};
+use mapa_lab::picture::{Heights, NamedCurve, lines};
 use mapa_lab::report::Section;
 
 /// The settings of this section, by system and range of footprints.
-pub(super) fn wanted() -> Vec<Wanted> {
+pub(super) fn wanted() -> Vec<BatchRun> {
     let all = kinds().into_iter().flat_map(|kind| kind.settings());
     let managers: &[&str] = &[SLURM, CASE, BLOCKING];
-    all.map(|setting| Wanted::new(setting, managers)).collect()
+    all.map(|setting| BatchRun::new(setting, managers))
+        .collect()
 }
 
 /// A system with one range of footprints.
 #[derive(Clone, Copy)]
-struct Kind {
-    system: System,
+struct FootprintRange {
+    system: CaseSystem,
     small: bool,
 }
 
-fn kinds() -> Vec<Kind> {
-    let large = System::ALL.map(|system| Kind {
+fn kinds() -> Vec<FootprintRange> {
+    let large = CaseSystem::ALL.map(|system| FootprintRange {
         system,
         small: false,
     });
-    let small = System::ALIKE.map(|system| Kind {
+    let small = CaseSystem::ALIKE.map(|system| FootprintRange {
         system,
         small: true,
     });
     large.into_iter().chain(small).collect()
 }
 
-impl Kind {
-    fn at(self, ratio: Ratio) -> Setting {
-        Setting {
+impl FootprintRange {
+    fn at(self, ratio: JobRatio) -> BatchSetting {
+        BatchSetting {
             small: self.small,
-            ..Setting::s1(self.system, ratio)
+            ..BatchSetting::s1(self.system, ratio)
         }
     }
 
-    fn settings(self) -> impl Iterator<Item = Setting> {
-        Ratio::ALL.into_iter().map(move |ratio| self.at(ratio))
+    fn settings(self) -> impl Iterator<Item = BatchSetting> {
+        JobRatio::ALL.into_iter().map(move |ratio| self.at(ratio))
     }
 }
 
 /// A gain over Slurm, file by file.
-type Gain = fn(&All, &Setting, &str) -> Result<Vec<f64>, Error>;
+type Gain = fn(&BatchTrials, &BatchSetting, &str) -> Result<Vec<f64>, Error>;
 
-fn over(all: &All, setting: &Setting, slurm: &str, of: Of) -> Result<Vec<f64>, Error> {
+fn over(
+    all: &BatchTrials,
+    setting: &BatchSetting,
+    slurm: &str,
+    of: BatchNumber,
+) -> Result<Vec<f64>, Error> {
     all.over(setting, slurm, CASE, of)
 }
 
-fn throughput(all: &All, setting: &Setting, slurm: &str) -> Result<Vec<f64>, Error> {
-    over(all, setting, slurm, |own| own.makespan)
+fn throughput(all: &BatchTrials, setting: &BatchSetting, slurm: &str) -> Result<Vec<f64>, Error> {
+    over(all, setting, slurm, |numbers| numbers.makespan)
 }
 
-fn of_means(all: &All, setting: &Setting, slurm: &str) -> Result<Vec<f64>, Error> {
-    over(all, setting, slurm, |own| own.turnaround)
+fn of_means(all: &BatchTrials, setting: &BatchSetting, slurm: &str) -> Result<Vec<f64>, Error> {
+    over(all, setting, slurm, |numbers| numbers.turnaround)
 }
 
-fn of_ratios(all: &All, setting: &Setting, slurm: &str) -> Result<Vec<f64>, Error> {
+fn of_ratios(all: &BatchTrials, setting: &BatchSetting, slurm: &str) -> Result<Vec<f64>, Error> {
     // Per job, against the first manager; under a baseline that blocks, job by job is not kept.
     if slurm != SLURM {
         return Err(Error::malformed(
@@ -73,20 +79,22 @@ fn of_ratios(all: &All, setting: &Setting, slurm: &str) -> Result<Vec<f64>, Erro
         ));
     }
     let own = all.of(setting, CASE)?;
-    Ok(own.iter().map(|own| own.per_job).collect())
+    Ok(own.iter().map(|numbers| numbers.per_job).collect())
 }
 
 /// The mean over systems and the five mixes, file by file.
 fn over_mixes(
-    all: &All,
-    systems: &[System],
+    all: &BatchTrials,
+    systems: &[CaseSystem],
     small: bool,
     slurm: &str,
     gain: Gain,
 ) -> Result<Vec<f64>, Error> {
-    let kinds = systems.iter().map(|&system| Kind { system, small });
+    let kinds = systems
+        .iter()
+        .map(|&system| FootprintRange { system, small });
     means(kinds.flat_map(|kind| {
-        let mixes = Ratio::mixed().iter();
+        let mixes = JobRatio::mixed().iter();
         mixes.map(move |&ratio| gain(all, &kind.at(ratio), slurm))
     }))
 }
@@ -94,15 +102,15 @@ fn over_mixes(
 /// A published mean over the five mixes, and ours.
 struct Headline {
     what: &'static str,
-    systems: &'static [System],
+    systems: &'static [CaseSystem],
     small: bool,
     slurm: &'static str,
     gain: Gain,
     paper: f64,
 }
 
-const A_TO_C: &[System] = &System::ALIKE;
-const D: &[System] = &[System::D];
+const A_TO_C: &[CaseSystem] = &CaseSystem::ALIKE;
+const D: &[CaseSystem] = &[CaseSystem::D];
 
 const HEADLINES: [Headline; 12] = [
     Headline {
@@ -204,7 +212,7 @@ const HEADLINES: [Headline; 12] = [
 ];
 
 impl Headline {
-    fn claim(&self, all: &All) -> Result<Claim, Error> {
+    fn claim(&self, all: &BatchTrials) -> Result<Claim, Error> {
         let values = over_mixes(all, self.systems, self.small, self.slurm, self.gain)?;
         let value = mean_interval(&values);
         let claim = Claim::new(self.what, format!("{}", self.paper), &[1, 2, 3]);
@@ -220,10 +228,14 @@ impl Headline {
 }
 
 /// Whether a gain rises from each ratio to the next on a system: the least rise.
-fn rises(all: &All, kind: Kind, gain: Gain) -> Result<(Interval, Verdict), Error> {
+fn rises(
+    all: &BatchTrials,
+    kind: FootprintRange,
+    gain: Gain,
+) -> Result<(Interval, Verdict), Error> {
     let mut least: Option<Interval> = None;
     let mut verdicts = Vec::new();
-    for pair in Ratio::ALL.windows(2) {
+    for pair in JobRatio::ALL.windows(2) {
         let [before, after] = [pair[0], pair[1]].map(|ratio| gain(all, &kind.at(ratio), SLURM));
         let (before, after) = (before?, after?);
         let rise: Vec<f64> = after.iter().zip(before).map(|(a, b)| a - b).collect();
@@ -237,22 +249,22 @@ fn rises(all: &All, kind: Kind, gain: Gain) -> Result<(Interval, Verdict), Error
     Ok((least, Verdict::all(verdicts)))
 }
 
-pub(super) fn section(all: &All) -> Result<Section, Error> {
+pub(super) fn section(all: &BatchTrials) -> Result<Section, Error> {
     let mut section = Section::new(
         "ratios",
         "Throughput and turnaround over Slurm, by the mix of jobs",
     );
     let mut claims = Vec::new();
-    for system in System::ALL {
-        let kind = Kind {
+    for system in CaseSystem::ALL {
+        let kind = FootprintRange {
             system,
             small: false,
         };
-        let alone = Setting::s1(system, Ratio(1, 0));
+        let alone = BatchSetting::s1(system, JobRatio(1, 0));
         let both = [throughput, of_means, of_ratios].map(|gain| gain(all, &alone, SLURM));
         let mut same = true;
         for values in both {
-            same &= values?.iter().all(|own| (own - 1.0).abs() < 1e-12);
+            same &= values?.iter().all(|value| (value - 1.0).abs() < 1e-12);
         }
         let what = format!("{}: with isolated jobs alone CASE is Slurm", system.name());
         claims.push(Claim::new(what, "identical", &[1, 2, 3]).found(
@@ -261,7 +273,7 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
             "exact",
             Verdict::of(same),
         ));
-        if system == System::D {
+        if system == CaseSystem::D {
             continue;
         }
         for (name, gain) in [("throughput", throughput as Gain), ("turnaround", of_means)] {
@@ -313,7 +325,7 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
                 "turnaround_ratio_of_means",
                 "turnaround_mean_of_ratios",
             ];
-            let means = keys.into_iter().zip(values.map(|own| own.mean));
+            let means = keys.into_iter().zip(values.map(|interval| interval.mean));
             section.insert(setting.name(), means.collect::<BTreeMap<_, _>>());
             let intervals = keys.into_iter().zip(values.map(bounds));
             section.insert(
@@ -342,26 +354,26 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
         ))
 }
 
-fn picture(all: &All) -> Result<String, Error> {
+fn picture(all: &BatchTrials) -> Result<String, Error> {
     let colours = ["#e69f00", "#4a9fe0", "#2fae86", "#8d7fd1"];
     let mut curves = Vec::new();
-    for (system, colour) in System::ALL.into_iter().zip(colours) {
+    for (system, colour) in CaseSystem::ALL.into_iter().zip(colours) {
         for small in [false, true] {
-            if small && system != System::C {
+            if small && system != CaseSystem::C {
                 continue;
             }
-            let kind = Kind { system, small };
+            let kind = FootprintRange { system, small };
             let mut points = Vec::new();
             for setting in kind.settings() {
                 let gain = mean_interval(&throughput(all, &setting, SLURM)?).mean;
                 points.push((100.0 * setting.ratio.others(), gain));
             }
             let gpus = match system {
-                System::D => "1 x A100".to_owned(),
+                CaseSystem::D => "1 x A100".to_owned(),
                 own => format!("{} x A30", own.gpus()),
             };
             let from = if small { ", from 0.3 GB" } else { "" };
-            curves.push(Line {
+            curves.push(NamedCurve {
                 name: format!("{}: {gpus}{from}", system.name()),
                 colour,
                 dashed: small,

@@ -5,230 +5,242 @@ use std::collections::BTreeMap;
 use mapa_front::Error;
 use mapa_sim::mean_interval;
 
-use super::setting::{Ratio, Setting, System};
-use super::trials::{All, CASE, Of, SLURM, Wanted, means};
+use super::setting::{BatchSetting, CaseSystem, JobRatio};
+use super::trials::{BatchNumber, BatchRun, BatchTrials, CASE, SLURM, means};
 use mapa_lab::claim::mean_pm;
 use mapa_lab::report::Section;
 
 /// An assumption that is changed.
-struct Change {
+struct ChangedAssumption {
     name: &'static str,
-    systems: &'static [System],
-    change: fn(Setting) -> Setting,
+    systems: &'static [CaseSystem],
+    change: fn(BatchSetting) -> BatchSetting,
     manager: &'static str,
 }
 
-const ALIKE: &[System] = &[System::A, System::C];
-const D: &[System] = &[System::D];
-const SAME: fn(Setting) -> Setting = |own| own;
+const ALIKE: &[CaseSystem] = &[CaseSystem::A, CaseSystem::C];
+const D: &[CaseSystem] = &[CaseSystem::D];
+const SAME: fn(BatchSetting) -> BatchSetting = |setting| setting;
 
-const CHANGES: [Change; 21] = [
-    Change {
+const CHANGES: [ChangedAssumption; 21] = [
+    ChangedAssumption {
         name: "A and C: as assumed",
         systems: ALIKE,
         change: SAME,
         manager: CASE,
     },
-    Change {
+    ChangedAssumption {
         name: "isolated jobs of 10 s",
         systems: ALIKE,
-        change: |own| Setting {
+        change: |setting| BatchSetting {
             isolated: (10.0, 0.0),
-            ..own
+            ..setting
         },
         manager: CASE,
     },
-    Change {
+    ChangedAssumption {
         name: "isolated jobs of 38 s",
         systems: ALIKE,
-        change: |own| Setting {
+        change: |setting| BatchSetting {
             isolated: (38.0, 0.0),
-            ..own
+            ..setting
         },
         manager: CASE,
     },
-    Change {
+    ChangedAssumption {
         name: "20 % of a life on the GPU",
         systems: ALIKE,
-        change: |own| Setting { gpu: 0.2, ..own },
+        change: |setting| BatchSetting {
+            gpu: 0.2,
+            ..setting
+        },
         manager: CASE,
     },
-    Change {
+    ChangedAssumption {
         name: "60 %",
         systems: ALIKE,
-        change: |own| Setting { gpu: 0.6, ..own },
+        change: |setting| BatchSetting {
+            gpu: 0.6,
+            ..setting
+        },
         manager: CASE,
     },
-    Change {
+    ChangedAssumption {
         name: "80 %",
         systems: ALIKE,
-        change: |own| Setting { gpu: 0.8, ..own },
+        change: |setting| BatchSetting {
+            gpu: 0.8,
+            ..setting
+        },
         manager: CASE,
     },
-    Change {
+    ChangedAssumption {
         name: "all lives alike",
         systems: ALIKE,
-        change: |own| Setting {
+        change: |setting| BatchSetting {
             others: (20.0, 0.0),
-            ..own
+            ..setting
         },
         manager: CASE,
     },
-    Change {
+    ChangedAssumption {
         name: "lives vary by 1",
         systems: ALIKE,
-        change: |own| Setting {
+        change: |setting| BatchSetting {
             others: (20.0, 1.0),
-            ..own
+            ..setting
         },
         manager: CASE,
     },
-    Change {
+    ChangedAssumption {
         name: "lives do not grow with footprints",
         systems: ALIKE,
-        change: |own| Setting {
+        change: |setting| BatchSetting {
             exponent: 0.0,
-            ..own
+            ..setting
         },
         manager: CASE,
     },
-    Change {
+    ChangedAssumption {
         name: "lives in proportion to footprints",
         systems: ALIKE,
-        change: |own| Setting {
+        change: |setting| BatchSetting {
             exponent: 1.0,
-            ..own
+            ..setting
         },
         manager: CASE,
     },
-    Change {
+    ChangedAssumption {
         name: "the same, from 0.3 GB",
         systems: ALIKE,
-        change: |own| Setting {
+        change: |setting| BatchSetting {
             exponent: 1.0,
             small: true,
-            ..own
+            ..setting
         },
         manager: CASE,
     },
-    Change {
+    ChangedAssumption {
         name: "lives do not grow, from 0.3 GB",
         systems: ALIKE,
-        change: |own| Setting {
+        change: |setting| BatchSetting {
             exponent: 0.0,
             small: true,
-            ..own
+            ..setting
         },
         manager: CASE,
     },
-    Change {
+    ChangedAssumption {
         name: "six slices of 6 GB, as printed",
         systems: ALIKE,
-        change: |own| Setting { six: true, ..own },
+        change: |setting| BatchSetting {
+            six: true,
+            ..setting
+        },
         manager: CASE,
     },
-    Change {
+    ChangedAssumption {
         name: "other jobs first",
         systems: ALIKE,
         change: SAME,
         manager: "case,classes=others-first",
     },
-    Change {
+    ChangedAssumption {
         name: "bytes fit up to all that are free",
         systems: ALIKE,
         change: SAME,
         manager: "case,fit=up-to",
     },
-    Change {
+    ChangedAssumption {
         name: "as the paper states it: free choice, no contexts",
         systems: ALIKE,
         change: SAME,
         manager: "case,bind=free,context=0,growers=any",
     },
-    Change {
+    ChangedAssumption {
         name: "D: as assumed",
         systems: D,
         change: SAME,
         manager: CASE,
     },
-    Change {
+    ChangedAssumption {
         name: "50 % of a large life on the GPU",
         systems: D,
-        change: |own| Setting {
+        change: |setting| BatchSetting {
             gpu_large: 0.5,
-            ..own
+            ..setting
         },
         manager: CASE,
     },
-    Change {
+    ChangedAssumption {
         name: "100 %",
         systems: D,
-        change: |own| Setting {
+        change: |setting| BatchSetting {
             gpu_large: 1.0,
-            ..own
+            ..setting
         },
         manager: CASE,
     },
-    Change {
+    ChangedAssumption {
         name: "large jobs as long as others",
         systems: D,
-        change: |own| Setting {
+        change: |setting| BatchSetting {
             large_times: 1.0,
-            ..own
+            ..setting
         },
         manager: CASE,
     },
-    Change {
+    ChangedAssumption {
         name: "8 times as long",
         systems: D,
-        change: |own| Setting {
+        change: |setting| BatchSetting {
             large_times: 8.0,
-            ..own
+            ..setting
         },
         manager: CASE,
     },
 ];
 
-impl Change {
-    fn settings(&self) -> impl Iterator<Item = Setting> + '_ {
+impl ChangedAssumption {
+    fn settings(&self) -> impl Iterator<Item = BatchSetting> + '_ {
         self.systems.iter().flat_map(move |&system| {
-            let mixes = Ratio::mixed().iter();
-            mixes.map(move |&ratio| (self.change)(Setting::s1(system, ratio)))
+            let mixes = JobRatio::mixed().iter();
+            mixes.map(move |&ratio| (self.change)(BatchSetting::s1(system, ratio)))
         })
     }
 }
 
-pub(super) fn wanted() -> Vec<Wanted> {
-    let all = CHANGES.iter().flat_map(|own| {
-        own.settings().map(|setting| {
+pub(super) fn wanted() -> Vec<BatchRun> {
+    let all = CHANGES.iter().flat_map(|change| {
+        change.settings().map(|setting| {
             // Ratios by job are against the first.
-            Wanted::new(setting, &[SLURM, own.manager])
+            BatchRun::new(setting, &[SLURM, change.manager])
         })
     });
     all.collect()
 }
 
-pub(super) fn section(all: &All) -> Result<Section, Error> {
+pub(super) fn section(all: &BatchTrials) -> Result<Section, Error> {
     let mut section = Section::new("sensitivity", "What the gains depend on");
     let mut rows = Vec::new();
-    for own in &CHANGES {
-        let over = |of: Of| {
-            let lists = own.settings();
+    for change in &CHANGES {
+        let over = |of: BatchNumber| {
+            let lists = change.settings();
             let all =
-                means(lists.map(|own_setting| all.over(&own_setting, SLURM, own.manager, of)))?;
+                means(lists.map(|own_setting| all.over(&own_setting, SLURM, change.manager, of)))?;
             Ok::<_, Error>(mean_interval(&all))
         };
-        let by_job = own.settings().map(|setting| {
-            let numbers = all.of(&setting, own.manager)?.iter();
-            Ok(numbers.map(|own| own.per_job).collect())
+        let by_job = change.settings().map(|setting| {
+            let numbers = all.of(&setting, change.manager)?.iter();
+            Ok(numbers.map(|numbers| numbers.per_job).collect())
         });
         let values = [
-            over(|own| own.makespan)?,
-            over(|own| own.turnaround)?,
+            over(|numbers| numbers.makespan)?,
+            over(|numbers| numbers.turnaround)?,
             mean_interval(&means(by_job)?),
         ];
         rows.push(
-            std::iter::once(own.name.to_owned())
+            std::iter::once(change.name.to_owned())
                 .chain(values.map(mean_pm))
                 .collect(),
         );
@@ -237,8 +249,8 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
             "turnaround_ratio_of_means",
             "turnaround_mean_of_ratios",
         ];
-        let means = keys.into_iter().zip(values.map(|own| own.mean));
-        section.insert(own.name, means.collect::<BTreeMap<_, _>>());
+        let means = keys.into_iter().zip(values.map(|interval| interval.mean));
+        section.insert(change.name, means.collect::<BTreeMap<_, _>>());
     }
     let header = [
         "changed",

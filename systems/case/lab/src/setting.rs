@@ -11,14 +11,14 @@ use rand_distr::{Distribution, StandardNormal};
 
 /// The machines of Table 1, and the batch on each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum System {
+pub(super) enum CaseSystem {
     A,
     B,
     C,
     D,
 }
 
-impl System {
+impl CaseSystem {
     pub(super) const ALL: [Self; 4] = [Self::A, Self::B, Self::C, Self::D];
     /// The systems of alike instances.
     pub(super) const ALIKE: [Self; 3] = [Self::A, Self::B, Self::C];
@@ -38,9 +38,9 @@ impl System {
 
 /// Isolated jobs to others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ratio(pub(super) u32, pub(super) u32);
+pub(super) struct JobRatio(pub(super) u32, pub(super) u32);
 
-impl Ratio {
+impl JobRatio {
     pub(super) const ALL: [Self; 7] = [
         Self(1, 0),
         Self(4, 1),
@@ -68,9 +68,9 @@ impl Ratio {
 
 /// A kind of batch. All numbers but the system, the ratio and the footprints are assumed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Setting {
-    pub(super) system: System,
-    pub(super) ratio: Ratio,
+pub(super) struct BatchSetting {
+    pub(super) system: CaseSystem,
+    pub(super) ratio: JobRatio,
     /// Whether jobs from 0.3 GB on are drawn, or from 1 GB on.
     pub(super) small: bool,
     /// The mean run time of isolated jobs, seconds, and its coefficient of variation.
@@ -97,10 +97,10 @@ pub(super) struct Setting {
     pub(super) wrong: f64,
 }
 
-impl Setting {
+impl BatchSetting {
     /// Set S1: a fit to the published headlines.
-    pub(super) fn s1(system: System, ratio: Ratio) -> Self {
-        let on_d = system == System::D;
+    pub(super) fn s1(system: CaseSystem, ratio: JobRatio) -> Self {
+        let on_d = system == CaseSystem::D;
         Self {
             system,
             ratio,
@@ -121,7 +121,7 @@ impl Setting {
 
     /// S1 with a spread of isolated jobs, and tasks that slow each other down: under which managers
     /// are compared.
-    pub(super) fn spread(system: System, ratio: Ratio) -> Self {
+    pub(super) fn spread(system: CaseSystem, ratio: JobRatio) -> Self {
         Self {
             isolated: (19.0, 0.3),
             slows: true,
@@ -151,18 +151,18 @@ const RODINIA: [Benchmark; 7] = [
 
 /// The footprints of each benchmark in a range, GB; benchmarks without one are left out.
 fn within(low: f64, high: f64) -> Vec<Vec<f64>> {
-    let all = RODINIA.iter().map(|own| {
-        let own = own.iter().copied().filter(|&gb| gb >= low && gb <= high);
+    let all = RODINIA.iter().map(|values| {
+        let own = values.iter().copied().filter(|&gb| gb >= low && gb <= high);
         own.collect::<Vec<_>>()
     });
-    all.filter(|own| !own.is_empty()).collect()
+    all.filter(|values| !values.is_empty()).collect()
 }
 
 /// The mean of a power of the footprints, each benchmark as likely as any other.
 fn mean_power(pool: &[Vec<f64>], exponent: f64) -> f64 {
-    let each = pool.iter().map(|own| {
-        let sum: f64 = own.iter().map(|gb| gb.powf(exponent)).sum();
-        sum / own.len() as f64
+    let each = pool.iter().map(|values| {
+        let sum: f64 = values.iter().map(|gb| gb.powf(exponent)).sum();
+        sum / values.len() as f64
     });
     each.sum::<f64>() / pool.len() as f64
 }
@@ -181,7 +181,7 @@ pub(super) fn bytes(gb: f64) -> u64 {
 }
 
 /// The draws of one job. Every job takes the same number, so that settings share them.
-struct Draws {
+struct JobDraws {
     is_large: f64,
     benchmark: f64,
     argument: f64,
@@ -194,11 +194,11 @@ fn pick<T>(all: &[T], unit: f64) -> Option<&T> {
     all.get(((unit * all.len() as f64) as usize).min(all.len().saturating_sub(1)))
 }
 
-impl Setting {
+impl BatchSetting {
     /// The batch of a seed: all jobs at the beginning, in random order. By how much estimates are
     /// wrong is uniform.
     pub(super) fn batch(&self, seed: u64) -> Result<Workload, Error> {
-        let on_d = self.system == System::D;
+        let on_d = self.system == CaseSystem::D;
         let count = self.system.jobs();
         let mut order = stream(seed, "case order");
         let mut jobs = stream(seed, "case jobs");
@@ -214,7 +214,7 @@ impl Setting {
         );
         let large = within(5.0, 10.0);
         let all = (0..).zip(kinds).map(|(id, (_, is_isolated))| {
-            let draws = Draws {
+            let draws = JobDraws {
                 is_large: jobs.random(),
                 benchmark: jobs.random(),
                 argument: jobs.random(),
@@ -226,7 +226,7 @@ impl Setting {
             }
             let is_large = on_d && draws.is_large < 7.0 / 15.0;
             let pool = if is_large { &large } else { &small };
-            let own = pick(pool, draws.benchmark).and_then(|own| pick(own, draws.argument));
+            let own = pick(pool, draws.benchmark).and_then(|values| pick(values, draws.argument));
             let Some(&gb) = own else {
                 return Err(Error::malformed("no benchmark has such a footprint"));
             };
@@ -237,7 +237,7 @@ impl Setting {
         Ok(Workload::new(self.name(), all))
     }
 
-    fn isolated_job(&self, id: u64, on_d: bool, draws: &Draws) -> Submission {
+    fn isolated_job(&self, id: u64, on_d: bool, draws: &JobDraws) -> Submission {
         let is_large = on_d && draws.is_large < 0.4;
         let gb = if is_large {
             5.5 + 4.0 * draws.argument
@@ -257,7 +257,14 @@ impl Setting {
     }
 
     /// A process: host time before its task, the task, host time after it.
-    fn process(&self, id: u64, gb: f64, scale: f64, is_large: bool, draws: &Draws) -> Submission {
+    fn process(
+        &self,
+        id: u64,
+        gb: f64,
+        scale: f64,
+        is_large: bool,
+        draws: &JobDraws,
+    ) -> Submission {
         let (mean, variation) = self.others;
         let times = if is_large { self.large_times } else { 1.0 };
         let life = lognormal(mean * scale * times, variation, draws.normal);

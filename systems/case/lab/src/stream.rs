@@ -12,8 +12,8 @@ use mapa_sim::{
 use mapa_system_case::SCHEDULERS;
 use rand::RngExt;
 
-use super::machine::Machine;
-use super::setting::{Ratio, Setting, System, bytes};
+use super::machine::PartitionedGpus;
+use super::setting::{BatchSetting, CaseSystem, JobRatio, bytes};
 use mapa_lab::claim::{Claim, Verdict, mean_pm};
 use mapa_lab::plan::{Plan, on_files};
 use mapa_lab::progress::Progress;
@@ -75,11 +75,11 @@ fn jobs(seed: u64, load: f64) -> Workload {
 }
 
 /// Mean wait of isolated jobs, the longest, and the mean turnaround of the others, seconds.
-type Numbers = [f64; 3];
+type StreamWaits = [f64; 3];
 
-fn one(seed: u64, load: f64, manager: &str) -> Result<Numbers, Error> {
+fn one(seed: u64, load: f64, manager: &str) -> Result<StreamWaits, Error> {
     let workload = jobs(seed, load);
-    let machine = Machine::of(&Setting::s1(System::A, Ratio(1, 1)))?;
+    let machine = PartitionedGpus::of(&BatchSetting::s1(CaseSystem::A, JobRatio(1, 1)))?;
     let mut scheduler = NamedScheduler::among(&SCHEDULERS, manager, Box::new(lowest_id()))
         .map_err(Error::malformed)?;
     let outcome = Simulation::new(&workload, machine.fleet)
@@ -110,7 +110,10 @@ pub(super) fn section(plan: &Plan, bar: &dyn Progress) -> Result<Section, Error>
             .collect()
     })?;
     let of = |load: usize, manager: usize, at: usize| -> Interval {
-        let values: Vec<f64> = numbers[load][manager].iter().map(|own| own[at]).collect();
+        let values: Vec<f64> = numbers[load][manager]
+            .iter()
+            .map(|values| values[at])
+            .collect();
         mean_interval(&values)
     };
     let mut section = Section::new("stream", "A stream of small tasks: who starves");
@@ -121,7 +124,7 @@ pub(super) fn section(plan: &Plan, bar: &dyn Progress) -> Result<Section, Error>
         for (manager, name) in MANAGERS.iter().enumerate() {
             let values = [0, 1, 2].map(|at| of(load, manager, at));
             let keys = ["mean_wait_s", "longest_wait_s", "others_turnaround_s"];
-            let means = keys.into_iter().zip(values.map(|own| own.mean));
+            let means = keys.into_iter().zip(values.map(|interval| interval.mean));
             section.insert(
                 format!("{name} at {tasks}"),
                 means.collect::<BTreeMap<_, _>>(),

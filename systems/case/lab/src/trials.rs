@@ -6,12 +6,12 @@ use mapa_core::lowest_id;
 use mapa_front::Error;
 use mapa_sched::{NamedScheduler, Time};
 use mapa_sim::{Execution, Fixed, Interval, Outcome, Simulation, Workload, mean_interval};
-use mapa_system_case::{CaseBatch, Fit, SCHEDULERS};
+use mapa_system_case::{CaseBatch, MemoryFit, SCHEDULERS};
 use mapa_system_case_sim::ByWarps;
 
-use super::machine::Machine;
-use super::memory::{CONTEXT, Memory};
-use super::setting::{Setting, bytes};
+use super::machine::PartitionedGpus;
+use super::memory::{CONTEXT, MemorySteps};
+use super::setting::{BatchSetting, bytes};
 use mapa_lab::plan::{Plan, on_files};
 use mapa_lab::progress::Progress;
 
@@ -22,7 +22,7 @@ pub(super) const BALANCED: &str = "case-balanced";
 
 /// What a batch comes to.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Numbers {
+pub(super) struct BatchNumbers {
     /// Seconds until the last job ends.
     pub(super) makespan: f64,
     /// Mean seconds from arrival to end: of all jobs, of isolated ones, of the others. NaN for none.
@@ -41,12 +41,12 @@ pub(super) struct Numbers {
     /// A makespan that no schedule is below on these instances, and on any.
     pub(super) bound: f64,
     pub(super) any_layout: f64,
-    pub(super) memory: Held,
+    pub(super) memory: MemoryUse,
 }
 
 /// Memory by several definitions.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Held {
+pub(super) struct MemoryUse {
     /// The mean over the makespan, bytes.
     pub(super) mean: f64,
     /// The peak.
@@ -60,17 +60,17 @@ pub(super) struct Held {
 }
 
 /// A number of a batch.
-pub(super) type Of = fn(&Numbers) -> f64;
+pub(super) type BatchNumber = fn(&BatchNumbers) -> f64;
 
 /// One kind of batch under some managers. The first is that to which `per_job` and `window` compare.
 #[derive(Clone, Debug)]
-pub(super) struct Wanted {
-    pub(super) setting: Setting,
+pub(super) struct BatchRun {
+    pub(super) setting: BatchSetting,
     pub(super) managers: Vec<&'static str>,
 }
 
-impl Wanted {
-    pub(super) fn new(setting: Setting, managers: &[&'static str]) -> Self {
+impl BatchRun {
+    pub(super) fn new(setting: BatchSetting, managers: &[&'static str]) -> Self {
         Self {
             setting,
             managers: managers.to_vec(),
@@ -78,61 +78,72 @@ impl Wanted {
     }
 }
 
-pub(super) struct All {
-    wanted: Vec<Wanted>,
+pub(super) struct BatchTrials {
+    wanted: Vec<BatchRun>,
     /// By kind, manager and file.
-    numbers: Vec<Vec<Vec<Numbers>>>,
+    numbers: Vec<Vec<Vec<BatchNumbers>>>,
 }
 
-pub(super) fn run(plan: &Plan, bar: &dyn Progress, wanted: Vec<Wanted>) -> Result<All, Error> {
+pub(super) fn run(
+    plan: &Plan,
+    bar: &dyn Progress,
+    wanted: Vec<BatchRun>,
+) -> Result<BatchTrials, Error> {
     let wanted = merged(wanted);
     let numbers = on_files(plan, bar, wanted.len(), |at, seed| {
         let own = &wanted[at];
         let batch = own.setting.batch(seed)?;
-        let mut first: Option<(Vec<f64>, Memory)> = None;
+        let mut first: Option<(Vec<f64>, MemorySteps)> = None;
         let each = own.managers.iter().map(|manager| {
             let outcome = outcome(&own.setting, manager, &batch)?;
             let mut numbers = numbers(&own.setting, &outcome, &batch)?;
             let all = turnarounds(&outcome, &batch);
-            let memory = Memory::of(&outcome, &batch, 0.0);
+            let memory = MemorySteps::of(&outcome, &batch, 0.0);
             let (base, window) = first.get_or_insert_with(|| (all.clone(), memory));
-            let ratios = base.iter().zip(&all).map(|(base, own)| base / own);
+            let ratios = base.iter().zip(&all).map(|(base, value)| base / value);
             numbers.per_job = ratios.sum::<f64>() / all.len() as f64;
             numbers.memory.window = numbers.memory.mean / window.mean(numbers.makespan);
             Ok(numbers)
         });
         each.collect()
     })?;
-    Ok(All { wanted, numbers })
+    Ok(BatchTrials { wanted, numbers })
 }
 
 /// Each kind of batch once, with every manager that is wanted for it.
-fn merged(wanted: Vec<Wanted>) -> Vec<Wanted> {
-    let mut all: Vec<Wanted> = Vec::new();
-    for own in wanted {
-        match all.iter_mut().find(|before| before.setting == own.setting) {
+fn merged(wanted: Vec<BatchRun>) -> Vec<BatchRun> {
+    let mut all: Vec<BatchRun> = Vec::new();
+    for run in wanted {
+        match all.iter_mut().find(|before| before.setting == run.setting) {
             Some(before) => {
-                for manager in own.managers {
+                for manager in run.managers {
                     if !before.managers.contains(&manager) {
                         before.managers.push(manager);
                     }
                 }
             }
-            None => all.push(own),
+            None => all.push(run),
         }
     }
     all
 }
 
-impl All {
+impl BatchTrials {
     /// The numbers of a manager, file by file.
-    pub(super) fn of(&self, setting: &Setting, manager: &str) -> Result<&[Numbers], Error> {
+    pub(super) fn of(
+        &self,
+        setting: &BatchSetting,
+        manager: &str,
+    ) -> Result<&[BatchNumbers], Error> {
         let missing =
             || Error::malformed(format_args!("not simulated: {}, {manager}", setting.name()));
         let kinds = self.wanted.iter().zip(&self.numbers);
-        let mut found = kinds.filter(|(own, _)| own.setting == *setting);
-        let all = found.find_map(|(own, numbers)| {
-            let at = own.managers.iter().position(|&own| own == manager)?;
+        let mut found = kinds.filter(|(run, _)| run.setting == *setting);
+        let all = found.find_map(|(run, numbers)| {
+            let at = run
+                .managers
+                .iter()
+                .position(|&candidate| candidate == manager)?;
             numbers.get(at)
         });
         all.map(Vec::as_slice).ok_or_else(missing)
@@ -141,17 +152,22 @@ impl All {
     /// A number under `a` over that under `b`, file by file.
     pub(super) fn over(
         &self,
-        setting: &Setting,
+        setting: &BatchSetting,
         a: &str,
         b: &str,
-        of: Of,
+        of: BatchNumber,
     ) -> Result<Vec<f64>, Error> {
         let (a, b) = (self.of(setting, a)?, self.of(setting, b)?);
         Ok(a.iter().zip(b).map(|(a, b)| of(a) / of(b)).collect())
     }
 
     /// The mean of a number.
-    pub(super) fn mean(&self, setting: &Setting, manager: &str, of: Of) -> Result<Interval, Error> {
+    pub(super) fn mean(
+        &self,
+        setting: &BatchSetting,
+        manager: &str,
+        of: BatchNumber,
+    ) -> Result<Interval, Error> {
         let values: Vec<f64> = self.of(setting, manager)?.iter().map(of).collect();
         Ok(mean_interval(&values))
     }
@@ -165,7 +181,9 @@ pub(super) fn means(
     for list in lists {
         let list = list?;
         sums.resize(list.len(), 0.0);
-        sums.iter_mut().zip(list).for_each(|(sum, own)| *sum += own);
+        sums.iter_mut()
+            .zip(list)
+            .for_each(|(sum, value)| *sum += value);
         count += 1.0;
     }
     Ok(sums.into_iter().map(|sum: f64| sum / count).collect())
@@ -173,7 +191,7 @@ pub(super) fn means(
 
 /// A batch under a manager.
 pub(super) fn outcome(
-    setting: &Setting,
+    setting: &BatchSetting,
     manager: &str,
     batch: &Workload,
 ) -> Result<Outcome, Error> {
@@ -184,7 +202,7 @@ pub(super) fn outcome(
     } else {
         &Fixed
     };
-    let outcome = Simulation::new(batch, Machine::of(setting)?.fleet)
+    let outcome = Simulation::new(batch, PartitionedGpus::of(setting)?.fleet)
         .repartition(Duration::from_secs(setting.repartition))
         .run(scheduler.as_mut(), execution)
         .map_err(Error::malformed)?;
@@ -209,24 +227,33 @@ fn turnarounds(outcome: &Outcome, batch: &Workload) -> Vec<f64> {
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> f64 {
-    let (sum, count) = values.fold((0.0, 0.0), |(sum, count), own| (sum + own, count + 1.0));
+    let (sum, count) = values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
     sum / count
 }
 
-fn numbers(setting: &Setting, outcome: &Outcome, batch: &Workload) -> Result<Numbers, Error> {
+fn numbers(
+    setting: &BatchSetting,
+    outcome: &Outcome,
+    batch: &Workload,
+) -> Result<BatchNumbers, Error> {
     let all = turnarounds(outcome, batch);
     let jobs = || batch.jobs.iter().zip(&all);
     // Alone a job needs its host phases and its tasks at full speed.
-    let alone = |own: &mapa_sim::Submission| {
-        let tasks: Duration = own.tasks.iter().map(|task| task.pause + task.work).sum();
-        (own.work + tasks).as_secs_f64()
+    let alone = |submission: &mapa_sim::Submission| {
+        let tasks: Duration = submission
+            .tasks
+            .iter()
+            .map(|task| task.pause + task.work)
+            .sum();
+        (submission.work + tasks).as_secs_f64()
     };
-    let slowdown = |(own, &took): (&mapa_sim::Submission, &f64)| took / alone(own);
-    let of_class = |isolated: bool| jobs().filter(move |(own, _)| own.job.isolated == isolated);
+    let slowdown = |(submission, &took): (&mapa_sim::Submission, &f64)| took / alone(submission);
+    let of_class =
+        |isolated: bool| jobs().filter(move |(submission, _)| submission.job.isolated == isolated);
     let worst = |isolated| of_class(isolated).map(slowdown).fold(f64::NAN, f64::max);
     let slowdowns: Vec<f64> = jobs().map(slowdown).collect();
-    let (sum, squares) = slowdowns.iter().fold((0.0, 0.0), |(sum, squares), own| {
-        (sum + own, squares + own * own)
+    let (sum, squares) = slowdowns.iter().fold((0.0, 0.0), |(sum, squares), value| {
+        (sum + value, squares + value * value)
     });
     let ended = outcome.runs.iter().map(mapa_sim::Run::ended).max();
     let makespan = ended.unwrap_or(Time::ZERO).0 as f64 / 1e9;
@@ -237,14 +264,14 @@ fn numbers(setting: &Setting, outcome: &Outcome, batch: &Workload) -> Result<Num
             100.0 * (ran.as_secs_f64() / plan.work.as_secs_f64() - 1.0)
         })
     });
-    let memory = Memory::of(outcome, batch, 0.0);
-    let machine = Machine::of(setting)?;
+    let memory = MemorySteps::of(outcome, batch, 0.0);
+    let machine = PartitionedGpus::of(setting)?;
     let bounds = bounds(&machine, setting, batch);
-    Ok(Numbers {
+    Ok(BatchNumbers {
         makespan,
         turnaround: mean(all.iter().copied()),
-        isolated: mean(of_class(true).map(|own| *own.1)),
-        others: mean(of_class(false).map(|own| *own.1)),
+        isolated: mean(of_class(true).map(|row| *row.1)),
+        others: mean(of_class(false).map(|row| *row.1)),
         per_job: 1.0,
         jain: sum * sum / (slowdowns.len() as f64 * squares),
         worst_isolated: worst(true),
@@ -252,37 +279,39 @@ fn numbers(setting: &Setting, outcome: &Outcome, batch: &Workload) -> Result<Num
         kernels: mean(kernels),
         bound: bounds[0],
         any_layout: bounds[1],
-        memory: Held {
+        memory: MemoryUse {
             mean: memory.mean(makespan),
             peak: memory.peak(),
             first: memory.mean(0.6 * makespan),
-            contexts: Memory::of(outcome, batch, CONTEXT).mean(makespan),
+            contexts: MemorySteps::of(outcome, batch, CONTEXT).mean(makespan),
             window: 1.0,
         },
     })
 }
 
 /// The bounds on fixed instances and on any, seconds.
-fn bounds(machine: &Machine, setting: &Setting, batch: &Workload) -> [f64; 2] {
+fn bounds(machine: &PartitionedGpus, setting: &BatchSetting, batch: &Workload) -> [f64; 2] {
     let bytes_of = |request: &mapa_core::Request| {
         let demand = request.pattern.demands().first();
         demand.map_or(bytes(0.0), |demand| demand.memory_bytes)
     };
-    let mut own = CaseBatch::default();
+    let mut case_batch = CaseBatch::default();
     for job in &batch.jobs {
         if job.job.isolated {
-            own.isolated.push((bytes_of(&job.job.request), job.work));
+            case_batch
+                .isolated
+                .push((bytes_of(&job.job.request), job.work));
         } else {
             let host: Duration = job.tasks.iter().map(|task| task.pause).sum();
             let tasks = job
                 .tasks
                 .iter()
                 .map(|task| (bytes_of(&task.request), task.work));
-            own.others.push((host + job.work, tasks.collect()));
+            case_batch.others.push((host + job.work, tasks.collect()));
         }
     }
     let gpus = vec![&*machine.model; setting.system.gpus()];
-    let fixed = own.makespan_bound(&machine.capacities(), Fit::Below);
-    let any = own.makespan_bound_of_any_layout(&gpus, Fit::Below);
-    [fixed, any].map(|own| own.map_or(f64::NAN, |own| own.as_secs_f64()))
+    let fixed = case_batch.makespan_bound(&machine.capacities(), MemoryFit::Below);
+    let any = case_batch.makespan_bound_of_any_layout(&gpus, MemoryFit::Below);
+    [fixed, any].map(|duration| duration.map_or(f64::NAN, |duration| duration.as_secs_f64()))
 }

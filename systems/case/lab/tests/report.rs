@@ -69,7 +69,7 @@ fn the_report_on_case_has_every_number_by_name() {
     let hangs = sections["deadlock"]["claims"].as_array().unwrap();
     let found = |start: &str| {
         let mut claims = hangs.iter();
-        let claim = claims.find(|own| own["claim"].as_str().unwrap().starts_with(start));
+        let claim = claims.find(|claim| claim["claim"].as_str().unwrap().starts_with(start));
         claim.unwrap()["verdict"].clone()
     };
     assert_eq!(found("With any number"), "holds");

@@ -67,7 +67,7 @@ fn a_program_that_was_never_changed_asks_for_each_allocation() {
     let bytes: Vec<u64> = manager
         .requests(Op::Begin)
         .iter()
-        .map(|own| own.bytes)
+        .map(|request| request.bytes)
         .collect();
     assert_eq!(
         bytes,
@@ -77,12 +77,12 @@ fn a_program_that_was_never_changed_asks_for_each_allocation() {
     let begun: Vec<u64> = manager
         .requests(Op::Begin)
         .iter()
-        .map(|own| own.task)
+        .map(|request| request.task)
         .collect();
     let ended: Vec<u64> = manager
         .requests(Op::End)
         .iter()
-        .map(|own| own.task)
+        .map(|request| request.task)
         .collect();
     // All that were granted.
     assert_eq!(ended, [&begun[..3], &begun[4..]].concat());

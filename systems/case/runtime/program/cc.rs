@@ -13,7 +13,7 @@ use std::process::{Command, ExitCode};
 
 use clap::Args;
 
-use line::{Line, Stage, Word, is_cudart, read};
+use line::{ClangArgument, ClangCommand, ClangStage, is_cudart, read};
 use places::{client, cudart, pass};
 
 /// How to compile.
@@ -46,7 +46,7 @@ pub(crate) fn cc(args: &Cc) -> Result<ExitCode, Box<dyn Error>> {
     let mut sources = 0;
     let mut made: Vec<OsString> = Vec::new();
     for word in &line.words {
-        let Word::Source(path, language) = word else {
+        let ClangArgument::Source(path, language) = word else {
             continue;
         };
         let object = match (&line.stop, &line.output, line.lto) {
@@ -103,7 +103,7 @@ struct Tools {
 }
 
 impl Tools {
-    fn find(line: &Line) -> Result<Tools, Box<dyn Error>> {
+    fn find(line: &ClangCommand) -> Result<Tools, Box<dyn Error>> {
         let clang = env::var_os("MAPA_CASE_CLANG").unwrap_or_else(|| "clang++-16".into());
         Ok(Tools {
             clang,
@@ -116,7 +116,7 @@ impl Tools {
     /// Compiles one source. Answers with clang's status if it fails.
     fn compile(
         &self,
-        line: &Line,
+        line: &ClangCommand,
         source: &Path,
         language: &str,
         object: &Path,
@@ -127,7 +127,7 @@ impl Tools {
         if language == "cuda" {
             self.cuda_flags(&mut clang, line, work)?;
         }
-        clang.args(line.told(&[Stage::Read, Stage::Compile, Stage::Any]));
+        clang.args(line.told(&[ClangStage::Read, ClangStage::Compile, ClangStage::Any]));
         self.common(&mut clang, line);
         if line.lto && line.stop.is_none() {
             // The pass sees the program when it is whole.
@@ -140,9 +140,9 @@ impl Tools {
         run(clang)
     }
 
-    fn common(&self, clang: &mut Command, line: &Line) {
+    fn common(&self, clang: &mut Command, line: &ClangCommand) {
         let level = line
-            .told(&[Stage::Any])
+            .told(&[ClangStage::Any])
             .filter(|w| w.to_string_lossy().starts_with("-O"))
             .last();
         if level.is_none_or(|l| l == "-O0") {
@@ -157,7 +157,7 @@ impl Tools {
     fn cuda_flags(
         &self,
         clang: &mut Command,
-        line: &Line,
+        line: &ClangCommand,
         work: &Path,
     ) -> Result<(), Box<dyn Error>> {
         clang.arg("-Wno-unknown-cuda-version");
@@ -196,7 +196,7 @@ impl Tools {
     /// Joins all files and compiles them as one.
     fn whole(
         &self,
-        line: &Line,
+        line: &ClangCommand,
         files: &[OsString],
         work: &Path,
     ) -> Result<Result<PathBuf, ExitCode>, Box<dyn Error>> {
@@ -208,7 +208,9 @@ impl Tools {
         }
         let input = work.join("whole.bc");
         let native = line.words.iter().any(|w| match w {
-            Word::Told(Stage::Link, words) => !words[0].to_string_lossy().starts_with('-'),
+            ClangArgument::Told(ClangStage::Link, words) => {
+                !words[0].to_string_lossy().starts_with('-')
+            }
             _ => false,
         });
         if native {
@@ -225,7 +227,7 @@ impl Tools {
         let object = work.join("whole.o");
         let mut clang = Command::new(&self.clang);
         clang.args(["-x", "ir"]);
-        clang.args(line.told(&[Stage::Compile, Stage::Any]));
+        clang.args(line.told(&[ClangStage::Compile, ClangStage::Any]));
         if line.explain {
             clang.env("MAPA_CASE_REMARKS", "1");
         }
@@ -242,7 +244,7 @@ impl Tools {
 
     fn link(
         &self,
-        line: &Line,
+        line: &ClangCommand,
         made: &[OsString],
         work: &Path,
     ) -> Result<Option<ExitCode>, Box<dyn Error>> {
@@ -251,14 +253,16 @@ impl Tools {
         let whole = line.lto;
         for word in &line.words {
             match word {
-                Word::Source(..) if !whole => clang.args(objects.next()),
-                Word::Source(..) => clang.args(objects.by_ref()),
-                Word::Told(_, words) if is_cudart(words) => &mut clang,
-                Word::Told(_, words) if words[0].to_string_lossy().starts_with("--cuda") => {
+                ClangArgument::Source(..) if !whole => clang.args(objects.next()),
+                ClangArgument::Source(..) => clang.args(objects.by_ref()),
+                ClangArgument::Told(_, words) if is_cudart(words) => &mut clang,
+                ClangArgument::Told(_, words)
+                    if words[0].to_string_lossy().starts_with("--cuda") =>
+                {
                     &mut clang
                 }
-                Word::Told(Stage::Link | Stage::Any, words) => clang.args(words),
-                Word::Told(Stage::Read | Stage::Compile, _) => &mut clang,
+                ClangArgument::Told(ClangStage::Link | ClangStage::Any, words) => clang.args(words),
+                ClangArgument::Told(ClangStage::Read | ClangStage::Compile, _) => &mut clang,
             };
         }
         clang.arg(&self.client);

@@ -41,7 +41,7 @@ fn library(name: &str, package: &str) -> Result<PathBuf, Box<dyn Error>> {
 /// Puts a library before the CUDA runtime.
 pub(crate) fn before_runtime(command: &mut Command) -> Result<(), Box<dyn Error>> {
     let mut all = library("libcase_preload.so", "case-preload")?.into_os_string();
-    if let Some(before) = env::var_os("LD_PRELOAD").filter(|own| !own.is_empty()) {
+    if let Some(before) = env::var_os("LD_PRELOAD").filter(|text| !text.is_empty()) {
         all.push(":");
         all.push(before);
     }
@@ -60,7 +60,7 @@ pub(crate) fn before_driver(command: &mut Command, driver: &Path) -> Result<(), 
 /// The CUDA driver's library: the one that is named, else what the loader finds. `None` if it finds
 /// none.
 pub(crate) fn driver() -> Result<Option<PathBuf>, Box<dyn Error>> {
-    if let Some(named) = env::var_os(DRIVER).filter(|own| !own.is_empty()) {
+    if let Some(named) = env::var_os(DRIVER).filter(|text| !text.is_empty()) {
         let path = Path::new(&named).canonicalize();
         let path = path.map_err(|error| format!("{DRIVER}: {}: {error}", named.display()))?;
         return Ok(Some(path));
@@ -80,7 +80,7 @@ pub(crate) fn driver() -> Result<Option<PathBuf>, Box<dyn Error>> {
 fn place(line: &[u8]) -> Option<PathBuf> {
     let rest = line.trim_ascii_start().strip_prefix(LIBRARY.as_bytes())?;
     let rest = rest.strip_prefix(b" => ")?;
-    let end = rest.windows(4).rposition(|own| own == b" (0x")?;
+    let end = rest.windows(4).rposition(|bytes| bytes == b" (0x")?;
     Some(PathBuf::from(OsStr::from_bytes(&rest[..end])))
 }
 
@@ -100,7 +100,7 @@ fn library_path() -> Vec<PathBuf> {
 fn front(own: &Path, driver: &Path) -> Result<PathBuf, Box<dyn Error>> {
     let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let cache = cache
-        .filter(|own| own.is_absolute())
+        .filter(|path| path.is_absolute())
         .or_else(|| Some(env::home_dir()?.join(".cache")))
         .ok_or("no home directory: expected XDG_CACHE_HOME")?
         .join("mapa-case");

@@ -41,7 +41,7 @@ fn main() -> ExitCode {
             // As `mapa run` has it: what can never be had, or what failed.
             let never = error
                 .downcast_ref()
-                .is_some_and(|own| matches!(own, Error::OutOfMemory));
+                .is_some_and(|error| matches!(error, Error::OutOfMemory));
             ExitCode::from(if never { 69 } else { 125 })
         }
     }

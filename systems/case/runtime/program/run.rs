@@ -133,5 +133,5 @@ fn asks_itself(program: &Path) -> bool {
     let bytes = found
         .and_then(|file| fs::read(file).ok())
         .unwrap_or_default();
-    bytes.windows(NAME.len()).any(|own| own == NAME)
+    bytes.windows(NAME.len()).any(|bytes| bytes == NAME)
 }

@@ -11,7 +11,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
 use clap::Args;
-use fake_cudart::{LIBRARY, Line, REPORT, built_library, read_line};
+use fake_cudart::{LIBRARY, REPORT, ReportLine, built_library, read_line};
 
 /// Status if the program itself ended well, but took memory unasked.
 const OBJECTED: u8 = 70;
@@ -67,13 +67,13 @@ fn print(report: &str) -> Result<Vec<String>, Box<dyn Error>> {
     let mut objections = Vec::new();
     for line in report.lines() {
         match read_line(line)? {
-            Line::Objection { what } => {
+            ReportLine::Objection { what } => {
                 objections.push(what);
                 continue;
             }
-            Line::Begin { task, .. } => drop(open.insert(task)),
-            Line::End { task, .. } => drop(open.remove(&task)),
-            Line::Extend { .. } => {}
+            ReportLine::Begin { task, .. } => drop(open.insert(task)),
+            ReportLine::End { task, .. } => drop(open.remove(&task)),
+            ReportLine::Extend { .. } => {}
         }
         writeln!(out, "{line}")?;
     }
@@ -81,7 +81,7 @@ fn print(report: &str) -> Result<Vec<String>, Box<dyn Error>> {
         writeln!(
             out,
             "{}",
-            serde_json::to_string(&Line::End {
+            serde_json::to_string(&ReportLine::End {
                 task,
                 bytes: 0,
                 warps: 0

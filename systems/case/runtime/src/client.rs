@@ -34,10 +34,10 @@ type Opener = dyn Fn(&Path) -> io::Result<Arc<dyn Transport>> + Send + Sync;
 /// # Errors
 /// Its text, which is no number of seconds.
 pub fn patience_of_environment() -> Result<Option<Duration>, String> {
-    let Some(text) = env::var_os(PATIENCE).filter(|own| !own.is_empty()) else {
+    let Some(text) = env::var_os(PATIENCE).filter(|text| !text.is_empty()) else {
         return Ok(None);
     };
-    let seconds = text.to_str().and_then(|own| own.parse().ok());
+    let seconds = text.to_str().and_then(|text| text.parse().ok());
     let Some(seconds) = seconds else {
         return Err(text.to_string_lossy().into_owned());
     };
@@ -70,12 +70,12 @@ pub struct Session {
     open: Box<Opener>,
     patience: Duration,
     declared: Declared,
-    state: Mutex<State>,
+    state: Mutex<SessionState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct SessionState {
     connection: Option<Arc<dyn Transport>>,
     /// Grows with every connection.
     generation: u64,
@@ -259,11 +259,11 @@ impl Session {
     /// Waits for the reply to a request; `None` if the connection breaks before.
     fn wait<'s>(
         &'s self,
-        mut state: MutexGuard<'s, State>,
+        mut state: MutexGuard<'s, SessionState>,
         connection: &Arc<dyn Transport>,
         generation: u64,
         seq: u64,
-    ) -> (MutexGuard<'s, State>, Option<(Reply, String)>) {
+    ) -> (MutexGuard<'s, SessionState>, Option<(Reply, String)>) {
         loop {
             if let Some(found) = state.replies.remove(&seq) {
                 return (state, Some(found));
@@ -295,9 +295,9 @@ impl Session {
     /// none after a failure.
     fn connected<'s>(
         &'s self,
-        mut state: MutexGuard<'s, State>,
+        mut state: MutexGuard<'s, SessionState>,
         is_hasty: bool,
-    ) -> Result<(MutexGuard<'s, State>, Arc<dyn Transport>), Error> {
+    ) -> Result<(MutexGuard<'s, SessionState>, Arc<dyn Transport>), Error> {
         let mut until = None;
         let mut pause = PAUSE[0];
         let failed = |error| Error::NoManager(self.path.display().to_string(), error);
@@ -353,7 +353,7 @@ impl Session {
                     if until.is_none() {
                         until = now.checked_add(self.patience);
                     }
-                    if is_hasty || until.is_some_and(|own| now >= own) {
+                    if is_hasty || until.is_some_and(|instant| now >= instant) {
                         state.is_alone = true;
                         return Err(failed(error));
                     }
@@ -367,7 +367,7 @@ impl Session {
     }
 
     /// The first request over a connection: begins the session there, or goes on with it.
-    fn first(&self, state: &State) -> Request {
+    fn first(&self, state: &SessionState) -> Request {
         if state.is_known {
             return Request::new(Op::Reattach, state.id, 0);
         }
@@ -381,7 +381,7 @@ impl Session {
     }
 
     /// Notes that the connection of a generation is broken.
-    fn lost(&self, state: &mut State, generation: u64) {
+    fn lost(&self, state: &mut SessionState, generation: u64) {
         if state.generation == generation {
             state.connection = None;
             state.generation += 1;
@@ -389,7 +389,7 @@ impl Session {
         self.changed.notify_all();
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SessionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -414,7 +414,10 @@ fn refusal(status: Status) -> Error {
     }
 }
 
-fn wait<'s>(changed: &Condvar, state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
+fn wait<'s>(
+    changed: &Condvar,
+    state: MutexGuard<'s, SessionState>,
+) -> MutexGuard<'s, SessionState> {
     changed.wait(state).unwrap_or_else(PoisonError::into_inner)
 }
 

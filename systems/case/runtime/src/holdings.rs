@@ -26,7 +26,7 @@ const STEP: u64 = 8;
 
 /// By what an allocation is known. Numbers of different kinds may be equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Held {
+pub enum AllocationKey {
     /// Memory, by its address.
     Memory(u64),
     /// An array, by its handle.
@@ -37,22 +37,22 @@ pub enum Held {
 
 /// An allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Allocation {
+struct KnownAllocation {
     number: u64,
-    room: Room,
+    room: LeaseRange,
     context: u64,
 }
 
 /// A part of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Room {
+pub(crate) struct LeaseRange {
     /// The name of the lease's task.
     pub(crate) lease: u64,
     bytes: u64,
 }
 
 #[derive(Debug)]
-struct Lease {
+struct LeaseSpace {
     bytes: u64,
     used: u64,
     /// The allocations that use it, or are about to.
@@ -66,7 +66,7 @@ pub(crate) fn room<'a>(
     holdings: impl Fn() -> MutexGuard<'a, Holdings>,
     bytes: u64,
     begin: impl Fn(u64, u64, bool) -> Result<(), Error>,
-) -> Result<Room, Error> {
+) -> Result<LeaseRange, Error> {
     let (name, mut ask) = {
         let mut holdings = holdings();
         if let Some(room) = holdings.find_room(bytes) {
@@ -92,14 +92,14 @@ pub(crate) fn room<'a>(
 /// The allocations and leases of a process.
 #[derive(Debug, Default)]
 pub(crate) struct Holdings {
-    allocations: BTreeMap<Held, Allocation>,
-    leases: BTreeMap<u64, Lease>,
+    allocations: BTreeMap<AllocationKey, KnownAllocation>,
+    leases: BTreeMap<u64, LeaseSpace>,
     numbers: u64,
 }
 
 impl Holdings {
     /// Room in a lease that there is: in the one with the least that suffices.
-    pub(crate) fn find_room(&mut self, bytes: u64) -> Option<Room> {
+    pub(crate) fn find_room(&mut self, bytes: u64) -> Option<LeaseRange> {
         let fitting = self.leases.iter_mut().filter_map(|(&name, lease)| {
             let left = lease.bytes - lease.used;
             (bytes > 0 && left >= bytes).then_some((left, name, lease))
@@ -107,7 +107,7 @@ impl Holdings {
         let (_, lease, own) = fitting.min_by_key(|(left, name, _)| (*left, *name))?;
         own.used += bytes;
         own.users += 1;
-        Some(Room { lease, bytes })
+        Some(LeaseRange { lease, bytes })
     }
 
     /// The bytes of the lease to ask for, for an allocation of so many.
@@ -115,7 +115,7 @@ impl Holdings {
         if self.leases.len() < EXACT {
             return bytes;
         }
-        let all: u64 = self.leases.values().map(|own| own.bytes).sum();
+        let all: u64 = self.leases.values().map(|lease| lease.bytes).sum();
         bytes.max(all / SHARE)
     }
 
@@ -126,19 +126,19 @@ impl Holdings {
     }
 
     /// Notes a lease that was granted, and takes room in it.
-    pub(crate) fn granted(&mut self, lease: u64, leased: u64, bytes: u64) -> Room {
-        let own = Lease {
+    pub(crate) fn granted(&mut self, lease: u64, leased: u64, bytes: u64) -> LeaseRange {
+        let own = LeaseSpace {
             bytes: leased,
             used: bytes,
             users: 1,
         };
         self.leases.insert(lease, own);
-        Room { lease, bytes }
+        LeaseRange { lease, bytes }
     }
 
     /// Gives room back. Returns the lease to end, if nobody uses it any more.
     #[must_use]
-    pub(crate) fn give_back(&mut self, room: Room) -> Option<u64> {
+    pub(crate) fn give_back(&mut self, room: LeaseRange) -> Option<u64> {
         let own = self.leases.get_mut(&room.lease)?;
         own.used -= room.bytes;
         own.users -= 1;
@@ -152,9 +152,14 @@ impl Holdings {
     /// Notes an allocation of this context, 0 for none. Returns the lease to end, if memory that was
     /// known as this was freed where it was not seen.
     #[must_use]
-    pub(crate) fn allocated(&mut self, held: Held, room: Room, context: u64) -> Option<u64> {
+    pub(crate) fn allocated(
+        &mut self,
+        held: AllocationKey,
+        room: LeaseRange,
+        context: u64,
+    ) -> Option<u64> {
         let number = self.name();
-        let own = Allocation {
+        let own = KnownAllocation {
             number,
             room,
             context,
@@ -164,21 +169,23 @@ impl Holdings {
     }
 
     /// The number of the allocation that is known as this.
-    pub(crate) fn number(&self, held: Held) -> Option<u64> {
+    pub(crate) fn number(&self, held: AllocationKey) -> Option<u64> {
         Some(self.allocations.get(&held)?.number)
     }
 
     /// The allocations of a context, of all for none; with their numbers.
-    pub(crate) fn of(&self, context: Option<u64>) -> Vec<(Held, u64)> {
+    pub(crate) fn of(&self, context: Option<u64>) -> Vec<(AllocationKey, u64)> {
         let all = self.allocations.iter();
-        let own = all.filter(|(_, own)| context.is_none_or(|context| own.context == context));
-        own.map(|(held, own)| (*held, own.number)).collect()
+        let own = all
+            .filter(|(_, allocation)| context.is_none_or(|context| allocation.context == context));
+        own.map(|(held, allocation)| (*held, allocation.number))
+            .collect()
     }
 
     /// Notes that memory was freed. If another allocation is known as this by now, nothing is left to
     /// note. Returns the lease to end.
     #[must_use]
-    pub(crate) fn freed(&mut self, held: Held, number: u64) -> Option<u64> {
+    pub(crate) fn freed(&mut self, held: AllocationKey, number: u64) -> Option<u64> {
         if self.number(held) != Some(number) {
             return None;
         }
@@ -194,7 +201,7 @@ mod tests {
     use super::*;
 
     /// Allocates, as a process does whose manager grants all. Returns the bytes asked for.
-    fn allocate(all: &mut Holdings, held: Held, bytes: u64, context: u64) -> u64 {
+    fn allocate(all: &mut Holdings, held: AllocationKey, bytes: u64, context: u64) -> u64 {
         let (room, asked) = match all.find_room(bytes) {
             Some(room) => (room, 0),
             None => {
@@ -206,7 +213,7 @@ mod tests {
         asked
     }
 
-    fn free(all: &mut Holdings, held: Held) -> Option<u64> {
+    fn free(all: &mut Holdings, held: AllocationKey) -> Option<u64> {
         let number = all.number(held)?;
         all.freed(held, number)
     }
@@ -216,13 +223,13 @@ mod tests {
         let mut all = Holdings::default();
         let mut asked = 0;
         for address in 0..20_000 {
-            asked += allocate(&mut all, Held::Memory(address), 2 << 20, 1);
+            asked += allocate(&mut all, AllocationKey::Memory(address), 2 << 20, 1);
             assert!(all.leases.len() <= 64);
         }
         let held = 20_000 * (2 << 20);
         assert!(held <= asked && asked < held / 4 * 5, "{held} {asked}");
         for address in 0..20_000 {
-            free(&mut all, Held::Memory(address));
+            free(&mut all, AllocationKey::Memory(address));
         }
         assert!(all.leases.is_empty());
     }
@@ -235,7 +242,7 @@ mod tests {
         let lock = || all.lock().unwrap();
         let waited = Mutex::new(Vec::new());
         let begin = |_, bytes: u64, at_once: bool| {
-            let held: u64 = lock().leases.values().map(|own| own.bytes).sum();
+            let held: u64 = lock().leases.values().map(|lease| lease.bytes).sum();
             if held + bytes <= LIMIT {
                 return match lock().leases.len() {
                     64.. => Err(Error::Refused(Status::Quota)),
@@ -250,7 +257,7 @@ mod tests {
         let mut count = 0;
         let refused = loop {
             match room(lock, EACH, begin) {
-                Ok(own) => assert_eq!(lock().allocated(Held::Memory(count), own, 1), None),
+                Ok(own) => assert_eq!(lock().allocated(AllocationKey::Memory(count), own, 1), None),
                 Err(error) => break error,
             }
             count += 1;
@@ -258,7 +265,7 @@ mod tests {
         // Every allocation that there is memory for, and none was lost for want of leases.
         assert!(matches!(refused, Error::OutOfMemory), "{refused}");
         assert_eq!(waited.into_inner().unwrap(), [EACH]);
-        let held: u64 = lock().leases.values().map(|own| own.bytes).sum();
+        let held: u64 = lock().leases.values().map(|lease| lease.bytes).sum();
         assert!(LIMIT - held < EACH, "{held}");
         // Less than one allocation is left over in each lease that is not exact.
         assert!(LIMIT - count * EACH < 41 * EACH, "{count}");
@@ -283,35 +290,35 @@ mod tests {
     #[test]
     fn an_allocation_alone_in_its_lease_gives_all_of_it_back() {
         let mut all = Holdings::default();
-        assert_eq!(allocate(&mut all, Held::Memory(1), 100, 1), 100);
-        assert_eq!(allocate(&mut all, Held::Array(1), 0, 1), 0);
+        assert_eq!(allocate(&mut all, AllocationKey::Memory(1), 100, 1), 100);
+        assert_eq!(allocate(&mut all, AllocationKey::Array(1), 0, 1), 0);
         assert_eq!(all.leases.len(), 2);
-        assert!(free(&mut all, Held::Memory(1)).is_some());
-        assert_eq!(free(&mut all, Held::Memory(1)), None);
-        assert!(free(&mut all, Held::Array(1)).is_some());
+        assert!(free(&mut all, AllocationKey::Memory(1)).is_some());
+        assert_eq!(free(&mut all, AllocationKey::Memory(1)), None);
+        assert!(free(&mut all, AllocationKey::Array(1)).is_some());
         assert!(all.leases.is_empty());
     }
 
     #[test]
     fn a_free_that_ends_late_takes_nothing_from_who_has_the_address_now() {
         let mut all = Holdings::default();
-        allocate(&mut all, Held::Memory(1), 100, 1);
-        let late = all.number(Held::Memory(1)).unwrap();
+        allocate(&mut all, AllocationKey::Memory(1), 100, 1);
+        let late = all.number(AllocationKey::Memory(1)).unwrap();
         let name = all.name();
         let room = all.granted(name, 50, 50);
-        assert!(all.allocated(Held::Memory(1), room, 1).is_some());
-        assert_eq!(all.freed(Held::Memory(1), late), None);
-        assert_eq!(free(&mut all, Held::Memory(1)), Some(name));
+        assert!(all.allocated(AllocationKey::Memory(1), room, 1).is_some());
+        assert_eq!(all.freed(AllocationKey::Memory(1), late), None);
+        assert_eq!(free(&mut all, AllocationKey::Memory(1)), Some(name));
     }
 
     #[test]
     fn only_the_allocations_of_a_context_go_with_it() {
         let mut all = Holdings::default();
-        allocate(&mut all, Held::Memory(1), 100, 1);
-        allocate(&mut all, Held::Memory(2), 100, 2);
-        allocate(&mut all, Held::Physical(1), 100, 0);
-        let own: Vec<Held> = all.of(Some(1)).into_iter().map(|(held, _)| held).collect();
-        assert_eq!(own, [Held::Memory(1)]);
+        allocate(&mut all, AllocationKey::Memory(1), 100, 1);
+        allocate(&mut all, AllocationKey::Memory(2), 100, 2);
+        allocate(&mut all, AllocationKey::Physical(1), 100, 0);
+        let own: Vec<AllocationKey> = all.of(Some(1)).into_iter().map(|(held, _)| held).collect();
+        assert_eq!(own, [AllocationKey::Memory(1)]);
         assert_eq!(all.of(None).len(), 3);
     }
 }

@@ -17,9 +17,9 @@ mod process;
 pub mod segment;
 mod transport;
 
-pub use c::{Memory, Shared, receive_files, send_files};
+pub use c::{SharedServer, SharedTransport, receive_files, send_files};
 pub use client::{Declared, Instance, PATIENCE, Session, patience_of_environment};
 pub use error::Error;
-pub use holdings::Held;
-pub use process::{BYTES, Hooks, Process, What};
+pub use holdings::AllocationKey;
+pub use process::{BYTES, Hooks, ProcessTasks, TaskEvent};
 pub use transport::{SOCKET, Socket, TRANSPORT, Transport, socket_of_environment};

@@ -52,7 +52,7 @@ macro_rules! numbers {
             /// The one of this number.
             #[must_use]
             pub fn of(number: u64) -> Option<Self> {
-                Self::ALL.iter().copied().find(|own| *own as u64 == number)
+                Self::ALL.iter().copied().find(|op| *op as u64 == number)
             }
         }
     };

@@ -21,7 +21,7 @@ pub const BYTES: &str = "MAPA_CASE_BYTES";
 /// What has become of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum What {
+pub enum TaskEvent {
     /// It holds memory now.
     Begin = 1,
     /// It holds more.
@@ -44,12 +44,12 @@ pub trait Hooks: Send + Sync {
     }
 
     /// Something has become of a task: its number, and the bytes and warps that it got.
-    fn observe(&self, what: What, task: u64, bytes: u64, warps: u64);
+    fn observe(&self, what: TaskEvent, task: u64, bytes: u64, warps: u64);
 }
 
 /// A task that is open.
 #[derive(Clone, Copy, Debug)]
-struct Open {
+struct OpenTask {
     /// What the program calls it.
     name: u64,
     /// The number of its begin.
@@ -63,14 +63,14 @@ struct Open {
 #[derive(Debug, Default)]
 struct Tasks {
     begun: u64,
-    open: Vec<Open>,
+    open: Vec<OpenTask>,
     /// The numbers of tasks whose end the manager has not heard of: sent before anything else is asked.
     unsent: Vec<u64>,
     is_bound: bool,
 }
 
 /// The tasks of this process.
-pub struct Process {
+pub struct ProcessTasks {
     pid: u32,
     hooks: Arc<dyn Hooks>,
     largest: AtomicU64,
@@ -84,7 +84,7 @@ pub struct Process {
     binding: Mutex<()>,
 }
 
-impl Process {
+impl ProcessTasks {
     /// A process without tasks.
     #[must_use]
     pub fn new(hooks: Arc<dyn Hooks>) -> Self {
@@ -154,18 +154,18 @@ impl Process {
         }
         let mut tasks = self.tasks();
         let thread = thread::current().id();
-        let around = tasks.open.iter().find(|own| own.thread == thread);
-        let outermost = around.map_or(number, |own| own.outermost);
-        tasks.open.push(Open {
+        let around = tasks.open.iter().find(|open| open.thread == thread);
+        let outermost = around.map_or(number, |open| open.outermost);
+        tasks.open.push(OpenTask {
             name,
             number,
             outermost,
             thread,
         });
         let what = if outermost == number {
-            What::Begin
+            TaskEvent::Begin
         } else {
-            What::Extend
+            TaskEvent::Extend
         };
         self.hooks.observe(what, outermost, bytes, warps);
         Ok(())
@@ -183,7 +183,7 @@ impl Process {
         }
         let _tasks = self.tasks();
         self.hooks
-            .observe(What::Extend, own.outermost, bytes, warps);
+            .observe(TaskEvent::Extend, own.outermost, bytes, warps);
         Ok(())
     }
 
@@ -202,7 +202,7 @@ impl Process {
                 .iter()
                 .all(|other| other.outermost != own.outermost)
             {
-                self.hooks.observe(What::End, own.outermost, 0, 0);
+                self.hooks.observe(TaskEvent::End, own.outermost, 0, 0);
             }
             own
         };
@@ -312,11 +312,11 @@ impl Process {
     fn close(&self) -> Vec<u64> {
         let mut tasks = self.tasks();
         let open = std::mem::take(&mut tasks.open);
-        let ended: BTreeSet<u64> = open.iter().map(|own| own.outermost).collect();
+        let ended: BTreeSet<u64> = open.iter().map(|open| open.outermost).collect();
         for number in ended {
-            self.hooks.observe(What::End, number, 0, 0);
+            self.hooks.observe(TaskEvent::End, number, 0, 0);
         }
-        open.iter().map(|own| own.number).collect()
+        open.iter().map(|open| open.number).collect()
     }
 
     fn bind(&self, session: &Session, number: u64) -> Result<(), Error> {
@@ -359,15 +359,15 @@ impl Process {
 }
 
 impl Tasks {
-    fn find(&self, name: u64) -> Option<Open> {
+    fn find(&self, name: u64) -> Option<OpenTask> {
         let thread = thread::current().id();
-        let named = || self.open.iter().filter(|own| own.name == name);
-        let own = named().rev().find(|own| own.thread == thread);
+        let named = || self.open.iter().filter(|open| open.name == name);
+        let own = named().rev().find(|open| open.thread == thread);
         own.or_else(|| named().next()).copied()
     }
 }
 
-impl std::fmt::Debug for Process {
+impl std::fmt::Debug for ProcessTasks {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Process")
             .field("session", &self.session)
@@ -389,7 +389,7 @@ mod tests {
     impl Hooks for Nothing {
         fn bind(&self, _: &Instance) {}
 
-        fn observe(&self, _: What, _: u64, _: u64, _: u64) {}
+        fn observe(&self, _: TaskEvent, _: u64, _: u64, _: u64) {}
     }
 
     /// A manager that hears a begin and is gone before it answers, as one that was killed after it had
@@ -404,7 +404,10 @@ mod tests {
         fn send(&self, request: &Request) -> io::Result<()> {
             let mut heard = self.heard.lock().unwrap();
             heard.push(*request);
-            let begun = heard.iter().filter(|own| own.op == Op::Begin).count();
+            let begun = heard
+                .iter()
+                .filter(|request| request.op == Op::Begin)
+                .count();
             self.is_gone
                 .store(begun == 1 && request.op == Op::Begin, Relaxed);
             Ok(())
@@ -422,7 +425,7 @@ mod tests {
 
     #[test]
     fn a_begin_whose_answer_is_lost_is_ended_before_the_next() {
-        let process = Process::new(Arc::new(Nothing));
+        let process = ProcessTasks::new(Arc::new(Nothing));
         let manager = Gone::default();
         let opened = manager.clone();
         let open = move |_: &Path| -> io::Result<Arc<dyn Transport>> {
@@ -439,7 +442,10 @@ mod tests {
         manager.is_gone.store(false, Relaxed);
         process.begin(2, 20, 0, 0).unwrap();
         let heard = manager.heard.lock().unwrap();
-        let told: Vec<(Op, u64)> = heard.iter().map(|own| (own.op, own.task)).collect();
+        let told: Vec<(Op, u64)> = heard
+            .iter()
+            .map(|request| (request.op, request.task))
+            .collect();
         let expected = [
             (Op::Init, 0),
             (Op::Begin, 1),

@@ -35,7 +35,7 @@ pub const HEADER: usize = 8;
 pub const SEGMENT: usize = HEADER + SLOTS * WORDS;
 
 /// Words that two processes share.
-pub trait Words {
+pub trait SharedWords {
     /// Reads a word; what was written before it by a [`publish`](Self::publish) is seen.
     fn load(&self, at: usize) -> u64;
     /// Writes a word.
@@ -49,7 +49,7 @@ fn place(slot: usize) -> usize {
 }
 
 /// Writes a request into a slot that no call is in.
-pub fn post(words: &impl Words, slot: usize, request: &Request) {
+pub fn post(words: &impl SharedWords, slot: usize, request: &Request) {
     let at = place(slot);
     let rest = [
         request.op as u64,
@@ -70,7 +70,11 @@ pub fn post(words: &impl Words, slot: usize, request: &Request) {
 ///
 /// # Errors
 /// What is there is no request.
-pub fn take(words: &impl Words, slot: usize, seen: &mut u64) -> Option<Result<Request, Malformed>> {
+pub fn take(
+    words: &impl SharedWords,
+    slot: usize,
+    seen: &mut u64,
+) -> Option<Result<Request, Malformed>> {
     let at = place(slot);
     let number = words.load(at);
     if number == *seen || number == 0 {
@@ -95,7 +99,7 @@ pub fn take(words: &impl Words, slot: usize, seen: &mut u64) -> Option<Result<Re
 }
 
 /// Writes the reply to the call in a slot.
-pub fn answer(words: &impl Words, slot: usize, reply: &Reply) {
+pub fn answer(words: &impl SharedWords, slot: usize, reply: &Reply) {
     let at = place(slot);
     let rest = [
         reply.status as u64,
@@ -111,7 +115,7 @@ pub fn answer(words: &impl Words, slot: usize, reply: &Reply) {
 }
 
 /// The reply to the call of this number in a slot, once it is there.
-pub fn reply(words: &impl Words, slot: usize, seq: u64) -> Option<Reply> {
+pub fn reply(words: &impl SharedWords, slot: usize, seq: u64) -> Option<Reply> {
     let at = place(slot);
     if words.load(at) != call(seq) {
         return None;

@@ -43,7 +43,7 @@ pub trait Transport: Send + Sync {
 #[must_use]
 pub fn socket_of_environment() -> Option<PathBuf> {
     env::var_os(SOCKET)
-        .filter(|own| !own.is_empty())
+        .filter(|text| !text.is_empty())
         .map(PathBuf::from)
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Spin {
 impl Default for Spin {
     fn default() -> Self {
         Self {
-            has_one_cpu: thread::available_parallelism().is_ok_and(|own| own.get() == 1),
+            has_one_cpu: thread::available_parallelism().is_ok_and(|non_zero| non_zero.get() == 1),
             was_late: AtomicBool::new(false),
         }
     }

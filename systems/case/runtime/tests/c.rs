@@ -111,7 +111,7 @@ fn tasks_of_a_c_program_are_asked_for_and_ended() {
         let declared: Vec<u64> = manager
             .requests(Op::Init)
             .iter()
-            .map(|own| own.bytes)
+            .map(|request| request.bytes)
             .collect();
         assert_eq!(declared, [5000, 5000]);
         assert_eq!(manager.requests(Op::Destroy).len(), 0);
@@ -182,8 +182,8 @@ fn an_end_that_no_manager_heard_is_sent_before_the_next_task() {
     let heard = manager.heard.lock().unwrap();
     let tasks = heard
         .iter()
-        .filter(|own| matches!(own.op, Op::Begin | Op::End));
-    let tasks: Vec<(Op, u64)> = tasks.map(|own| (own.op, own.task)).collect();
+        .filter(|request| matches!(request.op, Op::Begin | Op::End));
+    let tasks: Vec<(Op, u64)> = tasks.map(|task| (task.op, task.task)).collect();
     // It heard the first end, and never answered.
     assert_eq!(tasks[..3], [(Op::Begin, 1), (Op::End, 1), (Op::End, 1)]);
     assert!(

@@ -77,7 +77,11 @@ impl Manager {
 
     pub(crate) fn requests(&self, op: Op) -> Vec<Request> {
         let heard = self.heard.lock().unwrap();
-        heard.iter().filter(|own| own.op == op).copied().collect()
+        heard
+            .iter()
+            .filter(|request| request.op == op)
+            .copied()
+            .collect()
     }
 }
 
@@ -98,7 +102,7 @@ fn serve(
         let mut all = heard.lock().unwrap();
         all.push(request);
         watch(&request);
-        let ends = all.iter().filter(|own| own.op == Op::End).count();
+        let ends = all.iter().filter(|request| request.op == Op::End).count();
         drop(all);
         match fault {
             Fault::HangsUp(patience) if turn == patience => return,

@@ -4,7 +4,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use loom::thread;
 use mapa_case::message::{Op, Reply, Request, Status};
-use mapa_case::segment::{SEGMENT, SLOTS, Words, answer, post, reply, take};
+use mapa_case::segment::{SEGMENT, SLOTS, SharedWords, answer, post, reply, take};
 use proptest::prelude::*;
 
 /// Words that loom watches. Only those of the first two slots, which is all that is touched.
@@ -16,7 +16,7 @@ impl Watched {
     }
 }
 
-impl Words for Watched {
+impl SharedWords for Watched {
     fn load(&self, at: usize) -> u64 {
         self.0[at].load(Ordering::Acquire)
     }
@@ -101,7 +101,7 @@ fn calls(model: &loom::model::Builder) {
 /// Words that a hostile side writes.
 struct Plain(Vec<u64>);
 
-impl Words for Plain {
+impl SharedWords for Plain {
     fn load(&self, at: usize) -> u64 {
         self.0.get(at).copied().unwrap_or(0)
     }

@@ -20,7 +20,7 @@ impl Mean {
 
 /// What waits and runs in each class.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Work {
+pub(super) struct ClassLoad {
     /// Isolated jobs that wait.
     pub(super) waiting: usize,
     /// Isolated jobs that run.
@@ -41,7 +41,7 @@ const FILLED: f64 = 0.75;
 /// How many of `instances` isolated jobs may have: in proportion to the instance-seconds that each
 /// class still needs, rounded up; at least one if any waits. A running isolated job counts half. Until a job of each class has
 /// ended, every job counts as much as any other. With no other job, all.
-pub(super) fn isolated_instances(instances: usize, work: &Work) -> usize {
+pub(super) fn isolated_instances(instances: usize, work: &ClassLoad) -> usize {
     if work.others == 0 {
         return instances;
     }
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn instances_are_divided_by_the_work_that_is_left() {
-        let work = Work {
+        let work = ClassLoad {
             waiting: 3,
             running: 2,
             others: 8,
@@ -87,14 +87,14 @@ mod tests {
         // Isolated: (3 + 1) x 10 = 40. Others: 8 x 15 / 3 = 40. Half of the instances.
         assert_eq!(isolated_instances(16, &work), 8);
         assert_eq!(isolated_instances(5, &work), 3, "rounded up");
-        let unseen = Work {
+        let unseen = ClassLoad {
             seconds: Mean::default(),
             ..work
         };
         assert_eq!(isolated_instances(12, &unseen), 4, "four of twelve jobs");
-        let alone = Work { others: 0, ..work };
+        let alone = ClassLoad { others: 0, ..work };
         assert_eq!(isolated_instances(16, &alone), 16);
-        let none = Work {
+        let none = ClassLoad {
             waiting: 0,
             running: 0,
             ..work

@@ -7,26 +7,26 @@ use std::time::Duration;
 
 use mapa_core::{Demand, Device, DeviceId, Request, Unit, View, Want};
 
-use crate::instances::{Instance, Instances, Seat};
-use crate::settings::{Binding, CaseSettings, ContextMemory, Growers};
+use crate::instances::{InstanceRef, PresentInstances, ServingInstance};
+use crate::settings::{CaseSettings, ContextMemory, Growers, ProcessBinding};
 use mapa_sched::Fleet;
 use mapa_sched::Time;
 use mapa_sched::{JobId, TaskId};
 
 /// How much an instance has to do: warps, then processes, then how little memory is free.
-type Load = (u64, usize, Reverse<u64>);
+type InstanceLoad = (u64, usize, Reverse<u64>);
 
 /// A task that holds memory.
 #[derive(Clone, Copy, Debug)]
-struct Held {
-    seat: Seat,
+struct HeldTask {
+    seat: InstanceRef,
     bytes: u64,
     since: Time,
 }
 
 /// The process of a job that needs no isolation.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Process {
+pub(super) struct SharingProcess {
     /// The most that it holds at once, bytes, as far as is known.
     pub(super) peak: u64,
     /// Whether it may ask for more while it holds some.
@@ -36,13 +36,13 @@ pub(super) struct Process {
     /// Whether it takes one of the workers: it was launched here.
     pub(super) is_worker: bool,
     /// Its instance until its death.
-    pub(super) bound: Option<Seat>,
-    tasks: BTreeMap<TaskId, Held>,
+    pub(super) bound: Option<InstanceRef>,
+    tasks: BTreeMap<TaskId, HeldTask>,
     /// What its ended tasks used: bytes times seconds.
     pub(super) byte_seconds: f64,
 }
 
-impl Process {
+impl SharingProcess {
     /// A process that is launched, with the most that it will hold as far as its job declares.
     pub(super) fn launched(peak: u64, grows: bool) -> Self {
         Self {
@@ -83,7 +83,7 @@ impl Process {
     }
 
     /// The instances on which its tasks hold memory.
-    pub(super) fn seats(&self) -> impl Iterator<Item = Seat> + '_ {
+    pub(super) fn seats(&self) -> impl Iterator<Item = InstanceRef> + '_ {
         self.tasks.values().map(|held| held.seat)
     }
 
@@ -112,9 +112,9 @@ impl Blocked {
 
 /// Where a task can go.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum TaskChoice {
     /// There, now.
-    At(Seat),
+    At(InstanceRef),
     /// Nowhere yet.
     Wait,
     /// Nowhere ever, for this reason.
@@ -125,9 +125,9 @@ pub(super) enum Answer {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Barred {
     /// A process waits there for more memory: no other task is admitted.
-    pub(super) growth: BTreeSet<Seat>,
+    pub(super) growth: BTreeSet<InstanceRef>,
     /// Drained for an isolated job: no further process is bound there.
-    pub(super) drained: BTreeSet<Seat>,
+    pub(super) drained: BTreeSet<InstanceRef>,
     /// What the process that asks waits for already: the bytes and the number of its tasks. Zero
     /// where a task that waits is judged itself.
     pub(super) before: (u64, usize),
@@ -135,15 +135,15 @@ pub(super) struct Barred {
 
 /// Who is where, by the orders that were given.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Books {
-    pub(super) instances: Instances,
-    pub(super) processes: BTreeMap<JobId, Process>,
+pub(super) struct Bindings {
+    pub(super) instances: PresentInstances,
+    pub(super) processes: BTreeMap<JobId, SharingProcess>,
     pub(super) settings: CaseSettings,
     /// How many of the processes are workers.
     workers: usize,
 }
 
-impl Books {
+impl Bindings {
     pub(super) fn new(settings: CaseSettings) -> Self {
         Self {
             settings,
@@ -157,7 +157,7 @@ impl Books {
     }
 
     /// Adds a process that is launched.
-    pub(super) fn launch(&mut self, job: JobId, process: Process) {
+    pub(super) fn launch(&mut self, job: JobId, process: SharingProcess) {
         self.workers += usize::from(process.is_worker);
         let before = self.processes.insert(job, process);
         self.workers -= usize::from(before.is_some_and(|process| process.is_worker));
@@ -165,15 +165,15 @@ impl Books {
 
     /// The most workers: by the setting, and never more than the MPS clients of an instance.
     pub(super) fn most_workers(&self) -> usize {
-        let most = |own: &Instance| {
-            let wanted = self.settings.workers.saturating_mul(own.slices);
-            wanted.min(own.most_clients) as usize
+        let most = |instance: &ServingInstance| {
+            let wanted = self.settings.workers.saturating_mul(instance.slices);
+            wanted.min(instance.most_clients) as usize
         };
         self.instances.list().iter().map(most).sum()
     }
 
     /// Binds a process to an instance. Until its death it is a client there.
-    pub(super) fn bind(&mut self, job: JobId, seat: Seat) {
+    pub(super) fn bind(&mut self, job: JobId, seat: InstanceRef) {
         if let Some(instance) = self.instances.at(seat) {
             instance.clients.entry(job).or_insert(0);
             self.processes.entry(job).or_default().bound = Some(seat);
@@ -181,17 +181,17 @@ impl Books {
     }
 
     /// Notes that a task holds memory.
-    pub(super) fn hold(&mut self, blocked: &Blocked, seat: Seat, now: Time) {
+    pub(super) fn hold(&mut self, blocked: &Blocked, seat: InstanceRef, now: Time) {
         let bytes = blocked.demand().map_or(0, |demand| demand.memory_bytes);
         let process = self.processes.entry(blocked.job).or_default();
-        let held = Held {
+        let held = HeldTask {
             seat,
             bytes,
             since: now,
         };
         process.tasks.insert(blocked.task, held);
         process.peak = process.peak.max(process.held());
-        if self.settings.binding == Binding::Once {
+        if self.settings.binding == ProcessBinding::Once {
             self.bind(blocked.job, seat);
         }
         if let Some(instance) = self.instances.at(seat) {
@@ -221,7 +221,7 @@ impl Books {
     }
 
     /// Forgets a process that is dead, and all that it held.
-    pub(super) fn leave(&mut self, job: JobId) -> Option<Process> {
+    pub(super) fn leave(&mut self, job: JobId) -> Option<SharingProcess> {
         let process = self.processes.remove(&job)?;
         self.workers -= usize::from(process.is_worker);
         let seats = process.tasks.values().map(|held| held.seat);
@@ -234,14 +234,14 @@ impl Books {
     }
 
     /// Whether another process on the instance grows.
-    fn has_grower(&self, instance: &Instance, but: JobId) -> bool {
+    fn has_grower(&self, instance: &ServingInstance, but: JobId) -> bool {
         let others = instance.clients.keys().filter(|&&job| job != but);
         let mut processes = others.filter_map(|job| self.processes.get(job));
         processes.any(|process| process.grows)
     }
 
     /// Whether these bytes fit on an instance beside so many contexts, if no task is there.
-    fn fits_beside(&self, bytes: u64, contexts: usize, instance: &Instance) -> bool {
+    fn fits_beside(&self, bytes: u64, contexts: usize, instance: &ServingInstance) -> bool {
         let contexts = instance.contexts(self.settings.context, contexts);
         let all = bytes.saturating_add(contexts);
         self.settings.fit.fits(all, instance.kind.capacity)
@@ -250,7 +250,7 @@ impl Books {
     /// Whether a process with this peak may be bound to an instance: the peak of every process there
     /// still fits beside all contexts. Otherwise processes that hold nothing but contexts could keep
     /// each other from ever starting a task.
-    fn may_bind(&self, peak: u64, instance: &Instance) -> bool {
+    fn may_bind(&self, peak: u64, instance: &ServingInstance) -> bool {
         let clients = instance.clients.len();
         if clients >= instance.most_clients as usize {
             return false;
@@ -266,11 +266,11 @@ impl Books {
     /// # Complexity
     /// O(1) for a process that is bound, else O(i + c log p) for i instances, and c clients on those
     /// that improve on the one before, of p processes.
-    pub(super) fn seat_for(&self, fleet: &Fleet, blocked: &Blocked, barred: &Barred) -> Answer {
+    pub(super) fn seat_for(&self, fleet: &Fleet, blocked: &Blocked, barred: &Barred) -> TaskChoice {
         let Some(demand) = blocked.demand() else {
             return never("a task of one rank");
         };
-        let new = Process::default();
+        let new = SharingProcess::default();
         let process = self.processes.get(&blocked.job).unwrap_or(&new);
         let grows = process.is_holding();
         let stays = match (process.bound, process.tasks.values().next()) {
@@ -291,10 +291,10 @@ impl Books {
         fleet: &Fleet,
         blocked: &Blocked,
         demand: &Demand,
-        seat: Seat,
+        seat: InstanceRef,
         grows: bool,
         barred: &Barred,
-    ) -> Answer {
+    ) -> TaskChoice {
         let gone = never("an instance that still exists: that of the process is gone");
         let Some(instance) = self.instances.position(seat) else {
             return gone;
@@ -305,14 +305,14 @@ impl Books {
         };
         let view = machine.view();
         let process = self.processes.get(&blocked.job);
-        let held = process.map_or(0, Process::held);
+        let held = process.map_or(0, SharingProcess::held);
         let (waiting, before) = barred.before;
         let all = held.saturating_add(waiting);
         let all = all.saturating_add(demand.memory_bytes);
         // The contexts of bound processes stay until these die, and they may wait for this one.
         let clients = match self.settings.binding {
-            Binding::Once => instance.clients.len(),
-            Binding::Free => 1,
+            ProcessBinding::Once => instance.clients.len(),
+            ProcessBinding::Free => 1,
         };
         if !demand.fits(view.graph().device(seat.id)) || !self.fits_beside(all, clients, instance) {
             return never("memory for all that the process holds, on the instance where it is");
@@ -334,9 +334,9 @@ impl Books {
             return never("no other process that grows on the instance");
         }
         if fits {
-            return Answer::At(seat);
+            return TaskChoice::At(seat);
         }
-        Answer::Wait
+        TaskChoice::Wait
     }
 
     /// Where the first task of a process goes, or any task of one that is free to choose.
@@ -345,10 +345,10 @@ impl Books {
         fleet: &Fleet,
         blocked: &Blocked,
         demand: &Demand,
-        process: &Process,
+        process: &SharingProcess,
         barred: &Barred,
-    ) -> Answer {
-        let binds = self.settings.binding == Binding::Once;
+    ) -> TaskChoice {
+        let binds = self.settings.binding == ProcessBinding::Once;
         let peak = barred.before.0.saturating_add(demand.memory_bytes);
         let peak = process.peak.max(peak);
         let alone = self.settings.growers == Growers::One && process.grows;
@@ -359,7 +359,7 @@ impl Books {
             demand.memory_bytes
         };
         let is_free = allows_all(&blocked.request);
-        let mut best: Option<(Load, Seat)> = None;
+        let mut best: Option<(InstanceLoad, InstanceRef)> = None;
         for (view, instances) in self.by_machine(fleet) {
             for instance in instances {
                 let seat = instance.seat;
@@ -399,9 +399,9 @@ impl Books {
         }
         let alone = (wanted, self.settings.context);
         match best {
-            Some((_, seat)) => Answer::At(seat),
-            None if self.fits_empty(fleet, &blocked.request, demand, alone) => Answer::Wait,
-            None => Answer::Never(self.too_large(fleet, demand, alone).into()),
+            Some((_, seat)) => TaskChoice::At(seat),
+            None if self.fits_empty(fleet, &blocked.request, demand, alone) => TaskChoice::Wait,
+            None => TaskChoice::Never(self.too_large(fleet, demand, alone).into()),
         }
     }
 
@@ -419,7 +419,7 @@ impl Books {
             let graph = view.graph();
             graph.devices().iter().zip(0..).any(|(device, id)| {
                 let (whole, id) = (device.parent, DeviceId(id));
-                let seat = Seat {
+                let seat = InstanceRef {
                     machine: view.machine(),
                     id,
                 };
@@ -456,9 +456,13 @@ impl Books {
         let sizes = fleet.views().flat_map(|view| {
             let graph = view.graph();
             let present = view.present().iter().map(|id| graph.device(id));
-            let own = present.filter(|own| of_any_size.fits(own));
-            let size =
-                |own: &Device| (own.memory_bytes.unwrap_or(0), context.on_device(graph, own));
+            let own = present.filter(|device| of_any_size.fits(device));
+            let size = |device: &Device| {
+                (
+                    device.memory_bytes.unwrap_or(0),
+                    context.on_device(graph, device),
+                )
+            };
             own.map(size).collect::<Vec<_>>()
         });
         let gb = |bytes: u64| format!("{:.2} GB", bytes as f64 / 1e9);
@@ -479,12 +483,12 @@ impl Books {
     fn by_machine<'a>(
         &'a self,
         fleet: &'a Fleet,
-    ) -> impl Iterator<Item = (View<'a>, &'a [Instance])> + 'a {
-        let same = |a: &Instance, b: &Instance| a.seat.machine == b.seat.machine;
+    ) -> impl Iterator<Item = (View<'a>, &'a [ServingInstance])> + 'a {
+        let same = |a: &ServingInstance, b: &ServingInstance| a.seat.machine == b.seat.machine;
         let machines = self.instances.list().chunk_by(same);
-        machines.filter_map(|own| {
-            let machine = fleet.machine(own.first()?.seat.machine).ok()?;
-            Some((machine.view(), own))
+        machines.filter_map(|instances| {
+            let machine = fleet.machine(instances.first()?.seat.machine).ok()?;
+            Some((machine.view(), instances))
         })
     }
 
@@ -494,7 +498,7 @@ impl Books {
         &self,
         demand: &Demand,
         contexts: usize,
-        instance: &Instance,
+        instance: &ServingInstance,
         view: &View<'_>,
     ) -> bool {
         let context = self.settings.context;
@@ -505,8 +509,8 @@ impl Books {
     }
 }
 
-fn never(why: &'static str) -> Answer {
-    Answer::Never(why.into())
+fn never(why: &'static str) -> TaskChoice {
+    TaskChoice::Never(why.into())
 }
 
 /// Whether a request allows every seat.
@@ -518,7 +522,7 @@ fn allows_all(request: &Request) -> bool {
 }
 
 /// Whether a request allows a seat.
-fn allows(request: &Request, view: &View<'_>, seat: Seat) -> bool {
+fn allows(request: &Request, view: &View<'_>, seat: InstanceRef) -> bool {
     let graph = view.graph();
     let is_in = |set| graph.with_parts(set).contains(seat.id);
     request.only.as_ref().is_none_or(is_in)

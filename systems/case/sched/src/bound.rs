@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use mapa_core::mig::Model;
 
-use crate::settings::Fit;
+use crate::settings::MemoryFit;
 
 /// A task of a process: its memory in bytes, and its time at full speed.
 pub type CaseTask = (u64, Duration);
@@ -30,7 +30,7 @@ impl CaseBatch {
     ///   at least half their capacity, run one at a time on each.
     ///
     /// It holds for any order, any choice of instances and any slowdown; not if instances are
-    /// re-provisioned. With [`Fit::UpTo`] tasks count for the last bound if they take more than
+    /// re-provisioned. With [`MemoryFit::UpTo`] tasks count for the last bound if they take more than
     /// half.
     ///
     /// # Complexity
@@ -39,19 +39,19 @@ impl CaseBatch {
     /// # Examples
     /// ```
     /// use std::time::Duration;
-    /// use mapa_system_case::{CaseBatch, Fit};
+    /// use mapa_system_case::{CaseBatch, MemoryFit};
     ///
     /// let s = Duration::from_secs;
     /// let batch = CaseBatch { isolated: vec![(2, s(10)); 4], others: vec![(s(3), vec![(1, s(4))])] };
     /// // Two instances of 5 bytes: four jobs of 10 s take 5 bytes each, the task one byte for 4 s.
-    /// assert_eq!(batch.makespan_bound(&[5, 5], Fit::Below), Some(Duration::from_millis(20_400)));
-    /// assert_eq!(batch.makespan_bound(&[2], Fit::Below), None);
+    /// assert_eq!(batch.makespan_bound(&[5, 5], MemoryFit::Below), Some(Duration::from_millis(20_400)));
+    /// assert_eq!(batch.makespan_bound(&[2], MemoryFit::Below), None);
     /// ```
     #[must_use]
-    pub fn makespan_bound(&self, capacities: &[u64], fit: Fit) -> Option<Duration> {
+    pub fn makespan_bound(&self, capacities: &[u64], fit: MemoryFit) -> Option<Duration> {
         let least = |bytes: u64| {
             let fits = capacities.iter().copied();
-            fits.filter(|&own| fit.fits(bytes, Some(own))).min()
+            fits.filter(|&number| fit.fits(bytes, Some(number))).min()
         };
         let largest = capacities.iter().copied().max()?;
         let mut filled = 0u128;
@@ -79,8 +79,14 @@ impl CaseBatch {
             }
             longest = longest.max(length);
         }
-        let all: u128 = capacities.iter().map(|&own| u128::from(own)).sum();
-        let count = capacities.iter().filter(|&&own| own == largest).count();
+        let all: u128 = capacities
+            .iter()
+            .map(|&capacity| u128::from(capacity))
+            .sum();
+        let count = capacities
+            .iter()
+            .filter(|&&capacity| capacity == largest)
+            .count();
         let by_memory = filled.checked_div(all).unwrap_or(0);
         let by_largest = alone.checked_div(count as u128).unwrap_or(0);
         Some(nanoseconds(
@@ -103,16 +109,22 @@ impl CaseBatch {
     /// # Complexity
     /// O(j p g) for j jobs and tasks, p profiles and g GPUs.
     #[must_use]
-    pub fn makespan_bound_of_any_layout(&self, gpus: &[&Model], fit: Fit) -> Option<Duration> {
+    pub fn makespan_bound_of_any_layout(
+        &self,
+        gpus: &[&Model],
+        fit: MemoryFit,
+    ) -> Option<Duration> {
         let profiles = || gpus.iter().flat_map(|model| model.profiles());
         let least = |bytes: u64| {
-            let memories = profiles().map(|own| own.memory_bytes);
-            memories.filter(|&own| fit.fits(bytes, Some(own))).min()
+            let memories = profiles().map(|profile| profile.memory_bytes);
+            memories
+                .filter(|&memory| fit.fits(bytes, Some(memory)))
+                .min()
         };
         let memory_of = |model: &Model| -> u128 {
-            let each = model.profiles().iter().map(|own| {
-                let slices = u64::from(own.size.memory.max(1));
-                own.memory_bytes.div_ceil(slices)
+            let each = model.profiles().iter().map(|profile| {
+                let slices = u64::from(profile.size.memory.max(1));
+                profile.memory_bytes.div_ceil(slices)
             });
             u128::from(each.max().unwrap_or(0)) * u128::from(model.size().memory)
         };
@@ -136,15 +148,15 @@ impl CaseBatch {
         }
         let all: u128 = gpus.iter().map(|model| memory_of(model)).sum();
         let mut most = filled.checked_div(all).unwrap_or(0).max(longest.as_nanos());
-        for class in profiles().map(|own| own.memory_bytes) {
-            let needs = alone.iter().filter(|own| own.0 >= class);
-            let takes: u128 = needs.map(|own| own.1.as_nanos()).sum();
+        for class in profiles().map(|profile| profile.memory_bytes) {
+            let needs = alone.iter().filter(|pair| pair.0 >= class);
+            let takes: u128 = needs.map(|need| need.1.as_nanos()).sum();
             let count = |model: &&Model| {
                 let such = model
                     .profiles()
                     .iter()
-                    .filter(|own| own.memory_bytes >= class);
-                let compute = such.map(|own| own.size.compute.max(1)).min()?;
+                    .filter(|profile| profile.memory_bytes >= class);
+                let compute = such.map(|profile| profile.size.compute.max(1)).min()?;
                 let by_compute = u128::from(model.size().compute / compute);
                 Some(
                     memory_of(model)

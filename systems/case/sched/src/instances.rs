@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use mapa_core::{Demand, Device, DeviceId, DeviceSet, MachineId, Stamp, Unit, View, mig};
 
-use crate::settings::{ContextMemory, Fit, slices};
+use crate::settings::{ContextMemory, MemoryFit, slices};
 use mapa_sched::Fleet;
 use mapa_sched::JobId;
 
@@ -13,21 +13,21 @@ pub(super) const MPS_CLIENTS: u32 = 48;
 
 /// An instance or a whole device: where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Seat {
+pub(super) struct InstanceRef {
     pub(super) machine: MachineId,
     pub(super) id: DeviceId,
 }
 
 /// What kind of instance one is: equal kinds can take each other's place. Ordered by memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Kind {
+pub(super) struct InstanceKind {
     /// Bytes; `None` if not known.
     pub(super) capacity: Option<u64>,
     pub(super) size: Option<mig::Size>,
     is_slice: bool,
 }
 
-impl Kind {
+impl InstanceKind {
     pub(super) fn of(device: &Device) -> Self {
         Self {
             capacity: device.memory_bytes,
@@ -39,9 +39,9 @@ impl Kind {
 
 /// An instance that is present, and whom it serves.
 #[derive(Clone, Debug)]
-pub(super) struct Instance {
-    pub(super) seat: Seat,
-    pub(super) kind: Kind,
+pub(super) struct ServingInstance {
+    pub(super) seat: InstanceRef,
+    pub(super) kind: InstanceKind,
     /// Its compute slices; 1 where there is no partition table.
     pub(super) slices: u32,
     /// Those of its whole device.
@@ -52,17 +52,17 @@ pub(super) struct Instance {
     pub(super) clients: BTreeMap<JobId, u32>,
 }
 
-impl Instance {
+impl ServingInstance {
     fn new(view: &View<'_>, id: DeviceId) -> Self {
         let graph = view.graph();
         let device = graph.device(id);
         let (slices, of) = slices(graph, device);
         Self {
-            seat: Seat {
+            seat: InstanceRef {
                 machine: view.machine(),
                 id,
             },
-            kind: Kind::of(device),
+            kind: InstanceKind::of(device),
             slices,
             of,
             // Fewer clients in proportion to the instance, rounded down: 6 on a seventh.
@@ -86,31 +86,38 @@ impl Instance {
 
 /// The present instances and unpartitioned devices of a fleet, by machine and id.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Instances {
-    list: Vec<Instance>,
+pub(super) struct PresentInstances {
+    list: Vec<ServingInstance>,
     /// The kinds of the present instances, the smallest first, each with the first instance of it.
-    kinds: BTreeMap<Kind, usize>,
+    kinds: BTreeMap<InstanceKind, usize>,
     /// What each machine had when it was last seen.
     seen: Vec<(Stamp, DeviceSet)>,
 }
 
-impl Instances {
-    pub(super) fn list(&self) -> &[Instance] {
+impl PresentInstances {
+    pub(super) fn list(&self) -> &[ServingInstance] {
         &self.list
     }
 
-    pub(super) fn position(&self, seat: Seat) -> Option<usize> {
-        self.list.binary_search_by_key(&seat, |own| own.seat).ok()
+    pub(super) fn position(&self, seat: InstanceRef) -> Option<usize> {
+        self.list
+            .binary_search_by_key(&seat, |instance| instance.seat)
+            .ok()
     }
 
-    pub(super) fn at(&mut self, seat: Seat) -> Option<&mut Instance> {
+    pub(super) fn at(&mut self, seat: InstanceRef) -> Option<&mut ServingInstance> {
         let at = self.position(seat)?;
         self.list.get_mut(at)
     }
 
     /// The least memory of an empty instance that suits a demand and holds its bytes; the inner
     /// `None` for instances of unknown memory. `None` if no present instance does. O(kinds).
-    pub(super) fn class(&self, fleet: &Fleet, demand: &Demand, fit: Fit) -> Option<Option<u64>> {
+    pub(super) fn class(
+        &self,
+        fleet: &Fleet,
+        demand: &Demand,
+        fit: MemoryFit,
+    ) -> Option<Option<u64>> {
         let suits = |at: usize| {
             let own = self.list.get(at)?;
             let machine = fleet.machine(own.seat.machine).ok()?;
@@ -143,9 +150,9 @@ impl Instances {
         let state = |view: View<'_>| (view.stamp(), view.present().clone());
         self.seen = fleet.views().map(state).collect();
         let before = std::mem::take(&mut self.list);
-        let mut bound: BTreeMap<Seat, BTreeMap<JobId, u32>> = before
+        let mut bound: BTreeMap<InstanceRef, BTreeMap<JobId, u32>> = before
             .into_iter()
-            .map(|own| (own.seat, own.clients))
+            .map(|instance| (instance.seat, instance.clients))
             .collect();
         for view in fleet.views() {
             let wants = Demand::any().shared();
@@ -154,15 +161,15 @@ impl Instances {
                 if !wants.fits(view.graph().device(id)) {
                     continue;
                 }
-                let mut own = Instance::new(&view, id);
+                let mut own = ServingInstance::new(&view, id);
                 own.clients = bound.remove(&own.seat).unwrap_or_default();
                 self.list.push(own);
             }
         }
-        self.list.sort_by_key(|own| own.seat);
+        self.list.sort_by_key(|instance| instance.seat);
         self.kinds.clear();
-        for (at, own) in self.list.iter().enumerate() {
-            self.kinds.entry(own.kind).or_insert(at);
+        for (at, instance) in self.list.iter().enumerate() {
+            self.kinds.entry(instance.kind).or_insert(at);
         }
         true
     }

@@ -41,7 +41,9 @@ mod slurm;
 pub use bound::{CaseBatch, CaseTask};
 pub use manager::Case;
 pub use policy::{POLICIES, case};
-pub use printed::{Printed, PrintedEnd, PrintedFaults, PrintedJob, PrintedRun};
+pub use printed::{PrintedAlgorithm, PrintedEnd, PrintedFaults, PrintedJob, PrintedRun};
 pub use rows::SCHEDULERS;
-pub use settings::{Binding, CaseOrder, CaseSettings, Classes, ContextMemory, Fit, Growers};
+pub use settings::{
+    CaseOrder, CaseSettings, ClassDivision, ContextMemory, Growers, MemoryFit, ProcessBinding,
+};
 pub use slurm::SlurmMig;

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use mapa_core::{Decision, Policy, Reason, Refusal};
 
-use crate::balance::{Mean, Work, isolated_instances};
-use crate::books::{Answer, Barred, Blocked, Books, Process};
-use crate::instances::{Instance, Seat};
-use crate::provision::{Wanted, repartition};
-use crate::settings::{CaseSettings, Classes, ContextMemory, Growers};
+use crate::balance::{ClassLoad, Mean, isolated_instances};
+use crate::books::{Barred, Bindings, Blocked, SharingProcess, TaskChoice};
+use crate::instances::{InstanceRef, ServingInstance};
+use crate::provision::{WantedInstance, repartition};
+use crate::settings::{CaseSettings, ClassDivision, ContextMemory, Growers};
 use mapa_sched::Fleet;
 use mapa_sched::Order;
 use mapa_sched::Queue;
@@ -61,7 +61,7 @@ use mapa_sched::{Job, JobId, Tenant};
 /// ```
 pub struct Case {
     name: String,
-    pub(super) books: Books,
+    pub(super) books: Bindings,
     /// Jobs that have arrived since the manager acted last.
     arrived: Vec<Job>,
     isolated: Vec<Job>,
@@ -70,7 +70,7 @@ pub struct Case {
     running: BTreeMap<JobId, Time>,
     blocked: Vec<Blocked>,
     /// The instance that is drained for an isolated job, if any.
-    drained: Option<(JobId, Seat)>,
+    drained: Option<(JobId, InstanceRef)>,
     seconds: Mean,
     byte_seconds: Mean,
     by_policy: Queue,
@@ -82,7 +82,7 @@ impl Case {
     pub fn new(settings: CaseSettings, policy: impl Policy + 'static) -> Self {
         Self {
             name: format!("case, {}", policy.name()),
-            books: Books::new(settings),
+            books: Bindings::new(settings),
             arrived: Vec::new(),
             isolated: Vec::new(),
             others: Vec::new(),
@@ -135,9 +135,9 @@ impl Case {
     ) -> impl Iterator<Item = (mapa_core::MachineId, mapa_core::DeviceId, u64)> + '_ {
         let context = self.books.settings.context;
         let list = self.books.instances.list().iter();
-        list.map(move |own| {
-            let bytes = own.contexts(context, own.clients.len());
-            (own.seat.machine, own.seat.id, bytes)
+        list.map(move |instance| {
+            let bytes = instance.contexts(context, instance.clients.len());
+            (instance.seat.machine, instance.seat.id, bytes)
         })
     }
 
@@ -163,8 +163,8 @@ impl Case {
         request: &mapa_core::Request,
     ) -> Option<String> {
         match self.answer(fleet, job, task, request) {
-            Answer::Never(why) => Some(why.into_owned()),
-            Answer::At(_) | Answer::Wait => None,
+            TaskChoice::Never(why) => Some(why.into_owned()),
+            TaskChoice::At(_) | TaskChoice::Wait => None,
         }
     }
 
@@ -181,7 +181,7 @@ impl Case {
         task: mapa_sched::TaskId,
         request: &mapa_core::Request,
     ) -> bool {
-        matches!(self.answer(fleet, job, task, request), Answer::At(_))
+        matches!(self.answer(fleet, job, task, request), TaskChoice::At(_))
     }
 
     /// Where a task would go if it asked now.
@@ -191,7 +191,7 @@ impl Case {
         job: JobId,
         task: mapa_sched::TaskId,
         request: &mapa_core::Request,
-    ) -> Answer {
+    ) -> TaskChoice {
         let request = request.clone();
         let blocked = Blocked { job, task, request };
         let mut barred = Barred {
@@ -199,8 +199,8 @@ impl Case {
             ..Barred::default()
         };
         // Who asks for more while others wait to grow there is judged behind them.
-        for own in &self.blocked {
-            let process = self.books.processes.get(&own.job);
+        for task in &self.blocked {
+            let process = self.books.processes.get(&task.job);
             barred
                 .growth
                 .extend(process.iter().flat_map(|process| process.seats()));
@@ -210,7 +210,7 @@ impl Case {
 
     /// The bytes and the number of the tasks for which a process waits. O(blocked tasks).
     fn waits_for(&self, job: JobId) -> (u64, usize) {
-        let own = self.blocked.iter().filter(|own| own.job == job);
+        let own = self.blocked.iter().filter(|task| task.job == job);
         own.filter_map(Blocked::demand)
             .fold((0, 0), |(bytes, tasks): (u64, usize), demand| {
                 (bytes.saturating_add(demand.memory_bytes), tasks + 1)
@@ -227,7 +227,7 @@ impl Case {
         if why.is_none() {
             let bytes = job.request.pattern.demands().first();
             let peak = bytes.map_or(0, |demand| demand.memory_bytes);
-            let process = Process::joined(peak, job.grows);
+            let process = SharingProcess::joined(peak, job.grows);
             self.books.launch(job.id, process);
         }
         why
@@ -245,10 +245,10 @@ impl Case {
 
     /// Forgets a job that has left.
     fn forget(&mut self, job: JobId, now: Option<Time>) {
-        self.arrived.retain(|own| own.id != job);
-        self.isolated.retain(|own| own.id != job);
-        self.others.retain(|own| own.id != job);
-        self.blocked.retain(|own| own.job != job);
+        self.arrived.retain(|arrived| arrived.id != job);
+        self.isolated.retain(|isolated| isolated.id != job);
+        self.others.retain(|waiting| waiting.id != job);
+        self.blocked.retain(|task| task.job != job);
         let started = self.running.remove(&job);
         let process = self.books.leave(job);
         // Only jobs that have ended well are a measure of those to come.
@@ -265,7 +265,7 @@ impl Case {
     /// Rejects a job, and takes back what its tasks hold.
     fn kill(&mut self, job: JobId, why: Cow<'static, str>, turn: &mut Turn<'_>) {
         let process = self.books.processes.get(&job);
-        let tasks = process.into_iter().flat_map(Process::tasks);
+        let tasks = process.into_iter().flat_map(SharingProcess::tasks);
         for task in tasks.collect::<Vec<_>>() {
             // The order that placed the task may have failed by now; then nothing is held.
             let _ = turn.suspend(Tenant::Task(job, task));
@@ -293,7 +293,7 @@ impl Case {
                 (&mut self.others, settings.others)
             };
             let new = job.run_time.on(None);
-            let at = queue.partition_point(|own| order.is_behind(new, own.run_time.on(None)));
+            let at = queue.partition_point(|job| order.is_behind(new, job.run_time.on(None)));
             queue.insert(at, job);
         }
     }
@@ -318,13 +318,15 @@ impl Case {
     fn isolated_at_most(&self) -> usize {
         let list = self.books.instances.list();
         match self.books.settings.classes {
-            Classes::IsolatedFirst => list.len(),
-            Classes::OthersFirst if self.others.is_empty() && self.blocked.is_empty() => list.len(),
-            Classes::OthersFirst => 0,
-            Classes::Balance => {
-                let bytes = list.iter().filter_map(|own| own.kind.capacity);
+            ClassDivision::IsolatedFirst => list.len(),
+            ClassDivision::OthersFirst if self.others.is_empty() && self.blocked.is_empty() => {
+                list.len()
+            }
+            ClassDivision::OthersFirst => 0,
+            ClassDivision::Balance => {
+                let bytes = list.iter().filter_map(|instance| instance.kind.capacity);
                 let sum: f64 = bytes.map(|bytes| bytes as f64).sum();
-                let work = Work {
+                let work = ClassLoad {
                     waiting: self.isolated.len(),
                     running: self.running.len(),
                     others: self.others.len() + self.books.workers(),
@@ -349,8 +351,8 @@ impl Case {
         }
         let most = self.isolated_at_most();
         let list = self.books.instances.list().iter();
-        let mut idle: BTreeSet<Seat> = list
-            .map(|own| own.seat)
+        let mut idle: BTreeSet<InstanceRef> = list
+            .map(|instance| instance.seat)
             .filter(|&seat| tenants(turn.fleet(), seat) == 0)
             .collect();
         let mut at = 0;
@@ -376,25 +378,30 @@ impl Case {
 
     /// The instance for an isolated job: of the smallest memory that holds it, without tasks, with
     /// the fewest contexts. Ties end in the lowest id.
-    fn instance_for(&self, job: &Job, idle: &BTreeSet<Seat>, fleet: &Fleet) -> Option<Seat> {
+    fn instance_for(
+        &self,
+        job: &Job,
+        idle: &BTreeSet<InstanceRef>,
+        fleet: &Fleet,
+    ) -> Option<InstanceRef> {
         let [demand] = job.request.pattern.demands() else {
             return None;
         };
         let settings = &self.books.settings;
         let class = self.books.instances.class(fleet, demand, settings.fit)?;
-        let suits = |own: &&Instance| {
+        let suits = |instance: &&ServingInstance| {
             let is_others = self
                 .drained
-                .is_some_and(|(of, seat)| of != job.id && seat == own.seat);
-            own.kind.capacity == class && !is_others
+                .is_some_and(|(of, seat)| of != job.id && seat == instance.seat);
+            instance.kind.capacity == class && !is_others
         };
-        let fits = |own: &&Instance| {
-            fleet.machine(own.seat.machine).is_ok_and(|machine| {
+        let fits = |instance: &&ServingInstance| {
+            fleet.machine(instance.seat.machine).is_ok_and(|machine| {
                 let view = machine.view();
-                view.has_room(demand, own.seat.id)
+                view.has_room(demand, instance.seat.id)
                     && settings
                         .fit
-                        .fits(demand.memory_bytes, own.free(&view, settings.context))
+                        .fits(demand.memory_bytes, instance.free(&view, settings.context))
             })
         };
         let instances = &self.books.instances;
@@ -403,8 +410,8 @@ impl Case {
             instances.list().get(at)
         });
         let best = idle.filter(suits).filter(fits);
-        let best = best.min_by_key(|own| (own.clients.len(), own.seat));
-        best.map(|own| own.seat)
+        let best = best.min_by_key(|instance| (instance.clients.len(), instance.seat));
+        best.map(|instance| instance.seat)
     }
 
     /// Chooses an instance to drain for the isolated job that waits in front: that of its class with
@@ -415,7 +422,7 @@ impl Case {
             return;
         }
         let is_valid = self.drained.is_some_and(|(job, seat)| {
-            let waits = self.isolated.iter().any(|own| own.id == job);
+            let waits = self.isolated.iter().any(|candidate| candidate.id == job);
             waits && self.books.instances.position(seat).is_some()
         });
         // Nothing is kept from others for a job that may not start.
@@ -439,15 +446,20 @@ impl Case {
         };
         let list = self.books.instances.list().iter();
         // An instance with an isolated job empties when that job ends, and takes no task until then.
-        let candidates = list.filter(|own| {
-            let machine = fleet.machine(own.seat.machine);
+        let candidates = list.filter(|instance| {
+            let machine = fleet.machine(instance.seat.machine);
             let is_shared =
-                machine.is_ok_and(|machine| machine.view().usage(own.seat.id).exclusive == 0);
-            own.kind.capacity == class && is_shared
+                machine.is_ok_and(|machine| machine.view().usage(instance.seat.id).exclusive == 0);
+            instance.kind.capacity == class && is_shared
         });
-        let least =
-            candidates.min_by_key(|own| (tenants(fleet, own.seat), own.clients.len(), own.seat));
-        self.drained = least.map(|own| (job.id, own.seat));
+        let least = candidates.min_by_key(|candidate| {
+            (
+                tenants(fleet, candidate.seat),
+                candidate.clients.len(),
+                candidate.seat,
+            )
+        });
+        self.drained = least.map(|instance| (job.id, instance.seat));
     }
 
     /// Algorithm 1, lines 21 to 30, corrected: one job is taken from the queue at a time.
@@ -462,7 +474,7 @@ impl Case {
         for job in self.others.drain(..left.min(self.others.len())) {
             let bytes = job.request.pattern.demands().first();
             let peak = bytes.map_or(0, |demand| demand.memory_bytes);
-            let process = Process::launched(peak, job.grows).lasting(job.run_time.on(None));
+            let process = SharingProcess::launched(peak, job.grows).lasting(job.run_time.on(None));
             self.books.launch(job.id, process);
             turn.launch(job.id);
         }
@@ -473,48 +485,48 @@ impl Case {
     fn place_tasks(&mut self, now: Time, turn: &mut Turn<'_>) -> bool {
         let mut barred = Barred::default();
         barred.drained.extend(self.drained.map(|(_, seat)| seat));
-        let holds = |books: &Books, job: JobId| {
+        let holds = |books: &Bindings, job: JobId| {
             let process = books.processes.get(&job);
-            process.is_some_and(Process::is_holding)
+            process.is_some_and(SharingProcess::is_holding)
         };
         let one = self.books.settings.growers == Growers::One;
         let mut blocked = std::mem::take(&mut self.blocked);
         // The sorts are stable: equal tasks stay in order of arrival.
-        self.books.settings.others.sort(&mut blocked, |own| {
-            let process = self.books.processes.get(&own.job);
+        self.books.settings.others.sort(&mut blocked, |task| {
+            let process = self.books.processes.get(&task.job);
             process.and_then(|process| process.lasts)
         });
         if one {
-            blocked.sort_by_key(|own| !holds(&self.books, own.job));
+            blocked.sort_by_key(|task| !holds(&self.books, task.job));
         }
         let mut dead = BTreeSet::new();
         let mut waiting = Vec::new();
-        for own in blocked {
-            if dead.contains(&own.job) {
+        for task in blocked {
+            if dead.contains(&task.job) {
                 continue;
             }
-            let tenant = Tenant::Task(own.job, own.task);
-            match self.books.seat_for(turn.fleet(), &own, &barred) {
-                Answer::At(seat) if place(tenant, &own.request, seat, turn) => {
-                    self.books.hold(&own, seat, now);
+            let tenant = Tenant::Task(task.job, task.task);
+            match self.books.seat_for(turn.fleet(), &task, &barred) {
+                TaskChoice::At(seat) if place(tenant, &task.request, seat, turn) => {
+                    self.books.hold(&task, seat, now);
                 }
-                Answer::At(_) | Answer::Wait => {
-                    if let Some(process) = self.books.processes.get_mut(&own.job)
+                TaskChoice::At(_) | TaskChoice::Wait => {
+                    if let Some(process) = self.books.processes.get_mut(&task.job)
                         && one
                         && process.is_holding()
                     {
                         process.grows = true;
                         barred.growth.extend(process.seats());
                     }
-                    waiting.push(own);
+                    waiting.push(task);
                 }
-                Answer::Never(why) => {
-                    dead.insert(own.job);
-                    self.kill(own.job, why, turn);
+                TaskChoice::Never(why) => {
+                    dead.insert(task.job);
+                    self.kill(task.job, why, turn);
                 }
             }
         }
-        waiting.retain(|own| !dead.contains(&own.job));
+        waiting.retain(|task| !dead.contains(&task.job));
         self.blocked = waiting;
         !dead.is_empty()
     }
@@ -528,18 +540,19 @@ impl Case {
         let isolated = self.isolated.iter().filter(|_| has_share);
         let isolated = isolated.filter_map(|job| {
             let demand = *job.request.pattern.demands().first()?;
-            Some(Wanted {
+            Some(WantedInstance {
                 demand,
                 context: ContextMemory::default(),
             })
         });
-        let unbound = self.blocked.iter().filter_map(|own| {
-            let process = self.books.processes.get(&own.job)?;
-            let mut demand = *own.demand()?;
+        let unbound = self.blocked.iter().filter_map(|task| {
+            let process = self.books.processes.get(&task.job)?;
+            let mut demand = *task.demand()?;
             demand.memory_bytes = demand.memory_bytes.max(process.peak);
-            (process.bound.is_none() && !process.is_holding()).then_some(Wanted { demand, context })
+            (process.bound.is_none() && !process.is_holding())
+                .then_some(WantedInstance { demand, context })
         });
-        let wanted: Vec<Wanted> = isolated.chain(unbound).collect();
+        let wanted: Vec<WantedInstance> = isolated.chain(unbound).collect();
         if wanted.is_empty() {
             return;
         }
@@ -549,7 +562,7 @@ impl Case {
 }
 
 /// The tenants on an instance.
-fn tenants(fleet: &Fleet, seat: Seat) -> u32 {
+fn tenants(fleet: &Fleet, seat: InstanceRef) -> u32 {
     let machine = fleet.machine(seat.machine);
     machine.map_or(0, |machine| machine.view().usage(seat.id).tenants)
 }
@@ -558,7 +571,7 @@ fn tenants(fleet: &Fleet, seat: Seat) -> u32 {
 pub(super) fn place(
     tenant: Tenant,
     request: &mapa_core::Request,
-    seat: Seat,
+    seat: InstanceRef,
     turn: &mut Turn<'_>,
 ) -> bool {
     let Ok(view) = turn.view(seat.machine) else {
@@ -631,10 +644,10 @@ impl Scheduler for Case {
             }
             Event::TaskEnd { job, task } => {
                 self.blocked
-                    .retain(|own| (own.job, own.task) != (job, task));
+                    .retain(|waiting| (waiting.job, waiting.task) != (job, task));
                 self.books.end(job, task, now);
             }
-            Event::OrderFailed {
+            Event::ActionFailed {
                 order:
                     Action::Place {
                         tenant: Tenant::Task(job, task),
@@ -642,7 +655,7 @@ impl Scheduler for Case {
                     },
                 ..
             } => self.books.end(job, task, now),
-            Event::OrderFailed {
+            Event::ActionFailed {
                 order: Action::Launch { job },
                 ..
             } => self.forget(job, None),

@@ -72,20 +72,20 @@ impl PrintedRun {
     /// How many different jobs ran.
     #[must_use]
     pub fn jobs(&self) -> usize {
-        let jobs: BTreeSet<usize> = self.launches.iter().map(|own| own.0).collect();
+        let jobs: BTreeSet<usize> = self.launches.iter().map(|launch| launch.0).collect();
         jobs.len()
     }
 }
 
 /// Algorithm 1 on a batch, with the faults that are kept.
 #[derive(Clone, Debug)]
-pub struct Printed {
+pub struct PrintedAlgorithm {
     faults: PrintedFaults,
     gpus: Vec<u64>,
     max_workers: usize,
 }
 
-impl Printed {
+impl PrintedAlgorithm {
     /// The loop on GPUs (instances) of this memory, bytes, with this many workers.
     #[must_use]
     pub fn new(faults: PrintedFaults, gpus: Vec<u64>, max_workers: usize) -> Self {

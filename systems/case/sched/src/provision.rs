@@ -5,41 +5,41 @@ use std::sync::Arc;
 use mapa_core::mig::{Instance as Part, Layout, Model, Profile, ProfileId};
 use mapa_core::{Allocator, Demand, DeviceId, MachineId, Want};
 
-use crate::instances::{Instances, Seat};
-use crate::settings::{ContextMemory, Fit};
+use crate::instances::{InstanceRef, PresentInstances};
+use crate::settings::{ContextMemory, MemoryFit};
 use mapa_sched::Turn;
 
 /// What waits for an instance.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted {
+pub(super) struct WantedInstance {
     /// What it demands, with the most memory that it will hold.
     pub(super) demand: Demand,
     /// What its context takes besides.
     pub(super) context: ContextMemory,
 }
 
-impl Wanted {
+impl WantedInstance {
     /// The least memory of a profile that holds it; `None` if no profile does.
-    fn class(&self, model: &Model, fit: Fit) -> Option<u64> {
+    fn class(&self, model: &Model, fit: MemoryFit) -> Option<u64> {
         let of = u32::from(model.size().compute);
-        let context = |own: &Profile| self.context.on(own.size.compute.into(), of);
-        let bytes = |own: &Profile| self.demand.memory_bytes.saturating_add(context(own));
+        let context = |profile: &Profile| self.context.on(profile.size.compute.into(), of);
+        let bytes = |profile: &Profile| self.demand.memory_bytes.saturating_add(context(profile));
         let profiles = (0..).map(ProfileId).zip(model.profiles());
-        let suit = profiles.filter(|(id, own)| match self.demand.want {
+        let suit = profiles.filter(|(id, candidate)| match self.demand.want {
             Want::Any => true,
-            Want::Slice(size) => own.size == size,
-            Want::AtLeast(size) => own.size.covers(size),
+            Want::Slice(size) => candidate.size == size,
+            Want::AtLeast(size) => candidate.size.covers(size),
             Want::Profile(profile) => profile == *id,
             _ => false,
         });
-        let suit = suit.filter(|(_, own)| fit.fits(bytes(own), Some(own.memory_bytes)));
-        suit.map(|(_, own)| own.memory_bytes).min()
+        let suit = suit.filter(|(_, profile)| fit.fits(bytes(profile), Some(profile.memory_bytes)));
+        suit.map(|(_, profile)| profile.memory_bytes).min()
     }
 }
 
 /// A change of one device's layout.
 #[derive(Clone, Debug)]
-struct Change {
+struct LayoutChange {
     machine: MachineId,
     whole: DeviceId,
     layout: Layout,
@@ -55,24 +55,24 @@ struct Change {
 /// # Complexity
 /// O(w (w + d p i)) for w that wait, d devices, p placements of a profile and i instances on one.
 pub(super) fn repartition(
-    instances: &Instances,
-    wanted: &[Wanted],
-    fit: Fit,
-    kept: Option<Seat>,
+    instances: &PresentInstances,
+    wanted: &[WantedInstance],
+    fit: MemoryFit,
+    kept: Option<InstanceRef>,
     turn: &mut Turn<'_>,
 ) {
     // What is under way serves the first that wait for it.
     let mut coming = being_created(turn);
-    for own in wanted {
-        let serves = |(model, bytes): &(Arc<Model>, u64)| own.class(model, fit) == Some(*bytes);
+    for run in wanted {
+        let serves = |(model, bytes): &(Arc<Model>, u64)| run.class(model, fit) == Some(*bytes);
         if let Some(at) = coming.iter().position(serves) {
             coming.swap_remove(at);
             continue;
         }
-        let mut best: Option<Change> = None;
+        let mut best: Option<LayoutChange> = None;
         for machine in turn.fleet().machines() {
             for whole in machine.graph().wholes().iter() {
-                let change = change_for(machine, whole, own, instances, wanted, fit, kept);
+                let change = change_for(machine, whole, run, instances, wanted, fit, kept);
                 if let Some(change) = change
                     && best.as_ref().is_none_or(|best| change.lost < best.lost)
                 {
@@ -112,12 +112,12 @@ fn being_created(turn: &Turn<'_>) -> Vec<(Arc<Model>, u64)> {
 fn change_for(
     machine: &Allocator,
     whole: DeviceId,
-    own: &Wanted,
-    instances: &Instances,
-    wanted: &[Wanted],
-    fit: Fit,
-    kept: Option<Seat>,
-) -> Option<Change> {
+    own: &WantedInstance,
+    instances: &PresentInstances,
+    wanted: &[WantedInstance],
+    fit: MemoryFit,
+    kept: Option<InstanceRef>,
+) -> Option<LayoutChange> {
     let (graph, view) = (machine.graph(), machine.view());
     let model = graph.model(whole)?;
     if view.changing_to(whole).is_some() || view.is_cordoned(whole) {
@@ -127,7 +127,7 @@ fn change_for(
     let present: Vec<DeviceId> = view.parts_of(whole).collect();
     // An instance can go if nobody is there and nobody waits for one of its class.
     let can_go = |id: DeviceId| {
-        let seat = Seat {
+        let seat = InstanceRef {
             machine: machine.id(),
             id,
         };
@@ -136,7 +136,7 @@ fn change_for(
             && view.usage(id).tenants == 0
             && kept != Some(seat);
         let memory = graph.device(id).memory_bytes;
-        let waits = |other: &Wanted| other.class(model, fit) == memory;
+        let waits = |other: &WantedInstance| other.class(model, fit) == memory;
         is_idle && !wanted.iter().any(waits)
     };
     let layout = view.layout_of(whole);
@@ -144,7 +144,7 @@ fn change_for(
     if layout.is_whole() && !present.iter().all(|&id| can_go(id)) {
         return None;
     }
-    let mut best: Option<Change> = None;
+    let mut best: Option<LayoutChange> = None;
     for &part in model.instances() {
         if model.profile(part.profile).memory_bytes != class || layout.has(part) {
             continue;
@@ -152,22 +152,22 @@ fn change_for(
         let others: Vec<Part> = layout.instances().to_vec();
         let (gone, left): (Vec<Part>, Vec<Part>) = others
             .into_iter()
-            .partition(|&own| model.exclude(own, part));
-        let ids = gone.iter().map(|&own| {
-            let is_it = |&&id: &&DeviceId| graph.device(id).unit.instance() == Some(own);
+            .partition(|&instance| model.exclude(instance, part));
+        let ids = gone.iter().map(|&instance| {
+            let is_it = |&&id: &&DeviceId| graph.device(id).unit.instance() == Some(instance);
             present.iter().find(is_it).copied()
         });
         if !ids.into_iter().all(|id| id.is_some_and(can_go)) {
             continue;
         }
-        let lost = |own: &Part| u32::from(model.profile(own.profile).size.compute);
+        let lost = |instance: &Part| u32::from(model.profile(instance.profile).size.compute);
         let lost = gone.iter().map(lost).sum();
         let all: Vec<Part> = left.into_iter().chain([part]).collect();
         let Ok(next) = model.layout(&all) else {
             continue;
         };
         if best.as_ref().is_none_or(|best| lost < best.lost) {
-            best = Some(Change {
+            best = Some(LayoutChange {
                 machine: machine.id(),
                 whole,
                 layout: filled(model, next, part),

@@ -3,7 +3,8 @@
 use mapa_core::Policy;
 
 use crate::{
-    Binding, Case, CaseOrder, CaseSettings, Classes, ContextMemory, Fit, Growers, SlurmMig,
+    Case, CaseOrder, CaseSettings, ClassDivision, ContextMemory, Growers, MemoryFit,
+    ProcessBinding, SlurmMig,
 };
 use mapa_sched::{BoxedScheduler, NamedScheduler, SettingValues};
 
@@ -55,13 +56,13 @@ fn case(
     settings: &SettingValues<'_>,
 ) -> Result<BoxedScheduler, mapa_core::Error> {
     if let Some(bind) = settings.get("bind") {
-        own.binding = bind.one_of(Binding::ALL)?;
+        own.binding = bind.one_of(ProcessBinding::ALL)?;
     }
     if let Some(growers) = settings.get("growers") {
         own.growers = growers.one_of(Growers::ALL)?;
     }
     if let Some(fit) = settings.get("fit") {
-        own.fit = fit.one_of(Fit::ALL)?;
+        own.fit = fit.one_of(MemoryFit::ALL)?;
     }
     if let Some(context) = settings.get("context") {
         // Decimal megabytes, as the default is given.
@@ -73,7 +74,7 @@ fn case(
         })?;
     }
     if let Some(classes) = settings.get("classes") {
-        own.classes = classes.one_of(Classes::ALL)?;
+        own.classes = classes.one_of(ClassDivision::ALL)?;
     }
     if let Some(drain) = settings.get("drain") {
         own.drain = drain.on_or_off("on, off")?;
@@ -100,7 +101,7 @@ fn slurm_mig(
         own = own.blocking(head.one_of([("pass", false), ("block", true)])?);
     }
     if let Some(fit) = settings.get("fit") {
-        own = own.fit(fit.one_of(Fit::ALL)?);
+        own = own.fit(fit.one_of(MemoryFit::ALL)?);
     }
     Ok(Box::new(own))
 }

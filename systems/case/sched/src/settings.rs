@@ -7,7 +7,7 @@ use mapa_core::{Device, HardwareGraph};
 
 /// To how many instances a process may send its tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Binding {
+pub enum ProcessBinding {
     /// One: its first task binds the process until its death. Hardware imposes this: a CUDA process
     /// sees one MIG instance, fixed at its first driver call (NVIDIA's MIG guide).
     #[default]
@@ -16,7 +16,7 @@ pub enum Binding {
     Free,
 }
 
-impl Binding {
+impl ProcessBinding {
     /// Every way, with its name among settings.
     pub const ALL: [(&'static str, Self); 2] = [("once", Self::Once), ("free", Self::Free)];
 }
@@ -38,7 +38,7 @@ impl Growers {
 
 /// When bytes fit into free memory. One rule holds for tasks, isolated jobs and the baseline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Fit {
+pub enum MemoryFit {
     /// If they are fewer than the free bytes, as line 8 of Algorithm 2 prints.
     #[default]
     Below,
@@ -46,7 +46,7 @@ pub enum Fit {
     UpTo,
 }
 
-impl Fit {
+impl MemoryFit {
     /// Every rule, with its name among settings.
     pub const ALL: [(&'static str, Self); 2] = [("below", Self::Below), ("up-to", Self::UpTo)];
 
@@ -63,7 +63,7 @@ impl Fit {
 
 /// How instances are divided between isolated jobs and jobs that need no isolation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Classes {
+pub enum ClassDivision {
     /// Isolated jobs first, as in Algorithm 1. What can be packed is left for the end.
     #[default]
     IsolatedFirst,
@@ -73,7 +73,7 @@ pub enum Classes {
     Balance,
 }
 
-impl Classes {
+impl ClassDivision {
     /// Every rule, with its name among settings.
     pub const ALL: [(&'static str, Self); 3] = [
         ("isolated-first", Self::IsolatedFirst),
@@ -105,11 +105,11 @@ impl CaseOrder {
 
     /// Brings what waits in order, by estimates.
     pub(super) fn sort<T>(self, all: &mut [T], lasts: impl Fn(&T) -> Option<Duration>) {
-        let shortest = |own: &T| (lasts(own).is_none(), lasts(own));
+        let shortest = |task: &T| (lasts(task).is_none(), lasts(task));
         match self {
             Self::Arrival => {}
             Self::ShortestFirst => all.sort_by_key(shortest),
-            Self::LongestFirst => all.sort_by_key(|own| Reverse(lasts(own))),
+            Self::LongestFirst => all.sort_by_key(|task| Reverse(lasts(task))),
         }
     }
 
@@ -172,18 +172,18 @@ pub(super) fn slices(graph: &HardwareGraph, device: &Device) -> (u32, u32) {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CaseSettings {
     /// To how many instances a process may send its tasks. Default: one.
-    pub binding: Binding,
+    pub binding: ProcessBinding,
     /// How many growing processes an instance takes. Default: one.
     pub growers: Growers,
     /// When bytes fit. Default: if they are fewer than the free bytes.
-    pub fit: Fit,
+    pub fit: MemoryFit,
     /// The memory that the context of each process on an instance takes. Default: [`CONTEXT`](Self::CONTEXT) on any.
     pub context: ContextMemory,
     /// Workers for each compute slice of an instance. A device without a partition table counts as
     /// one slice. Default: [`WORKERS`](Self::WORKERS).
     pub workers: u32,
     /// How instances are divided between the classes. Default: isolated jobs first.
-    pub classes: Classes,
+    pub classes: ClassDivision,
     /// Whether an instance is drained for the isolated job that has waited longest, so that no
     /// stream of small tasks can starve it. Default: no.
     pub drain: bool,
@@ -204,12 +204,12 @@ impl CaseSettings {
 
     /// The corrected algorithms of the paper on what hardware allows.
     pub const CORRECTED: Self = Self {
-        binding: Binding::Once,
+        binding: ProcessBinding::Once,
         growers: Growers::One,
-        fit: Fit::Below,
+        fit: MemoryFit::Below,
         context: ContextMemory::fixed(Self::CONTEXT),
         workers: Self::WORKERS,
-        classes: Classes::IsolatedFirst,
+        classes: ClassDivision::IsolatedFirst,
         drain: false,
         isolated: CaseOrder::Arrival,
         others: CaseOrder::Arrival,
@@ -219,7 +219,7 @@ impl CaseSettings {
     /// The corrected algorithms as the paper states them: each task goes anywhere, contexts take no
     /// memory, and any number of processes may grow.
     pub const PAPER: Self = Self {
-        binding: Binding::Free,
+        binding: ProcessBinding::Free,
         growers: Growers::Any,
         context: ContextMemory::fixed(0),
         ..Self::CORRECTED
@@ -227,7 +227,7 @@ impl CaseSettings {
 
     /// Our manager: classes in balance, drained instances, and layouts that follow the queue.
     pub const BALANCED: Self = Self {
-        classes: Classes::Balance,
+        classes: ClassDivision::Balance,
         drain: true,
         reprovision: true,
         ..Self::CORRECTED

@@ -5,10 +5,10 @@ use std::fmt;
 
 use mapa_core::{Policy, Reason, Refusal};
 
-use crate::books::{Answer, Barred, Blocked, Books, Process};
-use crate::instances::{Instance, Seat};
+use crate::books::{Barred, Bindings, Blocked, SharingProcess, TaskChoice};
+use crate::instances::{InstanceRef, ServingInstance};
 use crate::manager::{alone, is_isolated, is_own, place};
-use crate::settings::{Binding, CaseSettings, ContextMemory, Fit, Growers};
+use crate::settings::{CaseSettings, ContextMemory, Growers, MemoryFit, ProcessBinding};
 use mapa_sched::Fleet;
 use mapa_sched::Order;
 use mapa_sched::Queue;
@@ -23,7 +23,7 @@ use mapa_sched::{Job, JobId, Tenant};
 /// A job takes an instance of the smallest memory that holds its footprint, by arrival. A job that
 /// cannot start is passed over, or [blocks](Self::blocking) all behind it. A job that needs no
 /// isolation is launched and bound to its instance, where its tasks run; nobody else is admitted until
-/// it ends. Jobs are rejected as by [`Case`](crate::Case), with the same [`Fit`]; contexts take no
+/// it ends. Jobs are rejected as by [`Case`](crate::Case), with the same [`MemoryFit`]; contexts take no
 /// memory, as each process is alone.
 ///
 /// # Complexity
@@ -40,7 +40,7 @@ use mapa_sched::{Job, JobId, Tenant};
 /// ```
 pub struct SlurmMig {
     name: String,
-    books: Books,
+    books: Bindings,
     blocking: bool,
     arrived: Vec<Job>,
     waiting: Vec<Job>,
@@ -54,14 +54,14 @@ impl SlurmMig {
     #[must_use]
     pub fn new(policy: impl Policy + 'static) -> Self {
         let settings = CaseSettings {
-            binding: Binding::Once,
+            binding: ProcessBinding::Once,
             growers: Growers::Any,
             context: ContextMemory::fixed(0),
             ..CaseSettings::CORRECTED
         };
         Self {
             name: format!("slurm-mig, {}", policy.name()),
-            books: Books::new(settings),
+            books: Bindings::new(settings),
             blocking: false,
             arrived: Vec::new(),
             waiting: Vec::new(),
@@ -78,7 +78,7 @@ impl SlurmMig {
 
     /// When a footprint fits an instance. Default: if it is below its memory.
     #[must_use]
-    pub fn fit(mut self, fit: Fit) -> Self {
+    pub fn fit(mut self, fit: MemoryFit) -> Self {
         self.books.settings.fit = fit;
         self
     }
@@ -89,14 +89,14 @@ impl SlurmMig {
     }
 
     fn forget(&mut self, job: JobId) {
-        self.arrived.retain(|own| own.id != job);
-        self.waiting.retain(|own| own.id != job);
-        self.blocked.retain(|own| own.job != job);
+        self.arrived.retain(|arrived| arrived.id != job);
+        self.waiting.retain(|waiting| waiting.id != job);
+        self.blocked.retain(|task| task.job != job);
         self.books.leave(job);
     }
 
     /// An empty instance of the smallest memory that holds a job; `Err` if none ever does.
-    fn instance_for(&self, job: &Job, fleet: &Fleet) -> Result<Option<Seat>, Refusal> {
+    fn instance_for(&self, job: &Job, fleet: &Fleet) -> Result<Option<InstanceRef>, Refusal> {
         let never = |why: String| Refusal::Infeasible(Reason::Rule(why.into()));
         let [demand] = job.request.pattern.demands() else {
             return Err(never("a job of one rank".to_owned()));
@@ -115,25 +115,25 @@ impl SlurmMig {
                 Err(never(why))
             };
         };
-        let is_empty = |own: &&Instance| {
-            fleet.machine(own.seat.machine).is_ok_and(|machine| {
+        let is_empty = |instance: &&ServingInstance| {
+            fleet.machine(instance.seat.machine).is_ok_and(|machine| {
                 let view = machine.view();
-                own.kind.capacity == class
-                    && own.clients.is_empty()
-                    && view.usage(own.seat.id).tenants == 0
-                    && view.has_room(demand, own.seat.id)
+                instance.kind.capacity == class
+                    && instance.clients.is_empty()
+                    && view.usage(instance.seat.id).tenants == 0
+                    && view.has_room(demand, instance.seat.id)
             })
         };
         let list = self.books.instances.list().iter();
-        Ok(list.filter(is_empty).map(|own| own.seat).next())
+        Ok(list.filter(is_empty).map(|instance| instance.seat).next())
     }
 
     /// Starts a job on an empty instance. Returns whether it has started.
-    fn start(&mut self, job: &Job, seat: Seat, turn: &mut Turn<'_>) -> bool {
+    fn start(&mut self, job: &Job, seat: InstanceRef, turn: &mut Turn<'_>) -> bool {
         if is_isolated(job) {
             return place(Tenant::Job(job.id), &job.request, seat, turn);
         }
-        let process = Process::launched(0, job.grows);
+        let process = SharingProcess::launched(0, job.grows);
         self.books.launch(job.id, process);
         self.books.bind(job.id, seat);
         turn.launch(job.id);
@@ -164,26 +164,26 @@ impl SlurmMig {
     fn place_tasks(&mut self, now: Time, turn: &mut Turn<'_>) -> bool {
         let barred = Barred::default();
         let mut dead = BTreeSet::new();
-        for own in std::mem::take(&mut self.blocked) {
-            if dead.contains(&own.job) {
+        for candidate in std::mem::take(&mut self.blocked) {
+            if dead.contains(&candidate.job) {
                 continue;
             }
-            let tenant = Tenant::Task(own.job, own.task);
-            match self.books.seat_for(turn.fleet(), &own, &barred) {
-                Answer::At(seat) if place(tenant, &own.request, seat, turn) => {
-                    self.books.hold(&own, seat, now);
+            let tenant = Tenant::Task(candidate.job, candidate.task);
+            match self.books.seat_for(turn.fleet(), &candidate, &barred) {
+                TaskChoice::At(seat) if place(tenant, &candidate.request, seat, turn) => {
+                    self.books.hold(&candidate, seat, now);
                 }
-                Answer::At(_) | Answer::Wait => self.blocked.push(own),
-                Answer::Never(why) => {
-                    let process = self.books.processes.get(&own.job);
-                    let tasks = process.into_iter().flat_map(Process::tasks);
+                TaskChoice::At(_) | TaskChoice::Wait => self.blocked.push(candidate),
+                TaskChoice::Never(why) => {
+                    let process = self.books.processes.get(&candidate.job);
+                    let tasks = process.into_iter().flat_map(SharingProcess::tasks);
                     for task in tasks.collect::<Vec<_>>() {
                         // If the order that placed it has failed, nothing is held.
-                        let _ = turn.suspend(Tenant::Task(own.job, task));
+                        let _ = turn.suspend(Tenant::Task(candidate.job, task));
                     }
-                    self.forget(own.job);
-                    dead.insert(own.job);
-                    turn.reject(own.job, Refusal::Infeasible(Reason::Rule(why)));
+                    self.forget(candidate.job);
+                    dead.insert(candidate.job);
+                    turn.reject(candidate.job, Refusal::Infeasible(Reason::Rule(why)));
                 }
             }
         }
@@ -214,10 +214,10 @@ impl Scheduler for SlurmMig {
             }
             Event::TaskEnd { job, task } => {
                 self.blocked
-                    .retain(|own| (own.job, own.task) != (job, task));
+                    .retain(|waiting| (waiting.job, waiting.task) != (job, task));
                 self.books.end(job, task, now);
             }
-            Event::OrderFailed {
+            Event::ActionFailed {
                 order:
                     Action::Place {
                         tenant: Tenant::Task(job, task),
@@ -225,7 +225,7 @@ impl Scheduler for SlurmMig {
                     },
                 ..
             } => self.books.end(job, task, now),
-            Event::OrderFailed {
+            Event::ActionFailed {
                 order: Action::Launch { job },
                 ..
             } => self.forget(job),

@@ -8,8 +8,8 @@ use std::time::Duration;
 use mapa_core::lowest_id;
 use mapa_sched::{Fleet, JobId, NamedScheduler, TaskId, Tenant};
 use mapa_system_case::{
-    Binding, Case, CaseBatch, CaseOrder, CaseSettings, ContextMemory, Fit, Growers, Printed,
-    PrintedEnd, PrintedFaults, PrintedJob, SCHEDULERS, SlurmMig, case,
+    Case, CaseBatch, CaseOrder, CaseSettings, ContextMemory, Growers, MemoryFit, PrintedAlgorithm,
+    PrintedEnd, PrintedFaults, PrintedJob, ProcessBinding, SCHEDULERS, SlurmMig, case,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -70,7 +70,7 @@ fn settings() -> impl Strategy<Value = CaseSettings> {
         CaseSettings::CORRECTED,
         CaseSettings::BALANCED,
         CaseSettings {
-            binding: Binding::Free,
+            binding: ProcessBinding::Free,
             ..CaseSettings::CORRECTED
         },
         CaseSettings {
@@ -80,7 +80,7 @@ fn settings() -> impl Strategy<Value = CaseSettings> {
             ..CaseSettings::CORRECTED
         },
         CaseSettings {
-            classes: mapa_system_case::Classes::OthersFirst,
+            classes: mapa_system_case::ClassDivision::OthersFirst,
             isolated: CaseOrder::LongestFirst,
             others: CaseOrder::ShortestFirst,
             reprovision: true,
@@ -131,7 +131,7 @@ proptest! {
         prop_assert!(world.stuck().is_empty(), "{:?} wait for ever", world.stuck());
         prop_assert_eq!(world.fleet.tenants().count(), 0, "nothing leaks");
         prop_assert_eq!((case.blocked(), case.workers(), case.waiting().count()), (0, 0, 0));
-        prop_assert_eq!(case.context_bytes().map(|own| own.2).sum::<u64>(), 0);
+        prop_assert_eq!(case.context_bytes().map(|context_byte| context_byte.2).sum::<u64>(), 0);
     }
 
     #[test]
@@ -147,7 +147,7 @@ proptest! {
             (0, if grows { in_halves(bytes, declared) } else { one_task(bytes, 1, 3, 0) })
         });
         let mut world = World::new(idle, jobs);
-        let binding = if free { Binding::Free } else { Binding::Once };
+        let binding = if free { ProcessBinding::Free } else { ProcessBinding::Once };
         let settings = CaseSettings { binding, context: ContextMemory::fixed(0), ..CaseSettings::CORRECTED };
         world.run(&mut Case::new(settings, lowest_id()));
         prop_assert!(world.stuck().is_empty(), "{:?} wait for ever", world.stuck());
@@ -241,7 +241,7 @@ proptest! {
             let mut batch = CaseBatch::default();
             let ran = (0..).zip(&jobs).filter(|(id, _)| world.ended.contains_key(&JobId(*id)));
             ran.for_each(|(_, kind)| add_to(&mut batch, kind));
-            let bound = batch.makespan_bound(&capacities, Fit::Below).unwrap();
+            let bound = batch.makespan_bound(&capacities, MemoryFit::Below).unwrap();
             let makespan = world.ended.values().max().copied().unwrap_or(0);
             prop_assert!(bound <= Duration::from_secs(makespan), "{bound:?} {makespan}");
         }
@@ -267,9 +267,9 @@ proptest! {
             Kind::Process(_, _, steps) => !steps.windows(3).any(|three| matches!(three, [Step::Begin(..), _, Step::Begin(..)])),
             Kind::Isolated(..) => true,
         };
-        ran.filter(|own| is_flat(own.1)).for_each(|(_, kind)| add_to(&mut batch, kind));
+        ran.filter(|row| is_flat(row.1)).for_each(|(_, kind)| add_to(&mut batch, kind));
         let model = graphs[0].model(mapa_core::DeviceId(0)).unwrap();
-        let bound = batch.makespan_bound_of_any_layout(&[&**model; 2], Fit::Below).unwrap();
+        let bound = batch.makespan_bound_of_any_layout(&[&**model; 2], MemoryFit::Below).unwrap();
         let makespan = world.ended.values().max().copied().unwrap_or(0);
         prop_assert!(bound <= Duration::from_secs(makespan), "{bound:?} {makespan}");
     }
@@ -287,7 +287,7 @@ fn a_bound_of_any_layout_counts_slices_and_memory() {
         others: vec![(s(3), vec![(2 * gib, s(4))])],
     };
     assert_eq!(
-        batch.makespan_bound_of_any_layout(&[&**model], Fit::Below),
+        batch.makespan_bound_of_any_layout(&[&**model], MemoryFit::Below),
         // Six jobs take 12 GiB for 10 s each, the task 2 GiB for 4 s: 728 of 24.
         Some(Duration::new(30, 333_333_333))
     );
@@ -296,7 +296,7 @@ fn a_bound_of_any_layout_counts_slices_and_memory() {
         others: vec![],
     };
     assert_eq!(
-        too_large.makespan_bound_of_any_layout(&[&**model], Fit::Below),
+        too_large.makespan_bound_of_any_layout(&[&**model], MemoryFit::Below),
         None
     );
 }
@@ -317,13 +317,14 @@ impl mapa_sched::Scheduler for Twin {
         let mut before: Fleet = turn.fleet().clone();
         self.manager.act(now, turn);
         // What the manager placed in this turn, replayed by the policy on the fleet as it was.
-        let held: std::collections::BTreeSet<Tenant> = before.tenants().map(|own| own.0).collect();
+        let held: std::collections::BTreeSet<Tenant> =
+            before.tenants().map(|tenant| tenant.0).collect();
         let mut new: Vec<_> = turn
             .fleet()
             .tenants()
-            .filter(|own| !held.contains(&own.0))
+            .filter(|tenant| !held.contains(&tenant.0))
             .collect();
-        new.sort_by_key(|own| own.2);
+        new.sort_by_key(|row| row.2);
         for (tenant, machine, lease) in new {
             let lease = turn.fleet().machine(machine).unwrap().lease(lease).unwrap();
             let request = request(lease.pattern.demands()[0].memory_bytes);
@@ -474,13 +475,13 @@ fn the_tasks_of_a_process_stay_on_its_instance_and_go_anywhere_in_the_papers_var
         world.run(&mut Case::new(settings, lowest_id()));
         let own = |task| {
             let tenant = Tenant::Task(JobId(1), TaskId(task));
-            world.placed.iter().find(|own| own.1 == tenant).unwrap().2
+            world.placed.iter().find(|row| row.1 == tenant).unwrap().2
         };
         (own(0), own(1))
     };
-    let (first, second) = places(Binding::Once);
+    let (first, second) = places(ProcessBinding::Once);
     assert_eq!(first, second);
-    let (first, second) = places(Binding::Free);
+    let (first, second) = places(ProcessBinding::Free);
     assert_ne!(first, second);
 }
 
@@ -529,7 +530,7 @@ fn algorithm_1_as_printed_runs_one_of_128_jobs_143_times() {
         seconds: 10,
     };
     let run = |faults, isolated: &[PrintedJob], others: &[PrintedJob]| {
-        Printed::new(faults, instances.clone(), 64).run(isolated, others)
+        PrintedAlgorithm::new(faults, instances.clone(), 64).run(isolated, others)
     };
     let full = vec![job(memory); 128];
     let printed = run(PrintedFaults::ALL, &full, &[]);

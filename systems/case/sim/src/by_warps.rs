@@ -1,6 +1,6 @@
 //! Run times of tasks that share an instance's multiprocessors.
 
-use mapa_sched::{Fleet, Guards, Placed};
+use mapa_sched::{Assignment, Fleet, JobLimitTable};
 use mapa_sim::{Coupling, Execution, Submission, computing};
 
 /// Tasks that share an instance slow each other down once they want more warps in flight than it
@@ -37,7 +37,7 @@ impl Execution for ByWarps {
         "by-warps"
     }
 
-    fn slowdown(&self, job: &Submission, at: &Placed, fleet: &Fleet) -> f64 {
+    fn slowdown(&self, job: &Submission, at: &Assignment, fleet: &Fleet) -> f64 {
         let mut worst = 1.0f64;
         for (ranks, machine, placement) in at.parts() {
             // A place that the fleet does not have has no slowdown, which is an error.
@@ -58,7 +58,13 @@ impl Execution for ByWarps {
         worst
     }
 
-    fn slowdown_under(&self, guards: &Guards, job: &Submission, at: &Placed, fleet: &Fleet) -> f64 {
+    fn slowdown_under(
+        &self,
+        guards: &JobLimitTable,
+        job: &Submission,
+        at: &Assignment,
+        fleet: &Fleet,
+    ) -> f64 {
         self.slowdown(job, at, fleet) * computing(guards, job)
     }
 

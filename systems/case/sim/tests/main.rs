@@ -296,13 +296,13 @@ fn measures_and_places_are_those_of_the_tasks() {
     let tenants: Vec<_> = occupancy
         .occupants()
         .iter()
-        .map(|own| {
-            let times = [own.from, own.until].map(|at| (at - Time::ZERO).as_secs_f64());
+        .map(|occupant| {
+            let times = [occupant.from, occupant.until].map(|at| (at - Time::ZERO).as_secs_f64());
             (
-                own.tenant.to_string(),
+                occupant.tenant.to_string(),
                 times,
-                own.bytes / 1_000_000_000,
-                own.exclusive,
+                occupant.bytes / 1_000_000_000,
+                occupant.exclusive,
             )
         })
         .collect();
@@ -338,15 +338,15 @@ fn layouts_that_change_are_seen() {
     let spans: Vec<_> = occupancy
         .changing()
         .iter()
-        .map(|own| (own.from, own.until))
+        .map(|span| (span.from, span.until))
         .collect();
     assert_eq!(spans, [(Time::ZERO, Time::from_secs(10))]);
     let born = occupancy
         .present()
         .iter()
-        .filter(|own| own.from == Time::from_secs(10));
+        .filter(|span| span.from == Time::from_secs(10));
     assert_eq!(born.count(), 1);
-    let whole = |own: &&Span| own.until == outcome.end;
+    let whole = |span: &&Span| span.until == outcome.end;
     assert_eq!(occupancy.present().iter().filter(whole).count(), 4);
 }
 
@@ -467,7 +467,10 @@ fn what_fits_a_layout_to_come_waits_and_what_fits_none_is_rejected_with_its_size
             .run(scheduler.as_mut(), &Fixed)
             .unwrap();
         assert!(outcome.waiting.is_empty(), "{words}");
-        let why = outcome.rejected.iter().map(|own| own.why.to_string());
+        let why = outcome
+            .rejected
+            .iter()
+            .map(|rejected| rejected.why.to_string());
         (outcome.runs.len(), why.collect::<Vec<_>>())
     };
     let large = || process(0, 8.0, 0.0, 5.0, 0.0);

@@ -12,8 +12,8 @@ use mapa_lab::report::Section;
 use mapa_sched::bound::{Bound, Class, Measure, Solver};
 use mapa_sim::{mean_interval, paired_interval, stream};
 use mapa_system_energy::{
-    EnergyPlan, Fit, LargestFirst, LeastCost, Machine, MeanFinish, Power, RandomSlice, Recorder,
-    Rule, SliceJob, Slots, SmallestFirst, State, bare_energy_bound, bounds, energy_bound,
+    EnergyPlan, Fit, LargestFirst, LeastCost, MeanFinish, Power, RandomSlice, Recorder, Rule,
+    SliceJob, SlicedGpus, Slots, SmallestFirst, State, bare_energy_bound, bounds, energy_bound,
 };
 use mapa_system_energy_sim::{Draw, LOADS, run};
 use rand::RngExt;
@@ -38,7 +38,7 @@ const NAMES: [&str; 4] = ["chu", "linear", "progress", "progress-static"];
 const OURS: &str = "energy-plan";
 
 /// A day: its bounds, and what every rule comes to.
-struct Day {
+struct BoundedDay {
     bounds: Vec<Bound>,
     /// By rule: tardiness and energy, and how often they are below a bound.
     rules: Vec<(String, f64, f64)>,
@@ -46,18 +46,18 @@ struct Day {
     jobs: usize,
 }
 
-impl Day {
+impl BoundedDay {
     /// A bound on tardiness or the tardiness of a rule, minutes a job.
     fn minutes(&self, name: &str) -> f64 {
-        let bound = self.bounds.iter().find(|own| own.name == name);
-        let rule = self.rules.iter().find(|own| own.0 == name);
-        let sum = bound.map(|own| own.value).or(rule.map(|own| own.1));
+        let bound = self.bounds.iter().find(|bound| bound.name == name);
+        let rule = self.rules.iter().find(|rule| rule.0 == name);
+        let sum = bound.map(|bound| bound.value).or(rule.map(|row| row.1));
         sum.unwrap_or(f64::NAN) / self.jobs as f64
     }
 
     /// The least tardiness of any rule, minutes a job.
     fn best(&self) -> f64 {
-        let each = self.rules.iter().map(|own| own.1);
+        let each = self.rules.iter().map(|rule| rule.1);
         each.fold(f64::INFINITY, f64::min) / self.jobs as f64
     }
 }
@@ -77,11 +77,11 @@ fn rules(seed: u64) -> Vec<Box<dyn Rule>> {
 }
 
 /// Every rule on a day. Schedules are verified, so that what is held against the bounds is possible.
-fn day(jobs: &[SliceJob], layouts: &str, slots: usize, seed: u64) -> Result<Day, Error> {
-    let machine = Machine::new(layouts, Power::A100).map_err(Error::malformed)?;
+fn day(jobs: &[SliceJob], layouts: &str, slots: usize, seed: u64) -> Result<BoundedDay, Error> {
+    let machine = SlicedGpus::new(layouts, Power::A100).map_err(Error::malformed)?;
     let slots = Slots::even(jobs, &machine, slots);
     let bounds = bounds(jobs, &machine, &slots, &Solver::default()).map_err(Error::malformed)?;
-    let mut own = Day {
+    let mut day = BoundedDay {
         bounds,
         rules: Vec::new(),
         below: 0,
@@ -92,10 +92,10 @@ fn day(jobs: &[SliceJob], layouts: &str, slots: usize, seed: u64) -> Result<Day,
         run(jobs, State::new(machine.clone()), &mut recorder).map_err(Error::malformed)?;
         recorder.schedule().verify(jobs).map_err(Error::malformed)?;
         let costs = recorder.schedule().costs(jobs, machine.power());
-        for bound in own
+        for bound in day
             .bounds
             .iter()
-            .filter(|own| own.class.covers(Class::FixedLayouts))
+            .filter(|bound| bound.class.covers(Class::FixedLayouts))
         {
             let value = match bound.measure {
                 Measure::Energy => costs.watt_minutes,
@@ -103,16 +103,16 @@ fn day(jobs: &[SliceJob], layouts: &str, slots: usize, seed: u64) -> Result<Day,
                 // A bound on other schedules.
                 Measure::Completion | Measure::Makespan => continue,
             };
-            own.below += usize::from(value < bound.value - NOISE * (1.0 + value));
+            day.below += usize::from(value < bound.value - NOISE * (1.0 + value));
         }
         let name = recorder.name().to_owned();
-        own.rules.push((name, costs.tardiness, costs.watt_minutes));
+        day.rules.push((name, costs.tardiness, costs.watt_minutes));
     }
-    Ok(own)
+    Ok(day)
 }
 
 /// Fifty jobs at eight a minute, with tight deadlines.
-fn small(seed: u64) -> Result<Day, Error> {
+fn small(seed: u64) -> Result<BoundedDay, Error> {
     let draw = Draw {
         per_minute: 8.0 / LOADS[9],
         from: 540.0,
@@ -128,14 +128,14 @@ fn small(seed: u64) -> Result<Day, Error> {
 }
 
 /// A part of a fresh day.
-fn part(seed: u64) -> Result<Day, Error> {
+fn part(seed: u64) -> Result<BoundedDay, Error> {
     let draw = Draw {
         from: 540.0,
         most: PART,
         ..Draw::default()
     };
     let jobs = draw.jobs(seed).map_err(Error::malformed)?;
-    day(&jobs, Machine::PUBLISHED, PART_SLOTS, seed)
+    day(&jobs, SlicedGpus::PUBLISHED, PART_SLOTS, seed)
 }
 
 /// The bounds on the energy of a whole fresh day: without arrivals, and with them.
@@ -148,9 +148,9 @@ fn energies(seed: u64) -> Result<[f64; 2], Error> {
 }
 
 /// What a seed gives.
-struct Found {
-    small: Day,
-    part: Day,
+struct SeedResult {
+    small: BoundedDay,
+    part: BoundedDay,
     energies: [f64; 2],
 }
 
@@ -162,7 +162,7 @@ pub(super) fn section(plan: &Plan, bar: &dyn Progress) -> Result<Section, Error>
     let mut found = on_files(&few, bar, 1, |_, seed| {
         let (small, part) = (small(seed)?, part(seed)?);
         let energies = energies(seed)?;
-        Ok(vec![Found {
+        Ok(vec![SeedResult {
             small,
             part,
             energies,
@@ -170,16 +170,16 @@ pub(super) fn section(plan: &Plan, bar: &dyn Progress) -> Result<Section, Error>
     })?;
     let days = found
         .pop()
-        .and_then(|mut own| own.pop())
+        .and_then(|mut values| values.pop())
         .unwrap_or_default();
     let mut section = Section::new("bounds", "What no schedule is below");
     let mut rows = Vec::new();
     for name in NAMES.into_iter().chain([OURS]) {
-        let per_day: Vec<f64> = days.iter().map(|own| own.small.minutes(name)).collect();
-        let part: Vec<f64> = days.iter().map(|own| own.part.minutes(name)).collect();
+        let per_day: Vec<f64> = days.iter().map(|day| day.small.minutes(name)).collect();
+        let part: Vec<f64> = days.iter().map(|day| day.part.minutes(name)).collect();
         let (small, part) = (mean_interval(&per_day), mean_interval(&part));
         section.insert(name, small.mean);
-        let first = per_day.iter().take(3).map(|own| format!("{own:.2}"));
+        let first = per_day.iter().take(3).map(|value| format!("{value:.2}"));
         rows.push(vec![
             name.to_owned(),
             first.collect::<Vec<_>>().join(", "),
@@ -188,7 +188,7 @@ pub(super) fn section(plan: &Plan, bar: &dyn Progress) -> Result<Section, Error>
         ]);
     }
     let energies = [0, 1].map(|at| {
-        let each: Vec<f64> = days.iter().map(|own| own.energies[at] / 1e6).collect();
+        let each: Vec<f64> = days.iter().map(|day| day.energies[at] / 1e6).collect();
         mean_interval(&each).mean
     });
     section.insert("energy without arrivals, 10^6 watt-minutes", energies[0]);
@@ -212,22 +212,22 @@ fn mean(values: &[f64]) -> f64 {
     mean_interval(values).mean
 }
 
-fn claims(days: &[Found]) -> Vec<Claim> {
+fn claims(days: &[SeedResult]) -> Vec<Claim> {
     let minutes =
-        |name: &str| -> Vec<f64> { days.iter().map(|own| own.small.minutes(name)).collect() };
+        |name: &str| -> Vec<f64> { days.iter().map(|day| day.small.minutes(name)).collect() };
     let below: usize = days
         .iter()
-        .map(|own| own.small.below + own.part.below)
+        .map(|day| day.small.below + day.part.below)
         .sum();
     let held: usize = days
         .iter()
-        .map(|own| own.small.rules.len() + own.part.rules.len())
+        .map(|day| day.small.rules.len() + day.part.rules.len())
         .sum();
     let falls = days
         .iter()
-        .flat_map(|own| [&own.small, &own.part])
-        .filter(|own| {
-            let each = NAMES[1..].iter().map(|name| own.minutes(name));
+        .flat_map(|day| [&day.small, &day.part])
+        .filter(|day| {
+            let each = NAMES[1..].iter().map(|name| day.minutes(name));
             !each
                 .collect::<Vec<_>>()
                 .is_sorted_by(|a, b| *b >= a - NOISE)
@@ -235,15 +235,15 @@ fn claims(days: &[Found]) -> Vec<Claim> {
     let falls = falls.count();
     let gain = paired_interval(&minutes("progress"), &minutes("linear"));
     let (ours, fixed) = (mean(&minutes(OURS)), mean(&minutes("progress-static")));
-    let best: Vec<f64> = days.iter().map(|own| own.small.best()).collect();
+    let best: Vec<f64> = days.iter().map(|day| day.small.best()).collect();
     let twice: Vec<f64> = minutes("progress-static")
         .iter()
-        .map(|own| 2.0 * own)
+        .map(|minutes| 2.0 * minutes)
         .collect();
     let above = paired_interval(&minutes(OURS), &twice);
     let largest = days
         .iter()
-        .flat_map(|own| NAMES.map(|name| own.part.minutes(name)));
+        .flat_map(|day| NAMES.map(|name| day.part.minutes(name)));
     let largest = largest.fold(0.0, f64::max);
     vec![
         Claim::new("No schedule of any rule is below a bound", MINE, &[3]).found(

@@ -2,13 +2,13 @@
 
 use mapa_front::Error;
 use mapa_sim::{mean_interval, paired_interval};
-use mapa_system_energy::{Booking, EnergyPlan, Machine, Power, Prices, Rule, State};
+use mapa_system_energy::{Booking, EnergyPlan, Power, Prices, Rule, SlicedGpus, State};
 use mapa_system_energy_sim::{Totals, run as run_day, run_preemptive};
 use serde::Serialize;
 
 use super::rows::{LARGEST, PLAN, PLAN_LAYOUTS, ROWS};
 use super::setting::FRESH;
-use super::trials::{All, ENERGY, LATE, Of, TARDINESS, Trials};
+use super::trials::{AllDays, DayNumber, DayTrials, ENERGY, LATE, TARDINESS};
 use mapa_lab::claim::{Claim, Verdict, mean_pm};
 use mapa_lab::plan::{Plan, on_files};
 use mapa_lab::progress::Progress;
@@ -126,14 +126,14 @@ const ABLATION: [Variant; 5] = [
 
 /// A day: what it came to, and the instances that were created.
 #[derive(Clone, Copy, Default)]
-struct Day {
+struct LayoutDay {
     totals: Totals,
     creations: f64,
 }
 
 pub(super) struct Layouts {
     /// By variant, in the order of [`CHANGING`] and [`ABLATION`].
-    days: Vec<Vec<Day>>,
+    days: Vec<Vec<LayoutDay>>,
     /// Largest-first where every event interrupts every job.
     preemptive: Vec<Totals>,
 }
@@ -146,26 +146,27 @@ pub(super) fn run(plan: &Plan, bar: &dyn Progress) -> Result<Layouts, Error> {
     let mut done = on_files(plan, bar, 1, |_, seed| {
         bar.doing("layouts that change, and parts of the plan");
         let [jobs, _] = FRESH.jobs(seed)?;
-        let each = variants().map(|own| {
-            let machine = match own.creation_s {
-                Some(seconds) => Machine::flexible(8, Power::A100, seconds / 60.0),
-                None => Machine::new(Machine::PUBLISHED, Power::A100),
+        let each = variants().map(|variant| {
+            let machine = match variant.creation_s {
+                Some(seconds) => SlicedGpus::flexible(8, Power::A100, seconds / 60.0),
+                None => SlicedGpus::new(SlicedGpus::PUBLISHED, Power::A100),
             };
             let machine = machine.map_err(Error::malformed)?;
-            let plan = EnergyPlan::new((own.prices)()).map_err(Error::malformed)?;
-            let mut rule: Box<dyn Rule> = Box::new(plan.booking(own.booking));
+            let plan = EnergyPlan::new((variant.prices)()).map_err(Error::malformed)?;
+            let mut rule: Box<dyn Rule> = Box::new(plan.booking(variant.booking));
             let totals = run_day(&jobs, State::new(machine), &mut *rule);
             let totals = totals.map_err(Error::malformed)?;
-            Ok(Day {
+            Ok(LayoutDay {
                 totals,
                 creations: totals.creations as f64,
             })
         });
-        let mut days = each.collect::<Result<Vec<Day>, Error>>()?;
-        let machine = Machine::new(Machine::PUBLISHED, Power::A100).map_err(Error::malformed)?;
+        let mut days = each.collect::<Result<Vec<LayoutDay>, Error>>()?;
+        let machine =
+            SlicedGpus::new(SlicedGpus::PUBLISHED, Power::A100).map_err(Error::malformed)?;
         let mut rule = ROWS[0].rule(seed)?;
         let totals = run_preemptive(&jobs, State::new(machine), &mut *rule);
-        days.push(Day {
+        days.push(LayoutDay {
             totals: totals.map_err(Error::malformed)?,
             creations: 0.0,
         });
@@ -175,12 +176,12 @@ pub(super) fn run(plan: &Plan, bar: &dyn Progress) -> Result<Layouts, Error> {
     let preemptive = days.pop().unwrap_or_default();
     Ok(Layouts {
         days,
-        preemptive: preemptive.into_iter().map(|own| own.totals).collect(),
+        preemptive: preemptive.into_iter().map(|day| day.totals).collect(),
     })
 }
 
 #[derive(Serialize)]
-struct Numbers {
+struct LayoutNumbers {
     late_percent: f64,
     tardiness_minutes: f64,
     energy_watt_minutes: f64,
@@ -189,19 +190,19 @@ struct Numbers {
 }
 
 impl Layouts {
-    fn per_day(&self, at: usize, of: Of) -> Vec<f64> {
+    fn per_day(&self, at: usize, of: DayNumber) -> Vec<f64> {
         let days = self.days.get(at).into_iter().flatten();
-        days.map(|own| of(&own.totals)).collect()
+        days.map(|day| of(&day.totals)).collect()
     }
 
-    fn mean(&self, at: usize, of: Of) -> f64 {
+    fn mean(&self, at: usize, of: DayNumber) -> f64 {
         mean_interval(&self.per_day(at, of)).mean
     }
 
-    fn numbers(&self, at: usize, changes: bool) -> Numbers {
+    fn numbers(&self, at: usize, changes: bool) -> LayoutNumbers {
         let days = self.days.get(at).into_iter().flatten();
-        let creations: Vec<f64> = days.map(|own| own.creations).collect();
-        Numbers {
+        let creations: Vec<f64> = days.map(|day| day.creations).collect();
+        LayoutNumbers {
             late_percent: self.mean(at, LATE),
             tardiness_minutes: self.mean(at, TARDINESS),
             energy_watt_minutes: self.mean(at, ENERGY),
@@ -210,10 +211,10 @@ impl Layouts {
     }
 
     /// A row of a table, with differences to a rule on fresh days.
-    fn row(&self, at: usize, own: &Variant, fresh: &Trials, to: &str) -> Vec<String> {
+    fn row(&self, at: usize, own: &Variant, fresh: &DayTrials, to: &str) -> Vec<String> {
         let changes = own.creation_s.is_some();
         let numbers = self.numbers(at, changes);
-        let above = |of: Of| paired_interval(&self.per_day(at, of), &fresh.per_day(to, of));
+        let above = |of: DayNumber| paired_interval(&self.per_day(at, of), &fresh.per_day(to, of));
         vec![
             own.name.to_owned(),
             own.what.to_owned(),
@@ -223,19 +224,21 @@ impl Layouts {
             mean_pm(above(LATE)),
             numbers
                 .creations_a_day
-                .map_or(String::new(), |own| format!("{own:.0}")),
+                .map_or(String::new(), |creations_a_day| {
+                    format!("{creations_a_day:.0}")
+                }),
         ]
     }
 }
 
-pub(super) fn section(layouts: &Layouts, all: &All) -> Result<Section, Error> {
+pub(super) fn section(layouts: &Layouts, all: &AllDays) -> Result<Section, Error> {
     let fresh = all.of(FRESH)?;
     let mut section = Section::new("layouts", "Layouts that change, and parts of the plan");
     let mut rows = Vec::new();
     let mut best: Option<(f64, usize)> = None;
-    for (at, own) in CHANGING.iter().enumerate() {
-        section.insert(own.name, layouts.numbers(at, true));
-        rows.push(layouts.row(at, own, fresh, PLAN_LAYOUTS));
+    for (at, variant) in CHANGING.iter().enumerate() {
+        section.insert(variant.name, layouts.numbers(at, true));
+        rows.push(layouts.row(at, variant, fresh, PLAN_LAYOUTS));
         let late = layouts.mean(at, LATE);
         if best.is_none_or(|(least, _)| late < least) {
             best = Some((late, at));
@@ -303,9 +306,9 @@ pub(super) fn section(layouts: &Layouts, all: &All) -> Result<Section, Error> {
         )
         .table(header, rows);
     let mut rows = Vec::new();
-    for (own, at) in ABLATION.iter().zip(CHANGING.len()..) {
-        section.insert(own.name, layouts.numbers(at, false));
-        rows.push(layouts.row(at, own, fresh, PLAN));
+    for (variant, at) in ABLATION.iter().zip(CHANGING.len()..) {
+        section.insert(variant.name, layouts.numbers(at, false));
+        rows.push(layouts.row(at, variant, fresh, PLAN));
     }
     Ok(section
         .text("energy-plan on the published layouts without one of its parts. Differences are to energy-plan.")

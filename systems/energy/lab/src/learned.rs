@@ -3,15 +3,15 @@
 use mapa_front::Error;
 use mapa_sim::{Interval, mean_interval, paired_interval};
 use mapa_system_energy::learned::{Learned, Weights};
-use mapa_system_energy::{Arithmetic, Machine, Power, State};
+use mapa_system_energy::{Arithmetic, Power, SlicedGpus, State};
 use mapa_system_energy_rl::{KEPT, Kept, Trainer};
 use mapa_system_energy_sim::{PUBLISHED_SEEDS, Totals, published_day, run as run_day};
 use serde::Serialize;
 
 use super::rows::{FIT_FULLEST, LARGEST};
 use super::setting::{FRESH, TIGHT};
-use super::table::Numbers;
-use super::trials::{All, ENERGY, LATE, Of, TARDINESS, Trials};
+use super::table::RuleNumbers;
+use super::trials::{AllDays, DayNumber, DayTrials, ENERGY, LATE, TARDINESS};
 use mapa_lab::claim::{Claim, EXACT, Verdict, mean_pm, number};
 use mapa_lab::plan::{Plan, on_files};
 use mapa_lab::progress::Progress;
@@ -37,26 +37,29 @@ const PUBLISHED: &str = "published";
 const ORIGINAL: &str = "original";
 
 /// The nets of some settings, each with the days that it ran.
-struct Group {
+struct NetGroup {
     settings: &'static str,
     what: &'static str,
     nets: Vec<(u64, Vec<Totals>)>,
 }
 
 pub(super) struct Nets {
-    groups: Vec<Group>,
+    groups: Vec<NetGroup>,
     /// The nets of [`OURS`] on the published days, with 32 bits.
     published: Vec<Vec<Totals>>,
 }
 
-fn rule(weights: Weights) -> Result<(Machine, Learned), Error> {
-    let machine = Machine::of_layouts(weights.layouts(), Power::A100).map_err(Error::malformed)?;
+fn rule(weights: Weights) -> Result<(SlicedGpus, Learned), Error> {
+    let machine =
+        SlicedGpus::of_layouts(weights.layouts(), Power::A100).map_err(Error::malformed)?;
     let rule = Learned::new(weights, &machine).map_err(Error::malformed)?;
     Ok((machine, rule))
 }
 
 fn kept(settings: &str) -> Vec<&'static Kept> {
-    KEPT.iter().filter(|own| own.settings == settings).collect()
+    KEPT.iter()
+        .filter(|report| report.settings == settings)
+        .collect()
 }
 
 /// Whether nets of these settings are for tight deadlines.
@@ -69,7 +72,7 @@ pub(super) fn run(plan: &Plan, bar: &dyn Progress) -> Result<Nets, Error> {
     let nets: Vec<(&Kept, bool)> = SETTINGS
         .iter()
         .flat_map(|(settings, _)| kept(settings))
-        .map(|own| (own, is_tight(own.settings)))
+        .map(|report| (report, is_tight(report.settings)))
         .collect();
     let done = on_files(plan, bar, nets.len(), |at, seed| {
         let (net, is_tight) = nets[at];
@@ -82,17 +85,17 @@ pub(super) fn run(plan: &Plan, bar: &dyn Progress) -> Result<Nets, Error> {
     })?;
     let mut days = done
         .into_iter()
-        .map(|own| own.into_iter().next().unwrap_or_default());
-    let groups = SETTINGS.iter().map(|&(settings, what)| Group {
+        .map(|values| values.into_iter().next().unwrap_or_default());
+    let groups = SETTINGS.iter().map(|&(settings, what)| NetGroup {
         settings,
         what,
         nets: kept(settings)
             .into_iter()
-            .map(|own| (own.seed, days.next().unwrap_or_default()))
+            .map(|report| (report.seed, days.next().unwrap_or_default()))
             .collect(),
     });
     Ok(Nets {
-        groups: groups.filter(|own| !own.nets.is_empty()).collect(),
+        groups: groups.filter(|group| !group.nets.is_empty()).collect(),
         published: published()?,
     })
 }
@@ -118,43 +121,43 @@ fn mean(nets: &[Vec<Totals>], of: impl Fn(&Totals) -> f64) -> f64 {
 
 impl Nets {
     /// The numbers of our nets on the published days, as the published table has them.
-    pub(super) fn on_published_days(&self) -> Numbers {
-        Numbers {
-            late_percent: mean(&self.published, |own| 100.0 * own.late_share()),
+    pub(super) fn on_published_days(&self) -> RuleNumbers {
+        RuleNumbers {
+            late_percent: mean(&self.published, |totals| 100.0 * totals.late_share()),
             tardiness_minutes: mean(&self.published, Totals::mean_tardiness),
-            energy_watt_minutes: mean(&self.published, |own| own.published_watt_minutes),
+            energy_watt_minutes: mean(&self.published, |totals| totals.published_watt_minutes),
         }
     }
 
     /// The numbers of our nets on fresh days.
-    pub(super) fn on_fresh_days(&self) -> Option<Numbers> {
+    pub(super) fn on_fresh_days(&self) -> Option<RuleNumbers> {
         let group = self.group(OURS)?;
-        let days: Vec<Vec<Totals>> = group.nets.iter().map(|own| own.1.clone()).collect();
-        Some(Numbers {
+        let days: Vec<Vec<Totals>> = group.nets.iter().map(|net| net.1.clone()).collect();
+        Some(RuleNumbers {
             late_percent: mean(&days, LATE),
             tardiness_minutes: mean(&days, TARDINESS),
             energy_watt_minutes: mean(&days, ENERGY),
         })
     }
 
-    fn group(&self, settings: &str) -> Option<&Group> {
-        self.groups.iter().find(|own| own.settings == settings)
+    fn group(&self, settings: &str) -> Option<&NetGroup> {
+        self.groups.iter().find(|group| group.settings == settings)
     }
 }
 
-impl Group {
+impl NetGroup {
     /// By how much each net is above a rule, as a mean over days.
-    fn above(&self, days: &Trials, rule: &str, of: Of) -> Vec<f64> {
+    fn above(&self, days: &DayTrials, rule: &str, of: DayNumber) -> Vec<f64> {
         let other = days.per_day(rule, of);
         let nets = self.nets.iter();
-        nets.map(|(_, own)| {
-            let own: Vec<f64> = own.iter().map(of).collect();
+        nets.map(|(_, totals)| {
+            let own: Vec<f64> = totals.iter().map(of).collect();
             paired_interval(&own, &other).mean
         })
         .collect()
     }
 
-    fn days<'a>(&self, all: &'a All) -> Result<&'a Trials, Error> {
+    fn days<'a>(&self, all: &'a AllDays) -> Result<&'a DayTrials, Error> {
         all.of(if is_tight(self.settings) {
             TIGHT
         } else {
@@ -165,7 +168,7 @@ impl Group {
 
 /// What `results.json` says of the nets of some settings.
 #[derive(Serialize)]
-struct Seeds {
+struct NetSeeds {
     seeds: Vec<u64>,
     late_to_largest_first: Vec<f64>,
     tardiness_to_largest_first: Vec<f64>,
@@ -183,13 +186,13 @@ fn claim(what: &str, paper: &str, values: &[f64], judge: fn(Interval) -> Verdict
 }
 
 fn listed(values: &[f64]) -> String {
-    let each = values.iter().map(|own| format!("{own:+.1}"));
+    let each = values.iter().map(|value| format!("{value:+.1}"));
     each.collect::<Vec<_>>().join(", ")
 }
 
 /// Whether no net is better than fit in late jobs, tardiness and energy at once, and fit is better in
 /// late jobs and energy than their mean.
-fn against_fit(nets: &Group, days: &Trials) -> Claim {
+fn against_fit(nets: &NetGroup, days: &DayTrials) -> Claim {
     let [late, tardy, energy] =
         [LATE, TARDINESS, ENERGY].map(|of| nets.above(days, FIT_FULLEST, of));
     let better = late
@@ -198,8 +201,8 @@ fn against_fit(nets: &Group, days: &Trials) -> Claim {
         .zip(&energy)
         .filter(|((late, tardy), energy)| **late < 0.0 && **tardy < 0.0 && **energy < 0.0)
         .count();
-    let [late, energy] = [late, energy].map(|own| mean_interval(&own));
-    let is_more = [late, energy].map(|own| Verdict::above(own, 0.0));
+    let [late, energy] = [late, energy].map(|values| mean_interval(&values));
+    let is_more = [late, energy].map(|interval| Verdict::above(interval, 0.0));
     let what = "d. fit-fullest has fewer late jobs than the nets at less energy, and no net is better in late jobs, tardiness and energy";
     let ours = format!(
         "nets have {} points more late jobs, {} 10^6 W min more energy; {better} of {} better in all three",
@@ -216,7 +219,7 @@ fn against_fit(nets: &Group, days: &Trials) -> Claim {
     )
 }
 
-pub(super) fn section(nets: &Nets, all: &All) -> Result<Section, Error> {
+pub(super) fn section(nets: &Nets, all: &AllDays) -> Result<Section, Error> {
     let mut section = Section::new("learned", "The learned policy, trained again");
     let mut claims = Vec::new();
     let mut rows = Vec::new();
@@ -225,7 +228,7 @@ pub(super) fn section(nets: &Nets, all: &All) -> Result<Section, Error> {
         let [late, tardy, energy] =
             [LATE, TARDINESS, ENERGY].map(|of| group.above(days, LARGEST, of));
         let cell = |values: &[f64], scale: f64| {
-            let scaled: Vec<f64> = values.iter().map(|own| own / scale).collect();
+            let scaled: Vec<f64> = values.iter().map(|value| value / scale).collect();
             let value = mean_interval(&scaled);
             let half = (value.high - value.low) / 2.0;
             format!("{:+.3} ± {half:.3}", value.mean)
@@ -244,13 +247,13 @@ pub(super) fn section(nets: &Nets, all: &All) -> Result<Section, Error> {
                     "b. Trained as in the second formulation, with our parameters, a net has 2 to 6 points fewer late jobs than largest-first",
                     "5.0 points, by one net",
                     &late,
-                    |own| Verdict::within(own, -6.0, -2.0),
+                    |interval| Verdict::within(interval, -6.0, -2.0),
                 ));
                 claims.push(claim(
                     "the interval over training seeds does not contain 0",
                     "5.0 points, by one net",
                     &late,
-                    |own| Verdict::below(own, 0.0),
+                    |interval| Verdict::below(interval, 0.0),
                 ));
                 claims.push(against_fit(group, days));
             }
@@ -258,19 +261,19 @@ pub(super) fn section(nets: &Nets, all: &All) -> Result<Section, Error> {
                 "with the published parameters a net has fewer late jobs than largest-first, but not 5 points",
                 "5.0 points, by one net",
                 &late,
-                |own| Verdict::within(own, -5.0, 0.0),
+                |interval| Verdict::within(interval, -5.0, 0.0),
             )),
             _ => claims.push(claim(
                 "c. Trained as in the first formulation, a net has more late jobs than largest-first",
                 "loses by some 5 %, 87 % late",
                 &late,
-                |own| Verdict::above(own, 0.0),
+                |interval| Verdict::above(interval, 0.0),
             )),
         }
         section.insert(
             group.settings,
-            Seeds {
-                seeds: group.nets.iter().map(|own| own.0).collect(),
+            NetSeeds {
+                seeds: group.nets.iter().map(|net| net.0).collect(),
                 late_to_largest_first: late,
                 tardiness_to_largest_first: tardy,
                 energy_to_largest_first: energy,
@@ -280,7 +283,7 @@ pub(super) fn section(nets: &Nets, all: &All) -> Result<Section, Error> {
     let what: Vec<String> = nets
         .groups
         .iter()
-        .map(|own| format!("`{}`: {}", own.settings, own.what))
+        .map(|group| format!("`{}`: {}", group.settings, group.what))
         .collect();
     let published = match nets.group(PUBLISHED) {
         Some(_) => "",
@@ -322,8 +325,8 @@ pub(super) fn trained_again(bar: &dyn Progress) -> Result<Section, Error> {
         while !trainer.is_over() {
             trainer.update().map_err(Error::malformed)?;
         }
-        let [again, kept] = [trainer.weights(), net.weights()].map(|own| {
-            let own = own.map_err(Error::malformed)?;
+        let [again, kept] = [trainer.weights(), net.weights()].map(|result| {
+            let own = result.map_err(Error::malformed)?;
             Ok::<_, Error>(own.to_bytes())
         });
         let same = again? == kept?;

@@ -3,14 +3,14 @@
 use mapa_front::Error;
 use mapa_sim::stream;
 use mapa_system_energy::{
-    Fit, LargestFirst, LeastCost, Machine, MeanFinish, Power, PriceFile, RandomSlice, Rule,
+    Fit, LargestFirst, LeastCost, MeanFinish, Power, PriceFile, RandomSlice, Rule, SlicedGpus,
     SmallestFirst,
 };
 use rand::RngExt;
 
 /// A rule on layouts.
 #[derive(Clone, Copy)]
-pub(super) struct Row {
+pub(super) struct RuleRow {
     pub(super) name: &'static str,
     /// What it is, for the table.
     pub(super) what: &'static str,
@@ -27,13 +27,13 @@ enum With {
     Prices(&'static str),
 }
 
-impl Row {
-    pub(super) fn machine(&self) -> Result<Machine, Error> {
+impl RuleRow {
+    pub(super) fn machine(&self) -> Result<SlicedGpus, Error> {
         if let With::Prices(name) = self.rule {
             let file = PriceFile::named(name).map_err(Error::malformed)?;
             return file.machine.machine(Power::A100).map_err(Error::malformed);
         }
-        Machine::new(self.layouts, Power::A100).map_err(Error::malformed)
+        SlicedGpus::new(self.layouts, Power::A100).map_err(Error::malformed)
     }
 
     /// The rule, for the day of this seed.
@@ -63,8 +63,8 @@ pub(super) const PLAN_CHANGING: &str = "energy-plan-repartitioned";
 pub(super) const LARGEST_LAYOUTS: &str = "largest-first-layouts";
 
 /// A plan by a set of prices that ships, on the machine that it is for.
-const fn priced(name: &'static str, what: &'static str, prices: &'static str) -> Row {
-    Row {
+const fn priced(name: &'static str, what: &'static str, prices: &'static str) -> RuleRow {
+    RuleRow {
         name,
         what,
         layouts: "",
@@ -73,56 +73,56 @@ const fn priced(name: &'static str, what: &'static str, prices: &'static str) ->
 }
 
 /// Every rule. Differences are to the first.
-pub(super) const ROWS: [Row; 15] = [
-    Row {
+pub(super) const ROWS: [RuleRow; 15] = [
+    RuleRow {
         name: LARGEST,
         what: "the largest free slice",
-        layouts: Machine::PUBLISHED,
+        layouts: SlicedGpus::PUBLISHED,
         rule: With::Seed(|_| Box::new(LargestFirst)),
     },
-    Row {
+    RuleRow {
         name: "eft-published",
         what: "\"earliest finish\" as the authors' code has it: by means of groups of sizes",
-        layouts: Machine::PUBLISHED,
+        layouts: SlicedGpus::PUBLISHED,
         rule: With::Seed(|_| Box::new(MeanFinish)),
     },
-    Row {
+    RuleRow {
         name: "smallest-first",
         what: "the smallest free slice",
-        layouts: Machine::PUBLISHED,
+        layouts: SlicedGpus::PUBLISHED,
         rule: With::Seed(|_| Box::new(SmallestFirst)),
     },
-    Row {
+    RuleRow {
         name: "random",
         what: "any free slice",
-        layouts: Machine::PUBLISHED,
+        layouts: SlicedGpus::PUBLISHED,
         rule: With::Seed(|seed| {
             let mut draws = stream(seed, "energy random rule");
             Box::new(RandomSlice::new(move |n: usize| draws.random_range(0..n)))
         }),
     },
-    Row {
+    RuleRow {
         name: FIT,
         what: "the smallest free slice in time, else the largest",
-        layouts: Machine::PUBLISHED,
+        layouts: SlicedGpus::PUBLISHED,
         rule: With::Seed(|_| Box::new(Fit::default())),
     },
-    Row {
+    RuleRow {
         name: FIT_FULLEST,
         what: "fit; of equal slices that on the fullest GPU",
-        layouts: Machine::PUBLISHED,
+        layouts: SlicedGpus::PUBLISHED,
         rule: With::Seed(|_| Box::new(Fit::fullest())),
     },
-    Row {
+    RuleRow {
         name: "least-cost",
         what: "the least added energy, priced, plus tardiness",
-        layouts: Machine::PUBLISHED,
+        layouts: SlicedGpus::PUBLISHED,
         rule: With::Seed(|_| Box::new(LeastCost::default())),
     },
-    Row {
+    RuleRow {
         name: LARGEST_LAYOUTS,
         what: "largest-first on the searched layouts",
-        layouts: Machine::SEARCHED,
+        layouts: SlicedGpus::SEARCHED,
         rule: With::Seed(|_| Box::new(LargestFirst)),
     },
     priced(

@@ -7,17 +7,17 @@ use super::rows::{
     FIT, FIT_FULLEST, LARGEST, LARGEST_LAYOUTS, PLAN, PLAN_EXACT, PLAN_LAYOUTS, PLAN_LOADS,
     PLAN_ROUGH, PLAN_TIGHT, ROWS,
 };
-use super::setting::{FRESH, MORNING, RATES, SIGMAS, Setting, TIGHT};
-use super::table::Numbers;
-use super::trials::{All, ENERGY, LATE, Of, TARDINESS, Trials};
+use super::setting::{DaySetting, FRESH, MORNING, RATES, SIGMAS, TIGHT};
+use super::table::RuleNumbers;
+use super::trials::{AllDays, DayNumber, DayTrials, ENERGY, LATE, TARDINESS};
 use mapa_lab::claim::{Claim, Verdict, mean_pm};
-use mapa_lab::picture::{Dots, Heights, Line, lines, plain};
+use mapa_lab::picture::{Dots, Heights, NamedCurve, lines, plain};
 use mapa_lab::report::Section;
 
 const MINE: &str = "none: MAPA's own";
 
-fn numbers(days: &Trials, name: &str) -> Numbers {
-    Numbers {
+fn numbers(days: &DayTrials, name: &str) -> RuleNumbers {
+    RuleNumbers {
         late_percent: days.mean(name, LATE).mean,
         tardiness_minutes: days.mean(name, TARDINESS).mean,
         energy_watt_minutes: days.mean(name, ENERGY).mean,
@@ -25,7 +25,7 @@ fn numbers(days: &Trials, name: &str) -> Numbers {
 }
 
 /// A claim that a rule has at least `limit` less than largest-first of something.
-fn less(days: &Trials, name: &str, what: &str, of: Of, limit: f64, paper: &str) -> Claim {
+fn less(days: &DayTrials, name: &str, what: &str, of: DayNumber, limit: f64, paper: &str) -> Claim {
     let value = days.above_largest(name, of);
     let rule = if limit == 0.0 {
         "below 0"
@@ -47,11 +47,11 @@ fn less(days: &Trials, name: &str, what: &str, of: Of, limit: f64, paper: &str) 
 }
 
 /// The table of a setting: every rule, and its differences to largest-first.
-fn table(section: Section, days: &Trials) -> Section {
+fn table(section: Section, days: &DayTrials) -> Section {
     let mut rows = Vec::new();
     for row in ROWS {
         let own = numbers(days, row.name);
-        let above = |of: Of, scale: f64| {
+        let above = |of: DayNumber, scale: f64| {
             if row.name == LARGEST {
                 return String::new();
             }
@@ -89,7 +89,7 @@ fn table(section: Section, days: &Trials) -> Section {
 }
 
 /// Fresh days, with the mean of the trained nets beside the rules.
-pub(super) fn fresh(days: &Trials, ppo: Option<Numbers>) -> Section {
+pub(super) fn fresh(days: &DayTrials, ppo: Option<RuleNumbers>) -> Section {
     let mut section = Section::new("fresh-days", "Fresh days of the published parameters");
     for row in ROWS {
         section.insert(row.name, numbers(days, row.name));
@@ -170,7 +170,7 @@ const COLOURS: [&str; 15] = [
     "#2fae86", "#006d4e", "#7fbf3f", "#8d7fd1", "#5e3c99", "#444444", "#17becf",
 ];
 
-pub(super) fn bound(days: &Trials) -> Section {
+pub(super) fn bound(days: &DayTrials) -> Section {
     let mut section = Section::new("bound", "How far above the least energy");
     let mut rows = Vec::new();
     let mut claims = Vec::new();
@@ -178,7 +178,7 @@ pub(super) fn bound(days: &Trials) -> Section {
         let above: Vec<f64> = days
             .trials(row.name)
             .iter()
-            .map(|own| 100.0 * (own.totals.watt_minutes / own.bound - 1.0))
+            .map(|trial| 100.0 * (trial.totals.watt_minutes / trial.bound - 1.0))
             .collect();
         let value = mean_interval(&above);
         section.insert(row.name, value.mean);
@@ -207,7 +207,7 @@ pub(super) fn bound(days: &Trials) -> Section {
         )
 }
 
-pub(super) fn tight(all: &All) -> Result<Section, Error> {
+pub(super) fn tight(all: &AllDays) -> Result<Section, Error> {
     let days = all.of(TIGHT)?;
     let mut section = Section::new("tight", "Tight deadlines");
     for row in ROWS {
@@ -232,8 +232,8 @@ pub(super) fn tight(all: &All) -> Result<Section, Error> {
 
 /// Cells of late jobs and tardiness for some rules under several settings.
 fn cells(
-    all: &All,
-    settings: &[Setting],
+    all: &AllDays,
+    settings: &[DaySetting],
     names: &[&'static str],
 ) -> Result<Vec<Vec<String>>, Error> {
     let mut rows = Vec::new();
@@ -261,8 +261,8 @@ const COMPARED: [&str; 7] = [
     PLAN_ROUGH,
 ];
 
-pub(super) fn loads(all: &All) -> Result<Section, Error> {
-    let settings = RATES.map(|per_minute| Setting {
+pub(super) fn loads(all: &AllDays) -> Result<Section, Error> {
+    let settings = RATES.map(|per_minute| DaySetting {
         per_minute,
         ..FRESH
     });
@@ -313,7 +313,7 @@ pub(super) fn loads(all: &All) -> Result<Section, Error> {
                 numbers(all.of(setting)?, name).late_percent,
             ));
         }
-        curves.push(Line {
+        curves.push(NamedCurve {
             name: name.to_owned(),
             colour,
             dashed: false,
@@ -340,8 +340,8 @@ pub(super) fn loads(all: &All) -> Result<Section, Error> {
         ))
 }
 
-pub(super) fn wrong(all: &All) -> Result<Section, Error> {
-    let settings = SIGMAS.map(|sigma| Setting { sigma, ..FRESH });
+pub(super) fn wrong(all: &AllDays) -> Result<Section, Error> {
+    let settings = SIGMAS.map(|sigma| DaySetting { sigma, ..FRESH });
     let mut section = Section::new("wrong-run-times", "Run times that are not as told");
     for setting in settings {
         for name in COMPARED {
@@ -349,7 +349,7 @@ pub(super) fn wrong(all: &All) -> Result<Section, Error> {
             section.insert(format!("{name} at sigma {}", setting.sigma), own);
         }
     }
-    let days = all.of(Setting {
+    let days = all.of(DaySetting {
         sigma: 0.5,
         ..FRESH
     })?;
@@ -391,7 +391,7 @@ pub(super) fn wrong(all: &All) -> Result<Section, Error> {
         .text("Late jobs in percent / tardiness in minutes. Claims are at sigma 0.5."))
 }
 
-pub(super) fn morning(all: &All) -> Result<Section, Error> {
+pub(super) fn morning(all: &AllDays) -> Result<Section, Error> {
     let days = all.of(MORNING)?;
     let mut section = Section::new("morning", "300 jobs from nine o'clock");
     for row in ROWS {

@@ -8,7 +8,7 @@ use rand_distr::{Distribution, StandardNormal};
 
 /// One kind of day.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) struct Setting {
+pub(super) struct DaySetting {
     /// Jobs a minute at a load of 1.
     pub(super) per_minute: f64,
     /// Whether deadlines are tight.
@@ -20,24 +20,24 @@ pub(super) struct Setting {
 }
 
 /// The published parameters.
-pub(super) const FRESH: Setting = Setting {
+pub(super) const FRESH: DaySetting = DaySetting {
     per_minute: 20.0,
     is_tight: false,
     sigma: 0.0,
     is_morning: false,
 };
-pub(super) const TIGHT: Setting = Setting {
+pub(super) const TIGHT: DaySetting = DaySetting {
     is_tight: true,
     ..FRESH
 };
-pub(super) const MORNING: Setting = Setting {
+pub(super) const MORNING: DaySetting = DaySetting {
     is_morning: true,
     ..FRESH
 };
 pub(super) const RATES: [f64; 6] = [8.0, 12.0, 16.0, 20.0, 22.0, 24.0];
 pub(super) const SIGMAS: [f64; 3] = [0.0, 0.2, 0.5];
 
-impl Setting {
+impl DaySetting {
     pub(super) fn all() -> Vec<Self> {
         let loads = RATES.map(|per_minute| Self {
             per_minute,
@@ -45,7 +45,7 @@ impl Setting {
         });
         let wrong = SIGMAS.map(|sigma| Self { sigma, ..FRESH });
         let mut all = vec![FRESH, TIGHT, MORNING];
-        all.extend(loads.into_iter().chain(wrong).filter(|own| *own != FRESH));
+        all.extend(loads.into_iter().chain(wrong).filter(|load| *load != FRESH));
         all
     }
 
@@ -69,13 +69,13 @@ impl Setting {
         }
         let told = draw.jobs(seed).map_err(Error::malformed)?;
         let mut errors = stream(seed, "energy wrong run times");
-        let jobs = told.iter().map(|own| {
+        let jobs = told.iter().map(|slice_job| {
             let normal: f64 = StandardNormal.sample(&mut errors);
             let factor = (self.sigma * normal - self.sigma * self.sigma / 2.0).exp();
             SliceJob::new(
-                own.arrives(),
-                own.deadline(),
-                own.minutes().map(|p| p * factor),
+                slice_job.arrives(),
+                slice_job.deadline(),
+                slice_job.minutes().map(|p| p * factor),
             )
         });
         let jobs = jobs.collect::<Result<_, _>>().map_err(Error::malformed)?;

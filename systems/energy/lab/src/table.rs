@@ -4,8 +4,8 @@ use mapa_front::Error;
 use mapa_lab::claim::{Claim, EXACT, Verdict};
 use mapa_lab::report::Section;
 use mapa_system_energy::{
-    Arithmetic, EarliestFinish, Fit, LargestFirst, Machine, MeanFinish, Power, RandomSlice, Rule,
-    SmallestFirst, State,
+    Arithmetic, EarliestFinish, Fit, LargestFirst, MeanFinish, Power, RandomSlice, Rule,
+    SlicedGpus, SmallestFirst, State,
 };
 use mapa_system_energy_sim::{
     PUBLISHED_SEEDS, Totals, published_day, published_draws, run as run_day,
@@ -14,20 +14,20 @@ use serde::Serialize;
 
 /// What three numbers of a rule come to over days.
 #[derive(Clone, Copy, Serialize)]
-pub(super) struct Numbers {
+pub(super) struct RuleNumbers {
     pub(super) late_percent: f64,
     pub(super) tardiness_minutes: f64,
     pub(super) energy_watt_minutes: f64,
 }
 
 /// A rule on the ten published days, in one arithmetic.
-struct Line {
+struct RuleLine {
     name: &'static str,
     arithmetic: Arithmetic,
     days: Vec<Totals>,
 }
 
-pub(super) struct Published(Vec<Line>);
+pub(super) struct PublishedDays(Vec<RuleLine>);
 
 /// The printed rows: late jobs in percent, tardiness, energy, each with its standard deviation.
 const PRINTED: [(&str, &str); 4] = [
@@ -61,51 +61,51 @@ fn rule(name: &str, seed: u32) -> Result<Box<dyn Rule>, Error> {
     })
 }
 
-pub(super) fn run() -> Result<Published, Error> {
+pub(super) fn run() -> Result<PublishedDays, Error> {
     let mut lines = Vec::new();
     for arithmetic in [Arithmetic::Single, Arithmetic::Double] {
         for name in NAMES {
             let days = PUBLISHED_SEEDS.into_iter().map(|seed| {
                 let jobs = published_day(seed).map_err(Error::malformed)?;
-                let machine =
-                    Machine::new(Machine::PUBLISHED, Power::A100).map_err(Error::malformed)?;
+                let machine = SlicedGpus::new(SlicedGpus::PUBLISHED, Power::A100)
+                    .map_err(Error::malformed)?;
                 let state = State::new(machine).arithmetic(arithmetic);
                 run_day(&jobs, state, &mut *rule(name, seed)?).map_err(Error::malformed)
             });
-            lines.push(Line {
+            lines.push(RuleLine {
                 name,
                 arithmetic,
                 days: days.collect::<Result<_, Error>>()?,
             });
         }
     }
-    Ok(Published(lines))
+    Ok(PublishedDays(lines))
 }
 
-impl Line {
+impl RuleLine {
     /// The mean over the days, and the standard deviation as the document has it: of the ten days
     /// themselves.
     fn spread(&self, of: impl Fn(&Totals) -> f64) -> [f64; 2] {
         let n = self.days.len() as f64;
         let mean = self.days.iter().map(&of).sum::<f64>() / n;
-        let squares = self.days.iter().map(|own| (of(own) - mean).powi(2));
+        let squares = self.days.iter().map(|day| (of(day) - mean).powi(2));
         [mean, (squares.sum::<f64>() / n).sqrt()]
     }
 
-    fn numbers(&self) -> Numbers {
-        Numbers {
-            late_percent: self.spread(|own| 100.0 * own.late_share())[0],
+    fn numbers(&self) -> RuleNumbers {
+        RuleNumbers {
+            late_percent: self.spread(|totals| 100.0 * totals.late_share())[0],
             tardiness_minutes: self.spread(Totals::mean_tardiness)[0],
-            energy_watt_minutes: self.spread(|own| own.published_watt_minutes)[0],
+            energy_watt_minutes: self.spread(|totals| totals.published_watt_minutes)[0],
         }
     }
 
     /// The three cells of the table, to the printed digits.
     fn cells(&self) -> [String; 3] {
         let [late, tardy, energy] = [
-            self.spread(|own| 100.0 * own.late_share()),
+            self.spread(|totals| 100.0 * totals.late_share()),
             self.spread(Totals::mean_tardiness),
-            self.spread(|own| own.published_watt_minutes / 1e6),
+            self.spread(|totals| totals.published_watt_minutes / 1e6),
         ];
         [
             format!("{:.1} ± {:.1}", late[0], late[1]),
@@ -115,18 +115,18 @@ impl Line {
     }
 }
 
-impl Published {
-    fn of(&self, name: &str, arithmetic: Arithmetic) -> Option<&Line> {
+impl PublishedDays {
+    fn of(&self, name: &str, arithmetic: Arithmetic) -> Option<&RuleLine> {
         let mut lines = self.0.iter();
-        lines.find(|own| own.name == name && own.arithmetic == arithmetic)
+        lines.find(|line| line.name == name && line.arithmetic == arithmetic)
     }
 
-    fn single(&self, name: &str) -> Option<&Line> {
+    fn single(&self, name: &str) -> Option<&RuleLine> {
         self.of(name, Arithmetic::Single)
     }
 }
 
-pub(super) fn section(all: &Published) -> Section {
+pub(super) fn section(all: &PublishedDays) -> Section {
     let mut section = Section::new("table", "The published table on the ten published days");
     let mut claims = Vec::new();
     for (name, printed) in PRINTED {
@@ -148,7 +148,7 @@ pub(super) fn section(all: &Published) -> Section {
         all.single("fit-fullest"),
         all.of("fit-fullest", Arithmetic::Double),
     ) {
-        let of = |line: &Line| {
+        let of = |line: &RuleLine| {
             let own = line.numbers();
             (
                 own.late_percent,
@@ -186,7 +186,7 @@ pub(super) fn section(all: &Published) -> Section {
         if line.arithmetic == Arithmetic::Single {
             section.insert(line.name, line.numbers());
         }
-        let exact = line.spread(|own| own.watt_minutes / 1e6)[0];
+        let exact = line.spread(|totals| totals.watt_minutes / 1e6)[0];
         let mut row = vec![line.name.to_owned(), bits.to_owned()];
         row.extend(line.cells());
         row.push(format!("{exact:.3}"));
@@ -209,7 +209,7 @@ pub(super) fn section(all: &Published) -> Section {
     )
 }
 
-pub(super) fn contradictions(all: &Published) -> Section {
+pub(super) fn contradictions(all: &PublishedDays) -> Section {
     let section = Section::new("contradictions", "Where the document contradicts itself");
     let mut claims = Vec::new();
     if let (Some(eft), Some(largest)) = (all.single("eft"), all.single(LARGEST)) {
@@ -230,14 +230,14 @@ pub(super) fn contradictions(all: &Published) -> Section {
                 Verdict::of(!equal),
             ),
         );
-        let power = largest.spread(|own| own.watt_minutes / own.end)[0];
+        let power = largest.spread(|totals| totals.watt_minutes / totals.end)[0];
         claims.push(Claim::new("A day takes 2.5 MJ", "2.51 MJ", &[1, 4]).found(
             format!("{power:.0} W on average for eight GPUs: a day of that is 150 MJ"),
             None,
             EXACT,
             Verdict::of(power * 24.4 * 3600.0 < 3e6),
         ));
-        let jobs = largest.spread(|own| own.jobs as f64)[0];
+        let jobs = largest.spread(|totals| totals.jobs as f64)[0];
         claims.push(
             Claim::new("A day has hundreds of jobs", "hundreds", &[2]).found(
                 format!("{jobs:.0} on average"),

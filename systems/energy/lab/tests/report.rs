@@ -35,13 +35,13 @@ fn the_kept_numbers_are_those_of_a_fresh_run() {
 #[test]
 fn the_energy_table_is_that_of_the_document() {
     let claims = fresh().claims_of("table");
-    let digits = claims.iter().filter(|own| own["rule"] == "every digit");
+    let digits = claims.iter().filter(|claim| claim["rule"] == "every digit");
     let all: Vec<&Value> = digits.collect();
     assert_eq!(all.len(), 4);
-    for own in all {
+    for value in all {
         assert_eq!(
-            (&own["paper"], &own["verdict"]),
-            (&own["ours"], &Value::from("holds"))
+            (&value["paper"], &value["verdict"]),
+            (&value["ours"], &Value::from("holds"))
         );
     }
     let sections = &fresh().numbers["sections"];

@@ -70,25 +70,25 @@ impl Bookings {
 
     /// Books a slice between two moments, minutes; with `all`, every slice that it overlaps too.
     pub(super) fn book(&mut self, state: &State, slice: usize, from: f64, until: f64, all: bool) {
-        for own in state.machine().overlapping(slice) {
-            if !all && own != slice {
+        for number in state.machine().overlapping(slice) {
+            if !all && number != slice {
                 continue;
             }
-            let before = self.until[own];
+            let before = self.until[number];
             if before == NOT {
-                self.touched.push(own);
+                self.touched.push(number);
             }
             let free_at = if before == NOT {
-                state.free_at(own)
+                state.free_at(number)
             } else {
                 before
             };
             let next = free_at.max(until);
-            self.until[own] = next;
-            self.booked[state.machine().class(own)].push(Reverse((next.to_bits(), own)));
-            if state.is_free(own) {
+            self.until[number] = next;
+            self.booked[state.machine().class(number)].push(Reverse((next.to_bits(), number)));
+            if state.is_free(number) {
                 self.reserved += 1;
-                self.by[own] = self.by[own].min(from);
+                self.by[number] = self.by[number].min(from);
             }
         }
     }

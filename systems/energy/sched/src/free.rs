@@ -1,6 +1,6 @@
 //! Which slices are free, by size and by what a start on them would mean.
 
-use super::machine::Machine;
+use super::machine::SlicedGpus;
 use mapa_sched::slices::SIZES;
 
 /// A set of slices, one bit each, that knows how many it holds. It has no words until it holds one.
@@ -49,16 +49,16 @@ fn bits(word: u128) -> impl Iterator<Item = usize> {
 
 /// What the free slices of one size have in common to which a start on them means the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Group {
+pub(super) struct FreeGroup {
     /// The busy compute slices of the GPU, at most 6.
     pub(super) used: u8,
     /// Whether the instance exists.
     pub(super) exists: bool,
-    /// How many other free slices of the GPU a job here would take away, at most [`Group::MOST`].
+    /// How many other free slices of the GPU a job here would take away, at most [`FreeGroup::MOST`].
     pub(super) lost: u8,
 }
 
-impl Group {
+impl FreeGroup {
     /// The most slices lost that are told apart. Only a job on a whole GPU takes more away, and it
     /// always takes the same.
     pub(super) const MOST: u8 = 8;
@@ -92,7 +92,7 @@ struct Groups {
 /// The free slices. The lowest of a size, or of a size and a group, is found without a visit to
 /// every slice: O(slices / 64).
 #[derive(Clone, Debug)]
-pub(super) struct Free {
+pub(super) struct FreeSlices {
     by_class: [Bits; 5],
     by_group: [Groups; 5],
     /// The group of each slice; `NONE` if it is not free.
@@ -102,11 +102,11 @@ pub(super) struct Free {
 
 const NONE: u8 = u8::MAX;
 
-impl Free {
+impl FreeSlices {
     /// The slices of a machine, none of them free.
-    pub(super) fn none(machine: &Machine) -> Self {
+    pub(super) fn none(machine: &SlicedGpus) -> Self {
         let stride = match machine.creation_minutes() {
-            Some(_) => Group::FLEXIBLE,
+            Some(_) => FreeGroup::FLEXIBLE,
             None => 1,
         };
         let groups = Groups {
@@ -122,9 +122,9 @@ impl Free {
     }
 
     /// Books that a slice of this class is free, and of which group, or that it is not.
-    pub(super) fn set(&mut self, slice: usize, class: usize, group: Option<Group>) {
+    pub(super) fn set(&mut self, slice: usize, class: usize, group: Option<FreeGroup>) {
         let all = self.group.len();
-        let next = group.map_or(NONE, |own| own.index(self.stride) as u8);
+        let next = group.map_or(NONE, |group| group.index(self.stride) as u8);
         let before = std::mem::replace(&mut self.group[slice], next);
         if before == next {
             return;
@@ -133,7 +133,10 @@ impl Free {
             self.by_class[class].flip(slice, all);
         }
         let groups = &mut self.by_group[class];
-        for index in [before, next].into_iter().filter(|&own| own != NONE) {
+        for index in [before, next]
+            .into_iter()
+            .filter(|&candidate| candidate != NONE)
+        {
             let set = &mut groups.sets[usize::from(index)];
             set.flip(slice, all);
             let bit = 1 << index;
@@ -147,7 +150,7 @@ impl Free {
 
     /// Whether a slice is free.
     pub(super) fn has(&self, slice: usize) -> bool {
-        self.group.get(slice).is_some_and(|&own| own != NONE)
+        self.group.get(slice).is_some_and(|&group| group != NONE)
     }
 
     /// The lowest free slice of a class. Where GPUs are repartitioned, the lowest that exists, if
@@ -167,34 +170,41 @@ impl Free {
 
     /// The groups of which a slice of a class is free: of the fullest GPUs first, then those that
     /// exist, then those with which the least is lost.
-    pub(super) fn groups(&self, class: usize) -> impl Iterator<Item = Group> + '_ {
+    pub(super) fn groups(&self, class: usize) -> impl Iterator<Item = FreeGroup> + '_ {
         let (filled, stride) = (self.by_group[class].filled, self.stride);
         (0..7).rev().flat_map(move |used| {
             let own = filled >> (used * stride) & ((1 << stride) - 1);
-            bits(own).map(move |place| Group::at(used * stride + place, stride))
+            bits(own).map(move |place| FreeGroup::at(used * stride + place, stride))
         })
     }
 
     /// The lowest free slice of a class and group.
-    pub(super) fn first_of(&self, class: usize, group: Group) -> Option<usize> {
+    pub(super) fn first_of(&self, class: usize, group: FreeGroup) -> Option<usize> {
         self.by_group[class].sets[group.index(self.stride)].first()
     }
 
     /// The free slices of a class and group, ascending.
-    pub(super) fn all_of(&self, class: usize, group: Group) -> impl Iterator<Item = usize> + '_ {
+    pub(super) fn all_of(
+        &self,
+        class: usize,
+        group: FreeGroup,
+    ) -> impl Iterator<Item = usize> + '_ {
         self.by_group[class].sets[group.index(self.stride)].iter()
     }
 
     /// How many slices are free.
     pub(super) fn len(&self) -> usize {
-        self.by_class.iter().map(|own| own.len as usize).sum()
+        self.by_class.iter().map(|slices| slices.len as usize).sum()
     }
 
     /// The free slice with this position among the free ones in ascending order.
     pub(super) fn nth(&self, mut place: usize) -> Option<usize> {
         for word in 0..self.group.len().div_ceil(64) {
-            let words = self.by_class.iter().filter_map(|own| own.words.get(word));
-            let mut bits = words.fold(0, |all, own| all | own);
+            let words = self
+                .by_class
+                .iter()
+                .filter_map(|slices| slices.words.get(word));
+            let mut bits = words.fold(0, |all, number| all | number);
             let count = bits.count_ones() as usize;
             if place >= count {
                 place -= count;

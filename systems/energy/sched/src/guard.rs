@@ -90,7 +90,7 @@ const BACK: f64 = 0.125;
 
 /// Watches what arrives and waits.
 #[derive(Clone, Debug)]
-pub(super) struct Guard {
+pub(super) struct TuningGuard {
     tuned: TunedFor,
     /// The arrivals up to `at`, and those of about the last [`WINDOW`].
     counted: Arrived,
@@ -104,7 +104,7 @@ pub(super) struct Guard {
     notes: Vec<PlanNote>,
 }
 
-impl Guard {
+impl TuningGuard {
     pub(super) fn new(tuned: TunedFor) -> Self {
         Self {
             tuned,
@@ -189,7 +189,7 @@ impl Guard {
     }
 
     fn note(&mut self, what: Unsuited, seen: f64, tuned: f64) {
-        if self.notes.iter().all(|own| own.what != what) {
+        if self.notes.iter().all(|note| note.what != what) {
             let at = self.at;
             self.notes.push(PlanNote {
                 at,

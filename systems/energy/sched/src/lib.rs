@@ -40,10 +40,10 @@ pub use guard::{PlanNote, TunedFor, Unsuited};
 pub use heuristics::{
     EarliestFinish, Fit, LargestFirst, LeastCost, MeanFinish, RandomSlice, SmallestFirst,
 };
-pub use machine::Machine;
+pub use machine::SlicedGpus;
 pub use mapa_sched::slices::{NO_DEADLINE, Power, PowerTable, SIZES, SliceJob};
 pub use named::SCHEDULERS;
-pub use placement::Placement;
+pub use placement::SlotPlacement;
 pub use plan::{Booking, EnergyPlan};
 pub use policies::{POLICIES, largest_first, smallest_first};
 pub use price_file::{PriceFile, Tuned, TunedMachine};

@@ -1,6 +1,6 @@
 //! GPUs with the layouts that they have.
 
-use super::placement::Placement;
+use super::placement::SlotPlacement;
 use crate::error::{Error, ErrorKind};
 use mapa_sched::slices::Power;
 use mapa_sched::slices::class_of;
@@ -11,9 +11,9 @@ const MINUTES: &str = " min";
 
 /// GPUs with their slices. Slices are numbered GPU by GPU. Either each GPU is partitioned once, and
 /// its slices are those of its layout, in the order of the layout. Or it is repartitioned while jobs
-/// run, and its slices are all [placements](Placement::ALL), of which only some exist at a time.
+/// run, and its slices are all [placements](SlotPlacement::ALL), of which only some exist at a time.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Machine {
+pub struct SlicedGpus {
     sizes: Vec<u8>,
     classes: Vec<u8>,
     gpus: Vec<u32>,
@@ -25,7 +25,7 @@ pub struct Machine {
     power: Power,
 }
 
-impl Machine {
+impl SlicedGpus {
     /// The eight A100s of Hisaria et al., by their code: 20 slices.
     pub const PUBLISHED: &'static str = "7 | 7 | 4,3 | 4,3 | 4,2,1 | 4,2,1 | 2,2,2,1 | 2,2,2,1";
 
@@ -91,9 +91,9 @@ impl Machine {
         gpus: impl IntoIterator<Item = impl IntoIterator<Item = u8>>,
         power: Power,
     ) -> Result<Self, Error> {
-        let mut own = Self::empty(power);
+        let mut machine = Self::empty(power);
         for (gpu, layout) in gpus.into_iter().enumerate() {
-            let first = own.sizes.len() as u32;
+            let first = machine.sizes.len() as u32;
             let mut sum = 0_u32;
             for (at, size) in layout.into_iter().enumerate() {
                 if class_of(size).is_none() {
@@ -102,19 +102,19 @@ impl Machine {
                 }
                 sum += u32::from(size);
                 // More than seven are refused below.
-                own.push(size, 1 << at.min(15));
+                machine.push(size, 1 << at.min(15));
             }
             if sum > 7 {
                 let what = format!("layout of GPU {gpu}: {sum} compute slices: expected at most 7");
                 return Err(ErrorKind::BadSliceMachine(what).into());
             }
-            own.slices.push(first..own.sizes.len() as u32);
+            machine.slices.push(first..machine.sizes.len() as u32);
         }
-        Ok(own)
+        Ok(machine)
     }
 
     /// A100s of this power that are repartitioned while jobs run. Each has all
-    /// [placements](Placement::ALL) as slices, of which none exists at first. A slice is free if
+    /// [placements](SlotPlacement::ALL) as slices, of which none exists at first. A slice is free if
     /// nothing runs on its memory slots. To start a job on a free slice that does not exist destroys
     /// the idle instances in its way and creates it. The job begins `creation_minutes` later, and
     /// its compute slices draw power from the start. Instances that nothing needs to be destroyed
@@ -130,19 +130,19 @@ impl Machine {
             );
             return Err(ErrorKind::BadSliceMachine(what).into());
         }
-        let mut own = Self::empty(power);
-        own.creation = Some(creation_minutes);
+        let mut machine = Self::empty(power);
+        machine.creation = Some(creation_minutes);
         for _ in 0..gpus {
-            let first = own.sizes.len() as u32;
-            for placement in Placement::ALL {
-                own.push(placement.size, placement.conflicts());
+            let first = machine.sizes.len() as u32;
+            for placement in SlotPlacement::ALL {
+                machine.push(placement.size, placement.conflicts());
             }
-            own.slices.push(first..own.sizes.len() as u32);
+            machine.slices.push(first..machine.sizes.len() as u32);
         }
-        Ok(own)
+        Ok(machine)
     }
 
-    /// The layouts, in the form in which [`Machine::new`] takes them. Where GPUs are repartitioned:
+    /// The layouts, in the form in which [`SlicedGpus::new`] takes them. Where GPUs are repartitioned:
     /// how many there are and how long it takes, such as `8 x any, created in 0.01 min`.
     #[must_use]
     pub fn layouts(&self) -> String {
@@ -160,17 +160,17 @@ impl Machine {
     /// How many slices these layouts have, if they are sound. No memory is taken for them.
     pub(super) fn slices_in(layouts: &str) -> usize {
         match layouts.split_once(ANY) {
-            Some((gpus, _)) => gpus
-                .parse()
-                .map_or(0, |gpus: usize| gpus.saturating_mul(Placement::ALL.len())),
+            Some((gpus, _)) => gpus.parse().map_or(0, |gpus: usize| {
+                gpus.saturating_mul(SlotPlacement::ALL.len())
+            }),
             None => layouts.split([',', '|']).count(),
         }
     }
 
-    /// The machine with these [layouts](Machine::layouts), in either form.
+    /// The machine with these [layouts](SlicedGpus::layouts), in either form.
     ///
     /// # Errors
-    /// As [`Machine::new`] and [`Machine::flexible`].
+    /// As [`SlicedGpus::new`] and [`SlicedGpus::flexible`].
     pub fn of_layouts(layouts: &str, power: Power) -> Result<Self, Error> {
         let Some((gpus, minutes)) = layouts.split_once(ANY) else {
             return Self::new(layouts, power);
@@ -178,7 +178,7 @@ impl Machine {
         let gpus = gpus.parse().ok();
         let minutes = minutes
             .strip_suffix(MINUTES)
-            .and_then(|own| own.parse().ok());
+            .and_then(|text| text.parse().ok());
         let (Some(gpus), Some(minutes)) = (gpus, minutes) else {
             let what = format!("layouts `{layouts}`: expected such as 8{ANY}0.01{MINUTES}");
             return Err(ErrorKind::BadSliceMachine(what).into());
@@ -232,7 +232,7 @@ impl Machine {
         let conflicts = self.conflicts[slice];
         let on_gpu = self.slices_of(self.gpus[slice]);
         let first = on_gpu.start;
-        on_gpu.filter(move |own| conflicts >> (own - first) & 1 == 1)
+        on_gpu.filter(move |on_gpu| conflicts >> (on_gpu - first) & 1 == 1)
     }
 
     /// How many GPUs there are.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use mapa_core::{Allocator, DeviceId, MachineId, Stamp};
 
-use super::machine::Machine;
+use super::machine::SlicedGpus;
 use super::state::{Running, State};
 use mapa_sched::Fleet;
 use mapa_sched::slices::class_of;
@@ -16,7 +16,7 @@ const OTHER: u32 = u32::MAX;
 
 /// A slice: an instance, or a whole GPU that could be partitioned and is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Slice {
+struct MirrorSlice {
     id: DeviceId,
     size: u8,
     /// The position of its GPU among those of its machine.
@@ -25,16 +25,16 @@ struct Slice {
 
 /// A machine as it was last seen.
 #[derive(Clone, Debug, Default)]
-struct Seen {
+struct MachineCopy {
     stamp: Option<Stamp>,
-    slices: Vec<Slice>,
+    slices: Vec<MirrorSlice>,
     gpus: usize,
     /// The number of its first slice in the state.
     first: usize,
 }
 
 /// Who runs where, of those that waited here.
-pub(super) type Own = BTreeMap<JobId, Running>;
+pub(super) type TrackedJobs = BTreeMap<JobId, Running>;
 
 /// What of a fleet has become slices, machine by machine.
 ///
@@ -42,13 +42,15 @@ pub(super) type Own = BTreeMap<JobId, Running>;
 /// partitioned are left out, and so are instances of other than 1, 2, 3, 4 or 7 compute slices.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Mirror {
-    machines: Vec<Seen>,
+    machines: Vec<MachineCopy>,
 }
 
 impl Mirror {
     /// The machine and the device of a slice. O(log m) for m machines.
     pub(super) fn place(&self, slice: usize) -> Option<(MachineId, DeviceId)> {
-        let at = self.machines.partition_point(|own| own.first <= slice);
+        let at = self
+            .machines
+            .partition_point(|machine| machine.first <= slice);
         let at = at.checked_sub(1)?;
         let seen = &self.machines[at];
         let own = seen.slices.get(slice - seen.first)?;
@@ -61,11 +63,11 @@ impl Mirror {
     /// # Complexity
     /// O(m) for m machines, and O(v) for each that has changed, of v devices and instances. If a
     /// layout has changed, O(all slices and jobs).
-    pub(super) fn refresh(&mut self, fleet: &Fleet, state: &mut State, own: &Own) {
+    pub(super) fn refresh(&mut self, fleet: &Fleet, state: &mut State, values: &TrackedJobs) {
         let count = fleet.machines().len();
         let mut changed = Vec::new();
         let mut is_other = self.machines.len() != count;
-        self.machines.resize_with(count, Seen::default);
+        self.machines.resize_with(count, MachineCopy::default);
         for (at, (seen, machine)) in self.machines.iter_mut().zip(fleet.machines()).enumerate() {
             if seen.stamp == Some(machine.stamp()) {
                 continue;
@@ -81,7 +83,7 @@ impl Mirror {
             changed = (0..count).collect();
         }
         for at in changed {
-            self.occupy(at, fleet, state, own);
+            self.occupy(at, fleet, state, values);
         }
     }
 
@@ -99,20 +101,20 @@ impl Mirror {
         for seen in &mut self.machines {
             let from = gpus.len();
             gpus.resize_with(from + seen.gpus, Vec::new);
-            for own in &seen.slices {
-                gpus[from + own.gpu].push(own.size);
+            for slice in &seen.slices {
+                gpus[from + slice.gpu].push(slice.size);
             }
             seen.first = first;
             first += seen.slices.len();
         }
         // `slices_of` names only what a machine can have.
-        if let Ok(machine) = Machine::of(gpus, power(fleet)) {
+        if let Ok(machine) = SlicedGpus::of(gpus, power(fleet)) {
             *state = State::new(machine).with_queue_of(state);
         }
     }
 
     /// Brings what the state says of the slices of a machine up to date.
-    fn occupy(&self, at: usize, fleet: &Fleet, state: &mut State, own: &Own) {
+    fn occupy(&self, at: usize, fleet: &Fleet, state: &mut State, own: &TrackedJobs) {
         let (seen, machine) = (&self.machines[at], &fleet.machines()[at]);
         let view = machine.view();
         for (slice, place) in (seen.first..).zip(&seen.slices) {
@@ -136,7 +138,7 @@ impl Mirror {
                 None => other,
             });
             let now = state.running().get(slice).copied().flatten();
-            if now.map(|own| own.id) != holder.map(|own| own.id) {
+            if now.map(|running| running.id) != holder.map(|running| running.id) {
                 state.end(slice);
                 // The slice is idle, so it can be held.
                 holder.map(|holder| state.hold(holder));
@@ -150,7 +152,7 @@ impl Mirror {
 }
 
 /// The slices of a machine, and how many GPUs of it can be partitioned.
-fn slices_of(machine: &Allocator) -> (Vec<Slice>, usize) {
+fn slices_of(machine: &Allocator) -> (Vec<MirrorSlice>, usize) {
     let view = machine.view();
     let graph = view.graph();
     let mut slices = Vec::new();
@@ -164,7 +166,7 @@ fn slices_of(machine: &Allocator) -> (Vec<Slice>, usize) {
             let size = graph.device(id).size.map_or(0, |size| size.compute);
             if class_of(size).is_some() {
                 sum += u32::from(size);
-                slices.push(Slice {
+                slices.push(MirrorSlice {
                     id,
                     size,
                     gpu: gpus,
@@ -172,7 +174,7 @@ fn slices_of(machine: &Allocator) -> (Vec<Slice>, usize) {
             }
         }
         // Vertices of a device are in another order.
-        slices[first..].sort_by_key(|own| graph.device(own.id).unit.instance());
+        slices[first..].sort_by_key(|slice| graph.device(slice.id).unit.instance());
         // A GPU of more than seven compute slices is none that rules know.
         if sum > 7 {
             slices.truncate(first);

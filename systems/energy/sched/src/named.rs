@@ -33,7 +33,7 @@ fn by_rule(
     let usual = RuleName::find(USUAL_RULE);
     let rule = match settings.get("rule") {
         Some(rule) => rule.read(
-            &RuleName::ALL.map(|own| own.name).join(", "),
+            &RuleName::ALL.map(|rule_name| rule_name.name).join(", "),
             RuleName::find,
         )?,
         None => usual.unwrap_or(const { &RuleName::ALL[0] }),
@@ -56,7 +56,11 @@ fn by_prices(
     let plan = match settings.get("prices") {
         Some(prices) => {
             let names: Vec<&str> = PriceFile::names().collect();
-            let named = |name: &str| PriceFile::named(name).and_then(|own| own.plan()).ok();
+            let named = |name: &str| {
+                PriceFile::named(name)
+                    .and_then(|price_file| price_file.plan())
+                    .ok()
+            };
             prices.read(&names.join(", "), named)?
         }
         None => EnergyPlan::default(),

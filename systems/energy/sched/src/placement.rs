@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 
 /// A size and the first memory slot of an instance on an A100.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Placement {
+pub struct SlotPlacement {
     /// Compute slices: one of [`SIZES`](super::SIZES).
     pub size: u8,
     /// The first of its memory slots, 0 to 6. The GPU has eight of them.
     pub start: u8,
 }
 
-impl Placement {
+impl SlotPlacement {
     /// Every placement of an A100, in the order in which
     /// [`Machine::flexible`](super::Machine::flexible) numbers the slices of a GPU. An H100 has the
     /// same. Instances may exist together if they share no memory slot: they have at most seven
@@ -55,7 +55,7 @@ impl Placement {
     }
 
     /// The placements that share a memory slot with this one, itself too: bits by position in
-    /// [`Placement::ALL`].
+    /// [`SlotPlacement::ALL`].
     pub(super) fn conflicts(self) -> u16 {
         let all = Self::ALL.iter().enumerate();
         all.filter(|(_, other)| self.overlaps(**other))
@@ -75,7 +75,7 @@ impl Placement {
             let covered = members.clone().fold(0, |all, at| all | conflicts[at]);
             if apart && covered == (1 << Self::ALL.len()) - 1 {
                 let mut sizes: Vec<u8> = members.map(|at| Self::ALL[at].size).collect();
-                sizes.sort_by_key(|&own| Reverse(own));
+                sizes.sort_by_key(|&size| Reverse(size));
                 found.insert(Reverse(sizes));
             }
         }

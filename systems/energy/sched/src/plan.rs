@@ -1,7 +1,7 @@
 //! Plan by prices: a scheduler of our own.
 
 use super::booking::Bookings;
-use super::guard::{Guard, PlanNote, TunedFor};
+use super::guard::{PlanNote, TunedFor, TuningGuard};
 use super::heuristics::Fit;
 use super::prices::Prices;
 use super::rule::Rule;
@@ -52,7 +52,7 @@ pub struct EnergyPlan {
     order: Vec<(f64, usize)>,
     bookings: Bookings,
     booking: Booking,
-    guard: Option<Guard>,
+    guard: Option<TuningGuard>,
 }
 
 impl EnergyPlan {
@@ -77,7 +77,7 @@ impl EnergyPlan {
     /// # Errors
     /// As [`TunedFor::checked`].
     pub fn tuned_for(self, tuned: TunedFor) -> Result<Self, Error> {
-        let guard = Some(Guard::new(tuned.checked()?));
+        let guard = Some(TuningGuard::new(tuned.checked()?));
         Ok(Self { guard, ..self })
     }
 
@@ -85,7 +85,7 @@ impl EnergyPlan {
     /// [`tuned_for`](Self::tuned_for).
     #[must_use]
     pub fn notes(&self) -> &[PlanNote] {
-        self.guard.as_ref().map_or(&[], Guard::notes)
+        self.guard.as_ref().map_or(&[], TuningGuard::notes)
     }
 
     /// The plan with another kind of booking.
@@ -115,7 +115,7 @@ impl EnergyPlan {
         let mut order = std::mem::take(&mut self.order);
         order.clear();
         let jobs = state.queue().iter().enumerate();
-        order.extend(jobs.map(|(at, own)| (self.priority(state, &own.job), at)));
+        order.extend(jobs.map(|(at, waiting)| (self.priority(state, &waiting.job), at)));
         order.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         order
     }
@@ -125,10 +125,10 @@ impl EnergyPlan {
     fn book_overdue(&mut self, state: &State) {
         let all = self.booking == Booking::Slots;
         for class in 0..SIZES.len() {
-            let due = |own: &(f64, usize)| own.0 <= state.now();
+            let due = |pair: &(f64, usize)| pair.0 <= state.now();
             for (_, slice) in state.ends(class).take_while(due) {
                 let own = state.running()[slice];
-                if let Some(own) = own.filter(|own| own.finish < state.now()) {
+                if let Some(own) = own.filter(|running| running.finish < state.now()) {
                     let more = (own.finish - own.begins) * self.prices.overdue;
                     self.bookings
                         .book(state, slice, state.now(), state.now() + more, all);
@@ -245,7 +245,7 @@ impl Default for EnergyPlan {
             order: Vec::new(),
             bookings: Bookings::default(),
             booking: Booking::default(),
-            guard: Some(Guard::new(TunedFor::default())),
+            guard: Some(TuningGuard::new(TunedFor::default())),
         }
     }
 }
@@ -259,7 +259,7 @@ impl Rule for EnergyPlan {
         if state.queue().is_empty() || state.free_count() == 0 {
             return None;
         }
-        if self.guard.as_mut().is_some_and(|own| !own.suits(state)) {
+        if self.guard.as_mut().is_some_and(|guard| !guard.suits(state)) {
             return Fit::fullest().choose(state);
         }
         let waiting =
@@ -267,7 +267,7 @@ impl Rule for EnergyPlan {
         let load = (1.0 + self.prices.queue * waiting).max(0.05);
         self.bookings.clear(state);
         let all = self.booking == Booking::Slots;
-        let waits_for = |own: &(f64, usize)| all || state.running()[own.1].is_some();
+        let waits_for = |pair: &(f64, usize)| all || state.running()[pair.1].is_some();
         let mut ends: [_; 5] =
             std::array::from_fn(|class| state.ends(class).filter(waits_for).peekable());
         if self.prices.overdue > 0.0 && self.booking != Booking::None {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::guard::TunedFor;
-use super::machine::Machine;
+use super::machine::SlicedGpus;
 use super::plan::EnergyPlan;
 use super::prices::Prices;
 use crate::error::{Error, ErrorKind};
@@ -42,7 +42,7 @@ pub struct PriceFile {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum TunedMachine {
-    /// GPUs that keep their layouts, as [`Machine::new`] reads them.
+    /// GPUs that keep their layouts, as [`SlicedGpus::new`] reads them.
     Layouts(String),
     /// GPUs that are repartitioned while jobs run.
     Repartitioned {
@@ -57,14 +57,14 @@ impl TunedMachine {
     /// The machine, of GPUs of this power.
     ///
     /// # Errors
-    /// As [`Machine::new`] and [`Machine::flexible`].
-    pub fn machine(&self, power: Power) -> Result<Machine, Error> {
+    /// As [`SlicedGpus::new`] and [`SlicedGpus::flexible`].
+    pub fn machine(&self, power: Power) -> Result<SlicedGpus, Error> {
         match self {
-            Self::Layouts(layouts) => Machine::new(layouts, power),
+            Self::Layouts(layouts) => SlicedGpus::new(layouts, power),
             Self::Repartitioned {
                 gpus,
                 creation_minutes,
-            } => Machine::flexible(*gpus, power, *creation_minutes),
+            } => SlicedGpus::flexible(*gpus, power, *creation_minutes),
         }
     }
 }
@@ -149,7 +149,7 @@ impl PriceFile {
     /// # Errors
     /// An unknown name: the message lists those that exist.
     pub fn named(name: &str) -> Result<Self, Error> {
-        match SHIPPED.iter().find(|(own, _)| *own == name) {
+        match SHIPPED.iter().find(|(candidate, _)| *candidate == name) {
             Some((_, text)) => Self::read(text),
             None => {
                 let names: Vec<&str> = Self::names().collect();
@@ -183,9 +183,9 @@ impl PriceFile {
             ..
         } = &self.tuned;
         let numbers = objective.iter().chain([sigma]);
-        for own in numbers {
-            if !(own.is_finite() && *own >= 0.0) {
-                let what = format!("prices: `tuned` has {own}: expected a number of 0 or more");
+        for value in numbers {
+            if !(value.is_finite() && *value >= 0.0) {
+                let what = format!("prices: `tuned` has {value}: expected a number of 0 or more");
                 return Err(bad(what));
             }
         }

@@ -113,10 +113,10 @@ impl Prices {
             ("overdue", self.overdue),
             ("placement", self.placement),
         ];
-        let slices = self.slice.into_iter().map(|own| ("slice", own));
-        for (name, own) in named.into_iter().chain(slices) {
-            if !(own.is_finite() && own >= 0.0) {
-                let what = format!("price `{name}` is {own}: expected a number of 0 or more");
+        let slices = self.slice.into_iter().map(|value| ("slice", value));
+        for (name, value) in named.into_iter().chain(slices) {
+            if !(value.is_finite() && value >= 0.0) {
+                let what = format!("price `{name}` is {value}: expected a number of 0 or more");
                 return Err(ErrorKind::BadPrices(what).into());
             }
         }

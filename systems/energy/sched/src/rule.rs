@@ -1,6 +1,6 @@
 //! Rules: which job starts where.
 
-use super::machine::Machine;
+use super::machine::SlicedGpus;
 use super::state::{Start, State};
 use crate::error::Error;
 
@@ -18,7 +18,7 @@ pub trait Rule {
     ///
     /// # Errors
     /// A rule that was made for other machines says for which.
-    fn suits(&self, _: &Machine) -> Result<(), Error> {
+    fn suits(&self, _: &SlicedGpus) -> Result<(), Error> {
         Ok(())
     }
 }
@@ -32,7 +32,7 @@ impl<R: Rule + ?Sized> Rule for Box<R> {
         (**self).choose(state)
     }
 
-    fn suits(&self, machine: &Machine) -> Result<(), Error> {
+    fn suits(&self, machine: &SlicedGpus) -> Result<(), Error> {
         (**self).suits(machine)
     }
 }

@@ -80,13 +80,13 @@ impl RuleName {
     /// ```
     /// use mapa_system_energy::RuleName;
     ///
-    /// let fit = RuleName::find("fit").map(|own| own.rule(1));
-    /// assert_eq!(fit.map(|own| own.name().to_owned()), Some("fit".to_owned()));
+    /// let fit = RuleName::find("fit").map(|rule| rule.rule(1));
+    /// assert_eq!(fit.map(|rule| rule.name().to_owned()), Some("fit".to_owned()));
     /// ```
     #[must_use]
     pub fn find(name: &str) -> Option<&'static Self> {
         const ALL: &[RuleName] = &RuleName::ALL;
-        ALL.iter().find(|own| own.name == name)
+        ALL.iter().find(|rule_name| rule_name.name == name)
     }
 
     /// Makes the rule. Only rules that [draw](Self::is_random) use the seed, with a stream of the

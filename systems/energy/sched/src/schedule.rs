@@ -75,16 +75,16 @@ impl Schedule {
             pieces.sort_by(|a, b| a.from.total_cmp(&b.from));
             if let Some(own) = pieces
                 .windows(2)
-                .find(|own| is_before(own[1].from, own[0].to))
+                .find(|pair| is_before(pair[1].from, pair[0].to))
             {
                 let (from, to) = (own[1].from, own[0].to);
                 return Err(wrong(format!(
                     "job {at} runs on two slices from minute {from}: expected one until minute {to}"
                 )));
             }
-            let done: f64 = pieces.iter().map(|own| progress(job, own)).sum();
+            let done: f64 = pieces.iter().map(|piece| progress(job, piece)).sum();
             // The times of a piece are rounded, which is much for a job of milliseconds late in a day.
-            let rounded: f64 = pieces.iter().map(|own| own.to / job.fastest()).sum();
+            let rounded: f64 = pieces.iter().map(|piece| piece.to / job.fastest()).sum();
             let slack = SAME * (1 + pieces.len()) as f64 + 4.0 * f64::EPSILON * rounded;
             if (done - 1.0).abs() > slack {
                 return Err(wrong(format!(
@@ -94,7 +94,7 @@ impl Schedule {
         }
         for gpu in 0..self.gpus {
             for (from, to, running) in self.spans(gpu) {
-                let used: u32 = running.iter().map(|own| u32::from(own.size)).sum();
+                let used: u32 = running.iter().map(|piece| u32::from(piece.size)).sum();
                 if used > 7 && is_before(from, to) {
                     return Err(wrong(format!(
                         "{used} compute slices of GPU {gpu} in use at minute {from}: expected at most 7"
@@ -154,7 +154,7 @@ impl Schedule {
             }
         }
         let late = ends.iter().zip(jobs).map(|(end, job)| end - job.deadline());
-        let tardiness = late.map(|own| own.max(0.0)).sum();
+        let tardiness = late.map(|late| late.max(0.0)).sum();
         let last = ends.iter().copied().fold(0.0, f64::max);
         // All GPUs idle, and what the busy ones draw more.
         let mut watt_minutes = self.gpus as f64 * last * power.watts(0);
@@ -162,7 +162,7 @@ impl Schedule {
             for (from, to, running) in self.spans(gpu) {
                 let used = running
                     .iter()
-                    .map(|own| own.size)
+                    .map(|piece| piece.size)
                     .fold(0, u8::saturating_add);
                 watt_minutes += (to - from) * power.added(0, used);
             }
@@ -179,18 +179,21 @@ impl Schedule {
         let mut starts: Vec<Piece> = self
             .pieces
             .iter()
-            .filter(|own| own.gpu == gpu)
+            .filter(|piece| piece.gpu == gpu)
             .copied()
             .collect();
         starts.sort_by(|a, b| a.from.total_cmp(&b.from));
-        let mut moments: Vec<f64> = starts.iter().flat_map(|own| [own.from, own.to]).collect();
+        let mut moments: Vec<f64> = starts
+            .iter()
+            .flat_map(|start| [start.from, start.to])
+            .collect();
         moments.sort_by(f64::total_cmp);
         moments.dedup();
         let mut starts = starts.into_iter().peekable();
         let mut running: Vec<Piece> = Vec::new();
         let mut spans = Vec::new();
-        for own in moments.windows(2) {
-            let &[from, to] = own else { continue };
+        for values in moments.windows(2) {
+            let &[from, to] = values else { continue };
             running.retain(|piece| piece.to > from);
             while let Some(piece) = starts.next_if(|piece| piece.from <= from) {
                 running.push(piece);

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use mapa_core::{Decision, Policy, Reason, Refusal};
 
-use super::machine::Machine;
-use super::mirror::{Mirror, Own};
+use super::machine::SlicedGpus;
+use super::mirror::{Mirror, TrackedJobs};
 use super::rule::Rule;
 use super::state::{Start, State};
 use crate::error::Error;
@@ -59,7 +59,7 @@ pub struct RuleScheduler {
     arrived: Vec<Job>,
     /// The jobs in the state's queue, by their numbers there.
     waiting: BTreeMap<u32, Arc<Job>>,
-    running: Own,
+    running: TrackedJobs,
     /// The numbers of jobs that have left, to be given again, and the next new one.
     numbers: (Vec<u32>, u32),
     /// Jobs that the rule is not for.
@@ -73,11 +73,11 @@ impl RuleScheduler {
         Self {
             name: format!("{}, {}", rule.name(), policy.name()),
             rule: Box::new(rule),
-            state: State::new(Machine::none()),
+            state: State::new(SlicedGpus::none()),
             mirror: Mirror::default(),
             arrived: Vec::new(),
             waiting: BTreeMap::new(),
-            running: Own::new(),
+            running: TrackedJobs::new(),
             numbers: (Vec::new(), 0),
             others: Fifo::new(policy),
         }
@@ -101,7 +101,7 @@ impl RuleScheduler {
     /// The jobs that wait: those of the rule by deadline, then the others by arrival.
     pub fn waiting(&self) -> impl Iterator<Item = &Job> {
         let queue = self.state.queue().iter();
-        let own = queue.filter_map(|own| self.waiting.get(&own.id).map(|job| &**job));
+        let own = queue.filter_map(|waiting| self.waiting.get(&waiting.id).map(|job| &**job));
         own.chain(self.others.waiting())
     }
 
@@ -111,8 +111,11 @@ impl RuleScheduler {
             self.numbers.0.push(running.id);
             return;
         }
-        self.arrived.retain(|own| own.id != job);
-        let number = self.waiting.iter().find(|(_, own)| own.id == job);
+        self.arrived.retain(|arrived| arrived.id != job);
+        let number = self
+            .waiting
+            .iter()
+            .find(|(_, candidate)| candidate.id == job);
         if let Some((&number, _)) = number {
             self.waiting.remove(&number);
             self.state.leave(number);

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::free::{Free, Group};
+use super::free::{FreeGroup, FreeSlices};
 use super::histogram::Histograms;
-use super::machine::Machine;
+use super::machine::SlicedGpus;
 use crate::error::{Error, ErrorKind};
 use mapa_sched::slices::NO_DEADLINE;
 use mapa_sched::slices::SliceJob;
@@ -77,7 +77,7 @@ pub struct Arrived {
 
 /// The slices of one GPU: bits by position on it.
 #[derive(Clone, Copy, Debug, Default)]
-struct Slices {
+struct GpuSlices {
     busy: u16,
     exist: u16,
 }
@@ -85,7 +85,7 @@ struct Slices {
 /// What waits, what runs and what is free at one moment.
 #[derive(Clone, Debug)]
 pub struct State {
-    machine: Machine,
+    machine: SlicedGpus,
     arithmetic: Arithmetic,
     now: f64,
     queue: Vec<Waiting>,
@@ -94,10 +94,10 @@ pub struct State {
     /// Slices on which nothing may start, such as those of a cordoned GPU.
     blocked: Vec<bool>,
     used: Vec<u8>,
-    slices: Vec<Slices>,
+    slices: Vec<GpuSlices>,
     creations: u64,
     arrived: Arrived,
-    free: Free,
+    free: FreeSlices,
     /// When slices that are not free are expected to be, by slice; -1 for those that are.
     free_at: Vec<f64>,
     /// The same by class of size. Times are not negative, so their bits are ordered as they are.
@@ -109,14 +109,14 @@ pub struct State {
 impl State {
     /// A machine on which nothing runs, at minute 0.
     #[must_use]
-    pub fn new(machine: Machine) -> Self {
+    pub fn new(machine: SlicedGpus) -> Self {
         let exist = match machine.creation_minutes() {
             Some(_) => 0,
             None => u16::MAX,
         };
         let slices = machine.sizes().len();
         let gpus = machine.gpu_count();
-        let mut own = Self {
+        let mut state = Self {
             arithmetic: Arithmetic::Double,
             now: 0.0,
             queue: Vec::new(),
@@ -124,19 +124,19 @@ impl State {
             running: vec![None; slices],
             blocked: vec![false; slices],
             used: vec![0; gpus],
-            slices: vec![Slices { busy: 0, exist }; gpus],
+            slices: vec![GpuSlices { busy: 0, exist }; gpus],
             creations: 0,
             arrived: Arrived::default(),
-            free: Free::none(&machine),
+            free: FreeSlices::none(&machine),
             free_at: vec![-1.0; slices],
             ends: Default::default(),
             by_use: [gpus as u32, 0, 0, 0, 0, 0, 0, 0],
             machine,
         };
         for gpu in 0..gpus {
-            own.refresh(gpu);
+            state.refresh(gpu);
         }
-        own
+        state
     }
 
     /// The state with times of this precision.
@@ -147,7 +147,7 @@ impl State {
 
     /// The machine.
     #[must_use]
-    pub fn machine(&self) -> &Machine {
+    pub fn machine(&self) -> &SlicedGpus {
         &self.machine
     }
 
@@ -228,7 +228,7 @@ impl State {
     }
 
     /// The free slices.
-    pub(super) fn free(&self) -> &Free {
+    pub(super) fn free(&self) -> &FreeSlices {
         &self.free
     }
 
@@ -269,7 +269,7 @@ impl State {
     pub fn wait(&mut self, id: u32, job: SliceJob) {
         let at = self
             .queue
-            .partition_point(|own| own.job.deadline() <= job.deadline());
+            .partition_point(|waiting| waiting.job.deadline() <= job.deadline());
         self.queue.insert(at, Waiting { id, job });
         self.histograms.add(&job);
     }
@@ -285,7 +285,7 @@ impl State {
 
     /// A job that waits leaves. Returns it; `None` if none of this number waits. O(queue).
     pub fn leave(&mut self, id: u32) -> Option<SliceJob> {
-        let at = self.queue.iter().position(|own| own.id == id)?;
+        let at = self.queue.iter().position(|waiting| waiting.id == id)?;
         let job = self.queue.remove(at).job;
         self.histograms.remove(&job);
         Some(job)
@@ -447,9 +447,9 @@ impl State {
         let on_gpu = self.machine.slices_of(gpu);
         let bit = 1 << (slice - on_gpu.start);
         self.slices[gpu as usize].busy ^= bit;
-        for own in on_gpu {
-            if self.machine.conflicts(own) & bit != 0 {
-                self.expect(own);
+        for number in on_gpu {
+            if self.machine.conflicts(number) & bit != 0 {
+                self.expect(number);
             }
         }
         self.refresh(gpu as usize);
@@ -463,7 +463,9 @@ impl State {
         let mut free_at = -1.0_f64;
         while in_the_way != 0 {
             let other = first + in_the_way.trailing_zeros() as usize;
-            let finish = self.running[other].as_ref().map_or(-1.0, |own| own.finish);
+            let finish = self.running[other]
+                .as_ref()
+                .map_or(-1.0, |running| running.finish);
             free_at = free_at.max(finish);
             in_the_way &= in_the_way - 1;
         }
@@ -480,7 +482,7 @@ impl State {
 
     /// Books which slices of a GPU are free, after a change on it.
     fn refresh(&mut self, gpu: usize) {
-        let Slices { busy, exist } = self.slices[gpu];
+        let GpuSlices { busy, exist } = self.slices[gpu];
         let on_gpu = self.machine.slices_of(gpu as u32);
         let first = on_gpu.start;
         let mut free = 0_u16;
@@ -492,10 +494,10 @@ impl State {
         for slice in on_gpu {
             let bit = 1 << (slice - first);
             let lost = (self.machine.conflicts(slice) & free & !bit).count_ones();
-            let group = Group {
+            let group = FreeGroup {
                 used: self.used[gpu],
                 exists: exist & bit != 0,
-                lost: lost.min(u32::from(Group::MOST)) as u8,
+                lost: lost.min(u32::from(FreeGroup::MOST)) as u8,
             };
             let group = (free & bit != 0).then_some(group);
             self.free.set(slice, self.machine.class(slice), group);

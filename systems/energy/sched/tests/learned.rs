@@ -4,13 +4,13 @@
 use mapa_system_energy::learned::{
     Formulation, Learned, Net, Observation, Scratch, Weights, exp, tanh,
 };
-use mapa_system_energy::{Machine, Power, Rule, State};
+use mapa_system_energy::{Power, Rule, SlicedGpus, State};
 use proptest::prelude::*;
 
 use crate::rules::{after, free, step, stepped};
 
-fn machine(layouts: &str) -> Machine {
-    Machine::new(layouts, Power::A100).unwrap()
+fn machine(layouts: &str) -> SlicedGpus {
+    SlicedGpus::new(layouts, Power::A100).unwrap()
 }
 
 fn seen(formulation: Formulation, state: &State) -> Vec<f32> {
@@ -23,7 +23,7 @@ fn seen(formulation: Formulation, state: &State) -> Vec<f32> {
 fn histogram(numbers: &[f64]) -> [f32; 10] {
     let edges = [-100.0, 0.0, 0.05, 0.2, 0.5, 1.0, 5.0, 10.0, 20.0, 30.0, 1e9];
     std::array::from_fn(|bin| {
-        let within = |own: &&f64| edges[bin] <= **own && **own < edges[bin + 1];
+        let within = |value: &&f64| edges[bin] <= **value && **value < edges[bin + 1];
         let count = numbers.iter().filter(within).count();
         if count == 0 {
             return 0.0;
@@ -37,7 +37,7 @@ type Of = fn(&State, [f64; 5], f64) -> f64;
 
 /// The enhanced observation as its definition reads.
 fn slow(state: &State) -> Vec<f32> {
-    let jobs: Vec<_> = state.queue().iter().map(|own| own.job).collect();
+    let jobs: Vec<_> = state.queue().iter().map(|waiting| waiting.job).collect();
     let mut all = vec![0.0; 5];
     if let Some(job) = jobs.first() {
         let [p1, p2, p3, p4, p7] = job.minutes();
@@ -50,7 +50,7 @@ fn slow(state: &State) -> Vec<f32> {
             p7 / 100.0,
             urgency,
         ]
-        .map(|own| own as f32)
+        .map(|value| value as f32)
         .to_vec();
     }
     let of: [Of; 4] = [
@@ -66,9 +66,9 @@ fn slow(state: &State) -> Vec<f32> {
         all.extend(histogram(&numbers.collect::<Vec<_>>()));
     }
     let sizes = state.machine().sizes();
-    let bit = |own: bool| if own { 1.0 } else { 0.0 };
+    let bit = |flag: bool| if flag { 1.0 } else { 0.0 };
     let free = free(state);
-    let is_free = |slice: usize| free.iter().any(|own| own.0 == slice);
+    let is_free = |slice: usize| free.iter().any(|row| row.0 == slice);
     all.extend((0..sizes.len()).map(|slice| bit(!is_free(slice))));
     all.extend(sizes.iter().map(|&size| f32::from(size) / 7.0));
     if state.machine().creation_minutes().is_some() {
@@ -76,7 +76,7 @@ fn slow(state: &State) -> Vec<f32> {
     }
     all.push((jobs.len() as f32 / 100.0).min(1.0));
     all.push(free.len() as f32 / sizes.len() as f32);
-    let largest = free.iter().map(|own| own.1).max();
+    let largest = free.iter().map(|row| row.1).max();
     all.push(f32::from(largest.unwrap_or(0)) / 7.0);
     all
 }
@@ -85,9 +85,9 @@ proptest! {
     #[test]
     fn an_observation_is_what_a_visit_to_every_job_and_slice_finds(
         steps in prop::collection::vec(step(), 0..60),
-        layouts in prop::sample::select(vec![Machine::PUBLISHED, Machine::SEARCHED, "7", "1,1,1,1,1,1,1|4,3|2", "2 x any, created in 0.1 min"]),
+        layouts in prop::sample::select(vec![SlicedGpus::PUBLISHED, SlicedGpus::SEARCHED, "7", "1,1,1,1,1,1,1|4,3|2", "2 x any, created in 0.1 min"]),
     ) {
-        let machine = Machine::of_layouts(layouts, Power::A100).unwrap();
+        let machine = SlicedGpus::of_layouts(layouts, Power::A100).unwrap();
         let state = stepped(machine, steps, |_| ());
         let enhanced = seen(Formulation::Enhanced, &state);
         prop_assert_eq!(&enhanced, &slow(&state));
@@ -95,8 +95,8 @@ proptest! {
         let places = Observation::new(Formulation::Enhanced, state.machine()).original();
         let kept: Vec<f32> = places.iter().map(|&at| enhanced[at]).collect();
         prop_assert_eq!(seen(Formulation::Original, &state), kept);
-        prop_assert!(enhanced[1..4].iter().all(|&own| own >= 0.0));
-        prop_assert!(enhanced[4..].iter().all(|own| (0.0..=1.0).contains(own)));
+        prop_assert!(enhanced[1..4].iter().all(|&value| value >= 0.0));
+        prop_assert!(enhanced[4..].iter().all(|value| (0.0..=1.0).contains(value)));
     }
 
     #[test]
@@ -104,17 +104,17 @@ proptest! {
         steps in prop::collection::vec(step(), 0..60),
         biases in prop::collection::vec(0..4_u8, 20),
     ) {
-        let state = after(Machine::PUBLISHED, steps);
+        let state = after(SlicedGpus::PUBLISHED, steps);
         let mut parameters = vec![0.0; 66 * 20];
-        parameters.extend(biases.iter().map(|&own| f32::from(own)));
+        parameters.extend(biases.iter().map(|&bias| f32::from(bias)));
         let net = Net::new(vec![66, 20], parameters).unwrap();
-        let weights = Weights::new(Formulation::Original, Machine::PUBLISHED, 1, "", net).unwrap();
+        let weights = Weights::new(Formulation::Original, SlicedGpus::PUBLISHED, 1, "", net).unwrap();
         let mut rule = Learned::new(weights, state.machine()).unwrap();
         let start = rule.choose(&state);
-        let best = free(&state).into_iter().map(|own| own.0).max_by_key(|&own| (biases[own], std::cmp::Reverse(own)));
+        let best = free(&state).into_iter().map(|row| row.0).max_by_key(|&number| (biases[number], std::cmp::Reverse(number)));
         let best = best.filter(|_| !state.queue().is_empty());
-        prop_assert_eq!(start.map(|own| own.slice), best);
-        prop_assert!(start.is_none_or(|own| own.waiting == 0));
+        prop_assert_eq!(start.map(|start| start.slice), best);
+        prop_assert!(start.is_none_or(|start| start.waiting == 0));
         prop_assert_eq!(rule.choose(&State::new(machine("7"))), None);
     }
 
@@ -129,17 +129,17 @@ proptest! {
         let net = Net::new(sizes.clone(), parameters.clone()).unwrap();
         let mut scratch = Scratch::default();
         let outputs = net.outputs(&inputs, &mut scratch).to_vec();
-        let mut from: Vec<f64> = inputs.iter().map(|&own| f64::from(own)).collect();
+        let mut from: Vec<f64> = inputs.iter().map(|&input| f64::from(input)).collect();
         let mut at = 0;
-        for (layer, own) in sizes.windows(2).enumerate() {
-            let weight = |i: usize, j: usize| f64::from(parameters[at + i * own[1] + j]);
+        for (layer, values) in sizes.windows(2).enumerate() {
+            let weight = |i: usize, j: usize| f64::from(parameters[at + i * values[1] + j]);
             let sum = |j: usize| {
-                let bias = f64::from(parameters[at + own[0] * own[1] + j]);
-                from.iter().enumerate().map(|(i, own)| own * weight(i, j)).sum::<f64>() + bias
+                let bias = f64::from(parameters[at + values[0] * values[1] + j]);
+                from.iter().enumerate().map(|(i, value)| value * weight(i, j)).sum::<f64>() + bias
             };
-            let sums = (0..own[1]).map(sum);
+            let sums = (0..values[1]).map(sum);
             let to = if layer + 2 < sizes.len() { sums.map(f64::tanh).collect() } else { sums.collect() };
-            at += (own[0] + 1) * own[1];
+            at += (values[0] + 1) * values[1];
             from = to;
         }
         for (fast, slow) in outputs.iter().zip(&from) {
@@ -222,7 +222,7 @@ const TANH_BITS: [u32; 5] = [
 #[test]
 fn the_published_machine_has_66_and_88_numbers_and_20_actions() {
     for (formulation, numbers) in [(Formulation::Original, 66), (Formulation::Enhanced, 88)] {
-        let own = Observation::new(formulation, &machine(Machine::PUBLISHED));
+        let own = Observation::new(formulation, &machine(SlicedGpus::PUBLISHED));
         assert_eq!((own.numbers(), own.slices()), (numbers, 20));
         assert_eq!(Formulation::named(formulation.name()), Some(formulation));
         assert_eq!(own.original().len(), 66);
@@ -242,7 +242,7 @@ fn what_is_no_net_or_no_file_of_weights_is_refused_with_its_key() {
         let text: Vec<u8> = file.clone();
         let at = text
             .windows(from.len())
-            .position(|own| own == from.as_bytes());
+            .position(|bytes| bytes == from.as_bytes());
         let at = at.unwrap();
         let changed = [&text[..at], to.as_bytes(), &text[at + from.len()..]].concat();
         Weights::from_bytes(&changed).unwrap_err()
@@ -299,18 +299,18 @@ fn what_is_no_net_or_no_file_of_weights_is_refused_with_its_key() {
 #[test]
 fn layouts_are_written_as_they_are_read() {
     let any = "8 x any, created in 0.006666666666666667 min";
-    for layouts in [Machine::PUBLISHED, Machine::SEARCHED, "7", any] {
-        let own = Machine::of_layouts(layouts, Power::A100).unwrap();
+    for layouts in [SlicedGpus::PUBLISHED, SlicedGpus::SEARCHED, "7", any] {
+        let own = SlicedGpus::of_layouts(layouts, Power::A100).unwrap();
         assert_eq!(own.layouts(), layouts);
     }
-    let flexible = Machine::flexible(8, Power::A100, 0.4 / 60.0).unwrap();
+    let flexible = SlicedGpus::flexible(8, Power::A100, 0.4 / 60.0).unwrap();
     assert_eq!(flexible.layouts(), any);
     for (layouts, words) in [
         ("8 x any, created in soon min", "expected such as 8 x any"),
         ("x x any, created in 1 min", "expected such as 8 x any"),
         ("8 x any, created in -1 min", "expected one GPU or more"),
     ] {
-        let error = Machine::of_layouts(layouts, Power::A100).unwrap_err();
+        let error = SlicedGpus::of_layouts(layouts, Power::A100).unwrap_err();
         assert!(error.to_string().contains(words), "{error}");
     }
 }

@@ -1,18 +1,21 @@
 //! Jobs with deadlines on slices: the state, and the rules against slow ones that visit every slice.
 
 use mapa_system_energy::{
-    Arithmetic, Booking, EarliestFinish, EnergyPlan, Fit, LargestFirst, LeastCost, Machine,
-    MeanFinish, Placement, Power, PriceFile, Prices, RandomSlice, Rule, SIZES, SliceJob,
+    Arithmetic, Booking, EarliestFinish, EnergyPlan, Fit, LargestFirst, LeastCost, MeanFinish,
+    Power, PriceFile, Prices, RandomSlice, Rule, SIZES, SliceJob, SlicedGpus, SlotPlacement,
     SmallestFirst, Start, State, TunedFor, TunedMachine, energy_bound, printed_energy_bound,
 };
 use proptest::prelude::*;
 
-fn machine(layouts: &str) -> Machine {
-    Machine::new(layouts, Power::A100).unwrap()
+fn machine(layouts: &str) -> SlicedGpus {
+    SlicedGpus::new(layouts, Power::A100).unwrap()
 }
 
 fn minutes(job: &SliceJob, size: u8) -> f64 {
-    job.minutes()[SIZES.iter().position(|&own| own == size).unwrap()]
+    job.minutes()[SIZES
+        .iter()
+        .position(|&candidate| candidate == size)
+        .unwrap()]
 }
 
 /// The free slices: number, size, and busy compute slices of the GPU.
@@ -39,10 +42,10 @@ fn least<K: PartialOrd>(
     key: impl Fn(&(usize, u8, u8)) -> K,
 ) -> Option<usize> {
     let mut best: Option<(K, usize)> = None;
-    for own in free {
-        let key = key(own);
+    for row in free {
+        let key = key(row);
         if best.as_ref().is_none_or(|(least, _)| key < *least) {
-            best = Some((key, own.0));
+            best = Some((key, row.0));
         }
     }
     best.map(|(_, slice)| slice)
@@ -54,7 +57,7 @@ fn slow(name: &str, state: &State) -> Option<usize> {
     let free = free(state);
     let mean = |size| {
         let of = |sizes: &[u8]| {
-            sizes.iter().map(|&own| minutes(&job, own)).sum::<f64>() / sizes.len() as f64
+            sizes.iter().map(|&size| minutes(&job, size)).sum::<f64>() / sizes.len() as f64
         };
         match size {
             1 | 2 => of(&[1, 2]),
@@ -72,12 +75,12 @@ fn slow(name: &str, state: &State) -> Option<usize> {
         }
     };
     match name {
-        "largest-first" => least(&free, |own| -i32::from(own.1)),
-        "smallest-first" => least(&free, |own| own.1),
-        "eft" => least(&free, |own| (minutes(&job, own.1), -i32::from(own.1))),
-        "eft-published" => least(&free, |own| mean(own.1)),
-        "fit" => least(&free, |own| fit(own.1)),
-        "fit-fullest" => least(&free, |own| (fit(own.1), -i32::from(own.2))),
+        "largest-first" => least(&free, |row| -i32::from(row.1)),
+        "smallest-first" => least(&free, |row| row.1),
+        "eft" => least(&free, |row| (minutes(&job, row.1), -i32::from(row.1))),
+        "eft-published" => least(&free, |row| mean(row.1)),
+        "fit" => least(&free, |row| fit(row.1)),
+        "fit-fullest" => least(&free, |row| (fit(row.1), -i32::from(row.2))),
         "least-cost" => least(&free, |&(_, size, used)| {
             let p = minutes(&job, size);
             let late = (state.now() + p - job.deadline()).max(0.0);
@@ -90,7 +93,10 @@ fn slow(name: &str, state: &State) -> Option<usize> {
 
 /// What a job costs on a slice as the definition of the plan reads.
 fn cost(prices: &Prices, job: &SliceJob, size: u8, from: f64, delay: f64, load: f64) -> f64 {
-    let class = SIZES.iter().position(|&own| own == size).unwrap();
+    let class = SIZES
+        .iter()
+        .position(|&candidate| candidate == size)
+        .unwrap();
     let p = minutes(job, size) + delay;
     let x = from + p - job.deadline();
     let tardy = if prices.doubt > 0.0 {
@@ -130,26 +136,26 @@ fn slow_plan(state: &State, prices: Prices, booking: Booking) -> Option<Start> {
     let free = free(state);
     // What a start on a slice takes away.
     let lost = |slice: usize| {
-        let others = free.iter().filter(|own| own.0 != slice);
-        others.filter(|own| overlap(own.0, slice)).count().min(8)
+        let others = free.iter().filter(|row| row.0 != slice);
+        others.filter(|row| overlap(row.0, slice)).count().min(8)
     };
     let mut order: Vec<(f64, usize)> = Vec::new();
-    for (at, own) in state.queue().iter().enumerate() {
-        let shortest = free.iter().map(|slice| minutes(&own.job, slice.1));
-        let slack = own.job.deadline() - now - shortest.fold(f64::INFINITY, f64::min);
+    for (at, waiting) in state.queue().iter().enumerate() {
+        let shortest = free.iter().map(|slice| minutes(&waiting.job, slice.1));
+        let slack = waiting.job.deadline() - now - shortest.fold(f64::INFINITY, f64::min);
         let weight = if slack < 0.0 {
             prices.lost
         } else {
             prices.floor + (-slack / prices.urgency).exp()
         };
-        order.push((weight / own.job.fastest().powf(prices.length), at));
+        order.push((weight / waiting.job.fastest().powf(prices.length), at));
     }
     order.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     let mut booked: Vec<Booked> = Vec::new();
-    for own in state.running().iter().flatten() {
-        if prices.overdue > 0.0 && booking != Booking::None && own.finish < now {
-            let more = (own.finish - own.begins) * prices.overdue;
-            booked.push(Booked(own.slice, now, now + more));
+    for running in state.running().iter().flatten() {
+        if prices.overdue > 0.0 && booking != Booking::None && running.finish < now {
+            let more = (running.finish - running.begins) * prices.overdue;
+            booked.push(Booked(running.slice, now, now + more));
         }
     }
     // Bookings for slots take all slices that overlap.
@@ -161,10 +167,10 @@ fn slow_plan(state: &State, prices: Prices, booking: Booking) -> Option<Start> {
         let job = &state.queue()[waiting].job;
         let mut at_once: Option<(f64, usize)> = None;
         for size in SIZES {
-            let may = |own: &&(usize, u8, u8)| {
-                let finish = now + delay(own.0) + minutes(job, size);
-                let mut others = booked.iter().filter(|other| takes(own.0, other.0));
-                own.1 == size && others.all(|other| finish <= other.1)
+            let may = |row: &&(usize, u8, u8)| {
+                let finish = now + delay(row.0) + minutes(job, size);
+                let mut others = booked.iter().filter(|other| takes(row.0, other.0));
+                row.1 == size && others.all(|other| finish <= other.1)
             };
             let of_size: Vec<_> = free.iter().filter(may).copied().collect();
             let key = |&(slice, size, used): &(usize, u8, u8)| {
@@ -174,7 +180,7 @@ fn slow_plan(state: &State, prices: Prices, booking: Booking) -> Option<Start> {
             let Some(slice) = least(&of_size, key) else {
                 continue;
             };
-            let used = free.iter().find(|own| own.0 == slice)?.2;
+            let used = free.iter().find(|row| row.0 == slice)?.2;
             let energy =
                 prices.energy * power.added(used, size) * (minutes(job, size) + delay(slice));
             let own = cost(&prices, job, size, now, delay(slice), load) + energy;
@@ -185,12 +191,12 @@ fn slow_plan(state: &State, prices: Prices, booking: Booking) -> Option<Start> {
         let mut later: Option<(f64, f64, usize)> = None;
         for size in SIZES {
             let mut first: Option<((f64, bool, f64, usize), f64)> = None;
-            for slice in (0..sizes.len()).filter(|&own| sizes[own] == size) {
+            for slice in (0..sizes.len()).filter(|&number| sizes[number] == size) {
                 let running = state.running().iter().flatten();
-                let held = running.filter(|own| overlap(own.slice, slice));
-                let plain = held.map(|own| own.finish).fold(-1.0, f64::max);
-                let until = booked.iter().filter(|own| takes(own.0, slice));
-                let until = until.map(|own| own.2).fold(-1.0, f64::max);
+                let held = running.filter(|running| overlap(running.slice, slice));
+                let plain = held.map(|running| running.finish).fold(-1.0, f64::max);
+                let until = booked.iter().filter(|booked| takes(booked.0, slice));
+                let until = until.map(|booked| booked.2).fold(-1.0, f64::max);
                 let busy = match booking {
                     Booking::Slots => plain >= 0.0 || until >= 0.0,
                     _ => state.running()[slice].is_some(),
@@ -264,7 +270,7 @@ pub(crate) fn after(layouts: &str, steps: Vec<Step>) -> State {
 }
 
 /// The state after these steps, looked at after each.
-pub(crate) fn stepped(machine: Machine, steps: Vec<Step>, look: impl Fn(&State)) -> State {
+pub(crate) fn stepped(machine: SlicedGpus, steps: Vec<Step>, look: impl Fn(&State)) -> State {
     let mut state = State::new(machine);
     for (id, step) in (0..).zip(steps) {
         match step {
@@ -289,8 +295,8 @@ pub(crate) fn stepped(machine: Machine, steps: Vec<Step>, look: impl Fn(&State))
 }
 
 /// Where a slice of a machine lies that is repartitioned.
-fn placement(slice: usize) -> Placement {
-    Placement::ALL[slice % 14]
+fn placement(slice: usize) -> SlotPlacement {
+    SlotPlacement::ALL[slice % 14]
 }
 
 /// Whether two different slices cannot exist together.
@@ -303,14 +309,14 @@ fn clash(state: &State, a: usize, b: usize) -> bool {
 /// Whether a job may start on a slice, by a look at everything that runs.
 fn is_free(state: &State, slice: usize) -> bool {
     let mut running = state.running().iter().flatten();
-    running.all(|own| own.slice != slice && !clash(state, slice, own.slice))
+    running.all(|running| running.slice != slice && !clash(state, slice, running.slice))
 }
 
 proptest! {
     #[test]
     fn rules_choose_as_a_visit_to_every_slice_does(
         steps in prop::collection::vec(step(), 0..60),
-        layouts in prop::sample::select(vec![Machine::PUBLISHED, Machine::SEARCHED, "7", "1,1,1,1,1,1,1|4,3|2"]),
+        layouts in prop::sample::select(vec![SlicedGpus::PUBLISHED, SlicedGpus::SEARCHED, "7", "1,1,1,1,1,1,1|4,3|2"]),
     ) {
         let state = after(layouts, steps);
         let watts: f64 = state.used().iter().map(|&used| state.machine().power().watts(used)).sum();
@@ -348,7 +354,7 @@ proptest! {
         steps in prop::collection::vec(step(), 0..80),
         creation in prop::sample::select(vec![0.0, 0.5]),
     ) {
-        let flexible = Machine::flexible(2, Power::A100, creation).unwrap();
+        let flexible = SlicedGpus::flexible(2, Power::A100, creation).unwrap();
         let look = |state: &State| {
             let slices = 0..state.running().len();
             for slice in slices.clone() {
@@ -358,18 +364,18 @@ proptest! {
                     assert!(!(state.exists(slice) && state.exists(other) && clash(state, slice, other)));
                 }
             }
-            let free = slices.clone().filter(|&own| state.is_free(own)).count();
+            let free = slices.clone().filter(|&slice| state.is_free(slice)).count();
             assert_eq!(state.free_count(), free);
             for (gpu, &used) in state.used().iter().enumerate() {
                 let running = state.running().iter().flatten();
-                let own = running.filter(|own| own.slice / 14 == gpu);
-                assert_eq!(used, own.map(|own| placement(own.slice).size).sum::<u8>());
+                let own = running.filter(|running| running.slice / 14 == gpu);
+                assert_eq!(used, own.map(|running| placement(running.slice).size).sum::<u8>());
             }
         };
         let mut state = stepped(flexible, steps, look);
         // The next start creates an instance, and waits for it, if there is none.
         let before = state.creations();
-        for slice in (0..28).filter(|&own| is_free(&state, own)).collect::<Vec<_>>() {
+        for slice in (0..28).filter(|&number| is_free(&state, number)).collect::<Vec<_>>() {
             let mut next = state.clone();
             let job = SliceJob::new(0.0, 0.0, [3.0; 5]).unwrap();
             next.arrive(99, job);
@@ -403,7 +409,7 @@ proptest! {
             Prices { late: 0.0, queue: 0.0, margin: -0.5, ..Prices::SEARCHED_LAYOUTS },
         ]),
     ) {
-        let state = stepped(Machine::flexible(2, Power::A100, creation).unwrap(), steps, |_| ());
+        let state = stepped(SlicedGpus::flexible(2, Power::A100, creation).unwrap(), steps, |_| ());
         for booking in [Booking::None, Booking::Busy, Booking::Slots] {
             let start = EnergyPlan::new(prices).unwrap().booking(booking).choose(&state);
             prop_assert_eq!(start, slow_plan(&state, prices, booking), "{:?}", booking);
@@ -414,7 +420,7 @@ proptest! {
     fn plans_in_doubt_of_run_times_choose_by_the_chance_of_being_late(
         steps in prop::collection::vec(step(), 0..60), doubt in 0.01..0.5_f64,
     ) {
-        let state = after(Machine::SEARCHED, steps);
+        let state = after(SlicedGpus::SEARCHED, steps);
         let prices = Prices { doubt, ..Prices::default() };
         let start = EnergyPlan::new(prices).unwrap().choose(&state);
         prop_assert_eq!(start, slow_plan(&state, prices, Booking::Busy));
@@ -427,7 +433,7 @@ proptest! {
     fn every_rule_starts_only_what_is_free_where_gpus_are_repartitioned(
         steps in prop::collection::vec(step(), 0..60),
     ) {
-        let flexible = Machine::flexible(2, Power::A100, 0.1).unwrap();
+        let flexible = SlicedGpus::flexible(2, Power::A100, 0.1).unwrap();
         let state = stepped(flexible, steps, |_| ());
         let idle = state.running().iter().all(Option::is_none);
         let plan = |booking| Box::new(EnergyPlan::default().booking(booking)) as Box<dyn Rule>;
@@ -443,7 +449,7 @@ proptest! {
                 prop_assert!(is_free(&state, start.slice), "{}", rule.name());
                 // Nothing is created where an instance of the size is free that costs no more room.
                 let size = placement(start.slice).size;
-                let unused = (0..28).any(|own| state.exists(own) && is_free(&state, own) && placement(own).size == size);
+                let unused = (0..28).any(|number| state.exists(number) && is_free(&state, number) && placement(number).size == size);
                 prop_assert!(rule.name() != "largest-first" || !unused || state.exists(start.slice));
             }
         }
@@ -453,7 +459,7 @@ proptest! {
     fn where_gpus_keep_their_layouts_jobs_book_slots_as_they_book_slices(
         steps in prop::collection::vec(step(), 0..60),
     ) {
-        let state = after(Machine::SEARCHED, steps);
+        let state = after(SlicedGpus::SEARCHED, steps);
         let of = |booking| EnergyPlan::default().booking(booking).choose(&state);
         prop_assert_eq!(of(Booking::Busy), of(Booking::Slots));
     }
@@ -497,11 +503,13 @@ fn what_cannot_be_a_machine_or_prices_is_refused() {
         ("4,4", "layout of GPU 0: 8 compute slices"),
         ("", "layout of GPU 0: ``"),
     ] {
-        let error = Machine::new(layouts, Power::A100).unwrap_err().to_string();
+        let error = SlicedGpus::new(layouts, Power::A100)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(words), "{error}");
     }
     for (gpus, creation) in [(0, 1.0), (1, -1.0), (1, f64::NAN)] {
-        let error = Machine::flexible(gpus, Power::A100, creation).unwrap_err();
+        let error = SlicedGpus::flexible(gpus, Power::A100, creation).unwrap_err();
         assert!(error.to_string().contains("expected one GPU or more"));
     }
     let falls = Power::new([40.0, 30.0, 50.0, 60.0, 70.0, 80.0, 90.0, 100.0]);
@@ -559,17 +567,17 @@ fn sets_of_prices_that_ship_are_read_and_written_without_a_change() {
         (
             "published-layouts",
             Prices::PUBLISHED_LAYOUTS,
-            Machine::PUBLISHED,
+            SlicedGpus::PUBLISHED,
         ),
         (
             "searched-layouts",
             Prices::SEARCHED_LAYOUTS,
-            Machine::SEARCHED,
+            SlicedGpus::SEARCHED,
         ),
         (
             "exact-run-times",
             Prices::EXACT_RUN_TIMES,
-            Machine::SEARCHED,
+            SlicedGpus::SEARCHED,
         ),
     ] {
         let file = PriceFile::named(name).unwrap();

@@ -134,7 +134,7 @@ impl Run {
                         if fails {
                             self.again.insert(*job);
                             let why = "the daemon did not answer".to_owned();
-                            facts.push(Event::OrderFailed { order, why });
+                            facts.push(Event::ActionFailed { order, why });
                         } else {
                             self.running.push(*job);
                         }
@@ -172,7 +172,7 @@ impl Run {
             }
         }
         assert_eq!(slice, state.machine().sizes().len());
-        let waiting: BTreeSet<JobId> = self.scheduler.waiting().map(|own| own.id).collect();
+        let waiting: BTreeSet<JobId> = self.scheduler.waiting().map(|job| job.id).collect();
         assert_eq!(waiting.len(), self.scheduler.waiting().count());
         for id in self.jobs.keys() {
             let places = [
@@ -182,12 +182,16 @@ impl Run {
                 self.again.contains(id),
             ];
             assert_eq!(
-                places.iter().filter(|own| **own).count(),
+                places.iter().filter(|place| **place).count(),
                 1,
                 "job {id}: {places:?}"
             );
         }
-        let deadlines: Vec<f64> = state.queue().iter().map(|own| own.job.deadline()).collect();
+        let deadlines: Vec<f64> = state
+            .queue()
+            .iter()
+            .map(|waiting| waiting.job.deadline())
+            .collect();
         assert!(deadlines.is_sorted());
     }
 
@@ -217,7 +221,7 @@ impl Run {
                 Event::Finished(id)
             }
             Fact::Cancels => {
-                let Some(id) = self.scheduler.waiting().next().map(|own| own.id) else {
+                let Some(id) = self.scheduler.waiting().next().map(|job| job.id) else {
                     return;
                 };
                 self.gone.insert(id);
@@ -278,7 +282,7 @@ impl Run {
 /// Every rule by name, and the plan.
 fn rules() -> Vec<Box<dyn Rule + Send>> {
     let mut all: Vec<Box<dyn Rule + Send>> = Vec::new();
-    all.extend(RuleName::ALL.map(|own| own.rule(3)));
+    all.extend(RuleName::ALL.map(|rule_name| rule_name.rule(3)));
     all.push(Box::new(EnergyPlan::default()));
     all.push(Box::new(
         EnergyPlan::new(Prices::PUBLISHED_LAYOUTS).unwrap(),
@@ -364,14 +368,14 @@ fn jobs_that_the_rule_is_not_for_are_placed_by_the_policy_first() {
     assert!(
         jobs[1..]
             .iter()
-            .all(|own| SliceJob::of(own).unwrap().is_none())
+            .all(|job| SliceJob::of(job).unwrap().is_none())
     );
     let mut fleet = partitioned();
     let made = orders(&mut scheduler, &mut fleet, &jobs);
     // Two whole devices are more than there are.
     let rejected = made
         .iter()
-        .any(|own| matches!(own, Action::Reject { job: JobId(2), .. }));
+        .any(|action| matches!(action, Action::Reject { job: JobId(2), .. }));
     assert!(rejected, "{made:?}");
     let size_of = |job| {
         let (machine, lease) = fleet.lease_of(Tenant::Job(JobId(job))).unwrap();

@@ -99,12 +99,12 @@ impl EnergyDay {
 /// nanoseconds. A job's work is its run time on the largest size.
 pub fn slice_jobs(source: impl Into<String>, jobs: &[SliceJob]) -> Workload {
     let pattern = Pattern::ring(1).each(Demand::any());
-    let submissions = (0..).zip(jobs).map(|(id, own)| {
+    let submissions = (0..).zip(jobs).map(|(id, slice_job)| {
         let mut job = Job::new(JobId(id), Request::new(pattern.clone()).sensitive(false));
-        job.arrived = Time(nanoseconds(own.arrives()));
-        job.deadline = Some(Time(nanoseconds(own.deadline())));
+        job.arrived = Time(nanoseconds(slice_job.arrives()));
+        job.deadline = Some(Time(nanoseconds(slice_job.deadline())));
         let sizes = INSTANCES.map(|(compute, memory)| Size::new(compute, memory));
-        let lengths = own
+        let lengths = slice_job
             .minutes()
             .map(|minutes| Duration::from_nanos(nanoseconds(minutes).max(1)));
         let mut submission = Submission::new(job, lengths[SIZES.len() - 1]);
@@ -139,28 +139,28 @@ fn read(words: &str) -> Result<EnergyDay, String> {
     let keys = SETTINGS.map(|form| form.split('=').next().unwrap_or_default());
     let known = |word: &str| keys.into_iter().find(|key| *key == word);
     let settings = Settings::read(words.split(',').skip(1), &SETTINGS.join(", "), known);
-    let mut own = EnergyDay::default();
+    let mut energy_day = EnergyDay::default();
     let settings = settings.map_err(|error| error.to_string())?;
     for (&key, setting) in settings.iter() {
         let value = setting.value();
-        let told = own.set(key, value);
+        let told = energy_day.set(key, value);
         told.map_err(|expected| format!("{key}={value}: expected {expected}"))?;
     }
-    if own.published.is_some() && settings.iter().len() > 1 {
+    if energy_day.published.is_some() && settings.iter().len() > 1 {
         return Err(
             "published=DAY: expected no other setting, as the day is what it is".to_owned(),
         );
     }
-    Ok(own)
+    Ok(energy_day)
 }
 
 impl EnergyDay {
     /// Sets one property. The error is what was expected.
     fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
-        let number = |text: &str| text.parse().ok().filter(|own: &f64| own.is_finite());
+        let number = |text: &str| text.parse().ok().filter(|value: &f64| value.is_finite());
         match key {
             "rate" => {
-                let rate = number(value).filter(|&own| own > 0.0);
+                let rate = number(value).filter(|&value| value > 0.0);
                 self.draw.per_minute = rate.ok_or("jobs a minute above 0")?;
             }
             "slack" => {
@@ -170,17 +170,17 @@ impl EnergyDay {
                 self.draw.slack = ends.ok_or("two numbers of 1 or more, such as 2..4")?;
             }
             "from" => {
-                let from = number(value).filter(|own| (0.0..1440.0).contains(own));
+                let from = number(value).filter(|value| (0.0..1440.0).contains(value));
                 self.draw.from = from.ok_or("a minute of the day, from 0 to below 1440")?;
             }
             "jobs" => {
-                let most = value.parse().ok().filter(|&own| own > 0);
+                let most = value.parse().ok().filter(|&number| number > 0);
                 self.draw.most = most.ok_or("a number of jobs of 1 or more")?;
             }
             // `published`: there is no other key.
             _ => {
                 let days = 1..=PUBLISHED_SEEDS.len();
-                let day = value.parse().ok().filter(|own| days.contains(own));
+                let day = value.parse().ok().filter(|number| days.contains(number));
                 let day = day.ok_or_else(|| format!("a day from 1 to {}", days.end()))?;
                 self.published = Some(day);
             }

@@ -23,11 +23,14 @@ pub use day::{EnergyDay, GENERATORS, slice_jobs};
 pub use draw::{Draw, LOADS};
 pub use error::Error;
 pub use measures::{MEASURES, et};
-pub use parameters::{Parameter, Status, parameters};
+pub use parameters::{Parameter, ParameterStatus, parameters};
 pub use preemptive::run_preemptive;
 pub use published::{PUBLISHED_SEEDS, published_day, published_draws};
 pub use run::{Totals, run, run_as};
-pub use tune::{Candidate, Judged, Objective, TuneDay, TuneSettings, Tuning, Yardstick, seen_on};
+pub use tune::{
+    JudgedCandidate, PriceCandidate, TuneDay, TuneObjective, TuneSettings, Tuning, Yardstick,
+    seen_on,
+};
 pub use wrong::wrong_run_times;
 
 /// The code of the page on this system, run as tests.

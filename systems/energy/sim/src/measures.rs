@@ -1,6 +1,6 @@
 //! The measures of this system: energy and tardiness in one number.
 
-use mapa_sim::{Better, Measure, Of, Simulated, Unit};
+use mapa_sim::{Better, Measure, MeasureScope, Simulated, Unit};
 
 /// The weight of energy in the ET metric of Hisaria et al., as their code has it, per watt-minute.
 const ET_PUBLISHED: f64 = 2.25e-5;
@@ -30,7 +30,7 @@ pub const MEASURES: [Measure; 2] = [
     Measure {
         name: "et",
         unit: Unit::None,
-        of: Of::RunNumber(|run| et(run, ET_PUBLISHED)),
+        of: MeasureScope::RunNumber(|run| et(run, ET_PUBLISHED)),
         better: Better::Less,
         meaning: "the ET metric, (a E + T) / (a + 1): E the energy in watt-minutes, T the mean \
                   tardiness in minutes, a = 2.25e-5 as published: nearly all of it is energy",
@@ -40,7 +40,7 @@ pub const MEASURES: [Measure; 2] = [
     Measure {
         name: "et_light",
         unit: Unit::None,
-        of: Of::RunNumber(|run| et(run, ET_LIGHT)),
+        of: MeasureScope::RunNumber(|run| et(run, ET_LIGHT)),
         better: Better::Less,
         meaning: "the ET metric with a = 2e-7, by which the energy of a published day weighs half \
                   of one minute of tardiness, as the text intends",

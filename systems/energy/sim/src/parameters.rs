@@ -1,12 +1,12 @@
 //! The parameters of days of jobs, and how far each is known.
 
-use mapa_system_energy::{Machine, Power, SIZES};
+use mapa_system_energy::{Power, SIZES, SlicedGpus};
 
 use super::draw::{Draw, INFERENCE, INFERENCE_MEAN, LOADS, run_times, training};
 
 /// How far a parameter is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
+pub enum ParameterStatus {
     /// The document of Hisaria et al. states it.
     Document,
     /// Only the code that the authors published has it. Where it was measured is not said.
@@ -23,7 +23,7 @@ pub struct Parameter {
     /// The numbers.
     pub values: Vec<f64>,
     /// How far it is known.
-    pub status: Status,
+    pub status: ParameterStatus,
 }
 
 /// Every parameter of [`Draw`] and of the published machine, with how far it is known. The numbers
@@ -37,7 +37,7 @@ pub fn parameters() -> Vec<Parameter> {
     };
     let ratios = |is_inference, is_second| run_times(1.0, is_inference, is_second).to_vec();
     let watts = |power: Power| (0..8).map(|busy| power.watts(busy)).collect();
-    let code = Status::Code;
+    let code = ParameterStatus::Code;
     vec![
         of("load by hour of the day", LOADS.to_vec(), code),
         of(
@@ -68,12 +68,12 @@ pub fn parameters() -> Vec<Parameter> {
         of(
             "deadline, relaxed: least and most, by the run time on a whole GPU",
             Draw::default().slack.to_vec(),
-            Status::Document,
+            ParameterStatus::Document,
         ),
         of(
             "deadline, tight: least and most, by the run time on a whole GPU",
             Draw::tight().slack.to_vec(),
-            Status::Document,
+            ParameterStatus::Document,
         ),
         of(
             "power of an A100 with 0 to 7 busy slices, watts",
@@ -83,7 +83,7 @@ pub fn parameters() -> Vec<Parameter> {
         of(
             "power of an A100 with 0 to 7 busy slices, watts",
             watts(Power::A100_MANUSCRIPT),
-            Status::Manuscript,
+            ParameterStatus::Manuscript,
         ),
         of(
             "slices of each size on eight GPUs: 1, 2, 3, 4, 7",
@@ -95,8 +95,13 @@ pub fn parameters() -> Vec<Parameter> {
 
 /// How many slices of each size the published layouts have.
 fn slices() -> Vec<f64> {
-    let sizes = Machine::PUBLISHED.split(['|', ',']).map(str::trim);
+    let sizes = SlicedGpus::PUBLISHED.split(['|', ',']).map(str::trim);
     let sizes: Vec<&str> = sizes.collect();
-    let count = |size: u8| sizes.iter().filter(|own| **own == size.to_string()).count();
+    let count = |size: u8| {
+        sizes
+            .iter()
+            .filter(|candidate| **candidate == size.to_string())
+            .count()
+    };
     SIZES.map(|size| count(size) as f64).to_vec()
 }

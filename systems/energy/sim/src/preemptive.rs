@@ -21,11 +21,11 @@ use crate::error::Error;
 /// # Examples
 /// A short job does not wait for a long one.
 /// ```
-/// use mapa_system_energy::{LargestFirst, Machine, Power, SliceJob, State};
+/// use mapa_system_energy::{LargestFirst, SlicedGpus, Power, SliceJob, State};
 /// use mapa_system_energy_sim::{run, run_preemptive};
 ///
 /// let jobs = [SliceJob::new(0.0, 30.0, [20.0; 5])?, SliceJob::new(1.0, 3.0, [2.0; 5])?];
-/// let machine = Machine::new("7", Power::A100)?;
+/// let machine = SlicedGpus::new("7", Power::A100)?;
 /// assert_eq!(run(&jobs, State::new(machine.clone()), &mut LargestFirst)?.late, 1);
 /// assert_eq!(run_preemptive(&jobs, State::new(machine), &mut LargestFirst)?.late, 0);
 /// # Ok::<(), mapa_system_energy_sim::Error>(())
@@ -47,7 +47,7 @@ pub fn run_preemptive(
     };
     loop {
         let running = state.running().iter().flatten();
-        let end = running.map(|own| own.finish).min_by(f64::total_cmp);
+        let end = running.map(|running| running.finish).min_by(f64::total_cmp);
         let (before, from) = (state.watts(), state.now());
         let due = |job: &SliceJob| end.is_none_or(|end| job.arrives() <= end);
         let arrival = arrivals.next_if(|(_, job)| due(job));
@@ -83,7 +83,7 @@ pub fn run_preemptive(
 /// Ends the jobs that end at a moment.
 fn end_together(state: &mut State, at: f64, totals: &mut Totals) {
     for slice in 0..state.running().len() {
-        let own = state.running()[slice].filter(|own| own.finish <= at + TOGETHER);
+        let own = state.running()[slice].filter(|running| running.finish <= at + TOGETHER);
         if let Some(own) = own {
             state.end(slice);
             totals.ended(own.finish, own.deadline);

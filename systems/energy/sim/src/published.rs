@@ -113,7 +113,7 @@ fn drawn(random: &mut Legacy) -> Result<Vec<SliceJob>, Error> {
         };
         let minutes = run_times(p1, is_inference, random.below(3) == 2);
         let slack = 2.0 + 2.0 * random.uniform();
-        let kept = |own: f64| f64::from(own as f32);
+        let kept = |value: f64| f64::from(value as f32);
         let deadline = kept(at + slack * minutes[4]);
         jobs.push(SliceJob::new(kept(at), deadline, minutes.map(kept))?);
     }
@@ -140,7 +140,7 @@ mod tests {
             for _ in 0..200 {
                 seen[random.below(n) as usize] = true;
             }
-            assert!(seen.iter().all(|&own| own), "{n}");
+            assert!(seen.iter().all(|&flag| flag), "{n}");
         }
     }
 }

@@ -19,11 +19,15 @@ pub fn wrong_run_times(told: &[SliceJob], sigma: f64, seed: u64) -> Result<Vec<S
         return Err(ErrorKind::BadDay(what).into());
     }
     let mut errors = stream(seed, "energy wrong run times");
-    let wrong = told.iter().map(|own| {
+    let wrong = told.iter().map(|slice_job| {
         let normal: f64 = StandardNormal.sample(&mut errors);
         let factor = (sigma * normal - sigma * sigma / 2.0).exp();
-        let minutes = own.minutes().map(|p| p * factor);
-        Ok(SliceJob::new(own.arrives(), own.deadline(), minutes)?)
+        let minutes = slice_job.minutes().map(|p| p * factor);
+        Ok(SliceJob::new(
+            slice_job.arrives(),
+            slice_job.deadline(),
+            minutes,
+        )?)
     });
     wrong.collect()
 }

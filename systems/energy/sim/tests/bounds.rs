@@ -2,8 +2,8 @@
 
 use mapa_sched::bound::{Measure, Solver};
 use mapa_system_energy::{
-    EnergyPlan, Fit, LargestFirst, LeastCost, Machine, MeanFinish, Power, RandomSlice, Recorder,
-    Rule, SliceJob, Slots, SmallestFirst, Start, State, bounds, reduced,
+    EnergyPlan, Fit, LargestFirst, LeastCost, MeanFinish, Power, RandomSlice, Recorder, Rule,
+    SliceJob, SlicedGpus, Slots, SmallestFirst, Start, State, bounds, reduced,
 };
 use mapa_system_energy_sim::{Draw, LOADS, run};
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ impl Rule for Anything {
     fn choose(&mut self, state: &State) -> Option<Start> {
         let draw = &mut self.0;
         let free: Vec<usize> = (0..state.running().len())
-            .filter(|&own| state.running()[own].is_none())
+            .filter(|&number| state.running()[number].is_none())
             .collect();
         let is_idle = free.len() == state.running().len();
         if free.is_empty() || state.queue().is_empty() || (!is_idle && draw(3) == 0) {
@@ -86,7 +86,7 @@ proptest! {
         count in 1..24_usize,
     ) {
         let jobs = morning(seed, jobs, rate, is_tight);
-        let machine = Machine::new(layouts, Power::A100).unwrap();
+        let machine = SlicedGpus::new(layouts, Power::A100).unwrap();
         let slots = Slots::even(&jobs, &machine, count);
         let all = bounds(&jobs, &machine, &slots, &Solver::default()).unwrap();
         let twins: Vec<SliceJob> = jobs.iter().map(SliceJob::linear).collect();
@@ -113,7 +113,7 @@ proptest! {
             prop_assert!(less.tardiness <= costs.tardiness);
             prop_assert!(less.watt_minutes <= costs.watt_minutes * (1.0 + 1e-9));
             // Bounds by work alone hold for the linear twins too.
-            for bound in all.iter().filter(|own| ["chu", "linear"].contains(&own.name)) {
+            for bound in all.iter().filter(|bound| ["chu", "linear"].contains(&bound.name)) {
                 prop_assert!(less.tardiness >= bound.value - 1e-6 * (1.0 + less.tardiness), "reduced: {bound:?}");
             }
         }
@@ -122,7 +122,7 @@ proptest! {
 
 #[test]
 fn tight_days_have_bounds_in_their_order_and_relaxed_days_have_none_to_speak_of() {
-    let machine = Machine::new("3,2,2 | 3,2,2 | 3,2,2 | 3,2,2", Power::A100).unwrap();
+    let machine = SlicedGpus::new("3,2,2 | 3,2,2 | 3,2,2 | 3,2,2", Power::A100).unwrap();
     for seed in 0..3 {
         let jobs = morning(seed, 50, 8.0, true);
         let slots = Slots::even(&jobs, &machine, 30);
@@ -142,7 +142,7 @@ fn tight_days_have_bounds_in_their_order_and_relaxed_days_have_none_to_speak_of(
             (0.4..1.0).contains(&(fixed / ours.mean_tardiness())),
             "{all:?} {ours:?}"
         );
-        let published = Machine::new(Machine::PUBLISHED, Power::A100).unwrap();
+        let published = SlicedGpus::new(SlicedGpus::PUBLISHED, Power::A100).unwrap();
         let jobs = Draw {
             from: 540.0,
             most: 100,
@@ -153,7 +153,7 @@ fn tight_days_have_bounds_in_their_order_and_relaxed_days_have_none_to_speak_of(
         let slots = Slots::even(&jobs, &published, 20);
         let all = bounds(&jobs, &published, &slots, &Solver::default()).unwrap();
         assert!(
-            all[1..].iter().all(|own| own.value <= 0.03 * 100.0),
+            all[1..].iter().all(|bound| bound.value <= 0.03 * 100.0),
             "{all:?}"
         );
     }

@@ -5,17 +5,17 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use mapa_system_energy::{
-    Arithmetic, Booking, EarliestFinish, EnergyPlan, Fit, LargestFirst, LeastCost, Machine,
-    MeanFinish, Placement, Power, Prices, RandomSlice, Rule, SIZES, SliceJob, SmallestFirst, Start,
-    State, energy_bound, printed_energy_bound,
+    Arithmetic, Booking, EarliestFinish, EnergyPlan, Fit, LargestFirst, LeastCost, MeanFinish,
+    Power, Prices, RandomSlice, Rule, SIZES, SliceJob, SlicedGpus, SlotPlacement, SmallestFirst,
+    Start, State, energy_bound, printed_energy_bound,
 };
 use mapa_system_energy_sim::{
     Draw, PUBLISHED_SEEDS, Totals, published_day, published_draws, run, run_as, run_preemptive,
 };
 use proptest::prelude::*;
 
-fn machine(layouts: &str) -> Machine {
-    Machine::new(layouts, Power::A100).unwrap()
+fn machine(layouts: &str) -> SlicedGpus {
+    SlicedGpus::new(layouts, Power::A100).unwrap()
 }
 
 fn day(jobs: &[SliceJob], layouts: &str, rule: &mut dyn Rule) -> Totals {
@@ -27,7 +27,11 @@ fn spread(days: &[Totals], of: impl Fn(&Totals) -> f64) -> [f64; 2] {
     let values: Vec<f64> = days.iter().map(of).collect();
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
-    let variance = values.iter().map(|own| (own - mean).powi(2)).sum::<f64>() / n;
+    let variance = values
+        .iter()
+        .map(|value| (value - mean).powi(2))
+        .sum::<f64>()
+        / n;
     [mean, variance.sqrt()]
 }
 
@@ -38,14 +42,15 @@ fn the_published_table_is_reproduced_to_every_digit() {
             .iter()
             .map(|&seed| {
                 let jobs = published_day(seed).unwrap();
-                let state = State::new(machine(Machine::PUBLISHED)).arithmetic(Arithmetic::Single);
+                let state =
+                    State::new(machine(SlicedGpus::PUBLISHED)).arithmetic(Arithmetic::Single);
                 run(&jobs, state, &mut *rule(seed)).unwrap()
             })
             .collect();
         let [late, tardy, energy] = [
-            spread(&days, |own| 100.0 * own.late_share()),
+            spread(&days, |totals| 100.0 * totals.late_share()),
             spread(&days, Totals::mean_tardiness),
-            spread(&days, |own| own.published_watt_minutes / 1e6),
+            spread(&days, |totals| totals.published_watt_minutes / 1e6),
         ];
         format!(
             "{:.1} ± {:.1} | {:.2} ± {:.2} | {:.2} ± {:.2}",
@@ -168,11 +173,16 @@ fn two_jobs_on_a_gpu_draw_more_only_while_they_overlap() {
 /// to everything, ends are booked, then arrivals, then starts of the head by a visit to all slices.
 fn second(
     jobs: &[SliceJob],
-    machine: &Machine,
+    machine: &SlicedGpus,
     choose: impl Fn(&SliceJob, f64, &[bool]) -> Option<usize>,
 ) -> [f64; 3] {
     let sizes = machine.sizes();
-    let class = |slice: usize| SIZES.iter().position(|&own| own == sizes[slice]).unwrap();
+    let class = |slice: usize| {
+        SIZES
+            .iter()
+            .position(|&candidate| candidate == sizes[slice])
+            .unwrap()
+    };
     let mut ends: Vec<Option<(f64, usize)>> = vec![None; sizes.len()];
     let mut state = vec![0_u8; jobs.len()];
     let mut spans: Vec<(f64, f64, usize)> = Vec::new();
@@ -194,13 +204,13 @@ fn second(
                     }
                 }
             }
-            for (own, job) in state.iter_mut().zip(jobs) {
-                if *own == 0 && job.arrives() <= now {
-                    *own = 1;
+            for (number, job) in state.iter_mut().zip(jobs) {
+                if *number == 0 && job.arrives() <= now {
+                    *number = 1;
                 }
             }
             loop {
-                let waiting = (0..jobs.len()).filter(|&own| state[own] == 1);
+                let waiting = (0..jobs.len()).filter(|&number| state[number] == 1);
                 let head =
                     waiting.min_by(|&a, &b| jobs[a].deadline().total_cmp(&jobs[b].deadline()));
                 let Some(head) = head else { break };
@@ -213,10 +223,10 @@ fn second(
             }
         }
         let arrivals = (0..jobs.len())
-            .filter(|&own| state[own] == 0)
-            .map(|own| jobs[own].arrives());
+            .filter(|&number| state[number] == 0)
+            .map(|number| jobs[number].arrives());
         let next = arrivals
-            .chain(ends.iter().flatten().map(|own| own.0))
+            .chain(ends.iter().flatten().map(|end| end.0))
             .fold(f64::INFINITY, f64::min);
         if next.is_infinite() {
             break;
@@ -224,16 +234,16 @@ fn second(
         now = next;
     }
     // Energy by GPU, over the moments at which any of its spans begins or ends.
-    let last = spans.iter().map(|own| own.1).fold(0.0, f64::max);
+    let last = spans.iter().map(|span| span.1).fold(0.0, f64::max);
     let mut energy = 0.0;
     for gpu in 0..machine.gpu_count() {
         let own: Vec<&(f64, f64, usize)> = spans
             .iter()
-            .filter(|own| machine.gpus()[own.2] as usize == gpu)
+            .filter(|span| machine.gpus()[span.2] as usize == gpu)
             .collect();
         let mut cuts: Vec<f64> = own
             .iter()
-            .flat_map(|own| [own.0, own.1])
+            .flat_map(|row| [row.0, row.1])
             .chain([0.0, last])
             .collect();
         cuts.sort_by(f64::total_cmp);
@@ -241,8 +251,8 @@ fn second(
             let middle = f64::midpoint(pair[0], pair[1]);
             let busy: u8 = own
                 .iter()
-                .filter(|own| own.0 < middle && middle < own.1)
-                .map(|own| sizes[own.2])
+                .filter(|row| row.0 < middle && middle < row.1)
+                .map(|row| sizes[row.2])
                 .sum();
             energy += Power::A100.watts(busy) * (pair[1] - pair[0]);
         }
@@ -259,39 +269,45 @@ fn a_second_implementation_without_an_event_queue_finds_the_same_day() {
             ..Draw::default()
         };
         let jobs = draw.jobs(seed).unwrap();
-        let machine = machine(Machine::PUBLISHED);
+        let machine = machine(SlicedGpus::PUBLISHED);
         let sizes = machine.sizes().to_vec();
         let largest = |_: &SliceJob, _: f64, free: &[bool]| {
             (0..free.len())
-                .filter(|&own| free[own])
-                .max_by_key(|&own| (sizes[own], std::cmp::Reverse(own)))
+                .filter(|&number| free[number])
+                .max_by_key(|&number| (sizes[number], std::cmp::Reverse(number)))
         };
         let fit = |job: &SliceJob, now: f64, free: &[bool]| {
-            let class = |own: usize| SIZES.iter().position(|&size| size == sizes[own]).unwrap();
-            let in_time = (0..free.len())
-                .filter(|&own| free[own] && now + job.minutes()[class(own)] <= job.deadline());
+            let class = |number: usize| {
+                SIZES
+                    .iter()
+                    .position(|&size| size == sizes[number])
+                    .unwrap()
+            };
+            let in_time = (0..free.len()).filter(|&number| {
+                free[number] && now + job.minutes()[class(number)] <= job.deadline()
+            });
             in_time
-                .min_by_key(|&own| (sizes[own], own))
+                .min_by_key(|&number| (sizes[number], number))
                 .or_else(|| largest(job, now, free))
         };
-        for (own, other) in [
+        for (totals, other) in [
             (
-                day(&jobs, Machine::PUBLISHED, &mut LargestFirst),
+                day(&jobs, SlicedGpus::PUBLISHED, &mut LargestFirst),
                 second(&jobs, &machine, largest),
             ),
             (
-                day(&jobs, Machine::PUBLISHED, &mut Fit::default()),
+                day(&jobs, SlicedGpus::PUBLISHED, &mut Fit::default()),
                 second(&jobs, &machine, fit),
             ),
         ] {
-            assert_eq!(own.late as f64, other[0]);
+            assert_eq!(totals.late as f64, other[0]);
             assert!(
-                (own.tardiness - other[1]).abs() < 1e-6 * (1.0 + other[1]),
-                "{own:?} {other:?}"
+                (totals.tardiness - other[1]).abs() < 1e-6 * (1.0 + other[1]),
+                "{totals:?} {other:?}"
             );
             assert!(
-                (own.watt_minutes / other[2] - 1.0).abs() < 1e-9,
-                "{own:?} {other:?}"
+                (totals.watt_minutes / other[2] - 1.0).abs() < 1e-9,
+                "{totals:?} {other:?}"
             );
         }
     }
@@ -324,23 +340,26 @@ fn on_one_slice_the_mean_tardiness_is_the_wait_of_m_d_1() {
 fn rules_that_must_agree_do() {
     for seed in 0..4 {
         let jobs = Draw::default().jobs(seed).unwrap();
-        let largest = day(&jobs, Machine::PUBLISHED, &mut LargestFirst);
-        let equal = |own: Totals, other: Totals| {
+        let largest = day(&jobs, SlicedGpus::PUBLISHED, &mut LargestFirst);
+        let equal = |totals: Totals, other: Totals| {
             assert_eq!(
-                (own.late, own.tardiness, own.watt_minutes),
+                (totals.late, totals.tardiness, totals.watt_minutes),
                 (other.late, other.tardiness, other.watt_minutes)
             );
         };
         // Earliest finish is the largest slice where no run time grows with size.
-        equal(day(&jobs, Machine::PUBLISHED, &mut EarliestFinish), largest);
+        equal(
+            day(&jobs, SlicedGpus::PUBLISHED, &mut EarliestFinish),
+            largest,
+        );
         // Fit is largest-first where nothing can be in time.
         let lost: Vec<SliceJob> = jobs
             .iter()
-            .map(|own| SliceJob::new(own.arrives(), own.arrives(), own.minutes()).unwrap())
+            .map(|job| SliceJob::new(job.arrives(), job.arrives(), job.minutes()).unwrap())
             .collect();
         equal(
-            day(&lost, Machine::PUBLISHED, &mut Fit::default()),
-            day(&lost, Machine::PUBLISHED, &mut LargestFirst),
+            day(&lost, SlicedGpus::PUBLISHED, &mut Fit::default()),
+            day(&lost, SlicedGpus::PUBLISHED, &mut LargestFirst),
         );
         // Smallest-first is largest-first where all slices are alike.
         let alike = "2,2,2|2,2,2|2,2,2|2,2,2";
@@ -356,11 +375,11 @@ fn longer_jobs_at_longer_gaps_are_the_same_day_in_slow_motion() {
     let jobs = Draw::default().jobs(3).unwrap();
     let scaled: Vec<SliceJob> = jobs
         .iter()
-        .map(|own| {
+        .map(|job| {
             SliceJob::new(
-                own.arrives() * 4.0,
-                own.deadline() * 4.0,
-                own.minutes().map(|p| p * 4.0),
+                job.arrives() * 4.0,
+                job.deadline() * 4.0,
+                job.minutes().map(|p| p * 4.0),
             )
             .unwrap()
         })
@@ -372,8 +391,8 @@ fn longer_jobs_at_longer_gaps_are_the_same_day_in_slow_motion() {
         || Box::new(MeanFinish),
     ];
     for rule in rules {
-        let one = day(&jobs, Machine::PUBLISHED, &mut *rule());
-        let four = day(&scaled, Machine::PUBLISHED, &mut *rule());
+        let one = day(&jobs, SlicedGpus::PUBLISHED, &mut *rule());
+        let four = day(&scaled, SlicedGpus::PUBLISHED, &mut *rule());
         assert_eq!(one.late, four.late);
         assert_eq!(one.tardiness * 4.0, four.tardiness);
         assert_eq!(one.watt_minutes * 4.0, four.watt_minutes);
@@ -394,7 +413,7 @@ fn the_plan_ends_every_job_even_where_too_many_arrive() {
         let jobs = draw.jobs(5).unwrap();
         let own = day(
             &jobs,
-            Machine::SEARCHED,
+            SlicedGpus::SEARCHED,
             &mut EnergyPlan::new(prices).unwrap(),
         );
         assert_eq!(own.jobs, jobs.len());
@@ -407,25 +426,25 @@ fn on_fresh_days_fit_beats_largest_first_and_the_plan_beats_both() {
     let mut gains: [Vec<f64>; 3] = Default::default();
     for seed in 0..10 {
         let jobs = Draw::default().jobs(seed).unwrap();
-        let largest = day(&jobs, Machine::PUBLISHED, &mut LargestFirst);
-        let fit = day(&jobs, Machine::PUBLISHED, &mut Fit::default());
-        let least = day(&jobs, Machine::PUBLISHED, &mut LeastCost::default());
+        let largest = day(&jobs, SlicedGpus::PUBLISHED, &mut LargestFirst);
+        let fit = day(&jobs, SlicedGpus::PUBLISHED, &mut Fit::default());
+        let least = day(&jobs, SlicedGpus::PUBLISHED, &mut LeastCost::default());
         let plan = day(
             &jobs,
-            Machine::PUBLISHED,
+            SlicedGpus::PUBLISHED,
             &mut EnergyPlan::new(Prices::PUBLISHED_LAYOUTS).unwrap(),
         );
-        let free = day(&jobs, Machine::SEARCHED, &mut EnergyPlan::default());
+        let free = day(&jobs, SlicedGpus::SEARCHED, &mut EnergyPlan::default());
         assert!(fit.watt_minutes < largest.watt_minutes && least.watt_minutes < fit.watt_minutes);
         assert!(
             plan.watt_minutes < least.watt_minutes
                 && plan.tardiness < largest.tardiness.min(fit.tardiness)
         );
-        for (gain, own) in gains.iter_mut().zip([fit, plan, free]) {
-            gain.push(100.0 * (largest.late_share() - own.late_share()));
+        for (gain, totals) in gains.iter_mut().zip([fit, plan, free]) {
+            gain.push(100.0 * (largest.late_share() - totals.late_share()));
         }
     }
-    let [fit, plan, free] = gains.map(|own| own.iter().sum::<f64>() / 10.0);
+    let [fit, plan, free] = gains.map(|values| values.iter().sum::<f64>() / 10.0);
     assert!(
         fit > 4.0 && plan > 26.0 && free > 31.0,
         "{fit} {plan} {free}"
@@ -508,7 +527,9 @@ fn tight_days_differ_from_relaxed_ones_in_deadlines_alone() {
     assert_eq!(relaxed.len(), tight.len());
     for (a, b) in relaxed.iter().zip(&tight) {
         assert_eq!((a.arrives(), a.minutes()), (b.arrives(), b.minutes()));
-        let slack = |own: &SliceJob| (own.deadline() - own.arrives()) / own.fastest();
+        let slack = |slice_job: &SliceJob| {
+            (slice_job.deadline() - slice_job.arrives()) / slice_job.fastest()
+        };
         assert!(
             (1.0 - 1e-6..1.5 + 1e-6).contains(&slack(b))
                 && (2.0 - 1e-6..4.0 + 1e-6).contains(&slack(a))
@@ -559,43 +580,43 @@ fn jobs_run_as_long_as_they_do_and_not_as_was_told() {
 fn placements_and_what_exists_together_are_those_of_the_table_of_an_a100() {
     let gpu = mapa_topologies::mig::named("a100-40gb").unwrap();
     let model = gpu.model(mapa_topologies::mig::Offer::PLAIN).unwrap();
-    let of = |own: &mapa_core::mig::Instance| Placement {
-        size: model.profile(own.profile).size.compute,
-        start: own.start,
+    let of = |instance: &mapa_core::mig::Instance| SlotPlacement {
+        size: model.profile(instance.profile).size.compute,
+        start: instance.start,
     };
-    let table: Vec<Placement> = model.instances().iter().map(of).collect();
-    assert_eq!(table.len(), Placement::ALL.len());
-    for own in Placement::ALL {
-        let at = table.iter().position(|other| *other == own).unwrap();
+    let table: Vec<SlotPlacement> = model.instances().iter().map(of).collect();
+    assert_eq!(table.len(), SlotPlacement::ALL.len());
+    for placement in SlotPlacement::ALL {
+        let at = table.iter().position(|other| *other == placement).unwrap();
         let profile = model.profile(model.instances()[at].profile);
-        assert_eq!(profile.size.memory, own.slots());
+        assert_eq!(profile.size.memory, placement.slots());
     }
     // Every set of placements without an overlap is a layout, and no other is.
     let mut sets = std::collections::BTreeSet::new();
     for bits in 1_u32..1 << 14 {
-        let mut own: Vec<Placement> = (0..14)
+        let mut own: Vec<SlotPlacement> = (0..14)
             .filter(|at| bits >> at & 1 == 1)
-            .map(|at| Placement::ALL[at])
+            .map(|at| SlotPlacement::ALL[at])
             .collect();
         let apart = own
             .iter()
             .enumerate()
             .all(|(at, a)| own[..at].iter().all(|b| !a.overlaps(*b)));
         if apart {
-            assert!(own.iter().map(|own| own.size).sum::<u8>() <= 7);
-            own.sort_by_key(|own| (own.start, own.size));
+            assert!(own.iter().map(|placement| placement.size).sum::<u8>() <= 7);
+            own.sort_by_key(|placement| (placement.start, placement.size));
             sets.insert(
                 own.iter()
-                    .map(|own| (own.start, own.size))
+                    .map(|placement| (placement.start, placement.size))
                     .collect::<Vec<_>>(),
             );
         }
     }
-    let layouts = model.layouts().map(|own| {
-        let mut own: Vec<_> = own.instances().iter().map(of).collect();
-        own.sort_by_key(|own| (own.start, own.size));
+    let layouts = model.layouts().map(|layout| {
+        let mut own: Vec<_> = layout.instances().iter().map(of).collect();
+        own.sort_by_key(|placement| (placement.start, placement.size));
         own.iter()
-            .map(|own| (own.start, own.size))
+            .map(|placement| (placement.start, placement.size))
             .collect::<Vec<_>>()
     });
     assert_eq!(layouts.collect::<std::collections::BTreeSet<_>>(), sets);
@@ -613,7 +634,7 @@ fn days_end_where_gpus_are_repartitioned_and_draw_what_the_chord_demands() {
     let jobs = Draw::default().jobs(4).unwrap();
     for rule in rules {
         let mut rule = rule();
-        let machine = Machine::flexible(8, Power::A100, 4.0 / 60.0).unwrap();
+        let machine = SlicedGpus::flexible(8, Power::A100, 4.0 / 60.0).unwrap();
         let own = run(&jobs, State::new(machine), &mut *rule).unwrap();
         assert!(own.jobs == jobs.len() && own.end < 1600.0, "{own:?}");
         assert!(own.watt_minutes >= energy_bound(&jobs, 8, &Power::A100).unwrap());
@@ -627,7 +648,7 @@ fn days_end_where_gpus_are_repartitioned_and_draw_what_the_chord_demands() {
 #[test]
 fn an_instance_that_exists_is_used_without_delay() {
     let of = |arrives| SliceJob::new(arrives, 100.0, [10.0, 8.0, 7.0, 6.0, 4.0]).unwrap();
-    let flexible = || State::new(Machine::flexible(1, Power::A100, 0.5).unwrap());
+    let flexible = || State::new(SlicedGpus::flexible(1, Power::A100, 0.5).unwrap());
     let own = run(&[of(0.0), of(9.0)], flexible(), &mut LargestFirst).unwrap();
     assert_eq!((own.creations, own.end), (1, 13.0));
     assert_eq!(own.watt_minutes, 8.5 * 250.0 + 4.5 * 40.0);
@@ -635,18 +656,21 @@ fn an_instance_that_exists_is_used_without_delay() {
 
 /// The preemptive day without an event queue: jobs lose a share of their work between events, and
 /// the earliest deadlines get the largest slices at each.
-fn second_preemptive(jobs: &[SliceJob], machine: &Machine) -> [f64; 3] {
+fn second_preemptive(jobs: &[SliceJob], machine: &SlicedGpus) -> [f64; 3] {
     let mut slices: Vec<usize> = (0..machine.sizes().len()).collect();
-    slices.sort_by_key(|&own| (std::cmp::Reverse(machine.sizes()[own]), own));
+    slices.sort_by_key(|&slice| (std::cmp::Reverse(machine.sizes()[slice]), slice));
     let class = |slice: usize| {
         let size = machine.sizes()[slice];
-        SIZES.iter().position(|&own| own == size).unwrap()
+        SIZES
+            .iter()
+            .position(|&candidate| candidate == size)
+            .unwrap()
     };
     let mut left = vec![1.0_f64; jobs.len()];
     let [mut late, mut tardy, mut energy] = [0.0; 3];
     let mut now = 0.0_f64;
     loop {
-        let arrived = |own: &usize| jobs[*own].arrives() <= now && left[*own] > 0.0;
+        let arrived = |number: &usize| jobs[*number].arrives() <= now && left[*number] > 0.0;
         let mut here: Vec<usize> = (0..jobs.len()).filter(arrived).collect();
         here.sort_by(|&a, &b| jobs[a].deadline().total_cmp(&jobs[b].deadline()));
         let placed: Vec<(usize, usize)> = here.into_iter().zip(slices.iter().copied()).collect();
@@ -654,7 +678,7 @@ fn second_preemptive(jobs: &[SliceJob], machine: &Machine) -> [f64; 3] {
         let future = jobs.iter().map(SliceJob::arrives).filter(|&at| at > now);
         let ends: Vec<f64> = placed
             .iter()
-            .map(|own| now + left[own.0] * minutes(own))
+            .map(|pair| now + left[pair.0] * minutes(pair))
             .collect();
         let next = future
             .chain(ends.iter().copied())
@@ -665,18 +689,18 @@ fn second_preemptive(jobs: &[SliceJob], machine: &Machine) -> [f64; 3] {
         for gpu in 0..machine.gpu_count() {
             let own = placed
                 .iter()
-                .filter(|own| machine.gpus()[own.1] as usize == gpu);
-            let busy: u8 = own.map(|own| machine.sizes()[own.1]).sum();
+                .filter(|pair| machine.gpus()[pair.1] as usize == gpu);
+            let busy: u8 = own.map(|pair| machine.sizes()[pair.1]).sum();
             energy += Power::A100.watts(busy) * (next - now);
         }
-        for (own, end) in placed.iter().zip(ends) {
+        for (pair, end) in placed.iter().zip(ends) {
             if end <= next + 1e-9 {
-                let by = next - jobs[own.0].deadline();
+                let by = next - jobs[pair.0].deadline();
                 late += f64::from(u8::from(by > 0.0));
                 tardy += by.max(0.0);
-                left[own.0] = 0.0;
+                left[pair.0] = 0.0;
             } else {
-                left[own.0] -= (next - now) / minutes(own);
+                left[pair.0] -= (next - now) / minutes(pair);
             }
         }
         now = next;
@@ -696,7 +720,7 @@ fn a_second_implementation_finds_the_same_preemptive_day() {
             }
         };
         let jobs = draw.jobs(seed).unwrap();
-        let machine = machine(Machine::PUBLISHED);
+        let machine = machine(SlicedGpus::PUBLISHED);
         let own = run_preemptive(&jobs, State::new(machine.clone()), &mut LargestFirst).unwrap();
         let other = second_preemptive(&jobs, &machine);
         assert_eq!(own.late as f64, other[0]);
@@ -720,7 +744,7 @@ proptest! {
         prop_assert!(plain.late > 0 || own.late == 0);
         prop_assert!((own.watt_minutes / plain.watt_minutes - 1.0).abs() < 1e-9);
         prop_assert!((own.end - plain.end).abs() < 1e-6);
-        let flexible = State::new(Machine::flexible(1, Power::A100, 0.1).unwrap());
+        let flexible = State::new(SlicedGpus::flexible(1, Power::A100, 0.1).unwrap());
         let flexible = run_preemptive(&jobs, flexible, &mut LargestFirst).unwrap();
         prop_assert_eq!(flexible.creations, 1);
         prop_assert!((flexible.end - plain.end).abs() < 0.2);

@@ -15,8 +15,8 @@ use mapa_sim::{
 };
 use mapa_system_energy::SCHEDULERS;
 use mapa_system_energy::{
-    EnergyPlan, Machine, Power, PriceFile, Rule, RuleName, RuleScheduler, Running, SIZES, SliceJob,
-    Start, State, largest_first, smallest_first,
+    EnergyPlan, Power, PriceFile, Rule, RuleName, RuleScheduler, Running, SIZES, SliceJob,
+    SlicedGpus, Start, State, largest_first, smallest_first,
 };
 use mapa_system_energy_sim::{
     Draw, EnergyDay, MEASURES as ENERGY_MEASURES, PUBLISHED_SEEDS, Totals, published_day, run,
@@ -62,7 +62,7 @@ fn fleet(layouts: &str) -> Fleet {
 
 /// Layouts in which instances lie in the order in which they are written.
 const LAYOUTS: [&str; 4] = [
-    Machine::PUBLISHED,
+    SlicedGpus::PUBLISHED,
     "4,2,1 | 7",
     "2,2,2,1 | 4,3 | 1,1,1,1,1,1,1",
     "4,3",
@@ -88,8 +88,8 @@ impl<R: Rule> Rule for Noted<R> {
 /// Every rule, and the plan.
 fn rules() -> Vec<Box<dyn Fn() -> Box<dyn Rule + Send>>> {
     let mut all: Vec<Box<dyn Fn() -> Box<dyn Rule + Send>>> = Vec::new();
-    for own in RuleName::ALL {
-        all.push(Box::new(move || own.rule(7)));
+    for rule_name in RuleName::ALL {
+        all.push(Box::new(move || rule_name.rule(7)));
     }
     for name in PriceFile::names() {
         let file = PriceFile::named(name).unwrap();
@@ -118,7 +118,7 @@ fn simulate(
 /// That the fleet's simulator does with a day what the day's own does: the same jobs start on the
 /// same slices in the same order, and all numbers agree.
 fn check_day(jobs: &[SliceJob], layouts: &str) {
-    let machine = Machine::new(layouts, Power::A100).unwrap();
+    let machine = SlicedGpus::new(layouts, Power::A100).unwrap();
     let workload = slice_jobs("a day", jobs);
     let fleet = fleet(layouts);
     for make in rules() {
@@ -163,7 +163,7 @@ fn check_day(jobs: &[SliceJob], layouts: &str) {
 #[test]
 fn a_published_day_on_a_fleet_is_the_published_day() {
     for seed in [PUBLISHED_SEEDS[0], PUBLISHED_SEEDS[4]] {
-        check_day(&published_day(seed).unwrap(), Machine::PUBLISHED);
+        check_day(&published_day(seed).unwrap(), SlicedGpus::PUBLISHED);
     }
 }
 
@@ -307,7 +307,10 @@ fn what_is_not_known_is_no_number() {
     ] {
         assert_eq!(summary.number(name), None, "{name}");
         assert!(
-            summary.numbers().iter().any(|(own, _)| own == name),
+            summary
+                .numbers()
+                .iter()
+                .any(|(candidate, _)| candidate == name),
             "{name}"
         );
     }
@@ -351,7 +354,7 @@ fn jobs_on_any_slice_are_read_and_what_makes_no_sense_names_line_and_column() {
     assert_eq!((own.arrives(), own.deadline()), (5.0 / 60.0, 45.0 / 60.0));
     assert_eq!(
         own.minutes(),
-        [70.0, 35.0, 24.0, 18.0, 10.0].map(|own| own / 60.0)
+        [70.0, 35.0, 24.0, 18.0, 10.0].map(|value| value / 60.0)
     );
     assert_eq!(SliceJob::of(&workload.jobs[1].job).unwrap(), None);
     let again = read_jobs(&write_jobs(&workload).unwrap()).unwrap();
@@ -397,7 +400,7 @@ fn jobs_on_any_slice_are_read_and_what_makes_no_sense_names_line_and_column() {
     let own = SliceJob::of(&workload.jobs[0].job).unwrap().unwrap();
     assert_eq!(
         own.minutes(),
-        [70.0, 70.0, 20.0, 20.0, 20.0].map(|own| own / 60.0)
+        [70.0, 70.0, 20.0, 20.0, 20.0].map(|value| value / 60.0)
     );
     // What cannot be read is not written.
     let mut workload = workload;
@@ -429,12 +432,12 @@ fn days_are_generated_by_words() {
     let jobs = published.generate(1).unwrap().jobs;
     let expected = published_day(PUBLISHED_SEEDS[1]).unwrap();
     assert_eq!(jobs.len(), expected.len());
-    for (own, job) in jobs.iter().zip(&expected) {
-        let own = SliceJob::of(&own.job).unwrap().unwrap();
-        let pairs = own.minutes().into_iter().zip(job.minutes());
+    for (submission, job) in jobs.iter().zip(&expected) {
+        let slice_job = SliceJob::of(&submission.job).unwrap().unwrap();
+        let pairs = slice_job.minutes().into_iter().zip(job.minutes());
         for (a, b) in pairs.chain([
-            (own.arrives(), job.arrives()),
-            (own.deadline(), job.deadline()),
+            (slice_job.arrives(), job.arrives()),
+            (slice_job.deadline(), job.deadline()),
         ]) {
             assert!((a - b).abs() < 1e-11 + 1e-15 * b, "{a} {b}");
         }
@@ -516,13 +519,15 @@ impl Case {
 
     /// The run time on an instance of a size.
     fn on(&self, size: Size) -> f64 {
-        let class = SIZES.iter().position(|&own| own == size.compute);
+        let class = SIZES
+            .iter()
+            .position(|&candidate| candidate == size.compute);
         class.map_or(f64::NAN, |class| self.minutes()[class])
     }
 
     /// What a rule chooses: the number of a slice.
     fn by_rule(&self, rule: &str) -> Option<usize> {
-        let machine = Machine::new(self.layouts, Power::A100).unwrap();
+        let machine = SlicedGpus::new(self.layouts, Power::A100).unwrap();
         let slices = machine.sizes().len();
         let mut state = State::new(machine);
         state.advance(self.now);

@@ -2,16 +2,16 @@
 //! whether what arrives is what their prices were tuned for.
 
 use mapa_system_energy::{
-    EnergyPlan, Fit, Machine, Placement, Power, PriceFile, Prices, SliceJob, State, TunedFor,
-    TunedMachine, Unsuited,
+    EnergyPlan, Fit, Power, PriceFile, Prices, SliceJob, SlicedGpus, SlotPlacement, State,
+    TunedFor, TunedMachine, Unsuited,
 };
 use mapa_system_energy_sim::{
-    Candidate, Draw, Objective, Totals, TuneDay, TuneSettings, Tuning, Yardstick, run, seen_on,
-    wrong_run_times,
+    Draw, PriceCandidate, Totals, TuneDay, TuneObjective, TuneSettings, Tuning, Yardstick, run,
+    seen_on, wrong_run_times,
 };
 
-fn start(layouts: &str) -> Candidate {
-    Candidate {
+fn start(layouts: &str) -> PriceCandidate {
+    PriceCandidate {
         prices: Prices::default(),
         machine: TunedMachine::Layouts(layouts.to_owned()),
     }
@@ -38,11 +38,13 @@ const SHORT: TuneSettings = TuneSettings {
 };
 
 fn advance(tuning: &mut Tuning, days: &[TuneDay], yardstick: &Yardstick) {
-    let score = |own: &Candidate| own.score(days, &Objective::default(), yardstick, Power::A100);
+    let score = |candidate: &PriceCandidate| {
+        candidate.score(days, &TuneObjective::default(), yardstick, Power::A100)
+    };
     let scores: Vec<f64> = tuning
         .candidates()
         .iter()
-        .map(|own| score(own).unwrap())
+        .map(|candidate| score(candidate).unwrap())
         .collect();
     tuning.advance(&scores).unwrap();
 }
@@ -50,7 +52,7 @@ fn advance(tuning: &mut Tuning, days: &[TuneDay], yardstick: &Yardstick) {
 #[test]
 fn a_search_goes_on_from_its_text_at_every_step_and_never_gets_worse() {
     let days = days();
-    let machine = Machine::new("7|4,3", Power::A100).unwrap();
+    let machine = SlicedGpus::new("7|4,3", Power::A100).unwrap();
     let yardstick = Yardstick::of(&days, &machine).unwrap();
     let mut whole = Tuning::new(start("7|4,3"), SHORT).unwrap();
     let mut steps = 0;
@@ -75,24 +77,24 @@ fn a_search_goes_on_from_its_text_at_every_step_and_never_gets_worse() {
     let judged = whole.best().unwrap();
     let again = judged
         .candidate
-        .score(&days, &Objective::default(), &yardstick, Power::A100);
+        .score(&days, &TuneObjective::default(), &yardstick, Power::A100);
     assert_eq!(again.unwrap(), judged.score);
-    let first = start("7|4,3").score(&days, &Objective::default(), &yardstick, Power::A100);
+    let first = start("7|4,3").score(&days, &TuneObjective::default(), &yardstick, Power::A100);
     assert!(judged.score <= first.unwrap());
 }
 
 #[test]
 fn the_layouts_that_are_tried_are_all_there_are() {
-    let layouts = Placement::layouts();
+    let layouts = SlotPlacement::layouts();
     assert_eq!(layouts.len(), 14);
     let gpu = mapa_topologies::mig::named("a100-40gb").unwrap();
     let model = gpu.model(mapa_topologies::mig::Offer::PLAIN).unwrap();
-    let sizes = model.maximal_layouts().map(|own| {
-        let instances = own.instances().iter();
+    let sizes = model.maximal_layouts().map(|maximal_layout| {
+        let instances = maximal_layout.instances().iter();
         let mut sizes: Vec<u8> = instances
-            .map(|own| model.profile(own.profile).size.compute)
+            .map(|instance| model.profile(instance.profile).size.compute)
             .collect();
-        sizes.sort_by_key(|&own| std::cmp::Reverse(own));
+        sizes.sort_by_key(|&size| std::cmp::Reverse(size));
         sizes
     });
     let expected: std::collections::BTreeSet<Vec<u8>> = sizes.collect();
@@ -126,7 +128,7 @@ fn what_cannot_be_a_search_is_refused() {
         })
         .contains("spread 0")
     );
-    let flexible = Candidate {
+    let flexible = PriceCandidate {
         machine: TunedMachine::Repartitioned {
             gpus: 2,
             creation_minutes: 0.1,
@@ -157,22 +159,22 @@ fn what_cannot_be_a_search_is_refused() {
         let error = Tuning::read(&other).unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
     }
-    let none = Yardstick::of(&[], &Machine::new("7", Power::A100).unwrap());
+    let none = Yardstick::of(&[], &SlicedGpus::new("7", Power::A100).unwrap());
     assert!(
         none.unwrap_err()
             .to_string()
             .contains("expected one or more")
     );
     for bad in [
-        Objective {
+        TuneObjective {
             late: f64::NAN,
-            ..Objective::default()
+            ..TuneObjective::default()
         },
-        Objective {
+        TuneObjective {
             late: 0.0,
             tardiness: 0.0,
             energy: 0.0,
-            ..Objective::default()
+            ..TuneObjective::default()
         },
     ] {
         assert!(bad.checked().unwrap_err().to_string().contains("expected"));
@@ -185,14 +187,14 @@ fn run_times_are_wrong_by_a_factor_of_mean_1_that_is_the_same_for_all_sizes() {
     let jobs = wrong_run_times(&told, 0.3, 4).unwrap();
     assert_eq!(wrong_run_times(&told, 0.0, 4).unwrap(), told);
     let mut sum = 0.0;
-    for (own, told) in jobs.iter().zip(&told) {
-        let factor = own.fastest() / told.fastest();
+    for (slice_job, told) in jobs.iter().zip(&told) {
+        let factor = slice_job.fastest() / told.fastest();
         sum += factor;
-        for (a, b) in own.minutes().iter().zip(told.minutes()) {
+        for (a, b) in slice_job.minutes().iter().zip(told.minutes()) {
             assert!((a / b / factor - 1.0).abs() < 1e-12);
         }
         assert_eq!(
-            (own.arrives(), own.deadline()),
+            (slice_job.arrives(), slice_job.deadline()),
             (told.arrives(), told.deadline())
         );
     }
@@ -205,8 +207,8 @@ fn run_times_are_wrong_by_a_factor_of_mean_1_that_is_the_same_for_all_sizes() {
     );
 }
 
-fn searched() -> Machine {
-    Machine::new(Machine::SEARCHED, Power::A100).unwrap()
+fn searched() -> SlicedGpus {
+    SlicedGpus::new(SlicedGpus::SEARCHED, Power::A100).unwrap()
 }
 
 /// A day under the default plan on guard and off it, and the notes.
@@ -218,7 +220,7 @@ fn both(jobs: &[SliceJob]) -> (Totals, Totals, Vec<Unsuited>) {
     (
         own,
         plain,
-        guarded.notes().iter().map(|own| own.what).collect(),
+        guarded.notes().iter().map(|note| note.what).collect(),
     )
 }
 
@@ -327,7 +329,7 @@ fn every_set_that_ships_beats_largest_first_where_it_was_tuned() {
         } else {
             Draw::default()
         };
-        let largest = Machine::new(Machine::PUBLISHED, Power::A100).unwrap();
+        let largest = SlicedGpus::new(SlicedGpus::PUBLISHED, Power::A100).unwrap();
         let [mut gain, mut energy] = [0.0, 0.0];
         for seed in 400..404 {
             let told = draw.jobs(seed).unwrap();
@@ -352,19 +354,21 @@ fn every_set_that_ships_beats_largest_first_where_it_was_tuned() {
 fn parameters_are_those_that_days_are_drawn_with_and_say_how_far_they_are_known() {
     let all = mapa_system_energy_sim::parameters();
     let of = |name: &str| {
-        let mut own = all.iter().filter(|own| own.name.starts_with(name));
+        let mut own = all
+            .iter()
+            .filter(|parameter| parameter.name.starts_with(name));
         own.next().unwrap().clone()
     };
     assert_eq!(of("load by hour").values.len(), 25);
     assert_eq!(
         of("deadline, relaxed").status,
-        mapa_system_energy_sim::Status::Document
+        mapa_system_energy_sim::ParameterStatus::Document
     );
     assert_eq!(of("slices of each size").values, [4.0, 8.0, 2.0, 4.0, 2.0]);
     // 90 % of training jobs take 40 to 60 minutes on a slice of 1.
     let training = of("training: 5");
-    for (own, expected) in training.values.iter().zip([40.0, 2400_f64.sqrt(), 60.0]) {
-        assert!((own - expected).abs() < 1e-9, "{training:?}");
+    for (value, expected) in training.values.iter().zip([40.0, 2400_f64.sqrt(), 60.0]) {
+        assert!((value - expected).abs() < 1e-9, "{training:?}");
     }
     // Every job of a day follows one of the curves.
     let curves = [
@@ -380,7 +384,7 @@ fn parameters_are_those_that_days_are_drawn_with_and_say_how_far_they_are_known(
             let pairs = curve.iter().zip(job.minutes());
             pairs
                 .into_iter()
-                .all(|(ratio, own)| (ratio * p1 - own).abs() < 1e-9)
+                .all(|(ratio, value)| (ratio * p1 - value).abs() < 1e-9)
         };
         assert!(curves.iter().any(near), "{job:?}");
     }

@@ -34,8 +34,8 @@ fn no_policy_has_more_than_the_default_on_any_free_set() {
     let machines = numbers.as_object().unwrap();
     assert_eq!(machines.len(), 5);
     for policies in machines.values() {
-        for own in policies.as_object().unwrap().values() {
-            assert_eq!(own[0]["less"], 0, "{own}");
+        for value in policies.as_object().unwrap().values() {
+            assert_eq!(value[0]["less"], 0, "{value}");
         }
     }
     let parked = &numbers["dgx-1v"]["preserve"][0];

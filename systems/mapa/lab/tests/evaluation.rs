@@ -38,7 +38,9 @@ fn the_papers_own_figures_contradict_its_table() {
         let all = fresh().claims();
         let (_, claim) = all
             .into_iter()
-            .find(|(id, own)| id == "table-3" && own["claim"].as_str().unwrap().starts_with(what))
+            .find(|(id, value)| {
+                id == "table-3" && value["claim"].as_str().unwrap().starts_with(what)
+            })
             .unwrap();
         (
             claim["ours"].as_str().unwrap().to_owned(),

@@ -13,7 +13,7 @@ use mapa_sched::Time;
 use mapa_sched::Turn;
 use mapa_sched::length;
 use mapa_sched::memo::Memo;
-use mapa_sched::waiting::Waiting;
+use mapa_sched::waiting::WaitingJobs;
 use mapa_sched::{Job, JobId, Tenant};
 
 /// First in, first out, with a queue head that blocks, as [`Fifo`](mapa_sched::Fifo), and with patience.
@@ -47,7 +47,7 @@ use mapa_sched::{Job, JobId, Tenant};
 /// ```
 pub struct Foresight {
     name: String,
-    waiting: Waiting,
+    waiting: WaitingJobs,
     policy: Box<dyn Policy>,
     /// The classes of jobs that were refused on this state, or wait on it.
     refused: Memo<()>,
@@ -65,7 +65,7 @@ impl Foresight {
     pub fn new(policy: impl Policy + 'static) -> Self {
         Self {
             name: format!("foresight, {}", policy.name()),
-            waiting: Waiting::new(Order::Arrival, false),
+            waiting: WaitingJobs::new(Order::Arrival, false),
             policy: Box::new(policy),
             refused: Memo::new(),
             judge: mapa_core::foresight(),

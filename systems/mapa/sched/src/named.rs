@@ -61,7 +61,7 @@ fn topology_plan(
             value
                 .parse()
                 .ok()
-                .filter(|own| (0.0..=1000.0).contains(own))
+                .filter(|value| (0.0..=1000.0).contains(value))
         };
         own = own.blend(blend.read("a share of 0 or more", share)?);
     }

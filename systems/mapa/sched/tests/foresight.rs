@@ -13,7 +13,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use mapa_sched::testing::whole_machines;
-use mapa_sched::testing::{TestDriver, Watched};
+use mapa_sched::testing::{TestDriver, WatchedScheduler};
 
 fn job(id: u64, request: Request, arrives: u64, runs: u64) -> Job {
     let mut job = Job::new(JobId(id), request);
@@ -62,12 +62,12 @@ fn run(
 
 /// Asserts after each instant that a queue head waits only for a running job.
 fn watched(scheduler: Foresight) -> impl Scheduler {
-    Watched(
+    WatchedScheduler(
         scheduler,
-        |own: &Foresight, now: Time, turn: &mut Turn<'_>| {
+        |foresight: &Foresight, now: Time, turn: &mut Turn<'_>| {
             let idle = turn.fleet().tenants().next().is_none();
             assert!(
-                !idle || own.waiting().len() == 0,
+                !idle || foresight.waiting().len() == 0,
                 "at {now} the machine is idle, and a job waits"
             );
         },

@@ -85,8 +85,8 @@ fn packings(devices: usize, sizes: &[usize]) -> Vec<Vec<u32>> {
         if sizes.contains(&(set.count_ones() as usize)) {
             let with: Vec<Vec<u32>> = all
                 .iter()
-                .filter(|own| own.iter().all(|other| other & set == 0))
-                .map(|own| own.iter().copied().chain([set]).collect())
+                .filter(|values| values.iter().all(|other| other & set == 0))
+                .map(|values| values.iter().copied().chain([set]).collect())
                 .collect();
             all.extend(with);
         }
@@ -141,7 +141,7 @@ fn any_schedule(
         .fold(f64::INFINITY, f64::min);
     let mut left: Vec<f64> = jobs.iter().map(|job| job.seconds).collect();
     let (mut now, mut sum) = (first, 0.0);
-    while left.iter().any(|&own| own > 0.0) {
+    while left.iter().any(|&value| value > 0.0) {
         let mut free = (1_u32 << devices) - 1;
         let mut running: Vec<(usize, f64)> = Vec::new();
         let start = draw(jobs.len() as u32) as usize;
@@ -238,11 +238,11 @@ proptest! {
     #[test]
     fn bounds_ascend((graph, jobs) in cases(), slots in 1_u32..60, rounds in 0_u32..80) {
         let all = bounds(&graph, &jobs).all(&Solver::default(), &Ascent { slots, rounds }).unwrap();
-        let names: Vec<&str> = all.iter().map(|own| own.name).collect();
+        let names: Vec<&str> = all.iter().map(|bound| bound.name).collect();
         prop_assert_eq!(
             names, ["area", "critical-path", "configurations", "squashed-area", "slots", "rates"]
         );
-        prop_assert!(all.iter().all(|own| own.class == Class::WholeDevices && own.value.is_finite()));
+        prop_assert!(all.iter().all(|bound| bound.class == Class::WholeDevices && bound.value.is_finite()));
         prop_assert!(all[3].value <= all[4].value && all[4].value <= all[5].value);
         let packed = &all[2];
         prop_assert!(packed.value >= all[0].value * (1.0 - 1e-9), "{all:?}");
@@ -262,8 +262,8 @@ proptest! {
             .into_iter()
             .map(|(a, by, gbps)| (a.min((a + by) % 4), a.max((a + by) % 4), gbps))
             .collect();
-        links.sort_by_key(|own| (own.0, own.1));
-        links.dedup_by_key(|own| (own.0, own.1));
+        links.sort_by_key(|link| (link.0, link.1));
+        links.dedup_by_key(|link| (link.0, link.1));
         let graph = machine(4, &links);
         let expected = makespan_by_all_packings(&graph, &jobs);
         let found = bounds(&graph, &jobs).configurations(&Solver::default()).unwrap().value;
@@ -286,10 +286,13 @@ fn slow_links_cost_makespan_where_no_mix_avoids_them() {
 #[test]
 fn jobs_that_do_not_fit_side_by_side_run_one_after_another() {
     // Two jobs of five devices on eight: they end after 10 and 20 s at best. By area alone, 22.5 s.
-    let own = bounds(&machine(8, &[]), &[ring(5, 1.0, 10.0); 2]);
-    assert!((own.squashed_area().value - 22.5).abs() < 1e-9);
+    let ring_bounds = bounds(&machine(8, &[]), &[ring(5, 1.0, 10.0); 2]);
+    assert!((ring_bounds.squashed_area().value - 22.5).abs() < 1e-9);
     let ascent = Ascent::default();
-    for bound in [own.slots(&ascent).unwrap(), own.rates(&ascent).unwrap()] {
+    for bound in [
+        ring_bounds.slots(&ascent).unwrap(),
+        ring_bounds.rates(&ascent).unwrap(),
+    ] {
         assert!(
             bound.value > 29.7 && bound.value <= 30.0 + 1e-9,
             "{bound:?}"
@@ -305,16 +308,19 @@ fn a_job_alone_takes_its_ideal_time() {
         ..ring(4, 2.0, 10.0)
     };
     let graph = odd();
-    let own = bounds(&graph, &[job]);
-    let ideal = own.ideal_seconds().next().unwrap();
+    let ring_bounds = bounds(&graph, &[job]);
+    let ideal = ring_bounds.ideal_seconds().next().unwrap();
     let slowdowns = Slowdowns(&graph, ring_packing_gbps());
     let sets = (0_u32..32).filter(|set| set.count_ones() == 4);
     let least = sets
         .map(|set| slowdowns.at(set, 2.0))
         .fold(f64::INFINITY, f64::min);
     assert!((ideal - 10.0 * least).abs() < 1e-9 && ideal > 10.0);
-    assert!((own.critical_path().value - ideal).abs() < 1e-9);
-    for bound in &own.all(&Solver::default(), &Ascent::default()).unwrap()[3..] {
+    assert!((ring_bounds.critical_path().value - ideal).abs() < 1e-9);
+    for bound in &ring_bounds
+        .all(&Solver::default(), &Ascent::default())
+        .unwrap()[3..]
+    {
         assert!((bound.value - ideal).abs() < 1e-6 * ideal, "{bound:?}");
     }
 }

@@ -39,7 +39,7 @@ fn odd() -> Arc<HardwareGraph> {
 
 fn works(workload: &Workload) -> Vec<RingWork> {
     let jobs = workload.jobs.iter();
-    jobs.map(|own| RingWork::try_from(&own.job).unwrap())
+    jobs.map(|job| RingWork::try_from(&job.job).unwrap())
         .collect()
 }
 
@@ -147,7 +147,7 @@ proptest! {
     ) {
         let graph = machine.map_or_else(odd, graph);
         let most = graph.wholes().len();
-        let rows: Rows = rows.into_iter().map(|own| (own.0, own.1.min(most), own.2, own.3)).collect();
+        let rows: Rows = rows.into_iter().map(|row| (row.0, row.1.min(most), row.2, row.3)).collect();
         let model = if by_eq_2 { effective_gbps() } else { ring_packing_gbps() };
         let workload = workload(&rows);
         let own = bounds(&graph, &model, &workload);

@@ -86,7 +86,11 @@ impl Scheduler for Asked {
         self.plan.act(now, turn);
         if now == Time::ZERO {
             for id in (0..self.jobs).map(JobId) {
-                if let Some((_, end)) = self.plan.explain(id).and_then(|own| own.expected) {
+                if let Some((_, end)) = self
+                    .plan
+                    .explain(id)
+                    .and_then(|planned_start| planned_start.expected)
+                {
                     self.ends
                         .borrow_mut()
                         .insert(id, end.since(Time::ZERO).as_secs_f64());

@@ -103,7 +103,7 @@ proptest! {
         let mut plan = TopologyPlan::new().goal(goal).trust(trust);
         let log = run(machines, &mut plan, &jobs);
         let (starts, rejected) = (starts(&log), rejected(&log));
-        let largest = machines.iter().map(|own| own.len()).max().unwrap();
+        let largest = machines.iter().map(|machine| machine.len()).max().unwrap();
         for job in &jobs {
             prop_assert!(starts.contains_key(&job.id) != rejected.contains(&job.id), "{}", job.id);
             if job.request.pattern.len() > largest {
@@ -128,7 +128,7 @@ proptest! {
         let mut plan = TopologyPlan::new().trust(Trust::ClassMeans);
         let mut list = FirstFit::new(ListOrder::Shortest);
         let places = |log: Vec<(Time, Action)>| -> Vec<_> {
-            log.into_iter().filter(|(_, own)| matches!(own, Action::Place { .. })).collect()
+            log.into_iter().filter(|(_, action)| matches!(action, Action::Place { .. })).collect()
         };
         prop_assert_eq!(places(run(&machines, &mut plan, &jobs)), places(run(&machines, &mut list, &jobs)));
     }

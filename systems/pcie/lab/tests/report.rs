@@ -37,7 +37,7 @@ fn jobs_on_shared_ports_run_as_the_equations_say() {
     let exact: Vec<(String, Value)> = fresh()
         .claims()
         .into_iter()
-        .filter(|(_, own)| own["rule"] == "exact")
+        .filter(|(_, value)| value["rule"] == "exact")
         .collect();
     assert_eq!(exact.len(), 11);
     for (section, claim) in exact {
@@ -57,8 +57,8 @@ fn figures_above_what_is_published_exceed_it() {
     let up_to: Vec<Value> = kept()
         .claims()
         .into_iter()
-        .map(|(_, own)| own)
-        .filter(|own| own["paper"].as_str().unwrap().starts_with("up to"))
+        .map(|(_, value)| value)
+        .filter(|value| value["paper"].as_str().unwrap().starts_with("up to"))
         .collect();
     assert_eq!(up_to.len(), 12);
     for claim in up_to {

@@ -15,5 +15,5 @@ mod policies;
 
 pub use aware::PcieAware;
 pub use named::SCHEDULERS;
-pub use plan::{PcieBound, PciePlan, PciePorts, PcieWork, Planned, PortModel, pcie_bound};
+pub use plan::{PcieBound, PciePlan, PciePorts, PcieWork, PlannedPlace, PortModel, pcie_bound};
 pub use policies::{POLICIES, pcie_aware};

@@ -129,7 +129,7 @@ fn count(model: &Model, layout: &Layout, size: Size) -> usize {
     layout
         .instances()
         .iter()
-        .filter(|own| model.profile(own.profile).size == size)
+        .filter(|instance| model.profile(instance.profile).size == size)
         .count()
 }
 
@@ -189,15 +189,17 @@ impl Slow {
         let mut there: Vec<Size> = layout
             .instances()
             .iter()
-            .map(|own| model.profile(own.profile).size)
+            .map(|instance| model.profile(instance.profile).size)
             .collect();
-        wanted.retain(|(_, own)| match there.iter().position(|size| size == own) {
-            Some(at) => {
-                there.swap_remove(at);
-                false
-            }
-            None => true,
-        });
+        wanted.retain(
+            |(_, demand)| match there.iter().position(|size| size == demand) {
+                Some(at) => {
+                    there.swap_remove(at);
+                    false
+                }
+                None => true,
+            },
+        );
     }
 
     fn admitted(wanted: &[Wanted], model: &Model, layout: &Layout) -> usize {
@@ -219,12 +221,12 @@ impl Slow {
             let gone = now
                 .instances()
                 .iter()
-                .filter(|&&own| !layout.has(own))
+                .filter(|&&instance| !layout.has(instance))
                 .count();
             gone + layout
                 .instances()
                 .iter()
-                .filter(|&&own| !now.has(own))
+                .filter(|&&instance| !now.has(instance))
                 .count()
         };
         let mut best: Option<(usize, usize, Layout)> = None;
@@ -524,8 +526,8 @@ const LAYOUTS: [&[&str]; 3] = [&["1g", "1g", "1g", "1g"], &["2g", "2g"], &["4g"]
 fn driver(machines: &[Vec<usize>]) -> TestDriver {
     let mut driver = TestDriver::new(machines.iter().map(|gpus| cuttable(gpus.len())));
     for (machine, gpus) in (0..).map(MachineId).zip(machines) {
-        for (whole, &own) in (0..).map(DeviceId).zip(gpus) {
-            if let Some(profiles) = LAYOUTS.get(own) {
+        for (whole, &number) in (0..).map(DeviceId).zip(gpus) {
+            if let Some(profiles) = LAYOUTS.get(number) {
                 driver
                     .fleet
                     .layout_is(machine, whole, &layout(profiles))
@@ -576,7 +578,7 @@ impl Scheduler for CutUp {
         for (gpu, free) in before {
             let view = turn.view(gpu.0).unwrap();
             let is_cut = view.changing_to(gpu.1).is_some();
-            let wanted = first.filter(|job| free.iter().any(|own| own.covers(slices_of(job))));
+            let wanted = first.filter(|job| free.iter().any(|size| size.covers(slices_of(job))));
             if is_cut && (view.usage_of_whole(gpu.1).tenants > 0 || wanted.is_some()) {
                 self.wrong
                     .push((now, gpu, wanted.map_or(JobId(u64::MAX), |job| job.id)));
@@ -640,7 +642,7 @@ proptest! {
 
 /// Who started where, by the second: job, GPU.
 fn starts(driver: &TestDriver) -> Vec<(u64, u64, u32)> {
-    let gpu = |at: &mapa_sched::Placed| {
+    let gpu = |at: &mapa_sched::Assignment| {
         driver
             .fleet
             .machine(at.machine)

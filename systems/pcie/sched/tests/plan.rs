@@ -38,8 +38,8 @@ const LAYOUTS: [&[&str]; 3] = [&["1g", "1g", "1g", "1g"], &["2g", "2g"], &["4g"]
 fn run(machines: &[Vec<usize>], scheduler: &mut dyn Scheduler, jobs: &[Job]) -> TestDriver {
     let mut driver = TestDriver::new(machines.iter().map(|gpus| cuttable(gpus.len())));
     for (machine, gpus) in (0..).map(MachineId).zip(machines) {
-        for (whole, &own) in (0..).map(DeviceId).zip(gpus) {
-            if let Some(profiles) = LAYOUTS.get(own) {
+        for (whole, &number) in (0..).map(DeviceId).zip(gpus) {
+            if let Some(profiles) = LAYOUTS.get(number) {
                 let fleet = &mut driver.fleet;
                 fleet.layout_is(machine, whole, &layout(profiles)).unwrap();
             }
@@ -212,13 +212,13 @@ fn what_is_planned_is_explained() {
     mapa_sched::step(&mut plan, &mut driver.fleet, Time::ZERO, facts, &mut orders).unwrap();
     let waits: Vec<_> = (0..3).filter_map(|id| plan.explain(JobId(id))).collect();
     let at = |seconds| Time::from_secs(seconds);
-    let mut expected: Vec<_> = waits.iter().filter_map(|own| own.expected).collect();
+    let mut expected: Vec<_> = waits.iter().filter_map(|wait| wait.expected).collect();
     expected.sort();
     assert_eq!(expected, [(at(10), at(20)), (at(20), at(30))]);
     assert!(
         waits
             .iter()
-            .all(|own| own.whole == DeviceId(0) && own.below.is_none())
+            .all(|wait| wait.whole == DeviceId(0) && wait.below.is_none())
     );
     assert_eq!(plan.explain(JobId(9)), None);
 }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use fnv::FnvBuildHasher;
 use mapa_core::sharing::{Flow, max_min};
 use mapa_core::{Allocator, DeviceId, LeaseId, PCIE_GEN4_GBPS, Unit, pcie_slowdown};
-use mapa_sched::{Fleet, Guards, JobId, Placed};
+use mapa_sched::{Assignment, Fleet, JobId, JobLimitTable};
 
 use mapa_sim::{Coupling, Execution, ExecutionRow, Submission, Workload, computing};
 
@@ -52,11 +52,17 @@ impl Execution for PcieEqualShare {
         "pcie-equal-share"
     }
 
-    fn slowdown(&self, job: &Submission, at: &Placed, fleet: &Fleet) -> f64 {
-        self.slowdown_under(&Guards::default(), job, at, fleet)
+    fn slowdown(&self, job: &Submission, at: &Assignment, fleet: &Fleet) -> f64 {
+        self.slowdown_under(&JobLimitTable::default(), job, at, fleet)
     }
 
-    fn slowdown_under(&self, guards: &Guards, job: &Submission, at: &Placed, fleet: &Fleet) -> f64 {
+    fn slowdown_under(
+        &self,
+        guards: &JobLimitTable,
+        job: &Submission,
+        at: &Assignment,
+        fleet: &Fleet,
+    ) -> f64 {
         let part = part_gbps(guards, fleet, job.job.id);
         let copies = slowest(job, at, fleet, |machine, _, whole, gbps| {
             let bound = machine.view().usage_of_whole(whole).pcie_tenants;
@@ -94,7 +100,7 @@ impl PcieMaxMin {
         let alphas = workload
             .jobs
             .iter()
-            .map(|own| (own.job.id, own.job.pcie_alpha))
+            .map(|job| (job.job.id, job.job.pcie_alpha))
             .collect();
         Self {
             alphas: Arc::new(alphas),
@@ -106,7 +112,7 @@ impl PcieMaxMin {
     /// which a limit may lower, and its hops.
     fn flows(
         &self,
-        guards: &Guards,
+        guards: &JobLimitTable,
         fleet: &Fleet,
         machine: &Allocator,
         whole: DeviceId,
@@ -155,13 +161,19 @@ impl Execution for PcieMaxMin {
         "pcie-max-min"
     }
 
-    fn slowdown(&self, job: &Submission, at: &Placed, fleet: &Fleet) -> f64 {
-        self.slowdown_under(&Guards::default(), job, at, fleet)
+    fn slowdown(&self, job: &Submission, at: &Assignment, fleet: &Fleet) -> f64 {
+        self.slowdown_under(&JobLimitTable::default(), job, at, fleet)
     }
 
-    fn slowdown_under(&self, guards: &Guards, job: &Submission, at: &Placed, fleet: &Fleet) -> f64 {
+    fn slowdown_under(
+        &self,
+        guards: &JobLimitTable,
+        job: &Submission,
+        at: &Assignment,
+        fleet: &Fleet,
+    ) -> f64 {
         // The demand of the rank is in the flows already, with that of all others.
-        let copies = slowest(job, at, fleet, |machine, own, whole, _| {
+        let copies = slowest(job, at, fleet, |machine, candidate, whole, _| {
             let links = machine.graph().host_links();
             if links.path(whole).is_none() {
                 return f64::NAN;
@@ -174,7 +186,7 @@ impl Execution for PcieMaxMin {
             let own = wants
                 .iter()
                 .zip(rates)
-                .filter(|((lease, _), _)| *lease == own);
+                .filter(|((lease, _), _)| *lease == candidate);
             own.map(|((_, want), rate)| want / rate).fold(1.0, f64::max)
         });
         overlapped(copies, computing(guards, job))
@@ -186,7 +198,7 @@ impl Execution for PcieMaxMin {
 }
 
 /// What each PCIe-bound rank of a job and its tasks gets of the job's limit, GB/s.
-fn part_gbps(guards: &Guards, fleet: &Fleet, job: JobId) -> Option<f64> {
+fn part_gbps(guards: &JobLimitTable, fleet: &Fleet, job: JobId) -> Option<f64> {
     let limit = guards.on(job).pcie_mb_s?;
     let leases = fleet
         .tenants()
@@ -215,7 +227,7 @@ fn overlapped(copies: f64, computing: f64) -> f64 {
 /// and its demand in GB/s.
 fn slowest(
     job: &Submission,
-    at: &Placed,
+    at: &Assignment,
     fleet: &Fleet,
     slowdown: impl Fn(&Allocator, LeaseId, DeviceId, f64) -> f64,
 ) -> f64 {

@@ -9,7 +9,9 @@ use mapa_core::{
     Demand, DeviceId, Fabric, FabricNode, MachineId, NodeKind, PCIE_GEN4_GBPS, Pattern, Request,
     lowest_id,
 };
-use mapa_sched::{Action, Event, Fifo, Fleet, Guard, Guards, Job, JobId, Placed, Time, step};
+use mapa_sched::{
+    Action, Assignment, Event, Fifo, Fleet, Job, JobId, JobLimit, JobLimitTable, Time, step,
+};
 use mapa_sim::{Execution, Outcome, Simulation, Submission, Workload};
 use mapa_system_pcie_sim::{PcieEqualShare, PcieMaxMin};
 use mapa_topologies::mig::{Offer, named};
@@ -210,11 +212,15 @@ fn where_jobs_differ_the_models_do_and_each_has_its_closed_form() {
 
 /// Places jobs that all arrive at once, and says how slow each is, by both models.
 fn slowdowns(fleet: Fleet, kinds: &[(f64, f64)]) -> Vec<[f64; 2]> {
-    slowdowns_under(&Guards::default(), fleet, kinds)
+    slowdowns_under(&JobLimitTable::default(), fleet, kinds)
 }
 
 /// The same under limits.
-fn slowdowns_under(guards: &Guards, mut fleet: Fleet, kinds: &[(f64, f64)]) -> Vec<[f64; 2]> {
+fn slowdowns_under(
+    guards: &JobLimitTable,
+    mut fleet: Fleet,
+    kinds: &[(f64, f64)],
+) -> Vec<[f64; 2]> {
     let jobs = (0..)
         .zip(kinds)
         .map(|(id, &kind)| submission(id, kind, 0.0, 50.0));
@@ -222,7 +228,7 @@ fn slowdowns_under(guards: &Guards, mut fleet: Fleet, kinds: &[(f64, f64)]) -> V
     let arrivals = workload
         .jobs
         .iter()
-        .map(|own| Event::Arrived(own.job.clone()));
+        .map(|job| Event::Arrived(job.job.clone()));
     let mut orders = Vec::new();
     step(
         &mut Fifo::new(lowest_id()),
@@ -232,7 +238,7 @@ fn slowdowns_under(guards: &Guards, mut fleet: Fleet, kinds: &[(f64, f64)]) -> V
         &mut orders,
     )
     .unwrap();
-    let placed: Vec<Placed> = orders
+    let placed: Vec<Assignment> = orders
         .into_iter()
         .filter_map(|order| {
             if let Action::Place { at, .. } = order {
@@ -245,19 +251,19 @@ fn slowdowns_under(guards: &Guards, mut fleet: Fleet, kinds: &[(f64, f64)]) -> V
     assert_eq!(placed.len(), kinds.len());
     let [equal, fair] = both(&workload);
     { workload.jobs.iter().zip(&placed) }
-        .map(|(own, at)| {
-            [&equal, &fair].map(|physics| physics.slowdown_under(guards, own, at, &fleet))
+        .map(|(submission, at)| {
+            [&equal, &fair].map(|physics| physics.slowdown_under(guards, submission, at, &fleet))
         })
         .collect()
 }
 
 #[test]
 fn limits_slow_down_whom_they_are_on_and_by_max_min_leave_the_rest_to_neighbours() {
-    let mut guards = Guards::default();
-    guards.set(JobId(0), Guard::PcieMbPerS(Some(5000)));
-    guards.set(JobId(2), Guard::MpsPercent(Some(25)));
-    guards.set(JobId(3), Guard::BlockIoMbPerS(Some(1)));
-    guards.set(JobId(3), Guard::AvoidInterruptCores(true));
+    let mut guards = JobLimitTable::default();
+    guards.set(JobId(0), JobLimit::PcieMbPerS(Some(5000)));
+    guards.set(JobId(2), JobLimit::MpsPercent(Some(25)));
+    guards.set(JobId(3), JobLimit::BlockIoMbPerS(Some(1)));
+    guards.set(JobId(3), JobLimit::AvoidInterruptCores(true));
     let found = slowdowns_under(&guards, fleet(1, false), &[HEAVY, HEAVY, NONE, NONE]);
     let wants = HEAVY.0 * HEAVY.1;
     // Two heavy jobs want more than the port carries; one beside a limit of 5 GB/s gets all it wants.
@@ -274,9 +280,9 @@ fn limits_slow_down_whom_they_are_on_and_by_max_min_leave_the_rest_to_neighbours
         );
     }
     // Copies and computing overlap, so the slower counts; a lifted limit counts no more.
-    guards.set(JobId(0), Guard::PcieMbPerS(None));
-    guards.set(JobId(0), Guard::MpsPercent(Some(50)));
-    guards.set(JobId(1), Guard::MpsPercent(Some(90)));
+    guards.set(JobId(0), JobLimit::PcieMbPerS(None));
+    guards.set(JobId(0), JobLimit::MpsPercent(Some(50)));
+    guards.set(JobId(1), JobLimit::MpsPercent(Some(90)));
     let found = slowdowns_under(&guards, fleet(1, false), &[HEAVY, HEAVY]);
     for ([equal, fair], expected) in found.into_iter().zip([2.0, heavy(2.0)]) {
         assert!((equal - expected).abs() < 1e-12 && (fair - expected).abs() < 1e-12);

@@ -138,10 +138,10 @@ proptest! {
         let mut plan = PciePlan::new().model(model).moves(0);
         let mut first = fleet(gpus);
         let mut orders = Vec::new();
-        let facts = jobs.jobs.iter().map(|own| mapa_sched::Event::Arrived(own.job.clone()));
+        let facts = jobs.jobs.iter().map(|job| mapa_sched::Event::Arrived(job.job.clone()));
         mapa_sched::step(&mut plan, &mut first, Time::ZERO, facts, &mut orders).unwrap();
         let expected: Vec<_> = (0..rows.len() as u64)
-            .map(|id| plan.explain(JobId(id)).map(|own| own.expected.unwrap()))
+            .map(|id| plan.explain(JobId(id)).map(|planned| planned.expected.unwrap()))
             .collect();
         let outcome = run(&jobs, gpus, &mut PciePlan::new().model(model).moves(0), model);
         for ran in &outcome.runs {
@@ -178,7 +178,7 @@ fn prices_come_close_to_the_linear_program_in_a_burst() {
         let of = |by| bound_of(&rows, 1, model, 10.0, by);
         let optimum = of(PcieBound::Solver(Solver::default()));
         let prices = of(PcieBound::Prices(600));
-        assert!(optimum > 1.5 * rows.iter().map(|own| own.1 as f64).sum::<f64>());
+        assert!(optimum > 1.5 * rows.iter().map(|row| row.1 as f64).sum::<f64>());
         assert!(
             prices > 0.98 * optimum && prices <= optimum * (1.0 + 1e-6),
             "{prices} {optimum}"

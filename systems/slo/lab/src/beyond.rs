@@ -9,7 +9,7 @@ use super::policies::{
     WRONG,
 };
 use super::setting::{F0, F1, F2, WRONG_MODEL};
-use super::trials::{All, FAIL, MISS, P99, RELAUNCHES, SLICES, Trials};
+use super::trials::{FAIL, MISS, P99, RELAUNCHES, SLICES, SloResults, SloTrials};
 use mapa_lab::claim::{Claim, Verdict, mean_pm, number};
 use mapa_lab::report::{Section, value};
 
@@ -18,7 +18,7 @@ const ASSUMES: &[usize] = &[1, 2, 3, 4, 5, 8];
 
 pub(super) const SCENARIOS: [&str; 3] = [F0, F1, F2];
 
-fn numbers(own: &Trials, policy: &str) -> BTreeMap<&'static str, f64> {
+fn numbers(own: &SloTrials, policy: &str) -> BTreeMap<&'static str, f64> {
     BTreeMap::from([
         ("fail_percent", own.mean(policy, FAIL).mean),
         ("miss_percent", own.mean(policy, MISS).mean),
@@ -28,13 +28,13 @@ fn numbers(own: &Trials, policy: &str) -> BTreeMap<&'static str, f64> {
         ("throughput", own.throughput(policy).mean),
         (
             "throttled_percent",
-            own.mean(policy, |own| own.throttled_percent).mean,
+            own.mean(policy, |outcome| outcome.throttled_percent).mean,
         ),
     ])
 }
 
 /// The claims of one scenario in which the promise can be kept.
-fn reachable(own: &Trials) -> Vec<Claim> {
+fn reachable(own: &SloTrials) -> Vec<Claim> {
     let name = own.setting.name;
     let half = own.ratio(REPLAY, SLO, FAIL);
     let relaunches = own.above(REPLAY, SLO, RELAUNCHES);
@@ -90,7 +90,7 @@ fn reachable(own: &Trials) -> Vec<Claim> {
 }
 
 /// What counters as noisy as real ones cost.
-fn live(own: &Trials, noisy: &str, clean: &str) -> Claim {
+fn live(own: &SloTrials, noisy: &str, clean: &str) -> Claim {
     let value = own.ratio(noisy, clean, FAIL);
     let what = format!(
         "{}: {noisy} fails at most twice as often as with perfect counters",
@@ -105,7 +105,7 @@ fn live(own: &Trials, noisy: &str, clean: &str) -> Claim {
 }
 
 /// No policy fails less than a quiet machine at 4g.
-fn floor(own: &Trials) -> Claim {
+fn floor(own: &SloTrials) -> Claim {
     // The clairvoyant is on the quiet switch all the time, so it cannot be below by construction.
     let others = BEYOND
         .iter()
@@ -140,13 +140,13 @@ fn floor(own: &Trials) -> Claim {
     )
 }
 
-pub(super) fn section(all: &All) -> Result<Section, Error> {
+pub(super) fn section(all: &SloResults) -> Result<Section, Error> {
     let mut section = Section::new(
         "beyond",
         "Beyond the paper: replay, feed-forward, warm hand-over, admission",
     );
     let mut claims = Vec::new();
-    let mut rows: Vec<Vec<String>> = BEYOND.iter().map(|own| vec![own.0.to_owned()]).collect();
+    let mut rows: Vec<Vec<String>> = BEYOND.iter().map(|row| vec![row.0.to_owned()]).collect();
     for name in SCENARIOS {
         let own = all.of(name)?;
         for ((policy, _), row) in BEYOND.iter().zip(&mut rows) {
@@ -232,7 +232,7 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
 }
 
 /// Failures and tails of every policy by seed.
-pub(super) fn per_file(all: &All) -> Result<serde_json::Value, Error> {
+pub(super) fn per_file(all: &SloResults) -> Result<serde_json::Value, Error> {
     let mut settings = BTreeMap::new();
     for name in SCENARIOS {
         let own = all.of(name)?;

@@ -3,7 +3,7 @@
 use mapa_lab::claim::{Claim, Verdict, number};
 use mapa_lab::report::Section;
 use mapa_sim::stream;
-use mapa_system_slo_sim::Servers;
+use mapa_system_slo_sim::TenantServers;
 use rand_distr::{Distribution, Exp1};
 
 /// A queue with one server of exponential service: the largest number of requests in it within
@@ -11,7 +11,7 @@ use rand_distr::{Distribution, Exp1};
 fn largest_queues(load: f64, times_s: [f64; 3]) -> [usize; 3] {
     let mut gaps = stream(1, "slo claim 1 arrivals");
     let mut sizes = stream(1, "slo claim 1 sizes");
-    let mut servers = Servers::default();
+    let mut servers = TenantServers::default();
     let mean_ms = 10.0;
     let (mut at, mut most, mut found) = (0.0, 0, [0; 3]);
     for (slot, until) in found.iter_mut().zip(times_s) {
@@ -33,7 +33,7 @@ const TIMES: [f64; 3] = [500.0, 2000.0, 8000.0];
 pub(super) fn section() -> Section {
     let stable = largest_queues(0.95, TIMES);
     let unstable = largest_queues(1.05, TIMES);
-    let words = |own: [usize; 3]| own.map(|own| own.to_string()).join(" / ");
+    let words = |values: [usize; 3]| values.map(|number| number.to_string()).join(" / ");
     // Half of the link goes to throttled neighbours. The tenant alone would use 60 % of it.
     let (link, throttled, wanted) = (1.0, 0.5, 0.6);
     let printed = throttled < link && wanted < link;
@@ -48,7 +48,7 @@ pub(super) fn section() -> Section {
                 format!("largest queue within 500 / 2000 / 8000 s: {} at .95, {} at 1.05", words(stable), words(unstable)),
                 None,
                 "less than doubles from 500 s on below; more than doubles each time above",
-                Verdict::of(stable[2] < 2 * stable[0].max(100) && unstable.windows(2).all(|own| own[1] > 2 * own[0])),
+                Verdict::of(stable[2] < 2 * stable[0].max(100) && unstable.windows(2).all(|pair| pair[1] > 2 * pair[0])),
             ),
             Claim::new("The printed conditions suffice: throttles sum to less than B, and the tenant's rate is below mu(B)", "Claim 1", &[]).found(
                 format!(

@@ -3,7 +3,7 @@
 use mapa_front::Error;
 
 use super::setting::{QUEUED, TABLE};
-use super::trials::{All, P99, RELAUNCHES};
+use super::trials::{P99, RELAUNCHES, SloResults};
 use mapa_lab::claim::{Claim, EXACT, Verdict, number};
 use mapa_lab::report::Section;
 
@@ -44,7 +44,7 @@ fn p_value(a: [f64; 2], b: [f64; 2]) -> f64 {
     sums[0] / sums[1]
 }
 
-pub(super) fn section(all: &All) -> Result<Section, Error> {
+pub(super) fn section(all: &SloResults) -> Result<Section, Error> {
     let queued = all.of(QUEUED)?.mean("full", P99).mean / 1e3;
     let relaunches = all.of(QUEUED)?.mean("full", RELAUNCHES).mean;
     let floor = 18.0 * (1.0 - 0.01 / 0.025);
@@ -55,19 +55,24 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
         .map(|(miss, through)| 100.0 * (1.0 - through * (1.0 - miss / 100.0)))
         .collect();
     let fewer = 100.0 * (1.0 - failures[4] / failures[0]);
-    let gains = |own: [f64; 5]| [1, 2, 3].map(|at| own[0] - own[at]).iter().sum::<f64>();
+    let gains = |values: [f64; 5]| {
+        [1, 2, 3]
+            .map(|at| values[0] - values[at])
+            .iter()
+            .sum::<f64>()
+    };
     let [sum_tail, sum_miss] = [gains(TAIL), gains(MISS)];
     // Independent levers above a floor multiply what is left above it: the floor at which the
     // product gives the full row.
-    let floor_of = |own: [f64; 5]| {
+    let floor_of = |values: [f64; 5]| {
         let product = |floor: f64| {
-            let left = |at: usize| (own[at] - floor) / (own[0] - floor);
-            floor + (own[0] - floor) * left(1) * left(2) * left(3)
+            let left = |at: usize| (values[at] - floor) / (values[0] - floor);
+            floor + (values[0] - floor) * left(1) * left(2) * left(3)
         };
-        let (mut low, mut high) = (0.0, own[4]);
+        let (mut low, mut high) = (0.0, values[4]);
         for _ in 0..200 {
             let middle = (low + high) / 2.0;
-            if product(middle) < own[4] {
+            if product(middle) < values[4] {
                 low = middle
             } else {
                 high = middle
@@ -108,7 +113,7 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
             "-32.3 %",
             format!(
                 "with what throughput lacks counted as failed: {} %, so {} % fewer; full over MIG alone {} points",
-                failures.iter().map(|own| format!("{own:.1}")).collect::<Vec<_>>().join(" / "),
+                failures.iter().map(|failure| format!("{failure:.1}")).collect::<Vec<_>>().join(" / "),
                 number(fewer),
                 number(failures[3] - failures[4])
             ),
@@ -191,7 +196,7 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
     ];
     let shown = all
         .of(TABLE)?
-        .mean("static", |own| own.p99_ms / own.p50_ms)
+        .mean("static", |outcome| outcome.p99_ms / outcome.p50_ms)
         .mean;
     Ok(
         Section::new("contradictions", "Where the paper contradicts itself")

@@ -6,16 +6,17 @@ use kuva::render::layout::Layout;
 use kuva::render::plots::Plot;
 use kuva::render_to_svg;
 use mapa_front::Error;
-use mapa_system_slo::{Config, Levers, Order};
+use mapa_system_slo::{ControllerAction, EnabledLevers, TenantSetup};
 use mapa_system_slo_sim::{
-    Acted, Busy, Conditions, Control, Fixed, Kind, Paper, Scenario, Seen, Totals, Trace, run,
+    Acted, Busy, Control, DrawnRun, NeighbourAction, NoController, PaperControl, RunConditions,
+    RunTotals, Scenario, TickView, run,
 };
 
 use super::policies::{BEYOND, TABLE_3};
 use super::setting::{F1, TABLE};
-use super::trials::{All, FAIL, SLICES};
+use super::trials::{FAIL, SLICES, SloResults};
 use mapa_lab::claim::{Claim, EXACT, Verdict, number};
-use mapa_lab::picture::{Heights, Line, PUBLISHED, lines, plain};
+use mapa_lab::picture::{Heights, NamedCurve, PUBLISHED, lines, plain};
 use mapa_lab::plan::Plan;
 use mapa_lab::report::Section;
 
@@ -25,11 +26,11 @@ struct AlwaysThrottled;
 impl Control for AlwaysThrottled {
     fn tick(
         &mut self,
-        seen: &Seen<'_>,
-        orders: &mut Vec<Order>,
+        seen: &TickView<'_>,
+        orders: &mut Vec<ControllerAction>,
     ) -> Result<(), mapa_system_slo_sim::Error> {
         if !seen.is_throttled {
-            orders.push(Order::Throttle {
+            orders.push(ControllerAction::Throttle {
                 until: u64::MAX,
                 io_mb_s: 500,
                 mps_percent: 50,
@@ -49,9 +50,9 @@ const CONDITIONS: [(&str, &str, bool, bool, bool); 5] = [
 ];
 
 /// A run in which the same neighbours are busy all the time.
-fn constant(seed: u64, copies: bool, trains: bool, throttled: bool) -> Result<Totals, Error> {
+fn constant(seed: u64, copies: bool, trains: bool, throttled: bool) -> Result<RunTotals, Error> {
     let scenario = Scenario::table_3();
-    let mut trace = Trace::draw(&scenario, seed).map_err(Error::malformed)?;
+    let mut trace = DrawnRun::draw(&scenario, seed).map_err(Error::malformed)?;
     let busy = |kind| Busy {
         from_ms: 0.0,
         until_ms: f64::MAX,
@@ -60,12 +61,16 @@ fn constant(seed: u64, copies: bool, trains: bool, throttled: bool) -> Result<To
         other: 1,
     };
     trace.busy.clear();
-    trace.busy.extend(copies.then(|| busy(Kind::Copies)));
-    trace.busy.extend(trains.then(|| busy(Kind::Trains)));
+    trace
+        .busy
+        .extend(copies.then(|| busy(NeighbourAction::Copies)));
+    trace
+        .busy
+        .extend(trains.then(|| busy(NeighbourAction::Trains)));
     let mut always = AlwaysThrottled;
-    let mut fixed = Fixed;
+    let mut fixed = NoController;
     let control: &mut dyn Control = if throttled { &mut always } else { &mut fixed };
-    run(&scenario, &trace, seed, Conditions::default(), control).map_err(Error::malformed)
+    run(&scenario, &trace, seed, RunConditions::default(), control).map_err(Error::malformed)
 }
 
 /// Fig. 4: the tails under conditions that do not change.
@@ -84,11 +89,11 @@ pub(super) fn fig_4(plan: &Plan) -> Result<Section, Error> {
             let share = 10_f64.powf(-f64::from(step) / 20.0);
             (own.percentile(100.0 * (1.0 - share)), share)
         });
-        curves.push(Line {
+        curves.push(NamedCurve {
             name: name.to_owned(),
             colour,
             dashed: throttled,
-            points: points.filter(|own| own.0.is_finite()).collect(),
+            points: points.filter(|point| point.0.is_finite()).collect(),
         });
     }
     let gain = 100.0 * (1.0 - p99[2] / p99[1]);
@@ -110,36 +115,38 @@ pub(super) fn fig_4(plan: &Plan) -> Result<Section, Error> {
 const SHOWN_S: f64 = 1800.0;
 
 /// Fig. 3: one run over time, and efficiency against compliance.
-pub(super) fn fig_3(plan: &Plan, all: &All) -> Result<Section, Error> {
+pub(super) fn fig_3(plan: &Plan, all: &SloResults) -> Result<Section, Error> {
     let scenario = Scenario::table_3();
-    let trace = Trace::draw(&scenario, plan.seed).map_err(Error::malformed)?;
-    let settings = scenario.settings(Levers::ALL).map_err(Error::malformed)?;
-    let conditions = Conditions {
+    let trace = DrawnRun::draw(&scenario, plan.seed).map_err(Error::malformed)?;
+    let settings = scenario
+        .settings(EnabledLevers::ALL)
+        .map_err(Error::malformed)?;
+    let conditions = RunConditions {
         keep: true,
-        ..Conditions::default()
+        ..RunConditions::default()
     };
-    let mut paper = Paper::new(settings, Config::at(0));
+    let mut paper = PaperControl::new(settings, TenantSetup::at(0));
     let own =
         run(&scenario, &trace, plan.seed, conditions, &mut paper).map_err(Error::malformed)?;
-    let early = own.actions.iter().filter(|own| own.0 < SHOWN_S * 1e3);
+    let early = own.actions.iter().filter(|action| action.0 < SHOWN_S * 1e3);
     let told: Vec<String> = early
         .map(|(at, what)| {
-            let names = Acted::ALL.iter().find(|own| own.1 == *what);
-            format!("{:.0} s {}", at / 1e3, names.map_or("", |own| own.0))
+            let names = Acted::ALL.iter().find(|row| row.1 == *what);
+            format!("{:.0} s {}", at / 1e3, names.map_or("", |name| name.0))
         })
         .collect();
     let first = |what: Acted| {
         own.actions
             .iter()
-            .find(|own| own.1 == what)
-            .map(|own| own.0)
+            .find(|action| action.1 == what)
+            .map(|action| action.0)
     };
     let [throttle, moved, enlarged] = [Acted::Throttle, Acted::Move, Acted::Enlarge].map(first);
     let escalates = throttle.is_some() && throttle <= moved && moved <= enlarged;
     let table = all.of(TABLE)?;
     let reachable = all.of(F1)?;
     let dots =
-        |trials: &super::trials::Trials, names: &[&'static str], colours: &[&'static str]| {
+        |trials: &super::trials::SloTrials, names: &[&'static str], colours: &[&'static str]| {
             let pairs = names.iter().zip(colours);
             pairs
                 .map(|(&name, &colour)| {
@@ -151,11 +158,11 @@ pub(super) fn fig_3(plan: &Plan, all: &All) -> Result<Section, Error> {
                 })
                 .collect::<Vec<_>>()
         };
-    let names = TABLE_3.map(|own| own.0);
+    let names = TABLE_3.map(|row| row.0);
     let colours = ["#a6a6a6", "#e69f00", "#4a9fe0", "#cc79a7", "#5e3c99"];
     let beyond: Vec<&'static str> = BEYOND
         .iter()
-        .map(|own| own.0)
+        .map(|row| row.0)
         .filter(|name| SHOWN.contains(name))
         .collect();
     Ok(Section::new("fig-3", "Fig. 3: the controller over time, and efficiency against compliance")
@@ -190,15 +197,15 @@ const SHOWN: [&str; 6] = [
 ];
 
 /// Latencies over time with actions marked.
-fn over_time(own: &Totals) -> String {
+fn over_time(totals: &RunTotals) -> String {
     let end = SHOWN_S * 1e3;
-    let points: Vec<(f64, f64)> = own
+    let points: Vec<(f64, f64)> = totals
         .kept
         .iter()
-        .filter(|own| own.0 < end)
-        .map(|own| (own.0 / 1e3, own.1))
+        .filter(|pair| pair.0 < end)
+        .map(|pair| (pair.0 / 1e3, pair.1))
         .collect();
-    let most = points.iter().map(|own| own.1).fold(0.0, f64::max);
+    let most = points.iter().map(|point| point.1).fold(0.0, f64::max);
     let dots = ScatterPlot::new()
         .with_data(points)
         .with_color("#4a9fe0")
@@ -212,10 +219,10 @@ fn over_time(own: &Totals) -> String {
     let mut plots: Vec<Plot> = vec![dots.into(), promise.into()];
     // A line of no length gives each action its entry in the legend.
     for ((name, what), colour) in Acted::ALL.iter().zip(ACTION_COLOURS) {
-        let mut at = own
+        let mut at = totals
             .actions
             .iter()
-            .filter(|own| own.1 == *what && own.0 < end);
+            .filter(|action| action.1 == *what && action.0 < end);
         if at.next().is_some() {
             let line = LinePlot::new()
                 .with_data(vec![(0.0, most), (0.0, most)])
@@ -231,13 +238,13 @@ fn over_time(own: &Totals) -> String {
         .with_y_axis_min(0.0)
         .with_width(980.0)
         .with_height(420.0);
-    for (at, what) in own.actions.iter().filter(|own| own.0 < end) {
+    for (at, what) in totals.actions.iter().filter(|action| action.0 < end) {
         let colour = Acted::ALL
             .iter()
             .zip(ACTION_COLOURS)
-            .find(|own| own.0.1 == *what);
+            .find(|row| row.0.1 == *what);
         let line = ReferenceLine::vertical(at / 1e3)
-            .with_color(colour.map_or("#444444", |own| own.1))
+            .with_color(colour.map_or("#444444", |row| row.1))
             .with_dasharray("4 2");
         layout = layout.with_reference_line(line);
     }

@@ -2,14 +2,15 @@
 
 use mapa_front::Error;
 use mapa_system_slo::replay::ReplaySettings;
-use mapa_system_slo::{Config, Levers, Settings};
+use mapa_system_slo::{EnabledLevers, Settings, TenantSetup};
 use mapa_system_slo_sim::{
-    Conditions, Fixed, HOSTS, Live, Noise, Paper, Replay, SWITCHES, Scenario, Totals, Trace, run,
+    DrawnRun, HOSTS, LiveControl, NoController, Noise, PaperControl, ReplayControl, RunConditions,
+    RunTotals, SWITCHES, Scenario, run,
 };
 
 /// What decides in a run.
 #[derive(Clone, Copy)]
-pub(super) enum Policy {
+pub(super) enum SloPolicy {
     /// Nothing, on this profile.
     Static(u8),
     /// Nothing, on this profile, at the place that turns out best.
@@ -21,7 +22,7 @@ pub(super) enum Policy {
     /// Nothing but admission, on the smallest profile.
     Admission,
     /// The paper's controller with these levers, as changed.
-    Paper(Levers, fn(&mut Settings)),
+    Paper(EnabledLevers, fn(&mut Settings)),
     /// The controller by replay, as changed; with perfect counters or with this much noise.
     Replay(fn(&mut ReplaySettings), Option<Noise>),
     /// The controller by replay that believes another model, of which these parts are times this:
@@ -30,7 +31,7 @@ pub(super) enum Policy {
 }
 
 /// A policy with its name in tables and numbers.
-pub(super) type Named = (&'static str, Policy);
+pub(super) type NamedPolicy = (&'static str, SloPolicy);
 
 pub(super) fn unchanged(_: &mut Settings) {}
 fn warm(own: &mut Settings) {
@@ -45,17 +46,20 @@ fn warm_replay(own: &mut ReplaySettings) {
 }
 
 /// The rows of Table 3.
-pub(super) const TABLE_3: [Named; 5] = [
-    ("static", Policy::Static(0)),
-    ("guards", Policy::Paper(Levers::GUARDS, unchanged)),
-    ("placement", Policy::Paper(Levers::PLACEMENT, unchanged)),
-    ("mig", Policy::Paper(Levers::MIG, unchanged)),
-    ("full", Policy::Paper(Levers::ALL, unchanged)),
+pub(super) const TABLE_3: [NamedPolicy; 5] = [
+    ("static", SloPolicy::Static(0)),
+    ("guards", SloPolicy::Paper(EnabledLevers::GUARDS, unchanged)),
+    (
+        "placement",
+        SloPolicy::Paper(EnabledLevers::PLACEMENT, unchanged),
+    ),
+    ("mig", SloPolicy::Paper(EnabledLevers::MIG, unchanged)),
+    ("full", SloPolicy::Paper(EnabledLevers::ALL, unchanged)),
 ];
 
-const NO_RELAXING: Levers = Levers {
+const NO_RELAXING: EnabledLevers = EnabledLevers {
     relax: false,
-    ..Levers::ALL
+    ..EnabledLevers::ALL
 };
 
 pub(super) const SLO: &str = "slo";
@@ -70,37 +74,49 @@ pub(super) const CHEAP: &str = "slo-replay-2g";
 pub(super) const HINDSIGHT_2G: &str = "hindsight-2g";
 
 /// What is compared beyond the paper.
-pub(super) const BEYOND: [Named; 21] = [
-    ("static", Policy::Static(0)),
-    (STATIC_4G, Policy::Static(2)),
-    (SLO, Policy::Paper(Levers::ALL, unchanged)),
-    ("slo-afresh", Policy::Paper(Levers::ALL, afresh)),
-    ("slo-no-relax", Policy::Paper(NO_RELAXING, unchanged)),
-    ("slo-warm", Policy::Paper(Levers::ALL, warm)),
+pub(super) const BEYOND: [NamedPolicy; 21] = [
+    ("static", SloPolicy::Static(0)),
+    (STATIC_4G, SloPolicy::Static(2)),
+    (SLO, SloPolicy::Paper(EnabledLevers::ALL, unchanged)),
+    ("slo-afresh", SloPolicy::Paper(EnabledLevers::ALL, afresh)),
+    ("slo-no-relax", SloPolicy::Paper(NO_RELAXING, unchanged)),
+    ("slo-warm", SloPolicy::Paper(EnabledLevers::ALL, warm)),
     (
         "slo-replay-no-throttle",
-        Policy::Replay(|own| own.feed_forward = false, None),
+        SloPolicy::Replay(|settings| settings.feed_forward = false, None),
     ),
-    (REPLAY, Policy::Replay(as_usual, None)),
-    (REPLAY_WARM, Policy::Replay(warm_replay, None)),
+    (REPLAY, SloPolicy::Replay(as_usual, None)),
+    (REPLAY_WARM, SloPolicy::Replay(warm_replay, None)),
     (
         "slo-replay-live-clean",
-        Policy::Replay(as_usual, Some(Noise::NONE)),
+        SloPolicy::Replay(as_usual, Some(Noise::NONE)),
     ),
-    (LIVE, Policy::Replay(as_usual, Some(Noise::USUAL))),
-    (LIVE_WARM, Policy::Replay(warm_replay, Some(Noise::USUAL))),
+    (LIVE, SloPolicy::Replay(as_usual, Some(Noise::USUAL))),
+    (
+        LIVE_WARM,
+        SloPolicy::Replay(warm_replay, Some(Noise::USUAL)),
+    ),
     (
         "slo-replay-live-double",
-        Policy::Replay(as_usual, Some(TWICE)),
+        SloPolicy::Replay(as_usual, Some(TWICE)),
     ),
-    ("slo-replay-live-late", Policy::Replay(as_usual, Some(LATE))),
-    ("slo-replay-live-lost", Policy::Replay(as_usual, Some(LOST))),
-    (CHEAP, Policy::Replay(|own| own.per_slice = 0.03, None)),
-    ("admission", Policy::Admission),
-    (HINDSIGHT_2G, Policy::Hindsight(0)),
-    ("hindsight-4g", Policy::Hindsight(2)),
-    (CLAIRVOYANT, Policy::Clairvoyant),
-    (QUIET, Policy::Quiet),
+    (
+        "slo-replay-live-late",
+        SloPolicy::Replay(as_usual, Some(LATE)),
+    ),
+    (
+        "slo-replay-live-lost",
+        SloPolicy::Replay(as_usual, Some(LOST)),
+    ),
+    (
+        CHEAP,
+        SloPolicy::Replay(|settings| settings.per_slice = 0.03, None),
+    ),
+    ("admission", SloPolicy::Admission),
+    (HINDSIGHT_2G, SloPolicy::Hindsight(0)),
+    ("hindsight-4g", SloPolicy::Hindsight(2)),
+    (CLAIRVOYANT, SloPolicy::Clairvoyant),
+    (QUIET, SloPolicy::Quiet),
 ];
 
 /// Twice the usual noise.
@@ -124,33 +140,36 @@ const LOST: Noise = Noise {
 };
 
 /// What a wrong model costs.
-pub(super) const WRONG: [Named; 9] = [
-    ("training effect 0", Policy::WrongModel(1.0, 0.0)),
-    ("training effect x 2", Policy::WrongModel(1.0, 2.0)),
-    ("weight of neighbours x 0.5", Policy::WrongModel(0.5, 1.0)),
-    ("weight of neighbours x 2", Policy::WrongModel(2.0, 1.0)),
-    ("weight of neighbours 0", Policy::WrongModel(0.0, 1.0)),
+pub(super) const WRONG: [NamedPolicy; 9] = [
+    ("training effect 0", SloPolicy::WrongModel(1.0, 0.0)),
+    ("training effect x 2", SloPolicy::WrongModel(1.0, 2.0)),
+    (
+        "weight of neighbours x 0.5",
+        SloPolicy::WrongModel(0.5, 1.0),
+    ),
+    ("weight of neighbours x 2", SloPolicy::WrongModel(2.0, 1.0)),
+    ("weight of neighbours 0", SloPolicy::WrongModel(0.0, 1.0)),
     (
         "horizon 150 s",
-        Policy::Replay(|own| own.horizon_s = 150.0, None),
+        SloPolicy::Replay(|settings| settings.horizon_s = 150.0, None),
     ),
     (
         "horizon 2400 s",
-        Policy::Replay(|own| own.horizon_s = 2400.0, None),
+        SloPolicy::Replay(|settings| settings.horizon_s = 2400.0, None),
     ),
     (
         "every 15 ticks",
-        Policy::Replay(|own| own.every_ticks = 15, None),
+        SloPolicy::Replay(|settings| settings.every_ticks = 15, None),
     ),
     (
         "history of 128",
-        Policy::Replay(|own| own.history = 128, None),
+        SloPolicy::Replay(|settings| settings.history = 128, None),
     ),
 ];
 
 /// What a run came to.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Outcome {
+pub(super) struct SloOutcome {
     pub(super) miss_percent: f64,
     pub(super) fail_percent: f64,
     pub(super) p50_ms: f64,
@@ -167,8 +186,8 @@ pub(super) struct Outcome {
     pub(super) too_soon: f64,
 }
 
-impl Outcome {
-    fn of(own: &Totals, dwell: u64) -> Self {
+impl SloOutcome {
+    fn of(own: &RunTotals, dwell: u64) -> Self {
         let hours = own.seconds / 3600.0;
         let at = &own.relaunched_at;
         let pairs = at.iter().zip(at.iter().skip(1));
@@ -182,7 +201,7 @@ impl Outcome {
             p999_ms: own.percentile(99.9),
             answered: own.answered_count() as f64,
             relaunches_per_hour: own.relaunches_per_hour(),
-            rollbacks_per_hour: at.iter().filter(|own| own.1).count() as f64 / hours,
+            rollbacks_per_hour: at.iter().filter(|pair| pair.1).count() as f64 / hours,
             throttles_per_hour: own.throttles as f64 / hours,
             throttled_percent: 100.0 * own.throttled_seconds / own.seconds,
             slices: own.slices(),
@@ -192,33 +211,33 @@ impl Outcome {
 }
 
 /// A change of settings that a sensitivity row makes for every policy.
-pub(super) type Change = fn(&mut Settings);
+pub(super) type SettingsChange = fn(&mut Settings);
 
-impl Policy {
+impl SloPolicy {
     /// The outcome of a run of a scenario.
     pub(super) fn outcome(
         self,
         scenario: &Scenario,
-        trace: &Trace,
+        trace: &DrawnRun,
         seed: u64,
-        change: Change,
-    ) -> Result<Outcome, Error> {
+        change: SettingsChange,
+    ) -> Result<SloOutcome, Error> {
         let largest = scenario.model().map_err(Error::malformed)?.profiles() as u8 - 1;
         let dwell = u64::from(self.settings(scenario, change)?.dwell);
-        let from = |profile: u8| Conditions {
-            start: Config {
+        let from = |profile: u8| RunConditions {
+            start: TenantSetup {
                 profile: profile.min(largest),
-                ..Config::at(0)
+                ..TenantSetup::at(0)
             },
-            ..Conditions::default()
+            ..RunConditions::default()
         };
-        let fixed = |conditions: Conditions, trace: &Trace| {
-            run(scenario, trace, seed, conditions, &mut Fixed).map_err(Error::malformed)
+        let fixed = |conditions: RunConditions, trace: &DrawnRun| {
+            run(scenario, trace, seed, conditions, &mut NoController).map_err(Error::malformed)
         };
         let totals = match self {
             Self::Static(profile) => fixed(from(profile), trace)?,
             Self::Hindsight(profile) => {
-                let mut best: Option<Totals> = None;
+                let mut best: Option<RunTotals> = None;
                 for place in 0..(HOSTS * SWITCHES) as u32 {
                     let mut conditions = from(profile);
                     conditions.start.place = place;
@@ -233,21 +252,21 @@ impl Policy {
                 best.ok_or_else(|| Error::malformed("a machine without switches"))?
             }
             Self::Clairvoyant => {
-                let conditions = Conditions {
+                let conditions = RunConditions {
                     free_moves: true,
                     ..from(largest)
                 };
                 fixed(conditions, trace)?
             }
             Self::Quiet => {
-                let alone = Trace {
+                let alone = DrawnRun {
                     busy: Vec::new(),
                     ..trace.clone()
                 };
                 fixed(from(largest), &alone)?
             }
             Self::Admission => {
-                let conditions = Conditions {
+                let conditions = RunConditions {
                     admission: true,
                     ..from(0)
                 };
@@ -255,30 +274,36 @@ impl Policy {
             }
             Self::Paper(..) => {
                 let own = self.settings(scenario, change)?;
-                let mut control = Paper::new(own, Config::at(0));
+                let mut control = PaperControl::new(own, TenantSetup::at(0));
                 run(scenario, trace, seed, from(0), &mut control).map_err(Error::malformed)?
             }
             Self::Replay(..) | Self::WrongModel(..) => {
                 let own = self.replay_settings(scenario, change)?;
-                let start = Config::at(0);
+                let start = TenantSetup::at(0);
                 match self {
                     Self::Replay(_, Some(noise)) => {
-                        let mut control = Live::new(own, start, noise, seed);
+                        let mut control = LiveControl::new(own, start, noise, seed);
                         run(scenario, trace, seed, from(0), &mut control)
                     }
-                    _ => run(scenario, trace, seed, from(0), &mut Replay::new(own, start)),
+                    _ => run(
+                        scenario,
+                        trace,
+                        seed,
+                        from(0),
+                        &mut ReplayControl::new(own, start),
+                    ),
                 }
                 .map_err(Error::malformed)?
             }
         };
-        Ok(Outcome::of(&totals, dwell))
+        Ok(SloOutcome::of(&totals, dwell))
     }
 
     /// The settings of the controller, as changed.
-    fn settings(self, scenario: &Scenario, change: Change) -> Result<Settings, Error> {
+    fn settings(self, scenario: &Scenario, change: SettingsChange) -> Result<Settings, Error> {
         let levers = match self {
             Self::Paper(levers, _) => levers,
-            _ => Levers::ALL,
+            _ => EnabledLevers::ALL,
         };
         let mut own = scenario.settings(levers).map_err(Error::malformed)?;
         change(&mut own);
@@ -288,15 +313,25 @@ impl Policy {
         own.checked().map_err(Error::malformed)
     }
 
-    fn replay_settings(self, scenario: &Scenario, change: Change) -> Result<ReplaySettings, Error> {
+    fn replay_settings(
+        self,
+        scenario: &Scenario,
+        change: SettingsChange,
+    ) -> Result<ReplaySettings, Error> {
         let base = self.settings(scenario, change)?;
         let mut own = ReplaySettings::new(base).map_err(Error::malformed)?;
         match self {
             Self::Replay(also, _) => also(&mut own),
             Self::WrongModel(weight, training) => {
                 let model = &mut own.base.model;
-                model.heavy_weight.iter_mut().for_each(|own| *own *= weight);
-                model.training.iter_mut().for_each(|own| *own *= training);
+                model
+                    .heavy_weight
+                    .iter_mut()
+                    .for_each(|value| *value *= weight);
+                model
+                    .training
+                    .iter_mut()
+                    .for_each(|value| *value *= training);
             }
             _ => (),
         }

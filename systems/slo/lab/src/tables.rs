@@ -7,9 +7,10 @@ use mapa_sim::{Interval, share_interval};
 
 use super::policies::{LIVE, QUIET, SLO, STATIC_4G, TABLE_3};
 use super::setting::{
-    EQUAL_SHARES, F0, FAST_CYCLE, FIRST_TOKEN, FIRST_TOKEN_FITTED, PRINTED, QUEUED, Setting, TABLE,
+    EQUAL_SHARES, F0, FAST_CYCLE, FIRST_TOKEN, FIRST_TOKEN_FITTED, PRINTED, QUEUED, SloSetting,
+    TABLE,
 };
-use super::trials::{All, FAIL, MISS, P99, RELAUNCHES, Trials};
+use super::trials::{FAIL, MISS, P99, RELAUNCHES, SloResults, SloTrials};
 use mapa_lab::claim::{Claim, EXACT, Verdict, mean_pm, number};
 use mapa_lab::report::Section;
 
@@ -33,46 +34,46 @@ fn published(own: [f64; 2]) -> String {
 }
 
 /// The numbers of a policy, as `results.json` keeps them.
-fn numbers(own: &Trials, policy: &str) -> BTreeMap<&'static str, f64> {
+fn numbers(own: &SloTrials, policy: &str) -> BTreeMap<&'static str, f64> {
     BTreeMap::from([
         ("miss_percent", own.mean(policy, MISS).mean),
         ("fail_percent", own.mean(policy, FAIL).mean),
-        ("p50_ms", own.mean(policy, |own| own.p50_ms).mean),
-        ("p95_ms", own.mean(policy, |own| own.p95_ms).mean),
+        ("p50_ms", own.mean(policy, |outcome| outcome.p50_ms).mean),
+        ("p95_ms", own.mean(policy, |outcome| outcome.p95_ms).mean),
         ("p99_ms", own.mean(policy, P99).mean),
-        ("p999_ms", own.mean(policy, |own| own.p999_ms).mean),
+        ("p999_ms", own.mean(policy, |outcome| outcome.p999_ms).mean),
         ("throughput", own.throughput(policy).mean),
         ("relaunches_per_hour", own.mean(policy, RELAUNCHES).mean),
         (
             "throttles_per_hour",
-            own.mean(policy, |own| own.throttles_per_hour).mean,
+            own.mean(policy, |outcome| outcome.throttles_per_hour).mean,
         ),
-        ("slices", own.mean(policy, |own| own.slices).mean),
+        ("slices", own.mean(policy, |outcome| outcome.slices).mean),
     ])
 }
 
-pub(super) fn table_3(all: &All) -> Result<Section, Error> {
-    let own = all.of(TABLE)?;
+pub(super) fn table_3(all: &SloResults) -> Result<Section, Error> {
+    let trials = all.of(TABLE)?;
     let mut section = Section::new("table-3", "Table 3: what each lever does");
     let mut rows = Vec::new();
     let mut claims = Vec::new();
     for (name, told) in PUBLISHED {
-        section.insert(name, numbers(own, name));
+        section.insert(name, numbers(trials, name));
         let ours = [
-            own.mean(name, MISS),
-            own.mean(name, P99),
-            own.throughput(name),
+            trials.mean(name, MISS),
+            trials.mean(name, P99),
+            trials.throughput(name),
         ];
         let mut row = vec![name.to_owned()];
         for (told, ours) in told.iter().zip(ours) {
             row.extend([published(*told), number(ours.mean)]);
         }
         row.extend([
-            number(own.mean(name, FAIL).mean),
-            number(own.mean(name, |own| own.p95_ms).mean),
-            number(own.mean(name, |own| own.p999_ms).mean),
-            number(own.mean(name, RELAUNCHES).mean),
-            number(own.mean(name, |own| own.throttles_per_hour).mean),
+            number(trials.mean(name, FAIL).mean),
+            number(trials.mean(name, |outcome| outcome.p95_ms).mean),
+            number(trials.mean(name, |outcome| outcome.p999_ms).mean),
+            number(trials.mean(name, RELAUNCHES).mean),
+            number(trials.mean(name, |outcome| outcome.throttles_per_hour).mean),
         ]);
         rows.push(row);
         let what = if name == "full" {
@@ -89,7 +90,8 @@ pub(super) fn table_3(all: &All) -> Result<Section, Error> {
             }
         });
         let verdict = Verdict::all(parts);
-        let words = |own: [Interval; 3]| own.map(|own| number(own.mean)).join(" / ");
+        let words =
+            |intervals: [Interval; 3]| intervals.map(|interval| number(interval.mean)).join(" / ");
         claims.push(
             Claim::new(what, told.map(published).join(" / "), FITTED).found(
                 words(ours),
@@ -99,9 +101,9 @@ pub(super) fn table_3(all: &All) -> Result<Section, Error> {
             ),
         );
     }
-    claims.extend(order(own));
+    claims.extend(order(trials));
     claims.extend(counted_both_ways(all)?);
-    claims.push(dwell(own));
+    claims.push(dwell(trials));
     let header = [
         "",
         "miss %, paper",
@@ -134,8 +136,8 @@ fn share((count, of): (usize, usize)) -> String {
     format!("{count} of {of} seeds")
 }
 
-fn order(own: &Trials) -> Vec<Claim> {
-    let names = TABLE_3.map(|own| own.0);
+fn order(own: &SloTrials) -> Vec<Claim> {
+    let names = TABLE_3.map(|row| row.0);
     let misses = own.falls(&names, MISS);
     let static_worst = names[1..]
         .iter()
@@ -186,7 +188,7 @@ fn order(own: &Trials) -> Vec<Claim> {
 }
 
 /// Failures with shed requests, and constant 4g beside the controller.
-fn counted_both_ways(all: &All) -> Result<Vec<Claim>, Error> {
+fn counted_both_ways(all: &SloResults) -> Result<Vec<Claim>, Error> {
     let [own, f0] = [all.of(TABLE)?, all.of(F0)?];
     let fewer = |name: &str, of| {
         let value = own.ratio(name, "static", of);
@@ -246,13 +248,13 @@ fn counted_both_ways(all: &All) -> Result<Vec<Claim>, Error> {
     ])
 }
 
-fn dwell(own: &Trials) -> Claim {
+fn dwell(trials: &SloTrials) -> Claim {
     let mut soon = 0.0;
     let mut relaunches = 0.0;
     for (name, _) in TABLE_3 {
-        for outcome in own.outcomes(name) {
+        for outcome in trials.outcomes(name) {
             soon += outcome.too_soon;
-            relaunches += outcome.relaunches_per_hour * own.setting.scenario.hours;
+            relaunches += outcome.relaunches_per_hour * trials.setting.scenario.hours;
         }
     }
     Claim::new(
@@ -268,7 +270,7 @@ fn dwell(own: &Trials) -> Claim {
     )
 }
 
-pub(super) fn table_2(all: &All) -> Result<Section, Error> {
+pub(super) fn table_2(all: &SloResults) -> Result<Section, Error> {
     let mut section = Section::new("table-2", "Table 2: the first token of a language model");
     let mut rows = Vec::new();
     let mut claims = Vec::new();
@@ -276,18 +278,18 @@ pub(super) fn table_2(all: &All) -> Result<Section, Error> {
         (FIRST_TOKEN, "no number"),
         (FIRST_TOKEN_FITTED, "one number, alpha"),
     ] {
-        let own = all.of(name)?;
+        let trials = all.of(name)?;
         for policy in ["static", "mig", "full"] {
-            section.insert(format!("{name}, {policy}"), numbers(own, policy));
+            section.insert(format!("{name}, {policy}"), numbers(trials, policy));
             rows.push(vec![
                 name.to_owned(),
                 policy.to_owned(),
-                number(own.mean(policy, P99).mean),
-                number(own.throughput(policy).mean),
-                number(own.mean(policy, RELAUNCHES).mean),
+                number(trials.mean(policy, P99).mean),
+                number(trials.throughput(policy).mean),
+                number(trials.mean(policy, RELAUNCHES).mean),
             ]);
         }
-        let value = own.mean("full", P99);
+        let value = trials.mean("full", P99);
         claims.push(
             Claim::new(
                 format!("TTFT p99 falls from 232 to 199 ms at 4 % of throughput, fitting {fits}"),
@@ -298,13 +300,13 @@ pub(super) fn table_2(all: &All) -> Result<Section, Error> {
                 format!(
                     "{} ms, {}",
                     mean_pm(value),
-                    number(own.throughput("full").mean)
+                    number(trials.throughput("full").mean)
                 ),
                 Some(value),
                 "195 to 203 ms, and at least .95",
                 Verdict::all([
                     Verdict::within(value, 195.0, 203.0),
-                    Verdict::at_least(own.throughput("full"), 0.95),
+                    Verdict::at_least(trials.throughput("full"), 0.95),
                 ]),
             ),
         );
@@ -315,15 +317,15 @@ pub(super) fn table_2(all: &All) -> Result<Section, Error> {
         .text("The mean compute time is set so that the static row is 232 ms. MIG alone does what is gained here: transfers are a tenth of a request."))
 }
 
-pub(super) fn table_4(all: &All) -> Result<Section, Error> {
+pub(super) fn table_4(all: &SloResults) -> Result<Section, Error> {
     let [own, fast] = [all.of(TABLE)?, all.of(FAST_CYCLE)?];
     let relaunches = own.mean("full", RELAUNCHES);
     let throughput = own.throughput("full");
-    let words = |own: &Trials| {
+    let words = |trials: &SloTrials| {
         format!(
             "{} an hour, throughput {}",
-            number(own.mean("full", RELAUNCHES).mean),
-            number(own.throughput("full").mean)
+            number(trials.mean("full", RELAUNCHES).mean),
+            number(trials.throughput("full").mean)
         )
     };
     let both = |relaunches: Interval, throughput: Interval| {
@@ -372,17 +374,17 @@ pub(super) fn table_4(all: &All) -> Result<Section, Error> {
         ]))
 }
 
-pub(super) fn sensitivity(all: &All) -> Result<Section, Error> {
+pub(super) fn sensitivity(all: &SloResults) -> Result<Section, Error> {
     let mut section = Section::new("sensitivity", "E3: what the results depend on");
     let mut rows = Vec::new();
-    for name in std::iter::once(TABLE).chain(Setting::rows()) {
+    for name in std::iter::once(TABLE).chain(SloSetting::rows()) {
         let own = all.of(name)?;
         let cell = |policy: &str| {
             let [miss, p99] = [MISS, P99].map(|of| number(own.mean(policy, of).mean));
             format!("{miss} / {p99}")
         };
         let mut row = vec![name.to_owned()];
-        row.extend(TABLE_3.map(|own| cell(own.0)));
+        row.extend(TABLE_3.map(|row| cell(row.0)));
         row.extend([
             number(own.mean("full", FAIL).mean),
             number(own.mean("full", RELAUNCHES).mean),

@@ -69,6 +69,6 @@ fn the_report_on_latencies_has_every_number_by_name() {
     assert!(
         contradictions
             .iter()
-            .all(|own| own["verdict"] == "does not hold")
+            .all(|contradiction| contradiction["verdict"] == "does not hold")
     );
 }

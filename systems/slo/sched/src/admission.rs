@@ -6,10 +6,10 @@
 //! tenant that already misses its promise. So a place is open if the newcomer changes nothing for
 //! the tenant there, or if the tenant's predicted tail stays within its promise.
 
-use super::state::{Newcomer, Order};
-use super::under_way::Step;
+use super::state::{ControllerAction, Newcomer};
+use super::under_way::StepUnderWay;
 
-pub(super) fn act(step: &mut Step<'_>) {
+pub(super) fn act(step: &mut StepUnderWay<'_>) {
     let tick = step.input.tick;
     // Where nothing else is decided nobody is admitted or rejected, but nobody is forgotten either.
     if step.is_blind() || step.is_clock_back || step.input.command.is_some() {
@@ -20,25 +20,30 @@ pub(super) fn act(step: &mut Step<'_>) {
     waiting.extend_from_slice(&step.input.newcomers);
     // Two that are admitted in one tick must not both count on the same quiet tenant.
     let mut joined = (0, false);
-    for own in waiting {
-        match place_for(step, own, joined) {
+    for newcomer in waiting {
+        match place_for(step, newcomer, joined) {
             Some(place) => {
                 if place == step.state.config.place {
                     joined = (
-                        joined.0.saturating_add(u32::from(own.heavy)),
-                        joined.1 || own.training,
+                        joined.0.saturating_add(u32::from(newcomer.heavy)),
+                        joined.1 || newcomer.training,
                     );
                 }
-                step.orders.push(Order::Admit { id: own.id, place });
+                step.orders.push(ControllerAction::Admit {
+                    id: newcomer.id,
+                    place,
+                });
             }
-            None if tick >= own.deadline => step.orders.push(Order::Reject { id: own.id }),
-            None => step.state.queue.push(own),
+            None if tick >= newcomer.deadline => step
+                .orders
+                .push(ControllerAction::Reject { id: newcomer.id }),
+            None => step.state.queue.push(newcomer),
         }
     }
 }
 
 /// The first open place with room, the least contended first.
-fn place_for(step: &Step<'_>, own: Newcomer, joined: (u32, bool)) -> Option<u32> {
+fn place_for(step: &StepUnderWay<'_>, own: Newcomer, joined: (u32, bool)) -> Option<u32> {
     // Without fresh counters nobody is admitted.
     let snapshot = step.snapshot()?;
     let mut best: Option<((u32, bool), u32)> = None;
@@ -60,7 +65,7 @@ fn place_for(step: &Step<'_>, own: Newcomer, joined: (u32, bool)) -> Option<u32>
 }
 
 /// Whether the newcomer may share the tenant's own place.
-fn is_open_beside(step: &Step<'_>, own: Newcomer, joined: (u32, bool)) -> bool {
+fn is_open_beside(step: &StepUnderWay<'_>, own: Newcomer, joined: (u32, bool)) -> bool {
     if !own.heavy && !own.training {
         return true;
     }

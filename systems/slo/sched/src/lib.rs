@@ -24,15 +24,18 @@ mod under_way;
 mod window;
 
 pub use error::Error;
-pub use model::{Model, ModelParameters, Slowdown};
+pub use model::{ModelParameters, Slowdown, SlowdownModel};
 pub use named::SCHEDULERS;
-pub use record::{Alternative, Record, recorded};
-pub use scheduler::{Answered, Controller, GuardingScheduler, Paper, SloScheduler};
-pub use settings::{Levers, Settings, Weights};
-pub use signals::{Contention, Numa, Place, Snapshot};
+pub use record::{Alternative, DecisionRecord, recorded};
+pub use scheduler::{
+    CompletedRequest, Controller, GuardingScheduler, PaperController, SloScheduler,
+};
+pub use settings::{EnabledLevers, PlacementWeights, Settings};
+pub use signals::{Contention, CounterSnapshot, NumaCounters, PlaceCounters};
 pub use state::{
-    Command, Config, Guard, Input, Newcomer, Order, Phase, PhaseKind, Relaunched, State, Why,
+    ControllerAction, ControllerCommand, ControllerPhase, ControllerState, Newcomer, PhaseKind,
+    RelaunchReason, Relaunched, TenantSetup, ThrottleState, TickInput,
 };
 pub use step::{Decision, step};
-pub use table::{Row, RowId, TABLE};
-pub use window::{Tail, Window, duration_ns, latency_ns};
+pub use table::{RowId, StateRow, TABLE};
+pub use window::{Window, WindowTail, duration_ns, latency_ns};

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind};
 
-/// The numbers behind a [`Model`], as one states them.
+/// The numbers behind a [`SlowdownModel`], as one states them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ModelParameters {
     /// The weight of a neighbour's transfers relative to the tenant's on the first profile.
@@ -31,7 +31,7 @@ pub struct ModelParameters {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct Model {
+pub struct SlowdownModel {
     /// The compute slices of each profile, from the smallest.
     pub slices: Vec<u32>,
     /// The weight of a neighbour's transfers relative to the tenant's, by profile.
@@ -57,7 +57,7 @@ pub struct Slowdown {
     pub compute: f64,
 }
 
-impl Model {
+impl SlowdownModel {
     /// The tables of these parameters for profiles of so many slices.
     ///
     /// # Errors
@@ -68,7 +68,7 @@ impl Model {
         let by = |power: f64| {
             slices
                 .iter()
-                .map(move |&own| libm::pow(first / f64::from(own.max(1)), power))
+                .map(move |&slice| libm::pow(first / f64::from(slice.max(1)), power))
         };
         let made = Self {
             slices: slices.to_vec(),
@@ -100,7 +100,7 @@ impl Model {
     /// The model, if its tables can be used.
     ///
     /// # Errors
-    /// As [`Model::new`].
+    /// As [`SlowdownModel::new`].
     pub fn checked(self) -> Result<Self, Error> {
         let bad = |what: String| Err(ErrorKind::BadSlo(format!("model: {what}")).into());
         if self.slices.is_empty() || !self.slices.is_sorted_by(|a, b| a < b) || self.slices[0] == 0
@@ -118,7 +118,7 @@ impl Model {
         }
         let tables = [&self.heavy_weight, &self.compute, &self.training];
         for table in tables {
-            let is_well = table.iter().all(|own| own.is_finite() && *own >= 0.0);
+            let is_well = table.iter().all(|value| value.is_finite() && *value >= 0.0);
             if table.len() != self.slices.len() || !is_well {
                 return bad(format!(
                     "{table:?}: expected a number of 0 or more for each of {} profiles",

@@ -36,12 +36,12 @@ const SLO_REPLAY: &[&str] = &[
 fn guarding(settings: &SettingValues<'_>) -> Result<crate::Settings, mapa_core::Error> {
     let levers = match settings.get("levers") {
         Some(levers) => levers.one_of([
-            ("all", crate::Levers::ALL),
-            ("guards", crate::Levers::GUARDS),
-            ("moves", crate::Levers::PLACEMENT),
-            ("none", crate::Levers::NONE),
+            ("all", crate::EnabledLevers::ALL),
+            ("guards", crate::EnabledLevers::GUARDS),
+            ("moves", crate::EnabledLevers::PLACEMENT),
+            ("none", crate::EnabledLevers::NONE),
         ])?,
-        None => crate::Levers::ALL,
+        None => crate::EnabledLevers::ALL,
     };
     let mut own = crate::Settings::of_one_profile(levers);
     if let Some(promise) = settings.get("promise") {
@@ -74,7 +74,10 @@ fn slo_replay(
 ) -> Result<BoxedScheduler, mapa_core::Error> {
     let transfer = match settings.get("transfer") {
         Some(share) => share.read("a share from 0 to 1", |value| {
-            value.parse().ok().filter(|own| (0.0..=1.0).contains(own))
+            value
+                .parse()
+                .ok()
+                .filter(|value| (0.0..=1.0).contains(value))
         })?,
         None => crate::replay::ByReplay::TRANSFER,
     };

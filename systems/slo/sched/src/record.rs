@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::settings::Settings;
-use super::state::{Config, Input, Order, Phase, State};
+use super::state::{ControllerAction, ControllerPhase, ControllerState, TenantSetup, TickInput};
 use super::step::{Decision, step};
 use super::table::{RowId, TABLE};
-use super::window::Tail;
+use super::window::WindowTail;
 
 /// A candidate that was looked at, and its score or cost: less is better.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -14,7 +14,7 @@ use super::window::Tail;
 #[serde(deny_unknown_fields)]
 pub struct Alternative {
     /// The configuration.
-    pub to: Config,
+    pub to: TenantSetup,
     /// The placement score, or the cost by replay in seconds of failed requests.
     pub score: f64,
 }
@@ -24,32 +24,32 @@ pub struct Alternative {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct Record {
+pub struct DecisionRecord {
     /// The tenant.
     pub tenant: String,
     /// What the controller was told, with the snapshot of signals.
-    pub input: Input,
+    pub input: TickInput,
     /// The tail after the latencies of this tick.
-    pub tail: Tail,
+    pub tail: WindowTail,
     /// The state before.
-    pub before: State,
+    pub before: ControllerState,
     /// The state after.
-    pub after: State,
+    pub after: ControllerState,
     /// The rows of the table that applied.
     pub rows: Vec<RowId>,
     /// What was ordered.
-    pub orders: Vec<Order>,
+    pub orders: Vec<ControllerAction>,
     /// Why, in one sentence.
     pub reason: String,
     /// Other places on the same profile, and their scores.
     pub alternatives: Vec<Alternative>,
 }
 
-impl Record {
+impl DecisionRecord {
     /// Whether an auditor must see it: see [`Decision::is_notable`].
     #[must_use]
     pub fn is_notable(&self) -> bool {
-        !self.orders.is_empty() || self.rows.iter().any(|own| *own != RowId::NothingLeft)
+        !self.orders.is_empty() || self.rows.iter().any(|row| *row != RowId::NothingLeft)
     }
 
     /// The record of a step from `before` to `after`.
@@ -57,9 +57,9 @@ impl Record {
     pub fn of(
         tenant: &str,
         settings: &Settings,
-        before: State,
-        input: &Input,
-        after: &State,
+        before: ControllerState,
+        input: &TickInput,
+        after: &ControllerState,
         decision: &Decision,
     ) -> Self {
         Self {
@@ -78,22 +78,32 @@ impl Record {
 
 /// A step with its record: (state, timed input) to (state, orders, record).
 #[must_use]
-pub fn recorded(tenant: &str, settings: &Settings, state: &mut State, input: &Input) -> Record {
+pub fn recorded(
+    tenant: &str,
+    settings: &Settings,
+    state: &mut ControllerState,
+    input: &TickInput,
+) -> DecisionRecord {
     let before = state.clone();
     let decision = step(settings, state, input);
-    Record::of(tenant, settings, before, input, state, &decision)
+    DecisionRecord::of(tenant, settings, before, input, state, &decision)
 }
 
-fn tail(settings: &Settings, before: &State, input: &Input) -> Tail {
+fn tail(settings: &Settings, before: &ControllerState, input: &TickInput) -> WindowTail {
     let mut window = before.window.clone();
     for &ns in &input.latencies_ns {
         window.push(ns);
     }
-    Tail::of(&window, settings.promise_ns)
+    WindowTail::of(&window, settings.promise_ns)
 }
 
 /// The reason of a decision in words: its rows, and the numbers that they were compared with.
-fn reason(settings: &Settings, before: &State, input: &Input, decision: &Decision) -> String {
+fn reason(
+    settings: &Settings,
+    before: &ControllerState,
+    input: &TickInput,
+    decision: &Decision,
+) -> String {
     let mut parts = Vec::new();
     for row in TABLE.iter().filter(|row| decision.rows.contains(&row.id)) {
         parts.push(format!("{}: {}", row.when, row.does));
@@ -116,18 +126,22 @@ fn reason(settings: &Settings, before: &State, input: &Input, decision: &Decisio
 }
 
 /// The score of every place on the profile in force.
-fn alternatives(settings: &Settings, before: &State, input: &Input) -> Vec<Alternative> {
+fn alternatives(
+    settings: &Settings,
+    before: &ControllerState,
+    input: &TickInput,
+) -> Vec<Alternative> {
     let Some(snapshot) = &input.snapshot else {
         return Vec::new();
     };
-    if matches!(before.phase, Phase::Relaunching { .. }) {
+    if matches!(before.phase, ControllerPhase::Relaunching { .. }) {
         return Vec::new();
     }
     let own = before.config;
     let places = 0..snapshot.places.len() as u32;
     places
         .map(|place| Alternative {
-            to: Config { place, ..own },
+            to: TenantSetup { place, ..own },
             score: snapshot.score(place, own.profile, own.place, settings),
         })
         .collect()

@@ -8,21 +8,21 @@ use std::time::Duration;
 
 use mapa_core::{DeviceId, DeviceSet, MachineId, Policy, PortId, Request, View, lowest_id};
 
-use super::settings::{Levers, Settings};
-use super::signals::{Numa, Place, Snapshot};
-use super::state::{Config, Input, Order, Relaunched, State};
+use super::settings::{EnabledLevers, Settings};
+use super::signals::{CounterSnapshot, NumaCounters, PlaceCounters};
+use super::state::{ControllerAction, ControllerState, Relaunched, TenantSetup, TickInput};
 use super::step::step;
 use super::window::duration_ns;
 use mapa_sched::Fifo;
 use mapa_sched::Scheduler;
 use mapa_sched::Time;
 use mapa_sched::Turn;
-use mapa_sched::{Event, Guard, Signals, Token};
+use mapa_sched::{Event, JobLimit, Signals, Token};
 use mapa_sched::{Job, JobId, Tenant};
 
 /// A request that a tenant has answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answered {
+pub struct CompletedRequest {
     /// When it arrived.
     pub arrived: Time,
     /// The time from its arrival to the answer.
@@ -45,17 +45,22 @@ pub trait Controller: Debug {
     fn promising(&self, promise_ns: u64) -> Self;
 
     /// The state of a tenant that has just started at a place.
-    fn begin(&self, config: Config) -> Self::State;
+    fn begin(&self, config: TenantSetup) -> Self::State;
 
     /// Advances a tenant by one tick. `answered` are the requests behind the latencies of `input`.
-    fn tick(&self, state: &mut Self::State, input: Input, answered: &[Answered]) -> Vec<Order>;
+    fn tick(
+        &self,
+        state: &mut Self::State,
+        input: TickInput,
+        answered: &[CompletedRequest],
+    ) -> Vec<ControllerAction>;
 }
 
 /// The paper's controller.
 #[derive(Clone, Debug)]
-pub struct Paper(Settings);
+pub struct PaperController(Settings);
 
-impl Paper {
+impl PaperController {
     /// The paper's controller by these settings.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
@@ -63,8 +68,8 @@ impl Paper {
     }
 }
 
-impl Controller for Paper {
-    type State = State;
+impl Controller for PaperController {
+    type State = ControllerState;
 
     const NAME: &'static str = "slo";
 
@@ -80,24 +85,29 @@ impl Controller for Paper {
         })
     }
 
-    fn begin(&self, config: Config) -> State {
-        State::new(config, &self.0)
+    fn begin(&self, config: TenantSetup) -> ControllerState {
+        ControllerState::new(config, &self.0)
     }
 
-    fn tick(&self, state: &mut State, input: Input, _: &[Answered]) -> Vec<Order> {
+    fn tick(
+        &self,
+        state: &mut ControllerState,
+        input: TickInput,
+        _: &[CompletedRequest],
+    ) -> Vec<ControllerAction> {
         step(&self.0, state, &input).orders
     }
 }
 
 /// [`GuardingScheduler`] by the paper's controller.
-pub type SloScheduler = GuardingScheduler<Paper>;
+pub type SloScheduler = GuardingScheduler<PaperController>;
 
 /// First in, first out; and for each job on one device that has a [promised latency](Job::slo), a
 /// controller, told by [`Event::Latency`] and [`Event::Signals`].
 ///
 /// A place is a PCIe port of the job's machine. A neighbour is a job on a device behind the same
 /// port: one that demands PCIe traffic copies, another one trains. Throttles are
-/// [`Guard`]s on the neighbours, moves are moves to a free device behind another port, and pins keep
+/// [`JobLimit`]s on the neighbours, moves are moves to a free device behind another port, and pins keep
 /// the job off the cores that serve interrupts. Slices are not resized: a job asks for one size, and
 /// layouts are the node's to change. Without fresh signals of a machine nothing is ordered there.
 #[derive(Debug)]
@@ -106,7 +116,7 @@ pub struct GuardingScheduler<C: Controller> {
     inner: Fifo,
     controller: C,
     jobs: BTreeMap<JobId, Job>,
-    guarded: BTreeMap<JobId, Guarded<C::State>>,
+    guarded: BTreeMap<JobId, GuardedJob<C::State>>,
     signals: BTreeMap<MachineId, (u64, Signals)>,
     /// The tick for which a wake-up was ordered.
     waking: Option<u64>,
@@ -115,16 +125,16 @@ pub struct GuardingScheduler<C: Controller> {
 
 /// A job with a promised latency.
 #[derive(Debug)]
-struct Guarded<S> {
+struct GuardedJob<S> {
     state: Option<S>,
-    answered: Vec<Answered>,
+    answered: Vec<CompletedRequest>,
     /// What became of the last order to move.
     relaunch: Option<Relaunched>,
     /// The neighbours that are throttled for it.
     throttled: BTreeSet<JobId>,
 }
 
-impl<S> Default for Guarded<S> {
+impl<S> Default for GuardedJob<S> {
     fn default() -> Self {
         Self {
             state: None,
@@ -145,7 +155,7 @@ impl SloScheduler {
     /// A scheduler that places every job by this policy and guards promises by these settings.
     #[must_use]
     pub fn new(policy: impl Policy + 'static, settings: Settings) -> Self {
-        Self::guarding(policy, Paper(settings.of_fleet()))
+        Self::guarding(policy, PaperController(settings.of_fleet()))
     }
 }
 
@@ -154,7 +164,7 @@ impl Settings {
     /// and admits whoever the policy places.
     #[must_use]
     pub(super) fn of_fleet(self) -> Self {
-        let levers = Levers {
+        let levers = EnabledLevers {
             enlarge: false,
             relax: false,
             admission: false,
@@ -193,7 +203,7 @@ impl<C: Controller> GuardingScheduler<C> {
         &mut self,
         job: JobId,
         tick: u64,
-        all: &mut BTreeMap<MachineId, Around>,
+        all: &mut BTreeMap<MachineId, MachineTenants>,
         turn: &mut Turn<'_>,
     ) {
         let Some((machine, at)) = place_of(turn, job) else {
@@ -201,34 +211,37 @@ impl<C: Controller> GuardingScheduler<C> {
         };
         let around = all
             .entry(machine)
-            .or_insert_with(|| Around::of(turn, machine, &self.jobs));
+            .or_insert_with(|| MachineTenants::of(turn, machine, &self.jobs));
         let Some(place) = around.place(port_of(turn, machine, at)) else {
             return self.lose(job, turn);
         };
         let snapshot = self.snapshot(turn, job, machine, around, tick);
-        let ports: Vec<PortId> = around.places.iter().map(|own| own.port).collect();
+        let ports: Vec<PortId> = around.places.iter().map(|place| place.port).collect();
         let Some(own) = self.guarded.get_mut(&job) else {
             return;
         };
-        let slo = self.jobs.get(&job).and_then(|own| own.slo);
+        let slo = self.jobs.get(&job).and_then(|job| job.slo);
         let usual = self.controller.settings().promise_ns;
         let controller = self.controller.promising(slo.map_or(usual, duration_ns));
         let mut state = own
             .state
             .take()
-            .unwrap_or_else(|| controller.begin(Config::at(place as u32)));
+            .unwrap_or_else(|| controller.begin(TenantSetup::at(place as u32)));
         let answered = std::mem::take(&mut own.answered);
-        let input = Input {
+        let input = TickInput {
             tick,
-            latencies_ns: answered.iter().map(|own| duration_ns(own.took)).collect(),
+            latencies_ns: answered
+                .iter()
+                .map(|answered| duration_ns(answered.took))
+                .collect(),
             snapshot,
             relaunch: own.relaunch.take(),
-            ..Input::default()
+            ..TickInput::default()
         };
         let orders = controller.tick(&mut state, input, &answered);
         own.state = Some(state);
         for order in orders {
-            if matches!(order, Order::Relaunch { .. }) {
+            if matches!(order, ControllerAction::Relaunch { .. }) {
                 all.remove(&machine);
             }
             self.carry_out(job, machine, &ports, order, turn);
@@ -249,33 +262,36 @@ impl<C: Controller> GuardingScheduler<C> {
         turn: &Turn<'_>,
         job: JobId,
         machine: MachineId,
-        around: &mut Around,
+        around: &mut MachineTenants,
         tick: u64,
-    ) -> Option<Snapshot> {
+    ) -> Option<CounterSnapshot> {
         let (told, signals) = self.signals.get(&machine)?;
         let request = &self.jobs.get(&job)?.request;
         let view = turn.view(machine).ok()?;
         let room = around.room_for(request, &view);
-        let place = |(own, has_room): (&Behind, &bool)| {
-            let others = own.jobs.iter().filter(|(other, _)| **other != job);
-            let others: Vec<Beside> = others.map(|(_, does)| *does).collect();
-            let heavy = others.iter().filter(|own| **own == Beside::Copies).count();
-            Place {
+        let place = |(port, has_room): (&PortTenants, &bool)| {
+            let others = port.jobs.iter().filter(|(other, _)| **other != job);
+            let others: Vec<NeighbourKind> = others.map(|(_, does)| *does).collect();
+            let heavy = others
+                .iter()
+                .filter(|neighbour| **neighbour == NeighbourKind::Copies)
+                .count();
+            PlaceCounters {
                 heavy: Some(heavy as u32),
-                training: Some(others.contains(&Beside::Trains)),
-                numa: own.numa,
+                training: Some(others.contains(&NeighbourKind::Trains)),
+                numa: port.numa,
                 largest: has_room.then_some(0),
-                pcie_mb_s: signals.pcie_mb_s.get(&own.port).copied(),
-                ..Place::default()
+                pcie_mb_s: signals.pcie_mb_s.get(&port.port).copied(),
+                ..PlaceCounters::default()
             }
         };
         let places = around.places.iter().zip(&around.room[room].1).map(place);
-        let numa = around.nodes.iter().map(|node| Numa {
+        let numa = around.nodes.iter().map(|node| NumaCounters {
             block_io_mb_s: signals.block_io_mb_s.get(node).copied(),
             interrupts_per_s: signals.interrupts.get(node).copied(),
             nic_mb_s: None,
         });
-        Some(Snapshot {
+        Some(CounterSnapshot {
             age_ticks: u32::try_from(tick.saturating_sub(*told)).unwrap_or(u32::MAX),
             places: places.collect(),
             numa: numa.collect(),
@@ -287,11 +303,11 @@ impl<C: Controller> GuardingScheduler<C> {
         job: JobId,
         machine: MachineId,
         ports: &[PortId],
-        order: Order,
+        order: ControllerAction,
         turn: &mut Turn<'_>,
     ) {
         match order {
-            Order::Throttle {
+            ControllerAction::Throttle {
                 io_mb_s,
                 mps_percent,
                 ..
@@ -302,33 +318,33 @@ impl<C: Controller> GuardingScheduler<C> {
                 let Some(port) = port_of(turn, machine, at) else {
                     return;
                 };
-                let around = Around::of(turn, machine, &self.jobs);
-                let beside = around.places.into_iter().find(|own| own.port == port);
-                for (other, does) in beside.map(|own| own.jobs).unwrap_or_default() {
+                let around = MachineTenants::of(turn, machine, &self.jobs);
+                let beside = around.places.into_iter().find(|place| place.port == port);
+                for (other, does) in beside.map(|port| port.jobs).unwrap_or_default() {
                     if other == job {
                         continue;
                     }
                     match does {
-                        Beside::Copies => {
-                            turn.throttle(other, Guard::PcieMbPerS(Some(io_mb_s)));
-                            turn.throttle(other, Guard::BlockIoMbPerS(Some(io_mb_s)));
+                        NeighbourKind::Copies => {
+                            turn.throttle(other, JobLimit::PcieMbPerS(Some(io_mb_s)));
+                            turn.throttle(other, JobLimit::BlockIoMbPerS(Some(io_mb_s)));
                         }
-                        Beside::Trains => {
+                        NeighbourKind::Trains => {
                             let percent = u8::try_from(mps_percent).unwrap_or(100);
-                            turn.throttle(other, Guard::MpsPercent(Some(percent)));
+                            turn.throttle(other, JobLimit::MpsPercent(Some(percent)));
                         }
-                        Beside::Serves => continue,
+                        NeighbourKind::Serves => continue,
                     }
                     if let Some(own) = self.guarded.get_mut(&job) {
                         own.throttled.insert(other);
                     }
                 }
             }
-            Order::Lift => self.lift(job, turn),
-            Order::Relaunch { to, .. } => {
+            ControllerAction::Lift => self.lift(job, turn),
+            ControllerAction::Relaunch { to, .. } => {
                 let done = self.relocate(job, machine, ports.get(to.place as usize).copied(), turn);
                 if done {
-                    turn.throttle(job, Guard::AvoidInterruptCores(to.pinned));
+                    turn.throttle(job, JobLimit::AvoidInterruptCores(to.pinned));
                 }
                 if let Some(own) = self.guarded.get_mut(&job) {
                     let became = if done {
@@ -340,7 +356,9 @@ impl<C: Controller> GuardingScheduler<C> {
                 }
             }
             // A move is booked at once or not at all, so there is nothing to restore.
-            Order::Restore { .. } | Order::Admit { .. } | Order::Reject { .. } => (),
+            ControllerAction::Restore { .. }
+            | ControllerAction::Admit { .. }
+            | ControllerAction::Reject { .. } => (),
         }
     }
 
@@ -373,14 +391,14 @@ impl<C: Controller> GuardingScheduler<C> {
             let is_needed = self
                 .guarded
                 .values()
-                .any(|own| own.throttled.contains(&other));
+                .any(|guarded| guarded.throttled.contains(&other));
             if is_needed || !self.jobs.contains_key(&other) {
                 continue;
             }
             for guard in [
-                Guard::PcieMbPerS(None),
-                Guard::BlockIoMbPerS(None),
-                Guard::MpsPercent(None),
+                JobLimit::PcieMbPerS(None),
+                JobLimit::BlockIoMbPerS(None),
+                JobLimit::MpsPercent(None),
             ] {
                 turn.throttle(other, guard);
             }
@@ -390,21 +408,21 @@ impl<C: Controller> GuardingScheduler<C> {
 
 /// What a job does beside another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Beside {
+enum NeighbourKind {
     /// It is promised a latency itself, and is never throttled.
     Serves,
     Copies,
     Trains,
 }
 
-impl Beside {
+impl NeighbourKind {
     fn of(job: &Job) -> Self {
         let copies = job
             .request
             .pattern
             .demands()
             .iter()
-            .any(|own| own.pcie_mb_s > 0);
+            .any(|demand| demand.pcie_mb_s > 0);
         match (job.slo.is_some(), copies) {
             (true, _) => Self::Serves,
             (false, true) => Self::Copies,
@@ -415,27 +433,27 @@ impl Beside {
 
 /// A port of a machine, and who is there.
 #[derive(Debug)]
-struct Behind {
+struct PortTenants {
     port: PortId,
     devices: DeviceSet,
-    /// Its NUMA node, as an index into [`Around::nodes`].
+    /// Its NUMA node, as an index into [`MachineTenants::nodes`].
     numa: Option<u32>,
     /// The jobs with devices here, and what they do.
-    jobs: BTreeMap<JobId, Beside>,
+    jobs: BTreeMap<JobId, NeighbourKind>,
 }
 
 /// What all jobs of a machine have around them in one tick, until one of them moves.
 #[derive(Debug)]
-struct Around {
+struct MachineTenants {
     /// By port.
-    places: Vec<Behind>,
+    places: Vec<PortTenants>,
     /// The NUMA nodes of the ports.
     nodes: Vec<u32>,
     /// Requests that were asked for, each with whether there is room behind each port. Many jobs ask for the same.
     room: Vec<(Request, Vec<bool>)>,
 }
 
-impl Around {
+impl MachineTenants {
     /// O(devices + tenants).
     fn of(turn: &Turn<'_>, machine: MachineId, jobs: &BTreeMap<JobId, Job>) -> Self {
         let mut own = Self {
@@ -462,22 +480,22 @@ impl Around {
                     own.nodes.len() - 1
                 }) as u32
             });
-            own.places.push(Behind {
+            own.places.push(PortTenants {
                 port,
                 devices: ids.into_iter().collect(),
                 numa,
                 jobs: BTreeMap::new(),
             });
         }
-        for (tenant, on, _) in turn.fleet().tenants().filter(|own| own.1 == machine) {
+        for (tenant, on, _) in turn.fleet().tenants().filter(|tenant| tenant.1 == machine) {
             let Some(job) = jobs.get(&tenant.job()) else {
                 continue;
             };
-            let leases = turn.fleet().leases_of(tenant).filter(|own| own.0 == on);
+            let leases = turn.fleet().leases_of(tenant).filter(|row| row.0 == on);
             for (_, lease) in leases {
                 for id in lease.placement.set().iter() {
                     if let Some(at) = own.place(graph.device(id).port) {
-                        own.places[at].jobs.insert(job.id, Beside::of(job));
+                        own.places[at].jobs.insert(job.id, NeighbourKind::of(job));
                     }
                 }
             }
@@ -488,17 +506,21 @@ impl Around {
     /// The place of a port.
     fn place(&self, port: Option<PortId>) -> Option<usize> {
         self.places
-            .binary_search_by_key(&port?, |own| own.port)
+            .binary_search_by_key(&port?, |place| place.port)
             .ok()
     }
 
     /// Where in [`room`](Self::room) it stands behind which ports there is room for a request.
     fn room_for(&mut self, request: &Request, view: &View<'_>) -> usize {
-        if let Some(known) = self.room.iter().position(|(own, _)| own == request) {
+        if let Some(known) = self
+            .room
+            .iter()
+            .position(|(candidate, _)| candidate == request)
+        {
             return known;
         }
-        let has_room = |own: &Behind| {
-            let there = request.clone().only(own.devices.clone());
+        let has_room = |port: &PortTenants| {
+            let there = request.clone().only(port.devices.clone());
             lowest_id().decide(&there, view).is_ok()
         };
         let room = self.places.iter().map(has_room).collect();
@@ -526,7 +548,7 @@ fn behind(turn: &Turn<'_>, machine: MachineId, port: PortId) -> DeviceSet {
     };
     let devices = view.graph().devices().iter().enumerate();
     devices
-        .filter(|(_, own)| own.port == Some(port))
+        .filter(|(_, device)| device.port == Some(port))
         .map(|(at, _)| DeviceId(at as _))
         .collect()
 }
@@ -540,7 +562,7 @@ impl<C: Controller> Scheduler for GuardingScheduler<C> {
         match &event {
             Event::Arrived(job) | Event::Adopted { job, .. } => {
                 if job.slo.is_some() {
-                    self.guarded.insert(job.id, Guarded::default());
+                    self.guarded.insert(job.id, GuardedJob::default());
                 }
                 self.jobs.insert(job.id, job.clone());
             }
@@ -551,7 +573,7 @@ impl<C: Controller> Scheduler for GuardingScheduler<C> {
                     }
                     let arrived = Time(now.0.saturating_sub(duration_ns(own.took)));
                     let took = own.took;
-                    guarded.answered.push(Answered { arrived, took });
+                    guarded.answered.push(CompletedRequest { arrived, took });
                 }
             }
             Event::Signals(own) => {
@@ -582,7 +604,7 @@ impl<C: Controller> Scheduler for GuardingScheduler<C> {
         let gone: Vec<JobId> = self
             .guarded
             .keys()
-            .filter(|own| !self.jobs.contains_key(own))
+            .filter(|key| !self.jobs.contains_key(key))
             .copied()
             .collect();
         for job in gone {

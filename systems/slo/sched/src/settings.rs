@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::model::{Model, ModelParameters};
+use super::model::{ModelParameters, SlowdownModel};
 use crate::error::{Error, ErrorKind};
 
 /// Which levers a controller may pull. A lever that is off is never pulled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct Levers {
+pub struct EnabledLevers {
     /// Throttle neighbours for a bounded time.
     pub throttle: bool,
     /// Move the tenant to another place.
@@ -26,7 +26,7 @@ pub struct Levers {
     pub admission: bool,
 }
 
-impl Levers {
+impl EnabledLevers {
     /// Every lever.
     pub const ALL: Self = Self {
         throttle: true,
@@ -78,7 +78,7 @@ impl Levers {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct Weights {
+pub struct PlacementWeights {
     /// Per unit of slowdown of a transfer by what shares the path. Assumed: 1.
     pub transfer: f64,
     /// For training on the same switch. Assumed: 0.5.
@@ -93,7 +93,7 @@ pub struct Weights {
     pub leave_above: f64,
 }
 
-impl Default for Weights {
+impl Default for PlacementWeights {
     fn default() -> Self {
         Self {
             transfer: 1.0,
@@ -113,7 +113,7 @@ impl Default for Weights {
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     /// What may be done.
-    pub levers: Levers,
+    pub levers: EnabledLevers,
     /// The length of a tick, ms. The paper has 1 to 5 s; assumed: 1 s.
     pub tick_ms: u32,
     /// The latency that is promised, ns. The paper has 15 ms, and 200 ms for the first token.
@@ -156,33 +156,36 @@ pub struct Settings {
     /// Whether a tenant goes on until its new instance is ready, where there is room for both.
     pub warm_handover: bool,
     /// The weights of the placement score.
-    pub weights: Weights,
+    pub weights: PlacementWeights,
     /// Traffic of others on a path from which on a neighbour is inferred there, MB/s, where the
     /// topology is opaque. Assumed: 2,500, a tenth of a link.
     pub heavy_mb_s: u32,
     /// Use of multiprocessors by others from which on training is inferred, percent. Assumed: 60.
     pub training_percent: u32,
     /// What the controller believes of the machine.
-    pub model: Model,
+    pub model: SlowdownModel,
 }
 
 impl Settings {
     /// The settings of the paper with these levers, and assumed ones where it prints none.
     ///
     /// # Errors
-    /// A model that cannot be used: see [`Model::new`].
-    pub fn new(levers: Levers, model: Model) -> Result<Self, Error> {
+    /// A model that cannot be used: see [`SlowdownModel::new`].
+    pub fn new(levers: EnabledLevers, model: SlowdownModel) -> Result<Self, Error> {
         Self::unchecked(levers, model).checked()
     }
 
     /// The settings of the paper for tenants that keep the slice they have: one profile is all that
     /// the model needs.
     #[must_use]
-    pub fn of_one_profile(levers: Levers) -> Self {
-        Self::unchecked(levers, Model::of_one_profile(&ModelParameters::default()))
+    pub fn of_one_profile(levers: EnabledLevers) -> Self {
+        Self::unchecked(
+            levers,
+            SlowdownModel::of_one_profile(&ModelParameters::default()),
+        )
     }
 
-    fn unchecked(levers: Levers, model: Model) -> Self {
+    fn unchecked(levers: EnabledLevers, model: SlowdownModel) -> Self {
         Self {
             levers,
             tick_ms: 1000,
@@ -205,7 +208,7 @@ impl Settings {
             relaunch_ticks: 30,
             judge_throttle_afresh: false,
             warm_handover: false,
-            weights: Weights::default(),
+            weights: PlacementWeights::default(),
             heavy_mb_s: 2500,
             training_percent: 60,
             model,
@@ -259,7 +262,10 @@ impl Settings {
             own.interrupts,
             own.leave_above,
         ];
-        if !weights.iter().all(|own| own.is_finite() && *own >= 0.0) {
+        if !weights
+            .iter()
+            .all(|weight| weight.is_finite() && *weight >= 0.0)
+        {
             let what = format!("weights {weights:?}: expected numbers of 0 or more");
             return Err(ErrorKind::BadSlo(what).into());
         }

@@ -8,14 +8,14 @@ use super::settings::Settings;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct Snapshot {
+pub struct CounterSnapshot {
     /// How many ticks ago the counters were read.
     pub age_ticks: u32,
     /// The places, by id. A place that is not listed is never chosen.
-    pub places: Vec<Place>,
+    pub places: Vec<PlaceCounters>,
     /// The NUMA nodes of all hosts, by id. Empty if not known.
     #[serde(default)]
-    pub numa: Vec<Numa>,
+    pub numa: Vec<NumaCounters>,
 }
 
 /// The counters of one place: a PCIe switch, or whatever the host shows of it.
@@ -25,10 +25,10 @@ pub struct Snapshot {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct Place {
+pub struct PlaceCounters {
     /// The host.
     pub host: u32,
-    /// The NUMA node, as an index into [`Snapshot::numa`].
+    /// The NUMA node, as an index into [`CounterSnapshot::numa`].
     #[serde(default)]
     pub numa: Option<u32>,
     /// How many neighbours copy over the same path now, where the topology is known.
@@ -60,7 +60,7 @@ pub struct Place {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct Numa {
+pub struct NumaCounters {
     /// Block I/O, MB/s.
     #[serde(default)]
     pub block_io_mb_s: Option<u32>,
@@ -81,12 +81,12 @@ pub struct Contention {
     pub training: bool,
 }
 
-impl Place {
+impl PlaceCounters {
     /// Who is here: as told, or inferred from counters. A counter that is missing says that
     /// nobody is.
     #[must_use]
     pub fn contention(&self, settings: &Settings) -> Contention {
-        let busy = |own: Option<u32>, from: u32| own.is_some_and(|own| own >= from);
+        let busy = |number: Option<u32>, from: u32| number.is_some_and(|number| number >= from);
         Contention {
             heavy: self
                 .heavy
@@ -104,12 +104,12 @@ impl Place {
     }
 }
 
-impl Snapshot {
+impl CounterSnapshot {
     /// Who shares a place with the tenant; nobody at a place that is not listed.
     #[must_use]
     pub fn contention(&self, place: u32, settings: &Settings) -> Contention {
         let own = self.places.get(place as usize);
-        own.map_or_else(Contention::default, |own| own.contention(settings))
+        own.map_or_else(Contention::default, |place| place.contention(settings))
     }
 
     /// Whether the counters are too old to act on.
@@ -137,7 +137,7 @@ impl Snapshot {
         if who.training {
             score += weights.training;
         }
-        let home = self.places.get(from as usize).map(|own| own.host);
+        let home = self.places.get(from as usize).map(|place| place.host);
         if home.is_some_and(|home| home != own.host) {
             score += weights.other_host;
         }

@@ -3,15 +3,15 @@
 use serde::{Deserialize, Serialize};
 
 use super::settings::Settings;
-use super::signals::Snapshot;
+use super::signals::CounterSnapshot;
 use super::window::Window;
 
 /// How a tenant is set up: all that a rollback restores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct Config {
-    /// The place, as an index into [`Snapshot::places`].
+pub struct TenantSetup {
+    /// The place, as an index into [`CounterSnapshot::places`].
     pub place: u32,
     /// The profile, as an index into the model's tables.
     pub profile: u8,
@@ -21,7 +21,7 @@ pub struct Config {
     pub mps_percent: u32,
 }
 
-impl Config {
+impl TenantSetup {
     /// A tenant at a place on the smallest profile, without pins or quotas.
     #[must_use]
     pub fn at(place: u32) -> Self {
@@ -38,7 +38,7 @@ impl Config {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub enum Why {
+pub enum RelaunchReason {
     /// Another place has a lower score.
     Move,
     /// A larger slice fits.
@@ -55,7 +55,7 @@ pub enum Why {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "phase", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Phase {
+pub enum ControllerPhase {
     /// The window has too few latencies to decide anything.
     Warmup,
     /// The tail is watched.
@@ -65,11 +65,11 @@ pub enum Phase {
         /// The tick of the order.
         since: u64,
         /// The configuration that was ordered.
-        to: Config,
+        to: TenantSetup,
         /// The configuration before.
-        from: Config,
+        from: TenantSetup,
         /// Why.
-        why: Why,
+        why: RelaunchReason,
         /// The 99th percentile before, ns.
         before_ns: Option<u64>,
     },
@@ -80,20 +80,20 @@ pub enum Phase {
         /// The 99th percentile before the relaunch, ns.
         before_ns: Option<u64>,
         /// What it is rolled back to if the tail got worse; `None` if it is not rolled back.
-        back: Option<Config>,
+        back: Option<TenantSetup>,
     },
 }
 
 /// A phase without its data, as the table of states names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PhaseKind {
-    /// [`Phase::Warmup`].
+    /// [`ControllerPhase::Warmup`].
     Warmup,
-    /// [`Phase::Watch`].
+    /// [`ControllerPhase::Watch`].
     Watch,
-    /// [`Phase::Relaunching`].
+    /// [`ControllerPhase::Relaunching`].
     Relaunching,
-    /// [`Phase::Validating`].
+    /// [`ControllerPhase::Validating`].
     Validating,
 }
 
@@ -107,7 +107,7 @@ impl PhaseKind {
     ];
 }
 
-impl Phase {
+impl ControllerPhase {
     /// The phase without its data.
     #[must_use]
     pub fn kind(&self) -> PhaseKind {
@@ -124,7 +124,7 @@ impl Phase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "guard", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Guard {
+pub enum ThrottleState {
     /// They are not, and may be.
     Open,
     /// They are.
@@ -139,7 +139,7 @@ pub enum Guard {
     },
 }
 
-impl Guard {
+impl ThrottleState {
     /// Whether neighbours are throttled.
     #[must_use]
     pub fn is_on(self) -> bool {
@@ -166,13 +166,13 @@ pub struct Newcomer {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct State {
+pub struct ControllerState {
     /// The configuration in force.
-    pub config: Config,
+    pub config: TenantSetup,
     /// What the controller is at.
-    pub phase: Phase,
+    pub phase: ControllerPhase,
     /// Whether neighbours are throttled.
-    pub guard: Guard,
+    pub guard: ThrottleState,
     /// For how many ticks in a row the average was above the trigger.
     pub above: u32,
     /// For how many ticks in a row it was quiet.
@@ -193,14 +193,14 @@ pub struct State {
     pub queue: Vec<Newcomer>,
 }
 
-impl State {
+impl ControllerState {
     /// A controller of a tenant that has just started.
     #[must_use]
-    pub fn new(config: Config, settings: &Settings) -> Self {
+    pub fn new(config: TenantSetup, settings: &Settings) -> Self {
         Self {
             config,
-            phase: Phase::Warmup,
-            guard: Guard::Open,
+            phase: ControllerPhase::Warmup,
+            guard: ThrottleState::Open,
             above: 0,
             below: 0,
             unresolved: false,
@@ -250,13 +250,13 @@ pub enum Relaunched {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub enum Command {
+pub enum ControllerCommand {
     /// The controller stops: throttles are lifted, and nothing else is ordered.
     Stop,
     /// The controller was restored after a crash. What it ordered last is not known.
     Recover {
         /// The configuration in force.
-        config: Config,
+        config: TenantSetup,
     },
 }
 
@@ -264,7 +264,7 @@ pub enum Command {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct Input {
+pub struct TickInput {
     /// The tick, as the driver counts.
     pub tick: u64,
     /// The latencies of requests that were answered since the last tick, ns.
@@ -272,13 +272,13 @@ pub struct Input {
     pub latencies_ns: Vec<u64>,
     /// The counters; `None` if the feed was silent.
     #[serde(default)]
-    pub snapshot: Option<Snapshot>,
+    pub snapshot: Option<CounterSnapshot>,
     /// What became of a relaunch.
     #[serde(default)]
     pub relaunch: Option<Relaunched>,
     /// What an operator or the driver tells.
     #[serde(default)]
-    pub command: Option<Command>,
+    pub command: Option<ControllerCommand>,
     /// Tenants that ask to be admitted.
     #[serde(default)]
     pub newcomers: Vec<Newcomer>,
@@ -288,7 +288,7 @@ pub struct Input {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "order", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Order {
+pub enum ControllerAction {
     /// Throttle the neighbours on the tenant's path until a tick at the latest.
     Throttle {
         /// The tick at which the throttle ends if no order ends it before.
@@ -303,16 +303,16 @@ pub enum Order {
     /// Relaunch the tenant.
     Relaunch {
         /// How.
-        to: Config,
+        to: TenantSetup,
         /// Why.
-        why: Why,
+        why: RelaunchReason,
         /// Whether the tenant goes on until the new instance is ready, if there is room for both.
         warm: bool,
     },
     /// A relaunch has failed: make sure that the tenant runs as before it.
     Restore {
         /// How.
-        to: Config,
+        to: TenantSetup,
     },
     /// Admit a newcomer.
     Admit {

@@ -1,9 +1,11 @@
 //! One step of a tenant's controller.
 
 use super::settings::Settings;
-use super::state::{Guard, Input, Order, Phase, PhaseKind, State};
+use super::state::{
+    ControllerAction, ControllerPhase, ControllerState, PhaseKind, ThrottleState, TickInput,
+};
 use super::table::{RowId, TABLE};
-use super::under_way::Step;
+use super::under_way::StepUnderWay;
 
 /// What a step did: the rows that applied, and the orders.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -11,7 +13,7 @@ pub struct Decision {
     /// The rows that applied, in order.
     pub rows: Vec<RowId>,
     /// The orders, in order.
-    pub orders: Vec<Order>,
+    pub orders: Vec<ControllerAction>,
 }
 
 impl Decision {
@@ -19,7 +21,7 @@ impl Decision {
     /// state.
     #[must_use]
     pub fn is_notable(&self) -> bool {
-        !self.orders.is_empty() || self.rows.iter().any(|own| *own != RowId::NothingLeft)
+        !self.orders.is_empty() || self.rows.iter().any(|row| *row != RowId::NothingLeft)
     }
 }
 
@@ -31,7 +33,7 @@ impl Decision {
 ///
 /// # Complexity
 /// O(l n + p) for l latencies, a window of n and p places.
-pub fn step(settings: &Settings, state: &mut State, input: &Input) -> Decision {
+pub fn step(settings: &Settings, state: &mut ControllerState, input: &TickInput) -> Decision {
     let is_clock_back = state.last_tick.is_some_and(|last| input.tick < last);
     if is_clock_back {
         rebase(state, input.tick, settings);
@@ -39,7 +41,7 @@ pub fn step(settings: &Settings, state: &mut State, input: &Input) -> Decision {
     state.last_tick = Some(input.tick);
     observe(settings, state, input);
     let mut decision = Decision::default();
-    let mut now = Step {
+    let mut now = StepUnderWay {
         settings,
         input,
         state,
@@ -63,24 +65,24 @@ pub fn step(settings: &Settings, state: &mut State, input: &Input) -> Decision {
 
 /// Moves the marks of a state to a clock that went back: the dwell and the rest start anew. A
 /// throttle that is on is lifted in the same step.
-fn rebase(state: &mut State, tick: u64, settings: &Settings) {
+fn rebase(state: &mut ControllerState, tick: u64, settings: &Settings) {
     if state.last_relaunch.is_some() {
         state.last_relaunch = Some(tick);
     }
-    if let Guard::Rest { until } = &mut state.guard {
+    if let ThrottleState::Rest { until } = &mut state.guard {
         *until = tick.saturating_add(u64::from(settings.cool_down));
     }
-    if let Phase::Relaunching { since, .. } = &mut state.phase {
+    if let ControllerPhase::Relaunching { since, .. } = &mut state.phase {
         *since = tick;
     }
 }
 
 /// Takes latencies in, and counts ticks above the trigger and quiet ones.
-fn observe(settings: &Settings, state: &mut State, input: &Input) {
+fn observe(settings: &Settings, state: &mut ControllerState, input: &TickInput) {
     let is_fresh = input
         .snapshot
         .as_ref()
-        .is_some_and(|own| !own.is_stale(settings));
+        .is_some_and(|snapshot| !snapshot.is_stale(settings));
     state.silent = if is_fresh {
         0
     } else {

@@ -4,8 +4,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::admission;
-use super::state::{Command, Config, Guard, Order, Phase, PhaseKind, Relaunched, Why};
-use super::under_way::Step;
+use super::state::{
+    ControllerAction, ControllerCommand, ControllerPhase, PhaseKind, RelaunchReason, Relaunched,
+    TenantSetup, ThrottleState,
+};
+use super::under_way::StepUnderWay;
 
 /// The name of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -44,7 +47,7 @@ pub enum RowId {
 
 /// A row of the table of states.
 #[derive(Clone, Copy)]
-pub struct Row {
+pub struct StateRow {
     /// Its name.
     pub id: RowId,
     /// The phases in which it applies.
@@ -57,8 +60,8 @@ pub struct Row {
     pub next: &'static str,
     /// Whether no later row is looked at once it has applied, but for admission.
     pub ends: bool,
-    pub(super) applies: fn(&Step<'_>) -> bool,
-    pub(super) act: fn(&mut Step<'_>),
+    pub(super) applies: fn(&StepUnderWay<'_>) -> bool,
+    pub(super) act: fn(&mut StepUnderWay<'_>),
 }
 
 const ANY: &[PhaseKind] = &PhaseKind::ALL;
@@ -66,8 +69,8 @@ const WATCHING: &[PhaseKind] = &[PhaseKind::Watch, PhaseKind::Validating];
 
 /// Every row, in the order in which a step looks at them. What became of a relaunch is looked at
 /// before a hold: it is a fact, however little else is known in that tick.
-pub const TABLE: [Row; 14] = [
-    Row {
+pub const TABLE: [StateRow; 14] = [
+    StateRow {
         id: RowId::Lift,
         phases: ANY,
         when: "throttle due, stop, crash recovery, clock back, feed lost",
@@ -81,23 +84,23 @@ pub const TABLE: [Row; 14] = [
             }
             let due = |until| step.input.tick >= until;
             let ends = step.input.command.is_some() || step.is_clock_back || step.is_lost();
-            matches!(step.state.guard, Guard::On { until } if due(until) || ends)
+            matches!(step.state.guard, ThrottleState::On { until } if due(until) || ends)
         },
         act: |step| {
             step.lift();
         },
     },
-    Row {
+    StateRow {
         id: RowId::Rested,
         phases: ANY,
         when: "cool-down over",
         does: "-",
         next: "guard open",
         ends: false,
-        applies: |step| matches!(step.state.guard, Guard::Rest { until } if step.input.tick >= until),
-        act: |step| step.state.guard = Guard::Open,
+        applies: |step| matches!(step.state.guard, ThrottleState::Rest { until } if step.input.tick >= until),
+        act: |step| step.state.guard = ThrottleState::Open,
     },
-    Row {
+    StateRow {
         id: RowId::Done,
         phases: &[PhaseKind::Relaunching],
         when: "relaunch done",
@@ -106,7 +109,7 @@ pub const TABLE: [Row; 14] = [
         ends: false,
         applies: |step| step.input.relaunch == Some(Relaunched::Done) && !step.is_recovering(),
         act: |step| {
-            let Phase::Relaunching {
+            let ControllerPhase::Relaunching {
                 to,
                 from,
                 why,
@@ -119,15 +122,16 @@ pub const TABLE: [Row; 14] = [
             step.state.config = to;
             step.state.forget();
             // An enlargement cannot make a tail worse, and a rollback is not itself rolled back.
-            let is_judged = step.settings.levers.validate && matches!(why, Why::Move | Why::Shrink);
-            step.state.phase = Phase::Validating {
+            let is_judged = step.settings.levers.validate
+                && matches!(why, RelaunchReason::Move | RelaunchReason::Shrink);
+            step.state.phase = ControllerPhase::Validating {
                 at: (step.input.tick).saturating_add(u64::from(step.settings.validation_ticks)),
                 before_ns,
                 back: is_judged.then_some(from),
             };
         },
     },
-    Row {
+    StateRow {
         id: RowId::Failed,
         phases: &[PhaseKind::Relaunching],
         when: "relaunch failed, or takes too long",
@@ -135,7 +139,7 @@ pub const TABLE: [Row; 14] = [
         next: "watch, dwell anew",
         ends: false,
         applies: |step| {
-            let Phase::Relaunching { since, .. } = step.state.phase else {
+            let ControllerPhase::Relaunching { since, .. } = step.state.phase else {
                 return false;
             };
             // After a crash the phase is as old as the state that was restored.
@@ -147,17 +151,17 @@ pub const TABLE: [Row; 14] = [
                 || step.input.tick.saturating_sub(since) > limit
         },
         act: |step| {
-            let Phase::Relaunching { from, .. } = step.state.phase else {
+            let ControllerPhase::Relaunching { from, .. } = step.state.phase else {
                 return;
             };
             step.state.config = from;
-            step.state.phase = Phase::Watch;
+            step.state.phase = ControllerPhase::Watch;
             step.state.forget();
             step.state.last_relaunch = Some(step.input.tick);
-            step.orders.push(Order::Restore { to: from });
+            step.orders.push(ControllerAction::Restore { to: from });
         },
     },
-    Row {
+    StateRow {
         id: RowId::Hold,
         phases: ANY,
         when: "feed silent, clock back, stale counters, stop, crash recovery",
@@ -172,20 +176,20 @@ pub const TABLE: [Row; 14] = [
             if step.is_clock_back || step.input.command.is_some() || step.is_lost() {
                 step.state.forget();
                 if step.state.phase.kind() != PhaseKind::Relaunching {
-                    step.state.phase = Phase::Warmup;
+                    step.state.phase = ControllerPhase::Warmup;
                 }
             }
-            if let Some(Command::Recover { config }) = step.input.command {
+            if let Some(ControllerCommand::Recover { config }) = step.input.command {
                 // What became of a relaunch is not known: the driver tells the configuration in
                 // force, and the dwell starts anew.
                 step.state.config = config;
                 step.state.unresolved = false;
-                step.state.phase = Phase::Warmup;
+                step.state.phase = ControllerPhase::Warmup;
                 step.state.last_relaunch = Some(step.input.tick);
             }
         },
     },
-    Row {
+    StateRow {
         id: RowId::Ready,
         phases: &[PhaseKind::Warmup],
         when: "window ready",
@@ -193,9 +197,9 @@ pub const TABLE: [Row; 14] = [
         next: "watch",
         ends: true,
         applies: |step| step.state.is_ready(step.settings),
-        act: |step| step.state.phase = Phase::Watch,
+        act: |step| step.state.phase = ControllerPhase::Watch,
     },
-    Row {
+    StateRow {
         id: RowId::Rollback,
         phases: &[PhaseKind::Validating],
         when: "judged, not larger, tail worse than before",
@@ -203,7 +207,7 @@ pub const TABLE: [Row; 14] = [
         next: "relaunching",
         ends: true,
         applies: |step| {
-            let Phase::Validating {
+            let ControllerPhase::Validating {
                 at,
                 before_ns: Some(before),
                 back: Some(_),
@@ -217,15 +221,15 @@ pub const TABLE: [Row; 14] = [
             step.input.tick >= at && step.state.is_ready(step.settings) && is_worse
         },
         act: |step| {
-            if let Phase::Validating {
+            if let ControllerPhase::Validating {
                 back: Some(back), ..
             } = step.state.phase
             {
-                step.relaunch(back, Why::Rollback);
+                step.relaunch(back, RelaunchReason::Rollback);
             }
         },
     },
-    Row {
+    StateRow {
         id: RowId::Proved,
         phases: &[PhaseKind::Validating],
         when: "judged, not worse",
@@ -233,12 +237,12 @@ pub const TABLE: [Row; 14] = [
         next: "watch",
         ends: false,
         applies: |step| {
-            matches!(step.state.phase, Phase::Validating { at, .. } if step.input.tick >= at)
+            matches!(step.state.phase, ControllerPhase::Validating { at, .. } if step.input.tick >= at)
                 && step.state.is_ready(step.settings)
         },
-        act: |step| step.state.phase = Phase::Watch,
+        act: |step| step.state.phase = ControllerPhase::Watch,
     },
-    Row {
+    StateRow {
         id: RowId::Throttle,
         phases: WATCHING,
         when: "above long enough, guard open, neighbour on the path, not unresolved",
@@ -251,13 +255,13 @@ pub const TABLE: [Row; 14] = [
             let who = step.contention();
             step.settings.levers.throttle
                 && step.is_above()
-                && step.state.guard == Guard::Open
+                && step.state.guard == ThrottleState::Open
                 && (who.heavy > 0 || who.training)
                 && may
         },
         act: |step| step.throttle(),
     },
-    Row {
+    StateRow {
         id: RowId::Move,
         phases: WATCHING,
         when: "above long enough, dwell over, score too high, a better place exists",
@@ -272,15 +276,15 @@ pub const TABLE: [Row; 14] = [
         },
         act: |step| {
             if let Some(place) = step.better_place() {
-                let to = Config {
+                let to = TenantSetup {
                     place,
                     ..step.upgraded()
                 };
-                step.relaunch(to, Why::Move);
+                step.relaunch(to, RelaunchReason::Move);
             }
         },
     },
-    Row {
+    StateRow {
         id: RowId::Enlarge,
         phases: WATCHING,
         when: "above long enough, dwell over, larger fits",
@@ -295,14 +299,14 @@ pub const TABLE: [Row; 14] = [
         },
         act: |step| {
             let own = step.upgraded();
-            let to = Config {
+            let to = TenantSetup {
                 profile: own.profile + 1,
                 ..own
             };
-            step.relaunch(to, Why::Enlarge);
+            step.relaunch(to, RelaunchReason::Enlarge);
         },
     },
-    Row {
+    StateRow {
         id: RowId::NothingLeft,
         phases: WATCHING,
         when: "above long enough, nothing allowed",
@@ -312,7 +316,7 @@ pub const TABLE: [Row; 14] = [
         applies: |step| step.is_above(),
         act: |_| (),
     },
-    Row {
+    StateRow {
         id: RowId::Shrink,
         phases: WATCHING,
         when: "quiet long enough, dwell over, profile above the smallest",
@@ -327,14 +331,14 @@ pub const TABLE: [Row; 14] = [
         },
         act: |step| {
             let own = step.state.config;
-            let to = Config {
+            let to = TenantSetup {
                 profile: own.profile - 1,
                 ..own
             };
-            step.relaunch(to, Why::Shrink);
+            step.relaunch(to, RelaunchReason::Shrink);
         },
     },
-    Row {
+    StateRow {
         id: RowId::Admission,
         phases: ANY,
         when: "new tenant: predicted tail above the promise wherever it goes",

@@ -1,27 +1,30 @@
 //! One step under way: what the rows of the table ask, and what they do.
 
 use super::settings::Settings;
-use super::signals::{Contention, Snapshot};
-use super::state::{Command, Config, Guard, Input, Order, Phase, State, Why};
+use super::signals::{Contention, CounterSnapshot};
+use super::state::{
+    ControllerAction, ControllerCommand, ControllerPhase, ControllerState, RelaunchReason,
+    TenantSetup, ThrottleState, TickInput,
+};
 
 /// One step under way.
-pub(super) struct Step<'a> {
+pub(super) struct StepUnderWay<'a> {
     pub(super) settings: &'a Settings,
-    pub(super) input: &'a Input,
-    pub(super) state: &'a mut State,
+    pub(super) input: &'a TickInput,
+    pub(super) state: &'a mut ControllerState,
     pub(super) is_clock_back: bool,
-    pub(super) orders: &'a mut Vec<Order>,
+    pub(super) orders: &'a mut Vec<ControllerAction>,
 }
 
-impl Step<'_> {
-    pub(super) fn snapshot(&self) -> Option<&Snapshot> {
+impl StepUnderWay<'_> {
+    pub(super) fn snapshot(&self) -> Option<&CounterSnapshot> {
         let own = self.input.snapshot.as_ref();
-        own.filter(|own| !own.is_stale(self.settings))
+        own.filter(|snapshot| !snapshot.is_stale(self.settings))
     }
 
     /// Whether the controller was restored after a crash.
     pub(super) fn is_recovering(&self) -> bool {
-        matches!(self.input.command, Some(Command::Recover { .. }))
+        matches!(self.input.command, Some(ControllerCommand::Recover { .. }))
     }
 
     /// Whether this tick has no counters that may be acted on.
@@ -51,25 +54,26 @@ impl Step<'_> {
     }
 
     pub(super) fn contention(&self) -> Contention {
-        self.snapshot().map_or_else(Contention::default, |own| {
-            own.contention(self.state.config.place, self.settings)
-        })
+        self.snapshot()
+            .map_or_else(Contention::default, |snapshot| {
+                snapshot.contention(self.state.config.place, self.settings)
+            })
     }
 
     pub(super) fn larger_fits(&self) -> bool {
-        let Config { place, profile, .. } = self.state.config;
+        let TenantSetup { place, profile, .. } = self.state.config;
         let larger = profile.saturating_add(1);
         let fits = self
             .snapshot()
-            .and_then(|own| own.places.get(place as usize))
-            .is_some_and(|own| own.fits(larger));
+            .and_then(|snapshot| snapshot.places.get(place as usize))
+            .is_some_and(|place| place.fits(larger));
         fits && usize::from(larger) < self.settings.model.profiles()
     }
 
     /// The place of the least (score, id), if the present one is to be left and that one is better.
     pub(super) fn better_place(&self) -> Option<u32> {
         let snapshot = self.snapshot()?;
-        let Config { place, profile, .. } = self.state.config;
+        let TenantSetup { place, profile, .. } = self.state.config;
         let score = |at| snapshot.score(at, profile, place, self.settings);
         let own = score(place);
         if own <= self.settings.weights.leave_above {
@@ -88,9 +92,9 @@ impl Step<'_> {
     }
 
     /// The configuration with what comes with every upgrade: pins.
-    pub(super) fn upgraded(&self) -> Config {
+    pub(super) fn upgraded(&self) -> TenantSetup {
         let own = self.state.config;
-        Config {
+        TenantSetup {
             pinned: own.pinned || self.settings.levers.pin,
             ..own
         }
@@ -103,7 +107,7 @@ impl Step<'_> {
 
     pub(super) fn throttle(&mut self) {
         let until = self.after(self.settings.throttle_ticks);
-        self.state.guard = Guard::On { until };
+        self.state.guard = ThrottleState::On { until };
         self.state.unresolved = true;
         self.state.above = 0;
         self.state.below = 0;
@@ -111,7 +115,7 @@ impl Step<'_> {
             self.state.window.clear();
             self.state.average_ns = None;
         }
-        self.orders.push(Order::Throttle {
+        self.orders.push(ControllerAction::Throttle {
             until,
             io_mb_s: self.settings.io_mb_s,
             mps_percent: self.settings.mps_percent,
@@ -121,12 +125,12 @@ impl Step<'_> {
     /// Lifts the throttle; the guard rests.
     pub(super) fn lift(&mut self) {
         let until = self.after(self.settings.cool_down);
-        self.state.guard = Guard::Rest { until };
-        self.orders.push(Order::Lift);
+        self.state.guard = ThrottleState::Rest { until };
+        self.orders.push(ControllerAction::Lift);
     }
 
-    pub(super) fn relaunch(&mut self, to: Config, why: Why) {
-        self.state.phase = Phase::Relaunching {
+    pub(super) fn relaunch(&mut self, to: TenantSetup, why: RelaunchReason) {
+        self.state.phase = ControllerPhase::Relaunching {
             since: self.input.tick,
             to,
             from: self.state.config,
@@ -138,6 +142,7 @@ impl Step<'_> {
         self.state.above = 0;
         self.state.below = 0;
         let warm = self.settings.warm_handover;
-        self.orders.push(Order::Relaunch { to, why, warm });
+        self.orders
+            .push(ControllerAction::Relaunch { to, why, warm });
     }
 }

@@ -24,7 +24,7 @@ pub fn latency_ns(ms: f64) -> Result<u64, Error> {
 /// A duration as the controller counts it, whole nanoseconds; an hour for a longer one.
 #[must_use]
 pub fn duration_ns(took: Duration) -> u64 {
-    u64::try_from(took.as_nanos()).map_or(MOST_NS, |own| own.min(MOST_NS))
+    u64::try_from(took.as_nanos()).map_or(MOST_NS, |number| number.min(MOST_NS))
 }
 
 /// The last so many latencies, with exact quantiles.
@@ -33,7 +33,7 @@ pub fn duration_ns(took: Duration) -> u64 {
 /// at once. A window of some hundred is small enough that inserting in order by moving is fastest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(try_from = "Plain", into = "Plain")]
+#[serde(try_from = "PlainWindow", into = "PlainWindow")]
 pub struct Window {
     size: usize,
     by_age: VecDeque<u64>,
@@ -44,12 +44,12 @@ pub struct Window {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-struct Plain {
+struct PlainWindow {
     size: usize,
     latencies_ns: VecDeque<u64>,
 }
 
-impl From<Window> for Plain {
+impl From<Window> for PlainWindow {
     fn from(own: Window) -> Self {
         Self {
             size: own.size,
@@ -58,10 +58,10 @@ impl From<Window> for Plain {
     }
 }
 
-impl TryFrom<Plain> for Window {
+impl TryFrom<PlainWindow> for Window {
     type Error = String;
 
-    fn try_from(own: Plain) -> Result<Self, String> {
+    fn try_from(own: PlainWindow) -> Result<Self, String> {
         if own.size == 0 || own.latencies_ns.len() > own.size {
             return Err(format!(
                 "a window of {} with {} latencies: expected a size of 1 or more, and no more latencies",
@@ -102,7 +102,7 @@ impl Window {
             self.sorted.remove(at);
         }
         self.by_age.push_back(ns);
-        let at = self.sorted.partition_point(|own| *own <= ns);
+        let at = self.sorted.partition_point(|number| *number <= ns);
         self.sorted.insert(at, ns);
     }
 
@@ -135,9 +135,9 @@ impl Window {
     /// How many latencies are above a limit, in millionths of all.
     #[must_use]
     pub fn above_ppm(&self, limit_ns: u64) -> u32 {
-        let above = self.sorted.len() - self.sorted.partition_point(|own| *own <= limit_ns);
+        let above = self.sorted.len() - self.sorted.partition_point(|number| *number <= limit_ns);
         let share = (above * 1_000_000).checked_div(self.sorted.len());
-        share.map_or(0, |own| own as u32)
+        share.map_or(0, |share| share as u32)
     }
 }
 
@@ -145,7 +145,7 @@ impl Window {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct Tail {
+pub struct WindowTail {
     /// The number of latencies.
     pub count: u32,
     /// The 95th percentile, ns.
@@ -158,7 +158,7 @@ pub struct Tail {
     pub miss_ppm: u32,
 }
 
-impl Tail {
+impl WindowTail {
     /// The tail of a window against a promise.
     #[must_use]
     pub fn of(window: &Window, promise_ns: u64) -> Self {

@@ -8,35 +8,38 @@ mod scheduler;
 mod table;
 mod window;
 
-use mapa_system_slo::{Input, Levers, Model, ModelParameters, Place, Settings, Snapshot};
+use mapa_system_slo::{
+    CounterSnapshot, EnabledLevers, ModelParameters, PlaceCounters, Settings, SlowdownModel,
+    TickInput,
+};
 
-fn model() -> Model {
-    Model::new(&[2, 3, 4], &ModelParameters::default()).unwrap()
+fn model() -> SlowdownModel {
+    SlowdownModel::new(&[2, 3, 4], &ModelParameters::default()).unwrap()
 }
 
-fn settings(levers: Levers) -> Settings {
+fn settings(levers: EnabledLevers) -> Settings {
     Settings::new(levers, model()).unwrap()
 }
 
 /// Places, each with its neighbours that copy and whether one trains.
-fn snapshot(places: &[(u32, bool)]) -> Snapshot {
-    let of = |&(heavy, training): &(u32, bool)| Place {
+fn snapshot(places: &[(u32, bool)]) -> CounterSnapshot {
+    let of = |&(heavy, training): &(u32, bool)| PlaceCounters {
         heavy: Some(heavy),
         training: Some(training),
         largest: Some(2),
-        ..Place::default()
+        ..PlaceCounters::default()
     };
-    Snapshot {
+    CounterSnapshot {
         places: places.iter().map(of).collect(),
-        ..Snapshot::default()
+        ..CounterSnapshot::default()
     }
 }
 
-fn input(tick: u64, latencies_ms: &[u64], places: &[(u32, bool)]) -> Input {
-    Input {
+fn input(tick: u64, latencies_ms: &[u64], places: &[(u32, bool)]) -> TickInput {
+    TickInput {
         tick,
         latencies_ns: latencies_ms.iter().map(|ms| ms * 1_000_000).collect(),
         snapshot: Some(snapshot(places)),
-        ..Input::default()
+        ..TickInput::default()
     }
 }

@@ -1,16 +1,16 @@
 //! The controllers of `mapa-sched` in a simulated run.
 
 use mapa_system_slo::replay::{
-    MeasuredRequest, ReplayInput, ReplayRecord, ReplaySettings, ReplayState, Request, Sensor,
+    MeasuredRequest, PastRequest, ReplayInput, ReplayRecord, ReplaySettings, ReplayState, Sensor,
     SensorSettings, recorded as replay_recorded, step as replay_step,
 };
 use mapa_system_slo::{
-    Config, Input, Levers, Order, Place, Record, Settings, Snapshot, State, latency_ns, recorded,
-    step,
+    ControllerAction, ControllerState, CounterSnapshot, DecisionRecord, EnabledLevers,
+    PlaceCounters, Settings, TenantSetup, TickInput, latency_ns, recorded, step,
 };
 
-use super::noise::{Noise, Readings};
-use super::run::{Control, Ended, Seen, World};
+use super::noise::{Noise, NoisyReadings};
+use super::run::{Control, EndedRequest, TickView, World};
 use super::scenario::{SLICES, SWITCHES, Scenario};
 use crate::error::Error;
 
@@ -20,7 +20,7 @@ impl Scenario {
     ///
     /// # Errors
     /// Parameters out of bounds.
-    pub fn settings(&self, levers: Levers) -> Result<Settings, Error> {
+    pub fn settings(&self, levers: EnabledLevers) -> Result<Settings, Error> {
         let promise = latency_ns(self.promise_ms)?;
         let own = Settings {
             promise_ns: promise,
@@ -35,44 +35,44 @@ impl Scenario {
 
 /// The world as a controller with perfect counters sees it.
 #[must_use]
-pub fn snapshot(world: &World) -> Snapshot {
+pub fn snapshot(world: &World) -> CounterSnapshot {
     let places = world.heavy.iter().zip(&world.training).enumerate();
-    Snapshot {
+    CounterSnapshot {
         age_ticks: 0,
         places: places
-            .map(|(at, (heavy, training))| Place {
+            .map(|(at, (heavy, training))| PlaceCounters {
                 host: (at / SWITCHES) as u32,
                 heavy: Some(*heavy),
                 training: Some(*training > 0),
                 largest: Some(SLICES.len() as u8 - 1),
-                ..Place::default()
+                ..PlaceCounters::default()
             })
             .collect(),
         numa: Vec::new(),
     }
 }
 
-fn input(seen: &Seen<'_>, snapshot: Option<Snapshot>) -> Result<Input, Error> {
-    let latencies = seen.ended.iter().map(|own| latency_ns(own.took_ms));
-    Ok(Input {
+fn input(seen: &TickView<'_>, snapshot: Option<CounterSnapshot>) -> Result<TickInput, Error> {
+    let latencies = seen.ended.iter().map(|ended| latency_ns(ended.took_ms));
+    Ok(TickInput {
         tick: seen.tick,
         latencies_ns: latencies.collect::<Result<_, _>>()?,
         snapshot,
         relaunch: seen.relaunch,
-        ..Input::default()
+        ..TickInput::default()
     })
 }
 
 /// A controller with its settings and state, which may keep its records.
 #[derive(Clone, Debug)]
-pub struct Logged<S, T, R> {
+pub struct LoggedController<S, T, R> {
     settings: S,
     state: T,
     /// The tenant's name in records, and the records.
     log: Option<(String, Vec<R>)>,
 }
 
-impl<S, T, R> Logged<S, T, R> {
+impl<S, T, R> LoggedController<S, T, R> {
     fn with(settings: S, state: T) -> Self {
         Self {
             settings,
@@ -93,36 +93,40 @@ impl<S, T, R> Logged<S, T, R> {
     /// The settings, and the records of decisions if they were kept.
     #[must_use]
     pub fn into_log(self) -> (S, Vec<R>) {
-        (self.settings, self.log.map_or_else(Vec::new, |own| own.1))
+        (self.settings, self.log.map_or_else(Vec::new, |row| row.1))
     }
 }
 
 /// The paper's controller, with perfect counters.
-pub type Paper = Logged<Settings, State, Record>;
+pub type PaperControl = LoggedController<Settings, ControllerState, DecisionRecord>;
 
-impl Paper {
+impl PaperControl {
     /// A controller of a tenant that starts so.
     #[must_use]
-    pub fn new(settings: Settings, start: Config) -> Self {
-        let state = State::new(start, &settings);
+    pub fn new(settings: Settings, start: TenantSetup) -> Self {
+        let state = ControllerState::new(start, &settings);
         Self::with(settings, state)
     }
 }
 
 /// MAPA's controller by replay, with perfect counters.
-pub type Replay = Logged<ReplaySettings, ReplayState, ReplayRecord>;
+pub type ReplayControl = LoggedController<ReplaySettings, ReplayState, ReplayRecord>;
 
-impl Replay {
+impl ReplayControl {
     /// A controller of a tenant that starts so.
     #[must_use]
-    pub fn new(settings: ReplaySettings, start: Config) -> Self {
+    pub fn new(settings: ReplaySettings, start: TenantSetup) -> Self {
         let state = ReplayState::new(start, &settings);
         Self::with(settings, state)
     }
 }
 
-impl Control for Paper {
-    fn tick(&mut self, seen: &Seen<'_>, orders: &mut Vec<Order>) -> Result<(), Error> {
+impl Control for PaperControl {
+    fn tick(
+        &mut self,
+        seen: &TickView<'_>,
+        orders: &mut Vec<ControllerAction>,
+    ) -> Result<(), Error> {
         let input = input(seen, Some(snapshot(seen.world)))?;
         match &mut self.log {
             None => orders.extend(step(&self.settings, &mut self.state, &input).orders),
@@ -138,12 +142,16 @@ impl Control for Paper {
     }
 }
 
-impl Control for Replay {
-    fn tick(&mut self, seen: &Seen<'_>, orders: &mut Vec<Order>) -> Result<(), Error> {
-        let exact = |own: &Ended| Request {
-            arrived_ms: own.arrived_ms,
-            transfer_ms: own.transfer_ms,
-            compute_ms: own.compute_ms,
+impl Control for ReplayControl {
+    fn tick(
+        &mut self,
+        seen: &TickView<'_>,
+        orders: &mut Vec<ControllerAction>,
+    ) -> Result<(), Error> {
+        let exact = |ended: &EndedRequest| PastRequest {
+            arrived_ms: ended.arrived_ms,
+            transfer_ms: ended.transfer_ms,
+            compute_ms: ended.compute_ms,
         };
         let input = ReplayInput {
             base: input(seen, Some(snapshot(seen.world)))?,
@@ -169,24 +177,24 @@ impl Control for Replay {
 /// MAPA's controller on what a machine tells: noisy, late and missing counters, and an effect of
 /// training that is learned.
 #[derive(Clone, Debug)]
-pub struct Live {
+pub struct LiveControl {
     settings: ReplaySettings,
     state: ReplayState,
     sensor: Sensor,
-    readings: Readings,
+    readings: NoisyReadings,
     was_training: bool,
 }
 
-impl Live {
+impl LiveControl {
     /// A controller of a tenant that starts so, in the run of this seed.
     #[must_use]
-    pub fn new(settings: ReplaySettings, start: Config, noise: Noise, seed: u64) -> Self {
+    pub fn new(settings: ReplaySettings, start: TenantSetup, noise: Noise, seed: u64) -> Self {
         let state = ReplayState::new(start, &settings);
         Self {
             settings,
             state,
             sensor: Sensor::new(SensorSettings::default()),
-            readings: Readings::new(noise, seed),
+            readings: NoisyReadings::new(noise, seed),
             was_training: false,
         }
     }
@@ -198,19 +206,23 @@ impl Live {
     }
 }
 
-impl Control for Live {
-    fn tick(&mut self, seen: &Seen<'_>, orders: &mut Vec<Order>) -> Result<(), Error> {
-        let own = &mut self.settings.base;
+impl Control for LiveControl {
+    fn tick(
+        &mut self,
+        seen: &TickView<'_>,
+        orders: &mut Vec<ControllerAction>,
+    ) -> Result<(), Error> {
+        let settings = &mut self.settings.base;
         let throttled = seen.is_throttled.then_some(seen.config.place);
-        let mut told = self.readings.read(seen.world, throttled, own.io_mb_s);
+        let mut told = self.readings.read(seen.world, throttled, settings.io_mb_s);
         if let Some(snapshot) = &mut told {
-            self.sensor.judge(snapshot, own, throttled);
+            self.sensor.judge(snapshot, settings, throttled);
         }
         let at = usize::from(seen.config.profile);
-        let compute = own.model.compute[at];
+        let compute = settings.model.compute[at];
         // By how much training counts on this profile, relative to the first: the model's shape.
         let shares = SLICES.map(|slices| f64::from(SLICES[0]) / f64::from(slices));
-        let quota = own.model.throttled_mps;
+        let quota = settings.model.throttled_mps;
         let mut requests = Vec::with_capacity(seen.ended.len());
         for ended in seen.ended {
             let measured = MeasuredRequest {
@@ -229,11 +241,14 @@ impl Control for Live {
             ));
         }
         let training = self.sensor.training();
-        for (effect, share) in own.model.training.iter_mut().zip(shares) {
+        for (effect, share) in settings.model.training.iter_mut().zip(shares) {
             *effect = training * share;
         }
         let place = seen.config.place as usize;
-        if let Some(told) = told.as_ref().and_then(|own| own.places.get(place)) {
+        if let Some(told) = told
+            .as_ref()
+            .and_then(|snapshot| snapshot.places.get(place))
+        {
             self.was_training = told.training == Some(true);
         }
         let input = ReplayInput {

@@ -13,7 +13,7 @@ use mapa_sim::stream;
 
 /// A request: when it arrives, and what it needs on a free machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Drawn {
+pub struct DrawnRequest {
     /// When it arrives, ms.
     pub at_ms: f64,
     /// The time of its transfer on a free link, ms.
@@ -24,7 +24,7 @@ pub struct Drawn {
 
 /// What a neighbour does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum NeighbourAction {
     /// It copies all the time.
     Copies,
     /// It trains.
@@ -39,7 +39,7 @@ pub struct Busy {
     /// When it ends, ms.
     pub until_ms: f64,
     /// What the neighbour does.
-    pub kind: Kind,
+    pub kind: NeighbourAction,
     /// The switch.
     pub switch: u32,
     /// The switch of the same host to which admission sends it if the tenant is on the first one.
@@ -48,14 +48,14 @@ pub struct Busy {
 
 /// A whole run as drawn.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Trace {
+pub struct DrawnRun {
     /// The requests by arrival.
-    pub requests: Vec<Drawn>,
+    pub requests: Vec<DrawnRequest>,
     /// The busy phases by beginning.
     pub busy: Vec<Busy>,
 }
 
-impl Trace {
+impl DrawnRun {
     /// The run of this seed.
     ///
     /// # Errors
@@ -66,10 +66,22 @@ impl Trace {
         for host in 0..HOSTS {
             for copying in 0..own.copying {
                 let name = format!("slo copying {host} {copying}");
-                phases(&own, stream(seed, &name), host, Kind::Copies, &mut busy);
+                phases(
+                    &own,
+                    stream(seed, &name),
+                    host,
+                    NeighbourAction::Copies,
+                    &mut busy,
+                );
             }
             let name = format!("slo training {host}");
-            phases(&own, stream(seed, &name), host, Kind::Trains, &mut busy);
+            phases(
+                &own,
+                stream(seed, &name),
+                host,
+                NeighbourAction::Trains,
+                &mut busy,
+            );
         }
         busy.sort_by(|a, b| a.from_ms.total_cmp(&b.from_ms));
         Ok(Self {
@@ -85,7 +97,7 @@ fn log_normal(mean: f64, cv: f64, normal: f64) -> f64 {
     (mean.ln() - variance / 2.0 + variance.sqrt() * normal).exp()
 }
 
-fn requests(own: &Scenario, seed: u64) -> Vec<Drawn> {
+fn requests(own: &Scenario, seed: u64) -> Vec<DrawnRequest> {
     let [mut gaps, mut transfers, mut computes, mut bursts] =
         ["arrivals", "transfers", "computes", "bursts"]
             .map(|name| stream(seed, &format!("slo {name}")));
@@ -131,7 +143,7 @@ fn requests(own: &Scenario, seed: u64) -> Vec<Drawn> {
         ];
         let compute_ms = log_normal(own.compute_ms, own.compute_cv, c);
         let drawn_transfer = log_normal(own.transfer_ms, own.transfer_cv, x);
-        drawn.push(Drawn {
+        drawn.push(DrawnRequest {
             at_ms: at,
             transfer_ms: own
                 .transfer_share
@@ -141,7 +153,13 @@ fn requests(own: &Scenario, seed: u64) -> Vec<Drawn> {
     }
 }
 
-fn phases(own: &Scenario, mut from: Pcg64, host: usize, kind: Kind, busy: &mut Vec<Busy>) {
+fn phases(
+    own: &Scenario,
+    mut from: Pcg64,
+    host: usize,
+    kind: NeighbourAction,
+    busy: &mut Vec<Busy>,
+) {
     let end = own.seconds() * 1e3;
     let first = (host * SWITCHES) as u32;
     let mut at = 0.0;

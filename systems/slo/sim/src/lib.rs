@@ -18,15 +18,15 @@ mod servers;
 mod tenants;
 mod totals;
 
-pub use control::{Live, Logged, Paper, Replay, snapshot};
-pub use draw::{Busy, Drawn, Kind, Trace};
+pub use control::{LiveControl, LoggedController, PaperControl, ReplayControl, snapshot};
+pub use draw::{Busy, DrawnRequest, DrawnRun, NeighbourAction};
 pub use error::Error;
-pub use noise::{Noise, Readings};
-pub use run::{Conditions, Control, Ended, Fixed, Seen, World, run};
+pub use noise::{Noise, NoisyReadings};
+pub use run::{Control, EndedRequest, NoController, RunConditions, TickView, World, run};
 pub use scenario::{HOSTS, LinkShare, Paused, Requests, SLICES, SWITCHES, Scenario};
-pub use servers::Servers;
-pub use tenants::{Serving, Tenants, is_tenants, read_tenants};
-pub use totals::{Acted, Totals};
+pub use servers::TenantServers;
+pub use tenants::{FileTenants, ServingTenant, is_tenants, read_tenants};
+pub use totals::{Acted, RunTotals};
 
 /// The code of the page on this system, run as a test.
 #[cfg(doctest)]

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use mapa_system_slo::{Place, Snapshot};
+use mapa_system_slo::{CounterSnapshot, PlaceCounters};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 use rand_pcg::Pcg64;
@@ -74,14 +74,14 @@ const TRAINING_PERCENT: f64 = 95.0;
 
 /// Reads counters of a simulated world.
 #[derive(Clone, Debug)]
-pub struct Readings {
+pub struct NoisyReadings {
     noise: Noise,
     random: Pcg64,
     /// Readings that are still under way, the oldest first.
-    under_way: VecDeque<Option<Snapshot>>,
+    under_way: VecDeque<Option<CounterSnapshot>>,
 }
 
-impl Readings {
+impl NoisyReadings {
     /// The readings of the run of this seed.
     #[must_use]
     pub fn new(noise: Noise, seed: u64) -> Self {
@@ -104,7 +104,7 @@ impl Readings {
         world: &World,
         throttled: Option<u32>,
         io_mb_s: u32,
-    ) -> Option<Snapshot> {
+    ) -> Option<CounterSnapshot> {
         let fresh = self.sample(world, throttled, io_mb_s);
         self.under_way.push_back(fresh);
         if self.under_way.len() <= self.noise.late_ticks {
@@ -115,7 +115,12 @@ impl Readings {
         Some(told)
     }
 
-    fn sample(&mut self, world: &World, throttled: Option<u32>, io_mb_s: u32) -> Option<Snapshot> {
+    fn sample(
+        &mut self,
+        world: &World,
+        throttled: Option<u32>,
+        io_mb_s: u32,
+    ) -> Option<CounterSnapshot> {
         let lost = self.random.random::<f64>() < self.noise.lost;
         let mut places = Vec::with_capacity(world.heavy.len());
         for (at, (heavy, training)) in world.heavy.iter().zip(&world.training).enumerate() {
@@ -138,17 +143,17 @@ impl Readings {
                 let value = f64::from(count.max(1)) * each;
                 f64::from(u8::from(shown)) * (value * (1.0 + self.noise.cv * normal)).max(0.0)
             });
-            places.push(Place {
+            places.push(PlaceCounters {
                 host: (at / SWITCHES) as u32,
                 pcie_mb_s: Some(copies.round() as u32),
                 sm_percent: Some((trains.round() as u32).min(100)),
                 largest: Some(SLICES.len() as u8 - 1),
-                ..Place::default()
+                ..PlaceCounters::default()
             });
         }
-        (!lost).then(|| Snapshot {
+        (!lost).then(|| CounterSnapshot {
             places,
-            ..Snapshot::default()
+            ..CounterSnapshot::default()
         })
     }
 }

@@ -1,13 +1,13 @@
 //! One run: requests through the servers, neighbours that come and go, and a controller.
 
-use mapa_system_slo::{Config, Model, Order, Relaunched, Why};
+use mapa_system_slo::{ControllerAction, RelaunchReason, Relaunched, SlowdownModel, TenantSetup};
 use rand_distr::{Distribution, StandardNormal};
 use rand_pcg::Pcg64;
 
-use super::draw::{Kind, Trace};
+use super::draw::{DrawnRun, NeighbourAction};
 use super::scenario::{HOSTS, LinkShare, Paused, SWITCHES, Scenario};
-use super::servers::Servers;
-use super::totals::{Acted, Totals};
+use super::servers::TenantServers;
+use super::totals::{Acted, RunTotals};
 use crate::error::Error;
 use mapa_sim::stream;
 
@@ -22,7 +22,7 @@ pub struct World {
 
 /// A request that was answered.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Ended {
+pub struct EndedRequest {
     /// When it arrived, ms.
     pub arrived_ms: f64,
     /// From its arrival to the answer, ms.
@@ -37,15 +37,15 @@ pub struct Ended {
 
 /// What a controller sees in one tick.
 #[derive(Debug)]
-pub struct Seen<'a> {
+pub struct TickView<'a> {
     /// The tick, from 1.
     pub tick: u64,
     /// The requests that ended since the last tick.
-    pub ended: &'a [Ended],
+    pub ended: &'a [EndedRequest],
     /// Who is busy.
     pub world: &'a World,
     /// The configuration in force.
-    pub config: Config,
+    pub config: TenantSetup,
     /// Whether neighbours are throttled.
     pub is_throttled: bool,
     /// What became of a relaunch.
@@ -58,24 +58,28 @@ pub trait Control {
     ///
     /// # Errors
     /// Whatever cannot be decided on.
-    fn tick(&mut self, seen: &Seen<'_>, orders: &mut Vec<Order>) -> Result<(), Error>;
+    fn tick(
+        &mut self,
+        seen: &TickView<'_>,
+        orders: &mut Vec<ControllerAction>,
+    ) -> Result<(), Error>;
 }
 
 /// A controller that orders nothing.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Fixed;
+pub struct NoController;
 
-impl Control for Fixed {
-    fn tick(&mut self, _: &Seen<'_>, _: &mut Vec<Order>) -> Result<(), Error> {
+impl Control for NoController {
+    fn tick(&mut self, _: &TickView<'_>, _: &mut Vec<ControllerAction>) -> Result<(), Error> {
         Ok(())
     }
 }
 
 /// How a run differs from the plain one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Conditions {
+pub struct RunConditions {
     /// Where the tenant starts.
-    pub start: Config,
+    pub start: TenantSetup,
     /// Whether neighbours that begin on the tenant's switch go to another one.
     pub admission: bool,
     /// Whether the tenant is moved at once and for nothing to the best switch whenever a neighbour
@@ -85,10 +89,10 @@ pub struct Conditions {
     pub keep: bool,
 }
 
-impl Default for Conditions {
+impl Default for RunConditions {
     fn default() -> Self {
         Self {
-            start: Config::at(0),
+            start: TenantSetup::at(0),
             admission: false,
             free_moves: false,
             keep: false,
@@ -99,7 +103,7 @@ impl Default for Conditions {
 /// A relaunch under way.
 #[derive(Clone, Copy)]
 struct Relaunch {
-    to: Config,
+    to: TenantSetup,
     until_ms: f64,
     is_warm: bool,
 }
@@ -116,11 +120,11 @@ struct Relaunch {
 /// O(r + t + b) steps for r requests, t ticks and b phases, besides what the controller does.
 pub fn run(
     scenario: &Scenario,
-    trace: &Trace,
+    trace: &DrawnRun,
     seed: u64,
-    conditions: Conditions,
+    conditions: RunConditions,
     control: &mut dyn Control,
-) -> Result<Totals, Error> {
+) -> Result<RunTotals, Error> {
     let mut engine = Engine::new(scenario, trace, seed, conditions)?;
     let end = scenario.seconds() * 1e3;
     let tick_ms = scenario.tick_s * 1e3;
@@ -134,7 +138,7 @@ pub fn run(
         engine.finish_relaunch();
         if until == next_tick {
             tick += 1;
-            let seen = Seen {
+            let seen = TickView {
                 tick,
                 ended: &engine.ended,
                 world: &engine.world,
@@ -153,32 +157,32 @@ pub fn run(
 
 struct Engine<'a> {
     scenario: &'a Scenario,
-    trace: &'a Trace,
-    conditions: Conditions,
-    model: Model,
+    trace: &'a DrawnRun,
+    conditions: RunConditions,
+    model: SlowdownModel,
     pauses: Pcg64,
     now: f64,
     world: World,
     /// Phases under way: their end, what they are and where.
-    active: Vec<(f64, Kind, u32)>,
+    active: Vec<(f64, NeighbourAction, u32)>,
     next_busy: usize,
     next_request: usize,
-    servers: Servers,
-    config: Config,
+    servers: TenantServers,
+    config: TenantSetup,
     is_throttled: bool,
     throttled_until: u64,
     relaunch: Option<Relaunch>,
     told: Option<Relaunched>,
-    ended: Vec<Ended>,
-    totals: Totals,
+    ended: Vec<EndedRequest>,
+    totals: RunTotals,
 }
 
 impl<'a> Engine<'a> {
     fn new(
         scenario: &'a Scenario,
-        trace: &'a Trace,
+        trace: &'a DrawnRun,
         seed: u64,
-        conditions: Conditions,
+        conditions: RunConditions,
     ) -> Result<Self, Error> {
         Ok(Self {
             scenario,
@@ -194,21 +198,21 @@ impl<'a> Engine<'a> {
             active: Vec::new(),
             next_busy: 0,
             next_request: 0,
-            servers: Servers::default(),
+            servers: TenantServers::default(),
             config: conditions.start,
             is_throttled: false,
             throttled_until: 0,
             relaunch: None,
             told: None,
             ended: Vec::new(),
-            totals: Totals::new(scenario.promise_ms, scenario.seconds(), conditions.keep),
+            totals: RunTotals::new(scenario.promise_ms, scenario.seconds(), conditions.keep),
         })
     }
 
     fn next_event(&self) -> f64 {
-        let begins = self.trace.busy.get(self.next_busy).map(|own| own.from_ms);
-        let ends = self.active.iter().map(|own| own.0);
-        let relaunch = self.relaunch.map(|own| own.until_ms);
+        let begins = self.trace.busy.get(self.next_busy).map(|busy| busy.from_ms);
+        let ends = self.active.iter().map(|row| row.0);
+        let relaunch = self.relaunch.map(|relaunch| relaunch.until_ms);
         ends.chain(begins)
             .chain(relaunch)
             .fold(f64::INFINITY, f64::min)
@@ -231,7 +235,7 @@ impl<'a> Engine<'a> {
     /// Serves until a moment, with all as it is now.
     fn advance(&mut self, until: f64) {
         let factors = self.factors(self.config.place, self.config.profile);
-        let paused = self.relaunch.filter(|own| !own.is_warm);
+        let paused = self.relaunch.filter(|relaunch| !relaunch.is_warm);
         while let Some(own) = self.trace.requests.get(self.next_request) {
             if own.at_ms >= until {
                 break;
@@ -255,7 +259,7 @@ impl<'a> Engine<'a> {
             let own = requests[id as usize];
             let took_ms = at - own.at_ms;
             totals.answered(own.at_ms, took_ms);
-            ended.push(Ended {
+            ended.push(EndedRequest {
                 arrived_ms: own.at_ms,
                 took_ms,
                 transfer_ms: own.transfer_ms,
@@ -265,7 +269,7 @@ impl<'a> Engine<'a> {
         });
         let span = (until - self.now) / 1e3;
         let mut slices = f64::from(self.model.slices_of(self.config.profile));
-        if let Some(own) = self.relaunch.filter(|own| own.is_warm) {
+        if let Some(own) = self.relaunch.filter(|relaunch| relaunch.is_warm) {
             slices += f64::from(self.model.slices_of(own.to.profile));
         }
         self.totals.slice_seconds += slices * span;
@@ -293,7 +297,7 @@ impl<'a> Engine<'a> {
                 break;
             }
             self.next_busy += 1;
-            let target = self.relaunch.map(|own| own.to.place);
+            let target = self.relaunch.map(|relaunch| relaunch.to.place);
             let is_tenants = own.switch == self.config.place || target == Some(own.switch);
             let switch = if self.conditions.admission && is_tenants {
                 own.other
@@ -310,9 +314,9 @@ impl<'a> Engine<'a> {
     }
 
     fn move_freely(&mut self) {
-        let work = |own: &Self, place: u32| {
-            let [transfer, compute] = own.factors(place, own.config.profile);
-            transfer * own.scenario.transfer_ms + compute * own.scenario.compute_ms
+        let work = |engine: &Self, place: u32| {
+            let [transfer, compute] = engine.factors(place, engine.config.profile);
+            transfer * engine.scenario.transfer_ms + compute * engine.scenario.compute_ms
         };
         let mut best = (work(self, self.config.place), self.config.place);
         for place in 0..(HOSTS * SWITCHES) as u32 {
@@ -334,21 +338,21 @@ impl<'a> Engine<'a> {
         }
     }
 
-    fn carry_out(&mut self, tick: u64, orders: &[Order]) {
+    fn carry_out(&mut self, tick: u64, orders: &[ControllerAction]) {
         // A throttle ends by itself, whatever becomes of the controller.
         if self.is_throttled && tick >= self.throttled_until {
             self.is_throttled = false;
         }
         for order in orders {
             match *order {
-                Order::Throttle { until, .. } => {
+                ControllerAction::Throttle { until, .. } => {
                     self.is_throttled = true;
                     self.throttled_until = until;
                     self.totals.throttles += 1;
                     self.totals.act(self.now, Acted::Throttle);
                 }
-                Order::Lift => self.is_throttled = false,
-                Order::Relaunch { to, why, warm } => {
+                ControllerAction::Lift => self.is_throttled = false,
+                ControllerAction::Relaunch { to, why, warm } => {
                     let normal: f64 = StandardNormal.sample(&mut self.pauses);
                     let own = self.scenario;
                     let pause = (own.pause_s + own.pause_sd_s * normal).max(own.pause_s / 3.0);
@@ -357,19 +361,21 @@ impl<'a> Engine<'a> {
                         until_ms: self.now + pause * 1e3,
                         is_warm: warm,
                     });
-                    self.totals.relaunched_at.push((tick, why == Why::Rollback));
+                    self.totals
+                        .relaunched_at
+                        .push((tick, why == RelaunchReason::Rollback));
                     self.totals.act(self.now, Acted::of(self.config, to, why));
                 }
-                Order::Restore { to } => {
+                ControllerAction::Restore { to } => {
                     self.relaunch = None;
                     self.config = to;
                 }
-                Order::Admit { .. } | Order::Reject { .. } => (),
+                ControllerAction::Admit { .. } | ControllerAction::Reject { .. } => (),
             }
         }
     }
 
-    fn close(mut self) -> Totals {
+    fn close(mut self) -> RunTotals {
         // What is still in service when the run ends is neither late nor in time.
         self.totals.offered -= self.servers.len();
         self.totals.close();
@@ -377,10 +383,10 @@ impl<'a> Engine<'a> {
     }
 }
 
-fn count(world: &mut World, kind: Kind, switch: u32) -> &mut u32 {
+fn count(world: &mut World, kind: NeighbourAction, switch: u32) -> &mut u32 {
     let of = match kind {
-        Kind::Copies => &mut world.heavy,
-        Kind::Trains => &mut world.training,
+        NeighbourAction::Copies => &mut world.heavy,
+        NeighbourAction::Trains => &mut world.training,
     };
     &mut of[switch as usize % (HOSTS * SWITCHES)]
 }

@@ -1,6 +1,6 @@
 //! What is simulated: the tenant, its neighbours and the machine, as parameters.
 
-use mapa_system_slo::{Model, ModelParameters};
+use mapa_system_slo::{ModelParameters, SlowdownModel};
 
 use crate::error::{Error, ErrorKind};
 
@@ -180,9 +180,9 @@ impl Scenario {
     /// The truth about slowdowns, as a controller's model would state it.
     ///
     /// # Errors
-    /// As [`Model::new`].
-    pub fn model(&self) -> Result<Model, Error> {
-        Ok(Model::new(&SLICES, &self.physics)?)
+    /// As [`SlowdownModel::new`].
+    pub fn model(&self) -> Result<SlowdownModel, Error> {
+        Ok(SlowdownModel::new(&SLICES, &self.physics)?)
     }
 
     /// The end, s.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 /// A request in a server.
 #[derive(Clone, Copy, Debug)]
-struct Waiting {
+struct WaitingRequest {
     id: u32,
     /// When it can begin, ms.
     ready: f64,
@@ -15,13 +15,13 @@ struct Waiting {
 
 /// One server.
 #[derive(Clone, Debug, Default)]
-struct Server {
-    queue: VecDeque<Waiting>,
+struct EngineServer {
+    queue: VecDeque<WaitingRequest>,
     /// Until when it has served, ms.
     free: f64,
 }
 
-impl Server {
+impl EngineServer {
     /// Serves until a moment, with work stretched by a factor; tells what ends, in order.
     fn advance(&mut self, until: f64, factor: f64, mut ended: impl FnMut(u32, f64)) {
         while let Some(head) = self.queue.front_mut() {
@@ -49,18 +49,18 @@ impl Server {
 /// `e2 = max(e1, e2') + c f2`. Where they change, work in service goes on with what is left of it,
 /// so the result does not depend on where events cut time.
 #[derive(Clone, Debug, Default)]
-pub struct Servers {
-    copy: Server,
-    compute: Server,
+pub struct TenantServers {
+    copy: EngineServer,
+    compute: EngineServer,
     computes: VecDeque<(u32, f64)>,
     waiting: usize,
 }
 
-impl Servers {
+impl TenantServers {
     /// Adds a request, which can begin at a moment: its transfer and its compute time, ms.
     /// Requests come in the order of these moments.
     pub fn push(&mut self, id: u32, ready_ms: f64, transfer_ms: f64, compute_ms: f64) {
-        self.copy.queue.push_back(Waiting {
+        self.copy.queue.push_back(WaitingRequest {
             id,
             ready: ready_ms,
             left: transfer_ms,
@@ -80,7 +80,7 @@ impl Servers {
         let (second, computes) = (&mut self.compute, &mut self.computes);
         self.copy.advance(until_ms, transfer, |id, at| {
             if let Some((_, left)) = computes.pop_front() {
-                second.queue.push_back(Waiting {
+                second.queue.push_back(WaitingRequest {
                     id,
                     ready: at,
                     left,

@@ -7,13 +7,13 @@ use mapa_system_slo::ModelParameters;
 use mapa_table::{Comments, Row, Sheet, columns, optional_text, text};
 use serde::Deserialize;
 
-use super::draw::{Busy, Kind, Trace};
+use super::draw::{Busy, DrawnRun, NeighbourAction};
 use super::scenario::{HOSTS, Requests, SWITCHES, Scenario};
 use crate::error::{Error, ErrorKind};
 
 /// A tenant that serves requests, and the run in which it is simulated.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Serving {
+pub struct ServingTenant {
     /// Its name.
     pub name: String,
     /// The place where it starts.
@@ -24,22 +24,22 @@ pub struct Serving {
 
 /// The tenants of a job file.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Tenants {
+pub struct FileTenants {
     /// Those that serve requests.
-    pub serving: Vec<Serving>,
+    pub serving: Vec<ServingTenant>,
     /// The busy phases of those beside them.
     pub busy: Vec<Busy>,
 }
 
 /// What a tenant does, as a job file says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Does {
+enum TenantRole {
     Serves,
     Copies,
     Trains,
 }
 
-impl FromStr for Does {
+impl FromStr for TenantRole {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -52,7 +52,7 @@ impl FromStr for Does {
     }
 }
 
-impl fmt::Display for Does {
+impl fmt::Display for TenantRole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Serves => "serves",
@@ -70,7 +70,10 @@ impl FromStr for Amount {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let own = text.parse().ok().filter(|own| (0.0..=1e9).contains(own));
+        let own = text
+            .parse()
+            .ok()
+            .filter(|value| (0.0..=1e9).contains(value));
         own.map(Self)
             .ok_or_else(|| format!("`{text}`: expected a number from 0 to 1e9"))
     }
@@ -78,10 +81,10 @@ impl FromStr for Amount {
 
 /// A row of the file.
 #[derive(Deserialize)]
-struct Columns {
+struct TenantColumns {
     tenant: String,
     #[serde(with = "text")]
-    does: Does,
+    does: TenantRole,
     #[serde(with = "text")]
     start_s: Amount,
     #[serde(with = "text")]
@@ -110,8 +113,9 @@ const NEEDED: [&str; 4] = ["tenant", "does", "start_s", "end_s"];
 pub fn is_tenants(file: &str) -> bool {
     let mut lines = file.lines().map(str::trim);
     let header = lines.find(|line| !line.is_empty() && !line.starts_with('#'));
-    header.is_some_and(|own| {
-        own.split(',')
+    header.is_some_and(|header| {
+        header
+            .split(',')
             .any(|name| name.trim().eq_ignore_ascii_case("does"))
     })
 }
@@ -124,15 +128,15 @@ pub fn is_tenants(file: &str) -> bool {
 ///
 /// # Errors
 /// The line and the column at fault, and what was expected there; no tenant that serves.
-pub fn read_tenants(file: &str) -> Result<Tenants, Error> {
+pub fn read_tenants(file: &str) -> Result<FileTenants, Error> {
     let sheet = Sheet::read(file, Comments::Anywhere, "tenants")?;
-    sheet.check(&NEEDED, &columns::<Columns>())?;
-    let mut read = Tenants {
+    sheet.check(&NEEDED, &columns::<TenantColumns>())?;
+    let mut read = FileTenants {
         serving: Vec::new(),
         busy: Vec::new(),
     };
     for row in sheet.rows() {
-        let own: Columns = row.read()?;
+        let own: TenantColumns = row.read()?;
         if own.end_s.0 <= own.start_s.0 {
             let what = format!(
                 "end_s `{}`: expected more than start_s, {}",
@@ -155,16 +159,16 @@ pub fn read_tenants(file: &str) -> Result<Tenants, Error> {
             );
             return Err(row.error(what).into());
         }
-        if matches!(own.does, Does::Serves)
+        if matches!(own.does, TenantRole::Serves)
             && read.serving.iter().any(|before| before.name == own.tenant)
         {
             let what = format!("tenant `{}` serves twice: expected one row", own.tenant);
             return Err(row.error(what).into());
         }
         match own.does {
-            Does::Serves => read.serving.push(serving(&row, own, place)?),
-            Does::Copies => read.busy.push(busy(&own, place, Kind::Copies)),
-            Does::Trains => read.busy.push(busy(&own, place, Kind::Trains)),
+            TenantRole::Serves => read.serving.push(serving(&row, own, place)?),
+            TenantRole::Copies => read.busy.push(busy(&own, place, NeighbourAction::Copies)),
+            TenantRole::Trains => read.busy.push(busy(&own, place, NeighbourAction::Trains)),
         }
     }
     if read.serving.is_empty() {
@@ -175,7 +179,7 @@ pub fn read_tenants(file: &str) -> Result<Tenants, Error> {
     Ok(read)
 }
 
-fn busy(own: &Columns, place: u32, kind: Kind) -> Busy {
+fn busy(own: &TenantColumns, place: u32, kind: NeighbourAction) -> Busy {
     let host = place / SWITCHES as u32 * SWITCHES as u32;
     Busy {
         from_ms: own.start_s.0 * 1e3,
@@ -186,7 +190,7 @@ fn busy(own: &Columns, place: u32, kind: Kind) -> Busy {
     }
 }
 
-fn serving(row: &Row<'_>, own: Columns, place: u32) -> Result<Serving, Error> {
+fn serving(row: &Row<'_>, own: TenantColumns, place: u32) -> Result<ServingTenant, Error> {
     if own.start_s.0 > 0.0 {
         let what = format!(
             "start_s `{}`: expected 0 for a tenant that serves",
@@ -195,8 +199,8 @@ fn serving(row: &Row<'_>, own: Columns, place: u32) -> Result<Serving, Error> {
         return Err(row.error(what).into());
     }
     let usual = Scenario::reachable();
-    let rate = own.requests_per_s.map_or(5.0, |own| own.0);
-    let or = |value: Option<Amount>, usual: f64| value.map_or(usual, |own| own.0);
+    let rate = own.requests_per_s.map_or(5.0, |amount| amount.0);
+    let or = |value: Option<Amount>, usual: f64| value.map_or(usual, |amount| amount.0);
     let scenario = Scenario {
         hours: own.end_s.0 / 3600.0,
         promise_ms: or(own.promise_ms, usual.promise_ms),
@@ -213,23 +217,23 @@ fn serving(row: &Row<'_>, own: Columns, place: u32) -> Result<Serving, Error> {
     let scenario = scenario
         .checked()
         .map_err(|error| row.error(error.to_string()))?;
-    Ok(Serving {
+    Ok(ServingTenant {
         name: own.tenant,
         place,
         scenario,
     })
 }
 
-impl Tenants {
+impl FileTenants {
     /// The run of a tenant that serves: its requests by this seed, beside the neighbours of the
     /// file.
     ///
     /// # Errors
     /// As [`Scenario::checked`].
-    pub fn trace(&self, own: &Serving, seed: u64) -> Result<Trace, Error> {
-        Ok(Trace {
+    pub fn trace(&self, own: &ServingTenant, seed: u64) -> Result<DrawnRun, Error> {
+        Ok(DrawnRun {
             busy: self.busy.clone(),
-            ..Trace::draw(&own.scenario, seed)?
+            ..DrawnRun::draw(&own.scenario, seed)?
         })
     }
 }

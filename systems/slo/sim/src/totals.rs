@@ -1,6 +1,6 @@
 //! What a run came to.
 
-use mapa_system_slo::{Config, Why};
+use mapa_system_slo::{RelaunchReason, TenantSetup};
 
 /// An action, for pictures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,9 +29,9 @@ impl Acted {
 
     /// What a relaunch does.
     #[must_use]
-    pub fn of(from: Config, to: Config, why: Why) -> Self {
+    pub fn of(from: TenantSetup, to: TenantSetup, why: RelaunchReason) -> Self {
         match why {
-            Why::Rollback => Self::Rollback,
+            RelaunchReason::Rollback => Self::Rollback,
             _ if from.place != to.place => Self::Move,
             _ if to.profile < from.profile => Self::Shrink,
             _ => Self::Enlarge,
@@ -41,7 +41,7 @@ impl Acted {
 
 /// What a run came to.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Totals {
+pub struct RunTotals {
     /// Requests that arrived and were answered or shed.
     pub offered: usize,
     /// Requests that were shed in pauses.
@@ -68,7 +68,7 @@ pub struct Totals {
     keep: bool,
 }
 
-impl Totals {
+impl RunTotals {
     pub(super) fn new(promise_ms: f64, seconds: f64, keep: bool) -> Self {
         Self {
             offered: 0,

@@ -3,10 +3,10 @@
 
 use mapa_sim::{mean_interval, stream};
 use mapa_system_slo::replay::ReplaySettings;
-use mapa_system_slo::{Config, Levers};
+use mapa_system_slo::{EnabledLevers, TenantSetup};
 use mapa_system_slo_sim::{
-    Conditions, Control, Fixed, LinkShare, Live, Noise, Paper, Paused, Replay, Scenario, Servers,
-    Totals, Trace, run,
+    Control, DrawnRun, LinkShare, LiveControl, NoController, Noise, PaperControl, Paused,
+    ReplayControl, RunConditions, RunTotals, Scenario, TenantServers, run,
 };
 use proptest::prelude::*;
 use rand_distr::{Distribution, Exp1};
@@ -15,7 +15,7 @@ use rand_distr::{Distribution, Exp1};
 fn latencies(load: f64, count: usize, mut size: impl FnMut() -> f64) -> Vec<f64> {
     let mut gaps = stream(11, "slo test gaps");
     let (mut at, mut arrived) = (0.0, Vec::new());
-    let mut servers = Servers::default();
+    let mut servers = TenantServers::default();
     for id in 0..count {
         let gap: f64 = Exp1.sample(&mut gaps);
         at += gap * 10.0 / load;
@@ -81,7 +81,7 @@ proptest! {
             at += gap;
             requests.push((at, x, c));
         }
-        let mut servers = Servers::default();
+        let mut servers = TenantServers::default();
         let mut ends = Vec::new();
         let mut next = 0;
         for cut in cuts.into_iter().chain([f64::INFINITY]) {
@@ -93,9 +93,9 @@ proptest! {
             servers.advance(cut, [factors.0, factors.1], |id, end| ends.push((id, end)));
         }
         let (mut copied, mut computed) = (0.0_f64, 0.0_f64);
-        for (at, (own, end)) in requests.iter().zip(&ends).enumerate() {
-            copied = own.0.max(copied) + own.1 * factors.0;
-            computed = copied.max(computed) + own.2 * factors.1;
+        for (at, (row, end)) in requests.iter().zip(&ends).enumerate() {
+            copied = row.0.max(copied) + row.1 * factors.0;
+            computed = copied.max(computed) + row.2 * factors.1;
             prop_assert_eq!(end.0 as usize, at);
             prop_assert!((end.1 - computed).abs() < 1e-6, "{} {computed}", end.1);
         }
@@ -107,15 +107,15 @@ fn seeds<C: Control>(
     scenario: &Scenario,
     of: usize,
     mut control: impl FnMut(u64) -> C,
-) -> Vec<Totals> {
+) -> Vec<RunTotals> {
     (300..300 + of as u64)
         .map(|seed| {
-            let trace = Trace::draw(scenario, seed).unwrap();
+            let trace = DrawnRun::draw(scenario, seed).unwrap();
             run(
                 scenario,
                 &trace,
                 seed,
-                Conditions::default(),
+                RunConditions::default(),
                 &mut control(seed),
             )
             .unwrap()
@@ -123,31 +123,31 @@ fn seeds<C: Control>(
         .collect()
 }
 
-fn mean(all: &[Totals], of: impl Fn(&Totals) -> f64) -> f64 {
+fn mean(all: &[RunTotals], of: impl Fn(&RunTotals) -> f64) -> f64 {
     mean_interval(&all.iter().map(of).collect::<Vec<_>>()).mean
 }
 
-fn paper(scenario: &Scenario, levers: Levers) -> impl Fn(u64) -> Paper + use<> {
+fn paper(scenario: &Scenario, levers: EnabledLevers) -> impl Fn(u64) -> PaperControl + use<> {
     let settings = scenario.settings(levers).unwrap();
-    move |_| Paper::new(settings.clone(), Config::at(0))
+    move |_| PaperControl::new(settings.clone(), TenantSetup::at(0))
 }
 
 #[test]
 fn every_row_lies_in_the_papers_interval() {
     let own = Scenario::table_3();
-    let fixed = seeds(&own, 40, |_| Fixed);
+    let fixed = seeds(&own, 40, |_| NoController);
     let rows = [
-        (Levers::NONE, [16.4, 1.5], [20.0, 1.2]),
-        (Levers::GUARDS, [14.5, 1.4], [19.0, 1.0]),
-        (Levers::PLACEMENT, [13.0, 1.2], [17.8, 0.9]),
-        (Levers::MIG, [12.2, 1.1], [17.2, 0.8]),
-        (Levers::ALL, [11.1, 1.0], [16.5, 0.7]),
+        (EnabledLevers::NONE, [16.4, 1.5], [20.0, 1.2]),
+        (EnabledLevers::GUARDS, [14.5, 1.4], [19.0, 1.0]),
+        (EnabledLevers::PLACEMENT, [13.0, 1.2], [17.8, 0.9]),
+        (EnabledLevers::MIG, [12.2, 1.1], [17.2, 0.8]),
+        (EnabledLevers::ALL, [11.1, 1.0], [16.5, 0.7]),
     ];
     for (levers, miss, tail) in rows {
         let all = seeds(&own, 40, paper(&own, levers));
         let ours = [
-            mean(&all, Totals::miss_percent),
-            mean(&all, |own| own.percentile(99.0)),
+            mean(&all, RunTotals::miss_percent),
+            mean(&all, |totals| totals.percentile(99.0)),
         ];
         for (ours, [mean, half]) in ours.into_iter().zip([miss, tail]) {
             assert!(
@@ -155,7 +155,7 @@ fn every_row_lies_in_the_papers_interval() {
                 "{levers:?}: {ours} for {mean} ± {half}"
             );
         }
-        if levers == Levers::NONE {
+        if levers == EnabledLevers::NONE {
             assert_eq!(all, fixed, "without levers nothing is ordered");
         }
     }
@@ -167,9 +167,9 @@ fn pauses_that_queue_make_tails_of_seconds() {
         paused: Paused::Queued,
         ..Scenario::table_3()
     };
-    let all = seeds(&own, 8, paper(&own, Levers::ALL));
-    assert!(mean(&all, |own| own.percentile(99.0)) > 5000.0);
-    assert!(all.iter().all(|own| own.shed == 0));
+    let all = seeds(&own, 8, paper(&own, EnabledLevers::ALL));
+    assert!(mean(&all, |totals| totals.percentile(99.0)) > 5000.0);
+    assert!(all.iter().all(|totals| totals.shed == 0));
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn by_the_printed_formula_guards_only_act_on_training() {
         },
         ..own
     };
-    let [none, guards] = [Levers::NONE, Levers::GUARDS]
+    let [none, guards] = [EnabledLevers::NONE, EnabledLevers::GUARDS]
         .map(|levers| seeds(&only_copies, 4, paper(&only_copies, levers)));
     for (none, guards) in none.iter().zip(&guards) {
         assert!(guards.throttles > 0);
@@ -196,15 +196,16 @@ fn by_the_printed_formula_guards_only_act_on_training() {
 #[test]
 fn our_controller_fails_half_as_often_where_the_promise_can_be_kept() {
     for scenario in [Scenario::reachable(), Scenario::bursts()] {
-        let theirs = seeds(&scenario, 4, paper(&scenario, Levers::ALL));
-        let settings = ReplaySettings::new(scenario.settings(Levers::ALL).unwrap()).unwrap();
+        let theirs = seeds(&scenario, 4, paper(&scenario, EnabledLevers::ALL));
+        let settings = ReplaySettings::new(scenario.settings(EnabledLevers::ALL).unwrap()).unwrap();
         let ours = seeds(&scenario, 4, |_| {
-            Replay::new(settings.clone(), Config::at(0))
+            ReplayControl::new(settings.clone(), TenantSetup::at(0))
         });
         let live = seeds(&scenario, 4, |seed| {
-            Live::new(settings.clone(), Config::at(0), Noise::USUAL, seed)
+            LiveControl::new(settings.clone(), TenantSetup::at(0), Noise::USUAL, seed)
         });
-        let [theirs, ours, live] = [theirs, ours, live].map(|all| mean(&all, Totals::fail_percent));
+        let [theirs, ours, live] =
+            [theirs, ours, live].map(|all| mean(&all, RunTotals::fail_percent));
         assert!(
             ours < theirs / 2.0 && live < theirs / 2.0,
             "{ours}, {live}, {theirs}"
@@ -218,11 +219,11 @@ fn a_run_repeats_and_every_request_is_counted_once() {
         hours: 1.0,
         ..Scenario::bursts()
     };
-    let trace = Trace::draw(&own, 5).unwrap();
-    let settings = ReplaySettings::new(own.settings(Levers::ALL).unwrap()).unwrap();
+    let trace = DrawnRun::draw(&own, 5).unwrap();
+    let settings = ReplaySettings::new(own.settings(EnabledLevers::ALL).unwrap()).unwrap();
     let twice = [(), ()].map(|()| {
-        let mut control = Live::new(settings.clone(), Config::at(0), Noise::USUAL, 5);
-        run(&own, &trace, 5, Conditions::default(), &mut control).unwrap()
+        let mut control = LiveControl::new(settings.clone(), TenantSetup::at(0), Noise::USUAL, 5);
+        run(&own, &trace, 5, RunConditions::default(), &mut control).unwrap()
     });
     assert_eq!(twice[0], twice[1]);
     let totals = &twice[0];
@@ -246,26 +247,34 @@ fn streams_are_separate() {
         },
         Scenario { on_s: 60.0, ..own },
     ]
-    .map(|own| Trace::draw(&own, 3).unwrap());
+    .map(|scenario| DrawnRun::draw(&scenario, 3).unwrap());
     assert_eq!(a.busy, b.busy);
     assert_eq!(a.requests, c.requests);
-    let arrivals = |own: &Trace| own.requests.iter().map(|own| own.at_ms).collect::<Vec<_>>();
+    let arrivals = |trace: &DrawnRun| {
+        trace
+            .requests
+            .iter()
+            .map(|request| request.at_ms)
+            .collect::<Vec<_>>()
+    };
     assert_eq!(arrivals(&a), arrivals(&b));
     assert_ne!(a.requests, b.requests);
     assert!(
         a.busy
             .iter()
-            .all(|own| own.switch / 4 == own.other / 4 && own.switch != own.other)
+            .all(|busy| busy.switch / 4 == busy.other / 4 && busy.switch != busy.other)
     );
 }
 
 #[test]
 fn warm_hand_overs_shed_nothing_and_book_both() {
     let own = Scenario::reachable();
-    let mut settings = own.settings(Levers::ALL).unwrap();
+    let mut settings = own.settings(EnabledLevers::ALL).unwrap();
     settings.warm_handover = true;
-    let all = seeds(&own, 2, |_| Paper::new(settings.clone(), Config::at(0)));
-    let cold = seeds(&own, 2, paper(&own, Levers::ALL));
+    let all = seeds(&own, 2, |_| {
+        PaperControl::new(settings.clone(), TenantSetup::at(0))
+    });
+    let cold = seeds(&own, 2, paper(&own, EnabledLevers::ALL));
     for (warm, cold) in all.iter().zip(&cold) {
         assert_eq!(warm.shed, 0);
         assert!(cold.shed > 0 && warm.slices() > cold.slices());
@@ -275,7 +284,7 @@ fn warm_hand_overs_shed_nothing_and_book_both() {
 #[test]
 fn parameters_out_of_bounds_are_refused() {
     let own = Scenario::table_3();
-    let error = |own: Scenario| Trace::draw(&own, 1).unwrap_err().to_string();
+    let error = |scenario: Scenario| DrawnRun::draw(&scenario, 1).unwrap_err().to_string();
     assert!(error(Scenario { hours: 0.0, ..own }).starts_with("hours of 0: expected more than 0"));
     assert!(
         error(Scenario {

@@ -1,7 +1,7 @@
 //! A row for each task of the jobs that finished.
 
 use mapa_core::Demand;
-use mapa_sched::{Fleet, Stay, Time};
+use mapa_sched::{Fleet, Residency, Time};
 use serde::Serialize;
 
 use super::run::{PolicyRun, Simulated};
@@ -47,7 +47,7 @@ fn seconds(at: Time) -> f64 {
 }
 
 impl TaskStay {
-    fn new(stay: &Stay, fleet: &Fleet) -> Self {
+    fn new(stay: &Residency, fleet: &Fleet) -> Self {
         let mut devices = Vec::new();
         // A job that spans servers has a part on each.
         for (_, machine, placement) in stay.at.parts() {

@@ -4,9 +4,9 @@ use std::cell::OnceCell;
 
 use mapa_live::ProcessId;
 use mapa_live::levers::{
-    Controller, Group, Holder, LeverError, LeverFact, Lifetime, MpsServer, Plan, Pull,
+    CgroupPath, Controller, Holder, LeverChange, LeverError, LeverEvent, Lifetime, MpsServer, Plan,
 };
-use mapa_system_slo::Order;
+use mapa_system_slo::ControllerAction;
 use tracing::info;
 
 use super::config::{Neighbour, NeighbourRole, SloConfig};
@@ -77,12 +77,12 @@ impl Actuator<'_> {
         driver: &mut NodeDriver<'_>,
         tenant: &str,
         from: u32,
-        order: &Order,
+        order: &ControllerAction,
         tick: u64,
         now_ms: u64,
     ) {
         match order {
-            Order::Throttle {
+            ControllerAction::Throttle {
                 until,
                 io_mb_s,
                 mps_percent,
@@ -92,15 +92,15 @@ impl Actuator<'_> {
                 let lifetime = Lifetime::Until { ms: until_ms };
                 self.throttle(driver, tenant, from, (*io_mb_s, *mps_percent), lifetime);
             }
-            Order::Lift => {
+            ControllerAction::Lift => {
                 let who = of_tenant(tenant);
-                driver.hands.free(|own| own.who == who, &mut driver.told);
+                driver.hands.free(|hand| hand.who == who, &mut driver.told);
             }
             // Tenants are handed over by `HandoverQueue`, and none is admitted here.
-            Order::Relaunch { .. }
-            | Order::Restore { .. }
-            | Order::Admit { .. }
-            | Order::Reject { .. } => {}
+            ControllerAction::Relaunch { .. }
+            | ControllerAction::Restore { .. }
+            | ControllerAction::Admit { .. }
+            | ControllerAction::Reject { .. } => {}
         }
     }
 
@@ -147,7 +147,7 @@ impl Actuator<'_> {
         self,
         driver: &mut NodeDriver<'_>,
         holder: &Holder,
-        pull: &Pull,
+        pull: &LeverChange,
         lifetime: Lifetime,
     ) -> bool {
         let whom = &holder.what;
@@ -161,7 +161,10 @@ impl Actuator<'_> {
             .keeper
             .pull_for(holder, pull, lifetime, now_ms());
         tell(driver, whom, &fact);
-        matches!(fact, LeverFact::Pulled { .. } | LeverFact::Extended { .. })
+        matches!(
+            fact,
+            LeverEvent::Applied { .. } | LeverEvent::Extended { .. }
+        )
     }
 
     /// The pulls that limit the block I/O of a neighbour: where it has no control group of its own, it is put into one
@@ -173,7 +176,7 @@ impl Actuator<'_> {
         neighbour: &Neighbour,
         mb_s: u32,
         lifetime: Lifetime,
-    ) -> Result<Vec<(Pull, Lifetime)>, String> {
+    ) -> Result<Vec<(LeverChange, Lifetime)>, String> {
         let mut targets = Vec::new();
         if let Some(group) = &neighbour.group {
             targets.push(Target {
@@ -187,7 +190,7 @@ impl Actuator<'_> {
                 targets.push(driver.target(job, Kind::BlockIo)?);
             }
         } else {
-            let group = Group::new(format!("{}/slo-{name}", driver.config.levers.group));
+            let group = CgroupPath::new(format!("{}/slo-{name}", driver.config.levers.group));
             let processes: Vec<ProcessId> = processes(neighbour, driver, &OnceCell::new());
             if !processes.is_empty() {
                 targets.push(Target {
@@ -213,14 +216,16 @@ pub(super) fn of_tenant(tenant: &str) -> String {
 }
 
 /// Tells what became of a pull.
-pub(super) fn tell(driver: &mut NodeDriver<'_>, whom: &str, fact: &LeverFact) {
+pub(super) fn tell(driver: &mut NodeDriver<'_>, whom: &str, fact: &LeverEvent) {
     let what = match fact {
-        LeverFact::Pulled { id, lever } => {
+        LeverEvent::Applied { id, lever } => {
             info!(id, lever, whom, "pulled");
             return;
         }
-        LeverFact::Failed { failure, .. } => (&failure.lever, format!("{whom}: {failure}")),
-        LeverFact::Refused { lever, why } => (lever, format!("{whom}: {lever} was refused: {why}")),
+        LeverEvent::Failed { failure, .. } => (&failure.lever, format!("{whom}: {failure}")),
+        LeverEvent::Refused { lever, why } => {
+            (lever, format!("{whom}: {lever} was refused: {why}"))
+        }
         _ => return driver.hands.heard(fact, &mut driver.told),
     };
     driver.told.lever_failed(what.0, "pull");
@@ -240,7 +245,7 @@ pub(super) fn print(driver: &mut NodeDriver<'_>, whom: &str, plan: Result<Plan, 
 #[cfg(test)]
 mod tests {
     use mapa_live::Roots;
-    use mapa_live::levers::Twin;
+    use mapa_live::levers::SimulatedMachine;
 
     use super::*;
     use crate::drive::driven::Base;
@@ -263,8 +268,8 @@ mod tests {
         }
     }
 
-    fn throttle(until: u64) -> Order {
-        Order::Throttle {
+    fn throttle(until: u64) -> ControllerAction {
+        ControllerAction::Throttle {
             until,
             io_mb_s: 500,
             mps_percent: 50,
@@ -276,7 +281,7 @@ mod tests {
         let text = TEXT.replace("train", "copy").replace("\"y\"", "\"x\"");
         let base = base(&text);
         let actuator = actuator(&base);
-        let twin = Twin::with_group("x").unwrap();
+        let twin = SimulatedMachine::with_group("x").unwrap();
         let (mut driver, _outside) = base.driver_with(twin.hands());
         let before = twin.state();
         let now = now_ms();
@@ -284,9 +289,9 @@ mod tests {
         actuator.carry_out(&mut driver, "b", 1, &throttle(30), 0, now);
         let limited = twin.state();
         assert_ne!(limited, before);
-        actuator.carry_out(&mut driver, "a", 0, &Order::Lift, 1, now);
+        actuator.carry_out(&mut driver, "a", 0, &ControllerAction::Lift, 1, now);
         assert_eq!(twin.state(), limited, "`y` is throttled");
-        actuator.carry_out(&mut driver, "b", 1, &Order::Lift, 2, now);
+        actuator.carry_out(&mut driver, "b", 1, &ControllerAction::Lift, 2, now);
         assert_eq!(twin.state(), before);
     }
 
@@ -294,7 +299,7 @@ mod tests {
     fn a_share_of_two_neighbours_holds_as_long_as_one_of_them_needs_it() {
         let base = base(TEXT);
         let actuator = actuator(&base);
-        let twin = Twin::new();
+        let twin = SimulatedMachine::new();
         twin.add_mps(&MpsServer(base.config.levers.mps_pipe.clone()), &[7]);
         let (mut driver, _outside) = base.driver_with(twin.hands());
         let before = twin.state();
@@ -305,11 +310,11 @@ mod tests {
         assert_ne!(twin.state(), before);
         driver.hands.tick(now + 20_000, &mut driver.told);
         assert_ne!(twin.state(), before, "the first one's time is not over");
-        actuator.carry_out(&mut driver, "b", 1, &Order::Lift, 20, now);
+        actuator.carry_out(&mut driver, "b", 1, &ControllerAction::Lift, 20, now);
         assert_ne!(twin.state(), before, "`x` is throttled");
-        actuator.carry_out(&mut driver, "a", 0, &Order::Lift, 20, now);
+        actuator.carry_out(&mut driver, "a", 0, &ControllerAction::Lift, 20, now);
         assert_eq!(twin.state(), before);
-        assert_eq!(driver.hands.keeper.held().count(), 0);
+        assert_eq!(driver.hands.keeper.active().count(), 0);
     }
 
     #[test]
@@ -317,10 +322,10 @@ mod tests {
         let text = TEXT.replace("\"train\"\ngroup = \"x\"", "\"copy\"\ntenant = \"etl\"");
         let base = base(&text);
         let actuator = actuator(&base);
-        let twin = Twin::with_group("mapa").unwrap();
+        let twin = SimulatedMachine::with_group("mapa").unwrap();
         let (mut driver, _outside) = base.driver_with(twin.hands());
         actuator.carry_out(&mut driver, "a", 0, &throttle(30), 0, now_ms());
-        assert_eq!(driver.hands.keeper.held().count(), 0, "it holds none yet");
+        assert_eq!(driver.hands.keeper.active().count(), 0, "it holds none yet");
         let status = driver.told.status();
         let what = &status.troubles[0].what;
         assert!(what.contains("x cannot be throttled: no process"), "{what}");
@@ -340,7 +345,7 @@ mod tests {
         std::fs::write(roots.cgroup.join("cgroup.controllers"), "cpuset io\n").unwrap();
         base.live.roots = roots.clone();
         let actuator = actuator(&base);
-        let twin = Twin::new();
+        let twin = SimulatedMachine::new();
         let (mut driver, _outside) = base.driver_with(twin.hands());
         let told = actuator.absent(&mut driver);
         let expected = [

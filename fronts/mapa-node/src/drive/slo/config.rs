@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use mapa_live::levers::{Bound, Group, Launch, Route};
+use mapa_live::levers::{Bound, CgroupPath, ProgramSpec, RouteFile};
 use mapa_system_slo::replay::{ByReplay, ReplaySettings};
-use mapa_system_slo::{Levers, Settings};
+use mapa_system_slo::{EnabledLevers, Settings};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -105,7 +105,7 @@ impl<'de> Deserialize<'de> for Fraction {
 
 impl Default for ControllerSettings {
     fn default() -> Self {
-        let usual = Settings::of_one_profile(Levers::NONE);
+        let usual = Settings::of_one_profile(EnabledLevers::NONE);
         Self {
             tick_ms: Whole(usual.tick_ms.into()),
             persistence: Whole(usual.persistence.into()),
@@ -155,7 +155,7 @@ pub(crate) struct SloTenant {
     pub devices: Vec<BTreeSet<String>>,
     /// Where it can run. One place, at which it runs already, if absent.
     #[serde(default)]
-    pub places: Vec<Launch>,
+    pub places: Vec<ProgramSpec>,
     /// The file that says where requests go.
     #[serde(default)]
     pub route: Option<PathBuf>,
@@ -182,7 +182,7 @@ pub(crate) struct Neighbour {
     pub pid_file: Option<PathBuf>,
     /// Its control group, in place of a file.
     #[serde(default)]
-    pub group: Option<Group>,
+    pub group: Option<CgroupPath>,
     /// The tenant whose leases it is, in place of both.
     #[serde(default)]
     pub tenant: Option<String>,
@@ -235,7 +235,7 @@ impl SloConfig {
                     "slo.neighbours.{name}: expected one of `pid_file`, `group` and `tenant`"
                 ));
             }
-            if neighbour.group.as_ref().is_some_and(Group::is_root) {
+            if neighbour.group.as_ref().is_some_and(CgroupPath::is_root) {
                 return Err(format!(
                     "slo.neighbours.{name}.group: expected a group below the root, in which everybody is"
                 ));
@@ -257,7 +257,8 @@ impl SloConfig {
         }
         // Two controllers would throttle for one tenant, by the same latencies.
         let other = config.tenants.get(name);
-        if other.is_some_and(|own| own.latency_slo_ms.is_some() || own.exporter.is_some()) {
+        if other.is_some_and(|tenant| tenant.latency_slo_ms.is_some() || tenant.exporter.is_some())
+        {
             return Err(format!(
                 "slo.tenants.{name}: `tenants.{name}` has a latency SLO or an exporter too: expected one of them"
             ));
@@ -323,7 +324,9 @@ impl SloConfig {
 
     /// The exporters of latencies, by tenant.
     pub(in crate::drive) fn sources(&self) -> impl Iterator<Item = (String, Source)> {
-        let of = |(name, own): (&String, &SloTenant)| Some((name.clone(), own.exporter.clone()?));
+        let of = |(name, slo_tenant): (&String, &SloTenant)| {
+            Some((name.clone(), slo_tenant.exporter.clone()?))
+        };
         self.tenants.iter().filter_map(of)
     }
 
@@ -334,11 +337,11 @@ impl SloConfig {
     pub(super) fn settings_of(&self, tenant: &str) -> Result<Settings, String> {
         let own = &self.settings;
         let tenant = &self.tenants[tenant];
-        let levers = Levers {
+        let levers = EnabledLevers {
             throttle: self.levers.throttle,
             moves: self.levers.relocate && tenant.places.len() > 1,
             validate: true,
-            ..Levers::NONE
+            ..EnabledLevers::NONE
         };
         let settings = Settings {
             tick_ms: own.tick_ms.0 as u32,
@@ -375,8 +378,8 @@ impl SloConfig {
 impl SloConfig {
     /// Asserts that all but tenants and neighbours is as if it were not there.
     pub(in crate::drive) fn assert_usual_but_for_tables(&self) {
-        let table = |own: &Self| {
-            let mut table = toml::Table::try_from(own).unwrap();
+        let table = |slo_config: &Self| {
+            let mut table = toml::Table::try_from(slo_config).unwrap();
             table.remove("tenants");
             table.remove("neighbours");
             table
@@ -387,8 +390,8 @@ impl SloConfig {
 }
 
 /// What a route's file says of a place.
-pub(super) fn route_of(tenant: &SloTenant, place: &Launch) -> Option<Route> {
-    tenant.route.as_ref().map(|file| Route {
+pub(super) fn route_of(tenant: &SloTenant, place: &ProgramSpec) -> Option<RouteFile> {
+    tenant.route.as_ref().map(|file| RouteFile {
         file: file.clone(),
         text: format!("{}\n", place.id),
     })

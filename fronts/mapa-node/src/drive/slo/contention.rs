@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use mapa_live::telemetry::{Sample, node_use, path_use};
 use mapa_live::{Cpus, Live};
 use mapa_system_slo::replay::{Sensor, SensorSettings};
-use mapa_system_slo::{Numa, Place, Settings, Snapshot};
+use mapa_system_slo::{CounterSnapshot, NumaCounters, PlaceCounters, Settings};
 use tracing::{info, warn};
 
 use super::config::{ContentionSource, SloConfig};
@@ -69,7 +69,7 @@ struct ContentionDetector {
     settings: Settings,
     sensor: Sensor,
     /// What the last sample came to, and when its counters were read.
-    last: Option<(Snapshot, Instant)>,
+    last: Option<(CounterSnapshot, Instant)>,
     /// What was logged last: copies, trains.
     logged: Option<(bool, bool)>,
 }
@@ -85,7 +85,7 @@ struct Devices {
 /// A snapshot for a tenant.
 pub(super) struct ContentionReport {
     /// What its controller is told.
-    pub snapshot: Snapshot,
+    pub snapshot: CounterSnapshot,
     /// Whether contention was inferred from counters.
     pub is_inferred: bool,
 }
@@ -109,7 +109,10 @@ impl ContentionDetectors {
             tick_ms: config.settings.tick_ms.0,
             asked: None,
         };
-        let has_devices = config.tenants.values().any(|own| !own.devices.is_empty());
+        let has_devices = config
+            .tenants
+            .values()
+            .any(|tenant| !tenant.devices.is_empty());
         if config.contention == ContentionSource::Named || !has_devices {
             info!("contention is that of the neighbours that are named");
             return Ok(own);
@@ -132,7 +135,7 @@ impl ContentionDetectors {
         let answer = self
             .asked
             .as_ref()
-            .and_then(|own| own.answer.try_recv().ok());
+            .and_then(|topology_query| topology_query.answer.try_recv().ok());
         let Some(topology) = answer else {
             return false;
         };
@@ -150,13 +153,16 @@ impl ContentionDetectors {
         // The traffic of a device that is not recognised as the tenant's would be a neighbour's.
         for (name, tenant) in &config.tenants {
             let mut devices = tenant.devices.iter().flatten();
-            if let Some(other) = devices.find(|own| topology.has(own) == Some(false)) {
+            if let Some(other) = devices.find(|device| topology.has(device) == Some(false)) {
                 return Err(Error::malformed(format_args!(
                     "slo.tenants.{name}.devices: this machine has no `{other}`: expected UUIDs of whole devices"
                 )));
             }
         }
-        let is_placed = config.neighbours.values().any(|own| !own.places.is_empty());
+        let is_placed = config
+            .neighbours
+            .values()
+            .any(|neighbour| !neighbour.places.is_empty());
         if config.contention == ContentionSource::Auto && (topology.hidden.is_none() || is_placed) {
             let why = if is_placed {
                 "the configuration says which places neighbours are beside"
@@ -216,7 +222,7 @@ impl ContentionDetectors {
         &mut self,
         tenant: &str,
         mind: &TenantController,
-        named: Snapshot,
+        named: CounterSnapshot,
         news: Option<&(Sample, Instant)>,
     ) -> ContentionReport {
         let Some(own) = self.by_tenant.get_mut(tenant) else {
@@ -239,7 +245,7 @@ impl ContentionDetectors {
         // Counters that stay away grow stale, and the controller holds.
         let age = read.elapsed().as_millis() / u128::from(self.tick_ms.max(1));
         ContentionReport {
-            snapshot: Snapshot {
+            snapshot: CounterSnapshot {
                 age_ticks: u32::try_from(age).unwrap_or(u32::MAX),
                 ..last.clone()
             },
@@ -250,16 +256,16 @@ impl ContentionDetectors {
 
 impl ContentionDetector {
     fn new(settings: Settings, devices: &[BTreeSet<String>], topology: &Topology) -> Self {
-        let place = |own: &BTreeSet<String>| {
+        let place = |values: &BTreeSet<String>| {
             let beside: Option<Vec<Vec<String>>> =
-                own.iter().map(|uuid| topology.beside(uuid)).collect();
+                values.iter().map(|uuid| topology.beside(uuid)).collect();
             Devices {
-                own: own.clone(),
+                own: values.clone(),
                 beside: beside.map(|all| {
                     let others = all.into_iter().flatten();
-                    others.filter(|uuid| !own.contains(uuid)).collect()
+                    others.filter(|uuid| !values.contains(uuid)).collect()
                 }),
-                numa: own.iter().find_map(|uuid| topology.numa(uuid)),
+                numa: values.iter().find_map(|uuid| topology.numa(uuid)),
             }
         };
         Self {
@@ -277,8 +283,8 @@ impl ContentionDetector {
         sample: &Sample,
         numa: &BTreeMap<u32, Cpus>,
         mind: &TenantController,
-        named: &Snapshot,
-    ) -> Snapshot {
+        named: &CounterSnapshot,
+    ) -> CounterSnapshot {
         let here = mind.place() as usize;
         let all = || sample.gpus.iter().filter_map(|gpu| gpu.uuid.clone());
         let place = |(at, devices): (usize, &Devices)| {
@@ -288,10 +294,10 @@ impl ContentionDetector {
             let nobody = BTreeSet::new();
             let alone = if at == here { &devices.own } else { &nobody };
             let told = path_use(sample, &path, alone);
-            Place {
+            PlaceCounters {
                 numa: numa
                     .keys()
-                    .position(|own| Some(*own) == devices.numa)
+                    .position(|key| Some(*key) == devices.numa)
                     .map(|at| at as u32),
                 // Who is there is not known: the sensor judges it by the counters.
                 heavy: None,
@@ -301,18 +307,18 @@ impl ContentionDetector {
                 pcie_retries: told.pcie_retries,
                 sm_percent: told.sm_percent,
                 memory_percent: told.memory_percent,
-                ..Place::default()
+                ..PlaceCounters::default()
             }
         };
         let node = |(node, cores): (&u32, &Cpus)| {
             let told = node_use(sample, *node, cores);
-            Numa {
+            NumaCounters {
                 block_io_mb_s: told.block_io_mb_s,
                 nic_mb_s: told.nic_mb_s,
                 interrupts_per_s: told.interrupts_per_s,
             }
         };
-        let mut told = Snapshot {
+        let mut told = CounterSnapshot {
             age_ticks: 0,
             places: self.places.iter().enumerate().map(place).collect(),
             numa: numa.iter().map(node).collect(),
@@ -320,19 +326,19 @@ impl ContentionDetector {
         let throttled = mind.is_throttling().then(|| mind.place());
         self.sensor.judge(&mut told, &self.settings, throttled);
         // Where a counter is not told, the neighbours that are named are all that is known.
-        for (own, named) in told.places.iter_mut().zip(&named.places) {
-            if own.pcie_mb_s.is_none() {
-                own.heavy = named.heavy;
+        for (place, named) in told.places.iter_mut().zip(&named.places) {
+            if place.pcie_mb_s.is_none() {
+                place.heavy = named.heavy;
             }
-            if own.sm_percent.is_none() {
-                own.training = named.training;
+            if place.sm_percent.is_none() {
+                place.training = named.training;
             }
         }
         told
     }
 
     /// Logs what is inferred of a place, if that is new.
-    fn log(&mut self, tenant: &str, told: &Snapshot, place: u32) {
+    fn log(&mut self, tenant: &str, told: &CounterSnapshot, place: u32) {
         let Some(own) = told.places.get(place as usize) else {
             return;
         };

@@ -7,7 +7,7 @@ use mapa_live::Live;
 use mapa_live::levers;
 use mapa_live::telemetry::Sample;
 use mapa_sched::Time;
-use mapa_system_slo::{Input, Order, Relaunched};
+use mapa_system_slo::{ControllerAction, Relaunched, TickInput};
 use tracing::{info, warn};
 
 use super::actuator::Actuator;
@@ -68,7 +68,8 @@ impl<'a> LatencyControl<'a> {
         let mut tenants = Vec::new();
         for (turn, (name, tenant)) in slo.tenants.iter().enumerate() {
             let programs = &hands.keeper.hands().programs;
-            let runs = |place: &levers::Launch| matches!(programs.running(&place.id), Ok(Some(_)));
+            let runs =
+                |place: &levers::ProgramSpec| matches!(programs.running(&place.id), Ok(Some(_)));
             let place = tenant.places.iter().position(runs).unwrap_or(0);
             let controller = TenantController::new(slo, name, turn, place as u32);
             tenants.push(Guarded {
@@ -83,8 +84,8 @@ impl<'a> LatencyControl<'a> {
         }
         let places = tenants
             .iter()
-            .map(|own| (own.name.clone(), own.controller.place()));
-        let hands = levers::Hands::of(live, config.levers.bounds);
+            .map(|tenant| (tenant.name.clone(), tenant.controller.place()));
+        let hands = levers::LeverSet::of(live, config.levers.bounds);
         Ok(Some(Self {
             config: slo,
             handovers: HandoverQueue::begin(slo, hands, places.collect())?,
@@ -105,9 +106,9 @@ impl<'a> LatencyControl<'a> {
     /// Says what is missing on this machine, and writes the settings of each controller into the record. The daemon is
     /// ready by then: an MPS daemon that does not answer takes its time.
     pub(crate) fn introduce(&self, driver: &mut NodeDriver<'_>) {
-        for own in &self.tenants {
-            let head = own.controller.head();
-            driver.record(|to| to.latency(&own.name, head));
+        for tenant in &self.tenants {
+            let head = tenant.controller.head();
+            driver.record(|to| to.latency(&tenant.name, head));
         }
         let actuator = Actuator {
             config: self.config,
@@ -120,7 +121,11 @@ impl<'a> LatencyControl<'a> {
     /// A tenant tells how long a request took. Whether that is longer than it was promised.
     pub(in crate::drive) fn hear(&mut self, tenant: &str, took_ns: u64) -> bool {
         // Whoever is not promised anything may say what it likes.
-        let Some(own) = self.tenants.iter_mut().find(|own| own.name == tenant) else {
+        let Some(own) = self
+            .tenants
+            .iter_mut()
+            .find(|guarded| guarded.name == tenant)
+        else {
             return false;
         };
         let is_late = took_ns > self.config.tenants[tenant].latency_slo_ms.ns();
@@ -159,25 +164,25 @@ impl<'a> LatencyControl<'a> {
         self.hand_over(driver);
         let now = Time(at_ms.saturating_mul(1_000_000));
         let mut latencies = Vec::new();
-        for own in &mut self.tenants {
-            let tenant = &self.config.tenants[&own.name];
-            let latencies_ns = std::mem::take(&mut own.latencies_ns);
+        for guarded in &mut self.tenants {
+            let tenant = &self.config.tenants[&guarded.name];
+            let latencies_ns = std::mem::take(&mut guarded.latencies_ns);
             let answered = answered(now, &latencies_ns);
             let named = snapshot(self.config, &seen, tenant.places.len());
-            let report = self
-                .detectors
-                .judge(&own.name, &own.controller, named, news.as_ref());
-            let input = Input {
+            let report =
+                self.detectors
+                    .judge(&guarded.name, &guarded.controller, named, news.as_ref());
+            let input = TickInput {
                 tick,
                 latencies_ns,
                 snapshot: Some(report.snapshot),
-                relaunch: own.became.take(),
-                ..Input::default()
+                relaunch: guarded.became.take(),
+                ..TickInput::default()
             };
-            let from = own.controller.place();
-            let (orders, reason, line) = own.controller.tick(&own.name, input, &answered);
+            let from = guarded.controller.place();
+            let (orders, reason, line) = guarded.controller.tick(&guarded.name, input, &answered);
             if let Some(line) = line {
-                driver.record(|to| to.latency(&own.name, line));
+                driver.record(|to| to.latency(&guarded.name, line));
             }
             for order in &orders {
                 let contention = if report.is_inferred {
@@ -185,30 +190,30 @@ impl<'a> LatencyControl<'a> {
                 } else {
                     "named"
                 };
-                info!(tenant = own.name, order = ?order, reason, contention, "ordered");
-                driver.told.controlled(&own.name, kind(order));
+                info!(tenant = guarded.name, order = ?order, reason, contention, "ordered");
+                driver.told.controlled(&guarded.name, kind(order));
                 match order {
-                    Order::Relaunch { to, warm, .. } => {
-                        own.awaits = Some(self.handovers.order(&own.name, to.place, *warm));
+                    ControllerAction::Relaunch { to, warm, .. } => {
+                        guarded.awaits = Some(self.handovers.order(&guarded.name, to.place, *warm));
                     }
-                    Order::Restore { to } => {
-                        own.awaits = None;
-                        self.handovers.order(&own.name, to.place, true);
+                    ControllerAction::Restore { to } => {
+                        guarded.awaits = None;
+                        self.handovers.order(&guarded.name, to.place, true);
                     }
                     _ => {
                         let config = self.config;
                         let actuator = Actuator { config };
-                        actuator.carry_out(driver, &own.name, from, order, tick, now_ms());
+                        actuator.carry_out(driver, &guarded.name, from, order, tick, now_ms());
                     }
                 }
             }
             latencies.push(TenantLatency {
-                tenant: own.name.clone(),
+                tenant: guarded.name.clone(),
                 latency_slo_ms: tenant.latency_slo_ms.0,
-                requests: own.requests,
-                late: own.late,
-                place: own.controller.place(),
-                throttling: own.controller.is_throttling(),
+                requests: guarded.requests,
+                late: guarded.late,
+                place: guarded.controller.place(),
+                throttling: guarded.controller.is_throttling(),
                 inferred: report.is_inferred,
             });
         }
@@ -222,9 +227,12 @@ impl<'a> LatencyControl<'a> {
     fn hand_over(&mut self, driver: &mut NodeDriver<'_>) {
         for over in self.handovers.go_on(driver) {
             info!(tenant = over.tenant, became = ?over.became, "handed over");
-            let own = self.tenants.iter_mut().find(|own| own.name == over.tenant);
+            let own = self
+                .tenants
+                .iter_mut()
+                .find(|tenant| tenant.name == over.tenant);
             // One that its controller has given up is told of no more.
-            if let Some(own) = own.filter(|own| own.awaits == Some(over.number)) {
+            if let Some(own) = own.filter(|guarded| guarded.awaits == Some(over.number)) {
                 own.awaits = None;
                 own.became = Some(over.became);
             }
@@ -238,14 +246,14 @@ impl<'a> LatencyControl<'a> {
 }
 
 /// The name of an order's kind.
-fn kind(order: &Order) -> &'static str {
+fn kind(order: &ControllerAction) -> &'static str {
     match order {
-        Order::Throttle { .. } => "throttle",
-        Order::Lift => "lift",
-        Order::Relaunch { .. } => "relocate",
-        Order::Restore { .. } => "restore",
-        Order::Admit { .. } => "admit",
-        Order::Reject { .. } => "reject",
+        ControllerAction::Throttle { .. } => "throttle",
+        ControllerAction::Lift => "lift",
+        ControllerAction::Relaunch { .. } => "relocate",
+        ControllerAction::Restore { .. } => "restore",
+        ControllerAction::Admit { .. } => "admit",
+        ControllerAction::Reject { .. } => "reject",
     }
 }
 

@@ -3,7 +3,10 @@
 use mapa_front::slo_log::{Controller as Kind, Head, LOG_VERSION, LogLine};
 use mapa_sched::Time;
 use mapa_system_slo::replay::{self, ByReplay, ReplayState};
-use mapa_system_slo::{Answered, Config as Place, Input, Order, Settings, State, recorded};
+use mapa_system_slo::{
+    CompletedRequest, ControllerAction, ControllerState, Settings, TenantSetup as Place, TickInput,
+    recorded,
+};
 
 use super::config::{ControllerKind, SloConfig};
 
@@ -11,7 +14,7 @@ use super::config::{ControllerKind, SloConfig};
 #[derive(Debug)]
 pub(super) enum TenantController {
     /// The paper's.
-    Paper(Box<(Settings, State)>),
+    Paper(Box<(Settings, ControllerState)>),
     /// By replay.
     Replay(Box<(ByReplay, ReplayState)>),
 }
@@ -31,7 +34,7 @@ impl TenantController {
         Ok(match config.controller {
             ControllerKind::Slo => {
                 let settings = config.settings_of(tenant)?;
-                let state = State::new(at, &settings);
+                let state = ControllerState::new(at, &settings);
                 Self::Paper(Box::new((settings, state)))
             }
             ControllerKind::SloReplay => {
@@ -76,9 +79,9 @@ impl TenantController {
     pub(super) fn tick(
         &mut self,
         tenant: &str,
-        input: Input,
-        answered: &[Answered],
-    ) -> (Vec<Order>, String, Option<LogLine>) {
+        input: TickInput,
+        answered: &[CompletedRequest],
+    ) -> (Vec<ControllerAction>, String, Option<LogLine>) {
         match self {
             Self::Paper(own) => {
                 let (settings, state) = &mut **own;
@@ -104,8 +107,8 @@ impl TenantController {
 }
 
 /// Latencies that were told in a tick, as requests: each ended at the tick.
-pub(super) fn answered(now: Time, latencies_ns: &[u64]) -> Vec<Answered> {
-    let request = |&ns: &u64| Answered {
+pub(super) fn answered(now: Time, latencies_ns: &[u64]) -> Vec<CompletedRequest> {
+    let request = |&ns: &u64| CompletedRequest {
         arrived: Time(now.0.saturating_sub(ns)),
         took: std::time::Duration::from_nanos(ns),
     };

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use mapa_live::levers::{Failure, Hands, LeverError, LeverFact, Lifetime, Plan, Pull};
+use mapa_live::levers::{Failure, LeverChange, LeverError, LeverEvent, LeverSet, Lifetime, Plan};
 use mapa_system_slo::Relaunched;
 use tracing::warn;
 
@@ -80,7 +80,7 @@ impl<'a> HandoverQueue<'a> {
     /// The thread cannot be started.
     pub(super) fn begin(
         config: &'a SloConfig,
-        mut hands: Hands,
+        mut hands: LeverSet,
         at: BTreeMap<String, u32>,
     ) -> Result<Self, Error> {
         let (jobs, to_do) = channel();
@@ -165,7 +165,7 @@ impl<'a> HandoverQueue<'a> {
         let (Some(old), Some(new)) = (place(at), place(next.to)) else {
             return Some(next.is(Relaunched::Failed));
         };
-        let pull = Pull::HandOver {
+        let pull = LeverChange::HandOver {
             old: old.clone(),
             new: new.clone(),
             route: route_of(tenant, new),
@@ -207,10 +207,10 @@ impl<'a> HandoverQueue<'a> {
         }
     }
 
-    fn became(&mut self, handover: Handover, fact: &LeverFact) -> HandoverResult {
+    fn became(&mut self, handover: Handover, fact: &LeverEvent) -> HandoverResult {
         let is_done = matches!(
             fact,
-            LeverFact::Pulled { .. } | LeverFact::Extended { .. } | LeverFact::Unchanged { .. }
+            LeverEvent::Applied { .. } | LeverEvent::Extended { .. } | LeverEvent::Unchanged { .. }
         );
         if !is_done {
             return handover.is(Relaunched::Failed);

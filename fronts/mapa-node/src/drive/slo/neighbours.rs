@@ -7,10 +7,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use mapa_live::cgroup;
-use mapa_live::levers::{Controller, Group};
+use mapa_live::levers::{CgroupPath, Controller};
 use mapa_live::{Families, Identity, Life, ProcessId, Processes, Roots};
 use mapa_sched::JobId;
-use mapa_system_slo::{Numa, Place, Snapshot};
+use mapa_system_slo::{CounterSnapshot, NumaCounters, PlaceCounters};
 
 use super::config::{Neighbour, NeighbourRole, SloConfig};
 use crate::drive::driver::NodeDriver;
@@ -67,19 +67,21 @@ fn outside_leases(
         (None, Some(group)) => all.listed(|| members(roots, group)),
         (None, None) => Vec::new(),
     };
-    found.iter().map(|own| own.id).collect()
+    found.iter().map(|identity| identity.id).collect()
 }
 
 /// The process that a file names. A process that started after its file was written is another one, which
 /// has the number by now.
 fn named(file: &Path, all: &Processes) -> Option<Identity> {
     let own = all.identity(fs::read_to_string(file).ok()?.trim().parse().ok()?)?;
-    let written = fs::metadata(file).and_then(|own| own.modified()).ok()?;
+    let written = fs::metadata(file)
+        .and_then(|metadata| metadata.modified())
+        .ok()?;
     (all.started(&own) <= written + COARSE).then_some(own)
 }
 
 /// The processes of a control group and of those below it, where block I/O is limited.
-fn members(roots: &Roots, group: &Group) -> Vec<i32> {
+fn members(roots: &Roots, group: &CgroupPath) -> Vec<i32> {
     let Ok(Some((_, root))) = Controller::BlockIo.hierarchy(roots) else {
         return Vec::new();
     };
@@ -122,22 +124,24 @@ impl NeighbourMonitor {
         at_ms: u64,
     ) -> BTreeMap<String, NeighbourActivity> {
         let past = self.at_ms.and_then(|was| at_ms.checked_sub(was));
-        let seconds = past.filter(|own| *own > 0).map(|own| own as f64 / 1e3);
+        let seconds = past.filter(|past| *past > 0).map(|past| past as f64 / 1e3);
         self.at_ms = Some(at_ms);
         let mut seen = BTreeMap::new();
         let families = OnceCell::new();
-        for (name, own) in &config.neighbours {
-            let processes = processes(own, driver, &families);
+        for (name, neighbour) in &config.neighbours {
+            let processes = processes(neighbour, driver, &families);
             let before = self.before.remove(name).unwrap_or_default();
             let now: BTreeMap<ProcessId, u64> = processes
                 .iter()
-                .filter_map(|&own| Some((own, moved(&driver.live.roots.proc, own)?)))
+                .filter_map(|&process| Some((process, moved(&driver.live.roots.proc, process)?)))
                 .collect();
             let is_told = now.len() == processes.len() && !processes.is_empty();
             // A process that is new has moved all that it has since it came.
             let delta: u64 = now
                 .iter()
-                .map(|(own, bytes)| bytes.saturating_sub(before.get(own).copied().unwrap_or(0)))
+                .map(|(process, bytes)| {
+                    bytes.saturating_sub(before.get(process).copied().unwrap_or(0))
+                })
                 .sum();
             let is_second = !before.is_empty();
             let mb_s = seconds
@@ -161,39 +165,39 @@ pub(super) fn snapshot(
     config: &SloConfig,
     seen: &BTreeMap<String, NeighbourActivity>,
     places: usize,
-) -> Snapshot {
+) -> CounterSnapshot {
     let place = |at: usize| {
         let (mut heavy, mut training, mut mb_s) = (0, false, 0.0);
-        for (name, own) in &config.neighbours {
-            let Some(seen) = seen.get(name).filter(|_| own.is_beside(at as u32)) else {
+        for (name, neighbour) in &config.neighbours {
+            let Some(seen) = seen.get(name).filter(|_| neighbour.is_beside(at as u32)) else {
                 continue;
             };
             let moves = seen
                 .mb_s
-                .is_some_and(|own_mb_s| own_mb_s >= own.active_above_mb_s.0 as f64);
-            match own.activity {
+                .is_some_and(|own_mb_s| own_mb_s >= neighbour.active_above_mb_s.0 as f64);
+            match neighbour.activity {
                 NeighbourRole::Copy => heavy += u32::from(moves),
                 NeighbourRole::Train => training |= seen.is_running,
             }
             mb_s += seen.mb_s.unwrap_or_default();
         }
-        Place {
+        PlaceCounters {
             heavy: Some(heavy),
             training: Some(training),
             numa: Some(0),
             largest: Some(0),
             pcie_mb_s: Some(mb_s as u32),
-            ..Place::default()
+            ..PlaceCounters::default()
         }
     };
-    let places: Vec<Place> = (0..places.max(1)).map(place).collect();
-    let block_io_mb_s = places.first().and_then(|own| own.pcie_mb_s);
-    Snapshot {
+    let places: Vec<PlaceCounters> = (0..places.max(1)).map(place).collect();
+    let block_io_mb_s = places.first().and_then(|place| place.pcie_mb_s);
+    CounterSnapshot {
         age_ticks: 0,
         places,
-        numa: vec![Numa {
+        numa: vec![NumaCounters {
             block_io_mb_s,
-            ..Numa::default()
+            ..NumaCounters::default()
         }],
     }
 }
@@ -226,7 +230,10 @@ mod tests {
         let neighbour: Neighbour = parse_toml(neighbour).unwrap();
         let all = Processes::new().unwrap();
         let found = outside_leases(&neighbour, &roots, &all, &OnceCell::new());
-        assert_eq!(found.iter().map(|own| own.pid).collect::<Vec<_>>(), [own]);
+        assert_eq!(
+            found.iter().map(|process| process.pid).collect::<Vec<_>>(),
+            [own]
+        );
     }
 
     #[test]

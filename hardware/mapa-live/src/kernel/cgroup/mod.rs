@@ -48,7 +48,7 @@ pub(crate) fn hierarchy(
             Err(error) if error.kind() == ErrorKind::NotFound => continue,
             Err(error) => return Err(error),
         };
-        if list.split_whitespace().any(|own| own == v2) {
+        if list.split_whitespace().any(|candidate| candidate == v2) {
             return Ok(Some((Version::V2, root)));
         }
     }
@@ -62,7 +62,7 @@ pub(crate) fn hierarchy(
 pub fn members(group: &Path) -> io::Result<Vec<i32>> {
     let mut found = own_members(group)?;
     for entry in fs::read_dir(group)?.flatten() {
-        if entry.file_type().is_ok_and(|own| own.is_dir()) {
+        if entry.file_type().is_ok_and(|file_type| file_type.is_dir()) {
             // A group that has just been removed had no processes.
             found.extend(members(&entry.path()).unwrap_or_default());
         }
@@ -73,7 +73,7 @@ pub fn members(group: &Path) -> io::Result<Vec<i32>> {
 /// Removes a group, and those below it. A group that still has processes stays.
 pub fn remove(group: &Path) {
     for entry in fs::read_dir(group).into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|own| own.is_dir()) {
+        if entry.file_type().is_ok_and(|file_type| file_type.is_dir()) {
             remove(&entry.path());
         }
     }
@@ -89,7 +89,7 @@ pub(crate) fn own_members(group: &Path) -> io::Result<Vec<i32>> {
     let text = files::read(&group.join(PROCESSES))?;
     Ok(text
         .lines()
-        .filter_map(|own| own.trim().parse().ok())
+        .filter_map(|line| line.trim().parse().ok())
         .collect())
 }
 
@@ -99,7 +99,9 @@ pub(crate) fn path_in<'t>(text: &'t str, controller: &str) -> Option<&'t str> {
     text.lines().find_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);
         let (own, path) = (parts.next()?, parts.next()?);
-        own.split(',').any(|own| own == controller).then_some(path)
+        own.split(',')
+            .any(|candidate| candidate == controller)
+            .then_some(path)
     })
 }
 

@@ -6,8 +6,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::control::{MigControl, MigDevice, MigOffer, MigPlace, MigState, MigWords};
-use crate::command::{self, Failure};
+use super::control::{MigControl, MigDevice, MigOffer, MigOp, MigPlace, MigState};
+use crate::command::{self, CommandFailure};
 use crate::levers::error::LeverError;
 use crate::live::Live;
 
@@ -19,7 +19,7 @@ pub struct MigCommand {
 }
 
 /// An instance in the table of `-lgi`.
-struct Row {
+struct InstanceRow {
     profile: String,
     id: u32,
     start: u32,
@@ -40,15 +40,15 @@ impl MigCommand {
         let what = self.shell(words);
         match command::run(&self.program, words, self.limit) {
             Ok(out) => Ok(String::from_utf8_lossy(&out).into_owned()),
-            Err(Failure::Missing) => Err(LeverError::missing(
+            Err(CommandFailure::Missing) => Err(LeverError::missing(
                 self.program.display().to_string(),
                 "no such command",
             )),
-            Err(Failure::Hung(limit)) => Err(LeverError::failed(
+            Err(CommandFailure::Hung(limit)) => Err(LeverError::failed(
                 what,
                 format!("no answer within {limit:?}: killed"),
             )),
-            Err(Failure::Failed(status, said)) => {
+            Err(CommandFailure::Failed(status, said)) => {
                 let why = format!("{status}: {said}");
                 let says = |words: &str| said.to_ascii_lowercase().contains(words);
                 Err(if says("in use") {
@@ -59,7 +59,7 @@ impl MigCommand {
                     LeverError::failed(what, why)
                 })
             }
-            Err(Failure::System(error)) => Err(LeverError::failed(what, error.to_string())),
+            Err(CommandFailure::System(error)) => Err(LeverError::failed(what, error.to_string())),
         }
     }
 
@@ -84,7 +84,7 @@ impl MigCommand {
     }
 
     /// The GPU instances of a device.
-    fn rows(&self, device: &str) -> Result<Vec<Row>, LeverError> {
+    fn rows(&self, device: &str) -> Result<Vec<InstanceRow>, LeverError> {
         let table = self.list(&["mig", "-lgi", "-i", device], "GPU instances:")?;
         Ok(rows(&table)
             .filter_map(|words| {
@@ -94,7 +94,7 @@ impl MigCommand {
                     return None;
                 };
                 let (start, size) = place_of(place)?;
-                Some(Row {
+                Some(InstanceRow {
                     profile: (*profile).to_owned(),
                     id: id.parse().ok()?,
                     start,
@@ -120,7 +120,7 @@ impl MigCommand {
             .collect())
     }
 
-    fn find(&self, device: &str, place: &MigPlace) -> Result<Option<Row>, LeverError> {
+    fn find(&self, device: &str, place: &MigPlace) -> Result<Option<InstanceRow>, LeverError> {
         let mut rows = self.rows(device)?.into_iter();
         Ok(rows.find(|row| row.start == place.start && row.profile == place.profile))
     }
@@ -322,7 +322,7 @@ impl MigControl for MigCommand {
             self.run(&["-i", device, "-mig", word(!on)])?;
         }
         Err(LeverError::busy(
-            self.words(MigWords::Mode(device, on)),
+            self.commands(MigOp::Mode(device, on)),
             "it takes a reset of the device, or the end of its users",
         ))
     }
@@ -341,7 +341,7 @@ impl MigControl for MigCommand {
         // The new number is looked up by place, since the command prints it in a sentence for
         // people.
         let row = self.find(device, place)?.ok_or_else(|| {
-            let what = self.words(MigWords::Create(device, place));
+            let what = self.commands(MigOp::Create(device, place));
             LeverError::failed(what, "the command said yes, and there is no such instance")
         })?;
         // The instance may be there without all of its compute instances, after an attempt that
@@ -386,11 +386,11 @@ impl MigControl for MigCommand {
         Ok(())
     }
 
-    fn words(&self, change: MigWords<'_>) -> String {
+    fn commands(&self, change: MigOp<'_>) -> String {
         let program = self.program.display();
         match change {
-            MigWords::Mode(device, on) => format!("{program} -i {device} -mig {}", u32::from(on)),
-            MigWords::Create(device, place) => {
+            MigOp::Mode(device, on) => format!("{program} -i {device} -mig {}", u32::from(on)),
+            MigOp::Create(device, place) => {
                 let start = place.start;
                 // The number is what the device gives the profile, and it tells them only in MIG mode.
                 let offers = self.offers(device).unwrap_or_default();
@@ -407,7 +407,7 @@ impl MigControl for MigCommand {
                 }
                 words
             }
-            MigWords::Destroy(device, place) => {
+            MigOp::Destroy(device, place) => {
                 // The numbers are those of the moment.
                 let row = self.find(device, place).ok().flatten();
                 let gi = row.as_ref().map_or_else(

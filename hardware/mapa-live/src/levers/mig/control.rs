@@ -63,7 +63,7 @@ pub struct MigOffer {
 
 /// A change of a partition, to be put into words.
 #[derive(Clone, Copy, Debug)]
-pub enum MigWords<'a> {
+pub enum MigOp<'a> {
     /// [`MigControl::set_mode`].
     Mode(&'a str, bool),
     /// [`MigControl::create`].
@@ -117,5 +117,5 @@ pub trait MigControl: Send {
     fn destroy(&mut self, device: &str, place: &MigPlace) -> Result<(), LeverError>;
 
     /// The exact call or command, one a line.
-    fn words(&self, change: MigWords<'_>) -> String;
+    fn commands(&self, change: MigOp<'_>) -> String;
 }

@@ -13,13 +13,13 @@ pub struct MigLayout {
     pub enabled: bool,
     /// All instances that the device shall have; none unless MIG is on.
     #[serde(default)]
-    pub instances: Vec<MigWish>,
+    pub instances: Vec<MigInstanceSpec>,
 }
 
 /// An instance that a device shall have.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct MigWish {
+pub struct MigInstanceSpec {
     /// The profile: `3g.20gb`.
     pub profile: String,
     /// The first memory slice; wherever there is room, if `None`.
@@ -30,7 +30,7 @@ pub struct MigWish {
     pub compute: Vec<u32>,
 }
 
-impl MigWish {
+impl MigInstanceSpec {
     /// An instance with one compute instance, wherever there is room.
     #[must_use]
     pub fn of(profile: impl Into<String>) -> Self {
@@ -111,13 +111,13 @@ pub(crate) fn print(layout: &MigLayout) -> String {
 }
 
 /// A wish, what the device offers for it, and its compute instances.
-type Wanted<'a> = (&'a MigWish, &'a MigOffer, Vec<u32>);
+type ResolvedInstance<'a> = (&'a MigInstanceSpec, &'a MigOffer, Vec<u32>);
 
 /// Each wish with what the device offers for it, all checked.
 fn wishes<'a>(
     layout: &'a MigLayout,
     offers: &'a [MigOffer],
-) -> Result<Vec<Wanted<'a>>, LeverError> {
+) -> Result<Vec<ResolvedInstance<'a>>, LeverError> {
     if layout.instances.len() > MOST {
         return Err(LeverError::OutOfBounds {
             bound: "instances of a device".to_owned(),
@@ -160,7 +160,7 @@ fn wishes<'a>(
 }
 
 /// The compute instances of a wish, checked against the slices of its profile.
-fn compute_of(wish: &MigWish, offer: &MigOffer) -> Result<Vec<u32>, LeverError> {
+fn compute_of(wish: &MigInstanceSpec, offer: &MigOffer) -> Result<Vec<u32>, LeverError> {
     if wish.compute.is_empty() {
         return Ok(vec![offer.compute_slices]);
     }
@@ -182,7 +182,7 @@ fn compute_of(wish: &MigWish, offer: &MigOffer) -> Result<Vec<u32>, LeverError> 
 
 /// Places for all wishes. First each wish takes an instance that exists and is as wished; if the rest then
 /// has no room, everything is arranged anew.
-fn arrange(wanted: &[Wanted<'_>], existing: &[MigPlace]) -> Option<Vec<MigPlace>> {
+fn arrange(wanted: &[ResolvedInstance<'_>], existing: &[MigPlace]) -> Option<Vec<MigPlace>> {
     let mut places: Vec<Option<MigPlace>> = vec![None; wanted.len()];
     let mut free: Vec<&MigPlace> = existing.iter().collect();
     // Wishes with a start choose before those without, or these would take what those need.
@@ -213,7 +213,7 @@ fn arrange(wanted: &[Wanted<'_>], existing: &[MigPlace]) -> Option<Vec<MigPlace>
 }
 
 /// Fills the places that are open, the largest wish first, by trying every start.
-fn search(wanted: &[Wanted<'_>], places: &mut [Option<MigPlace>]) -> bool {
+fn search(wanted: &[ResolvedInstance<'_>], places: &mut [Option<MigPlace>]) -> bool {
     let open = (0..wanted.len()).filter(|&at| places[at].is_none());
     // Wishes with a start first, then the largest: they have the fewest places to choose from.
     let Some(at) = open.max_by_key(|&at| (wanted[at].0.start.is_some(), wanted[at].1.size)) else {

@@ -10,9 +10,9 @@ mod parted;
 mod reconcilers;
 
 pub use command::MigCommand;
-pub use control::{MigControl, MigDevice, MigOffer, MigPlace, MigState, MigWords};
+pub use control::{MigControl, MigDevice, MigOffer, MigOp, MigPlace, MigState};
 pub(crate) use layout::changes;
-pub use layout::{MigLayout, MigWish};
+pub use layout::{MigInstanceSpec, MigLayout};
 #[cfg(feature = "nvml")]
 pub use nvml::{MigNvml, MigSystem};
 #[cfg(feature = "parted")]

@@ -9,8 +9,8 @@ use nvml_wrapper::{Device, Nvml};
 use nvml_wrapper_sys::bindings::nvmlReturn_enum_NVML_ERROR_INSUFFICIENT_RESOURCES as NO_ROOM;
 
 use super::command::MigCommand;
-use super::control::{MigControl, MigDevice, MigOffer, MigPlace, MigState, MigWords};
-use crate::found::Silence;
+use super::control::{MigControl, MigDevice, MigOffer, MigOp, MigPlace, MigState};
+use crate::found::NoAnswer;
 use crate::levers::error::LeverError;
 use crate::live::Live;
 use crate::nvml::{self, mig};
@@ -41,8 +41,8 @@ impl MigNvml {
         };
         match nvml::with(&self.library, self.limit, can) {
             Ok(can) => can,
-            Err(Silence::Absent(_)) => false,
-            Err(Silence::Failed(_)) => true,
+            Err(NoAnswer::Absent(_)) => false,
+            Err(NoAnswer::Failed(_)) => true,
         }
     }
 
@@ -54,11 +54,11 @@ impl MigNvml {
     ) -> Result<T, LeverError> {
         match nvml::with(&self.library, self.limit, own) {
             Ok(outcome) => outcome.map_err(|error| refused(what, error)),
-            Err(Silence::Absent(why)) => {
+            Err(NoAnswer::Absent(why)) => {
                 let library = format!("NVML {}", self.library.display());
                 Err(LeverError::missing(library, why))
             }
-            Err(Silence::Failed(why)) => Err(LeverError::failed(what, format!("NVML: {why}"))),
+            Err(NoAnswer::Failed(why)) => Err(LeverError::failed(what, format!("NVML: {why}"))),
         }
     }
 }
@@ -123,8 +123,8 @@ impl MigControl for MigSystem {
         self.by_mut().destroy(device, place)
     }
 
-    fn words(&self, change: MigWords<'_>) -> String {
-        self.by().words(change)
+    fn commands(&self, change: MigOp<'_>) -> String {
+        self.by().commands(change)
     }
 }
 
@@ -167,7 +167,7 @@ fn mode(device: &Device<'_>) -> Result<(bool, bool), NvmlError> {
 }
 
 /// The compute slices of the compute instances of an instance, the largest first.
-fn computes_of(instance: &mig::Instance<'_>) -> Result<Vec<u32>, NvmlError> {
+fn computes_of(instance: &mig::NvmlInstance<'_>) -> Result<Vec<u32>, NvmlError> {
     let mut slices = Vec::new();
     for profile in instance.compute_profiles()? {
         let count = instance.computes(&profile)?.len();
@@ -178,7 +178,10 @@ fn computes_of(instance: &mig::Instance<'_>) -> Result<Vec<u32>, NvmlError> {
 }
 
 /// The instance at a place.
-fn find<'n>(device: &Device<'n>, place: &MigPlace) -> Result<Option<mig::Instance<'n>>, NvmlError> {
+fn find<'n>(
+    device: &Device<'n>,
+    place: &MigPlace,
+) -> Result<Option<mig::NvmlInstance<'n>>, NvmlError> {
     for profile in mig::profiles(device)? {
         if profile.name != place.profile {
             continue;
@@ -314,7 +317,7 @@ impl MigControl for MigNvml {
 
     fn set_mode(&mut self, device: &str, on: bool) -> Result<(), LeverError> {
         let uuid = device.to_owned();
-        let what = self.words(MigWords::Mode(device, on));
+        let what = self.commands(MigOp::Mode(device, on));
         let waits = self.ask(what.clone(), move |nvml| {
             let device = device_of(nvml, &uuid)?;
             if mode(&device)? == (on, on) {
@@ -342,22 +345,22 @@ impl MigControl for MigNvml {
 
     fn create(&mut self, device: &str, place: &MigPlace) -> Result<(), LeverError> {
         let (uuid, instance) = (device.to_owned(), place.clone());
-        let what = self.words(MigWords::Create(device, place));
+        let what = self.commands(MigOp::Create(device, place));
         self.ask(what, move |nvml| create(nvml, &uuid, &instance))
     }
 
     fn destroy(&mut self, device: &str, place: &MigPlace) -> Result<(), LeverError> {
         let (uuid, instance) = (device.to_owned(), place.clone());
-        let what = self.words(MigWords::Destroy(device, place));
+        let what = self.commands(MigOp::Destroy(device, place));
         self.ask(what, move |nvml| destroy(nvml, &uuid, &instance))
     }
 
-    fn words(&self, change: MigWords<'_>) -> String {
+    fn commands(&self, change: MigOp<'_>) -> String {
         match change {
-            MigWords::Mode(device, on) => {
+            MigOp::Mode(device, on) => {
                 format!("nvmlDeviceSetMigMode({device}, {})", u32::from(on))
             }
-            MigWords::Create(device, place) => {
+            MigOp::Create(device, place) => {
                 let start = place.start;
                 let mut words = format!(
                     "nvmlDeviceCreateGpuInstanceWithPlacement({device}, {}, start {start}, size {})",
@@ -370,7 +373,7 @@ impl MigControl for MigNvml {
                 }
                 words
             }
-            MigWords::Destroy(device, place) => {
+            MigOp::Destroy(device, place) => {
                 let start = place.start;
                 let compute = place.compute.iter().map(|slices| {
                     format!("nvmlComputeInstanceDestroy({device} at {start}, {slices} slices)\n")

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::control::{MigDevice, MigState};
-use super::layout::{MigLayout, MigWish};
+use super::layout::{MigInstanceSpec, MigLayout};
 use crate::levers::error::LeverError;
 
 /// The longest file that is read.
@@ -93,7 +93,7 @@ pub enum PartedDevices {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Written {
+struct PartedYaml {
     version: String,
     mig_configs: BTreeMap<String, Vec<PartedSpec>>,
 }
@@ -111,7 +111,7 @@ impl PartedFile {
                 text.len()
             )));
         }
-        let written: Written =
+        let written: PartedYaml =
             serde_saphyr::from_str(text).map_err(|error| bad(first_line(&error.to_string())))?;
         if written.version != "v1" {
             let start: String = written.version.chars().take(40).collect();
@@ -132,7 +132,7 @@ impl PartedFile {
     /// # Errors
     /// A name that YAML cannot write.
     pub fn write(&self) -> Result<String, LeverError> {
-        let written = Written {
+        let written = PartedYaml {
             version: "v1".to_owned(),
             mig_configs: self.configs.clone(),
         };
@@ -265,7 +265,7 @@ impl PartedSpec {
             let (slices, profile) = split(kind);
             let count = count as usize;
             match slices {
-                None => instances.extend(std::iter::repeat_n(MigWish::of(profile), count)),
+                None => instances.extend(std::iter::repeat_n(MigInstanceSpec::of(profile), count)),
                 Some(slices) => {
                     let own = parts.entry(profile).or_default();
                     own.extend(std::iter::repeat_n(slices, count));
@@ -287,9 +287,9 @@ impl PartedSpec {
                     None => open.push(vec![slice]),
                 }
             }
-            instances.extend(open.into_iter().map(|compute| MigWish {
+            instances.extend(open.into_iter().map(|compute| MigInstanceSpec {
                 compute,
-                ..MigWish::of(profile)
+                ..MigInstanceSpec::of(profile)
             }));
         }
         MigLayout {

@@ -28,7 +28,7 @@ pub(super) fn is_partitioned(device: &Device<'_>) -> bool {
 }
 
 /// Where a GPU instance lies.
-pub(super) struct Place {
+pub(super) struct InstancePlace {
     /// The vendor's number of the profile.
     pub(super) profile: u32,
     /// The first memory slice, and how many there are.
@@ -57,14 +57,14 @@ pub(super) fn instance_of(mig: &Device<'_>) -> Result<u32, NvmlError> {
 ///
 /// # Errors
 /// What the library says; it has no such call.
-pub(super) fn place(device: &Device<'_>, instance: u32) -> Result<Place, NvmlError> {
+pub(super) fn place(device: &Device<'_>, instance: u32) -> Result<InstancePlace, NvmlError> {
     let call = nvml_sym(device.nvml().lib().nvmlDeviceGetGpuInstanceById.as_ref())?;
     let mut found: nvmlGpuInstance_t = null_mut();
     // SAFETY: the handle is a device's, and the call writes one handle, for which there is room.
     nvml_try(unsafe { call(handle(device), instance, &raw mut found) })?;
-    let info = Instance::of(device, found).info()?;
+    let info = NvmlInstance::of(device, found).info()?;
     let slices = |number: u32| u8::try_from(number).map_err(|_| NvmlError::Unknown);
-    Ok(Place {
+    Ok(InstancePlace {
         profile: info.profileId,
         slices: (slices(info.placement.start)?, slices(info.placement.size)?),
     })
@@ -76,7 +76,7 @@ const COMPUTE_PROFILE_V2: c_uint =
     size_of::<nvmlComputeInstanceProfileInfo_v2_t>() as c_uint | (2 << 24);
 
 /// A profile of GPU instances.
-pub(crate) struct Profile {
+pub(crate) struct NvmlProfile {
     pub(crate) id: u32,
     pub(crate) name: String,
     pub(crate) compute_slices: u32,
@@ -93,7 +93,7 @@ pub(crate) struct ComputeProfile {
 }
 
 /// A GPU instance.
-pub(crate) struct Instance<'n> {
+pub(crate) struct NvmlInstance<'n> {
     handle: nvmlGpuInstance_t,
     nvml: &'n Nvml,
 }
@@ -121,7 +121,7 @@ fn if_there_is_one(answer: Result<(), NvmlError>) -> Result<bool, NvmlError> {
 }
 
 /// The profiles that a device has.
-pub(crate) fn profiles(device: &Device<'_>) -> Result<Vec<Profile>, NvmlError> {
+pub(crate) fn profiles(device: &Device<'_>) -> Result<Vec<NvmlProfile>, NvmlError> {
     let lib = device.nvml().lib();
     let call = nvml_sym(lib.nvmlDeviceGetGpuInstanceProfileInfoV.as_ref())?;
     let mut profiles = Vec::new();
@@ -147,7 +147,7 @@ pub(crate) fn profiles(device: &Device<'_>) -> Result<Vec<Profile>, NvmlError> {
         let answer = nvml_try(unsafe { call(handle(device), constant, &raw mut info) });
         if if_there_is_one(answer)? {
             let name = text(&info.name);
-            profiles.push(Profile {
+            profiles.push(NvmlProfile {
                 id: info.id,
                 // The library says `MIG 3g.20gb`. The command and the tables say `3g.20gb`.
                 name: name.strip_prefix("MIG ").unwrap_or(&name).to_owned(),
@@ -162,7 +162,7 @@ pub(crate) fn profiles(device: &Device<'_>) -> Result<Vec<Profile>, NvmlError> {
 /// The starts and sizes that a profile may have.
 pub(crate) fn placements(
     device: &Device<'_>,
-    profile: &Profile,
+    profile: &NvmlProfile,
 ) -> Result<Vec<(u32, u32)>, NvmlError> {
     let lib = device.nvml().lib();
     let call = nvml_sym(lib.nvmlDeviceGetGpuInstancePossiblePlacements_v2.as_ref())?;
@@ -187,8 +187,8 @@ pub(crate) fn placements(
 /// The instances of a profile.
 pub(crate) fn instances<'n>(
     device: &Device<'n>,
-    profile: &Profile,
-) -> Result<Vec<Instance<'n>>, NvmlError> {
+    profile: &NvmlProfile,
+) -> Result<Vec<NvmlInstance<'n>>, NvmlError> {
     let call = nvml_sym(device.nvml().lib().nvmlDeviceGetGpuInstances.as_ref())?;
     let mut found: Vec<nvmlGpuInstance_t> = vec![null_mut(); profile.most as usize];
     let mut count: c_uint = 0;
@@ -202,26 +202,28 @@ pub(crate) fn instances<'n>(
         )
     })?;
     let found = found.into_iter().take(count as usize);
-    Ok(found.map(|handle| Instance::of(device, handle)).collect())
+    Ok(found
+        .map(|handle| NvmlInstance::of(device, handle))
+        .collect())
 }
 
 /// Creates an instance without compute instances.
 pub(crate) fn create<'n>(
     device: &Device<'n>,
-    profile: &Profile,
+    profile: &NvmlProfile,
     start: u32,
     size: u32,
-) -> Result<Instance<'n>, NvmlError> {
+) -> Result<NvmlInstance<'n>, NvmlError> {
     let lib = device.nvml().lib();
     let call = nvml_sym(lib.nvmlDeviceCreateGpuInstanceWithPlacement.as_ref())?;
     let place = nvmlGpuInstancePlacement_t { start, size };
     let mut made: nvmlGpuInstance_t = null_mut();
     // SAFETY: the handle is a device's; the call reads one placement and writes one handle.
     nvml_try(unsafe { call(handle(device), profile.id, &raw const place, &raw mut made) })?;
-    Ok(Instance::of(device, made))
+    Ok(NvmlInstance::of(device, made))
 }
 
-impl<'n> Instance<'n> {
+impl<'n> NvmlInstance<'n> {
     fn of(device: &Device<'n>, handle: nvmlGpuInstance_t) -> Self {
         Self {
             handle,

@@ -17,12 +17,12 @@ const NOT_FOUND: c_int = 500;
 
 /// A function of NVIDIA's library, found once.
 #[derive(Debug)]
-pub(super) struct Real {
+pub(super) struct DriverFn {
     name: &'static CStr,
     found: AtomicPtr<c_void>,
 }
 
-impl Real {
+impl DriverFn {
     /// The function of this name.
     pub(super) const fn new(name: &'static CStr) -> Self {
         Self {
@@ -47,7 +47,7 @@ impl Real {
 /// it.
 macro_rules! real {
     ($name:literal, ($($argument:expr => $type:ty),* $(,)?)) => {{
-        static REAL: $crate::c::driver::Real = $crate::c::driver::Real::new($name);
+        static REAL: $crate::c::driver::DriverFn = $crate::c::driver::DriverFn::new($name);
         let found = REAL.get();
         if found.is_null() {
             $crate::c::driver::not_found()
@@ -143,21 +143,28 @@ pub(super) fn in_front(
     flags: u64,
 ) -> *mut c_void {
     static BEHIND: OnceLock<Vec<usize>> = OnceLock::new();
-    let behind =
-        BEHIND.get_or_init(|| fronts.iter().map(|own| symbol(own.symbol).addr()).collect());
-    if let Some(at) = behind.iter().position(|own| *own == found.addr()) {
+    let behind = BEHIND.get_or_init(|| {
+        fronts
+            .iter()
+            .map(|front| symbol(front.symbol).addr())
+            .collect()
+    });
+    if let Some(at) = behind
+        .iter()
+        .position(|candidate| *candidate == found.addr())
+    {
         return (fronts[at].own)();
     }
-    let has_symbol = known(found).is_some_and(|own| own.dli_saddr == found);
+    let has_symbol = known(found).is_some_and(|dl_info| dl_info.dli_saddr == found);
     if has_symbol {
         return found;
     }
     let of_this_name = fronts
         .iter()
-        .filter(|own| own.name == name && own.since <= version);
+        .filter(|front| front.name == name && front.since <= version);
     let is_per_thread = flags & PER_THREAD != 0;
-    let best = of_this_name.max_by_key(|own| (own.is_per_thread == is_per_thread, own.since));
-    best.map_or(found, |own| (own.own)())
+    let best = of_this_name.max_by_key(|front| (front.is_per_thread == is_per_thread, front.since));
+    best.map_or(found, |front| (front.own)())
 }
 
 /// Whether calls on a stream go into a graph: then they neither take nor free memory.

@@ -17,7 +17,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use mapa_case::Held;
+use mapa_case::AllocationKey;
 use mapa_case::c::{
     Stream, allocate, end_all, forget, inside, is_inside, release, release_all, touch,
 };
@@ -38,7 +38,7 @@ const DEVICE: c_int = 1;
 
 /// What is known of a process. Each lock is held for as long as the driver takes, and never while the
 /// manager is waited for.
-struct Known {
+struct ProcessState {
     pid: u32,
     /// Physical memory. The lock is held within the driver's calls, so that no handle is given out again
     /// before it is known to be free.
@@ -49,17 +49,17 @@ struct Known {
 
 /// What is known of this process. A forked child begins anew: another thread of its parent may hold a lock
 /// for good.
-fn known() -> &'static Known {
-    static OWN: AtomicPtr<Known> = AtomicPtr::new(ptr::null_mut());
+fn known() -> &'static ProcessState {
+    static OWN: AtomicPtr<ProcessState> = AtomicPtr::new(ptr::null_mut());
 
     let pid = process::id();
     loop {
         let before = OWN.load(Ordering::Acquire);
         // SAFETY: what OWN points to is never freed, and changed under its locks alone.
-        if let Some(own) = unsafe { before.as_ref() }.filter(|own| own.pid == pid) {
+        if let Some(own) = unsafe { before.as_ref() }.filter(|device| device.pid == pid) {
             return own;
         }
-        let new = Box::into_raw(Box::new(Known {
+        let new = Box::into_raw(Box::new(ProcessState {
             pid,
             physical: Mutex::new(Physical::new()),
             primary: Mutex::new(BTreeMap::new()),
@@ -100,36 +100,36 @@ macro_rules! allocations {
                 let code = call();
                 // SAFETY: CUDA has written it there.
                 let made = if code == 0 { unsafe { written($to) } } else { None };
-                (code, made.map(|own| (Held::$held(number(own)), $context)))
+                (code, made.map(|allocation| (AllocationKey::$held(number(allocation)), $context)))
             })
         }
     )*};
 }
 
 /// What an allocation is known by, as a number.
-trait Number {
+trait AllocationNumber {
     fn number(self) -> u64;
 }
 
-impl Number for u64 {
+impl AllocationNumber for u64 {
     fn number(self) -> u64 {
         self
     }
 }
 
-impl Number for c_uint {
+impl AllocationNumber for c_uint {
     fn number(self) -> u64 {
         self.into()
     }
 }
 
-impl Number for Opaque {
+impl AllocationNumber for Opaque {
     fn number(self) -> u64 {
         self.addr() as u64
     }
 }
 
-fn number(own: impl Number) -> u64 {
+fn number(own: impl AllocationNumber) -> u64 {
     own.number()
 }
 
@@ -255,7 +255,7 @@ macro_rules! frees {
         #[doc = concat!("CUDA's ", stringify!($name), ".")]
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($what: $type) -> c_int {
-            release(Held::$held(number($what)), || real!($c, ($what => $type)))
+            release(AllocationKey::$held(number($what)), || real!($c, ($what => $type)))
         }
     )*};
 }
@@ -278,7 +278,7 @@ macro_rules! late_frees {
             if others_ask() || is_inside() || is_captured(stream, $per_thread) {
                 return free();
             }
-            release(Held::Memory(address), || match free() {
+            release(AllocationKey::Memory(address), || match free() {
                 0 => real!($wait, (stream => Stream)),
                 error => error,
             })
@@ -294,7 +294,7 @@ late_frees! {
 /// The start of CUmemAllocationProp: its type, types of handles, and the type of its location.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct Properties {
+pub struct AllocationProperties {
     _before: [c_int; 2],
     location: c_int,
 }
@@ -304,15 +304,15 @@ pub struct Properties {
 pub unsafe extern "C" fn cuMemCreate(
     to: *mut u64,
     bytes: usize,
-    properties: *const Properties,
+    properties: *const AllocationProperties,
     flags: u64,
 ) -> c_int {
     let call = || {
         real!(c"cuMemCreate",
-            (to => *mut u64, bytes => usize, properties => *const Properties, flags => u64))
+            (to => *mut u64, bytes => usize, properties => *const AllocationProperties, flags => u64))
     };
     // SAFETY: the program passes properties, or null.
-    let location = unsafe { properties.as_ref() }.map(|own| own.location);
+    let location = unsafe { properties.as_ref() }.map(|properties| properties.location);
     if others_ask() || is_inside() || location != Some(DEVICE) {
         return call();
     }
@@ -327,7 +327,10 @@ pub unsafe extern "C" fn cuMemCreate(
         if let Some(handle) = made {
             physical.created(handle);
         }
-        (code, made.map(|handle| (Held::Physical(handle), 0)))
+        (
+            code,
+            made.map(|handle| (AllocationKey::Physical(handle), 0)),
+        )
     })
 }
 
@@ -344,7 +347,7 @@ fn physical(call: impl FnOnce() -> c_int, note: impl FnOnce(&mut Physical) -> Ve
     } else {
         Vec::new()
     };
-    let free = free.into_iter().map(Held::Physical);
+    let free = free.into_iter().map(AllocationKey::Physical);
     let over = free.filter_map(forget).collect();
     drop(physical);
     end_all(over);
@@ -355,8 +358,8 @@ fn physical(call: impl FnOnce() -> c_int, note: impl FnOnce(&mut Physical) -> Ve
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemRelease(handle: u64) -> c_int {
     let call = || real!(c"cuMemRelease", (handle => u64));
-    physical(call, |own| {
-        let is_free = own.released(handle);
+    physical(call, |physical| {
+        let is_free = physical.released(handle);
         is_free.then_some(handle).into_iter().collect()
     })
 }
@@ -365,10 +368,10 @@ pub unsafe extern "C" fn cuMemRelease(handle: u64) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemRetainAllocationHandle(to: *mut u64, address: *mut c_void) -> c_int {
     let call = || real!(c"cuMemRetainAllocationHandle", (to => *mut u64, address => *mut c_void));
-    physical(call, |own| {
+    physical(call, |physical| {
         // SAFETY: CUDA has written the handle there.
         if let Some(handle) = unsafe { written(to) } {
-            own.retained(handle);
+            physical.retained(handle);
         }
         Vec::new()
     })
@@ -388,8 +391,8 @@ pub unsafe extern "C" fn cuMemMap(
             address => Address, bytes => usize, offset => usize, handle => u64, flags => u64
         ))
     };
-    physical(call, |own| {
-        own.mapped(address, handle);
+    physical(call, |physical| {
+        physical.mapped(address, handle);
         Vec::new()
     })
 }
@@ -398,7 +401,7 @@ pub unsafe extern "C" fn cuMemMap(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemUnmap(address: Address, bytes: usize) -> c_int {
     let call = || real!(c"cuMemUnmap", (address => Address, bytes => usize));
-    physical(call, |own| own.unmapped(address, bytes as u64))
+    physical(call, |physical| physical.unmapped(address, bytes as u64))
 }
 
 /// Functions that destroy a context, with all its memory.

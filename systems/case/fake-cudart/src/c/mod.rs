@@ -4,9 +4,9 @@
 //! it writes through are checked for null, copies are as long as the program says.
 #![allow(unsafe_code)]
 
-use crate::device::{Device, OBJECTED, write_line};
-use crate::oracle::Event;
-use crate::report::{Line, REPORT};
+use crate::device::{FakeDevice, OBJECTED, write_line};
+use crate::oracle::OracleEvent;
+use crate::report::{REPORT, ReportLine};
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::{LazyLock, Mutex, MutexGuard, Once};
@@ -37,7 +37,7 @@ struct PointerAttributes {
     of_host: *mut c_void,
 }
 
-static DEVICE: LazyLock<Mutex<Device>> = LazyLock::new(Mutex::default);
+static DEVICE: LazyLock<Mutex<FakeDevice>> = LazyLock::new(Mutex::default);
 static FILL: LazyLock<u8> = LazyLock::new(|| {
     std::env::var("FAKE_CUDART_FILL")
         .ok()
@@ -50,7 +50,7 @@ thread_local! {
     static LAUNCHES: RefCell<Vec<(Dim3, Dim3, usize, usize)>> = const { RefCell::new(Vec::new()) };
 }
 
-fn device() -> MutexGuard<'static, Device> {
+fn device() -> MutexGuard<'static, FakeDevice> {
     DEVICE
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -65,7 +65,7 @@ fn answer(error: Error) -> Error {
 }
 
 extern "C" fn on_exit() {
-    device().tell(Event::Exit);
+    device().tell(OracleEvent::Exit);
 }
 
 /// Runs after all that registered later, so at the very end.
@@ -102,20 +102,20 @@ extern "C" fn mapa_case_observer(event: u32, task: u64, bytes: u64, warps: u64) 
     let thread = unsafe { libc::gettid() } as u64;
     let (event, line) = match event {
         1 => (
-            Event::Begin {
+            OracleEvent::Begin {
                 task,
                 bytes,
                 thread,
             },
-            Line::Begin { task, bytes, warps },
+            ReportLine::Begin { task, bytes, warps },
         ),
         2 => (
-            Event::Extend { task, bytes },
-            Line::Extend { task, bytes, warps },
+            OracleEvent::Extend { task, bytes },
+            ReportLine::Extend { task, bytes, warps },
         ),
         3 => (
-            Event::End { task },
-            Line::End {
+            OracleEvent::End { task },
+            ReportLine::End {
                 task,
                 bytes: 0,
                 warps: 0,
@@ -158,7 +158,7 @@ unsafe fn allocate(target: *mut *mut c_void, size: usize, pinned: bool) -> Error
         device.pinned.insert(memory as usize, size);
     } else {
         device.memory.insert(memory as usize, size);
-        device.tell(Event::Allocate { bytes: size as u64 });
+        device.tell(OracleEvent::Allocate { bytes: size as u64 });
     }
     SUCCESS
 }
@@ -177,7 +177,7 @@ fn free(pointer: *mut c_void, pinned: bool) -> Error {
         return answer(INVALID_VALUE);
     };
     if !pinned {
-        device.tell(Event::Free {
+        device.tell(OracleEvent::Free {
             bytes: bytes as u64,
         });
     }
@@ -201,7 +201,7 @@ unsafe fn copy(target: *mut c_void, source: *const c_void, count: usize) -> Erro
 }
 
 fn queue(stream: *mut c_void) {
-    device().tell(Event::Queue {
+    device().tell(OracleEvent::Queue {
         stream: stream as u64,
     });
 }
@@ -297,7 +297,7 @@ runtime! {
     /// Frees device memory, when the device has finished.
     fn cudaFree(pointer: *mut c_void) -> Error {
         if !pointer.is_null() {
-            device().tell(Event::Wait { stream: None });
+            device().tell(OracleEvent::Wait { stream: None });
         }
         free(pointer, false)
     }
@@ -539,19 +539,19 @@ runtime! {
 
     /// Returns when the device has finished.
     fn cudaDeviceSynchronize() -> Error {
-        device().tell(Event::Wait { stream: None });
+        device().tell(OracleEvent::Wait { stream: None });
         SUCCESS
     }
 
     /// The old name of `cudaDeviceSynchronize`.
     fn cudaThreadSynchronize() -> Error {
-        device().tell(Event::Wait { stream: None });
+        device().tell(OracleEvent::Wait { stream: None });
         SUCCESS
     }
 
     /// Frees everything.
     fn cudaDeviceReset() -> Error {
-        device().tell(Event::Wait { stream: None });
+        device().tell(OracleEvent::Wait { stream: None });
         let all: Vec<usize> = device().memory.keys().copied().collect();
         for pointer in all {
             free(pointer as *mut c_void, false);
@@ -585,7 +585,7 @@ runtime! {
 
     /// Returns when a stream has finished.
     fn cudaStreamSynchronize as cudaStreamSynchronize_ptsz(stream: u64) -> Error {
-        device().tell(Event::Wait { stream: Some(stream) });
+        device().tell(OracleEvent::Wait { stream: Some(stream) });
         SUCCESS
     }
 
@@ -715,7 +715,7 @@ runtime! {
         _shared: usize,
         stream: *mut c_void,
     ) -> Error {
-        device().tell(Event::Launch { stream: stream as u64 });
+        device().tell(OracleEvent::Launch { stream: stream as u64 });
         let threads = u64::from(block.x) * u64::from(block.y) * u64::from(block.z);
         let blocks = u128::from(grid.x) * u128::from(grid.y) * u128::from(grid.z);
         answer(if threads == 0 || threads > 1024 || blocks == 0 { INVALID_CONFIGURATION } else { SUCCESS })
@@ -815,7 +815,7 @@ unsafe fn describe(properties: *mut c_void, number: c_int) -> Error {
     }
     /// The first fields of `cudaDeviceProp`, which have not moved since CUDA 10.
     #[repr(C)]
-    struct Properties {
+    struct DeviceProperties {
         name: [u8; 256],
         uuid: [u8; 16],
         luid: [u8; 8],
@@ -839,7 +839,7 @@ unsafe fn describe(properties: *mut c_void, number: c_int) -> Error {
     }
     let mut name = [0; 256];
     name[..11].copy_from_slice(b"fake-cudart");
-    let description = Properties {
+    let description = DeviceProperties {
         name,
         uuid: [0; 16],
         luid: [0; 8],
@@ -862,6 +862,10 @@ unsafe fn describe(properties: *mut c_void, number: c_int) -> Error {
         processors: 56,
     };
     // SAFETY: not null; the structure begins with these fields.
-    unsafe { properties.cast::<Properties>().write_unaligned(description) };
+    unsafe {
+        properties
+            .cast::<DeviceProperties>()
+            .write_unaligned(description)
+    };
     SUCCESS
 }

@@ -13,19 +13,19 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use mapa_case::c::{CaseDim3, Real, Stream, allocate, is_bound, release, release_all, touch};
-use mapa_case::{Held, call_real};
+use mapa_case::c::{CaseDim3, RuntimeFn, Stream, allocate, is_bound, release, release_all, touch};
+use mapa_case::{AllocationKey, call_real};
 
 /// How memory at this address is known.
-fn at(pointer: *mut c_void) -> Held {
-    Held::Memory(pointer.addr() as u64)
+fn at(pointer: *mut c_void) -> AllocationKey {
+    AllocationKey::Memory(pointer.addr() as u64)
 }
 
 /// Calls the function of this name behind this library.
 macro_rules! real {
     ($name:literal, $arguments:tt) => {{
         // SAFETY: CUDA's function of this name has this type, and gets what the program has passed.
-        unsafe { call_real!(Real::behind($name), $arguments) }
+        unsafe { call_real!(RuntimeFn::behind($name), $arguments) }
     }};
 }
 

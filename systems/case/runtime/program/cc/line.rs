@@ -5,9 +5,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Options of clang whose value is the next argument, by what they are for.
-const WITH_VALUE: [(Stage, &[&str]); 4] = [
+const WITH_VALUE: [(ClangStage, &[&str]); 4] = [
     (
-        Stage::Read,
+        ClangStage::Read,
         &[
             "-I",
             "-D",
@@ -30,7 +30,7 @@ const WITH_VALUE: [(Stage, &[&str]); 4] = [
         ],
     ),
     (
-        Stage::Compile,
+        ClangStage::Compile,
         &[
             "-Xclang",
             "-mllvm",
@@ -43,7 +43,7 @@ const WITH_VALUE: [(Stage, &[&str]); 4] = [
         ],
     ),
     (
-        Stage::Link,
+        ClangStage::Link,
         &[
             "-L",
             "-l",
@@ -57,14 +57,14 @@ const WITH_VALUE: [(Stage, &[&str]); 4] = [
         ],
     ),
     (
-        Stage::Any,
+        ClangStage::Any,
         &["-target", "--sysroot", "-isysroot", "-B", "-arch"],
     ),
 ];
 
 /// Which runs of clang an argument is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum ClangStage {
     /// Those that read sources.
     Read,
     /// Those that make code, of sources or of the whole.
@@ -75,17 +75,17 @@ pub(super) enum Stage {
 }
 
 /// An argument.
-pub(super) enum Word {
+pub(super) enum ClangArgument {
     /// A source, and its language.
     Source(PathBuf, String),
     /// For clang, maybe with its value. Objects and libraries are for the linker.
-    Told(Stage, Vec<OsString>),
+    Told(ClangStage, Vec<OsString>),
 }
 
 /// The line, taken apart.
 #[derive(Default)]
-pub(super) struct Line {
-    pub(super) words: Vec<Word>,
+pub(super) struct ClangCommand {
+    pub(super) words: Vec<ClangArgument>,
     pub(super) output: Option<PathBuf>,
     /// `-c`, `-S` or `-E`: no linking.
     pub(super) stop: Option<OsString>,
@@ -94,11 +94,11 @@ pub(super) struct Line {
     pub(super) explain: bool,
 }
 
-impl Line {
+impl ClangCommand {
     /// What clang is told at these stages, in order.
-    pub(super) fn told(&self, stages: &[Stage]) -> impl Iterator<Item = &OsString> {
+    pub(super) fn told(&self, stages: &[ClangStage]) -> impl Iterator<Item = &OsString> {
         self.words.iter().flat_map(|word| match word {
-            Word::Told(stage, words) if stages.contains(stage) => &words[..],
+            ClangArgument::Told(stage, words) if stages.contains(stage) => &words[..],
             _ => &[],
         })
     }
@@ -118,8 +118,8 @@ fn language_of(source: &Path) -> Option<&'static str> {
 ///
 /// # Errors
 /// An option without its value.
-pub(super) fn read(arguments: &[OsString]) -> Result<Line, Box<dyn Error>> {
-    let mut line = Line::default();
+pub(super) fn read(arguments: &[OsString]) -> Result<ClangCommand, Box<dyn Error>> {
+    let mut line = ClangCommand::default();
     // That of `-x`, for what comes after it.
     let mut language: Option<String> = None;
     let mut rest = arguments.iter();
@@ -130,7 +130,7 @@ pub(super) fn read(arguments: &[OsString]) -> Result<Line, Box<dyn Error>> {
                 .cloned()
                 .ok_or(format!("{text}: expected a value after it"))
         };
-        let alone = |stage| Word::Told(stage, vec![argument.clone()]);
+        let alone = |stage| ClangArgument::Told(stage, vec![argument.clone()]);
         let with_value = WITH_VALUE.iter().find(|(_, all)| all.contains(&&*text));
         match &*text {
             "-o" => line.output = Some(value()?.into()),
@@ -145,9 +145,9 @@ pub(super) fn read(arguments: &[OsString]) -> Result<Line, Box<dyn Error>> {
                 line.cuda_path = Some(text["--cuda-path=".len()..].to_owned().into());
             }
             _ if with_value.is_some() || text.starts_with("-Xarch_") => {
-                let stage = with_value.map_or(Stage::Compile, |(stage, _)| *stage);
+                let stage = with_value.map_or(ClangStage::Compile, |(stage, _)| *stage);
                 line.words
-                    .push(Word::Told(stage, vec![argument.clone(), value()?]));
+                    .push(ClangArgument::Told(stage, vec![argument.clone(), value()?]));
             }
             _ if text.starts_with("-x") => {
                 let told = &text["-x".len()..];
@@ -155,12 +155,12 @@ pub(super) fn read(arguments: &[OsString]) -> Result<Line, Box<dyn Error>> {
             }
             _ if text.starts_with("-o") => line.output = Some(text[2..].to_owned().into()),
             _ if ["-l", "-L", "-Wl,"].iter().any(|p| text.starts_with(p)) => {
-                line.words.push(alone(Stage::Link));
+                line.words.push(alone(ClangStage::Link));
             }
             _ if ["-I", "-D", "-U"].iter().any(|p| text.starts_with(p)) => {
-                line.words.push(alone(Stage::Read));
+                line.words.push(alone(ClangStage::Read));
             }
-            _ if text.starts_with('-') => line.words.push(alone(Stage::Any)),
+            _ if text.starts_with('-') => line.words.push(alone(ClangStage::Any)),
             _ => {
                 let path = Path::new(argument);
                 let is_object = path
@@ -169,8 +169,8 @@ pub(super) fn read(arguments: &[OsString]) -> Result<Line, Box<dyn Error>> {
                 let told = language.clone().filter(|_| !is_object);
                 let found = told.or_else(|| language_of(path).map(str::to_owned));
                 line.words.push(match found {
-                    Some(language) => Word::Source(path.to_owned(), language),
-                    None => alone(Stage::Link),
+                    Some(language) => ClangArgument::Source(path.to_owned(), language),
+                    None => alone(ClangStage::Link),
                 });
             }
         }

@@ -4,7 +4,7 @@ use std::env;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
-use super::line::Line;
+use super::line::ClangCommand;
 
 /// The command that builds the pass.
 const BUILD: &str = "cargo build --release --manifest-path systems/case/pass/Cargo.toml";
@@ -50,7 +50,7 @@ pub(super) fn pass() -> Result<PathBuf, Box<dyn Error>> {
 }
 
 /// The CUDA runtime to link with: the toolkit's, or the fake.
-pub(super) fn cudart(line: &Line) -> Result<PathBuf, Box<dyn Error>> {
+pub(super) fn cudart(line: &ClangCommand) -> Result<PathBuf, Box<dyn Error>> {
     let Some(root) = &line.cuda_path else {
         return Ok(fake_cudart::built_library()?);
     };

@@ -7,11 +7,11 @@ use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-use super::memory::Memory;
+use super::memory::SharedTransport;
 use crate::client::Instance;
 use crate::error::Error;
 use crate::message::Status;
-use crate::process::{Hooks, Process, What};
+use crate::process::{Hooks, ProcessTasks, TaskEvent};
 use crate::transport::{Socket, TRANSPORT, Transport};
 
 /// The call has done what it should.
@@ -105,17 +105,17 @@ pub(crate) fn answer(done: Result<(), Error>, flags: u32, bytes: u64) -> c_int {
 }
 
 /// The tasks of this process. A forked child has none of its parent's, and begins anew.
-pub(crate) fn process() -> &'static Process {
-    static OWN: AtomicPtr<Process> = AtomicPtr::new(ptr::null_mut());
+pub(crate) fn process() -> &'static ProcessTasks {
+    static OWN: AtomicPtr<ProcessTasks> = AtomicPtr::new(ptr::null_mut());
 
     loop {
         let before = OWN.load(Ordering::Acquire);
         // SAFETY: what OWN points to is never freed or changed.
         let found = unsafe { before.as_ref() };
-        if let Some(own) = found.filter(|own| own.is_of_this_process()) {
+        if let Some(own) = found.filter(|process| process.is_of_this_process()) {
             return own;
         }
-        let new = Process::new(Arc::new(Environment));
+        let new = ProcessTasks::new(Arc::new(Environment));
         match found {
             // Only atomic numbers are read: another thread of the parent may hold a lock for good.
             Some(parent) => {
@@ -146,8 +146,8 @@ struct Environment;
 
 impl Hooks for Environment {
     fn connect(&self, path: &Path) -> io::Result<Arc<dyn Transport>> {
-        if std::env::var_os(TRANSPORT).is_some_and(|own| own == "memory") {
-            return Ok(Arc::new(Memory::connect(path)?));
+        if std::env::var_os(TRANSPORT).is_some_and(|text| text == "memory") {
+            return Ok(Arc::new(SharedTransport::connect(path)?));
         }
         Ok(Arc::new(Socket::connect(path)?))
     }
@@ -163,7 +163,7 @@ impl Hooks for Environment {
         }
     }
 
-    fn observe(&self, what: What, task: u64, bytes: u64, warps: u64) {
+    fn observe(&self, what: TaskEvent, task: u64, bytes: u64, warps: u64) {
         type Observer = unsafe extern "C" fn(u32, u64, u64, u64);
         static FOUND: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
         static LOOKED: AtomicUsize = AtomicUsize::new(0);

@@ -6,7 +6,7 @@ use std::ffi::c_int;
 use super::abi::process;
 use super::runtime::code;
 use crate::error::Error;
-use crate::holdings::{self, Held, Room};
+use crate::holdings::{self, AllocationKey, LeaseRange};
 use crate::message::flags;
 
 thread_local! {
@@ -37,7 +37,7 @@ fn end(lease: Option<u64>) {
 }
 
 /// Room for an allocation. Waits for it.
-fn room(bytes: u64) -> Result<Room, Error> {
+fn room(bytes: u64) -> Result<LeaseRange, Error> {
     let own = process();
     holdings::room(
         || own.holdings(),
@@ -52,7 +52,10 @@ fn room(bytes: u64) -> Result<Room, Error> {
 /// Asks for memory, waits for it, and allocates it. `allocate` returns CUDA's code, how the memory is
 /// known, and the context that takes it along when it goes, 0 for none. Returns CUDA's code, or its
 /// error if the memory cannot be had: never, or for no manager.
-pub fn allocate(bytes: u64, allocate: impl FnOnce() -> (c_int, Option<(Held, u64)>)) -> c_int {
+pub fn allocate(
+    bytes: u64,
+    allocate: impl FnOnce() -> (c_int, Option<(AllocationKey, u64)>),
+) -> c_int {
     // A runtime that allocates by another of these functions asks once.
     if is_inside() {
         return allocate().0;
@@ -74,7 +77,7 @@ pub fn allocate(bytes: u64, allocate: impl FnOnce() -> (c_int, Option<(Held, u64
 }
 
 /// Releases memory by `release`, and gives it back. Memory of others is released alone.
-pub fn release(held: Held, release: impl FnOnce() -> c_int) -> c_int {
+pub fn release(held: AllocationKey, release: impl FnOnce() -> c_int) -> c_int {
     let number = process().holdings().number(held);
     let code = inside(release);
     if let Some(number) = number.filter(|_| code == 0) {
@@ -87,19 +90,19 @@ pub fn release(held: Held, release: impl FnOnce() -> c_int) -> c_int {
 /// A lease that nothing uses any more, until [`end_all`] gives it back.
 #[derive(Debug)]
 #[must_use]
-pub struct Over(u64);
+pub struct UnusedLease(u64);
 
 /// Notes that memory was released: for whoever holds a lock, within which nothing may wait for the
 /// manager. Memory of others is none.
-pub fn forget(held: Held) -> Option<Over> {
+pub fn forget(held: AllocationKey) -> Option<UnusedLease> {
     let mut holdings = process().holdings();
     let number = holdings.number(held)?;
-    holdings.freed(held, number).map(Over)
+    holdings.freed(held, number).map(UnusedLease)
 }
 
 /// Gives leases back.
-pub fn end_all(all: Vec<Over>) {
-    for Over(name) in all {
+pub fn end_all(all: Vec<UnusedLease>) {
+    for UnusedLease(name) in all {
         end(Some(name));
     }
 }

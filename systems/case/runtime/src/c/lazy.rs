@@ -17,7 +17,7 @@ use rustix::process::getpid;
 
 use super::abi::process;
 use super::eager::touch;
-use super::region::Region;
+use super::region::ReservedRegion;
 use super::runtime::{call, code};
 use crate::message::flags;
 
@@ -26,7 +26,7 @@ const LAZY: u64 = u64::MAX;
 
 /// An allocation that got a placeholder.
 #[derive(Clone, Copy, Debug)]
-struct Span {
+struct Placeholder {
     bytes: usize,
     /// The variable to which the placeholder was written.
     variable: usize,
@@ -37,9 +37,9 @@ struct Span {
 /// The allocations of lazy code.
 #[derive(Debug)]
 pub(crate) struct Lazy {
-    region: Option<Region>,
+    region: Option<ReservedRegion>,
     /// By placeholder.
-    spans: BTreeMap<usize, Span>,
+    spans: BTreeMap<usize, Placeholder>,
     /// The memory that is held, by real address.
     held: BTreeMap<usize, usize>,
     is_open: bool,
@@ -67,12 +67,12 @@ impl Lazy {
     /// Makes a placeholder, and writes it to a variable. None if there are no addresses left.
     fn promise(&mut self, variable: *mut *mut c_void, bytes: usize) -> Option<()> {
         if self.region.is_none() {
-            self.region = Region::reserve().ok();
+            self.region = ReservedRegion::reserve().ok();
         }
         let start = self.region.as_mut()?.take(bytes)?;
         // SAFETY: the caller has passed a variable for a pointer, as to cudaMalloc.
         unsafe { variable.write(ptr::without_provenance_mut(start)) };
-        let span = Span {
+        let span = Placeholder {
             bytes,
             variable: variable.addr(),
             real: None,
@@ -92,10 +92,10 @@ impl Lazy {
         if !self.is_open && self.promise(variable, bytes).is_some() {
             return 0;
         }
-        self.at_once(bytes, |own| {
+        self.at_once(bytes, |lazy| {
             let code = malloc(variable, bytes);
             // SAFETY: CUDA has written the pointer there.
-            own.keep(code, || unsafe { variable.read() }.addr(), bytes)
+            lazy.keep(code, || unsafe { variable.read() }.addr(), bytes)
         })
     }
 
@@ -186,7 +186,7 @@ impl Lazy {
         let is_ours = self
             .region
             .as_ref()
-            .is_some_and(|own| own.contains(address));
+            .is_some_and(|region| region.contains(address));
         if !is_ours {
             return address;
         }
@@ -195,7 +195,7 @@ impl Lazy {
             // The end of an allocation belongs to it, as in C.
             Some((
                 start,
-                Span {
+                Placeholder {
                     bytes,
                     real: Some(real),
                     ..

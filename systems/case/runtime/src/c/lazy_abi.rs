@@ -10,7 +10,7 @@ use super::lazy::{Lazy, in_task_of_its_own, lazy};
 use super::runtime::{CaseDim3, INVALID, Stream, TO_DEVICE, call, warps};
 
 pub(crate) type Pointer = *mut c_void;
-pub(crate) type Source = *const c_void;
+pub(crate) type CopySource = *const c_void;
 
 /// Asks for all that is pending, and returns the real pointer for one that may be a placeholder. For
 /// arguments of functions that are not seen.
@@ -43,9 +43,9 @@ pub(crate) fn at_once(
     bytes: usize,
     allocate: impl FnOnce() -> c_int,
 ) -> c_int {
-    lazy().at_once(bytes, |own| {
+    lazy().at_once(bytes, |lazy| {
         // SAFETY: CUDA has written the pointer there.
-        own.keep(allocate(), || unsafe { pointer.read() }.addr(), bytes)
+        lazy.keep(allocate(), || unsafe { pointer.read() }.addr(), bytes)
     })
 }
 
@@ -124,7 +124,7 @@ pub unsafe extern "C" fn case_lazy_memcpy_2d(
 ) -> c_int {
     memcpy_2d(to, from, |to, from| {
         call!(c"cudaMemcpy2D", (
-            to => Pointer, to_pitch => usize, from => Source, from_pitch => usize, width => usize,
+            to => Pointer, to_pitch => usize, from => CopySource, from_pitch => usize, width => usize,
             height => usize, kind => c_int,
         ))
     })
@@ -132,8 +132,8 @@ pub unsafe extern "C" fn case_lazy_memcpy_2d(
 
 pub(crate) fn memcpy_2d(
     to: Pointer,
-    from: Source,
-    copy: impl FnOnce(Pointer, Source) -> c_int,
+    from: CopySource,
+    copy: impl FnOnce(Pointer, CopySource) -> c_int,
 ) -> c_int {
     let (to, from) = {
         let mut own = lazy();
@@ -149,11 +149,11 @@ pub(crate) fn memcpy_2d(
 /// copied, and `wait` waits for it.
 pub(crate) fn memcpy(
     to: Pointer,
-    from: Source,
+    from: CopySource,
     bytes: usize,
     kind: c_int,
     wait: impl FnOnce() -> c_int,
-    copy: impl FnOnce(Pointer, Source) -> c_int,
+    copy: impl FnOnce(Pointer, CopySource) -> c_int,
 ) -> c_int {
     let mut own = lazy();
     if let Err(code) = own.ask_pending(None) {
@@ -231,7 +231,7 @@ pub(crate) fn launch(
     drop(own);
     let mut pointers: Vec<*mut c_void> = values
         .iter_mut()
-        .map(|own| own.as_mut_ptr().cast())
+        .map(|values| values.as_mut_ptr().cast())
         .collect();
     if process().is_in_task() {
         launch(pointers.as_mut_ptr())
@@ -296,7 +296,7 @@ pub unsafe extern "C" fn case_lazy_memcpy_async(
 ) -> c_int {
     let copy = |to, from| {
         call!(c"cudaMemcpyAsync", (
-            to => Pointer, from => Source, bytes => usize, kind => c_int, stream => Stream,
+            to => Pointer, from => CopySource, bytes => usize, kind => c_int, stream => Stream,
         ))
     };
     let wait = || call!(c"cudaStreamSynchronize", (stream => Stream));
@@ -332,7 +332,7 @@ pub unsafe extern "C" fn case_lazy_launch(
 ) -> c_int {
     launch(grid, block, arguments, count, sizes, |arguments| {
         call!(c"cudaLaunchKernel", (
-            kernel => Source, grid => CaseDim3, block => CaseDim3, arguments => *mut Pointer,
+            kernel => CopySource, grid => CaseDim3, block => CaseDim3, arguments => *mut Pointer,
             shared => usize, stream => Stream,
         ))
     })
@@ -346,7 +346,7 @@ pub unsafe extern "C" fn case_lazy_memcpy(
     bytes: usize,
     kind: c_int,
 ) -> c_int {
-    let copy = |to, from| call!(c"cudaMemcpy", (to => Pointer, from => Source, bytes => usize, kind => c_int));
+    let copy = |to, from| call!(c"cudaMemcpy", (to => Pointer, from => CopySource, bytes => usize, kind => c_int));
     memcpy(to, from, bytes, kind, || 0, copy)
 }
 
@@ -370,7 +370,7 @@ pub unsafe extern "C" fn case_lazy_memcpy_to_symbol(
 ) -> c_int {
     let copy = |_, from| {
         call!(c"cudaMemcpyToSymbol", (
-            symbol => Source, from => Source, bytes => usize, offset => usize, kind => c_int,
+            symbol => CopySource, from => CopySource, bytes => usize, offset => usize, kind => c_int,
         ))
     };
     memcpy(symbol.cast_mut(), from, bytes, kind, || 0, copy)
@@ -387,7 +387,7 @@ pub unsafe extern "C" fn case_lazy_memcpy_from_symbol(
 ) -> c_int {
     let copy = |to, _| {
         call!(c"cudaMemcpyFromSymbol", (
-            to => Pointer, symbol => Source, bytes => usize, offset => usize, kind => c_int,
+            to => Pointer, symbol => CopySource, bytes => usize, offset => usize, kind => c_int,
         ))
     };
     memcpy(to, symbol, bytes, kind, || 0, copy)
@@ -414,7 +414,7 @@ pub extern "C" fn case_lazy_peek_at_last_error() -> c_int {
 /// cudaGetErrorString. Without a runtime there is no text.
 #[unsafe(no_mangle)]
 pub extern "C" fn case_lazy_get_error_string(error: c_int) -> *const c_char {
-    static REAL: super::runtime::Real = super::runtime::Real::new(c"cudaGetErrorString");
+    static REAL: super::runtime::RuntimeFn = super::runtime::RuntimeFn::new(c"cudaGetErrorString");
     type Function = unsafe extern "C" fn(c_int) -> *const c_char;
     let found = REAL.get();
     if found.is_null() {

@@ -3,7 +3,9 @@
 
 use std::ffi::c_int;
 
-use super::lazy_abi::{Pointer, Source, at_once, free_async, launch, memcpy, memcpy_2d, memset};
+use super::lazy_abi::{
+    CopySource, Pointer, at_once, free_async, launch, memcpy, memcpy_2d, memset,
+};
 use super::runtime::{CaseDim3, Stream, call};
 
 /// A function each: CUDA's name, its arguments, those that the compiler adds, and by what it is done,
@@ -21,7 +23,7 @@ macro_rules! twins {
 
 twins! {
     case_lazy_memcpy_2d_ptds c"cudaMemcpy2D_ptds" (
-        to: Pointer, to_pitch: usize, from: Source, from_pitch: usize, width: usize, height: usize,
+        to: Pointer, to_pitch: usize, from: CopySource, from_pitch: usize, width: usize, height: usize,
         kind: c_int
     ) = memcpy_2d(to, from), to, from;
     case_lazy_malloc_async_ptsz c"cudaMallocAsync_ptsz" (
@@ -30,7 +32,7 @@ twins! {
     case_lazy_free_async_ptsz c"cudaFreeAsync_ptsz" (pointer: Pointer, stream: Stream)
         = free_async(pointer), pointer;
     case_lazy_memcpy_async_ptsz c"cudaMemcpyAsync_ptsz" (
-        to: Pointer, from: Source, bytes: usize, kind: c_int, stream: Stream
+        to: Pointer, from: CopySource, bytes: usize, kind: c_int, stream: Stream
     ) = memcpy(
         to, from, bytes, kind, || call!(c"cudaStreamSynchronize_ptsz", (stream => Stream))
     ), to, from;
@@ -38,18 +40,18 @@ twins! {
         to: Pointer, value: c_int, bytes: usize, stream: Stream
     ) = memset(to), to;
     case_lazy_launch_ptsz c"cudaLaunchKernel_ptsz" (
-        kernel: Source, grid: CaseDim3, block: CaseDim3, arguments: *mut Pointer, shared: usize,
+        kernel: CopySource, grid: CaseDim3, block: CaseDim3, arguments: *mut Pointer, shared: usize,
         stream: Stream
     ) + (count: u32, sizes: *const u64) = launch(grid, block, arguments, count, sizes), arguments;
     case_lazy_memcpy_ptds c"cudaMemcpy_ptds" (
-        to: Pointer, from: Source, bytes: usize, kind: c_int
+        to: Pointer, from: CopySource, bytes: usize, kind: c_int
     ) = memcpy(to, from, bytes, kind, || 0), to, from;
     case_lazy_memset_ptds c"cudaMemset_ptds" (to: Pointer, value: c_int, bytes: usize)
         = memset(to), to;
     case_lazy_memcpy_to_symbol_ptds c"cudaMemcpyToSymbol_ptds" (
-        symbol: Source, from: Source, bytes: usize, offset: usize, kind: c_int
+        symbol: CopySource, from: CopySource, bytes: usize, offset: usize, kind: c_int
     ) = memcpy(symbol.cast_mut(), from, bytes, kind, || 0), _to, from;
     case_lazy_memcpy_from_symbol_ptds c"cudaMemcpyFromSymbol_ptds" (
-        to: Pointer, symbol: Source, bytes: usize, offset: usize, kind: c_int
+        to: Pointer, symbol: CopySource, bytes: usize, offset: usize, kind: c_int
     ) = memcpy(to, symbol, bytes, kind, || 0), to, _from;
 }

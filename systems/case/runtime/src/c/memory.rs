@@ -29,7 +29,7 @@ use rustix::thread::futex;
 use rustix::time::Timespec;
 
 use crate::message::{LENGTH, Malformed, Op, Reply, Request, Status};
-use crate::segment::{MAGIC, SEGMENT, SLOTS, Words, answer, post, reply, take};
+use crate::segment::{MAGIC, SEGMENT, SLOTS, SharedWords, answer, post, reply, take};
 use crate::transport::{Socket, Spin, Transport, retry};
 
 /// Bytes of the process's segment, and of the manager's, which has text behind it.
@@ -93,7 +93,7 @@ impl Drop for Map {
     }
 }
 
-impl Words for Map {
+impl SharedWords for Map {
     fn load(&self, at: usize) -> u64 {
         // On memory that may only be read, Rust promises relaxed loads alone.
         let word = self.words().get(at);
@@ -145,7 +145,7 @@ fn map_of_other(file: &OwnedFd, length: usize) -> io::Result<Map> {
 }
 
 /// Connects to the manager by shared memory.
-pub struct Memory {
+pub struct SharedTransport {
     socket: Socket,
     ours: Map,
     theirs: Map,
@@ -155,7 +155,7 @@ pub struct Memory {
     spin: Spin,
 }
 
-impl Memory {
+impl SharedTransport {
     /// Connects, and exchanges the files.
     ///
     /// # Errors
@@ -219,7 +219,7 @@ impl Memory {
     }
 }
 
-impl Transport for Memory {
+impl Transport for SharedTransport {
     fn send(&self, request: &Request) -> io::Result<()> {
         let mut calls = self.calls();
         let slot = loop {
@@ -273,7 +273,7 @@ impl Transport for Memory {
     }
 }
 
-impl std::fmt::Debug for Memory {
+impl std::fmt::Debug for SharedTransport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Memory")
             .field("socket", &self.socket)
@@ -282,7 +282,7 @@ impl std::fmt::Debug for Memory {
 }
 
 /// The manager's side of shared memory.
-pub struct Shared {
+pub struct SharedServer {
     ours: Map,
     theirs: Map,
     bell: OwnedFd,
@@ -291,7 +291,7 @@ pub struct Shared {
     calls: [Option<u64>; SLOTS],
 }
 
-impl Shared {
+impl SharedServer {
     /// Takes a process's file, and makes the manager's. Returns what the process must get: the
     /// manager's file, and the bell.
     ///
@@ -353,7 +353,7 @@ impl Shared {
     }
 }
 
-impl std::fmt::Debug for Shared {
+impl std::fmt::Debug for SharedServer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Shared")
             .field("calls", &self.calls)
@@ -419,8 +419,8 @@ pub fn receive_files(
     let flags = flags | RecvFlags::CMSG_CLOEXEC;
     let received = recvmsg(socket, &mut [IoSliceMut::new(message)], &mut control, flags)?;
     let mut files = Vec::new();
-    for own in control.drain() {
-        if let RecvAncillaryMessage::ScmRights(all) = own {
+    for recv_ancillary_message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(all) = recv_ancillary_message {
             files.extend(all);
         }
     }

@@ -26,9 +26,10 @@ pub use abi::{
     case_task_extend,
 };
 pub use eager::{
-    Over, allocate, end_all, forget, inside, is_bound, is_inside, release, release_all, touch,
+    UnusedLease, allocate, end_all, forget, inside, is_bound, is_inside, release, release_all,
+    touch,
 };
 pub use lazy_abi::*;
 pub use lazy_streams::*;
-pub use memory::{Memory, Shared, receive_files, send_files};
-pub use runtime::{CaseDim3, MEMORY, NO_DEVICE, NO_RUNTIME, Real, Stream};
+pub use memory::{SharedServer, SharedTransport, receive_files, send_files};
+pub use runtime::{CaseDim3, MEMORY, NO_DEVICE, NO_RUNTIME, RuntimeFn, Stream};

@@ -14,12 +14,12 @@ const ALIGNED: usize = 512;
 
 /// A part of the address space without memory. Whoever reads or writes there is stopped.
 #[derive(Debug)]
-pub(crate) struct Region {
+pub(crate) struct ReservedRegion {
     all: Range<usize>,
     next: usize,
 }
 
-impl Region {
+impl ReservedRegion {
     /// Reserves the region, for as long as the process lives.
     pub(crate) fn reserve() -> io::Result<Self> {
         let mut last = io::ErrorKind::OutOfMemory.into();

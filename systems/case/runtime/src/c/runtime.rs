@@ -56,13 +56,13 @@ pub(crate) fn code(error: &Error) -> c_int {
 
 /// A function of the runtime, found once.
 #[derive(Debug)]
-pub struct Real {
+pub struct RuntimeFn {
     name: &'static CStr,
     is_behind: bool,
     found: AtomicPtr<c_void>,
 }
 
-impl Real {
+impl RuntimeFn {
     /// The function of this name in what the program has loaded.
     #[must_use]
     pub const fn new(name: &'static CStr) -> Self {
@@ -101,13 +101,13 @@ impl Real {
     }
 }
 
-/// Calls a function of the runtime, a [`Real`](crate::c::Real), by its types;
+/// Calls a function of the runtime, a [`RuntimeFn`](crate::c::RuntimeFn), by its types;
 /// [`NO_RUNTIME`](crate::c::NO_RUNTIME) if there is none. Unsafe: the types must be those of CUDA's
 /// function, and the arguments what it expects.
 #[macro_export]
 macro_rules! call_real {
     ($real:expr, ($($argument:expr => $type:ty),* $(,)?)) => {{
-        static REAL: $crate::c::Real = $real;
+        static REAL: $crate::c::RuntimeFn = $real;
         let found = REAL.get();
         if found.is_null() {
             $crate::c::NO_RUNTIME
@@ -122,7 +122,7 @@ macro_rules! call_real {
 macro_rules! call {
     ($name:expr, $arguments:tt) => {{
         // SAFETY: CUDA's function of this name has this type, and gets what the program has passed.
-        unsafe { $crate::call_real!($crate::c::Real::new($name), $arguments) }
+        unsafe { $crate::call_real!($crate::c::RuntimeFn::new($name), $arguments) }
     }};
 }
 

@@ -274,7 +274,7 @@ impl World {
                 if self.fails > 0 && self.places.is_multiple_of(self.fails) {
                     let why = "the process did not answer".to_owned();
                     self.died.insert(job);
-                    let failed = Event::OrderFailed { order, why };
+                    let failed = Event::ActionFailed { order, why };
                     self.tell(self.now, vec![failed, Event::Failed(job)]);
                     return;
                 }

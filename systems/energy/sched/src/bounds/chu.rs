@@ -41,7 +41,9 @@ fn tardiness(jobs: &[SliceJob], gpus: usize) -> f64 {
     let mut now = 0.0_f64;
     let mut ends = Vec::with_capacity(jobs.len());
     loop {
-        let next = arrivals.peek().map_or(f64::INFINITY, |own| own.arrives());
+        let next = arrivals
+            .peek()
+            .map_or(f64::INFINITY, |arrival| arrival.arrives());
         match left.pop() {
             Some(Reverse(bits)) => {
                 let minutes = f64::from_bits(bits);
@@ -64,5 +66,5 @@ fn tardiness(jobs: &[SliceJob], gpus: usize) -> f64 {
     let mut deadlines: Vec<f64> = jobs.iter().map(SliceJob::deadline).collect();
     deadlines.sort_by(f64::total_cmp);
     let late = ends.iter().zip(deadlines).map(|(end, due)| end - due);
-    late.map(|own| own.max(0.0)).sum()
+    late.map(|late| late.max(0.0)).sum()
 }

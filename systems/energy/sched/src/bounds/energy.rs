@@ -47,10 +47,12 @@ pub(super) fn last_end(jobs: &[SliceJob], gpus: f64) -> f64 {
     let mut late_first: Vec<&SliceJob> = jobs.iter().collect();
     late_first.sort_by(|a, b| b.arrives().total_cmp(&a.arrives()));
     let (mut end, mut work) = (0.0_f64, 0.0);
-    for own in late_first {
-        work += own.work();
-        let by_work = own.arrives() + work / 7.0 / gpus;
-        end = end.max(by_work).max(own.arrives() + own.fastest());
+    for slice_job in late_first {
+        work += slice_job.work();
+        let by_work = slice_job.arrives() + work / 7.0 / gpus;
+        end = end
+            .max(by_work)
+            .max(slice_job.arrives() + slice_job.fastest());
     }
     end
 }
@@ -62,7 +64,7 @@ pub(super) fn last_end(jobs: &[SliceJob], gpus: f64) -> f64 {
 #[must_use]
 pub fn printed_energy_bound(jobs: &[SliceJob], gpus: usize, power: &Power) -> f64 {
     let gpus = gpus as f64;
-    let linear = jobs.iter().map(|own| own.minutes()[0] / 7.0);
+    let linear = jobs.iter().map(|job| job.minutes()[0] / 7.0);
     let sum: f64 = linear.clone().sum();
     let end = linear.fold(sum / gpus, f64::max);
     sum * power.watts(7) + (gpus * end - sum) * power.watts(0)

@@ -21,7 +21,7 @@ pub use energy::{bare_energy_bound, energy_bound, printed_energy_bound};
 pub use progress::{linear_bound, progress_bound, static_progress_bound};
 pub use slots::Slots;
 
-use super::machine::Machine;
+use super::machine::SlicedGpus;
 use crate::error::Error;
 use mapa_sched::bound::{Bound, Class, Measure, Proof, Solver};
 use mapa_sched::slices::SliceJob;
@@ -36,13 +36,13 @@ use mapa_sched::slices::SliceJob;
 /// One GPU with a slice of 4 and one of 3 gets two jobs that need the whole of it to be in time.
 /// ```
 /// use mapa_sched::bound::Solver;
-/// use mapa_system_energy::{Machine, Power, SliceJob, Slots, bounds};
+/// use mapa_system_energy::{SlicedGpus, Power, SliceJob, Slots, bounds};
 ///
-/// let machine = Machine::new("4,3", Power::A100)?;
+/// let machine = SlicedGpus::new("4,3", Power::A100)?;
 /// let jobs = [SliceJob::new(0.0, 1.0, [7.0, 3.5, 2.5, 2.0, 1.0])?; 2];
 /// let slots = Slots::even(&jobs, &machine, 40);
 /// let all = bounds(&jobs, &machine, &slots, &Solver::default())?;
-/// let names: Vec<&str> = all.iter().map(|own| own.name).collect();
+/// let names: Vec<&str> = all.iter().map(|bound| bound.name).collect();
 /// assert_eq!(names, ["energy", "chu", "linear", "progress", "progress-static"]);
 /// // In any layouts one job is a minute late; on slices of 4 and 3 both are later.
 /// assert!(all[3].value > 0.85 && all[3].value <= 1.0);
@@ -51,7 +51,7 @@ use mapa_sched::slices::SliceJob;
 /// ```
 pub fn bounds(
     jobs: &[SliceJob],
-    machine: &Machine,
+    machine: &SlicedGpus,
     slots: &Slots,
     solver: &Solver,
 ) -> Result<Vec<Bound>, Error> {

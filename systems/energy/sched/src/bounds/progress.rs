@@ -25,7 +25,7 @@
 //! Slots need not fit arrivals: a job that arrives within a slot gets the rest of it, while the pool
 //! has all of it. Nothing is limited in the last slot, so no schedule is left out that ends late.
 
-use super::super::machine::Machine;
+use super::super::machine::SlicedGpus;
 use super::slots::Slots;
 use crate::error::Error;
 use mapa_sched::bound::{Bound, Class, Measure, Program, Proof, Sense, Solved, Solver};
@@ -33,7 +33,7 @@ use mapa_sched::slices::{SIZES, SliceJob, class_of};
 
 /// A way to do a job.
 #[derive(Clone, Copy, Debug)]
-struct Way {
+struct ProgressWay {
     pool: usize,
     /// What it takes of the pool.
     takes: f64,
@@ -46,11 +46,11 @@ struct Way {
 struct Task {
     arrives: f64,
     deadline: f64,
-    ways: Vec<Way>,
+    ways: Vec<ProgressWay>,
 }
 
 impl Task {
-    fn new(job: &SliceJob, ways: impl IntoIterator<Item = Way>) -> Self {
+    fn new(job: &SliceJob, ways: impl IntoIterator<Item = ProgressWay>) -> Self {
         Self {
             arrives: job.arrives(),
             deadline: job.deadline(),
@@ -60,7 +60,7 @@ impl Task {
 
     /// Half of its shortest run time, minutes.
     fn half(&self) -> f64 {
-        let minutes = self.ways.iter().map(|own| own.minutes);
+        let minutes = self.ways.iter().map(|way| way.minutes);
         minutes.fold(f64::INFINITY, f64::min) / 2.0
     }
 }
@@ -84,7 +84,7 @@ pub fn linear_bound(
     solver: &Solver,
 ) -> Result<Bound, Error> {
     let tasks = jobs.iter().map(|job| {
-        let way = Way {
+        let way = ProgressWay {
             pool: 0,
             takes: 1.0,
             minutes: job.work() / 7.0,
@@ -130,7 +130,7 @@ pub fn progress_bound(
 /// A linear program with a column for every job, slot from its arrival on, and size of the machine.
 pub fn static_progress_bound(
     jobs: &[SliceJob],
-    machine: &Machine,
+    machine: &SlicedGpus,
     slots: &Slots,
     solver: &Solver,
 ) -> Result<Bound, Error> {
@@ -140,7 +140,7 @@ pub fn static_progress_bound(
     }
     let tasks = jobs.iter().map(|job| {
         let ways = (0..5).filter(|&class| counts[class] > 0.0);
-        let ways = ways.map(|class| Way {
+        let ways = ways.map(|class| ProgressWay {
             pool: class,
             takes: 1.0,
             minutes: job.minutes()[class],
@@ -154,16 +154,16 @@ pub fn static_progress_bound(
 /// The sizes that no mix of other sizes beats in run time and in work at once: the lower left hull of
 /// (run time, size x run time). The others can be left out, as a mix does the same progress in no more
 /// time and work. Of a linear job only the whole GPU is left.
-fn worthwhile(job: &SliceJob) -> Vec<Way> {
-    let mut hull: Vec<Way> = Vec::new();
+fn worthwhile(job: &SliceJob) -> Vec<ProgressWay> {
+    let mut hull: Vec<ProgressWay> = Vec::new();
     // From the largest size on: run times grow, so the work has to shrink.
     for (&size, minutes) in SIZES.iter().zip(job.minutes()).rev() {
         let takes = f64::from(size);
-        let work = |own: &Way| own.takes * own.minutes;
-        if hull.last().is_some_and(|own| work(own) <= takes * minutes) {
+        let work = |way: &ProgressWay| way.takes * way.minutes;
+        if hull.last().is_some_and(|way| work(way) <= takes * minutes) {
             continue;
         }
-        if hull.last().is_some_and(|own| own.minutes == minutes) {
+        if hull.last().is_some_and(|way| way.minutes == minutes) {
             hull.pop();
         }
         while let [.., a, b] = hull[..] {
@@ -175,7 +175,7 @@ fn worthwhile(job: &SliceJob) -> Vec<Way> {
             }
             hull.pop();
         }
-        hull.push(Way {
+        hull.push(ProgressWay {
             pool: 0,
             takes,
             minutes,
@@ -215,7 +215,7 @@ struct Share {
 
 impl<'a> Model<'a> {
     fn new(tasks: Vec<Task>, capacities: Vec<f64>, slots: &'a Slots) -> Self {
-        let first = tasks.iter().map(|own| own.arrives);
+        let first = tasks.iter().map(|task| task.arrives);
         let mut own = Self {
             first: first.fold(f64::INFINITY, f64::min),
             tasks,
@@ -292,7 +292,10 @@ impl<'a> Model<'a> {
     }
 
     fn proven(&self, solved: &Solved) -> (f64, Proof) {
-        let proven = solved.prices.as_ref().map(|own| self.worth(own).max(0.0));
+        let proven = solved
+            .prices
+            .as_ref()
+            .map(|values| self.worth(values).max(0.0));
         match (solved.optimum, proven) {
             // Prices are a proof of their own, and not above the optimum but for rounding.
             (Some(optimum), Some(worth)) => (worth.min(optimum.max(0.0)), Proof::Optimum),

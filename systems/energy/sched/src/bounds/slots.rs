@@ -1,6 +1,6 @@
 //! How time is divided for the linear programs.
 
-use super::super::machine::Machine;
+use super::super::machine::SlicedGpus;
 use super::energy::last_end;
 use crate::error::{Error, ErrorKind};
 use mapa_sched::slices::SliceJob;
@@ -17,8 +17,10 @@ impl Slots {
     /// # Errors
     /// No start, one that is not finite or below 0, or one that is not after the one before.
     pub fn new(starts: Vec<f64>) -> Result<Self, Error> {
-        let is_finite = starts.iter().all(|own| own.is_finite() && *own >= 0.0);
-        let grows = starts.windows(2).all(|own| own[0] < own[1]);
+        let is_finite = starts
+            .iter()
+            .all(|start| start.is_finite() && *start >= 0.0);
+        let grows = starts.windows(2).all(|pair| pair[0] < pair[1]);
         if starts.is_empty() || !is_finite || !grows {
             let what = "slots: expected starts of 0 minutes or more, at least one, each after the one before";
             return Err(ErrorKind::BadSlots(what.to_owned()).into());
@@ -30,12 +32,12 @@ impl Slots {
     /// starts when all jobs can have ended, and the longest of them could run once more on the
     /// largest slice of the machine.
     #[must_use]
-    pub fn even(jobs: &[SliceJob], machine: &Machine, count: usize) -> Self {
+    pub fn even(jobs: &[SliceJob], machine: &SlicedGpus, count: usize) -> Self {
         let arrivals = jobs.iter().map(SliceJob::arrives);
         let first = arrivals.reduce(f64::min).unwrap_or_default();
         let class = machine.largest_class();
-        let longest = jobs.iter().map(|own| own.minutes()[class]);
-        let compute: u32 = machine.sizes().iter().map(|&own| u32::from(own)).sum();
+        let longest = jobs.iter().map(|job| job.minutes()[class]);
+        let compute: u32 = machine.sizes().iter().map(|&size| u32::from(size)).sum();
         let end = last_end(jobs, f64::from(compute) / 7.0) + longest.fold(0.0, f64::max);
         let step = (end - first) / count.max(1) as f64;
         let mut starts: Vec<f64> = (0..=count).map(|at| first + step * at as f64).collect();

@@ -12,9 +12,9 @@
 //! A net without inner layers, whose only weights prefer the last slice.
 //! ```
 //! use mapa_system_energy::learned::{Formulation, Learned, Net, Weights};
-//! use mapa_system_energy::{Machine, Power, Rule, SliceJob, State};
+//! use mapa_system_energy::{SlicedGpus, Power, Rule, SliceJob, State};
 //!
-//! let machine = Machine::new("4,2,1", Power::A100)?;
+//! let machine = SlicedGpus::new("4,2,1", Power::A100)?;
 //! let mut parameters = vec![0.0; (49 + 1) * 3];
 //! *parameters.last_mut().unwrap() = 1.0; // a bias
 //! let net = Net::new(vec![49, 3], parameters)?;

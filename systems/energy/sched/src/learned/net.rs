@@ -37,7 +37,10 @@ impl Net {
                 parameters.len()
             ));
         }
-        if let Some(at) = parameters.iter().position(|own| !own.is_finite()) {
+        if let Some(at) = parameters
+            .iter()
+            .position(|parameter| !parameter.is_finite())
+        {
             return wrong(format!(
                 "weight {at} is {}: expected a finite number",
                 parameters[at]
@@ -52,8 +55,8 @@ impl Net {
         if sizes.len() < 2 || sizes.contains(&0) {
             return None;
         }
-        sizes.windows(2).try_fold(0_usize, |sum, own| {
-            let layer = own[0].checked_add(1)?.checked_mul(own[1])?;
+        sizes.windows(2).try_fold(0_usize, |sum, pair| {
+            let layer = pair[0].checked_add(1)?.checked_mul(pair[1])?;
             sum.checked_add(layer)
         })
     }
@@ -79,19 +82,19 @@ impl Net {
         from.clear();
         from.extend_from_slice(inputs);
         let mut rest = self.parameters.as_slice();
-        for (layer, own) in self.sizes.windows(2).enumerate() {
-            let (weights, after) = rest.split_at(own[0] * own[1]);
-            let (biases, after) = after.split_at(own[1]);
+        for (layer, values) in self.sizes.windows(2).enumerate() {
+            let (weights, after) = rest.split_at(values[0] * values[1]);
+            let (biases, after) = after.split_at(values[1]);
             rest = after;
             to.clear();
             to.extend_from_slice(biases);
-            for (&input, weights) in from.iter().zip(weights.chunks_exact(own[1])) {
+            for (&input, weights) in from.iter().zip(weights.chunks_exact(values[1])) {
                 for (to, &weight) in to.iter_mut().zip(weights) {
                     *to += input * weight;
                 }
             }
             if layer + 2 < self.sizes.len() {
-                to.iter_mut().for_each(|own| *own = tanh(*own));
+                to.iter_mut().for_each(|value| *value = tanh(*value));
             }
             std::mem::swap(from, to);
         }

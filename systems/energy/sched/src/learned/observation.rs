@@ -1,7 +1,7 @@
 //! What a learned rule sees.
 
 use super::super::histogram::{BINS, EDGES, lengths};
-use super::super::machine::Machine;
+use super::super::machine::SlicedGpus;
 use super::super::state::{State, Waiting};
 use mapa_sched::slices::SIZES;
 
@@ -30,7 +30,9 @@ impl Formulation {
     /// The formulation of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|own| own.name() == name)
+        Self::ALL
+            .into_iter()
+            .find(|formulation| formulation.name() == name)
     }
 }
 
@@ -63,7 +65,7 @@ pub struct Observation {
 impl Observation {
     /// For the states of this machine.
     #[must_use]
-    pub fn new(formulation: Formulation, machine: &Machine) -> Self {
+    pub fn new(formulation: Formulation, machine: &SlicedGpus) -> Self {
         let sizes = machine.sizes().iter();
         Self {
             formulation,
@@ -167,14 +169,14 @@ fn histograms(state: &State, to: &mut [f32]) {
     let part = 1.0 / queue.len() as f32;
     let (left, lengths) = to.split_at_mut(BINS);
     // The queue is in the order of deadlines, so each bin is a part of it.
-    let is_below = |own: &Waiting, edge: f64| own.job.deadline() - state.now() < edge;
+    let is_below = |waiting: &Waiting, edge: f64| waiting.job.deadline() - state.now() < edge;
     let below = |edge: f64, from: usize| {
         let later = &queue[from..];
         // Most bins have none of the rest of the queue, or all of it.
         match later {
             [first, ..] if !is_below(first, edge) => from,
             [.., last] if is_below(last, edge) => queue.len(),
-            _ => from + later.partition_point(|own| is_below(own, edge)),
+            _ => from + later.partition_point(|waiting| is_below(waiting, edge)),
         }
     };
     let mut from = below(EDGES[0], 0);

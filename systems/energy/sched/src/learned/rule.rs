@@ -1,6 +1,6 @@
 //! The rule that a net is.
 
-use super::super::machine::Machine;
+use super::super::machine::SlicedGpus;
 use super::super::rule::Rule;
 use super::super::state::{Start, State};
 use super::net::Scratch;
@@ -14,7 +14,7 @@ use mapa_sched::slices::Power;
 #[derive(Clone, Debug)]
 pub struct Learned {
     weights: Weights,
-    machine: Machine,
+    machine: SlicedGpus,
     observation: Observation,
     seen: Vec<f32>,
     scratch: Scratch,
@@ -25,7 +25,7 @@ impl Learned {
     ///
     /// # Errors
     /// The weights are for GPUs with other layouts.
-    pub fn new(weights: Weights, machine: &Machine) -> Result<Self, Error> {
+    pub fn new(weights: Weights, machine: &SlicedGpus) -> Result<Self, Error> {
         let own = Self::of(weights, *machine.power())?;
         own.suits(machine)?;
         Ok(own)
@@ -36,7 +36,7 @@ impl Learned {
     /// # Errors
     /// Layouts that are not sound.
     pub fn of(weights: Weights, power: Power) -> Result<Self, Error> {
-        let machine = Machine::of_layouts(weights.layouts(), power)?;
+        let machine = SlicedGpus::of_layouts(weights.layouts(), power)?;
         Ok(Self {
             observation: Observation::new(weights.formulation(), &machine),
             machine,
@@ -70,7 +70,7 @@ impl Rule for Learned {
         Some(Start { waiting: 0, slice })
     }
 
-    fn suits(&self, machine: &Machine) -> Result<(), Error> {
+    fn suits(&self, machine: &SlicedGpus) -> Result<(), Error> {
         if *machine == self.machine {
             return Ok(());
         }

@@ -19,7 +19,7 @@ use std::hash::Hasher;
 
 use fnv::FnvHasher;
 
-use super::super::machine::Machine;
+use super::super::machine::SlicedGpus;
 use super::net::Net;
 use super::observation::{Formulation, Observation};
 use crate::error::{Error, ErrorKind};
@@ -45,7 +45,7 @@ fn wrong<T>(what: String) -> Result<T, Error> {
 }
 
 impl Weights {
-    /// A net that was trained for GPUs of these [layouts](Machine::layouts) with this seed. The note
+    /// A net that was trained for GPUs of these [layouts](SlicedGpus::layouts) with this seed. The note
     /// says how, in one line.
     ///
     /// # Errors
@@ -59,14 +59,14 @@ impl Weights {
         net: Net,
     ) -> Result<Self, Error> {
         // A short file may speak of any number of GPUs.
-        let slices = Machine::slices_in(layouts);
+        let slices = SlicedGpus::slices_in(layouts);
         if net.sizes().last() != Some(&slices) {
             return wrong(format!(
                 "`layers`: {:?} for layouts {layouts}: expected {slices} last, a number for each slice",
                 net.sizes()
             ));
         }
-        let machine = Machine::of_layouts(layouts, Power::A100)?;
+        let machine = SlicedGpus::of_layouts(layouts, Power::A100)?;
         let observation = Observation::new(formulation, &machine);
         let ends = (net.sizes().first(), net.sizes().last());
         let (inputs, outputs) = (observation.numbers(), observation.slices());
@@ -138,7 +138,7 @@ impl Weights {
     pub fn to_bytes(&self) -> Vec<u8> {
         let header = self.header();
         let numbers = self.net.parameters().iter();
-        let payload: Vec<u8> = numbers.flat_map(|own| own.to_le_bytes()).collect();
+        let payload: Vec<u8> = numbers.flat_map(|value| value.to_le_bytes()).collect();
         let hash = hash(header.as_bytes(), &payload);
         let mut file = format!("{header}hash {hash:016x}\n").into_bytes();
         file.extend(payload);
@@ -189,7 +189,7 @@ impl Weights {
             ));
         }
         let (numbers, _) = rest.as_chunks::<4>();
-        let parameters = numbers.iter().map(|&own| f32::from_le_bytes(own));
+        let parameters = numbers.iter().map(|&bytes| f32::from_le_bytes(bytes));
         let net = Net::new(sizes, parameters.collect())?;
         Self::new(formulation, layouts, seed, note, net)
     }
@@ -204,7 +204,7 @@ fn hash(header: &[u8], payload: &[u8]) -> u64 {
 
 /// The next line of text, without its end.
 fn line<'a>(rest: &mut &'a [u8]) -> Option<&'a str> {
-    let end = rest.iter().position(|&own| own == b'\n')?;
+    let end = rest.iter().position(|&candidate| candidate == b'\n')?;
     let (line, after) = rest.split_at(end);
     *rest = &after[1..];
     std::str::from_utf8(line).ok()
@@ -213,7 +213,9 @@ fn line<'a>(rest: &mut &'a [u8]) -> Option<&'a str> {
 /// What the next line says of a key.
 fn value<'a>(rest: &mut &'a [u8], key: &str) -> Result<&'a str, Error> {
     let line = line(rest).unwrap_or_default();
-    let value = line.strip_prefix(key).and_then(|own| own.strip_prefix(' '));
+    let value = line
+        .strip_prefix(key)
+        .and_then(|text| text.strip_prefix(' '));
     value.map_or_else(
         || {
             let start: String = line.chars().take(40).collect();

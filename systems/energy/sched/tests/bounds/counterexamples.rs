@@ -2,7 +2,7 @@
 
 use mapa_sched::bound::Solver;
 use mapa_system_energy::{
-    Machine, Piece, Power, Schedule, SliceJob, Slots, energy_bound, linear_bound,
+    Piece, Power, Schedule, SliceJob, SlicedGpus, Slots, energy_bound, linear_bound,
     printed_energy_bound, progress_bound, reduced, static_progress_bound,
 };
 
@@ -82,7 +82,7 @@ fn the_manuscripts_power_is_not_concave_and_the_bound_holds_all_the_same() {
     let power = Power::A100_MANUSCRIPT;
     let steps: Vec<f64> = (0..7).map(|busy| power.added(busy, 1)).collect();
     assert!(
-        steps.windows(2).any(|own| own[1] > own[0] + 1.0),
+        steps.windows(2).any(|pair| pair[1] > pair[0] + 1.0),
         "{steps:?}"
     );
     assert!(power.is_above_chord());
@@ -126,7 +126,7 @@ fn the_best_schedule_without_preemption_bounds_no_schedule_with_it() {
 #[test]
 fn the_static_bound_is_undercut_by_other_layouts() {
     let jobs = [scaled(0.0, 1.0, 1.0, 1.0)];
-    let fixed: Machine = machine("2");
+    let fixed: SlicedGpus = machine("2");
     let slots = Slots::even(&jobs, &fixed, 50);
     let bound = static_progress_bound(&jobs, &fixed, &slots, &Solver::default()).unwrap();
     assert!(bound.value > 2.4, "{bound:?}");

@@ -1,6 +1,6 @@
 //! Schedules that are hunted for: random ones that take good choices often, and the best of tiny cases.
 
-use mapa_system_energy::{Machine, Piece, Power, SIZES, Schedule, SliceJob};
+use mapa_system_energy::{Piece, Power, SIZES, Schedule, SliceJob, SlicedGpus};
 
 /// Random draws (splitmix64).
 pub(crate) struct Draws(pub(crate) u64);
@@ -24,7 +24,10 @@ impl Draws {
 }
 
 fn minutes(job: &SliceJob, size: u8) -> f64 {
-    job.minutes()[SIZES.iter().position(|&own| own == size).unwrap()]
+    job.minutes()[SIZES
+        .iter()
+        .position(|&candidate| candidate == size)
+        .unwrap()]
 }
 
 /// Layouts of one GPU that are worth a try.
@@ -60,7 +63,11 @@ pub(crate) fn any_layouts(jobs: &[SliceJob], gpus: usize, draws: &mut Draws) -> 
 }
 
 /// A schedule with preemption and moves on the layouts of a machine.
-pub(crate) fn fixed_layouts(jobs: &[SliceJob], machine: &Machine, draws: &mut Draws) -> Schedule {
+pub(crate) fn fixed_layouts(
+    jobs: &[SliceJob],
+    machine: &SlicedGpus,
+    draws: &mut Draws,
+) -> Schedule {
     let gpus = machine.gpus().iter().map(|&gpu| gpu as usize);
     let slices: Vec<(usize, u8)> = gpus.zip(machine.sizes().iter().copied()).collect();
     preemptive(jobs, machine.gpu_count(), |_| slices.clone(), draws)
@@ -81,7 +88,7 @@ fn preemptive(
     let mut pieces: Vec<Piece> = Vec::new();
     // By what jobs are taken, how often a draw decides instead, and how often time is cut.
     let (order, noise, cut) = (draws.below(4), draws.share() * 0.6, draws.share());
-    while left.iter().any(|&own| own > 0.0) {
+    while left.iter().any(|&value| value > 0.0) {
         let mut waiting: Vec<usize> = (0..jobs.len())
             .filter(|&at| left[at] > 0.0 && jobs[at].arrives() <= now)
             .collect();
@@ -93,7 +100,7 @@ fn preemptive(
         };
         waiting.sort_by(|&a, &b| key(a).total_cmp(&key(b)));
         let mut slices = layouts(draws);
-        slices.sort_by_key(|own| std::cmp::Reverse(own.1));
+        slices.sort_by_key(|slice| std::cmp::Reverse(slice.1));
         let mut running: Vec<(usize, usize, u8)> = Vec::new();
         for (gpu, size) in slices {
             if waiting.is_empty() || draws.share() < noise * 0.3 {
@@ -106,7 +113,10 @@ fn preemptive(
             };
             running.push((waiting.remove(at), gpu, size));
         }
-        let arrivals = jobs.iter().map(SliceJob::arrives).filter(|&own| own > now);
+        let arrivals = jobs
+            .iter()
+            .map(SliceJob::arrives)
+            .filter(|&value| value > now);
         let mut next = arrivals.fold(f64::INFINITY, f64::min);
         for &(job, _, size) in &running {
             next = next.min(now + left[job] * minutes(&jobs[job], size));
@@ -138,7 +148,7 @@ fn preemptive(
 
 /// The schedule of least tardiness among all that neither preempt nor move, by every order of jobs on
 /// every slice. Jobs start as soon as they can: waiting longer ends none sooner.
-pub(crate) fn optimum(jobs: &[SliceJob], machine: &Machine) -> Schedule {
+pub(crate) fn optimum(jobs: &[SliceJob], machine: &SlicedGpus) -> Schedule {
     let mut best: Option<(f64, Schedule)> = None;
     let mut own = Schedule {
         gpus: machine.gpu_count(),
@@ -151,7 +161,7 @@ pub(crate) fn optimum(jobs: &[SliceJob], machine: &Machine) -> Schedule {
 
 fn extend(
     jobs: &[SliceJob],
-    machine: &Machine,
+    machine: &SlicedGpus,
     own: &mut Schedule,
     free: &mut [f64],
     best: &mut Option<(f64, Schedule)>,
@@ -192,11 +202,14 @@ fn extend(
 pub(crate) fn slow_chu(jobs: &[SliceJob], gpus: usize) -> f64 {
     let mut left: Vec<f64> = jobs
         .iter()
-        .map(|own| own.work() / (7.0 * gpus as f64))
+        .map(|job| job.work() / (7.0 * gpus as f64))
         .collect();
     let (mut now, mut ends) = (0.0_f64, Vec::new());
     while ends.len() < jobs.len() {
-        let later = jobs.iter().map(SliceJob::arrives).filter(|&own| own > now);
+        let later = jobs
+            .iter()
+            .map(SliceJob::arrives)
+            .filter(|&value| value > now);
         let next = later.fold(f64::INFINITY, f64::min);
         let here = (0..jobs.len()).filter(|&at| left[at] > 0.0 && jobs[at].arrives() <= now);
         let Some(at) = here.min_by(|&a, &b| left[a].total_cmp(&left[b])) else {

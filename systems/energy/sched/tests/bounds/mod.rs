@@ -9,7 +9,7 @@ mod schedule;
 use hunt::{Draws, any_layouts, fixed_layouts, optimum};
 use mapa_sched::bound::{Bound, Class, Measure, Proof, Solver};
 use mapa_system_energy::{
-    Costs, Machine, Power, SIZES, SliceJob, Slots, bare_energy_bound, bounds, chu_bound,
+    Costs, Power, SIZES, SliceJob, SlicedGpus, Slots, bare_energy_bound, bounds, chu_bound,
     energy_bound, linear_bound, progress_bound, static_progress_bound,
 };
 use proptest::prelude::*;
@@ -17,8 +17,8 @@ use proptest::prelude::*;
 /// By how much a bound may exceed a schedule: the tolerance of the solver.
 const NOISE: f64 = 1e-6;
 
-fn machine(layouts: &str) -> Machine {
-    Machine::new(layouts, Power::A100).unwrap()
+fn machine(layouts: &str) -> SlicedGpus {
+    SlicedGpus::new(layouts, Power::A100).unwrap()
 }
 
 /// A job that size i runs `i` to the power of `gain` times as fast.
@@ -51,7 +51,7 @@ prop_compose! {
 /// soon.
 fn slots() -> impl Strategy<Value = Slots> {
     prop::collection::btree_set(0_u32..1500, 1..12).prop_map(|set| {
-        let starts = set.into_iter().map(|own| f64::from(own) / 100.0);
+        let starts = set.into_iter().map(|number| f64::from(number) / 100.0);
         Slots::new(starts.collect()).unwrap()
     })
 }
@@ -66,7 +66,7 @@ fn value(costs: &Costs, bound: &Bound) -> f64 {
 
 /// Fails if a schedule of this class is below a bound that covers it.
 fn none_below(all: &[Bound], class: Class, costs: &Costs, what: &str) {
-    for bound in all.iter().filter(|own| own.class.covers(class)) {
+    for bound in all.iter().filter(|bound| bound.class.covers(class)) {
         let value = value(costs, bound);
         let noise = NOISE * (1.0 + value.abs());
         assert!(

@@ -75,7 +75,7 @@ fn parts_beside_each_other_run_one_after_the_other() {
     let times: Vec<(usize, f64, f64)> = whole
         .pieces
         .iter()
-        .map(|own| (own.job, own.from, own.to))
+        .map(|piece| (piece.job, piece.from, piece.to))
         .collect();
     let near = |a: f64, b: f64| (a - b).abs() < 1e-12;
     assert_eq!(times.len(), 3, "{times:?}");

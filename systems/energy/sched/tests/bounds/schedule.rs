@@ -45,45 +45,48 @@ fn what_is_impossible_in_a_schedule_is_named() {
     good().verify(&jobs()).unwrap();
     let cases: [(Spoil, &str); 11] = [
         (
-            |own| own.pieces[0].job = 2,
+            |schedule| schedule.pieces[0].job = 2,
             "a piece of job 2: expected a job below 2",
         ),
         (
-            |own| own.pieces[2].gpu = 2,
+            |schedule| schedule.pieces[2].gpu = 2,
             "job 1 on GPU 2: expected a GPU below 2",
         ),
-        (|own| own.pieces[0].size = 5, "job 0 on a slice of 5"),
         (
-            |own| own.pieces[0].to = 0.0,
+            |schedule| schedule.pieces[0].size = 5,
+            "job 0 on a slice of 5",
+        ),
+        (
+            |schedule| schedule.pieces[0].to = 0.0,
             "from minute 0 to 0: expected an end after the start",
         ),
         (
-            |own| own.pieces[0].to = f64::NAN,
+            |schedule| schedule.pieces[0].to = f64::NAN,
             "expected an end after the start",
         ),
         (
-            |own| own.pieces[1].from = 0.5,
+            |schedule| schedule.pieces[1].from = 0.5,
             "expected no start before it arrives at 1",
         ),
         (
-            |own| own.pieces[2].from = 2.5,
+            |schedule| schedule.pieces[2].from = 2.5,
             "job 1 runs on two slices from minute 2.5",
         ),
         (
-            |own| own.pieces[2].to = 3.0,
+            |schedule| schedule.pieces[2].to = 3.0,
             "of job 1 is done: expected all of it",
         ),
         (
-            |own| own.pieces[2].to = 4.0,
+            |schedule| schedule.pieces[2].to = 4.0,
             "of job 1 is done: expected all of it",
         ),
         (
-            |own| own.pieces.retain(|own| own.job == 1),
+            |schedule| schedule.pieces.retain(|piece| piece.job == 1),
             "0 of job 0 is done",
         ),
         (
-            |own| {
-                own.pieces[0] = Piece {
+            |schedule| {
+                schedule.pieces[0] = Piece {
                     job: 0,
                     gpu: 0,
                     size: 4,

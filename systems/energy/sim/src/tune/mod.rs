@@ -13,10 +13,10 @@ mod objective;
 mod point;
 mod seen;
 
-pub use objective::{Objective, TuneDay, Yardstick};
+pub use objective::{TuneDay, TuneObjective, Yardstick};
 pub use seen::seen_on;
 
-use mapa_system_energy::{EnergyPlan, Placement, Power, Prices, TunedMachine};
+use mapa_system_energy::{EnergyPlan, Power, Prices, SlotPlacement, TunedMachine};
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
@@ -59,14 +59,14 @@ impl Default for TuneSettings {
 /// Prices and GPUs to be judged together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Candidate {
+pub struct PriceCandidate {
     /// The prices.
     pub prices: Prices,
     /// The GPUs.
     pub machine: TunedMachine,
 }
 
-impl Candidate {
+impl PriceCandidate {
     /// How bad it is on days; less is better. A pure function, which threads can share.
     ///
     /// # Errors
@@ -74,7 +74,7 @@ impl Candidate {
     pub fn score(
         &self,
         days: &[TuneDay],
-        objective: &Objective,
+        objective: &TuneObjective,
         yardstick: &Yardstick,
         power: Power,
     ) -> Result<f64, Error> {
@@ -91,17 +91,17 @@ impl Candidate {
 /// A candidate that was judged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Judged {
+pub struct JudgedCandidate {
     /// How bad it is.
     pub score: f64,
     /// The candidate.
-    pub candidate: Candidate,
+    pub candidate: PriceCandidate,
 }
 
 /// What is searched next.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-enum Step {
+enum SearchStep {
     /// A round of prices. The second phase is for layouts that were found.
     Prices { phase: u32, round: u32 },
     /// The layout of a GPU, after this many whose layouts did not change.
@@ -117,36 +117,36 @@ enum Step {
 /// ```
 /// use mapa_system_energy::{Power, Prices, TunedMachine};
 /// use mapa_system_energy_sim::{
-///     Candidate, Draw, Objective, TuneDay, TuneSettings, Tuning, Yardstick,
+///     PriceCandidate, Draw, TuneObjective, TuneDay, TuneSettings, Tuning, Yardstick,
 /// };
 ///
 /// let morning = Draw { from: 540.0, most: 60, ..Draw::default() };
 /// let days = [TuneDay::exact(morning.jobs(1)?)];
 /// let machine = TunedMachine::Layouts("7 | 4,3".to_owned());
 /// let yardstick = Yardstick::of(&days, &machine.machine(Power::A100)?)?;
-/// let start = Candidate { prices: Prices::default(), machine };
+/// let start = PriceCandidate { prices: Prices::default(), machine };
 /// let settings = TuneSettings { rounds: 2, samples: 6, elite: 2, ..TuneSettings::default() };
 /// let mut tuning = Tuning::new(start.clone(), settings)?;
 /// while !tuning.is_done() {
-///     let score = |own: &Candidate| own.score(&days, &Objective::default(), &yardstick, Power::A100);
+///     let score = |candidate: &PriceCandidate| candidate.score(&days, &TuneObjective::default(), &yardstick, Power::A100);
 ///     let scores: Vec<f64> = tuning.candidates().iter().map(score).collect::<Result<_, _>>()?;
 ///     tuning.advance(&scores)?;
 /// }
 /// let best = tuning.best().unwrap();
-/// assert!(best.score <= start.score(&days, &Objective::default(), &yardstick, Power::A100)?);
+/// assert!(best.score <= start.score(&days, &TuneObjective::default(), &yardstick, Power::A100)?);
 /// # Ok::<(), mapa_system_energy_sim::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tuning {
     settings: TuneSettings,
-    step: Step,
+    step: SearchStep,
     mean: [f64; PRICES],
     spread: [f64; PRICES],
     /// The best score of each step so far.
     history: Vec<f64>,
     machine: TunedMachine,
-    best: Option<Judged>,
+    best: Option<JudgedCandidate>,
 }
 
 impl Tuning {
@@ -155,7 +155,7 @@ impl Tuning {
     /// # Errors
     /// Prices or GPUs that cannot be; no round, fewer than two candidates in the elite, fewer
     /// samples than that; a spread that is not above 0; layouts of GPUs that are repartitioned.
-    pub fn new(start: Candidate, settings: TuneSettings) -> Result<Self, Error> {
+    pub fn new(start: PriceCandidate, settings: TuneSettings) -> Result<Self, Error> {
         let TuneSettings {
             rounds,
             samples,
@@ -182,14 +182,14 @@ impl Tuning {
                 "tune: layouts of GPUs that are repartitioned: expected GPUs that keep theirs";
             return Err(wrong(what.to_owned()));
         }
-        let mut own = SPREAD.map(|own| own * spread);
+        let mut own = SPREAD.map(|value| value * spread);
         if let TunedMachine::Layouts(_) = start.machine {
             // There is nothing to choose by it.
             own[PLACEMENT] = 0.0;
         }
         Ok(Self {
             settings,
-            step: Step::Prices { phase: 1, round: 0 },
+            step: SearchStep::Prices { phase: 1, round: 0 },
             mean: point(&start.prices),
             spread: own,
             history: Vec::new(),
@@ -201,7 +201,7 @@ impl Tuning {
     /// Whether there is nothing left to judge.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.step == Step::Done
+        self.step == SearchStep::Done
     }
 
     /// What it does.
@@ -212,7 +212,7 @@ impl Tuning {
 
     /// The best candidate so far; `None` before the first round.
     #[must_use]
-    pub fn best(&self) -> Option<&Judged> {
+    pub fn best(&self) -> Option<&JudgedCandidate> {
         self.best.as_ref()
     }
 
@@ -226,25 +226,27 @@ impl Tuning {
     #[must_use]
     pub fn doing(&self) -> String {
         match self.step {
-            Step::Prices { phase: 1, round } => format!("prices, round {}", round + 1),
-            Step::Prices { round, .. } => format!("prices for these layouts, round {}", round + 1),
-            Step::Layouts { gpu, .. } => format!("layout of GPU {gpu}"),
-            Step::Done => "done".to_owned(),
+            SearchStep::Prices { phase: 1, round } => format!("prices, round {}", round + 1),
+            SearchStep::Prices { round, .. } => {
+                format!("prices for these layouts, round {}", round + 1)
+            }
+            SearchStep::Layouts { gpu, .. } => format!("layout of GPU {gpu}"),
+            SearchStep::Done => "done".to_owned(),
         }
     }
 
     /// What to judge next: the candidates of a round, or those for the layout of one GPU. The first
     /// is where the search stands. Empty if it is done.
     #[must_use]
-    pub fn candidates(&self) -> Vec<Candidate> {
+    pub fn candidates(&self) -> Vec<PriceCandidate> {
         match self.step {
-            Step::Prices { phase, round } => self
+            SearchStep::Prices { phase, round } => self
                 .points(phase, round)
                 .iter()
-                .map(|own| self.candidate(prices(own)))
+                .map(|values| self.candidate(prices(values)))
                 .collect(),
-            Step::Layouts { gpu, .. } => self.layouts(gpu),
-            Step::Done => Vec::new(),
+            SearchStep::Layouts { gpu, .. } => self.layouts(gpu),
+            SearchStep::Done => Vec::new(),
         }
     }
 
@@ -257,7 +259,7 @@ impl Tuning {
     /// O(s log s) for s scores.
     pub fn advance(&mut self, scores: &[f64]) -> Result<(), Error> {
         let candidates = self.candidates();
-        let is_bad = |own: &f64| !own.is_finite();
+        let is_bad = |value: &f64| !value.is_finite();
         if scores.len() != candidates.len() || scores.iter().any(is_bad) {
             return Err(wrong(format!(
                 "tune: {} scores of {} candidates: expected as many, all of them finite",
@@ -273,17 +275,23 @@ impl Tuning {
         let (score, candidate) = (scores[first], candidates[first].clone());
         self.history.push(score);
         if self.best.as_ref().is_none_or(|best| score < best.score) {
-            self.best = Some(Judged { score, candidate });
+            self.best = Some(JudgedCandidate { score, candidate });
         }
         self.step = match self.step {
-            Step::Prices { phase, round } => {
+            SearchStep::Prices { phase, round } => {
                 let points = self.points(phase, round);
                 let elite = self.settings.elite as usize;
-                self.narrow(order.iter().take(elite).map(|&own| points[own]).collect());
+                self.narrow(
+                    order
+                        .iter()
+                        .take(elite)
+                        .map(|&number| points[number])
+                        .collect(),
+                );
                 self.after_round(phase, round)
             }
-            Step::Layouts { gpu, unchanged } => self.after_layout(gpu, unchanged, first > 0),
-            Step::Done => Step::Done,
+            SearchStep::Layouts { gpu, unchanged } => self.after_layout(gpu, unchanged, first > 0),
+            SearchStep::Done => SearchStep::Done,
         };
         Ok(())
     }
@@ -302,16 +310,19 @@ impl Tuning {
     /// Text that [`write`](Self::write) does not write: the message names the line and the key.
     pub fn read(text: &str) -> Result<Self, Error> {
         let own: Self = toml::from_str(text).map_err(|error| wrong(format!("tune: {error}")))?;
-        let start = Candidate {
+        let start = PriceCandidate {
             prices: prices(&own.mean),
             machine: own.machine.clone(),
         };
         Self::new(start, own.settings)?;
-        let spread = own.spread.iter().all(|own| own.is_finite() && *own >= 0.0);
+        let spread = own
+            .spread
+            .iter()
+            .all(|value| value.is_finite() && *value >= 0.0);
         let gpus = own.machine.machine(Power::A100)?.gpu_count();
         let is_gpu = match own.step {
-            Step::Layouts { gpu, unchanged } => gpu < gpus && unchanged < gpus,
-            Step::Prices { .. } | Step::Done => true,
+            SearchStep::Layouts { gpu, unchanged } => gpu < gpus && unchanged < gpus,
+            SearchStep::Prices { .. } | SearchStep::Done => true,
         };
         if !(spread && is_gpu) {
             let what = "tune: `spread` or `step` of a search: expected numbers that a search has";
@@ -320,8 +331,8 @@ impl Tuning {
         Ok(own)
     }
 
-    fn candidate(&self, prices: Prices) -> Candidate {
-        Candidate {
+    fn candidate(&self, prices: Prices) -> PriceCandidate {
+        PriceCandidate {
             prices,
             machine: self.machine.clone(),
         }
@@ -331,12 +342,12 @@ impl Tuning {
     fn points(&self, phase: u32, round: u32) -> Vec<[f64; PRICES]> {
         let mut draws = stream(self.settings.seed, &format!("energy tune {phase} {round}"));
         let mut one = |sample: u32| {
-            let mut own = self.mean;
-            for (own, spread) in own.iter_mut().zip(self.spread) {
+            let mut values = self.mean;
+            for (value, spread) in values.iter_mut().zip(self.spread) {
                 let normal: f64 = StandardNormal.sample(&mut draws);
-                *own += if sample == 0 { 0.0 } else { normal * spread };
+                *value += if sample == 0 { 0.0 } else { normal * spread };
             }
-            own
+            values
         };
         (0..self.settings.samples).map(&mut one).collect()
     }
@@ -346,40 +357,40 @@ impl Tuning {
     fn narrow(&mut self, elite: Vec<[f64; PRICES]>) {
         let n = elite.len() as f64;
         for price in 0..PRICES {
-            let mean = elite.iter().map(|own| own[price]).sum::<f64>() / n;
-            let square = |own: &[f64; PRICES]| (own[price] - mean).powi(2);
+            let mean = elite.iter().map(|values| values[price]).sum::<f64>() / n;
+            let square = |values: &[f64; PRICES]| (values[price] - mean).powi(2);
             let spread = (elite.iter().map(square).sum::<f64>() / n).sqrt();
             self.mean[price] = mean;
             self.spread[price] = 0.3 * self.spread[price] + 0.7 * spread;
         }
     }
 
-    fn after_round(&mut self, phase: u32, round: u32) -> Step {
+    fn after_round(&mut self, phase: u32, round: u32) -> SearchStep {
         if round + 1 < self.settings.rounds {
-            return Step::Prices {
+            return SearchStep::Prices {
                 phase,
                 round: round + 1,
             };
         }
         if !self.settings.layouts || phase > 1 {
-            return Step::Done;
+            return SearchStep::Done;
         }
         self.restart();
-        Step::Layouts {
+        SearchStep::Layouts {
             gpu: 0,
             unchanged: 0,
         }
     }
 
     /// Goes to the next GPU, or, after a round of all without a change, back to prices.
-    fn after_layout(&mut self, gpu: usize, unchanged: usize, has_changed: bool) -> Step {
+    fn after_layout(&mut self, gpu: usize, unchanged: usize, has_changed: bool) -> SearchStep {
         self.restart();
-        let gpus = gpu_layouts(&self.machine).map_or(0, |own| own.len());
+        let gpus = gpu_layouts(&self.machine).map_or(0, |values| values.len());
         let unchanged = if has_changed { 0 } else { unchanged + 1 };
         if unchanged >= gpus {
-            return Step::Prices { phase: 2, round: 0 };
+            return SearchStep::Prices { phase: 2, round: 0 };
         }
-        Step::Layouts {
+        SearchStep::Layouts {
             gpu: (gpu + 1) % gpus,
             unchanged,
         }
@@ -390,18 +401,18 @@ impl Tuning {
         if let Some(best) = &self.best {
             self.mean = point(&best.candidate.prices);
             self.machine = best.candidate.machine.clone();
-            self.spread = SPREAD.map(|own| own * self.settings.spread / 2.0);
+            self.spread = SPREAD.map(|value| value * self.settings.spread / 2.0);
             self.spread[PLACEMENT] = 0.0;
         }
     }
 
     /// The best candidate with each layout for one GPU.
-    fn layouts(&self, gpu: usize) -> Vec<Candidate> {
+    fn layouts(&self, gpu: usize) -> Vec<PriceCandidate> {
         let (Some(best), Some(own)) = (&self.best, gpu_layouts(&self.machine)) else {
             return Vec::new();
         };
         let present = own.get(gpu).cloned().unwrap_or_default();
-        let others = Placement::layouts().into_iter().map(|sizes| {
+        let others = SlotPlacement::layouts().into_iter().map(|sizes| {
             let sizes: Vec<String> = sizes.iter().map(u8::to_string).collect();
             sizes.join(",")
         });
@@ -410,7 +421,7 @@ impl Tuning {
             if let Some(own) = all.get_mut(gpu) {
                 own.clone_from(layout);
             }
-            Candidate {
+            PriceCandidate {
                 prices: best.candidate.prices,
                 machine: TunedMachine::Layouts(all.join(" | ")),
             }
@@ -424,7 +435,7 @@ impl Tuning {
 fn gpu_layouts(machine: &TunedMachine) -> Option<Vec<String>> {
     match machine {
         TunedMachine::Layouts(layouts) => {
-            let each = layouts.split('|').map(|own| own.trim().to_owned());
+            let each = layouts.split('|').map(|text| text.trim().to_owned());
             Some(each.collect())
         }
         TunedMachine::Repartitioned { .. } => None,

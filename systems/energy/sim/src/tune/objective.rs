@@ -1,6 +1,6 @@
 //! What a search minimises.
 
-use mapa_system_energy::{LargestFirst, Machine, Rule, SliceJob, State};
+use mapa_system_energy::{LargestFirst, Rule, SliceJob, SlicedGpus, State};
 use serde::{Deserialize, Serialize};
 
 use super::super::run::{Totals, run_as};
@@ -29,7 +29,7 @@ impl TuneDay {
     ///
     /// # Errors
     /// As [`run_as`].
-    pub fn under(&self, machine: &Machine, rule: &mut dyn Rule) -> Result<Totals, Error> {
+    pub fn under(&self, machine: &SlicedGpus, rule: &mut dyn Rule) -> Result<Totals, Error> {
         run_as(&self.jobs, &self.told, State::new(machine.clone()), rule)
     }
 }
@@ -38,7 +38,7 @@ impl TuneDay {
 /// makes of the same days ([`Yardstick`]).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Objective {
+pub struct TuneObjective {
     /// The weight of the share of late jobs.
     pub late: f64,
     /// The weight of the mean tardiness.
@@ -51,7 +51,7 @@ pub struct Objective {
 }
 
 /// Late jobs, tardiness and energy of largest-first count 1, 1 and 3.
-impl Default for Objective {
+impl Default for TuneObjective {
     fn default() -> Self {
         Self {
             late: 1.0,
@@ -62,7 +62,7 @@ impl Default for Objective {
     }
 }
 
-impl Objective {
+impl TuneObjective {
     /// The objective, if it can be minimised.
     ///
     /// # Errors
@@ -74,10 +74,10 @@ impl Objective {
             ("energy", self.energy),
             ("most_tardiness", self.most_tardiness),
         ];
-        for (name, own) in named {
-            if !(own.is_finite() && own >= 0.0) {
+        for (name, value) in named {
+            if !(value.is_finite() && value >= 0.0) {
                 return Err(wrong(format!(
-                    "objective: `{name}` is {own}: expected a number of 0 or more"
+                    "objective: `{name}` is {value}: expected a number of 0 or more"
                 )));
             }
         }
@@ -96,11 +96,12 @@ impl Objective {
             let sum: f64 = days.iter().map(of).sum();
             sum / days.len() as f64
         };
-        let tardiness =
-            |own: &Totals| (own.mean_tardiness() / yardstick.tardiness).min(self.most_tardiness);
+        let tardiness = |totals: &Totals| {
+            (totals.mean_tardiness() / yardstick.tardiness).min(self.most_tardiness)
+        };
         self.late * mean(&Totals::late_share) / yardstick.late
             + self.tardiness * mean(&tardiness)
-            + self.energy * mean(&|own| own.watt_minutes) / yardstick.watt_minutes
+            + self.energy * mean(&|totals| totals.watt_minutes) / yardstick.watt_minutes
     }
 }
 
@@ -121,8 +122,8 @@ impl Yardstick {
     ///
     /// # Errors
     /// No day, or one without a job; as [`run_as`].
-    pub fn of(days: &[TuneDay], machine: &Machine) -> Result<Self, Error> {
-        if days.is_empty() || days.iter().any(|own| own.jobs.is_empty()) {
+    pub fn of(days: &[TuneDay], machine: &SlicedGpus) -> Result<Self, Error> {
+        if days.is_empty() || days.iter().any(|day| day.jobs.is_empty()) {
             let what = "days to tune for: expected one or more, each with a job".to_owned();
             return Err(wrong(what));
         }

@@ -20,7 +20,7 @@ pub(super) const SPREAD: [f64; PRICES] = [
 /// Prices as a point. Prices that are above 0 have their logarithms as coordinates, so that they
 /// are searched by factors.
 pub(super) fn point(prices: &Prices) -> [f64; PRICES] {
-    let log = |own: f64| own.max(LEAST).ln();
+    let log = |value: f64| value.max(LEAST).ln();
     let [s1, s2, s3, s4, s7] = prices.slice.map(log);
     [
         s1,

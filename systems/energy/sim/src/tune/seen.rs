@@ -1,7 +1,7 @@
 //! What days have, as a plan sees it.
 
 use mapa_system_energy::{
-    EnergyPlan, Machine, NO_DEADLINE, Rule, SliceJob, Start, State, TunedFor,
+    EnergyPlan, NO_DEADLINE, Rule, SliceJob, SlicedGpus, Start, State, TunedFor,
 };
 
 use super::objective::TuneDay;
@@ -18,20 +18,28 @@ const HOUR: f64 = 60.0;
 ///
 /// # Complexity
 /// That of a run of each day.
-pub fn seen_on(days: &[TuneDay], machine: &Machine, plan: &EnergyPlan) -> Result<TunedFor, Error> {
+pub fn seen_on(
+    days: &[TuneDay],
+    machine: &SlicedGpus,
+    plan: &EnergyPlan,
+) -> Result<TunedFor, Error> {
     let gpus = machine.gpu_count() as f64;
     let mut load = [f64::INFINITY, 0.0_f64];
     let mut slack = [f64::INFINITY, 0.0_f64];
     let mut waiting = 0;
     for day in days {
-        for own in hours(&day.told) {
-            load = [load[0].min(own / gpus), load[1].max(own / gpus)];
+        for value in hours(&day.told) {
+            load = [load[0].min(value / gpus), load[1].max(value / gpus)];
         }
-        for job in day.told.iter().filter(|own| own.deadline() < NO_DEADLINE) {
+        for job in day
+            .told
+            .iter()
+            .filter(|slice_job| slice_job.deadline() < NO_DEADLINE)
+        {
             let own = (job.deadline() - job.arrives()) / job.fastest();
             slack = [slack[0].min(own), slack[1].max(own)];
         }
-        let mut watched = Watched {
+        let mut watched = QueueProbe {
             plan: plan.clone(),
             waiting: 0,
         };
@@ -71,12 +79,12 @@ fn hours(jobs: &[SliceJob]) -> Vec<f64> {
 }
 
 /// A plan that notes how many jobs wait at most.
-struct Watched {
+struct QueueProbe {
     plan: EnergyPlan,
     waiting: usize,
 }
 
-impl Rule for Watched {
+impl Rule for QueueProbe {
     fn name(&self) -> &str {
         self.plan.name()
     }

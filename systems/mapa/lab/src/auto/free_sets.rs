@@ -41,7 +41,7 @@ const OTHERS: [(&str, Sensitivity); 7] = [
 
 /// How another policy's devices compare with those of auto.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-struct Compared {
+struct ComparedSets {
     /// Pairs of a free set and a size.
     cases: usize,
     /// Those in which auto's devices carry more.
@@ -55,7 +55,7 @@ struct Compared {
     least_ratio: f64,
 }
 
-impl Compared {
+impl ComparedSets {
     fn of(auto: f64, other: f64) -> Self {
         let ratio = other / auto;
         Self {
@@ -93,11 +93,11 @@ fn label((name, sensitivity): (&str, Sensitivity)) -> String {
 }
 
 /// Compares all policies on all free sets of a machine.
-fn compare(graph: &Arc<HardwareGraph>) -> Result<[Compared; OTHERS.len()], Error> {
+fn compare(graph: &Arc<HardwareGraph>) -> Result<[ComparedSets; OTHERS.len()], Error> {
     let auto = BuiltIn::named("auto").map_err(Error::malformed)?;
     let others = OTHERS.map(|(name, _)| BuiltIn::named(name));
     let sets: Vec<u32> = (0..1u32 << graph.len()).collect();
-    let none = [Compared::default(); OTHERS.len()];
+    let none = [ComparedSets::default(); OTHERS.len()];
     // Chunks in order: sums of fractions are the same on any number of threads.
     let chunks: Vec<Result<_, Error>> = sets
         .par_chunks(32)
@@ -116,7 +116,7 @@ fn compare(graph: &Arc<HardwareGraph>) -> Result<[Compared; OTHERS.len()], Error
                     for (at, (policy, (_, sensitivity))) in others.iter().zip(OTHERS).enumerate() {
                         let policy = policy.as_ref().map_err(Error::malformed)?;
                         let other = gbps(&**policy, sensitivity)?;
-                        found[at] = found[at].and(Compared::of(own, other));
+                        found[at] = found[at].and(ComparedSets::of(own, other));
                     }
                 }
             }
@@ -125,7 +125,7 @@ fn compare(graph: &Arc<HardwareGraph>) -> Result<[Compared; OTHERS.len()], Error
         .collect();
     chunks.into_iter().try_fold(none, |all, chunk| {
         let mut of = chunk?.into_iter();
-        Ok(all.map(|own| of.next().map_or(own, |next| own.and(next))))
+        Ok(all.map(|compared| of.next().map_or(compared, |next| compared.and(next))))
     })
 }
 
@@ -154,14 +154,14 @@ fn bandwidth(
 
 pub(super) fn section(bar: &dyn Progress) -> Result<Section, Error> {
     let mut section = Section::new("free-sets", "Every free set of five machines");
-    let mut shares: Vec<Vec<String>> = OTHERS.iter().map(|&own| vec![label(own)]).collect();
+    let mut shares: Vec<Vec<String>> = OTHERS.iter().map(|&row| vec![label(row)]).collect();
     let mut ratios = shares.clone();
     for machine in MACHINES {
         bar.doing(&format!("free sets of {machine}"));
-        let graph = named(machine).and_then(|own| own.graph());
+        let graph = named(machine).and_then(|machine| machine.graph());
         let compared = compare(&Arc::new(graph.map_err(Error::malformed)?))?;
         let mut numbers = BTreeMap::new();
-        for (at, (own, found)) in OTHERS.into_iter().zip(compared).enumerate() {
+        for (at, (row, found)) in OTHERS.into_iter().zip(compared).enumerate() {
             let share = 100.0 * found.more as f64 / found.cases as f64;
             shares[at].push(number(share));
             ratios[at].push(format!(
@@ -169,10 +169,10 @@ pub(super) fn section(bar: &dyn Progress) -> Result<Section, Error> {
                 number(found.mean_ratio()),
                 number(found.least_ratio)
             ));
-            numbers.insert(label(own), (found, found.mean_ratio()));
+            numbers.insert(label(row), (found, found.mean_ratio()));
         }
         section.insert(machine, numbers);
-        let less: usize = compared.iter().map(|own| own.less).sum();
+        let less: usize = compared.iter().map(|compared| compared.less).sum();
         section.claims.push(
             Claim::new(
                 format!("{machine}: no policy's devices carry more than those of auto"),

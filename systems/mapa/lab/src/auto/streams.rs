@@ -21,10 +21,10 @@ use serde_json::Value;
 const MACHINES: [&str; 3] = ["dgx-1v", "torus-2d", "cube-mesh-16"];
 
 /// A model of bandwidth, by its name.
-type Model = (&'static str, fn() -> Objective<'static>);
+type NamedModel = (&'static str, fn() -> Objective<'static>);
 
 /// The models that run times follow.
-const MODELS: [Model; 2] = [
+const MODELS: [NamedModel; 2] = [
     ("ring packing", ring_packing_gbps),
     ("Eq. 2", effective_gbps),
 ];
@@ -35,7 +35,7 @@ const COMING: [(&str, Option<f64>); 2] = [("all at once", None), ("Poisson, load
 /// A policy, the model by which it chooses, and whether the jobs say that their network is
 /// sensitive.
 #[derive(Clone, Copy)]
-struct Chooser {
+struct StreamChooser {
     label: &'static str,
     policy: &'static str,
     /// Whether it chooses by the model that run times follow; if not, by its own.
@@ -43,7 +43,7 @@ struct Chooser {
     told: bool,
 }
 
-impl Chooser {
+impl StreamChooser {
     const fn new(label: &'static str, policy: &'static str) -> Self {
         Self {
             label,
@@ -65,26 +65,28 @@ impl Chooser {
     }
 
     fn policy(self, model: fn() -> Objective<'static>) -> Result<Box<dyn Policy>, Error> {
-        let row = BuiltIn::ALL.iter().find(|own| own.name == self.policy);
+        let row = BuiltIn::ALL
+            .iter()
+            .find(|built_in| built_in.name == self.policy);
         let model = self.by_run_times.then(model);
-        row.and_then(|own| own.policy_with(model, None))
+        row.and_then(|built_in| built_in.policy_with(model, None))
             .ok_or_else(|| Error::malformed(format_args!("no policy `{}`", self.policy)))
     }
 }
 
-const AUTO: Chooser = Chooser::new("auto, told nothing", "auto");
-const PRESERVE: Chooser = Chooser::new("preserve, told all", "preserve").told();
-const UNTOLD: Chooser = Chooser::new("preserve, told nothing", "preserve");
+const AUTO: StreamChooser = StreamChooser::new("auto, told nothing", "auto");
+const PRESERVE: StreamChooser = StreamChooser::new("preserve, told all", "preserve").told();
+const UNTOLD: StreamChooser = StreamChooser::new("preserve, told nothing", "preserve");
 
-const CHOOSERS: [Chooser; 8] = [
+const CHOOSERS: [StreamChooser; 8] = [
     PRESERVE,
     AUTO,
-    Chooser::new("auto, told all", "auto").told(),
+    StreamChooser::new("auto, told all", "auto").told(),
     UNTOLD,
-    Chooser::new("max-bandwidth", "max-bandwidth"),
-    Chooser::new("foresight, told all", "foresight").told(),
-    Chooser::new("auto by its own model, told nothing", "auto").by_its_own(),
-    Chooser::new("preserve by Eq. 2, told all", "preserve")
+    StreamChooser::new("max-bandwidth", "max-bandwidth"),
+    StreamChooser::new("foresight, told all", "foresight").told(),
+    StreamChooser::new("auto by its own model, told nothing", "auto").by_its_own(),
+    StreamChooser::new("preserve by Eq. 2, told all", "preserve")
         .told()
         .by_its_own(),
 ];
@@ -92,15 +94,15 @@ const CHOOSERS: [Chooser; 8] = [
 const ASSUMES: &[usize] = &[1, 2, 3, 4];
 
 /// A machine, a model of run times and a way to arrive.
-struct Setting {
+struct StreamSetting {
     machine: &'static str,
     graph: Arc<HardwareGraph>,
-    model: Model,
+    model: NamedModel,
     execution: ByBandwidth,
     coming: (&'static str, Option<f64>),
 }
 
-impl Setting {
+impl StreamSetting {
     /// The key in `results.json`.
     fn id(&self) -> String {
         format!("{}, {}, {}", self.machine, self.model.0, self.coming.0)
@@ -109,7 +111,7 @@ impl Setting {
 
 /// The outcome of a job file under a chooser.
 #[derive(Clone, Copy)]
-struct Trial {
+struct StreamTrial {
     /// Mean ring packing of the jobs of two devices and more whose network is sensitive, GB/s.
     gbps: f64,
     /// Seconds until the last job ends.
@@ -118,46 +120,48 @@ struct Trial {
     completion: f64,
 }
 
-type Of = fn(&Trial) -> f64;
+type StreamNumber = fn(&StreamTrial) -> f64;
 
-impl Trial {
-    const MEASURES: [(&'static str, Of); 3] = [
-        ("mean_gbps", |own| own.gbps),
-        ("makespan_s", |own| own.makespan),
-        ("completion_s", |own| own.completion),
+impl StreamTrial {
+    const MEASURES: [(&'static str, StreamNumber); 3] = [
+        ("mean_gbps", |trial| trial.gbps),
+        ("makespan_s", |trial| trial.makespan),
+        ("completion_s", |trial| trial.completion),
     ];
 }
 
 /// A setting, and the trial of each file under each chooser.
-pub(super) struct Trials {
-    setting: Setting,
-    of: Vec<Vec<Trial>>,
+pub(super) struct StreamTrials {
+    setting: StreamSetting,
+    of: Vec<Vec<StreamTrial>>,
 }
 
-impl Trials {
-    fn of(&self, chooser: Chooser) -> &[Trial] {
-        let at = CHOOSERS.iter().position(|own| own.label == chooser.label);
+impl StreamTrials {
+    fn of(&self, chooser: StreamChooser) -> &[StreamTrial] {
+        let at = CHOOSERS
+            .iter()
+            .position(|candidate| candidate.label == chooser.label);
         at.and_then(|at| self.of.get(at)).map_or(&[], Vec::as_slice)
     }
 
     /// The difference from another chooser's number, percent of it, per file.
-    fn percent(&self, chooser: Chooser, over: Chooser, of: Of) -> Interval {
+    fn percent(&self, chooser: StreamChooser, over: StreamChooser, of: StreamNumber) -> Interval {
         let pairs = self.of(chooser).iter().zip(self.of(over));
         let more: Vec<f64> = pairs
-            .map(|(own, base)| 100.0 * (of(own) / of(base) - 1.0))
+            .map(|(trial, base)| 100.0 * (of(trial) / of(base) - 1.0))
             .collect();
         mean_interval(&more)
     }
 }
 
 /// Runs all settings.
-pub(super) fn run(plan: &Plan, bar: &dyn Progress) -> Result<Vec<Trials>, Error> {
+pub(super) fn run(plan: &Plan, bar: &dyn Progress) -> Result<Vec<StreamTrials>, Error> {
     let mut settings = Vec::new();
     for machine in MACHINES {
-        let graph = named(machine).and_then(|own| own.graph());
+        let graph = named(machine).and_then(|machine| machine.graph());
         let graph = Arc::new(graph.map_err(Error::malformed)?);
         for model in MODELS {
-            settings.extend(COMING.map(|coming| Setting {
+            settings.extend(COMING.map(|coming| StreamSetting {
                 machine,
                 graph: graph.clone(),
                 model,
@@ -171,11 +175,13 @@ pub(super) fn run(plan: &Plan, bar: &dyn Progress) -> Result<Vec<Trials>, Error>
         file(&settings[at], seed)
     })?;
     let both = settings.into_iter().zip(done);
-    Ok(both.map(|(setting, of)| Trials { setting, of }).collect())
+    Ok(both
+        .map(|(setting, of)| StreamTrials { setting, of })
+        .collect())
 }
 
 /// Runs one job file under all choosers.
-fn file(setting: &Setting, seed: u64) -> Result<Vec<Trial>, Error> {
+fn file(setting: &StreamSetting, seed: u64) -> Result<Vec<StreamTrial>, Error> {
     let mut generator = Generator::mapa_six();
     generator.arrivals = match setting.coming.1 {
         None => Arrivals::AtOnce,
@@ -186,8 +192,8 @@ fn file(setting: &Setting, seed: u64) -> Result<Vec<Trial>, Error> {
     };
     let told = generator.generate(seed).map_err(Error::malformed)?;
     let mut untold = told.clone();
-    for own in &mut untold.jobs {
-        own.job.request.sensitivity = Sensitivity::Unknown;
+    for job in &mut untold.jobs {
+        job.job.request.sensitivity = Sensitivity::Unknown;
     }
     let fleet = Fleet::new([setting.graph.clone()]);
     let mut trials = Vec::new();
@@ -202,7 +208,7 @@ fn file(setting: &Setting, seed: u64) -> Result<Vec<Trial>, Error> {
     Ok(trials)
 }
 
-fn trial(told: &Workload, fleet: &Fleet, outcome: &Outcome) -> Result<Trial, Error> {
+fn trial(told: &Workload, fleet: &Fleet, outcome: &Outcome) -> Result<StreamTrial, Error> {
     if outcome.runs.len() != told.jobs.len() {
         return Err(Error::malformed("a job of a stream has not finished"));
     }
@@ -217,7 +223,7 @@ fn trial(told: &Workload, fleet: &Fleet, outcome: &Outcome) -> Result<Trial, Err
     }
     let ends = outcome.runs.iter().map(Run::ended);
     let took = |run: &Run| (run.ended() - run.arrived).as_secs_f64();
-    Ok(Trial {
+    Ok(StreamTrial {
         gbps: gbps.iter().sum::<f64>() / gbps.len() as f64,
         makespan: ends.max().unwrap_or_default().0 as f64 / 1e9,
         completion: outcome.runs.iter().map(took).sum::<f64>() / outcome.runs.len() as f64,
@@ -225,7 +231,7 @@ fn trial(told: &Workload, fleet: &Fleet, outcome: &Outcome) -> Result<Trial, Err
 }
 
 /// The claims of a setting.
-fn claims(trials: &Trials) -> Vec<Claim> {
+fn claims(trials: &StreamTrials) -> Vec<Claim> {
     let id = trials.setting.id();
     let claim = |what: &str, claimed: &str, value: Interval, rule, verdict| {
         let sign = if value.mean > 0.0 { "+" } else { "" };
@@ -237,9 +243,9 @@ fn claims(trials: &Trials) -> Vec<Claim> {
             verdict,
         )
     };
-    let cost = trials.percent(AUTO, PRESERVE, |own| own.makespan);
-    let gain = trials.percent(AUTO, PRESERVE, |own| own.gbps);
-    let saved = trials.percent(AUTO, UNTOLD, |own| own.completion);
+    let cost = trials.percent(AUTO, PRESERVE, |trial| trial.makespan);
+    let gain = trials.percent(AUTO, PRESERVE, |trial| trial.gbps);
+    let saved = trials.percent(AUTO, UNTOLD, |trial| trial.completion);
     vec![
         claim(
             "makespan of auto, told nothing, over that of preserve, told all",
@@ -266,10 +272,10 @@ fn claims(trials: &Trials) -> Vec<Claim> {
 }
 
 /// One section for each way to arrive.
-pub(super) fn sections(all: &[Trials]) -> Vec<Section> {
+pub(super) fn sections(all: &[StreamTrials]) -> Vec<Section> {
     let ids = ["at-once", "load-0.7"];
     let sections = ids.into_iter().zip(COMING).map(|(id, coming)| {
-        let own = all.iter().filter(|own| own.setting.coming == coming);
+        let own = all.iter().filter(|trials| trials.setting.coming == coming);
         let section = Section::new(id, format!("Streams of jobs, {}", coming.0))
             .claims(own.clone().flat_map(claims))
             .text(
@@ -281,13 +287,13 @@ pub(super) fn sections(all: &[Trials]) -> Vec<Section> {
     sections.collect()
 }
 
-fn table(mut section: Section, trials: &Trials) -> Section {
+fn table(mut section: Section, trials: &StreamTrials) -> Section {
     let mut rows = Vec::new();
     let mut numbers = BTreeMap::new();
     for chooser in CHOOSERS {
         let mut row = vec![chooser.label.to_owned()];
         let mut measures = BTreeMap::new();
-        for (key, of) in Trial::MEASURES {
+        for (key, of) in StreamTrial::MEASURES {
             let (value, cell) = if chooser.label == PRESERVE.label {
                 let values: Vec<f64> = trials.of(chooser).iter().map(of).collect();
                 let value = mean_interval(&values);
@@ -321,16 +327,16 @@ fn table(mut section: Section, trials: &Trials) -> Section {
 }
 
 /// The numbers on each file.
-pub(super) fn per_file(all: &[Trials]) -> Value {
+pub(super) fn per_file(all: &[StreamTrials]) -> Value {
     let mut settings = BTreeMap::new();
     for trials in all {
         let mut choosers = BTreeMap::new();
         for chooser in [PRESERVE, AUTO, UNTOLD] {
-            let numbers: BTreeMap<_, Vec<f64>> = Trial::MEASURES
+            let numbers: BTreeMap<_, Vec<f64>> = StreamTrial::MEASURES
                 .into_iter()
                 .map(|(key, of)| {
                     let files = trials.of(chooser).iter();
-                    (key, files.map(|own| three_decimals(of(own))).collect())
+                    (key, files.map(|file| three_decimals(of(file))).collect())
                 })
                 .collect();
             choosers.insert(chooser.label, numbers);

@@ -3,24 +3,24 @@
 use mapa_core::{Census, Coefficients};
 use mapa_sim::{Interval, mean_interval, paired_interval, share_interval};
 
-use super::setting::Runs;
-use super::trials::{Of, Trial, Trials, Who};
+use super::setting::JobRunTimes;
+use super::trials::{JobNumber, MapaTrial, MapaTrials, Who};
 use mapa_lab::claim::{Claim, Verdict, number};
 
 /// The measure by which allocations are judged.
 #[derive(Clone, Copy)]
-pub(super) struct Measure {
+pub(super) struct ClaimMeasure {
     pub(super) name: &'static str,
-    pub(super) of: Of,
+    pub(super) of: JobNumber,
     by_packing: bool,
 }
 
-pub(super) const EQ_2: Measure = Measure {
+pub(super) const EQ_2: ClaimMeasure = ClaimMeasure {
     name: "Eq. 2",
     of: |job| job.effective,
     by_packing: false,
 };
-pub(super) const PACKING: Measure = Measure {
+pub(super) const PACKING: ClaimMeasure = ClaimMeasure {
     name: "ring packing",
     of: |job| job.packing,
     by_packing: true,
@@ -37,23 +37,23 @@ pub(super) const INSENSITIVE: Population =
 
 /// The assumptions behind claims about bandwidth. Schedules depend on run times, so the assumptions
 /// about run times are among them.
-fn bandwidth_assumes(trials: &Trials, measure: Measure) -> &'static [usize] {
+fn bandwidth_assumes(trials: &MapaTrials, measure: ClaimMeasure) -> &'static [usize] {
     match (&trials.setting.runs, measure.by_packing) {
-        (Runs::Fixed, false) => &[1, 2, 3, 5],
-        (Runs::Eq2(_), false) => &[1, 2, 3, 4],
-        (Runs::Packing, false) => &[1, 2, 3, 4, 7],
-        (Runs::Fixed, true) => &[1, 2, 5, 7],
-        (Runs::Eq2(_), true) => &[1, 2, 3, 4, 7],
-        (Runs::Packing, true) => &[1, 2, 4, 7],
+        (JobRunTimes::Fixed, false) => &[1, 2, 3, 5],
+        (JobRunTimes::Eq2(_), false) => &[1, 2, 3, 4],
+        (JobRunTimes::Packing, false) => &[1, 2, 3, 4, 7],
+        (JobRunTimes::Fixed, true) => &[1, 2, 5, 7],
+        (JobRunTimes::Eq2(_), true) => &[1, 2, 3, 4, 7],
+        (JobRunTimes::Packing, true) => &[1, 2, 4, 7],
     }
 }
 
 /// The assumptions behind claims about times and throughput.
-pub(super) fn time_assumes(trials: &Trials) -> &'static [usize] {
+pub(super) fn time_assumes(trials: &MapaTrials) -> &'static [usize] {
     match &trials.setting.runs {
-        Runs::Fixed => &[1, 2, 5],
-        Runs::Eq2(_) => &[1, 2, 3, 4],
-        Runs::Packing => &[1, 2, 4, 7],
+        JobRunTimes::Fixed => &[1, 2, 5],
+        JobRunTimes::Eq2(_) => &[1, 2, 3, 4],
+        JobRunTimes::Packing => &[1, 2, 4, 7],
     }
 }
 
@@ -81,17 +81,21 @@ pub(super) const GAP: &str = "interval of the mean gap against 0";
 const NEAR: &str = "interval of the mean of ours - 0.9 theirs against 0 (the 0.9 is ours)";
 
 pub(super) fn quartile(
-    trials: &Trials,
+    trials: &MapaTrials,
     name: &str,
     who: Who,
-    measure: Measure,
+    measure: ClaimMeasure,
     at: usize,
 ) -> Vec<f64> {
     trials.per_file(name, |trial| trial.spread(who, measure.of)[at])
 }
 
 /// "Exactly 57.86 in more than half of the files."
-pub(super) fn exact_median(trials: &Trials, name: &str, (who, population): Population) -> Claim {
+pub(super) fn exact_median(
+    trials: &MapaTrials,
+    name: &str,
+    (who, population): Population,
+) -> Claim {
     let exact = best_of_three();
     let medians = quartile(trials, name, who, EQ_2, 2);
     let hits = medians
@@ -112,7 +116,7 @@ pub(super) fn exact_median(trials: &Trials, name: &str, (who, population): Popul
 }
 
 /// "Below 45 for lowest-id and topo-aware."
-pub(super) fn low_median(trials: &Trials, name: &str, (who, population): Population) -> Claim {
+pub(super) fn low_median(trials: &MapaTrials, name: &str, (who, population): Population) -> Claim {
     let medians = quartile(trials, name, who, EQ_2, 2);
     let below = medians.iter().filter(|&&median| median < 45.0).count();
     let mean = mean_interval(&medians);
@@ -127,7 +131,7 @@ pub(super) fn low_median(trials: &Trials, name: &str, (who, population): Populat
 }
 
 /// "The barplot of baseline and Topo-aware being nearly identical": medians within a tenth.
-pub(super) fn nearly_identical(trials: &Trials, (who, population): Population) -> Claim {
+pub(super) fn nearly_identical(trials: &MapaTrials, (who, population): Population) -> Claim {
     let [low, topo] = ["lowest-id", "topo-aware"].map(|name| quartile(trials, name, who, EQ_2, 2));
     let ratios: Vec<f64> = low
         .iter()
@@ -161,15 +165,15 @@ pub(super) struct Above<'a> {
 
 /// Judges the gaps, file by file. The worst gap decides the claim, and the finding names it.
 pub(super) fn above(
-    trials: &Trials,
+    trials: &MapaTrials,
     what: &str,
     paper: &str,
     who: Who,
-    measure: Measure,
+    measure: ClaimMeasure,
     claimed: &Above<'_>,
 ) -> Claim {
     let factor = if claimed.near { 0.9 } else { 1.0 };
-    let own = quartile(trials, claimed.own.0, who, measure, claimed.own.1);
+    let values = quartile(trials, claimed.own.0, who, measure, claimed.own.1);
     // What the own quartile must exceed: theirs, or nine tenths of it.
     let limits: Vec<Vec<f64>> = claimed
         .others
@@ -184,7 +188,7 @@ pub(super) fn above(
         .iter()
         .zip(&limits)
         .map(|(other, limits)| {
-            let gap = paired_interval(&own, limits);
+            let gap = paired_interval(&values, limits);
             (other, gap, verdict(gap, claimed.near))
         })
         .max_by(|a, b| {
@@ -193,13 +197,13 @@ pub(super) fn above(
         });
     // File by file, the own quartile is compared with the highest of the others.
     let (mut above, mut level) = (0, 0);
-    for (file, &own) in own.iter().enumerate() {
+    for (file, &value) in values.iter().enumerate() {
         let best = limits
             .iter()
             .map(|limits| limits[file])
             .fold(f64::NEG_INFINITY, f64::max);
-        above += usize::from(own > best);
-        level += usize::from(own == best);
+        above += usize::from(value > best);
+        level += usize::from(value == best);
     }
     let told: Vec<String> = claimed
         .others
@@ -215,9 +219,9 @@ pub(super) fn above(
     );
     let ours = format!(
         "{}; {} GB/s; above in {above} of {} files, level in {level}; what decides: gap to {}{decides} {}",
-        named_mean(claimed.own.0, claimed.own.1, &own),
+        named_mean(claimed.own.0, claimed.own.1, &values),
         told.join(", "),
-        own.len(),
+        values.len(),
         if claimed.near { "0.9 of " } else { "" },
         number(gap.mean)
     );
@@ -242,7 +246,7 @@ fn verdict(gap: Interval, near: bool) -> Verdict {
 
 /// "The median is nearly the maximum effective bandwidth of baseline and Topo-aware."
 pub(super) fn nearly_the_maximum(
-    trials: &Trials,
+    trials: &MapaTrials,
     name: &str,
     (who, population): Population,
 ) -> Claim {
@@ -265,7 +269,7 @@ pub(super) fn nearly_the_maximum(
 }
 
 /// Medians of greedy and preserve above those of lowest-id and topo-aware.
-pub(super) fn medians_apart(trials: &Trials, who: Who, measure: Measure) -> [Claim; 2] {
+pub(super) fn medians_apart(trials: &MapaTrials, who: Who, measure: ClaimMeasure) -> [Claim; 2] {
     ["greedy", "preserve"].map(|name| {
         let what = format!(
             "median by {}: {name} above lowest-id and topo-aware",
@@ -289,9 +293,9 @@ pub(super) fn medians_apart(trials: &Trials, who: Who, measure: Measure) -> [Cla
 
 /// "Preserve's 25th percentile at least greedy's on average."
 pub(super) fn lower_quartile(
-    trials: &Trials,
+    trials: &MapaTrials,
     (who, population): Population,
-    measure: Measure,
+    measure: ClaimMeasure,
 ) -> Claim {
     let [greedy, preserve] =
         ["greedy", "preserve"].map(|name| quartile(trials, name, who, measure, 1));
@@ -318,7 +322,7 @@ pub(super) fn lower_quartile(
 }
 
 /// Whether the published 25th percentile of greedy occurs in any file.
-pub(super) fn unlucky(trials: &Trials) -> Claim {
+pub(super) fn unlucky(trials: &MapaTrials) -> Claim {
     let quarters = quartile(trials, "greedy", Who::Sensitive, EQ_2, 1);
     let hits = quarters
         .iter()
@@ -345,9 +349,9 @@ pub(super) fn unlucky(trials: &Trials) -> Claim {
 /// "Preserve's minimum and 25th percentile above all others": one of these quartiles, against the
 /// best other policy of each file.
 pub(super) fn above_all(
-    trials: &Trials,
+    trials: &MapaTrials,
     (who, population): Population,
-    measure: Measure,
+    measure: ClaimMeasure,
     at: usize,
 ) -> Claim {
     let others = ["lowest-id", "topo-aware", "greedy"].map(|name| (name, at));
@@ -371,7 +375,7 @@ pub(super) fn above_all(
 }
 
 /// The claims about a population on the DGX-1V, by Eq. 2.
-pub(super) fn of_population(trials: &Trials, population: Population) -> Vec<Claim> {
+pub(super) fn of_population(trials: &MapaTrials, population: Population) -> Vec<Claim> {
     let mut claims: Vec<Claim> = ["greedy", "preserve"]
         .map(|name| exact_median(trials, name, population))
         .into();
@@ -395,23 +399,23 @@ pub(super) fn of_population(trials: &Trials, population: Population) -> Vec<Clai
 }
 
 /// The claims about bandwidths on the DGX-1V by Eq. 2.
-pub(super) fn by_eq_2(trials: &Trials) -> Vec<Claim> {
+pub(super) fn by_eq_2(trials: &MapaTrials) -> Vec<Claim> {
     let populations = [POOLED, SEVERAL, ALL, INSENSITIVE];
     populations
         .into_iter()
-        .flat_map(|own| of_population(trials, own))
+        .flat_map(|population| of_population(trials, population))
         .collect()
 }
 
 /// The claims about bandwidths by ring packing. Claims that include one-GPU jobs have no meaning there, since one
 /// GPU has no ring.
-pub(super) fn by_packing(trials: &Trials) -> Vec<Claim> {
+pub(super) fn by_packing(trials: &MapaTrials) -> Vec<Claim> {
     let mut claims: Vec<Claim> = medians_apart(trials, Who::Several, PACKING).into();
     claims.push(lower_quartile(trials, SEVERAL, PACKING));
     claims
 }
 
 /// The number of jobs that did not finish.
-pub(super) fn left(trials: &[Trial]) -> usize {
+pub(super) fn left(trials: &[MapaTrial]) -> usize {
     trials.iter().map(|trial| trial.left).sum()
 }

@@ -5,23 +5,23 @@ use std::collections::BTreeMap;
 use mapa_core::RingPacking;
 use mapa_regress::published::{Allocation, allocations, correlation};
 
-use super::setting::Machine;
+use super::setting::NamedMachine;
 use mapa_front::Error;
 use mapa_lab::claim::{Claim, EXACT, Verdict};
 use mapa_lab::report::Section;
 
-type Of = fn(&Allocation) -> f64;
+type EstimateOf = fn(&Allocation) -> f64;
 
-const AGGREGATE: Of = |set| set.aggregate;
-const EQ_2: Of = |set| set.eq_2;
-const PACKING: Of = |set| set.packing;
+const AGGREGATE: EstimateOf = |set| set.aggregate;
+const EQ_2: EstimateOf = |set| set.eq_2;
+const PACKING: EstimateOf = |set| set.packing;
 
 /// Counts pairs of sets of one size whose order by aggregated bandwidth is reversed by another
 /// measure, and all pairs that differ in both.
 ///
 /// # Complexity
 /// O(n²) for n sets.
-fn reversed(sets: &[&Allocation], of: Of) -> (usize, usize) {
+fn reversed(sets: &[&Allocation], of: EstimateOf) -> (usize, usize) {
     let mut count = (0, 0);
     for (at, a) in sets.iter().enumerate() {
         for b in sets[..at]
@@ -39,7 +39,7 @@ fn reversed(sets: &[&Allocation], of: Of) -> (usize, usize) {
 }
 
 pub(super) fn section() -> Result<Section, Error> {
-    let graph = Machine::DGX.graph()?;
+    let graph = NamedMachine::DGX.graph()?;
     let sets = allocations(&graph, &RingPacking::default());
     let r = [(AGGREGATE, EQ_2), (AGGREGATE, PACKING), (EQ_2, PACKING)].map(|(a, b)| {
         let pairs: Vec<(f64, f64)> = sets.iter().map(|set| (a(set), b(set))).collect();

@@ -8,18 +8,18 @@ use mapa_sim::{Interval, mean_interval};
 
 use super::claims::{self, EQ_2, QUARTILES, best_of_three, quartile};
 use super::setting::{PACKING, PAPER, RELEASED};
-use super::trials::{All, Of, Trials, Who};
+use super::trials::{AllTrials, JobNumber, MapaTrials, Who};
 use super::{sentences, speed};
 use crate::colours::colour;
 use mapa_front::Error;
 use mapa_lab::claim::{Claim, bounds, mean_pm, range};
-use mapa_lab::picture::{Group, Words, boxes};
+use mapa_lab::picture::{BoxGroup, BoxPlotWords, boxes};
 use mapa_lab::report::Section;
 
 const SENSITIVE: [&str; 4] = ["AlexNet", "Inception-v3", "VGG-16", "ResNet-50"];
 const INSENSITIVE: [&str; 5] = ["CaffeNet", "GoogleNet", "Cusimann", "GMM", "Jacobi"];
 
-pub(super) fn section(all: &All) -> Result<Section, Error> {
+pub(super) fn section(all: &AllTrials) -> Result<Section, Error> {
     let main = all.of("main")?;
     let section = Section::new("fig-13", "Fig. 13: 300 jobs on a DGX-1V")
         .claims(claims::by_eq_2(main))
@@ -44,7 +44,7 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
 }
 
 /// Claims about the 75th percentiles of times in the text, as ratios to lowest-id.
-fn tails(trials: &Trials) -> Vec<Claim> {
+fn tails(trials: &MapaTrials) -> Vec<Claim> {
     let printed = [
         (
             "VGG-16",
@@ -81,12 +81,19 @@ fn tails(trials: &Trials) -> Vec<Claim> {
 }
 
 /// The claim that a printed ratio, of one job file, lies among the ratios of our files.
-fn tail(trials: &Trials, name: &str, who: Who, policy: &str, printed: f64, words: &str) -> Claim {
+fn tail(
+    trials: &MapaTrials,
+    name: &str,
+    who: Who,
+    policy: &str,
+    printed: f64,
+    words: &str,
+) -> Claim {
     let of = |policy| trials.per_file(policy, |trial| trial.spread(who, |job| job.ran)[3]);
     let ratios: Vec<f64> = of("lowest-id")
         .iter()
         .zip(of(policy))
-        .map(|(base, own)| base / own)
+        .map(|(base, value)| base / value)
         .collect();
     let mean = mean_interval(&ratios);
     let (low, high, verdict) = super::table3::among(&ratios, printed);
@@ -117,10 +124,10 @@ fn tail(trials: &Trials, name: &str, who: Who, policy: &str, printed: f64, words
 
 /// Means over files of minimum, quartiles and maximum, as cells and as numbers.
 pub(super) fn quartile_cells(
-    trials: &Trials,
+    trials: &MapaTrials,
     name: &str,
     who: Who,
-    of: Of,
+    of: JobNumber,
 ) -> (Vec<String>, BTreeMap<String, Bounds>) {
     let means = [0, 1, 2, 3, 4]
         .map(|at| mean_interval(&trials.per_file(name, |trial| trial.spread(who, of)[at])));
@@ -133,7 +140,7 @@ pub(super) fn quartile_cells(
     (means.map(mean_pm).into(), numbers)
 }
 
-fn bandwidths(mut section: Section, trials: &Trials) -> Section {
+fn bandwidths(mut section: Section, trials: &MapaTrials) -> Section {
     let mut rows = Vec::new();
     let populations = [
         ("sensitive, pooled", Who::Sensitive),
@@ -163,7 +170,7 @@ fn bandwidths(mut section: Section, trials: &Trials) -> Section {
     section.table(["jobs", "policy"].into_iter().chain(QUARTILES), rows)
 }
 
-fn times(mut section: Section, trials: &Trials) -> Section {
+fn times(mut section: Section, trials: &MapaTrials) -> Section {
     let mut rows = Vec::new();
     let populations = [
         ("sensitive", Who::Sensitive),
@@ -191,7 +198,7 @@ fn times(mut section: Section, trials: &Trials) -> Section {
 }
 
 /// The values of all files' jobs together, by network and policy.
-fn groups(trials: &Trials, tasks: &[&'static str], of: Of) -> Vec<Group> {
+fn groups(trials: &MapaTrials, tasks: &[&'static str], of: JobNumber) -> Vec<BoxGroup> {
     let mut groups = Vec::new();
     for &task in tasks {
         let boxes = PAPER.map(|name| {
@@ -204,28 +211,34 @@ fn groups(trials: &Trials, tasks: &[&'static str], of: Of) -> Vec<Group> {
     groups
 }
 
-fn pictures(section: Section, trials: &Trials) -> Section {
-    let time: Of = |job| job.ran;
+fn pictures(section: Section, trials: &MapaTrials) -> Section {
+    let time: JobNumber = |job| job.ran;
     let (seconds, gbps) = ("execution time, s", "effective bandwidth (Eq. 2), GB/s");
-    let draw =
-        |tasks: &[&'static str], of: Of, title: &str, y: &str, published: Vec<(f64, &str)>| {
-            let groups = groups(trials, tasks, of);
-            let values = groups.iter().flat_map(|(_, boxes)| boxes);
-            let most = values.flat_map(|(_, own)| own).copied().fold(0.0, f64::max);
-            // The names of the groups stand above the longest whisker.
-            let top = (most * 1.1 / 10.0).ceil() * 10.0;
-            boxes(
-                &groups,
-                colour,
-                &Words {
-                    title,
-                    y,
-                    published,
-                    top,
-                    ..Words::default()
-                },
-            )
-        };
+    let draw = |tasks: &[&'static str],
+                of: JobNumber,
+                title: &str,
+                y: &str,
+                published: Vec<(f64, &str)>| {
+        let groups = groups(trials, tasks, of);
+        let values = groups.iter().flat_map(|(_, boxes)| boxes);
+        let most = values
+            .flat_map(|(_, values)| values)
+            .copied()
+            .fold(0.0, f64::max);
+        // The names of the groups stand above the longest whisker.
+        let top = (most * 1.1 / 10.0).ceil() * 10.0;
+        boxes(
+            &groups,
+            colour,
+            &BoxPlotWords {
+                title,
+                y,
+                published,
+                top,
+                ..BoxPlotWords::default()
+            },
+        )
+    };
     let printed = vec![
         (57.85, "paper: medians 57.85"),
         (12.33, "paper: greedy's 25 % 12.33"),

@@ -12,14 +12,14 @@ use mapa_regress::published::correlation;
 use mapa_sim::{mean_interval, quantile};
 
 use super::setting::PAPER;
-use super::trials::{All, Trial, Trials, Who};
+use super::trials::{AllTrials, MapaTrial, MapaTrials, Who};
 use crate::colours::colour;
 use mapa_front::Error;
 use mapa_lab::claim::{Claim, bounds, mean_pm, number, range};
 use mapa_lab::report::Section;
 
 /// The correlation job by job, over jobs of two GPUs and more.
-fn by_job(a: &Trial, b: &Trial) -> f64 {
+fn by_job(a: &MapaTrial, b: &MapaTrial) -> f64 {
     let pairs: Vec<(f64, f64)> = a
         .samples
         .iter()
@@ -31,7 +31,7 @@ fn by_job(a: &Trial, b: &Trial) -> f64 {
 }
 
 /// The correlation quantile by quantile, as one compares two box plots.
-fn by_quantile(a: &Trial, b: &Trial) -> f64 {
+fn by_quantile(a: &MapaTrial, b: &MapaTrial) -> f64 {
     let [a, b] = [a, b].map(|trial| trial.sorted(Who::All, |job| job.effective));
     let pairs: Vec<(f64, f64)> = (0..=20)
         .map(|p| f64::from(p) / 20.0)
@@ -40,7 +40,7 @@ fn by_quantile(a: &Trial, b: &Trial) -> f64 {
     correlation(&pairs).unwrap_or(f64::NAN)
 }
 
-pub(super) fn section(all: &All) -> Result<Section, Error> {
+pub(super) fn section(all: &AllTrials) -> Result<Section, Error> {
     let [fixed, eq_2] = [all.of("fixed")?, all.of("main")?];
     let mut rows = Vec::new();
     let mut section = Section::new("fig-15", "Fig. 15: effective bandwidth, real and simulated");
@@ -91,7 +91,7 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
 }
 
 /// The effective bandwidths of all files' jobs, sorted.
-fn pooled(trials: &Trials, name: &str) -> Vec<f64> {
+fn pooled(trials: &MapaTrials, name: &str) -> Vec<f64> {
     let mut all: Vec<f64> = trials
         .policy(name)
         .iter()
@@ -102,7 +102,7 @@ fn pooled(trials: &Trials, name: &str) -> Vec<f64> {
 }
 
 /// Draws quantiles of all files' jobs together, one schedule against the other.
-fn picture(fixed: &Trials, eq_2: &Trials) -> String {
+fn picture(fixed: &MapaTrials, eq_2: &MapaTrials) -> String {
     let mut plots: Vec<Plot> = vec![
         LinePlot::new()
             .with_data(vec![(0.0, 0.0), (72.0, 72.0)])

@@ -11,7 +11,7 @@ use mapa_regress::published::correlation;
 use mapa_sim::ByBandwidth;
 use serde::Serialize;
 
-use super::trials::{All, Sample, Trials, Who};
+use super::trials::{AllTrials, FinishedJob, MapaTrials, Who};
 use mapa_front::Error;
 use mapa_lab::claim::{Claim, number};
 use mapa_lab::report::Section;
@@ -35,7 +35,7 @@ const DRAWN: [(&str, &str, &str); 4] = [
 
 /// The points of a network: bandwidth, and execution time over the time at full speed. Equal points
 /// are merged.
-fn points(trials: &Trials, task: &'static str, of: fn(&Sample) -> f64) -> Vec<(f64, f64)> {
+fn points(trials: &MapaTrials, task: &'static str, of: fn(&FinishedJob) -> f64) -> Vec<(f64, f64)> {
     let mut points: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
     let jobs = trials
         .of
@@ -53,7 +53,7 @@ fn points(trials: &Trials, task: &'static str, of: fn(&Sample) -> f64) -> Vec<(f
 
 /// The correlation of bandwidth and execution time over the time at full speed, over all jobs of a
 /// network.
-fn r(trials: &Trials, task: &'static str, of: fn(&Sample) -> f64) -> f64 {
+fn r(trials: &MapaTrials, task: &'static str, of: fn(&FinishedJob) -> f64) -> f64 {
     let jobs = trials
         .of
         .iter()
@@ -70,7 +70,7 @@ fn r(trials: &Trials, task: &'static str, of: fn(&Sample) -> f64) -> f64 {
 
 /// The times of a network.
 #[derive(Serialize)]
-struct Network {
+struct NetworkTimes {
     ratio: f64,
     most: f64,
     r_by_eq_2: f64,
@@ -79,7 +79,7 @@ struct Network {
     points: Vec<(f64, f64)>,
 }
 
-pub(super) fn section(all: &All) -> Result<Section, Error> {
+pub(super) fn section(all: &AllTrials) -> Result<Section, Error> {
     let [main, packing] = [all.of("main")?, all.of("packing")?];
     let model = ByBandwidth::eq_2();
     let mut numbers = BTreeMap::new();
@@ -101,7 +101,7 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
         ]);
         numbers.insert(
             task.to_owned(),
-            Network {
+            NetworkTimes {
                 ratio,
                 most,
                 r_by_eq_2: rs[0],
@@ -142,7 +142,7 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
         ))
 }
 
-fn picture(trials: &Trials, model: &ByBandwidth) -> String {
+fn picture(trials: &MapaTrials, model: &ByBandwidth) -> String {
     let mut plots: Vec<Plot> = Vec::new();
     for (task, name, colour) in DRAWN {
         let ratio = model.ratios.get(task).copied().unwrap_or(model.other.1);

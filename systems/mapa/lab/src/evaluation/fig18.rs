@@ -5,15 +5,15 @@ use super::claims::{
 };
 use super::fig13::quartile_cells;
 use super::setting::{self, PAPER};
-use super::trials::{All, Trials, Who};
+use super::trials::{AllTrials, MapaTrials, Who};
 use crate::colours::colour;
 use mapa_front::Error;
 use mapa_lab::claim::Claim;
-use mapa_lab::picture::{Group, Words, boxes};
+use mapa_lab::picture::{BoxGroup, BoxPlotWords, boxes};
 use mapa_lab::report::Section;
 
 /// The claims of section 5.3 about both machines, and about each.
-pub(super) fn of_population(trials: &Trials, population: Population) -> Vec<Claim> {
+pub(super) fn of_population(trials: &MapaTrials, population: Population) -> Vec<Claim> {
     let mut claims = Vec::new();
     // One-GPU jobs are never a file's minimum, so the minimum is judged for one population only.
     if matches!(population.0, Who::Several) {
@@ -41,7 +41,7 @@ pub(super) fn of_population(trials: &Trials, population: Population) -> Vec<Clai
     claims
 }
 
-fn of_torus(trials: &Trials, population: Population) -> Vec<Claim> {
+fn of_torus(trials: &MapaTrials, population: Population) -> Vec<Claim> {
     let medians = [("lowest-id", 2), ("topo-aware", 2)];
     let quarter = Above {
         own: ("preserve", 1),
@@ -69,7 +69,7 @@ fn of_torus(trials: &Trials, population: Population) -> Vec<Claim> {
     ]
 }
 
-fn of_cube_mesh(trials: &Trials, population: Population) -> Vec<Claim> {
+fn of_cube_mesh(trials: &MapaTrials, population: Population) -> Vec<Claim> {
     let own = ("preserve", 2);
     let largest = [("lowest-id", 4), ("topo-aware", 4)];
     let claimed = [
@@ -113,7 +113,12 @@ fn of_cube_mesh(trials: &Trials, population: Population) -> Vec<Claim> {
 }
 
 /// The claim of a sentence in section 5.3.
-fn said(trials: &Trials, (who, population): Population, what: &str, claimed: &Above<'_>) -> Claim {
+fn said(
+    trials: &MapaTrials,
+    (who, population): Population,
+    what: &str,
+    claimed: &Above<'_>,
+) -> Claim {
     let what = format!(
         "{}: {what}; Eq. 2 of {population}",
         trials.setting.machine.name
@@ -121,7 +126,7 @@ fn said(trials: &Trials, (who, population): Population, what: &str, claimed: &Ab
     above(trials, &what, "as said (section 5.3)", who, EQ_2, claimed)
 }
 
-pub(super) fn section(all: &All) -> Result<Section, Error> {
+pub(super) fn section(all: &AllTrials) -> Result<Section, Error> {
     let mut section = Section::new("fig-18", "Fig. 18: sixteen GPUs").text(
         "Claims and picture have fixed run times, as in the released simulator. The table also has run times by Eq. 2, and the machines of \
          the released code, whose links are partly missing or contradictory. Means over files of each file's quartiles of Eq. 2, GB/s. \
@@ -166,7 +171,7 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
         section = section.claims(
             [SEVERAL, POOLED]
                 .into_iter()
-                .flat_map(|own| of_population(trials, own)),
+                .flat_map(|row| of_population(trials, row)),
         );
     }
     Ok(section.picture(
@@ -178,7 +183,7 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
 }
 
 /// A box for each policy, of all files' jobs together.
-fn group(trials: &Trials, name: &str, who: Who) -> Group {
+fn group(trials: &MapaTrials, name: &str, who: Who) -> BoxGroup {
     let boxes = PAPER.map(|policy| {
         let trials = trials.policy(policy).iter();
         let pooled = trials.flat_map(|trial| trial.sorted(who, EQ_2.of));
@@ -187,7 +192,7 @@ fn group(trials: &Trials, name: &str, who: Who) -> Group {
     (name.to_owned(), boxes.into())
 }
 
-fn picture(all: &All) -> Result<String, Error> {
+fn picture(all: &AllTrials) -> Result<String, Error> {
     let [torus, cube] = [all.of("torus")?, all.of("cube")?];
     let groups = [
         group(torus, "torus, pooled", Who::Sensitive),
@@ -195,22 +200,22 @@ fn picture(all: &All) -> Result<String, Error> {
         group(cube, "cube mesh, pooled", Who::Sensitive),
         group(cube, "cube mesh, 2 and more", Who::Several),
     ];
-    let words = Words {
+    let words = BoxPlotWords {
         title: "Sensitive jobs on sixteen GPUs: torus-2d, cube-mesh-16",
         y: "effective bandwidth (Eq. 2), GB/s",
         top: 90.0,
-        ..Words::default()
+        ..BoxPlotWords::default()
     };
     Ok(boxes(&groups, colour, &words))
 }
 
 /// The claims about minimum and 25th percentile by ring packing.
-pub(super) fn lower_tail(trials: &Trials) -> [Claim; 2] {
+pub(super) fn lower_tail(trials: &MapaTrials) -> [Claim; 2] {
     [0, 1].map(|at| above_all(trials, SEVERAL, PACKING, at))
 }
 
 /// The claims about lower tails by ring packing, on schedules whose run times are by ring packing.
-pub(super) fn by_packing(all: &All) -> Result<Vec<Claim>, Error> {
+pub(super) fn by_packing(all: &AllTrials) -> Result<Vec<Claim>, Error> {
     let mut claims = Vec::new();
     for id in ["torus-packing", "cube-packing"] {
         claims.extend(lower_tail(all.of(id)?));

@@ -8,19 +8,19 @@ use mapa_core::{Census, Coefficients, HardwareGraph, Pattern, Policy, Request, T
 use mapa_lab::progress::Progress;
 use serde::Serialize;
 
-use super::setting::Machine;
+use super::setting::NamedMachine;
 use mapa_front::Error;
 use mapa_front::text::seconds;
 use mapa_lab::claim::Claim;
-use mapa_lab::picture::{Heights, Line, lines};
+use mapa_lab::picture::{Heights, NamedCurve, lines};
 use mapa_lab::plan::Plan;
 use mapa_lab::report::Section;
 
-const MACHINES: [Machine; 4] = [
-    Machine::new("summit"),
-    Machine::DGX,
-    Machine::new("torus-2d"),
-    Machine::new("cube-mesh-16"),
+const MACHINES: [NamedMachine; 4] = [
+    NamedMachine::new("summit"),
+    NamedMachine::DGX,
+    NamedMachine::new("torus-2d"),
+    NamedMachine::new("cube-mesh-16"),
 ];
 
 /// CPU seconds of the released program (tag sc21-final) for one sensitive job on an idle machine:
@@ -70,7 +70,7 @@ fn median(repeats: usize, mut one: impl FnMut() -> Result<f64, Error>) -> Result
 }
 
 /// The times of one machine and size.
-struct Point {
+struct SizePoint {
     machine: usize,
     size: usize,
     /// Seconds on a new machine: sensitive, not sensitive.
@@ -79,9 +79,9 @@ struct Point {
     warm: [f64; 2],
 }
 
-fn point(machine: usize, size: usize, graph: &HardwareGraph) -> Result<Point, Error> {
+fn point(machine: usize, size: usize, graph: &HardwareGraph) -> Result<SizePoint, Error> {
     let policy = preserve();
-    let mut point = Point {
+    let mut point = SizePoint {
         machine,
         size,
         cold: [0.0; 2],
@@ -100,11 +100,11 @@ fn point(machine: usize, size: usize, graph: &HardwareGraph) -> Result<Point, Er
 }
 
 /// Measures all machines and sizes.
-fn measured(bar: &dyn Progress) -> Result<Vec<Point>, Error> {
+fn measured(bar: &dyn Progress) -> Result<Vec<SizePoint>, Error> {
     bar.doing("decisions by the clock");
     let mut points = Vec::new();
-    for (machine, own) in MACHINES.into_iter().enumerate() {
-        let graph = own.graph()?;
+    for (machine, candidate) in MACHINES.into_iter().enumerate() {
+        let graph = candidate.graph()?;
         bar.more(graph.len() as u64 - 1);
         for size in 2..=graph.len() {
             points.push(point(machine, size, &graph)?);
@@ -115,7 +115,7 @@ fn measured(bar: &dyn Progress) -> Result<Vec<Point>, Error> {
 }
 
 /// "In the order of milliseconds": the longest that was measured.
-fn overhead(points: &[Point]) -> [Claim; 2] {
+fn overhead(points: &[SizePoint]) -> [Claim; 2] {
     let warm = points.iter().flat_map(|it| it.warm).fold(0.0, f64::max);
     let cold = points.iter().flat_map(|it| it.cold).fold(0.0, f64::max);
     [
@@ -170,7 +170,7 @@ pub(super) fn section(plan: &Plan, bar: &dyn Progress) -> Result<Section, Error>
         cells,
     );
     section.timed = true;
-    let numbers: Vec<Times> = points.iter().map(Times::new).collect();
+    let numbers: Vec<PointTimes> = points.iter().map(PointTimes::new).collect();
     Ok(section
         .numbers("cores", cores)
         .numbers("built", built)
@@ -180,7 +180,7 @@ pub(super) fn section(plan: &Plan, bar: &dyn Progress) -> Result<Section, Error>
 
 /// The times of a point.
 #[derive(Serialize)]
-struct Times {
+struct PointTimes {
     machine: &'static str,
     gpus: usize,
     first: ByClass,
@@ -194,8 +194,8 @@ struct ByClass {
     insensitive: f64,
 }
 
-impl Times {
-    fn new(point: &Point) -> Self {
+impl PointTimes {
+    fn new(point: &SizePoint) -> Self {
         let by_class = |[sensitive, insensitive]: [f64; 2]| ByClass {
             sensitive,
             insensitive,
@@ -214,13 +214,13 @@ const CLASSES: [&str; 2] = ["Sensitive", "Insensitive"];
 const FILES: [&str; 2] = ["fig-19.svg", "fig-19-insensitive.svg"];
 
 /// Draws milliseconds over sizes, for the first decision on a machine and for later ones.
-fn picture(points: &[Point], class: usize) -> String {
+fn picture(points: &[SizePoint], class: usize) -> String {
     let colours = ["#a6a6a6", "#2fae86", "#4a9fe0", "#cc79a7"];
     let mut curves = Vec::new();
     for (machine, colour) in colours.into_iter().enumerate() {
         let own = points.iter().filter(|it| it.machine == machine);
         let name = MACHINES[machine].name;
-        curves.push(Line {
+        curves.push(NamedCurve {
             name: format!("{name}, first"),
             colour,
             dashed: false,
@@ -229,7 +229,7 @@ fn picture(points: &[Point], class: usize) -> String {
                 .map(|it| (it.size as f64, 1e3 * it.cold[class]))
                 .collect(),
         });
-        curves.push(Line {
+        curves.push(NamedCurve {
             name: format!("{name}, again"),
             colour,
             dashed: true,
@@ -252,10 +252,10 @@ fn ms(time: f64) -> String {
 
 /// The header of the table of a class. The released program was timed on sensitive jobs only.
 fn header(class: usize) -> Vec<String> {
-    let machines = MACHINES.map(|own| {
+    let machines = MACHINES.map(|machine| {
         [
-            format!("{}, first", own.name),
-            format!("{}, again", own.name),
+            format!("{}, first", machine.name),
+            format!("{}, again", machine.name),
         ]
     });
     let released = ["dgx-1v, released", "torus-2d, released"]
@@ -269,7 +269,7 @@ fn header(class: usize) -> Vec<String> {
 }
 
 /// One row for each size, under [`header`].
-fn rows(points: &[Point], class: usize) -> Vec<Vec<String>> {
+fn rows(points: &[SizePoint], class: usize) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for size in 2..=16 {
         let mut row = vec![size.to_string()];
@@ -283,7 +283,7 @@ fn rows(points: &[Point], class: usize) -> Vec<Vec<String>> {
             }));
         }
         if class == 0 {
-            let released = RELEASED.iter().find(|(own, ..)| *own == size);
+            let released = RELEASED.iter().find(|(candidate, ..)| *candidate == size);
             let times = released.map_or([None; 2], |&(_, dgx, torus)| [dgx, torus]);
             row.extend(times.map(|time| time.map(ms).unwrap_or_default()));
         }
@@ -293,7 +293,7 @@ fn rows(points: &[Point], class: usize) -> Vec<Vec<String>> {
 }
 
 /// "Increases modestly for larger job sizes (9 GPUs and above)" on sixteen.
-fn growth(points: &[Point]) -> Claim {
+fn growth(points: &[SizePoint]) -> Claim {
     let [two, small, large] = [2..=2, 2..=8, 9..=16].map(|sizes| {
         points
             .iter()
@@ -344,13 +344,13 @@ impl Threads {
 fn threads_words(all: &[Threads]) -> String {
     let slower: Vec<String> = all
         .iter()
-        .filter(|own| own.many > own.one)
-        .map(|own| {
+        .filter(|threads| threads.many > threads.one)
+        .map(|threads| {
             format!(
                 "\"{}\" is slower by {} threads than by one, {:.2} times",
-                own.what,
-                own.threads,
-                own.many / own.one
+                threads.what,
+                threads.threads,
+                threads.many / threads.one
             )
         })
         .collect();

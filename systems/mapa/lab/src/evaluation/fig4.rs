@@ -4,19 +4,19 @@ use mapa_front::answer::report::Interval as Bounds;
 use mapa_sim::{Interval, mean_interval, paired_interval, share_interval};
 use serde::Serialize;
 
-use super::setting::Runs;
-use super::trials::{All, Trial, Trials};
+use super::setting::JobRunTimes;
+use super::trials::{AllTrials, MapaTrial, MapaTrials};
 use crate::colours::colour;
 use mapa_front::Error;
 use mapa_lab::claim::{Claim, Verdict, bounds, number, range};
-use mapa_lab::picture::{Group, Words, boxes};
+use mapa_lab::picture::{BoxGroup, BoxPlotWords, boxes};
 use mapa_lab::report::Section;
 
 /// The tolerance for rounding in sums of link bandwidths.
 const CLOSE: f64 = 1e-9;
 
 /// The share of three-GPU jobs that get at most `at_most` of the ideal bandwidth.
-fn lose(trial: &Trial, at_most: f64) -> f64 {
+fn lose(trial: &MapaTrial, at_most: f64) -> f64 {
     let threes: Vec<f64> = trial
         .samples
         .iter()
@@ -31,7 +31,7 @@ fn lose(trial: &Trial, at_most: f64) -> f64 {
 }
 
 /// The shares of the ideal bandwidth of jobs of this size, sorted.
-fn of_size(trial: &Trial, size: usize) -> Vec<f64> {
+fn of_size(trial: &MapaTrial, size: usize) -> Vec<f64> {
     let mut shares: Vec<f64> = trial
         .samples
         .iter()
@@ -42,7 +42,7 @@ fn of_size(trial: &Trial, size: usize) -> Vec<f64> {
     shares
 }
 
-pub(super) fn section(all: &All) -> Result<Section, Error> {
+pub(super) fn section(all: &AllTrials) -> Result<Section, Error> {
     let [eq_2, fixed] = [all.of("hundred")?, all.of("hundred-fixed")?];
     let mut section = Section::new("fig-4", "Fig. 4: allocated over ideal bandwidth, lowest ids")
         .claims([claim(eq_2, "75 % of 3-GPU jobs lose at least 20 %", 0.8, 0.75)])
@@ -55,7 +55,7 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
              nor between 74 and 62 (50 %).",
         );
     let mut rows = Vec::new();
-    let mut groups: Vec<Group> = Vec::new();
+    let mut groups: Vec<BoxGroup> = Vec::new();
     for trials in [eq_2, fixed] {
         for size in 2..=5 {
             rows.push(row(trials, size, &mut section));
@@ -81,13 +81,13 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
         "lose at least 20 %",
         "95 %",
     ];
-    let words = Words {
+    let words = BoxPlotWords {
         title: "DGX-1V, lowest ids: allocated over ideal aggregated bandwidth",
         y: "allocated / ideal",
         marked: vec![(1, 0, 0.8), (1, 0, 0.55)],
         marks: "paper: 75 % and 25 %",
         top: 1.15,
-        ..Words::default()
+        ..BoxPlotWords::default()
     };
     Ok(section
         .table(header, rows)
@@ -99,7 +99,7 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
         ))
 }
 
-fn claim(trials: &Trials, what: &str, at_most: f64, least: f64) -> Claim {
+fn claim(trials: &MapaTrials, what: &str, at_most: f64, least: f64) -> Claim {
     let shares = trials.per_file("lowest-id", |trial| lose(trial, at_most));
     let mean = mean_interval(&shares);
     let files = shares.iter().filter(|&&share| share >= least).count();
@@ -127,7 +127,7 @@ fn claim(trials: &Trials, what: &str, at_most: f64, least: f64) -> Claim {
 const SIZES: std::ops::RangeInclusive<usize> = 2..=5;
 
 /// "A large majority of jobs receive suboptimal allocations."
-fn majority(trials: &Trials) -> Claim {
+fn majority(trials: &MapaTrials) -> Claim {
     let shares = trials.per_file("lowest-id", |trial| {
         let several = trial
             .samples
@@ -156,7 +156,7 @@ fn majority(trials: &Trials) -> Claim {
 }
 
 /// "Smaller jobs with less GPUs suffer more."
-fn smaller_suffer_more(trials: &Trials) -> Claim {
+fn smaller_suffer_more(trials: &MapaTrials) -> Claim {
     let means: Vec<Vec<f64>> = SIZES
         .map(|size| {
             trials.per_file("lowest-id", |trial| {
@@ -171,7 +171,7 @@ fn smaller_suffer_more(trials: &Trials) -> Claim {
         .collect();
     let told: Vec<String> = means
         .iter()
-        .map(|own| number(mean_interval(own).mean))
+        .map(|values| number(mean_interval(values).mean))
         .collect();
     let least = steps.iter().copied().min_by(|a, b| a.low.total_cmp(&b.low));
     let what = "lowest-id: jobs of fewer GPUs get less of the ideal";
@@ -191,7 +191,7 @@ struct Shares {
     lose_a_fifth: Bounds,
 }
 
-fn row(trials: &Trials, size: usize, section: &mut Section) -> Vec<String> {
+fn row(trials: &MapaTrials, size: usize, section: &mut Section) -> Vec<String> {
     let runs = trials.policy("lowest-id");
     let mut pooled: Vec<f64> = runs.iter().flat_map(|trial| of_size(trial, size)).collect();
     pooled.sort_by(f64::total_cmp);
@@ -213,7 +213,7 @@ fn row(trials: &Trials, size: usize, section: &mut Section) -> Vec<String> {
     };
     section.insert(format!("{}, {size} GPUs", trials.setting.id), numbers);
     let name = match trials.setting.runs {
-        Runs::Fixed => "fixed",
+        JobRunTimes::Fixed => "fixed",
         _ => "by Eq. 2",
     };
     let mut cells = vec![name.to_owned(), size.to_string(), pooled.len().to_string()];

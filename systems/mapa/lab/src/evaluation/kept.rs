@@ -9,7 +9,7 @@ use super::fig18;
 use super::sentences;
 use super::setting::settings;
 use super::speed;
-use super::trials::{Sample, Trial, Trials, Who};
+use super::trials::{FinishedJob, MapaTrial, MapaTrials, Who};
 use mapa_lab::claim::Claim;
 
 fn report() -> Value {
@@ -18,11 +18,11 @@ fn report() -> Value {
 }
 
 /// A job of this population with this bandwidth by either measure.
-fn job(gbps: f64, who: Who) -> Sample {
+fn job(gbps: f64, who: Who) -> FinishedJob {
     let sensitive = !matches!(who, Who::Insensitive);
     let devices = if matches!(who, Who::Several) { 2 } else { 1 };
     let (effective, packing) = (gbps, gbps);
-    Sample {
+    FinishedJob {
         task: "any".into(),
         devices,
         sensitive,
@@ -36,17 +36,20 @@ fn job(gbps: f64, who: Who) -> Sample {
 
 /// Trials with the kept makespans, and with five jobs each, which have the kept minimum, quartiles
 /// and maximum.
-fn kept(report: &Value, id: &str, key: &str, who: Who) -> Trials {
-    let setting = settings().into_iter().find(|own| own.id == id).unwrap();
+fn kept(report: &Value, id: &str, key: &str, who: Who) -> MapaTrials {
+    let setting = settings()
+        .into_iter()
+        .find(|setting| setting.id == id)
+        .unwrap();
     let mut of = Vec::new();
     for &name in &setting.policies {
-        let own = &report["per_file"][id][name];
-        let spreads = own[key].as_array().unwrap();
+        let value = &report["per_file"][id][name];
+        let spreads = value[key].as_array().unwrap();
         let mut trials = Vec::new();
-        for (makespan, spread) in numbers(&own["makespan_seconds"]).into_iter().zip(spreads) {
+        for (makespan, spread) in numbers(&value["makespan_seconds"]).into_iter().zip(spreads) {
             let spread = numbers(spread);
             assert_eq!(spread.len(), 5);
-            trials.push(Trial {
+            trials.push(MapaTrial {
                 makespan,
                 left: 0,
                 samples: spread.into_iter().map(|gbps| job(gbps, who)).collect(),
@@ -55,12 +58,12 @@ fn kept(report: &Value, id: &str, key: &str, who: Who) -> Trials {
         assert_eq!(trials.len(), 60);
         of.push((name, trials));
     }
-    Trials { of, setting }
+    MapaTrials { of, setting }
 }
 
 fn numbers(value: &Value) -> Vec<f64> {
     let values = value.as_array().unwrap().iter();
-    values.map(|own| own.as_f64().unwrap()).collect()
+    values.map(|value| value.as_f64().unwrap()).collect()
 }
 
 fn key((who, _): Population) -> &'static str {
@@ -80,7 +83,7 @@ fn assert_told(report: &Value, section: &str, claims: Vec<Claim>) {
         let claim = serde_json::to_value(claim.answer()).unwrap();
         let found = told
             .iter()
-            .find(|own| own["claim"] == claim["claim"])
+            .find(|value| value["claim"] == claim["claim"])
             .unwrap_or_else(|| panic!("{claim}"));
         for key in ["paper", "ours", "rule", "verdict", "assumes"] {
             assert_eq!(found[key], claim[key], "{claim}");

@@ -72,7 +72,7 @@ const MAIN: &str = "main";
 /// By setting and policy: makespans in seconds; minimum, quartiles and maximum, GB/s, of sensitive
 /// jobs by Eq. 2, with one-GPU jobs and without, and by ring packing where that makes the run
 /// times. Of the first setting, also those of all jobs and of insensitive ones.
-fn per_file(all: &trials::All) -> Value {
+fn per_file(all: &trials::AllTrials) -> Value {
     let mut settings = BTreeMap::new();
     for trials in all.iter() {
         let policies: BTreeMap<&str, Value> = trials
@@ -86,7 +86,7 @@ fn per_file(all: &trials::All) -> Value {
 }
 
 /// The numbers per file of one policy in one setting.
-fn of_policy(setting: &setting::Setting, runs: &[trials::Trial]) -> Value {
+fn of_policy(setting: &setting::MapaSetting, runs: &[trials::MapaTrial]) -> Value {
     let makespans: Vec<f64> = runs
         .iter()
         .map(|trial| six_decimals(trial.makespan))
@@ -109,7 +109,7 @@ fn of_policy(setting: &setting::Setting, runs: &[trials::Trial]) -> Value {
             spreads(runs, trials::Who::Insensitive, claims::EQ_2),
         );
     }
-    if matches!(setting.runs, setting::Runs::Packing) {
+    if matches!(setting.runs, setting::JobRunTimes::Packing) {
         numbers.insert(
             "sensitive_from_two_packing_gbps",
             spreads(runs, trials::Who::Several, claims::PACKING),
@@ -119,7 +119,7 @@ fn of_policy(setting: &setting::Setting, runs: &[trials::Trial]) -> Value {
 }
 
 /// Minimum, quartiles and maximum of each file.
-fn spreads(runs: &[trials::Trial], who: trials::Who, measure: claims::Measure) -> Value {
+fn spreads(runs: &[trials::MapaTrial], who: trials::Who, measure: claims::ClaimMeasure) -> Value {
     let spreads: Vec<[f64; 5]> = runs
         .iter()
         .map(|trial| trial.spread(who, measure.of).map(six_decimals))

@@ -8,11 +8,11 @@ use std::time::Duration;
 use mapa_core::{DeviceId, LeaseId, MachineId, Pattern, Placement, Request, greedy, lowest_id};
 use mapa_core::{HardwareGraph, Policy};
 use mapa_patterns::PUBLISHED;
-use mapa_sched::{Fleet, Job, JobId, Placed};
+use mapa_sched::{Assignment, Fleet, Job, JobId};
 use mapa_sim::{ByBandwidth, Execution, Submission};
 use serde::Serialize;
 
-use super::setting::Machine;
+use super::setting::NamedMachine;
 use mapa_front::Error;
 use mapa_lab::claim::{Claim, EXACT, Verdict};
 use mapa_lab::picture::bars;
@@ -29,7 +29,7 @@ fn slowdown(
     let request = Request::new(Pattern::ring(devices.len())).sensitive(sensitive);
     let job = Submission::new(Job::new(JobId(0), request), Duration::from_secs(1)).task(task);
     let placement = Placement::from(devices);
-    let at = Placed {
+    let at = Assignment {
         machine: MachineId(0),
         lease: LeaseId(0),
         placement,
@@ -49,7 +49,7 @@ struct OnLink {
 
 /// The class of a workload.
 #[derive(Serialize)]
-struct Class {
+struct WorkloadClass {
     workload: &'static str,
     calls: Option<u64>,
     ours: String,
@@ -71,7 +71,7 @@ struct OnRing {
 
 /// Fig. 2b: two GPUs over each kind of link.
 pub(super) fn fig_2b() -> Result<Section, Error> {
-    let fleet = Fleet::new([Machine::DGX.graph()?]);
+    let fleet = Fleet::new([NamedMachine::DGX.graph()?]);
     let models = [
         ("Eq. 2", ByBandwidth::eq_2()),
         ("ring packing", ByBandwidth::ring_packing()),
@@ -184,23 +184,29 @@ fn picture(
 pub(super) fn fig_5() -> Section {
     let mut rows = Vec::new();
     let mut numbers = Vec::new();
-    for own in &PUBLISHED {
-        let [all, paper] = [own.verdict().sensitivity, own.class].map(|class| class.to_string());
-        let calls = own
+    for workload in &PUBLISHED {
+        let [all, paper] =
+            [workload.verdict().sensitivity, workload.class].map(|class| class.to_string());
+        let calls = workload
             .calls()
             .map(|calls| calls.to_string())
             .unwrap_or_default();
-        rows.push(vec![own.name.to_owned(), calls, all.clone(), paper.clone()]);
-        numbers.push(Class {
-            workload: own.name,
-            calls: own.calls(),
+        rows.push(vec![
+            workload.name.to_owned(),
+            calls,
+            all.clone(),
+            paper.clone(),
+        ]);
+        numbers.push(WorkloadClass {
+            workload: workload.name,
+            calls: workload.calls(),
             ours: all,
             paper,
         });
     }
     let same = PUBLISHED
         .iter()
-        .filter(|own| own.verdict().sensitivity == own.class)
+        .filter(|workload| workload.verdict().sensitivity == workload.class)
         .count();
     let classes = Claim::new(
         "the nine workloads' classes follow from what is published of them",
@@ -235,7 +241,7 @@ pub(super) fn fig_5() -> Section {
 
 /// Fig. 6: times by number of GPUs.
 pub(super) fn fig_6() -> Result<Section, Error> {
-    let graph = Machine::DGX.graph()?;
+    let graph = NamedMachine::DGX.graph()?;
     let fleet = Fleet::new([graph.clone()]);
     let model = ByBandwidth::eq_2();
     let mut rows = Vec::new();
@@ -247,7 +253,7 @@ pub(super) fn fig_6() -> Result<Section, Error> {
             ("worst", worst(&model, &fleet, size)),
         ] {
             let [vgg, google] = [("VGG-16", true), ("GoogleNet", false)]
-                .map(|(task, own)| slowdown(&model, &fleet, task, own, &devices));
+                .map(|(task, flag)| slowdown(&model, &fleet, task, flag, &devices));
             let ids: Vec<String> = devices.iter().map(|id| id.0.to_string()).collect();
             rows.push(vec![
                 size.to_string(),

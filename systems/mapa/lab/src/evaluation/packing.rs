@@ -3,12 +3,12 @@
 use super::claims::{self, PACKING, QUARTILES, left};
 use super::fig13::quartile_cells;
 use super::setting::{self, PAPER};
-use super::trials::{All, Who};
+use super::trials::{AllTrials, Who};
 use super::{fig18, speed, throughput};
 use mapa_front::Error;
 use mapa_lab::report::Section;
 
-pub(super) fn section(all: &All) -> Result<Section, Error> {
+pub(super) fn section(all: &AllTrials) -> Result<Section, Error> {
     let mut section = Section::new("ring-packing", "Judged by ring packing");
     let mut rows = Vec::new();
     for id in ["packing", "torus-packing", "cube-packing"] {

@@ -3,7 +3,7 @@
 use mapa_sim::{Interval, mean_interval, paired_interval};
 
 use super::claims::{Above, EQ_2, POOLED, QUARTILES, above, time_assumes};
-use super::trials::{Trials, Who};
+use super::trials::{MapaTrials, Who};
 use mapa_lab::claim::{Claim, Verdict, number};
 
 /// The neural networks of Fig. 13.
@@ -19,7 +19,7 @@ const NETWORKS: [&str; 6] = [
 const POLICIES: [&str; 4] = ["lowest-id", "topo-aware", "greedy", "preserve"];
 
 /// "The Greedy policy nevertheless significantly improves the quality of allocation."
-fn greedy_improves(trials: &Trials) -> Claim {
+fn greedy_improves(trials: &MapaTrials) -> Claim {
     let claimed = Above {
         own: ("greedy", 2),
         others: &[("lowest-id", 2), ("topo-aware", 2)],
@@ -34,7 +34,7 @@ fn greedy_improves(trials: &Trials) -> Claim {
 }
 
 /// "Similar median effective bandwidth as the Greedy policy."
-fn similar_medians(trials: &Trials) -> Claim {
+fn similar_medians(trials: &MapaTrials) -> Claim {
     let claimed = Above {
         own: ("preserve", 2),
         others: &[("greedy", 2)],
@@ -49,12 +49,12 @@ fn similar_medians(trials: &Trials) -> Claim {
 }
 
 /// The sentences about medians of bandwidth.
-pub(super) fn about_medians(trials: &Trials) -> [Claim; 2] {
+pub(super) fn about_medians(trials: &MapaTrials) -> [Claim; 2] {
     [greedy_improves(trials), similar_medians(trials)]
 }
 
 /// The sentences about bandwidth.
-pub(super) fn of_bandwidths(trials: &Trials) -> Vec<Claim> {
+pub(super) fn of_bandwidths(trials: &MapaTrials) -> Vec<Claim> {
     let mut claims: Vec<Claim> = about_medians(trials).into();
     // "In many cases, the 25th percentile [...] also significantly improved as in the case of
     // AlexNet and Inception-v3."
@@ -72,13 +72,18 @@ pub(super) fn of_bandwidths(trials: &Trials) -> Vec<Claim> {
 }
 
 /// A quartile of execution times, per file.
-fn seconds(trials: &Trials, policy: &str, who: Who, at: usize) -> Vec<f64> {
+fn seconds(trials: &MapaTrials, policy: &str, who: Who, at: usize) -> Vec<f64> {
     trials.per_file(policy, |trial| trial.spread(who, |job| job.ran)[at])
 }
 
 /// By how much a policy's quartile of times is below that of each other policy; the smallest lead
 /// decides.
-fn shortest(trials: &Trials, own: &str, others: &[&str], at: usize) -> (String, Interval, Verdict) {
+fn shortest(
+    trials: &MapaTrials,
+    own: &str,
+    others: &[&str],
+    at: usize,
+) -> (String, Interval, Verdict) {
     let times = seconds(trials, own, Who::All, at);
     let mut worst: Option<(Interval, Verdict)> = None;
     let mut told = vec![format!("{own} {}", number(mean_interval(&times).mean))];
@@ -101,7 +106,7 @@ fn shortest(trials: &Trials, own: &str, others: &[&str], at: usize) -> (String, 
 const LEAD: &str = "interval of the smallest mean lead over another policy against 0";
 
 /// The sentences about times.
-pub(super) fn of_times(trials: &Trials) -> Vec<Claim> {
+pub(super) fn of_times(trials: &MapaTrials) -> Vec<Claim> {
     let assumes = time_assumes(trials);
     let mut claims = vec![tails_of_lowest_id(trials), tail_of_inception(trials)];
     claims.extend([3, 4].map(|at| majority(trials, at)));
@@ -125,9 +130,9 @@ pub(super) fn of_times(trials: &Trials) -> Vec<Claim> {
             "1.352 (Table 3)",
         ),
     ];
-    claims.extend(best.map(|(own, at, what, paper)| {
-        let others: Vec<&str> = POLICIES.into_iter().filter(|name| *name != own).collect();
-        let (ours, lead, verdict) = shortest(trials, own, &others, at);
+    claims.extend(best.map(|(text, at, what, paper)| {
+        let others: Vec<&str> = POLICIES.into_iter().filter(|name| *name != text).collect();
+        let (ours, lead, verdict) = shortest(trials, text, &others, at);
         let what = format!("{what}: time of all jobs, {}", QUARTILES[at]);
         Claim::new(what, paper, assumes).found(ours, Some(lead), LEAD, verdict)
     }));
@@ -135,7 +140,7 @@ pub(super) fn of_times(trials: &Trials) -> Vec<Claim> {
 }
 
 /// The lead of topo-aware over lowest-id in the maximum time of a network, per file.
-fn tail(trials: &Trials, network: &'static str) -> Interval {
+fn tail(trials: &MapaTrials, network: &'static str) -> Interval {
     let [low, topo] =
         ["lowest-id", "topo-aware"].map(|name| seconds(trials, name, Who::Task(network), 4));
     paired_interval(&low, &topo)
@@ -143,7 +148,7 @@ fn tail(trials: &Trials, network: &'static str) -> Interval {
 
 /// "Suffers significantly [...] as demonstrated by the long tails of most bandwidth sensitive
 /// workloads": the longest job is longer than under topo-aware.
-fn tails_of_lowest_id(trials: &Trials) -> Claim {
+fn tails_of_lowest_id(trials: &MapaTrials) -> Claim {
     let networks = ["AlexNet", "VGG-16", "ResNet-50"];
     let leads = networks.map(|network| tail(trials, network));
     let told: Vec<String> = networks
@@ -163,7 +168,7 @@ fn tails_of_lowest_id(trials: &Trials) -> Claim {
 }
 
 /// "Except Inception."
-fn tail_of_inception(trials: &Trials) -> Claim {
+fn tail_of_inception(trials: &MapaTrials) -> Claim {
     let lead = tail(trials, "Inception-v3");
     let ours = format!(
         "{} s longer than under topo-aware; A4 gives it the ratio of ResNet-50",
@@ -180,7 +185,7 @@ fn tail_of_inception(trials: &Trials) -> Claim {
 
 /// "The lowest maximum tail execution time and 75th percentile execution time [...] across the
 /// majority of the networks."
-fn majority(trials: &Trials, at: usize) -> Claim {
+fn majority(trials: &MapaTrials, at: usize) -> Claim {
     let mut counts = vec![0.0; trials.policy("preserve").len()];
     for network in NETWORKS {
         let times = POLICIES.map(|name| seconds(trials, name, Who::Task(network), at));
@@ -188,7 +193,7 @@ fn majority(trials: &Trials, at: usize) -> Claim {
         for (file, count) in counts.iter_mut().enumerate() {
             let least = times
                 .iter()
-                .map(|own| own[file])
+                .map(|values| values[file])
                 .fold(f64::INFINITY, f64::min);
             *count += f64::from(u8::from(preserve[file] <= least));
         }

@@ -33,18 +33,18 @@ pub(super) fn policy(name: &str) -> Result<Box<dyn Policy>, Error> {
 
 /// How long jobs run.
 #[derive(Clone, Debug)]
-pub(super) enum Runs {
+pub(super) enum JobRunTimes {
     /// For the time of their work, whatever their placement.
     Fixed,
     /// By Eq. 2.
-    Eq2(Curve),
+    Eq2(RunTimeCurve),
     /// By ring packing.
     Packing,
 }
 
 /// The assumptions about run times that settings vary.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Curve {
+pub(super) struct RunTimeCurve {
     /// A factor on the part of sensitive networks' ratios that exceeds 1.
     pub(super) gain: f64,
     /// The ratio of insensitive jobs.
@@ -53,7 +53,7 @@ pub(super) struct Curve {
     pub(super) floor: f64,
 }
 
-impl Curve {
+impl RunTimeCurve {
     pub(super) const DEFAULT: Self = Self {
         gain: 1.0,
         insensitive: 1.1,
@@ -82,7 +82,7 @@ impl Curve {
     }
 }
 
-impl Runs {
+impl JobRunTimes {
     pub(super) fn model(&self) -> Box<dyn Execution> {
         match self {
             Self::Fixed => Box::new(Fixed),
@@ -94,12 +94,12 @@ impl Runs {
 
 /// A machine of the catalogue, and the bandwidth of a PCIe hop if it differs from the catalogue's.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Machine {
+pub(super) struct NamedMachine {
     pub(super) name: &'static str,
     pub(super) pcie_gbps: Option<f64>,
 }
 
-impl Machine {
+impl NamedMachine {
     pub(super) const DGX: Self = Self::new("dgx-1v");
 
     pub(super) const fn new(name: &'static str) -> Self {
@@ -121,19 +121,24 @@ impl Machine {
 
 /// An experiment's conditions.
 #[derive(Clone, Debug)]
-pub(super) struct Setting {
+pub(super) struct MapaSetting {
     /// The key by which the setting is found.
     pub(super) id: &'static str,
     /// A description.
     pub(super) what: &'static str,
-    pub(super) machine: Machine,
+    pub(super) machine: NamedMachine,
     pub(super) jobs: Generator,
-    pub(super) runs: Runs,
+    pub(super) runs: JobRunTimes,
     pub(super) policies: Vec<&'static str>,
 }
 
-impl Setting {
-    pub(super) fn new(id: &'static str, what: &'static str, machine: Machine, runs: Runs) -> Self {
+impl MapaSetting {
+    pub(super) fn new(
+        id: &'static str,
+        what: &'static str,
+        machine: NamedMachine,
+        runs: JobRunTimes,
+    ) -> Self {
         Self {
             id,
             what,
@@ -161,12 +166,13 @@ fn a_hundred() -> Generator {
 }
 
 /// All settings. The first is the default.
-pub(super) fn settings() -> Vec<Setting> {
-    let eq_2 = |id, what, curve| Setting::new(id, what, Machine::DGX, Runs::Eq2(curve));
-    let curve = Curve::DEFAULT;
-    let pcie_10 = Machine {
+pub(super) fn settings() -> Vec<MapaSetting> {
+    let eq_2 =
+        |id, what, curve| MapaSetting::new(id, what, NamedMachine::DGX, JobRunTimes::Eq2(curve));
+    let curve = RunTimeCurve::DEFAULT;
+    let pcie_10 = NamedMachine {
         pcie_gbps: Some(10.0),
-        ..Machine::DGX
+        ..NamedMachine::DGX
     };
     let mut all = vec![
         eq_2("main", "run times by Eq. 2, nine workloads", curve)
@@ -178,31 +184,36 @@ pub(super) fn settings() -> Vec<Setting> {
         eq_2("released", "six networks, two to five GPUs", curve)
             .jobs(Generator::mapa_released())
             .with(&RELEASED),
-        Setting::new("fixed", "fixed run times", Machine::DGX, Runs::Fixed)
-            .with(&RELEASED)
-            .with(&PACKING),
-        Setting::new(
+        MapaSetting::new(
+            "fixed",
+            "fixed run times",
+            NamedMachine::DGX,
+            JobRunTimes::Fixed,
+        )
+        .with(&RELEASED)
+        .with(&PACKING),
+        MapaSetting::new(
             "packing",
             "run times by ring packing",
-            Machine::DGX,
-            Runs::Packing,
+            NamedMachine::DGX,
+            JobRunTimes::Packing,
         )
         .with(&RELEASED)
         .with(&PACKING),
         eq_2(
             "half",
             "sensitive networks gain half as much",
-            Curve { gain: 0.5, ..curve },
+            RunTimeCurve { gain: 0.5, ..curve },
         ),
         eq_2(
             "one-and-a-half",
             "sensitive networks gain half as much again",
-            Curve { gain: 1.5, ..curve },
+            RunTimeCurve { gain: 1.5, ..curve },
         ),
         eq_2(
             "insensitive-1",
             "insensitive jobs gain nothing",
-            Curve {
+            RunTimeCurve {
                 insensitive: 1.0,
                 ..curve
             },
@@ -210,7 +221,7 @@ pub(super) fn settings() -> Vec<Setting> {
         eq_2(
             "floor-12",
             "floor 12 GB/s",
-            Curve {
+            RunTimeCurve {
                 floor: 12.0,
                 ..curve
             },
@@ -218,23 +229,23 @@ pub(super) fn settings() -> Vec<Setting> {
         eq_2(
             "no-floor",
             "no floor (0.4 GB/s)",
-            Curve {
+            RunTimeCurve {
                 floor: 0.4,
                 ..curve
             },
         ),
-        Setting::new(
+        MapaSetting::new(
             "pcie-10",
             "PCIe 10 GB/s for Eq. 1 and 3",
             pcie_10,
-            Runs::Eq2(curve),
+            JobRunTimes::Eq2(curve),
         ),
         eq_2("hundred", "100 jobs", curve).jobs(a_hundred()),
-        Setting::new(
+        MapaSetting::new(
             "hundred-fixed",
             "100 jobs, fixed run times",
-            Machine::DGX,
-            Runs::Fixed,
+            NamedMachine::DGX,
+            JobRunTimes::Fixed,
         )
         .jobs(a_hundred()),
     ];
@@ -243,53 +254,53 @@ pub(super) fn settings() -> Vec<Setting> {
             "torus",
             "torus-2d, fixed run times",
             "torus-2d",
-            Runs::Fixed,
+            JobRunTimes::Fixed,
         ),
         (
             "cube",
             "cube-mesh-16, fixed run times",
             "cube-mesh-16",
-            Runs::Fixed,
+            JobRunTimes::Fixed,
         ),
         (
             "torus-released",
             "torus-2d as in the released code",
             "torus-2d-released",
-            Runs::Fixed,
+            JobRunTimes::Fixed,
         ),
         (
             "cube-released",
             "cube-mesh-16 as in the released code",
             "cube-mesh-16-released",
-            Runs::Fixed,
+            JobRunTimes::Fixed,
         ),
         (
             "torus-eq-2",
             "torus-2d, run times by Eq. 2",
             "torus-2d",
-            Runs::Eq2(curve),
+            JobRunTimes::Eq2(curve),
         ),
         (
             "cube-eq-2",
             "cube-mesh-16, run times by Eq. 2",
             "cube-mesh-16",
-            Runs::Eq2(curve),
+            JobRunTimes::Eq2(curve),
         ),
         (
             "torus-packing",
             "torus-2d, run times by ring packing",
             "torus-2d",
-            Runs::Packing,
+            JobRunTimes::Packing,
         ),
         (
             "cube-packing",
             "cube-mesh-16, run times by ring packing",
             "cube-mesh-16",
-            Runs::Packing,
+            JobRunTimes::Packing,
         ),
     ];
     all.extend(sixteen.map(|(id, what, name, runs)| {
-        Setting::new(id, what, Machine::new(name), runs).with(&PACKING)
+        MapaSetting::new(id, what, NamedMachine::new(name), runs).with(&PACKING)
     }));
     all
 }

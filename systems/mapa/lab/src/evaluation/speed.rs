@@ -3,14 +3,14 @@
 use mapa_sim::{mean_interval, paired_interval, share_interval};
 
 use super::claims::{GAP, SHARE, time_assumes};
-use super::trials::Trials;
+use super::trials::MapaTrials;
 use mapa_lab::claim::{Claim, Verdict, range};
 
 const RANGE: &str = "interval of the mean within 1.06 to 1.16 (limits are ours, around 1.12)";
 const PRINTED: &str = "the interval of the mean contains 1.117";
 
 /// The paper's headline beside ours, in a sentence.
-pub(super) fn headline(trials: &Trials) -> String {
+pub(super) fn headline(trials: &MapaTrials) -> String {
     let ratio = mean_interval(&trials.throughput("preserve"));
     let verdict = match Verdict::contains(ratio, 1.117) {
         Verdict::Holds => "within the interval",
@@ -25,7 +25,7 @@ pub(super) fn headline(trials: &Trials) -> String {
 }
 
 /// "Throughput order lowest-id < topo-aware < greedy <= preserve", step by step.
-pub(super) fn throughput_steps(trials: &Trials) -> Vec<Claim> {
+pub(super) fn throughput_steps(trials: &MapaTrials) -> Vec<Claim> {
     let steps = [
         ("lowest-id", "<", "topo-aware", "1.00, 1.07"),
         ("topo-aware", "<", "greedy", "1.07, 1.08"),
@@ -50,7 +50,7 @@ pub(super) fn throughput_steps(trials: &Trials) -> Vec<Claim> {
 }
 
 /// The whole order within one job file, since the paper had one.
-pub(super) fn throughput_order(trials: &Trials) -> Claim {
+pub(super) fn throughput_order(trials: &MapaTrials) -> Claim {
     let [low, topo, greedy, preserve] =
         ["lowest-id", "topo-aware", "greedy", "preserve"].map(|name| trials.throughput(name));
     let hits = (0..low.len())
@@ -74,7 +74,7 @@ pub(super) fn throughput_order(trials: &Trials) -> Claim {
 }
 
 /// Preserve within 1.06 to 1.16 of lowest-id: a range around the printed figure.
-pub(super) fn throughput_range(trials: &Trials) -> Claim {
+pub(super) fn throughput_range(trials: &MapaTrials) -> Claim {
     let ratio = mean_interval(&trials.throughput("preserve"));
     let what = "throughput of preserve is 1.06 to 1.16 times that of lowest-id";
     let claim = Claim::new(what, "1.12 (text: 11.7 %)", time_assumes(trials));
@@ -87,7 +87,7 @@ pub(super) fn throughput_range(trials: &Trials) -> Claim {
 }
 
 /// "The Preserve policy is able to improve throughput by 11.7 %."
-pub(super) fn throughput_printed(trials: &Trials) -> Claim {
+pub(super) fn throughput_printed(trials: &MapaTrials) -> Claim {
     let ratio = mean_interval(&trials.throughput("preserve"));
     let what = "throughput of preserve is that of lowest-id and 11.7 %";
     let claim = Claim::new(
@@ -104,7 +104,7 @@ pub(super) fn throughput_printed(trials: &Trials) -> Claim {
 }
 
 /// The claims about throughput.
-pub(super) fn of_throughput(trials: &Trials) -> Vec<Claim> {
+pub(super) fn of_throughput(trials: &MapaTrials) -> Vec<Claim> {
     let mut claims = throughput_steps(trials);
     claims.extend([
         throughput_order(trials),

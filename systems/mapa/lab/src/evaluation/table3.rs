@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use mapa_sim::{mean_interval, quantile};
 use serde::Serialize;
 
-use super::trials::{All, Trial, Trials, Who};
+use super::trials::{AllTrials, MapaTrial, MapaTrials, Who};
 use mapa_front::Error;
 use mapa_front::answer::report::Interval as Bounds;
 use mapa_lab::claim::{Claim, EXACT, Verdict, bounds, range};
@@ -32,14 +32,14 @@ pub(super) fn among(values: &[f64], printed: f64) -> (f64, f64, Verdict) {
 }
 
 /// The speedup of a file at a quartile.
-fn speedup(population: &str, base: &Trial, own: &Trial, at: usize) -> f64 {
+fn speedup(population: &str, base: &MapaTrial, own: &MapaTrial, at: usize) -> f64 {
     let ratio = |who| base.spread(who, |job| job.ran)[at] / own.spread(who, |job| job.ran)[at];
     match population {
         "all jobs" => ratio(Who::All),
         "sensitive" => ratio(Who::Sensitive),
         // Every workload's quartiles over lowest-id's, then the mean of the nine.
         "by network" => {
-            let tasks = mapa_patterns::PUBLISHED.map(|own| own.name);
+            let tasks = mapa_patterns::PUBLISHED.map(|workload| workload.name);
             tasks.iter().map(|task| ratio(Who::Task(task))).sum::<f64>() / tasks.len() as f64
         }
         // Jobs stand in the order of the file, and all have finished under both policies.
@@ -56,24 +56,24 @@ fn speedup(population: &str, base: &Trial, own: &Trial, at: usize) -> f64 {
     }
 }
 
-fn per_file(trials: &Trials, population: &str, name: &str, at: usize) -> Vec<f64> {
+fn per_file(trials: &MapaTrials, population: &str, name: &str, at: usize) -> Vec<f64> {
     let (base, own) = (trials.policy("lowest-id"), trials.policy(name));
     base.iter()
         .zip(own)
-        .map(|(base, own)| speedup(population, base, own, at))
+        .map(|(base, trial)| speedup(population, base, trial, at))
         .collect()
 }
 
 /// A cell of the table.
 #[derive(Serialize)]
-struct Cell {
+struct Table3Cell {
     printed: f64,
     mean: Bounds,
     /// The middle 95 % of job files.
     files: [f64; 2],
 }
 
-pub(super) fn section(all: &All) -> Result<Section, Error> {
+pub(super) fn section(all: &AllTrials) -> Result<Section, Error> {
     let main = all.of("main")?;
     let mut rows = Vec::new();
     let mut numbers = BTreeMap::new();
@@ -102,7 +102,7 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
                 let mean = mean_interval(&values);
                 let mark = if is_there { " *" } else { "" };
                 cells.push(format!("{:.3} ({}){mark}", mean.mean, range(low, high)));
-                let cell = Cell {
+                let cell = Table3Cell {
                     printed: printed[at],
                     mean: bounds(mean),
                     files: [low, high],

@@ -5,11 +5,11 @@ use mapa_sim::mean_interval;
 use super::claims::{self, POOLED, SEVERAL, left};
 use super::setting::{PAPER, RELEASED};
 use super::speed::{throughput_range, throughput_steps};
-use super::trials::{All, Trials};
+use super::trials::{AllTrials, MapaTrials};
 use crate::colours::colour;
 use mapa_front::Error;
 use mapa_lab::claim::{Claim, EXACT, Verdict, bounds};
-use mapa_lab::picture::{Group, Words, boxes};
+use mapa_lab::picture::{BoxGroup, BoxPlotWords, boxes};
 use mapa_lab::report::Section;
 
 /// Settings on the DGX-1V with 300 jobs, in the order of the table.
@@ -28,7 +28,7 @@ const SETTINGS: [&str; 11] = [
 ];
 
 /// A policy's throughput over lowest-id's.
-pub(super) fn cell(trials: &Trials, name: &str) -> String {
+pub(super) fn cell(trials: &MapaTrials, name: &str) -> String {
     let values = trials.throughput(name);
     if values.is_empty() {
         return String::new();
@@ -53,13 +53,13 @@ fn marks(claims: impl IntoIterator<Item = Claim>) -> String {
 }
 
 /// The number of jobs that never finish, of all files and policies.
-fn unfinished(trials: &Trials) -> usize {
+fn unfinished(trials: &MapaTrials) -> usize {
     trials.of.iter().map(|(_, runs)| left(runs)).sum()
 }
 
 /// Draws the throughput of each file, with the figures of Table 3.
-fn picture(all: &All) -> Result<String, Error> {
-    let group = |name: &str, trials: &Trials| -> Group {
+fn picture(all: &AllTrials) -> Result<String, Error> {
+    let group = |name: &str, trials: &MapaTrials| -> BoxGroup {
         (
             name.to_owned(),
             ["topo-aware", "greedy", "preserve"]
@@ -72,19 +72,19 @@ fn picture(all: &All) -> Result<String, Error> {
         group("by ring packing", all.of("packing")?),
     ];
     let printed = [1.07, 1.08, 1.12].into_iter().enumerate();
-    let words = Words {
+    let words = BoxPlotWords {
         title: "Throughput over lowest-id's, one value per job file",
         y: "throughput / lowest-id's",
         marked: printed.map(|(at, value)| (0, at, value)).collect(),
         marks: "Table 3",
         bottom: 0.95,
         top: 1.2,
-        ..Words::default()
+        ..BoxPlotWords::default()
     };
     Ok(boxes(&groups, colour, &words))
 }
 
-pub(super) fn section(all: &All) -> Result<Section, Error> {
+pub(super) fn section(all: &AllTrials) -> Result<Section, Error> {
     let mut rows = Vec::new();
     let mut verdicts = Vec::new();
     let mut section = Section::new(
@@ -137,7 +137,7 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
 
 /// The row of a setting in the table of verdicts. Claims about a population are judged with
 /// one-GPU jobs, then without.
-fn verdict_row(trials: &Trials) -> Vec<String> {
+fn verdict_row(trials: &MapaTrials) -> Vec<String> {
     let populations = [POOLED, SEVERAL];
     let exact = populations
         .into_iter()
@@ -158,7 +158,7 @@ fn verdict_row(trials: &Trials) -> Vec<String> {
 
 /// With fixed run times a job starts as soon as enough GPUs are free, whichever they are. So the
 /// policy changes no makespan, unless it lets jobs wait.
-fn same_makespan(trials: &Trials) -> Claim {
+fn same_makespan(trials: &MapaTrials) -> Claim {
     let base = trials.per_file("lowest-id", |trial| trial.makespan);
     let (never, waits): (Vec<&str>, Vec<&str>) = trials
         .of

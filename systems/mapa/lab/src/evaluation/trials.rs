@@ -7,13 +7,13 @@ use mapa_lab::progress::Progress;
 use mapa_sched::{Fifo, Fleet};
 use mapa_sim::{Execution, Quartiles, Row, Scorer, Simulation, Workload};
 
-use super::setting::{Machine, Setting, policy, settings};
+use super::setting::{MapaSetting, NamedMachine, policy, settings};
 use mapa_front::Error;
 use mapa_lab::plan::{Plan, on_files};
 
 /// A job that has finished.
 #[derive(Clone, Debug)]
-pub(super) struct Sample {
+pub(super) struct FinishedJob {
     pub(super) task: Arc<str>,
     pub(super) devices: usize,
     pub(super) sensitive: bool,
@@ -31,12 +31,12 @@ pub(super) struct Sample {
 
 /// A job file under a policy.
 #[derive(Clone, Debug)]
-pub(super) struct Trial {
+pub(super) struct MapaTrial {
     /// Seconds until the last job ended.
     pub(super) makespan: f64,
     /// Jobs that have not finished.
     pub(super) left: usize,
-    pub(super) samples: Vec<Sample>,
+    pub(super) samples: Vec<FinishedJob>,
 }
 
 /// A population of jobs.
@@ -52,7 +52,7 @@ pub(super) enum Who {
 }
 
 impl Who {
-    pub(super) fn has(self, job: &Sample) -> bool {
+    pub(super) fn has(self, job: &FinishedJob) -> bool {
         match self {
             Self::All => true,
             Self::Sensitive => job.sensitive,
@@ -64,11 +64,11 @@ impl Who {
 }
 
 /// A property of a job.
-pub(super) type Of = fn(&Sample) -> f64;
+pub(super) type JobNumber = fn(&FinishedJob) -> f64;
 
-impl Trial {
+impl MapaTrial {
     /// The finite values of these jobs, sorted.
-    pub(super) fn sorted(&self, who: Who, of: Of) -> Vec<f64> {
+    pub(super) fn sorted(&self, who: Who, of: JobNumber) -> Vec<f64> {
         let mut values: Vec<f64> = self
             .samples
             .iter()
@@ -81,29 +81,29 @@ impl Trial {
     }
 
     /// Minimum, quartiles and maximum; NaN if there is no value.
-    pub(super) fn spread(&self, who: Who, of: Of) -> [f64; 5] {
+    pub(super) fn spread(&self, who: Who, of: JobNumber) -> [f64; 5] {
         Quartiles::of(&self.sorted(who, of))
             .map_or([f64::NAN; 5], |q| [q.min, q.p25, q.p50, q.p75, q.max])
     }
 }
 
 /// A setting, and the trial of each job file under each of its policies.
-pub(super) struct Trials {
-    pub(super) setting: Setting,
-    pub(super) of: Vec<(&'static str, Vec<Trial>)>,
+pub(super) struct MapaTrials {
+    pub(super) setting: MapaSetting,
+    pub(super) of: Vec<(&'static str, Vec<MapaTrial>)>,
 }
 
-impl Trials {
+impl MapaTrials {
     /// The trials of a policy, by file; empty if the setting lacks the policy.
-    pub(super) fn policy(&self, name: &str) -> &[Trial] {
+    pub(super) fn policy(&self, name: &str) -> &[MapaTrial] {
         self.of
             .iter()
-            .find(|(own, _)| *own == name)
+            .find(|(candidate, _)| *candidate == name)
             .map_or(&[], |(_, trials)| trials)
     }
 
     /// A number per file.
-    pub(super) fn per_file(&self, name: &str, of: impl Fn(&Trial) -> f64) -> Vec<f64> {
+    pub(super) fn per_file(&self, name: &str, of: impl Fn(&MapaTrial) -> f64) -> Vec<f64> {
         self.policy(name).iter().map(of).collect()
     }
 
@@ -118,32 +118,32 @@ impl Trials {
 }
 
 /// The trials of all settings.
-pub(super) struct All(Vec<Trials>);
+pub(super) struct AllTrials(Vec<MapaTrials>);
 
-impl All {
+impl AllTrials {
     /// The trials of the setting with this id.
     ///
     /// # Errors
     /// None of [`settings`] has this id.
-    pub(super) fn of(&self, id: &str) -> Result<&Trials, Error> {
-        let found = self.0.iter().find(|own| own.setting.id == id);
+    pub(super) fn of(&self, id: &str) -> Result<&MapaTrials, Error> {
+        let found = self.0.iter().find(|trials| trials.setting.id == id);
         found.ok_or_else(|| Error::malformed(format_args!("no setting is called `{id}`")))
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Trials> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &MapaTrials> {
         self.0.iter()
     }
 }
 
 /// A setting with what all its simulations share.
-struct Ready {
-    setting: Setting,
+struct MapaInputs {
+    setting: MapaSetting,
     graph: Arc<HardwareGraph>,
     execution: Box<dyn Execution>,
 }
 
 /// Runs all settings.
-pub(super) fn run(plan: &Plan, bar: &dyn Progress) -> Result<All, Error> {
+pub(super) fn run(plan: &Plan, bar: &dyn Progress) -> Result<AllTrials, Error> {
     let ready = ready()?;
     // One scorer for each thread: scorers keep what they have computed.
     let scorers: Vec<Mutex<Scorer>> = (0..plan.threads).map(|_| Mutex::default()).collect();
@@ -159,18 +159,18 @@ pub(super) fn run(plan: &Plan, bar: &dyn Progress) -> Result<All, Error> {
     let mut all = Vec::new();
     for (ready, of) in ready.into_iter().zip(done) {
         let policies = ready.setting.policies.iter().copied();
-        all.push(Trials {
+        all.push(MapaTrials {
             of: policies.zip(of).collect(),
             setting: ready.setting,
         });
     }
-    Ok(All(all))
+    Ok(AllTrials(all))
 }
 
 /// Prepares all settings. Settings on one machine share its graph, and with it the tables for
 /// decisions.
-fn ready() -> Result<Vec<Ready>, Error> {
-    let mut graphs: Vec<(Machine, Arc<HardwareGraph>)> = Vec::new();
+fn ready() -> Result<Vec<MapaInputs>, Error> {
+    let mut graphs: Vec<(NamedMachine, Arc<HardwareGraph>)> = Vec::new();
     let mut all = Vec::new();
     for setting in settings() {
         let known = graphs
@@ -180,7 +180,7 @@ fn ready() -> Result<Vec<Ready>, Error> {
         let graph = known.map_or_else(|| setting.machine.graph(), Ok)?;
         graphs.push((setting.machine, graph.clone()));
         let execution = setting.runs.model();
-        all.push(Ready {
+        all.push(MapaInputs {
             setting,
             graph,
             execution,
@@ -190,7 +190,7 @@ fn ready() -> Result<Vec<Ready>, Error> {
 }
 
 /// Runs one job file under all policies of a setting.
-fn file(ready: &Ready, seed: u64, scorer: &mut Scorer) -> Result<Vec<Trial>, Error> {
+fn file(ready: &MapaInputs, seed: u64, scorer: &mut Scorer) -> Result<Vec<MapaTrial>, Error> {
     let jobs = ready
         .setting
         .jobs
@@ -205,7 +205,12 @@ fn file(ready: &Ready, seed: u64, scorer: &mut Scorer) -> Result<Vec<Trial>, Err
 }
 
 /// Runs one job file under one policy.
-fn trial(ready: &Ready, jobs: &Workload, name: &str, scorer: &mut Scorer) -> Result<Trial, Error> {
+fn trial(
+    ready: &MapaInputs,
+    jobs: &Workload,
+    name: &str,
+    scorer: &mut Scorer,
+) -> Result<MapaTrial, Error> {
     let fleet = Fleet::new([ready.graph.clone()]);
     let mut scheduler = Fifo::new(policy(name)?);
     let simulation = Simulation::new(jobs, fleet.clone());
@@ -215,7 +220,7 @@ fn trial(ready: &Ready, jobs: &Workload, name: &str, scorer: &mut Scorer) -> Res
     let rows = Row::of(&outcome, jobs, &fleet, scorer);
     let makespan = rows.iter().map(|row| row.ended).max().unwrap_or_default().0 as f64 / 1e9;
     let left = outcome.rejected.len() + outcome.waiting.len();
-    Ok(Trial {
+    Ok(MapaTrial {
         makespan,
         left,
         samples: rows.iter().map(sample).collect(),
@@ -223,8 +228,8 @@ fn trial(ready: &Ready, jobs: &Workload, name: &str, scorer: &mut Scorer) -> Res
 }
 
 /// The properties of a finished job that the claims use.
-fn sample(row: &Row) -> Sample {
-    Sample {
+fn sample(row: &Row) -> FinishedJob {
+    FinishedJob {
         task: row.task.clone(),
         devices: row.devices,
         sensitive: row.sensitive,

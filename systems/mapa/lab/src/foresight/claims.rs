@@ -2,8 +2,8 @@
 
 use mapa_sim::{Interval, mean_interval};
 
-use super::setting::{BY_IDS, Coming, FORESIGHT, Judge, LEASES};
-use super::trials::{Of, Trials};
+use super::setting::{ArrivalPattern, BY_IDS, FORESIGHT, Judge, LEASES};
+use super::trials::{ForesightNumber, ForesightTrials};
 use mapa_lab::claim::{Claim, EXACT, Verdict, number};
 
 const AT_LEAST: &str = "mean of the differences, at least";
@@ -24,7 +24,7 @@ fn told(value: Interval, unit: &str) -> String {
 
 /// A claim about differences from the values of a baseline.
 fn more(
-    trials: &Trials,
+    trials: &ForesightTrials,
     what: &str,
     unit: &str,
     limit: f64,
@@ -52,7 +52,14 @@ fn more(
 }
 
 /// A claim about foresight's own values.
-fn own(trials: &Trials, what: &str, unit: &str, limit: f64, rule: &'static str, of: Of) -> Claim {
+fn own(
+    trials: &ForesightTrials,
+    what: &str,
+    unit: &str,
+    limit: f64,
+    rule: &'static str,
+    of: ForesightNumber,
+) -> Claim {
     let value = mean_interval(&trials.per_file(FORESIGHT, of));
     let (verdict, claimed) = match rule {
         OWN_AT_MOST => (
@@ -85,7 +92,7 @@ fn own(trials: &Trials, what: &str, unit: &str, limit: f64, rule: &'static str, 
 /// The claims where run times follow the judge's bandwidth. Where jobs arrive one by one, the
 /// makespan ends soon after the last arrival under every policy. There the claim is only that the
 /// makespan is lower, and the mean completion time too.
-pub(super) fn by_bandwidth(trials: &Trials) -> Vec<Claim> {
+pub(super) fn by_bandwidth(trials: &ForesightTrials) -> Vec<Claim> {
     let setting = trials.setting;
     let mut claims = match (setting.judge, setting.machine) {
         (Judge::Eq2, machine) => {
@@ -96,22 +103,22 @@ pub(super) fn by_bandwidth(trials: &Trials) -> Vec<Claim> {
             };
             let rule = if p25 == 0.0 { ABOVE } else { AT_LEAST };
             vec![
-                difference(trials, "minimum", min, AT_LEAST, |own| own.min),
-                difference(trials, "25th percentile", p25, rule, |own| own.p25),
-                difference(trials, "median", 0.0, AT_LEAST, |own| own.p50),
+                difference(trials, "minimum", min, AT_LEAST, |trial| trial.min),
+                difference(trials, "25th percentile", p25, rule, |trial| trial.p25),
+                difference(trials, "median", 0.0, AT_LEAST, |trial| trial.p50),
                 makespan(trials, shorter),
             ]
         }
         (Judge::Packing, "dgx-1v") => vec![
-            own(trials, "starved jobs", "%", 0.5, OWN_BELOW, |own| {
-                own.starved
+            own(trials, "starved jobs", "%", 0.5, OWN_BELOW, |trial| {
+                trial.starved
             }),
             makespan(trials, -2.0),
             over_ties_by_ids(trials, -2.0),
         ],
         (Judge::Packing, "torus-2d") => vec![
-            own(trials, "starved jobs", "%", 51.0, OWN_AT_MOST, |own| {
-                own.starved
+            own(trials, "starved jobs", "%", 51.0, OWN_AT_MOST, |trial| {
+                trial.starved
             }),
             makespan(trials, -4.0),
             over_ties_by_ids(trials, -4.0),
@@ -123,53 +130,59 @@ pub(super) fn by_bandwidth(trials: &Trials) -> Vec<Claim> {
                 "GB/s",
                 50.0,
                 OWN_AT_LEAST,
-                |own| own.p25,
+                |trial| trial.p25,
             ),
             makespan(trials, -15.0),
             over_ties_by_ids(trials, -15.0),
         ],
     };
-    if setting.coming != Coming::AtOnce {
+    if setting.coming != ArrivalPattern::AtOnce {
         let what = "mean completion time";
-        claims.push(below_preserve(trials, what, |own| own.completion));
+        claims.push(below_preserve(trials, what, |trial| trial.completion));
     }
     claims
 }
 
 /// A claim about the difference of a bandwidth, GB/s.
-fn difference(trials: &Trials, what: &str, limit: f64, rule: &'static str, of: Of) -> Claim {
+fn difference(
+    trials: &ForesightTrials,
+    what: &str,
+    limit: f64,
+    rule: &'static str,
+    of: ForesightNumber,
+) -> Claim {
     let values = trials.more(FORESIGHT, of);
     more(trials, what, "GB/s", limit, rule, &values)
 }
 
 /// The claim about the makespan: its difference is at most `limit` percent if all jobs arrive at
 /// once; else it is lower.
-fn makespan(trials: &Trials, limit: f64) -> Claim {
-    if trials.setting.coming != Coming::AtOnce || limit == 0.0 {
-        return below_preserve(trials, "makespan", |own| own.makespan);
+fn makespan(trials: &ForesightTrials, limit: f64) -> Claim {
+    if trials.setting.coming != ArrivalPattern::AtOnce || limit == 0.0 {
+        return below_preserve(trials, "makespan", |trial| trial.makespan);
     }
-    let values = trials.percent_more(FORESIGHT, |own| own.makespan);
+    let values = trials.percent_more(FORESIGHT, |trial| trial.makespan);
     more(trials, "makespan", "%", limit, AT_MOST, &values)
 }
 
 /// The claim about the makespan against preserve with ties by id, which has the shorter makespans by
 /// ring packing on sixteen devices. The limits are those against preserve.
-fn over_ties_by_ids(trials: &Trials, limit: f64) -> Claim {
+fn over_ties_by_ids(trials: &ForesightTrials, limit: f64) -> Claim {
     let what = "makespan over that of preserve with ties by id (added afterwards)";
-    let values = trials.percent_over(BY_IDS, FORESIGHT, |own| own.makespan);
-    if trials.setting.coming == Coming::AtOnce {
+    let values = trials.percent_over(BY_IDS, FORESIGHT, |trial| trial.makespan);
+    if trials.setting.coming == ArrivalPattern::AtOnce {
         return more(trials, what, "%", limit, AT_MOST, &values);
     }
     below(trials, what, &values)
 }
 
 /// The claim that a time is below preserve's.
-fn below_preserve(trials: &Trials, what: &str, of: Of) -> Claim {
+fn below_preserve(trials: &ForesightTrials, what: &str, of: ForesightNumber) -> Claim {
     below(trials, what, &trials.percent_more(FORESIGHT, of))
 }
 
 /// A claim that differences in percent are below zero.
-fn below(trials: &Trials, what: &str, values: &[f64]) -> Claim {
+fn below(trials: &ForesightTrials, what: &str, values: &[f64]) -> Claim {
     let value = mean_interval(values);
     let place = trials.setting.place();
     let what = format!("{place}, {}: {what}", trials.setting.coming.name());
@@ -179,12 +192,12 @@ fn below(trials: &Trials, what: &str, values: &[f64]) -> Claim {
 
 /// The claims for fixed run times. If no job waits, the makespan is unchanged; with patience set to
 /// a slowdown of 1, no job waits.
-pub(super) fn fixed(trials: &Trials) -> [Claim; 2] {
+pub(super) fn fixed(trials: &ForesightTrials) -> [Claim; 2] {
     let place = trials.setting.place();
-    let base = trials.per_file(super::setting::PRESERVE, |own| own.makespan);
+    let base = trials.per_file(super::setting::PRESERVE, |trial| trial.makespan);
     let same = [LEASES, FORESIGHT]
         .iter()
-        .all(|name| trials.per_file(name, |own| own.makespan) == base);
+        .all(|name| trials.per_file(name, |trial| trial.makespan) == base);
     let makespans = Claim::new(
         format!("{place}, fixed run times: makespans are preserve's, to the nanosecond"),
         "all files",

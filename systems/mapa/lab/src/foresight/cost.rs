@@ -4,7 +4,10 @@ use mapa_lab::progress::Progress;
 use mapa_lab::timed::Timed;
 use mapa_sched::Fleet;
 
-use super::setting::{CHOOSERS, Chooser, Coming, Judge, MACHINES, Runs, Setting, graph};
+use super::setting::{
+    ArrivalPattern, CHOOSERS, ForesightChooser, ForesightSetting, Judge, MACHINES, RunTimeModel,
+    graph,
+};
 use super::trials::simulate;
 use mapa_front::Error;
 use mapa_lab::claim::{Claim, number};
@@ -17,7 +20,7 @@ const RUNS: usize = 5;
 
 /// Measures the decisions for a job, in microseconds: those that let it wait, and the one that
 /// starts it, with booking. The mean of a run, for the fastest of [`RUNS`] runs.
-fn micros(chooser: &Chooser, setting: &Setting, seed: u64) -> Result<f64, Error> {
+fn micros(chooser: &ForesightChooser, setting: &ForesightSetting, seed: u64) -> Result<f64, Error> {
     let graph = graph(setting.machine)?;
     let jobs = setting
         .jobs(graph.len())
@@ -41,11 +44,11 @@ pub(super) fn section(plan: &Plan, bar: &dyn Progress) -> Result<Section, Error>
     let mut rows = Vec::new();
     for machine in MACHINES {
         for judge in Judge::ALL {
-            let setting = Setting {
+            let setting = ForesightSetting {
                 machine,
                 judge,
-                coming: Coming::AtOnce,
-                runs: Runs::ByBandwidth(1.0),
+                coming: ArrivalPattern::AtOnce,
+                runs: RunTimeModel::ByBandwidth(1.0),
             };
             let place = setting.place();
             bar.doing(&format!("decisions on {place}"));

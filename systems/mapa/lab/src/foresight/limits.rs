@@ -31,7 +31,7 @@ fn is_bipartite(graph: &HardwareGraph) -> bool {
             {
                 match class[other.index()] {
                     None => {
-                        class[other.index()] = own.map(|own| !own);
+                        class[other.index()] = own.map(|flag| !flag);
                         open.push(other);
                     }
                     known if known == own => return false,

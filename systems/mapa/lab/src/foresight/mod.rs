@@ -18,7 +18,7 @@ mod trials;
 
 use setting::{BY_IDS, FORESIGHT, PRESERVE};
 pub(crate) use setting::{Judge, MACHINES, by_bandwidth, graph, preserve_by};
-use trials::{Trial, Trials};
+use trials::{ForesightTrial, ForesightTrials};
 
 const NAME: &str = "foresight";
 const PAPER: &str = "none: MAPA's own policy and scheduler";
@@ -79,14 +79,14 @@ fn run(plan: &Plan, bar: &dyn Progress) -> Result<Report, Error> {
 
 /// The numbers of preserve, in both ways to break ties, and of foresight on each file, for the settings in which the gain by
 /// bandwidth is as foresight assumes.
-fn per_file(all: &[Trials]) -> Value {
+fn per_file(all: &[ForesightTrials]) -> Value {
     let mut settings = BTreeMap::new();
-    for trials in all.iter().filter(|own| own.setting.is_as_believed()) {
+    for trials in all.iter().filter(|trials| trials.setting.is_as_believed()) {
         let mut choosers = BTreeMap::new();
         let names = [PRESERVE, BY_IDS, FORESIGHT].into_iter();
         for name in names.filter(|name| !trials.of(name).is_empty()) {
             let mut numbers = BTreeMap::new();
-            for (key, of) in Trial::MEASURES {
+            for (key, of) in ForesightTrial::MEASURES {
                 let files = trials.per_file(name, |trial| three_decimals(of(trial)));
                 numbers.insert(key, files);
             }

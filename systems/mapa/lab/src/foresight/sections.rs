@@ -5,30 +5,30 @@ use std::collections::BTreeMap;
 use mapa_sim::{Interval, mean_interval};
 
 use super::claims;
-use super::setting::{Coming, FORESIGHT, LEASES, PATIENCE, PRESERVE, Runs};
-use super::trials::{Of, Trials};
+use super::setting::{ArrivalPattern, FORESIGHT, LEASES, PATIENCE, PRESERVE, RunTimeModel};
+use super::trials::{ForesightNumber, ForesightTrials};
 use crate::colours::colour;
 use mapa_lab::claim::{bounds, mean_pm};
-use mapa_lab::picture::{Group, Words, bars, boxes};
+use mapa_lab::picture::{BoxGroup, BoxPlotWords, bars, boxes};
 use mapa_lab::report::Section;
 
 /// A column: its heading, its value, and whether differences are in percent of preserve's value.
-type Shown = (&'static str, Of, bool);
+type ShownColumn = (&'static str, ForesightNumber, bool);
 
 /// The columns of the tables.
-const COLUMNS: [Shown; 8] = [
-    ("min", |own| own.min, false),
-    ("p25", |own| own.p25, false),
-    ("p50", |own| own.p50, false),
-    ("mean", |own| own.mean, false),
-    ("starved, points", |own| own.starved, false),
-    ("p5 share of idle, points", |own| own.share, false),
-    ("makespan, %", |own| own.makespan, true),
-    ("mean completion, %", |own| own.completion, true),
+const COLUMNS: [ShownColumn; 8] = [
+    ("min", |trial| trial.min, false),
+    ("p25", |trial| trial.p25, false),
+    ("p50", |trial| trial.p50, false),
+    ("mean", |trial| trial.mean, false),
+    ("starved, points", |trial| trial.starved, false),
+    ("p5 share of idle, points", |trial| trial.share, false),
+    ("makespan, %", |trial| trial.makespan, true),
+    ("mean completion, %", |trial| trial.completion, true),
 ];
 
 /// The difference of a policy from preserve in a column.
-fn difference(trials: &Trials, name: &str, (_, of, percent): Shown) -> Interval {
+fn difference(trials: &ForesightTrials, name: &str, (_, of, percent): ShownColumn) -> Interval {
     mean_interval(&if percent {
         trials.percent_more(name, of)
     } else {
@@ -37,7 +37,7 @@ fn difference(trials: &Trials, name: &str, (_, of, percent): Shown) -> Interval 
 }
 
 /// Adds the table of a setting: preserve's own values, then the differences of the others.
-fn table(mut section: Section, trials: &Trials) -> Section {
+fn table(mut section: Section, trials: &ForesightTrials) -> Section {
     let mut rows = Vec::new();
     let mut numbers = BTreeMap::new();
     for (chooser, _) in &trials.of {
@@ -77,23 +77,26 @@ fn signed(value: Interval) -> String {
 }
 
 /// The settings of an arrival pattern whose run times follow bandwidth as the policies assume.
-fn of_arrivals(all: &[Trials], coming: Coming) -> impl Iterator<Item = &Trials> + Clone {
-    all.iter().filter(move |own| {
-        own.setting.coming == coming && own.setting.runs == Runs::ByBandwidth(1.0)
+fn of_arrivals(
+    all: &[ForesightTrials],
+    coming: ArrivalPattern,
+) -> impl Iterator<Item = &ForesightTrials> + Clone {
+    all.iter().filter(move |trials| {
+        trials.setting.coming == coming && trials.setting.runs == RunTimeModel::ByBandwidth(1.0)
     })
 }
 
 /// One section for each arrival pattern.
-pub(super) fn by_arrivals(all: &[Trials]) -> Vec<Section> {
+pub(super) fn by_arrivals(all: &[ForesightTrials]) -> Vec<Section> {
     let mut sections = Vec::new();
     for (id, coming) in ["at-once", "load-0.7", "load-0.9"]
         .into_iter()
-        .zip(Coming::ALL)
+        .zip(ArrivalPattern::ALL)
     {
         let title = format!("Run times by bandwidth, {}", coming.name());
         let claims = of_arrivals(all, coming).flat_map(claims::by_bandwidth);
         let mut section = Section::new(id, title).claims(claims);
-        section = if coming == Coming::AtOnce {
+        section = if coming == ArrivalPattern::AtOnce {
             pictures(section, all)
         } else {
             section.text(
@@ -112,26 +115,26 @@ pub(super) fn by_arrivals(all: &[Trials]) -> Vec<Section> {
 }
 
 /// A group for each machine and model, with the boxes of preserve and foresight.
-fn groups(all: &[Trials], of: Of) -> Vec<Group> {
-    of_arrivals(all, Coming::AtOnce)
-        .map(|own| {
-            let boxes = [PRESERVE, FORESIGHT].map(|name| (name, own.per_file(name, of)));
-            (own.setting.label(), boxes.into())
+fn groups(all: &[ForesightTrials], of: ForesightNumber) -> Vec<BoxGroup> {
+    of_arrivals(all, ArrivalPattern::AtOnce)
+        .map(|of_arrival| {
+            let boxes = [PRESERVE, FORESIGHT].map(|name| (name, of_arrival.per_file(name, of)));
+            (of_arrival.setting.label(), boxes.into())
         })
         .collect()
 }
 
 /// The words of a picture of bandwidths.
-fn words(title: &str) -> Words<'_> {
-    Words {
+fn words(title: &str) -> BoxPlotWords<'_> {
+    BoxPlotWords {
         title,
         y: "GB/s",
         top: 70.0,
-        ..Words::default()
+        ..BoxPlotWords::default()
     }
 }
 
-fn pictures(section: Section, all: &[Trials]) -> Section {
+fn pictures(section: Section, all: &[ForesightTrials]) -> Section {
     let named = [
         (LEASES, "#e69f00"),
         (PATIENCE, "#4a9fe0"),
@@ -139,20 +142,21 @@ fn pictures(section: Section, all: &[Trials]) -> Section {
         ("foresight + queue", "#2fae86"),
     ];
     let mut makespans: Vec<(String, Vec<f64>)> = Vec::new();
-    for own in of_arrivals(all, Coming::AtOnce) {
-        let shorter = named
-            .map(|(name, _)| -mean_interval(&own.percent_more(name, |trial| trial.makespan)).mean);
-        makespans.push((own.setting.label(), shorter.into()));
+    for of_arrival in of_arrivals(all, ArrivalPattern::AtOnce) {
+        let shorter = named.map(|(name, _)| {
+            -mean_interval(&of_arrival.percent_more(name, |trial| trial.makespan)).mean
+        });
+        makespans.push((of_arrival.setting.label(), shorter.into()));
     }
     section
         .picture(
             "minimum.svg",
-            boxes(&groups(all, |own| own.min), colour, &words("The slowest sensitive job of each job file")),
+            boxes(&groups(all, |trial| trial.min), colour, &words("The slowest sensitive job of each job file")),
             "The least bandwidth of a sensitive job, a value per job file; lines to the extremes",
         )
         .picture(
             "p25.svg",
-            boxes(&groups(all, |own| own.p25), colour, &words("The 25th percentile of sensitive jobs' bandwidths, by job file")),
+            boxes(&groups(all, |trial| trial.p25), colour, &words("The 25th percentile of sensitive jobs' bandwidths, by job file")),
             "The 25th percentile of sensitive jobs' bandwidths, a value per job file; lines to the extremes",
         )
         .picture(
@@ -163,7 +167,7 @@ fn pictures(section: Section, all: &[Trials]) -> Section {
 }
 
 /// The section on the cost of patience if bandwidth matters less than foresight assumes.
-pub(super) fn overstated(all: &[Trials]) -> Section {
+pub(super) fn overstated(all: &[ForesightTrials]) -> Section {
     let mut section = Section::new("overstated", "Where sensitivity is overstated").text(
         "Makespan over preserve's, %, if all jobs arrive at the beginning. Foresight assumes that sensitive jobs take 2.1 times as long at 10 \
          GB/s as at 50. In truth they gain that much, a half of it, a quarter, or nothing. If it is known that jobs gain nothing, \
@@ -171,8 +175,8 @@ pub(super) fn overstated(all: &[Trials]) -> Section {
     );
     let mut rows = Vec::new();
     let mut groups: Vec<(String, Vec<f64>)> = Vec::new();
-    for own in of_arrivals(all, Coming::AtOnce) {
-        let place = own.setting.place();
+    for of_arrival in of_arrivals(all, ArrivalPattern::AtOnce) {
+        let place = of_arrival.setting.place();
         for name in [FORESIGHT, "foresight, kappa 1"] {
             let values = makespans_by_gain(all, &place, name);
             let mut row = vec![place.clone(), name.to_owned()];
@@ -182,7 +186,7 @@ pub(super) fn overstated(all: &[Trials]) -> Section {
             section.insert(format!("{place}, {name}"), numbers);
             if name == FORESIGHT {
                 let means = values.iter().map(|value| value.mean).collect();
-                groups.push((own.setting.label(), means));
+                groups.push((of_arrival.setting.label(), means));
             }
         }
     }
@@ -200,27 +204,30 @@ pub(super) fn overstated(all: &[Trials]) -> Section {
 }
 
 /// A policy's makespan over preserve's, percent, for each part of the assumed gain that is true.
-fn makespans_by_gain(all: &[Trials], place: &str, name: &str) -> Vec<Interval> {
+fn makespans_by_gain(all: &[ForesightTrials], place: &str, name: &str) -> Vec<Interval> {
     [1.0, 0.5, 0.25, 0.0]
         .into_iter()
         .filter_map(|gain| {
-            all.iter().find(|own| {
-                own.setting.place() == place
-                    && own.setting.coming == Coming::AtOnce
-                    && own.setting.runs == Runs::ByBandwidth(gain)
+            all.iter().find(|trials| {
+                trials.setting.place() == place
+                    && trials.setting.coming == ArrivalPattern::AtOnce
+                    && trials.setting.runs == RunTimeModel::ByBandwidth(gain)
             })
         })
-        .map(|own| mean_interval(&own.percent_more(name, |trial| trial.makespan)))
+        .map(|trials| mean_interval(&trials.percent_more(name, |trial| trial.makespan)))
         .collect()
 }
 
 /// The section on run times that do not depend on bandwidth, where foresight knows this.
-pub(super) fn fixed(all: &[Trials]) -> Section {
+pub(super) fn fixed(all: &[ForesightTrials]) -> Section {
     let mut section = Section::new("fixed", "Fixed run times").text(
         "Foresight is set to assume that links make no job faster. Only the placement remains: jobs start as soon as enough devices are free, \
          whichever these are.",
     );
-    for trials in all.iter().filter(|own| own.setting.runs == Runs::Fixed) {
+    for trials in all
+        .iter()
+        .filter(|trials| trials.setting.runs == RunTimeModel::Fixed)
+    {
         section = table(section.claims(claims::fixed(trials)), trials);
     }
     section

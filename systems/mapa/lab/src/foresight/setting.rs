@@ -42,13 +42,13 @@ impl Judge {
 
 /// The arrival pattern of jobs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Coming {
+pub(super) enum ArrivalPattern {
     AtOnce,
     /// A Poisson process of this load.
     Load(f64),
 }
 
-impl Coming {
+impl ArrivalPattern {
     pub(super) const ALL: [Self; 3] = [Self::AtOnce, Self::Load(0.7), Self::Load(0.9)];
 
     pub(super) fn name(self) -> String {
@@ -61,13 +61,13 @@ impl Coming {
 
 /// The model of run times.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Runs {
+pub(super) enum RunTimeModel {
     /// By the judge's bandwidth. The number scales the part of ratios that exceeds 1.
     ByBandwidth(f64),
     Fixed,
 }
 
-impl Runs {
+impl RunTimeModel {
     pub(super) fn execution(self, judge: Judge) -> Box<dyn Execution> {
         match self {
             Self::ByBandwidth(gain) => Box::new(by_bandwidth(judge, gain)),
@@ -99,14 +99,14 @@ pub(crate) fn by_bandwidth(judge: Judge, gain: f64) -> ByBandwidth {
 
 /// An experiment's conditions.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Setting {
+pub(super) struct ForesightSetting {
     pub(super) machine: &'static str,
     pub(super) judge: Judge,
-    pub(super) coming: Coming,
-    pub(super) runs: Runs,
+    pub(super) coming: ArrivalPattern,
+    pub(super) runs: RunTimeModel,
 }
 
-impl Setting {
+impl ForesightSetting {
     /// The key in `results.json`.
     pub(super) fn id(&self) -> String {
         format!(
@@ -142,21 +142,24 @@ impl Setting {
     pub(super) fn jobs(&self, devices: usize) -> Generator {
         let mut jobs = Generator::mapa_six();
         jobs.arrivals = match self.coming {
-            Coming::AtOnce => Arrivals::AtOnce,
-            Coming::Load(load) => Arrivals::Load { load, devices },
+            ArrivalPattern::AtOnce => Arrivals::AtOnce,
+            ArrivalPattern::Load(load) => Arrivals::Load { load, devices },
         };
         jobs
     }
 
     /// Whether jobs gain by bandwidth what foresight assumes.
     pub(super) fn is_as_believed(&self) -> bool {
-        matches!(self.runs, Runs::ByBandwidth(1.0) | Runs::Fixed)
+        matches!(
+            self.runs,
+            RunTimeModel::ByBandwidth(1.0) | RunTimeModel::Fixed
+        )
     }
 
     /// The choosers that are compared in this setting.
-    pub(super) fn choosers(&self) -> &'static [Chooser] {
+    pub(super) fn choosers(&self) -> &'static [ForesightChooser] {
         match self.runs {
-            Runs::ByBandwidth(1.0) => &CHOOSERS,
+            RunTimeModel::ByBandwidth(1.0) => &CHOOSERS,
             _ => &PATIENT,
         }
     }
@@ -177,10 +180,10 @@ pub(super) const GAINS: [f64; 3] = [0.5, 0.25, 0.0];
 
 /// Every setting: by bandwidth with all choosers, then those in which the gain is overstated, then
 /// fixed run times.
-pub(super) fn settings() -> Vec<Setting> {
-    let every = |coming: Coming, runs: Runs| {
+pub(super) fn settings() -> Vec<ForesightSetting> {
+    let every = |coming: ArrivalPattern, runs: RunTimeModel| {
         let at = move |machine| {
-            Judge::ALL.map(move |judge| Setting {
+            Judge::ALL.map(move |judge| ForesightSetting {
                 machine,
                 judge,
                 coming,
@@ -189,21 +192,21 @@ pub(super) fn settings() -> Vec<Setting> {
         };
         MACHINES.into_iter().flat_map(at)
     };
-    let by_bandwidth = Coming::ALL
+    let by_bandwidth = ArrivalPattern::ALL
         .into_iter()
-        .flat_map(|coming| every(coming, Runs::ByBandwidth(1.0)));
+        .flat_map(|coming| every(coming, RunTimeModel::ByBandwidth(1.0)));
     let less = GAINS
         .into_iter()
-        .flat_map(|gain| every(Coming::AtOnce, Runs::ByBandwidth(gain)));
+        .flat_map(|gain| every(ArrivalPattern::AtOnce, RunTimeModel::ByBandwidth(gain)));
     by_bandwidth
         .chain(less)
-        .chain(every(Coming::AtOnce, Runs::Fixed))
+        .chain(every(ArrivalPattern::AtOnce, RunTimeModel::Fixed))
         .collect()
 }
 
 /// The policy that places jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Placing {
+pub(super) enum PlacingPolicy {
     /// The best by the model; of those, the one that leaves the most bandwidth of direct links.
     Preserve,
     /// The best by the model, ties by lowest ids: `preserve_with`.
@@ -213,9 +216,9 @@ pub(super) enum Placing {
 
 /// A policy and a scheduler.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Chooser {
+pub(super) struct ForesightChooser {
     pub(super) name: &'static str,
-    pub(super) placing: Placing,
+    pub(super) placing: PlacingPolicy,
     /// The cost of an idle device while a job waits. `None`: no job waits for better links.
     pub(super) kappa: Option<f64>,
     /// Whether the chooser sees the jobs behind the queue head.
@@ -224,13 +227,15 @@ pub(super) struct Chooser {
     pub(super) ends: bool,
 }
 
-impl Chooser {
+impl ForesightChooser {
     /// The policy, by the judge's model.
     pub(super) fn policy(self, judge: Judge) -> Box<dyn Policy> {
         match self.placing {
-            Placing::Preserve => Box::new(preserve_by(judge.model())),
-            Placing::PreserveByIds => Box::new(preserve_with(judge.model(), preserved_gbps())),
-            Placing::Foresight => Box::new(Foresight::new(judge.model())),
+            PlacingPolicy::Preserve => Box::new(preserve_by(judge.model())),
+            PlacingPolicy::PreserveByIds => {
+                Box::new(preserve_with(judge.model(), preserved_gbps()))
+            }
+            PlacingPolicy::Foresight => Box::new(Foresight::new(judge.model())),
         }
     }
 
@@ -238,10 +243,10 @@ impl Chooser {
     pub(super) fn scheduler(
         self,
         policy: impl Policy + 'static,
-        setting: &Setting,
+        setting: &ForesightSetting,
     ) -> mapa_system_mapa::Foresight {
         // With fixed run times waiting gains nothing, and patience is set to assume that.
-        let slowdown = if setting.runs == Runs::Fixed {
+        let slowdown = if setting.runs == RunTimeModel::Fixed {
             1.0
         } else {
             Patience::default().slowdown
@@ -268,7 +273,7 @@ impl Chooser {
         }
     }
 
-    const fn new(name: &'static str, placing: Placing) -> Self {
+    const fn new(name: &'static str, placing: PlacingPolicy) -> Self {
         Self {
             name,
             placing,
@@ -309,28 +314,28 @@ pub(super) const LEASES: &str = "leases";
 pub(super) const PATIENCE: &str = "preserve + patience";
 
 /// All choosers; the first is the baseline.
-pub(super) const CHOOSERS: [Chooser; 10] = [
-    Chooser::new(PRESERVE, Placing::Preserve),
-    Chooser::new(BY_IDS, Placing::PreserveByIds),
-    Chooser::new(LEASES, Placing::Foresight),
-    Chooser::new("leases + queue", Placing::Foresight).queue(),
-    Chooser::new("leases + queue + ends", Placing::Foresight)
+pub(super) const CHOOSERS: [ForesightChooser; 10] = [
+    ForesightChooser::new(PRESERVE, PlacingPolicy::Preserve),
+    ForesightChooser::new(BY_IDS, PlacingPolicy::PreserveByIds),
+    ForesightChooser::new(LEASES, PlacingPolicy::Foresight),
+    ForesightChooser::new("leases + queue", PlacingPolicy::Foresight).queue(),
+    ForesightChooser::new("leases + queue + ends", PlacingPolicy::Foresight)
         .queue()
         .ends(),
-    Chooser::new(PATIENCE, Placing::Preserve).patient(0.35),
-    Chooser::new(FORESIGHT, Placing::Foresight).patient(0.35),
-    Chooser::new("foresight, kappa 1", Placing::Foresight).patient(1.0),
-    Chooser::new("foresight + queue", Placing::Foresight)
+    ForesightChooser::new(PATIENCE, PlacingPolicy::Preserve).patient(0.35),
+    ForesightChooser::new(FORESIGHT, PlacingPolicy::Foresight).patient(0.35),
+    ForesightChooser::new("foresight, kappa 1", PlacingPolicy::Foresight).patient(1.0),
+    ForesightChooser::new("foresight + queue", PlacingPolicy::Foresight)
         .patient(0.35)
         .queue(),
-    Chooser::new("foresight + queue + ends", Placing::Foresight)
+    ForesightChooser::new("foresight + queue + ends", PlacingPolicy::Foresight)
         .patient(1.0)
         .queue()
         .ends(),
 ];
 
 /// The choosers that are compared where the gain is overstated.
-const PATIENT: [Chooser; 4] = [CHOOSERS[0], CHOOSERS[2], CHOOSERS[6], CHOOSERS[7]];
+const PATIENT: [ForesightChooser; 4] = [CHOOSERS[0], CHOOSERS[2], CHOOSERS[6], CHOOSERS[7]];
 
 /// Preserve by a model of bandwidth, ties by preserved bandwidth. Only direct links count as
 /// preserved, as in the released code. On a DGX-1V with a queue that is never empty, this has more
@@ -356,8 +361,11 @@ mod tests {
 
     #[test]
     fn settings_and_choosers_have_names_of_their_own() {
-        let ids: Vec<String> = settings().iter().map(Setting::id).collect();
-        let names: Vec<String> = CHOOSERS.iter().map(|own| own.name.to_owned()).collect();
+        let ids: Vec<String> = settings().iter().map(ForesightSetting::id).collect();
+        let names: Vec<String> = CHOOSERS
+            .iter()
+            .map(|chooser| chooser.name.to_owned())
+            .collect();
         for mut all in [ids, names] {
             let before = all.len();
             all.sort();
@@ -367,7 +375,7 @@ mod tests {
         assert!(
             settings()
                 .iter()
-                .all(|own| own.choosers()[0].name == PRESERVE)
+                .all(|setting| setting.choosers()[0].name == PRESERVE)
         );
     }
 }

@@ -7,14 +7,14 @@ use mapa_lab::progress::Progress;
 use mapa_sched::{Fleet, Scheduler};
 use mapa_sim::{ByBandwidth, Execution, Outcome, Simulation, Workload, quantile};
 
-use super::setting::{Chooser, PRESERVE, Setting, by_bandwidth, graph, settings};
+use super::setting::{ForesightChooser, ForesightSetting, PRESERVE, by_bandwidth, graph, settings};
 use mapa_front::Error;
 use mapa_lab::plan::{Plan, on_files};
 
 /// The outcome of a job file under a chooser. Bandwidths are by the judge, GB/s, of sensitive jobs
 /// of two devices and more.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Trial {
+pub(super) struct ForesightTrial {
     pub(super) mean: f64,
     pub(super) min: f64,
     pub(super) p25: f64,
@@ -33,57 +33,57 @@ pub(super) struct Trial {
 }
 
 /// A property of a trial.
-pub(super) type Of = fn(&Trial) -> f64;
+pub(super) type ForesightNumber = fn(&ForesightTrial) -> f64;
 
 /// A job below this bandwidth sends over the host, GB/s.
 pub(super) const STARVED: f64 = 12.5;
 
-impl Trial {
+impl ForesightTrial {
     /// The numbers that `results.json` keeps, with their keys.
-    pub(super) const MEASURES: [(&'static str, Of); 8] = [
-        ("mean_gbps", |own| own.mean),
-        ("min_gbps", |own| own.min),
-        ("p25_gbps", |own| own.p25),
-        ("p50_gbps", |own| own.p50),
-        ("starved_percent", |own| own.starved),
-        ("p5_share_of_idle_percent", |own| own.share),
-        ("makespan_s", |own| own.makespan),
-        ("completion_s", |own| own.completion),
+    pub(super) const MEASURES: [(&'static str, ForesightNumber); 8] = [
+        ("mean_gbps", |trial| trial.mean),
+        ("min_gbps", |trial| trial.min),
+        ("p25_gbps", |trial| trial.p25),
+        ("p50_gbps", |trial| trial.p50),
+        ("starved_percent", |trial| trial.starved),
+        ("p5_share_of_idle_percent", |trial| trial.share),
+        ("makespan_s", |trial| trial.makespan),
+        ("completion_s", |trial| trial.completion),
     ];
 }
 
 /// A setting, and the trial of each file under each of its choosers.
-pub(super) struct Trials {
-    pub(super) setting: Setting,
-    pub(super) of: Vec<(Chooser, Vec<Trial>)>,
+pub(super) struct ForesightTrials {
+    pub(super) setting: ForesightSetting,
+    pub(super) of: Vec<(ForesightChooser, Vec<ForesightTrial>)>,
 }
 
-impl Trials {
+impl ForesightTrials {
     /// The trials under a chooser, by file; empty if the setting lacks the chooser.
-    pub(super) fn of(&self, name: &str) -> &[Trial] {
+    pub(super) fn of(&self, name: &str) -> &[ForesightTrial] {
         self.of
             .iter()
-            .find(|(own, _)| own.name == name)
+            .find(|(chooser, _)| chooser.name == name)
             .map_or(&[], |(_, trials)| trials)
     }
 
     /// A number per file.
-    pub(super) fn per_file(&self, name: &str, of: impl Fn(&Trial) -> f64) -> Vec<f64> {
+    pub(super) fn per_file(&self, name: &str, of: impl Fn(&ForesightTrial) -> f64) -> Vec<f64> {
         self.of(name).iter().map(of).collect()
     }
 
     /// The difference from preserve's number, per file.
-    pub(super) fn more(&self, name: &str, of: impl Fn(&Trial) -> f64) -> Vec<f64> {
+    pub(super) fn more(&self, name: &str, of: impl Fn(&ForesightTrial) -> f64) -> Vec<f64> {
         let base = self.per_file(PRESERVE, &of);
         self.per_file(name, of)
             .into_iter()
             .zip(base)
-            .map(|(own, base)| own - base)
+            .map(|(value, base)| value - base)
             .collect()
     }
 
     /// The difference from preserve's number, percent of it, per file.
-    pub(super) fn percent_more(&self, name: &str, of: impl Fn(&Trial) -> f64) -> Vec<f64> {
+    pub(super) fn percent_more(&self, name: &str, of: impl Fn(&ForesightTrial) -> f64) -> Vec<f64> {
         self.percent_over(PRESERVE, name, of)
     }
 
@@ -92,20 +92,20 @@ impl Trials {
         &self,
         base: &str,
         name: &str,
-        of: impl Fn(&Trial) -> f64,
+        of: impl Fn(&ForesightTrial) -> f64,
     ) -> Vec<f64> {
         let base = self.per_file(base, &of);
         self.per_file(name, of)
             .into_iter()
             .zip(base)
-            .map(|(own, base)| 100.0 * (own / base - 1.0))
+            .map(|(value, base)| 100.0 * (value / base - 1.0))
             .collect()
     }
 }
 
 /// A setting with what all its simulations share.
-struct Ready {
-    setting: Setting,
+struct ForesightInputs {
+    setting: ForesightSetting,
     graph: Arc<HardwareGraph>,
     execution: Box<dyn Execution>,
     judge: ByBandwidth,
@@ -114,7 +114,7 @@ struct Ready {
 }
 
 /// Runs all settings.
-pub(super) fn run(plan: &Plan, bar: &dyn Progress) -> Result<Vec<Trials>, Error> {
+pub(super) fn run(plan: &Plan, bar: &dyn Progress) -> Result<Vec<ForesightTrials>, Error> {
     let ready = ready()?;
     let done = on_files(plan, bar, ready.len(), |at, seed| {
         bar.doing(&ready[at].setting.id());
@@ -123,7 +123,7 @@ pub(super) fn run(plan: &Plan, bar: &dyn Progress) -> Result<Vec<Trials>, Error>
     let mut all = Vec::new();
     for (ready, of) in ready.into_iter().zip(done) {
         let choosers = ready.setting.choosers().iter().copied();
-        all.push(Trials {
+        all.push(ForesightTrials {
             setting: ready.setting,
             of: choosers.zip(of).collect(),
         });
@@ -133,17 +133,17 @@ pub(super) fn run(plan: &Plan, bar: &dyn Progress) -> Result<Vec<Trials>, Error>
 
 /// Prepares all settings. Settings on one machine share its graph, and with it the tables for
 /// decisions.
-fn ready() -> Result<Vec<Ready>, Error> {
-    let mut all: Vec<Ready> = Vec::new();
+fn ready() -> Result<Vec<ForesightInputs>, Error> {
+    let mut all: Vec<ForesightInputs> = Vec::new();
     for setting in settings() {
         let known = all
             .iter()
-            .find(|own| own.setting.machine == setting.machine)
-            .map(|own| own.graph.clone());
+            .find(|ready| ready.setting.machine == setting.machine)
+            .map(|ready| ready.graph.clone());
         let graph = known.map_or_else(|| graph(setting.machine), Ok)?;
         let judge = by_bandwidth(setting.judge, 1.0);
         let idle = idle(&graph, &judge)?;
-        all.push(Ready {
+        all.push(ForesightInputs {
             setting,
             graph,
             execution: setting.runs.execution(setting.judge),
@@ -171,7 +171,7 @@ fn idle(graph: &HardwareGraph, judge: &ByBandwidth) -> Result<Vec<f64>, Error> {
 }
 
 /// Runs one job file under all choosers of a setting.
-fn file(ready: &Ready, seed: u64) -> Result<Vec<Trial>, Error> {
+fn file(ready: &ForesightInputs, seed: u64) -> Result<Vec<ForesightTrial>, Error> {
     let jobs = ready
         .setting
         .jobs(ready.graph.len())
@@ -186,7 +186,11 @@ fn file(ready: &Ready, seed: u64) -> Result<Vec<Trial>, Error> {
 }
 
 /// Runs one job file under one chooser.
-fn trial(ready: &Ready, jobs: &Workload, chooser: &Chooser) -> Result<Trial, Error> {
+fn trial(
+    ready: &ForesightInputs,
+    jobs: &Workload,
+    chooser: &ForesightChooser,
+) -> Result<ForesightTrial, Error> {
     let fleet = Fleet::new([ready.graph.clone()]);
     let mut scheduler = chooser.scheduler(chooser.policy(ready.setting.judge), &ready.setting);
     let outcome = simulate(jobs, fleet.clone(), &mut scheduler, &*ready.execution)?;
@@ -206,12 +210,12 @@ fn trial(ready: &Ready, jobs: &Workload, chooser: &Chooser) -> Result<Trial, Err
     }
     gbps.sort_by(f64::total_cmp);
     shares.sort_by(f64::total_cmp);
-    let starved = gbps.iter().filter(|&&own| own < STARVED).count();
+    let starved = gbps.iter().filter(|&&gbp| gbp < STARVED).count();
     let completion = outcome
         .runs
         .iter()
         .map(|run| (run.ended() - run.arrived).as_secs_f64());
-    Ok(Trial {
+    Ok(ForesightTrial {
         mean: gbps.iter().sum::<f64>() / gbps.len() as f64,
         min: quantile(&gbps, 0.0),
         p25: quantile(&gbps, 0.25),

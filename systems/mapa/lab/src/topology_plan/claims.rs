@@ -3,18 +3,18 @@
 use mapa_front::Error;
 use mapa_sim::{Interval, mean_interval};
 
-use super::cases::{All, Done, Group, percent};
-use super::run::{Numbers, Of};
+use super::cases::{PlanGroup, PlanResult, PlanResults, percent};
+use super::run::{FileNumber, FileNumbers};
 use super::schedulers::{FIFO, PLAN, PLAN_MAKESPAN, PLAN_SLOWDOWN, PLAN_UNAGED, is_list};
-use super::setting::{Coming, Told};
+use super::setting::{PlanArrivals, ToldRunTimes};
 use mapa_lab::claim::{Claim, EXACT, Verdict, mean_pm};
 
 const MINE: &str = "none: MAPA's own";
 const ASSUMES: &[usize] = &[1, 2, 3, 4, 5, 6];
 const ABSENT: &str = "not run";
 
-const MAKESPAN: Of = |own| own.makespan;
-const COMPLETION: Of = |own| own.completion;
+const MAKESPAN: FileNumber = |numbers| numbers.makespan;
+const COMPLETION: FileNumber = |numbers| numbers.completion;
 
 /// A claim that a number is at most `limit` percent, or at least as far below zero.
 fn at_most(what: String, values: &[f64], limit: f64) -> Claim {
@@ -33,13 +33,25 @@ fn signed(value: Interval) -> String {
 }
 
 /// The number of the strongest baseline by a measure, by file.
-pub(super) fn strongest(all: &All, done: &Done, (key, of): (&str, Of)) -> Vec<f64> {
-    let name = all.strongest.of(&done.setting, key).map(|own| own.name());
+pub(super) fn strongest(
+    all: &PlanResults,
+    done: &PlanResult,
+    (key, of): (&str, FileNumber),
+) -> Vec<f64> {
+    let name = all
+        .strongest
+        .of(&done.setting, key)
+        .map(|listed| listed.name());
     name.map_or_else(Vec::new, |name| done.per_file(&name, of))
 }
 
 /// The number of a scheduler above that of the strongest baseline, percent, by file.
-pub(super) fn over_strongest(all: &All, done: &Done, name: &str, measure: (&str, Of)) -> Vec<f64> {
+pub(super) fn over_strongest(
+    all: &PlanResults,
+    done: &PlanResult,
+    name: &str,
+    measure: (&str, FileNumber),
+) -> Vec<f64> {
     percent(
         &done.per_file(name, measure.1),
         &strongest(all, done, measure),
@@ -47,15 +59,15 @@ pub(super) fn over_strongest(all: &All, done: &Done, name: &str, measure: (&str,
 }
 
 /// The main cases of an arrival pattern.
-fn of_coming(all: &All, coming: Coming) -> impl Iterator<Item = &Done> {
-    all.group(Group::Main)
-        .filter(move |own| own.setting.coming == coming)
+fn of_coming(all: &PlanResults, coming: PlanArrivals) -> impl Iterator<Item = &PlanResult> {
+    all.group(PlanGroup::Main)
+        .filter(move |result| result.setting.coming == coming)
 }
 
-const TO_COMPLETION: (&str, Of) = Numbers::MEASURES[1];
+const TO_COMPLETION: (&str, FileNumber) = FileNumbers::MEASURES[1];
 
 /// All claims.
-pub(super) fn claims(all: &All) -> Result<Vec<Claim>, Error> {
+pub(super) fn claims(all: &PlanResults) -> Result<Vec<Claim>, Error> {
     let mut claims = reach(all)?;
     claims.extend(under_load(all));
     claims.extend(near_bounds(all));
@@ -68,14 +80,14 @@ pub(super) fn claims(all: &All) -> Result<Vec<Claim>, Error> {
 }
 
 /// What the plan has to reach against first in, first out, all at once.
-fn reach(all: &All) -> Result<Vec<Claim>, Error> {
+fn reach(all: &PlanResults) -> Result<Vec<Claim>, Error> {
     let mut claims = Vec::new();
     for (place, limit) in [
         ("dgx-1v, Eq. 2", -17.0),
         ("dgx-1v, ring packing", -21.0),
         ("cube-mesh-16, ring packing", -28.0),
     ] {
-        let done = all.main(place, Coming::AtOnce)?;
+        let done = all.main(place, PlanArrivals::AtOnce)?;
         let what = format!(
             "{place}, all at once: the plan's makespan is at least {} % below that of {FIFO}",
             -limit
@@ -86,7 +98,7 @@ fn reach(all: &All) -> Result<Vec<Claim>, Error> {
             limit,
         ));
     }
-    for done in of_coming(all, Coming::AtOnce) {
+    for done in of_coming(all, PlanArrivals::AtOnce) {
         let place = done.setting.place();
         let limit = if place == "torus-2d, Eq. 2" {
             -40.0
@@ -104,9 +116,9 @@ fn reach(all: &All) -> Result<Vec<Claim>, Error> {
 
 /// a. The plan against the strongest baseline at load .9. The torus by ring packing is overloaded
 /// there, as no ring of three or five closes: the claim is for the plan without ageing.
-fn under_load(all: &All) -> Vec<Claim> {
-    let loaded = of_coming(all, Coming::Load(0.9));
-    let claim = |done: &Done| {
+fn under_load(all: &PlanResults) -> Vec<Claim> {
+    let loaded = of_coming(all, PlanArrivals::Load(0.9));
+    let claim = |done: &PlanResult| {
         let is_over = done.setting.place() == "torus-2d, ring packing";
         let (plan, how) = if is_over {
             (
@@ -126,13 +138,13 @@ fn under_load(all: &All) -> Vec<Claim> {
 }
 
 /// b. The plan above the bounds, all at once.
-fn near_bounds(all: &All) -> Vec<Claim> {
+fn near_bounds(all: &PlanResults) -> Vec<Claim> {
     let mut claims = Vec::new();
-    for done in of_coming(all, Coming::AtOnce) {
+    for done in of_coming(all, PlanArrivals::AtOnce) {
         let id = done.setting.id();
         let makespans = percent(
             &done.per_file(PLAN_MAKESPAN, MAKESPAN),
-            &done.bounds(|own| own.makespan),
+            &done.bounds(|bound| bound.makespan),
         );
         claims.push(at_most(
             format!("b. {id}: the plan's makespan is at most 3 % above its bound"),
@@ -141,7 +153,7 @@ fn near_bounds(all: &All) -> Vec<Claim> {
         ));
         let means = percent(
             &done.per_file(PLAN, COMPLETION),
-            &done.bounds(|own| own.completion),
+            &done.bounds(|bound| bound.completion),
         );
         claims.push(at_most(
             format!("b. {id}: the plan's mean completion is at most 6 % above its bound"),
@@ -153,19 +165,19 @@ fn near_bounds(all: &All) -> Vec<Claim> {
 }
 
 /// c. No schedule is below a bound.
-fn below_bounds(all: &All) -> Claim {
+fn below_bounds(all: &PlanResults) -> Claim {
     let (mut below, mut schedules) = (0, 0);
-    for done in all.group(Group::Main) {
+    for done in all.group(PlanGroup::Main) {
         let [makespans, means] = [
-            done.bounds(|own| own.makespan),
-            done.bounds(|own| own.completion),
+            done.bounds(|bound| bound.makespan),
+            done.bounds(|bound| bound.completion),
         ];
         for (_, files) in done.all() {
-            for (own, (makespan, mean)) in files.iter().zip(makespans.iter().zip(&means)) {
+            for (numbers, (makespan, mean)) in files.iter().zip(makespans.iter().zip(&means)) {
                 schedules += 1;
                 // Ends are rounded to nanoseconds.
-                let is_below =
-                    own.makespan < makespan * (1.0 - 1e-9) || own.completion < mean * (1.0 - 1e-9);
+                let is_below = numbers.makespan < makespan * (1.0 - 1e-9)
+                    || numbers.completion < mean * (1.0 - 1e-9);
                 below += usize::from(is_below);
             }
         }
@@ -183,8 +195,8 @@ fn below_bounds(all: &All) -> Claim {
 }
 
 /// d. What the threshold gains, all at once.
-fn threshold(all: &All) -> Vec<Claim> {
-    let claim = |done: &Done| {
+fn threshold(all: &PlanResults) -> Vec<Claim> {
+    let claim = |done: &PlanResult| {
         let with = done.best(COMPLETION, |name| is_list(name, true));
         let without = done.best(COMPLETION, |name| is_list(name, false));
         let values = match (with, without) {
@@ -197,43 +209,47 @@ fn threshold(all: &All) -> Vec<Claim> {
         );
         at_most(what, &values, -2.0)
     };
-    of_coming(all, Coming::AtOnce).map(claim).collect()
+    of_coming(all, PlanArrivals::AtOnce).map(claim).collect()
 }
 
 /// e. The tail at load .9.
-fn tail(all: &All) -> Vec<Claim> {
-    let claim = |done: &Done| {
+fn tail(all: &PlanResults) -> Vec<Claim> {
+    let claim = |done: &PlanResult| {
         let what = format!(
             "e. {}: the plan for slowdown has a 99th percentile of slowdown at least 50 % below that of {FIFO}",
             done.setting.id()
         );
-        at_most(what, &done.more(PLAN_SLOWDOWN, FIFO, |own| own.p99), -50.0)
+        at_most(
+            what,
+            &done.more(PLAN_SLOWDOWN, FIFO, |numbers| numbers.p99),
+            -50.0,
+        )
     };
-    of_coming(all, Coming::Load(0.9)).map(claim).collect()
+    of_coming(all, PlanArrivals::Load(0.9)).map(claim).collect()
 }
 
 /// f and g. Run times wrong by a log-normal factor of sigma .2.
-fn estimates(all: &All) -> Vec<Claim> {
-    let told = Told::Wrong(0.2);
+fn estimates(all: &PlanResults) -> Vec<Claim> {
+    let told = ToldRunTimes::Wrong(0.2);
     let wrong = || {
-        all.group(Group::Wrong)
-            .filter(move |own| own.setting.told == told)
+        all.group(PlanGroup::Wrong)
+            .filter(move |result| result.setting.told == told)
     };
-    let against = |done: &Done| {
+    let against = |done: &PlanResult| {
         let best = done.best(COMPLETION, |name| !name.starts_with(PLAN));
         best.map_or_else(Vec::new, |best| done.more(PLAN, best, COMPLETION))
     };
     let mut claims = Vec::new();
-    for done in wrong()
-        .filter(|own| own.setting.coming == Coming::Load(0.9) && own.setting.machine != "torus-2d")
-    {
+    for done in wrong().filter(|result| {
+        result.setting.coming == PlanArrivals::Load(0.9) && result.setting.machine != "torus-2d"
+    }) {
         let what = format!(
             "f. {}: the plan's mean completion is at least 4 % below that of the best baseline",
             done.setting.id()
         );
         claims.push(at_most(what, &against(done), -4.0));
     }
-    for done in wrong().filter(|own| own.setting.coming == Coming::AtOnce) {
+    for done in wrong().filter(|result| result.setting.coming == PlanArrivals::AtOnce) {
         let what = format!(
             "g. {}: the plan's mean completion is within 2 % of that of the best baseline",
             done.setting.id()
@@ -251,13 +267,13 @@ fn estimates(all: &All) -> Vec<Claim> {
     claims
 }
 
-fn all_run(all: &All) -> Claim {
+fn all_run(all: &PlanResults) -> Claim {
     let files = all
         .dones
         .iter()
-        .flat_map(Done::all)
+        .flat_map(PlanResult::all)
         .flat_map(|(_, files)| files);
-    let left: usize = files.map(|own| own.left).sum();
+    let left: usize = files.map(|file| file.left).sum();
     let ours = format!("{left} left");
     Claim::new("Every job runs to its end", MINE, ASSUMES).found(
         ours,

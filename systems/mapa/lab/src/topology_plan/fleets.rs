@@ -9,9 +9,9 @@ use mapa_sched::{Fleet, ListOrder};
 use mapa_sim::{Arrivals, Generator, Simulation, mean_interval};
 use mapa_system_mapa::PlanGoal;
 
-use super::run::{Numbers, numbers};
-use super::schedulers::{AGED, EASY, Listed, PHI, PLAN, Planned};
-use super::setting::{Coming, Told};
+use super::run::{FileNumbers, numbers};
+use super::schedulers::{AGED, ComparedScheduler, EASY, PHI, PLAN, PlanDifference};
+use super::setting::{PlanArrivals, ToldRunTimes};
 use crate::foresight::{Judge, by_bandwidth, graph};
 use mapa_lab::claim::mean_pm;
 use mapa_lab::plan::{Plan, on_files};
@@ -28,15 +28,15 @@ const FLEETS: [(&str, usize, usize); 5] = [
 ];
 /// The most job files.
 const FILES: usize = 10;
-const COMING: [Coming; 2] = [Coming::AtOnce, Coming::Load(0.9)];
+const COMING: [PlanArrivals; 2] = [PlanArrivals::AtOnce, PlanArrivals::Load(0.9)];
 
-fn listed() -> [Listed; 4] {
+fn listed() -> [ComparedScheduler; 4] {
     let order = ListOrder::Shortest;
     [
-        Listed::Easy(None),
-        Listed::list(order, Some(1.2)),
-        Listed::aged(order),
-        Listed::Plan(Planned::of(PlanGoal::Completion)),
+        ComparedScheduler::Easy(None),
+        ComparedScheduler::list(order, Some(1.2)),
+        ComparedScheduler::aged(order),
+        ComparedScheduler::Plan(PlanDifference::of(PlanGoal::Completion)),
     ]
 }
 
@@ -63,16 +63,16 @@ pub(super) fn section(plan: &Plan, bar: &dyn Progress) -> Result<Section, Error>
         let mut drawn = Generator::mapa_six();
         drawn.jobs = *jobs;
         drawn.arrivals = match coming {
-            Coming::Load(load) => Arrivals::Load {
+            PlanArrivals::Load(load) => Arrivals::Load {
                 load: *load,
                 devices: graph.wholes().len() * count,
             },
             _ => Arrivals::AtOnce,
         };
         let jobs = drawn.generate(seed).map_err(Error::malformed)?;
-        let run = |listed: Listed| {
+        let run = |listed: ComparedScheduler| {
             let fleet = Fleet::new(vec![graph.clone(); *count]);
-            let mut scheduler = listed.scheduler(judge, Told::Exact);
+            let mut scheduler = listed.scheduler(judge, ToldRunTimes::Exact);
             let outcome = Simulation::new(&jobs, fleet)
                 .run(&mut *scheduler, &execution)
                 .map_err(Error::malformed)?;
@@ -82,26 +82,34 @@ pub(super) fn section(plan: &Plan, bar: &dyn Progress) -> Result<Section, Error>
     })?;
     let mut section = Section::new("fleets", "Larger machines, and several");
     let mut rows = Vec::new();
-    for ((machine, count, jobs, coming, _), own) in settings.iter().zip(&done) {
+    for ((machine, count, jobs, coming, _), values) in settings.iter().zip(&done) {
         let id = format!("{count} x {machine}, {}", coming.name());
-        for (name, files) in NAMES.iter().zip(own) {
-            let mean =
-                |of: fn(&Numbers) -> f64| files.iter().map(of).sum::<f64>() / files.len() as f64;
-            let own = Numbers::MEASURES.map(|(key, of)| (key, mean(of)));
+        for (name, files) in NAMES.iter().zip(values) {
+            let mean = |of: fn(&FileNumbers) -> f64| {
+                files.iter().map(of).sum::<f64>() / files.len() as f64
+            };
+            let own = FileNumbers::MEASURES.map(|(key, of)| (key, mean(of)));
             section.insert(format!("{id}, {name}"), BTreeMap::from(own));
         }
-        let completion = |at: usize| own[at].iter().map(|own| own.completion);
+        let completion = |at: usize| values[at].iter().map(|numbers| numbers.completion);
         let more = |at: usize, than: usize| {
             let each = completion(at).zip(completion(than));
-            let each: Vec<f64> = each.map(|(own, than)| 100.0 * (own / than - 1.0)).collect();
+            let each: Vec<f64> = each
+                .map(|(value, than)| 100.0 * (value / than - 1.0))
+                .collect();
             mean_pm(mean_interval(&each))
         };
-        let longest =
-            |at: usize| own[at].iter().map(|own| own.longest).sum::<f64>() / own[at].len() as f64;
+        let longest = |at: usize| {
+            values[at]
+                .iter()
+                .map(|numbers| numbers.longest)
+                .sum::<f64>()
+                / values[at].len() as f64
+        };
         rows.push(vec![
             id,
             jobs.to_string(),
-            format!("{:.1}", completion(0).sum::<f64>() / own[0].len() as f64),
+            format!("{:.1}", completion(0).sum::<f64>() / values[0].len() as f64),
             more(1, 0),
             more(2, 0),
             more(3, 0),

@@ -4,12 +4,12 @@ use mapa_front::Error;
 use mapa_sched::Fleet;
 use mapa_sim::{Outcome, Simulation, Submission, Workload};
 
-use super::schedulers::Listed;
-use super::setting::{Misled, Ready};
+use super::schedulers::ComparedScheduler;
+use super::setting::{MisledScheduler, PlanInputs};
 
 /// What a file comes to.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Numbers {
+pub(super) struct FileNumbers {
     /// Seconds until the last job ends.
     pub(super) makespan: f64,
     /// Mean seconds from arrival to end.
@@ -23,28 +23,28 @@ pub(super) struct Numbers {
 }
 
 /// A property of a file's numbers.
-pub(super) type Of = fn(&Numbers) -> f64;
+pub(super) type FileNumber = fn(&FileNumbers) -> f64;
 
-impl Numbers {
+impl FileNumbers {
     /// The measures, with their keys in `results.json`.
-    pub(super) const MEASURES: [(&'static str, Of); 4] = [
-        ("makespan_seconds", |own| own.makespan),
-        ("mean_completion_seconds", |own| own.completion),
-        ("p99_slowdown", |own| own.p99),
-        ("longest_wait_seconds", |own| own.longest),
+    pub(super) const MEASURES: [(&'static str, FileNumber); 4] = [
+        ("makespan_seconds", |numbers| numbers.makespan),
+        ("mean_completion_seconds", |numbers| numbers.completion),
+        ("p99_slowdown", |numbers| numbers.p99),
+        ("longest_wait_seconds", |numbers| numbers.longest),
     ];
 }
 
 /// The outcome of a file under a scheduler.
 pub(super) fn outcome(
-    ready: &Ready,
+    ready: &PlanInputs,
     jobs: &Workload,
-    listed: Listed,
+    listed: ComparedScheduler,
     seed: u64,
 ) -> Result<Outcome, Error> {
     let scheduler = listed.scheduler(ready.setting.judge, ready.setting.told);
     let fleet = Fleet::new([ready.graph.clone()]);
-    let mut scheduler = Misled::new(
+    let mut scheduler = MisledScheduler::new(
         scheduler,
         (ready.setting.told, listed.is_told_longest()),
         seed,
@@ -56,11 +56,11 @@ pub(super) fn outcome(
 
 /// Runs a file under a scheduler.
 pub(super) fn run(
-    ready: &Ready,
+    ready: &PlanInputs,
     jobs: &Workload,
-    listed: Listed,
+    listed: ComparedScheduler,
     seed: u64,
-) -> Result<Numbers, Error> {
+) -> Result<FileNumbers, Error> {
     let outcome = outcome(ready, jobs, listed, seed)?;
     Ok(numbers(&outcome, |job| ready.ideal(job), jobs))
 }
@@ -70,10 +70,10 @@ pub(super) fn numbers(
     outcome: &Outcome,
     ideal: impl Fn(&Submission) -> f64,
     jobs: &Workload,
-) -> Numbers {
-    let mut own = Numbers {
+) -> FileNumbers {
+    let mut own = FileNumbers {
         left: outcome.rejected.len() + outcome.waiting.len(),
-        ..Numbers::default()
+        ..FileNumbers::default()
     };
     let (mut completions, mut slowdowns) = (0.0, Vec::new());
     for run in &outcome.runs {

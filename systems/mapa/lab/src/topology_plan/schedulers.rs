@@ -6,12 +6,12 @@ use mapa_core::{Foresight, Policy, Rules, max, preserved_direct_gbps};
 use mapa_sched::{Conservative, Easy, Fifo, FirstFit, Job, LinkModel, ListOrder, Order, Scheduler};
 use mapa_system_mapa::{PlanGoal, PlanPart, TopologyPlan, Trust};
 
-use super::setting::Told;
+use super::setting::ToldRunTimes;
 use crate::foresight::{Judge, preserve_by};
 
 /// Where jobs are placed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Place {
+pub(super) enum JobPlacing {
     /// By preserve.
     Preserve,
     /// Every job, also one that is not sensitive, gets the most bandwidth.
@@ -20,7 +20,7 @@ pub(super) enum Place {
     Fastest,
 }
 
-impl Place {
+impl JobPlacing {
     const ALL: [Self; 3] = [Self::Preserve, Self::Most, Self::Fastest];
 
     fn name(self) -> &'static str {
@@ -46,7 +46,7 @@ impl Place {
 
 /// A plan, and how it differs from the one with all defaults.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Planned {
+pub(super) struct PlanDifference {
     pub(super) goal: PlanGoal,
     /// Whether jobs age, and overtaking is limited.
     pub(super) ages: bool,
@@ -55,7 +55,7 @@ pub(super) struct Planned {
     pub(super) blend: f64,
 }
 
-impl Planned {
+impl PlanDifference {
     /// The plan for a goal.
     pub(super) const fn of(goal: PlanGoal) -> Self {
         Self {
@@ -113,7 +113,7 @@ impl Planned {
         name
     }
 
-    fn scheduler(self, judge: Judge, told: Told) -> TopologyPlan {
+    fn scheduler(self, judge: Judge, told: ToldRunTimes) -> TopologyPlan {
         let own = TopologyPlan::new()
             .model(LinkModel::By(judge.model()))
             .goal(self.goal)
@@ -126,9 +126,9 @@ impl Planned {
                 f64::INFINITY
             })
             .trust(match told {
-                Told::Exact => Trust::Exact,
-                Told::Wrong(_) => Trust::Rough,
-                Told::Means => Trust::ClassMeans,
+                ToldRunTimes::Exact => Trust::Exact,
+                ToldRunTimes::Wrong(_) => Trust::Rough,
+                ToldRunTimes::Means => Trust::ClassMeans,
             });
         match self.without {
             Some(part) => own.without(part),
@@ -139,8 +139,8 @@ impl Planned {
 
 /// A scheduler of the comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Listed {
-    Fifo(Place),
+pub(super) enum ComparedScheduler {
+    Fifo(JobPlacing),
     /// First in, first out, as `foresight` places, with its patience.
     Foresight,
     /// EASY in this order; by arrival if there is none.
@@ -148,13 +148,13 @@ pub(super) enum Listed {
     Conservative,
     List {
         order: ListOrder,
-        place: Place,
+        place: JobPlacing,
         /// The threshold on slowdown.
         phi: Option<f64>,
         /// Whether jobs age, and overtaking is limited.
         aged: bool,
     },
-    Plan(Planned),
+    Plan(PlanDifference),
 }
 
 pub(super) const FIFO: &str = "fifo-preserve";
@@ -178,12 +178,12 @@ const PHIS: [f64; 5] = [1.0, 1.05, 1.1, 1.2, 1.5];
 /// How many jobs have a reservation under conservative backfilling.
 const DEPTH: usize = 60;
 
-impl Listed {
+impl ComparedScheduler {
     /// A list that neither ages nor limits overtaking.
     pub(super) const fn list(order: ListOrder, phi: Option<f64>) -> Self {
         Self::List {
             order,
-            place: Place::Fastest,
+            place: JobPlacing::Fastest,
             phi,
             aged: false,
         }
@@ -194,7 +194,7 @@ impl Listed {
     pub(super) const fn aged(order: ListOrder) -> Self {
         Self::List {
             order,
-            place: Place::Fastest,
+            place: JobPlacing::Fastest,
             phi: Some(PHI_IS),
             aged: true,
         }
@@ -202,7 +202,7 @@ impl Listed {
 
     /// Every baseline among which the strongest is looked for.
     pub(super) fn baselines() -> Vec<Self> {
-        let mut all: Vec<Self> = Place::ALL.map(Self::Fifo).to_vec();
+        let mut all: Vec<Self> = JobPlacing::ALL.map(Self::Fifo).to_vec();
         all.extend([
             Self::Foresight,
             Self::Easy(None),
@@ -211,7 +211,7 @@ impl Listed {
             Self::Conservative,
         ]);
         for order in ListOrder::ALL {
-            for place in Place::ALL {
+            for place in JobPlacing::ALL {
                 all.push(Self::List {
                     order,
                     place,
@@ -226,13 +226,15 @@ impl Listed {
 
     /// The baseline of this name.
     pub(super) fn named(name: &str) -> Option<Self> {
-        Self::baselines().into_iter().find(|own| own.name() == name)
+        Self::baselines()
+            .into_iter()
+            .find(|baseline| baseline.name() == name)
     }
 
     /// The name in tables and in JSON.
     pub(super) fn name(self) -> String {
         match self {
-            Self::Fifo(Place::Preserve) => FIFO.to_owned(),
+            Self::Fifo(JobPlacing::Preserve) => FIFO.to_owned(),
             Self::Fifo(place) => format!("fifo, {}", place.name()),
             Self::Foresight => FORESIGHT.to_owned(),
             Self::Easy(None) => EASY.to_owned(),
@@ -268,7 +270,7 @@ impl Listed {
     }
 
     /// The scheduler, by the judge's model. A plan is also told how far to trust what it is told.
-    pub(super) fn scheduler(self, judge: Judge, told: Told) -> Box<dyn Scheduler> {
+    pub(super) fn scheduler(self, judge: Judge, told: ToldRunTimes) -> Box<dyn Scheduler> {
         match self {
             Self::Fifo(place) => Box::new(Fifo::new(place.policy(judge))),
             Self::Foresight => {
@@ -276,7 +278,7 @@ impl Listed {
                 Box::new(mapa_system_mapa::Foresight::new(policy.clone()).by(policy))
             }
             Self::Easy(order) => {
-                let own = Easy::new(Place::Preserve.policy(judge));
+                let own = Easy::new(JobPlacing::Preserve.policy(judge));
                 match order {
                     None => Box::new(own),
                     Some(ListOrder::Shortest) => Box::new(own.order(Order::ShortestFirst)),
@@ -284,7 +286,7 @@ impl Listed {
                 }
             }
             Self::Conservative => {
-                Box::new(Conservative::new(Place::Preserve.policy(judge)).depth(DEPTH))
+                Box::new(Conservative::new(JobPlacing::Preserve.policy(judge)).depth(DEPTH))
             }
             Self::List {
                 order,
@@ -300,7 +302,7 @@ impl Listed {
                         .ageing(Duration::MAX, Duration::MAX)
                         .overtaking(Duration::MAX);
                 }
-                if place != Place::Fastest {
+                if place != JobPlacing::Fastest {
                     own = own.placed_by(place.policy(judge));
                 }
                 Box::new(own)
@@ -313,8 +315,8 @@ impl Listed {
 /// Whether a scheduler of this name is a list with a threshold of 1.2, or one without any.
 pub(super) fn is_list(name: &str, with: bool) -> bool {
     let phi = if with { Some(PHI_IS) } else { None };
-    let lists = ListOrder::ALL.map(|order| Listed::list(order, phi).name());
-    lists.iter().any(|own| own == name)
+    let lists = ListOrder::ALL.map(|order| ComparedScheduler::list(order, phi).name());
+    lists.iter().any(|candidate| candidate == name)
 }
 
 /// The device-seconds of a job, as told.
@@ -329,7 +331,10 @@ mod tests {
 
     #[test]
     fn baselines_have_names_of_their_own_and_can_be_made() {
-        let mut names: Vec<String> = Listed::baselines().iter().map(|own| own.name()).collect();
+        let mut names: Vec<String> = ComparedScheduler::baselines()
+            .iter()
+            .map(|baseline| baseline.name())
+            .collect();
         let before = names.len();
         names.sort();
         names.dedup();

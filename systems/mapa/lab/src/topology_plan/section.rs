@@ -7,16 +7,16 @@ use mapa_sim::mean_interval;
 use mapa_system_mapa::PlanGoal;
 use serde_json::Value;
 
-use super::cases::{All, Done, Group, percent};
+use super::cases::{PlanGroup, PlanResult, PlanResults, percent};
 use super::claims::{claims, over_strongest, strongest};
 use super::day::day;
-use super::run::{Numbers, Of};
+use super::run::{FileNumber, FileNumbers};
 use super::run::{missing, outcome};
 use super::schedulers::{
-    AGED, BOUND, CONSERVATIVE, EASY, FIFO, FORESIGHT, Listed, PHI, PLAN, PLAN_MAKESPAN,
-    PLAN_SLOWDOWN, PLAN_UNAGED, Place, Planned, STRONGEST,
+    AGED, BOUND, CONSERVATIVE, ComparedScheduler, EASY, FIFO, FORESIGHT, JobPlacing, PHI, PLAN,
+    PLAN_MAKESPAN, PLAN_SLOWDOWN, PLAN_UNAGED, PlanDifference, STRONGEST,
 };
-use super::setting::{Coming, Ready};
+use super::setting::{PlanArrivals, PlanInputs};
 use mapa_lab::claim::mean_pm;
 use mapa_lab::picture::bars;
 use mapa_lab::report::{Section, three_decimals, value};
@@ -41,14 +41,14 @@ fn mean(values: &[f64]) -> f64 {
 
 /// Adds the numbers of a case: every scheduler's means over files, the strongest baseline's, and
 /// the bounds.
-fn insert(section: &mut Section, all: &All, done: &Done) {
+fn insert(section: &mut Section, all: &PlanResults, done: &PlanResult) {
     let id = done.setting.id();
     for (name, _) in done.all() {
-        let own = Numbers::MEASURES.map(|(key, of)| (key, done.mean(name, of)));
+        let own = FileNumbers::MEASURES.map(|(key, of)| (key, done.mean(name, of)));
         section.insert(format!("{id}, {name}"), BTreeMap::from(own));
     }
     let mut best = BTreeMap::new();
-    for measure in Numbers::MEASURES {
+    for measure in FileNumbers::MEASURES {
         let files = strongest(all, done, measure);
         if !files.is_empty() {
             best.insert(measure.0, mean(&files));
@@ -57,12 +57,12 @@ fn insert(section: &mut Section, all: &All, done: &Done) {
     if !best.is_empty() {
         section.insert(format!("{id}, {STRONGEST}"), best);
     }
-    let makespans = done.bounds(|own| own.makespan);
+    let makespans = done.bounds(|bound| bound.makespan);
     if !makespans.is_empty() {
-        let means = done.bounds(|own| own.completion);
+        let means = done.bounds(|bound| bound.completion);
         let own = [
-            (Numbers::MEASURES[0].0, mean(&makespans)),
-            (Numbers::MEASURES[1].0, mean(&means)),
+            (FileNumbers::MEASURES[0].0, mean(&makespans)),
+            (FileNumbers::MEASURES[1].0, mean(&means)),
         ];
         section.insert(format!("{id}, {BOUND}"), BTreeMap::from(own));
     }
@@ -80,9 +80,14 @@ fn signed(values: &[f64]) -> String {
 
 /// A table of a measure over the main cases of an arrival pattern: the first column is that of
 /// first in, first out, the others are percent above it.
-fn table(section: Section, all: &All, coming: Coming, (key, of): (&str, Of)) -> Section {
-    let cases = all.group(Group::Main);
-    let cases: Vec<&Done> = cases.filter(|own| own.setting.coming == coming).collect();
+fn table(
+    section: Section,
+    all: &PlanResults,
+    coming: PlanArrivals,
+    (key, of): (&str, FileNumber),
+) -> Section {
+    let cases = all.group(PlanGroup::Main);
+    let cases: Vec<&PlanResult> = cases.filter(|case| case.setting.coming == coming).collect();
     let others = SHOWN[1..].iter().copied();
     let others: Vec<&str> = others
         .filter(|name| cases.iter().any(|done| !done.per_file(name, of).is_empty()))
@@ -94,11 +99,11 @@ fn table(section: Section, all: &All, coming: Coming, (key, of): (&str, Of)) -> 
         row.extend(others.iter().map(|name| signed(&done.more(name, FIFO, of))));
         let best = all.strongest.of(&done.setting, key);
         row.push(signed(&percent(&strongest(all, done, (key, of)), &fifo)));
-        row.push(best.map_or_else(String::new, |own| own.name()));
+        row.push(best.map_or_else(String::new, |listed| listed.name()));
         row.push(signed(&over_strongest(all, done, PLAN, (key, of))));
         let bounds = match key {
-            "makespan_seconds" => done.bounds(|own| own.makespan),
-            "mean_completion_seconds" => done.bounds(|own| own.completion),
+            "makespan_seconds" => done.bounds(|bound| bound.makespan),
+            "mean_completion_seconds" => done.bounds(|bound| bound.completion),
             _ => Vec::new(),
         };
         row.push(signed(&percent(&bounds, &fifo)));
@@ -120,9 +125,14 @@ fn without_empty(section: Section, header: Vec<&str>, rows: Vec<Vec<String>>) ->
 }
 
 /// The lists with and without a threshold, percent above first in, first out.
-fn lists(section: Section, all: &All, coming: Coming, (key, of): (&str, Of)) -> Section {
-    let cases = all.group(Group::Main);
-    let cases: Vec<&Done> = cases.filter(|own| own.setting.coming == coming).collect();
+fn lists(
+    section: Section,
+    all: &PlanResults,
+    coming: PlanArrivals,
+    (key, of): (&str, FileNumber),
+) -> Section {
+    let cases = all.group(PlanGroup::Main);
+    let cases: Vec<&PlanResult> = cases.filter(|case| case.setting.coming == coming).collect();
     let Some(first) = cases.first() else {
         return section;
     };
@@ -143,10 +153,10 @@ fn lists(section: Section, all: &All, coming: Coming, (key, of): (&str, Of)) -> 
 }
 
 /// The cases with wrong knowledge: means, and the plan against the best of the others.
-fn wrong(section: Section, all: &All) -> Section {
-    let completion = Numbers::MEASURES[1].1;
+fn wrong(section: Section, all: &PlanResults) -> Section {
+    let completion = FileNumbers::MEASURES[1].1;
     let mut rows = Vec::new();
-    for done in all.group(Group::Wrong) {
+    for done in all.group(PlanGroup::Wrong) {
         let best = done.best(completion, |name| !name.starts_with(PLAN));
         let Some(best) = best else { continue };
         rows.push(vec![
@@ -171,16 +181,16 @@ fn wrong(section: Section, all: &All) -> Section {
 }
 
 /// What each part of the plan is worth: mean completion without it, percent above the plan's.
-fn ablation(section: Section, all: &All) -> Section {
-    let completion = Numbers::MEASURES[1].1;
+fn ablation(section: Section, all: &PlanResults) -> Section {
+    let completion = FileNumbers::MEASURES[1].1;
     let of = |coming| {
-        all.group(Group::Main)
-            .filter(move |own| own.setting.coming == coming)
+        all.group(PlanGroup::Main)
+            .filter(move |result| result.setting.coming == coming)
     };
     let mut rows = Vec::new();
-    for coming in [Coming::AtOnce, Coming::Load(0.9)] {
-        for own in Planned::ablation() {
-            let name = own.name();
+    for coming in [PlanArrivals::AtOnce, PlanArrivals::Load(0.9)] {
+        for planned in PlanDifference::ablation() {
+            let name = planned.name();
             let cells: Vec<String> = of(coming)
                 .map(|done| signed(&done.more(&name, PLAN, completion)))
                 .collect();
@@ -194,7 +204,7 @@ fn ablation(section: Section, all: &All) -> Section {
     if rows.is_empty() {
         return section;
     }
-    let places = of(Coming::AtOnce).map(|done| done.setting.place());
+    let places = of(PlanArrivals::AtOnce).map(|done| done.setting.place());
     let header = [String::new(), PLAN.to_owned()].into_iter().chain(places);
     let header: Vec<String> = header.collect();
     section
@@ -205,23 +215,24 @@ fn ablation(section: Section, all: &All) -> Section {
 }
 
 /// How far the plan is above the bounds, percent.
-fn above_bounds(section: Section, all: &All) -> Section {
+fn above_bounds(section: Section, all: &PlanResults) -> Section {
     let mut rows = Vec::new();
-    for done in all.group(Group::Main) {
-        let of =
-            |name: &str, of: Of, bound: &[f64]| signed(&percent(&done.per_file(name, of), bound));
+    for done in all.group(PlanGroup::Main) {
+        let of = |name: &str, of: FileNumber, bound: &[f64]| {
+            signed(&percent(&done.per_file(name, of), bound))
+        };
         let makespan = match done.setting.coming {
-            Coming::AtOnce => of(
+            PlanArrivals::AtOnce => of(
                 PLAN_MAKESPAN,
-                Numbers::MEASURES[0].1,
-                &done.bounds(|own| own.makespan),
+                FileNumbers::MEASURES[0].1,
+                &done.bounds(|bound| bound.makespan),
             ),
             _ => String::new(),
         };
         let means = of(
             PLAN,
-            Numbers::MEASURES[1].1,
-            &done.bounds(|own| own.completion),
+            FileNumbers::MEASURES[1].1,
+            &done.bounds(|bound| bound.completion),
         );
         rows.push(vec![done.setting.id(), makespan, means]);
     }
@@ -234,17 +245,20 @@ fn above_bounds(section: Section, all: &All) -> Section {
 }
 
 /// One job file under first in, first out and under the plan: which job is on which device.
-fn days(all: &All) -> Result<[String; 2], Error> {
-    let done = all.main("dgx-1v, ring packing", Coming::AtOnce)?;
-    let ready = Ready::all(&[done.setting])?;
+fn days(all: &PlanResults) -> Result<[String; 2], Error> {
+    let done = all.main("dgx-1v, ring packing", PlanArrivals::AtOnce)?;
+    let ready = PlanInputs::all(&[done.setting])?;
     let Some(ready) = ready.first() else {
         return Err(missing("a day"));
     };
     let mut jobs = ready.jobs(DAY)?;
     jobs.jobs.truncate(DAY_JOBS);
     let outcomes = [
-        (Listed::Fifo(Place::Preserve), FIFO),
-        (Listed::Plan(Planned::of(PlanGoal::Makespan)), PLAN_MAKESPAN),
+        (ComparedScheduler::Fifo(JobPlacing::Preserve), FIFO),
+        (
+            ComparedScheduler::Plan(PlanDifference::of(PlanGoal::Makespan)),
+            PLAN_MAKESPAN,
+        ),
     ];
     let mut ran = Vec::new();
     for (listed, name) in outcomes {
@@ -252,13 +266,13 @@ fn days(all: &All) -> Result<[String; 2], Error> {
     }
     let last = ran
         .iter()
-        .flat_map(|(own, _)| &own.runs)
+        .flat_map(|(outcome, _)| &outcome.runs)
         .map(mapa_sim::Run::ended)
         .max();
     let until = last.unwrap_or_default().0 as f64 / 1e9;
-    let pictures = ran.iter().map(|(own, name)| {
+    let pictures = ran.iter().map(|(outcome, name)| {
         let title = format!("{DAY_JOBS} jobs on a DGX-1V by ring packing, all at once: {name}");
-        day(own, &jobs, &title, ready.graph.len(), until)
+        day(outcome, &jobs, &title, ready.graph.len(), until)
     });
     let [Some(first), Some(second)] = ({
         let mut pictures = pictures;
@@ -273,22 +287,22 @@ fn days(all: &All) -> Result<[String; 2], Error> {
 const DAY: u64 = 50_001;
 const DAY_JOBS: usize = 60;
 
-fn picture(all: &All) -> String {
+fn picture(all: &PlanResults) -> String {
     let named = [
         (FORESIGHT, "#8d7fd1"),
         (EASY, "#e69f00"),
         (PHI, "#4a9fe0"),
         (PLAN, "#2fae86"),
     ];
-    let completion = Numbers::MEASURES[1].1;
-    let cases = all.group(Group::Main);
-    let cases: Vec<&Done> = cases
-        .filter(|own| own.setting.coming == Coming::Load(0.9))
+    let completion = FileNumbers::MEASURES[1].1;
+    let cases = all.group(PlanGroup::Main);
+    let cases: Vec<&PlanResult> = cases
+        .filter(|case| case.setting.coming == PlanArrivals::Load(0.9))
         .collect();
     let there = |name: &str| {
         cases
             .iter()
-            .all(|own| !own.per_file(name, completion).is_empty())
+            .all(|case| !case.per_file(name, completion).is_empty())
     };
     let named: Vec<_> = named.into_iter().filter(|(name, _)| there(name)).collect();
     let mut groups = Vec::new();
@@ -307,7 +321,7 @@ fn picture(all: &All) -> String {
 }
 
 /// The section.
-pub(super) fn section(all: &All) -> Result<Section, Error> {
+pub(super) fn section(all: &PlanResults) -> Result<Section, Error> {
     let mut section = Section::new("plan", "Order and placement together");
     for done in &all.dones {
         insert(&mut section, all, done);
@@ -323,21 +337,21 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
         picture(all),
         "By how much mean completion at load .9 is below that of first in, first out",
     );
-    for coming in Coming::ALL {
+    for coming in PlanArrivals::ALL {
         section = section.text(format!("### Jobs arrive: {}", coming.name()));
-        let measures = Numbers::MEASURES.iter();
+        let measures = FileNumbers::MEASURES.iter();
         // At a load the last job ends soon after it arrives, whatever the scheduler.
-        let shown =
-            measures.filter(|(key, _)| coming == Coming::AtOnce || *key != "makespan_seconds");
+        let shown = measures
+            .filter(|(key, _)| coming == PlanArrivals::AtOnce || *key != "makespan_seconds");
         for &(key, of) in shown {
             section = section.text(format!("{}.", key.replace('_', " ")));
             section = table(section, all, coming, (key, of));
         }
         section = section.text("Lists with and without a threshold, mean completion:");
-        section = lists(section, all, coming, Numbers::MEASURES[1]);
-        if coming == Coming::AtOnce {
+        section = lists(section, all, coming, FileNumbers::MEASURES[1]);
+        if coming == PlanArrivals::AtOnce {
             section = section.text("Makespan:");
-            section = lists(section, all, coming, Numbers::MEASURES[0]);
+            section = lists(section, all, coming, FileNumbers::MEASURES[0]);
         }
     }
     let [first, second] = days(all)?;
@@ -350,13 +364,13 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
 }
 
 /// The numbers of the shown schedulers by file.
-pub(super) fn per_file(all: &All) -> Value {
+pub(super) fn per_file(all: &PlanResults) -> Value {
     let mut settings = BTreeMap::new();
-    for done in all.group(Group::Main) {
+    for done in all.group(PlanGroup::Main) {
         let mut schedulers = BTreeMap::new();
         for name in SHOWN {
-            let numbers = Numbers::MEASURES.map(|(key, of)| {
-                let files = done.per_file(name, |own| three_decimals(of(own)));
+            let numbers = FileNumbers::MEASURES.map(|(key, of)| {
+                let files = done.per_file(name, |numbers| three_decimals(of(numbers)));
                 (key, files)
             });
             if !numbers[0].1.is_empty() {

@@ -13,7 +13,7 @@ use crate::foresight::{Judge, MACHINES, by_bandwidth, graph};
 
 /// When jobs arrive.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Coming {
+pub(super) enum PlanArrivals {
     AtOnce,
     /// A Poisson process of this load, counting work at full speed.
     Load(f64),
@@ -30,7 +30,7 @@ const MEAN_AREA: f64 = 3.0 * MEAN_S;
 /// The mean run time of a job at full speed, seconds.
 pub(super) const MEAN_S: f64 = 14.5;
 
-impl Coming {
+impl PlanArrivals {
     pub(super) const ALL: [Self; 4] =
         [Self::AtOnce, Self::Load(0.7), Self::Load(0.9), Self::Bursts];
 
@@ -45,7 +45,7 @@ impl Coming {
 
 /// What schedulers are told of run times.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) enum Told {
+pub(super) enum ToldRunTimes {
     /// The truth.
     #[default]
     Exact,
@@ -57,27 +57,27 @@ pub(super) enum Told {
 
 /// An experiment's conditions.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Setting {
+pub(super) struct PlanSetting {
     pub(super) machine: &'static str,
     pub(super) judge: Judge,
-    pub(super) coming: Coming,
-    pub(super) told: Told,
+    pub(super) coming: PlanArrivals,
+    pub(super) told: ToldRunTimes,
     /// The part of the gain by bandwidth that is true; schedulers are told all of it.
     pub(super) gain: f64,
 }
 
-impl Setting {
+impl PlanSetting {
     /// Every machine, judge and arrival pattern, nothing wrong.
     pub(super) fn all() -> Vec<Self> {
         let mut all = Vec::new();
-        for coming in Coming::ALL {
+        for coming in PlanArrivals::ALL {
             for machine in MACHINES {
                 for judge in Judge::ALL {
                     all.push(Self {
                         machine,
                         judge,
                         coming,
-                        told: Told::Exact,
+                        told: ToldRunTimes::Exact,
                         gain: 1.0,
                     });
                 }
@@ -94,9 +94,9 @@ impl Setting {
     /// The key in `results.json`, which the name of a scheduler follows.
     pub(super) fn id(&self) -> String {
         let wrong = match self.told {
-            Told::Exact => String::new(),
-            Told::Wrong(sigma) => format!(", run times wrong by {sigma}"),
-            Told::Means => ", class means".to_owned(),
+            ToldRunTimes::Exact => String::new(),
+            ToldRunTimes::Wrong(sigma) => format!(", run times wrong by {sigma}"),
+            ToldRunTimes::Means => ", class means".to_owned(),
         };
         let gain = if self.gain < 1.0 {
             format!(", {} of the gain", self.gain)
@@ -108,30 +108,30 @@ impl Setting {
 }
 
 /// A setting with what all its simulations share.
-pub(super) struct Ready {
-    pub(super) setting: Setting,
+pub(super) struct PlanInputs {
+    pub(super) setting: PlanSetting,
     pub(super) graph: Arc<HardwareGraph>,
     pub(super) execution: ByBandwidth,
     /// The most bandwidth of a ring on the idle machine, GB/s, by number of devices.
     best: Vec<f64>,
 }
 
-impl Ready {
+impl PlanInputs {
     /// Prepares settings. Those on one machine share its graph, and with it its tables; those of
     /// one judge and gain share the known bandwidths of placements.
-    pub(super) fn all(settings: &[Setting]) -> Result<Vec<Self>, Error> {
+    pub(super) fn all(settings: &[PlanSetting]) -> Result<Vec<Self>, Error> {
         let mut all: Vec<Self> = Vec::new();
         for &setting in settings {
             let known = all
                 .iter()
-                .find(|own| own.setting.machine == setting.machine);
+                .find(|ready| ready.setting.machine == setting.machine);
             let graph =
-                known.map_or_else(|| graph(setting.machine), |own| Ok(own.graph.clone()))?;
-            let alike = |own: &&Self| {
-                let other = &own.setting;
+                known.map_or_else(|| graph(setting.machine), |ready| Ok(ready.graph.clone()))?;
+            let alike = |ready: &&Self| {
+                let other = &ready.setting;
                 (other.place(), other.gain) == (setting.place(), setting.gain)
             };
-            let execution = all.iter().find(alike).map(|own| own.execution.clone());
+            let execution = all.iter().find(alike).map(|ready| ready.execution.clone());
             all.push(Self {
                 best: best(&graph, setting.judge),
                 setting,
@@ -147,9 +147,9 @@ impl Ready {
         let devices = self.graph.len();
         let mut jobs = Generator::mapa_six();
         jobs.arrivals = match self.setting.coming {
-            Coming::AtOnce => Arrivals::AtOnce,
-            Coming::Load(load) => Arrivals::Load { load, devices },
-            Coming::Bursts => Arrivals::Bursts {
+            PlanArrivals::AtOnce => Arrivals::AtOnce,
+            PlanArrivals::Load(load) => Arrivals::Load { load, devices },
+            PlanArrivals::Bursts => Arrivals::Bursts {
                 jobs: BURST,
                 gap_s: BURST as f64 * MEAN_AREA / (0.7 * devices as f64),
             },
@@ -160,7 +160,7 @@ impl Ready {
     /// The ideal time of a job: its true run time on the best set of the idle machine, seconds.
     pub(super) fn ideal(&self, job: &Submission) -> f64 {
         let work = job.work.as_secs_f64();
-        let Some(&gbps) = self.best.get(job.devices()).filter(|own| own.is_finite()) else {
+        let Some(&gbps) = self.best.get(job.devices()).filter(|best| best.is_finite()) else {
             return work;
         };
         let slowdown = job.job.slowdown_at(gbps);
@@ -174,23 +174,27 @@ fn best(graph: &HardwareGraph, judge: Judge) -> Vec<f64> {
     let mut best = vec![f64::INFINITY; 2];
     for devices in 2..=5 {
         let scores = SetScores::of(graph, &judge.model(), &Pattern::ring(devices));
-        let scores = scores.iter().flat_map(|own| own.iter());
+        let scores = scores.iter().flat_map(|score| score.iter());
         best.push(scores.filter_map(|(_, gbps)| gbps).fold(0.0, f64::max));
     }
     best
 }
 
 /// A scheduler that is told what a setting says of run times.
-pub(super) struct Misled {
+pub(super) struct MisledScheduler {
     inner: Box<dyn Scheduler>,
-    told: Told,
+    told: ToldRunTimes,
     /// Whether it is told run times over slow links, not those at full speed.
     longest: bool,
     seed: u64,
 }
 
-impl Misled {
-    pub(super) fn new(inner: Box<dyn Scheduler>, (told, longest): (Told, bool), seed: u64) -> Self {
+impl MisledScheduler {
+    pub(super) fn new(
+        inner: Box<dyn Scheduler>,
+        (told, longest): (ToldRunTimes, bool),
+        seed: u64,
+    ) -> Self {
         Self {
             inner,
             told,
@@ -200,7 +204,7 @@ impl Misled {
     }
 }
 
-impl Scheduler for Misled {
+impl Scheduler for MisledScheduler {
     fn name(&self) -> &str {
         self.inner.name()
     }
@@ -212,13 +216,13 @@ impl Scheduler for Misled {
         let ratio = job.link_ratio();
         if let RunTime::Fixed(length) = &mut job.run_time {
             match self.told {
-                Told::Exact => {}
-                Told::Wrong(sigma) => {
+                ToldRunTimes::Exact => {}
+                ToldRunTimes::Wrong(sigma) => {
                     let mut draws = stream(self.seed, &format!("run time of job {}", job.id));
                     let normal: f64 = StandardNormal.sample(&mut draws);
                     *length = length.mul_f64((sigma * normal).exp());
                 }
-                Told::Means => *length = Duration::from_secs_f64(MEAN_S),
+                ToldRunTimes::Means => *length = Duration::from_secs_f64(MEAN_S),
             }
             if self.longest {
                 *length = length.mul_f64(ratio);

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use mapa_front::Error;
 
 use super::run::missing;
-use super::schedulers::Listed;
-use super::setting::Setting;
+use super::schedulers::ComparedScheduler;
+use super::setting::PlanSetting;
 
 /// The baseline of the best mean on the tuning files, by setting and measure.
 const FOUND: &str = include_str!("strongest.csv");
 
 /// The strongest baselines, by the ids of settings and the keys of measures.
-pub(super) struct Strongest(BTreeMap<(String, String), Listed>);
+pub(super) struct Strongest(BTreeMap<(String, String), ComparedScheduler>);
 
 impl Strongest {
     /// Reads what was found.
@@ -26,14 +26,14 @@ impl Strongest {
             let [setting, measure, name, _] = cells[..] else {
                 return Err(missing(row));
             };
-            let listed = Listed::named(name).ok_or_else(|| missing(name))?;
+            let listed = ComparedScheduler::named(name).ok_or_else(|| missing(name))?;
             Ok(((setting.to_owned(), measure.to_owned()), listed))
         });
         rows.collect::<Result<_, Error>>().map(Self)
     }
 
     /// The strongest baseline of a setting by a measure. Settings with wrong knowledge have none.
-    pub(super) fn of(&self, setting: &Setting, measure: &str) -> Option<Listed> {
+    pub(super) fn of(&self, setting: &PlanSetting, measure: &str) -> Option<ComparedScheduler> {
         self.0.get(&(setting.id(), measure.to_owned())).copied()
     }
 }
@@ -42,8 +42,8 @@ impl Strongest {
 mod tests {
     use std::fmt::Write;
 
-    use super::super::run::{Numbers, run};
-    use super::super::setting::Ready;
+    use super::super::run::{FileNumbers, run};
+    use super::super::setting::PlanInputs;
     use super::*;
     use mapa_lab::plan::{Plan, on_files};
     use mapa_lab::progress::Progress;
@@ -51,8 +51,8 @@ mod tests {
     #[test]
     fn every_setting_and_measure_has_a_strongest_baseline() {
         let kept = Strongest::kept().unwrap();
-        for setting in Setting::all() {
-            for (measure, _) in Numbers::MEASURES {
+        for setting in PlanSetting::all() {
+            for (measure, _) in FileNumbers::MEASURES {
                 assert!(kept.of(&setting, measure).is_some(), "{}", setting.id());
             }
         }
@@ -70,7 +70,7 @@ mod tests {
     #[ignore = "half an hour: searches the strongest baselines anew and writes their file"]
     fn search_anew() {
         let number =
-            |name: &str, usual| std::env::var(name).map_or(usual, |own| own.parse().unwrap());
+            |name: &str, usual| std::env::var(name).map_or(usual, |text| text.parse().unwrap());
         let (files, seed) = (number("FILES", 40), number("SEED", 50_001));
         let plan = Plan {
             files: files as usize,
@@ -80,9 +80,9 @@ mod tests {
             command: String::new(),
             rows: None,
         };
-        let settings = Setting::all();
-        let ready = Ready::all(&settings).unwrap();
-        let baselines = Listed::baselines();
+        let settings = PlanSetting::all();
+        let ready = PlanInputs::all(&settings).unwrap();
+        let baselines = ComparedScheduler::baselines();
         let done = on_files(&plan, &Dots, settings.len(), |at, seed| {
             let jobs = ready[at].jobs(seed)?;
             let each = baselines.iter();
@@ -98,8 +98,8 @@ mod tests {
             seed + files - 1,
         );
         for (setting, of) in settings.iter().zip(&done) {
-            for (measure, value) in Numbers::MEASURES {
-                let mean = |files: &Vec<Numbers>| {
+            for (measure, value) in FileNumbers::MEASURES {
+                let mean = |files: &Vec<FileNumbers>| {
                     files.iter().map(value).sum::<f64>() / files.len() as f64
                 };
                 let means = of.iter().map(mean).zip(&baselines);

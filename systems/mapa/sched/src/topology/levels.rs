@@ -89,7 +89,7 @@ impl Levels {
         *levels = levels.iter().copied().step_by(group).collect();
         for (set, level) in known {
             // The last one that is not above it. The first is the least of all.
-            let above = levels.partition_point(|&own| own <= level);
+            let above = levels.partition_point(|&value| value <= level);
             self.of_set[set as usize] = u16::try_from(above.saturating_sub(1)).ok();
         }
         Ok(())

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::machines::{ANY, FAIR, GOOD, SetJob};
-use mapa_sched::plan::Entry;
+use mapa_sched::plan::PlanEntry;
 
 /// How much a set of devices counts, by its number k of them: the orders to begin with. The last one
 /// is for makespan alone.
@@ -28,7 +28,7 @@ const KINDS: usize = 64;
 
 /// Jobs of one size whose run times depend on links alike.
 #[derive(Clone, Copy, Debug)]
-struct Kind {
+struct JobClass {
     size: usize,
     gain: f64,
     chooses: bool,
@@ -44,11 +44,11 @@ struct Recipe {
 }
 
 /// The jobs of a batch, and the best recipe so far.
-struct Search<'a, F> {
-    jobs: &'a [Entry<SetJob>],
+struct RecipeSearch<'a, F> {
+    jobs: &'a [PlanEntry<SetJob>],
     /// The logarithm of each job's ideal time, and its kind.
     facts: Vec<(f64, usize)>,
-    kinds: Vec<Kind>,
+    kinds: Vec<JobClass>,
     descending: bool,
     /// Whether jobs may wait for good sets.
     waits: bool,
@@ -56,7 +56,7 @@ struct Search<'a, F> {
     price: F,
     best: Recipe,
     cost: f64,
-    list: Vec<Entry<SetJob>>,
+    list: Vec<PlanEntry<SetJob>>,
 }
 
 /// Arranges a batch whose run times are rough, in order of arrival: an order that was fitted to them
@@ -64,19 +64,19 @@ struct Search<'a, F> {
 /// then the longest (`descending`), and sensitive jobs wait for good sets: the list of
 /// [`FirstFit`](crate::FirstFit).
 pub(super) fn plain(
-    jobs: &[Entry<SetJob>],
+    jobs: &[PlanEntry<SetJob>],
     (descending, waits): (bool, bool),
-) -> Vec<Entry<SetJob>> {
-    let gene = |own: &Entry<SetJob>| match own.job.chooses && waits {
-        true if own.job.gain >= FAST - 1.0 => GOOD,
+) -> Vec<PlanEntry<SetJob>> {
+    let gene = |entry: &PlanEntry<SetJob>| match entry.job.chooses && waits {
+        true if entry.job.gain >= FAST - 1.0 => GOOD,
         true => FAIR,
-        false => own.gene,
+        false => entry.gene,
     };
-    let with = |own: &Entry<SetJob>| Entry {
-        gene: gene(own),
-        ..own.clone()
+    let with = |entry: &PlanEntry<SetJob>| PlanEntry {
+        gene: gene(entry),
+        ..entry.clone()
     };
-    let mut all: Vec<Entry<SetJob>> = jobs.iter().map(with).collect();
+    let mut all: Vec<PlanEntry<SetJob>> = jobs.iter().map(with).collect();
     // Stable: ties stay in order of arrival.
     all.sort_by(|a, b| {
         let (a, b) = (&a.job, &b.job);
@@ -97,19 +97,19 @@ pub(super) fn plain(
 /// # Complexity
 /// Some 100 simulations, and 14 more for each kind of job, of at most 64.
 pub(super) fn arrange(
-    jobs: &[Entry<SetJob>],
+    jobs: &[PlanEntry<SetJob>],
     (descending, waits): (bool, bool),
-    price: impl FnMut(&[Entry<SetJob>], f64) -> Option<f64>,
-) -> Vec<Entry<SetJob>> {
-    let mut kinds: Vec<Kind> = Vec::new();
+    price: impl FnMut(&[PlanEntry<SetJob>], f64) -> Option<f64>,
+) -> Vec<PlanEntry<SetJob>> {
+    let mut kinds: Vec<JobClass> = Vec::new();
     let facts = jobs.iter().map(|entry| {
         let job = &entry.job;
-        let own = Kind {
+        let own = JobClass {
             size: usize::from(job.devices),
             gain: job.gain,
             chooses: job.chooses,
         };
-        let alike = |other: &Kind| {
+        let alike = |other: &JobClass| {
             other.size == own.size
                 && other.chooses == own.chooses
                 && (other.gain - own.gain).abs() < 0.1
@@ -128,7 +128,7 @@ pub(super) fn arrange(
         modes: vec![ANY; kinds.len()],
         power: 1.0,
     };
-    let mut search = Search {
+    let mut search = RecipeSearch {
         jobs,
         facts,
         kinds,
@@ -143,13 +143,13 @@ pub(super) fn arrange(
     search.list
 }
 
-impl<F: FnMut(&[Entry<SetJob>], f64) -> Option<f64>> Search<'_, F> {
+impl<F: FnMut(&[PlanEntry<SetJob>], f64) -> Option<f64>> RecipeSearch<'_, F> {
     fn run(&mut self) {
         let seeds = SEEDS.len() - usize::from(!self.descending);
         for seed in &SEEDS[..seeds] {
             self.attempt(self.priced(&self.best, seed));
         }
-        let mut sizes: Vec<usize> = self.kinds.iter().map(|own| own.size).collect();
+        let mut sizes: Vec<usize> = self.kinds.iter().map(|kind| kind.size).collect();
         sizes.sort_unstable();
         sizes.dedup();
         // The price of the smallest size is the unit of the others.
@@ -160,21 +160,21 @@ impl<F: FnMut(&[Entry<SetJob>], f64) -> Option<f64>> Search<'_, F> {
         self.powers(&POWER_STEPS);
         let plain = self.best.clone();
         for start in 0..3 {
-            let mode = |own: &Kind| match start {
+            let mode = |kind: &JobClass| match start {
                 _ if !self.waits => ANY,
                 0 => ANY,
                 1 => GOOD,
-                _ if own.gain >= FAST - 1.0 => GOOD,
+                _ if kind.gain >= FAST - 1.0 => GOOD,
                 _ => FAIR,
             };
             let modes: Vec<u8> = self.kinds.iter().map(mode).collect();
-            let own = Recipe {
+            let recipe = Recipe {
                 modes,
                 ..plain.clone()
             };
-            self.attempt(own.clone());
+            self.attempt(recipe.clone());
             for seed in &SEEDS[..2] {
-                self.attempt(self.priced(&own, seed));
+                self.attempt(self.priced(&recipe, seed));
             }
             self.sizes(&others, &SIZE_AGAIN);
         }
@@ -200,7 +200,7 @@ impl<F: FnMut(&[Entry<SetJob>], f64) -> Option<f64>> Search<'_, F> {
 
     /// A recipe with these prices by size instead.
     fn priced(&self, recipe: &Recipe, price: &fn(f64) -> f64) -> Recipe {
-        let prices = self.kinds.iter().map(|own| price(own.size as f64).ln());
+        let prices = self.kinds.iter().map(|kind| price(kind.size as f64).ln());
         Recipe {
             prices: prices.collect(),
             ..recipe.clone()
@@ -210,11 +210,11 @@ impl<F: FnMut(&[Entry<SetJob>], f64) -> Option<f64>> Search<'_, F> {
     fn sizes(&mut self, sizes: &[usize], steps: &[f64]) {
         for &size in sizes {
             for step in steps {
-                let mut own = self.best.clone();
-                for (price, kind) in own.prices.iter_mut().zip(&self.kinds) {
+                let mut recipe = self.best.clone();
+                for (price, kind) in recipe.prices.iter_mut().zip(&self.kinds) {
                     *price += if kind.size == size { step.ln() } else { 0.0 };
                 }
-                self.attempt(own);
+                self.attempt(recipe);
             }
         }
     }
@@ -241,15 +241,15 @@ impl<F: FnMut(&[Entry<SetJob>], f64) -> Option<f64>> Search<'_, F> {
             let by: Ordering = if descending { by.reverse() } else { by };
             by.then(a.1.cmp(&b.1))
         });
-        let list: Vec<Entry<SetJob>> = order
+        let list: Vec<PlanEntry<SetJob>> = order
             .iter()
-            .map(|&(_, at)| Entry {
+            .map(|&(_, at)| PlanEntry {
                 gene: recipe.modes[self.facts[at].1],
                 ..self.jobs[at].clone()
             })
             .collect();
         let cost = (self.price)(&list, self.cost);
-        if let Some(cost) = cost.filter(|own| *own < self.cost) {
+        if let Some(cost) = cost.filter(|cost| *cost < self.cost) {
             (self.cost, self.best, self.list) = (cost, recipe, list);
         }
     }

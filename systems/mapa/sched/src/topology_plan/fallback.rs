@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use mapa_core::{DeviceSet, MachineId};
 
 use super::goal::Trust;
-use super::{Held, TopologyPlan};
+use super::{PlannedJob, TopologyPlan};
 use mapa_sched::Event;
 use mapa_sched::Scheduler;
 use mapa_sched::Turn;
@@ -27,7 +27,8 @@ impl TopologyPlan {
     pub(super) fn fall_back(&mut self, now: Time, turn: &mut Turn<'_>) {
         if !self.falls_back {
             self.falls_back = true;
-            let mut all: Vec<&Held> = self.held.values().chain(self.others.values()).collect();
+            let mut all: Vec<&PlannedJob> =
+                self.held.values().chain(self.others.values()).collect();
             all.sort_by_key(|held| held.serial);
             for held in all {
                 let job = (*held.job).clone();
@@ -38,14 +39,14 @@ impl TopologyPlan {
         let waits: BTreeSet<JobId> = self.fallback.waiting().map(|job| job.id).collect();
         let all = self.held.values().chain(self.others.values());
         let left = all.filter(|held| !waits.contains(&held.job.id));
-        let left: Vec<Held> = left.cloned().collect();
+        let left: Vec<PlannedJob> = left.cloned().collect();
         for held in left {
             self.leaves(&held, seconds(now), turn);
         }
     }
 
     /// Takes note of a job that the list has started, or rejected.
-    pub(super) fn leaves(&mut self, held: &Held, now: f64, turn: &Turn<'_>) {
+    pub(super) fn leaves(&mut self, held: &PlannedJob, now: f64, turn: &Turn<'_>) {
         let id = held.job.id;
         let is_other = self.others.remove(&held.serial).is_some();
         let tenant = Tenant::Job(id);
@@ -67,7 +68,7 @@ impl TopologyPlan {
                 let loss = self.plan.physics().loss(kind, held.own.shape, set);
                 let takes = held
                     .own
-                    .seconds(loss.filter(|own| own.is_finite()).unwrap_or(0.0));
+                    .seconds(loss.filter(|loss| loss.is_finite()).unwrap_or(0.0));
                 self.started(held, lane, set, now, takes);
             }
         }

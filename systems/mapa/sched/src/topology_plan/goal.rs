@@ -33,7 +33,9 @@ impl PlanGoal {
     /// The goal of this name.
     #[must_use]
     pub fn find(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|own| own.name() == name)
+        Self::ALL
+            .into_iter()
+            .find(|plan_goal| plan_goal.name() == name)
     }
 
     /// Patience and pace of ageing, in mean ideal times.
@@ -136,18 +138,18 @@ impl Trust {
     /// The degree of this name.
     #[must_use]
     pub fn find(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|own| own.name() == name)
+        Self::ALL.into_iter().find(|trust| trust.name() == name)
     }
 }
 
 /// How far estimates were off, of the last jobs that have ended.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Errors {
+pub(super) struct EstimateErrors {
     /// Squares of the logarithm of the true time over the expected one.
     last: std::collections::VecDeque<f64>,
 }
 
-impl Errors {
+impl EstimateErrors {
     /// Of so many jobs.
     const WINDOW: usize = 20;
     /// From so many on, they say something.

@@ -5,7 +5,7 @@ use super::goal::{PlanGoal, PlanPart, Trust};
 use super::machines::{ANY, BAR, FAIR, GOOD, MODEST, SetJob};
 use super::{TopologyPlan, area};
 use mapa_sched::JobId;
-use mapa_sched::plan::{Ageing, Entry, Moves};
+use mapa_sched::plan::{Ageing, Moves, PlanEntry};
 
 /// More new jobs at once than this are a batch.
 const BATCH: usize = 20;
@@ -55,7 +55,8 @@ impl TopologyPlan {
         let loss = |lane: usize| {
             let is_empty = self.plan.list(lane).is_empty();
             let now = machines.set(self.plan.state(lane), job, ANY);
-            now.filter(|_| is_empty).map_or(f64::INFINITY, |own| own.1)
+            now.filter(|_| is_empty)
+                .map_or(f64::INFINITY, |pair| pair.1)
         };
         let mut keys: Vec<(f64, f64, usize)> = lanes
             .iter()
@@ -66,7 +67,7 @@ impl TopologyPlan {
         keys.sort_by(|a, b| a.0.total_cmp(&b.0).then(by_load(a, b)));
         keys[FREE_LANES..].sort_by(by_load);
         keys.truncate(FREE_LANES + LEAST_LANES);
-        keys.iter().map(|own| own.2).collect()
+        keys.iter().map(|key| key.2).collect()
     }
 
     /// The seconds that a machine needs for what runs and waits there.
@@ -93,7 +94,7 @@ impl TopologyPlan {
         let mut touched: Vec<usize> = Vec::new();
         let weigher = self.weigher();
         for (job, id, serial) in new {
-            let entry = Entry {
+            let entry = PlanEntry {
                 id,
                 job,
                 gene: if job.chooses { ANY } else { MODEST },
@@ -208,7 +209,7 @@ impl TopologyPlan {
             held.limit = held.limit.max(limit);
         }
         self.is_overdue = false;
-        let overdue = self.held.values().filter(|own| own.overtaken > own.limit);
+        let overdue = self.held.values().filter(|job| job.overtaken > job.limit);
         let overdue: Vec<(JobId, SetJob)> = overdue.map(|held| (held.job.id, held.own)).collect();
         for (id, job) in overdue {
             if self.plan.is_fixed(id) {

@@ -6,7 +6,7 @@ use mapa_core::{
     HardwareGraph, Objective, Patience, Pattern, Prefer, Request, Rules, SetChoices, SetScores, max,
 };
 
-use mapa_sched::plan::{Classes, Goal, Open, Physics, Ticket};
+use mapa_sched::plan::{Classes, Goal, LaneOpening, LaneTicket, Physics};
 
 /// The most different patterns that are planned.
 pub(super) const SHAPES: usize = 16;
@@ -61,11 +61,11 @@ impl SetJob {
 
 /// A job that runs, in a simulation.
 #[derive(Clone, Copy, Debug)]
-struct Run {
+struct SimulatedRun {
     ends: f64,
     /// The devices as a mask, or their number.
     set: u32,
-    ticket: Ticket,
+    ticket: LaneTicket,
 }
 
 /// A machine at a moment of a simulation.
@@ -80,14 +80,14 @@ pub(super) struct MachineState {
     idle: u32,
     /// Seconds since the beginning of the simulation.
     at: f64,
-    runs: Vec<Run>,
+    runs: Vec<SimulatedRun>,
 }
 
 impl MachineState {
     /// A machine with these devices in service and these of them free, and who runs there: the devices
     /// of each, and the seconds until its end, by ticket.
     pub(super) fn new(
-        kinds: &Machines,
+        kinds: &MachineKinds,
         kind: u16,
         (present, free): (u32, u32),
         runs: impl Iterator<Item = (u32, f64)>,
@@ -103,11 +103,11 @@ impl MachineState {
         for (ticket, (set, ends)) in (0..).zip(runs) {
             // A device that was taken out of service is not free when its job ends.
             let set = match own.by {
-                By::Tables { .. } => set & present,
-                By::Counts { .. } => set,
+                SetLookup::Tables { .. } => set & present,
+                SetLookup::Counts { .. } => set,
             };
             state.held += own.count(set);
-            state.runs.push(Run { ends, set, ticket });
+            state.runs.push(SimulatedRun { ends, set, ticket });
         }
         state
     }
@@ -115,7 +115,7 @@ impl MachineState {
 
 /// The tables of a pattern on a machine.
 #[derive(Clone, Debug)]
-struct Sets {
+struct PatternSets {
     fastest: Arc<SetChoices>,
     modest: Arc<SetChoices>,
     /// What each set loses: 0 at full speed, 1 over the slowest links.
@@ -126,10 +126,10 @@ struct Sets {
 
 /// How sets are found on a machine.
 #[derive(Clone, Debug)]
-enum By {
+enum SetLookup {
     /// By tables, by free set: up to sixteen whole devices.
     Tables {
-        shapes: Vec<Option<Sets>>,
+        shapes: Vec<Option<PatternSets>>,
         /// Which patterns can start in which modes, one bit each, by free set.
         open: Vec<u64>,
     },
@@ -144,30 +144,30 @@ enum By {
 
 /// A kind of machine.
 #[derive(Clone, Debug)]
-pub(super) struct Kind {
+pub(super) struct MachineKind {
     graph: Arc<HardwareGraph>,
     devices: u32,
-    by: By,
+    by: SetLookup,
 }
 
-impl Kind {
+impl MachineKind {
     fn count(&self, set: u32) -> u32 {
         match self.by {
-            By::Tables { .. } => set.count_ones(),
-            By::Counts { .. } => set,
+            SetLookup::Tables { .. } => set.count_ones(),
+            SetLookup::Counts { .. } => set,
         }
     }
 }
 
 /// The kinds of machines of a fleet, and the patterns of its jobs.
 #[derive(Clone, Debug)]
-pub(super) struct Machines {
+pub(super) struct MachineKinds {
     pub(super) model: Objective<'static>,
-    kinds: Vec<Kind>,
+    kinds: Vec<MachineKind>,
     shapes: Vec<Pattern>,
 }
 
-impl Machines {
+impl MachineKinds {
     pub(super) fn new(model: Objective<'static>) -> Self {
         Self {
             model,
@@ -182,22 +182,22 @@ impl Machines {
         if let Some(at) = self
             .kinds
             .iter()
-            .position(|own| own.graph.fingerprint() == print)
+            .position(|kind| kind.graph.fingerprint() == print)
         {
             return at as u16;
         }
         let by = if SetScores::covers(graph) {
-            By::Tables {
+            SetLookup::Tables {
                 shapes: Vec::new(),
                 open: vec![0; 1 << graph.len()],
             }
         } else {
-            By::Counts {
+            SetLookup::Counts {
                 shapes: Vec::new(),
                 alike: are_alike(graph),
             }
         };
-        self.kinds.push(Kind {
+        self.kinds.push(MachineKind {
             graph: graph.clone(),
             devices: graph.wholes().len() as u32,
             by,
@@ -212,7 +212,7 @@ impl Machines {
     /// The number of a pattern; `None` if there are too many, or if it cannot be planned: no machine
     /// holds it, or a machine that is large enough has no table for it.
     pub(super) fn shape_of(&mut self, pattern: &Pattern) -> Option<u8> {
-        if let Some(at) = self.shapes.iter().position(|own| own == pattern) {
+        if let Some(at) = self.shapes.iter().position(|shape| shape == pattern) {
             return Some(at as u8);
         }
         if self.shapes.len() == SHAPES {
@@ -223,10 +223,10 @@ impl Machines {
             self.prepare(kind, self.shapes.len() - 1);
         }
         let shape = self.shapes.len() as u8 - 1;
-        let large = |own: &Kind| own.devices as usize >= pattern.len();
+        let large = |kind: &MachineKind| kind.devices as usize >= pattern.len();
         let mut kinds = (0..)
             .zip(&self.kinds)
-            .filter(|(_, own)| large(own))
+            .filter(|(_, kind)| large(kind))
             .peekable();
         let is_planned =
             kinds.peek().is_some() && kinds.all(|(kind, _)| self.least_loss(kind, shape).is_some());
@@ -235,12 +235,12 @@ impl Machines {
             self.shapes.pop();
             for kind in &mut self.kinds {
                 match &mut kind.by {
-                    By::Tables { shapes, open } => {
+                    SetLookup::Tables { shapes, open } => {
                         shapes.pop();
                         let mask = !(0xf << (usize::from(shape) * usize::from(MODES)));
-                        open.iter_mut().for_each(|own| *own &= mask);
+                        open.iter_mut().for_each(|number| *number &= mask);
                     }
-                    By::Counts { shapes, .. } => drop(shapes.pop()),
+                    SetLookup::Counts { shapes, .. } => drop(shapes.pop()),
                 }
             }
         }
@@ -251,7 +251,7 @@ impl Machines {
     /// which the tables do not know: then nothing is known of how good a set will be.
     pub(super) fn is_vague(&self, kind: u16) -> bool {
         let kind = &self.kinds[usize::from(kind)];
-        kind.graph.offered().is_some() || matches!(kind.by, By::Counts { alike: false, .. })
+        kind.graph.offered().is_some() || matches!(kind.by, SetLookup::Counts { alike: false, .. })
     }
 
     /// A gene for a job of a lane that can start once the machine is idle: this one, or the fastest
@@ -273,10 +273,10 @@ impl Machines {
     /// Makes the tables of a pattern on a kind of machine.
     fn prepare(&mut self, kind: usize, shape: usize) {
         let (model, pattern) = (&self.model, &self.shapes[shape]);
-        let Kind { graph, by, .. } = &mut self.kinds[kind];
+        let MachineKind { graph, by, .. } = &mut self.kinds[kind];
         match by {
-            By::Tables { shapes, open } => {
-                let sets = Sets::of(graph, model, pattern);
+            SetLookup::Tables { shapes, open } => {
+                let sets = PatternSets::of(graph, model, pattern);
                 if let Some(sets) = &sets {
                     for (free, open) in (0..).zip(open.iter_mut()) {
                         *open |= sets.modes(free) << (shape * usize::from(MODES));
@@ -284,15 +284,15 @@ impl Machines {
                 }
                 shapes.push(sets);
             }
-            By::Counts { shapes, .. } => {
+            SetLookup::Counts { shapes, .. } => {
                 let all = graph.all();
                 let policy = Rules::new("the best set").prefer(max(model.clone()));
                 let best = graph
                     .with_free(&all)
                     .decide(&policy, &Request::new(pattern.clone()));
                 let loss = |gbps: f64| if pattern.len() < 2 { 0.0 } else { loss(gbps) };
-                shapes.push(best.ok().map(|own| {
-                    let gbps = own.best().score(model.name());
+                shapes.push(best.ok().map(|decision| {
+                    let gbps = decision.best().score(model.name());
                     (pattern.len() as u32, loss(gbps.unwrap_or(f64::INFINITY)))
                 }));
             }
@@ -302,20 +302,20 @@ impl Machines {
     /// The least loss of a pattern on a kind of machine; `None` if it does not fit there.
     pub(super) fn least_loss(&self, kind: u16, shape: u8) -> Option<f64> {
         match &self.kinds[usize::from(kind)].by {
-            By::Tables { shapes, .. } => Some(shapes[usize::from(shape)].as_ref()?.least),
-            By::Counts { shapes, .. } => Some(shapes[usize::from(shape)]?.1),
+            SetLookup::Tables { shapes, .. } => Some(shapes[usize::from(shape)].as_ref()?.least),
+            SetLookup::Counts { shapes, .. } => Some(shapes[usize::from(shape)]?.1),
         }
     }
 
     /// Whether the machine finds sets by tables.
     pub(super) fn has_tables(&self, kind: u16) -> bool {
-        matches!(self.kinds[usize::from(kind)].by, By::Tables { .. })
+        matches!(self.kinds[usize::from(kind)].by, SetLookup::Tables { .. })
     }
 
     /// The set that a job gets, and what it loses there. The set is a mask, or a number of devices.
     pub(super) fn set(&self, state: &MachineState, job: &SetJob, gene: u8) -> Option<(u32, f64)> {
         match &self.kinds[usize::from(state.kind)].by {
-            By::Tables { shapes, .. } => {
+            SetLookup::Tables { shapes, .. } => {
                 let sets = shapes[usize::from(job.shape)].as_ref()?;
                 let choices = match job.mode(gene) {
                     MODEST => &sets.modest,
@@ -324,7 +324,7 @@ impl Machines {
                 let set = choices.at(state.free)?;
                 Some((set, sets.losses[set as usize]))
             }
-            By::Counts { shapes, .. } => {
+            SetLookup::Counts { shapes, .. } => {
                 let own = shapes[usize::from(job.shape)]?;
                 (state.free >= own.0).then_some(own)
             }
@@ -334,16 +334,16 @@ impl Machines {
     /// What a set of a pattern loses on a kind of machine.
     pub(super) fn loss(&self, kind: u16, shape: u8, set: u32) -> Option<f64> {
         match &self.kinds[usize::from(kind)].by {
-            By::Tables { shapes, .. } => {
+            SetLookup::Tables { shapes, .. } => {
                 let sets = shapes[usize::from(shape)].as_ref()?;
                 sets.losses.get(set as usize).copied()
             }
-            By::Counts { shapes, .. } => Some(shapes[usize::from(shape)]?.1),
+            SetLookup::Counts { shapes, .. } => Some(shapes[usize::from(shape)]?.1),
         }
     }
 }
 
-impl Sets {
+impl PatternSets {
     fn of(graph: &HardwareGraph, model: &Objective<'static>, pattern: &Pattern) -> Option<Self> {
         let scores = SetScores::of(graph, model, pattern)?;
         let mut losses = vec![f64::NAN; 1 << graph.len()].into_boxed_slice();
@@ -381,11 +381,11 @@ fn are_alike(graph: &HardwareGraph) -> bool {
     let ids = || wholes.iter();
     let mut links = ids()
         .flat_map(|a| ids().filter(move |&b| a < b).map(move |b| graph.link(a, b)))
-        .map(|own| (own.class, own.gbps));
+        .map(|link| (link.class, link.gbps));
     let Some(first) = links.next() else {
         return true;
     };
-    first.0.is_direct() && links.all(|own| own == first)
+    first.0.is_direct() && links.all(|link| link == first)
 }
 
 /// The share of the way from full speed to the slowest links that a bandwidth loses.
@@ -397,7 +397,7 @@ fn loss(gbps: f64) -> f64 {
     doubling.slowdown_at(gbps) - 1.0
 }
 
-impl Physics for Machines {
+impl Physics for MachineKinds {
     type Job = SetJob;
     type State = MachineState;
 
@@ -415,25 +415,25 @@ impl Physics for Machines {
         job.shape * MODES + job.mode(gene) + bar * SHAPES as u8 * MODES
     }
 
-    fn open(&self, state: &MachineState) -> Open {
+    fn open(&self, state: &MachineState) -> LaneOpening {
         const HALF: u32 = SHAPES as u32 * MODES as u32;
         let open = match &self.kinds[usize::from(state.kind)].by {
-            By::Tables { open, .. } => open.get(state.free as usize).copied().unwrap_or(0),
-            By::Counts { shapes, .. } => (0..)
+            SetLookup::Tables { open, .. } => open.get(state.free as usize).copied().unwrap_or(0),
+            SetLookup::Counts { shapes, .. } => (0..)
                 .zip(shapes)
-                .filter(|(_, own)| own.is_some_and(|own| own.0 <= state.free))
+                .filter(|(_, row)| row.is_some_and(|pair| pair.0 <= state.free))
                 .fold(0, |all, (shape, _): (u32, _)| {
                     all | 0xf << (shape * u32::from(MODES))
                 }),
         };
         let open = Classes::from(open);
-        Open {
+        LaneOpening {
             starts: open | open << HALF,
             bars: Classes::MAX << HALF,
         }
     }
 
-    fn start(&self, state: &mut MachineState, job: &SetJob, gene: u8, ticket: Ticket) {
+    fn start(&self, state: &mut MachineState, job: &SetJob, gene: u8, ticket: LaneTicket) {
         let Some((set, loss)) = self.set(state, job, gene) else {
             return;
         };
@@ -442,15 +442,15 @@ impl Physics for Machines {
         let count = u32::from(job.devices);
         state.held += count;
         state.idle = state.idle.saturating_sub(count);
-        state.runs.push(Run {
+        state.runs.push(SimulatedRun {
             ends: state.at + job.seconds(loss),
             set,
             ticket,
         });
     }
 
-    fn next(&self, state: &mut MachineState, ended: &mut Vec<Ticket>) -> Option<f64> {
-        let ends = state.runs.iter().map(|own| own.ends);
+    fn next(&self, state: &mut MachineState, ended: &mut Vec<LaneTicket>) -> Option<f64> {
+        let ends = state.runs.iter().map(|run| run.ends);
         let first = ends.fold(f64::INFINITY, f64::min);
         if first == f64::INFINITY {
             return None;
@@ -459,13 +459,13 @@ impl Physics for Machines {
         state.at += passed;
         let kind = &self.kinds[usize::from(state.kind)];
         let (free, held, idle) = (&mut state.free, &mut state.held, &mut state.idle);
-        state.runs.retain(|own| {
-            if own.ends > first + TOGETHER {
+        state.runs.retain(|run| {
+            if run.ends > first + TOGETHER {
                 return true;
             }
-            ended.push(own.ticket);
-            *free += own.set;
-            let count = kind.count(own.set);
+            ended.push(run.ticket);
+            *free += run.set;
+            let count = kind.count(run.set);
             *held -= count;
             *idle += count;
             false
@@ -509,7 +509,7 @@ mod tests {
 
     use super::*;
     use mapa_sched::JobId;
-    use mapa_sched::plan::{Entry, Planner};
+    use mapa_sched::plan::{PlanEntry, Planner};
 
     const FLOW: SetGoal = SetGoal {
         completions: 1.0,
@@ -537,7 +537,7 @@ mod tests {
     }
 
     /// The set of a job and what it loses there, by a visit to all sets.
-    fn visited(machines: &Machines, job: &SetJob, gene: u8, free: u32) -> Option<(u32, f64)> {
+    fn visited(machines: &MachineKinds, job: &SetJob, gene: u8, free: u32) -> Option<(u32, f64)> {
         let graph = &machines.kinds[0].graph;
         let scores = SetScores::of(
             graph,
@@ -555,10 +555,10 @@ mod tests {
             .iter()
             .filter_map(|(set, gbps)| Some((set, lost(gbps?))))
             .collect();
-        let least = all.iter().map(|own| own.1).fold(f64::INFINITY, f64::min);
+        let least = all.iter().map(|pair| pair.1).fold(f64::INFINITY, f64::min);
         let mode = job.mode(gene);
         let order = |a: &(u32, f64), b: &(u32, f64)| -> Ordering {
-            let left = |own: &(u32, f64)| direct(graph, free & !own.0);
+            let left = |pair: &(u32, f64)| direct(graph, free & !pair.0);
             let by_left = left(b).total_cmp(&left(a));
             let by_loss = a.1.total_cmp(&b.1);
             let by = if mode == MODEST {
@@ -570,14 +570,14 @@ mod tests {
         };
         let best = all
             .iter()
-            .filter(|own| own.0 & !free == 0)
+            .filter(|pair| pair.0 & !free == 0)
             .min_by(|a, b| order(a, b))
             .copied()?;
         (best.1 - least <= MORE_LOSS[usize::from(mode)] + 1e-9).then_some(best)
     }
 
     /// When each job of a list ends, slowly: at each moment the list is scanned from its beginning.
-    fn slow(machines: &Machines, list: &[(SetJob, u8)]) -> Vec<Option<f64>> {
+    fn slow(machines: &MachineKinds, list: &[(SetJob, u8)]) -> Vec<Option<f64>> {
         let mut free = (1_u32 << machines.kinds[0].graph.len()) - 1;
         let mut ends = vec![None; list.len()];
         let mut runs: Vec<(f64, u32)> = Vec::new();
@@ -599,13 +599,13 @@ mod tests {
                     at += 1;
                 }
             }
-            let Some(first) = runs.iter().map(|own| own.0).min_by(f64::total_cmp) else {
+            let Some(first) = runs.iter().map(|run| run.0).min_by(f64::total_cmp) else {
                 return ends;
             };
             now = first;
-            runs.retain(|own| {
-                let stays = own.0 > first + TOGETHER;
-                free |= if stays { 0 } else { own.1 };
+            runs.retain(|run| {
+                let stays = run.0 > first + TOGETHER;
+                free |= if stays { 0 } else { run.1 };
                 stays
             });
         }
@@ -614,7 +614,7 @@ mod tests {
     /// A search simulates no more than its moves, each once: starts and ends of every job.
     #[test]
     fn a_search_keeps_its_budget() {
-        let mut machines = Machines::new(ring_packing_gbps());
+        let mut machines = MachineKinds::new(ring_packing_gbps());
         let mut fabric = mapa_core::Fabric::new();
         let root = fabric.add_numa("cpu0", 0).unwrap();
         for device in 0..6 {
@@ -640,7 +640,7 @@ mod tests {
                 ideal: 5.0 + id as f64,
                 since: 0.0,
             };
-            let entry = Entry {
+            let entry = PlanEntry {
                 id: JobId(id),
                 job,
                 gene: ANY,
@@ -665,7 +665,7 @@ mod tests {
             graph in machines(1..=6), packing in any::<bool>(),
             rows in vec((1usize..=4, 1.0..90.0, prop_oneof![Just(0.1), Just(0.6), Just(2.0)], any::<bool>(), 0u8..8), 0..24),
         ) {
-            let mut machines = Machines::new(if packing { ring_packing_gbps() } else { mapa_core::effective_gbps() });
+            let mut machines = MachineKinds::new(if packing { ring_packing_gbps() } else { mapa_core::effective_gbps() });
             let graph = Arc::new(graph);
             let kind = machines.kind_of(&graph);
             let mut list: Vec<(SetJob, u8)> = Vec::new();
@@ -685,7 +685,7 @@ mod tests {
             let mut plan = Planner::new(machines, FLOW, 0);
             plan.add_lane(state);
             for (id, &(job, gene)) in (0..).zip(&list) {
-                plan.put(0, usize::MAX, Entry { id: JobId(id), job, gene, weight: 1.0 });
+                plan.put(0, usize::MAX, PlanEntry { id: JobId(id), job, gene, weight: 1.0 });
             }
             for (fast, slow) in plan.expected(0).iter().zip(&slow) {
                 prop_assert_eq!(fast.is_some(), slow.is_some());

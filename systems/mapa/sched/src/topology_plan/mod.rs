@@ -18,14 +18,14 @@ use mapa_sched::Event;
 use mapa_sched::Scheduler;
 use mapa_sched::Turn;
 use mapa_sched::length;
-use mapa_sched::plan::{Ageing, Draws, Entry};
+use mapa_sched::plan::{Ageing, Draws, PlanEntry};
 use mapa_sched::{FirstFit, LinkModel, ListOrder};
 use mapa_sched::{Job, JobId, RunTime};
 use mapa_sched::{Time, duration, seconds};
 
-use goal::Errors;
-use machines::{BAR, FAIR, GOOD, Machines, SetJob};
-use runs::{Plan, Running, Runs, UNKNOWN_S};
+use goal::EstimateErrors;
+use machines::{BAR, FAIR, GOOD, MachineKinds, SetJob};
+use runs::{LaneRuns, RunningJob, SetPlan, UNKNOWN_S};
 
 pub use goal::{PlanGoal, PlanPart, Trust};
 
@@ -93,8 +93,8 @@ const COMING: f64 = 10.0;
 /// ```
 pub struct TopologyPlan {
     name: String,
-    plan: Plan,
-    runs: Runs,
+    plan: SetPlan,
+    runs: LaneRuns,
     goal: PlanGoal,
     blend: f64,
     told: Trust,
@@ -106,7 +106,7 @@ pub struct TopologyPlan {
     /// The parts that are left out, one bit each.
     without: u8,
     budget: usize,
-    errors: Errors,
+    errors: EstimateErrors,
     /// The list that schedules where the plan does not.
     fallback: FirstFit,
     /// Whether it does so now: then it has been told all that waits.
@@ -117,15 +117,15 @@ pub struct TopologyPlan {
     batches: bool,
     serial: u64,
     /// The planned jobs that wait, by arrival.
-    held: BTreeMap<u64, Held>,
+    held: BTreeMap<u64, PlannedJob>,
     serials: BTreeMap<JobId, u64>,
     /// Whether a job is past its limit on overtaking, and does not go first yet.
     is_overdue: bool,
-    arrived: Vec<Held>,
+    arrived: Vec<PlannedJob>,
     /// Planned jobs that are in no list, by arrival.
     homeless: BTreeSet<u64>,
     /// Jobs that cannot be planned, by arrival.
-    others: BTreeMap<u64, Held>,
+    others: BTreeMap<u64, PlannedJob>,
     /// The ideal seconds of all planned jobs, and their number.
     ideals: (f64, f64),
     /// Whether anything has happened since the last search.
@@ -153,7 +153,7 @@ impl Weigher {
 
 /// A job that waits.
 #[derive(Clone, Debug)]
-struct Held {
+struct PlannedJob {
     job: Arc<Job>,
     serial: u64,
     own: SetJob,
@@ -189,12 +189,12 @@ impl TopologyPlan {
         let goal = PlanGoal::default();
         Self {
             name: NAME.to_owned(),
-            plan: Plan::new(
-                Machines::new(effective_gbps()),
+            plan: SetPlan::new(
+                MachineKinds::new(effective_gbps()),
                 goal.cost((0.0, 1.0), 0.0, 0, 0.0),
                 0,
             ),
-            runs: Runs::default(),
+            runs: LaneRuns::default(),
             goal,
             blend: 0.0,
             told: Trust::Exact,
@@ -203,7 +203,7 @@ impl TopologyPlan {
             overtaking: Self::OVERTAKING,
             without: 0,
             budget: Self::SEARCH,
-            errors: Errors::default(),
+            errors: EstimateErrors::default(),
             fallback: FirstFit::new(ListOrder::Shortest),
             falls_back: false,
             unknown: 0,
@@ -339,12 +339,12 @@ impl TopologyPlan {
             place,
             waits_for_links: matches!(entry.job.mode(entry.gene), GOOD | FAIR),
             bars: entry.gene & BAR != 0,
-            expected: expected.map(|own| (after(own.starts), after(own.ends))),
+            expected: expected.map(|span| (after(span.starts), after(span.ends))),
         })
     }
 
     /// A planned job that waits.
-    fn waiter(&self, job: JobId) -> Option<&Held> {
+    fn waiter(&self, job: JobId) -> Option<&PlannedJob> {
         self.held.get(self.serials.get(&job)?)
     }
 
@@ -361,7 +361,7 @@ impl TopologyPlan {
         for lane in self.runs.refresh(&mut self.plan, turn.fleet()) {
             self.runs.bring(&mut self.plan, lane, now);
             let (machines, state) = (self.plan.physics(), self.plan.state(lane));
-            let gone = |entry: &&Entry<SetJob>| {
+            let gone = |entry: &&PlanEntry<SetJob>| {
                 use mapa_sched::plan::Physics;
                 !machines.holds(state, &entry.job)
             };
@@ -418,7 +418,7 @@ impl TopologyPlan {
             ..Request::new(request.pattern.clone())
         };
         let demands = request.pattern.demands();
-        if plain != *request || demands.iter().any(|own| *own != Demand::default()) {
+        if plain != *request || demands.iter().any(|demand| *demand != Demand::default()) {
             return None;
         }
         let devices = u8::try_from(request.pattern.len()).ok()?;
@@ -547,7 +547,7 @@ impl Scheduler for TopologyPlan {
                 let serial = self.serial;
                 self.serial += 1;
                 self.is_news = true;
-                self.arrived.push(Held {
+                self.arrived.push(PlannedJob {
                     job: Arc::new(job),
                     serial,
                     own: SetJob::default(),
@@ -568,7 +568,7 @@ impl Scheduler for TopologyPlan {
                     self.others.retain(|_, held| held.job.id != job);
                     let finished = matches!(fact, Event::Finished(_));
                     // Of a job whose run time was unknown, nothing was expected.
-                    let known = |run: &Running| run.takes < UNKNOWN_S;
+                    let known = |run: &RunningJob| run.takes < UNKNOWN_S;
                     let run = self.runs.end(job);
                     // Facts of unknown jobs are no news.
                     self.is_news |= planned || run.is_some();

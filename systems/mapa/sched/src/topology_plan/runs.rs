@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use mapa_core::{Allocator, DeviceSet, MachineId, Stamp};
 
-use super::machines::{MachineState, Machines, SetGoal};
+use super::machines::{MachineKinds, MachineState, SetGoal};
 use mapa_sched::Fleet;
 use mapa_sched::JobId;
 use mapa_sched::plan::Planner;
 
-pub(super) type Plan = Planner<Machines, SetGoal>;
+pub(super) type SetPlan = Planner<MachineKinds, SetGoal>;
 
 /// The share of its expected time that a job is thought to have left when it is late.
 const LATE: f64 = 0.03;
@@ -20,7 +20,7 @@ pub(super) const UNKNOWN_S: f64 = 10.0 * 365.0 * 24.0 * 3600.0;
 
 /// A job that runs.
 #[derive(Clone, Debug)]
-pub(super) struct Running {
+pub(super) struct RunningJob {
     id: JobId,
     /// The devices, as a mask or a number.
     set: u32,
@@ -32,7 +32,7 @@ pub(super) struct Running {
 }
 
 #[derive(Clone, Debug)]
-struct Lane {
+struct MachineLane {
     machine: MachineId,
     stamp: Option<Stamp>,
     kind: u16,
@@ -40,18 +40,18 @@ struct Lane {
     free: u32,
     /// The moment for which the plan has its state, seconds.
     at: f64,
-    runs: Vec<Running>,
+    runs: Vec<RunningJob>,
 }
 
 /// The machines, and who runs there.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Runs {
-    lanes: Vec<Lane>,
+pub(super) struct LaneRuns {
+    lanes: Vec<MachineLane>,
     /// The lanes of each job that runs.
     lanes_of: BTreeMap<JobId, Vec<usize>>,
 }
 
-impl Runs {
+impl LaneRuns {
     pub(super) fn lanes(&self) -> usize {
         self.lanes.len()
     }
@@ -70,10 +70,10 @@ impl Runs {
     }
 
     /// Device-seconds that running jobs have left, on one machine.
-    pub(super) fn backlog(&self, plan: &Plan, lane: usize, now: f64) -> f64 {
+    pub(super) fn backlog(&self, plan: &SetPlan, lane: usize, now: f64) -> f64 {
         let own = &self.lanes[lane];
         let tables = plan.physics().has_tables(own.kind);
-        let left = |run: &Running| (run.ends - now).max(0.0) * f64::from(count(run.set, tables));
+        let left = |run: &RunningJob| (run.ends - now).max(0.0) * f64::from(count(run.set, tables));
         own.runs.iter().map(left).sum()
     }
 
@@ -81,11 +81,11 @@ impl Runs {
     ///
     /// # Complexity
     /// O(m) for m machines, and O(d + r) for each that has changed, of d devices, r jobs that run.
-    pub(super) fn refresh(&mut self, plan: &mut Plan, fleet: &Fleet) -> Vec<usize> {
+    pub(super) fn refresh(&mut self, plan: &mut SetPlan, fleet: &Fleet) -> Vec<usize> {
         if self.lanes.len() != fleet.machines().len() {
             for machine in fleet.machines().iter().skip(self.lanes.len()) {
                 let kind = plan.physics_mut().kind_of(machine.graph());
-                self.lanes.push(Lane {
+                self.lanes.push(MachineLane {
                     machine: machine.id(),
                     stamp: None,
                     kind,
@@ -110,7 +110,7 @@ impl Runs {
     }
 
     /// Looks at one machine.
-    pub(super) fn look(&mut self, plan: &mut Plan, lane: usize, machine: &Allocator) {
+    pub(super) fn look(&mut self, plan: &mut SetPlan, lane: usize, machine: &Allocator) {
         let own = &mut self.lanes[lane];
         own.stamp = Some(machine.stamp());
         let view = machine.view();
@@ -132,13 +132,13 @@ impl Runs {
     }
 
     /// Tells the plan how a machine is at a moment.
-    pub(super) fn bring(&mut self, plan: &mut Plan, lane: usize, now: f64) {
+    pub(super) fn bring(&mut self, plan: &mut SetPlan, lane: usize, now: f64) {
         let own = &mut self.lanes[lane];
         if own.at == now {
             return;
         }
         own.at = now;
-        let left = |run: &Running| {
+        let left = |run: &RunningJob| {
             let left = run.ends - now;
             if left > -ON_TIME_S {
                 left.max(1e-9)
@@ -166,7 +166,7 @@ impl Runs {
     /// A job has started on a set of a lane: it is expected to run so many seconds.
     pub(super) fn start(&mut self, job: JobId, lane: usize, set: u32, now: f64, takes: f64) {
         let own = &mut self.lanes[lane];
-        own.runs.push(Running {
+        own.runs.push(RunningJob {
             id: job,
             set,
             started: now,
@@ -178,7 +178,7 @@ impl Runs {
     }
 
     /// A job has ended, or is gone.
-    pub(super) fn end(&mut self, job: JobId) -> Option<Running> {
+    pub(super) fn end(&mut self, job: JobId) -> Option<RunningJob> {
         let mut ended = None;
         for lane in self.lanes_of.remove(&job)? {
             let own = &mut self.lanes[lane];
@@ -205,7 +205,7 @@ impl Runs {
     }
 
     /// The devices of a started job as the plan counts them: a mask or their number.
-    pub(super) fn set_of(&self, plan: &Plan, lane: usize, devices: &DeviceSet) -> u32 {
+    pub(super) fn set_of(&self, plan: &SetPlan, lane: usize, devices: &DeviceSet) -> u32 {
         match plan.physics().has_tables(self.lanes[lane].kind) {
             true => devices.word(0) as u32,
             false => devices.len() as u32,
@@ -213,21 +213,21 @@ impl Runs {
     }
 
     /// The least that jobs of a shape lose on any machine; `None` if none can hold them.
-    pub(super) fn least_loss(&self, plan: &Plan, shape: u8) -> Option<f64> {
-        let kinds = self.lanes.iter().map(|own| own.kind);
+    pub(super) fn least_loss(&self, plan: &SetPlan, shape: u8) -> Option<f64> {
+        let kinds = self.lanes.iter().map(|lane| lane.kind);
         let losses = kinds.filter_map(|kind| plan.physics().least_loss(kind, shape));
         losses.reduce(f64::min)
     }
 
     /// The devices of a machine in service.
-    pub(super) fn devices(&self, plan: &Plan, lane: usize) -> f64 {
+    pub(super) fn devices(&self, plan: &SetPlan, lane: usize) -> f64 {
         let own = &self.lanes[lane];
         f64::from(count(own.present, plan.physics().has_tables(own.kind)))
     }
 
     /// The lane of a machine.
     pub(super) fn lane_of_machine(&self, machine: MachineId) -> Option<usize> {
-        self.lanes.iter().position(|own| own.machine == machine)
+        self.lanes.iter().position(|lane| lane.machine == machine)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use mapa_core::{Decision, DeviceId, DeviceSet, Rules, max, preserved_direct_gbps};
 
-use super::{Held, NAME, TopologyPlan};
+use super::{NAME, PlannedJob, TopologyPlan};
 use mapa_sched::Turn;
 use mapa_sched::{JobId, Tenant};
 
@@ -78,7 +78,7 @@ impl TopologyPlan {
                 .ok()
             }
         });
-        let placed = decision.map(|own| turn.place(Tenant::Job(id), own));
+        let placed = decision.map(|decision| turn.place(Tenant::Job(id), decision));
         if !matches!(placed, Some(Ok(_))) {
             return;
         }
@@ -89,7 +89,14 @@ impl TopologyPlan {
     }
 
     /// Notes that a job has started.
-    pub(super) fn started(&mut self, held: &Held, lane: usize, set: u32, now: f64, takes: f64) {
+    pub(super) fn started(
+        &mut self,
+        held: &PlannedJob,
+        lane: usize,
+        set: u32,
+        now: f64,
+        takes: f64,
+    ) {
         self.plan.remove(held.job.id);
         self.forget(held.job.id);
         self.runs.start(held.job.id, lane, set, now, takes);

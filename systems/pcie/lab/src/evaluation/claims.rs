@@ -2,8 +2,10 @@
 
 use mapa_sim::{Interval, mean_interval, paired_interval};
 
-use super::setting::{Chooser, FIXED, INSTANCES, LARGE, Lengths, Physics, SHARES, Setting};
-use super::trials::{All, Trial, Trials};
+use super::setting::{
+    FIXED, INSTANCES, LARGE, Lengths, PcieChooser, PcieSetting, PortSharing, SHARES,
+};
+use super::trials::{PcieResults, PcieTrial, PcieTrials};
 use mapa_front::Error;
 use mapa_lab::claim::{Claim, EXACT, Verdict, number};
 
@@ -35,13 +37,13 @@ fn lowest(values: &[Interval]) -> Option<Interval> {
 }
 
 /// The claims about a system of this size, for one arrival pattern and one physics.
-pub(super) fn of_system(shares: [&Trials; 3], at_most: f64) -> Vec<Claim> {
+pub(super) fn of_system(shares: [&PcieTrials; 3], at_most: f64) -> Vec<Claim> {
     let [few, .., many] = shares;
     let place = format!("{} GPUs, {}", few.setting.gpus, few.setting.variant());
     let claim = |what: String, paper: &str| {
         Claim::new(format!("{place}: {what}"), paper.to_owned(), ASSUMES)
     };
-    let gains = shares.map(Trials::gain);
+    let gains = shares.map(PcieTrials::gain);
     let better = claim(
         "JCT below the baseline's at 20, 40 and 60 %".to_owned(),
         "consistently outperforms",
@@ -83,7 +85,7 @@ pub(super) fn of_system(shares: [&Trials; 3], at_most: f64) -> Vec<Claim> {
 }
 
 /// The claim that the large system gains as much as the small one.
-pub(super) fn alike(small: &Trials, large: &Trials) -> Claim {
+pub(super) fn alike(small: &PcieTrials, large: &PcieTrials) -> Claim {
     let value = paired_interval(&large.gains(), &small.gains());
     let what = format!(
         "{} and {} GPUs, {}: gains at 60 % are within 10 points of each other",
@@ -101,17 +103,17 @@ pub(super) fn alike(small: &Trials, large: &Trials) -> Claim {
 }
 
 /// The claims about more instances per GPU, at 60 %.
-pub(super) fn of_instances(all: &All, variant: Setting) -> Result<[Claim; 2], Error> {
+pub(super) fn of_instances(all: &PcieResults, variant: PcieSetting) -> Result<[Claim; 2], Error> {
     let trials = INSTANCES
         .into_iter()
         .map(|instances| {
-            all.of(Setting {
+            all.of(PcieSetting {
                 instances,
                 ..variant
             })
         })
         .collect::<Result<Vec<_>, _>>()?;
-    let gains: Vec<Interval> = trials.iter().map(|own| own.gain()).collect();
+    let gains: Vec<Interval> = trials.iter().map(|trial| trial.gain()).collect();
     let steps: Vec<Interval> = trials
         .windows(2)
         .map(|pair| paired_interval(&pair[1].gains(), &pair[0].gains()))
@@ -154,15 +156,15 @@ const MORE: f64 = 1.5;
 
 /// The claim that a number per file is [`MORE`] times the baseline's.
 fn half_as_many_again(
-    trials: &Trials,
+    trials: &PcieTrials,
     what: &str,
     unit: &str,
-    of: impl Fn(&Trial) -> f64,
+    of: impl Fn(&PcieTrial) -> f64,
 ) -> Claim {
-    let [first, aware] = Chooser::ALL.map(|own| trials.per_file(own, &of));
-    let claimed: Vec<f64> = first.iter().map(|own| MORE * own).collect();
+    let [first, aware] = PcieChooser::ALL.map(|chooser| trials.per_file(chooser, &of));
+    let claimed: Vec<f64> = first.iter().map(|value| MORE * value).collect();
     let above = paired_interval(&aware, &claimed);
-    let [first, aware] = [first, aware].map(|own| mean_interval(&own).mean);
+    let [first, aware] = [first, aware].map(|values| mean_interval(&values).mean);
     let place = format!(
         "{}, {}",
         trials.setting.physics.name(),
@@ -189,12 +191,12 @@ fn half_as_many_again(
 
 /// The claims about the peak of Fig. 5: jobs at full speed, and, where all jobs take 50 s, the
 /// density there.
-pub(super) fn of_density(trials: &Trials) -> Vec<Claim> {
+pub(super) fn of_density(trials: &PcieTrials) -> Vec<Claim> {
     let unslowed = half_as_many_again(
         trials,
         "PCIe-bound jobs at full speed throughout",
         "%",
-        |own| own.unslowed,
+        |trial| trial.unslowed,
     );
     let mut claims = vec![unslowed];
     if trials.setting.lengths == Lengths::Alike {
@@ -202,7 +204,7 @@ pub(super) fn of_density(trials: &Trials) -> Vec<Claim> {
             trials,
             "density at 50 s",
             "per 1,000 s",
-            |own| 1e3 * density(&own.ran, 50.0),
+            |trial| 1e3 * density(&trial.ran, 50.0),
         ));
     }
     claims
@@ -223,12 +225,16 @@ fn density(values: &[f64], at: f64) -> f64 {
 
 /// The claims that no job is slower than Eq. 2 predicts. Under Eq. 2 that is what the simulation
 /// computes, and max-min leaves no job less than an equal share.
-pub(super) fn not_slower(all: &All) -> [Claim; 2] {
-    Physics::ALL.map(|physics| {
+pub(super) fn not_slower(all: &PcieResults) -> [Claim; 2] {
+    PortSharing::ALL.map(|physics| {
         let (mut slower, mut jobs) = (0, 0);
-        for own in all.iter().filter(|own| own.setting.physics == physics) {
-            slower += own.sum(|trial: &Trial| trial.slower);
-            jobs += own.setting.jobs * Chooser::ALL.len() * own.of(Chooser::Aware).len();
+        for trials in all
+            .iter()
+            .filter(|trials| trials.setting.physics == physics)
+        {
+            slower += trials.sum(|trial: &PcieTrial| trial.slower);
+            jobs +=
+                trials.setting.jobs * PcieChooser::ALL.len() * trials.of(PcieChooser::Aware).len();
         }
         let what = format!(
             "{}: jobs that run longer than Eq. 2 says of those that ran beside them",
@@ -245,19 +251,22 @@ pub(super) fn not_slower(all: &All) -> [Claim; 2] {
 }
 
 /// The claim that every job ends.
-pub(super) fn all_run(all: &All) -> Claim {
-    let left: usize = all.iter().map(|own| own.sum(|trial| trial.left)).sum();
+pub(super) fn all_run(all: &PcieResults) -> Claim {
+    let left: usize = all
+        .iter()
+        .map(|trials| trials.sum(|trial| trial.left))
+        .sum();
     let claim = Claim::new("jobs that never end, in all settings", "none", &[]);
     claim.found(left.to_string(), None, EXACT, Verdict::of(left == 0))
 }
 
 /// The claims about the paper's two systems, for each variant.
-pub(super) fn of_both(all: &All) -> Result<[Vec<Claim>; 2], Error> {
+pub(super) fn of_both(all: &PcieResults) -> Result<[Vec<Claim>; 2], Error> {
     let [mut small, mut large] = [Vec::new(), Vec::new()];
-    for (own, other) in FIXED.variants().into_iter().zip(LARGE.variants()) {
-        small.extend(of_system(all.shares(own)?, 18.0));
+    for (setting, other) in FIXED.variants().into_iter().zip(LARGE.variants()) {
+        small.extend(of_system(all.shares(setting)?, 18.0));
         large.extend(of_system(all.shares(other)?, 17.0));
-        large.push(alike(all.of(own)?, all.of(other)?));
+        large.push(alike(all.of(setting)?, all.of(other)?));
     }
     Ok([small, large])
 }

@@ -8,20 +8,20 @@ use mapa_core::PCIE_GEN4_GBPS;
 use super::claims::not_slower;
 use super::hindsight::slowdown;
 use super::jobs::{BLOOM7B1, BLOOM560M};
-use super::setting::{FIXED, LARGE, Physics, Setting};
-use super::trials::All;
+use super::setting::{FIXED, LARGE, PcieSetting, PortSharing};
+use super::trials::PcieResults;
 use mapa_front::Error;
 use mapa_lab::claim::{Claim, EXACT, Verdict, mean_pm, number};
 use mapa_lab::report::Section;
 
 /// Jobs of both PCIe-bound kinds on a GPU.
 #[derive(Clone, Copy)]
-struct Mix {
+struct BoundMix {
     light: usize,
     heavy: usize,
 }
 
-impl Mix {
+impl BoundMix {
     /// The mixes that are shown: one job of a kind beside up to six of the other, and two beside
     /// two.
     const SHOWN: [Self; 8] = [
@@ -43,9 +43,9 @@ impl Mix {
     }
 
     /// The slowdowns of a light and a heavy job.
-    fn slowdowns(self, physics: Physics) -> [f64; 2] {
+    fn slowdowns(self, physics: PortSharing) -> [f64; 2] {
         let all = [vec![BLOOM560M; self.light], vec![BLOOM7B1; self.heavy]].concat();
-        [BLOOM560M, BLOOM7B1].map(|own| slowdown(physics, own, &all))
+        [BLOOM560M, BLOOM7B1].map(|kind| slowdown(physics, kind, &all))
     }
 
     /// The bandwidth of all jobs together at these slowdowns, GB/s.
@@ -55,10 +55,10 @@ impl Mix {
 }
 
 /// The gains under both physics, in words.
-fn gains(all: &All, setting: Setting) -> Result<String, Error> {
-    let [eq_2, max_min] = Physics::ALL.map(|physics| {
-        all.of(Setting { physics, ..setting })
-            .map(|own| mean_pm(own.gain()))
+fn gains(all: &PcieResults, setting: PcieSetting) -> Result<String, Error> {
+    let [eq_2, max_min] = PortSharing::ALL.map(|physics| {
+        all.of(PcieSetting { physics, ..setting })
+            .map(|trials| mean_pm(trials.gain()))
     });
     Ok(format!(
         "{}: {} % and {} %",
@@ -69,13 +69,13 @@ fn gains(all: &All, setting: Setting) -> Result<String, Error> {
 }
 
 /// The section that compares Eq. 2 with max-min fairness.
-pub(super) fn what_eq_2_counts(all: &All) -> Result<Section, Error> {
+pub(super) fn what_eq_2_counts(all: &PcieResults) -> Result<Section, Error> {
     let mut section =
         Section::new("eq-2", "What Eq. 2 counts, and what that changes").claims(not_slower(all));
     let mut rows = Vec::new();
     let mut unused = Vec::new();
-    for mix in Mix::SHOWN {
-        let [eq_2, max_min] = Physics::ALL.map(|physics| mix.slowdowns(physics));
+    for mix in BoundMix::SHOWN {
+        let [eq_2, max_min] = PortSharing::ALL.map(|physics| mix.slowdowns(physics));
         let all = [mix.gbps(eq_2), mix.gbps(max_min)];
         unused.push(all[1] - all[0]);
         let cells = [eq_2[0], max_min[0], eq_2[1], max_min[1], all[0], all[1]].map(number);

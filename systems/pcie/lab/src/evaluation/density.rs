@@ -4,21 +4,21 @@ use mapa_sim::mean_interval;
 
 use super::claims::{self, KERNEL_S};
 use super::colours::colour;
-use super::setting::{Chooser, Physics};
-use super::trials::{All, Of, Trials, shown};
+use super::setting::{PcieChooser, PortSharing};
+use super::trials::{PcieNumber, PcieResults, PcieTrials, shown};
 use mapa_front::Error;
 use mapa_lab::claim::{bounds, mean_pm};
-use mapa_lab::picture::{Curve, densities};
+use mapa_lab::picture::{StyledCurve, densities};
 use mapa_lab::report::Section;
 
 /// The columns of the table.
-const COLUMNS: [(&str, Of); 3] = [
-    ("at full speed throughout, %", |own| own.unslowed),
-    ("mean slowdown", |own| own.slowdown),
-    ("Bloom7b1 above 1.3, %", |own| own.beyond),
+const COLUMNS: [(&str, PcieNumber); 3] = [
+    ("at full speed throughout, %", |trial| trial.unslowed),
+    ("mean slowdown", |trial| trial.slowdown),
+    ("Bloom7b1 above 1.3, %", |trial| trial.beyond),
 ];
 
-pub(super) fn section(all: &All) -> Result<Section, Error> {
+pub(super) fn section(all: &PcieResults) -> Result<Section, Error> {
     let mut section = Section::new("fig-5", "Fig. 5: execution times of PCIe-bound jobs, 60 % of all").text(
         "Four GPUs, load 0.6. The text has \"50% more jobs with low execution time (50 seconds)\" than the baseline. A density depends on the \
          lengths of jobs, of which the paper says no more. The share of PCIe-bound jobs that ran at full speed from beginning to end does \
@@ -27,11 +27,11 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
     );
     let mut rows = Vec::new();
     let mut curves = Vec::new();
-    for physics in Physics::ALL {
+    for physics in PortSharing::ALL {
         for setting in shown(physics) {
             let trials = all.of(setting)?;
             section = section.claims(claims::of_density(trials));
-            for chooser in Chooser::ALL {
+            for chooser in PcieChooser::ALL {
                 let values = COLUMNS.map(|(_, of)| mean_interval(&trials.per_file(chooser, of)));
                 let words =
                     [physics.name(), setting.lengths.name(), chooser.name()].map(str::to_owned);
@@ -40,8 +40,8 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
                 rows.push(words.into_iter().chain(values.map(mean_pm)).collect());
             }
             let is_uniform = setting == shown(physics)[0];
-            if physics == Physics::EqualShare {
-                curves.extend(Chooser::ALL.map(|chooser| curve(trials, chooser, is_uniform)));
+            if physics == PortSharing::EqualShare {
+                curves.extend(PcieChooser::ALL.map(|chooser| curve(trials, chooser, is_uniform)));
             }
         }
     }
@@ -63,12 +63,12 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
 }
 
 /// The execution times of all files' jobs under a scheduler.
-fn curve(trials: &Trials, chooser: Chooser, is_uniform: bool) -> Curve {
+fn curve(trials: &PcieTrials, chooser: PcieChooser, is_uniform: bool) -> StyledCurve {
     let name = format!("{}, {}", chooser.name(), trials.setting.lengths.name());
     let values = trials
         .of(chooser)
         .iter()
-        .flat_map(|own| own.ran.iter().copied())
+        .flat_map(|trial| trial.ran.iter().copied())
         .collect();
     (name, colour(chooser.name()), is_uniform, values)
 }

@@ -6,13 +6,13 @@ use mapa_core::{DeviceId, MachineId, PCIE_GEN4_GBPS, pcie_slowdown};
 use mapa_sched::{Fleet, Time};
 use mapa_sim::{Run, Workload};
 
-use super::jobs::Kind;
-use super::setting::Physics;
+use super::jobs::Table2Job;
+use super::setting::PortSharing;
 
 /// A job that has run.
 #[derive(Clone, Copy)]
-pub(super) struct Ran {
-    pub(super) kind: Kind,
+pub(super) struct RanJob {
+    pub(super) kind: Table2Job,
     /// Seconds at full speed.
     pub(super) work: f64,
     gpu: (MachineId, DeviceId),
@@ -21,25 +21,25 @@ pub(super) struct Ran {
 }
 
 /// Groups the jobs that have run by GPU.
-pub(super) fn by_gpu(fleet: &Fleet, jobs: &Workload, runs: &[Run]) -> Vec<Vec<Ran>> {
-    let mut all: Vec<Ran> = runs
+pub(super) fn by_gpu(fleet: &Fleet, jobs: &Workload, runs: &[Run]) -> Vec<Vec<RanJob>> {
+    let mut all: Vec<RanJob> = runs
         .iter()
-        .filter_map(|run| Ran::of(fleet, jobs, run))
+        .filter_map(|run| RanJob::of(fleet, jobs, run))
         .collect();
-    all.sort_by_key(|own| own.gpu);
+    all.sort_by_key(|ran| ran.gpu);
     all.chunk_by(|a, b| a.gpu == b.gpu)
-        .map(<[Ran]>::to_vec)
+        .map(<[RanJob]>::to_vec)
         .collect()
 }
 
-impl Ran {
+impl RanJob {
     /// The job of a run; `None` if the run has no device.
     fn of(fleet: &Fleet, jobs: &Workload, run: &Run) -> Option<Self> {
         let at = &run.stays.first()?.at;
         let graph = fleet.machine(at.machine).ok()?.graph();
         let job = &jobs.jobs[run.index];
         Some(Self {
-            kind: Kind::named(&job.task),
+            kind: Table2Job::named(&job.task),
             work: job.work.as_secs_f64(),
             gpu: (at.machine, graph.device(*at.placement.first()?).parent),
             from: run.started(),
@@ -52,15 +52,15 @@ impl Ran {
     ///
     /// # Complexity
     /// O(n²) for n jobs on the GPU.
-    pub(super) fn done(&self, physics: Physics, there: &[Self]) -> f64 {
+    pub(super) fn done(&self, physics: PortSharing, there: &[Self]) -> f64 {
         let beside: Vec<&Self> = there
             .iter()
-            .filter(|own| own.kind.is_bound() && own.from < self.until && self.from < own.until)
+            .filter(|ran| ran.kind.is_bound() && ran.from < self.until && self.from < ran.until)
             .collect();
         // The speed changes only where a PCIe-bound neighbour starts or ends.
         let mut turns: Vec<Time> = beside
             .iter()
-            .flat_map(|own| [own.from, own.until])
+            .flat_map(|ran| [ran.from, ran.until])
             .collect();
         turns.retain(|&at| self.from < at && at < self.until);
         turns.extend([self.from, self.until]);
@@ -68,10 +68,10 @@ impl Ran {
         turns
             .windows(2)
             .map(|part| {
-                let bound: Vec<Kind> = beside
+                let bound: Vec<Table2Job> = beside
                     .iter()
-                    .filter(|own| own.from <= part[0] && part[0] < own.until)
-                    .map(|own| own.kind)
+                    .filter(|ran| ran.from <= part[0] && part[0] < ran.until)
+                    .map(|ran| ran.kind)
                     .collect();
                 (part[1] - part[0]).as_secs_f64() / slowdown(physics, self.kind, &bound)
             })
@@ -80,17 +80,20 @@ impl Ran {
 }
 
 /// The slowdown of a job beside these PCIe-bound jobs, which include the job itself.
-pub(super) fn slowdown(physics: Physics, kind: Kind, bound: &[Kind]) -> f64 {
-    if physics == Physics::EqualShare {
+pub(super) fn slowdown(physics: PortSharing, kind: Table2Job, bound: &[Table2Job]) -> f64 {
+    if physics == PortSharing::EqualShare {
         return pcie_slowdown(kind.gbps, kind.alpha, bound.len() as u32, PCIE_GEN4_GBPS);
     }
     let flows: Vec<Flow> = bound
         .iter()
-        .map(|own| Flow::new([0], own.wants()))
+        .map(|kind| Flow::new([0], kind.wants()))
         .collect();
     let rates = max_min(&[PCIE_GEN4_GBPS], &flows).unwrap_or_default();
     // All jobs of a kind get the same rate.
-    let own = bound.iter().zip(rates).find(|(own, _)| **own == kind);
+    let own = bound
+        .iter()
+        .zip(rates)
+        .find(|(candidate, _)| **candidate == kind);
     own.map_or(1.0, |(_, rate)| (kind.wants() / rate).max(1.0))
 }
 
@@ -98,12 +101,12 @@ pub(super) fn slowdown(physics: Physics, kind: Kind, bound: &[Kind]) -> f64 {
 pub(super) const ROUNDING: f64 = 1e-6;
 
 /// The number of jobs that took longer than Eq. 2 predicts from the jobs that ran beside them.
-pub(super) fn slower(gpus: &[Vec<Ran>]) -> usize {
+pub(super) fn slower(gpus: &[Vec<RanJob>]) -> usize {
     let mut slower = 0;
     for there in gpus {
-        for own in there {
-            let done = own.done(Physics::EqualShare, there);
-            slower += usize::from(done > own.work * (1.0 + ROUNDING));
+        for ran in there {
+            let done = ran.done(PortSharing::EqualShare, there);
+            slower += usize::from(done > ran.work * (1.0 + ROUNDING));
         }
     }
     slower
@@ -114,9 +117,9 @@ mod tests {
     use super::super::jobs::{BLOOM7B1, BLOOM560M, RESNET50};
     use super::*;
 
-    fn ran(kind: Kind, from: u64, until: u64) -> Ran {
+    fn ran(kind: Table2Job, from: u64, until: u64) -> RanJob {
         let gpu = (MachineId(0), DeviceId(0));
-        Ran {
+        RanJob {
             kind,
             work: 0.0,
             gpu,
@@ -133,19 +136,23 @@ mod tests {
             ran(RESNET50, 10, 60),
             ran(BLOOM560M, 70, 90),
         ];
-        let close = |own: f64, other: f64| assert!((own - other).abs() < 1e-9, "{own}, {other}");
+        let close =
+            |value: f64, other: f64| assert!((value - other).abs() < 1e-9, "{value}, {other}");
         let two = 2.0 * 1.07 * 17.65 / PCIE_GEN4_GBPS;
         close(
-            there[0].done(Physics::EqualShare, &there),
+            there[0].done(PortSharing::EqualShare, &there),
             30.0 + 20.0 / two,
         );
         close(
-            there[1].done(Physics::EqualShare, &there),
+            there[1].done(PortSharing::EqualShare, &there),
             20.0 / two + 20.0 + 10.0 / two,
         );
         // Beside one light job a heavy one has all it wants.
-        close(there[1].done(Physics::MaxMin, &there), 20.0 / two + 30.0);
-        close(there[2].done(Physics::MaxMin, &there), 50.0);
-        close(there[3].done(Physics::EqualShare, &there), 20.0);
+        close(
+            there[1].done(PortSharing::MaxMin, &there),
+            20.0 / two + 30.0,
+        );
+        close(there[2].done(PortSharing::MaxMin, &there), 50.0);
+        close(there[3].done(PortSharing::EqualShare, &there), 20.0);
     }
 }

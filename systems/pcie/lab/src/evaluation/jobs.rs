@@ -9,11 +9,11 @@ use mapa_sched::{Job, JobId, Time};
 use mapa_sim::{Submission, Workload, stream};
 use rand::RngExt;
 
-use super::setting::{Coming, Lengths, Setting};
+use super::setting::{Lengths, PcieArrivals, PcieSetting};
 
 /// A row of Table 2.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Kind {
+pub(super) struct Table2Job {
     pub(super) name: &'static str,
     /// The PCIe traffic of a job that runs alone, GB/s; 0 if the job is not PCIe-bound.
     pub(super) gbps: f64,
@@ -21,30 +21,30 @@ pub(super) struct Kind {
     pub(super) alpha: f64,
 }
 
-pub(super) const RESNET50: Kind = Kind {
+pub(super) const RESNET50: Table2Job = Table2Job {
     name: "ResNet50",
     gbps: 0.0,
     alpha: 1.0,
 };
-pub(super) const BLOOM560M: Kind = Kind {
+pub(super) const BLOOM560M: Table2Job = Table2Job {
     name: "Bloom560m",
     gbps: 5.7,
     alpha: 1.25,
 };
-pub(super) const BLOOM7B1: Kind = Kind {
+pub(super) const BLOOM7B1: Table2Job = Table2Job {
     name: "Bloom7b1",
     gbps: 17.65,
     alpha: 1.07,
 };
 
-impl Kind {
+impl Table2Job {
     pub(super) const ALL: [Self; 3] = [RESNET50, BLOOM560M, BLOOM7B1];
 
     /// The kind with this name; ResNet50 for other names.
     pub(super) fn named(name: &str) -> Self {
         Self::ALL
             .into_iter()
-            .find(|own| own.name == name)
+            .find(|kind| kind.name == name)
             .unwrap_or(RESNET50)
     }
 
@@ -73,7 +73,7 @@ impl Kind {
 const MEAN_S: f64 = 50.0;
 
 /// The probability of each kind.
-fn weights(setting: &Setting) -> [(Kind, f64); 3] {
+fn weights(setting: &PcieSetting) -> [(Table2Job, f64); 3] {
     let bound = f64::from(setting.share) / 100.0;
     [
         (RESNET50, 1.0 - bound),
@@ -83,7 +83,7 @@ fn weights(setting: &Setting) -> [(Kind, f64); 3] {
 }
 
 /// The mean run time of a kind, over [`MEAN_S`].
-fn longer(lengths: Lengths, kind: Kind) -> f64 {
+fn longer(lengths: Lengths, kind: Table2Job) -> f64 {
     match lengths {
         Lengths::LongResNet50 if kind == RESNET50 => 2.0,
         Lengths::LongBloom7b1 if kind == BLOOM7B1 => 2.0,
@@ -93,7 +93,7 @@ fn longer(lengths: Lengths, kind: Kind) -> f64 {
 
 /// The arrival rate, jobs per second, at which jobs use the share `load` of all slices at full
 /// speed.
-fn rate(setting: &Setting, load: f64) -> f64 {
+fn rate(setting: &PcieSetting, load: f64) -> f64 {
     let size: f64 = setting
         .slices
         .weights()
@@ -121,14 +121,16 @@ fn pick<T: Copy>(draw: f64, choices: impl IntoIterator<Item = (T, f64)>, otherwi
 /// The jobs of a file. Each property has a stream of its own, from which every job takes one
 /// number, whether the number is used or not. So a job that is PCIe-bound at 20 % is so at 40 %,
 /// and has the same arrival and length.
-pub(super) fn draw(setting: &Setting, seed: u64) -> Workload {
+pub(super) fn draw(setting: &PcieSetting, seed: u64) -> Workload {
     let streams = ["arrivals", "run times", "PCIe-bound", "Bloom7b1", "slices"];
     let mut streams = streams.map(|name| stream(seed, name));
     let mut now = 0.0;
     let mut jobs = Vec::new();
     for id in 0..setting.jobs as u64 {
-        let [gap, length, bound, heavy, slice] = streams.each_mut().map(|own| own.random::<f64>());
-        if let Coming::Load(load) = setting.coming {
+        let [gap, length, bound, heavy, slice] = streams
+            .each_mut()
+            .map(|lcg128_xsl64| lcg128_xsl64.random::<f64>());
+        if let PcieArrivals::Load(load) = setting.coming {
             now -= (1.0 - gap).ln() / rate(setting, load);
         }
         let of_bound = if heavy < setting.heavy {
@@ -160,12 +162,12 @@ pub(super) fn draw(setting: &Setting, seed: u64) -> Workload {
 
 #[cfg(test)]
 mod tests {
-    use super::super::setting::{FIXED, Slices};
+    use super::super::setting::{FIXED, RequestedSlices};
     use super::*;
 
-    fn many(setting: Setting) -> Workload {
+    fn many(setting: PcieSetting) -> Workload {
         draw(
-            &Setting {
+            &PcieSetting {
                 jobs: 20_000,
                 ..setting
             },
@@ -175,9 +177,9 @@ mod tests {
 
     #[test]
     fn kinds_are_the_published_profiles() {
-        for (own, profile) in Kind::ALL.iter().zip(mapa_sim::Profile::tang()) {
+        for (kind, profile) in Table2Job::ALL.iter().zip(mapa_sim::Profile::tang()) {
             assert_eq!(
-                (own.name, own.gbps, own.alpha),
+                (kind.name, kind.gbps, kind.alpha),
                 (&*profile.name, profile.pcie_gbps, profile.pcie_alpha)
             );
         }
@@ -187,7 +189,7 @@ mod tests {
     /// PCIe-bound job stays PCIe-bound.
     #[test]
     fn files_of_other_shares_differ_in_what_jobs_are() {
-        let [few, many] = [20, 60].map(|share| many(Setting { share, ..FIXED }));
+        let [few, many] = [20, 60].map(|share| many(PcieSetting { share, ..FIXED }));
         for (few, many) in few.jobs.iter().zip(&many.jobs) {
             assert_eq!((few.job.arrived, few.work), (many.job.arrived, many.work));
             assert!(few.task == many.task || *few.task == *RESNET50.name);
@@ -202,29 +204,31 @@ mod tests {
             Lengths::LongResNet50,
             Lengths::LongBloom7b1,
         ] {
-            let setting = Setting {
+            let setting = PcieSetting {
                 lengths,
-                slices: Slices::Mixed,
+                slices: RequestedSlices::Mixed,
                 heavy: 0.25,
                 ..FIXED
             };
             let jobs = many(setting).jobs;
             let count = |is: &dyn Fn(&Submission) -> bool| {
-                jobs.iter().filter(|own| is(own)).count() as f64 / 20_000.0
+                jobs.iter().filter(|job| is(job)).count() as f64 / 20_000.0
             };
-            assert!((count(&|own| *own.task == *RESNET50.name) - 0.4).abs() < 0.01);
-            assert!((count(&|own| *own.task == *BLOOM7B1.name) - 0.15).abs() < 0.01);
-            let slices = |own: &Submission| own.job.request.pattern.demands()[0];
+            assert!((count(&|submission| *submission.task == *RESNET50.name) - 0.4).abs() < 0.01);
+            assert!((count(&|submission| *submission.task == *BLOOM7B1.name) - 0.15).abs() < 0.01);
+            let slices = |submission: &Submission| submission.job.request.pattern.demands()[0];
             assert!(
-                (count(&|own| slices(own) == Demand::slice(Size::new(3, 4))) - 0.06).abs() < 0.01
+                (count(&|submission| slices(submission) == Demand::slice(Size::new(3, 4))) - 0.06)
+                    .abs()
+                    < 0.01
             );
             let end = jobs.last().unwrap().job.arrived.0 as f64 / 1e9;
             let busy: f64 = jobs
                 .iter()
-                .map(|own| {
+                .map(|job| {
                     let size = [Size::new(1, 1), Size::new(2, 2), Size::new(3, 4)];
-                    let is = |size: &&Size| slices(own).want == mapa_core::Want::Slice(**size);
-                    own.work.as_secs_f64() * f64::from(size.iter().find(is).unwrap().compute)
+                    let is = |size: &&Size| slices(job).want == mapa_core::Want::Slice(**size);
+                    job.work.as_secs_f64() * f64::from(size.iter().find(is).unwrap().compute)
                 })
                 .sum();
             let load = busy / (end * 28.0);
@@ -235,15 +239,15 @@ mod tests {
     #[test]
     fn a_burst_is_there_at_the_beginning() {
         let jobs = draw(
-            &Setting {
-                coming: Coming::Burst,
+            &PcieSetting {
+                coming: PcieArrivals::Burst,
                 ..FIXED
             },
             1,
         )
         .jobs;
-        assert!(jobs.len() == 100 && jobs.iter().all(|own| own.job.arrived == Time::ZERO));
-        let of = |own: &Submission| own.work.as_secs_f64();
-        assert!(jobs.iter().all(|own| (25.0..75.0).contains(&of(own))));
+        assert!(jobs.len() == 100 && jobs.iter().all(|job| job.job.arrived == Time::ZERO));
+        let of = |submission: &Submission| submission.work.as_secs_f64();
+        assert!(jobs.iter().all(|job| (25.0..75.0).contains(&of(job))));
     }
 }

@@ -10,22 +10,22 @@ use mapa_core::{
 use mapa_sched::Fleet;
 use mapa_topologies::mig::{Gpu, Offer, named};
 
-use super::setting::{FIXED, Setting};
+use super::setting::{FIXED, PcieSetting};
 use mapa_front::Error;
 
 /// The number of GPUs of a server.
 const SERVER: usize = 4;
 
 /// A fleet of servers, and the time of a repartition.
-pub(super) struct Machines {
+pub(super) struct PcieFleet {
     gpu: Gpu,
     /// Idle, with all GPUs in 1g instances.
     pub(super) fleet: Fleet,
 }
 
-impl Machines {
+impl PcieFleet {
     /// The fleet of a setting.
-    pub(super) fn of(setting: &Setting) -> Result<Self, Error> {
+    pub(super) fn of(setting: &PcieSetting) -> Result<Self, Error> {
         let gpu = named("a100-40gb").map_err(Error::malformed)?;
         let model = if setting.instances == FIXED.instances {
             gpu.model(Offer::PLAIN).map_err(Error::malformed)?

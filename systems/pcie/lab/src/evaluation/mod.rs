@@ -24,8 +24,8 @@ mod sharing;
 mod trials;
 mod validation;
 
-use setting::{Chooser, FIXED, INSTANCES, LARGE, Setting};
-use trials::{All, Trial};
+use setting::{FIXED, INSTANCES, LARGE, PcieChooser, PcieSetting};
+use trials::{PcieResults, PcieTrial};
 
 const NAME: &str = "pcie";
 const PAPER: &str =
@@ -114,20 +114,20 @@ fn run(plan: &Plan, bar: &dyn Progress) -> Result<Report, Error> {
 }
 
 /// The numbers of both schedulers on each file, for the settings of Fig. 6 to 9.
-fn per_file(all: &All) -> Result<Value, Error> {
-    let more = INSTANCES.map(|instances| Setting { instances, ..FIXED });
+fn per_file(all: &PcieResults) -> Result<Value, Error> {
+    let more = INSTANCES.map(|instances| PcieSetting { instances, ..FIXED });
     let mut settings = BTreeMap::new();
     for setting in [LARGE]
         .into_iter()
         .chain(more)
-        .flat_map(Setting::variants)
-        .flat_map(Setting::shares)
+        .flat_map(PcieSetting::variants)
+        .flat_map(PcieSetting::shares)
     {
         let trials = all.of(setting)?;
         let mut choosers = BTreeMap::new();
-        for chooser in Chooser::ALL {
+        for chooser in PcieChooser::ALL {
             let mut numbers = BTreeMap::new();
-            for (key, of) in Trial::MEASURES {
+            for (key, of) in PcieTrial::MEASURES {
                 let files = trials.per_file(chooser, |trial| three_decimals(of(trial)));
                 numbers.insert(key, files);
             }

@@ -7,11 +7,13 @@ use mapa_sim::{Interval, mean_interval};
 
 use super::claims;
 use super::colours::colour;
-use super::setting::{COMING, Chooser, Coming, FIXED, INSTANCES, LARGE, Physics, SHARES, Setting};
-use super::trials::{All, Trials};
+use super::setting::{
+    COMING, FIXED, INSTANCES, LARGE, PcieArrivals, PcieChooser, PcieSetting, PortSharing, SHARES,
+};
+use super::trials::{PcieResults, PcieTrials};
 use mapa_front::Error;
 use mapa_lab::claim::{Claim, bounds, mean_pm};
-use mapa_lab::picture::{Group, Heights, Line, Words, boxes, lines};
+use mapa_lab::picture::{BoxGroup, BoxPlotWords, Heights, NamedCurve, boxes, lines};
 use mapa_lab::report::Section;
 
 /// The header of the tables. Times are per job, since the number of jobs is the same for both
@@ -28,10 +30,10 @@ const HEADER: [&str; 8] = [
 ];
 
 /// The row of a setting under [`HEADER`].
-fn row(trials: &Trials) -> Vec<String> {
-    let times = Chooser::ALL.map(|own| {
-        let completions = trials.per_file(own, |trial| trial.completion);
-        let waits = trials.per_file(own, |trial| trial.waited);
+fn row(trials: &PcieTrials) -> Vec<String> {
+    let times = PcieChooser::ALL.map(|chooser| {
+        let completions = trials.per_file(chooser, |trial| trial.completion);
+        let waits = trials.per_file(chooser, |trial| trial.waited);
         [completions, waits].map(|values| format!("{:.1}", mean_interval(&values).mean))
     });
     let gains = trials.gains();
@@ -50,7 +52,7 @@ fn row(trials: &Trials) -> Vec<String> {
 }
 
 /// Adds the table of a system, with all variants and shares.
-fn table(mut section: Section, all: &All, system: Setting) -> Result<Section, Error> {
+fn table(mut section: Section, all: &PcieResults, system: PcieSetting) -> Result<Section, Error> {
     let mut rows = Vec::new();
     for variant in system.variants() {
         for trials in all.shares(variant)? {
@@ -63,8 +65,8 @@ fn table(mut section: Section, all: &All, system: Setting) -> Result<Section, Er
 
 /// The name of a group of boxes. Only a burst is named, since titles say that Poisson arrivals come
 /// first.
-fn group_name(share: u8, coming: Coming) -> String {
-    if coming == Coming::Burst {
+fn group_name(share: u8, coming: PcieArrivals) -> String {
+    if coming == PcieArrivals::Burst {
         format!("{share} %, burst")
     } else {
         format!("{share} %")
@@ -73,13 +75,18 @@ fn group_name(share: u8, coming: Coming) -> String {
 
 /// Draws completion times over the baseline's of the same file: a group for each share and arrival
 /// pattern, a box for each physics.
-fn normalised(all: &All, system: Setting, title: &str, marked: f64) -> Result<String, Error> {
-    let mut groups: Vec<Group> = Vec::new();
+fn normalised(
+    all: &PcieResults,
+    system: PcieSetting,
+    title: &str,
+    marked: f64,
+) -> Result<String, Error> {
+    let mut groups: Vec<BoxGroup> = Vec::new();
     for coming in COMING {
         for share in SHARES {
             let mut group = Vec::new();
-            for physics in Physics::ALL {
-                let trials = all.of(Setting {
+            for physics in PortSharing::ALL {
+                let trials = all.of(PcieSetting {
                     coming,
                     share,
                     physics,
@@ -97,29 +104,33 @@ fn normalised(all: &All, system: Setting, title: &str, marked: f64) -> Result<St
             groups.push((group_name(share, coming), group));
         }
     }
-    let words = Words {
+    let words = BoxPlotWords {
         title,
         y: "JCT / first-gpu's",
         published: vec![(1.0 - marked / 100.0, "paper, 60 %: up to")],
         bottom: 0.5,
         top: 1.2,
-        ..Words::default()
+        ..BoxPlotWords::default()
     };
     Ok(boxes(&groups, colour, &words))
 }
 
 /// Draws seconds from arrival to end by share, under both schedulers, by Eq. 2.
-fn seconds(all: &All) -> Result<String, Error> {
-    let mut groups: Vec<Group> = Vec::new();
+fn seconds(all: &PcieResults) -> Result<String, Error> {
+    let mut groups: Vec<BoxGroup> = Vec::new();
     for coming in COMING {
         for share in SHARES {
-            let trials = all.of(Setting {
+            let trials = all.of(PcieSetting {
                 coming,
                 share,
                 ..FIXED
             })?;
-            let boxes = Chooser::ALL
-                .map(|own| (own.name(), trials.per_file(own, |trial| trial.completion)));
+            let boxes = PcieChooser::ALL.map(|chooser| {
+                (
+                    chooser.name(),
+                    trials.per_file(chooser, |trial| trial.completion),
+                )
+            });
             groups.push((group_name(share, coming), boxes.into()));
         }
     }
@@ -127,17 +138,17 @@ fn seconds(all: &All) -> Result<String, Error> {
         .iter()
         .flat_map(|(_, boxes)| boxes.iter().flat_map(|(_, values)| values));
     let top = values.copied().fold(0.0, f64::max);
-    let words = Words {
+    let words = BoxPlotWords {
         title: "4 GPUs, Eq. 2, load 0.6 and burst: mean completion time by file",
         y: "s",
         top: (top * 1.15 / 10.0).ceil() * 10.0,
-        ..Words::default()
+        ..BoxPlotWords::default()
     };
     Ok(boxes(&groups, colour, &words))
 }
 
 /// The section on four GPUs: the testbed's figure and the simulator's.
-pub(super) fn small(all: &All, claims: Vec<Claim>) -> Result<Section, Error> {
+pub(super) fn small(all: &PcieResults, claims: Vec<Claim>) -> Result<Section, Error> {
     let testbed = Claim::new(
         "Fig. 6: JCT on four A100-PCIe-40GB",
         "bars without numbers, up to 18 %",
@@ -172,7 +183,7 @@ pub(super) fn small(all: &All, claims: Vec<Claim>) -> Result<Section, Error> {
 }
 
 /// The section on sixty GPUs.
-pub(super) fn large(all: &All, claims: Vec<Claim>) -> Result<Section, Error> {
+pub(super) fn large(all: &PcieResults, claims: Vec<Claim>) -> Result<Section, Error> {
     let section = Section::new("fig-8", "Fig. 8: sixty GPUs, 1,400 jobs")
         .claims(claims)
         .text("Fifteen servers of four GPUs. The columns are as above.");
@@ -184,7 +195,7 @@ pub(super) fn large(all: &All, claims: Vec<Claim>) -> Result<Section, Error> {
 }
 
 /// The section on more instances of a GPU.
-pub(super) fn instances(all: &All) -> Result<Section, Error> {
+pub(super) fn instances(all: &PcieResults) -> Result<Section, Error> {
     let mut section = Section::new("fig-9", "Fig. 9: more instances of a GPU");
     let mut rows = Vec::new();
     let mut curves = Vec::new();
@@ -194,7 +205,7 @@ pub(super) fn instances(all: &All) -> Result<Section, Error> {
             let gains = INSTANCES
                 .into_iter()
                 .map(|instances| {
-                    let setting = Setting {
+                    let setting = PcieSetting {
                         instances,
                         share,
                         ..variant
@@ -206,7 +217,7 @@ pub(super) fn instances(all: &All) -> Result<Section, Error> {
             let numbers: BTreeMap<String, Bounds> = INSTANCES
                 .iter()
                 .zip(&gains)
-                .map(|(own, gain)| (own.to_string(), bounds(*gain)))
+                .map(|(number, gain)| (number.to_string(), bounds(*gain)))
                 .collect();
             section.insert(words.join(", "), numbers);
             rows.push(
@@ -219,11 +230,11 @@ pub(super) fn instances(all: &All) -> Result<Section, Error> {
                 let points = INSTANCES
                     .iter()
                     .zip(&gains)
-                    .map(|(&own, gain)| (f64::from(own), gain.mean))
+                    .map(|(&number, gain)| (f64::from(number), gain.mean))
                     .collect();
                 let name = variant.variant();
                 let dashed = variant.coming != FIXED.coming;
-                curves.push(Line {
+                curves.push(NamedCurve {
                     name,
                     colour: colour(variant.physics.name()),
                     dashed,
@@ -237,7 +248,7 @@ pub(super) fn instances(all: &All) -> Result<Section, Error> {
         f64::from(INSTANCES[INSTANCES.len() - 1]),
     );
     let published = vec![(ends.0, 20.0), (ends.1, 20.0)];
-    curves.push(Line {
+    curves.push(NamedCurve {
         name: "paper: up to".to_owned(),
         colour: mapa_lab::picture::PUBLISHED,
         dashed: true,
@@ -256,6 +267,6 @@ pub(super) fn instances(all: &All) -> Result<Section, Error> {
             "Reduction of the aggregated JCT, %. Hypothetical GPUs have this many slices, always in 1g instances, on the same port. The load \
              counts their slices, so more jobs arrive in the same time.",
         )
-        .table(header.into_iter().chain(INSTANCES.map(|own| own.to_string())), rows)
+        .table(header.into_iter().chain(INSTANCES.map(|number| number.to_string())), rows)
         .picture("fig-9.svg", picture, "Reduction of JCT by the most instances of a GPU, 60 % PCIe-bound, as Fig. 9"))
 }

@@ -1,13 +1,13 @@
 //! How far the gain depends on what the paper does not state.
 
 use super::claims::{all_run, share_names};
-use super::setting::{FIXED, Physics, Setting, variations};
-use super::trials::{All, Trials};
+use super::setting::{FIXED, PcieSetting, PortSharing, variations};
+use super::trials::{PcieResults, PcieTrials};
 use mapa_front::Error;
 use mapa_lab::claim::{bounds, mean_pm};
 use mapa_lab::report::Section;
 
-pub(super) fn section(all: &All) -> Result<Section, Error> {
+pub(super) fn section(all: &PcieResults) -> Result<Section, Error> {
     let section = Section::new("sensitivity", "How far the gain depends on what is assumed");
     let mut section = section.claims([all_run(all)]).text(
         "Reduction of the aggregated JCT on four GPUs, %, mean ± half the 95 % interval. One property is varied at a time; arrivals \
@@ -19,9 +19,9 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
             what.to_owned(),
             name.clone() + if setting == FIXED { " *" } else { "" },
         ];
-        for physics in Physics::ALL {
-            let trials = all.shares(Setting { physics, ..setting })?;
-            let gains = trials.map(Trials::gain);
+        for physics in PortSharing::ALL {
+            let trials = all.shares(PcieSetting { physics, ..setting })?;
+            let gains = trials.map(PcieTrials::gain);
             cells.extend(gains.map(mean_pm));
             let numbers: Vec<_> = gains.iter().map(|gain| bounds(*gain)).collect();
             section.insert(format!("{what}, {name}, {}", physics.name()), numbers);
@@ -29,10 +29,10 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
         rows.push(cells);
     }
     let shares = share_names();
-    let columns = Physics::ALL.iter().flat_map(|own| {
+    let columns = PortSharing::ALL.iter().flat_map(|physics| {
         shares
             .iter()
-            .map(move |share| format!("{share}, {}", own.name()))
+            .map(move |share| format!("{share}, {}", physics.name()))
     });
     let header = ["what", "as"].map(str::to_owned).into_iter().chain(columns);
     Ok(section.table(header, rows).text(

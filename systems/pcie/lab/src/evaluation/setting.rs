@@ -9,14 +9,14 @@ use mapa_system_pcie_sim::{PcieEqualShare, PcieMaxMin};
 
 /// The arrival pattern of jobs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Coming {
+pub(super) enum PcieArrivals {
     /// A Poisson process. This share of all compute slices is in use if jobs run at full speed.
     Load(f64),
     /// All jobs arrive at the beginning.
     Burst,
 }
 
-impl Coming {
+impl PcieArrivals {
     pub(super) fn name(self) -> String {
         match self {
             Self::Load(load) => format!("load {load}"),
@@ -54,14 +54,14 @@ impl Lengths {
 
 /// The slices that jobs request.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Slices {
+pub(super) enum RequestedSlices {
     /// 1g.
     One,
     /// 1g, 2g and 3g, with the probabilities .6, .25 and .15.
     Mixed,
 }
 
-impl Slices {
+impl RequestedSlices {
     /// Compute slices, memory slices, probability.
     pub(super) fn weights(self) -> &'static [(u8, u8, f64)] {
         match self {
@@ -80,14 +80,14 @@ impl Slices {
 
 /// How the copies of one GPU share its port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Physics {
+pub(super) enum PortSharing {
     /// Eq. 2: each job counts as if all others had its demand.
     EqualShare,
     /// Weighted max-min fairness: what light jobs leave goes to heavy ones.
     MaxMin,
 }
 
-impl Physics {
+impl PortSharing {
     pub(super) const ALL: [Self; 2] = [Self::EqualShare, Self::MaxMin];
 
     pub(super) fn name(self) -> &'static str {
@@ -110,14 +110,14 @@ pub(super) const MAX_MIN: &str = "max-min";
 
 /// The scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Chooser {
+pub(super) enum PcieChooser {
     /// The paper's baseline: the first GPU with room.
     First,
     /// The paper's scheduler.
     Aware,
 }
 
-impl Chooser {
+impl PcieChooser {
     pub(super) const ALL: [Self; 2] = [Self::First, Self::Aware];
 
     pub(super) fn name(self) -> &'static str {
@@ -127,7 +127,7 @@ impl Chooser {
         }
     }
 
-    pub(super) fn scheduler(self, setting: &Setting) -> PcieAware {
+    pub(super) fn scheduler(self, setting: &PcieSetting) -> PcieAware {
         match self {
             Self::First => PcieAware::first_gpu(),
             Self::Aware => PcieAware::new()
@@ -142,7 +142,7 @@ pub(super) const AWARE: &str = "pcie-aware";
 
 /// An experiment's conditions.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Setting {
+pub(super) struct PcieSetting {
     /// The number of GPUs, in servers of four.
     pub(super) gpus: usize,
     /// The most 1g instances of a GPU.
@@ -152,37 +152,37 @@ pub(super) struct Setting {
     pub(super) share: u8,
     /// The share of Bloom7b1 among them.
     pub(super) heavy: f64,
-    pub(super) coming: Coming,
+    pub(super) coming: PcieArrivals,
     pub(super) lengths: Lengths,
-    pub(super) slices: Slices,
+    pub(super) slices: RequestedSlices,
     /// The delay threshold: no job starts on a GPU where Eq. 2 predicts a larger slowdown.
     pub(super) delay: f64,
     /// The wait threshold, seconds: after it, the delay threshold does not apply.
     pub(super) wait_s: u64,
-    pub(super) physics: Physics,
+    pub(super) physics: PortSharing,
 }
 
 /// The default setting.
-pub(super) const FIXED: Setting = Setting {
+pub(super) const FIXED: PcieSetting = PcieSetting {
     gpus: 4,
     instances: 7,
     jobs: 100,
     share: 60,
     heavy: 0.5,
-    coming: Coming::Load(0.6),
+    coming: PcieArrivals::Load(0.6),
     lengths: Lengths::Uniform,
-    slices: Slices::One,
+    slices: RequestedSlices::One,
     delay: 1.3,
     wait_s: 300,
-    physics: Physics::EqualShare,
+    physics: PortSharing::EqualShare,
 };
 
 /// The paper's shares of PCIe-bound jobs, percent.
 pub(super) const SHARES: [u8; 3] = [20, 40, 60];
 /// The arrival patterns that are reported.
-pub(super) const COMING: [Coming; 2] = [Coming::Load(0.6), Coming::Burst];
+pub(super) const COMING: [PcieArrivals; 2] = [PcieArrivals::Load(0.6), PcieArrivals::Burst];
 /// The paper's larger system, in servers of four.
-pub(super) const LARGE: Setting = Setting {
+pub(super) const LARGE: PcieSetting = PcieSetting {
     gpus: 60,
     jobs: 1400,
     ..FIXED
@@ -190,7 +190,7 @@ pub(super) const LARGE: Setting = Setting {
 /// Fig. 9: the most instances of a GPU.
 pub(super) const INSTANCES: [u8; 5] = [7, 8, 10, 12, 14];
 
-impl Setting {
+impl PcieSetting {
     /// The setting at each of the [shares](SHARES) of PCIe-bound jobs.
     pub(super) fn shares(self) -> [Self; 3] {
         SHARES.map(|share| Self { share, ..self })
@@ -199,7 +199,7 @@ impl Setting {
     /// The setting with both arrival patterns and both physics: Poisson first, Eq. 2 first.
     pub(super) fn variants(self) -> [Self; 4] {
         let [load, burst] = COMING.map(|coming| {
-            Physics::ALL.map(|physics| Self {
+            PortSharing::ALL.map(|physics| Self {
                 coming,
                 physics,
                 ..self
@@ -250,7 +250,7 @@ impl Setting {
 }
 
 /// A variation: the property, its value, and the setting at 60 %.
-pub(super) type Variation = (&'static str, String, Setting);
+pub(super) type Variation = (&'static str, String, PcieSetting);
 
 /// The variations, each of one property, on four GPUs.
 pub(super) fn variations() -> Vec<Variation> {
@@ -260,15 +260,15 @@ pub(super) fn variations() -> Vec<Variation> {
         add(
             "share of Bloom7b1",
             heavy.to_string(),
-            Setting { heavy, ..FIXED },
+            PcieSetting { heavy, ..FIXED },
         );
     }
     for load in [0.3, 0.5, 0.6, 0.7, 0.9] {
         add(
             "load",
             load.to_string(),
-            Setting {
-                coming: Coming::Load(load),
+            PcieSetting {
+                coming: PcieArrivals::Load(load),
                 ..FIXED
             },
         );
@@ -277,15 +277,15 @@ pub(super) fn variations() -> Vec<Variation> {
         add(
             "burst of jobs",
             jobs.to_string(),
-            Setting {
-                coming: Coming::Burst,
+            PcieSetting {
+                coming: PcieArrivals::Burst,
                 jobs,
                 ..FIXED
             },
         );
     }
-    let patient = Setting {
-        coming: Coming::Burst,
+    let patient = PcieSetting {
+        coming: PcieArrivals::Burst,
         jobs: 400,
         wait_s: 3000,
         ..FIXED
@@ -306,7 +306,7 @@ pub(super) fn variations() -> Vec<Variation> {
         add(
             "run times",
             lengths.name().to_owned(),
-            Setting { lengths, ..FIXED },
+            PcieSetting { lengths, ..FIXED },
         );
     }
     for delay in [1.0, 1.3, 2.0, 3.0, f64::INFINITY] {
@@ -315,20 +315,20 @@ pub(super) fn variations() -> Vec<Variation> {
         } else {
             "none".to_owned()
         };
-        add("delay threshold", name, Setting { delay, ..FIXED });
+        add("delay threshold", name, PcieSetting { delay, ..FIXED });
     }
     for wait_s in [30, 100, 300, 1000] {
         add(
             "wait threshold",
             format!("{wait_s} s"),
-            Setting { wait_s, ..FIXED },
+            PcieSetting { wait_s, ..FIXED },
         );
     }
     for (delay, wait_s) in [(1.0, 30), (1.0, 1000)] {
         add(
             "both thresholds",
             format!("{delay}, {wait_s} s"),
-            Setting {
+            PcieSetting {
                 delay,
                 wait_s,
                 ..FIXED
@@ -336,8 +336,8 @@ pub(super) fn variations() -> Vec<Variation> {
         );
     }
     for coming in COMING {
-        let setting = Setting {
-            slices: Slices::Mixed,
+        let setting = PcieSetting {
+            slices: RequestedSlices::Mixed,
             coming,
             ..FIXED
         };
@@ -351,19 +351,21 @@ pub(super) fn variations() -> Vec<Variation> {
 }
 
 /// Every setting, each once.
-pub(super) fn settings() -> Vec<Setting> {
-    let more_instances = INSTANCES.map(|instances| Setting { instances, ..FIXED });
+pub(super) fn settings() -> Vec<PcieSetting> {
+    let more_instances = INSTANCES.map(|instances| PcieSetting { instances, ..FIXED });
     let main = [LARGE]
         .into_iter()
         .chain(more_instances)
-        .flat_map(Setting::variants);
+        .flat_map(PcieSetting::variants);
     let varied = variations().into_iter().map(|(.., setting)| setting);
-    let mut all: Vec<Setting> = Vec::new();
+    let mut all: Vec<PcieSetting> = Vec::new();
     for setting in main
         .chain(
-            varied.flat_map(|setting| Physics::ALL.map(|physics| Setting { physics, ..setting })),
+            varied.flat_map(|setting| {
+                PortSharing::ALL.map(|physics| PcieSetting { physics, ..setting })
+            }),
         )
-        .flat_map(Setting::shares)
+        .flat_map(PcieSetting::shares)
     {
         if !all.contains(&setting) {
             all.push(setting);
@@ -378,7 +380,7 @@ mod tests {
 
     #[test]
     fn settings_have_names_of_their_own() {
-        let mut ids: Vec<String> = settings().iter().map(Setting::id).collect();
+        let mut ids: Vec<String> = settings().iter().map(PcieSetting::id).collect();
         let before = ids.len();
         ids.sort();
         ids.dedup();
@@ -399,7 +401,7 @@ mod tests {
             assert!(
                 variations()
                     .iter()
-                    .any(|(own, _, setting)| *own == what && *setting == FIXED),
+                    .any(|(candidate, _, setting)| *candidate == what && *setting == FIXED),
                 "{what}"
             );
         }

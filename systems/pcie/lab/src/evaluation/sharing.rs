@@ -13,13 +13,13 @@ use mapa_sim::Workload;
 use serde::Serialize;
 
 use super::colours::colour;
-use super::jobs::{BLOOM7B1, BLOOM560M, Kind};
-use super::machine::Machines;
-use super::setting::{Chooser, EQ_2, FIXED, Physics, Setting};
+use super::jobs::{BLOOM7B1, BLOOM560M, Table2Job};
+use super::machine::PcieFleet;
+use super::setting::{EQ_2, FIXED, PcieChooser, PcieSetting, PortSharing};
 use super::trials::simulate;
 use mapa_front::Error;
 use mapa_lab::claim::{Claim, EXACT, Verdict, number};
-use mapa_lab::picture::{Heights, Line, lines};
+use mapa_lab::picture::{Heights, NamedCurve, lines};
 use mapa_lab::report::Section;
 
 /// The instances of Fig. 1.
@@ -48,18 +48,18 @@ pub(super) fn fig_1() -> Result<Section, Error> {
         &PROFILES,
     ];
     let mut equal = true;
-    for own in together {
-        let gbps = endless(own.len())?;
+    for values in together {
+        let gbps = endless(values.len())?;
         equal &= gbps
             .iter()
-            .all(|each| (each - PCIE_GEN4_GBPS / own.len() as f64).abs() < 1e-9);
+            .all(|each| (each - PCIE_GEN4_GBPS / values.len() as f64).abs() < 1e-9);
         rows.push(vec![
-            own.join(" + "),
-            number(PCIE_GEN4_GBPS / own.len() as f64),
+            values.join(" + "),
+            number(PCIE_GEN4_GBPS / values.len() as f64),
             number(gbps[0]),
         ]);
-        numbers.push(Copies {
-            instances: own,
+        numbers.push(MeasuredCopies {
+            instances: values,
             gbps,
         });
     }
@@ -91,33 +91,33 @@ pub(super) fn fig_1() -> Result<Section, Error> {
 
 /// Copies on instances of one GPU at once, GB/s each.
 #[derive(Serialize)]
-struct Copies {
+struct MeasuredCopies {
     instances: &'static [&'static str],
     gbps: Vec<f64>,
 }
 
 /// The slowdown of a job over what the others use.
 #[derive(Serialize)]
-struct Slope {
+struct SlowdownSlope {
     slope: f64,
     points: Vec<(f64, f64)>,
 }
 
 /// The slowdown of a job when this many jobs of its kind run together, itself included.
 fn slowdown(
-    machines: &Machines,
-    kind: Kind,
+    machines: &PcieFleet,
+    kind: Table2Job,
     together: usize,
-    physics: Physics,
+    physics: PortSharing,
 ) -> Result<f64, Error> {
     let work = Duration::from_secs(50);
     let jobs = (0..together as u64).map(|id| kind.job(id, Size::new(1, 1), Time::ZERO, work));
     let jobs = Workload::new("copies", jobs);
     let outcome = simulate(
-        &Setting { physics, ..FIXED },
+        &PcieSetting { physics, ..FIXED },
         machines,
         &jobs,
-        Chooser::First,
+        PcieChooser::First,
     )?;
     let longest = outcome
         .runs
@@ -128,9 +128,9 @@ fn slowdown(
 }
 
 /// The slowdowns of one job of a kind, of two together, and so on; by Eq. 2 and by max-min.
-fn slowdowns(kind: Kind) -> Result<[Vec<f64>; 2], Error> {
-    let machines = Machines::of(&FIXED)?;
-    let [eq_2, max_min] = Physics::ALL.map(|physics| {
+fn slowdowns(kind: Table2Job) -> Result<[Vec<f64>; 2], Error> {
+    let machines = PcieFleet::of(&FIXED)?;
+    let [eq_2, max_min] = PortSharing::ALL.map(|physics| {
         (1..=COPIES)
             .map(|together| slowdown(&machines, kind, together, physics))
             .collect::<Result<Vec<f64>, Error>>()
@@ -142,18 +142,18 @@ fn slowdowns(kind: Kind) -> Result<[Vec<f64>; 2], Error> {
 pub(super) fn fig_2() -> Result<Section, Error> {
     let [eq_2, max_min] = slowdowns(BLOOM560M)?;
     // The largest number of jobs at which no job is slowed down.
-    let knee = eq_2.iter().take_while(|&&own| own <= 1.0).count();
+    let knee = eq_2.iter().take_while(|&&value| value <= 1.0).count();
     let mut rows = Vec::new();
     let mut curves = [Vec::new(), Vec::new(), Vec::new()];
-    for (at, (own, other)) in eq_2.iter().zip(&max_min).enumerate() {
+    for (at, (amount, other)) in eq_2.iter().zip(&max_min).enumerate() {
         let jobs = (at + 1) as f64;
         let [by_table, by_slope] =
-            [1.0, BLOOM560M.alpha].map(|alpha| jobs * alpha * BLOOM560M.gbps / own);
-        let cells = [1.0 / own, 1.0 / other, jobs / own, by_table, by_slope].map(number);
+            [1.0, BLOOM560M.alpha].map(|alpha| jobs * alpha * BLOOM560M.gbps / amount);
+        let cells = [1.0 / amount, 1.0 / other, jobs / amount, by_table, by_slope].map(number);
         rows.push([(at + 1).to_string()].into_iter().chain(cells).collect());
         curves
             .iter_mut()
-            .zip([100.0 / own, by_table, by_slope])
+            .zip([100.0 / amount, by_table, by_slope])
             .for_each(|(curve, value)| curve.push((jobs, value)));
     }
     let same = eq_2.iter().zip(&max_min).all(|(a, b)| (a - b).abs() < 1e-9);
@@ -191,7 +191,7 @@ pub(super) fn fig_2() -> Result<Section, Error> {
     );
     let [each_job, by_table, by_slope] = curves;
     let throughput = lines(
-        vec![Line {
+        vec![NamedCurve {
             name: "a job".to_owned(),
             colour: colour(EQ_2),
             dashed: false,
@@ -204,19 +204,19 @@ pub(super) fn fig_2() -> Result<Section, Error> {
     );
     let bandwidth = lines(
         vec![
-            Line {
+            NamedCurve {
                 name: "7.125 GB/s each (alpha x demand)".to_owned(),
                 colour: colour(EQ_2),
                 dashed: false,
                 points: by_slope,
             },
-            Line {
+            NamedCurve {
                 name: "5.7 GB/s each (Table 2)".to_owned(),
                 colour: "#4a9fe0",
                 dashed: false,
                 points: by_table,
             },
-            Line {
+            NamedCurve {
                 name: "PCIe_max".to_owned(),
                 colour: "#d62728",
                 dashed: true,
@@ -243,11 +243,11 @@ pub(super) fn fig_2() -> Result<Section, Error> {
 }
 
 /// The points of Eq. 1: contention (demand x jobs over the port's bandwidth) and slowdown.
-fn points(kind: Kind, slowdowns: &[f64]) -> Vec<(f64, f64)> {
+fn points(kind: Table2Job, slowdowns: &[f64]) -> Vec<(f64, f64)> {
     slowdowns
         .iter()
         .enumerate()
-        .map(|(at, &own)| (kind.gbps * (at + 1) as f64 / PCIE_GEN4_GBPS, own))
+        .map(|(at, &value)| (kind.gbps * (at + 1) as f64 / PCIE_GEN4_GBPS, value))
         .collect()
 }
 
@@ -274,31 +274,31 @@ pub(super) fn fig_4() -> Result<Section, Error> {
             Verdict::of((slope - kind.alpha).abs() < 1e-6).by_construction(),
         );
         section = section.claims([found]);
-        for (own, other) in points.iter().zip(&max_min) {
+        for (pair, other) in points.iter().zip(&max_min) {
             rows.push(vec![
                 kind.name.to_owned(),
-                number(own.0),
-                number(own.1),
+                number(pair.0),
+                number(pair.1),
                 number(*other),
-                number(slope * own.0),
+                number(slope * pair.0),
             ]);
         }
         section.insert(
             kind.name.to_owned(),
-            Slope {
+            SlowdownSlope {
                 slope,
                 points: points.clone(),
             },
         );
-        let last = points.last().map_or(0.0, |own| own.0);
+        let last = points.last().map_or(0.0, |point| point.0);
         curves.extend([
-            Line {
+            NamedCurve {
                 name: kind.name.to_owned(),
                 colour: shade,
                 dashed: false,
                 points,
             },
-            Line {
+            NamedCurve {
                 name: format!("{} x contention", number(slope)),
                 colour: shade,
                 dashed: true,
@@ -338,7 +338,7 @@ pub(super) fn fig_4() -> Result<Section, Error> {
 }
 
 /// The slope fitted to the slowdowns of one copy, of two, and so on.
-fn slope(kind: Kind, slowdowns: &[f64]) -> Result<f64, Error> {
+fn slope(kind: Table2Job, slowdowns: &[f64]) -> Result<f64, Error> {
     let runs: Vec<(u32, f64)> = (1..).zip(slowdowns.iter().copied()).collect();
     let fit =
         fit_alpha(&runs, &AlphaConfig::new(kind.gbps, PCIE_GEN4_GBPS)).map_err(Error::malformed)?;

@@ -7,10 +7,10 @@ use mapa_sim::{Simulation, mean_interval};
 use serde::Serialize;
 
 use super::colours::colour;
-use super::hindsight::{Ran, by_gpu};
+use super::hindsight::{RanJob, by_gpu};
 use super::jobs::draw;
-use super::machine::Machines;
-use super::setting::{Chooser, FIXED, Physics, SHARES, Setting};
+use super::machine::PcieFleet;
+use super::setting::{FIXED, PcieChooser, PcieSetting, PortSharing, SHARES};
 use super::trials::simulate;
 use crate::workers::{Retrace, Settings, completion_times, copy_throughput, replay};
 use mapa_front::Error;
@@ -29,7 +29,7 @@ const ASSUMES: &[usize] = &[2, 3, 4, 7];
 
 /// A file under a scheduler, by processes and by a physics.
 #[derive(Default)]
-struct Beside {
+struct ComparedFile {
     /// Seconds from arrival to end, job by job: simulated, and of processes.
     pairs: Vec<(f64, f64)>,
     /// Seconds from arrival to end, job by job, where the simulation repeats the decisions that
@@ -42,8 +42,8 @@ struct Beside {
 }
 
 /// Runs a file with processes, and compares the run with each physics.
-fn one(setting: &Setting, chooser: Chooser, seed: u64) -> Result<[Beside; 2], Error> {
-    let machines = Machines::of(setting)?;
+fn one(setting: &PcieSetting, chooser: PcieChooser, seed: u64) -> Result<[ComparedFile; 2], Error> {
+    let machines = PcieFleet::of(setting)?;
     let jobs = draw(setting, seed);
     let settings = Settings {
         pace: PACE,
@@ -56,9 +56,9 @@ fn one(setting: &Setting, chooser: Chooser, seed: u64) -> Result<[Beside; 2], Er
         &settings,
     )?;
     let gpus = by_gpu(&machines.fleet, &jobs, &real.runs);
-    let [eq_2, max_min] = Physics::ALL.map(|physics| -> Result<Beside, Error> {
+    let [eq_2, max_min] = PortSharing::ALL.map(|physics| -> Result<ComparedFile, Error> {
         let simulated = simulate(
-            &Setting {
+            &PcieSetting {
                 physics,
                 ..*setting
             },
@@ -72,7 +72,7 @@ fn one(setting: &Setting, chooser: Chooser, seed: u64) -> Result<[Beside; 2], Er
             .map_err(Error::malformed)?;
         let [pairs, retraced] =
             [&simulated, &again].map(|simulated| completion_times(&real, simulated));
-        Ok(Beside {
+        Ok(ComparedFile {
             pairs,
             retraced,
             hindsight: gpus
@@ -84,11 +84,11 @@ fn one(setting: &Setting, chooser: Chooser, seed: u64) -> Result<[Beside; 2], Er
     Ok([eq_2?, max_min?])
 }
 
-/// [`Beside::hindsight`] of the jobs of a GPU.
-fn hindsight(gpu: &[Ran], physics: Physics) -> impl Iterator<Item = f64> + '_ {
+/// [`ComparedFile::hindsight`] of the jobs of a GPU.
+fn hindsight(gpu: &[RanJob], physics: PortSharing) -> impl Iterator<Item = f64> + '_ {
     gpu.iter()
-        .filter(|own| own.kind.is_bound())
-        .map(move |own| own.done(physics, gpu) / own.work)
+        .filter(|ran| ran.kind.is_bound())
+        .map(move |ran| ran.done(physics, gpu) / ran.work)
 }
 
 fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
@@ -97,7 +97,7 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
 }
 
 /// A number of each file.
-fn per_file(files: &[Beside], of: impl Fn(&Beside) -> f64) -> Vec<f64> {
+fn per_file(files: &[ComparedFile], of: impl Fn(&ComparedFile) -> f64) -> Vec<f64> {
     files.iter().map(of).collect()
 }
 
@@ -120,14 +120,14 @@ pub(super) fn section(plan: &Plan, bar: &dyn Progress) -> Result<Section, Error>
     section.timed = true;
     let mut rows = Vec::new();
     let mut dots = Vec::new();
-    for chooser in Chooser::ALL {
+    for chooser in PcieChooser::ALL {
         // For each physics, the jobs of all shares together, file by file.
-        let mut all: [Vec<Beside>; 2] = Default::default();
+        let mut all: [Vec<ComparedFile>; 2] = Default::default();
         all.iter_mut()
-            .for_each(|files| files.resize_with(seeds.len(), Beside::default));
+            .for_each(|files| files.resize_with(seeds.len(), ComparedFile::default));
         for share in SHARES {
-            let setting = Setting { share, ..FIXED };
-            let mut files: [Vec<Beside>; 2] = Default::default();
+            let setting = PcieSetting { share, ..FIXED };
+            let mut files: [Vec<ComparedFile>; 2] = Default::default();
             for (at, &seed) in seeds.iter().enumerate() {
                 bar.doing(&format!(
                     "processes: {}, {share} %, file {} of {}",
@@ -135,25 +135,29 @@ pub(super) fn section(plan: &Plan, bar: &dyn Progress) -> Result<Section, Error>
                     at + 1,
                     seeds.len()
                 ));
-                for ((files, all), own) in files
+                for ((files, all), neighbour) in files
                     .iter_mut()
                     .zip(&mut all)
                     .zip(one(&setting, chooser, seed)?)
                 {
-                    all[at].pairs.extend(&own.pairs);
-                    all[at].retraced.extend(&own.retraced);
-                    files.push(own);
+                    all[at].pairs.extend(&neighbour.pairs);
+                    all[at].retraced.extend(&neighbour.retraced);
+                    files.push(neighbour);
                 }
             }
-            for (physics, files) in Physics::ALL.into_iter().zip(&files) {
+            for (physics, files) in PortSharing::ALL.into_iter().zip(&files) {
                 let correlations = [
-                    per_file(files, |own| follows(&own.pairs)),
-                    per_file(files, |own| follows(&own.retraced)),
+                    per_file(files, |neighbour| follows(&neighbour.pairs)),
+                    per_file(files, |neighbour| follows(&neighbour.retraced)),
                 ];
                 let means = [
-                    per_file(files, |own| mean(own.pairs.iter().map(|pair| pair.0))),
-                    per_file(files, |own| mean(own.pairs.iter().map(|pair| pair.1))),
-                    per_file(files, |own| mean(own.hindsight.iter().copied())),
+                    per_file(files, |neighbour| {
+                        mean(neighbour.pairs.iter().map(|pair| pair.0))
+                    }),
+                    per_file(files, |neighbour| {
+                        mean(neighbour.pairs.iter().map(|pair| pair.1))
+                    }),
+                    per_file(files, |neighbour| mean(neighbour.hindsight.iter().copied())),
                 ];
                 let lowest = correlations[0]
                     .iter()
@@ -166,9 +170,13 @@ pub(super) fn section(plan: &Plan, bar: &dyn Progress) -> Result<Section, Error>
                 ];
                 let [itself, given] = correlations
                     .each_ref()
-                    .map(|own| mean_pm(mean_interval(own)));
+                    .map(|values| mean_pm(mean_interval(values)));
                 let cells = [itself, number(lowest), given].into_iter();
-                let cells = cells.chain(means.iter().map(|own| number(mean(own.iter().copied()))));
+                let cells = cells.chain(
+                    means
+                        .iter()
+                        .map(|values| number(mean(values.iter().copied()))),
+                );
                 section.insert(
                     words.join(", "),
                     Followed {
@@ -180,15 +188,15 @@ pub(super) fn section(plan: &Plan, bar: &dyn Progress) -> Result<Section, Error>
                 rows.push(words.into_iter().chain(cells).collect::<Vec<_>>());
             }
         }
-        for (physics, files) in Physics::ALL.into_iter().zip(&all) {
+        for (physics, files) in PortSharing::ALL.into_iter().zip(&all) {
             let decisions = [
                 (
                     "choosing for itself",
-                    per_file(files, |own| follows(&own.pairs)),
+                    per_file(files, |neighbour| follows(&neighbour.pairs)),
                 ),
                 (
                     "given the processes' decisions",
-                    per_file(files, |own| follows(&own.retraced)),
+                    per_file(files, |neighbour| follows(&neighbour.retraced)),
                 ),
             ];
             section = section.claims(decisions.map(|(how, found)| {
@@ -201,8 +209,8 @@ pub(super) fn section(plan: &Plan, bar: &dyn Progress) -> Result<Section, Error>
                 let verdict = Verdict::at_least(found, 0.95);
                 // The token bucket shares a port max-min fairly, so it cannot contradict max-min.
                 let verdict = match physics {
-                    Physics::MaxMin => verdict.by_construction(),
-                    Physics::EqualShare => verdict,
+                    PortSharing::MaxMin => verdict.by_construction(),
+                    PortSharing::EqualShare => verdict,
                 };
                 claim.found(number(found.mean), Some(found), RULE, verdict)
             }));
@@ -238,7 +246,7 @@ pub(super) fn section(plan: &Plan, bar: &dyn Progress) -> Result<Section, Error>
 /// Fig. 1, by processes that copy memory.
 pub(super) fn copies(bar: &dyn Progress) -> Result<Section, Error> {
     bar.doing("copies of processes");
-    let fleet = Machines::of_all_sizes()?;
+    let fleet = PcieFleet::of_all_sizes()?;
     let [one, two, three] = [Size::new(1, 1), Size::new(2, 2), Size::new(3, 4)];
     let settings = Settings {
         pace: 3.0,
@@ -265,7 +273,7 @@ pub(super) fn copies(bar: &dyn Progress) -> Result<Section, Error> {
             .iter()
             .map(|size| format!("{}g", size.compute))
             .collect();
-        let told: Vec<String> = gbps.iter().map(|own| number(*own)).collect();
+        let told: Vec<String> = gbps.iter().map(|gbp| number(*gbp)).collect();
         section.insert(names.join(" + "), gbps);
         rows.push(vec![names.join(" + "), told.join(", ")]);
     }

@@ -39,12 +39,12 @@ impl Bucket {
 }
 
 /// The PCIe port of a device, shared by threads.
-pub(super) struct Port {
+pub(super) struct SharedPort {
     since: Instant,
     bucket: Mutex<Bucket>,
 }
 
-impl Port {
+impl SharedPort {
     /// A port that admits `rate` bytes/s, and up to `burst` bytes at once after a pause.
     pub(super) fn new(rate: f64, burst: f64) -> Self {
         Self {

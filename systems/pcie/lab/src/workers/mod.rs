@@ -33,7 +33,7 @@ mod worker;
 pub use copies::copy_throughput;
 pub use replay::{completion_times, replay};
 pub use retrace::Retrace;
-pub use worker::{Work, work};
+pub use worker::{WorkerJob, work};
 
 /// How the model's time and bandwidth are scaled to wall-clock time and real copies.
 #[derive(Clone, Debug)]

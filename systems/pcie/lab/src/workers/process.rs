@@ -8,20 +8,20 @@ use std::thread::{self, JoinHandle};
 use std::time::Instant;
 use std::{env, fmt};
 
-use super::bucket::Port;
+use super::bucket::SharedPort;
 use super::worker::GO;
-use super::worker::Work;
+use super::worker::WorkerJob;
 use mapa_front::Error;
 
 /// A worker's process. Dropping this kills it.
-pub(super) struct Process {
+pub(super) struct WorkerProcess {
     child: Child,
     pipes: Option<(ChildStdin, ChildStdout)>,
     server: Option<JoinHandle<()>>,
 }
 
 /// The end of a worker.
-pub(super) struct Ended {
+pub(super) struct EndedWorker {
     /// The number that the worker got at its start.
     pub(super) index: usize,
     pub(super) at: Instant,
@@ -29,11 +29,11 @@ pub(super) struct Ended {
     pub(super) copied: io::Result<u64>,
 }
 
-impl Process {
+impl WorkerProcess {
     /// Starts the process, which waits.
-    pub(super) fn spawn(work: &Work) -> Result<Self, Error> {
+    pub(super) fn spawn(work: &WorkerJob) -> Result<Self, Error> {
         let program = env::current_exe().map_err(wrong)?;
-        let Work {
+        let WorkerJob {
             compute,
             bytes,
             chunk,
@@ -76,13 +76,13 @@ impl Process {
         }
     }
 
-    /// Lets the process run on a device behind this port. When the process ends, its [`Ended`] is
+    /// Lets the process run on a device behind this port. When the process ends, its [`EndedWorker`] is
     /// sent to `tell` with this number.
     pub(super) fn start(
         &mut self,
         index: usize,
-        port: Arc<Port>,
-        tell: Sender<Ended>,
+        port: Arc<SharedPort>,
+        tell: Sender<EndedWorker>,
     ) -> Result<(), Error> {
         let (input, output) = self
             .pipes
@@ -91,7 +91,7 @@ impl Process {
         let serve = move || {
             let copied = serve(input, output, &port);
             // The receiver is gone if the replay has failed already.
-            let _ = tell.send(Ended {
+            let _ = tell.send(EndedWorker {
                 index,
                 at: Instant::now(),
                 copied,
@@ -103,7 +103,7 @@ impl Process {
 }
 
 /// No process outlives its driver.
-impl Drop for Process {
+impl Drop for WorkerProcess {
     fn drop(&mut self) {
         // The process may have ended already.
         let _ = self.child.kill();
@@ -115,7 +115,7 @@ impl Drop for Process {
 }
 
 /// Lets a worker start, and serves its requests until it is done.
-fn serve(mut input: ChildStdin, mut output: ChildStdout, port: &Port) -> io::Result<u64> {
+fn serve(mut input: ChildStdin, mut output: ChildStdout, port: &SharedPort) -> io::Result<u64> {
     let mut copied = 0;
     loop {
         input.write_all(&GO)?;

@@ -8,14 +8,15 @@ use std::time::{Duration, Instant};
 
 use mapa_core::{DeviceId, MachineId};
 use mapa_sched::{
-    Action, Drive, Driver, Event, Fleet, JobId, Placed, Scheduler, Seen, Tenant, Time, Timeline,
+    Action, Assignment, Driver, DriverView, Event, Fleet, JobId, Scheduler, SchedulerRun, Tenant,
+    Time, Timeline,
 };
 use mapa_sim::{Outcome, Run, Submission, Workload};
 
 use super::Settings;
-use super::bucket::Port;
-use super::process::{Ended, Process, wrong};
-use super::worker::Work;
+use super::bucket::SharedPort;
+use super::process::{EndedWorker, WorkerProcess, wrong};
+use super::worker::WorkerJob;
 use mapa_front::Error;
 
 /// Runs a workload as [`mapa_sim::Simulation::run`] simulates it, with one process for each job. A
@@ -25,7 +26,7 @@ use mapa_front::Error;
 ///
 /// # Errors
 /// A job of several ranks; a process that cannot be started; a worker that stops early; an order
-/// that cannot be carried out here (moves, suspensions, guards, tasks); what [`Drive::run`] says;
+/// that cannot be carried out here (moves, suspensions, guards, tasks); what [`SchedulerRun::run`] says;
 /// more wall-clock time than the settings allow.
 pub fn replay(
     workload: &Workload,
@@ -34,7 +35,7 @@ pub fn replay(
     settings: &Settings,
 ) -> Result<Outcome, Error> {
     let mut bench = Bench::new(workload, settings)?;
-    let mut drive = Drive::new(fleet);
+    let mut drive = SchedulerRun::new(fleet);
     drive.run(scheduler, &mut bench)?;
     let end = drive.seen().now;
     let (_, record) = drive.into_parts();
@@ -69,24 +70,27 @@ struct Bench<'a> {
     timeline: Timeline,
     index: HashMap<JobId, usize>,
     /// In the order of the workload's jobs.
-    processes: Vec<Process>,
-    ports: HashMap<(MachineId, DeviceId), Arc<Port>>,
-    tell: Sender<Ended>,
-    ended: Receiver<Ended>,
+    processes: Vec<WorkerProcess>,
+    ports: HashMap<(MachineId, DeviceId), Arc<SharedPort>>,
+    tell: Sender<EndedWorker>,
+    ended: Receiver<EndedWorker>,
 }
 
 impl<'a> Bench<'a> {
     fn new(workload: &'a Workload, settings: &'a Settings) -> Result<Self, Error> {
-        let mut processes: Vec<Process> = Vec::new();
+        let mut processes: Vec<WorkerProcess> = Vec::new();
         let mut index = HashMap::new();
         let mut timeline = Timeline::default();
-        for (at, own) in workload.jobs.iter().enumerate() {
-            processes.push(Process::spawn(&task(own, settings)?)?);
-            index.insert(own.job.id, at);
-            timeline.put(own.job.arrived, Event::Arrived(own.job.clone()));
+        for (at, submission) in workload.jobs.iter().enumerate() {
+            processes.push(WorkerProcess::spawn(&task(submission, settings)?)?);
+            index.insert(submission.job.id, at);
+            timeline.put(
+                submission.job.arrived,
+                Event::Arrived(submission.job.clone()),
+            );
         }
         // The clock starts when every process is ready, so that starting them costs no model time.
-        processes.iter_mut().try_for_each(Process::ready)?;
+        processes.iter_mut().try_for_each(WorkerProcess::ready)?;
         let (tell, ended) = channel();
         Ok(Self {
             workload,
@@ -105,7 +109,7 @@ impl<'a> Bench<'a> {
     }
 
     /// The wall-clock time left, of which there must be some.
-    fn left(&self, seen: Seen<'_>) -> Result<Duration, Error> {
+    fn left(&self, seen: DriverView<'_>) -> Result<Duration, Error> {
         let limit = self.settings.limit;
         let left = limit.saturating_sub(self.clock.since.elapsed());
         if left.is_zero() {
@@ -120,7 +124,7 @@ impl<'a> Bench<'a> {
     }
 
     /// The end of a worker, as a fact.
-    fn end(&self, ended: Ended) -> Result<(Time, Event), Error> {
+    fn end(&self, ended: EndedWorker) -> Result<(Time, Event), Error> {
         let job = self.workload.jobs[ended.index].job.id;
         ended
             .copied
@@ -129,7 +133,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Starts the process of a job, and returns when.
-    fn start(&mut self, job: JobId, at: &Placed, fleet: &Fleet) -> Result<Time, Error> {
+    fn start(&mut self, job: JobId, at: &Assignment, fleet: &Fleet) -> Result<Time, Error> {
         let index = self.index.get(&job).copied();
         let index = index.ok_or_else(|| wrong(format_args!("job {job} is not in the workload")))?;
         let Some(&device) = at.placement.first() else {
@@ -141,7 +145,7 @@ impl<'a> Bench<'a> {
         let port = self
             .ports
             .entry((at.machine, whole))
-            .or_insert_with(|| Arc::new(Port::new(rate, burst)));
+            .or_insert_with(|| Arc::new(SharedPort::new(rate, burst)));
         let from = self.clock.time(Instant::now());
         self.processes[index].start(index, port.clone(), self.tell.clone())?;
         Ok(from)
@@ -153,7 +157,7 @@ impl Driver for Bench<'_> {
 
     fn next(
         &mut self,
-        seen: Seen<'_>,
+        seen: DriverView<'_>,
         facts: &mut Vec<(Time, Event)>,
     ) -> Result<Option<Time>, Error> {
         let next = self.timeline.next();
@@ -168,7 +172,7 @@ impl Driver for Bench<'_> {
             .ended
             .recv_timeout(next.map_or(left, |at| self.clock.until(at).min(left)))
             .ok();
-        let ended: Vec<Ended> = first.into_iter().chain(self.ended.try_iter()).collect();
+        let ended: Vec<EndedWorker> = first.into_iter().chain(self.ended.try_iter()).collect();
         for ended in ended {
             facts.push(self.end(ended)?);
         }
@@ -177,7 +181,7 @@ impl Driver for Bench<'_> {
         Ok(Some(now))
     }
 
-    fn carry_out(&mut self, seen: Seen<'_>, order: &Action) -> Result<Time, Error> {
+    fn carry_out(&mut self, seen: DriverView<'_>, order: &Action) -> Result<Time, Error> {
         match order {
             Action::Place {
                 tenant: Tenant::Job(job),
@@ -214,7 +218,7 @@ impl Driver for Bench<'_> {
 }
 
 /// The arguments of a job's process, in real bytes and seconds.
-fn task(own: &Submission, settings: &Settings) -> Result<Work, Error> {
+fn task(own: &Submission, settings: &Settings) -> Result<WorkerJob, Error> {
     let [demand] = own.job.request.pattern.demands() else {
         return Err(wrong(format_args!(
             "job {} has {} ranks: expected 1",
@@ -223,7 +227,7 @@ fn task(own: &Submission, settings: &Settings) -> Result<Work, Error> {
         )));
     };
     let gbps = own.job.pcie_alpha * f64::from(demand.pcie_mb_s) / 1000.0;
-    Ok(Work {
+    Ok(WorkerJob {
         compute: own.work.mul_f64(settings.pace),
         bytes: (gbps * own.work.as_secs_f64() * settings.bytes_per_gb()).round() as u64,
         chunk: settings.chunk,

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use mapa_core::{Policy, lowest_id};
-use mapa_sched::{Event, Job, JobId, Placed, Scheduler, Tenant, Time, Token, Turn};
+use mapa_sched::{Assignment, Event, Job, JobId, Scheduler, Tenant, Time, Token, Turn};
 use mapa_sim::Outcome;
 
 /// A scheduler that starts each job where and when it started before, or later if another job still
@@ -15,7 +15,7 @@ use mapa_sim::Outcome;
 /// repartitions, so devices must keep their layouts.
 pub struct Retrace {
     /// Jobs by the time of their start.
-    to_start: VecDeque<(Time, JobId, Placed)>,
+    to_start: VecDeque<(Time, JobId, Assignment)>,
     there: BTreeMap<JobId, Job>,
 }
 
@@ -35,7 +35,7 @@ impl Retrace {
     }
 
     /// Starts a job if it has arrived and its place is free; returns whether it started.
-    fn start(&self, job: JobId, at: &Placed, turn: &mut Turn<'_>) -> bool {
+    fn start(&self, job: JobId, at: &Assignment, turn: &mut Turn<'_>) -> bool {
         let Some(own) = self.there.get(&job) else {
             return false;
         };

@@ -21,7 +21,7 @@ pub(super) const GO: [u8; 1] = *b"+";
 
 /// The job of one worker process, in real bytes and seconds.
 #[derive(Clone, Copy, Debug)]
-pub struct Work {
+pub struct WorkerJob {
     /// How long the worker computes.
     pub compute: Duration,
     /// How much it copies while it computes, bytes; 0 for nothing.
@@ -39,8 +39,8 @@ pub struct Work {
 ///
 /// # Errors
 /// If the driver is gone: `BrokenPipe` or `UnexpectedEof`.
-pub fn work(job: &Work) -> io::Result<()> {
-    let mut memory = Memory::new(if job.bytes == 0 {
+pub fn work(job: &WorkerJob) -> io::Result<()> {
+    let mut memory = CopyBuffers::new(if job.bytes == 0 {
         0
     } else {
         job.buffer.max(job.chunk as usize)
@@ -81,7 +81,7 @@ fn compute(time: Duration) -> io::Result<()> {
 }
 
 /// Copies chunk by chunk, and computes on each chunk for its share of the time.
-fn copy(job: &Work, memory: &mut Memory) -> io::Result<()> {
+fn copy(job: &WorkerJob, memory: &mut CopyBuffers) -> io::Result<()> {
     let per_byte = job.compute.as_secs_f64() / job.bytes as f64;
     // When the computation on each of the last chunks begins, and when that on all chunks ends.
     let mut begun: VecDeque<Instant> = VecDeque::new();
@@ -106,13 +106,13 @@ fn copy(job: &Work, memory: &mut Memory) -> io::Result<()> {
 }
 
 /// The memory that is copied, and its destination.
-struct Memory {
+struct CopyBuffers {
     from: Vec<u8>,
     to: Vec<u8>,
     at: usize,
 }
 
-impl Memory {
+impl CopyBuffers {
     fn new(bytes: usize) -> Self {
         // Not zeros: the kernel maps all pages that were never written to the same page of zeros.
         Self {

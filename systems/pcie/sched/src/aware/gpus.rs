@@ -11,22 +11,22 @@ use mapa_sched::Fleet;
 
 /// A whole device of a fleet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Gpu {
+pub(super) struct FleetGpu {
     pub(super) machine: MachineId,
     pub(super) whole: DeviceId,
 }
 
 /// The state of a GPU.
 #[derive(Clone, Debug)]
-pub(super) struct State {
-    pub(super) gpu: Gpu,
+pub(super) struct GpuState {
+    pub(super) gpu: FleetGpu,
     /// How many tenants it and its instances have.
     pub(super) tenants: u32,
     /// How many of those tenants are PCIe-bound.
     pub(super) pcie_bound: u32,
     /// How it can be partitioned, if it can.
     pub(super) model: Option<Arc<Model>>,
-    /// The number of its layout, an index into [`Gpus::layouts`]; none during a repartition, and
+    /// The number of its layout, an index into [`GpuTables::layouts`]; none during a repartition, and
     /// for a device that cannot be partitioned.
     pub(super) layout: Option<usize>,
     /// How many instances of each size are free.
@@ -35,7 +35,7 @@ pub(super) struct State {
     marked: bool,
 }
 
-impl State {
+impl GpuState {
     /// How many of its instances are free.
     fn left(&self) -> u32 {
         self.free.iter().map(|(_, count)| count).sum()
@@ -50,19 +50,19 @@ impl State {
     pub(super) fn free_of(&self, size: Size) -> u32 {
         self.free
             .iter()
-            .find(|(own, _)| *own == size)
+            .find(|(candidate, _)| *candidate == size)
             .map_or(0, |(_, count)| *count)
     }
 }
 
 /// A candidate: a GPU with a free instance, as a choice sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Offer {
+pub(super) struct GpuOffer {
     /// How many of its tenants are PCIe-bound.
     pub(super) pcie_bound: u32,
     /// How many other instances of it are free.
     pub(super) left: u32,
-    pub(super) gpu: Gpu,
+    pub(super) gpu: FleetGpu,
 }
 
 /// A layout that GPUs have.
@@ -75,20 +75,20 @@ pub(super) struct InUse {
 }
 
 /// GPUs with equally many PCIe-bound tenants and free instances, by these two numbers.
-type Alike = BTreeMap<(u32, u32), BTreeSet<Gpu>>;
+type Alike = BTreeMap<(u32, u32), BTreeSet<FleetGpu>>;
 
 /// Tables of all GPUs of a fleet, kept up to date machine by machine.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Gpus {
+pub(super) struct GpuTables {
     /// Each machine's state when it was last looked at, and the state of each of its GPUs, by id.
-    machines: Vec<(Option<Stamp>, Vec<State>)>,
+    machines: Vec<(Option<Stamp>, Vec<GpuState>)>,
     /// The candidates by the size of the free instance, without marked GPUs and those during a
     /// repartition.
     offers: BTreeMap<Size, Alike>,
     layouts: Vec<InUse>,
 }
 
-impl Gpus {
+impl GpuTables {
     /// Brings the tables up to date.
     ///
     /// # Complexity
@@ -123,7 +123,7 @@ impl Gpus {
     fn put(&mut self, at: usize, machine: &Allocator) {
         let mut before = std::mem::take(&mut self.machines[at].1);
         before.iter().for_each(|state| self.forget(state));
-        let marked: Vec<Gpu> = before
+        let marked: Vec<FleetGpu> = before
             .iter()
             .filter(|state| state.marked)
             .map(|state| state.gpu)
@@ -132,7 +132,7 @@ impl Gpus {
         before.clear();
         let view = machine.view();
         for whole in view.graph().wholes().iter() {
-            let gpu = Gpu {
+            let gpu = FleetGpu {
                 machine: machine.id(),
                 whole,
             };
@@ -144,7 +144,7 @@ impl Gpus {
     }
 
     /// The state of a GPU, read from its machine.
-    fn state(&mut self, view: &View<'_>, gpu: Gpu, marked: bool) -> State {
+    fn state(&mut self, view: &View<'_>, gpu: FleetGpu, marked: bool) -> GpuState {
         let graph = view.graph();
         let usage = view.usage_of_whole(gpu.whole);
         // A cordoned GPU can neither take a job nor be repartitioned for one.
@@ -157,7 +157,7 @@ impl Gpus {
             .filter(|&id| id != gpu.whole)
             .filter_map(|id| graph.device(id).size)
         {
-            match free.iter_mut().find(|(own, _)| *own == size) {
+            match free.iter_mut().find(|(candidate, _)| *candidate == size) {
                 Some((_, count)) => *count += 1,
                 None => free.push((size, 1)),
             }
@@ -166,7 +166,7 @@ impl Gpus {
         let layout = model.as_ref().filter(|_| !is_changing);
         let layout = layout.map(|model| self.number_of(model, view.layout_of(gpu.whole)));
         let (tenants, pcie_bound) = (usage.tenants, usage.pcie_tenants);
-        State {
+        GpuState {
             gpu,
             tenants,
             pcie_bound,
@@ -179,8 +179,8 @@ impl Gpus {
 
     /// The number of a layout; layouts with one are numbered once, whichever GPUs have them.
     fn number_of(&mut self, model: &Arc<Model>, layout: Layout) -> usize {
-        let is_it = |own: &InUse| {
-            own.layout == layout && (Arc::ptr_eq(&own.model, model) || own.model == *model)
+        let is_it = |in_use: &InUse| {
+            in_use.layout == layout && (Arc::ptr_eq(&in_use.model, model) || in_use.model == *model)
         };
         self.layouts.iter().position(is_it).unwrap_or_else(|| {
             self.layouts.push(InUse {
@@ -193,7 +193,7 @@ impl Gpus {
     }
 
     /// Enters a GPU into the tables.
-    fn note(&mut self, state: &State) {
+    fn note(&mut self, state: &GpuState) {
         if let Some(layout) = state.layout {
             self.layouts[layout].gpus += 1;
         }
@@ -213,7 +213,7 @@ impl Gpus {
     }
 
     /// Takes a GPU out of the tables.
-    fn forget(&mut self, state: &State) {
+    fn forget(&mut self, state: &GpuState) {
         if let Some(layout) = state.layout {
             self.layouts[layout].gpus -= 1;
         }
@@ -235,18 +235,18 @@ impl Gpus {
     }
 
     /// Marks a GPU, or removes its mark.
-    pub(super) fn mark(&mut self, gpu: Gpu, marked: bool) {
+    pub(super) fn mark(&mut self, gpu: FleetGpu, marked: bool) {
         let Some(at) = self.place_of(gpu) else { return };
         // Marked GPUs are not in the tables of candidates: out with the old state, in with the new.
         let state = self.machines[at.0].1[at.1].clone();
         self.forget(&state);
-        let state = State { marked, ..state };
+        let state = GpuState { marked, ..state };
         self.note(&state);
         self.machines[at.0].1[at.1] = state;
     }
 
     /// Where a GPU is in `machines`: the machine, and the place among its GPUs.
-    fn place_of(&self, gpu: Gpu) -> Option<(usize, usize)> {
+    fn place_of(&self, gpu: FleetGpu) -> Option<(usize, usize)> {
         let at = gpu.machine.0 as usize;
         let there = self
             .machines
@@ -258,13 +258,13 @@ impl Gpus {
     }
 
     /// The state of a GPU.
-    pub(super) fn get(&self, gpu: Gpu) -> Option<&State> {
+    pub(super) fn get(&self, gpu: FleetGpu) -> Option<&GpuState> {
         self.place_of(gpu)
             .map(|(machine, at)| &self.machines[machine].1[at])
     }
 
     /// All GPUs, by machine, then by id.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &State> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &GpuState> {
         self.machines.iter().flat_map(|(_, states)| states)
     }
 
@@ -284,10 +284,10 @@ impl Gpus {
 
     /// The candidates among unmarked GPUs with a free instance of this size. Of GPUs with equal
     /// numbers of tenants and free instances it is the lowest.
-    pub(super) fn offers(&self, size: Size) -> impl Iterator<Item = Offer> + '_ {
+    pub(super) fn offers(&self, size: Size) -> impl Iterator<Item = GpuOffer> + '_ {
         let alike = self.offers.get(&size).into_iter().flatten();
         alike.filter_map(|(&(pcie_bound, left), gpus)| {
-            gpus.first().map(|&gpu| Offer {
+            gpus.first().map(|&gpu| GpuOffer {
                 pcie_bound,
                 left,
                 gpu,
@@ -296,9 +296,9 @@ impl Gpus {
     }
 
     /// A GPU as a candidate for an instance of this size, whether it is marked or not.
-    pub(super) fn offer(&self, gpu: Gpu, size: Size) -> Option<Offer> {
+    pub(super) fn offer(&self, gpu: FleetGpu, size: Size) -> Option<GpuOffer> {
         let state = self.get(gpu).filter(|state| state.free_of(size) > 0)?;
-        Some(Offer {
+        Some(GpuOffer {
             pcie_bound: state.pcie_bound,
             left: state.left() - 1,
             gpu,

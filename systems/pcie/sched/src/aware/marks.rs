@@ -10,13 +10,13 @@ use std::collections::{BTreeMap, BTreeSet, btree_set};
 
 use mapa_core::mig::{Layout, Model, Size};
 
-use super::gpus::{Gpu, Gpus};
-use super::queue::Queue;
+use super::gpus::{FleetGpu, GpuTables};
+use super::queue::PcieQueue;
 use mapa_sched::Time;
 
 /// A mark of a GPU: it is kept free until it is idle.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Mark {
+pub(super) struct GpuMark {
     /// When its last job is expected to end: the earliest such moment expected since it was marked.
     /// A job that ends later does not start there.
     pub(super) until: Time,
@@ -30,8 +30,8 @@ pub(super) struct Mark {
 /// The GPUs that are marked, and those whose repartition is under way, with their new layouts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Marks {
-    pub(super) marks: BTreeMap<Gpu, Mark>,
-    pub(super) coming: BTreeMap<Gpu, Layout>,
+    pub(super) marks: BTreeMap<FleetGpu, GpuMark>,
+    pub(super) coming: BTreeMap<FleetGpu, Layout>,
 }
 
 /// The waiting jobs of one size for which no unmarked GPU has a free instance, by their numbers.
@@ -47,7 +47,7 @@ pub(super) struct Needs<'a>(Vec<Need<'a>>);
 
 impl<'a> Needs<'a> {
     /// The needs of a queue before anything is planned.
-    pub(super) fn new(queue: &'a Queue, gpus: &Gpus) -> Self {
+    pub(super) fn new(queue: &'a PcieQueue, gpus: &GpuTables) -> Self {
         let mut needs = Vec::new();
         for (size, all) in queue.by_size() {
             if gpus.offers(size).next().is_none() {
@@ -78,7 +78,7 @@ impl<'a> Needs<'a> {
 
     /// The job for which a marked GPU is to be repartitioned, and its size: the job of the mark
     /// while nothing is planned for it, then the first job whose size the model has.
-    fn wanted(&self, mark: &Mark, model: &Model) -> Option<(u64, Size)> {
+    fn wanted(&self, mark: &GpuMark, model: &Model) -> Option<(u64, Size)> {
         if let Some(size) = self.size_of(mark.head) {
             return Some((mark.head, size));
         }
@@ -128,7 +128,7 @@ impl<'a> Needs<'a> {
             let kept = layout
                 .instances()
                 .iter()
-                .filter(|&&own| now.has(own))
+                .filter(|&&instance| now.has(instance))
                 .count();
             let changes = layout.instances().len() + now.instances().len() - 2 * kept;
             (self.admitted(model, layout), std::cmp::Reverse(changes))
@@ -163,22 +163,22 @@ fn has(model: &Model, size: Size) -> bool {
 }
 
 /// A repartition to order: the GPU and its new layout.
-pub(super) struct Recut {
-    pub(super) gpu: Gpu,
+pub(super) struct PlannedRepartition {
+    pub(super) gpu: FleetGpu,
     pub(super) layout: Layout,
 }
 
 impl Marks {
     /// The marked GPUs by the jobs for which they are marked, first come first; of one job's GPUs,
     /// by the moment at which they become idle.
-    fn in_order(&self) -> Vec<Gpu> {
-        let mut gpus: Vec<Gpu> = self.marks.keys().copied().collect();
+    fn in_order(&self) -> Vec<FleetGpu> {
+        let mut gpus: Vec<FleetGpu> = self.marks.keys().copied().collect();
         gpus.sort_unstable_by_key(|gpu| (self.marks[gpu].head, self.marks[gpu].until, *gpu));
         gpus
     }
 
     /// Forgets the layouts that GPUs have got by now.
-    pub(super) fn forget_done(&mut self, gpus: &Gpus) {
+    pub(super) fn forget_done(&mut self, gpus: &GpuTables) {
         // During a repartition a GPU has a model, but no layout.
         self.coming.retain(|&gpu, _| {
             gpus.get(gpu)
@@ -187,7 +187,7 @@ impl Marks {
     }
 
     /// Counts out the jobs for which a repartition is under way.
-    fn count_coming(&self, needs: &mut Needs<'_>, gpus: &Gpus) {
+    fn count_coming(&self, needs: &mut Needs<'_>, gpus: &GpuTables) {
         for (&gpu, layout) in &self.coming {
             if let Some(model) = gpus.get(gpu).and_then(|state| state.model.as_ref()) {
                 needs.provide(model, layout);
@@ -197,7 +197,7 @@ impl Marks {
 
     /// Notes that a job has left a GPU. If the GPU becomes idle earlier by that, jobs that start
     /// there must end earlier, too.
-    pub(super) fn ends(&mut self, gpu: Gpu, until: Option<Time>) {
+    pub(super) fn ends(&mut self, gpu: FleetGpu, until: Option<Time>) {
         if let (Some(mark), Some(until)) = (self.marks.get_mut(&gpu), until) {
             mark.until = mark.until.min(until);
         }
@@ -212,10 +212,10 @@ impl Marks {
     /// repeated reviews at one moment come to an end.
     pub(super) fn review(
         &mut self,
-        queue: &Queue,
-        gpus: &mut Gpus,
+        queue: &PcieQueue,
+        gpus: &mut GpuTables,
         now: Time,
-    ) -> (Vec<Recut>, bool) {
+    ) -> (Vec<PlannedRepartition>, bool) {
         let mut recuts = Vec::new();
         if self.marks.is_empty() && self.coming.is_empty() {
             return (recuts, false);
@@ -230,13 +230,13 @@ impl Marks {
             // What the GPU is repartitioned to is planned in order of the marks' jobs. Each plan
             // counts out the jobs that it provides for, so that the next GPU is not planned for
             // them again.
-            let planned = known.and_then(|(tenants, own)| {
-                let (head, size) = needs.wanted(&self.marks[&gpu], &own.model)?;
+            let planned = known.and_then(|(tenants, in_use)| {
+                let (head, size) = needs.wanted(&self.marks[&gpu], &in_use.model)?;
                 Some((
                     tenants,
-                    own,
+                    in_use,
                     head,
-                    needs.plan(size, &own.model, &own.layout)?,
+                    needs.plan(size, &in_use.model, &in_use.layout)?,
                 ))
             });
             let Some((tenants, own, head, layout)) = planned else {
@@ -256,7 +256,7 @@ impl Marks {
             if is_asked {
                 moved = true;
             } else if tenants == 0 {
-                recuts.push(Recut { gpu, layout });
+                recuts.push(PlannedRepartition { gpu, layout });
             }
         }
         for gpu in useless
@@ -281,9 +281,9 @@ impl Marks {
     /// O(g log g) for g GPUs once, and for each mark O(g), and a plan for each layout in use.
     pub(super) fn mark(
         &mut self,
-        queue: &Queue,
-        gpus: &mut Gpus,
-        until: impl Fn(&Gpus, Gpu) -> Option<Time>,
+        queue: &PcieQueue,
+        gpus: &mut GpuTables,
+        until: impl Fn(&GpuTables, FleetGpu) -> Option<Time>,
     ) -> bool {
         let mut needs = Needs::new(queue, gpus);
         if needs.head().is_none() {
@@ -304,15 +304,15 @@ impl Marks {
         }
         let mut marked = Vec::new();
         // The GPUs by the moment at which they become idle; listed once, if at all.
-        let mut by_end: Option<Vec<(Time, Gpu, usize)>> = None;
+        let mut by_end: Option<Vec<(Time, FleetGpu, usize)>> = None;
         while let Some((head, size)) = needs.head() {
             // A plan depends on the present layout only, and many GPUs share a few layouts.
             let plans: Vec<Option<Layout>> = gpus
                 .layouts()
                 .iter()
-                .map(|own| {
-                    if own.gpus > 0 {
-                        needs.plan(size, &own.model, &own.layout)
+                .map(|layout| {
+                    if layout.gpus > 0 {
+                        needs.plan(size, &layout.model, &layout.layout)
                     } else {
                         None
                     }
@@ -345,7 +345,7 @@ impl Marks {
             }
             marked.push((
                 gpu,
-                Mark {
+                GpuMark {
                     until,
                     head,
                     moved: None,

@@ -20,11 +20,11 @@ use mapa_sched::{Event, Token};
 use mapa_sched::{Job, JobId, Tenant};
 use mapa_sched::{Time, duration};
 
-use choice::{Choice, Chooser};
-use gpus::{Gpu, Gpus, Offer};
+use choice::{ChoosingJob, GpuChoice};
+use gpus::{FleetGpu, GpuOffer, GpuTables};
 use marks::Marks;
-use queue::{Class, Entry, Queue};
-use records::{Records, Start};
+use queue::{PcieClass, PcieQueue, PcieWaitingJob};
+use records::{RunningPcieJobs, StartingJob};
 
 /// The PCIe-bandwidth-aware MIG scheduler of Tang et al. (section 4.2). Jobs that copy much over
 /// PCIe are kept off GPUs whose instances copy much already, and GPUs are repartitioned for jobs
@@ -80,18 +80,18 @@ use records::{Records, Start};
 /// # let _ = (patient, baseline);
 /// ```
 pub struct PcieAware {
-    choice: Choice,
+    choice: GpuChoice,
     max_gbps: f64,
     delay_threshold: f64,
     wait_threshold: Duration,
-    queue: Queue,
-    records: Records,
-    gpus: Gpus,
+    queue: PcieQueue,
+    records: RunningPcieJobs,
+    gpus: GpuTables,
     marks: Marks,
     /// Sizes of instances that some GPU of the fleet can have.
     had: BTreeSet<Size>,
     /// GPUs that a job has left.
-    left: Vec<Gpu>,
+    left: Vec<FleetGpu>,
     asked: Option<Time>,
 }
 
@@ -102,13 +102,13 @@ impl PcieAware {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            choice: Choice::LeastSlowdown,
+            choice: GpuChoice::LeastSlowdown,
             max_gbps: PCIE_GEN4_GBPS,
             delay_threshold: 1.3,
             wait_threshold: Duration::from_secs(300),
-            queue: Queue::default(),
-            records: Records::default(),
-            gpus: Gpus::default(),
+            queue: PcieQueue::default(),
+            records: RunningPcieJobs::default(),
+            gpus: GpuTables::default(),
             marks: Marks::default(),
             had: BTreeSet::new(),
             left: Vec::new(),
@@ -121,7 +121,7 @@ impl PcieAware {
     /// not say how its baseline does), and has no thresholds.
     #[must_use]
     pub fn first_gpu() -> Self {
-        let choice = Choice::FirstGpu;
+        let choice = GpuChoice::FirstGpu;
         Self {
             choice,
             delay_threshold: f64::INFINITY,
@@ -199,7 +199,7 @@ impl PcieAware {
     }
 
     /// Brings the records of the jobs on a GPU up to date.
-    fn settle(&mut self, gpu: Gpu, now: Time) {
+    fn settle(&mut self, gpu: FleetGpu, now: Time) {
         let gpus = &self.gpus;
         let bound = |gpu| gpus.get(gpu).map_or(0, |state| state.pcie_bound);
         self.records.settle(gpu, now, self.max_gbps, bound);
@@ -214,14 +214,14 @@ impl PcieAware {
                 continue;
             };
             class.feasible = true;
-            let Class {
+            let PcieClass {
                 gbps, alpha, size, ..
             } = *class;
             // Some GPU had, or can have, an instance of this size: no policy need be asked.
             if size.is_some_and(|size| self.had.contains(&size)) {
                 continue;
             }
-            let chooser = Chooser {
+            let chooser = ChoosingJob {
                 choice: self.choice,
                 gbps,
                 alpha,
@@ -281,7 +281,7 @@ impl PcieAware {
             .collect();
         // Marked GPUs with an instance that a job past the wait threshold could use, but on which
         // it must not start. They are closed to all younger jobs.
-        let mut closed: Vec<Gpu> = Vec::new();
+        let mut closed: Vec<FleetGpu> = Vec::new();
         while let Some((serial, of)) = heads.pop_first() {
             let Some(entry) = self.queue.next_of(of, serial).cloned() else {
                 continue;
@@ -316,39 +316,46 @@ impl PcieAware {
 
     /// Whether there is an instance that a job could take. True for jobs that want anything else:
     /// the policy decides for those.
-    fn finds_any(&self, class: &Class, entry: &Entry, now: Time, open: &BTreeSet<Size>) -> bool {
+    fn finds_any(
+        &self,
+        class: &PcieClass,
+        entry: &PcieWaitingJob,
+        now: Time,
+        open: &BTreeSet<Size>,
+    ) -> bool {
         let could = |size: Size| {
             open.contains(&size)
-                || self.starves(entry, now) && open.iter().any(|own| own.covers(size))
+                || self.starves(entry, now) && open.iter().any(|candidate| candidate.covers(size))
         };
         class.size.is_none_or(could)
     }
 
     /// Whether a job has waited past the threshold.
-    fn starves(&self, entry: &Entry, now: Time) -> bool {
+    fn starves(&self, entry: &PcieWaitingJob, now: Time) -> bool {
         now.since(entry.since) >= self.wait_threshold
     }
 
     /// Whether a marked GPU that is not closed has a free instance for a class of jobs.
-    fn a_mark_has_room(&self, of: u64, closed: &[Gpu]) -> bool {
+    fn a_mark_has_room(&self, of: u64, closed: &[FleetGpu]) -> bool {
         let size = self.queue.class(of).and_then(|class| class.size);
-        let has = |gpu: &Gpu, size| !closed.contains(gpu) && self.gpus.offer(*gpu, size).is_some();
+        let has =
+            |gpu: &FleetGpu, size| !closed.contains(gpu) && self.gpus.offer(*gpu, size).is_some();
         size.is_some_and(|size| self.marks.marks.keys().any(|gpu| has(gpu, size)))
     }
 
     /// Starts a job if it can start. Returns whether it did.
     fn start(
         &mut self,
-        entry: &Entry,
+        entry: &PcieWaitingJob,
         of: u64,
         now: Time,
-        closed: &mut Vec<Gpu>,
+        closed: &mut Vec<FleetGpu>,
         turn: &mut Turn<'_>,
     ) -> bool {
         let Some(class) = self.queue.class(of) else {
             return false;
         };
-        let chooser = Chooser {
+        let chooser = ChoosingJob {
             choice: self.choice,
             gbps: class.gbps,
             alpha: class.alpha,
@@ -372,7 +379,7 @@ impl PcieAware {
         if let Ok(there) = turn.fleet().machine(machine) {
             for &id in placed.placement.iter() {
                 let device = there.graph().device(id);
-                gpus.push(Gpu {
+                gpus.push(FleetGpu {
                     machine,
                     whole: device.parent,
                 });
@@ -380,7 +387,7 @@ impl PcieAware {
             }
         }
         let lengths: Option<Vec<_>> = lengths.into_iter().collect();
-        let start = Start {
+        let start = StartingJob {
             job: entry.job.id,
             gpus: gpus.clone(),
             gbps: chooser.gbps,
@@ -396,29 +403,29 @@ impl PcieAware {
     /// The decision for a job that wants one instance of a size, if it may start.
     fn choose(
         &self,
-        entry: &Entry,
-        chooser: &Chooser,
+        entry: &PcieWaitingJob,
+        chooser: &ChoosingJob,
         size: Size,
         (now, starves): (Time, bool),
-        closed: &mut Vec<Gpu>,
+        closed: &mut Vec<FleetGpu>,
         turn: &Turn<'_>,
     ) -> Option<Decision> {
         // Past the threshold a larger instance will do, the smallest first.
         let larger: BTreeSet<Size> = self
             .open_sizes()
             .into_iter()
-            .filter(|own| starves && *own != size && own.covers(size))
+            .filter(|open_size| starves && *open_size != size && open_size.covers(size))
             .collect();
         let mut kept_off = Vec::new();
-        for own in std::iter::once(size).chain(larger) {
-            let mut best = chooser.best(&self.gpus, own);
+        for candidate in std::iter::once(size).chain(larger) {
+            let mut best = chooser.best(&self.gpus, candidate);
             for (&gpu, mark) in &self.marks.marks {
-                let Some(offer) = self.gpus.offer(gpu, own) else {
+                let Some(offer) = self.gpus.offer(gpu, candidate) else {
                     continue;
                 };
                 let goes_before = starves && entry.serial <= mark.head;
                 // If the end of the last job on the GPU is unknown, no job ends in time.
-                let end = self.end_there(entry, chooser, own, &offer, now);
+                let end = self.end_there(entry, chooser, candidate, &offer, now);
                 let in_time =
                     || !closed.contains(&gpu) && end <= mark.until && mark.until < Time(u64::MAX);
                 if goes_before || in_time() {
@@ -436,7 +443,7 @@ impl PcieAware {
             if !starves && offer.pcie_bound > 0 && chooser.slowdown(&offer) > self.delay_threshold {
                 return None;
             }
-            return self.decide(entry, chooser, own, offer.gpu, turn);
+            return self.decide(entry, chooser, candidate, offer.gpu, turn);
         }
         if starves {
             closed.append(&mut kept_off);
@@ -457,10 +464,10 @@ impl PcieAware {
     /// The moment at which a job would end on a candidate (Eq. 3).
     fn end_there(
         &self,
-        entry: &Entry,
-        chooser: &Chooser,
+        entry: &PcieWaitingJob,
+        chooser: &ChoosingJob,
         size: Size,
-        offer: &Offer,
+        offer: &GpuOffer,
         now: Time,
     ) -> Time {
         let length = entry
@@ -475,10 +482,10 @@ impl PcieAware {
     /// are marked, or whose repartition is under way, are barred.
     fn decide(
         &self,
-        entry: &Entry,
-        chooser: &Chooser,
+        entry: &PcieWaitingJob,
+        chooser: &ChoosingJob,
         size: Size,
-        gpu: Gpu,
+        gpu: FleetGpu,
         turn: &Turn<'_>,
     ) -> Option<Decision> {
         let view = turn.view(gpu.machine).ok()?;
@@ -512,10 +519,10 @@ impl PcieAware {
 
     /// The GPUs of a machine that are marked, or whose repartition is under way.
     fn barred(&self, machine: MachineId) -> impl Iterator<Item = DeviceId> + '_ {
-        let on = Gpu {
+        let on = FleetGpu {
             machine,
             whole: DeviceId(0),
-        }..=Gpu {
+        }..=FleetGpu {
             machine,
             whole: DeviceId(u32::MAX),
         };
@@ -527,8 +534,8 @@ impl PcieAware {
     /// on every machine.
     fn visit(
         &self,
-        entry: &Entry,
-        chooser: &Chooser,
+        entry: &PcieWaitingJob,
+        chooser: &ChoosingJob,
         starves: bool,
         turn: &Turn<'_>,
     ) -> Option<Decision> {
@@ -541,7 +548,7 @@ impl PcieAware {
             .collect();
         let (
             threshold,
-            Chooser {
+            ChoosingJob {
                 gbps,
                 alpha,
                 max_gbps,
@@ -569,8 +576,9 @@ impl PcieAware {
     /// idle at once. Returns what [`recut`](Self::recut) does.
     fn mark(&mut self, now: Time, turn: &mut Turn<'_>) -> bool {
         let records = &self.records;
-        let until =
-            |gpus: &Gpus, gpu| records.until(gpu, gpus.get(gpu).map_or(0, |state| state.tenants));
+        let until = |gpus: &GpuTables, gpu| {
+            records.until(gpu, gpus.get(gpu).map_or(0, |state| state.tenants))
+        };
         self.marks.mark(&self.queue, &mut self.gpus, until) && self.recut(now, turn)
     }
 
@@ -606,8 +614,8 @@ impl fmt::Debug for PcieAware {
 impl Scheduler for PcieAware {
     fn name(&self) -> &str {
         match self.choice {
-            Choice::LeastSlowdown => "pcie-aware",
-            Choice::FirstGpu => "first-gpu",
+            GpuChoice::LeastSlowdown => "pcie-aware",
+            GpuChoice::FirstGpu => "first-gpu",
         }
     }
 

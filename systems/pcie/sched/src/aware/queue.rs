@@ -14,7 +14,7 @@ use mapa_sched::{Job, JobId};
 
 /// A job that waits.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub(super) struct PcieWaitingJob {
     pub(super) job: Arc<Job>,
     /// Its number in order of arrival: how many jobs had arrived before it.
     pub(super) serial: u64,
@@ -24,7 +24,7 @@ pub(super) struct Entry {
 
 /// Jobs with equal requests that PCIe slows down alike.
 #[derive(Clone, Debug)]
-pub(super) struct Class {
+pub(super) struct PcieClass {
     pub(super) number: u64,
     pub(super) request: Request,
     pub(super) alpha: f64,
@@ -34,10 +34,10 @@ pub(super) struct Class {
     pub(super) size: Option<Size>,
     /// Whether an idle fleet is known to have room for such a job.
     pub(super) feasible: bool,
-    jobs: BTreeMap<u64, Entry>,
+    jobs: BTreeMap<u64, PcieWaitingJob>,
 }
 
-impl Class {
+impl PcieClass {
     fn new(number: u64, job: &Job) -> Self {
         let request = job.request.clone();
         let demands = request.pattern.demands();
@@ -78,8 +78,8 @@ impl Class {
 
 /// The waiting jobs in order of arrival, by class.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Queue {
-    classes: BTreeMap<u64, Class>,
+pub(super) struct PcieQueue {
+    classes: BTreeMap<u64, PcieClass>,
     /// The class and the number of each waiting job.
     there: HashMap<JobId, (u64, u64), BuildHasherDefault<DefaultHasher>>,
     /// The numbers of the jobs that request one instance, by its size.
@@ -100,13 +100,13 @@ fn by_length(job: &Job, size: Option<Size>, serial: u64) -> u64 {
     millis.min(u64::MAX >> (COUNT + 1)) << COUNT | serial & ((1 << COUNT) - 1)
 }
 
-impl Queue {
+impl PcieQueue {
     pub(super) fn len(&self) -> usize {
         self.there.len()
     }
 
     pub(super) fn jobs(&self) -> impl Iterator<Item = &Job> {
-        let mut all: Vec<&Entry> = self
+        let mut all: Vec<&PcieWaitingJob> = self
             .classes
             .values()
             .flat_map(|class| class.jobs.values())
@@ -129,7 +129,7 @@ impl Queue {
         let class = self
             .classes
             .entry(number)
-            .or_insert_with(|| Class::new(number, &job));
+            .or_insert_with(|| PcieClass::new(number, &job));
         let serial = if self.is_shortest_first {
             by_length(&job, class.size, serial)
         } else {
@@ -142,7 +142,7 @@ impl Queue {
         self.since.insert(serial, now);
         class.jobs.insert(
             serial,
-            Entry {
+            PcieWaitingJob {
                 job: Arc::new(job),
                 serial,
                 since: now,
@@ -168,11 +168,11 @@ impl Queue {
         }
     }
 
-    pub(super) fn class(&self, number: u64) -> Option<&Class> {
+    pub(super) fn class(&self, number: u64) -> Option<&PcieClass> {
         self.classes.get(&number)
     }
 
-    pub(super) fn class_mut(&mut self, number: u64) -> Option<&mut Class> {
+    pub(super) fn class_mut(&mut self, number: u64) -> Option<&mut PcieClass> {
         self.classes.get_mut(&number)
     }
 
@@ -185,21 +185,21 @@ impl Queue {
     }
 
     /// The first job of each class.
-    pub(super) fn heads(&self) -> impl Iterator<Item = (&Class, &Entry)> {
+    pub(super) fn heads(&self) -> impl Iterator<Item = (&PcieClass, &PcieWaitingJob)> {
         self.classes
             .values()
             .filter_map(|class| Some((class, class.jobs.first_key_value()?.1)))
     }
 
     /// The jobs of a class.
-    pub(super) fn of_class(&self, number: u64) -> impl Iterator<Item = &Entry> {
+    pub(super) fn of_class(&self, number: u64) -> impl Iterator<Item = &PcieWaitingJob> {
         self.class(number)
             .into_iter()
             .flat_map(|class| class.jobs.values())
     }
 
     /// The first job of a class whose number is at least `from`.
-    pub(super) fn next_of(&self, number: u64, from: u64) -> Option<&Entry> {
+    pub(super) fn next_of(&self, number: u64, from: u64) -> Option<&PcieWaitingJob> {
         self.class(number)?
             .jobs
             .range(from..)

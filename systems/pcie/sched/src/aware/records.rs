@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use mapa_core::pcie_slowdown;
 
-use super::gpus::Gpu;
+use super::gpus::FleetGpu;
 use mapa_sched::JobId;
 use mapa_sched::{Time, duration};
 
 /// A job that runs, with the quantities of the paper's Table 1. The paper counts work in tokens.
 /// Here it is in seconds at full speed: tokens over tokens a second.
 #[derive(Clone, Debug)]
-struct Record {
+struct RunningPcieJob {
     /// The GPU of each rank.
-    gpus: Vec<Gpu>,
+    gpus: Vec<FleetGpu>,
     gbps: f64,
     alpha: f64,
     /// `remain_work / base_throughput` at `since`, seconds; infinite if it is unknown.
@@ -23,7 +23,7 @@ struct Record {
     slowdown: f64,
 }
 
-impl Record {
+impl RunningPcieJob {
     /// `remain_work -= elapsed x base_throughput / slowdown`.
     fn advance(&mut self, now: Time) {
         self.left = (self.left - now.since(self.since).as_secs_f64() / self.slowdown).max(0.0);
@@ -37,9 +37,9 @@ impl Record {
 }
 
 /// A job that starts.
-pub(super) struct Start {
+pub(super) struct StartingJob {
     pub(super) job: JobId,
-    pub(super) gpus: Vec<Gpu>,
+    pub(super) gpus: Vec<FleetGpu>,
     /// 0 for a job that is not PCIe-bound.
     pub(super) gbps: f64,
     pub(super) alpha: f64,
@@ -49,14 +49,14 @@ pub(super) struct Start {
 
 /// The jobs that run, as their scheduler started them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Records {
-    jobs: BTreeMap<JobId, Record>,
-    on: BTreeMap<Gpu, Vec<JobId>>,
+pub(super) struct RunningPcieJobs {
+    jobs: BTreeMap<JobId, RunningPcieJob>,
+    on: BTreeMap<FleetGpu, Vec<JobId>>,
 }
 
-impl Records {
-    pub(super) fn start(&mut self, start: Start, now: Time) {
-        let Start {
+impl RunningPcieJobs {
+    pub(super) fn start(&mut self, start: StartingJob, now: Time) {
+        let StartingJob {
             job,
             gpus,
             gbps,
@@ -69,7 +69,7 @@ impl Records {
         let left = length.map_or(f64::INFINITY, |length| length.as_secs_f64());
         self.jobs.insert(
             job,
-            Record {
+            RunningPcieJob {
                 gpus,
                 gbps,
                 alpha,
@@ -81,7 +81,7 @@ impl Records {
     }
 
     /// Removes a job. Returns the GPUs that it was on.
-    pub(super) fn end(&mut self, job: JobId) -> Vec<Gpu> {
+    pub(super) fn end(&mut self, job: JobId) -> Vec<FleetGpu> {
         let Some(record) = self.jobs.remove(&job) else {
             return Vec::new();
         };
@@ -101,17 +101,18 @@ impl Records {
     /// tenants of a GPU.
     pub(super) fn settle(
         &mut self,
-        gpu: Gpu,
+        gpu: FleetGpu,
         now: Time,
         max_gbps: f64,
-        bound: impl Fn(Gpu) -> u32,
+        bound: impl Fn(FleetGpu) -> u32,
     ) {
         for job in self.on.get(&gpu).into_iter().flatten() {
             let Some(record) = self.jobs.get_mut(job) else {
                 continue;
             };
             record.advance(now);
-            let on = |&gpu: &Gpu| pcie_slowdown(record.gbps, record.alpha, bound(gpu), max_gbps);
+            let on =
+                |&gpu: &FleetGpu| pcie_slowdown(record.gbps, record.alpha, bound(gpu), max_gbps);
             record.slowdown = record.gpus.iter().map(on).fold(1.0, f64::max);
         }
     }
@@ -119,12 +120,12 @@ impl Records {
     /// The moment at which the last job on a GPU is expected to end; [`Time::ZERO`] for an idle
     /// GPU. For a job that is late the moment has passed. `None` if the GPU has tenants without a
     /// record.
-    pub(super) fn until(&self, gpu: Gpu, tenants: u32) -> Option<Time> {
+    pub(super) fn until(&self, gpu: FleetGpu, tenants: u32) -> Option<Time> {
         let there = self.on.get(&gpu).map_or(&[][..], Vec::as_slice);
         let last = there
             .iter()
             .filter_map(|job| self.jobs.get(job))
-            .map(Record::until)
+            .map(RunningPcieJob::until)
             .max();
         (there.len() >= tenants as usize).then(|| last.unwrap_or(Time::ZERO))
     }

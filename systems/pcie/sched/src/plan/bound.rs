@@ -68,13 +68,13 @@ pub enum PcieBound {
 
 /// A kind of jobs: what each wants, and its slices.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Kind {
+struct PcieJobClass {
     gbps: f64,
     slices: u8,
 }
 
 /// The relaxation: slots of one length, the last without an end.
-struct Relaxation {
+struct SlotRelaxation {
     jobs: Vec<(PcieWork, usize)>,
     kinds: usize,
     /// Per configuration, the seconds of progress of each kind in a second.
@@ -114,7 +114,7 @@ pub fn pcie_bound(
     by: PcieBound,
 ) -> Result<Bound, Error> {
     check(jobs, ports, slot)?;
-    let program = Relaxation::new(jobs, ports, slot);
+    let program = SlotRelaxation::new(jobs, ports, slot);
     let (value, proof) = match by {
         PcieBound::Prices(rounds) => (program.by_prices(rounds), Proof::Prices),
         PcieBound::Solver(solver) => match solver.solve(&program.linear())?.optimum {
@@ -123,7 +123,7 @@ pub fn pcie_bound(
         },
     };
     // Whatever the port does, a job takes its run time.
-    let least: f64 = jobs.iter().map(|own| own.seconds).sum();
+    let least: f64 = jobs.iter().map(|job| job.seconds).sum();
     Ok(Bound {
         name: "pcie-configurations",
         measure: Measure::Completion,
@@ -137,7 +137,9 @@ fn check(jobs: &[PcieWork], ports: &PciePorts, slot: f64) -> Result<(), Error> {
     let wrong = |what: String| Err(Error::bound(what));
     for (at, job) in jobs.iter().enumerate() {
         let numbers = [job.arrives, job.seconds, job.gbps];
-        let good = numbers.iter().all(|own| own.is_finite() && *own >= 0.0);
+        let good = numbers
+            .iter()
+            .all(|value| value.is_finite() && *value >= 0.0);
         if !good || job.seconds == 0.0 || job.slices == 0 || job.slices > ports.slices {
             return wrong(format!(
                 "job {at}: {job:?}: expected seconds above 0, an arrival and GB/s of 0 or more, and 1 to {} slices",
@@ -145,7 +147,7 @@ fn check(jobs: &[PcieWork], ports: &PciePorts, slot: f64) -> Result<(), Error> {
             ));
         }
     }
-    let is_positive = |own: f64| own.is_finite() && own > 0.0;
+    let is_positive = |value: f64| value.is_finite() && value > 0.0;
     if ports.gpus == 0 || !is_positive(ports.gbps) || !is_positive(slot) {
         return wrong(format!(
             "{ports:?}, slots of {slot} s: expected GPUs, GB/s and seconds above 0"
@@ -156,35 +158,35 @@ fn check(jobs: &[PcieWork], ports: &PciePorts, slot: f64) -> Result<(), Error> {
 
 /// The kinds of jobs, and the kind of each job. Kinds that are joined get the traffic and slices of the
 /// least: then nobody is slower than in truth.
-fn kinds(jobs: &[PcieWork]) -> (Vec<Kind>, Vec<usize>) {
-    let mut all: Vec<Kind> = jobs
+fn kinds(jobs: &[PcieWork]) -> (Vec<PcieJobClass>, Vec<usize>) {
+    let mut all: Vec<PcieJobClass> = jobs
         .iter()
-        .map(|own| Kind {
-            gbps: own.gbps,
-            slices: own.slices,
+        .map(|job| PcieJobClass {
+            gbps: job.gbps,
+            slices: job.slices,
         })
         .collect();
     all.sort_by(|a, b| a.gbps.total_cmp(&b.gbps).then(a.slices.cmp(&b.slices)));
     all.dedup();
     let group = all.len().div_ceil(KINDS).max(1);
-    let joined: Vec<Kind> = all
+    let joined: Vec<PcieJobClass> = all
         .chunks(group)
-        .map(|own| Kind {
-            gbps: own[0].gbps,
-            slices: own.iter().map(|kind| kind.slices).min().unwrap_or(1),
+        .map(|kinds| PcieJobClass {
+            gbps: kinds[0].gbps,
+            slices: kinds.iter().map(|kind| kind.slices).min().unwrap_or(1),
         })
         .collect();
-    let of = |own: &PcieWork| {
+    let of = |pcie_work: &PcieWork| {
         let at = all
             .iter()
-            .position(|kind| kind.gbps == own.gbps && kind.slices == own.slices);
+            .position(|kind| kind.gbps == pcie_work.gbps && kind.slices == pcie_work.slices);
         at.unwrap_or_default() / group
     };
     (joined, jobs.iter().map(of).collect())
 }
 
 /// The seconds of progress, a second, of each kind in every configuration that none exceeds.
-fn configurations(kinds: &[Kind], ports: &PciePorts) -> Vec<[f64; KINDS]> {
+fn configurations(kinds: &[PcieJobClass], ports: &PciePorts) -> Vec<[f64; KINDS]> {
     let mut counts = [0_u32; KINDS];
     let mut all: Vec<[f64; KINDS]> = Vec::new();
     loop {
@@ -210,7 +212,7 @@ fn configurations(kinds: &[Kind], ports: &PciePorts) -> Vec<[f64; KINDS]> {
     }
 }
 
-fn speeds(counts: &[u32; KINDS], kinds: &[Kind], ports: &PciePorts) -> [f64; KINDS] {
+fn speeds(counts: &[u32; KINDS], kinds: &[PcieJobClass], ports: &PciePorts) -> [f64; KINDS] {
     let wants = || kinds.iter().zip(counts).filter(|(kind, _)| kind.gbps > 0.0);
     let bound: u32 = wants().map(|(_, count)| count).sum();
     let level = match ports.model {
@@ -242,28 +244,28 @@ fn speeds(counts: &[u32; KINDS], kinds: &[Kind], ports: &PciePorts) -> [f64; KIN
 fn undominated(all: Vec<[f64; KINDS]>) -> Vec<[f64; KINDS]> {
     let exceeds = |a: &[f64; KINDS], b: &[f64; KINDS]| a.iter().zip(b).all(|(a, b)| a >= b);
     let mut kept: Vec<[f64; KINDS]> = Vec::new();
-    for own in all {
-        if !kept.iter().any(|other| exceeds(other, &own)) {
-            kept.retain(|other| !exceeds(&own, other));
-            kept.push(own);
+    for values in all {
+        if !kept.iter().any(|other| exceeds(other, &values)) {
+            kept.retain(|other| !exceeds(&values, other));
+            kept.push(values);
         }
     }
     kept
 }
 
-impl Relaxation {
+impl SlotRelaxation {
     fn new(jobs: &[PcieWork], ports: &PciePorts, slot: f64) -> Self {
         let (kinds, of) = kinds(jobs);
-        let last = jobs.iter().map(|own| own.arrives).fold(0.0, f64::max);
+        let last = jobs.iter().map(|job| job.arrives).fold(0.0, f64::max);
         // As if jobs ran one after another on each GPU, at their slowest: by then all can have ended.
         let work: f64 = jobs
             .iter()
-            .map(|own| {
-                own.seconds
-                    * (own.gbps / ports.gbps).max(f64::from(own.slices) / f64::from(ports.slices))
+            .map(|job| {
+                job.seconds
+                    * (job.gbps / ports.gbps).max(f64::from(job.slices) / f64::from(ports.slices))
             })
             .sum();
-        let longest = jobs.iter().map(|own| own.seconds).fold(0.0, f64::max);
+        let longest = jobs.iter().map(|job| job.seconds).fold(0.0, f64::max);
         let horizon = last + 1.5 * work / f64::from(ports.gpus) + 2.0 * longest;
         Self {
             speeds: configurations(&kinds, ports),
@@ -357,14 +359,14 @@ impl Relaxation {
                 prices.copy_from_slice(&best_prices);
                 continue;
             }
-            let norm: f64 = used.iter().map(|own| own * own).sum();
+            let norm: f64 = used.iter().map(|value| value * value).sum();
             if norm <= 0.0 {
                 break;
             }
             let target = best.abs().max(1.0) * 0.05 * scale + (best - value);
             let step = target / norm;
-            for (price, own) in prices.iter_mut().zip(&used) {
-                *price = (*price + step * own).max(0.0);
+            for (price, value) in prices.iter_mut().zip(&used) {
+                *price = (*price + step * value).max(0.0);
             }
         }
         best + self.constant()
@@ -412,9 +414,9 @@ impl Relaxation {
             }
         }
         // Rows that cost nothing and are not full push no price.
-        for (own, &price) in used.iter_mut().zip(prices) {
-            if price == 0.0 && *own < 0.0 {
-                *own = 0.0;
+        for (value, &price) in used.iter_mut().zip(prices) {
+            if price == 0.0 && *value < 0.0 {
+                *value = 0.0;
             }
         }
         value
@@ -428,8 +430,8 @@ fn cheapest(pieces: &mut [(f64, usize, f64)], amount: f64, used: &mut [f64]) -> 
     while left > 0.0 && !rest.is_empty() {
         let size = rest
             .iter()
-            .map(|own| own.2)
-            .filter(|own| own.is_finite())
+            .map(|row| row.2)
+            .filter(|value| value.is_finite())
             .fold(0.0, f64::max);
         let count = if size > 0.0 {
             (left / size).ceil() as usize + 1

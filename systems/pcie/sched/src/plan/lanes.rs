@@ -5,20 +5,20 @@ use std::ops::Range;
 use mapa_core::mig::{Layout, Model};
 use mapa_core::{Allocator, DeviceId, MachineId, Stamp, View};
 
-use super::port::{Counts, NO_CAP, Port, PortJob, PortState, Run};
-use super::records::{Record, Records};
+use super::port::{InstanceCounts, NO_CAP, PortJob, PortPhysics, PortRun, PortState};
+use super::records::{LaneJob, LaneRecords};
 use mapa_sched::Fleet;
 use mapa_sched::JobId;
 use mapa_sched::plan::{Ageing, Physics, Planner, WeightedFlow};
 
-pub(super) type Plan = Planner<Port, WeightedFlow>;
+pub(super) type PortPlan = Planner<PortPhysics, WeightedFlow>;
 
 /// The share of its expected time that a repartition is thought to have left when it is late.
 const LEAST_LEFT: f64 = 0.03;
 
 /// A GPU, and what was last seen of it.
 #[derive(Clone, Debug)]
-pub(super) struct Lane {
+pub(super) struct GpuLane {
     pub(super) machine: MachineId,
     pub(super) whole: DeviceId,
     /// All but what runs there.
@@ -33,8 +33,8 @@ pub(super) struct Lane {
 #[derive(Clone, Debug)]
 pub(super) struct Lanes {
     machines: Vec<(Option<Stamp>, Range<usize>)>,
-    all: Vec<Lane>,
-    pub(super) records: Records,
+    all: Vec<GpuLane>,
+    pub(super) records: LaneRecords,
     pub(super) ageing: Ageing,
 }
 
@@ -43,7 +43,7 @@ impl Lanes {
         Self {
             machines: Vec::new(),
             all: Vec::new(),
-            records: Records::default(),
+            records: LaneRecords::default(),
             ageing,
         }
     }
@@ -52,7 +52,7 @@ impl Lanes {
         self.all.len()
     }
 
-    pub(super) fn get(&self, lane: usize) -> &Lane {
+    pub(super) fn get(&self, lane: usize) -> &GpuLane {
         &self.all[lane]
     }
 
@@ -68,8 +68,8 @@ impl Lanes {
 
     /// Makes lanes for the GPUs of a fleet that have, or can have, instances. What ran on earlier
     /// lanes is forgotten: its GPUs have unknown tenants then.
-    pub(super) fn make(&mut self, plan: &mut Plan, fleet: &Fleet) {
-        self.records = Records::default();
+    pub(super) fn make(&mut self, plan: &mut PortPlan, fleet: &Fleet) {
+        self.records = LaneRecords::default();
         self.machines.clear();
         self.all.clear();
         for machine in fleet.machines() {
@@ -80,7 +80,7 @@ impl Lanes {
                 if graph.model(whole).is_none() && !parts {
                     continue;
                 }
-                self.all.push(Lane {
+                self.all.push(GpuLane {
                     machine: machine.id(),
                     whole,
                     seen: PortState::default(),
@@ -98,7 +98,7 @@ impl Lanes {
     ///
     /// # Complexity
     /// O(m) for m machines, and O(v) for each that has changed, of v devices and instances.
-    pub(super) fn refresh(&mut self, plan: &mut Plan, fleet: &Fleet, now: f64) -> Vec<usize> {
+    pub(super) fn refresh(&mut self, plan: &mut PortPlan, fleet: &Fleet, now: f64) -> Vec<usize> {
         let mut changed = Vec::new();
         for machine in fleet.machines() {
             // A stamp names one state of one machine: if it is the same, nothing has changed.
@@ -112,7 +112,7 @@ impl Lanes {
     /// Looks at one machine.
     pub(super) fn look(
         &mut self,
-        plan: &mut Plan,
+        plan: &mut PortPlan,
         machine: &Allocator,
         now: f64,
         changed: &mut Vec<usize>,
@@ -141,7 +141,7 @@ impl Lanes {
     }
 
     /// What a machine says of a GPU.
-    fn see(&self, port: &mut Port, view: &View<'_>, lane: usize) -> PortState {
+    fn see(&self, port: &mut PortPhysics, view: &View<'_>, lane: usize) -> PortState {
         let graph = view.graph();
         let whole = self.all[lane].whole;
         let usage = view.usage_of_whole(whole);
@@ -173,13 +173,13 @@ impl Lanes {
     }
 
     /// Brings the account of what runs on a lane up to a moment.
-    pub(super) fn settle(&mut self, plan: &Plan, lane: usize, now: f64) {
+    pub(super) fn settle(&mut self, plan: &PortPlan, lane: usize, now: f64) {
         let level = plan.physics().level(plan.state(lane));
         self.records.settle(lane, now, level);
     }
 
     /// Tells the plan how a lane is at a moment, and how much its waiting jobs count by now.
-    pub(super) fn bring(&mut self, plan: &mut Plan, lane: usize, now: f64) {
+    pub(super) fn bring(&mut self, plan: &mut PortPlan, lane: usize, now: f64) {
         if self.all[lane].at == now {
             return;
         }
@@ -192,9 +192,9 @@ impl Lanes {
         }
         let there = self.records.on(lane);
         let runs = (0..).zip(there);
-        let runs = runs.map(|(ticket, own)| Run::new(ticket, &own.job, own.left()));
+        let runs = runs.map(|(ticket, record)| PortRun::new(ticket, &record.job, record.left()));
         state.runs.extend(runs);
-        let weights: Vec<f64> = there.iter().map(|own| own.weight).collect();
+        let weights: Vec<f64> = there.iter().map(|record| record.weight).collect();
         plan.set(lane, state, &weights);
         let ageing = self.ageing;
         plan.weigh(lane, |entry| ageing.weight(now - entry.job.since));
@@ -208,7 +208,7 @@ impl Lanes {
     }
 
     /// A share of a job's work is seen to be done.
-    pub(super) fn observe(&mut self, plan: &mut Plan, job: JobId, share: f64, now: f64) {
+    pub(super) fn observe(&mut self, plan: &mut PortPlan, job: JobId, share: f64, now: f64) {
         if let Some(lane) = self.records.lane_of(job) {
             self.settle(plan, lane, now);
             self.records.observe(job, share);
@@ -218,7 +218,7 @@ impl Lanes {
     }
 
     /// A job has ended. Returns its record.
-    pub(super) fn end(&mut self, plan: &Plan, job: JobId, now: f64) -> Option<Record> {
+    pub(super) fn end(&mut self, plan: &PortPlan, job: JobId, now: f64) -> Option<LaneJob> {
         let lane = self.records.lane_of(job)?;
         self.settle(plan, lane, now);
         self.all[lane].at = f64::NEG_INFINITY;
@@ -227,24 +227,24 @@ impl Lanes {
 
     /// The lanes on which a job can run, at most ten of them if there are many: by what their ports
     /// carry, and those with jobs like it.
-    pub(super) fn candidates(&self, plan: &mut Plan, job: &PortJob) -> Vec<usize> {
+    pub(super) fn candidates(&self, plan: &mut PortPlan, job: &PortJob) -> Vec<usize> {
         let holds = |lane: &usize| plan.physics().holds(&self.all[*lane].seen, job);
         let all: Vec<usize> = (0..self.all.len()).filter(holds).collect();
         if all.len() <= ALL {
             return all;
         }
-        let mut loads: Vec<(Load, usize)> = all
+        let mut loads: Vec<(LaneLoad, usize)> = all
             .iter()
             .map(|&lane| (self.load(plan, lane, job), lane))
             .collect();
-        let by = |key: fn(&Load) -> f64| {
-            move |a: &(Load, usize), b: &(Load, usize)| {
+        let by = |key: fn(&LaneLoad) -> f64| {
+            move |a: &(LaneLoad, usize), b: &(LaneLoad, usize)| {
                 key(&a.0).total_cmp(&key(&b.0)).then(a.1.cmp(&b.1))
             }
         };
         loads.select_nth_unstable_by(LEAST - 1, by(|load| load.key));
         loads[..LEAST].sort_unstable_by(by(|load| load.key));
-        let mut chosen: Vec<usize> = loads[..LEAST].iter().map(|own| own.1).collect();
+        let mut chosen: Vec<usize> = loads[..LEAST].iter().map(|pair| pair.1).collect();
         if job.wants > 0.0 {
             let rest = &mut loads[LEAST..];
             let count = LIKE.min(rest.len());
@@ -252,7 +252,7 @@ impl Lanes {
                 rest.select_nth_unstable_by(count - 1, by(|load| load.unlike));
                 rest[..count].sort_unstable_by(by(|load| load.unlike));
             }
-            chosen.extend(rest[..count].iter().map(|own| own.1));
+            chosen.extend(rest[..count].iter().map(|pair| pair.1));
         } else {
             for _ in 0..RANDOM {
                 let drawn = all[plan.draws().below(all.len())];
@@ -265,22 +265,22 @@ impl Lanes {
     }
 
     /// How much a lane has to do already.
-    fn load(&self, plan: &Plan, lane: usize, job: &PortJob) -> Load {
+    fn load(&self, plan: &PortPlan, lane: usize, job: &PortJob) -> LaneLoad {
         let (mut wants, mut work, mut copies) = (0.0, 0.0, 0.0);
         let (mut bound, mut taken) = (0.0, 0_u32);
-        let mut add = |own: &PortJob, left: f64| {
-            wants += own.wants;
+        let mut add = |port_job: &PortJob, left: f64| {
+            wants += port_job.wants;
             work += left;
-            copies += left * own.wants;
-            bound += f64::from(u8::from(own.wants > 0.0));
+            copies += left * port_job.wants;
+            bound += f64::from(u8::from(port_job.wants > 0.0));
         };
         self.records
             .on(lane)
             .iter()
-            .for_each(|own| add(&own.job, own.left()));
-        for own in plan.list(lane) {
-            add(&own.job, own.job.work);
-            taken += u32::from(own.job.size == job.size);
+            .for_each(|record| add(&record.job, record.left()));
+        for entry in plan.list(lane) {
+            add(&entry.job, entry.job.work);
+            taken += u32::from(entry.job.size == job.size);
         }
         let seen = &self.all[lane].seen;
         let instances: u32 = seen.has.iter().map(|&count| u32::from(count)).sum();
@@ -300,7 +300,7 @@ impl Lanes {
             f64::INFINITY
         };
         let unlike = (mean - job.wants).abs() + drained * 1e-6;
-        Load { key, unlike }
+        LaneLoad { key, unlike }
     }
 }
 
@@ -317,15 +317,15 @@ const BUSY: f64 = 1e9;
 
 /// How busy a lane is.
 #[derive(Clone, Copy, Debug)]
-struct Load {
+struct LaneLoad {
     key: f64,
     /// How unlike the job its bound jobs are, GB/s.
     unlike: f64,
 }
 
 /// How many instances of each size a layout has.
-fn counts(port: &mut Port, model: &Model, layout: &Layout) -> Counts {
-    let mut counts = Counts::default();
+fn counts(port: &mut PortPhysics, model: &Model, layout: &Layout) -> InstanceCounts {
+    let mut counts = InstanceCounts::default();
     for instance in layout.instances() {
         if let Some(size) = port.number_of(model.profile(instance.profile).size) {
             counts[usize::from(size)] += 1;
@@ -336,7 +336,7 @@ fn counts(port: &mut Port, model: &Model, layout: &Layout) -> Counts {
 
 /// The caps to try for a job at the end of a list of this length. In a long list, that at which the
 /// port is just full.
-pub(super) fn caps(port: &Port, job: &PortJob, len: usize) -> Vec<u8> {
+pub(super) fn caps(port: &PortPhysics, job: &PortJob, len: usize) -> Vec<u8> {
     if job.wants <= 0.0 {
         return vec![0];
     }

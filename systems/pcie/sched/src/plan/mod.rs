@@ -18,15 +18,15 @@ use mapa_core::{
 
 use mapa_sched::Scheduler;
 use mapa_sched::Turn;
-use mapa_sched::plan::{Ageing, Draws, Entry, Moves, Physics, WeightedFlow};
+use mapa_sched::plan::{Ageing, Draws, Moves, Physics, PlanEntry, WeightedFlow};
 use mapa_sched::{Event, Token};
 use mapa_sched::{Job, JobId, Tenant};
 use mapa_sched::{Time, duration, seconds};
 
 use crate::policies::pcie_aware;
 
-use lanes::{Lanes, Plan, caps};
-use port::{NO_CAP, Port, PortJob, PortState, SIZES};
+use lanes::{Lanes, PortPlan, caps};
+use port::{NO_CAP, PortJob, PortPhysics, PortState, SIZES};
 
 pub use bound::{PcieBound, PciePorts, PcieWork, pcie_bound};
 pub use port::PortModel;
@@ -90,21 +90,21 @@ const PLACES: usize = 12;
 /// # let _ = (quick, fair);
 /// ```
 pub struct PciePlan {
-    plan: Plan,
+    plan: PortPlan,
     lanes: Lanes,
     moves: usize,
     wait_threshold: Duration,
     serial: u64,
     /// Jobs that wait in lists, and those that no list can have now.
-    held: BTreeMap<JobId, Held>,
+    held: BTreeMap<JobId, WaitingPcieJob>,
     /// The jobs of `held`, by arrival.
     by_serial: BTreeMap<u64, JobId>,
     /// Jobs that have arrived since the scheduler acted last.
-    arrived: Vec<Held>,
+    arrived: Vec<WaitingPcieJob>,
     /// Jobs that only GPUs can have which are cordoned or used by others.
     homeless: Vec<JobId>,
     /// Jobs that are not planned, by arrival.
-    others: Vec<Held>,
+    others: Vec<WaitingPcieJob>,
     /// Lanes whose jobs may not start before an overdue job elsewhere has.
     blocked: Vec<usize>,
     /// The seconds at full speed of the jobs that have ended, and their number.
@@ -117,7 +117,7 @@ pub struct PciePlan {
 
 /// A job that waits.
 #[derive(Clone, Debug)]
-struct Held {
+struct WaitingPcieJob {
     job: Arc<Job>,
     serial: u64,
     size: u8,
@@ -125,7 +125,7 @@ struct Held {
 
 /// Where a waiting job is in the plan.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Planned {
+pub struct PlannedPlace {
     /// The machine.
     pub machine: MachineId,
     /// The GPU.
@@ -155,9 +155,9 @@ impl PciePlan {
             patience: Self::PATIENCE.as_secs_f64(),
             pace: Self::PACE.as_secs_f64(),
         };
-        let port = Port::new(PCIE_GEN4_GBPS, PortModel::EqualShare, Some(2.0));
+        let port = PortPhysics::new(PCIE_GEN4_GBPS, PortModel::EqualShare, Some(2.0));
         Self {
-            plan: Plan::new(port, WeightedFlow, 0),
+            plan: PortPlan::new(port, WeightedFlow, 0),
             lanes: Lanes::new(ageing),
             moves: Self::MOVES,
             wait_threshold: Duration::MAX,
@@ -245,7 +245,7 @@ impl PciePlan {
     /// Where a waiting job is in the plan of the last event. `None` for a job that runs, is unknown,
     /// or is not planned.
     #[must_use]
-    pub fn explain(&self, job: JobId) -> Option<Planned> {
+    pub fn explain(&self, job: JobId) -> Option<PlannedPlace> {
         let lane = self.plan.lane_of(job)?;
         let list = self.plan.list(lane);
         let place = list.iter().position(|entry| entry.id == job)?;
@@ -253,12 +253,12 @@ impl PciePlan {
         let expected = self.plan.expected(lane).get(place).copied().flatten();
         let own = self.lanes.get(lane);
         let after = |seconds: f64| Time::ZERO + duration(own.at + seconds);
-        Some(Planned {
+        Some(PlannedPlace {
             machine: own.machine,
             whole: own.whole,
             place,
             below: (entry.job.wants > 0.0 && entry.gene < NO_CAP).then(|| u32::from(entry.gene)),
-            expected: expected.map(|own| (after(own.starts), after(own.ends))),
+            expected: expected.map(|span| (after(span.starts), after(span.ends))),
         })
     }
 
@@ -335,7 +335,7 @@ impl PciePlan {
     }
 
     /// What lanes must know of a job.
-    fn port_job(&self, held: &Held) -> PortJob {
+    fn port_job(&self, held: &WaitingPcieJob) -> PortJob {
         let job = &held.job;
         let size = self.plan.physics().sizes().get(usize::from(held.size));
         let mean = if self.ended.1 > 0.0 {
@@ -370,7 +370,7 @@ impl PciePlan {
                 self.lanes.bring(&mut self.plan, lane, now);
             }
             let weight = self.lanes.ageing.weight(now - job.since);
-            let entry = Entry {
+            let entry = PlanEntry {
                 id,
                 job,
                 gene: 0,
@@ -416,7 +416,8 @@ impl PciePlan {
         let others = std::mem::take(&mut self.others);
         for held in others {
             let decision = turn.decide(self.policy_of(&held.job), &held.job.request);
-            let placed = decision.and_then(|own| turn.place(Tenant::Job(held.job.id), own));
+            let placed =
+                decision.and_then(|decision| turn.place(Tenant::Job(held.job.id), decision));
             if placed.is_err() {
                 self.others.push(held);
             }
@@ -481,7 +482,7 @@ impl PciePlan {
     /// Starts a job on an instance of a GPU. Returns whether it did.
     fn start(
         &mut self,
-        held: &Held,
+        held: &WaitingPcieJob,
         lane: usize,
         size: u8,
         now: Time,
@@ -509,7 +510,13 @@ impl PciePlan {
         true
     }
 
-    fn decide(&self, held: &Held, lane: usize, size: u8, turn: &Turn<'_>) -> Option<Decision> {
+    fn decide(
+        &self,
+        held: &WaitingPcieJob,
+        lane: usize,
+        size: u8,
+        turn: &Turn<'_>,
+    ) -> Option<Decision> {
         let own = self.lanes.get(lane);
         let whole = own.whole;
         let view = turn.view(own.machine).ok()?;
@@ -560,7 +567,7 @@ impl PciePlan {
 /// The bandwidth that a job uses if nothing slows it down, GB/s.
 fn wants(job: &Job) -> f64 {
     let demands = job.request.pattern.demands().iter();
-    let mb_s = demands.map(|own| own.pcie_mb_s).max().unwrap_or(0);
+    let mb_s = demands.map(|demand| demand.pcie_mb_s).max().unwrap_or(0);
     job.pcie_alpha * f64::from(mb_s) / 1000.0
 }
 
@@ -609,7 +616,7 @@ impl Scheduler for PciePlan {
                 let serial = self.serial;
                 self.serial += 1;
                 self.is_news = true;
-                self.arrived.push(Held {
+                self.arrived.push(WaitingPcieJob {
                     job: Arc::new(job),
                     serial,
                     size: 0,

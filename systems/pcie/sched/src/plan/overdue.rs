@@ -3,7 +3,7 @@
 use mapa_core::mig::Size;
 
 use super::port::{SIZES, slowdown};
-use super::{Held, PciePlan, wants};
+use super::{PciePlan, WaitingPcieJob, wants};
 use mapa_sched::JobId;
 use mapa_sched::Time;
 use mapa_sched::Turn;
@@ -58,7 +58,7 @@ impl PciePlan {
 
     /// The free instance for an overdue job: of its own size if there is one, else of the smallest
     /// larger one, where the port slows it down least.
-    fn any_seat(&self, held: &Held, closed: &[u64; SIZES]) -> Option<(usize, u8)> {
+    fn any_seat(&self, held: &WaitingPcieJob, closed: &[u64; SIZES]) -> Option<(usize, u8)> {
         let wants = wants(&held.job);
         for size in self.usable(held.size) {
             if closed[usize::from(size)] < held.serial {

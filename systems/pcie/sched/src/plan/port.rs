@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mapa_core::mig::{Layout, Model, Size};
 
-use mapa_sched::plan::{Classes, Open, Physics, Ticket};
+use mapa_sched::plan::{Classes, LaneOpening, LaneTicket, Physics};
 
 /// The most sizes of instances that are planned. Jobs of further sizes are placed as they come.
 pub(super) const SIZES: usize = 16;
@@ -16,7 +16,7 @@ pub(super) const NO_CAP: u8 = 7;
 const TOGETHER: f64 = 1e-9;
 
 /// How many instances of each size there are.
-pub(super) type Counts = [u8; SIZES];
+pub(super) type InstanceCounts = [u8; SIZES];
 
 /// How the jobs on a GPU share its port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,8 +44,8 @@ pub(super) struct PortJob {
 
 /// A job that runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Run {
-    pub(super) ticket: Ticket,
+pub(super) struct PortRun {
+    pub(super) ticket: LaneTicket,
     /// The number of the size of its instance; [`SIZES`] or more for one that is not planned.
     pub(super) size: u8,
     pub(super) wants: f64,
@@ -55,8 +55,8 @@ pub(super) struct Run {
     pub(super) left: f64,
 }
 
-impl Run {
-    pub(super) fn new(ticket: Ticket, job: &PortJob, left: f64) -> Self {
+impl PortRun {
+    pub(super) fn new(ticket: LaneTicket, job: &PortJob, left: f64) -> Self {
         Self {
             ticket,
             size: job.size,
@@ -70,13 +70,13 @@ impl Run {
 /// A GPU at a moment.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct PortState {
-    pub(super) runs: Vec<Run>,
+    pub(super) runs: Vec<PortRun>,
     /// How many PCIe-bound tenants it has.
     pub(super) bound: u32,
     /// Tenants that the planner did not start; nobody knows when they end.
     pub(super) foreign: u32,
-    pub(super) free: Counts,
-    pub(super) has: Counts,
+    pub(super) free: InstanceCounts,
+    pub(super) has: InstanceCounts,
     /// The number of the model by which it can be partitioned.
     pub(super) model: Option<u16>,
     /// Seconds until a repartition is over; 0 if none is under way.
@@ -106,30 +106,30 @@ impl Clone for PortState {
 
 /// A way to partition a GPU, by what it has.
 #[derive(Clone, Debug)]
-struct Way {
-    counts: Counts,
+struct PortLayout {
+    counts: InstanceCounts,
     layout: Layout,
 }
 
 /// A model of GPU, with the ways to partition it.
 #[derive(Clone, Debug)]
-struct Ways {
+struct PortLayouts {
     model: Arc<Model>,
-    all: Vec<Way>,
+    all: Vec<PortLayout>,
 }
 
 /// The physics of a shared port.
 #[derive(Clone, Debug)]
-pub(super) struct Port {
+pub(super) struct PortPhysics {
     pub(super) gbps: f64,
     pub(super) model: PortModel,
     /// The expected seconds of a repartition; `None` if GPUs keep their layouts.
     pub(super) repartition: Option<f64>,
     sizes: Vec<Size>,
-    models: Vec<Ways>,
+    models: Vec<PortLayouts>,
 }
 
-impl Port {
+impl PortPhysics {
     pub(super) fn new(gbps: f64, model: PortModel, repartition: Option<f64>) -> Self {
         Self {
             gbps,
@@ -158,32 +158,33 @@ impl Port {
 
     /// The number of a size that has one.
     pub(super) fn find(&self, size: Size) -> Option<u8> {
-        let at = self.sizes.iter().position(|own| *own == size)?;
+        let at = self.sizes.iter().position(|candidate| *candidate == size)?;
         Some(at as u8)
     }
 
     /// The number of a model.
     pub(super) fn model_of(&mut self, model: &Arc<Model>) -> u16 {
-        let is_it = |own: &Ways| Arc::ptr_eq(&own.model, model) || own.model == *model;
+        let is_it =
+            |layouts: &PortLayouts| Arc::ptr_eq(&layouts.model, model) || layouts.model == *model;
         if let Some(at) = self.models.iter().position(is_it) {
             return at as u16;
         }
-        let mut all: Vec<Way> = Vec::new();
+        let mut all: Vec<PortLayout> = Vec::new();
         for layout in model.maximal_layouts() {
             let counts = self.count(model, &layout);
-            if all.iter().all(|own| own.counts != counts) {
-                all.push(Way { counts, layout });
+            if all.iter().all(|way| way.counts != counts) {
+                all.push(PortLayout { counts, layout });
             }
         }
-        self.models.push(Ways {
+        self.models.push(PortLayouts {
             model: model.clone(),
             all,
         });
         self.models.len() as u16 - 1
     }
 
-    fn count(&mut self, model: &Model, layout: &Layout) -> Counts {
-        let mut counts = Counts::default();
+    fn count(&mut self, model: &Model, layout: &Layout) -> InstanceCounts {
+        let mut counts = InstanceCounts::default();
         for instance in layout.instances() {
             if let Some(size) = self.number_of(model.profile(instance.profile).size) {
                 counts[usize::from(size)] += 1;
@@ -193,10 +194,10 @@ impl Port {
     }
 
     /// The ways to partition the GPU of a state, if it may be partitioned.
-    fn ways(&self, state: &PortState) -> &[Way] {
+    fn ways(&self, state: &PortState) -> &[PortLayout] {
         let model = state.model.filter(|_| self.repartition.is_some());
         let own = model.and_then(|model| self.models.get(usize::from(model)));
-        own.map_or(&[], |own| &own.all)
+        own.map_or(&[], |layouts| &layouts.all)
     }
 
     /// The layout that an idle GPU gets for these waiting jobs, first come first; `None` if its own
@@ -213,18 +214,19 @@ impl Port {
         &'a self,
         state: &PortState,
         waiting: &mut dyn Iterator<Item = &PortJob>,
-    ) -> Option<&'a Way> {
+    ) -> Option<&'a PortLayout> {
         let ways = self.ways(state);
         let first = waiting.next()?;
-        let fits = |own: &&Way, size: u8, count: u8| own.counts[usize::from(size)] >= count;
-        let mut left: Vec<&Way> = ways.iter().filter(|own| fits(own, first.size, 1)).collect();
-        let mut needed = Counts::default();
+        let fits = |way: &&PortLayout, size: u8, count: u8| way.counts[usize::from(size)] >= count;
+        let mut left: Vec<&PortLayout> =
+            ways.iter().filter(|way| fits(way, first.size, 1)).collect();
+        let mut needed = InstanceCounts::default();
         needed[usize::from(first.size)] = 1;
         // Each further job narrows the choice if some layout admits it beside those before it.
         for job in waiting.take(2 * SIZES) {
             let count = needed[usize::from(job.size)] + 1;
-            if left.iter().any(|own| fits(own, job.size, count)) {
-                left.retain(|own| fits(own, job.size, count));
+            if left.iter().any(|way| fits(way, job.size, count)) {
+                left.retain(|way| fits(way, job.size, count));
                 needed[usize::from(job.size)] = count;
             }
         }
@@ -243,8 +245,8 @@ impl Port {
     /// The rate that no job on a port exceeds, GB/s, under max-min fairness: who wants less gets
     /// what it wants. Foreign tenants want as much as the mean of the others.
     fn fair_level(&self, state: &PortState) -> f64 {
-        let wants = || state.runs.iter().map(|own| own.wants);
-        let known = wants().filter(|own| *own > 0.0).count() as f64;
+        let wants = || state.runs.iter().map(|run| run.wants);
+        let known = wants().filter(|want| *want > 0.0).count() as f64;
         let unknown = f64::from(state.bound) - known;
         let mean = if known > 0.0 {
             wants().sum::<f64>() / known
@@ -254,7 +256,7 @@ impl Port {
         let (mut level, mut rest, mut count) = (0.0, self.gbps, f64::from(state.bound));
         // Each round raises the level to what the least of those above it wants, or ends.
         while count > 0.0 {
-            let above = |own: &f64| *own > level;
+            let above = |value: &f64| *value > level;
             let mut least = wants().filter(above).fold(f64::INFINITY, f64::min);
             if unknown > 0.0 && mean > level {
                 least = least.min(mean);
@@ -268,7 +270,7 @@ impl Port {
             }
             rest -= step * count;
             level = least;
-            count -= wants().filter(|own| *own == least).count() as f64;
+            count -= wants().filter(|want| *want == least).count() as f64;
             if mean == least {
                 count -= unknown;
             }
@@ -282,16 +284,16 @@ pub(super) fn slowdown(wants: f64, level: f64) -> f64 {
     (wants / level).max(1.0)
 }
 
-impl Physics for Port {
+impl Physics for PortPhysics {
     type Job = PortJob;
     type State = PortState;
 
     fn holds(&self, state: &PortState, job: &PortJob) -> bool {
         let size = usize::from(job.size);
-        let has = |counts: &Counts| counts.get(size).is_some_and(|&count| count > 0);
+        let has = |counts: &InstanceCounts| counts.get(size).is_some_and(|&count| count > 0);
         !state.is_cordoned
             && (has(&state.has)
-                || state.foreign == 0 && self.ways(state).iter().any(|own| has(&own.counts)))
+                || state.foreign == 0 && self.ways(state).iter().any(|way| has(&way.counts)))
     }
 
     fn class(&self, job: &PortJob, gene: u8) -> u8 {
@@ -303,14 +305,14 @@ impl Physics for Port {
         job.size * TERMS as u8 + term
     }
 
-    fn open(&self, state: &PortState) -> Open {
+    fn open(&self, state: &PortState) -> LaneOpening {
         if state.is_cordoned || state.changing > 0.0 {
-            return Open::default();
+            return LaneOpening::default();
         }
         // Bit m: a cap of m admits one more bound job. Bit 0 is for jobs that are not bound.
         let below = state.bound.min(u32::from(NO_CAP) - 1);
         let terms: Classes = (0xff << (below + 1) & 0xff) | 1 | 1 << NO_CAP;
-        let mut open = Open::default();
+        let mut open = LaneOpening::default();
         let can_change = state.foreign == 0 && !self.ways(state).is_empty();
         for size in 0..self.sizes.len() {
             if state.free[size] > 0 {
@@ -323,15 +325,15 @@ impl Physics for Port {
         open
     }
 
-    fn start(&self, state: &mut PortState, job: &PortJob, _: u8, ticket: Ticket) {
+    fn start(&self, state: &mut PortState, job: &PortJob, _: u8, ticket: LaneTicket) {
         if let Some(free) = state.free.get_mut(usize::from(job.size)) {
             *free = free.saturating_sub(1);
         }
         state.bound += u32::from(job.wants > 0.0);
-        state.runs.push(Run::new(ticket, job, job.work));
+        state.runs.push(PortRun::new(ticket, job, job.work));
     }
 
-    fn next(&self, state: &mut PortState, ended: &mut Vec<Ticket>) -> Option<f64> {
+    fn next(&self, state: &mut PortState, ended: &mut Vec<LaneTicket>) -> Option<f64> {
         if state.changing > 0.0 && state.runs.is_empty() {
             return Some(std::mem::take(&mut state.changing));
         }
@@ -371,7 +373,7 @@ impl Physics for Port {
         let Some(seconds) = self.repartition else {
             return false;
         };
-        let Some(counts) = self.best_way(state, waiting).map(|own| own.counts) else {
+        let Some(counts) = self.best_way(state, waiting).map(|way| way.counts) else {
             return false;
         };
         if counts == state.has {
@@ -392,10 +394,10 @@ mod tests {
 
     use super::*;
     use mapa_sched::JobId;
-    use mapa_sched::plan::{Entry, Planner, WeightedFlow};
+    use mapa_sched::plan::{PlanEntry, Planner, WeightedFlow};
 
-    fn port(model: PortModel) -> Port {
-        let mut port = Port::new(30.08, model, None);
+    fn port(model: PortModel) -> PortPhysics {
+        let mut port = PortPhysics::new(30.08, model, None);
         port.number_of(Size::new(1, 1));
         port
     }
@@ -417,14 +419,14 @@ mod tests {
     }
 
     /// The same simulation, slow and obvious: every moment the whole list is scanned.
-    fn slow(port: &Port, instances: usize, list: &[(PortJob, u8, f64)]) -> f64 {
+    fn slow(port: &PortPhysics, instances: usize, list: &[(PortJob, u8, f64)]) -> f64 {
         let mut waiting: Vec<_> = list.to_vec();
         let mut runs: Vec<(PortJob, f64, f64)> = Vec::new();
         let (mut now, mut cost) = (0.0, 0.0);
         while !waiting.is_empty() || !runs.is_empty() {
             let mut at = 0;
             while at < waiting.len() {
-                let bound = runs.iter().filter(|own| own.0.wants > 0.0).count();
+                let bound = runs.iter().filter(|run| run.0.wants > 0.0).count();
                 let (own, cap, weight) = waiting[at];
                 let admits = own.wants == 0.0 || cap >= NO_CAP || bound < usize::from(cap);
                 if runs.len() < instances && admits {
@@ -437,30 +439,33 @@ mod tests {
             }
             let bound: Vec<Flow> = runs
                 .iter()
-                .filter(|own| own.0.wants > 0.0)
-                .map(|own| Flow::new([0], own.0.wants))
+                .filter(|run| run.0.wants > 0.0)
+                .map(|run| Flow::new([0], run.0.wants))
                 .collect();
             let rates = max_min(&[port.gbps], &bound).unwrap();
-            let slowdown = |own: &PortJob| match port.model {
-                _ if own.wants == 0.0 => 1.0,
-                PortModel::EqualShare => (own.wants * bound.len() as f64 / port.gbps).max(1.0),
+            let slowdown = |port_job: &PortJob| match port.model {
+                _ if port_job.wants == 0.0 => 1.0,
+                PortModel::EqualShare => (port_job.wants * bound.len() as f64 / port.gbps).max(1.0),
                 PortModel::MaxMin => {
-                    let at = bound.iter().position(|flow| flow.cap == own.wants).unwrap();
-                    (own.wants / rates[at]).max(1.0)
+                    let at = bound
+                        .iter()
+                        .position(|flow| flow.cap == port_job.wants)
+                        .unwrap();
+                    (port_job.wants / rates[at]).max(1.0)
                 }
             };
             let step = runs
                 .iter()
-                .map(|own| own.1 * slowdown(&own.0))
+                .map(|run| run.1 * slowdown(&run.0))
                 .fold(f64::INFINITY, f64::min);
             now += step;
-            let speeds: Vec<f64> = runs.iter().map(|own| slowdown(&own.0)).collect();
-            for (own, slowdown) in runs.iter_mut().zip(speeds) {
-                own.1 -= step / slowdown;
+            let speeds: Vec<f64> = runs.iter().map(|run| slowdown(&run.0)).collect();
+            for (row, slowdown) in runs.iter_mut().zip(speeds) {
+                row.1 -= step / slowdown;
             }
-            runs.retain(|own| {
-                let ends = own.1 <= 1e-9;
-                cost += if ends { now * own.2 } else { 0.0 };
+            runs.retain(|run| {
+                let ends = run.1 <= 1e-9;
+                cost += if ends { now * run.2 } else { 0.0 };
                 !ends
             });
         }
@@ -478,14 +483,14 @@ mod tests {
             let mut plan = Planner::new(port.clone(), WeightedFlow, 0);
             plan.add_lane(idle(instances));
             for (id, &(job, gene, weight)) in (0..).zip(&list) {
-                plan.put(0, usize::MAX, Entry { id: JobId(id), job, gene, weight });
+                plan.put(0, usize::MAX, PlanEntry { id: JobId(id), job, gene, weight });
             }
             let slow = slow(&port, usize::from(instances), &list);
             let fast: f64 = plan
                 .expected(0)
                 .iter()
                 .zip(&list)
-                .map(|(own, job)| own.unwrap().ends * job.2)
+                .map(|(span, job)| span.unwrap().ends * job.2)
                 .sum();
             prop_assert!((slow - fast).abs() <= 1e-6 * slow.max(1.0), "{slow} {fast}");
             prop_assert!((plan.total(0) - slow).abs() <= 1e-6 * slow.max(1.0));
@@ -495,10 +500,10 @@ mod tests {
         fn the_fair_level_is_that_of_max_min(wants in vec(prop_oneof![Just(7.1), Just(18.9), 0.5..60.0], 1..15)) {
             let port = port(PortModel::MaxMin);
             let mut state = idle(20);
-            for (ticket, &own) in (0..).zip(&wants) {
-                port.start(&mut state, &job(own, 1.0), 0, ticket);
+            for (ticket, &value) in (0..).zip(&wants) {
+                port.start(&mut state, &job(value, 1.0), 0, ticket);
             }
-            let flows: Vec<Flow> = wants.iter().map(|&own| Flow::new([0], own)).collect();
+            let flows: Vec<Flow> = wants.iter().map(|&want| Flow::new([0], want)).collect();
             let rates = max_min(&[port.gbps], &flows).unwrap();
             let level = port.level(&state);
             for (wants, rate) in wants.iter().zip(rates) {
@@ -514,20 +519,20 @@ mod tests {
             let mut plan = Planner::new(port(PortModel::EqualShare), WeightedFlow, seed);
             (0..3).for_each(|_| plan.add_lane(idle(4)));
             for (id, &(wants, work)) in (0..).zip(&rows) {
-                let entry = Entry { id: JobId(id), job: job(wants, work), gene: 1, weight: 1.0 };
+                let entry = PlanEntry { id: JobId(id), job: job(wants, work), gene: 1, weight: 1.0 };
                 plan.put(id as usize % 3, 0, entry);
             }
-            let total = |plan: &mut Planner<Port, WeightedFlow>| (0..3).map(|lane| plan.total(lane)).sum::<f64>();
+            let total = |plan: &mut Planner<PortPhysics, WeightedFlow>| (0..3).map(|lane| plan.total(lane)).sum::<f64>();
             let before = total(&mut plan);
             plan.search((200, &super::super::KINDS), |_, _| {}, |draws, _| draws.below(3), |draws, _, _| 1 + draws.below(7) as u8);
             let after = total(&mut plan);
             prop_assert!(after <= before * (1.0 + 1e-12), "{before} {after}");
-            let mut ids: Vec<u64> = (0..3).flat_map(|lane| plan.list(lane).iter().map(|own| own.id.0)).collect();
+            let mut ids: Vec<u64> = (0..3).flat_map(|lane| plan.list(lane).iter().map(|entry| entry.id.0)).collect();
             ids.sort_unstable();
             prop_assert_eq!(ids, (0..rows.len() as u64).collect::<Vec<_>>());
             for id in 0..rows.len() as u64 {
                 let lane = plan.lane_of(JobId(id)).unwrap();
-                prop_assert!(plan.list(lane).iter().any(|own| own.id == JobId(id)));
+                prop_assert!(plan.list(lane).iter().any(|entry| entry.id == JobId(id)));
             }
         }
     }

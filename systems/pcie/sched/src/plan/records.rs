@@ -12,7 +12,7 @@ const LEAST_SEEN: f64 = 0.02;
 
 /// A job that runs on a lane.
 #[derive(Clone, Debug)]
-pub(super) struct Record {
+pub(super) struct LaneJob {
     pub(super) id: JobId,
     pub(super) job: PortJob,
     /// How much it counts.
@@ -23,7 +23,7 @@ pub(super) struct Record {
     done: f64,
 }
 
-impl Record {
+impl LaneJob {
     /// Seconds at full speed that are left.
     pub(super) fn left(&self) -> f64 {
         self.left.max(LEAST_LEFT * self.job.work)
@@ -32,12 +32,12 @@ impl Record {
 
 /// The jobs that run, by lane, each lane with the moment of its account.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Records {
-    lanes: Vec<(f64, Vec<Record>)>,
+pub(super) struct LaneRecords {
+    lanes: Vec<(f64, Vec<LaneJob>)>,
     lane_of: BTreeMap<JobId, usize>,
 }
 
-impl Records {
+impl LaneRecords {
     /// Makes room for this many lanes.
     pub(super) fn resize(&mut self, lanes: usize) {
         self.lanes.resize_with(lanes, Default::default);
@@ -47,7 +47,7 @@ impl Records {
         self.lane_of.get(&job).copied()
     }
 
-    pub(super) fn on(&self, lane: usize) -> &[Record] {
+    pub(super) fn on(&self, lane: usize) -> &[LaneJob] {
         self.lanes.get(lane).map_or(&[], |(_, there)| there)
     }
 
@@ -58,10 +58,10 @@ impl Records {
             return false;
         };
         let passed = now - std::mem::replace(since, now);
-        for own in there {
-            let done = passed / slowdown(own.job.wants, level);
-            own.left -= done;
-            own.done += done;
+        for record in there {
+            let done = passed / slowdown(record.job.wants, level);
+            record.left -= done;
+            record.done += done;
         }
         passed > 0.0
     }
@@ -70,7 +70,7 @@ impl Records {
     pub(super) fn start(&mut self, lane: usize, id: JobId, job: PortJob, weight: f64) {
         self.lane_of.insert(id, lane);
         if let Some((_, there)) = self.lanes.get_mut(lane) {
-            there.push(Record {
+            there.push(LaneJob {
                 id,
                 job,
                 weight,
@@ -81,10 +81,10 @@ impl Records {
     }
 
     /// Removes a job.
-    pub(super) fn end(&mut self, job: JobId) -> Option<Record> {
+    pub(super) fn end(&mut self, job: JobId) -> Option<LaneJob> {
         let lane = self.lane_of.remove(&job)?;
         let (_, there) = self.lanes.get_mut(lane)?;
-        let at = there.iter().position(|own| own.id == job)?;
+        let at = there.iter().position(|record| record.id == job)?;
         Some(there.remove(at))
     }
 
@@ -93,7 +93,7 @@ impl Records {
     /// wrong model of its speed alike.
     pub(super) fn observe(&mut self, job: JobId, share: f64) {
         let lane = self.lane_of(job).and_then(|lane| self.lanes.get_mut(lane));
-        let own = lane.and_then(|(_, there)| there.iter_mut().find(|own| own.id == job));
+        let own = lane.and_then(|(_, there)| there.iter_mut().find(|record| record.id == job));
         if let Some(own) = own.filter(|_| share > LEAST_SEEN && share <= 1.0) {
             own.left = own.done * (1.0 - share) / share;
             own.job.work = own.done + own.left;

@@ -2,16 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::cost::{Costs, Duty};
-use super::history::{History, Request};
+use super::cost::{Duty, ReplayCosts};
+use super::history::{PastRequest, RequestHistory};
 use super::settings::ReplaySettings;
 use crate::record::Alternative;
-use crate::settings::{Levers, Settings};
-use crate::signals::Snapshot;
-use crate::state::{Config, Guard, Input, PhaseKind, State, Why};
+use crate::settings::{EnabledLevers, Settings};
+use crate::signals::CounterSnapshot;
+use crate::state::{
+    ControllerState, PhaseKind, RelaunchReason, TenantSetup, ThrottleState, TickInput,
+};
 use crate::step::{Decision, step as paper_step};
 use crate::table::RowId;
-use crate::under_way::Step;
+use crate::under_way::StepUnderWay;
 
 /// The state of one tenant's controller by replay.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -19,9 +21,9 @@ use crate::under_way::Step;
 #[serde(deny_unknown_fields)]
 pub struct ReplayState {
     /// What it shares with the paper's controller.
-    pub base: State,
+    pub base: ControllerState,
     /// The last requests.
-    pub history: History,
+    pub history: RequestHistory,
     /// The long-run use of each place: the share of time with neighbours that copy, and with one
     /// that trains.
     pub duty: Vec<[f64; 2]>,
@@ -30,10 +32,10 @@ pub struct ReplayState {
 impl ReplayState {
     /// A controller of a tenant that has just started.
     #[must_use]
-    pub fn new(config: Config, settings: &ReplaySettings) -> Self {
+    pub fn new(config: TenantSetup, settings: &ReplaySettings) -> Self {
         Self {
-            base: State::new(config, &settings.base),
-            history: History::new(settings.history as usize),
+            base: ControllerState::new(config, &settings.base),
+            history: RequestHistory::new(settings.history as usize),
             duty: Vec::new(),
         }
     }
@@ -45,10 +47,10 @@ impl ReplayState {
 #[serde(deny_unknown_fields)]
 pub struct ReplayInput {
     /// What the paper's controller is told too.
-    pub base: Input,
+    pub base: TickInput,
     /// The requests that were answered since the last tick.
     #[serde(default)]
-    pub requests: Vec<Request>,
+    pub requests: Vec<PastRequest>,
 }
 
 /// What a step came to, and the candidates that were compared in it.
@@ -89,7 +91,7 @@ pub fn step(
         candidates: Vec::new(),
     };
     let snapshot = input.base.snapshot.as_ref();
-    let Some(snapshot) = snapshot.filter(|own| !own.is_stale(&settings.base)) else {
+    let Some(snapshot) = snapshot.filter(|snapshot| !snapshot.is_stale(&settings.base)) else {
         return decision;
     };
     let tick = input.base.tick;
@@ -101,7 +103,7 @@ pub fn step(
         return decision;
     }
     let mut orders = std::mem::take(&mut decision.base.orders);
-    let mut now = Step {
+    let mut now = StepUnderWay {
         settings: &settings.base,
         input: &input.base,
         state: &mut state.base,
@@ -113,7 +115,7 @@ pub fn step(
     if is_turn && is_ready && now.state.dwell_is_over(tick, &settings.base) {
         let (best, candidates) = choose(settings, now.state, &state.history, &state.duty, snapshot);
         if let Some(to) = best {
-            now.relaunch(to, Why::Replay);
+            now.relaunch(to, RelaunchReason::Replay);
             decision.base.rows.push(RowId::Move);
         }
         decision.candidates = candidates;
@@ -122,15 +124,15 @@ pub fn step(
     decision
 }
 
-fn is_relaunching(state: &State) -> bool {
+fn is_relaunching(state: &ControllerState) -> bool {
     state.phase.kind() == PhaseKind::Relaunching
 }
 
 /// The settings with every lever off that the replay pulls itself; `None` if they are off already.
 fn passive(own: &Settings) -> Option<Settings> {
-    let levers = Levers {
+    let levers = EnabledLevers {
         admission: own.levers.admission,
-        ..Levers::NONE
+        ..EnabledLevers::NONE
     };
     (own.levers != levers).then(|| Settings {
         levers,
@@ -139,13 +141,13 @@ fn passive(own: &Settings) -> Option<Settings> {
 }
 
 /// Averages the use of each place.
-fn remember(settings: &ReplaySettings, state: &mut ReplayState, snapshot: &Snapshot) {
+fn remember(settings: &ReplaySettings, state: &mut ReplayState, snapshot: &CounterSnapshot) {
     state.duty.resize(snapshot.places.len(), [0.0; 2]);
     let ticks = f64::from(settings.every_ticks) * f64::from(settings.base.tick_ms) / 1e3;
     let weight = (ticks / settings.memory_s).min(1.0);
-    for (own, place) in state.duty.iter_mut().zip(&snapshot.places) {
+    for (values, place) in state.duty.iter_mut().zip(&snapshot.places) {
         let who = place.contention(&settings.base);
-        for (share, is_busy) in own.iter_mut().zip([who.heavy > 0, who.training]) {
+        for (share, is_busy) in values.iter_mut().zip([who.heavy > 0, who.training]) {
             *share += weight * (f64::from(u8::from(is_busy)) - *share);
         }
     }
@@ -154,8 +156,8 @@ fn remember(settings: &ReplaySettings, state: &mut ReplayState, snapshot: &Snaps
 /// Throttles in the first tick with a neighbour on the path, and lifts when it has gone.
 fn feed_forward(
     settings: &ReplaySettings,
-    now: &mut Step<'_>,
-    snapshot: &Snapshot,
+    now: &mut StepUnderWay<'_>,
+    snapshot: &CounterSnapshot,
     rows: &mut Vec<RowId>,
 ) {
     if !(settings.feed_forward && settings.base.levers.throttle) {
@@ -164,11 +166,11 @@ fn feed_forward(
     let who = snapshot.contention(now.state.config.place, &settings.base);
     let is_beside = who.heavy > 0 || who.training;
     match now.state.guard {
-        Guard::Open if is_beside => {
+        ThrottleState::Open if is_beside => {
             now.throttle();
             rows.push(RowId::Throttle);
         }
-        Guard::On { .. } if !is_beside => {
+        ThrottleState::On { .. } if !is_beside => {
             now.lift();
             rows.push(RowId::Lift);
         }
@@ -179,14 +181,14 @@ fn feed_forward(
 /// The candidate of least cost, if it is enough below the present one's; and all candidates.
 fn choose(
     settings: &ReplaySettings,
-    state: &State,
-    history: &History,
+    state: &ControllerState,
+    history: &RequestHistory,
     duty: &[Duty],
-    snapshot: &Snapshot,
-) -> (Option<Config>, Vec<Alternative>) {
+    snapshot: &CounterSnapshot,
+) -> (Option<TenantSetup>, Vec<Alternative>) {
     let own = state.config;
     let levers = settings.base.levers;
-    let mut costs = Costs::new(settings, history);
+    let mut costs = ReplayCosts::new(settings, history);
     let mut cost = |place: u32, profile: u8| {
         let who = snapshot.contention(place, &settings.base);
         let duty = duty.get(place as usize).copied().unwrap_or_default();
@@ -211,7 +213,7 @@ fn choose(
                 continue;
             }
             let pinned = own.pinned || levers.pin;
-            let to = Config {
+            let to = TenantSetup {
                 place: at,
                 profile,
                 pinned,
@@ -224,13 +226,13 @@ fn choose(
         }
     }
     let relaunch = costs.relaunch();
-    for own in candidates.iter_mut().skip(1) {
-        own.score += relaunch;
+    for candidate in candidates.iter_mut().skip(1) {
+        candidate.score += relaunch;
     }
     let mut best = candidates[0];
-    for own in &candidates {
-        if own.score < best.score {
-            best = *own;
+    for candidate in &candidates {
+        if candidate.score < best.score {
+            best = *candidate;
         }
     }
     let acts = best.to != own && best.score < settings.act_below * present;

@@ -1,6 +1,6 @@
 //! What a candidate costs: the requests that would fail within the horizon, and the relaunch.
 
-use super::history::History;
+use super::history::RequestHistory;
 use super::settings::ReplaySettings;
 use crate::signals::Contention;
 
@@ -8,16 +8,16 @@ use crate::signals::Contention;
 pub(super) type Duty = [f64; 2];
 
 /// Costs of candidates on one history. A replay is run once for each slowdown.
-pub(super) struct Costs<'a> {
+pub(super) struct ReplayCosts<'a> {
     settings: &'a ReplaySettings,
-    history: &'a History,
+    history: &'a RequestHistory,
     promise_ms: f64,
     /// What was replayed: (profile, neighbours that copy, whether one trains), late share.
     known: Vec<((u8, u32, bool), f64)>,
 }
 
-impl<'a> Costs<'a> {
-    pub(super) fn new(settings: &'a ReplaySettings, history: &'a History) -> Self {
+impl<'a> ReplayCosts<'a> {
+    pub(super) fn new(settings: &'a ReplaySettings, history: &'a RequestHistory) -> Self {
         Self {
             settings,
             history,
@@ -28,7 +28,7 @@ impl<'a> Costs<'a> {
 
     fn late_share(&mut self, profile: u8, who: Contention) -> f64 {
         let key = (profile, who.heavy, who.training);
-        if let Some((_, share)) = self.known.iter().find(|own| own.0 == key) {
+        if let Some((_, share)) = self.known.iter().find(|row| row.0 == key) {
             return *share;
         }
         // A throttle ends within half a minute, so no candidate counts on one.

@@ -10,7 +10,7 @@ use crate::model::Slowdown;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct Request {
+pub struct PastRequest {
     /// When it arrived, ms.
     pub arrived_ms: f64,
     /// The time of its transfer on a free link, ms.
@@ -19,13 +19,13 @@ pub struct Request {
     pub compute_ms: f64,
 }
 
-impl Request {
+impl PastRequest {
     /// Whether all times are finite, and none is negative.
     #[must_use]
     pub fn is_well(&self) -> bool {
         [self.arrived_ms, self.transfer_ms, self.compute_ms]
             .iter()
-            .all(|own| own.is_finite() && *own >= 0.0)
+            .all(|value| value.is_finite() && *value >= 0.0)
     }
 }
 
@@ -33,12 +33,12 @@ impl Request {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct History {
+pub struct RequestHistory {
     size: usize,
-    requests: VecDeque<Request>,
+    requests: VecDeque<PastRequest>,
 }
 
-impl History {
+impl RequestHistory {
     /// An empty history of at most so many requests, at least 1.
     #[must_use]
     pub fn new(size: usize) -> Self {
@@ -50,7 +50,7 @@ impl History {
 
     /// Adds a request; the oldest leaves a full history. A request with a time that is negative or
     /// not finite is left out.
-    pub fn push(&mut self, request: Request) {
+    pub fn push(&mut self, request: PastRequest) {
         if !request.is_well() {
             return;
         }
@@ -82,10 +82,10 @@ impl History {
     pub fn late_share(&self, slowdown: Slowdown, promise_ms: f64) -> f64 {
         let (mut copied, mut computed) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
         let mut late = 0_u32;
-        for own in &self.requests {
-            copied = own.arrived_ms.max(copied) + own.transfer_ms * slowdown.transfer;
-            computed = copied.max(computed) + own.compute_ms * slowdown.compute;
-            late += u32::from(computed - own.arrived_ms > promise_ms);
+        for request in &self.requests {
+            copied = request.arrived_ms.max(copied) + request.transfer_ms * slowdown.transfer;
+            computed = copied.max(computed) + request.compute_ms * slowdown.compute;
+            late += u32::from(computed - request.arrived_ms > promise_ms);
         }
         if self.requests.is_empty() {
             return 0.0;

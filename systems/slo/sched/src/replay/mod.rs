@@ -22,7 +22,7 @@ mod sense;
 mod settings;
 
 pub use controller::{ReplayDecision, ReplayInput, ReplayState, step};
-pub use history::{History, Request};
+pub use history::{PastRequest, RequestHistory};
 pub use record::{ReplayRecord, recorded};
 pub use scheduler::{ByReplay, SloReplayScheduler};
 pub use sense::{MeasuredRequest, Sensor, SensorSettings};

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::controller::{ReplayInput, ReplayState, step};
 use super::settings::ReplaySettings;
 use crate::record::Alternative;
-use crate::state::{Order, Why};
+use crate::state::{ControllerAction, RelaunchReason};
 use crate::table::RowId;
-use crate::window::Tail;
+use crate::window::WindowTail;
 
 /// One decision by replay: what was known, what was decided and why. With `before` and `input` alone
 /// the decision can be made again.
@@ -20,7 +20,7 @@ pub struct ReplayRecord {
     /// What the controller was told, with the snapshot of signals.
     pub input: ReplayInput,
     /// The tail after the latencies of this tick.
-    pub tail: Tail,
+    pub tail: WindowTail,
     /// The state before.
     pub before: ReplayState,
     /// The state after.
@@ -28,7 +28,7 @@ pub struct ReplayRecord {
     /// The rows of the table that applied.
     pub rows: Vec<RowId>,
     /// What was ordered.
-    pub orders: Vec<Order>,
+    pub orders: Vec<ControllerAction>,
     /// Why, in one sentence.
     pub reason: String,
     /// The candidates that were compared, and their costs in seconds of failed requests.
@@ -62,7 +62,7 @@ pub fn recorded(
     ReplayRecord {
         tenant: tenant.to_owned(),
         input: input.clone(),
-        tail: Tail::of(&window, settings.base.promise_ns),
+        tail: WindowTail::of(&window, settings.base.promise_ns),
         after: state.clone(),
         reason: reason(settings, &decision.base.orders, &decision.candidates),
         rows: decision.base.rows,
@@ -72,15 +72,19 @@ pub fn recorded(
     }
 }
 
-fn reason(settings: &ReplaySettings, orders: &[Order], candidates: &[Alternative]) -> String {
+fn reason(
+    settings: &ReplaySettings,
+    orders: &[ControllerAction],
+    candidates: &[Alternative],
+) -> String {
     let mut parts = Vec::new();
     for order in orders {
         parts.push(match order {
-            Order::Throttle { .. } => "counters show a neighbour on the path: throttle it".to_owned(),
-            Order::Lift => "the neighbour has gone, or the throttle is due: lift".to_owned(),
-            Order::Relaunch { to, why: Why::Replay, .. } => {
-                let cost = |own: Option<&Alternative>| own.map_or(f64::NAN, |own| own.score);
-                let best = candidates.iter().find(|own| own.to == *to);
+            ControllerAction::Throttle { .. } => "counters show a neighbour on the path: throttle it".to_owned(),
+            ControllerAction::Lift => "the neighbour has gone, or the throttle is due: lift".to_owned(),
+            ControllerAction::Relaunch { to, why: RelaunchReason::Replay, .. } => {
+                let cost = |alternative: Option<&Alternative>| alternative.map_or(f64::NAN, |alternative| alternative.score);
+                let best = candidates.iter().find(|candidate| candidate.to == *to);
                 format!(
                     "by replay of the last requests place {} on profile {} costs {:.3} s of failed requests, staying {:.3}: below {} of it",
                     to.place,
@@ -90,7 +94,7 @@ fn reason(settings: &ReplaySettings, orders: &[Order], candidates: &[Alternative
                     settings.act_below
                 )
             }
-            Order::Restore { .. } => "the relaunch failed: restore".to_owned(),
+            ControllerAction::Restore { .. } => "the relaunch failed: restore".to_owned(),
             own => format!("{own:?}"),
         });
     }

@@ -3,13 +3,13 @@
 use mapa_core::Policy;
 
 use super::controller::{ReplayInput, ReplayState, step};
-use super::history::Request;
+use super::history::PastRequest;
 use super::settings::ReplaySettings;
 use crate::error::{Error, ErrorKind};
-use crate::scheduler::{Answered, Controller, GuardingScheduler};
+use crate::scheduler::{CompletedRequest, Controller, GuardingScheduler};
 use crate::settings::Settings;
 use crate::signals::Contention;
-use crate::state::{Config, Input, Order};
+use crate::state::{ControllerAction, TenantSetup, TickInput};
 
 /// The controller by replay, for requests of which only arrival and latency are told.
 ///
@@ -49,16 +49,21 @@ impl ByReplay {
     /// What the controller is told: the input, and the answered requests as they would be without
     /// neighbours.
     #[must_use]
-    pub fn input(&self, state: &ReplayState, input: Input, answered: &[Answered]) -> ReplayInput {
+    pub fn input(
+        &self,
+        state: &ReplayState,
+        input: TickInput,
+        answered: &[CompletedRequest],
+    ) -> ReplayInput {
         let place = state.base.config.place;
         let snapshot = input.snapshot.as_ref();
-        let who = snapshot.map_or_else(Contention::default, |own| {
-            own.contention(place, &self.settings.base)
+        let who = snapshot.map_or_else(Contention::default, |snapshot| {
+            snapshot.contention(place, &self.settings.base)
         });
         let throttled = state.base.guard.is_on();
-        let mut requests: Vec<Request> = answered
+        let mut requests: Vec<PastRequest> = answered
             .iter()
-            .map(|own| self.alone(own, who, throttled))
+            .map(|answered| self.alone(answered, who, throttled))
             .collect();
         // Answers come in the order in which they were given; the history is in order of arrival.
         requests.sort_by(|a, b| a.arrived_ms.total_cmp(&b.arrived_ms));
@@ -69,12 +74,12 @@ impl ByReplay {
     }
 
     /// A request without neighbours.
-    fn alone(&self, own: &Answered, who: Contention, throttled: bool) -> Request {
+    fn alone(&self, own: &CompletedRequest, who: Contention, throttled: bool) -> PastRequest {
         let model = &self.settings.base.model;
         let slowdown = model.slowdown(0, who.heavy, who.training, throttled);
         let by = self.transfer * slowdown.transfer + (1.0 - self.transfer) * slowdown.compute;
         let alone_ms = own.took.as_secs_f64() * 1e3 / by;
-        Request {
+        PastRequest {
             arrived_ms: own.arrived.0 as f64 / 1e6,
             transfer_ms: alone_ms * self.transfer,
             compute_ms: alone_ms * (1.0 - self.transfer),
@@ -106,11 +111,16 @@ impl Controller for ByReplay {
         }
     }
 
-    fn begin(&self, config: Config) -> ReplayState {
+    fn begin(&self, config: TenantSetup) -> ReplayState {
         ReplayState::new(config, &self.settings)
     }
 
-    fn tick(&self, state: &mut ReplayState, input: Input, answered: &[Answered]) -> Vec<Order> {
+    fn tick(
+        &self,
+        state: &mut ReplayState,
+        input: TickInput,
+        answered: &[CompletedRequest],
+    ) -> Vec<ControllerAction> {
         let input = self.input(state, input, answered);
         step(&self.settings, state, &input).base.orders
     }

@@ -3,9 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::history::Request;
+use super::history::PastRequest;
 use crate::settings::Settings;
-use crate::signals::Snapshot;
+use crate::signals::CounterSnapshot;
 
 /// A request as a server measures it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,18 +44,18 @@ impl Default for SensorSettings {
 
 /// What was read of a place lately, the newest in the lowest bit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Readings {
+struct PlaceReadings {
     copies: u32,
     trains: u32,
     is_heavy: bool,
     is_training: bool,
 }
 
-/// Turns readings into a [`Snapshot`] and learns how much training beside the tenant costs.
+/// Turns readings into a [`CounterSnapshot`] and learns how much training beside the tenant costs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sensor {
     settings: SensorSettings,
-    places: Vec<Readings>,
+    places: Vec<PlaceReadings>,
     /// Sums of compute times over the time that the model expects without training, and numbers of
     /// requests: without training beside, and with it.
     alone: [f64; 2],
@@ -79,9 +79,14 @@ impl Sensor {
     ///
     /// `throttled` is the place whose neighbours are throttled: there far less traffic shows that
     /// a neighbour goes on.
-    pub fn judge(&mut self, snapshot: &mut Snapshot, settings: &Settings, throttled: Option<u32>) {
+    pub fn judge(
+        &mut self,
+        snapshot: &mut CounterSnapshot,
+        settings: &Settings,
+        throttled: Option<u32>,
+    ) {
         self.places
-            .resize(snapshot.places.len(), Readings::default());
+            .resize(snapshot.places.len(), PlaceReadings::default());
         let own = self.settings;
         let mask = (1_u32 << own.readings.clamp(1, 31)) - 1;
         for (at, (place, known)) in snapshot.places.iter_mut().zip(&mut self.places).enumerate() {
@@ -131,7 +136,7 @@ impl Sensor {
         is_throttled: bool,
         [compute, share]: [f64; 2],
         quota: f64,
-    ) -> Request {
+    ) -> PastRequest {
         let alone = own.compute_took_ms / compute;
         let effect = if is_beside_training {
             let quota = if is_throttled { quota } else { 1.0 };
@@ -157,7 +162,7 @@ impl Sensor {
             part[0] += value;
             part[1] += 1.0;
         }
-        Request {
+        PastRequest {
             arrived_ms: own.arrived_ms,
             transfer_ms: own.transfer_ms,
             compute_ms: alone / (1.0 + effect),

@@ -1,10 +1,10 @@
 //! Random histories with faults: feeds that stop, clocks that go back, relaunches that fail, and
 //! crashes. A small driver carries orders out and checks what must always hold.
 
-use mapa_system_slo::replay::{self, ReplayInput, ReplaySettings, ReplayState, Request};
+use mapa_system_slo::replay::{self, PastRequest, ReplayInput, ReplaySettings, ReplayState};
 use mapa_system_slo::{
-    Command, Config, Guard, Input, Levers, Order, PhaseKind, Relaunched, Settings, State, Why,
-    recorded, step,
+    ControllerAction, ControllerCommand, ControllerState, EnabledLevers, PhaseKind, RelaunchReason,
+    Relaunched, Settings, TenantSetup, ThrottleState, TickInput, recorded, step,
 };
 use proptest::prelude::*;
 
@@ -52,22 +52,23 @@ fn happening() -> impl Strategy<Value = Happening> {
 
 /// Stretches of happenings of one kind, so that tails persist, neighbours stay and relaxing happens.
 fn histories() -> impl Strategy<Value = Vec<Happening>> {
-    let stretch = (happening(), 1_usize..120, any::<bool>()).prop_map(|(own, length, fast)| {
-        let mut all = Vec::new();
-        for at in 0..length {
-            let mut next = own.clone();
-            if at > 0 && !matches!(own.fault, Fault::Silent(_)) {
-                next.fault = Fault::None;
+    let stretch =
+        (happening(), 1_usize..120, any::<bool>()).prop_map(|(happening, length, fast)| {
+            let mut all = Vec::new();
+            for at in 0..length {
+                let mut next = happening.clone();
+                if at > 0 && !matches!(happening.fault, Fault::Silent(_)) {
+                    next.fault = Fault::None;
+                }
+                if fast {
+                    next.latencies_ms
+                        .iter_mut()
+                        .for_each(|ms| *ms = 3 + *ms % 4);
+                }
+                all.push(next);
             }
-            if fast {
-                next.latencies_ms
-                    .iter_mut()
-                    .for_each(|ms| *ms = 3 + *ms % 4);
-            }
-            all.push(next);
-        }
-        all
-    });
+            all
+        });
     prop::collection::vec(stretch, 1..16).prop_map(|all| all.concat())
 }
 
@@ -82,7 +83,7 @@ fn any_settings() -> impl Strategy<Value = Settings> {
             throttle_ticks,
             afresh,
         )| {
-            let levers = Levers {
+            let levers = EnabledLevers {
                 throttle,
                 moves,
                 enlarge,
@@ -106,9 +107,9 @@ fn any_settings() -> impl Strategy<Value = Settings> {
 
 /// A driver: it carries out what is ordered, and knows the real time.
 struct Driver {
-    config: Config,
+    config: TenantSetup,
     /// A relaunch under way: the real tick of its end, and the configuration.
-    relaunch: Option<(u64, Config)>,
+    relaunch: Option<(u64, TenantSetup)>,
     throttled: Option<u64>,
     throttled_ticks: u64,
     last_relaunch: Option<u64>,
@@ -116,14 +117,14 @@ struct Driver {
     /// has passed.
     jumped: u64,
     /// The configuration before the last relaunch, and why that was made.
-    before: Option<(Config, Why)>,
+    before: Option<(TenantSetup, RelaunchReason)>,
     enlarged: u32,
 }
 
 impl Driver {
     fn new() -> Self {
         Self {
-            config: Config::at(0),
+            config: TenantSetup::at(0),
             relaunch: None,
             throttled: None,
             throttled_ticks: 0,
@@ -138,13 +139,13 @@ impl Driver {
     fn carry_out(
         &mut self,
         own: &Settings,
-        order: Order,
+        order: ControllerAction,
         now: u64,
         ready: bool,
         replays: bool,
     ) -> Result<(), TestCaseError> {
         match order {
-            Order::Throttle {
+            ControllerAction::Throttle {
                 until: _,
                 io_mb_s,
                 mps_percent,
@@ -156,11 +157,11 @@ impl Driver {
                 prop_assert!(self.throttled.is_none());
                 self.throttled = Some(now);
             }
-            Order::Lift => self.throttled = None,
-            Order::Relaunch { to, why, .. } => {
+            ControllerAction::Lift => self.throttled = None,
+            ControllerAction::Relaunch { to, why, .. } => {
                 prop_assert!(self.relaunch.is_none(), "two relaunches at once");
                 prop_assert!(ready, "a relaunch on a window that is not ready");
-                if why != Why::Rollback {
+                if why != RelaunchReason::Rollback {
                     let apart = self
                         .last_relaunch
                         .is_none_or(|last| now + self.jumped - last >= u64::from(own.dwell));
@@ -172,40 +173,48 @@ impl Driver {
                 let takes = 5 + now % 20;
                 self.relaunch = Some((now + takes, to));
             }
-            Order::Restore { to } => {
+            ControllerAction::Restore { to } => {
                 self.relaunch = None;
                 prop_assert_eq!(to, self.config, "what is restored is what was before");
                 (self.last_relaunch, self.jumped) = (Some(now), 0);
                 // An enlargement that failed did not take place.
-                let is_larger = matches!(self.before, Some((_, Why::Enlarge)));
+                let is_larger = matches!(self.before, Some((_, RelaunchReason::Enlarge)));
                 self.enlarged -= u32::from(is_larger);
                 self.before = None;
             }
-            Order::Admit { .. } | Order::Reject { .. } => prop_assert!(false),
+            ControllerAction::Admit { .. } | ControllerAction::Reject { .. } => prop_assert!(false),
         }
         Ok(())
     }
 
-    fn check_lever(&mut self, own: &Settings, to: Config, why: Why) -> Result<(), TestCaseError> {
+    fn check_lever(
+        &mut self,
+        own: &Settings,
+        to: TenantSetup,
+        why: RelaunchReason,
+    ) -> Result<(), TestCaseError> {
         let levers = own.levers;
         match why {
-            Why::Rollback => {
+            RelaunchReason::Rollback => {
                 prop_assert!(levers.validate);
                 let (before, last) = self.before.unwrap();
                 prop_assert_eq!(to, before, "a rollback restores everything");
-                prop_assert!(last != Why::Rollback, "a rollback is not rolled back");
+                prop_assert!(
+                    last != RelaunchReason::Rollback,
+                    "a rollback is not rolled back"
+                );
             }
-            Why::Move => prop_assert!(levers.moves && to.place != self.config.place),
-            Why::Enlarge => {
+            RelaunchReason::Move => prop_assert!(levers.moves && to.place != self.config.place),
+            RelaunchReason::Enlarge => {
                 prop_assert!(levers.enlarge && to.profile == self.config.profile + 1);
                 self.enlarged += 1;
                 prop_assert!(self.enlarged < own.model.profiles() as u32);
             }
-            Why::Shrink => {
+            RelaunchReason::Shrink => {
                 prop_assert!(levers.relax && to.profile + 1 == self.config.profile);
                 self.enlarged = 0;
             }
-            Why::Replay => {
+            RelaunchReason::Replay => {
                 prop_assert!(to.place == self.config.place || levers.moves);
                 prop_assert!(to.profile <= self.config.profile || levers.enlarge);
                 prop_assert!(to.profile >= self.config.profile || levers.relax);
@@ -243,19 +252,19 @@ impl Driver {
 
 /// Either controller.
 enum Controller {
-    Paper(Box<State>),
+    Paper(Box<ControllerState>),
     Replay(Box<ReplaySettings>, Box<ReplayState>),
 }
 
 impl Controller {
-    fn base(&self) -> &State {
+    fn base(&self) -> &ControllerState {
         match self {
             Self::Paper(own) => own,
             Self::Replay(_, own) => &own.base,
         }
     }
 
-    fn step(&mut self, settings: &Settings, input: &Input, now: u64) -> Vec<Order> {
+    fn step(&mut self, settings: &Settings, input: &TickInput, now: u64) -> Vec<ControllerAction> {
         match self {
             Self::Paper(own) => step(settings, own, input).orders,
             Self::Replay(settings, own) => {
@@ -263,7 +272,7 @@ impl Controller {
                     .latencies_ns
                     .iter()
                     .enumerate()
-                    .map(|(at, ns)| Request {
+                    .map(|(at, ns)| PastRequest {
                         arrived_ms: now as f64 * 1e3 + at as f64,
                         transfer_ms: *ns as f64 / 2e6,
                         compute_ms: *ns as f64 / 3e6,
@@ -314,7 +323,7 @@ fn run(
                 driver.jumped += u64::try_from(next - offset).unwrap_or(0);
                 offset = next;
             }
-            Fault::Stop => command = Some(Command::Stop),
+            Fault::Stop => command = Some(ControllerCommand::Stop),
             Fault::Crash(ago) => {
                 controller.restore(&saved[saved.len().saturating_sub(ago + 1)]);
                 // Whoever restarts the controller stops a relaunch that is under way.
@@ -322,33 +331,36 @@ fn run(
                 driver.before = None;
                 driver.enlarged = u32::from(driver.config.profile);
                 (driver.last_relaunch, driver.jumped) = (Some(now), 0);
-                command = Some(Command::Recover {
+                command = Some(ControllerCommand::Recover {
                     config: driver.config,
                 });
             }
             _ => (),
         }
-        stopped |= command == Some(Command::Stop);
+        stopped |= command == Some(ControllerCommand::Stop);
         let fails = matches!(next.fault, Fault::RelaunchFails);
         let mut told = snapshot(&next.places);
         let is_heard = !matches!(next.fault, Fault::Silent(None));
         if let Fault::Silent(Some(age)) = next.fault {
             told.age_ticks = age;
         }
-        let input = Input {
+        let input = TickInput {
             tick: (now as i64 + offset) as u64,
             latencies_ns: next.latencies_ms.iter().map(|ms| ms * 1_000_000).collect(),
             snapshot: is_heard.then_some(told),
             relaunch: driver.relaunched(now, fails),
             command,
-            ..Input::default()
+            ..TickInput::default()
         };
         let orders = controller.step(own, &input, now);
         let is_fresh = is_heard && !matches!(next.fault, Fault::Silent(_));
         let ready = controller.base().is_ready(own);
         for order in &orders {
             log += &serde_json::to_string(order).unwrap();
-            let acts = matches!(order, Order::Relaunch { .. } | Order::Throttle { .. });
+            let acts = matches!(
+                order,
+                ControllerAction::Relaunch { .. } | ControllerAction::Throttle { .. }
+            );
             prop_assert!(!acts || is_fresh, "an action on stale data");
             prop_assert!(!acts || command.is_none(), "an action in a stop");
             // Emptying the window is part of a throttle that is judged afresh.
@@ -366,7 +378,7 @@ fn run(
                 "a throttle outlives a stop or a crash"
             );
         }
-        let is_on = matches!(controller.base().guard, Guard::On { .. });
+        let is_on = matches!(controller.base().guard, ThrottleState::On { .. });
         prop_assert_eq!(is_on, driver.throttled.is_some());
         if controller.base().phase.kind() != PhaseKind::Relaunching {
             prop_assert_eq!(controller.base().config, driver.config);
@@ -379,7 +391,7 @@ fn run(
     let has_jumps = stopped
         || history
             .iter()
-            .any(|own| matches!(own.fault, Fault::Clock(_) | Fault::Crash(_)));
+            .any(|happening| matches!(happening.fault, Fault::Clock(_) | Fault::Crash(_)));
     prop_assert!(
         has_jumps || driver.throttled_ticks <= most,
         "{} ticks of {most}",
@@ -391,7 +403,7 @@ fn run(
 fn replaying(own: &Settings) -> Controller {
     let mut all = ReplaySettings::new(own.clone()).unwrap();
     (all.history, all.pause_s) = (40, 2.0);
-    let state = ReplayState::new(Config::at(0), &all);
+    let state = ReplayState::new(TenantSetup::at(0), &all);
     Controller::Replay(Box::new(all), Box::new(state))
 }
 
@@ -400,7 +412,7 @@ proptest! {
 
     #[test]
     fn promises_hold_over_random_histories(own in any_settings(), history in histories()) {
-        let paper = || Controller::Paper(Box::new(State::new(Config::at(0), &own)));
+        let paper = || Controller::Paper(Box::new(ControllerState::new(TenantSetup::at(0), &own)));
         let first = run(&own, paper(), &history)?;
         // No state outlives a run, so a second run gives the same bytes.
         prop_assert_eq!(first, run(&own, paper(), &history)?);
@@ -414,17 +426,17 @@ proptest! {
 
     #[test]
     fn a_record_is_enough_to_decide_again(own in any_settings(), history in histories()) {
-        let mut state = State::new(Config::at(0), &own);
+        let mut state = ControllerState::new(TenantSetup::at(0), &own);
         for (at, next) in history.iter().enumerate() {
-            let input = Input {
+            let input = TickInput {
                 tick: at as u64,
                 latencies_ns: next.latencies_ms.iter().map(|ms| ms * 1_000_000).collect(),
                 snapshot: Some(snapshot(&next.places)),
-                ..Input::default()
+                ..TickInput::default()
             };
             let record = recorded("t", &own, &mut state, &input);
             let text = serde_json::to_string(&record).unwrap();
-            let read: mapa_system_slo::Record = serde_json::from_str(&text).unwrap();
+            let read: mapa_system_slo::DecisionRecord = serde_json::from_str(&text).unwrap();
             let mut before = read.before.clone();
             let again = recorded("t", &own, &mut before, &read.input);
             prop_assert_eq!(serde_json::to_string(&again).unwrap(), text);
@@ -435,17 +447,17 @@ proptest! {
     #[test]
     fn no_state_of_a_log_panics(own in any_settings(), ticks in prop::array::uniform4(prop_oneof![Just(0), Just(u64::MAX), any::<u64>()]), counts in prop::array::uniform4(prop_oneof![Just(0), Just(u32::MAX)]), profile in any::<u8>(), next in happening()) {
         let [tick, since, until, last] = ticks;
-        let config = Config { place: counts[0], profile, ..Config::at(0) };
+        let config = TenantSetup { place: counts[0], profile, ..TenantSetup::at(0) };
         let phases = [
-            mapa_system_slo::Phase::Warmup,
-            mapa_system_slo::Phase::Watch,
-            mapa_system_slo::Phase::Relaunching { since, to: config, from: config, why: Why::Move, before_ns: Some(until) },
-            mapa_system_slo::Phase::Validating { at: until, before_ns: Some(since), back: Some(config) },
+            mapa_system_slo::ControllerPhase::Warmup,
+            mapa_system_slo::ControllerPhase::Watch,
+            mapa_system_slo::ControllerPhase::Relaunching { since, to: config, from: config, why: RelaunchReason::Move, before_ns: Some(until) },
+            mapa_system_slo::ControllerPhase::Validating { at: until, before_ns: Some(since), back: Some(config) },
         ];
         for phase in phases {
-            let mut state = State::new(config, &own);
+            let mut state = ControllerState::new(config, &own);
             (state.above, state.below, state.silent) = (counts[1], counts[2], counts[3]);
-            (state.guard, state.last_tick, state.last_relaunch) = (Guard::On { until }, Some(last), Some(since));
+            (state.guard, state.last_tick, state.last_relaunch) = (ThrottleState::On { until }, Some(last), Some(since));
             state.phase = phase;
             for ns in [since, until, last, 0, 1, 2, 3, 4] {
                 state.window.push(ns);
@@ -453,8 +465,8 @@ proptest! {
             let mut told = snapshot(&next.places);
             told.places[0].heavy = Some(u32::MAX);
             let newcomer = mapa_system_slo::Newcomer { id: 1, heavy: true, training: true, deadline: until };
-            let input = Input { tick, latencies_ns: vec![since], snapshot: Some(told), newcomers: vec![newcomer], ..Input::default() };
-            let all = Settings { levers: Levers { admission: true, ..own.levers }, ..own.clone() };
+            let input = TickInput { tick, latencies_ns: vec![since], snapshot: Some(told), newcomers: vec![newcomer], ..TickInput::default() };
+            let all = Settings { levers: EnabledLevers { admission: true, ..own.levers }, ..own.clone() };
             let _ = recorded("t", &all, &mut state, &input);
         }
     }
@@ -462,9 +474,9 @@ proptest! {
     /// Which tick's report a latency comes with matters; how a report is cut into parts does not.
     #[test]
     fn latencies_in_other_batches_make_the_same_window(all in prop::collection::vec(1_u64..40, 1..300), cut in 1_usize..20) {
-        let own = settings(Levers::ALL);
+        let own = settings(EnabledLevers::ALL);
         let mut states = [cut, 300].map(|size| {
-            let mut state = State::new(Config::at(0), &own);
+            let mut state = ControllerState::new(TenantSetup::at(0), &own);
             all.chunks(size).for_each(|part| part.iter().for_each(|ns| state.window.push(*ns)));
             state
         });

@@ -1,10 +1,12 @@
 //! The controller by replay: its recursion, its choices, and what it makes of raw counters.
 
 use mapa_system_slo::replay::{
-    History, MeasuredRequest, ReplayInput, ReplaySettings, ReplayState, Request, Sensor,
+    MeasuredRequest, PastRequest, ReplayInput, ReplaySettings, ReplayState, RequestHistory, Sensor,
     SensorSettings, step,
 };
-use mapa_system_slo::{Config, Guard, Levers, Order, Slowdown, Why};
+use mapa_system_slo::{
+    ControllerAction, EnabledLevers, RelaunchReason, Slowdown, TenantSetup, ThrottleState,
+};
 use proptest::prelude::*;
 
 use super::{input, settings, snapshot};
@@ -12,12 +14,12 @@ use super::{input, settings, snapshot};
 proptest! {
     #[test]
     fn a_replay_is_the_recursion(all in prop::collection::vec((0.0_f64..30.0, 0.1_f64..20.0, 0.1_f64..20.0), 0..60), transfer in 1.0_f64..4.0, compute in 0.5_f64..2.0) {
-        let mut history = History::new(40);
+        let mut history = RequestHistory::new(40);
         let (mut at, mut requests) = (0.0, Vec::new());
         for (gap, x, c) in all {
             at += gap;
             requests.push((at, x, c));
-            history.push(Request { arrived_ms: at, transfer_ms: x, compute_ms: c });
+            history.push(PastRequest { arrived_ms: at, transfer_ms: x, compute_ms: c });
         }
         let last = &requests[requests.len().saturating_sub(40)..];
         // Oracle: the end of each stage, from the definition, by looking at all before.
@@ -37,15 +39,15 @@ proptest! {
 }
 
 fn replaying() -> (ReplaySettings, ReplayState) {
-    let own = ReplaySettings::new(settings(Levers::ALL)).unwrap();
-    let state = ReplayState::new(Config::at(0), &own);
+    let own = ReplaySettings::new(settings(EnabledLevers::ALL)).unwrap();
+    let state = ReplayState::new(TenantSetup::at(0), &own);
     (own, state)
 }
 
 fn told(tick: u64, places: &[(u32, bool)], transfer_ms: f64) -> ReplayInput {
     ReplayInput {
         base: input(tick, &[10], places),
-        requests: vec![Request {
+        requests: vec![PastRequest {
             arrived_ms: tick as f64 * 1e3,
             transfer_ms,
             compute_ms: 6.0,
@@ -66,10 +68,13 @@ fn a_neighbour_is_throttled_in_its_first_tick_and_let_go_in_its_last() {
         );
         orders.extend(decision.base.orders.into_iter().map(|order| (tick, order)));
     }
-    assert!(matches!(orders[0], (10, Order::Throttle { until: 40, .. })));
-    assert_eq!(orders[1], (15, Order::Lift));
+    assert!(matches!(
+        orders[0],
+        (10, ControllerAction::Throttle { until: 40, .. })
+    ));
+    assert_eq!(orders[1], (15, ControllerAction::Lift));
     assert_eq!(orders.len(), 2);
-    assert_eq!(state.base.guard, Guard::Rest { until: 15 + 128 });
+    assert_eq!(state.base.guard, ThrottleState::Rest { until: 15 + 128 });
 }
 
 #[test]
@@ -85,8 +90,8 @@ fn it_moves_when_that_pays_and_stays_when_it_does_not() {
                 &told(tick, &[(1, false), (0, false)], transfer_ms),
             );
             for order in decision.base.orders {
-                if let Order::Relaunch { to, why, .. } = order {
-                    assert_eq!(why, Why::Replay);
+                if let ControllerAction::Relaunch { to, why, .. } = order {
+                    assert_eq!(why, RelaunchReason::Replay);
                     moved = moved.or(Some(to.place));
                     assert!(decision.candidates.len() == 6);
                 }
@@ -98,7 +103,7 @@ fn it_moves_when_that_pays_and_stays_when_it_does_not() {
 
 #[test]
 fn a_sensor_needs_two_readings_of_three_and_keeps_what_it_knows() {
-    let own = settings(Levers::ALL);
+    let own = settings(EnabledLevers::ALL);
     let mut sensor = Sensor::new(SensorSettings::default());
     let mut seen = Vec::new();
     for traffic in [
@@ -160,7 +165,7 @@ fn the_effect_of_training_is_learned_on_any_profile() {
 
 #[test]
 fn settings_of_the_replay_have_bounds() {
-    let own = ReplaySettings::new(settings(Levers::ALL)).unwrap();
+    let own = ReplaySettings::new(settings(EnabledLevers::ALL)).unwrap();
     let wrong = ReplaySettings {
         turn: 5,
         ..own.clone()
@@ -181,9 +186,9 @@ fn settings_of_the_replay_have_bounds() {
 
 #[test]
 fn a_history_and_a_model_of_absurd_sizes_neither_hang_nor_overflow() {
-    let mut history: History = serde_json::from_str(r#"{"size":0,"requests":[]}"#).unwrap();
+    let mut history: RequestHistory = serde_json::from_str(r#"{"size":0,"requests":[]}"#).unwrap();
     for at in 0..3 {
-        history.push(Request {
+        history.push(PastRequest {
             arrived_ms: f64::from(at),
             transfer_ms: 1.0,
             compute_ms: 1.0,
@@ -191,13 +196,13 @@ fn a_history_and_a_model_of_absurd_sizes_neither_hang_nor_overflow() {
     }
     assert_eq!(history.len(), 1);
     let mut model =
-        serde_json::to_value(&super::settings(mapa_system_slo::Levers::ALL).model).unwrap();
-    let many = |own: serde_json::Value| serde_json::Value::Array(vec![own; 256]);
+        serde_json::to_value(&super::settings(mapa_system_slo::EnabledLevers::ALL).model).unwrap();
+    let many = |value: serde_json::Value| serde_json::Value::Array(vec![value; 256]);
     model["slices"] = (1..=256).collect::<Vec<u32>>().into();
     for table in ["heavy_weight", "compute", "training"] {
         model[table] = many(1.0.into());
     }
-    let model: mapa_system_slo::Model = serde_json::from_value(model).unwrap();
+    let model: mapa_system_slo::SlowdownModel = serde_json::from_value(model).unwrap();
     assert!(
         model
             .checked()

@@ -10,11 +10,11 @@ use mapa_core::{
     PortId, Request, lowest_id,
 };
 use mapa_sched::{
-    Action, Event, Fleet, Guard, Job, JobId, Latency, Placed, Scheduler, Signals, Tenant, Time,
-    step,
+    Action, Assignment, Event, Fleet, Job, JobId, JobLimit, Latency, Scheduler, Signals, Tenant,
+    Time, step,
 };
 use mapa_system_slo::replay::{ByReplay, ReplaySettings, SloReplayScheduler};
-use mapa_system_slo::{Levers, Settings, SloScheduler};
+use mapa_system_slo::{EnabledLevers, Settings, SloScheduler};
 
 use super::settings;
 
@@ -44,7 +44,7 @@ struct Run {
 }
 
 impl Run {
-    fn new(levers: Levers) -> Self {
+    fn new(levers: EnabledLevers) -> Self {
         let own = Settings {
             window: 8,
             dwell: 10,
@@ -54,7 +54,7 @@ impl Run {
     }
 
     /// By replay.
-    fn by_replay(levers: Levers) -> Self {
+    fn by_replay(levers: EnabledLevers) -> Self {
         let own = Settings {
             window: 8,
             dwell: 10,
@@ -75,7 +75,7 @@ impl Run {
 
     /// One instant at a second; wake-ups that were ordered for it are told too.
     fn at(&mut self, second: u64, facts: Vec<Event>) {
-        let woken = self.told.iter().filter_map(|own| match own.1 {
+        let woken = self.told.iter().filter_map(|pair| match pair.1 {
             Action::Wake { at, token } if at.0 == second * 1_000_000_000 => {
                 Some(Event::Woken(token))
             }
@@ -93,11 +93,15 @@ impl Run {
         )
         .unwrap();
         self.told
-            .extend(orders.into_iter().map(|own| (second, own)));
+            .extend(orders.into_iter().map(|order| (second, order)));
     }
 
     fn orders(&self, of: impl Fn(&Action) -> bool) -> Vec<(u64, Action)> {
-        self.told.iter().filter(|own| of(&own.1)).cloned().collect()
+        self.told
+            .iter()
+            .filter(|pair| of(&pair.1))
+            .cloned()
+            .collect()
     }
 }
 
@@ -129,21 +133,21 @@ fn slow(ms: u64) -> Event {
 
 #[test]
 fn it_throttles_then_moves_and_lifts() {
-    let mut run = Run::new(Levers::ALL);
+    let mut run = Run::new(EnabledLevers::ALL);
     run.at(0, vec![job(1, 0, Some(15)), job(2, 12_000, None)]);
     for second in 1..60 {
         run.at(second, vec![signals(), slow(25), slow(26)]);
     }
-    let throttles = run.orders(|own| {
+    let throttles = run.orders(|action| {
         matches!(
-            own,
+            action,
             Action::Throttle {
                 job: JobId(2),
-                guard: Guard::PcieMbPerS(Some(500))
+                guard: JobLimit::PcieMbPerS(Some(500))
             }
         )
     });
-    let moves = run.orders(|own| matches!(own, Action::Move { .. }));
+    let moves = run.orders(|action| matches!(action, Action::Move { .. }));
     assert!(
         !throttles.is_empty() && throttles[0].0 < moves[0].0,
         "{throttles:?} {moves:?}"
@@ -155,21 +159,21 @@ fn it_throttles_then_moves_and_lifts() {
         (*tenant, at.placement.set().iter().next()),
         (Tenant::Job(JobId(1)), Some(DeviceId(2)))
     );
-    let lifted = run.orders(|own| {
+    let lifted = run.orders(|action| {
         matches!(
-            own,
+            action,
             Action::Throttle {
                 job: JobId(2),
-                guard: Guard::PcieMbPerS(None)
+                guard: JobLimit::PcieMbPerS(None)
             }
         )
     });
     assert!(lifted[0].0 - throttles[0].0 <= 30, "{lifted:?}");
     assert!(
-        !run.orders(|own| matches!(
-            own,
+        !run.orders(|action| matches!(
+            action,
             Action::Throttle {
-                guard: Guard::AvoidInterruptCores(true),
+                guard: JobLimit::AvoidInterruptCores(true),
                 ..
             }
         ))
@@ -179,41 +183,41 @@ fn it_throttles_then_moves_and_lifts() {
 
 #[test]
 fn without_signals_nothing_is_ordered() {
-    let mut run = Run::new(Levers::ALL);
+    let mut run = Run::new(EnabledLevers::ALL);
     run.at(0, vec![job(1, 0, Some(15)), job(2, 12_000, None)]);
     for second in 1..60 {
         run.at(second, vec![slow(25), slow(26)]);
     }
     assert!(
-        run.orders(|own| matches!(own, Action::Throttle { .. } | Action::Move { .. }))
+        run.orders(|action| matches!(action, Action::Throttle { .. } | Action::Move { .. }))
             .is_empty()
     );
 }
 
 #[test]
 fn throttles_end_with_the_job_they_protect() {
-    let mut run = Run::new(Levers::GUARDS);
+    let mut run = Run::new(EnabledLevers::GUARDS);
     run.at(0, vec![job(1, 0, Some(15)), job(2, 12_000, None)]);
     for second in 1..12 {
         run.at(second, vec![signals(), slow(25), slow(26)]);
     }
-    let on = |own: &Action| {
+    let on = |action: &Action| {
         matches!(
-            own,
+            action,
             Action::Throttle {
-                guard: Guard::PcieMbPerS(Some(_)),
+                guard: JobLimit::PcieMbPerS(Some(_)),
                 ..
             }
         )
     };
     assert_eq!(run.orders(on).len(), 1);
     run.at(12, vec![Event::Finished(JobId(1))]);
-    let off = run.orders(|own| {
+    let off = run.orders(|action| {
         matches!(
-            own,
+            action,
             Action::Throttle {
                 job: JobId(2),
-                guard: Guard::PcieMbPerS(None)
+                guard: JobLimit::PcieMbPerS(None)
             }
         )
     });
@@ -229,7 +233,7 @@ fn adopted(id: u64, device: u32, pcie_mb_s: u32, slo_ms: Option<u64>) -> Event {
     };
     Event::Adopted {
         job,
-        at: Placed {
+        at: Assignment {
             machine: MachineId(0),
             lease: LeaseId::default(),
             placement: [DeviceId(device)].into_iter().collect(),
@@ -240,13 +244,13 @@ fn adopted(id: u64, device: u32, pcie_mb_s: u32, slo_ms: Option<u64>) -> Event {
 }
 
 fn is_throttle(own: &Action) -> bool {
-    let guard = |guard: &Guard| matches!(guard, Guard::BlockIoMbPerS(Some(500)));
+    let guard = |guard: &JobLimit| matches!(guard, JobLimit::BlockIoMbPerS(Some(500)));
     matches!(own, Action::Throttle { job: JobId(2), guard: own } if guard(own))
 }
 
 #[test]
 fn by_replay_a_neighbour_is_throttled_in_the_first_tick() {
-    let mut run = Run::by_replay(Levers::ALL);
+    let mut run = Run::by_replay(EnabledLevers::ALL);
     run.at(
         0,
         vec![adopted(1, 0, 0, Some(15)), adopted(2, 1, 12_000, None)],
@@ -264,7 +268,7 @@ fn by_replay_a_neighbour_is_throttled_in_the_first_tick() {
 #[test]
 fn by_replay_a_job_moves_only_where_that_keeps_its_promise() {
     for (took, is_moved) in [(20, true), (30, false)] {
-        let mut run = Run::by_replay(Levers::PLACEMENT);
+        let mut run = Run::by_replay(EnabledLevers::PLACEMENT);
         run.at(
             0,
             vec![adopted(1, 0, 0, Some(15)), adopted(2, 1, 12_000, None)],
@@ -272,10 +276,10 @@ fn by_replay_a_job_moves_only_where_that_keeps_its_promise() {
         for second in 1..40 {
             run.at(second, vec![signals(), slow(took)]);
         }
-        let moves = run.orders(|own| matches!(own, Action::Move { .. }));
+        let moves = run.orders(|action| matches!(action, Action::Move { .. }));
         assert_eq!(!moves.is_empty(), is_moved, "{took} ms: {moves:?}");
-        for (_, own) in &moves {
-            let Action::Move { at, .. } = own else {
+        for (_, action) in &moves {
+            let Action::Move { at, .. } = action else {
                 unreachable!();
             };
             assert!(at.placement.set().iter().all(|id| id.0 >= 2), "{moves:?}");
@@ -285,7 +289,7 @@ fn by_replay_a_job_moves_only_where_that_keeps_its_promise() {
 
 #[test]
 fn the_paper_s_controller_guards_whoever_is_adopted() {
-    let mut run = Run::new(Levers::GUARDS);
+    let mut run = Run::new(EnabledLevers::GUARDS);
     run.at(
         0,
         vec![adopted(1, 0, 0, Some(15)), adopted(2, 1, 12_000, None)],
@@ -298,7 +302,7 @@ fn the_paper_s_controller_guards_whoever_is_adopted() {
 
 #[test]
 fn a_share_of_transfer_that_is_none_is_refused() {
-    let own = ReplaySettings::new(settings(Levers::ALL)).unwrap();
+    let own = ReplaySettings::new(settings(EnabledLevers::ALL)).unwrap();
     let error = SloReplayScheduler::new(lowest_id(), own, 1.5).unwrap_err();
     assert!(
         error.to_string().contains("transfer=1.5: expected 0 to 1"),

@@ -1,16 +1,17 @@
 //! Every row of the table of states: a state and an input in which it applies, and what comes next.
 
 use mapa_system_slo::{
-    Command, Config, Guard, Input, Levers, Newcomer, Order, Phase, PhaseKind, Relaunched, RowId,
-    State, TABLE, Why, step,
+    ControllerAction, ControllerCommand, ControllerPhase, ControllerState, EnabledLevers, Newcomer,
+    PhaseKind, RelaunchReason, Relaunched, RowId, TABLE, TenantSetup, ThrottleState, TickInput,
+    step,
 };
 
 use super::{input, settings};
 
 /// A tenant with a full window of such latencies, in a phase.
-fn watched(latency_ms: u64, phase: Phase) -> State {
-    let settings = settings(Levers::ALL);
-    let mut state = State::new(Config::at(0), &settings);
+fn watched(latency_ms: u64, phase: ControllerPhase) -> ControllerState {
+    let settings = settings(EnabledLevers::ALL);
+    let mut state = ControllerState::new(TenantSetup::at(0), &settings);
     for _ in 0..32 {
         state.window.push(latency_ms * 1_000_000);
     }
@@ -22,18 +23,18 @@ fn watched(latency_ms: u64, phase: Phase) -> State {
 const QUIET: &[(u32, bool)] = &[(0, false), (0, false)];
 const BESIDE: &[(u32, bool)] = &[(1, false), (0, false)];
 
-fn relaunching(since: u64) -> Phase {
-    Phase::Relaunching {
+fn relaunching(since: u64) -> ControllerPhase {
+    ControllerPhase::Relaunching {
         since,
-        to: Config::at(1),
-        from: Config::at(0),
-        why: Why::Move,
+        to: TenantSetup::at(1),
+        from: TenantSetup::at(0),
+        why: RelaunchReason::Move,
         before_ns: Some(25_000_000),
     }
 }
 
-fn validating(at: u64, before_ms: u64, back: Option<Config>) -> Phase {
-    Phase::Validating {
+fn validating(at: u64, before_ms: u64, back: Option<TenantSetup>) -> ControllerPhase {
+    ControllerPhase::Validating {
         at,
         before_ns: Some(before_ms * 1_000_000),
         back,
@@ -41,122 +42,137 @@ fn validating(at: u64, before_ms: u64, back: Option<Config>) -> Phase {
 }
 
 /// A case: the row that must apply, the state and the input, and what must hold afterwards.
-type Case = (RowId, State, Input, fn(&State, &[Order]) -> bool);
+type Case = (
+    RowId,
+    ControllerState,
+    TickInput,
+    fn(&ControllerState, &[ControllerAction]) -> bool,
+);
 
 fn cases() -> Vec<Case> {
-    let above = |state: State| State { above: 5, ..state };
-    let old = |state: State| State {
+    let above = |state: ControllerState| ControllerState { above: 5, ..state };
+    let old = |state: ControllerState| ControllerState {
         last_relaunch: Some(0),
         ..state
     };
-    let young = |state: State| State {
+    let young = |state: ControllerState| ControllerState {
         last_relaunch: Some(990),
         ..state
     };
-    let large = |mut state: State| {
+    let large = |mut state: ControllerState| {
         state.config.profile = 2;
         state
     };
     vec![
         (
             RowId::Lift,
-            State {
-                guard: Guard::On { until: 1000 },
-                ..watched(10, Phase::Watch)
+            ControllerState {
+                guard: ThrottleState::On { until: 1000 },
+                ..watched(10, ControllerPhase::Watch)
             },
             input(1000, &[], QUIET),
-            |state, orders| orders == [Order::Lift] && state.guard == Guard::Rest { until: 1128 },
+            |state, orders| {
+                orders == [ControllerAction::Lift]
+                    && state.guard == ThrottleState::Rest { until: 1128 }
+            },
         ),
         (
             RowId::Lift,
-            State {
-                guard: Guard::On { until: 1020 },
-                ..watched(10, Phase::Watch)
+            ControllerState {
+                guard: ThrottleState::On { until: 1020 },
+                ..watched(10, ControllerPhase::Watch)
             },
-            Input {
-                command: Some(Command::Stop),
+            TickInput {
+                command: Some(ControllerCommand::Stop),
                 ..input(1000, &[], QUIET)
             },
-            |_, orders| orders == [Order::Lift],
+            |_, orders| orders == [ControllerAction::Lift],
         ),
         (
             RowId::Rested,
-            State {
-                guard: Guard::Rest { until: 1000 },
-                ..watched(10, Phase::Watch)
+            ControllerState {
+                guard: ThrottleState::Rest { until: 1000 },
+                ..watched(10, ControllerPhase::Watch)
             },
             input(1000, &[], QUIET),
-            |state, orders| orders.is_empty() && state.guard == Guard::Open,
+            |state, orders| orders.is_empty() && state.guard == ThrottleState::Open,
         ),
         (
             RowId::Hold,
-            State {
+            ControllerState {
                 silent: 2,
-                ..above(watched(25, Phase::Watch))
+                ..above(watched(25, ControllerPhase::Watch))
             },
-            Input {
+            TickInput {
                 snapshot: None,
                 ..input(1000, &[], QUIET)
             },
             |state, orders| {
-                orders.is_empty() && state.phase == Phase::Warmup && state.window.is_empty()
+                orders.is_empty()
+                    && state.phase == ControllerPhase::Warmup
+                    && state.window.is_empty()
             },
         ),
         (
             // The clock went back: a throttle is lifted at once, whatever its end was.
             RowId::Hold,
-            State {
-                guard: Guard::On { until: 1020 },
-                ..above(watched(25, Phase::Watch))
+            ControllerState {
+                guard: ThrottleState::On { until: 1020 },
+                ..above(watched(25, ControllerPhase::Watch))
             },
             input(5, &[25], BESIDE),
-            |state, orders| orders == [Order::Lift] && state.phase == Phase::Warmup,
+            |state, orders| {
+                orders == [ControllerAction::Lift] && state.phase == ControllerPhase::Warmup
+            },
         ),
         (
             RowId::Hold,
             above(watched(25, relaunching(990))),
-            Input {
-                command: Some(Command::Recover {
-                    config: Config::at(1),
+            TickInput {
+                command: Some(ControllerCommand::Recover {
+                    config: TenantSetup::at(1),
                 }),
                 ..input(1000, &[25], BESIDE)
             },
             |state, orders| {
-                orders == [Order::Lift]
-                    && state.phase == Phase::Warmup
-                    && state.config == Config::at(1)
+                orders == [ControllerAction::Lift]
+                    && state.phase == ControllerPhase::Warmup
+                    && state.config == TenantSetup::at(1)
                     && state.last_relaunch == Some(1000)
             },
         ),
         (
             RowId::Ready,
-            watched(10, Phase::Warmup),
+            watched(10, ControllerPhase::Warmup),
             input(1000, &[], QUIET),
-            |state, orders| orders.is_empty() && state.phase == Phase::Watch,
+            |state, orders| orders.is_empty() && state.phase == ControllerPhase::Watch,
         ),
         (
             RowId::Done,
             watched(25, relaunching(990)),
-            Input {
+            TickInput {
                 relaunch: Some(Relaunched::Done),
                 ..input(1000, &[], QUIET)
             },
             |state, _| {
                 state.window.is_empty()
-                    && state.config == Config::at(1)
-                    && state.phase == validating(1020, 25, Some(Config::at(0)))
+                    && state.config == TenantSetup::at(1)
+                    && state.phase == validating(1020, 25, Some(TenantSetup::at(0)))
             },
         ),
         (
             RowId::Failed,
             watched(25, relaunching(990)),
-            Input {
+            TickInput {
                 relaunch: Some(Relaunched::Failed),
                 ..input(1000, &[], QUIET)
             },
             |state, orders| {
-                orders == [Order::Restore { to: Config::at(0) }]
-                    && state.phase == Phase::Watch
+                orders
+                    == [ControllerAction::Restore {
+                        to: TenantSetup::at(0),
+                    }]
+                    && state.phase == ControllerPhase::Watch
                     && state.last_relaunch == Some(1000)
             },
         ),
@@ -164,77 +180,82 @@ fn cases() -> Vec<Case> {
             RowId::Failed,
             watched(25, relaunching(969)),
             input(1000, &[], QUIET),
-            |_, orders| orders == [Order::Restore { to: Config::at(0) }],
+            |_, orders| {
+                orders
+                    == [ControllerAction::Restore {
+                        to: TenantSetup::at(0),
+                    }]
+            },
         ),
         (
             RowId::Rollback,
-            young(watched(22, validating(1000, 20, Some(Config::at(1))))),
+            young(watched(22, validating(1000, 20, Some(TenantSetup::at(1))))),
             input(1000, &[], QUIET),
             |state, orders| {
-                matches!(orders, [Order::Relaunch { to, why: Why::Rollback, .. }] if *to == Config::at(1))
+                matches!(orders, [ControllerAction::Relaunch { to, why: RelaunchReason::Rollback, .. }] if *to == TenantSetup::at(1))
                     && state.last_relaunch == Some(1000)
             },
         ),
         (
             // 5 % worse is not more than 5 % worse.
             RowId::Proved,
-            young(watched(21, validating(1000, 20, Some(Config::at(1))))),
+            young(watched(21, validating(1000, 20, Some(TenantSetup::at(1))))),
             input(1000, &[], QUIET),
-            |state, orders| orders.is_empty() && state.phase == Phase::Watch,
+            |state, orders| orders.is_empty() && state.phase == ControllerPhase::Watch,
         ),
         (
             RowId::Throttle,
-            above(young(watched(25, Phase::Watch))),
+            above(young(watched(25, ControllerPhase::Watch))),
             input(1000, &[], BESIDE),
             |state, orders| {
-                let on = Order::Throttle {
+                let on = ControllerAction::Throttle {
                     until: 1030,
                     io_mb_s: 500,
                     mps_percent: 50,
                 };
                 orders == [on]
                     && state.unresolved
-                    && state.guard == Guard::On { until: 1030 }
+                    && state.guard == ThrottleState::On { until: 1030 }
                     && state.above == 0
             },
         ),
         (
             RowId::Move,
-            State {
+            ControllerState {
                 unresolved: true,
-                ..above(old(watched(25, Phase::Watch)))
+                ..above(old(watched(25, ControllerPhase::Watch)))
             },
             input(1000, &[], BESIDE),
             |state, orders| {
-                matches!(orders, [Order::Relaunch { to, why: Why::Move, .. }] if to.place == 1 && to.pinned)
+                matches!(orders, [ControllerAction::Relaunch { to, why: RelaunchReason::Move, .. }] if to.place == 1 && to.pinned)
                     && !state.unresolved
             },
         ),
         (
             RowId::Enlarge,
-            above(old(watched(25, Phase::Watch))),
+            above(old(watched(25, ControllerPhase::Watch))),
             input(1000, &[], QUIET),
-            |_, orders| matches!(orders, [Order::Relaunch { to, why: Why::Enlarge, .. }] if to.profile == 1 && to.place == 0),
+            |_, orders| matches!(orders, [ControllerAction::Relaunch { to, why: RelaunchReason::Enlarge, .. }] if to.profile == 1 && to.place == 0),
         ),
         (
             RowId::NothingLeft,
-            above(large(old(watched(25, Phase::Watch)))),
+            above(large(old(watched(25, ControllerPhase::Watch)))),
             input(1000, &[], QUIET),
-            |state, orders| orders.is_empty() && state.phase == Phase::Watch,
+            |state, orders| orders.is_empty() && state.phase == ControllerPhase::Watch,
         ),
         (
             RowId::Shrink,
-            State {
+            ControllerState {
                 below: 128,
-                ..large(old(watched(5, Phase::Watch)))
+                ..large(old(watched(5, ControllerPhase::Watch)))
             },
             input(1000, &[], QUIET),
-            |_, orders| matches!(orders, [Order::Relaunch { to, why: Why::Shrink, .. }] if to.profile == 1),
+            |_, orders| matches!(orders, [ControllerAction::Relaunch { to, why: RelaunchReason::Shrink, .. }] if to.profile == 1),
         ),
         (
             RowId::Admission,
-            watched(10, Phase::Watch),
-            Input {
+            watched(10, ControllerPhase::Watch),
+            TickInput {
                 newcomers: vec![Newcomer {
                     id: 7,
                     heavy: true,
@@ -243,18 +264,20 @@ fn cases() -> Vec<Case> {
                 }],
                 ..input(1000, &[], QUIET)
             },
-            |state, orders| orders == [Order::Admit { id: 7, place: 1 }] && state.queue.is_empty(),
+            |state, orders| {
+                orders == [ControllerAction::Admit { id: 7, place: 1 }] && state.queue.is_empty()
+            },
         ),
     ]
 }
 
 #[test]
 fn every_row_applies_where_it_says_and_does_what_it_says() {
-    let settings = settings(Levers::ALL);
+    let settings = settings(EnabledLevers::ALL);
     let mut walked = Vec::new();
     for (at, (row, mut state, input, expected)) in cases().into_iter().enumerate() {
         let before = state.phase.kind();
-        let own = TABLE.iter().find(|own| own.id == row).unwrap();
+        let own = TABLE.iter().find(|candidate| candidate.id == row).unwrap();
         assert!(own.phases.contains(&before), "case {at}");
         let decision = step(&settings, &mut state, &input);
         assert!(decision.rows.contains(&row), "case {at}: {decision:?}");
@@ -304,37 +327,37 @@ fn a_lever_that_is_off_is_not_pulled() {
     let off = [
         (
             RowId::Throttle,
-            Levers {
+            EnabledLevers {
                 throttle: false,
-                ..Levers::ALL
+                ..EnabledLevers::ALL
             },
         ),
         (
             RowId::Move,
-            Levers {
+            EnabledLevers {
                 moves: false,
-                ..Levers::ALL
+                ..EnabledLevers::ALL
             },
         ),
         (
             RowId::Enlarge,
-            Levers {
+            EnabledLevers {
                 enlarge: false,
-                ..Levers::ALL
+                ..EnabledLevers::ALL
             },
         ),
         (
             RowId::Shrink,
-            Levers {
+            EnabledLevers {
                 relax: false,
-                ..Levers::ALL
+                ..EnabledLevers::ALL
             },
         ),
         (
             RowId::Admission,
-            Levers {
+            EnabledLevers {
                 admission: false,
-                ..Levers::ALL
+                ..EnabledLevers::ALL
             },
         ),
     ];
@@ -349,8 +372,8 @@ fn a_lever_that_is_off_is_not_pulled() {
 
 #[test]
 fn settings_out_of_the_papers_bounds_are_refused() {
-    let own = settings(Levers::ALL);
-    let error = |own: mapa_system_slo::Settings| own.checked().unwrap_err().to_string();
+    let own = settings(EnabledLevers::ALL);
+    let error = |settings: mapa_system_slo::Settings| settings.checked().unwrap_err().to_string();
     let mut wrong = own.clone();
     wrong.mps_percent = 40;
     assert_eq!(error(wrong), "mps_percent=40: expected 50 to 100");
@@ -376,11 +399,11 @@ fn settings_out_of_the_papers_bounds_are_refused() {
 
 #[test]
 fn a_host_with_an_opaque_topology_is_judged_by_its_counters() {
-    let settings = settings(Levers::ALL);
-    let mut state = State {
+    let settings = settings(EnabledLevers::ALL);
+    let mut state = ControllerState {
         above: 5,
         last_relaunch: Some(990),
-        ..watched(25, Phase::Watch)
+        ..watched(25, ControllerPhase::Watch)
     };
     let mut told = input(1000, &[], BESIDE);
     let place = &mut told.snapshot.as_mut().unwrap().places[0];

@@ -22,13 +22,13 @@ proptest! {
             prop_assert_eq!(window.len(), last.len());
             for thousandths in [500, 950, 990, 999, 1000] {
                 // By nearest rank: the least latency that at least this share does not exceed.
-                let oracle = last.iter().find(|own| {
-                    let below = last.iter().filter(|other| other <= own).count();
+                let oracle = last.iter().find(|number| {
+                    let below = last.iter().filter(|other| other <= number).count();
                     below * 1000 >= thousandths * last.len()
                 });
                 prop_assert_eq!(window.quantile(thousandths), oracle.copied());
             }
-            let above = last.iter().filter(|own| **own > 20).count();
+            let above = last.iter().filter(|number| **number > 20).count();
             prop_assert_eq!(window.above_ppm(20) as usize, above * 1_000_000 / last.len());
         }
         let text = serde_json::to_string(&window).unwrap();
@@ -81,7 +81,7 @@ fn an_empty_window_has_no_quantile() {
 fn by_the_printed_formula_a_throttle_changes_nothing() {
     let model = model();
     assert_eq!(model.printed_transfer(0, 1), 2.0);
-    let [free, throttled] = [false, true].map(|own| model.slowdown(0, 1, false, own).transfer);
+    let [free, throttled] = [false, true].map(|flag| model.slowdown(0, 1, false, flag).transfer);
     assert_eq!(free, 2.0);
     assert!((throttled - 25.0 / 24.5).abs() < 1e-12);
 }

@@ -69,7 +69,7 @@ impl Default for Ascent {
 
 /// How fast a job may make progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rate {
+enum ProgressRate {
     /// At any rate.
     Any,
     /// At most a second of its ideal time a second.
@@ -87,15 +87,15 @@ const SMALL: f64 = 1e-2;
 const LEAST_SCALE: f64 = 0.3;
 
 /// A job with the place of its size, and its first slot.
-struct Entry {
+struct SlottedJob {
     job: Ideal,
     size: usize,
     slot: usize,
 }
 
 /// The relaxation. Times count from the first arrival.
-struct Relaxation {
-    entries: Vec<Entry>,
+struct RingRelaxation {
+    entries: Vec<SlottedJob>,
     /// The ends of the slots. Each arrival is one.
     times: Vec<f64>,
     mixes: Mixes,
@@ -105,7 +105,7 @@ struct Relaxation {
 }
 
 /// Numbers by size, and by end of slot: two for each slot.
-type Table = Vec<Vec<f64>>;
+type SizeTable = Vec<Vec<f64>>;
 
 /// What the prices at the end of an ascent prove.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -129,7 +129,7 @@ pub(super) fn climb(jobs: &[Ideal], devices: usize, ascent: Ascent) -> Climbed {
         .collect();
     let times = grid(&jobs, devices, ascent.slots);
     let start = Squashed::new(&jobs, devices).prices(&times);
-    Relaxation::new(&jobs, devices, times).climb(&start, ascent.rounds)
+    RingRelaxation::new(&jobs, devices, times).climb(&start, ascent.rounds)
 }
 
 /// The ends of slots: arrivals, and as many more as divide the time evenly up to when all jobs have
@@ -162,12 +162,12 @@ fn grid(jobs: &[Ideal], devices: usize, slots: u32) -> Vec<f64> {
     times
 }
 
-impl Relaxation {
+impl RingRelaxation {
     fn new(jobs: &[Ideal], devices: usize, times: Vec<f64>) -> Self {
         let mut sizes: Vec<usize> = jobs.iter().map(|job| job.devices).collect();
         sizes.sort_unstable();
         sizes.dedup();
-        let entry = |job: &Ideal| Entry {
+        let entry = |job: &Ideal| SlottedJob {
             job: *job,
             size: sizes.partition_point(|&size| size < job.devices),
             slot: times.partition_point(|&time| time < job.arrives),
@@ -187,15 +187,17 @@ impl Relaxation {
     /// The best values of an ascent from such prices of a device-second at the ends of slots.
     fn climb(&mut self, start: &[f64], rounds: u32) -> Climbed {
         let sizes = self.mixes.sizes();
-        let mut prices: Table = sizes
+        let mut prices: SizeTable = sizes
             .iter()
             .map(|&size| start.iter().map(|price| price * size as f64).collect())
             .collect();
         let zero = || vec![vec![0.0; start.len()]; prices.len()];
         let (mut excess, mut mean, mut square) = (zero(), zero(), zero());
         let highest = prices.iter().flatten().copied().fold(LEAST_SCALE, f64::max);
-        let (mut best, mut best_prices) =
-            (self.value(&prices, Rate::One, &mut excess), prices.clone());
+        let (mut best, mut best_prices) = (
+            self.value(&prices, ProgressRate::One, &mut excess),
+            prices.clone(),
+        );
         // Means of few gradients, which begin at 0, are too small by these.
         let (mut mean_lacks, mut square_lacks) = (1.0, 1.0);
         for round in 0..rounds {
@@ -216,21 +218,21 @@ impl Relaxation {
                     *price = moved.max(0.0);
                 }
             }
-            let value = self.value(&prices, Rate::One, &mut excess);
+            let value = self.value(&prices, ProgressRate::One, &mut excess);
             if value > best {
                 best = value;
                 best_prices.clone_from(&prices);
             }
         }
         Climbed {
-            any: self.value(&best_prices, Rate::Any, &mut excess),
+            any: self.value(&best_prices, ProgressRate::Any, &mut excess),
             one: best,
         }
     }
 
     /// The bound that prices prove. `excess` is how many seconds of each size, near each end of a
     /// slot, jobs take more than the dearest mixes have: the gradient.
-    fn value(&mut self, prices: &Table, rate: Rate, excess: &mut Table) -> f64 {
+    fn value(&mut self, prices: &SizeTable, rate: ProgressRate, excess: &mut SizeTable) -> f64 {
         for row in excess.iter_mut() {
             row.fill(0.0);
         }
@@ -239,8 +241,8 @@ impl Relaxation {
             let size = self.entries[at].size;
             let (prices, excess) = (&prices[size], &mut excess[size]);
             value += match rate {
-                Rate::Any => self.cheapest_end(at, prices, excess),
-                Rate::One => self.cheapest_seconds(at, prices, excess),
+                ProgressRate::Any => self.cheapest_end(at, prices, excess),
+                ProgressRate::One => self.cheapest_seconds(at, prices, excess),
             };
             let job = &self.entries[at].job;
             value += job.seconds / 2.0 - job.arrives;
@@ -256,7 +258,7 @@ impl Relaxation {
 
     /// The least cost of a job that may run at any rate, seconds.
     fn cheapest_end(&self, at: usize, prices: &[f64], excess: &mut [f64]) -> f64 {
-        let Entry { job, slot, .. } = &self.entries[at];
+        let SlottedJob { job, slot, .. } = &self.entries[at];
         // After the last slot all is free.
         let (mut best, mut place) = (self.times[self.slots()].max(job.arrives), None);
         for slot in *slot..self.slots() {
@@ -280,7 +282,7 @@ impl Relaxation {
     fn cheapest_seconds(&mut self, at: usize, prices: &[f64], excess: &mut [f64]) -> f64 {
         let threshold = self.threshold(at, prices);
         self.thresholds[at] = threshold;
-        let Entry { job, slot, .. } = &self.entries[at];
+        let SlottedJob { job, slot, .. } = &self.entries[at];
         let mut saved = 0.0;
         for slot in *slot..self.slots() {
             let Some(below) = self.below(job, slot, prices, threshold) else {
@@ -297,7 +299,7 @@ impl Relaxation {
     /// A threshold below which a job finds its seconds, by Newton's method within a bracket that
     /// shrinks, from the threshold of the last round.
     fn threshold(&self, at: usize, prices: &[f64]) -> f64 {
-        let Entry { job, slot, .. } = &self.entries[at];
+        let SlottedJob { job, slot, .. } = &self.entries[at];
         let end = self.times[self.slots()];
         // Nothing is below its arrival. After the last slot it finds all of its seconds.
         let (mut low, mut high) = (job.arrives, end + job.seconds);
@@ -423,7 +425,7 @@ mod tests {
         for _ in 0..2000 {
             let (jobs, sum) = one_by_one(&mut draw);
             let times = grid(&jobs, 8, 1 + draw(30));
-            let mut own = Relaxation::new(&jobs, 8, times);
+            let mut own = RingRelaxation::new(&jobs, 8, times);
             let ends = 2 * own.slots();
             let sizes = own.mixes.sizes().len();
             let mut row = || {
@@ -431,12 +433,13 @@ mod tests {
                 let price = |_| scale * f64::from(draw(100)) / 100.0;
                 (0..ends).map(price).collect::<Vec<f64>>()
             };
-            let prices: Table = (0..sizes).map(|_| row()).collect();
+            let prices: SizeTable = (0..sizes).map(|_| row()).collect();
             let mut excess = vec![vec![0.0; ends]; sizes];
             for job in 0..jobs.len() {
                 own.thresholds[job] = f64::from(draw(200));
             }
-            let values = [Rate::Any, Rate::One].map(|rate| own.value(&prices, rate, &mut excess));
+            let values = [ProgressRate::Any, ProgressRate::One]
+                .map(|rate| own.value(&prices, rate, &mut excess));
             assert!(
                 values[0] <= values[1] * (1.0 + 1e-9) + 1e-9,
                 "{values:?}: {jobs:?}"

@@ -31,7 +31,7 @@
 
 use super::super::levels::Levels;
 use super::super::work::Ideal;
-use super::packing::Packing;
+use super::packing::SetPackings;
 use mapa_sched::Error;
 use mapa_sched::bound::{Program, Proof, Sense, Solver};
 
@@ -46,7 +46,7 @@ const KINDS: usize = 8;
 
 /// Jobs of one size and ratio.
 #[derive(Clone, Debug, PartialEq)]
-struct Kind {
+struct JobKind {
     size: usize,
     ratio: f64,
     /// The ideal time of all of them, seconds.
@@ -55,10 +55,10 @@ struct Kind {
 
 /// The kinds of jobs. Of a size with too many, neighbours are joined, each group with the least of
 /// their ratios: at the same ideal time, nobody of the group is slower on any set than in truth.
-fn kinds(jobs: &[Ideal]) -> Vec<Kind> {
-    let mut all: Vec<Kind> = jobs
+fn kinds(jobs: &[Ideal]) -> Vec<JobKind> {
+    let mut all: Vec<JobKind> = jobs
         .iter()
-        .map(|job| Kind {
+        .map(|job| JobKind {
             size: job.devices,
             ratio: job.ratio,
             work: job.seconds,
@@ -73,9 +73,9 @@ fn kinds(jobs: &[Ideal]) -> Vec<Kind> {
         is_same
     });
     let mut joined = Vec::new();
-    for own in all.chunk_by(|a, b| a.size == b.size) {
-        for group in own.chunks(own.len().div_ceil(KINDS)) {
-            joined.push(Kind {
+    for kinds in all.chunk_by(|a, b| a.size == b.size) {
+        for group in kinds.chunks(kinds.len().div_ceil(KINDS)) {
+            joined.push(JobKind {
                 work: group.iter().map(|kind| kind.work).sum(),
                 ..group[0]
             });
@@ -87,8 +87,8 @@ fn kinds(jobs: &[Ideal]) -> Vec<Kind> {
 /// The dual program.
 struct Dual<'a> {
     levels: &'a Levels,
-    kinds: Vec<Kind>,
-    packing: Packing,
+    kinds: Vec<JobKind>,
+    packing: SetPackings,
     /// By size: the number of its first level among all levels.
     first: Vec<usize>,
     /// How many levels there are in all.
@@ -123,7 +123,11 @@ pub(super) fn configurations(
             break;
         };
         prices.clear();
-        prices.extend(values[..dual.kinds.len()].iter().map(|own| own.max(0.0)));
+        prices.extend(
+            values[..dual.kinds.len()]
+                .iter()
+                .map(|value| value.max(0.0)),
+        );
         // No prices are worth more than those of a program with fewer packings.
         if dual.sum(&prices) <= best * (1.0 + GAP) {
             return Ok((best, Proof::Optimum));
@@ -136,21 +140,21 @@ impl<'a> Dual<'a> {
     fn new(jobs: &[Ideal], levels: &'a Levels) -> Self {
         let mut first = Vec::with_capacity(levels.of_size.len());
         let mut count = 0;
-        for own in &levels.of_size {
+        for values in &levels.of_size {
             first.push(count);
-            count += own.len();
+            count += values.len();
         }
         Self {
             levels,
             kinds: kinds(jobs),
-            packing: Packing::new(levels),
+            packing: SetPackings::new(levels),
             first,
             count,
         }
     }
 
     /// By how much a kind runs longer than its ideal time on each level of its size.
-    fn longer<'k>(&'k self, kind: &'k Kind) -> impl Iterator<Item = f64> + 'k {
+    fn longer<'k>(&'k self, kind: &'k JobKind) -> impl Iterator<Item = f64> + 'k {
         let levels = &self.levels.of_size[kind.size];
         let at = |level: f64| 1.0 + (kind.ratio - 1.0) * level;
         let least = at(levels.first().copied().unwrap_or_default());
@@ -202,7 +206,7 @@ impl<'a> Dual<'a> {
         };
         let dearest = self
             .packing
-            .dearest(|set| price(set).map_or(0.0, |(_, own)| own));
+            .dearest(|set| price(set).map_or(0.0, |(_, value)| value));
         let worth = if dearest > 0.0 {
             self.sum(prices) / dearest
         } else {
@@ -270,7 +274,7 @@ mod tests {
         assert_eq!(proof, Proof::Optimum);
         let mut dual = Dual::new(&jobs, &levels);
         for at in 0..1000_u32 {
-            let prices = [at % 10, at / 10 % 10, at / 100].map(|own| f64::from(own) / 7.0);
+            let prices = [at % 10, at / 10 % 10, at / 100].map(|number| f64::from(number) / 7.0);
             let (worth, _) = dual.judge(&prices);
             assert!(
                 worth <= optimum * (1.0 + 1e-6),

@@ -3,7 +3,7 @@
 use super::super::levels::Levels;
 
 /// Packings of the sets on which rings fit, and memory for the search.
-pub(super) struct Packing {
+pub(super) struct SetPackings {
     /// By lowest device: the sets.
     by_lowest: Vec<Vec<u32>>,
     /// By set of devices, as a mask: the dearest packing within.
@@ -12,7 +12,7 @@ pub(super) struct Packing {
     sets: Vec<u32>,
 }
 
-impl Packing {
+impl SetPackings {
     pub(super) fn new(levels: &Levels) -> Self {
         let mut by_lowest = vec![Vec::new(); levels.devices];
         for (set, level) in (0_u32..).zip(&levels.of_set) {

@@ -18,7 +18,7 @@ use super::super::work::Ideal;
 
 /// A time in which the machine works on one job.
 #[derive(Clone, Copy, Debug)]
-struct Piece {
+struct WorkPiece {
     from: f64,
     until: f64,
     job: usize,
@@ -29,7 +29,7 @@ pub(super) struct Squashed<'a> {
     jobs: &'a [Ideal],
     devices: f64,
     /// In order of time.
-    pieces: Vec<Piece>,
+    pieces: Vec<WorkPiece>,
 }
 
 impl<'a> Squashed<'a> {
@@ -67,7 +67,7 @@ impl<'a> Squashed<'a> {
                 .get(next)
                 .map_or(f64::INFINITY, |&job| jobs[job].arrives);
             let until = (now + left[job]).min(arrival);
-            own.pieces.push(Piece {
+            own.pieces.push(WorkPiece {
                 from: now,
                 until,
                 job,
@@ -101,7 +101,7 @@ impl<'a> Squashed<'a> {
             // it ends.
             let after = self.pieces.partition_point(|piece| piece.until <= ends[0]);
             let before = self.pieces.partition_point(|piece| piece.from < ends[1]);
-            let at = |piece: Option<&Piece>, time: f64| {
+            let at = |piece: Option<&WorkPiece>, time: f64| {
                 let piece = piece.filter(|piece| piece.from <= time && time <= piece.until);
                 piece.map_or(0.0, |piece| {
                     (offsets[piece.job] - time / self.jobs[piece.job].area()).max(0.0)

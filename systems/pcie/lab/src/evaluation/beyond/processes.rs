@@ -6,10 +6,10 @@ use mapa_sim::mean_interval;
 use serde::Serialize;
 
 use super::super::jobs::draw;
-use super::super::machine::Machines;
-use super::super::setting::{Coming, FIXED, Setting};
+use super::super::machine::PcieFleet;
+use super::super::setting::{FIXED, PcieArrivals, PcieSetting};
 use super::cases::{AWARE, FIRST, OURS, arrivals};
-use super::setting::{PLAN, Planner};
+use super::setting::{BeyondScheduler, PLAN};
 use crate::workers::{Settings, replay};
 use mapa_lab::claim::{Claim, Verdict, mean_pm};
 use mapa_lab::plan::Plan;
@@ -22,14 +22,14 @@ const PACE: f64 = 0.02;
 const FILES: usize = 5;
 
 #[derive(Serialize)]
-struct Ran {
+struct ProcessRun {
     jct_seconds: f64,
     per_file: Vec<f64>,
 }
 
 /// The mean completion time of a file's processes, seconds of the model.
-fn completion(setting: &Setting, planner: Planner, seed: u64) -> Result<f64, Error> {
-    let machines = Machines::of(setting)?;
+fn completion(setting: &PcieSetting, planner: BeyondScheduler, seed: u64) -> Result<f64, Error> {
+    let machines = PcieFleet::of(setting)?;
     let jobs = draw(setting, seed);
     let settings = Settings {
         pace: PACE,
@@ -49,13 +49,13 @@ pub(super) fn section(plan: &Plan, bar: &dyn Progress) -> Result<Section, Error>
     let mut section = Section::new("beyond-processes", "A plan for each port: real processes");
     section.timed = true;
     let mut rows = Vec::new();
-    for coming in [Coming::Load(0.6), Coming::Burst] {
-        let setting = Setting { coming, ..FIXED };
+    for coming in [PcieArrivals::Load(0.6), PcieArrivals::Burst] {
+        let setting = PcieSetting { coming, ..FIXED };
         let name = format!("{}, {} %", arrivals(coming), setting.share);
         let planners = [
-            (FIRST, Planner::First),
-            (AWARE, Planner::Aware),
-            (OURS, Planner::Plan(PLAN)),
+            (FIRST, BeyondScheduler::First),
+            (AWARE, BeyondScheduler::Aware),
+            (OURS, BeyondScheduler::Plan(PLAN)),
         ];
         let mut all = Vec::new();
         for (scheduler, planner) in planners {
@@ -67,7 +67,7 @@ pub(super) fn section(plan: &Plan, bar: &dyn Progress) -> Result<Section, Error>
             let mean = mean_interval(&per_file);
             section.insert(
                 format!("{name}, {scheduler}"),
-                Ran {
+                ProcessRun {
                     jct_seconds: mean.mean,
                     per_file: per_file.clone(),
                 },

@@ -7,14 +7,14 @@ use mapa_front::Error;
 use mapa_sim::Simulation;
 use mapa_system_pcie::{PcieBound, PciePorts, PcieWork, PortModel, pcie_bound};
 
-use super::super::jobs::{Kind, draw};
-use super::super::machine::Machines;
-use super::super::setting::{Physics, Setting};
-use super::setting::{Misled, Planner, Told};
+use super::super::jobs::{Table2Job, draw};
+use super::super::machine::PcieFleet;
+use super::super::setting::{PcieSetting, PortSharing};
+use super::setting::{BeyondScheduler, MisledByErrors, WorkErrors};
 
 /// What a file comes to.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Numbers {
+pub(super) struct BeyondNumbers {
     /// Mean seconds from arrival to end.
     pub(super) completion: f64,
     /// The mean of completion over the time at full speed.
@@ -33,19 +33,19 @@ pub(super) struct Numbers {
 const PROGRESS_S: u64 = 5;
 
 pub(super) fn run(
-    setting: &Setting,
-    machines: &Machines,
-    planner: Planner,
-    told: Told,
+    setting: &PcieSetting,
+    machines: &PcieFleet,
+    planner: BeyondScheduler,
+    told: WorkErrors,
     seed: u64,
-) -> Result<Numbers, Error> {
+) -> Result<BeyondNumbers, Error> {
     let jobs = draw(setting, seed);
     let mut simulation = Simulation::new(&jobs, machines.fleet.clone())
         .repartition_by(|model, from, to| machines.repartition(model, from, to));
     if planner.is_told_progress() {
         simulation = simulation.progress(Duration::from_secs(PROGRESS_S));
     }
-    let mut scheduler = Misled::new(planner.scheduler(setting), told, seed);
+    let mut scheduler = MisledByErrors::new(planner.scheduler(setting), told, seed);
     let outcome = simulation
         .run(&mut scheduler, &*setting.physics.execution(&jobs))
         .map_err(Error::malformed)?;
@@ -62,7 +62,7 @@ pub(super) fn run(
     slowdowns.sort_by(f64::total_cmp);
     let n = completions.len() as f64;
     let rank = ((0.99 * n).ceil() as usize).max(1) - 1;
-    Ok(Numbers {
+    Ok(BeyondNumbers {
         completion: completions.iter().sum::<f64>() / n,
         slowdown: slowdowns.iter().sum::<f64>() / n,
         p99: slowdowns.get(rank).copied().unwrap_or(f64::NAN),
@@ -92,15 +92,15 @@ impl Bounded {
 }
 
 /// The mean completion time that no schedule of a file is below, seconds.
-pub(super) fn bound(setting: &Setting, seed: u64, by: Bounded) -> Result<f64, Error> {
+pub(super) fn bound(setting: &PcieSetting, seed: u64, by: Bounded) -> Result<f64, Error> {
     let jobs = draw(setting, seed);
     let works: Vec<PcieWork> = jobs
         .jobs
         .iter()
-        .map(|own| PcieWork {
-            arrives: own.job.arrived.0 as f64 / 1e9,
-            seconds: own.work.as_secs_f64(),
-            gbps: Kind::named(&own.task).wants(),
+        .map(|job| PcieWork {
+            arrives: job.job.arrived.0 as f64 / 1e9,
+            seconds: job.work.as_secs_f64(),
+            gbps: Table2Job::named(&job.task).wants(),
             slices: 1,
         })
         .collect();
@@ -109,8 +109,8 @@ pub(super) fn bound(setting: &Setting, seed: u64, by: Bounded) -> Result<f64, Er
         slices: setting.instances,
         gbps: PCIE_GEN4_GBPS,
         model: match setting.physics {
-            Physics::EqualShare => PortModel::EqualShare,
-            Physics::MaxMin => PortModel::MaxMin,
+            PortSharing::EqualShare => PortModel::EqualShare,
+            PortSharing::MaxMin => PortModel::MaxMin,
         },
     };
     let bound = pcie_bound(&works, &ports, by.slot, PcieBound::Prices(by.rounds));

@@ -5,14 +5,14 @@ use mapa_sim::{Interval, mean_interval};
 use serde::Serialize;
 
 use super::super::colours::colour;
-use super::super::setting::Physics;
+use super::super::setting::PortSharing;
 use super::cases::{
-    AGELESS, AWARE, All, BY_MAX_MIN, Done, FAIRER, FIRST, Group, INSERTED, KEPT, LONGER, OURS,
-    SEEN, SJF,
+    AGELESS, AWARE, BY_MAX_MIN, BeyondGroup, BeyondResult, BeyondResults, FAIRER, FIRST, INSERTED,
+    KEPT, LONGER, OURS, SEEN, SJF,
 };
-use super::run::Numbers;
+use super::run::BeyondNumbers;
 use mapa_lab::claim::{Claim, EXACT, Verdict, mean_pm};
-use mapa_lab::picture::{Group as Boxes, Words, boxes};
+use mapa_lab::picture::{BoxGroup as Boxes, BoxPlotWords, boxes};
 use mapa_lab::report::Section;
 
 const MINE: &str = "none: MAPA's own";
@@ -20,7 +20,7 @@ const ASSUMES: &[usize] = &[1, 2, 3, 4, 8];
 
 /// What `results.json` says of a scheduler in a case.
 #[derive(Serialize)]
-struct Row {
+struct BeyondRow {
     jct_seconds: f64,
     /// Against pcie-aware.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,7 +37,7 @@ struct Row {
     makespan_seconds: Option<f64>,
 }
 
-fn mean(files: &[Numbers], of: impl Fn(&Numbers) -> f64) -> f64 {
+fn mean(files: &[BeyondNumbers], of: impl Fn(&BeyondNumbers) -> f64) -> f64 {
     files.iter().map(of).sum::<f64>() / files.len() as f64
 }
 
@@ -46,33 +46,33 @@ fn half(value: Interval) -> Option<f64> {
     half.is_finite().then_some(half)
 }
 
-fn insert(section: &mut Section, done: &Done) {
+fn insert(section: &mut Section, done: &BeyondResult) {
     for (name, files) in done.all() {
         let value = mean_interval(&done.reductions(name, AWARE));
         let is_other = name != AWARE;
         section.insert(
             format!("{}, {name}", done.case.name),
-            Row {
-                jct_seconds: mean(files, |own| own.completion),
+            BeyondRow {
+                jct_seconds: mean(files, |numbers| numbers.completion),
                 reduction_percent: is_other.then_some(value.mean),
                 reduction_half_interval: half(value).filter(|_| is_other),
-                mean_slowdown: Some(mean(files, |own| own.slowdown)),
-                p99_slowdown: Some(mean(files, |own| own.p99)),
-                longest_wait_seconds: Some(mean(files, |own| own.longest)),
-                makespan_seconds: Some(mean(files, |own| own.makespan)),
+                mean_slowdown: Some(mean(files, |numbers| numbers.slowdown)),
+                p99_slowdown: Some(mean(files, |numbers| numbers.p99)),
+                longest_wait_seconds: Some(mean(files, |numbers| numbers.longest)),
+                makespan_seconds: Some(mean(files, |numbers| numbers.makespan)),
             },
         );
     }
     if !done.bounds.is_empty() {
-        let aware = done.per_file(AWARE, |own| own.completion);
+        let aware = done.per_file(AWARE, |numbers| numbers.completion);
         let pairs = done.bounds.iter().zip(aware);
         let value: Vec<f64> = pairs
-            .map(|(own, aware)| 100.0 * (1.0 - own / aware))
+            .map(|(value, aware)| 100.0 * (1.0 - value / aware))
             .collect();
         let value = mean_interval(&value);
         section.insert(
             format!("{}, bound", done.case.name),
-            Row {
+            BeyondRow {
                 jct_seconds: mean_interval(&done.bounds).mean,
                 reduction_percent: Some(value.mean),
                 reduction_half_interval: half(value),
@@ -86,15 +86,15 @@ fn insert(section: &mut Section, done: &Done) {
 }
 
 /// The mean completion time of a scheduler, or nothing where it was not run.
-fn seconds(done: &Done, name: &str) -> String {
-    let files = done.per_file(name, |own| own.completion);
+fn seconds(done: &BeyondResult, name: &str) -> String {
+    let files = done.per_file(name, |numbers| numbers.completion);
     if files.is_empty() {
         return String::new();
     }
     format!("{:.1}", mean_interval(&files).mean)
 }
 
-fn against(done: &Done, name: &str, than: &str) -> String {
+fn against(done: &BeyondResult, name: &str, than: &str) -> String {
     let reductions = done.reductions(name, than);
     if reductions.is_empty() {
         return String::new();
@@ -103,7 +103,7 @@ fn against(done: &Done, name: &str, than: &str) -> String {
 }
 
 /// Two numbers with an arrow: of pcie-aware, and of the plan.
-fn arrow(done: &Done, digits: usize, of: fn(&Numbers) -> f64) -> String {
+fn arrow(done: &BeyondResult, digits: usize, of: fn(&BeyondNumbers) -> f64) -> String {
     let [aware, ours] = [AWARE, OURS].map(|name| mean_interval(&done.per_file(name, of)).mean);
     format!("{aware:.digits$} -> {ours:.digits$}")
 }
@@ -122,7 +122,7 @@ const HEADER: [&str; 11] = [
     "longest wait, s",
 ];
 
-fn table(section: Section, dones: &[&Done]) -> Section {
+fn table(section: Section, dones: &[&BeyondResult]) -> Section {
     let mut rows = Vec::new();
     for done in dones {
         let bound = if done.bounds.is_empty() {
@@ -134,9 +134,9 @@ fn table(section: Section, dones: &[&Done]) -> Section {
         row.extend([FIRST, AWARE, SJF, OURS].map(|name| seconds(done, name)));
         row.push(bound);
         row.extend([AWARE, SJF].map(|than| against(done, OURS, than)));
-        row.push(arrow(done, 2, |own| own.slowdown));
-        row.push(arrow(done, 2, |own| own.p99));
-        row.push(arrow(done, 0, |own| own.longest));
+        row.push(arrow(done, 2, |numbers| numbers.slowdown));
+        row.push(arrow(done, 2, |numbers| numbers.p99));
+        row.push(arrow(done, 0, |numbers| numbers.longest));
         rows.push(row);
     }
     section.table(HEADER, rows)
@@ -145,7 +145,7 @@ fn table(section: Section, dones: &[&Done]) -> Section {
 /// A claim about reductions, percent, that rest on several cases: the one that decides is shown.
 fn claim(
     what: String,
-    cases: &[&Done],
+    cases: &[&BeyondResult],
     (name, than): (&str, &str),
     limit: f64,
     rule: &'static str,
@@ -175,15 +175,15 @@ fn claim(
     claim.found(ours, Some(value), rule, verdict)
 }
 
-fn claims(all: &All) -> Result<Vec<Claim>, Error> {
+fn claims(all: &BeyondResults) -> Result<Vec<Claim>, Error> {
     let mut claims = Vec::new();
-    for physics in Physics::ALL {
+    for physics in PortSharing::ALL {
         for burst in [false, true] {
-            let cases: Vec<&Done> = all
-                .group(Group::Main)
-                .filter(|own| {
-                    let setting = &own.case.setting;
-                    let is_burst = own.case.name.starts_with("burst");
+            let cases: Vec<&BeyondResult> = all
+                .group(BeyondGroup::Main)
+                .filter(|result| {
+                    let setting = &result.case.setting;
+                    let is_burst = result.case.name.starts_with("burst");
                     setting.physics == physics && is_burst == burst && setting.share >= 40
                 })
                 .collect();
@@ -226,13 +226,13 @@ fn claims(all: &All) -> Result<Vec<Claim>, Error> {
 }
 
 /// The claim that no schedule is below its bound.
-fn below_bound(all: &All) -> Claim {
+fn below_bound(all: &BeyondResults) -> Claim {
     let (mut below, mut schedules) = (0, 0);
-    for done in all.group(Group::Main) {
+    for done in all.group(BeyondGroup::Main) {
         for (_, files) in done.all() {
-            for (own, bound) in files.iter().zip(&done.bounds) {
+            for (numbers, bound) in files.iter().zip(&done.bounds) {
                 schedules += 1;
-                below += usize::from(own.completion < bound * (1.0 - 1e-9));
+                below += usize::from(numbers.completion < bound * (1.0 - 1e-9));
             }
         }
     }
@@ -245,14 +245,14 @@ fn below_bound(all: &All) -> Claim {
     )
 }
 
-fn all_run(all: &All) -> Claim {
+fn all_run(all: &BeyondResults) -> Claim {
     let left: usize = all
         .0
         .iter()
         .flat_map(|done| done.all().collect::<Vec<_>>())
         .filter(|(name, _)| *name != KEPT)
         .flat_map(|(_, files)| files)
-        .map(|own| own.left)
+        .map(|numbers| numbers.left)
         .sum();
     Claim::new("Every job runs to its end", MINE, ASSUMES).found(
         format!("{left} left"),
@@ -263,17 +263,17 @@ fn all_run(all: &All) -> Claim {
 }
 
 /// How far the plan is above the bound, percent.
-fn gap(done: &Done) -> String {
-    let ours = done.per_file(OURS, |own| own.completion);
+fn gap(done: &BeyondResult) -> String {
+    let ours = done.per_file(OURS, |numbers| numbers.completion);
     let pairs = ours.iter().zip(&done.bounds);
     let gaps: Vec<f64> = pairs
-        .map(|(own, bound)| 100.0 * (own / bound - 1.0))
+        .map(|(value, bound)| 100.0 * (value / bound - 1.0))
         .collect();
     mean_pm(mean_interval(&gaps))
 }
 
 /// Rows of variants of the plan: what each gains on pcie-aware, and on the plan by default.
-fn variants(section: Section, dones: &[&Done], names: &[&'static str]) -> Section {
+fn variants(section: Section, dones: &[&BeyondResult], names: &[&'static str]) -> Section {
     let mut rows = Vec::new();
     for done in dones {
         for &name in names
@@ -288,11 +288,11 @@ fn variants(section: Section, dones: &[&Done], names: &[&'static str]) -> Sectio
                 against(done, name, OURS),
                 format!(
                     "{:.2}",
-                    mean_interval(&done.per_file(name, |own| own.p99)).mean
+                    mean_interval(&done.per_file(name, |numbers| numbers.p99)).mean
                 ),
                 format!(
                     "{:.0}",
-                    mean_interval(&done.per_file(name, |own| own.longest)).mean
+                    mean_interval(&done.per_file(name, |numbers| numbers.longest)).mean
                 ),
             ]);
         }
@@ -309,7 +309,7 @@ fn variants(section: Section, dones: &[&Done], names: &[&'static str]) -> Sectio
     section.table(header, rows)
 }
 
-fn picture(all: &All) -> Result<String, Error> {
+fn picture(all: &BeyondResults) -> Result<String, Error> {
     let mut groups: Vec<Boxes> = Vec::new();
     for name in [
         "load .6, 40 %",
@@ -320,12 +320,12 @@ fn picture(all: &All) -> Result<String, Error> {
         "burst, 80 %",
     ] {
         let done = all.of(name)?;
-        let first = done.per_file(FIRST, |own| own.completion);
+        let first = done.per_file(FIRST, |numbers| numbers.completion);
         let over = |name: &str| -> Vec<f64> {
-            let own = done.per_file(name, |own| own.completion);
+            let own = done.per_file(name, |numbers| numbers.completion);
             own.iter()
                 .zip(&first)
-                .map(|(own, first)| own / first)
+                .map(|(value, first)| value / first)
                 .collect()
         };
         let mut group: Vec<(&'static str, Vec<f64>)> =
@@ -334,21 +334,21 @@ fn picture(all: &All) -> Result<String, Error> {
             .bounds
             .iter()
             .zip(&first)
-            .map(|(own, first)| own / first);
+            .map(|(value, first)| value / first);
         group.push(("bound", bound.collect()));
         groups.push((name.to_owned(), group));
     }
-    let words = Words {
+    let words = BoxPlotWords {
         title: "4 GPUs, Eq. 2: mean completion time over first-gpu's",
         y: "JCT / first-gpu's",
         bottom: 0.4,
         top: 1.1,
-        ..Words::default()
+        ..BoxPlotWords::default()
     };
     Ok(boxes(&groups, colour, &words))
 }
 
-pub(super) fn section(all: &All) -> Result<Section, Error> {
+pub(super) fn section(all: &BeyondResults) -> Result<Section, Error> {
     let mut section = Section::new("beyond", "Beyond the paper: a plan for each port");
     for done in &all.0 {
         insert(&mut section, done);
@@ -364,12 +364,12 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
              interval. Slowdown is completion over the time at full speed, `pcie-aware -> pcie-plan`. The bound holds for every schedule, with \
              preemption, migration and knowledge of all arrivals.",
         );
-    section = table(section, &group(Group::Main)).picture(
+    section = table(section, &group(BeyondGroup::Main)).picture(
         "beyond.svg",
         picture(all)?,
         "Mean completion times over those of first-gpu, by file: pcie-aware, pcie-aware shortest first, pcie-plan, and the bound",
     );
-    let gaps = group(Group::Main)
+    let gaps = group(BeyondGroup::Main)
         .iter()
         .map(|done| vec![done.case.name.clone(), gap(done)])
         .collect();
@@ -377,13 +377,13 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
         .text("How far pcie-plan is above the bound. At a load with arrivals the bound knows what comes, and no scheduler does.")
         .table(["setting", "above the bound, %"], gaps)
         .text("Max-min: the plan that predicts by Eq. 2, the default, beside one that predicts by what is true.");
-    section = variants(section, &group(Group::Main), &[BY_MAX_MIN]);
+    section = variants(section, &group(BeyondGroup::Main), &[BY_MAX_MIN]);
     section = table(
         section.text("Other loads, 60 GPUs, other run times, at 60 % unless named, Eq. 2."),
         &[
-            group(Group::Loads),
-            group(Group::Large),
-            group(Group::Lengths),
+            group(BeyondGroup::Loads),
+            group(BeyondGroup::Large),
+            group(BeyondGroup::Lengths),
         ]
         .concat(),
     );
@@ -392,18 +392,18 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
             "Jobs of 1g, 2g and 3g with probabilities .6, .25 and .15. GPUs begin in 1g instances, or in layouts of several sizes. With the latter, \
              the plan that leaves layouts as they are shows what repartitioning gains.",
         ),
-        &group(Group::Mixed),
+        &group(BeyondGroup::Mixed),
     );
-    section = variants(section, &group(Group::Mixed), &[KEPT]);
+    section = variants(section, &group(BeyondGroup::Mixed), &[KEPT]);
     section = table(
         section.text(
             "Wrong knowledge, for every scheduler alike: run times by a log-normal factor of this sigma; demands by a factor between a half and two, \
              log-uniform, one for each kind and file. `told progress`: every five seconds the plan is told how much of each running job is done.",
         ),
-        &group(Group::Wrong),
+        &group(BeyondGroup::Wrong),
     );
-    section = variants(section, &group(Group::Wrong), &[SEEN]);
-    let long = group(Group::Long);
+    section = variants(section, &group(BeyondGroup::Wrong), &[SEEN]);
+    let long = group(BeyondGroup::Long);
     if !long.is_empty() {
         section = table(
             section.text("Long backlogs, and how ageing bounds waits."),
@@ -411,7 +411,7 @@ pub(super) fn section(all: &All) -> Result<Section, Error> {
         );
         section = variants(section, &long, &[FAIRER, AGELESS]);
         section = section.text("Without the search, and with ten times as many moves.");
-        section = variants(section, &group(Group::Main), &[INSERTED, LONGER]);
+        section = variants(section, &group(BeyondGroup::Main), &[INSERTED, LONGER]);
     }
     Ok(section)
 }

@@ -8,11 +8,11 @@ use mapa_system_pcie::{PcieAware, PciePlan, PortModel};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 
-use super::super::setting::Setting;
+use super::super::setting::PcieSetting;
 
 /// A scheduler of the comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Planner {
+pub(super) enum BeyondScheduler {
     /// The paper's baseline.
     First,
     /// The paper's scheduler.
@@ -20,14 +20,14 @@ pub(super) enum Planner {
     /// The same, shortest job first.
     AwareSjf,
     /// A plan per port.
-    Plan(Way),
+    Plan(PlanVariant),
     /// The same, told how much of each running job is done.
-    Seen(Way),
+    Seen(PlanVariant),
 }
 
 /// A variant of the plan.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Way {
+pub(super) struct PlanVariant {
     pub(super) moves: usize,
     pub(super) model: PortModel,
     /// Patience and pace of ageing, seconds.
@@ -36,19 +36,19 @@ pub(super) struct Way {
 }
 
 /// The plan by default.
-pub(super) const PLAN: Way = Way {
+pub(super) const PLAN: PlanVariant = PlanVariant {
     moves: 300,
     model: PortModel::EqualShare,
     ageing: Some([300, 100]),
     repartition: true,
 };
 
-impl Planner {
+impl BeyondScheduler {
     pub(super) fn is_told_progress(self) -> bool {
         matches!(self, Self::Seen(_))
     }
 
-    pub(super) fn scheduler(self, setting: &Setting) -> Box<dyn Scheduler> {
+    pub(super) fn scheduler(self, setting: &PcieSetting) -> Box<dyn Scheduler> {
         let aware = || {
             PcieAware::new()
                 .delay_threshold(setting.delay)
@@ -77,7 +77,7 @@ impl Planner {
 
 /// How wrong what schedulers are told is.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Told {
+pub(super) struct WorkErrors {
     /// The sigma of a log-normal factor of each run time, whose median is 1.
     pub(super) sigma: f64,
     /// Whether demands are wrong by a factor between a half and two, one for each kind and file.
@@ -85,19 +85,19 @@ pub(super) struct Told {
 }
 
 /// A scheduler that is told wrong run times and demands.
-pub(super) struct Misled {
+pub(super) struct MisledByErrors {
     inner: Box<dyn Scheduler>,
-    told: Told,
+    told: WorkErrors,
     seed: u64,
 }
 
-impl Misled {
-    pub(super) fn new(inner: Box<dyn Scheduler>, told: Told, seed: u64) -> Self {
+impl MisledByErrors {
+    pub(super) fn new(inner: Box<dyn Scheduler>, told: WorkErrors, seed: u64) -> Self {
         Self { inner, told, seed }
     }
 }
 
-impl Scheduler for Misled {
+impl Scheduler for MisledByErrors {
     fn name(&self) -> &str {
         self.inner.name()
     }
@@ -108,7 +108,7 @@ impl Scheduler for Misled {
         };
         if self.told.demand {
             let demands = job.request.pattern.demands().iter();
-            let mb_s = demands.map(|own| own.pcie_mb_s).max().unwrap_or(0);
+            let mb_s = demands.map(|demand| demand.pcie_mb_s).max().unwrap_or(0);
             let mut draws = stream(self.seed, &format!("demand of {mb_s} MB/s"));
             job.pcie_alpha *= 2_f64.powf(2.0 * draws.random::<f64>() - 1.0);
         }
