@@ -7,9 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use libfuzzer_sys::fuzz_target;
 use mapa_case::message::{Op, Request, Status, flags};
-use mapa_node::{Entries, Instances, Manager, Peer, Processes, Settings, Shared, read_entries};
+use mapa_node::{Entries, Processes, read_entries};
 use mapa_sched::Time;
 use mapa_system_case::CaseSettings;
+use mapa_system_case_manager::{Instances, Manager, Peer, Settings, Shared};
 
 fn manager(folder: &std::path::Path, processes: &Processes) -> Manager {
     let shared = Shared {

@@ -58,9 +58,9 @@ pub(crate) enum Command {
     Recover,
 }
 
-/// The machine.
+/// The machine, on the command line.
 #[derive(Debug, Args)]
-pub(crate) struct MachineArgs {
+pub struct MachineArgs {
     /// The machine: a name of the catalogue, or a file [default: the machine that this runs on, by its drivers].
     #[arg(long, global = true, value_name = "NAME|FILE")]
     pub machine: Vec<String>,
@@ -78,7 +78,7 @@ pub(crate) struct MachineArgs {
 impl MachineArgs {
     /// The machine as a request names it.
     #[must_use]
-    pub(crate) fn spec(&self) -> MachineSpec {
+    pub fn spec(&self) -> MachineSpec {
         MachineSpec {
             machine: self.machine.clone(),
             mig: self.mig.clone(),
@@ -88,7 +88,7 @@ impl MachineArgs {
 
     /// How the machine is discovered.
     #[must_use]
-    pub(crate) fn live(&self) -> Live {
+    pub fn live(&self) -> Live {
         let mut live = Live::default();
         if let Some(path) = &self.nvml {
             live.nvml.clone_from(path);

@@ -42,7 +42,7 @@ pub fn main(words: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn answer(cli: &Cli, output: Output) -> Result<u8, Error> {
-    let path = place(cli.ledger.as_deref())?;
+    let path = ledger_file(cli.ledger.as_deref())?;
     // A typing error would make a ledger in which nobody holds anything.
     let is_named = named(cli.ledger.as_deref()).is_some();
     let mut ledger = if is_named && asks_of_the_past(&cli.command) && is_absent(&path) {
@@ -137,8 +137,12 @@ fn named(named: Option<&Path>) -> Option<PathBuf> {
         .or_else(|| Some(variable()?.into()))
 }
 
-/// The file of the ledger.
-pub(crate) fn place(own: Option<&Path>) -> Result<PathBuf, Error> {
+/// The file of the ledger: the one that is named, by these words or the variable `MAPA_LEDGER`; else the one that users
+/// share, if its folder exists; else one of this user.
+///
+/// # Errors
+/// None is named or shared, and the user has no folder of state.
+pub fn ledger_file(own: Option<&Path>) -> Result<PathBuf, Error> {
     if let Some(path) = named(own) {
         return Ok(path);
     }

@@ -7,9 +7,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::begin::{DriveArgs, drive};
-use crate::case::{self, CaseArgs};
 use crate::cli::MachineArgs;
-use crate::command::place;
+use crate::command::ledger_file;
 use crate::doctor::{DoctorArgs, doctor};
 use crate::drive::{ReplayArgs, replay};
 use crate::error::Error;
@@ -41,8 +40,6 @@ pub(crate) struct Daemon {
 /// The services.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Service {
-    /// Let processes share instances of GPUs: each task asks for its memory first.
-    Case(Box<CaseArgs>),
     /// Say what this machine lacks, and what to do about it.
     Doctor(DoctorArgs),
     /// Tell recorded facts to a fresh scheduler, and compare its orders with the recorded ones.
@@ -74,9 +71,8 @@ pub fn daemon(words: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 fn serve(cli: &Daemon, output: Output) -> Result<u8, Error> {
     // `replay`, `slo` and `status` use no ledger, so its path is found only for those that do.
-    let ledger = || place(cli.ledger.as_deref());
+    let ledger = || ledger_file(cli.ledger.as_deref());
     match &cli.service {
-        Some(Service::Case(args)) => case::serve(args, &cli.machine, &ledger()?, output)?,
         // Status 1 says that the command worked and that its answer is no; errors have other numbers.
         Some(Service::Replay(args)) => return Ok(u8::from(!replay(args, output)?)),
         Some(Service::Doctor(args)) => {

@@ -9,7 +9,7 @@ use mapa_topologies::Dump;
 
 /// The files of this machine, and standard input.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Disk;
+pub struct Disk;
 
 impl Files for Disk {
     fn bytes(&self, file: &str) -> Result<Vec<u8>, Error> {

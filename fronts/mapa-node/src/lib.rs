@@ -10,7 +10,6 @@
 
 mod begin;
 mod bell;
-mod case;
 mod child;
 mod cli;
 mod command;
@@ -42,9 +41,10 @@ mod surroundings;
 mod topology;
 mod undone;
 
-pub use case::{CONTEXT, Instances, Manager, Peer, Replies, Settings, Shared};
-pub use command::main;
+pub use cli::MachineArgs;
+pub use command::{ledger_file, main};
 pub use daemon::daemon;
+pub use disk::Disk;
 pub use drive::check_node_config;
 pub use entries::{Entries, Entry, read_entries};
 pub use error::Error;
@@ -54,7 +54,12 @@ pub use ledger::{
 };
 pub use mapa_live::{Identity, Life, Processes};
 pub use mark::MARK;
+pub use memory::peer_of;
 pub use node::{Cause, Node, State, Withheld};
-pub use recover::{Recovered, recover};
+pub use output::Output;
+pub use queue::ring_first;
+pub use recover::{CASE, Recovered, recover, tasks_of};
+pub use run::user;
+pub use service::gid;
 
 pub use surroundings::{Parts, Surroundings, surroundings};

@@ -9,7 +9,7 @@ use crate::error::Error;
 
 /// Where answers go. A reader that has closed its end, as `head` does, is no error.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Output {
+pub struct Output {
     /// Whether answers are JSON.
     pub json: bool,
 }
@@ -22,7 +22,7 @@ impl Output {
     }
 
     /// A line on standard error.
-    pub(crate) fn aside(self, text: impl AsRef<str>) {
+    pub fn aside(self, text: impl AsRef<str>) {
         drop(writeln!(io::stderr().lock(), "mapa: {}", text.as_ref()));
     }
 
@@ -38,7 +38,7 @@ impl Output {
 
     /// An error: on standard error for people; as JSON on standard output, but for `run`.
     // `run` leaves standard output to its command.
-    pub(crate) fn fail(self, error: &Error, aside: bool) {
+    pub fn fail(self, error: &Error, aside: bool) {
         if !self.json {
             self.aside(error.to_string());
             return;

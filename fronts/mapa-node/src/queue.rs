@@ -262,7 +262,7 @@ impl Desk<'_> {
 ///
 /// # Errors
 /// The ledger cannot be read.
-pub(crate) fn ring_first(ledger: &mut Ledger) -> Result<(), Error> {
+pub fn ring_first(ledger: &mut Ledger) -> Result<(), Error> {
     let queue = ledger.read(|books| books.queue())?;
     if let Some(first) = waiting(&queue).next() {
         // Only the head of the queue is woken: no job behind it may start first, and with a scheduler one poll

@@ -16,10 +16,11 @@ use crate::mark::{self, MARK};
 
 /// The policy in the ledger of a lease whose devices processes share. Its request is the file of
 /// their tasks.
-pub(crate) const CASE: &str = "mapa-node case";
+pub const CASE: &str = "mapa-case manager";
 
 /// The file of the tasks on a lease's devices, if processes share them.
-pub(crate) fn tasks_of(lease: &Lease) -> Option<PathBuf> {
+#[must_use]
+pub fn tasks_of(lease: &Lease) -> Option<PathBuf> {
     let spec = (lease.asker.policy == CASE).then_some(&lease.asker.spec)?;
     let file: String = serde_json::from_str(spec).ok()?;
     Some(file.into())

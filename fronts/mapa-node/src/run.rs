@@ -427,7 +427,8 @@ fn to_json(own: &impl Serialize) -> String {
 }
 
 /// The user, by name if the environment says it.
-pub(crate) fn user() -> String {
+#[must_use]
+pub fn user() -> String {
     let uid = rustix::process::geteuid().as_raw();
     let named = std::env::var("USER").ok().filter(|name| !name.is_empty());
     // The variable is what somebody has set; the number is what the kernel says.

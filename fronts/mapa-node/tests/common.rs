@@ -72,7 +72,7 @@ impl Place {
 
     /// The program with these words behind the machine and the ledger.
     pub(crate) fn mapa(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_mapa"));
+        let mut command = Command::new(crate::mapa());
         command
             .args(["--machine", &self.machine, "--ledger"])
             .arg(self.ledger())
@@ -161,7 +161,7 @@ impl Machine {
 
     /// The program with these words. What it has discovered once it takes from its cache.
     pub(crate) fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_mapa"));
+        let mut command = Command::new(crate::mapa());
         command
             .arg("--nvml")
             .arg(self.path().join("driver/libnvidia-ml.so.1"))
@@ -286,10 +286,10 @@ impl Systemd {
 
 /// Asserts that an answer is valid by the schema of this name.
 pub(crate) fn assert_valid(name: &str, answer: &Value) {
-    let file = format!(
-        "{}/../../docs/schema/{name}.json",
-        env!("CARGO_MANIFEST_DIR")
-    );
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut above = here.ancestors().map(|own| own.join("docs/schema"));
+    let schemas = above.find(|own| own.is_dir()).unwrap();
+    let file = schemas.join(format!("{name}.json"));
     let schema = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
     let schema = jsonschema::validator_for(&schema).unwrap();
     let faults: Vec<String> = schema

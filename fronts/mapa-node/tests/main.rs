@@ -1,6 +1,5 @@
 //! The tests of the node: the ledger, and the program `mapa` with real processes.
 
-mod case;
 mod common;
 #[cfg(feature = "slo")]
 mod contention;
@@ -23,3 +22,8 @@ mod run;
 mod slo;
 mod surroundings;
 mod users;
+
+/// The program `mapa`.
+pub(crate) fn mapa() -> std::path::PathBuf {
+    env!("CARGO_BIN_EXE_mapa").into()
+}

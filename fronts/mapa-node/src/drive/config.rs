@@ -317,10 +317,7 @@ mod tests {
         assert_eq!(folders.len(), UNITS.len(), "{folders:?}");
         for unit in UNITS {
             let program = set(unit, "ExecStart")[0];
-            assert!(
-                program.starts_with("/usr/local/bin/mapa-node "),
-                "{program}"
-            );
+            assert!(program.starts_with("/usr/local/bin/mapa-"), "{program}");
             assert_eq!(set(unit, "UMask"), ["0007"], "{program}");
             assert_eq!(set(unit, "RuntimeDirectoryMode"), ["0750"], "{program}");
             assert_eq!(set(unit, "RuntimeDirectoryPreserve"), ["yes"], "{program}");

@@ -321,7 +321,7 @@ impl Driver for NodeDriver<'_> {
             }
             Action::Launch { job } => {
                 let why = Refusal::Infeasible(mapa_core::Reason::Rule(
-                    "a job of the queue holds its devices as a whole; tasks that share instances are for `mapa-node case`".into(),
+                    "a job of the queue holds its devices as a whole; tasks that share instances are for `mapa-case manager`".into(),
                 ));
                 self.fail(order, &why.to_string());
                 let at = self.now();

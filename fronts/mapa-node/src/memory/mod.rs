@@ -187,7 +187,7 @@ pub(crate) fn gate(
 ///
 /// # Errors
 /// What the system says.
-pub(crate) fn peer_of(socket: impl AsFd) -> io::Result<(i32, u32)> {
+pub fn peer_of(socket: impl AsFd) -> io::Result<(i32, u32)> {
     let mut peer = libc::ucred {
         pid: 0,
         uid: 0,

@@ -13,7 +13,7 @@ use crate::drive::{Outside, ServiceConfig, Shared};
 use crate::error::Error;
 
 pub(crate) use log::{Log, log};
-pub(crate) use socket::gid;
+pub use socket::gid;
 
 /// What is served, until it is dropped.
 #[derive(Debug, Default)]

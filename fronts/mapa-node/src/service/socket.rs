@@ -70,7 +70,7 @@ pub(super) fn permit(path: &Path, group: Option<&str>) -> Result<(), Error> {
 ///
 /// # Errors
 /// There is no such group.
-pub(crate) fn gid(key: &str, name: &str) -> Result<u32, Error> {
+pub fn gid(key: &str, name: &str) -> Result<u32, Error> {
     // A number first, so that a group need not be in the file.
     if let Ok(number) = name.parse() {
         return Ok(number);

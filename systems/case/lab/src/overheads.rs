@@ -61,7 +61,7 @@ fn of_processes(waits: Option<&ProbeWaits>) -> [Claim; 2] {
         ),
     ];
     let Some(waits) = waits else {
-        let why = "no mapa-node beside this program: expected `cargo build --release -p mapa-node`";
+        let why = "no mapa-case beside this program: expected `cargo build --release -p mapa-system-case-manager`";
         return claims.map(|claim| claim.not_had(why));
     };
     let [probe, manager] = claims;
@@ -95,7 +95,7 @@ pub(super) fn timed(plan: &Plan) -> Result<Section, Error> {
         }
         rows.push(row);
     }
-    let waits = measure().map_err(|error| Error::at("mapa-node case", error))?;
+    let waits = measure().map_err(|error| Error::at("mapa-case manager", error))?;
     section.claims.extend(of_processes(waits.as_ref()));
     if let Some(waits) = &waits {
         section.insert("probe", waits.probe.to_vec());

@@ -24,7 +24,7 @@ pub(super) struct ProbeWaits {
     pub(super) manager: [f64; 2],
 }
 
-/// The program `mapa-node`, if it is built beside this program or installed.
+/// The program `mapa-case`, if it is built beside this program or installed.
 fn program() -> Option<PathBuf> {
     let own = env::current_exe().ok();
     // Tests are built one folder below programs.
@@ -36,7 +36,7 @@ fn program() -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let mut folders = beside.into_iter().chain(env::split_paths(&path));
     folders.find_map(|folder| {
-        let file = folder.join("mapa-node");
+        let file = folder.join("mapa-case");
         file.is_file().then_some(file)
     })
 }
@@ -51,8 +51,8 @@ impl Drop for ManagerProcess {
     }
 }
 
-/// Measures with a manager of one large instance. `None` if there is no `mapa-node`.
-pub(super) fn measure() -> Result<Option<ProbeWaits>> {
+/// Measures with a manager of one large instance. `None` if there is no `mapa-case`.
+pub(crate) fn measure() -> Result<Option<ProbeWaits>> {
     let Some(program) = program() else {
         return Ok(None);
     };
@@ -69,9 +69,9 @@ fn measure_in(folder: &Path, program: &Path) -> Result<ProbeWaits> {
     let child = Command::new(program)
         .current_dir(folder)
         .args([
+            "manager",
             "--ledger",
             "ledger.db",
-            "case",
             "--instances",
             "instances.toml",
         ])

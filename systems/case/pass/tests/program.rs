@@ -18,11 +18,18 @@ pub(crate) fn mapa_case() -> &'static Path {
     BUILT.get_or_init(|| {
         let root = folder().join("../../..");
         let built = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "-p", "mapa-case", "-p", "fake-cudart"])
+            .args([
+                "build",
+                "--quiet",
+                "-p",
+                "mapa-system-case-manager",
+                "-p",
+                "fake-cudart",
+            ])
             .current_dir(&root)
             .status()
             .unwrap();
-        assert!(built.success(), "cargo build -p mapa-case");
+        assert!(built.success(), "cargo build -p mapa-system-case-manager");
         let target =
             std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
         target.join("debug/mapa-case").canonicalize().unwrap()

@@ -25,7 +25,7 @@ impl fmt::Display for Error {
             ),
             Self::NoManager(socket, error) => write!(
                 f,
-                "{socket}: {error}: expected the socket of `mapa-node case`, or no MAPA_CASE_SOCKET"
+                "{socket}: {error}: expected the socket of `mapa-case manager`, or no MAPA_CASE_SOCKET"
             ),
             Self::Refused(status) => write!(f, "the manager refuses: {status}"),
             Self::NoTask(task) => write!(f, "task {task} is not open: expected case_task_begin before"),

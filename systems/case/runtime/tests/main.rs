@@ -4,7 +4,5 @@ mod c;
 mod header;
 mod manager;
 mod message;
-#[cfg(feature = "cli")]
-mod program;
 mod ring;
 mod session;

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use mapa_case::message::Op;
 
-use crate::manager::Manager;
+use crate::grants::Manager;
 
 fn mapa_case(words: &[&str], pass: Option<&str>) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mapa-case"));
@@ -29,7 +29,7 @@ fn cc_names_the_command_that_builds_the_pass() {
     assert!(errors.contains(command), "{errors}");
 }
 
-/// Compiles tests/c/traced.c against the two libraries, and traces it.
+/// Compiles tests/traced.c against the two libraries, and traces it.
 fn trace(arguments: &[&str]) -> (Option<i32>, String, String) {
     let work = tempfile::tempdir().unwrap();
     let runtime = work.path().join(fake_cudart::LIBRARY);
@@ -38,8 +38,14 @@ fn trace(arguments: &[&str]) -> (Option<i32>, String, String) {
     let client = client.parent().unwrap().join("libmapa_case.a");
     let program = work.path().join("traced");
     let built = Command::new("cc")
-        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c"))
-        .args(["-Wall", "-Werror", "-I../../include", "traced.c", "-o"])
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests"))
+        .args([
+            "-Wall",
+            "-Werror",
+            "-I../../runtime/include",
+            "traced.c",
+            "-o",
+        ])
         .args([&program, &client])
         .arg("-L")
         .arg(work.path())

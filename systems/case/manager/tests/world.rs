@@ -57,11 +57,11 @@ impl Node {
     }
 
     pub(crate) fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_mapa-node"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mapa-case"));
         command
+            .arg("manager")
             .arg("--ledger")
             .arg(self.path().join("ledger.db"))
-            .arg("case")
             .arg("--instances")
             .arg(self.path().join("instances.toml"))
             .arg("--socket")

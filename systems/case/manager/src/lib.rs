@@ -1,10 +1,19 @@
-//! `mapa-node case`: processes share instances of GPUs, and each task asks for its memory first.
+//! `mapa-case manager`: processes share instances of GPUs, and each task asks for its memory first.
 //!
 //! From the ground up: `instances` is what there is to share, `session` is who shares it, `manager`
 //! decides (it reads no socket and no clock, so tests and fuzzing drive it): `calls` become facts for
 //! the scheduler there, and its `orders` replies; `resume` goes on after another manager, `socket`, `poll`
 //! and `deaths` are what the system tells, `server` speaks to the processes, `lease` holds the instances
 //! in the ledger.
+
+#![warn(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "every failure is an answer, and only `mapa_node::Output` prints"
+)]
 
 mod calls;
 mod deaths;
@@ -18,21 +27,14 @@ mod server;
 mod session;
 mod socket;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use mapa_front::Files;
 use mapa_live::Processes;
+use mapa_node::{Disk, Entries, Error, Ledger, MachineArgs, Node, Output, gid, ledger_file};
 use mapa_system_case::{CaseSettings, ContextMemory};
-
-use crate::cli::MachineArgs;
-use crate::disk::Disk;
-use crate::entries::Entries;
-use crate::error::Error;
-use crate::ledger::Ledger;
-use crate::node::Node;
-use crate::output::Output;
-use crate::service::gid;
 
 pub use instances::{Instances, Shared};
 pub use manager::{Manager, Replies, Settings};
@@ -47,7 +49,16 @@ pub const CONTEXT: ContextMemory = ContextMemory {
 
 /// How to share instances.
 #[derive(Debug, Args)]
-pub(crate) struct CaseArgs {
+pub struct ManagerArgs {
+    /// The machine.
+    #[command(flatten)]
+    machine: MachineArgs,
+    /// The ledger [default: as `mapa`].
+    #[arg(long, value_name = "FILE")]
+    ledger: Option<PathBuf>,
+    /// Answer in JSON.
+    #[arg(long)]
+    json: bool,
     /// The instances, a TOML file [default: the MIG instances of the machine, which nobody may hold].
     #[arg(long, value_name = "FILE")]
     instances: Option<String>,
@@ -81,7 +92,7 @@ enum Rule {
     CaseBalanced,
 }
 
-impl CaseArgs {
+impl ManagerArgs {
     fn settings(&self) -> CaseSettings {
         let rule = match self.scheduler {
             Rule::Case => CaseSettings::CORRECTED,
@@ -99,18 +110,26 @@ impl CaseArgs {
     }
 }
 
+/// Serves until SIGTERM or SIGINT. Returns the exit status.
+#[must_use]
+pub fn manage(args: &ManagerArgs) -> ExitCode {
+    let output = Output { json: args.json };
+    match serve(args, output) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            output.fail(&error, false);
+            ExitCode::from(error.exit_status())
+        }
+    }
+}
+
 /// Serves until SIGTERM or SIGINT.
 ///
 /// # Errors
 /// There are no instances, somebody else holds them, or the socket cannot be made.
-pub(crate) fn serve(
-    args: &CaseArgs,
-    machine: &MachineArgs,
-    ledger: &Path,
-    output: Output,
-) -> Result<(), Error> {
+fn serve(args: &ManagerArgs, output: Output) -> Result<(), Error> {
     let processes = Processes::new()?;
-    let mut ledger = Ledger::open(ledger)?;
+    let mut ledger = Ledger::open(ledger_file(args.ledger.as_deref())?)?;
     let instances = match &args.instances {
         Some(file) => {
             let bytes = Disk.bytes(file)?;
@@ -120,7 +139,7 @@ pub(crate) fn serve(
         }
         None => {
             let warn = &mut |warning: String| output.aside(warning);
-            let node = Node::load(&machine.spec(), &machine.live(), warn)?;
+            let node = Node::load(&args.machine.spec(), &args.machine.live(), warn)?;
             Instances::of_node(&node)?
         }
     };

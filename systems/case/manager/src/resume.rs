@@ -4,16 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mapa_case::message::{Op, Request, flags};
 use mapa_core::{Demand, DeviceId, DeviceSet, MachineId, Pattern, Placement};
+use mapa_node::{Entry, Error};
 use mapa_sched::{Assignment, Event, JobId, TaskId, Time};
 
-use super::manager::Manager;
-use super::session::{Lease, Phase, Session, task_request};
-use crate::entries::Entry;
-use crate::error::Error;
+use crate::manager::Manager;
+use crate::session::{Lease, Peer, Phase, Session, task_request};
 
 impl Manager {
     /// Takes up the sessions and leases of a manager before this one.
-    pub(super) fn go_on(&mut self, found: &mut [(usize, Entry)]) -> Result<(), Error> {
+    pub(crate) fn go_on(&mut self, found: &mut [(usize, Entry)]) -> Result<(), Error> {
         self.renumber(found)?;
         let mut alone = Vec::new();
         let mut peers = BTreeSet::new();
@@ -24,7 +23,7 @@ impl Manager {
                 flags: entry.flags,
                 ..Request::new(Op::Init, entry.session, entry.seq)
             };
-            let mut own = Session::new(entry.peer(), job, &declared);
+            let mut own = Session::new(Peer::from(entry), job, &declared);
             own.phase = Phase::Open;
             own.place = Some(*place);
             own.instance = entry.instance;

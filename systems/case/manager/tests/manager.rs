@@ -4,11 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU8;
 
 use mapa_case::message::{Op, Reply, Request, Status, flags};
-use mapa_node::{
-    CONTEXT, Entries, Instances, Manager, Peer, Processes, Settings, Shared, read_entries,
-};
+use mapa_node::{Entries, Processes, read_entries};
 use mapa_sched::Time;
 use mapa_system_case::{CaseSettings, ContextMemory};
+use mapa_system_case_manager::{CONTEXT, Instances, Manager, Peer, Settings, Shared};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

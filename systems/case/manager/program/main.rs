@@ -4,13 +4,14 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use mapa_case::Error;
+use mapa_system_case_manager::{ManagerArgs, manage};
 
 mod cc;
 mod front;
 mod run;
 mod trace;
 
-/// Runs programs that share an instance of a GPU with others.
+/// Lets programs share instances of GPUs.
 #[derive(Parser)]
 #[command(name = "mapa-case", version)]
 struct Cli {
@@ -22,6 +23,8 @@ struct Cli {
 enum Command {
     /// Compile a CUDA program with CASE's pass.
     Cc(cc::Cc),
+    /// Let processes share instances of GPUs: each task asks for its memory first.
+    Manager(Box<ManagerArgs>),
     /// Run a program against a CUDA runtime without GPU and print its tasks, a JSON line an event.
     Trace(trace::Trace),
     /// Run a program under the manager.
@@ -31,6 +34,7 @@ enum Command {
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Cc(args) => cc::cc(&args),
+        Command::Manager(args) => Ok(manage(&args)),
         Command::Trace(args) => trace::trace(&args),
         Command::Run(args) => run::run(&args),
     };

@@ -10,7 +10,7 @@ use super::world::{Node, UNIT, wait_until};
 /// Compiles `grow.c` with the library and a runtime whose device is the host.
 fn compile(folder: &Path) {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let case = here.join("../../systems/case/runtime");
+    let case = here.join("../runtime");
     let libraries = std::env::current_exe().unwrap();
     let libraries = libraries.parent().unwrap();
     let cc = |words: &[&str]| {
@@ -28,7 +28,7 @@ fn compile(folder: &Path) {
     };
     let [runtime, program] = [
         case.join("tests/c/fake_cudart.c"),
-        here.join("tests/case/grow.c"),
+        here.join("tests/grow.c"),
     ];
     let [runtime, program] = [&runtime, &program].map(|path| path.to_str().unwrap());
     cc(&["-shared", "-fPIC", "-o", "libcudart.so", runtime]);

@@ -4,20 +4,17 @@ use std::path::Path;
 
 use mapa_live::{Life, Processes};
 
-use crate::entries::Entries;
-use crate::error::Error;
-use crate::ledger::{Asker, Key, Lease, Ledger, Sync};
-use crate::queue::ring_first;
-use crate::recover::{CASE, recover, tasks_of};
-use crate::run::user;
+use mapa_node::{
+    Asker, CASE, Entries, Error, Key, Lease, Ledger, Sync, recover, ring_first, tasks_of, user,
+};
 
-use super::instances::{Instances, Shared};
+use crate::instances::{Instances, Shared};
 
 /// Takes the instances, or goes on with the lease of a manager of the same file that is gone.
 ///
 /// # Errors
 /// Somebody else holds one of them; a manager with this file runs; the ledger cannot be written.
-pub(super) fn take(
+pub(crate) fn take(
     ledger: &mut Ledger,
     processes: &Processes,
     instances: &Instances,
@@ -30,7 +27,7 @@ pub(super) fn take(
         tenant: owner.clone(),
         uid: rustix::process::geteuid().as_raw(),
         process: own,
-        command: "mapa-node case".to_owned(),
+        command: "mapa-case manager".to_owned(),
         policy: CASE.to_owned(),
         spec: serde_json::to_string(&tasks.display().to_string()).unwrap_or_default(),
     };
@@ -82,7 +79,7 @@ fn overlap(one: &Key, other: &Key) -> bool {
 ///
 /// # Errors
 /// The ledger cannot be written.
-pub(super) fn give_back(
+pub(crate) fn give_back(
     ledger: &mut Ledger,
     processes: &Processes,
     lease: &Lease,

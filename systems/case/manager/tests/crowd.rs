@@ -26,7 +26,7 @@ pub(crate) fn client(node: &Node, what: &str, seed: u64, tasks: u64) -> Child {
 /// The same, of a manager that listens there.
 pub(crate) fn client_of(socket: &Path, what: &str, seed: u64, tasks: u64) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "case::crowd::client_process", "--nocapture"])
+        .args(["--exact", "crowd::client_process", "--nocapture"])
         .env("MAPA_TEST_CLIENT", what)
         .env("MAPA_TEST_SOCKET", socket)
         .env("MAPA_TEST_SEED", seed.to_string())

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 const SPIN: Duration = Duration::from_micros(20);
 
 /// Descriptors that are waited for.
-pub(super) struct Poll {
+pub(crate) struct Poll {
     epoll: OwnedFd,
     next: u64,
     has_one_cpu: bool,
@@ -27,7 +27,7 @@ impl Poll {
     ///
     /// # Errors
     /// What the system says.
-    pub(super) fn new(last: u64) -> io::Result<Self> {
+    pub(crate) fn new(last: u64) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         Ok(Self {
             epoll,
@@ -38,7 +38,7 @@ impl Poll {
     }
 
     /// A number that nothing has had. Later ones are higher.
-    pub(super) fn number(&mut self) -> u64 {
+    pub(crate) fn number(&mut self) -> u64 {
         self.next += 1;
         self.next
     }
@@ -47,7 +47,7 @@ impl Poll {
     ///
     /// # Errors
     /// What the system says.
-    pub(super) fn listen_to(&self, fd: impl AsFd, number: u64) -> io::Result<()> {
+    pub(crate) fn listen_to(&self, fd: impl AsFd, number: u64) -> io::Result<()> {
         let event = epoll::EventData::new_u64(number);
         Ok(epoll::add(&self.epoll, fd, event, epoll::EventFlags::IN)?)
     }
@@ -56,14 +56,14 @@ impl Poll {
     ///
     /// # Errors
     /// What the system says.
-    pub(super) fn listen_to_edges(&self, fd: impl AsFd, number: u64) -> io::Result<()> {
+    pub(crate) fn listen_to_edges(&self, fd: impl AsFd, number: u64) -> io::Result<()> {
         let event = epoll::EventData::new_u64(number);
         let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
         Ok(epoll::add(&self.epoll, fd, event, flags)?)
     }
 
     /// Waits for a descriptor no more. A copy of it in another process would go on ringing.
-    pub(super) fn forget(&self, fd: impl AsFd) {
+    pub(crate) fn forget(&self, fd: impl AsFd) {
         let _ = epoll::delete(&self.epoll, fd);
     }
 
@@ -71,7 +71,7 @@ impl Poll {
     ///
     /// # Errors
     /// What the system says.
-    pub(super) fn wait(
+    pub(crate) fn wait(
         &mut self,
         limit: Option<Duration>,
         events: &mut Vec<epoll::Event>,

@@ -1,14 +1,14 @@
 //! What becomes of the scheduler's orders: entries, and replies to those who waited.
 
 use mapa_case::message::{Reply, Request, Status};
+use mapa_node::Entry;
 use mapa_sched::{Action, Assignment, Event, JobId, TaskId, Tenant};
 
-use super::manager::{Manager, Replies};
-use super::session::{Lease, Phase};
-use crate::entries::Entry;
+use crate::manager::{Manager, Replies};
+use crate::session::{Lease, Phase};
 
 impl Manager {
-    pub(super) fn obey(&mut self, order: Action, replies: &mut Replies) {
+    pub(crate) fn obey(&mut self, order: Action, replies: &mut Replies) {
         match order {
             Action::Launch { job } => self.opens(job, 0, replies),
             Action::Place {
@@ -37,7 +37,7 @@ impl Manager {
     }
 
     /// A session may ask from now on; an isolated one has its instance.
-    pub(super) fn opens(&mut self, job: JobId, instance: u64, replies: &mut Replies) {
+    pub(crate) fn opens(&mut self, job: JobId, instance: u64, replies: &mut Replies) {
         let Some(&id) = self.by_job.get(&job) else {
             return;
         };
@@ -119,7 +119,7 @@ impl Manager {
     }
 
     /// A job fits nowhere.
-    pub(super) fn rejected(&mut self, job: JobId, replies: &mut Replies) {
+    pub(crate) fn rejected(&mut self, job: JobId, replies: &mut Replies) {
         let Some(&id) = self.by_job.get(&job) else {
             return;
         };

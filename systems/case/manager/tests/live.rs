@@ -55,14 +55,14 @@ impl Live {
     }
 
     fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_mapa-node"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mapa-case"));
         command
+            .arg("manager")
             .arg("--nvml")
             .arg(self.machine.path().join("driver/libnvidia-ml.so.1"))
             .arg("--ledger")
             .arg(self.machine.ledger())
             .args(&self.words)
-            .arg("case")
             .arg("--socket")
             .arg(self.socket())
             .args(words)
@@ -176,7 +176,7 @@ fn the_instances_are_those_of_the_machine_with_their_names_and_memory() {
 fn a_program_sees_the_instance_by_its_uuid_and_a_job_of_mapa_run_gets_none() {
     let mut live = Live::new(&[&["3g.20gb", "3g.20gb"]]);
     live.start();
-    let output = Command::new(super::service::mapa_case())
+    let output = Command::new(env!("CARGO_BIN_EXE_mapa-case"))
         .args(["run", "--socket"])
         .arg(live.socket())
         .args(["--isolated", "--bytes", "5000000000", "--", "sh", "-c"])
@@ -307,7 +307,7 @@ fn the_layouts_of_a_described_machine_are_shared_by_their_names() {
     assert!(live.start().contains("32 instances on"));
     let (_session, visible) = live.holding(19_000_000_000);
     assert!(visible.starts_with("GPU0/3g.20gb@"), "{visible}");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_mapa"));
+    let mut command = Command::new(crate::mapa());
     let command = command
         .args(&live.words)
         .arg("--ledger")

@@ -8,12 +8,9 @@ use std::sync::Arc;
 use fnv::FnvHasher;
 use mapa_core::mig::{Instance, Layout, Model, Profile, ProfileId, Size};
 use mapa_core::{Demand, DeviceId, DeviceInfo, Fabric, FabricNode, MachineId, NodeKind, Unit};
+use mapa_node::{Error, Key, Node};
 use mapa_sched::Fleet;
 use serde::Deserialize;
-
-use crate::error::Error;
-use crate::ledger::Key;
-use crate::node::Node;
 
 /// The most instances of one manager.
 const MOST: usize = 4096;

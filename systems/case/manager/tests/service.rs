@@ -96,7 +96,7 @@ fn calls_survive_the_death_of_the_manager() {
     node.kill();
     // Its instances are not free: the process goes on.
     let look = mapa(&node, &["ps"]);
-    assert!(look.contains("mapa-node case"), "{look}");
+    assert!(look.contains("mapa-case manager"), "{look}");
     thread::scope(|scope| {
         let asks = scope.spawn(|| session.extend(1, 10 * UNIT, 1));
         thread::sleep(Duration::from_millis(50));
@@ -119,9 +119,11 @@ fn calls_survive_the_death_of_the_manager() {
 #[test]
 fn a_manager_of_another_ledger_does_not_take_the_socket() {
     let node = Node::new(&[60], &[]);
-    let mut second = Command::new(env!("CARGO_BIN_EXE_mapa-node"));
-    let second = second.arg("--ledger").arg(node.path().join("other.db"));
-    let second = second.args(["case", "--instances"]);
+    let mut second = Command::new(env!("CARGO_BIN_EXE_mapa-case"));
+    let second = second
+        .args(["manager", "--ledger"])
+        .arg(node.path().join("other.db"));
+    let second = second.arg("--instances");
     let second = second.arg(node.path().join("instances.toml"));
     let output = second.arg("--socket").arg(node.socket()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
@@ -137,7 +139,7 @@ fn a_manager_of_another_ledger_does_not_take_the_socket() {
 fn an_isolated_job_is_alone_until_its_process_dies() {
     let node = Node::new(&[60], &[]);
     let marker = node.path().join("go-on");
-    let mut alone = Command::new(mapa_case())
+    let mut alone = Command::new(env!("CARGO_BIN_EXE_mapa-case"))
         .args(["run", "--socket"])
         .arg(node.socket())
         .args(["--isolated", "--bytes", "2000000000", "--", "sh", "-c"])
@@ -245,9 +247,11 @@ fn a_wrong_file_of_instances_is_named() {
     ] {
         let file = node.path().join("wrong.toml");
         std::fs::write(&file, text).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_mapa-node"));
-        let command = command.arg("--ledger").arg(node.path().join("other.db"));
-        let command = command.args(["case", "--instances"]).arg(&file);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mapa-case"));
+        let command = command
+            .args(["manager", "--ledger"])
+            .arg(node.path().join("other.db"));
+        let command = command.arg("--instances").arg(&file);
         let output = command
             .arg("--socket")
             .arg(node.path().join("x"))
@@ -263,7 +267,7 @@ fn a_wrong_file_of_instances_is_named() {
 }
 
 fn mapa(node: &Node, words: &[&str]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_mapa"))
+    let output = Command::new(crate::mapa())
         .args(["--machine", "dgx-a100", "--ledger"])
         .arg(node.path().join("ledger.db"))
         .args(words)
@@ -271,19 +275,4 @@ fn mapa(node: &Node, words: &[&str]) -> String {
         .unwrap();
     assert!(output.status.success());
     String::from_utf8(output.stdout).unwrap()
-}
-
-/// The program `mapa-case`, which lies beside those of this package where the workspace is tested.
-pub(crate) fn mapa_case() -> std::path::PathBuf {
-    let own = std::path::Path::new(env!("CARGO_BIN_EXE_mapa-node"));
-    let path = own.with_file_name("mapa-case");
-    if !path.exists() {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let built = Command::new(cargo)
-            .args(["build", "--offline", "-p", "mapa-case"])
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .status();
-        assert!(built.unwrap().success(), "expected mapa-case to build");
-    }
-    path
 }

@@ -7,14 +7,13 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 
 use mapa_case::message::{LENGTH, Malformed, Reply, Status};
+use mapa_node::Error;
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, send,
     socket_with,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-
-use crate::error::Error;
 
 /// The most connections of one process, of one user, and of all.
 const OF_PROCESS: usize = 16;
@@ -32,7 +31,7 @@ const BACKLOG: i32 = 1024;
 
 /// Raises the limit of descriptors as far as it may be raised, and returns for how many connections
 /// they are enough.
-pub(super) fn most_connections() -> usize {
+pub(crate) fn most_connections() -> usize {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {
         current: limit.maximum,
@@ -48,7 +47,7 @@ pub(super) fn most_connections() -> usize {
 
 /// Whether a process gets a connection, by how many it has, how many its user has, and how many are left
 /// for all. A user who has as many as are left gets no more: the last ones are for those without any.
-pub(super) fn admits(of_process: usize, of_user: usize, left: usize) -> bool {
+pub(crate) fn admits(of_process: usize, of_user: usize, left: usize) -> bool {
     of_process < OF_PROCESS && of_user < OF_USER.min(left)
 }
 
@@ -57,7 +56,7 @@ pub(super) fn admits(of_process: usize, of_user: usize, left: usize) -> bool {
 ///
 /// # Errors
 /// Somebody answers there; the system gives no socket.
-pub(super) fn check_free(path: &Path) -> Result<(), Error> {
+pub(crate) fn check_free(path: &Path) -> Result<(), Error> {
     let at = |error: io::Error| Error::at(path.display(), error);
     let probe = socket_with(
         AddressFamily::UNIX,
@@ -78,7 +77,7 @@ pub(super) fn check_free(path: &Path) -> Result<(), Error> {
 }
 
 /// Makes the socket, for its user and group alone.
-pub(super) fn open(path: &Path, group: Option<u32>) -> io::Result<OwnedFd> {
+pub(crate) fn open(path: &Path, group: Option<u32>) -> io::Result<OwnedFd> {
     if let Some(folder) = path.parent().filter(|path| !path.as_os_str().is_empty()) {
         fs::create_dir_all(folder)?;
     }
@@ -104,13 +103,13 @@ pub(super) fn open(path: &Path, group: Option<u32>) -> io::Result<OwnedFd> {
 }
 
 /// Sends an answer, if there is room for it now. Returns whether there was.
-pub(super) fn sent(fd: &OwnedFd, bytes: &[u8]) -> bool {
+pub(crate) fn sent(fd: &OwnedFd, bytes: &[u8]) -> bool {
     let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
     send(fd, bytes, flags) == Ok(bytes.len())
 }
 
 /// An answer to no request.
-pub(super) fn told(status: Status) -> [u8; LENGTH] {
+pub(crate) fn told(status: Status) -> [u8; LENGTH] {
     let reply = Reply {
         status,
         ..Reply::malformed(Malformed { seq: 0 })

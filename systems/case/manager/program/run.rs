@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Box<dyn Error>> {
     if matches!(socket.try_exists(), Ok(false)) {
         // The first call waits, inside the program, which has no word for it.
         eprintln!(
-            "mapa-case: {}: there is no manager (`mapa-node case`); the program waits for one, 30 seconds or {PATIENCE}, then fails",
+            "mapa-case: {}: there is no manager (`mapa-case manager`); the program waits for one, 30 seconds or {PATIENCE}, then fails",
             socket.display()
         );
     }

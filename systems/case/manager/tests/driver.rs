@@ -3,12 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
-use super::service::mapa_case;
 use super::world::{Node, UNIT};
 
 /// Compiles a file of the tests of `case-driver`.
 fn cc(words: &[&str], to: &Path) {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../systems/case/driver/tests");
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../driver/tests");
     let built = Command::new("cc")
         .current_dir(sources)
         .args(words)
@@ -43,7 +42,7 @@ fn programs_that_were_never_changed_take_turns_on_one_instance() {
     std::fs::write(at("held"), [0; 8]).unwrap();
     let front = front(node.path(), &driver);
     let start = || -> Child {
-        Command::new(mapa_case())
+        Command::new(env!("CARGO_BIN_EXE_mapa-case"))
             .args(["run", "--through", "itself", "--socket"])
             .arg(node.socket())
             .arg("--")

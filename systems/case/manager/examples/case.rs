@@ -1,8 +1,8 @@
 //! What a probe costs: round trips of a task's begin and end, to a manager of its own; first of one
 //! process, and then the calls of many processes at once.
 //!
-//! Build the program first: `cargo build --release -p mapa-node`. Then
-//! `cargo run --release -p mapa-node --example case -- 20000`, with the number of tasks of the one. A
+//! Build the program first: `cargo build --release -p mapa-system-case-manager`. Then
+//! `cargo run --release -p mapa-system-case-manager --example case -- 20000`, with the number of tasks of the one. A
 //! second number is that of processes that ask at once, 64 by default and 94 at most; they share five times as many
 //! tasks. `MAPA_CASE_TRANSPORT=memory` measures shared memory in place of the socket.
 //!
@@ -199,16 +199,17 @@ fn start(folder: &Path) -> Result<Child, Box<dyn Error>> {
     let program = own
         .ancestors()
         .nth(2)
-        .map(|folder| folder.join("mapa-node"));
+        .map(|folder| folder.join("mapa-case"));
     let program = program.filter(|path| path.exists());
-    let program =
-        program.ok_or("expected mapa-node in the target folder: cargo build -p mapa-node")?;
+    let program = program.ok_or(
+        "expected mapa-case in the target folder: cargo build -p mapa-system-case-manager",
+    )?;
     let mut manager = Command::new(program)
         .current_dir(folder)
         .args([
+            "manager",
             "--ledger",
             "ledger.db",
-            "case",
             "--instances",
             "instances.toml",
         ])

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use mapa_case::message::{Op, Reply, Request, Status, flags};
 use mapa_sched::{Event, JobId, TaskId};
 
-use super::manager::{Manager, Replies};
-use super::session::{Peer, Phase, Session, Waiting, task_request};
+use crate::manager::{Manager, Replies};
+use crate::session::{Peer, Phase, Session, Waiting, task_request};
 
 /// How many answers of a session are kept for requests that are repeated.
 const KEPT: usize = 64;
 
 impl Manager {
-    pub(super) fn reply(&self, request: &Request, status: Status) -> Reply {
+    pub(crate) fn reply(&self, request: &Request, status: Status) -> Reply {
         let session = self.sessions.get(&request.session);
         Reply {
             instance: match status {
@@ -23,7 +23,7 @@ impl Manager {
         }
     }
 
-    pub(super) fn init(&mut self, peer: Peer, request: &Request) -> Option<Status> {
+    pub(crate) fn init(&mut self, peer: Peer, request: &Request) -> Option<Status> {
         if let Some(own) = self.sessions.get_mut(&request.session) {
             // A repeated request, over another connection.
             return match own.phase {
@@ -58,7 +58,7 @@ impl Manager {
         None
     }
 
-    pub(super) fn serve(
+    pub(crate) fn serve(
         &mut self,
         op: Op,
         request: &Request,
@@ -170,7 +170,7 @@ impl Manager {
     }
 
     /// A call waits no more: what it was for is over, or can never be had.
-    pub(super) fn withdraw(&mut self, call: &Request, status: Status, replies: &mut Replies) {
+    pub(crate) fn withdraw(&mut self, call: &Request, status: Status, replies: &mut Replies) {
         let Some(own) = self.sessions.get_mut(&call.session) else {
             return;
         };
@@ -183,7 +183,7 @@ impl Manager {
     }
 
     /// A call that is not to wait, and waits all the same: another was before it.
-    pub(super) fn hurry(&mut self, request: &Request, replies: &mut Replies) {
+    pub(crate) fn hurry(&mut self, request: &Request, replies: &mut Replies) {
         let own = self.sessions.get(&request.session);
         let call = own.and_then(|session| session.waiting.get(&request.seq));
         let call = call.map(|waiting| waiting.request);
@@ -217,7 +217,7 @@ impl Manager {
     }
 
     /// Keeps an answer for a request that is repeated after what it asked for is over.
-    pub(super) fn keep(&mut self, id: u64, reply: &Reply) {
+    pub(crate) fn keep(&mut self, id: u64, reply: &Reply) {
         if let Some(own) = self.sessions.get_mut(&id) {
             own.answers.truncate(KEPT - 1);
             own.answers.push_front((reply.seq, *reply));

@@ -17,19 +17,17 @@ use std::time::{Duration, Instant};
 use mapa_case::message::{LENGTH, Op, Reply, Request, Status};
 use mapa_case::{SharedServer, receive_files, send_files};
 use mapa_live::Processes;
+use mapa_node::{Error, Output, peer_of};
 use mapa_sched::Time;
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::net::{RecvFlags, SocketFlags, accept_with};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use super::deaths::Deaths;
-use super::manager::{Manager, Replies};
-use super::poll::Poll;
-use super::session::{Peer, peer};
-use super::socket::{admits, most_connections, open, sent, told};
-use crate::error::Error;
-use crate::memory::peer_of;
-use crate::output::Output;
+use crate::deaths::Deaths;
+use crate::manager::{Manager, Replies};
+use crate::poll::Poll;
+use crate::session::{Peer, peer};
+use crate::socket::{admits, most_connections, open, sent, told};
 
 /// How long nobody is accepted after there was no descriptor left, unless one becomes free.
 const DEAF: Duration = Duration::from_secs(1);
@@ -77,7 +75,7 @@ struct Server<'a> {
 ///
 /// # Errors
 /// The socket cannot be made or waited for.
-pub(super) fn serve(
+pub(crate) fn serve(
     manager: Manager,
     socket: &Path,
     group: Option<u32>,
@@ -443,13 +441,13 @@ impl<'a> Server<'a> {
 mod tests {
     use std::process::Command;
 
+    use mapa_node::Entries;
     use mapa_system_case::CaseSettings;
     use rustix::net::{AddressFamily, SendFlags, SocketType, send, socketpair};
 
     use super::*;
-    use crate::case::instances::Instances;
-    use crate::case::manager::Settings;
-    use crate::entries::Entries;
+    use crate::instances::Instances;
+    use crate::manager::Settings;
 
     fn pair() -> (OwnedFd, OwnedFd) {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;

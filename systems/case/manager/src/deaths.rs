@@ -10,12 +10,12 @@ use mapa_live::Processes;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use super::poll::Poll;
-use super::session::Peer;
+use crate::poll::Poll;
+use crate::session::Peer;
 
 /// The processes that are watched.
 #[derive(Default)]
-pub(super) struct Deaths {
+pub(crate) struct Deaths {
     /// By the number of its pidfd.
     watched: BTreeMap<u64, (Peer, OwnedFd)>,
     by_peer: BTreeMap<Peer, u64>,
@@ -23,12 +23,12 @@ pub(super) struct Deaths {
 
 impl Deaths {
     /// The process that is dead if this number is ready.
-    pub(super) fn of(&self, number: u64) -> Option<Peer> {
+    pub(crate) fn of(&self, number: u64) -> Option<Peer> {
         self.watched.get(&number).map(|(peer, _)| *peer)
     }
 
     /// Whether the death of a process will be told.
-    pub(super) fn watches(&self, peer: Peer) -> bool {
+    pub(crate) fn watches(&self, peer: Peer) -> bool {
         self.by_peer.contains_key(&peer)
     }
 
@@ -36,7 +36,7 @@ impl Deaths {
     ///
     /// # Errors
     /// It cannot be watched, which says nothing of its life.
-    pub(super) fn watch(
+    pub(crate) fn watch(
         &mut self,
         peer: Peer,
         poll: &mut Poll,
@@ -66,7 +66,7 @@ impl Deaths {
     }
 
     /// Watches a process no more.
-    pub(super) fn forget(&mut self, peer: Peer, poll: &Poll) {
+    pub(crate) fn forget(&mut self, peer: Peer, poll: &Poll) {
         let own = self.by_peer.remove(&peer);
         if let Some((_, fd)) = own.and_then(|number| self.watched.remove(&number)) {
             poll.forget(&fd);

@@ -16,13 +16,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use mapa_case::message::{Op, Reply, Request, Status, flags};
 use mapa_core::{DeviceId, lowest_id};
+use mapa_node::{Entries, Error};
 use mapa_sched::{Action, Driver, DriverView, Event, JobId, SchedulerRun, TaskId, Time};
 use mapa_system_case::{Case, CaseSettings};
 
-use super::instances::Instances;
-use super::session::{Peer, Phase, Session};
-use crate::entries::Entries;
-use crate::error::Error;
+use crate::instances::Instances;
+use crate::session::{Peer, Phase, Session};
 
 /// The most that one may have of something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,10 +52,10 @@ const TIDY: u64 = 4096;
 
 /// What the scheduler is told next, and what it has ordered.
 #[derive(Debug, Default)]
-pub(super) struct Desk {
+pub(crate) struct Desk {
     now: Time,
-    pub(super) facts: Vec<Event>,
-    pub(super) orders: Vec<Action>,
+    pub(crate) facts: Vec<Event>,
+    pub(crate) orders: Vec<Action>,
 }
 
 impl Driver for Desk {
@@ -80,20 +79,20 @@ impl Driver for Desk {
 
 /// The manager of shared instances.
 pub struct Manager {
-    pub(super) instances: Instances,
-    pub(super) case: Case,
-    pub(super) drive: SchedulerRun,
-    pub(super) desk: Desk,
-    pub(super) settings: Settings,
-    pub(super) entries: Entries,
-    pub(super) sessions: BTreeMap<u64, Session>,
-    pub(super) by_job: BTreeMap<JobId, u64>,
+    pub(crate) instances: Instances,
+    pub(crate) case: Case,
+    pub(crate) drive: SchedulerRun,
+    pub(crate) desk: Desk,
+    pub(crate) settings: Settings,
+    pub(crate) entries: Entries,
+    pub(crate) sessions: BTreeMap<u64, Session>,
+    pub(crate) by_job: BTreeMap<JobId, u64>,
     /// Sessions of which the scheduler does not know yet, in the order in which they came.
-    pub(super) queue: VecDeque<u64>,
+    pub(crate) queue: VecDeque<u64>,
     /// Whether one of them may be next, for all that is known.
-    pub(super) may_admit: bool,
+    pub(crate) may_admit: bool,
     /// Calls that wait, by the scheduler's number of the task.
-    pub(super) by_task: BTreeMap<TaskId, (u64, u64)>,
+    pub(crate) by_task: BTreeMap<TaskId, (u64, u64)>,
     next: u64,
 }
 
@@ -184,7 +183,7 @@ impl Manager {
         self.step(replies);
     }
 
-    pub(super) fn drop_session(&mut self, id: u64) {
+    pub(crate) fn drop_session(&mut self, id: u64) {
         let Some(session) = self.sessions.remove(&id) else {
             return;
         };
@@ -267,7 +266,7 @@ impl Manager {
         }
     }
 
-    pub(super) fn number(&mut self) -> u64 {
+    pub(crate) fn number(&mut self) -> u64 {
         let number = self.next;
         self.next += 1;
         number
