@@ -52,9 +52,9 @@ impl<'t> Books<'t> {
     /// # Errors
     /// The ledger cannot be read.
     pub fn decisions(&self, most: usize, lease: Option<i64>) -> Result<Vec<Decision>, Error> {
+        // One statement for both questions: `?2` is NULL where every lease is meant.
         let mut select = self.at.prepare_cached(
             "SELECT id, at, kind, owner, lease, ticket, devices, reason, expires FROM decisions
-             // One statement for both questions: `?2` is NULL where every lease is meant.
              WHERE ?2 IS NULL OR lease = ?2 ORDER BY id DESC LIMIT ?1",
         )?;
         let most = i64::try_from(most).unwrap_or(i64::MAX);

@@ -13,9 +13,9 @@ impl Books<'_> {
     /// # Errors
     /// The ledger cannot be read.
     pub fn cordons(&self, at: Moment) -> Result<Vec<Cordon>, Error> {
+        // Cordons that have expired are skipped, not deleted, since a read may not write.
         let mut select = self.at.prepare_cached(
             "SELECT whole, at, owner, reason, expires FROM cordons
-             // Cordons that have expired are skipped, not deleted, since a read may not write.
              WHERE expires IS NULL OR expires > ?1 ORDER BY whole",
         )?;
         let rows = select.query_map([at], |row| {
