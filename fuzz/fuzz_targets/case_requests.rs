@@ -1,6 +1,6 @@
 //! Any requests of any processes, with restarts between: the manager's table never holds more than
 //! an instance has, and holds what was granted to those who live. And any bytes are a file of entries
-//! or none.
+//! or none, and a list of instances or none.
 #![no_main]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,6 +43,9 @@ fn request(bytes: [u8; 7]) -> Request {
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = read_entries(bytes, "a boot");
+    if let Some(instances) = std::str::from_utf8(bytes).ok().and_then(|text| Instances::parse("fuzz", text).ok()) {
+        assert!(instances.list().iter().all(|instance| instance.slices() <= instance.of()));
+    }
     let processes = Processes::new().expect("procfs");
     let this = processes.own().expect("this process");
     let folder = std::env::temp_dir().join(format!("mapa-fuzz-{}", this.pid));
