@@ -1,6 +1,6 @@
 //! Programs that were never changed, over a driver that the tests make.
 
-// The manager that the tests of mapa-case play.
+// The manager that the tests of the runtime play.
 #[allow(dead_code, reason = "they play it in more ways")]
 #[path = "../../runtime/tests/manager.rs"]
 mod manager;

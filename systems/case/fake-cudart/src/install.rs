@@ -27,7 +27,7 @@ impl fmt::Display for NotBuilt {
         let near = self.near.display();
         write!(
             f,
-            "no libfake_cudart.so near {near}: expected `cargo build -p fake-cudart` before"
+            "no libfake_cudart.so near {near}: expected `cargo build -p mapa-system-case-fake-cudart` before"
         )
     }
 }

@@ -40,7 +40,7 @@ fn library(name: &str, package: &str) -> Result<PathBuf, Box<dyn Error>> {
 
 /// Puts a library before the CUDA runtime.
 pub(crate) fn before_runtime(command: &mut Command) -> Result<(), Box<dyn Error>> {
-    let mut all = library("libcase_preload.so", "case-preload")?.into_os_string();
+    let mut all = library("libcase_preload.so", "mapa-system-case-preload")?.into_os_string();
     if let Some(before) = env::var_os("LD_PRELOAD").filter(|text| !text.is_empty()) {
         all.push(":");
         all.push(before);
@@ -51,7 +51,10 @@ pub(crate) fn before_runtime(command: &mut Command) -> Result<(), Box<dyn Error>
 
 /// Puts a library before the CUDA driver.
 pub(crate) fn before_driver(command: &mut Command, driver: &Path) -> Result<(), Box<dyn Error>> {
-    let front = front(&library("libcase_driver.so", "case-driver")?, driver)?;
+    let front = front(
+        &library("libcase_driver.so", "mapa-system-case-driver")?,
+        driver,
+    )?;
     let all = env::join_paths([front].into_iter().chain(library_path()))?;
     command.env("LD_LIBRARY_PATH", all);
     Ok(())

@@ -5,7 +5,7 @@ use std::process::{Child, Command};
 
 use super::world::{Node, UNIT};
 
-/// Compiles a file of the tests of `case-driver`.
+/// Compiles a file of the tests of `mapa-system-case-driver`.
 fn cc(words: &[&str], to: &Path) {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../driver/tests");
     let built = Command::new("cc")

@@ -11,7 +11,7 @@
 //! 1. `prepare` inlines what reaches CUDA calls and brings control flow into a simple form;
 //! 2. `operations` collects the CUDA calls of a function, with the help of `calls` and `summary`;
 //! 3. `pointers` finds the variables of device pointers, and which operations share them;
-//! 4. `plan` places the tasks by `mapa-case-placement`, works out `sizes`, and decides what is lazy;
+//! 4. `plan` places the tasks by `mapa-system-case-placement`, works out `sizes`, and decides what is lazy;
 //! 5. `emit` and `lazy` change the code, and `growth` tells whether tasks may begin inside others.
 //!
 //! With `MAPA_CASE_REMARKS` in the environment, the pass tells on standard error what it decided.

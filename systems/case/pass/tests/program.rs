@@ -24,7 +24,7 @@ pub(crate) fn mapa_case() -> &'static Path {
                 "-p",
                 "mapa-system-case-manager",
                 "-p",
-                "fake-cudart",
+                "mapa-system-case-fake-cudart",
             ])
             .current_dir(&root)
             .status()

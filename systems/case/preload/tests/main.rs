@@ -1,6 +1,6 @@
 //! A program that was never changed, with a fake runtime behind the library.
 
-// The manager that the tests of mapa-case play.
+// The manager that the tests of the runtime play.
 #[allow(dead_code, reason = "they play it in more ways")]
 #[path = "../../runtime/tests/manager.rs"]
 mod manager;

@@ -40,7 +40,7 @@ impl Manager {
     }
 
     /// A manager that tells of each request before it answers.
-    #[allow(dead_code, reason = "the tests of case-driver use it")]
+    #[allow(dead_code, reason = "the tests of the driver use it")]
     pub(crate) fn watched(watch: impl Fn(&Request) + Send + Sync + 'static) -> Self {
         Self::start(Fault::HangsUp(usize::MAX), watch)
     }

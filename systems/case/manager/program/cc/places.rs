@@ -91,7 +91,7 @@ pub(super) fn client() -> Result<PathBuf, Box<dyn Error>> {
     .find(|p| p.is_file())
     .ok_or_else(|| {
         format!(
-            "no libmapa_case.a near {}: expected `cargo build -p mapa-case` before",
+            "no libmapa_case.a near {}: expected `cargo build -p mapa-system-case-runtime` before",
             own.display()
         )
         .into()
