@@ -1,28 +1,26 @@
-//! What published systems bring: the one file that knows them. Each row is behind the features that
-//! it needs; what a build leaves out is answered with the feature that is missing.
+//! What published systems bring: the one file that knows them. Each row is behind the feature of its
+//! system; what a build leaves out is answered with the feature that is missing.
 
 use clap::{ArgMatches, Args};
 use mapa_cli::args::SimulateArgs;
 use mapa_cli::{CommandRow, Failure, Output, SimulationRow};
 use mapa_front::names::Names;
+#[cfg(feature = "energy")]
+use mapa_system_energy_commands as energy;
+#[cfg(feature = "pcie")]
+use mapa_system_pcie_commands as pcie;
+#[cfg(feature = "slo")]
+use mapa_system_slo_commands as slo;
 
 use crate::features;
 use crate::left_out::LeftOut;
-
-#[cfg(feature = "energy")]
-mod energy;
-#[cfg(feature = "pcie")]
-mod pcie;
-#[cfg(feature = "slo")]
-mod slo;
 
 /// A command that a system brings.
 pub(crate) struct BroughtCommand {
     name: &'static str,
     /// The command of this program behind which it stands in lists.
     pub(crate) after: &'static str,
-    /// The features that it needs.
-    features: &'static [&'static str],
+    feature: &'static str,
     /// None if this build leaves it out.
     row: Option<CommandRow>,
 }
@@ -36,15 +34,15 @@ pub(crate) struct BroughtSimulation {
     row: Option<SimulationRow>,
 }
 
-/// A row, if this build has all features that it needs.
+/// A row, if this build has the feature that it needs.
 macro_rules! with {
-    ([$($feature:literal),+], $row:expr) => {{
-        // `cfg!` would compile the row in every build, and the module of the row is not in every build.
-        #[cfg(all($(feature = $feature),+))]
+    ($feature:literal, $row:expr) => {{
+        // `cfg!` would compile the row in every build, and the crate of the row is not in every build.
+        #[cfg(feature = $feature)]
         {
             Some($row)
         }
-        #[cfg(not(all($(feature = $feature),+)))]
+        #[cfg(not(feature = $feature))]
         {
             None
         }
@@ -56,40 +54,40 @@ pub(crate) static COMMANDS: &[BroughtCommand] = &[
     BroughtCommand {
         name: "tune",
         after: "sweep",
-        features: &["energy"],
-        row: with!(["energy"], energy::TUNE),
+        feature: "energy",
+        row: with!("energy", energy::TUNE),
     },
     BroughtCommand {
         name: "train",
         after: "reproduce",
-        features: &["energy", "experiments"],
-        row: with!(["energy", "experiments"], energy::TRAIN),
+        feature: "energy",
+        row: with!("energy", energy::TRAIN),
     },
     BroughtCommand {
         name: "profile",
         after: "defrag",
-        features: &["pcie"],
-        row: with!(["pcie"], pcie::PROFILE),
+        feature: "pcie",
+        row: with!("pcie", pcie::PROFILE),
     },
     BroughtCommand {
         name: "contention",
         after: "defrag",
-        features: &["pcie"],
-        row: with!(["pcie"], pcie::CONTENTION),
+        feature: "pcie",
+        row: with!("pcie", pcie::CONTENTION),
     },
     // For tests of the simulator alone, and hidden: a build without it does not list it either.
-    #[cfg(all(feature = "pcie", feature = "experiments"))]
+    #[cfg(feature = "pcie")]
     BroughtCommand {
         name: "workers",
         after: "man",
-        features: &["pcie", "experiments"],
+        feature: "pcie",
         row: Some(pcie::WORKERS),
     },
     BroughtCommand {
         name: "slo",
         after: "simulate",
-        features: &["slo"],
-        row: with!(["slo"], slo::SLO),
+        feature: "slo",
+        row: with!("slo", slo::SLO),
     },
 ];
 
@@ -97,7 +95,7 @@ pub(crate) static COMMANDS: &[BroughtCommand] = &[
 pub(crate) static SIMULATIONS: &[BroughtSimulation] = &[BroughtSimulation {
     schedulers: &["slo", "slo-replay"],
     feature: "slo",
-    row: with!(["slo"], slo::TENANTS),
+    row: with!("slo", slo::TENANTS),
 }];
 
 /// What systems add to the names that a request can use.
@@ -145,12 +143,7 @@ impl BroughtCommand {
         if let Some(row) = &self.row {
             return (row.command)();
         }
-        let features: Vec<String> = self
-            .features
-            .iter()
-            .map(|feature| format!("`{feature}`"))
-            .collect();
-        let about = format!("Not in this build: needs {}", features.join(" and "));
+        let about = format!("Not in this build: needs `{}`", self.feature);
         LeftOut::augment_args(clap::Command::new(self.name)).about(about)
     }
 
@@ -160,9 +153,7 @@ impl BroughtCommand {
     /// Why there is no answer; a feature that this build leaves out.
     pub(crate) fn run(&self, matches: &ArgMatches, output: &mut Output) -> Result<(), Failure> {
         // The message names the first feature that is missing. If none is, there is a row.
-        for feature in self.features {
-            features::require(feature, self.name)?;
-        }
+        features::require(self.feature, self.name)?;
         self.row.map_or(Ok(()), |row| (row.run)(matches, output))
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::common::{Folder, error, stdout};
 use crate::schema::assert_valid;
 
-const PAGE: &str = include_str!("../../../systems/slo/docs/controllers.md");
+const PAGE: &str = include_str!("../../docs/controllers.md");
 
 /// A folder with the page's job file.
 fn folder() -> Folder {

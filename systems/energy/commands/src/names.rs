@@ -11,7 +11,7 @@ use mapa_system_energy::learned::{Learned, Weights};
 use mapa_system_energy::{Power, PriceFile, RuleScheduler};
 
 /// Adds the schedulers that read files.
-pub(crate) fn add(names: &mut Names) {
+pub fn add(names: &mut Names) {
     names.schedulers = names
         .schedulers
         .iter()

@@ -10,7 +10,7 @@ use mapa_sim::{Profile, write_profiles};
 use super::args::ProfileArgs;
 use mapa_cli::Failure;
 use mapa_cli::files::{text, write};
-use mapa_cli::{Output, SystemCommand, require};
+use mapa_cli::{Output, SystemCommand};
 use mapa_front::text::{gbps, table};
 
 /// A job with its PCIe traffic when alone, and the slope fitted to its runs.
@@ -33,9 +33,6 @@ impl SystemCommand for ProfileArgs {
 }
 
 fn profile(args: &ProfileArgs, output: &mut Output) -> Result<(), Failure> {
-    if args.svg.is_some() {
-        require(cfg!(feature = "plots"), "plots", "--svg")?;
-    }
     let runs = read_runs(&text(&args.runs)?).map_err(|error| Failure::at(&args.runs, error))?;
     let mut demands = demands(&args.demand)?;
     let mut fitted = Vec::new();
@@ -74,7 +71,6 @@ fn profile(args: &ProfileArgs, output: &mut Output) -> Result<(), Failure> {
         write(file, write_profiles(&profiles).map_err(Failure::malformed)?)?;
         written.push(file.display().to_string());
     }
-    #[cfg(feature = "plots")]
     if let Some(file) = &args.svg {
         let drawn = fitted.iter().filter_map(|fitted| {
             Some(super::plots::PlottedSlope {

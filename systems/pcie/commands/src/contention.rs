@@ -20,7 +20,7 @@ use super::args::ContentionArgs;
 use mapa_cli::Failure;
 use mapa_cli::files::text;
 use mapa_cli::load;
-use mapa_cli::{Output, SystemCommand, require};
+use mapa_cli::{Output, SystemCommand};
 use mapa_front::Loaded;
 use mapa_front::simulation::fleet;
 use mapa_front::text::{gbps, table};
@@ -40,15 +40,11 @@ fn contention(args: &ContentionArgs, output: &mut Output) -> Result<(), Failure>
             args.max_gbps
         )));
     }
-    if args.svg.is_some() {
-        require(cfg!(feature = "plots"), "plots", "--svg")?;
-    }
     let loaded = load(&args.machine, output)?;
     let given = read_jobs(args, loaded.graph())?;
     let jobs = slowdowns(&loaded, &given, args)?;
     let machine = &loaded.machine.name;
     let answer = Contention::new(machine, args.max_gbps, loaded.graph(), jobs);
-    #[cfg(feature = "plots")]
     if let Some(file) = &args.svg {
         let drawn: Vec<_> = answer
             .jobs

@@ -1,15 +1,24 @@
 //! Control of tail latency: logs of decisions, and simulated tenants.
 
+#![warn(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "every failure is an answer, and only `mapa_cli` prints"
+)]
+
 mod log;
-#[cfg(feature = "plots")]
 mod plots;
 mod tenants;
 
 use mapa_cli::{CommandRow, SimulationRow};
 
-pub(crate) const SLO: CommandRow = CommandRow::of::<log::SloArgs>();
+/// `slo`: makes the decisions of a log again.
+pub const SLO: CommandRow = CommandRow::of::<log::SloArgs>();
 /// Tenants that serve requests under a controller, in place of jobs.
-pub(crate) const TENANTS: SimulationRow = SimulationRow {
+pub const TENANTS: SimulationRow = SimulationRow {
     schedulers: &SCHEDULERS,
     run: tenants::simulate,
 };

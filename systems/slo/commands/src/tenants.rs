@@ -102,9 +102,6 @@ pub(super) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
             "--log is for counters=exact, from which a decision can be made again: expected no --log",
         ));
     }
-    if args.plot.is_some() {
-        mapa_cli::require(cfg!(feature = "plots"), "plots", "--plot")?;
-    }
     let Some(file) = &args.workload.jobs else {
         return Err(Failure::malformed(
             "this scheduler needs tenants: expected --jobs FILE",
@@ -141,7 +138,6 @@ pub(super) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
             files::write_whole(&path, write_log(by, lines)?.as_bytes())?;
             answer.written.push(path.display().to_string());
         }
-        #[cfg(feature = "plots")]
         if let Some(folder) = &args.plot {
             files::make_folder(folder)?;
             let (scenario, totals) = (&serving.scenario, &done.controlled);
