@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use mapa_front::slo_log::{read_log, replay_log};
+use mapa_system_slo_log::{read_log, replay_log};
 use mapa_system_slo_sim::read_tenants;
 
 fuzz_target!(|text: &str| {

@@ -1,5 +1,8 @@
 //! Tests of the commands that systems bring. They run the program, and lie with their system.
 
+#[cfg(feature = "pcie")]
+#[path = "../../../systems/pcie/commands/tests/answers.rs"]
+mod answers;
 #[cfg(feature = "slo")]
 #[path = "../../../systems/slo/commands/tests/slo.rs"]
 mod slo;

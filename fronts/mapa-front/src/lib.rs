@@ -27,8 +27,6 @@ mod schema;
 mod scores;
 #[cfg(feature = "sim")]
 pub mod simulation;
-#[cfg(feature = "slo")]
-pub mod slo_log;
 pub mod systems;
 pub mod text;
 mod words;

@@ -5,33 +5,31 @@ use std::collections::BTreeSet;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::Value;
 
-#[cfg(feature = "energy-sim")]
-use crate::answer::tune;
 use crate::answer::{
-    Malformed, Refusal, Versioned, allocate, compare, contention, defrag, held, machines, matches,
-    mig, node, score, slo, topology, train, workers,
+    Malformed, Refusal, Versioned, allocate, compare, defrag, held, machines, matches, mig, node,
+    score, topology,
 };
 #[cfg(feature = "regress")]
-use crate::answer::{fit, measured, profile};
+use crate::answer::{fit, measured};
 #[cfg(feature = "patterns")]
 use crate::answer::{pattern, sensitivity};
 #[cfg(feature = "sim")]
 use crate::answer::{report, simulate, sweep};
 use crate::drive_log::{RecordLine, ReplayedDrive};
-#[cfg(feature = "slo")]
-use crate::slo_log::LogLine;
 
 /// An answer: the name of its schema, and the schema.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct AnswerSchema {
-    /// The name of its file in `docs/schema`, without the ending.
+    /// The name of its file in `docs/schema`, or in that folder of its system, without the ending.
     pub name: &'static str,
     make: fn() -> Schema,
 }
 
 impl AnswerSchema {
-    const fn of<T: JsonSchema>(name: &'static str) -> Self {
+    /// The schema of an answer, with its version.
+    #[must_use]
+    pub const fn of<T: JsonSchema>(name: &'static str) -> Self {
         Self {
             name,
             make: closed::<Versioned<T>>,
@@ -39,7 +37,8 @@ impl AnswerSchema {
     }
 
     /// The schema of a line of a file, which has no version of its own.
-    const fn lines<T: JsonSchema>(name: &'static str) -> Self {
+    #[must_use]
+    pub const fn lines<T: JsonSchema>(name: &'static str) -> Self {
         Self {
             name,
             make: closed::<T>,
@@ -54,12 +53,11 @@ impl AnswerSchema {
     }
 }
 
-/// Every answer that this build of the crate has, in the order of the alphabet.
+/// Every answer that this build of the crate has, in the order of the alphabet. Those of systems' commands are with these.
 pub const ANSWERS: &[AnswerSchema] = &[
     AnswerSchema::of::<allocate::Allocation>("allocate"),
     AnswerSchema::of::<allocate::Line>("allocate-batch"),
     AnswerSchema::of::<compare::Comparison>("compare"),
-    AnswerSchema::of::<contention::Contention>("contention"),
     AnswerSchema::of::<defrag::Defrag>("defrag"),
     AnswerSchema::lines::<RecordLine>("drive-record"),
     AnswerSchema::of::<ReplayedDrive>("drive-replay"),
@@ -88,8 +86,6 @@ pub const ANSWERS: &[AnswerSchema] = &[
     AnswerSchema::lines::<node::Diagnosis>("node-doctor"),
     #[cfg(feature = "patterns")]
     AnswerSchema::of::<pattern::Pattern>("pattern"),
-    #[cfg(feature = "regress")]
-    AnswerSchema::of::<profile::Profile>("profile"),
     AnswerSchema::of::<machines::Read>("read"),
     AnswerSchema::of::<Refusal>("refusal"),
     #[cfg(feature = "sim")]
@@ -103,22 +99,11 @@ pub const ANSWERS: &[AnswerSchema] = &[
     AnswerSchema::of::<sensitivity::PublishedSensitivity>("sensitivity-published"),
     #[cfg(feature = "sim")]
     AnswerSchema::of::<simulate::Simulate>("simulate"),
-    #[cfg(feature = "slo")]
-    AnswerSchema::of::<slo::SimulatedTenants>("simulate-tenants"),
-    #[cfg(feature = "slo")]
-    AnswerSchema::lines::<LogLine>("slo-log"),
-    #[cfg(feature = "slo")]
-    AnswerSchema::of::<slo::Replayed>("slo-replay"),
     #[cfg(feature = "sim")]
     AnswerSchema::of::<sweep::Sweep>("sweep"),
     #[cfg(feature = "sim")]
     AnswerSchema::of::<sweep::SweepCells>("sweep-list"),
     AnswerSchema::of::<topology::Topology>("topo"),
-    AnswerSchema::of::<train::Training>("train"),
-    #[cfg(feature = "energy-sim")]
-    AnswerSchema::of::<tune::Tune>("tune"),
-    AnswerSchema::of::<workers::Copies>("workers-copy"),
-    AnswerSchema::of::<workers::Replay>("workers-replay"),
 ];
 
 /// The schema of an answer that allows no other keys.

@@ -7,6 +7,9 @@ use mapa_sched::LinkModel;
 use mapa_sched::NamedScheduler;
 #[cfg(feature = "sim")]
 use mapa_sim::{ExecutionRow, GeneratorRow, MEASURES, Measure};
+/// What a system adds to the record of a daemon: decisions on latencies, which are made again.
+#[cfg(feature = "slo")]
+pub use mapa_system_slo_log::{Controllers, LatencyLine, Replayed};
 
 /// The schedulers of published systems.
 #[must_use]

@@ -8,7 +8,6 @@ use serde::Serialize;
 pub mod allocate;
 mod bandwidth;
 pub mod compare;
-pub mod contention;
 pub mod defrag;
 #[cfg(feature = "regress")]
 pub mod fit;
@@ -27,8 +26,6 @@ mod number;
 #[cfg(feature = "patterns")]
 pub mod pattern;
 mod placement;
-#[cfg(feature = "regress")]
-pub mod profile;
 mod refusal;
 #[cfg(feature = "sim")]
 pub mod report;
@@ -37,18 +34,12 @@ pub mod score;
 pub mod sensitivity;
 #[cfg(feature = "sim")]
 pub mod simulate;
-#[cfg(feature = "slo")]
-pub mod slo;
 mod step;
 #[cfg(feature = "sim")]
 pub mod sweep;
 #[cfg(feature = "sim")]
 pub mod table;
 pub mod topology;
-pub mod train;
-#[cfg(feature = "energy-sim")]
-pub mod tune;
-pub mod workers;
 
 pub use bandwidth::{Bandwidth, Told, Withheld, model_text};
 pub use links::{Links, Server, links_text};

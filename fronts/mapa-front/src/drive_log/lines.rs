@@ -7,7 +7,7 @@ use super::order::Order;
 use crate::machine::MachineSpec;
 use crate::names::{ExecutionSpec, PolicySpec, SchedulerSpec};
 #[cfg(feature = "slo")]
-use crate::slo_log::LogLine;
+use crate::systems::LatencyLine;
 
 /// The version of the form of a record.
 // To be raised when lines change their form or meaning: a replay refuses every other version.
@@ -30,18 +30,6 @@ pub enum RecordLine {
     /// A line of the log of a tenant whose latency is controlled: the settings of its controller, or a decision.
     #[cfg(feature = "slo")]
     Latency(Box<LatencyLine>),
-}
-
-/// A line of the log of a tenant whose latency is controlled.
-#[cfg(feature = "slo")]
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct LatencyLine {
-    /// The tenant.
-    pub tenant: String,
-    /// The line.
-    pub log: LogLine,
 }
 
 /// What a record begins with.

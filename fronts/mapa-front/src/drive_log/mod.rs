@@ -10,8 +10,9 @@ mod replay;
 
 pub use fact::Fact;
 pub use job::{JobLine, RunTimeLine};
-#[cfg(feature = "slo")]
-pub use lines::LatencyLine;
 pub use lines::{Instant, RECORD_VERSION, RecordHead, RecordLine};
 pub use order::{GuardLine, Order, PlacedLine, PlacedPart, RefusalLine};
 pub use replay::{Differs, ReplayedDrive, Replayer, replay};
+
+#[cfg(feature = "slo")]
+pub use crate::systems::LatencyLine;

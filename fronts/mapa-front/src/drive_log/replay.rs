@@ -1,25 +1,19 @@
 //! Recorded facts, told once more.
 
-#[cfg(feature = "slo")]
-use std::collections::BTreeMap;
 use std::io::BufRead;
 
 use mapa_sched::{Fleet, Scheduler, Time, step};
 use mapa_topologies::Machine;
 use serde::Serialize;
 
-#[cfg(feature = "slo")]
-use super::lines::LatencyLine;
 use super::lines::{Instant, RECORD_VERSION, RecordHead, RecordLine};
 use super::order::Order;
-#[cfg(feature = "slo")]
-use crate::answer::slo::{self, Replayed};
 use crate::error::Error;
 use crate::files::Files;
 use crate::machine::Loaded;
 use crate::names::Names;
 #[cfg(feature = "slo")]
-use crate::slo_log::{Controller, LogLine, what_differs};
+use crate::systems::{Controllers, Replayed};
 
 /// What became of facts that were told once more.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -148,7 +142,7 @@ pub fn replay(
     let mut done = ReplayedDrive::default();
     let mut now: Option<Replayer> = None;
     #[cfg(feature = "slo")]
-    let mut controllers = Controllers::new();
+    let mut controllers = Controllers::default();
     let mut text = String::new();
     for line in 1.. {
         // One buffer serves all lines, and keeps its room.
@@ -178,7 +172,9 @@ pub fn replay(
             RecordLine::Latency(latency) => {
                 // These lines need no head of a record before them: the log of each tenant has a head of its own.
                 let replayed = done.latency.get_or_insert_default();
-                decide(&mut controllers, *latency, line, replayed).map_err(|error| bad(&error))?;
+                let at = usize::try_from(line).unwrap_or(usize::MAX);
+                let decided = controllers.decide(*latency, at, replayed);
+                decided.map_err(|error| bad(&error))?;
             }
             RecordLine::Instant(instant) => {
                 let Some(now) = &mut now else {
@@ -207,47 +203,6 @@ pub fn replay(
         return Err(Error::malformed("an empty record: expected a head"));
     }
     Ok(done)
-}
-
-/// By tenant: the controller of its latency, with its settings.
-#[cfg(feature = "slo")]
-type Controllers = BTreeMap<String, Controller>;
-
-/// Makes a decision on a tenant again, from the state and the input that it has.
-///
-/// # Errors
-/// A decision without a head before it or of another controller; another version; settings out of their bounds.
-#[cfg(feature = "slo")]
-fn decide(
-    controllers: &mut Controllers,
-    latency: LatencyLine,
-    line: u64,
-    replayed: &mut Replayed,
-) -> Result<(), Error> {
-    let LatencyLine { tenant, log } = latency;
-    if let LogLine::Head(head) = log {
-        // A daemon that was restarted writes this head again, maybe with other settings. The last one counts.
-        controllers.insert(tenant, head.controller()?);
-        return Ok(());
-    }
-    // The decision is made from the state that was recorded with it, and not from the one before. So a decision that
-    // differs does not make the following ones differ.
-    let by = controllers.get(&tenant);
-    let Some(again) = by.and_then(|by| by.again(&log)) else {
-        return Err(Error::malformed(format_args!(
-            "a decision on `{tenant}`: expected the head of its controller before it"
-        )));
-    };
-    replayed.decisions += 1;
-    replayed.orders += log.orders();
-    let text = |line: &LogLine| serde_json::to_string(line).map_err(Error::malformed);
-    if text(&again)? != text(&log)? {
-        replayed.differ.push(slo::Differs {
-            line: usize::try_from(line).unwrap_or(usize::MAX),
-            what: what_differs(&log, &again),
-        });
-    }
-    Ok(())
 }
 
 /// Whether orders are the same, to the byte.

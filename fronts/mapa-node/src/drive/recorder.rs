@@ -7,8 +7,6 @@ use std::path::Path;
 #[cfg(feature = "slo")]
 use mapa_front::drive_log::LatencyLine;
 use mapa_front::drive_log::{Fact, Instant, Order, RecordHead, RecordLine};
-#[cfg(feature = "slo")]
-use mapa_front::slo_log::LogLine;
 use mapa_sched::{Action, Event, Time};
 
 use crate::error::Error;
@@ -60,9 +58,8 @@ impl Recorder {
 
     /// Writes a line of the log of a tenant whose latency is controlled.
     #[cfg(feature = "slo")]
-    pub(crate) fn latency(&mut self, tenant: &str, log: LogLine) -> Result<(), Error> {
-        let tenant = tenant.to_owned();
-        self.line(&RecordLine::Latency(Box::new(LatencyLine { tenant, log })))
+    pub(crate) fn latency(&mut self, line: LatencyLine) -> Result<(), Error> {
+        self.line(&RecordLine::Latency(Box::new(line)))
     }
 
     fn line(&mut self, line: &RecordLine) -> Result<(), Error> {

@@ -9,6 +9,7 @@
     reason = "every failure is an answer, and only `mapa_cli` prints"
 )]
 
+pub mod answer;
 mod names;
 mod train;
 mod tune;
@@ -21,3 +22,10 @@ pub use names::add as add_names;
 pub const TRAIN: CommandRow = CommandRow::of::<train::TrainArgs>();
 /// `tune`: prices and layouts, searched for jobs with deadlines.
 pub const TUNE: CommandRow = CommandRow::of::<tune::TuneArgs>();
+
+/// The JSON Schemas of the answers.
+#[cfg(feature = "schema")]
+pub const ANSWERS: &[mapa_front::AnswerSchema] = &[
+    mapa_front::AnswerSchema::of::<answer::train::Training>("train"),
+    mapa_front::AnswerSchema::of::<answer::tune::Tune>("tune"),
+];

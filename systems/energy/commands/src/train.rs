@@ -5,7 +5,7 @@ mod args;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use mapa_front::answer::train::{CurvePoint, Difference, TrainedRule, Training};
+use crate::answer::train::{CurvePoint, Difference, TrainedRule, Training};
 use mapa_front::text::table;
 use mapa_sim::paired_interval;
 use mapa_system_energy::learned::{Learned, Weights};

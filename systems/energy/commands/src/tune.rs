@@ -5,7 +5,7 @@ mod args;
 use std::hash::Hasher;
 use std::path::{Path, PathBuf};
 
-use mapa_front::answer::tune::{HeldOut, Tune};
+use crate::answer::tune::{HeldOut, Tune};
 use mapa_front::text::table;
 use mapa_sim::read_jobs;
 use mapa_system_energy::{

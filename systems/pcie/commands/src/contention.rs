@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::time::Duration;
 
+use crate::answer::contention::{ContendedJob, Contention, Slowdowns};
 use mapa_core::mig::Size;
 use mapa_core::{
     Decision, Demand, Device, DeviceId, HardwareGraph, MachineId, Pattern, Refusal, Request,
 };
-use mapa_front::answer::contention::{ContendedJob, Contention, Slowdowns};
-use mapa_sched::{Assignment, Event, Fleet, Job, JobId, Scheduler, Tenant, Time, Turn, step};
+use mapa_sched::{Event, Fleet, Job, JobId, Assignment, Scheduler, Tenant, Time, Turn, step};
 use mapa_sim::{Execution, Profile, Submission, Workload, read_profiles};
 use mapa_system_pcie::pcie_aware;
 use mapa_system_pcie_sim::{PcieEqualShare, PcieMaxMin};

@@ -9,6 +9,7 @@
     reason = "every failure is an answer, and only `mapa_cli` prints"
 )]
 
+pub mod answer;
 mod args;
 mod contention;
 mod plots;
@@ -23,3 +24,12 @@ pub const PROFILE: CommandRow = CommandRow::of::<args::ProfileArgs>();
 pub const CONTENTION: CommandRow = CommandRow::of::<args::ContentionArgs>();
 /// `workers`: real processes in place of GPUs, for tests of the simulator.
 pub const WORKERS: CommandRow = CommandRow::of::<workers::WorkersArgs>();
+
+/// The JSON Schemas of the answers.
+#[cfg(feature = "schema")]
+pub const ANSWERS: &[mapa_front::AnswerSchema] = &[
+    mapa_front::AnswerSchema::of::<answer::contention::Contention>("contention"),
+    mapa_front::AnswerSchema::of::<answer::profile::Profile>("profile"),
+    mapa_front::AnswerSchema::of::<answer::workers::Copies>("workers-copy"),
+    mapa_front::AnswerSchema::of::<answer::workers::Replay>("workers-replay"),
+];

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::answer::profile::{Profile as Answer, ProfiledJob};
 use mapa_core::mig::Size;
-use mapa_front::answer::profile::{Profile as Answer, ProfiledJob};
 use mapa_regress::{Alpha, AlphaConfig, fit_alpha, read_runs};
 use mapa_sim::{Profile, write_profiles};
 

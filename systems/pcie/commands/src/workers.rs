@@ -11,12 +11,12 @@ use mapa_sim::{Execution, Outcome, Profile, Simulation, Workload};
 use mapa_system_pcie::PcieAware;
 use mapa_system_pcie_sim::{PcieEqualShare, PcieMaxMin};
 
+use crate::answer::workers::{Copies, Job, Replay, Simulated};
 pub(crate) use args::WorkersArgs;
 use args::{CopyArgs, ReplayArgs, WorkersDo};
 use mapa_cli::Failure;
 use mapa_cli::load;
 use mapa_cli::{Output, SystemCommand};
-use mapa_front::answer::workers::{Copies, Job, Replay, Simulated};
 use mapa_front::simulation::fleet;
 use mapa_system_pcie_lab::workers::{
     Retrace, Settings, WorkerJob, completion_times, copy_throughput, replay, work,

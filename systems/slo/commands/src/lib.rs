@@ -9,6 +9,7 @@
     reason = "every failure is an answer, and only `mapa_cli` prints"
 )]
 
+pub mod answer;
 mod log;
 mod plots;
 mod tenants;
@@ -25,3 +26,11 @@ pub const TENANTS: SimulationRow = SimulationRow {
 
 /// The schedulers that run tenants.
 const SCHEDULERS: [&str; 2] = ["slo", "slo-replay"];
+
+/// The JSON Schemas of the answers.
+#[cfg(feature = "schema")]
+pub const ANSWERS: &[mapa_front::AnswerSchema] = &[
+    mapa_front::AnswerSchema::of::<answer::SimulatedTenants>("simulate-tenants"),
+    mapa_front::AnswerSchema::lines::<mapa_system_slo_log::LogLine>("slo-log"),
+    mapa_front::AnswerSchema::of::<mapa_system_slo_log::Replayed>("slo-replay"),
+];

@@ -2,8 +2,8 @@
 
 mod args;
 
-use mapa_front::slo_log::{read_log, replay_log};
 use mapa_front::text::counted;
+use mapa_system_slo_log::{read_log, replay_log};
 
 pub(crate) use args::SloArgs;
 use args::SloDo;
@@ -24,7 +24,7 @@ fn slo(args: &SloArgs, output: &mut Output) -> Result<(), Failure> {
     let text = files::text(file)?;
     let log =
         read_log(&text).map_err(|error| Failure::malformed(format_args!("{file}: {error}")))?;
-    let answer = replay_log(&log)?;
+    let answer = replay_log(&log).map_err(Failure::malformed)?;
     if output.json {
         output.object(&answer)?;
     } else {

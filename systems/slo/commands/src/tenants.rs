@@ -1,11 +1,11 @@
 //! `simulate` under a controller of latencies: tenants that serve requests, and those beside them.
 
+use crate::answer::{SimulatedTenant, SimulatedTenants, TenantAction, TenantRun};
 use mapa_core::Settings as Words;
-use mapa_front::answer::slo::{SimulatedTenant, SimulatedTenants, TenantAction, TenantRun};
-use mapa_front::slo_log::{Controller, LogLine, write_log};
 use mapa_front::text::table;
 use mapa_system_slo::replay::ReplaySettings;
-use mapa_system_slo::{EnabledLevers, Settings, TenantSetup};
+use mapa_system_slo::{TenantSetup, EnabledLevers, Settings};
+use mapa_system_slo_log::{Controller, LogLine, write_log};
 use mapa_system_slo_sim::{
     Acted, FileTenants, LiveControl, NoController, Noise, PaperControl, ReplayControl,
     RunConditions, RunTotals, ServingTenant, is_tenants, read_tenants, run,
@@ -135,7 +135,8 @@ pub(super) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
         };
         if let (Some(path), Some((by, lines))) = (&args.log, &done.log) {
             let path = named(path);
-            files::write_whole(&path, write_log(by, lines)?.as_bytes())?;
+            let text = write_log(by, lines).map_err(Failure::malformed)?;
+            files::write_whole(&path, text.as_bytes())?;
             answer.written.push(path.display().to_string());
         }
         if let Some(folder) = &args.plot {

@@ -3,11 +3,13 @@
 use std::time::{Duration, Instant};
 
 use mapa_front::answer::node::TenantLatency;
+use mapa_front::drive_log::LatencyLine;
 use mapa_live::Live;
 use mapa_live::levers;
 use mapa_live::telemetry::Sample;
 use mapa_sched::Time;
-use mapa_system_slo::{ControllerAction, Relaunched, TickInput};
+use mapa_system_slo::{TickInput, ControllerAction, Relaunched};
+use mapa_system_slo_log::LogLine;
 use tracing::{info, warn};
 
 use super::actuator::Actuator;
@@ -21,6 +23,12 @@ use crate::drive::driver::{NodeDriver, now_ms};
 use crate::drive::hands::NodeHands;
 use crate::drive::journal::NodeJournal;
 use crate::error::Error;
+
+/// A line of a tenant's log, for the record.
+fn line_of(tenant: &str, log: LogLine) -> LatencyLine {
+    let tenant = tenant.to_owned();
+    LatencyLine { tenant, log }
+}
 
 /// One tenant.
 struct Guarded {
@@ -108,7 +116,7 @@ impl<'a> LatencyControl<'a> {
     pub(crate) fn introduce(&self, driver: &mut NodeDriver<'_>) {
         for tenant in &self.tenants {
             let head = tenant.controller.head();
-            driver.record(|to| to.latency(&tenant.name, head));
+            driver.record(|to| to.latency(line_of(&tenant.name, head)));
         }
         let actuator = Actuator {
             config: self.config,
@@ -182,7 +190,7 @@ impl<'a> LatencyControl<'a> {
             let from = guarded.controller.place();
             let (orders, reason, line) = guarded.controller.tick(&guarded.name, input, &answered);
             if let Some(line) = line {
-                driver.record(|to| to.latency(&guarded.name, line));
+                driver.record(|to| to.latency(line_of(&guarded.name, line)));
             }
             for order in &orders {
                 let contention = if report.is_inferred {

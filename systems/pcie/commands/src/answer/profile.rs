@@ -6,8 +6,6 @@ use mapa_core::mig::Size;
 use mapa_regress::{Alpha, AlphaPoint};
 use serde::Serialize;
 
-use super::number::finite;
-
 /// The fitted jobs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -100,4 +98,9 @@ impl From<&AlphaPoint> for ProfilePoint {
             on_line: point.on_line,
         }
     }
+}
+
+/// A number; `None`, which becomes null, for NaN and infinities.
+fn finite(number: f64) -> Option<f64> {
+    Some(number).filter(|number| number.is_finite())
 }

@@ -1,30 +1,6 @@
-//! The answers on tenants with promised latencies: a simulation, and a log that was replayed.
+//! The answer on tenants with promised latencies: a simulation.
 
 use serde::Serialize;
-
-/// What became of a log whose decisions were made again.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Replayed {
-    /// The decisions.
-    pub decisions: usize,
-    /// The orders in them.
-    pub orders: usize,
-    /// The decisions that are not the same, bit for bit.
-    pub differ: Vec<Differs>,
-    /// Whether the last line is cut off: its writer was killed. It is left out.
-    pub is_cut_off: bool,
-}
-
-/// A decision that differs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Differs {
-    /// The line of the log.
-    pub line: usize,
-    /// In what.
-    pub what: String,
-}
 
 /// A simulation of tenants with promised latencies.
 #[derive(Clone, Debug, PartialEq, Serialize)]

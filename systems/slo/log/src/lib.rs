@@ -2,12 +2,20 @@
 //! settings; each other line is a decision, with all that is needed to make it again. A program that
 //! is started again adds a head, and its decisions.
 
+#![warn(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "libraries answer with errors, and leave printing to their callers"
+)]
+
+use std::collections::BTreeMap;
+
 use mapa_system_slo::replay::{self, ReplayRecord, ReplaySettings};
 use mapa_system_slo::{DecisionRecord, Settings, recorded};
 use serde::{Deserialize, Serialize};
-
-use crate::answer::slo::{Differs, Replayed};
-use crate::error::Error;
 
 /// The version of the form of a log.
 pub const LOG_VERSION: u32 = 2;
@@ -46,6 +54,17 @@ pub enum LogLine {
     ReplayDecision(Box<ReplayRecord>),
 }
 
+/// A line of the log of one tenant, among those of others: in the record of a daemon.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct LatencyLine {
+    /// The tenant.
+    pub tenant: String,
+    /// The line.
+    pub log: LogLine,
+}
+
 /// What a log begins with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -55,6 +74,15 @@ pub struct Head {
     pub version: u32,
     /// The controller.
     pub by: Controller,
+}
+
+/// What is wrong with a log: the line at fault, and what was expected there.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct LogError(String);
+
+fn malformed(what: impl std::fmt::Display) -> LogError {
+    LogError(what.to_string())
 }
 
 /// A log as it was read.
@@ -87,18 +115,42 @@ impl Log {
     }
 }
 
+/// What became of a log whose decisions were made again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Replayed {
+    /// The decisions.
+    pub decisions: usize,
+    /// The orders in them.
+    pub orders: usize,
+    /// The decisions that are not the same, bit for bit.
+    pub differ: Vec<Differs>,
+    /// Whether the last line is cut off: its writer was killed. It is left out.
+    pub is_cut_off: bool,
+}
+
+/// A decision that differs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Differs {
+    /// The line of the log.
+    pub line: usize,
+    /// In what.
+    pub what: String,
+}
+
 /// Writes a log.
 ///
 /// # Errors
 /// A number that JSON cannot write.
-pub fn write_log(by: &Controller, decisions: &[LogLine]) -> Result<String, Error> {
+pub fn write_log(by: &Controller, decisions: &[LogLine]) -> Result<String, LogError> {
     let head = LogLine::Head(Box::new(Head {
         version: LOG_VERSION,
         by: by.clone(),
     }));
     let mut text = String::new();
     for line in std::iter::once(&head).chain(decisions) {
-        text += &serde_json::to_string(line).map_err(Error::malformed)?;
+        text += &serde_json::to_string(line).map_err(malformed)?;
         text.push('\n');
     }
     Ok(text)
@@ -109,11 +161,11 @@ pub fn write_log(by: &Controller, decisions: &[LogLine]) -> Result<String, Error
 /// # Errors
 /// The line at fault and what was expected there: no head, another version, settings out of their
 /// bounds, a decision of the other controller.
-pub fn read_log(text: &str) -> Result<Log, Error> {
+pub fn read_log(text: &str) -> Result<Log, LogError> {
     let mut runs: Vec<Run> = Vec::new();
     let mut is_cut_off = false;
     for (at, text) in (1..).zip(text.split_inclusive('\n')) {
-        let bad = |what: &dyn std::fmt::Display| Error::malformed(format!("line {at}: {what}"));
+        let bad = |what: &dyn std::fmt::Display| malformed(format!("line {at}: {what}"));
         let own = text.trim();
         if own.is_empty() {
             continue;
@@ -150,7 +202,7 @@ pub fn read_log(text: &str) -> Result<Log, Error> {
         }
     }
     if runs.is_empty() {
-        return Err(Error::malformed("an empty log: expected a head"));
+        return Err(malformed("an empty log: expected a head"));
     }
     Ok(Log { runs, is_cut_off })
 }
@@ -160,19 +212,17 @@ impl Head {
     ///
     /// # Errors
     /// Another version; settings out of their bounds.
-    pub fn controller(self) -> Result<Controller, Error> {
+    pub fn controller(self) -> Result<Controller, LogError> {
         if self.version != LOG_VERSION {
-            return Err(Error::malformed(format!(
+            return Err(malformed(format!(
                 "version {}: expected {LOG_VERSION}",
                 self.version
             )));
         }
         Ok(match self.by {
-            Controller::Slo(settings) => {
-                Controller::Slo(settings.checked().map_err(Error::malformed)?)
-            }
+            Controller::Slo(settings) => Controller::Slo(settings.checked().map_err(malformed)?),
             Controller::SloReplay(settings) => {
-                Controller::SloReplay(settings.checked().map_err(Error::malformed)?)
+                Controller::SloReplay(settings.checked().map_err(malformed)?)
             }
         })
     }
@@ -181,7 +231,7 @@ impl Head {
 impl Controller {
     /// Makes a decision again, from the state before and the input that it has. `None` if it is not one of this
     /// controller.
-    pub(crate) fn again(&self, decision: &LogLine) -> Option<LogLine> {
+    fn again(&self, decision: &LogLine) -> Option<LogLine> {
         // Each decision begins with the state that is recorded in it, so one that differs does not make later ones
         // differ.
         Some(match (self, decision) {
@@ -202,7 +252,7 @@ impl Controller {
 
 impl LogLine {
     /// How many orders a decision has.
-    pub(crate) fn orders(&self) -> usize {
+    fn orders(&self) -> usize {
         match self {
             Self::Head(_) => 0,
             Self::Decision(own) => own.orders.len(),
@@ -216,7 +266,7 @@ impl LogLine {
 ///
 /// # Errors
 /// A number that JSON cannot write.
-pub fn replay_log(log: &Log) -> Result<Replayed, Error> {
+pub fn replay_log(log: &Log) -> Result<Replayed, LogError> {
     let mut answer = Replayed {
         decisions: log.len(),
         orders: 0,
@@ -232,7 +282,7 @@ pub fn replay_log(log: &Log) -> Result<Replayed, Error> {
             continue;
         };
         answer.orders += candidate.orders();
-        let written = serde_json::to_string(&again).map_err(Error::malformed)?;
+        let written = serde_json::to_string(&again).map_err(malformed)?;
         if written != *text {
             answer.differ.push(Differs {
                 line: *line,
@@ -243,8 +293,51 @@ pub fn replay_log(log: &Log) -> Result<Replayed, Error> {
     Ok(answer)
 }
 
+/// The controllers of tenants whose lines are read one by one, each with the settings of the last head.
+#[derive(Clone, Debug, Default)]
+pub struct Controllers(BTreeMap<String, Controller>);
+
+impl Controllers {
+    /// Makes a decision on a tenant again, from the state and the input that it has, and counts it; a head names the
+    /// tenant's controller. `at` is the number of the line.
+    ///
+    /// # Errors
+    /// A decision without a head before it or of another controller; another version; settings out of their bounds.
+    pub fn decide(
+        &mut self,
+        line: LatencyLine,
+        at: usize,
+        replayed: &mut Replayed,
+    ) -> Result<(), LogError> {
+        let LatencyLine { tenant, log } = line;
+        if let LogLine::Head(head) = log {
+            // A daemon that was restarted writes this head again, maybe with other settings. The last one counts.
+            self.0.insert(tenant, head.controller()?);
+            return Ok(());
+        }
+        // The decision is made from the state that was recorded with it, and not from the one before. So a decision that
+        // differs does not make the following ones differ.
+        let by = self.0.get(&tenant);
+        let Some(again) = by.and_then(|by| by.again(&log)) else {
+            return Err(malformed(format_args!(
+                "a decision on `{tenant}`: expected the head of its controller before it"
+            )));
+        };
+        replayed.decisions += 1;
+        replayed.orders += log.orders();
+        let text = |line: &LogLine| serde_json::to_string(line).map_err(malformed);
+        if text(&again)? != text(&log)? {
+            replayed.differ.push(Differs {
+                line: at,
+                what: what_differs(&log, &again),
+            });
+        }
+        Ok(())
+    }
+}
+
 /// In which part two decisions differ.
-pub(crate) fn what_differs(told: &LogLine, again: &LogLine) -> String {
+fn what_differs(told: &LogLine, again: &LogLine) -> String {
     let parts = |line: &LogLine| match line {
         LogLine::Decision(own) => Some((own.orders.clone(), own.rows.clone(), own.reason.clone())),
         LogLine::ReplayDecision(own) => {

@@ -1,11 +1,10 @@
 //! The answer of `tune`: prices of a plan for given days.
 
+use mapa_front::answer::report::Interval;
 use mapa_sim::{mean_interval, paired_interval};
 use mapa_system_energy::{PriceFile, TunedMachine};
 use mapa_system_energy_sim::Totals;
 use serde::Serialize;
-
-use super::report::Interval;
 
 /// What a search for prices found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -89,7 +88,7 @@ impl HeldOut {
     pub fn of(rule: &str, own: &[Totals], largest: &[Totals]) -> Self {
         let mean = |of: &dyn Fn(&Totals) -> f64| {
             let values: Vec<f64> = own.iter().map(of).collect();
-            super::number::finite(mean_interval(&values).mean)
+            Some(mean_interval(&values).mean).filter(|mean| mean.is_finite())
         };
         let late = |days: &[Totals]| -> Vec<f64> {
             let each = days.iter().map(|day| 100.0 * day.late_share());

@@ -1,0 +1,4 @@
+//! The answers of the commands.
+
+pub mod train;
+pub mod tune;

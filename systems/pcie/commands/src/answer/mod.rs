@@ -1,0 +1,5 @@
+//! The answers of the commands.
+
+pub mod contention;
+pub mod profile;
+pub mod workers;
