@@ -1,8 +1,21 @@
-//! Tests of the commands that systems bring. They run the program, and lie with their system.
+//! Tests of the commands that systems bring, and of general commands on what they bring. They run the program, and lie with their
+//! system.
 
 #[cfg(feature = "pcie")]
 #[path = "../../../systems/pcie/commands/tests/answers.rs"]
 mod answers;
+#[cfg(feature = "case")]
+#[path = "../../../systems/case/sim/tests/simulate.rs"]
+mod case_simulate;
+#[cfg(feature = "pcie")]
+#[path = "../../../systems/pcie/commands/tests/contention.rs"]
+mod contention;
+#[cfg(feature = "energy")]
+#[path = "../../../systems/energy/commands/tests/simulate.rs"]
+mod energy_simulate;
+#[cfg(feature = "pcie")]
+#[path = "../../../systems/pcie/commands/tests/simulate.rs"]
+mod pcie_simulate;
 #[cfg(feature = "slo")]
 #[path = "../../../systems/slo/commands/tests/slo.rs"]
 mod slo;

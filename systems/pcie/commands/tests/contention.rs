@@ -1,0 +1,97 @@
+//! `contention`: who shares which hop, and how slow each job is.
+
+use crate::common::{run, text};
+use serde_json::{Value, json};
+
+const SEVENTHS: &str = "--machine dgx-a100 --mig a100-40gb=1g,1g,1g,1g,1g,1g,1g";
+
+/// Four jobs, the last of which is put where most is left.
+const SHARED: &str = "job,profile,device\n\
+    a,Bloom7b1,GPU0/1g.5gb@0\nb,Bloom560m,GPU0/1g.5gb@1\nc,Bloom7b1,GPU0/1g.5gb@2\nd,Bloom7b1,\ne,ResNet50,\n";
+
+#[test]
+fn contention_says_who_shares_which_hop_and_how_slow_each_is() {
+    let words = format!("contention {SEVENTHS} --pcie-gbps 30.08 --jobs -");
+    let answer: Value = serde_json::from_str(&text(&format!("{words} --json"), SHARED)).unwrap();
+    let slow = |at: usize, model: &str| answer["jobs"][at]["slowdown"][model].as_f64().unwrap();
+    let close =
+        |found: f64, expected: f64| assert!((found - expected).abs() < 1e-3, "{found}: {answer}");
+    for (at, equal, fair) in [
+        (0, 1.884, 2.468),
+        (1, 1.0, 1.0),
+        (2, 1.884, 2.468),
+        (3, 1.0, 2.468),
+        (4, 1.0, 1.0),
+    ] {
+        close(slow(at, "equal-share"), equal);
+        close(slow(at, "max-min"), fair);
+    }
+    let device = |at: usize| answer["jobs"][at]["device"].as_str().unwrap();
+    // Eq. 2 sees GPUs only, so the last goes to the neighbour behind the same switch, where max-min
+    // makes it share.
+    assert_eq!((device(0), device(3)), ("GPU0/1g.5gb@0", "GPU1/1g.5gb@0"));
+    let hops = answer["hops"].as_array().unwrap();
+    assert_eq!(
+        (&hops[0]["from"], &hops[0]["jobs"]),
+        (&json!("GPU0"), &json!(["a", "b", "c"]))
+    );
+    let hop = hops.iter().find(|hop| hop["from"] == "plx0").unwrap();
+    assert_eq!(hop["jobs"], json!(["a", "b", "c", "d"]));
+    close(
+        hop["wanted_gbps"].as_f64().unwrap(),
+        3.0 * 17.65 * 1.07 + 5.7 * 1.25,
+    );
+    close(hop["carried_gbps"].as_f64().unwrap(), 30.08);
+    // The page shows what is printed of all but the last.
+    let printed = text(&words, SHARED.trim_end_matches("e,ResNet50,\n"));
+    assert!(
+        include_str!("../../docs/contention.md").contains(printed.trim_end()),
+        "{printed}"
+    );
+}
+
+#[test]
+fn jobs_of_contention_that_cannot_be_are_refused_by_line() {
+    let words = format!("contention {SEVENTHS} --jobs -");
+    for (jobs, message) in [
+        (
+            "job,profile,device\na,Bloom8,GPU0\n",
+            "line 2: no profile is called `Bloom8`: expected ResNet50",
+        ),
+        ("job,speed\n", "column `speed`: expected job, profile"),
+        (
+            "job,pcie_gbps\na,-1\n",
+            "line 2: pcie_gbps `-1`: expected GB/s from 0",
+        ),
+        ("job,pcie_gbps\na,1\na,1\n", "line 3: job `a` again"),
+        (
+            "job,device\na,GPU0/1g.5gb@0\n",
+            "line 2: expected a profile, or pcie_gbps",
+        ),
+        (
+            "job,pcie_gbps,device\na,1,GPU77\n",
+            "line 2: no single device is called `GPU77`",
+        ),
+        (
+            "job,pcie_gbps,slice\na,1,1g\n",
+            "line 2: slice `1g`: expected a size such as 1g.2m",
+        ),
+        (
+            "job,pcie_gbps,slice\na,1,7g.8m\n",
+            "-: line 2: job `a`: it cannot be placed: what is free must be repartitioned",
+        ),
+        (
+            "job,pcie_gbps,device\na,1,GPU0\n",
+            "line 2: job `a`: GPU0 is not in the current layout: expected GPU0/1g.5gb@0, GPU0/1g.5gb@1",
+        ),
+        (
+            "job,pcie_gbps,device\na,1,GPU1/1g.5gb@0\nb,1,GPU1/1g.5gb@0\n",
+            "-: line 3: job `b`: GPU1/1g.5gb@0 is in use by `a`",
+        ),
+    ] {
+        let output = run(&words, jobs);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{jobs}: {stderr}");
+        assert!(stderr.contains(message), "{jobs}: {stderr}");
+    }
+}
