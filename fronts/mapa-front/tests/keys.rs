@@ -1,49 +1,20 @@
 //! Keys of answers: each is explained in its schema, and tables keep the kinds of their cells.
 
 use mapa_front::answer::table::records;
-use mapa_front::answer::{
-    contention, defrag, fit, nccl, pattern, profile, sensitivity, simulate, sweep,
-};
+use mapa_front::answer::{defrag, fit, nccl, pattern, sensitivity, simulate, sweep};
 use mapa_sim::{Column, Table};
 use schemars::schema_for;
 use serde_json::{Value, json};
 
-/// The paths of all properties below a schema that have no description, and the number of all.
-fn unexplained(schema: &Value, path: &str, found: &mut Vec<String>) -> usize {
-    let mut all = 0;
-    if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
-        for (key, value) in properties {
-            all += 1;
-            if value.get("description").is_none() {
-                found.push(format!("{path}.{key}"));
-            }
-        }
-    }
-    match schema {
-        Value::Object(object) => {
-            for (key, value) in object {
-                all += unexplained(value, &format!("{path}.{key}"), found);
-            }
-        }
-        Value::Array(items) => {
-            for value in items {
-                all += unexplained(value, path, found);
-            }
-        }
-        _ => {}
-    }
-    all
-}
+use crate::explained::unexplained;
 
 #[test]
 fn every_key_of_an_answer_is_explained_in_its_schema() {
     let schemas = [
-        schema_for!(contention::Contention),
         schema_for!(defrag::Defrag),
         schema_for!(fit::Fit),
         schema_for!(nccl::NcclPattern),
         schema_for!(pattern::Pattern),
-        schema_for!(profile::Profile),
         schema_for!(sensitivity::PublishedSensitivity),
         schema_for!(sensitivity::Sensitivity),
         schema_for!(simulate::Simulate),

@@ -5,6 +5,7 @@ mod commands;
 mod common;
 mod drive_log;
 mod efficiency;
+mod explained;
 mod kept;
 mod keys;
 mod names;
