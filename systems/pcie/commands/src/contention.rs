@@ -9,7 +9,7 @@ use mapa_core::mig::Size;
 use mapa_core::{
     Decision, Demand, Device, DeviceId, HardwareGraph, MachineId, Pattern, Refusal, Request,
 };
-use mapa_sched::{Event, Fleet, Job, JobId, Assignment, Scheduler, Tenant, Time, Turn, step};
+use mapa_sched::{Assignment, Event, Fleet, Job, JobId, Scheduler, Tenant, Time, Turn, step};
 use mapa_sim::{Execution, Profile, Submission, Workload, read_profiles};
 use mapa_system_pcie::pcie_aware;
 use mapa_system_pcie_sim::{PcieEqualShare, PcieMaxMin};

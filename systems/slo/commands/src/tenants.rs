@@ -4,7 +4,7 @@ use crate::answer::{SimulatedTenant, SimulatedTenants, TenantAction, TenantRun};
 use mapa_core::Settings as Words;
 use mapa_front::text::table;
 use mapa_system_slo::replay::ReplaySettings;
-use mapa_system_slo::{TenantSetup, EnabledLevers, Settings};
+use mapa_system_slo::{EnabledLevers, Settings, TenantSetup};
 use mapa_system_slo_log::{Controller, LogLine, write_log};
 use mapa_system_slo_sim::{
     Acted, FileTenants, LiveControl, NoController, Noise, PaperControl, ReplayControl,

@@ -8,7 +8,7 @@ use mapa_live::Live;
 use mapa_live::levers;
 use mapa_live::telemetry::Sample;
 use mapa_sched::Time;
-use mapa_system_slo::{TickInput, ControllerAction, Relaunched};
+use mapa_system_slo::{ControllerAction, Relaunched, TickInput};
 use mapa_system_slo_log::LogLine;
 use tracing::{info, warn};
 

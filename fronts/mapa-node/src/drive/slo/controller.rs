@@ -2,7 +2,10 @@
 
 use mapa_sched::Time;
 use mapa_system_slo::replay::{self, ByReplay, ReplayState};
-use mapa_system_slo::{CompletedRequest, TenantSetup as Place, TickInput, ControllerAction, Settings, ControllerState, recorded};
+use mapa_system_slo::{
+    CompletedRequest, ControllerAction, ControllerState, Settings, TenantSetup as Place, TickInput,
+    recorded,
+};
 use mapa_system_slo_log::{Controller as Kind, Head, LOG_VERSION, LogLine};
 
 use super::config::{ControllerKind, SloConfig};
