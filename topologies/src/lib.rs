@@ -20,6 +20,8 @@ mod machine;
 mod machine_file;
 mod merge;
 pub mod mig;
+#[cfg(feature = "parted")]
+pub mod mig_parted;
 mod pci;
 pub mod policies;
 mod ranges;

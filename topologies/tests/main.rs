@@ -15,6 +15,7 @@ mod machine_file;
 mod match_instances;
 mod merge;
 mod mig;
+mod mig_parted;
 mod nccl_graph;
 mod nccl_topology;
 mod nvidia_smi_list;

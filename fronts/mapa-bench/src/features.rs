@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use mapa_cli::Failure;
 
 /// The features, and whether this build has them.
-const FEATURES: [(&str, bool); 11] = [
+const FEATURES: [(&str, bool); 12] = [
     ("case", cfg!(feature = "case")),
     ("energy", cfg!(feature = "energy")),
     ("experiments", cfg!(feature = "experiments")),
@@ -13,6 +13,7 @@ const FEATURES: [(&str, bool); 11] = [
     ("mapa", cfg!(feature = "mapa")),
     ("nvml", cfg!(feature = "nvml")),
     ("parquet", cfg!(feature = "parquet")),
+    ("parted", cfg!(feature = "parted")),
     ("pcie", cfg!(feature = "pcie")),
     ("plots", cfg!(feature = "plots")),
     ("slo", cfg!(feature = "slo")),

@@ -1,6 +1,7 @@
 //! `mig` as a user or a script runs it: keys, exit statuses, and what people read.
 
 use crate::common::{answer, error, no, run, text};
+use crate::schema::assert_valid;
 use serde_json::{Value, json};
 
 fn keys(object: &Value) -> Vec<&str> {
@@ -288,4 +289,122 @@ fn malformed_questions_have_status_2_and_list_the_names() {
     }
     let (object, status) = no("mig --gpu a100-40gb --fit 5g --json");
     assert!(object["error"].as_str().unwrap().contains("`5g`") && status == 2);
+}
+
+/// A file as NVIDIA's mig-parted reads it.
+const PARTED: &str = r#"
+version: v1
+mig-configs:
+  half:
+    - devices: [0]
+      mig-enabled: true
+      mig-devices: {"3g.20gb": 1, "1c.2g.10gb": 2}
+    - devices: [1]
+      mig-enabled: false
+  full:
+    - devices: all
+      mig-enabled: true
+      mig-devices: {"1g.5gb": 7}
+  eight:
+    - devices: all
+      mig-enabled: true
+      mig-devices: {"1g.5gb": 8}
+  hopper:
+    - devices: all
+      device-filter: "0x233010DE"
+      mig-enabled: true
+      mig-devices: {"1g.10gb": 7}
+"#;
+
+fn parted(words: &str) -> Value {
+    let printed = text(&format!("mig --parted - {words} --json"), PARTED);
+    let answer = serde_json::from_str(&printed).unwrap();
+    assert_valid("mig-parted", &answer);
+    answer
+}
+
+#[test]
+fn a_file_of_mig_parted_is_checked_gpu_by_gpu() {
+    let answer = parted("--gpu a100-40gb");
+    let all = answer["configurations"].as_array().unwrap();
+    let fits = all.iter().map(|configuration| {
+        (
+            configuration["name"].as_str().unwrap(),
+            configuration["fits"].as_bool().unwrap(),
+        )
+    });
+    assert_eq!(
+        fits.collect::<Vec<_>>(),
+        [
+            ("eight", false),
+            ("full", true),
+            ("half", true),
+            ("hopper", true)
+        ]
+    );
+    assert_eq!(all[1]["gpus"].as_array().unwrap().len(), 2);
+    let half = &all[2]["gpus"];
+    assert_eq!(half[1]["mig"], false);
+    let instances = half[0]["instances"].as_array().unwrap();
+    let divided: Vec<_> = (instances.iter())
+        .filter(|instance| instance["profile"] == "2g.10gb")
+        .map(|instance| &instance["compute"])
+        .collect();
+    assert_eq!(divided, [&json!([1, 1])]);
+    assert_eq!(all[3]["gpus"], json!([]), "no PCI id is known");
+    assert!(answer["notes"][0].as_str().unwrap().contains("--pci-id"));
+    // With the id the filter passes; the A100 has no such profile.
+    let answer = parted("--gpu a100-40gb --pci-id 0x233010DE");
+    assert_eq!(answer["configurations"][3]["fits"], false);
+    // The GPUs of a machine, by the table of their product or by another.
+    let answer = parted("--machine dgx-a100 --gpu a100-40gb --config full");
+    assert_eq!(
+        answer["configurations"][0]["gpus"]
+            .as_array()
+            .unwrap()
+            .len(),
+        8
+    );
+    let printed = text("mig --parted - --gpu a100-40gb --config half", PARTED);
+    assert!(
+        printed.contains("| half          | GPU1 | a100-40gb | MIG off"),
+        "{printed}"
+    );
+}
+
+#[test]
+fn a_configuration_that_does_not_fit_is_refused_and_a_wrong_file_is_named() {
+    let refused = run(
+        "mig --parted - --gpu a100-40gb --config eight --json",
+        PARTED,
+    );
+    assert_eq!(refused.status.code(), Some(3));
+    let answer: Value = serde_json::from_slice(&refused.stdout).unwrap();
+    assert_valid("mig-parted", &answer);
+    assert_eq!(answer["refusal"], "infeasible");
+    assert!(
+        answer["reason"]
+            .as_str()
+            .unwrap()
+            .starts_with("GPU0: 8 of 1g.5gb are wanted")
+    );
+    for (words, input, expected) in [
+        (
+            "--gpu a100-40gb --config third",
+            PARTED,
+            "expected one of eight, full, half, hopper",
+        ),
+        ("--gpu a100-40gb --pci-id A100", PARTED, "expected a PCI id"),
+        (
+            "--gpu a100-40gb",
+            "version: v2\nmig-configs: {}\n",
+            "expected v1",
+        ),
+        ("", PARTED, "expected --gpu"),
+    ] {
+        let output = run(&format!("mig --parted - {words}"), input);
+        assert_eq!(output.status.code(), Some(2), "{words}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(stderr.contains(expected), "{words}: {stderr}");
+    }
 }

@@ -205,6 +205,7 @@ fn what_every_command_answers_is_valid_by_its_schema() {
         "mapa-tenants",
         "mapa-uncordon",
         "measured-add",
+        "mig-parted",
         "node-answer",
         "node-ask",
         "node-doctor",

@@ -81,6 +81,8 @@ pub const ANSWERS: &[AnswerSchema] = &[
     AnswerSchema::of::<mig::Gpus>("mig"),
     AnswerSchema::of::<mig::Fit>("mig-fit"),
     AnswerSchema::of::<mig::Partitions>("mig-gpu"),
+    #[cfg(feature = "parted")]
+    AnswerSchema::of::<mig::Parted>("mig-parted"),
     AnswerSchema::lines::<node::SocketAnswer>("node-answer"),
     AnswerSchema::lines::<node::Ask>("node-ask"),
     AnswerSchema::lines::<node::Diagnosis>("node-doctor"),

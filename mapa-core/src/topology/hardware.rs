@@ -417,33 +417,13 @@ impl HardwareGraph {
     /// ```
     #[must_use]
     pub fn cuda_visible_devices(&self, placement: &[DeviceId]) -> Option<String> {
-        self.visible(placement, |id, device| match device.unit {
-            Unit::Whole => Some(device.index.unwrap_or(id.0).to_string()),
-            _ => device.uuid.clone(),
-        })
-    }
-
-    /// The same by UUIDs, of whole devices too: they mean the same whatever the order of devices.
-    /// `None` if one is not known.
-    ///
-    /// # Panics
-    /// If an id is not of this machine.
-    ///
-    /// # Complexity
-    /// O(k²) for k devices.
-    #[must_use]
-    pub fn cuda_visible_uuids(&self, placement: &[DeviceId]) -> Option<String> {
-        self.visible(placement, |_, device| device.uuid.clone())
-    }
-
-    fn visible(
-        &self,
-        placement: &[DeviceId],
-        name: impl Fn(DeviceId, &Device) -> Option<String>,
-    ) -> Option<String> {
         let mut names: Vec<String> = Vec::new();
         for &id in placement {
-            let name = name(id, self.device(id))?;
+            let device = self.device(id);
+            let name = match device.unit {
+                Unit::Whole => device.index.unwrap_or(id.0).to_string(),
+                _ => device.uuid.clone()?,
+            };
             if !names.contains(&name) {
                 names.push(name);
             }

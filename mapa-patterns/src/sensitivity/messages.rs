@@ -91,12 +91,6 @@ impl Messages {
         (self.calls() > 0.0).then(|| self.bytes() / self.calls())
     }
 
-    /// The number of calls with messages of at least [`LARGE_MESSAGE_BYTES`].
-    #[must_use]
-    pub fn large_calls(&self) -> f64 {
-        self.large.calls
-    }
-
     /// The bytes in messages of at least [`LARGE_MESSAGE_BYTES`].
     #[must_use]
     pub fn large_bytes(&self) -> f64 {

@@ -7,10 +7,19 @@ use mapa_topologies::mig::{Figure, Gpu, Offer, ProfileKind, Status, named};
 use crate::cli::MigArgs;
 use mapa_cli::Failure;
 use mapa_cli::Output;
+#[cfg(feature = "parted")]
+use mapa_cli::files::Disk;
+#[cfg(feature = "parted")]
+use mapa_front::answer::mig::PartedGpu;
 use mapa_front::commands::{MigRequest, mig_gpus};
 use mapa_front::text::table;
+#[cfg(feature = "parted")]
+use mapa_front::{Files, MachineSpec, commands::PartedRequest};
 
 pub(crate) fn mig(args: &MigArgs, output: &mut Output) -> Result<(), Failure> {
+    if let Some(file) = &args.parted {
+        return parted(file, args, output);
+    }
     let Some(name) = &args.gpu else {
         return list(output);
     };
@@ -42,6 +51,84 @@ pub(crate) fn mig(args: &MigArgs, output: &mut Output) -> Result<(), Failure> {
     draw(model, std::iter::once(layout.clone()), output)?;
     output.line("")?;
     output.line(command(model, layout))
+}
+
+/// Shows what a file of mig-parted does to which GPU.
+#[cfg(feature = "parted")]
+fn parted(file: &str, args: &MigArgs, output: &mut Output) -> Result<(), Failure> {
+    let request = PartedRequest {
+        config: args.config.clone(),
+        gpu: args.gpu.clone(),
+        pci_id: args.pci_id.clone(),
+    };
+    let machine = match args.parted_machine.as_slice() {
+        [] => None,
+        machine => {
+            let spec = MachineSpec {
+                machine: machine.to_vec(),
+                ..MachineSpec::default()
+            };
+            Some(spec.load(&Disk, &mut |warning: String| output.warn(warning))?)
+        }
+    };
+    let text = Disk.text(file)?;
+    let answer = mapa_front::commands::parted(&text, machine.as_ref(), &request)
+        .map_err(|error| error.within(file))?;
+    if answer.refusal.is_some() {
+        return Err(Failure::no_fit(&answer));
+    }
+    if output.json {
+        return output.object(&answer);
+    }
+    let mut rows = table(["configuration", "GPU", "table", "instances"], []);
+    for configuration in &answer.configurations {
+        if configuration.gpus.is_empty() {
+            let why = configuration
+                .reason
+                .as_deref()
+                .unwrap_or("it is for no GPU here");
+            rows.add_row([configuration.name.as_str(), "-", "-", why]);
+        }
+        for gpu in &configuration.gpus {
+            rows.add_row([&configuration.name, &gpu.device, &gpu.gpu, &layout_of(gpu)]);
+        }
+    }
+    output.page();
+    output.line(rows)?;
+    for note in &answer.notes {
+        output.line(format_args!("note: {note}"))?;
+    }
+    output.line("Starts are ones at which all instances have room; mig-parted names none.")
+}
+
+#[cfg(not(feature = "parted"))]
+fn parted(_: &str, _: &MigArgs, _: &mut Output) -> Result<(), Failure> {
+    crate::features::require("parted", "--parted")
+}
+
+/// The instances of a GPU in words, or why there are none.
+#[cfg(feature = "parted")]
+fn layout_of(gpu: &PartedGpu) -> String {
+    let Some(instances) = &gpu.instances else {
+        return format!("do not fit: {}", gpu.reason.as_deref().unwrap_or_default());
+    };
+    if !gpu.mig {
+        return "MIG off".to_owned();
+    }
+    if instances.is_empty() {
+        return "MIG on, no instances".to_owned();
+    }
+    let words = instances.iter().map(|instance| {
+        let place = format!("{}@{}", instance.profile, instance.start);
+        match instance.compute.as_slice() {
+            [] => place,
+            parts => {
+                let parts: Vec<String> = parts.iter().map(|slices| format!("{slices}c")).collect();
+                format!("{place} ({})", parts.join(" "))
+            }
+        }
+    });
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// The command that creates the layout.

@@ -238,3 +238,64 @@ impl Instance {
             .collect()
     }
 }
+
+/// What a file of mig-parted does to which GPU.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Parted {
+    /// The configurations that were asked for, by name.
+    pub configurations: Vec<PartedConfiguration>,
+    /// What is assumed, and what could not be checked.
+    pub notes: Vec<String>,
+    /// `infeasible` if one configuration was asked for, and it does not fit; else absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<String>,
+    /// Why it does not fit; absent if it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// A configuration of a file of mig-parted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PartedConfiguration {
+    /// Its name.
+    pub name: String,
+    /// Whether each GPU that it names can have its layout.
+    pub fits: bool,
+    /// The first reason why not; null if it fits.
+    pub reason: Option<String>,
+    /// The GPUs that it names, by number.
+    pub gpus: Vec<PartedGpu>,
+}
+
+/// What a configuration does to a GPU.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PartedGpu {
+    /// The number of the GPU.
+    pub index: u32,
+    /// Its name on the machine.
+    pub device: String,
+    /// The table of MIG that it was checked against.
+    pub gpu: String,
+    /// Whether MIG shall be on.
+    pub mig: bool,
+    /// The instances in the order in which they start, at starts where all have room; null if they have none.
+    pub instances: Option<Vec<PartedInstance>>,
+    /// Why there is no such layout; null if there is one.
+    pub reason: Option<String>,
+}
+
+/// An instance that a configuration makes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PartedInstance {
+    /// The name of its profile.
+    pub profile: String,
+    /// The memory slice at which it may start, from 0. mig-parted names no starts.
+    pub start: u8,
+    /// The compute slices of its compute instances; absent for one with all slices.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub compute: Vec<u32>,
+}

@@ -12,6 +12,8 @@ mod fit;
 mod machines;
 mod matches;
 mod mig;
+#[cfg(feature = "parted")]
+mod parted;
 mod read;
 mod score;
 #[cfg(feature = "patterns")]
@@ -32,6 +34,8 @@ pub use matches::{
     find_matches,
 };
 pub use mig::{MigAnswer, MigOutcome, MigRequest, mig, mig_gpus};
+#[cfg(feature = "parted")]
+pub use parted::{PartedRequest, parted};
 pub use read::{ReadFile, ReadOutcome, read_files, read_summary};
 pub use score::{ExplainedSum, PackedLinks, ScoreOutcome, ScoreRequest, ScoredBandwidth, score};
 #[cfg(feature = "patterns")]

@@ -61,8 +61,6 @@ pub use hands::LeverSet;
 pub use journal::{FolderJournal, Journal, JournalEntry, Lifetime, MemoryJournal};
 pub use keeper::{Holder, LeverEvent, LeverManager};
 pub use launch::{ProgramSpec, Programs, ReadinessProbe, RouteFile};
-#[cfg(feature = "parted")]
-pub use mig::{Filter, PartedDevices, PartedFile, PartedSpec};
 pub use mig::{
     MigCommand, MigControl, MigDevice, MigInstanceSpec, MigLayout, MigOffer, MigOp, MigPlace,
     MigState, reconcilers,

@@ -228,33 +228,37 @@ fn devices_without_mig_and_libraries_that_are_not_there_are_told() {
     assert!(begin.elapsed() < Duration::from_secs(2));
 }
 
-#[cfg(feature = "parted")]
 #[test]
-fn files_of_mig_parted_partition_a_machine_and_tell_of_it() {
-    use mapa_live::levers::PartedFile;
-
+fn an_instance_is_divided_into_compute_instances() {
     let machine = Machine::partitioned();
     let mig = machine.mig();
-    let devices = mig.devices().unwrap();
-    let file = PartedFile::read(
-        "version: v1\nmig-configs:\n  half:\n  - devices: [0, 3]\n    mig-enabled: true\n    \
-         mig-devices: {3g.20gb: 1, 1c.2g.10gb: 2}\n",
-    )
-    .unwrap();
+    let device = mig.devices().unwrap().swap_remove(3).uuid;
+    let divided = MigInstanceSpec {
+        compute: vec![1, 1],
+        ..MigInstanceSpec::of("2g.10gb")
+    };
+    let layout = MigLayout {
+        enabled: true,
+        instances: vec![MigInstanceSpec::of("3g.20gb"), divided],
+    };
     let mut hands = machine.hands();
-    for (device, layout) in file.layouts("half", &devices).unwrap() {
-        let plan = hands.plan(&LeverChange::Layout { device, layout }).unwrap();
-        hands.pull(&plan).unwrap();
-    }
-    let now: Vec<_> = devices
-        .iter()
-        .map(|device| (device.clone(), mig.state(&device.uuid).unwrap()))
+    let pull = LeverChange::Layout {
+        device: device.clone(),
+        layout,
+    };
+    let plan = hands.plan(&pull).unwrap();
+    hands.pull(&plan).unwrap();
+    let mut compute: Vec<_> = (mig.state(&device).unwrap().instances.into_iter())
+        .map(|instance| (instance.profile, instance.compute))
         .collect();
-    let written = PartedFile::of("now", &now);
-    let specs = &written.configs["now"];
-    assert_eq!(specs[3].mig_devices["1c.2g.10gb"], 2);
-    assert_eq!(specs[3].mig_devices["3g.20gb"], 1);
-    assert!(specs[1].mig_enabled && specs[1].mig_devices.is_empty());
+    compute.sort();
+    assert_eq!(
+        compute,
+        [
+            ("2g.10gb".to_owned(), vec![1, 1]),
+            ("3g.20gb".to_owned(), vec![3])
+        ]
+    );
 }
 
 #[test]

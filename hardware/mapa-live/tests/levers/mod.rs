@@ -9,8 +9,6 @@ mod journal;
 mod mig;
 mod mig_command;
 mod mps;
-#[cfg(feature = "parted")]
-mod parted;
 mod programs;
 mod random;
 mod real;

@@ -5,8 +5,6 @@ mod control;
 mod layout;
 #[cfg(feature = "nvml")]
 mod nvml;
-#[cfg(feature = "parted")]
-mod parted;
 mod reconcilers;
 
 pub use command::MigCommand;
@@ -15,6 +13,4 @@ pub(crate) use layout::changes;
 pub use layout::{MigInstanceSpec, MigLayout};
 #[cfg(feature = "nvml")]
 pub use nvml::{MigNvml, MigSystem};
-#[cfg(feature = "parted")]
-pub use parted::{Filter, PartedDevices, PartedFile, PartedSpec};
 pub use reconcilers::reconcilers;

@@ -13,15 +13,13 @@
 //!       mig-enabled: false
 //! ```
 //!
-//! mig-parted names no starts: a layout that comes from a file gets the first ones that have room.
+//! mig-parted names no starts.
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-use super::control::{MigDevice, MigState};
-use super::layout::{MigInstanceSpec, MigLayout};
-use crate::levers::error::LeverError;
+use crate::error::{Error, ErrorKind};
 
 /// The longest file that is read.
 const MOST_BYTES: usize = 1 << 20;
@@ -36,11 +34,11 @@ pub struct PartedFile {
 }
 
 /// What a configuration says of some devices.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PartedSpec {
     /// The PCI ids of the devices that are meant, `0x20B010DE`; all, if there are none.
-    #[serde(default, skip_serializing_if = "Filter::is_empty")]
+    #[serde(default)]
     pub device_filter: Filter,
     /// The devices to which the line applies, if they pass the filter.
     pub devices: PartedDevices,
@@ -52,7 +50,7 @@ pub struct PartedSpec {
 }
 
 /// One PCI id, or several.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum Filter {
     /// One; an empty text is none.
@@ -75,14 +73,10 @@ impl Filter {
             Self::Several(several) => several,
         }
     }
-
-    fn is_empty(&self) -> bool {
-        self.list().is_empty()
-    }
 }
 
 /// Devices by number, or all.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum PartedDevices {
     /// The devices with these numbers of NVIDIA's.
@@ -91,7 +85,7 @@ pub enum PartedDevices {
     All(String),
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct PartedYaml {
     version: String,
@@ -103,14 +97,12 @@ impl PartedFile {
     ///
     /// # Errors
     /// The line that is not understood, another version, or what no device can have.
-    pub fn read(text: &str) -> Result<Self, LeverError> {
-        let bad = |why: String| LeverError::infeasible("mig-parted file", why);
+    pub fn read(text: &str) -> Result<Self, Error> {
         if text.len() > MOST_BYTES {
-            return Err(bad(format!(
-                "{} bytes: expected at most {MOST_BYTES}",
-                text.len()
-            )));
+            let what = format!("{} bytes: expected at most {MOST_BYTES}", text.len());
+            return Err(Error::of_kind(ErrorKind::TooLarge, what));
         }
+        let bad = |why: String| Error::new(why);
         let written: PartedYaml =
             serde_saphyr::from_str(text).map_err(|error| bad(first_line(&error.to_string())))?;
         if written.version != "v1" {
@@ -127,78 +119,93 @@ impl PartedFile {
         })
     }
 
-    /// Writes the file; [`read`](Self::read) gives the same again.
-    ///
-    /// # Errors
-    /// A name that YAML cannot write.
-    pub fn write(&self) -> Result<String, LeverError> {
-        let written = PartedYaml {
-            version: "v1".to_owned(),
-            mig_configs: self.configs.clone(),
-        };
-        serde_saphyr::to_string(&written)
-            .map_err(|error| LeverError::infeasible("mig-parted file", error.to_string()))
-    }
-
-    /// The layout that a configuration gives each device that it names. A later line overrides an earlier
-    /// one, as in mig-parted.
+    /// The layout that a configuration gives each device that it names, by number. A later line overrides an
+    /// earlier one, as in mig-parted. A line with a filter leaves out devices whose PCI id is not known.
     ///
     /// # Errors
     /// There is no such configuration, or no such device.
     pub fn layouts(
         &self,
         name: &str,
-        devices: &[MigDevice],
-    ) -> Result<BTreeMap<String, MigLayout>, LeverError> {
-        let specs = self.configs.get(name).ok_or_else(|| {
-            let names: Vec<&str> = self.configs.keys().map(String::as_str).collect();
-            LeverError::infeasible(
-                format!("configuration {name}"),
-                format!("expected one of {}", names.join(", ")),
-            )
-        })?;
+        devices: &[PartedDevice],
+    ) -> Result<BTreeMap<u32, PartedLayout>, Error> {
         let mut layouts = BTreeMap::new();
-        for spec in specs {
+        for spec in self.specs(name)? {
             if let PartedDevices::Some(numbers) = &spec.devices {
-                let known = |number: &&u32| !devices.iter().any(|device| device.index == **number);
-                if let Some(number) = numbers.iter().find(known) {
-                    return Err(LeverError::infeasible(
-                        format!("configuration {name}: device {number}"),
-                        "this machine has no such device with MIG",
-                    ));
+                let unknown =
+                    |number: &&u32| !devices.iter().any(|device| device.index == **number);
+                if let Some(number) = numbers.iter().find(unknown) {
+                    return Err(Error::new(format!(
+                        "device {number}: this machine has no such device with MIG"
+                    )));
                 }
             }
             for device in devices.iter().filter(|device| spec.is_of(device)) {
-                layouts.insert(device.uuid.clone(), spec.layout());
+                layouts.insert(device.index, spec.layout());
             }
         }
         Ok(layouts)
     }
 
-    /// A file with one configuration: how devices are partitioned now.
-    #[must_use]
-    pub fn of(name: &str, states: &[(MigDevice, MigState)]) -> Self {
-        let specs = states.iter().map(|(device, state)| {
-            let mut mig_devices = BTreeMap::new();
-            for place in &state.instances {
-                for kind in kinds(&place.profile, &place.compute) {
-                    *mig_devices.entry(kind).or_insert(0) += 1;
-                }
-            }
-            PartedSpec {
-                device_filter: Filter::default(),
-                devices: PartedDevices::Some(vec![device.index]),
-                mig_enabled: state.enabled,
-                mig_devices,
-            }
-        });
+    /// What a configuration says, line by line.
+    ///
+    /// # Errors
+    /// There is no such configuration; the message lists their names.
+    pub fn specs(&self, name: &str) -> Result<&[PartedSpec], Error> {
+        let specs = self.configs.get(name).map(Vec::as_slice);
+        specs.ok_or_else(|| {
+            let names: Vec<&str> = self.configs.keys().map(String::as_str).collect();
+            Error::new(format!(
+                "configuration {name}: expected one of {}",
+                names.join(", ")
+            ))
+        })
+    }
+}
+
+/// A device, as configurations name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartedDevice {
+    /// The number.
+    pub index: u32,
+    /// The PCI device and vendor, `0x20B0_10DE`; `None` if not known.
+    pub pci_id: Option<u32>,
+}
+
+/// The layout that a device shall have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PartedLayout {
+    /// Whether MIG shall be on.
+    pub enabled: bool,
+    /// The instances.
+    pub instances: Vec<PartedInstance>,
+}
+
+/// An instance that a device shall have, wherever there is room.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartedInstance {
+    /// The profile: `3g.20gb`.
+    pub profile: String,
+    /// The compute slices of its compute instances; one with all slices, if empty.
+    pub compute: Vec<u32>,
+}
+
+impl PartedInstance {
+    fn of(profile: &str) -> Self {
         Self {
-            configs: [(name.to_owned(), specs.collect())].into(),
+            profile: profile.to_owned(),
+            compute: Vec::new(),
         }
     }
 }
 
 impl PartedSpec {
+    /// Whether it is for some PCI ids only.
+    #[must_use]
+    pub fn is_filtered(&self) -> bool {
+        !self.device_filter.list().is_empty()
+    }
+
     fn check(&self) -> Result<(), String> {
         // serde takes any text for this variant, so the word is checked here.
         if let PartedDevices::All(word) = &self.devices
@@ -226,7 +233,7 @@ impl PartedSpec {
                 (rest.starts_with('.') && (1..=16).contains(&size)).then_some(size)
             });
             let fits =
-                size.is_some_and(|size| slices.is_none_or(|slice| (1..=size).contains(&slice)));
+                size.is_some_and(|size| slices.is_none_or(|part| (1..=size).contains(&part)));
             if !fits || !profile.is_ascii() || profile.len() > 64 {
                 let start: String = kind.chars().take(40).collect();
                 return Err(format!(
@@ -243,7 +250,7 @@ impl PartedSpec {
         Ok(())
     }
 
-    fn is_of(&self, device: &MigDevice) -> bool {
+    fn is_of(&self, device: &PartedDevice) -> bool {
         let named = match &self.devices {
             PartedDevices::All(_) => true,
             PartedDevices::Some(numbers) => numbers.contains(&device.index),
@@ -252,20 +259,20 @@ impl PartedSpec {
         let passes = filter.is_empty()
             || device
                 .pci_id
-                .is_some_and(|id| filter.iter().any(|pattern| pci_id(pattern) == Some(id)));
+                .is_some_and(|id| filter.iter().any(|text| pci_id(text) == Some(id)));
         named && passes
     }
 
     /// The layout of one device. Parts of instances (`1c.3g.20gb`) are put together: as many into one
     /// instance as it has slices.
-    fn layout(&self) -> MigLayout {
+    fn layout(&self) -> PartedLayout {
         let mut instances = Vec::new();
         let mut parts: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
         for (kind, &count) in &self.mig_devices {
             let (slices, profile) = split(kind);
             let count = count as usize;
             match slices {
-                None => instances.extend(std::iter::repeat_n(MigInstanceSpec::of(profile), count)),
+                None => instances.extend(std::iter::repeat_n(PartedInstance::of(profile), count)),
                 Some(slices) => {
                     let own = parts.entry(profile).or_default();
                     own.extend(std::iter::repeat_n(slices, count));
@@ -280,38 +287,22 @@ impl PartedSpec {
             // The largest first, each into the first instance with room.
             slices.sort_unstable_by(|a, b| b.cmp(a));
             let mut open: Vec<Vec<u32>> = Vec::new();
-            for slice in slices {
-                let fits = |into: &&mut Vec<u32>| into.iter().sum::<u32>() + slice <= size;
+            for part in slices {
+                let fits = |into: &&mut Vec<u32>| into.iter().sum::<u32>() + part <= size;
                 match open.iter_mut().find(fits) {
-                    Some(into) => into.push(slice),
-                    None => open.push(vec![slice]),
+                    Some(into) => into.push(part),
+                    None => open.push(vec![part]),
                 }
             }
-            instances.extend(open.into_iter().map(|compute| MigInstanceSpec {
+            instances.extend(open.into_iter().map(|compute| PartedInstance {
                 compute,
-                ..MigInstanceSpec::of(profile)
+                ..PartedInstance::of(profile)
             }));
         }
-        MigLayout {
+        PartedLayout {
             enabled: self.mig_enabled,
             instances,
         }
-    }
-}
-
-/// The names by which mig-parted knows an instance: its profile, or one for each part.
-fn kinds(profile: &str, compute: &[u32]) -> Vec<String> {
-    let size = profile
-        .split_once('g')
-        .and_then(|(size, _)| size.parse().ok());
-    match compute {
-        [] => vec![profile.to_owned()],
-        // mig-parted does not name a compute instance that has all slices: it is the usual one.
-        [all] if Some(*all) == size => vec![profile.to_owned()],
-        parts => parts
-            .iter()
-            .map(|part| format!("{part}c.{profile}"))
-            .collect(),
     }
 }
 
@@ -323,7 +314,9 @@ fn split(kind: &str) -> (Option<u32>, &str) {
     part.map_or((None, kind), |(slices, profile)| (Some(slices), profile))
 }
 
-fn pci_id(text: &str) -> Option<u32> {
+/// A PCI id as mig-parted's filters write it, `0x20B010DE`; `None` if it is not one.
+#[must_use]
+pub fn pci_id(text: &str) -> Option<u32> {
     let digits = text.strip_prefix("0x").or(text.strip_prefix("0X"))?;
     // `+5` is a number to Rust.
     let digits = Some(digits).filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()));
