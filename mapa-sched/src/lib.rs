@@ -18,8 +18,8 @@ mod event;
 mod fifo;
 mod first_fit;
 mod fleet;
-mod guards;
 mod job;
+mod job_limits;
 pub mod memo;
 mod named;
 mod order;
@@ -46,8 +46,8 @@ pub use event::{Action, Assignment, AssignmentPart, Event, JobLimit, Latency, Si
 pub use fifo::Fifo;
 pub use first_fit::{FirstFit, LinkModel, ListOrder};
 pub use fleet::{Fleet, FleetSnapshot};
-pub use guards::{JobLimitTable, JobLimits};
 pub use job::{Job, JobId, RunTime, TaskId, Tenant};
+pub use job_limits::{JobLimitTable, JobLimits};
 pub use named::{
     BoxedScheduler, MakeScheduler, NamedScheduler, SettingValues, link_model, seconds_or_none,
 };

@@ -8,7 +8,7 @@ use mapa_front::{DeviceName, JobSpec, MachineSpec, ModelSpec, PolicySpec};
 use mapa_live::Live;
 
 use crate::error::Error;
-use crate::surroundings::Parts;
+use crate::job_environment::Parts;
 
 const AFTER: &str = "\
 Exit status of `mapa run`: that of the command; 128 and the number of the signal that ended it; or, if it never

@@ -9,13 +9,13 @@ use clap::Parser;
 use etcetera::BaseStrategy;
 
 use crate::cli::{Cli, Command};
-use crate::end;
 use crate::error::Error;
 use crate::ledger::{Ledger, SHARED, Sync};
 use crate::node::Node;
+use crate::operator;
 use crate::output::Output;
+use crate::release;
 use crate::run::{run, user};
-use crate::show;
 
 /// The variable that names the ledger.
 const VARIABLE: &str = "MAPA_LEDGER";

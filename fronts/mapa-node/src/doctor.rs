@@ -13,14 +13,14 @@ use mapa_live::{Discovered, Live, Processes};
 use rustix::fs::{Access, access, statfs};
 
 use crate::cli::MachineArgs;
-use crate::drive::Config;
+use crate::daemon::Config;
 use crate::error::Error;
+use crate::leader::steward;
 use crate::ledger::Ledger;
 use crate::node::Node;
 use crate::output::Output;
+use crate::path_visibility::hidden;
 use crate::service::gid;
-use crate::steward::steward;
-use crate::topology::hidden;
 
 /// What is looked at.
 #[derive(Debug, Args)]

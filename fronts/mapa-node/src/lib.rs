@@ -8,45 +8,45 @@
     reason = "every failure is an answer, and only `output` prints"
 )]
 
-mod begin;
-mod bell;
-mod child;
+mod acquire;
+mod append_file;
 mod cli;
 mod command;
 mod daemon;
+mod daemon_cli;
 mod disk;
 mod doctor;
-mod drive;
-mod end;
-mod entries;
 mod error;
+mod failed_reverts;
+mod foreign;
 mod health;
+mod job_environment;
+mod job_process;
+mod leader;
 mod ledger;
-mod lines;
 mod mark;
 mod memory;
 mod node;
 mod open_metrics;
-mod others;
+mod operator;
 mod output;
+mod path_visibility;
 mod plan;
-mod queue;
 mod recover;
+mod release;
 mod run;
+mod run_daemon;
 mod service;
-mod show;
 mod status;
-mod steward;
-mod surroundings;
-mod topology;
-mod undone;
+mod task_file;
+mod wakeup;
 
+pub use acquire::ring_first;
 pub use cli::MachineArgs;
 pub use command::{ledger_file, main};
-pub use daemon::daemon;
+pub use daemon::check_node_config;
+pub use daemon_cli::daemon;
 pub use disk::Disk;
-pub use drive::check_node_config;
-pub use entries::{Entries, Entry, read_entries};
 pub use error::Error;
 pub use ledger::{
     Asker, Books, Cordon, Decision, Fault, Key, Kind, Lease, Ledger, Moment, Note, Steward, Sync,
@@ -57,9 +57,9 @@ pub use mark::MARK;
 pub use memory::peer_of;
 pub use node::{Cause, Node, State, Withheld};
 pub use output::Output;
-pub use queue::ring_first;
 pub use recover::{CASE, Recovered, recover, tasks_of};
 pub use run::user;
 pub use service::gid;
+pub use task_file::{Entries, Entry, read_entries};
 
-pub use surroundings::{Parts, Surroundings, surroundings};
+pub use job_environment::{Parts, Surroundings, surroundings};

@@ -9,10 +9,10 @@ use std::path::PathBuf;
 use mapa_live::cgroup;
 use mapa_live::{Identity, Life, Marked, Processes};
 
-use crate::entries::Entries;
 use crate::error::Error;
 use crate::ledger::{Books, Lease};
 use crate::mark::{self, MARK};
+use crate::task_file::Entries;
 
 /// The policy in the ledger of a lease whose devices processes share. Its request is the file of
 /// their tasks.

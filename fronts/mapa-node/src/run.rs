@@ -15,19 +15,19 @@ use mapa_live::cgroup::{self, Cgroups};
 use mapa_live::{DriverSnapshot, Live, Processes};
 use serde::Serialize;
 
-use crate::child::{Happenings, Job, Start};
+use crate::acquire::{Asked, Desk, FIRST_COME, Granted, Want, see};
 use crate::cli::RunArgs;
 use crate::disk::Disk;
 use crate::error::Error;
+use crate::foreign::look;
 use crate::health::{self, Watched};
+use crate::job_environment::{Surroundings, bind_to, surroundings};
+use crate::job_process::{Happenings, Job, Start};
 use crate::ledger::{Asker, Ledger, Sync};
 use crate::mark;
 use crate::node::Node;
-use crate::others::look;
 use crate::output::Output;
 use crate::plan;
-use crate::queue::{Asked, Desk, FIRST_COME, Granted, Want, see};
-use crate::surroundings::{Surroundings, bind_to, surroundings};
 
 /// Exit status of a command whose time was up, as `timeout` has it.
 const LATE: u8 = 124;

@@ -11,8 +11,8 @@ use mapa_front::text::counted;
 
 use crate::error::Error;
 use crate::ledger::now;
+use crate::operator::{date, length};
 use crate::output::Output;
-use crate::show::{date, length};
 
 /// How long the daemon may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -11,6 +11,7 @@
 mod cache;
 mod command;
 mod discover;
+mod driver_snapshot;
 mod error;
 mod found;
 mod health;
@@ -23,7 +24,6 @@ mod kfd;
 #[cfg(target_os = "linux")]
 pub mod levers;
 mod live;
-mod look;
 mod nvidia_smi;
 #[cfg(all(feature = "nvml", target_os = "linux"))]
 mod nvml;
@@ -34,6 +34,7 @@ pub mod telemetry;
 mod watch;
 
 pub use discover::discover;
+pub use driver_snapshot::driver_snapshot;
 pub use error::Error;
 pub use found::{DeviceProcess, DeviceStatus, Discovered, DriverSnapshot, RuntimeState};
 pub use health::{Health, HealthChange, is_of_program};
@@ -44,7 +45,6 @@ pub use kernel::{
 };
 pub use kfd::read_kfd;
 pub use live::{Live, default_cache};
-pub use look::driver_snapshot;
 pub use nvidia_smi::counters;
 pub use roots::Roots;
 pub use source::{Attempt, Source};

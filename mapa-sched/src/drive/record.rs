@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use mapa_core::Refusal;
 
 use crate::event::{Action, Assignment, Event};
-use crate::guards::JobLimitTable;
 use crate::job::{JobId, TaskId, Tenant};
+use crate::job_limits::JobLimitTable;
 use crate::time::Time;
 
 /// A period that a tenant spent on the same devices.

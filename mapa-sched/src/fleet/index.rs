@@ -15,7 +15,7 @@ use std::hash::{BuildHasherDefault, DefaultHasher};
 use mapa_core::{Allocator, MachineId, Policy, PolicyId, Request};
 
 use super::answer::{MachineAnswer, better};
-use super::question::RankedStates;
+use super::ranked_states::RankedStates;
 use super::states::States;
 
 /// The largest number of answers that are kept. The requests unused for longest are dropped first.

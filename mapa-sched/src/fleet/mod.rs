@@ -3,7 +3,7 @@
 mod answer;
 mod index;
 mod network;
-mod question;
+mod ranked_states;
 mod snapshot;
 mod spread;
 mod states;

@@ -5,6 +5,7 @@
 //! does not say it. Show the notes beside results.
 
 mod cells;
+mod file_errors;
 mod generate;
 mod job_file;
 mod notes;
@@ -15,7 +16,6 @@ pub(crate) mod ratios;
 mod submission;
 mod tasks;
 mod trace;
-mod wrong;
 
 pub use generate::{Arrivals, Generate, Generator, GeneratorRow, RunTimes, Sizes, Task};
 pub use job_file::{read_jobs, write_jobs};

@@ -14,9 +14,9 @@ use mapa_sched::{Job, JobId, RunTime, Time};
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::file_errors::{bad_line, bad_workload};
 use super::numbers;
 use super::submission::Submission;
-use super::wrong::{bad_line, bad_workload};
 use crate::error::Error;
 
 const FORMAT: &str = "mapa-profiles";

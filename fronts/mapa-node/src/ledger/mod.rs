@@ -6,10 +6,10 @@
 //! last changes that were committed with [`Sync::Boot`]; those with [`Sync::Disk`] are on the disk
 //! before the call returns.
 
-mod books;
+mod leader;
 mod rows;
 mod schema;
-mod stewards;
+mod transaction;
 mod withheld;
 
 use std::fs;
@@ -22,9 +22,9 @@ use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
 use crate::error::Error;
 
-pub use books::Books;
 pub use mapa_front::answer::held::{Cordon, Decision, Tenant, Trouble};
 pub use rows::{Asker, Fault, Key, Kind, Lease, Moment, Note, Steward, Ticket, now};
+pub use transaction::Books;
 
 /// The folder of the ledger that all users of a machine share, if an operator has made it.
 pub(crate) const SHARED: &str = "/var/lib/mapa";
@@ -141,7 +141,7 @@ impl Ledger {
     /// The mark of the processes of a lease: see [`MARK`](crate::MARK).
     #[must_use]
     pub fn mark(&self, lease: i64) -> String {
-        books::mark(&self.id, lease)
+        transaction::mark(&self.id, lease)
     }
 
     /// Makes one change: all of it, or on an error nothing.

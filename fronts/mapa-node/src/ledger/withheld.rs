@@ -2,8 +2,8 @@
 
 use rusqlite::params;
 
-use super::books::{Books, named};
 use super::rows::{Fault, Kind, Moment, Note, now};
+use super::transaction::{Books, named};
 use super::{Cordon, Trouble};
 use crate::error::Error;
 

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use httparse::{EMPTY_HEADER, Request, Status};
 use tracing::warn;
 
-use crate::drive::Shared;
+use crate::daemon::Shared;
 use crate::error::Error;
 
 /// The most who are answered at one time. Whoever comes then takes the place of the one that came first: one who asks is

@@ -10,7 +10,7 @@ use mapa_live::telemetry::{LATENCY_BYTES, read_latencies};
 use tracing::debug;
 
 use super::socket::{clear, permit};
-use crate::drive::{Message, Outside};
+use crate::daemon::{Message, Outside};
 use crate::error::Error;
 
 /// Listens at a socket.

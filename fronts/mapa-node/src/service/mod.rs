@@ -9,7 +9,7 @@ mod socket;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::drive::{Outside, ServiceConfig, Shared};
+use crate::daemon::{Outside, ServiceConfig, Shared};
 use crate::error::Error;
 
 pub(crate) use log::{Log, log};

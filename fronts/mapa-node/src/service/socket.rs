@@ -14,11 +14,11 @@ use tracing::{info, warn};
 
 use mapa_front::answer::node::{Answer, Ask, Holds, NODE_VERSION, SocketAnswer, Waits};
 
-use crate::drive::Shared;
+use crate::acquire::waiting;
+use crate::daemon::Shared;
 use crate::error::Error;
 use crate::ledger::Ledger;
 use crate::memory::peer_of;
-use crate::queue::waiting;
 
 /// The most bytes of a question.
 const QUESTION: u64 = 4096;

@@ -26,28 +26,28 @@
 //!    twice is undoing once.
 
 mod affinity;
-mod back;
+mod apply;
 mod block_io;
 mod bounds;
 mod cgroup;
 mod cpuset;
 mod error;
-mod forth;
+mod execute;
 mod group;
-mod hands;
 mod journal;
-mod keeper;
 mod launch;
+mod lever_set;
+mod manager;
 mod mig;
 mod mps;
 mod mps_command;
 mod planning;
-mod pulling;
-mod real;
+mod revert;
+mod simulated;
 mod step;
+mod system;
 mod system_affinity;
 mod system_programs;
-mod twin;
 
 pub use crate::kernel::cgroup::Version;
 pub use affinity::Affinity;
@@ -56,11 +56,12 @@ pub use bounds::{Bound, Bounds};
 pub use cgroup::CgroupTree;
 pub use cpuset::{Cpuset, Cpusets};
 pub use error::LeverError;
+pub use execute::Failure;
 pub use group::{CgroupOp, CgroupOps, CgroupPath, Controller};
-pub use hands::LeverSet;
 pub use journal::{FolderJournal, Journal, JournalEntry, Lifetime, MemoryJournal};
-pub use keeper::{Holder, LeverEvent, LeverManager};
 pub use launch::{ProgramSpec, Programs, ReadinessProbe, RouteFile};
+pub use lever_set::LeverSet;
+pub use manager::{Holder, LeverEvent, LeverManager};
 pub use mig::{
     MigCommand, MigControl, MigDevice, MigInstanceSpec, MigLayout, MigOffer, MigOp, MigPlace,
     MigState, reconcilers,
@@ -69,8 +70,7 @@ pub use mig::{
 pub use mig::{MigNvml, MigSystem};
 pub use mps::{Mps, MpsControlCommand, MpsScope, MpsServer, PinnedMib};
 pub use mps_command::MpsCommand;
-pub use pulling::Failure;
+pub use simulated::{InjectedFault, SimulatedMachine, SimulatedMps, SimulatedState};
 pub use step::{LeverChange, Plan, Step};
 pub use system_affinity::SystemAffinity;
 pub use system_programs::SystemPrograms;
-pub use twin::{InjectedFault, SimulatedMachine, SimulatedMps, SimulatedState};

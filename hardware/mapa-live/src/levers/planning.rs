@@ -3,8 +3,8 @@
 use super::cpuset::Cpuset;
 use super::error::LeverError;
 use super::group::{CgroupOp, CgroupPath, Controller};
-use super::hands::LeverSet;
 use super::launch::{ProgramSpec, ReadinessProbe};
+use super::lever_set::LeverSet;
 use super::mig::{self, MigOp};
 use super::mps::{MpsControlCommand, MpsScope, is_told_exactly};
 use super::step::{LeverChange, Plan, Step};

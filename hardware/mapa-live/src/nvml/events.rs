@@ -16,8 +16,8 @@ use nvml_wrapper::enums::event::XidError;
 use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::{EventSet, Nvml};
 
-use super::now::is_loss;
-use super::owner;
+use super::processes::is_loss;
+use super::worker;
 use crate::found::NoAnswer;
 use crate::health::{Health, HealthChange};
 

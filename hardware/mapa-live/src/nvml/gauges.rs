@@ -4,7 +4,7 @@ use mapa_topologies::pci_address;
 use nvml_wrapper::Nvml;
 use nvml_wrapper::enum_wrappers::device::PcieUtilCounter;
 
-use super::now::is_loss;
+use super::processes::is_loss;
 use crate::found::{GpuReading, NoAnswer};
 
 /// The readings of all devices. A value that a device does not tell is left out.

@@ -8,27 +8,27 @@ mod events;
 mod gauges;
 mod machine;
 pub(crate) mod mig;
-mod now;
-mod owner;
-mod questions;
+mod processes;
+mod queries;
+mod worker;
 
 pub(crate) use events::watch;
-pub(crate) use owner::with;
+pub(crate) use worker::with;
 
 use crate::found::{DriverSnapshot, GpuReading, NoAnswer, SourceResult};
 use crate::live::Live;
 
 /// The machine that NVML describes, if it answers within the time limit.
 pub(crate) fn ask(live: &Live) -> Result<SourceResult, NoAnswer> {
-    owner::answers(&live.nvml, &live.roots, live.time_limit)?.found()
+    worker::answers(&live.nvml, &live.roots, live.time_limit)?.found()
 }
 
 /// The devices that NVML lists now and the processes on them, if it answers within the time limit.
 pub(crate) fn look(live: &Live) -> Result<DriverSnapshot, NoAnswer> {
-    owner::look(&live.nvml, live.time_limit)
+    worker::look(&live.nvml, live.time_limit)
 }
 
 /// What the devices measure, if NVML answers within the time limit.
 pub(crate) fn readings(live: &Live) -> Result<Vec<GpuReading>, NoAnswer> {
-    owner::readings(&live.nvml, live.time_limit)
+    worker::readings(&live.nvml, live.time_limit)
 }

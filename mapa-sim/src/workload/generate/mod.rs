@@ -11,10 +11,10 @@ use std::sync::Arc;
 use mapa_core::{Request, Shape};
 use mapa_sched::{Job, JobId};
 
+use super::file_errors::bad_workload;
 use super::patterns::Patterns;
 use super::submission::{Submission, Workload};
 use super::tasks;
-use super::wrong::bad_workload;
 use crate::error::Error;
 use crate::random::{GENERATOR, stream};
 

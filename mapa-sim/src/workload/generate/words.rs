@@ -11,7 +11,7 @@ use mapa_core::{Settings, Shape};
 
 use super::{Arrivals, Generator, RunTimes, Sizes, Task};
 use crate::error::Error;
-use crate::workload::wrong::bad_workload;
+use crate::workload::file_errors::bad_workload;
 use crate::workload::{numbers, patterns, tasks};
 
 type NamedGenerator = (&'static str, fn() -> Generator);

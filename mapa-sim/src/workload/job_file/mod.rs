@@ -6,15 +6,15 @@
 
 use mapa_table::below_comments;
 
+use super::file_errors::{bad_line, bad_workload};
 use super::submission::Workload;
-use super::wrong::{bad_line, bad_workload};
 use crate::error::Error;
 
-mod own;
+mod mapa_csv;
 mod phases;
 mod released;
 
-pub use own::write_jobs;
+pub use mapa_csv::write_jobs;
 
 const EXPECTED: &str = "a header with the columns gpus and duration_s, or lines such as 3,ring,120,17,1,vgg16.sh (MAPA's job file)";
 
@@ -63,7 +63,7 @@ pub fn read_jobs(text: &str) -> Result<Workload, Error> {
     match () {
         () if fields == released::HEADER => released::read(body, skipped, true),
         () if is_number => released::read(body, skipped, false),
-        () if has("gpus") || has("duration_s") => own::read(text),
+        () if has("gpus") || has("duration_s") => mapa_csv::read(text),
         () => Err(bad_line(
             skipped + 1,
             format_args!("`{first}`: expected {EXPECTED}"),

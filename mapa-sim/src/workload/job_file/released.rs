@@ -12,10 +12,10 @@ use mapa_core::{Request, Shape};
 use mapa_sched::{Job, JobId, Time};
 
 use crate::error::Error;
+use crate::workload::file_errors::bad_line;
 use crate::workload::notes::note_order;
 use crate::workload::patterns::{self, Patterns};
 use crate::workload::submission::{Submission, Workload};
-use crate::workload::wrong::bad_line;
 use crate::workload::{numbers, tasks};
 
 /// The names of the columns, in lower case.

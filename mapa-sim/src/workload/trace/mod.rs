@@ -12,11 +12,11 @@ use mapa_core::{Request, Sensitivity};
 use mapa_sched::{Job, JobId, RunTime};
 use mapa_table::{Comments, Row, Sheet};
 
+use super::file_errors::{bad_line, bad_workload};
 use super::notes::note_order;
 use super::patterns::Patterns;
 use super::submission::{Submission, Workload};
 use super::tasks;
-use super::wrong::{bad_line, bad_workload};
 use crate::error::Error;
 
 mod logged;

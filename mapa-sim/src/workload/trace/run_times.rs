@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::error::Error;
 use crate::workload::cells::Seconds;
-use crate::workload::wrong::bad_workload;
+use crate::workload::file_errors::bad_workload;
 
 /// The column of a file of run times.
 pub(super) const RUN_TIME: &str = "runtime_s";

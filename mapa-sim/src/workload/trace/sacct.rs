@@ -13,7 +13,7 @@ use mapa_table::{Row, Sheet, below_comments};
 use super::logged::{LoggedEnd, LoggedJob, TraceLog};
 use super::select::jobs;
 use crate::error::Error;
-use crate::workload::wrong::bad_line;
+use crate::workload::file_errors::bad_line;
 
 /// The columns to ask for.
 pub(super) const COLUMNS: [&str; 9] = [

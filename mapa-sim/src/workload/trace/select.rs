@@ -9,8 +9,8 @@ use mapa_table::Row;
 
 use super::logged::LoggedJob;
 use crate::error::Error;
+use crate::workload::file_errors::bad_workload;
 use crate::workload::submission::Submission;
-use crate::workload::wrong::bad_workload;
 use crate::workload::{numbers, patterns};
 
 /// Which jobs of a trace are read, and what is assumed about them. Written as `KEY=VALUE` with

@@ -1,6 +1,6 @@
 //! Where the paper contradicts itself, with the arithmetic.
 
-use super::held::PUBLISHED;
+use super::memory_use::PUBLISHED;
 use mapa_lab::claim::{Claim, EXACT, Verdict};
 use mapa_lab::report::Section;
 

@@ -20,9 +20,9 @@ use mapa_lab::report::{Report, three_decimals, value};
 mod balanced;
 mod contradictions;
 mod deadlock;
-mod held;
 mod machine;
 mod memory;
+mod memory_use;
 mod overheads;
 mod printed;
 mod probe;
@@ -74,7 +74,7 @@ pub const EXPERIMENT: Experiment = Experiment {
 fn run(plan: &Plan, bar: &dyn Progress) -> Result<Report, Error> {
     let parts = [
         ratios::wanted(),
-        held::wanted(),
+        memory_use::wanted(),
         sensitivity::wanted(),
         balanced::wanted(),
     ];
@@ -85,8 +85,8 @@ fn run(plan: &Plan, bar: &dyn Progress) -> Result<Report, Error> {
     let mut report = Report::new([NAME, PAPER, OPENING], &ASSUMPTIONS, plan);
     report.sections = vec![
         ratios::section(&all)?,
-        held::memory(&all, plan.seed)?,
-        held::kernels(&all)?,
+        memory_use::memory(&all, plan.seed)?,
+        memory_use::kernels(&all)?,
         balanced::section(&all)?,
         stream,
         deadlock,

@@ -16,7 +16,7 @@
 )]
 
 mod calls;
-mod deaths;
+mod exit_watch;
 mod instances;
 mod lease;
 mod manager;

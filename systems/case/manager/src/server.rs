@@ -23,7 +23,7 @@ use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::net::{RecvFlags, SocketFlags, accept_with};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use crate::deaths::Deaths;
+use crate::exit_watch::Deaths;
 use crate::manager::{Manager, Replies};
 use crate::poll::Poll;
 use crate::session::{Peer, peer};

@@ -27,7 +27,7 @@
 )]
 
 mod balance;
-mod books;
+mod bindings;
 mod bound;
 mod instances;
 mod manager;

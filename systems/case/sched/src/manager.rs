@@ -8,7 +8,7 @@ use std::time::Duration;
 use mapa_core::{Decision, Policy, Reason, Refusal};
 
 use crate::balance::{ClassLoad, Mean, isolated_instances};
-use crate::books::{Barred, Bindings, Blocked, SharingProcess, TaskChoice};
+use crate::bindings::{Barred, Bindings, Blocked, SharingProcess, TaskChoice};
 use crate::instances::{InstanceRef, ServingInstance};
 use crate::provision::{WantedInstance, repartition};
 use crate::settings::{CaseSettings, ClassDivision, ContextMemory, Growers};

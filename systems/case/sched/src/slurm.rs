@@ -5,7 +5,7 @@ use std::fmt;
 
 use mapa_core::{Policy, Reason, Refusal};
 
-use crate::books::{Barred, Bindings, Blocked, SharingProcess, TaskChoice};
+use crate::bindings::{Barred, Bindings, Blocked, SharingProcess, TaskChoice};
 use crate::instances::{InstanceRef, ServingInstance};
 use crate::manager::{alone, is_isolated, is_own, place};
 use crate::settings::{CaseSettings, ContextMemory, Growers, MemoryFit, ProcessBinding};

@@ -11,17 +11,18 @@
 mod day;
 mod draw;
 mod error;
+mod estimate_errors;
 mod measures;
 mod parameters;
 mod preemptive;
 mod published;
 mod run;
 mod tune;
-mod wrong;
 
 pub use day::{EnergyDay, GENERATORS, slice_jobs};
 pub use draw::{Draw, LOADS};
 pub use error::Error;
+pub use estimate_errors::wrong_run_times;
 pub use measures::{MEASURES, et};
 pub use parameters::{Parameter, ParameterStatus, parameters};
 pub use preemptive::run_preemptive;
@@ -31,7 +32,6 @@ pub use tune::{
     JudgedCandidate, PriceCandidate, TuneDay, TuneObjective, TuneSettings, Tuning, Yardstick,
     seen_on,
 };
-pub use wrong::wrong_run_times;
 
 /// The code of the page on this system, run as tests.
 #[cfg(doctest)]

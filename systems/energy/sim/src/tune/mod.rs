@@ -9,12 +9,12 @@
 //! is not its business: the same scores lead to the same search. Its state is a text, so that a
 //! search that was interrupted goes on where it was.
 
+mod day_features;
 mod objective;
 mod point;
-mod seen;
 
+pub use day_features::seen_on;
 pub use objective::{TuneDay, TuneObjective, Yardstick};
-pub use seen::seen_on;
 
 use mapa_system_energy::{EnergyPlan, Power, Prices, SlotPlacement, TunedMachine};
 use rand_distr::{Distribution, StandardNormal};

@@ -18,13 +18,13 @@ mod fig16;
 mod fig18;
 mod fig19;
 mod fig4;
-#[cfg(test)]
-mod kept;
 mod motivation;
 mod packing;
 mod sentences;
 mod setting;
 mod speed;
+#[cfg(test)]
+mod stored_report;
 mod table3;
 mod throughput;
 mod trials;

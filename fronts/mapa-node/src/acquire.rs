@@ -1,0 +1,627 @@
+//! Asking for devices: at once, or in the queue.
+//!
+//! The queue is first come, first served, and nobody overtakes: whoever comes while others wait is
+//! behind them, also if devices are free that the first cannot use. So nobody waits forever. Each
+//! job decides by its own policy when it is the first. With a scheduler the whole queue is ordered
+//! by it, and whoever looks gives all their devices.
+
+mod by_daemon;
+mod request;
+
+use std::time::Duration;
+
+use mapa_core::{Decision, DeviceId, Reason, Refusal};
+use mapa_live::DriverSnapshot as Drivers;
+use mapa_live::Processes;
+
+use crate::error::Error;
+use crate::foreign::foreign;
+use crate::health;
+use crate::job_process::{Happening, Happenings};
+use crate::leader;
+use crate::ledger::{Asker, Books, Lease, Ledger, Moment, Sync, Ticket, now};
+use crate::node::{Node, State, Withheld};
+use crate::plan::{Turn, plan};
+use crate::recover::{Recovered, recover};
+use crate::wakeup::{self, Bell};
+
+pub(crate) use request::{FIRST_COME, Granted, Waiting, Want, turn, waiting};
+use request::{Look, Outcome};
+
+/// How often the first of the queue looks without a bell: somebody who was killed rings none.
+const FIRST_LOOKS: Duration = Duration::from_millis(200);
+
+/// How often the others look.
+const OTHERS_LOOK: Duration = Duration::from_millis(1500);
+
+/// How asking ended.
+pub(crate) enum Asked {
+    /// With devices.
+    Granted(Box<Granted>),
+    /// By a signal, while it waited.
+    Signal(i32),
+}
+
+/// Everything that asking needs.
+pub(crate) struct Desk<'a> {
+    /// The ledger in which the lease or the ticket is written.
+    pub ledger: &'a mut Ledger,
+    /// The machine, as this program found it when it began. A daemon may partition devices meanwhile.
+    pub node: &'a Node,
+    /// The processes of this boot.
+    pub processes: &'a Processes,
+    /// What the drivers say: asked anew for each look that decides.
+    pub drivers: &'a dyn Fn() -> Result<Drivers, Error>,
+}
+
+/// The state of the machine at one moment of the ledger.
+pub(crate) struct Seen {
+    /// What recovery did and what holds.
+    pub recovered: Recovered,
+    /// The machine with the leases that hold, and what is withheld.
+    pub state: State,
+}
+
+/// Recovers, notes what the drivers say of devices, and reads the state of the machine.
+///
+/// # Errors
+/// The ledger cannot be read or written.
+pub(crate) fn see(
+    books: &Books<'_>,
+    node: &Node,
+    processes: &Processes,
+    owner: &str,
+    drivers: &Drivers,
+) -> Result<Seen, Error> {
+    // The order matters: recovery first, since what it frees must not withhold a device, and its leases tell
+    // whose processes are foreign.
+    let recovered = recover(books, processes, owner)?;
+    let mark = |lease| books.mark(lease);
+    let mut others = foreign(node, drivers, &recovered.leases, processes, mark);
+    others.extend(health::heed(books, node, processes, owner, drivers)?);
+    let state = node.state(books, &recovered.leases, &others)?;
+    Ok(Seen { recovered, state })
+}
+
+impl Desk<'_> {
+    /// Asks for devices, and waits for them if wanted. `tell` is told why, whenever that changes.
+    ///
+    /// # Errors
+    /// The refusal; the ledger cannot be used.
+    pub(crate) fn ask(
+        &mut self,
+        want: &Want<'_>,
+        happenings: &Happenings,
+        tell: &mut dyn FnMut(&Waiting),
+    ) -> Result<Asked, Error> {
+        // The ticket outlives the rounds of the loop: the place in the queue is kept.
+        let mut ticket = None;
+        let mut told: Option<Waiting> = None;
+        let mut bell = None;
+        loop {
+            // A daemon asks the drivers itself.
+            let processes = self.processes;
+            let is_served = self
+                .ledger
+                .read(|books| by_daemon::is_served(books, processes, want, ticket))?;
+            let asked = if is_served {
+                Ok(None)
+            } else {
+                (self.drivers)().map(Some)
+            };
+            let drivers = match asked {
+                Ok(drivers) => drivers,
+                // Whoever has waited does not lose its place because a driver does not answer once.
+                Err(error) => {
+                    let (Some(id), Some(before)) = (ticket, &told) else {
+                        return Err(error);
+                    };
+                    let waiting = Waiting {
+                        reason: format!("{error}; they are asked again"),
+                        ..before.clone()
+                    };
+                    if waiting != *before {
+                        tell(&waiting);
+                    }
+                    told = Some(waiting);
+                    if let Some(signal) = pause_for(happenings, OTHERS_LOOK) {
+                        self.leave(want.asker, id, &format!("signal {signal} ended the wait"))?;
+                        return Ok(Asked::Signal(signal));
+                    }
+                    continue;
+                }
+            };
+            let look = match self.look(want, ticket, drivers.as_ref()) {
+                Ok(look) => look,
+                Err(error) => {
+                    // What fails for this one may not hold up the others.
+                    if let Some(id) = ticket {
+                        drop(self.leave(want.asker, id, &error.to_string()));
+                    }
+                    return Err(error);
+                }
+            };
+            match look {
+                // The daemon has gone since: now the drivers are asked.
+                Look::Again => {}
+                Look::Granted(granted) => return Ok(Asked::Granted(granted)),
+                Look::Waits(id, waiting) => {
+                    ticket = Some(id);
+                    bell.get_or_insert_with(|| hang(self.ledger.id(), id, happenings));
+                    // Only news is printed: a poll is not.
+                    if told.as_ref() != Some(&waiting) {
+                        tell(&waiting);
+                    }
+                    let first = waiting.position == 1;
+                    told = Some(waiting);
+                    let pause = if first { FIRST_LOOKS } else { OTHERS_LOOK };
+                    if let Some(signal) = pause_for(happenings, pause) {
+                        self.leave(want.asker, id, &format!("signal {signal} ended the wait"))?;
+                        return Ok(Asked::Signal(signal));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Leaves the queue, or gives back what was given just then.
+    fn leave(&mut self, asker: &Asker, ticket: i64, reason: &str) -> Result<(), Error> {
+        self.ledger.change(Sync::Boot, |books| {
+            let given = books
+                .leases()?
+                .into_iter()
+                // The queue's turn may have come since the last poll, so the lease is given back too. One
+                // transaction, so that no other program sees one without the other.
+                .find(|lease| lease.ticket == Some(ticket));
+            if let Some(lease) = given {
+                books.free(&asker.tenant, &lease, reason)?;
+            }
+            if books.ticket(ticket)?.is_some() {
+                books.leave(&asker.tenant, ticket, reason)?;
+            }
+            Ok(())
+        })?;
+        self.ring_first()
+    }
+
+    /// One look: recovers, and gives devices if it is this job's turn.
+    fn look(
+        &mut self,
+        want: &Want<'_>,
+        ticket: Option<i64>,
+        drivers: Option<&Drivers>,
+    ) -> Result<Look, Error> {
+        let (node, processes) = (self.node, self.processes);
+        let mut rung = Vec::new();
+        let look = self.ledger.change(Sync::Boot, |books| {
+            if by_daemon::is_served(books, processes, want, ticket)? {
+                // A daemon is there. It gives the devices; this program only reads what has become of its
+                // ticket.
+                return by_daemon::look(books, node, processes, want, ticket);
+            }
+            // Nobody may decide who does not know what the drivers say.
+            let Some(drivers) = drivers else {
+                return Ok(Ok(Look::Again));
+            };
+            let seen = see(books, node, processes, &want.asker.tenant, drivers)?;
+            // Another program, or a daemon that has gone since, may have decided about this ticket.
+            if let Some(outcome) = by_daemon::answered(books, node, want, ticket)? {
+                return Ok(outcome);
+            }
+            let queue = books.queue()?;
+            // Whoever has a place keeps its order: that of a daemon which is gone, perhaps.
+            let own = queue.iter().find(|candidate| Some(candidate.id) == ticket);
+            let order = own.map(|ticket| ticket.scheduler.clone());
+            let want = &Want {
+                scheduler: order.as_deref().unwrap_or(want.scheduler),
+                ..*want
+            };
+            if want.scheduler == FIRST_COME {
+                first_come(books, node, &seen, &queue, want, ticket)
+            } else {
+                scheduled(books, node, &seen, queue, want, ticket, &mut rung)
+            }
+        });
+        // Wake-ups are sent after the commit: a program that wakes up earlier would read the old state.
+        for ticket in rung {
+            bell::ring(self.ledger.id(), ticket);
+        }
+        let look = look?;
+        // A new ticket, or a new lease, is news to a daemon.
+        if ticket.is_none() && !matches!(look, Ok(Look::Again)) {
+            steward::ring(self.ledger.id());
+        }
+        match look {
+            Ok(look) => {
+                if matches!(look, Look::Granted(_)) {
+                    // More may be free: whoever is the first now looks. A bell is a hint alone.
+                    let _ = self.ring_first();
+                }
+                Ok(look)
+            }
+            Err(refusal) => Err(refusal.into()),
+        }
+    }
+
+    /// Frees a lease, and wakes whoever is the first of the queue.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub(crate) fn free(&mut self, owner: &str, lease: &Lease, reason: &str) -> Result<(), Error> {
+        self.ledger
+            .change(Sync::Boot, |books| books.free(owner, lease, reason))?;
+        self.ring_first()
+    }
+
+    fn ring_first(&mut self) -> Result<(), Error> {
+        ring_first(self.ledger)
+    }
+}
+
+/// Wakes whoever is the first of the queue.
+///
+/// # Errors
+/// The ledger cannot be read.
+pub fn ring_first(ledger: &mut Ledger) -> Result<(), Error> {
+    let queue = ledger.read(|books| books.queue())?;
+    if let Some(first) = waiting(&queue).next() {
+        // Only the head of the queue is woken: no job behind it may start first, and with a scheduler one poll
+        // decides for all.
+        bell::ring(ledger.id(), first.id);
+    }
+    // The daemon has a socket of its own, since it decides for all who wait.
+    steward::ring(ledger.id());
+    Ok(())
+}
+
+/// Hangs up a bell that tells `happenings`. Without a bell one waits a little longer.
+fn hang(ledger: &str, ticket: i64, happenings: &Happenings) {
+    let Ok(bell) = Bell::new(ledger, ticket) else {
+        return;
+    };
+    let told = happenings.sender();
+    // The thread ends with the program; a bell that nobody rings costs nothing.
+    std::thread::spawn(
+        move || {
+            while bell.wait().is_ok() && told.send(Happening::Bell).is_ok() {}
+        },
+    );
+}
+
+/// Waits for a bell, or until the time is up. A signal that ends programs ends the wait.
+fn pause_for(happenings: &Happenings, pause: Duration) -> Option<i32> {
+    loop {
+        match happenings.next(pause) {
+            None | Some(Happening::Bell) => return None,
+            Some(other) => {
+                if let Some(signal) = Happenings::ends(other) {
+                    return Some(signal);
+                }
+            }
+        }
+    }
+}
+
+/// First come, first served.
+fn first_come(
+    books: &Books<'_>,
+    node: &Node,
+    seen: &Seen,
+    queue: &[Ticket],
+    want: &Want<'_>,
+    ticket: Option<i64>,
+) -> Result<Outcome, Error> {
+    if ticket.is_none() {
+        check_order(queue, want)?;
+    }
+    let of = waiting(queue)
+        .filter(|candidate| Some(candidate.id) != ticket)
+        .count()
+        + 1;
+    let before = waiting(queue)
+        .take_while(|candidate| Some(candidate.id) != ticket)
+        .count();
+    let decide = || {
+        // The policy may be of another crate, so its placement is checked against the request before it becomes
+        // a lease.
+        let answer = want
+            .policy
+            .decide(want.request, &seen.state.allocator.view());
+        answer.and_then(|decision| {
+            decision
+                .answers(want.request, node.graph())
+                .map(|()| decision)
+        })
+    };
+    let why = if before == 0 {
+        match decide() {
+            Ok(decision) => {
+                return give(books, node, want, ticket, decision)
+                    .map(Look::Granted)
+                    .map(Ok);
+            }
+            Err(refusal) => with_withheld(refusal, &seen.state.withheld, node),
+        }
+    } else {
+        // Whoever can never be served is told so at once, not at the head of the queue.
+        let never = match ticket {
+            None => decide()
+                .err()
+                .filter(|refusal| matches!(refusal, Refusal::Infeasible(_))),
+            Some(_) => None,
+        };
+        never.unwrap_or_else(|| {
+            let reason = match before {
+                1 => "1 job waits before this one".to_owned(),
+                some => format!("{some} jobs wait before this one"),
+            };
+            Refusal::Busy(Reason::Rule(
+                format!("its turn in the queue: {reason}").into(),
+            ))
+        })
+    };
+    // Nobody can give anything back, and nothing that is withheld can come: `mapa` never repartitions.
+    let is_idle = before == 0 && seen.recovered.leases.is_empty() && seen.state.withheld.is_empty();
+    let why = match why {
+        Refusal::Busy(reason) if want.wait && is_idle => Refusal::Busy(Reason::Rule(
+            format!("nothing is in use, so waiting does not help: {reason}").into(),
+        )),
+        other => other,
+    };
+    let busy = matches!(why, Refusal::Busy(_));
+    if !busy || !want.wait || is_idle {
+        if let Some(id) = ticket {
+            books.leave(&want.asker.tenant, id, &why.to_string())?;
+        }
+        return Ok(Err(why));
+    }
+    let reason = why.to_string();
+    let id = match ticket {
+        Some(id) => {
+            books.waits(id, &reason)?;
+            id
+        }
+        None => books.enqueue(want.asker, want.scheduler, want.seconds, &reason)?,
+    };
+    let waiting = Waiting {
+        position: before + 1,
+        of,
+        reason,
+    };
+    Ok(Ok(Look::Waits(id, waiting)))
+}
+
+/// Adds to a refusal what is withheld, since no lease explains it.
+fn with_withheld(refusal: Refusal, withheld: &[Withheld], node: &Node) -> Refusal {
+    let Refusal::Busy(reason) = &refusal else {
+        return refusal;
+    };
+    if withheld.is_empty() {
+        return refusal;
+    }
+    let names: Vec<String> = withheld
+        .iter()
+        .map(|device| {
+            format!(
+                "{} ({})",
+                node.graph().device(device.device).name,
+                device.why
+            )
+        })
+        .collect();
+    Refusal::Busy(Reason::Rule(
+        format!("no device withheld ({}): {reason}", names.join(", ")).into(),
+    ))
+}
+
+/// A queue has one order.
+fn check_order(queue: &[Ticket], want: &Want<'_>) -> Result<(), Error> {
+    let Some(first) = waiting(queue).next() else {
+        return Ok(());
+    };
+    if first.scheduler != want.scheduler {
+        let hint = match first.scheduler.as_str() {
+            FIRST_COME => "no --scheduler".to_owned(),
+            other => format!("--scheduler {other}"),
+        };
+        return Err(Error::malformed(format_args!(
+            "the queue is ordered by {}, not by {}: expected {hint}, or an empty queue",
+            first.scheduler, want.scheduler
+        )));
+    }
+    Ok(())
+}
+
+/// Gives the devices of a decision.
+fn give(
+    books: &Books<'_>,
+    node: &Node,
+    want: &Want<'_>,
+    ticket: Option<i64>,
+    decision: Decision,
+) -> Result<Box<Granted>, Error> {
+    let placement: Vec<DeviceId> = decision.placement().iter().copied().collect();
+    let lease = grant(
+        books,
+        node,
+        want.asker,
+        &placement,
+        ticket,
+        want.seconds,
+        &decision.to_string(),
+    )?;
+    // The lease and the end of the ticket are one transaction, so the job never has both or neither.
+    if let Some(ticket) = ticket {
+        books.dequeue(ticket)?;
+    }
+    Ok(Box::new(Granted {
+        lease,
+        placement,
+        decision: Some(decision),
+    }))
+}
+
+pub(crate) fn grant(
+    books: &Books<'_>,
+    node: &Node,
+    asker: &Asker,
+    placement: &[DeviceId],
+    ticket: Option<i64>,
+    seconds: Option<u64>,
+    reason: &str,
+) -> Result<Lease, Error> {
+    let granted = now();
+    // An end that does not fit into the ledger's numbers is as good as none.
+    let length =
+        |number: u64| Moment::try_from(number.saturating_mul(1_000_000_000)).unwrap_or(Moment::MAX);
+    let expires = seconds.map(|seconds| granted.saturating_add(length(seconds)));
+    let devices = node.keys(placement);
+    let id = books.grant(asker, &devices, ticket, expires, reason)?;
+    Ok(Lease {
+        id,
+        asker: asker.clone(),
+        child: None,
+        adopted: false,
+        devices,
+        granted,
+        expires,
+        ticket,
+        cgroup: None,
+        limited: None,
+    })
+}
+
+/// The queue as a scheduler orders it: all whose turn it is are given their devices.
+fn scheduled(
+    books: &Books<'_>,
+    node: &Node,
+    seen: &Seen,
+    mut queue: Vec<Ticket>,
+    want: &Want<'_>,
+    ticket: Option<i64>,
+    rung: &mut Vec<i64>,
+) -> Result<Outcome, Error> {
+    // Whoever has a place has passed this check, and may be alone in an order that is ending.
+    if ticket.is_none() {
+        check_order(&queue, want)?;
+    }
+    let id = match ticket {
+        Some(id) => id,
+        None => {
+            // The job takes its place before the plan, so that the scheduler sees it among the others.
+            let id = books.enqueue(want.asker, want.scheduler, want.seconds, "has just come")?;
+            queue.extend(books.ticket(id)?);
+            id
+        }
+    };
+    let turns = plan(node, &seen.state, &seen.recovered.leases, &queue, now(), id)?;
+    let mut given = None;
+    // One program gives devices to all whose turn it is. Otherwise each would plan again, and wait for its own
+    // poll to start.
+    for (other, turn) in turns {
+        let Some(one) = queue.iter().find(|ticket| ticket.id == other) else {
+            continue;
+        };
+        match turn {
+            Turn::Start(placement) => {
+                let reason = format!("its turn by {}", want.scheduler);
+                let lease = grant(
+                    books,
+                    node,
+                    &one.asker,
+                    &placement,
+                    Some(other),
+                    one.seconds,
+                    &reason,
+                )?;
+                if other == id {
+                    books.dequeue(id)?;
+                    given = Some(Box::new(Granted {
+                        lease,
+                        placement,
+                        decision: None,
+                    }));
+                } else {
+                    // The lease belongs to the process that waits: it finds the number in its ticket, and its
+                    // life keeps the lease valid.
+                    books.served(other, lease.id)?;
+                    rung.push(other);
+                }
+            }
+            Turn::Reject(why) if other == id => {
+                books.leave(&want.asker.tenant, id, &why.to_string())?;
+                return Ok(Err(why));
+            }
+            Turn::Reject(why) => {
+                books.refuse(other, &format!("{}: {why}", why.kind()))?;
+                rung.push(other);
+            }
+        }
+    }
+    if let Some(given) = given {
+        return Ok(Ok(Look::Granted(given)));
+    }
+    // Read the queue again: the plan has taken jobs from it.
+    let left = books.queue()?;
+    let before = waiting(&left).take_while(|ticket| ticket.id != id).count();
+    let why = Refusal::Busy(Reason::Rule(turn(want.scheduler, before).into()));
+    if !want.wait {
+        books.leave(&want.asker.tenant, id, &why.to_string())?;
+        return Ok(Err(why));
+    }
+    let waits = Waiting {
+        position: before + 1,
+        of: waiting(&left).count(),
+        reason: why.to_string(),
+    };
+    books.waits(id, &waits.reason)?;
+    Ok(Ok(Look::Waits(id, waits)))
+}
+
+#[cfg(test)]
+mod tests {
+    use mapa_core::{Pattern, Request};
+    use mapa_front::names::Choice;
+    use mapa_front::{MachineSpec, Names};
+
+    use super::*;
+    use crate::disk::Disk;
+
+    /// A daemon may go between the look that found it there and the one that would decide.
+    #[test]
+    fn nobody_decides_who_has_not_asked_the_drivers() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut ledger = Ledger::open(folder.path().join("ledger.db")).unwrap();
+        let spec = MachineSpec::named("dgx-1v");
+        let node = Node::new(spec.load(&Disk, &mut |_| {}).unwrap(), false);
+        let processes = Processes::new().unwrap();
+        let asker = Asker {
+            tenant: "t".to_owned(),
+            uid: 0,
+            process: processes.own().unwrap(),
+            command: "true".to_owned(),
+            policy: "{}".to_owned(),
+            spec: "{}".to_owned(),
+        };
+        let policy = Names::built_in().policy("preserve", &Choice::default());
+        let request = Request::new(Pattern::ring(2));
+        let want = Want {
+            asker: &asker,
+            request: &request,
+            policy: &*policy.unwrap(),
+            scheduler: FIRST_COME,
+            wait: true,
+            seconds: None,
+        };
+        let mut desk = Desk {
+            ledger: &mut ledger,
+            node: &node,
+            processes: &processes,
+            drivers: &|| Ok(Drivers::default()),
+        };
+        assert!(matches!(desk.look(&want, None, None), Ok(Look::Again)));
+        let asked = Drivers::default();
+        let look = desk.look(&want, None, Some(&asked));
+        assert!(matches!(look, Ok(Look::Granted(_))));
+    }
+}

@@ -1,0 +1,136 @@
+//! Waiting while a daemon orders the queue: its orders are found in the ledger.
+
+use mapa_core::{Reason, Refusal};
+use mapa_live::Processes;
+
+use super::request::{FIRST_COME, Granted, Look, Outcome, Waiting, Want, refusal_of, waiting};
+use crate::error::Error;
+use crate::leader::steward;
+use crate::ledger::{Books, Ticket};
+use crate::node::Node;
+
+/// Whether a daemon decides about this job: one is there, and the job waits or must stand behind
+/// those who do.
+pub(super) fn is_served(
+    books: &Books<'_>,
+    processes: &Processes,
+    want: &Want<'_>,
+    ticket: Option<i64>,
+) -> Result<bool, Error> {
+    if steward(books, processes)?.is_none() {
+        return Ok(false);
+    }
+    // A job that does not wait may take free devices although a daemon is there, but only while no job waits.
+    Ok(want.wait || ticket.is_some() || waiting(&books.queue()?).next().is_some())
+}
+
+/// What has become of a place in the queue, if whoever decides has decided.
+pub(super) fn answered(
+    books: &Books<'_>,
+    node: &Node,
+    want: &Want<'_>,
+    ticket: Option<i64>,
+) -> Result<Option<Outcome>, Error> {
+    let own = ticket.map(|id| books.ticket(id)).transpose()?.flatten();
+    let Some(own) = own else {
+        return Ok(None);
+    };
+    if let Some(found) = own.lease {
+        // The answer is fetched once. From here on the lease alone counts.
+        books.dequeue(own.id)?;
+        let lease = books.leases()?.into_iter().find(|lease| lease.id == found);
+        // This process holds the lease and lives, so only `mapa free` can have ended it.
+        let lease = lease.ok_or_else(|| {
+            Error::at(
+                "the ledger",
+                format_args!("lease {found} of ticket {} is gone", own.id),
+            )
+        })?;
+        let placement = lease
+            .devices
+            .iter()
+            .filter_map(|key| node.device(key))
+            .collect();
+        return Ok(Some(Ok(Look::Granted(Box::new(Granted {
+            lease,
+            placement,
+            decision: None,
+        })))));
+    }
+    if let Some(why) = own.refusal {
+        books.leave(&want.asker.tenant, own.id, &why)?;
+        return match refusal_of(&why) {
+            Error::Refused(refusal) => Ok(Some(Err(refusal))),
+            other => Err(other),
+        };
+    }
+    Ok(None)
+}
+
+/// One look at the ledger of somebody about whom a daemon decides.
+pub(super) fn look(
+    books: &Books<'_>,
+    node: &Node,
+    processes: &Processes,
+    want: &Want<'_>,
+    ticket: Option<i64>,
+) -> Result<Outcome, Error> {
+    if let Some(outcome) = answered(books, node, want, ticket)? {
+        return Ok(outcome);
+    }
+    let Some(steward) = steward(books, processes)? else {
+        // It has gone since this look began: the next one decides otherwise.
+        return waits(books, want, ticket, FIRST_COME);
+    };
+    if ticket.is_none() {
+        // Asked on the idle machine: what does not fit there never will, and waiting would be in vain.
+        let idle = node.loaded().idle.view();
+        let answer = want.policy.decide(want.request, &idle);
+        if let Err(never @ Refusal::Infeasible(_)) = answer {
+            return Ok(Err(never));
+        }
+        if !want.wait {
+            let before = waiting(&books.queue()?).count();
+            let why = format!("its turn in the queue: {before} wait before this job");
+            return Ok(Err(Refusal::Busy(Reason::Rule(why.into()))));
+        }
+    }
+    waits(books, want, ticket, &steward.scheduler)
+}
+
+/// Stays in the queue, or goes to its end.
+fn waits(
+    books: &Books<'_>,
+    want: &Want<'_>,
+    ticket: Option<i64>,
+    order: &str,
+) -> Result<Outcome, Error> {
+    let mut reason = format!("its turn by {order}, which a daemon decides");
+    if want.scheduler != FIRST_COME && want.scheduler != order {
+        reason += &format!(", not by {}", want.scheduler);
+    }
+    // `auto` is what a job has that names none.
+    let policy = want.policy.name();
+    if policy != "auto" {
+        reason += &format!(", and by its policy, not by {policy}");
+    }
+    let id = match ticket {
+        Some(id) => id,
+        None => books.enqueue(want.asker, order, want.seconds, &reason)?,
+    };
+    // Tickets grow, so a smaller one came earlier.
+    let queue = books.queue()?;
+    let place = |ticket: &Ticket| ticket.id < id;
+    let before = waiting(&queue).filter(|ticket| place(ticket)).count();
+    let told = queue.iter().find(|ticket| ticket.id == id);
+    // The daemon keeps the reason of each ticket up to date. A new ticket has the one above.
+    if let Some(told) = told.filter(|_| ticket.is_some()) {
+        reason.clone_from(&told.reason);
+    }
+    let waiting = Waiting {
+        position: before + 1,
+        of: waiting(&queue).count(),
+        reason,
+    };
+    Ok(Ok(Look::Waits(id, waiting)))
+}

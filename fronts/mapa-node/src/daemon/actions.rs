@@ -1,0 +1,246 @@
+//! Orders, carried out: devices are given and refused in the ledger, levers are pulled. What fails is told as
+//! a fact.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use mapa_core::{DeviceId, Refusal};
+use mapa_live::{Life, ProcessId};
+use mapa_sched::{Action, Assignment, Event, JobId, JobLimit, Time};
+
+use super::changes::{self, Target};
+use super::driver::{NodeDriver, now_ms};
+use super::events::{KnownLease, MACHINE, Reading, ticket_of};
+use crate::acquire::grant;
+use crate::error::Error;
+use crate::foreign::foreign;
+use crate::leader;
+use crate::ledger::{Lease, Moment, Sync, now};
+use crate::mark;
+use crate::node::{Node, Withheld};
+use crate::wakeup;
+
+/// How long a ticket whose order has failed is not told again: nanoseconds.
+const RETRY: Moment = 1_000_000_000;
+
+impl NodeDriver<'_> {
+    /// Tells in a later instant that an order has failed.
+    pub(super) fn fail(&mut self, order: &Action, why: &str) {
+        self.fail_at(self.now(), order, why);
+    }
+
+    pub(super) fn fail_at(&mut self, at: Time, order: &Action, why: &str) {
+        self.told.order_failed(order, why);
+        let failed = Event::ActionFailed {
+            order: order.clone(),
+            why: why.to_owned(),
+        };
+        self.timeline.put(at, failed);
+    }
+
+    /// Tenants that could not be moved or stopped are where they were: they leave, all of them, and are
+    /// adopted again. One by one, the first might be where the fleet has the second by now.
+    pub(super) fn still_there(&mut self) {
+        // Later than the failures of their orders.
+        let at = self.now() + Duration::from_nanos(1);
+        for job in std::mem::take(&mut self.still) {
+            let Some((lease, held)) = self.leases.get(&job) else {
+                continue;
+            };
+            if let Some(fact) = self.reading().adopted(lease, held, job) {
+                self.timeline.put(at, Event::Cancelled(job));
+                self.timeline.put(at, fact);
+            }
+        }
+    }
+
+    pub(super) fn place(
+        &mut self,
+        order: &Action,
+        job: JobId,
+        at: &Assignment,
+    ) -> Result<(), Error> {
+        let Some(id) = ticket_of(job) else {
+            self.fail(order, "a job that runs already cannot be started");
+            return Ok(());
+        };
+        let placement: Vec<DeviceId> = at.placement.iter().copied().collect();
+        let scheduler = self.scheduler.clone();
+        let (drivers, is_stale) = (self.drivers(), self.is_stale);
+        let (own, node, processes) = (&self.own, &self.node, self.processes);
+        let placed = self.ledger.change(Sync::Boot, |books| {
+            steward::stay(books, own)?;
+            let ticket = books.ticket(id)?;
+            let ticket = ticket.filter(|ticket| ticket.lease.is_none() && ticket.refusal.is_none());
+            let Some(ticket) = ticket else {
+                return Ok(Err("it has left the queue".to_owned()));
+            };
+            // Somebody may have begun since the last look.
+            let drivers = match &drivers {
+                Ok(drivers) if !is_stale => drivers,
+                Ok(_) => return Ok(Err("the machine could not be read anew".to_owned())),
+                Err(error) => return Ok(Err(format!("the drivers do not answer: {error}"))),
+            };
+            let leases = books.leases()?;
+            let others = foreign(node, drivers, &leases, processes, |number| {
+                books.mark(number)
+            });
+            if let Some(other) = taken(node, &others, &placement) {
+                return Ok(Err(other.why.clone()));
+            }
+            let reason = format!("its turn by {scheduler}");
+            let lease = grant(
+                books,
+                node,
+                &ticket.asker,
+                &placement,
+                Some(id),
+                ticket.seconds,
+                &reason,
+            )?;
+            books.served(id, lease.id)?;
+            Ok(Ok(lease))
+        });
+        // A device that somebody holds meanwhile is an error of the ledger, whose change is undone.
+        let placed = placed.unwrap_or_else(|error| Err(error.to_string()));
+        match placed {
+            Ok(lease) => {
+                self.known.tickets.remove(&id);
+                self.known.leases.insert(
+                    lease.id,
+                    KnownLease {
+                        job,
+                        tenant: lease.asker.tenant.clone(),
+                        occupies: BTreeSet::new(),
+                    },
+                );
+                self.told.placed(&lease);
+                self.leases.insert(job, (lease, placement));
+                bell::ring(self.ledger.id(), id);
+            }
+            Err(why) => {
+                self.known.tickets.remove(&id);
+                self.known.not_before.insert(id, now() + RETRY);
+                self.fail(order, &why);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn reject(&mut self, job: JobId, why: &Refusal) -> Result<(), Error> {
+        self.told.refused(why.kind());
+        let Some(id) = ticket_of(job) else {
+            return Ok(());
+        };
+        self.known.tickets.remove(&id);
+        // It is not told again: it leaves the queue as soon as its owner has read why.
+        self.known.not_before.insert(id, Moment::MAX);
+        self.change(Sync::Boot, |books| {
+            books.refuse(id, &format!("{}: {why}", why.kind()))
+        })?;
+        bell::ring(self.ledger.id(), id);
+        Ok(())
+    }
+
+    /// The processes of a lease: its command and what that has started. A number that another process
+    /// has by now is none.
+    pub(super) fn processes_of(&self, lease: &Lease) -> Vec<ProcessId> {
+        let child = lease.child.as_ref();
+        let Some(child) = child.filter(|identity| identity.boot == self.processes.boot()) else {
+            return Vec::new();
+        };
+        let below = self.processes.below(child.id.pid);
+        // Asked last: as long as it runs, nobody else has had its number.
+        if self.processes.life(child) != Life::Runs {
+            return Vec::new();
+        }
+        let all = std::iter::once(child).chain(&below);
+        all.map(|identity| identity.id).collect()
+    }
+
+    /// What a limit on a job is put on. Before its processes leave the group by which recovery finds
+    /// them, the ledger says where they go.
+    pub(super) fn target(&mut self, job: JobId, kind: pulls::Kind) -> Result<Target, String> {
+        let Some((lease, _)) = self.leases.get(&job) else {
+            return Err("the job holds no lease".to_owned());
+        };
+        let (id, mark) = (lease.id, self.ledger.mark(lease.id));
+        let own = lease.cgroup.as_deref();
+        let own = own.and_then(|text| mark::of_lease(text, &mark));
+        let (levers, roots) = (self.hands.levers(), &self.live.roots);
+        let (group, enrol) = pulls::group(own, &mark::name_of(&mark), levers, roots)?;
+        let processes = self.processes_of(lease);
+        let is_moved = kind == pulls::Kind::BlockIo && enrol;
+        let to = pulls::moves_to(&group, roots)?.filter(|_| is_moved);
+        let known = lease.limited.clone();
+        if let Some(to) = to.as_deref().and_then(|path| path.to_str())
+            && known.as_deref() != Some(to)
+        {
+            self.change(Sync::Boot, |books| books.limited(id, to))
+                .map_err(|error| error.to_string())?;
+        }
+        Ok(Target {
+            processes,
+            group,
+            enrol,
+        })
+    }
+
+    pub(super) fn throttle(&mut self, order: &Action, job: JobId, guard: JobLimit) {
+        let target = match pulls::kind(guard) {
+            Some((kind, true)) => self.target(job, kind),
+            _ => Err("nothing is limited".to_owned()),
+        };
+        let (at, told) = (now_ms(), &mut self.told);
+        if let Err(why) = self.hands.throttle(job, guard, at, target, told) {
+            self.fail(order, &why);
+        }
+    }
+
+    pub(super) fn repartition(
+        &mut self,
+        order: &Action,
+        whole: DeviceId,
+        layout: &mapa_core::mig::Layout,
+    ) -> Result<(), Error> {
+        let mut at = self.now();
+        let (node, told) = (&self.node, &mut self.told);
+        match self.hands.repartition(node, whole, layout, now_ms(), told) {
+            Err(failed) => {
+                at = at + failed.pause;
+                self.fail_at(at, order, &failed.why);
+                if failed.is_touched {
+                    self.reload()?;
+                }
+            }
+            Ok(()) => self.reload()?,
+        }
+        if self.is_stale {
+            // The look that reads it tells what it has.
+            self.known.layout_unsure(whole);
+            return Ok(());
+        }
+        // What the device has now is told whether the order failed or not.
+        let view = self.node.loaded().idle.view();
+        let is = view.layout_of(whole);
+        Reading::layout_is(&mut self.known, whole, is.clone());
+        let fact = Event::LayoutIs {
+            machine: MACHINE,
+            whole,
+            layout: is,
+        };
+        self.timeline.put(at, fact);
+        Ok(())
+    }
+}
+
+/// The device of a placement that somebody else uses, as a whole or this instance of it.
+fn taken<'w>(node: &Node, others: &'w [Withheld], placement: &[DeviceId]) -> Option<&'w Withheld> {
+    let graph = node.graph();
+    let is_taken = |device: &&Withheld| {
+        placement
+            .iter()
+            .any(|&id| id == device.device || graph.device(id).parent == device.device)
+    };
+    others.iter().find(is_taken)
+}

@@ -1,0 +1,439 @@
+//! What has happened since the last look: the ledger and the drivers, as facts.
+//!
+//! The ledger is the truth, and a scheduler knows what it was told. So each look compares the two,
+//! and what differs is told. A ticket that this daemon serves stays the same job under its lease;
+//! any other lease is a job that was adopted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use mapa_core::mig::Layout;
+use mapa_core::{Demand, DeviceId, LeaseId, MachineId, Pattern, Request, Want};
+use mapa_sched::{Assignment, Event, Job, JobId, RunTime, Time};
+
+use super::config::Config;
+use crate::acquire::{Seen, waiting};
+use crate::error::Error;
+use crate::ledger::{Books, Lease, Moment, Ticket, now};
+use crate::node::{Cause, Node};
+use crate::plan::request;
+
+/// The only machine.
+pub(super) const MACHINE: MachineId = MachineId(0);
+
+/// The job of a ticket: odd numbers, so that leases have the even ones.
+pub(super) fn job_of_ticket(ticket: i64) -> JobId {
+    JobId(ticket.unsigned_abs() * 2 + 1)
+}
+
+/// The job of a lease that no ticket of this daemon led to.
+pub(crate) fn job_of_lease(lease: i64) -> JobId {
+    JobId(lease.unsigned_abs() * 2)
+}
+
+/// The job that stands for a stranger on an instance: no lease has so high a number.
+fn job_of_stranger(instance: DeviceId) -> JobId {
+    JobId((1 << 62) + u64::from(instance.0) * 2)
+}
+
+/// The ticket of a job.
+pub(super) fn ticket_of(job: JobId) -> Option<i64> {
+    (job.0 % 2 == 1).then_some((job.0 / 2) as i64)
+}
+
+/// A lease as it was told.
+#[derive(Clone, Debug)]
+pub(crate) struct KnownLease {
+    /// Its job.
+    pub job: JobId,
+    /// The tenant.
+    pub tenant: String,
+    /// The whole devices that were told to be occupied, because the lease could not be adopted.
+    pub occupies: BTreeSet<DeviceId>,
+}
+
+/// What a scheduler was told.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    /// By ticket: those who wait.
+    pub tickets: BTreeMap<i64, JobId>,
+    /// A ticket whose order failed waits so long before it is told again.
+    pub not_before: BTreeMap<i64, Moment>,
+    /// By lease.
+    pub leases: BTreeMap<i64, KnownLease>,
+    /// Instances that strangers use.
+    closed: BTreeSet<DeviceId>,
+    cordoned: BTreeSet<DeviceId>,
+    occupied: BTreeSet<DeviceId>,
+    unhealthy: BTreeMap<DeviceId, String>,
+    layouts: BTreeMap<DeviceId, Layout>,
+    /// Devices whose layout is told by the next look, whether it is another or not.
+    unsure: BTreeSet<DeviceId>,
+}
+
+impl Known {
+    /// Has the next look tell the layout of a device.
+    pub(super) fn layout_unsure(&mut self, whole: DeviceId) {
+        self.unsure.insert(whole);
+    }
+}
+
+/// What a look found.
+pub(super) struct Found {
+    /// The leases that hold, and the state of the machine.
+    pub seen: Seen,
+    /// The queue.
+    pub queue: Vec<Ticket>,
+    /// Why each lease that is gone has ended, as the audit says.
+    pub ends: BTreeMap<i64, String>,
+}
+
+impl Found {
+    /// What the ledger says now, after recovery.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub(super) fn new(books: &Books<'_>, seen: Seen, known: &Known) -> Result<Self, Error> {
+        let held: BTreeSet<i64> = seen.recovered.leases.iter().map(|lease| lease.id).collect();
+        let mut ends = BTreeMap::new();
+        for &lease in known.leases.keys().filter(|key| !held.contains(key)) {
+            let last = books.decisions(1, Some(lease))?;
+            let reason = last.into_iter().next().map(|decision| decision.reason);
+            ends.insert(lease, reason.unwrap_or_default());
+        }
+        Ok(Self {
+            queue: books.queue()?,
+            seen,
+            ends,
+        })
+    }
+
+    /// The devices that a lease keeps from others.
+    pub(super) fn held(&self, lease: i64) -> &[DeviceId] {
+        let mut held = self.seen.state.held.iter();
+        held.find(|row| row.0 == lease)
+            .map_or(&[], |row| row.1.as_slice())
+    }
+}
+
+/// A ticket that makes no sense on this machine: why.
+pub(super) struct Nonsense {
+    /// The ticket.
+    pub ticket: i64,
+    /// Why.
+    pub why: String,
+}
+
+/// How the ledger's words become jobs.
+pub(super) struct Reading<'a> {
+    /// The machine.
+    pub node: &'a Node,
+    /// The configuration.
+    pub config: &'a Config,
+    /// The moment 0.
+    pub began: Moment,
+}
+
+impl Reading<'_> {
+    /// A moment of the ledger as a driver counts.
+    pub(super) fn at(&self, moment: Moment) -> Time {
+        Time(u64::try_from(moment.saturating_sub(self.began)).unwrap_or_default())
+    }
+
+    /// Compares what was found with what is known, and returns the facts that were missing.
+    pub(super) fn news(
+        &self,
+        known: &mut Known,
+        found: &Found,
+        nonsense: &mut Vec<Nonsense>,
+    ) -> Vec<Event> {
+        let mut facts = Vec::new();
+        self.layouts(known, &mut facts);
+        self.ends(known, found, &mut facts);
+        self.begins(known, found, &mut facts);
+        self.withheld(known, found, &mut facts);
+        self.arrivals(known, found, &mut facts, nonsense);
+        facts
+    }
+
+    fn layouts(&self, known: &mut Known, facts: &mut Vec<Event>) {
+        let view = self.node.loaded().idle.view();
+        for whole in self.node.graph().wholes().iter() {
+            let layout = view.layout_of(whole);
+            let before = known.layouts.get(&whole);
+            let is_known = before.map_or(layout.is_whole(), |before| *before == layout);
+            if is_known && !known.unsure.remove(&whole) {
+                continue;
+            }
+            known.unsure.remove(&whole);
+            known.layouts.insert(whole, layout.clone());
+            facts.push(Event::LayoutIs {
+                machine: MACHINE,
+                whole,
+                layout,
+            });
+        }
+    }
+
+    /// A layout that was told otherwise than by a look.
+    pub(super) fn layout_is(known: &mut Known, whole: DeviceId, layout: Layout) {
+        known.layouts.insert(whole, layout);
+        known.unsure.remove(&whole);
+    }
+
+    fn ends(&self, known: &mut Known, found: &Found, facts: &mut Vec<Event>) {
+        for (lease, reason) in &found.ends {
+            let Some(known_lease) = known.leases.remove(lease) else {
+                continue;
+            };
+            for whole in known_lease.occupies {
+                if known.occupied.remove(&whole) {
+                    facts.push(occupied(whole, false));
+                }
+            }
+            facts.push(end(known_lease.job, reason));
+        }
+        let waits: BTreeSet<i64> = waiting(&found.queue).map(|ticket| ticket.id).collect();
+        let gone: Vec<i64> = known.tickets.keys().copied().collect();
+        for ticket in gone.into_iter().filter(|number| !waits.contains(number)) {
+            let Some(job) = known.tickets.remove(&ticket) else {
+                continue;
+            };
+            // A lease that somebody else gave it is told as adopted.
+            facts.push(Event::Cancelled(job));
+        }
+        known.not_before.retain(|ticket, _| waits.contains(ticket));
+    }
+
+    fn begins(&self, known: &mut Known, found: &Found, facts: &mut Vec<Event>) {
+        for lease in &found.seen.recovered.leases {
+            if known.leases.contains_key(&lease.id) {
+                continue;
+            }
+            let job = job_of_lease(lease.id);
+            known.leases.insert(
+                lease.id,
+                KnownLease {
+                    job,
+                    tenant: lease.asker.tenant.clone(),
+                    occupies: BTreeSet::new(),
+                },
+            );
+            facts.extend(self.adopted(lease, found.held(lease.id), job));
+        }
+        let closed: BTreeSet<DeviceId> = found.seen.state.closed.iter().copied().collect();
+        for &instance in known.closed.difference(&closed) {
+            facts.push(Event::Cancelled(job_of_stranger(instance)));
+        }
+        for &instance in closed.difference(&known.closed) {
+            let at = self.at(now());
+            facts.push(self.running(job_of_stranger(instance), &[instance], "", at));
+        }
+        known.closed = closed;
+    }
+
+    /// A lease as a job that runs already; `None` if its devices are not there any more.
+    pub(super) fn adopted(&self, lease: &Lease, held: &[DeviceId], id: JobId) -> Option<Event> {
+        if held.is_empty() {
+            return None;
+        }
+        let tenant = &lease.asker.tenant;
+        let mut fact = self.running(id, held, tenant, self.at(lease.granted));
+        if let Event::Adopted { job, .. } = &mut fact {
+            job.run_time = lease.expires.map_or(RunTime::Unknown, |end| {
+                let length = end.saturating_sub(lease.granted).max(0);
+                RunTime::Fixed(Duration::from_nanos(length.unsigned_abs()))
+            });
+            self.of_tenant(tenant, lease.granted, job);
+        }
+        Some(fact)
+    }
+
+    /// A job that runs on these devices.
+    fn running(&self, id: JobId, devices: &[DeviceId], tenant: &str, since: Time) -> Event {
+        let pattern = Pattern::independent(devices.len()).each(self.any(tenant));
+        let mut job = Job::new(id, Request::new(pattern));
+        job.arrived = since;
+        Event::Adopted {
+            job,
+            at: Assignment {
+                machine: MACHINE,
+                lease: LeaseId::default(),
+                placement: devices.iter().copied().collect(),
+                rest: Vec::new(),
+            },
+            since,
+        }
+    }
+
+    /// Any device, with the traffic that is known of the tenant.
+    fn any(&self, tenant: &str) -> Demand {
+        let traffic = self
+            .config
+            .tenants
+            .get(tenant)
+            .and_then(|tenant| tenant.pcie_mb_s);
+        Demand {
+            want: Want::Any,
+            pcie_mb_s: traffic.map_or(0, |whole| whole.0 as u32),
+            ..Demand::default()
+        }
+    }
+
+    /// What the configuration says of a tenant's jobs.
+    fn of_tenant(&self, tenant: &str, since: Moment, job: &mut Job) {
+        job.isolated = self.config.queue.isolated;
+        let Some(own) = self.config.tenants.get(tenant) else {
+            return;
+        };
+        job.slo = own
+            .latency_slo_ms
+            .map(|millis| Duration::from_nanos(millis.ns()));
+        job.priority = own.priority;
+        job.deadline = own
+            .deadline_s
+            .map(|whole| self.at(since) + Duration::from_secs(whole.0));
+    }
+
+    fn withheld(&self, known: &mut Known, found: &Found, facts: &mut Vec<Event>) {
+        let graph = self.node.graph();
+        let (mut cordoned, mut occupied) = (BTreeSet::new(), BTreeSet::new());
+        let mut unhealthy: BTreeMap<DeviceId, String> = BTreeMap::new();
+        for device in &found.seen.state.withheld {
+            // Strangers on one instance are told as jobs.
+            if graph.device(device.device).parent != device.device {
+                continue;
+            }
+            match device.cause {
+                Cause::Cordoned => drop(cordoned.insert(device.device)),
+                Cause::Occupied => drop(occupied.insert(device.device)),
+                Cause::Unhealthy => drop(unhealthy.insert(device.device, device.why.clone())),
+            }
+        }
+        for lease in known.leases.values() {
+            occupied.extend(lease.occupies.iter().copied());
+        }
+        let mut differs = |was: &BTreeSet<DeviceId>,
+                           is: &BTreeSet<DeviceId>,
+                           fact: fn(DeviceId, bool) -> Event| {
+            facts.extend(was.difference(is).map(|&device| fact(device, false)));
+            facts.extend(is.difference(was).map(|&device| fact(device, true)));
+        };
+        differs(&known.cordoned, &cordoned, cordon);
+        differs(&known.occupied, &occupied, self::occupied);
+        known.cordoned = cordoned;
+        known.occupied = occupied;
+        for &whole in known.unhealthy.keys() {
+            if !unhealthy.contains_key(&whole) {
+                facts.push(health(whole, None));
+            }
+        }
+        for (&whole, why) in &unhealthy {
+            if known.unhealthy.get(&whole) != Some(why) {
+                facts.push(health(whole, Some(why.clone())));
+            }
+        }
+        known.unhealthy = unhealthy;
+    }
+
+    fn arrivals(
+        &self,
+        known: &mut Known,
+        found: &Found,
+        facts: &mut Vec<Event>,
+        nonsense: &mut Vec<Nonsense>,
+    ) {
+        let at = now();
+        for ticket in waiting(&found.queue) {
+            let too_early = known
+                .not_before
+                .get(&ticket.id)
+                .is_some_and(|not_before| at < *not_before);
+            if too_early || known.tickets.contains_key(&ticket.id) {
+                continue;
+            }
+            known.not_before.remove(&ticket.id);
+            match self.job(ticket) {
+                Ok(job) => {
+                    known.tickets.insert(ticket.id, job.id);
+                    facts.push(Event::Arrived(job));
+                }
+                Err(error) => nonsense.push(Nonsense {
+                    ticket: ticket.id,
+                    why: error.to_string(),
+                }),
+            }
+        }
+    }
+
+    /// A ticket as a job.
+    fn job(&self, ticket: &Ticket) -> Result<Job, Error> {
+        let mut request = request(self.node, ticket)?;
+        let traffic = self.any(&ticket.asker.tenant).pcie_mb_s;
+        if traffic > 0 {
+            for rank in 0..request.pattern.len() {
+                let demand = Demand {
+                    pcie_mb_s: traffic,
+                    ..request.pattern.demands()[rank]
+                };
+                request.pattern = request.pattern.with_demand(rank, demand);
+            }
+        }
+        let mut job = Job::new(job_of_ticket(ticket.id), request);
+        job.arrived = self.at(ticket.since);
+        job.run_time = ticket.seconds.map_or(RunTime::Unknown, |seconds| {
+            RunTime::Fixed(Duration::from_secs(seconds))
+        });
+        self.of_tenant(&ticket.asker.tenant, ticket.since, &mut job);
+        Ok(job)
+    }
+}
+
+fn cordon(whole: DeviceId, cordoned: bool) -> Event {
+    Event::Cordoned {
+        machine: MACHINE,
+        whole: Some(whole),
+        cordoned,
+    }
+}
+
+fn occupied(whole: DeviceId, occupied: bool) -> Event {
+    Event::Occupied {
+        machine: MACHINE,
+        whole,
+        occupied,
+    }
+}
+
+fn health(whole: DeviceId, trouble: Option<String>) -> Event {
+    Event::Health {
+        machine: MACHINE,
+        whole,
+        trouble,
+    }
+}
+
+/// The end of a job, by what the audit says of its lease.
+fn end(job: JobId, reason: &str) -> Event {
+    // The words of `mapa run` and of `mapa free`.
+    if reason.ends_with("ended with status 0") {
+        Event::Finished(job)
+    } else if reason.starts_with("ended by ") {
+        Event::Cancelled(job)
+    } else {
+        Event::Failed(job)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tickets_and_leases_never_share_a_number_of_a_job() {
+        for id in [1, 2, 77, 1 << 40] {
+            assert_eq!(ticket_of(job_of_ticket(id)), Some(id));
+            assert_eq!(ticket_of(job_of_lease(id)), None);
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! What the levers hold, on the disk before a lever is pulled.
+//!
+//! Whoever can write an entry can have the daemon's user undo whatever it names. So entries are in a
+//! folder of that user alone, and the ledger, which a group may write, has their words for the audit
+//! and nothing that anybody acts on.
+
+use std::path::{Path, PathBuf};
+
+use mapa_live::Identity;
+use mapa_live::levers::{FolderJournal, Journal, JournalEntry, LeverChange, LeverError, Step};
+
+use crate::error::Error;
+use crate::leader;
+use crate::ledger::{Kind, Ledger, Note, SHARED, Sync};
+
+/// The journal of the levers of daemons that use the ledger of all users.
+const OF_SHARED: &str = "/var/lib/mapa-node/pulls";
+
+/// The journal of the daemon's levers.
+pub(crate) struct NodeJournal {
+    entries: FolderJournal,
+    ledger: Ledger,
+    own: Identity,
+    owner: String,
+}
+
+impl NodeJournal {
+    /// Opens the journal in this folder.
+    ///
+    /// # Errors
+    /// As [`FolderJournal::open`] and [`Ledger::open`].
+    pub(crate) fn open(
+        folder: &Path,
+        ledger: &Path,
+        own: &Identity,
+        owner: &str,
+    ) -> Result<Self, Error> {
+        let entries = FolderJournal::open(folder).map_err(|error| {
+            Error::at(
+                "levers",
+                format_args!("{error}; `levers.journal` names another"),
+            )
+        })?;
+        Ok(Self {
+            entries,
+            ledger: Ledger::open(ledger)?,
+            own: own.clone(),
+            owner: owner.to_owned(),
+        })
+    }
+}
+
+/// Where the levers' journal is, if the configuration does not say: beside the ledger of this file, and
+/// never in the folder that all users share.
+pub(crate) fn folder_of(ledger: &Path) -> PathBuf {
+    if ledger.parent() == Some(Path::new(SHARED)) {
+        return OF_SHARED.into();
+    }
+    let mut name = ledger.as_os_str().to_owned();
+    name.push(".pulls");
+    name.into()
+}
+
+/// Whether an entry is one that the daemon writes.
+fn is_own(entry: &JournalEntry) -> bool {
+    let pull = matches!(
+        entry.pull,
+        LeverChange::BlockIo { .. }
+            | LeverChange::Enrol { .. }
+            | LeverChange::Affinity { .. }
+            | LeverChange::MpsPercent { .. }
+            | LeverChange::Layout { .. }
+            | LeverChange::HandOver { .. }
+    );
+    let own = |step: &Step| {
+        matches!(
+            step,
+            Step::MakeGroup { .. }
+                | Step::PassOn { .. }
+                | Step::Join { .. }
+                | Step::Limits { .. }
+                | Step::Affinity { .. }
+                | Step::MpsPercent { .. }
+                | Step::MigMode { .. }
+                | Step::Create { .. }
+                | Step::Destroy { .. }
+        )
+    };
+    let is_hand_over = matches!(entry.pull, LeverChange::HandOver { .. });
+    let of_hand_over = |step: &Step| {
+        let is_its = matches!(
+            step,
+            Step::Start { .. } | Step::Stop { .. } | Step::Route { .. }
+        );
+        is_hand_over && is_its
+    };
+    let mut steps = entry.plan.steps.iter();
+    pull && steps.all(|step| own(step) || of_hand_over(step))
+}
+
+impl Journal for NodeJournal {
+    fn put(&mut self, entry: &JournalEntry) -> Result<(), LeverError> {
+        let (own, owner) = (&self.own, &self.owner);
+        let noted = self.ledger.change(Sync::Boot, |books| {
+            steward::stay(books, own)?;
+            if !entry.confirmed {
+                let words = format!("pull {}: {}", entry.id, entry.plan.words.join("; "));
+                books.note(Note::new(Kind::Lever, owner, &words))?;
+            }
+            Ok(())
+        });
+        noted.map_err(|error| LeverError::failed("the journal of levers", error.to_string()))?;
+        self.entries.put(entry)
+    }
+
+    // Also after another daemon has taken the queue: the journal is open here, so nobody else takes this back.
+    fn remove(&mut self, id: u64) -> Result<(), LeverError> {
+        self.entries.remove(id)
+    }
+
+    fn entries(&self) -> Result<Vec<JournalEntry>, LeverError> {
+        let entries = self.entries.entries()?;
+        if let Some(strange) = entries.iter().find(|entry| !is_own(entry)) {
+            return Err(LeverError::failed(
+                format!(
+                    "pull {} of {} in the journal",
+                    strange.id, strange.plan.lever
+                ),
+                "no daemon pulls that: expected a journal of mapa-node alone",
+            ));
+        }
+        Ok(entries)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mapa_live::levers::{
+        LeverManager, LeverSet, Lifetime, Plan, ProgramSpec, SimulatedMachine,
+    };
+
+    use super::*;
+    use mapa_live::{ProcessId, Processes};
+
+    fn strange() -> JournalEntry {
+        let program = ProgramSpec::new("evil", ["touch", "/tmp/evil"]);
+        JournalEntry {
+            id: 1,
+            pull: LeverChange::Stop {
+                program: program.clone(),
+            },
+            plan: Plan {
+                lever: "stop".to_owned(),
+                steps: vec![Step::Stop { program }],
+                words: vec!["stop".to_owned()],
+                warnings: Vec::new(),
+            },
+            lifetime: Lifetime::Session,
+            confirmed: true,
+            boot: None,
+        }
+    }
+
+    #[test]
+    fn what_no_daemon_pulls_is_not_taken_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = folder.path().join("ledger.db");
+        let own = Processes::new().unwrap().own().unwrap();
+        let journal = folder_of(&ledger);
+        FolderJournal::open(&journal)
+            .unwrap()
+            .put(&strange())
+            .unwrap();
+        let journal = NodeJournal::open(&journal, &ledger, &own, "test").unwrap();
+        let hands: LeverSet = SimulatedMachine::new().hands();
+        let error = LeverManager::open(hands, journal, 0).err().unwrap();
+        assert!(
+            error.to_string().contains("no daemon pulls that"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_daemon_that_has_lost_the_queue_pulls_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = folder.path().join("ledger.db");
+        let own = Processes::new().unwrap().own().unwrap();
+        let mut books = Ledger::open(&ledger).unwrap();
+        let journal = NodeJournal::open(&folder_of(&ledger), &ledger, &own, "test").unwrap();
+        let twin = SimulatedMachine::new();
+        let (mut keeper, _) = LeverManager::open(twin.hands(), journal, 0).unwrap();
+        let pull = |keeper: &mut LeverManager<NodeJournal>| {
+            let group = mapa_live::levers::CgroupPath::new("mapa/x").unwrap();
+            let controllers = vec![mapa_live::levers::Controller::BlockIo];
+            let pull = LeverChange::Enrol {
+                process: None,
+                group,
+                controllers,
+            };
+            format!("{:?}", keeper.apply(&pull, Lifetime::Session, 0))
+        };
+        books
+            .change(Sync::Boot, |books| books.enter("test", &own, "fifo"))
+            .unwrap();
+        let fact = pull(&mut keeper);
+        assert!(fact.starts_with("Pulled"), "{fact}");
+        let other = Identity {
+            id: ProcessId {
+                start: own.id.start + 1,
+                ..own.id
+            },
+            ..own
+        };
+        books
+            .change(Sync::Boot, |books| books.enter("test", &other, "fifo"))
+            .unwrap();
+        let fact = keeper.close();
+        assert_eq!(fact.len(), 1, "{fact:?}: what it holds it takes back");
+        let fact = pull(&mut keeper);
+        assert!(fact.contains("another daemon"), "{fact}");
+    }
+
+    #[test]
+    fn the_journal_is_not_where_all_users_may_write() {
+        let of = |path: &str| folder_of(Path::new(path));
+        assert_eq!(of("/var/lib/mapa/ledger.db"), Path::new(OF_SHARED));
+        assert_eq!(of("/home/a/l.db"), Path::new("/home/a/l.db.pulls"));
+    }
+}

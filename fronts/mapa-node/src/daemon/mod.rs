@@ -1,0 +1,49 @@
+//! One scheduler for as long as the machine is up: the very objects of the simulator, driven by
+//! what happens here.
+//!
+//! `driver` is the [`mapa_sched::Driver`] of this machine. A `look` asks the ledger, the drivers and the
+//! counters what is new, and `facts` compares that with what the scheduler was told. `orders` carries out what
+//! it orders; `hands` pulls levers for orders: `pulls` says which, and the `journal` has them on the disk. `recorder` writes facts and orders down, for `replay`. `told` is what the daemon tells of itself. `slo` controls latencies, for the same machine by the same levers.
+
+mod actions;
+mod changes;
+mod config;
+mod driver;
+#[cfg(test)]
+mod driver_tests;
+mod events;
+mod inbox;
+mod journal;
+mod levers;
+mod metrics;
+mod modes;
+mod poll;
+mod recorder;
+mod replay;
+mod reporter;
+pub(crate) mod sampling;
+mod signals;
+#[cfg(feature = "slo")]
+mod slo;
+#[cfg(test)]
+mod soak;
+mod toml_file;
+
+pub use config::check_node_config;
+pub(crate) use config::{Config, Service as ServiceConfig};
+pub(crate) use driver::{NodeDriver, Stopped, now_ms};
+
+pub(crate) use events::{Known, job_of_lease};
+pub(crate) use inbox::{Inbox, Message, Outside, inbox};
+pub(crate) use journal::{NodeJournal, folder_of};
+pub(crate) use levers::NodeHands;
+pub(crate) use metrics::Metrics;
+pub(crate) use modes::MigModes;
+pub(crate) use recorder::Recorder;
+pub(crate) use replay::{ReplayArgs, replay};
+pub(crate) use reporter::{Shared, Told};
+pub(crate) use signals::{Host, Needs};
+#[cfg(feature = "slo")]
+pub(crate) use slo::LatencyControl;
+#[cfg(test)]
+pub(crate) use toml_file::parse as parse_toml;

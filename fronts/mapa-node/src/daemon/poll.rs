@@ -1,0 +1,220 @@
+//! A look: what is new in the ledger, the drivers and the counters goes to the scheduler.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use mapa_core::DeviceId;
+use mapa_live::DriverSnapshot;
+use mapa_sched::{DriverView, Event, Tenant};
+
+use super::driver::{NodeDriver, now_ms};
+use super::events::{Found, Nonsense};
+use super::sampling::GONE;
+use crate::acquire::{see, turn, waiting};
+use crate::error::Error;
+use crate::foreign::look;
+use crate::leader;
+use crate::ledger::Sync;
+use crate::node::Node;
+use crate::wakeup;
+
+impl NodeDriver<'_> {
+    /// Looks at the ledger, the drivers and the counters, and puts what is new on the timeline.
+    pub(super) fn look(&mut self) -> Result<(), Error> {
+        let poll = Duration::from_millis(self.config.queue.poll_ms.0);
+        self.look_at = Instant::now() + poll;
+        // Also while drivers do not answer, no throttle outlives its time.
+        self.tick_levers()?;
+        let drivers = match self.drivers() {
+            Ok(drivers) => drivers,
+            Err(error) => {
+                // Who uses what is not known: nothing is decided until the drivers answer again.
+                self.told.trouble("drivers", &error.to_string());
+                return self.change(Sync::Boot, |_| Ok(()));
+            }
+        };
+        if self.mig.look(&drivers) || self.is_stale {
+            self.reload()?;
+        }
+        if self.is_stale {
+            return self.change(Sync::Boot, |_| Ok(()));
+        }
+        let (own, owner, processes) = (&self.own, &self.owner, self.processes);
+        let (known, node) = (&self.known, &self.node);
+        let found = self.ledger.change(Sync::Boot, |books| {
+            steward::stay(books, own)?;
+            let seen = see(books, node, processes, owner, &drivers)?;
+            Found::new(books, seen, known)
+        })?;
+        let mut nonsense = Vec::new();
+        let mut known = std::mem::take(&mut self.known);
+        let facts = self.reading().news(&mut known, &found, &mut nonsense);
+        self.known = known;
+        let at = self.now();
+        for fact in facts {
+            if let Some(job) = fact.leaves() {
+                self.hands.left(job, &mut self.told);
+            }
+            self.timeline.put(at, fact);
+        }
+        self.leases.clear();
+        for lease in &found.seen.recovered.leases {
+            if let Some(own) = self.known.leases.get(&lease.id) {
+                let held = found.held(lease.id).to_vec();
+                self.leases.insert(own.job, (lease.clone(), held));
+            }
+        }
+        self.told.queue(&found.queue, self.leases.len());
+        self.refuse(nonsense)?;
+        self.hands.look();
+        self.sample();
+        Ok(())
+    }
+
+    /// Takes the newest sample of the counters, for the scheduler and for the control of latencies.
+    pub(super) fn sample(&mut self) {
+        let at = self.now();
+        let Some(sampler) = &mut self.sampler else {
+            return;
+        };
+        if sampler.is_gone() {
+            self.told.trouble("counters", GONE);
+        }
+        let Some(news) = sampler.sample(&self.node) else {
+            return;
+        };
+        if let Some(signals) = news.2 {
+            self.timeline.put(at, Event::Signals(signals));
+        }
+        #[cfg(feature = "slo")]
+        if let Some(slo) = &mut self.slo {
+            slo.sampled(news.0, news.1);
+        }
+    }
+
+    /// What the drivers say of this moment.
+    pub(super) fn drivers(&self) -> Result<DriverSnapshot, Error> {
+        if !self.config.queue.look_at_drivers {
+            return Ok(DriverSnapshot::default());
+        }
+        look(&self.node, self.live)
+    }
+
+    /// Tickets that make no sense here get no devices.
+    pub(super) fn refuse(&mut self, nonsense: Vec<Nonsense>) -> Result<(), Error> {
+        for ticket in nonsense {
+            let why = format!("infeasible: {}", ticket.why);
+            self.change(Sync::Boot, |books| books.refuse(ticket.ticket, &why))?;
+            self.told.refused("infeasible");
+            bell::ring(self.ledger.id(), ticket.ticket);
+        }
+        Ok(())
+    }
+
+    /// Pulls that are past their time are taken back.
+    pub(super) fn tick_levers(&mut self) -> Result<(), Error> {
+        let is_partitioned = self.hands.tick(now_ms(), &mut self.told);
+        if is_partitioned && self.node.is_live() {
+            self.reload()?;
+        }
+        Ok(())
+    }
+
+    /// Reads the machine anew: instances have other names after a repartition. If its drivers fail, it is as
+    /// little known as while they do not answer: the next look tries again, and nothing is decided before.
+    ///
+    /// # Errors
+    /// The machine has other devices than before; the ledger fails.
+    pub(super) fn reload(&mut self) -> Result<(), Error> {
+        self.is_stale = true;
+        let mut live = self.live.clone();
+        live.refresh = true;
+        let loaded = Node::load(&self.machine, &live, &mut |_| {});
+        let loaded = loaded.map_err(|error| error.to_string());
+        let mut node = match loaded.and_then(|node| whole(node, &self.node)) {
+            Ok(node) => node,
+            Err(why) => {
+                self.told.trouble("drivers", &why);
+                return Ok(());
+            }
+        };
+        if node.graph().fingerprint() != self.node.graph().fingerprint() {
+            return Err(Error::at(
+                "the machine",
+                "it has other devices than before: expected a restart of the daemon, which adopts what runs",
+            ));
+        }
+        let owner = self.owner.clone();
+        self.change(Sync::Disk, |books| node.bind(books, &owner))?;
+        node.open_bare()?;
+        self.node = node;
+        self.is_stale = false;
+        Ok(())
+    }
+
+    /// Notes that this fact may be refused.
+    pub(super) fn adopts(&mut self, fact: &Event) {
+        let Event::Adopted { job, .. } = fact else {
+            return;
+        };
+        let mut leases = self.known.leases.iter();
+        if let Some((&lease, _)) = leases.find(|(_, known_lease)| known_lease.job == job.id) {
+            self.adopting.push((lease, job.id));
+        }
+    }
+
+    /// Leases that could not be adopted occupy their devices, so that nobody else gets them.
+    pub(super) fn settle_adopted(&mut self, seen: DriverView<'_>) {
+        for (lease, job) in std::mem::take(&mut self.adopting) {
+            if seen.fleet.lease_of(Tenant::Job(job)).is_some() {
+                continue;
+            }
+            let Some((_, held)) = self.leases.get(&job) else {
+                continue;
+            };
+            let graph = self.node.graph();
+            let wholes: BTreeSet<DeviceId> =
+                held.iter().map(|&id| graph.device(id).parent).collect();
+            self.told.trouble(
+                "leases",
+                &format!("lease {lease} does not fit what is known: its devices are withheld"),
+            );
+            if let Some(known) = self.known.leases.get_mut(&lease) {
+                known.occupies = wholes;
+            }
+        }
+    }
+
+    /// Says in the queue why each job waits.
+    pub(super) fn say_why(&mut self) -> Result<(), Error> {
+        let scheduler = &self.scheduler;
+        let queue = self.ledger.read(|books| books.queue())?;
+        let mut changed = Vec::new();
+        for (before, ticket) in waiting(&queue).enumerate() {
+            let reason = turn(scheduler, before);
+            if ticket.reason != reason {
+                changed.push((ticket.id, reason));
+            }
+        }
+        if changed.is_empty() {
+            return Ok(());
+        }
+        self.change(Sync::Boot, |books| {
+            changed
+                .iter()
+                .try_for_each(|(ticket, reason)| books.waits(*ticket, reason))
+        })
+    }
+}
+
+/// A node of which the drivers have said as much as before. What they failed to say is not gone.
+pub(super) fn whole(node: Node, before: &Node) -> Result<Node, String> {
+    // Another source, which stands in for NVML while that is gone, knows less: instances, and who is lost.
+    if before.is_by_nvml() && !node.is_by_nvml() {
+        return Err("NVML has described this machine, and does not now".to_owned());
+    }
+    match node.unanswered() {
+        Some(why) if before.unanswered() != Some(why) => Err(why.to_owned()),
+        _ => Ok(node),
+    }
+}

@@ -1,0 +1,97 @@
+//! The record of what a scheduler was told and ordered, in a file.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+#[cfg(feature = "slo")]
+use mapa_front::drive_log::LatencyLine;
+use mapa_front::drive_log::{Fact, Instant, Order, RecordHead, RecordLine};
+use mapa_sched::{Action, Event, Time};
+
+use crate::append_file;
+use crate::error::Error;
+
+/// Writes instants as lines. What is written is in the kernel's hands after each instant.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    to: BufWriter<File>,
+    name: String,
+    now: Instant,
+}
+
+impl Recorder {
+    /// Begins a record at the end of a file. A line that a crash has cut off is taken out.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn new(path: &Path, head: RecordHead) -> Result<Self, Error> {
+        let name = path.display().to_string();
+        let file = lines::append(path).map_err(|error| Error::at(&name, error))?;
+        let mut own = Self {
+            to: BufWriter::new(file),
+            name,
+            now: empty(),
+        };
+        own.line(&RecordLine::Head(Box::new(head)))?;
+        Ok(own)
+    }
+
+    /// Notes a fact of this instant.
+    pub(crate) fn told(&mut self, event: &Event) -> Result<(), Error> {
+        self.now.facts.push(Fact::of(event)?);
+        Ok(())
+    }
+
+    /// Notes an order of this instant.
+    pub(crate) fn ordered(&mut self, action: &Action) -> Result<(), Error> {
+        self.now.orders.push(Order::of(action)?);
+        Ok(())
+    }
+
+    /// Writes the instant.
+    pub(crate) fn settle(&mut self, now: Time) -> Result<(), Error> {
+        let mut instant = std::mem::replace(&mut self.now, empty());
+        instant.now = now.0;
+        self.line(&RecordLine::Instant(instant))
+    }
+
+    /// Writes a line of the log of a tenant whose latency is controlled.
+    #[cfg(feature = "slo")]
+    pub(crate) fn latency(&mut self, line: LatencyLine) -> Result<(), Error> {
+        self.line(&RecordLine::Latency(Box::new(line)))
+    }
+
+    fn line(&mut self, line: &RecordLine) -> Result<(), Error> {
+        let text = serde_json::to_string(line).map_err(|error| Error::at(&self.name, error))?;
+        let written = writeln!(self.to, "{text}").and_then(|()| self.to.flush());
+        written.map_err(|error| Error::at(&self.name, error))
+    }
+}
+
+fn empty() -> Instant {
+    Instant {
+        now: 0,
+        facts: Vec::new(),
+        orders: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_an_error_that_names_the_record() {
+        // The kernel's file on which every write says that the disk is full.
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let mut own = Recorder {
+            to: BufWriter::new(full),
+            name: "day.jsonl".to_owned(),
+            now: empty(),
+        };
+        own.told(&Event::Woken(mapa_sched::Token(7))).unwrap();
+        let error = own.settle(Time(1)).unwrap_err().to_string();
+        assert!(error.contains("day.jsonl"), "{error}");
+    }
+}

@@ -1,0 +1,289 @@
+//! What the daemon tells of itself: counters, its present state, and its log.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use mapa_core::{DeviceId, HardwareGraph};
+#[cfg(feature = "slo")]
+use mapa_front::answer::node::TenantLatency;
+use mapa_front::answer::node::{Gap, Mishap, Status};
+use mapa_sched::{Action, DriverView};
+use tracing::{debug, info, warn};
+
+use super::events::MACHINE;
+use super::metrics::Metrics;
+use crate::acquire::waiting;
+use crate::ledger::{Lease, Ticket, now};
+use crate::node::Node;
+
+/// How many troubles are remembered.
+const TROUBLES: usize = 32;
+
+/// What threads of the daemon share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    /// The counters.
+    pub metrics: Metrics,
+    /// The present state.
+    pub status: Mutex<Status>,
+}
+
+impl Shared {
+    /// The present state.
+    pub(crate) fn status(&self) -> Status {
+        let own = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        own.clone()
+    }
+
+    /// What could not be read last.
+    pub(crate) fn missing(&self, missing: Vec<Gap>) {
+        self.metrics.missing.set(missing.len() as i64);
+        let mut own = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        own.missing = missing;
+    }
+}
+
+/// What the driver tells.
+pub(crate) struct Told {
+    shared: Arc<Shared>,
+    /// What was told last of each place: the same again is counted, and not told.
+    last: BTreeMap<String, String>,
+    /// Pings the watchdog of systemd.
+    watchdog: Option<Duration>,
+    pinged: Instant,
+    facts: u64,
+    /// The devices that were free last, and what that came to.
+    fragmentation: (BTreeSet<DeviceId>, f64),
+}
+
+impl Told {
+    /// Tells by these.
+    pub(crate) fn new(shared: Arc<Shared>, watchdog: Option<Duration>) -> Self {
+        Self {
+            shared,
+            last: BTreeMap::new(),
+            // Half of the time, as systemd's documentation asks.
+            watchdog: watchdog.map(|duration| duration / 2),
+            pinged: Instant::now(),
+            facts: 0,
+            fragmentation: (BTreeSet::new(), 0.0),
+        }
+    }
+
+    /// How much is remembered.
+    #[cfg(test)]
+    pub(super) fn entries(&self) -> usize {
+        lock(&self.shared).troubles.len() + self.last.len()
+    }
+
+    fn metrics(&self) -> &Metrics {
+        &self.shared.metrics
+    }
+
+    /// Something went wrong.
+    pub(crate) fn trouble(&mut self, place: &str, what: &str) {
+        self.metrics().trouble(place);
+        if self.last.get(place).is_some_and(|last| last == what) {
+            return;
+        }
+        self.last.insert(place.to_owned(), what.to_owned());
+        warn!(place, what, "trouble");
+        let troubles = &mut lock(&self.shared).troubles;
+        if troubles.len() >= TROUBLES {
+            troubles.remove(0);
+        }
+        troubles.push(Mishap {
+            at: now(),
+            place: place.to_owned(),
+            what: what.to_owned(),
+        });
+    }
+
+    /// What the queue and the leases are.
+    pub(crate) fn queue(&mut self, queue: &[Ticket], leases: usize) {
+        let waits = waiting(queue).count();
+        self.metrics().queue.set(waits as i64);
+        self.metrics().leases.set(leases as i64);
+        let mut status = lock(&self.shared);
+        status.waiting = waits;
+        status.leases = leases;
+    }
+
+    /// A job got its devices.
+    pub(crate) fn placed(&mut self, lease: &Lease) {
+        let devices: Vec<String> = lease.devices.iter().map(ToString::to_string).collect();
+        info!(
+            lease = lease.id,
+            ticket = lease.ticket,
+            tenant = lease.asker.tenant,
+            devices = devices.join(" "),
+            "placed"
+        );
+    }
+
+    /// A job waited so long.
+    pub(crate) fn waited(&mut self, length: Duration) {
+        self.metrics().waited(length);
+    }
+
+    /// A job was refused.
+    pub(crate) fn refused(&mut self, kind: &str) {
+        self.metrics().refused(kind);
+    }
+
+    /// An order was given.
+    pub(crate) fn ordered(&mut self, order: &Action) {
+        self.metrics().ordered(kind(order));
+        if !matches!(order, Action::Wake { .. }) {
+            debug!(order = ?order, "ordered");
+        }
+    }
+
+    /// An order could not be carried out.
+    pub(crate) fn order_failed(&mut self, order: &Action, why: &str) {
+        let kind = kind(order);
+        self.metrics().order_failed(kind);
+        *lock(&self.shared)
+            .failed_orders
+            .entry(kind.to_owned())
+            .or_default() += 1;
+        self.trouble(kind, why);
+    }
+
+    /// A lever failed.
+    pub(crate) fn lever_failed(&mut self, lever: &str, step: &str) {
+        self.metrics().lever_failed(lever, step);
+    }
+
+    /// What a dry run would do.
+    pub(crate) fn would(&mut self, plan: &str) {
+        for line in plan.lines() {
+            info!(would = line, "dry run");
+        }
+    }
+
+    /// A request was answered.
+    pub(crate) fn latency(&mut self, tenant: &str, took: Duration) {
+        self.metrics().latency(tenant, took);
+    }
+
+    /// A request took longer than its tenant was promised.
+    #[cfg(feature = "slo")]
+    pub(super) fn late(&mut self, tenant: &str) {
+        self.metrics().late(tenant);
+    }
+
+    /// A controller of latency has ordered something.
+    #[cfg(feature = "slo")]
+    pub(super) fn controlled(&mut self, tenant: &str, kind: &str) {
+        self.metrics().controlled(tenant, kind);
+    }
+
+    /// How the tenants are whose latency is controlled.
+    #[cfg(feature = "slo")]
+    pub(super) fn latencies(&mut self, latencies: Vec<TenantLatency>) {
+        for latency in &latencies {
+            self.metrics()
+                .throttling(&latency.tenant, latency.throttling);
+        }
+        lock(&self.shared).latency = latencies;
+    }
+
+    /// The present state, as the socket answers it.
+    #[cfg(all(test, feature = "slo"))]
+    pub(super) fn status(&self) -> Status {
+        self.shared.status()
+    }
+
+    /// The daemon lives.
+    pub(crate) fn beat(&mut self) {
+        let Some(every) = self.watchdog else {
+            return;
+        };
+        if self.pinged.elapsed() >= every {
+            self.pinged = Instant::now();
+            // Without systemd nobody listens.
+            let _ = sd_notify::notify(&[sd_notify::NotifyState::Watchdog]);
+        }
+    }
+
+    /// An instant is over.
+    pub(crate) fn settled(&mut self, node: &Node, seen: DriverView<'_>, took: Duration) {
+        let facts = seen.record.facts();
+        self.metrics().facts(facts - self.facts);
+        self.facts = facts;
+        self.metrics().instant(took);
+        let Ok(machine) = seen.fleet.machine(MACHINE) else {
+            return;
+        };
+        let view = machine.view();
+        let graph = node.graph();
+        let free: BTreeSet<DeviceId> = graph
+            .wholes()
+            .iter()
+            .filter(|&id| view.free().contains(id))
+            .collect();
+        if self.fragmentation.0 != free {
+            let share = fragmentation(graph, &free);
+            self.fragmentation = (free.clone(), share);
+        }
+        let fragmentation = self.fragmentation.1;
+        let devices = graph.wholes().len();
+        self.metrics().free.set(free.len() as i64);
+        self.metrics().devices.set(devices as i64);
+        self.metrics().fragmentation.set(fragmentation);
+        let mut status = lock(&self.shared);
+        status.instants = seen.record.instants();
+        status.facts = facts;
+        status.free = free.len();
+        status.devices = devices;
+        status.fragmentation = fragmentation;
+    }
+}
+
+fn lock(shared: &Shared) -> std::sync::MutexGuard<'_, Status> {
+    shared.status.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The name of an order's kind.
+fn kind(order: &Action) -> &'static str {
+    match order {
+        Action::Launch { .. } => "launch",
+        Action::Place { .. } => "place",
+        Action::Move { .. } => "move",
+        Action::Suspend { .. } => "suspend",
+        Action::Repartition { .. } => "repartition",
+        Action::Throttle { .. } => "throttle",
+        Action::Reject { .. } => "reject",
+        Action::Wake { .. } => "wake",
+        _ => "other",
+    }
+}
+
+/// The share of free devices outside the largest group of them that direct links join: 0 if a job
+/// can have all of them over direct links, and if none is free.
+fn fragmentation(graph: &HardwareGraph, free: &BTreeSet<DeviceId>) -> f64 {
+    let mut left = free.clone();
+    let mut largest = 0;
+    while let Some(first) = left.pop_first() {
+        let (mut group, mut open) = (1, vec![first]);
+        while let Some(own) = open.pop() {
+            let joined: Vec<DeviceId> = left
+                .iter()
+                .copied()
+                .filter(|&other| graph.pair(own, other).direct.exists())
+                .collect();
+            for other in joined {
+                left.remove(&other);
+                group += 1;
+                open.push(other);
+            }
+        }
+        largest = largest.max(group);
+    }
+    if free.is_empty() {
+        return 0.0;
+    }
+    1.0 - f64::from(largest) / free.len() as f64
+}

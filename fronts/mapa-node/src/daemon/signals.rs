@@ -1,0 +1,191 @@
+//! What the host has done lately, as schedulers are told.
+//!
+//! What a machine does not show is missing, and not zero: a scheduler that needs it holds still.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mapa_front::answer::node::Gap;
+use mapa_live::telemetry::{Sample, SamplerConfig};
+use mapa_live::{Cpus, Live};
+use mapa_sched::Signals;
+
+use super::config::Config;
+use super::events::MACHINE;
+use super::inbox::Outside;
+use super::reporter::Shared;
+use super::sampling::{Plan, Sampling, cpus};
+use crate::error::Error;
+use crate::node::Node;
+
+/// What needs the counters.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Needs {
+    /// The scheduler is told them.
+    pub scheduler: bool,
+    /// Who is beside a tenant is inferred from those of devices; `None` if that is not known yet.
+    pub contention: Option<bool>,
+}
+
+/// The counters that the kernel, the drivers and exporters have.
+pub(crate) struct Host {
+    sampling: Sampling,
+    /// What is sampled, and how the drivers are asked.
+    #[cfg(feature = "slo")]
+    again: (Plan, Live),
+    shared: Arc<Shared>,
+    /// The CPUs of each NUMA node; empty if the machine does not say.
+    cpus: BTreeMap<u32, Cpus>,
+    /// Whether the scheduler is told.
+    is_told: bool,
+}
+
+impl Host {
+    /// The counters of this machine, if somebody needs them, or an exporter of latencies. A machine that is only
+    /// described has no devices to be asked.
+    ///
+    /// # Errors
+    /// The thread that samples cannot be started.
+    pub(crate) fn begin(
+        live: &Live,
+        config: &Config,
+        node: &Node,
+        needs: Needs,
+        to: &Outside,
+        shared: &Arc<Shared>,
+    ) -> Result<Option<Self>, Error> {
+        let sources = config.sources();
+        let is_needed = needs.scheduler || needs.contention != Some(false);
+        if !is_needed && sources.is_empty() {
+            return Ok(None);
+        }
+        let watched = SamplerConfig {
+            gpus: needs.contention == Some(true) || (needs.scheduler && node.is_live()),
+            targets: config.telemetry.targets(sources.values()),
+            ..SamplerConfig::default()
+        };
+        let plan = Plan {
+            every: Duration::from_millis(config.sample_ms()),
+            watched,
+            sources,
+            to: to.clone(),
+        };
+        Ok(Some(Self {
+            sampling: Sampling::begin(live, plan.clone())?,
+            #[cfg(feature = "slo")]
+            again: (plan, live.clone()),
+            shared: shared.clone(),
+            cpus: cpus(live),
+            is_told: needs.scheduler,
+        }))
+    }
+
+    /// Whether nothing samples any more.
+    pub(super) fn is_gone(&self) -> bool {
+        self.sampling.is_gone()
+    }
+
+    /// Samples the devices too from now on.
+    ///
+    /// # Errors
+    /// The thread that samples cannot be started.
+    #[cfg(feature = "slo")]
+    pub(super) fn watch_devices(&mut self) -> Result<(), Error> {
+        let (plan, live) = &mut self.again;
+        plan.watched.gpus = true;
+        self.sampling = Sampling::begin(live, plan.clone())?;
+        Ok(())
+    }
+
+    /// The newest sample that was not taken yet, with when its counters were read, and what a scheduler is told of it:
+    /// nothing of the first one, which has no rates.
+    pub(super) fn sample(&mut self, node: &Node) -> Option<(Sample, Instant, Option<Signals>)> {
+        let (sample, read) = self.sampling.take()?;
+        let missing = sample.missing.iter().map(|signal| Gap {
+            what: signal.what.clone(),
+            why: signal.why.clone(),
+        });
+        self.shared.missing(missing.collect());
+        let is_told = self.is_told && sample.interval_ms.is_some();
+        let signals = is_told.then(|| signals(&sample, node, &self.cpus));
+        Some((sample, read, signals))
+    }
+}
+
+/// A sample as a fact. A value is told in whole numbers: casts of floats saturate.
+fn signals(sample: &Sample, node: &Node, cpus: &BTreeMap<u32, Cpus>) -> Signals {
+    let mut told = Signals {
+        machine: MACHINE,
+        ..Signals::default()
+    };
+    let add = |number: &mut u32, rate: f64| *number = number.saturating_add(rate.round() as u32);
+    for disk in &sample.disks {
+        let moved = disk.read_mb_s.zip(disk.write_mb_s);
+        if let Some((read, written)) = moved {
+            // On a machine with one node the kernel does not say where a disk is: it is there.
+            let own = told.block_io_mb_s.entry(disk.numa.unwrap_or(0));
+            add(own.or_default(), read + written);
+        }
+    }
+    for (&cpu, &rate) in &sample.interrupts_per_s {
+        let at = cpus.iter().find(|(_, cpus)| cpus.has(cpu));
+        let own = told.interrupts.entry(at.map_or(0, |(node, _)| *node));
+        add(own.or_default(), rate);
+    }
+    let graph = node.graph();
+    for gpu in &sample.gpus {
+        let device = gpu.uuid.as_ref().and_then(|uuid| graph.find(uuid).ok());
+        let port = device.and_then(|id| graph.device(id).port);
+        let moved = gpu.pcie_receive_mb_s.zip(gpu.pcie_send_mb_s);
+        if let Some((port, (received, sent))) = port.zip(moved) {
+            add(told.pcie_mb_s.entry(port).or_default(), received + sent);
+        }
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use mapa_front::MachineSpec;
+    use mapa_live::telemetry::{DiskUse, GpuUse};
+
+    use super::*;
+    use crate::disk::Disk;
+
+    #[test]
+    fn counters_are_told_by_node_and_port_and_what_is_missing_is_not_told() {
+        let loaded = MachineSpec::named("dgx-a100")
+            .load(&Disk, &mut |_| {})
+            .unwrap();
+        let node = Node::new(loaded, true);
+        let disk = |numa, read| DiskUse {
+            name: "vda".to_owned(),
+            device: "254:0".to_owned(),
+            numa,
+            read_mb_s: read,
+            write_mb_s: Some(1.4),
+            busy_percent: None,
+        };
+        let sample = Sample {
+            disks: vec![
+                disk(None, Some(2.0)),
+                disk(Some(1), Some(7.6)),
+                disk(Some(1), None),
+            ],
+            interrupts_per_s: [(0, 10.0), (1, 20.0), (2, 1e12)].into(),
+            gpus: vec![GpuUse {
+                uuid: Some("GPU-of-nobody".to_owned()),
+                pcie_receive_mb_s: Some(1.0),
+                pcie_send_mb_s: Some(1.0),
+                ..GpuUse::default()
+            }],
+            ..Sample::default()
+        };
+        let cpus = [(0, "0-1".parse().unwrap()), (1, "2".parse().unwrap())].into();
+        let told = signals(&sample, &node, &cpus);
+        assert_eq!(told.block_io_mb_s, [(0, 3), (1, 9)].into());
+        assert_eq!(told.interrupts, [(0, 30), (1, u32::MAX)].into());
+        assert!(told.pcie_mb_s.is_empty());
+    }
+}

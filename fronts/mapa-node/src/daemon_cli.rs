@@ -1,0 +1,90 @@
+//! `mapa-node`: what runs on a machine for as long as it is up. Each service is a subcommand.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::cli::MachineArgs;
+use crate::command::ledger_file;
+use crate::daemon::{ReplayArgs, replay};
+use crate::doctor::{DoctorArgs, doctor};
+use crate::error::Error;
+use crate::output::Output;
+use crate::run_daemon::{DriveArgs, drive};
+
+use crate::status::{StatusArgs, status};
+
+/// Services of one machine.
+#[derive(Debug, Parser)]
+#[command(name = "mapa-node", version)]
+pub(crate) struct Daemon {
+    /// The machine.
+    #[command(flatten)]
+    pub machine: MachineArgs,
+    /// The ledger [default: as `mapa`].
+    #[arg(long, global = true, value_name = "FILE")]
+    pub ledger: Option<PathBuf>,
+    /// Answer in JSON.
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// What the scheduler of the queue is given.
+    #[command(flatten)]
+    pub drive: DriveArgs,
+    /// The service.
+    #[command(subcommand)]
+    pub service: Option<Service>,
+}
+
+/// The services.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Service {
+    /// Say what this machine lacks, and what to do about it.
+    Doctor(DoctorArgs),
+    /// Tell recorded facts to a fresh scheduler, and compare its orders with the recorded ones.
+    Replay(ReplayArgs),
+    /// Say how the daemon is.
+    Status(StatusArgs),
+}
+
+/// Runs the program `mapa-node` with these words, the first of which is its own name.
+#[must_use]
+pub fn daemon(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Daemon::try_parse_from(words) {
+        Ok(cli) => cli,
+        // Help and version are answers; clap prints them where they belong.
+        Err(told) => {
+            drop(told.print());
+            return ExitCode::from(u8::try_from(told.exit_code()).unwrap_or(2));
+        }
+    };
+    let output = Output { json: cli.json };
+    match serve(&cli, output) {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            output.fail(&error, false);
+            ExitCode::from(error.exit_status())
+        }
+    }
+}
+
+fn serve(cli: &Daemon, output: Output) -> Result<u8, Error> {
+    // `replay`, `slo` and `status` use no ledger, so its path is found only for those that do.
+    let ledger = || ledger_file(cli.ledger.as_deref());
+    match &cli.service {
+        // Status 1 says that the command worked and that its answer is no; errors have other numbers.
+        Some(Service::Replay(args)) => return Ok(u8::from(!replay(args, output)?)),
+        Some(Service::Doctor(args)) => {
+            return Ok(u8::from(!doctor(args, &cli.machine, &ledger()?, output)?));
+        }
+        Some(Service::Status(args)) => status(args, output)?,
+        None if cli.drive.scheduler.is_none() && cli.drive.config.is_none() => {
+            return Err(Error::malformed(
+                "nothing to do: expected --scheduler NAME, --config FILE, or a subcommand (--help)",
+            ));
+        }
+        None => drive(&cli.drive, &cli.machine, &ledger()?, output)?,
+    }
+    Ok(0)
+}

@@ -1,0 +1,82 @@
+//! The steward of the queue: a daemon that decides who is next, so that nobody who waits decides by
+//! themselves.
+//!
+//! It is entered in the ledger, and says now and then that it is there. One that has died, or has
+//! said nothing for a while, counts as gone: whoever waits decides again, by the order that the
+//! queue then has. A daemon that was stopped for so long and goes on finds that out before its next
+//! change, because each of its changes begins with its beat.
+
+use mapa_live::{Identity, Life, Processes};
+
+use crate::error::Error;
+use crate::ledger::{Books, Moment, Steward, now};
+use crate::wakeup;
+
+/// How long a daemon that says nothing counts as there: nanoseconds.
+pub(crate) const SILENCE: Moment = 15_000_000_000;
+
+/// The bell of the daemon. Numbers of tickets begin with 1.
+pub(crate) const BELL: i64 = 0;
+
+/// The daemon that orders the queue now, if there is one.
+///
+/// # Errors
+/// The ledger cannot be read.
+pub(crate) fn steward(books: &Books<'_>, processes: &Processes) -> Result<Option<Steward>, Error> {
+    Ok(books.steward()?.filter(|steward| {
+        // Both are needed: a daemon that is stopped still lives, and one that was killed has left a fresh heartbeat.
+        let is_heard = now().saturating_sub(steward.beat) < SILENCE;
+        is_heard && processes.life(&steward.process) != Life::Ended
+    }))
+}
+
+/// Begins each change of a daemon: says that it is there.
+///
+/// # Errors
+/// Another daemon has taken its place; the ledger cannot be written.
+pub(crate) fn stay(books: &Books<'_>, own: &Identity) -> Result<(), Error> {
+    if books.beat(own, now())? {
+        return Ok(());
+    }
+    Err(Error::at(
+        "the ledger",
+        "another daemon has taken this queue: expected to be its only one",
+    ))
+}
+
+/// Refuses a second daemon.
+///
+/// # Errors
+/// Another one is there; the ledger cannot be read.
+pub(crate) fn alone(books: &Books<'_>, processes: &Processes) -> Result<(), Error> {
+    let Some(other) = steward(books, processes)? else {
+        return Ok(());
+    };
+    Err(Error::at(
+        "the ledger",
+        format_args!(
+            "process {} orders this queue by {}: expected one daemon for each ledger",
+            other.process.id.pid, other.scheduler
+        ),
+    ))
+}
+
+/// Enters a daemon in the ledger.
+///
+/// # Errors
+/// Another one is there; the ledger cannot be written.
+pub(crate) fn enter(
+    books: &Books<'_>,
+    processes: &Processes,
+    owner: &str,
+    by: &Identity,
+    scheduler: &str,
+) -> Result<(), Error> {
+    alone(books, processes)?;
+    books.enter(owner, by, scheduler)
+}
+
+/// Rings for the daemon. Nothing happens if there is none.
+pub(crate) fn ring(ledger: &str) {
+    bell::ring(ledger, BELL);
+}

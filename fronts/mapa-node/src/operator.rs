@@ -1,0 +1,569 @@
+//! `mapa ps`, `free`, `cordon`, `uncordon`, `log` and `recover`.
+
+use std::time::Duration;
+
+use mapa_core::DeviceId;
+use mapa_front::answer::Versioned;
+use mapa_front::answer::held::{
+    AdoptedLease, Audit, Cordoned, Free, FreedLease, Holder, Ps, Recovered, Room, Tenants,
+    Uncordoned, Waiter,
+};
+use mapa_front::text::{counted, duration, table};
+use mapa_live::{DriverSnapshot, Live, Processes};
+use serde::Serialize;
+
+use crate::acquire::{ring_first, see};
+use crate::cli::{CordonArgs, LogArgs, UncordonArgs};
+use crate::error::Error;
+use crate::foreign::look;
+use crate::health::{self, Watched};
+use crate::job_process::Happenings;
+use crate::ledger::{Key, Lease, Ledger, Moment, Sync, Trouble, now};
+use crate::node::Node;
+use crate::output::Output;
+use crate::recover::recover;
+use crate::run::user;
+
+/// Who holds which devices, who waits, what is cordoned. The machine is for names alone.
+///
+/// # Errors
+/// The ledger cannot be used.
+pub(crate) fn ps(
+    ledger: &mut Ledger,
+    node: Option<&Node>,
+    live: &Live,
+    output: Output,
+) -> Result<(), Error> {
+    let processes = Processes::new()?;
+    let owner = user();
+    // What is in the ledger is worth telling whatever drivers do.
+    let drivers = node.map_or_else(|| Ok(DriverSnapshot::default()), |node| look(node, live));
+    let drivers = drivers.unwrap_or_else(|error| {
+        output.aside(error.to_string());
+        DriverSnapshot::default()
+    });
+    // Listing recovers first, so what it prints holds now, and not what a crash left.
+    let (leases, lost, queue, cordons, health) = ledger.change(Sync::Boot, |books| {
+        let (leases, lost) = match node {
+            Some(node) => {
+                let seen = see(books, node, &processes, &owner, &drivers)?;
+                (seen.recovered.leases, seen.state.lost)
+            }
+            None => (recover(books, &processes, &owner)?.leases, Vec::new()),
+        };
+        let health = books.troubles(processes.boot())?;
+        Ok((leases, lost, books.queue()?, books.cordons(now())?, health))
+    })?;
+    // Without a machine, keys stand for themselves.
+    let name = |key: &Key| node.map_or_else(|| key.to_string(), |node| node.name(key));
+    let trouble = |lease: &Lease| {
+        let mut found: Vec<String> = Vec::new();
+        for trouble in &health {
+            if lease.devices.iter().any(|key| key.whole == trouble.whole) {
+                found.push(format!(
+                    "{}: {}",
+                    name(&Key::whole(&trouble.whole)),
+                    trouble.what
+                ));
+            }
+        }
+        let gone = lost.iter().find(|(id, _)| *id == lease.id);
+        for key in gone.iter().flat_map(|(_, keys)| keys) {
+            // A fault says more than that the device is gone.
+            let known = health.iter().any(|trouble| trouble.whole == key.whole);
+            if !known {
+                found.push(format!("{} is gone", name(key)));
+            }
+        }
+        found
+    };
+    let answer = Ps {
+        leases: leases
+            .iter()
+            .map(|lease| Holder {
+                lease: lease.id,
+                tenant: lease.asker.tenant.clone(),
+                pid: lease.asker.process.id.pid,
+                child: lease.child.as_ref().map(|identity| identity.id.pid),
+                adopted: lease.adopted,
+                devices: lease.devices.iter().map(name).collect(),
+                trouble: trouble(lease),
+                granted: lease.granted,
+                expires: lease.expires,
+                command: lease.asker.command.clone(),
+            })
+            .collect(),
+        queue: (1..)
+            .zip(&queue)
+            .map(|(position, ticket)| Waiter {
+                position,
+                ticket: ticket.id,
+                tenant: ticket.asker.tenant.clone(),
+                pid: ticket.asker.process.id.pid,
+                scheduler: ticket.scheduler.clone(),
+                since: ticket.since,
+                reason: ticket.reason.clone(),
+                command: ticket.asker.command.clone(),
+            })
+            .collect(),
+        cordons,
+        health: health.clone(),
+    };
+    if output.json {
+        output.object(&Versioned::new(answer));
+        return Ok(());
+    }
+    let at = now();
+    let rows = answer.leases.iter().map(|lease| {
+        let state = if lease.adopted { "adopted" } else { "runs" };
+        let state = match lease.trouble.as_slice() {
+            [] => state.to_owned(),
+            trouble => format!("{state}; {}", trouble.join("; ")),
+        };
+        vec![
+            lease.lease.to_string(),
+            lease.tenant.clone(),
+            lease.pid.to_string(),
+            lease.devices.join(","),
+            state,
+            length(at - lease.granted),
+            lease.command.clone(),
+        ]
+    });
+    print(
+        output,
+        &[
+            "lease", "tenant", "pid", "devices", "state", "for", "command",
+        ],
+        &[0, 2],
+        rows,
+    );
+    if !answer.queue.is_empty() {
+        let rows = answer.queue.iter().map(|waiter| {
+            vec![
+                waiter.position.to_string(),
+                waiter.tenant.clone(),
+                waiter.pid.to_string(),
+                waiter.scheduler.clone(),
+                length(at - waiter.since),
+                waiter.reason.clone(),
+                waiter.command.clone(),
+            ]
+        });
+        print(
+            output,
+            &["place", "tenant", "pid", "order", "for", "why", "command"],
+            &[0, 2],
+            rows,
+        );
+    }
+    for cordon in &answer.cordons {
+        let what = if cordon.whole.is_empty() {
+            "the machine"
+        } else {
+            &cordon.whole
+        };
+        output.line(format!(
+            "cordoned: {what}, by {}: {}",
+            cordon.owner, cordon.reason
+        ));
+    }
+    for trouble in &answer.health {
+        output.line(format!(
+            "unhealthy: {}: {}",
+            name(&Key::whole(&trouble.whole)),
+            trouble.what
+        ));
+    }
+    Ok(())
+}
+
+/// All who have ever asked for devices, and what they hold now.
+///
+/// # Errors
+/// The ledger cannot be used.
+pub(crate) fn tenants(ledger: &mut Ledger, output: Output) -> Result<(), Error> {
+    let processes = Processes::new()?;
+    let owner = user();
+    let tenants = ledger.change(Sync::Boot, |books| {
+        recover(books, &processes, &owner)?;
+        books.tenants()
+    })?;
+    if output.json {
+        output.object(&Versioned::new(Tenants { tenants }));
+        return Ok(());
+    }
+    let rows = tenants.iter().map(|tenant| {
+        vec![
+            tenant.name.clone(),
+            tenant.uid.to_string(),
+            date(tenant.since),
+            tenant.leases.to_string(),
+            tenant.devices.to_string(),
+            tenant.waiting.to_string(),
+        ]
+    });
+    let header = ["tenant", "uid", "since", "leases", "devices", "waiting"];
+    print(output, &header, &[1, 3, 4, 5], rows);
+    Ok(())
+}
+
+/// Notes in the ledger what becomes of devices, until a signal ends this program.
+///
+/// # Errors
+/// The machine is only described; there is no driver that tells changes; the ledger cannot be written.
+pub(crate) fn watch(
+    ledger: &Ledger,
+    node: &Node,
+    live: &Live,
+    output: Output,
+) -> Result<(), Error> {
+    if !node.is_live() {
+        return Err(Error::malformed(
+            "nothing can become of a machine that is only described: expected no --machine",
+        ));
+    }
+    let happenings = Happenings::new(&Processes::new()?)?;
+    // Signals may have come together with other events, so all that have come are looked through.
+    let goes_on = || {
+        std::iter::from_fn(|| happenings.next(Duration::ZERO))
+            .all(|happening| Happenings::ends(happening).is_none())
+    };
+    let tell = |what| output.line(what);
+    health::watch(
+        live,
+        &Watched::new(node),
+        ledger.path(),
+        &user(),
+        goes_on,
+        tell,
+    )
+}
+
+/// Prints a table with these columns, some of them numbers.
+fn print(
+    output: Output,
+    header: &[&str],
+    numbers: &[usize],
+    rows: impl Iterator<Item = Vec<String>>,
+) {
+    let mut lines = table(header.iter().copied(), numbers.iter().copied());
+    for row in rows {
+        lines.add_row(row);
+    }
+    output.line(lines.to_string());
+}
+
+/// Which devices are free, and what holds the others.
+///
+/// # Errors
+/// The ledger cannot be used; the drivers cannot be asked.
+pub(crate) fn free(
+    ledger: &mut Ledger,
+    node: &Node,
+    live: &Live,
+    output: Output,
+) -> Result<(), Error> {
+    let processes = Processes::new()?;
+    let drivers = look(node, live)?;
+    let owner = user();
+    let (seen, health) = ledger.change(Sync::Boot, |books| {
+        let seen = see(books, node, &processes, &owner, &drivers)?;
+        Ok((seen, books.troubles(processes.boot())?))
+    })?;
+    let view = seen.state.allocator.view();
+    let mut rooms: Vec<Room> = view
+        .present()
+        .iter()
+        .map(|id| {
+            // The key of the device or of the instance itself: leases name exactly what they were given.
+            let key = node.keys(&[id]);
+            let holds = |lease: &&Lease| lease.devices.iter().any(|one| key.contains(one));
+            let parent = node.graph().device(id).parent;
+            let mut withheld = seen.state.withheld.iter();
+            // A device that is withheld withholds its instances.
+            let withheld = withheld.find(|device| device.device == parent || device.device == id);
+            Room {
+                device: node.graph().device(id).name.clone(),
+                free: view.free().contains(id) && !view.is_cordoned(id),
+                lease: seen
+                    .recovered
+                    .leases
+                    .iter()
+                    .find(holds)
+                    .map(|lease| lease.id),
+                withheld: withheld.map(|device| device.why.clone()),
+            }
+        })
+        .collect();
+    // Of a device that is lost, a machine that was discovered since has nothing.
+    let gone = |trouble: &&Trouble| node.device(&Key::whole(&trouble.whole)).is_none();
+    rooms.extend(health.iter().filter(gone).map(|trouble| Room {
+        device: trouble.whole.clone(),
+        free: false,
+        lease: None,
+        withheld: Some(format!("unhealthy: {}", trouble.what)),
+    }));
+    if output.json {
+        output.object(&Versioned::new(Free {
+            free: rooms.iter().filter(|room| room.free).count(),
+            of: rooms.len(),
+            devices: rooms,
+        }));
+        return Ok(());
+    }
+    let rows = rooms.iter().map(|room| {
+        let why = match (room.lease, &room.withheld) {
+            (Some(lease), None) => format!("lease {lease}"),
+            (Some(lease), Some(why)) => format!("lease {lease}; {why}"),
+            (None, Some(why)) => why.clone(),
+            (None, None) if room.free => String::new(),
+            (None, None) => "in use".to_owned(),
+        };
+        let state = if room.free { "free" } else { "-" };
+        vec![room.device.clone(), state.to_owned(), why]
+    });
+    print(output, &["device", "", "held by"], &[], rows);
+    Ok(())
+}
+
+/// The whole devices that these words name, as the ledger knows them. No words stand for the machine.
+fn wholes(words: &[String], all: bool, node: &Node) -> Result<Vec<String>, Error> {
+    if all {
+        return Ok(vec![String::new()]);
+    }
+    let mut found = Vec::new();
+    for word in words {
+        let id: DeviceId = node.graph().find(word)?;
+        let parent = node.graph().device(id).parent;
+        if parent != id {
+            return Err(Error::malformed(format_args!(
+                "{word} is an instance: expected its device, {}",
+                node.graph().device(parent).name
+            )));
+        }
+        found.extend(node.keys(&[id]).into_iter().map(|key| key.whole));
+    }
+    Ok(found)
+}
+
+/// Cordons devices. What is cordoned survives a restart of the machine.
+///
+/// # Errors
+/// A device is unknown; the ledger cannot be written.
+pub(crate) fn cordon(
+    args: &CordonArgs,
+    ledger: &mut Ledger,
+    node: &Node,
+    output: Output,
+) -> Result<(), Error> {
+    let wholes = wholes(&args.devices, args.all, node)?;
+    let owner = user();
+    let length = args
+        .length
+        .map(|length| i64::try_from(length.0).unwrap_or(i64::MAX));
+    let until = length.map(|length| now().saturating_add(length.saturating_mul(1_000_000_000)));
+    ledger.change(Sync::Disk, |books| {
+        wholes
+            .iter()
+            .try_for_each(|whole| books.cordon(&owner, whole, &args.reason, until))
+    })?;
+    done(output, "cordoned", wholes, |cordoned| Cordoned { cordoned })
+}
+
+/// Lifts cordons.
+///
+/// # Errors
+/// A device is unknown or not cordoned; the ledger cannot be written.
+pub(crate) fn uncordon(
+    args: &UncordonArgs,
+    ledger: &mut Ledger,
+    node: &Node,
+    output: Output,
+) -> Result<(), Error> {
+    let wholes = wholes(&args.devices, args.all, node)?;
+    let owner = user();
+    ledger.change(Sync::Disk, |books| {
+        for whole in &wholes {
+            // Whoever gives it to new tenants again says that it is sound.
+            let was_ill = books.healthy(&owner, whole, None, &args.reason)?;
+            // Both are tried: a device may be cordoned, unhealthy, or both.
+            if !books.uncordon(&owner, whole, &args.reason)? && !was_ill {
+                let what = if whole.is_empty() {
+                    "the machine as a whole"
+                } else {
+                    whole
+                };
+                return Err(Error::malformed(format_args!(
+                    "{what} is not cordoned: expected one of what `mapa ps` lists as cordoned or unhealthy"
+                )));
+            }
+        }
+        Ok(())
+    })?;
+    // The queue's head may be waiting for just these devices.
+    ring_first(ledger)?;
+    done(output, "uncordoned", wholes, |uncordoned| Uncordoned {
+        uncordoned,
+    })
+}
+
+/// Says what was done to devices; `answer` is that in JSON.
+fn done<A: Serialize>(
+    output: Output,
+    what: &str,
+    wholes: Vec<String>,
+    answer: fn(Vec<String>) -> A,
+) -> Result<(), Error> {
+    if output.json {
+        output.object(&Versioned::new(answer(wholes)));
+    } else {
+        let names: Vec<&str> = wholes
+            .iter()
+            .map(|whole| {
+                if whole.is_empty() {
+                    "the machine"
+                } else {
+                    whole
+                }
+            })
+            .collect();
+        output.line(format!("{what}: {}", names.join(", ")));
+    }
+    Ok(())
+}
+
+/// Prints the audit, latest last.
+///
+/// # Errors
+/// The ledger cannot be read.
+pub(crate) fn log(args: &LogArgs, ledger: &mut Ledger, output: Output) -> Result<(), Error> {
+    let mut decisions = ledger.read(|books| books.decisions(args.last, args.lease))?;
+    // The query is latest first so that its limit keeps the latest rows.
+    decisions.reverse();
+    if output.json {
+        output.object(&Versioned::new(Audit { decisions }));
+        return Ok(());
+    }
+    for decision in &decisions {
+        let named = [("ticket", decision.ticket), ("lease", decision.lease)];
+        let named = named.map(|(what, id)| id.map_or(String::new(), |id| format!(" {what} {id}")));
+        let lease = named.concat();
+        let devices = if decision.devices.is_empty() {
+            String::new()
+        } else {
+            format!(" [{}]", decision.devices.join(" "))
+        };
+        let until = decision
+            .expires
+            .map_or(String::new(), |expire| format!(" until {}", date(expire)));
+        output.line(format!(
+            "{} {:<8} {}{lease}{devices}{until}: {}",
+            date(decision.at),
+            decision.kind,
+            decision.owner,
+            decision.reason
+        ));
+    }
+    Ok(())
+}
+
+/// Recovers, checks the ledger, and says what was found.
+///
+/// # Errors
+/// The ledger cannot be used, or is damaged.
+pub(crate) fn recovered(ledger: &mut Ledger, output: Output) -> Result<(), Error> {
+    // A damaged ledger is not written to.
+    ledger.verify()?;
+    let processes = Processes::new()?;
+    let owner = user();
+    let found = ledger.change(Sync::Disk, |books| recover(books, &processes, &owner))?;
+    ring_first(ledger)?;
+    if output.json {
+        let freed = found.freed.iter().map(|(lease, why)| FreedLease {
+            lease: lease.id,
+            reason: why.to_string(),
+        });
+        let adopted = found.adopted.iter().map(|(lease, by)| AdoptedLease {
+            lease: lease.id,
+            pid: by.id.pid,
+        });
+        output.object(&Versioned::new(Recovered {
+            freed: freed.collect(),
+            adopted: adopted.collect(),
+            left: found.left.iter().map(|(ticket, _)| *ticket).collect(),
+            leases: found.leases.iter().map(|lease| lease.id).collect(),
+        }));
+        return Ok(());
+    }
+    for (lease, why) in &found.freed {
+        output.line(format!(
+            "freed lease {} of {}: {why}",
+            lease.id, lease.asker.tenant
+        ));
+    }
+    for (lease, by) in &found.adopted {
+        output.line(format!(
+            "adopted lease {} of {}: process {} goes on",
+            lease.id, lease.asker.tenant, by.id.pid
+        ));
+    }
+    for (ticket, tenant) in &found.left {
+        output.line(format!("ticket {ticket} of {tenant} is gone"));
+    }
+    output.line(format!(
+        "{}, the ledger is sound",
+        holders(found.leases.len())
+    ));
+    Ok(())
+}
+
+/// How many leases hold, in words.
+fn holders(count: usize) -> String {
+    format!("{} hold", counted(count, "lease"))
+}
+
+/// A length of time for people.
+pub(crate) fn length(nanoseconds: Moment) -> String {
+    duration((nanoseconds.max(0) / 1_000_000_000) as f64)
+}
+
+/// A moment in UTC, as RFC 3339 writes it, to the second.
+///
+/// Days to dates by Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms": years that begin
+/// in March, so that a leap day is the last of its year.
+pub(crate) fn date(at: Moment) -> String {
+    let seconds = at.div_euclid(1_000_000_000);
+    let (days, time) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    // 719468 days lie between March 1 of year 0 and 1970; 146097 days are 400 years.
+    let z = days + 719_468;
+    let era = z.div_euclid(146_097);
+    let of_era = z.rem_euclid(146_097);
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let shifted = (5 * of_year + 2) / 153;
+    // 153 days are five months from March on: 31, 30, 31, 30, 31.
+    let day = of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 {
+        shifted + 3
+    } else {
+        shifted - 9
+    };
+    let year = year + era * 400 + i64::from(month <= 2);
+    let (hour, minute, second) = (time / 3600, time / 60 % 60, time % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        let at = |seconds: i64| date(seconds * 1_000_000_000);
+        assert_eq!(at(0), "1970-01-01T00:00:00Z");
+        assert_eq!(at(951_782_400), "2000-02-29T00:00:00Z");
+        assert_eq!(at(1_795_539_661), "2026-11-24T17:01:01Z");
+        assert_eq!(at(-1), "1969-12-31T23:59:59Z");
+    }
+}

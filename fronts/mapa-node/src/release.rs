@@ -1,0 +1,137 @@
+//! `mapa free LEASE`: the end of a lease from outside.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use mapa_front::answer::Versioned;
+use mapa_front::answer::held::Freed;
+use mapa_live::cgroup;
+use mapa_live::{Identity, Life, Processes};
+use rustix::process::Signal;
+
+use crate::acquire::ring_first;
+use crate::error::Error;
+use crate::job_process::GRACE;
+use crate::ledger::{Lease, Ledger, Sync};
+use crate::mark::{self, MARK};
+use crate::output::Output;
+use crate::recover::recover;
+use crate::run::user;
+
+/// Ends a lease: its processes are told to end, and killed if they do not.
+///
+/// # Errors
+/// There is no such lease; its processes cannot be signalled, or do not end.
+pub(crate) fn end(ledger: &mut Ledger, id: i64, output: Output) -> Result<(), Error> {
+    let processes = Processes::new()?;
+    let owner = user();
+    // Recover first: a lease whose processes have ended needs no signal, and this way it is not found below.
+    let leases = ledger.change(Sync::Boot, |books| {
+        Ok(recover(books, &processes, &owner)?.leases)
+    })?;
+    let Some(lease) = leases.iter().find(|lease| lease.id == id) else {
+        let known: Vec<String> = leases.iter().map(|lease| lease.id.to_string()).collect();
+        let known = if known.is_empty() {
+            "no lease at all now".to_owned()
+        } else {
+            known.join(", ")
+        };
+        return Err(Error::malformed(format_args!(
+            "no lease {id}: expected {known}"
+        )));
+    };
+    let begun = Instant::now();
+    let mark = ledger.mark(id);
+    let mut signal = Signal::TERM;
+    loop {
+        // The program that holds the lease passes the signal on, and frees the devices itself. Only
+        // if it is gone, or does not, its processes are told directly.
+        let holder = &lease.asker.process;
+        let mut told: Vec<Identity> = Vec::new();
+        if processes.life(holder) == Life::Runs {
+            told.push(holder.clone());
+        }
+        // An adopted lease has no program of ours left that could pass the signal on.
+        if lease.adopted || signal == Signal::KILL {
+            told.extend(
+                processes
+                    .marked(MARK)
+                    .found
+                    .remove(&mark)
+                    .unwrap_or_default(),
+            );
+            // Others may write the ledger, and have told of a group in which nothing of the lease is.
+            let groups = lease.cgroup.iter().chain(&lease.limited);
+            let groups = groups.filter_map(|group| mark::of_lease(group, &mark));
+            told.extend(
+                groups.flat_map(|group| {
+                    processes.listed(|| cgroup::members(group).unwrap_or_default())
+                }),
+            );
+            let child = lease.child.iter();
+            told.extend(
+                child
+                    .filter(|identity| processes.life(identity) == Life::Runs)
+                    .cloned(),
+            );
+        }
+        if told.is_empty() {
+            break;
+        }
+        for identity in told {
+            processes.signal(&identity, signal).map_err(|error| {
+                Error::at(
+                    format_args!("lease {id}: process {}", identity.id.pid),
+                    format_args!("{error}; expected its owner, or root"),
+                )
+            })?;
+        }
+        // Each of the two signals gets the whole grace.
+        let grace = begun.elapsed() + GRACE;
+        while begun.elapsed() < grace && still(ledger, id)? && alive(&processes, lease, &mark) {
+            thread::sleep(Duration::from_millis(20));
+        }
+        if !still(ledger, id)? {
+            break;
+        }
+        // A process that hangs in a call of the GPU driver ends only when that call returns, SIGKILL or not.
+        if signal == Signal::KILL && begun.elapsed() > 3 * GRACE {
+            return Err(Error::at(
+                format_args!("lease {id}"),
+                "its processes do not end, not even by SIGKILL",
+            ));
+        }
+        signal = Signal::KILL;
+    }
+    // If the holder was killed, or is not ours, recovery frees the devices now rather than at the next request.
+    ledger.change(Sync::Boot, |books| {
+        recover(books, &processes, &owner).map(drop)
+    })?;
+    ring_first(ledger)?;
+    if still(ledger, id)? {
+        return Err(Error::at(
+            format_args!("lease {id}"),
+            "it still holds: its processes cannot be seen from here; expected its owner, or root, where it was started",
+        ));
+    }
+    if output.json {
+        output.object(&Versioned::new(Freed { freed: id }));
+    } else {
+        output.line(format!("lease {id} has ended"));
+    }
+    Ok(())
+}
+
+/// Whether the ledger still has the lease.
+fn still(ledger: &mut Ledger, id: i64) -> Result<bool, Error> {
+    ledger.read(|books| Ok(books.leases()?.iter().any(|lease| lease.id == id)))
+}
+
+fn alive(processes: &Processes, lease: &Lease, mark: &str) -> bool {
+    processes.life(&lease.asker.process) == Life::Runs
+        || lease
+            .child
+            .iter()
+            .any(|identity| processes.life(identity) == Life::Runs)
+        || processes.marked(MARK).found.contains_key(mark)
+}

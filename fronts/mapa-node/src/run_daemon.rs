@@ -1,0 +1,463 @@
+//! `mapa-node --scheduler NAME`: one scheduler, and the control of latencies, for as long as the machine is up.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use mapa_front::answer::node::Status;
+use mapa_front::drive_log::{RECORD_VERSION, RecordHead};
+use mapa_front::{MachineSpec, Names, SchedulerSpec};
+use mapa_live::levers::{CgroupPath, LeverEvent, LeverManager, LeverSet};
+use mapa_live::{Identity, Live, Processes, Roots};
+use mapa_sched::{Fleet, Scheduler, SchedulerRun, Timeline};
+use mapa_topologies::Machine;
+use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use tracing::{info, warn};
+
+use crate::acquire::ring_first;
+use crate::cli::{Length, MachineArgs};
+#[cfg(feature = "slo")]
+use crate::daemon::LatencyControl;
+use crate::daemon::{
+    Config, Host, Inbox, Known, Message, Metrics, MigModes, Needs, NodeDriver, NodeHands,
+    NodeJournal, Outside, Recorder, Shared, Stopped, Told, folder_of, inbox, job_of_lease, now_ms,
+};
+use crate::disk::Disk;
+use crate::error::Error;
+use crate::health::{self, Watched};
+use crate::leader::{BELL, alone, enter};
+use crate::ledger::{Ledger, Moment, Sync, now};
+use crate::mark;
+use crate::node::Node;
+use crate::output::Output;
+use crate::path_visibility::Topology;
+use crate::run::user;
+use crate::service::{self, Log};
+use crate::wakeup::Bell;
+
+/// The options of the daemon.
+#[derive(Debug, Args)]
+pub(crate) struct DriveArgs {
+    /// Order the queue by this scheduler, for as long as the machine is up: a name with settings, such as
+    /// easy-backfill or slo-replay,transfer=0.3.
+    #[arg(long, value_name = "NAME")]
+    pub scheduler: Option<SchedulerSpec>,
+    /// The configuration: packaging/mapa-node.toml has every key.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Add what the scheduler is told and orders to this file, for `mapa-node replay`.
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+    /// Pull no lever: print what would be pulled. Jobs get their devices all the same.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Where sysfs, procfs and cgroupfs lie [default: /].
+    #[arg(long, value_name = "FOLDER", hide_short_help = true)]
+    pub root: Option<PathBuf>,
+    /// End after this time: 90, 90s, 10m, 2h, 1d [default: when it is told to].
+    #[arg(long, value_name = "TIME")]
+    pub duration: Option<Length>,
+    /// How the log is written: text or json.
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    pub log: Log,
+    /// Write down orders too.
+    #[arg(long)]
+    pub verbose: bool,
+}
+
+/// Runs the daemon until it is told to end.
+///
+/// # Errors
+/// The configuration, the scheduler or the machine is not as expected; another daemon is there; the
+/// ledger fails.
+pub(crate) fn drive(
+    args: &DriveArgs,
+    machine: &MachineArgs,
+    ledger: &Path,
+    output: Output,
+) -> Result<(), Error> {
+    service::log(args.log, args.verbose);
+    let config: Config = match &args.config {
+        Some(path) => Config::read(path)?,
+        None => Config::default(),
+    };
+    let named = args.scheduler.clone();
+    let spec = named.unwrap_or_else(|| config.queue.scheduler.clone());
+    let scheduler = scheduler(&spec, &config)?;
+    let mut live = machine.live();
+    if let Some(root) = &args.root {
+        live.roots = Roots::below(root);
+    }
+    let mut books = Ledger::open(ledger)?;
+    let processes = Processes::new()?;
+    let owner = user();
+    let own = processes.own()?;
+    // Signals are heard before there is anything to give back.
+    let (outside, inbox) = inbox();
+    listen(&outside, books.id());
+    let words = spec.words().to_owned();
+    books.read(|books| alone(books, &processes))?;
+    // What a crash has left half done is taken back before anybody looks at the machine. Whoever has the
+    // journal open is the only one that pulls.
+    let (keeper, left) = keeper(&live, &config, ledger, &own, &owner)?;
+    books.change(Sync::Disk, |books| {
+        enter(books, &processes, &owner, &own, &words)
+    })?;
+    let daemon = Daemon {
+        args,
+        config: &config,
+        live: &live,
+        processes: &processes,
+        owner: owner.clone(),
+        spec,
+        outside,
+        machine: machine.spec(),
+        output,
+    };
+    let ended = daemon.run(inbox, scheduler, ledger, own.clone(), keeper, left);
+    if let Err(error) = &ended {
+        // Whoever waits need not wait for its silence to count.
+        let why = format!("it failed: {error}");
+        let resigned = books.change(Sync::Boot, |books| books.resign(&owner, &own, &why));
+        drop(resigned.and_then(|()| ring_first(&mut books)));
+    }
+    ended
+}
+
+/// The scheduler of a configuration.
+fn scheduler(spec: &SchedulerSpec, config: &Config) -> Result<Box<dyn Scheduler + Send>, Error> {
+    let queue = &config.queue;
+    let names = Names::built_in();
+    Ok(queue
+        .policy
+        .scheduler(&names, spec, &queue.execution, &Disk)?)
+}
+
+/// The moment 0 of a run: before anything that is in the ledger.
+fn began(ledger: &mut Ledger) -> Result<Moment, Error> {
+    ledger.read(|books| {
+        let leases = books.leases()?.into_iter().map(|lease| lease.granted);
+        let queue = books.queue()?.into_iter().map(|ticket| ticket.since);
+        Ok(leases.chain(queue).fold(now(), Moment::min))
+    })
+}
+
+/// What a record begins with. The machine must read back as it is, or a replay would decide on
+/// another one.
+fn head(
+    node: &Node,
+    changes: &MachineSpec,
+    spec: &SchedulerSpec,
+    config: &Config,
+    began: Moment,
+) -> Result<RecordHead, Error> {
+    let text = node.loaded().machine.to_toml().map_err(Error::malformed)?;
+    // What the options change is in the text already; the name is what the text is read by.
+    let changes = MachineSpec {
+        machine: Vec::new(),
+        mig: changes.mig.clone(),
+        ..MachineSpec::default()
+    };
+    let again = Machine::from_toml(&text).map_err(Error::malformed)?;
+    let again = changes.complete("the record's machine", again, &mut |_| {})?;
+    if again.graph().fingerprint() != node.graph().fingerprint() {
+        return Err(Error::malformed(
+            "--record: this machine's description does not read back as it is: expected a machine that a machine file can hold",
+        ));
+    }
+    Ok(RecordHead {
+        version: RECORD_VERSION,
+        release: env!("CARGO_PKG_VERSION").to_owned(),
+        scheduler: spec.clone(),
+        policy: config.queue.policy.clone(),
+        execution: config.queue.execution.clone(),
+        machine: text,
+        changes,
+        began,
+    })
+}
+
+/// All that a run of the daemon rests on.
+struct Daemon<'a> {
+    args: &'a DriveArgs,
+    config: &'a Config,
+    live: &'a Live,
+    processes: &'a Processes,
+    owner: String,
+    spec: SchedulerSpec,
+    outside: Outside,
+    machine: MachineSpec,
+    output: Output,
+}
+
+impl Daemon<'_> {
+    fn run(
+        self,
+        inbox: Inbox,
+        mut scheduler: Box<dyn Scheduler + Send>,
+        ledger: &Path,
+        own: Identity,
+        keeper: LeverManager<NodeJournal>,
+        left: Vec<String>,
+    ) -> Result<(), Error> {
+        let mut ledger = Ledger::open(ledger)?;
+        let mut node = Node::load(&self.machine, self.live, &mut |warning| {
+            self.output.aside(warning);
+        })?;
+        if !ledger.read(|books| node.is_bound(books))? {
+            ledger.change(Sync::Disk, |books| node.bind(books, &self.owner))?;
+        }
+        // Its levers can partition a device that has no instance.
+        node.open_bare()?;
+        let began = began(&mut ledger)?;
+        let recorder = match &self.args.record {
+            Some(path) => {
+                let head = head(&node, &self.machine, &self.spec, self.config, began)?;
+                Some(Recorder::new(path, head)?)
+            }
+            None => None,
+        };
+        let words = self.spec.words().to_owned();
+        let shared = Arc::new(Shared {
+            metrics: Metrics::new(),
+            status: Mutex::new(Status {
+                release: env!("CARGO_PKG_VERSION").to_owned(),
+                pid: std::process::id(),
+                since: now(),
+                machine: node.loaded().machine.name.clone(),
+                scheduler: words.clone(),
+                dry_run: self.args.dry_run,
+                ..Status::default()
+            }),
+        });
+        let watchdog = sd_notify::watchdog_enabled();
+        let mut told = Told::new(shared.clone(), watchdog);
+        for lever in left {
+            told.lever_failed(&lever, "undo");
+        }
+        // No other driver tells of changes.
+        if node.is_live() && !node.is_amd() {
+            watch(
+                &shared,
+                &self.outside,
+                &node,
+                self.live,
+                ledger.path(),
+                &self.owner,
+            );
+        }
+        let served = service::serve(&self.config.service, &shared, &self.outside, ledger.path())?;
+        let fleet = Fleet::new([node.loaded().graph().clone()]);
+        let leases = ledger.read(|books| books.leases())?;
+        let job_of = |group: &CgroupPath| {
+            let name = group.path().rsplit('/').next()?;
+            let mut leases = leases.iter().map(|lease| lease.id);
+            let lease = leases.find(|&lease| mark::name_of(&ledger.mark(lease)) == name);
+            lease.map(job_of_lease)
+        };
+        let (levers, roots) = (&self.config.levers, &self.live.roots);
+        #[allow(unused_mut, reason = "a feature asks it for programs")]
+        let mut hands = NodeHands::new(keeper, levers, roots, self.args.dry_run, job_of);
+        #[cfg(feature = "slo")]
+        let slo = LatencyControl::begin(self.config, self.live, &mut hands)?;
+        let needs_counters = self.needs_counters();
+        let needs = Needs {
+            scheduler: needs_counters,
+            #[cfg(feature = "slo")]
+            contention: (slo.as_ref()).map_or(Some(false), LatencyControl::needs_devices),
+            #[cfg(not(feature = "slo"))]
+            contention: Some(false),
+        };
+        let (to, live) = (&self.outside, self.live);
+        let sampler = Host::begin(live, self.config, &node, needs, to, &shared)?;
+        let mut driver = NodeDriver {
+            node,
+            machine: self.machine,
+            processes: self.processes,
+            live: self.live,
+            config: self.config,
+            own,
+            owner: self.owner,
+            scheduler: words.clone(),
+            began,
+            hands,
+            inbox,
+            recorder,
+            told,
+            sampler,
+            known: Known::default(),
+            timeline: Timeline::default(),
+            look_at: Instant::now(),
+            stop: None,
+            until: (self.args.duration)
+                .map(|length| Instant::now() + Duration::from_secs(length.0)),
+            #[cfg(feature = "slo")]
+            slo,
+            leases: std::collections::BTreeMap::new(),
+            adopting: Vec::new(),
+            still: std::collections::BTreeSet::new(),
+            mig: MigModes::default(),
+            is_stale: false,
+            instant_began: Instant::now(),
+            ledger,
+        };
+        // A scheduler of latencies throttles those who share a path.
+        if needs_counters
+            && driver.node.is_live()
+            && let Topology {
+                hidden: Some(why),
+                // A driver that has not answered may tell it yet.
+                unanswered: None,
+                ..
+            } = Topology::of(self.live)
+        {
+            let what = format!(
+                "{why}: jobs on other devices are not known to be beside a tenant and are not throttled; `[slo]` infers it from counters"
+            );
+            driver.told.trouble("topology", &what);
+        }
+        info!(
+            scheduler = words,
+            ledger = %driver.ledger.path().display(),
+            "ready"
+        );
+        let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
+        // Not before it is ready: an MPS daemon that does not answer takes its time.
+        #[cfg(feature = "slo")]
+        if let Some(slo) = driver.slo.take() {
+            slo.introduce(&mut driver);
+            driver.slo = Some(slo);
+        }
+        let ended = go(&mut SchedulerRun::new(fleet), &mut *scheduler, &mut driver);
+        let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
+        drop(served);
+        let why = match (&ended, driver.stop) {
+            (Err(error), _) => format!("it failed: {error}"),
+            (Ok(()), Some(signal)) => format!("signal {signal} ended it"),
+            (Ok(()), None) => "it ended".to_owned(),
+        };
+        info!(why, "ends");
+        driver.close(&why)?;
+        ended
+    }
+
+    /// Whether the scheduler is told the counters of the host: each sample is an instant.
+    fn needs_counters(&self) -> bool {
+        let names = Names::built_in();
+        let row = names.schedulers.get(self.spec.name());
+        row.is_some_and(|row| row.for_latencies)
+    }
+}
+
+/// The levers, after what an earlier daemon has left was taken back; and the names of levers that
+/// could not be.
+fn keeper(
+    live: &Live,
+    config: &Config,
+    ledger: &Path,
+    own: &Identity,
+    owner: &str,
+) -> Result<(LeverManager<NodeJournal>, Vec<String>), Error> {
+    let folder = config.levers.journal.clone();
+    let folder = folder.unwrap_or_else(|| folder_of(ledger));
+    let journal = NodeJournal::open(&folder, ledger, own, owner)?;
+    let hands = LeverSet::of(live, config.levers.bounds);
+    let opened = LeverManager::open(hands, journal, now_ms());
+    let (keeper, facts) = opened.map_err(|error| Error::at("levers", error))?;
+    let mut failed = Vec::new();
+    for fact in facts {
+        match fact {
+            LeverEvent::Reverted { id, lever } => info!(id, lever, "taken back after a crash"),
+            LeverEvent::RevertFailed { id, lever, left } => {
+                warn!(id, lever, left = ?left, "could not be taken back after a crash");
+                failed.push(lever);
+            }
+            _ => {}
+        }
+    }
+    Ok((keeper, failed))
+}
+
+/// Goes from instant to instant.
+fn go(
+    drive: &mut SchedulerRun,
+    scheduler: &mut dyn Scheduler,
+    driver: &mut NodeDriver<'_>,
+) -> Result<(), Error> {
+    loop {
+        match drive.instant(scheduler, driver) {
+            Ok(true) => {}
+            Ok(false) => return Ok(()),
+            // The fact was not booked. The devices of a lease that could not be adopted are occupied
+            // (`settle`); of any other fact all that is left is that it was told.
+            Err(Stopped::Fact(error)) => driver.told.trouble("facts", &error.to_string()),
+            Err(Stopped::Over(error)) => return Err(error),
+        }
+        // A daemon keeps no past: that is the ledger's.
+        let record = drive.record_mut();
+        for left in record.take_left() {
+            if let Some(stay) = left.life.stays.list().first() {
+                driver.told.waited(stay.from.since(left.life.arrived));
+            }
+        }
+        drop(record.take_failed_orders());
+    }
+}
+
+/// Listens to signals, and to the bell of the ledger.
+fn listen(outside: &Outside, ledger: &str) {
+    if let Ok(bell) = Bell::new(ledger, BELL) {
+        let to = outside.clone();
+        thread::spawn(move || {
+            while bell.wait().is_ok() {
+                to.tell(Message::Bell);
+            }
+        });
+    }
+    if let Ok(mut signals) = Signals::new([SIGINT, SIGTERM, SIGHUP]) {
+        let to = outside.clone();
+        thread::spawn(move || {
+            for signal in &mut signals {
+                to.tell(Message::Stop(signal));
+            }
+        });
+    }
+}
+
+/// How long after an error the health of devices is watched again.
+const WATCH_AGAIN: Duration = Duration::from_secs(10);
+
+/// Notes in the ledger what becomes of devices' health, for as long as this program runs.
+fn watch(
+    shared: &Arc<Shared>,
+    outside: &Outside,
+    node: &Node,
+    live: &Live,
+    ledger: &Path,
+    owner: &str,
+) {
+    let (shared, to) = (shared.clone(), outside.clone());
+    let (live, owner) = (live.clone(), owner.to_owned());
+    let (devices, ledger) = (Watched::new(node), ledger.to_owned());
+    thread::spawn(move || {
+        let tell = |what: String| {
+            info!(what, "health");
+            to.tell(Message::Bell);
+        };
+        let mut last = String::new();
+        loop {
+            if let Err(error) = health::watch(&live, &devices, &ledger, &owner, || true, tell) {
+                shared.metrics.trouble("health");
+                let error = error.to_string();
+                if error != last {
+                    warn!(error, "events of devices are not watched for a while");
+                }
+                last = error;
+            }
+            thread::sleep(WATCH_AGAIN);
+        }
+    });
+}

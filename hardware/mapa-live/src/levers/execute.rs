@@ -1,0 +1,63 @@
+//! A plan is made, pulled and taken back.
+
+use serde::{Deserialize, Serialize};
+
+use super::error::LeverError;
+use super::lever_set::LeverSet;
+use super::step::{LeverChange, Plan};
+use super::{apply, planning, revert};
+
+/// A pull that did not come about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("step {step} of {lever}: {why}{}", if left.is_empty() { "; all is as before" } else { "; some is NOT as before" })]
+#[serde(deny_unknown_fields)]
+pub struct Failure {
+    /// The name of the lever, as [`LeverChange::lever`].
+    pub lever: String,
+    /// Which step failed, counted from 0.
+    pub step: usize,
+    /// The error of that step.
+    pub why: Box<LeverError>,
+    /// What could not be taken back. Empty: everything is as before.
+    pub left: Vec<LeverError>,
+}
+
+impl LeverSet {
+    /// The steps of a pull from what is now, within the bounds. Nothing is changed.
+    ///
+    /// # Errors
+    /// Each of [`LeverError`]: a bound, something missing, a layout without room.
+    pub fn plan(&self, pull: &LeverChange) -> Result<Plan, LeverError> {
+        planning::plan(self, pull)
+    }
+
+    /// Carries a plan out. If a step fails, the steps before it are taken back, and what the failed step
+    /// had done.
+    ///
+    /// # Errors
+    /// The step that failed, why, and what could not be taken back.
+    pub fn pull(&mut self, plan: &Plan) -> Result<(), Failure> {
+        for (at, step) in plan.steps.iter().enumerate() {
+            if let Err(why) = forth::act(self, step) {
+                return Err(Failure {
+                    lever: plan.lever.clone(),
+                    step: at,
+                    why: Box::new(why),
+                    // With the step that failed, as it may have been carried out in part.
+                    left: back::take_back(self, &plan.steps[..=at]),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a plan back, whether all of it was carried out, a part, or nothing. A value that somebody else
+    /// has changed since stays as it is. A second time changes nothing.
+    ///
+    /// # Errors
+    /// What could not be taken back; everything else was.
+    pub fn undo(&mut self, plan: &Plan) -> Result<(), Vec<LeverError>> {
+        let left = back::take_back(self, &plan.steps);
+        if left.is_empty() { Ok(()) } else { Err(left) }
+    }
+}

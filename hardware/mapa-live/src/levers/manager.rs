@@ -1,0 +1,585 @@
+//! Pulls that are held: intent, pull, confirm; taken back in time, when nobody needs them, at the exit, and after a crash.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::error::LeverError;
+use super::execute::Failure;
+use super::journal::{Journal, JournalEntry, Lifetime};
+use super::lever_set::LeverSet;
+use super::step::{LeverChange, Plan};
+
+/// What became of a pull, as a fact for a ledger or a log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "fact", rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum LeverEvent {
+    /// It was carried out, and is held under this number.
+    #[serde(rename = "pulled")]
+    Applied {
+        /// The number of its entry in the journal.
+        id: u64,
+        /// The name of the lever, as [`LeverChange::lever`].
+        lever: String,
+    },
+    /// All was so already, and nobody holds it.
+    Unchanged {
+        /// The name of the lever, as [`LeverChange::lever`].
+        lever: String,
+    },
+    /// The same pull was held already; its time is the later one.
+    Extended {
+        /// The number of the pull that is held.
+        id: u64,
+        /// The name of the lever, as [`LeverChange::lever`].
+        lever: String,
+    },
+    /// It was refused. Nothing was changed.
+    Refused {
+        /// The name of the lever, as [`LeverChange::lever`].
+        lever: String,
+        /// The bound, the thing that is missing, or the pull that holds a target.
+        why: LeverError,
+    },
+    /// It failed. Its [`left`](Failure::left) says whether all is as before.
+    Failed {
+        /// The number: it stays in the journal, and is taken back again later, if something is left.
+        id: u64,
+        /// The step that failed, and what could not be reverted.
+        failure: Failure,
+    },
+    /// It was taken back.
+    #[serde(rename = "undone")]
+    Reverted {
+        /// The number.
+        id: u64,
+        /// The lever.
+        lever: String,
+    },
+    /// It could not be taken back, wholly or in part. It stays in the journal, and is tried again.
+    #[serde(rename = "not-undone")]
+    RevertFailed {
+        /// The number.
+        id: u64,
+        /// The lever.
+        lever: String,
+        /// What could not be taken back.
+        left: Vec<LeverError>,
+    },
+}
+
+/// Who needs a pull, and what for. Several may need one: MPS has one share for all clients of a server.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Holder {
+    /// Who: a job, or a tenant.
+    pub who: String,
+    /// What for: the kind of the limit, or the neighbour that is limited.
+    pub what: String,
+}
+
+impl Holder {
+    /// A holder.
+    pub fn new(who: impl Into<String>, what: impl Into<String>) -> Self {
+        Self {
+            who: who.into(),
+            what: what.into(),
+        }
+    }
+}
+
+/// The levers of a machine with a journal. What is held is taken back when its time has come, when the
+/// keeper is dropped, and, after a crash, when the next keeper opens the journal.
+///
+/// What is pulled for a [`Holder`] is held until the last of its holders lets go, if its time does not come first.
+///
+/// It reads no clock: callers tell the time, in milliseconds since 1970.
+///
+/// # Examples
+/// ```
+/// use mapa_live::levers::{
+///     CgroupPath, LeverManager, LeverEvent, Lifetime, BlockIoLimits, MemoryJournal, LeverChange, SimulatedMachine,
+/// };
+///
+/// let twin = SimulatedMachine::with_group("mapa/etl")?;
+/// let (mut keeper, _) = LeverManager::open(twin.hands(), MemoryJournal::default(), 0)?;
+/// let pull = LeverChange::BlockIo {
+///     group: CgroupPath::new("mapa/etl")?,
+///     device: "254:0".parse()?,
+///     limits: BlockIoLimits::mb_s(200),
+/// };
+/// print!("{}", keeper.plan(&pull)?); // the dry run
+/// let fact = keeper.apply(&pull, Lifetime::Until { ms: 30_000 }, 0);
+/// assert!(matches!(fact, LeverEvent::Applied { .. }));
+/// assert!(keeper.revert_expired(29_999).is_empty());
+/// assert!(matches!(keeper.revert_expired(30_000)[..], [LeverEvent::Reverted { .. }]));
+/// # Ok::<(), mapa_live::levers::LeverError>(())
+/// ```
+pub struct LeverManager<J: Journal> {
+    hands: LeverSet,
+    journal: J,
+    held: BTreeMap<u64, JournalEntry>,
+    /// By pull: who needs it. None of a pull that is nobody's by name, such as one of an earlier keeper: only its time ends it.
+    holders: BTreeMap<u64, BTreeSet<Option<Holder>>>,
+    /// Pulls that are carried out elsewhere, or have to be taken back there: nothing here touches them meanwhile.
+    away: BTreeSet<u64>,
+    next: u64,
+}
+
+/// What there is to do for a pull.
+enum Prepared {
+    /// Nothing more.
+    Over(LeverEvent),
+    /// The plan of this entry, which is in the journal.
+    Entry(u64),
+}
+
+impl<J: Journal> LeverManager<J> {
+    /// Opens a journal, and takes back what an earlier keeper left: what was not finished, what was for its
+    /// session, and what is past its time. What has time left is held on. Of an entry of an earlier boot, what was
+    /// set on groups, processes and daemons is no more, and is left alone. The facts say what was done.
+    ///
+    /// # Errors
+    /// The journal cannot be read.
+    pub fn open(
+        hands: LeverSet,
+        journal: J,
+        now_ms: u64,
+    ) -> Result<(Self, Vec<LeverEvent>), LeverError> {
+        let mut entries = journal.entries()?;
+        for entry in &mut entries {
+            if hands.boot.is_some() && entry.boot.is_some() && entry.boot != hands.boot {
+                entry.plan.keep_what_outlives_a_boot();
+            }
+        }
+        let next = entries.last().map_or(1, |entry| entry.id + 1);
+        let mut keeper = Self {
+            hands,
+            journal,
+            held: entries.into_iter().map(|entry| (entry.id, entry)).collect(),
+            holders: BTreeMap::new(),
+            away: BTreeSet::new(),
+            next,
+        };
+        let mut facts = Vec::new();
+        // The last first: a later pull may rest on an earlier one, as a limit does on its group.
+        let ids: Vec<u64> = keeper.held.keys().rev().copied().collect();
+        for id in ids {
+            let entry = &keeper.held[&id];
+            let stays = entry.confirmed
+                && !entry.plan.is_empty()
+                && match entry.lifetime {
+                    Lifetime::Until { ms } => now_ms < ms,
+                    Lifetime::Session => false,
+                    Lifetime::Kept => true,
+                };
+            let settled = entry.confirmed && entry.lifetime == Lifetime::Kept;
+            if settled {
+                // The crash came between the confirmation and the removal.
+                if keeper.journal.remove(id).is_ok() {
+                    keeper.held.remove(&id);
+                }
+            } else if !stays {
+                facts.push(keeper.release(id));
+            }
+        }
+        // The journal does not name holders. Until a holder adopts an entry, only its time ends it.
+        keeper.holders = keeper.held.keys().map(|&id| (id, [None].into())).collect();
+        Ok((keeper, facts))
+    }
+
+    /// The levers. A change that is made by them directly is in no journal.
+    pub fn hands(&mut self) -> &mut LeverSet {
+        &mut self.hands
+    }
+
+    /// What is held, in the order of the pulls.
+    pub fn active(&self) -> impl Iterator<Item = &JournalEntry> {
+        self.held.values()
+    }
+
+    /// The dry run of a pull.
+    ///
+    /// # Errors
+    /// As for [`LeverSet::plan`].
+    pub fn plan(&self, pull: &LeverChange) -> Result<Plan, LeverError> {
+        self.hands.plan(pull)
+    }
+
+    /// Pulls a lever: writes the plan down, carries it out, confirms it. A pull that is held already only
+    /// gets the new lifetime, if that is longer.
+    pub fn apply(&mut self, pull: &LeverChange, lifetime: Lifetime, now_ms: u64) -> LeverEvent {
+        self.pull_of(None, pull, lifetime, now_ms)
+    }
+
+    /// The same for somebody who lets go of it by [`free`](Self::free) or [`leave`](Self::leave).
+    pub fn pull_for(
+        &mut self,
+        holder: &Holder,
+        pull: &LeverChange,
+        lifetime: Lifetime,
+        now_ms: u64,
+    ) -> LeverEvent {
+        self.pull_of(Some(holder.clone()), pull, lifetime, now_ms)
+    }
+
+    fn pull_of(
+        &mut self,
+        holder: Option<Holder>,
+        pull: &LeverChange,
+        lifetime: Lifetime,
+        now_ms: u64,
+    ) -> LeverEvent {
+        let lever = pull.lever().to_owned();
+        let fact = match self.try_pull(pull, lifetime, now_ms) {
+            Ok(fact) => fact,
+            Err(why) => LeverEvent::Refused { lever, why },
+        };
+        if let LeverEvent::Applied { id, .. } | LeverEvent::Extended { id, .. } = &fact
+            // One that is kept is nobody's.
+            && self.held.contains_key(id)
+        {
+            self.holders.entry(*id).or_default().insert(holder);
+        }
+        fact
+    }
+
+    /// Gives a pull that is nobody's by name, such as one of an earlier keeper, to a holder.
+    pub fn adopt(&mut self, id: u64, holder: Holder) {
+        if let Some(holders) = self.holders.get_mut(&id) {
+            holders.remove(&None);
+            holders.insert(Some(holder));
+        }
+    }
+
+    /// Makes a holder need all that others hold for the same: of two who ask for other limits on one neighbour the
+    /// second is refused, and needs that of the first.
+    pub fn share(&mut self, holder: &Holder) {
+        for holders in self.holders.values_mut() {
+            if holders
+                .iter()
+                .flatten()
+                .any(|of_entry| of_entry.what == holder.what)
+            {
+                holders.insert(Some(holder.clone()));
+            }
+        }
+    }
+
+    /// The pulls that a holder needs, in the order of the pulls.
+    pub fn needed_by(&self, holder: &Holder) -> impl Iterator<Item = u64> {
+        let needs = |candidate: &&Option<Holder>| candidate.as_ref() == Some(holder);
+        self.holders
+            .iter()
+            .filter(move |(_, values)| values.iter().any(|holder| needs(&holder)))
+            .map(|(id, _)| *id)
+    }
+
+    /// Holders let go of all that they need. What nobody needs any more is taken back, the last pull first.
+    pub fn free(&mut self, is: impl Fn(&Holder) -> bool) -> Vec<LeverEvent> {
+        let mut free = Vec::new();
+        for (&id, holders) in self.holders.iter_mut().rev() {
+            let before = holders.len();
+            holders.retain(|other| !other.as_ref().is_some_and(&is));
+            if holders.is_empty() && before > 0 {
+                free.push(id);
+            }
+        }
+        free.into_iter().filter_map(|id| self.revert(id)).collect()
+    }
+
+    /// A holder lets go of one pull, which is taken back if nobody else needs it.
+    pub fn leave(&mut self, holder: &Holder, id: u64) -> Option<LeverEvent> {
+        let holders = self.holders.get_mut(&id)?;
+        holders.retain(|other| other.as_ref() != Some(holder));
+        holders.is_empty().then(|| self.revert(id)).flatten()
+    }
+
+    /// Begins a pull that the caller carries out elsewhere, because it takes long: by [`LeverSet::pull`] of levers of its own
+    /// with this plan, which is in the journal under this number. The outcome goes to [`finish`](Self::finish). Meanwhile
+    /// nobody else gets what the pull is about, and neither time nor the exit of the program takes it back; the next keeper
+    /// does.
+    ///
+    /// # Errors
+    /// What became of the pull, if there is nothing to be carried out: it was refused, or all is so already.
+    pub fn begin(
+        &mut self,
+        pull: &LeverChange,
+        lifetime: Lifetime,
+        now_ms: u64,
+    ) -> Result<(u64, Plan), LeverEvent> {
+        match self.prepare(pull, lifetime, now_ms) {
+            Ok(Prepared::Entry(id)) => {
+                self.away.insert(id);
+                Ok((id, self.held[&id].plan.clone()))
+            }
+            Ok(Prepared::Over(fact)) => Err(fact),
+            Err(why) => Err(LeverEvent::Refused {
+                lever: pull.lever().to_owned(),
+                why,
+            }),
+        }
+    }
+
+    /// Ends a pull that was carried out elsewhere. Of one that failed and left something behind, and of one that cannot be
+    /// confirmed, the caller takes back the plan: [`left_away`](Self::left_away). `None`: no such pull is under way.
+    pub fn finish(&mut self, id: u64, done: Result<(), Failure>) -> Option<LeverEvent> {
+        if !self.away.contains(&id) {
+            return None;
+        }
+        let fact = self.complete(id, done);
+        if let LeverEvent::Applied { .. } = &fact {
+            self.away.remove(&id);
+            if self.held.contains_key(&id) {
+                self.holders.entry(id).or_default().insert(None);
+            }
+        }
+        Some(fact)
+    }
+
+    /// The pulls that were carried out elsewhere, and of which something is left that must be taken back there: by
+    /// [`LeverSet::undo`] of their plan. The outcome goes to [`finish_undo`](Self::finish_undo).
+    pub fn left_away(&self) -> impl Iterator<Item = &JournalEntry> {
+        let over = Lifetime::Until { ms: 0 };
+        let away = self.away.iter().filter_map(|id| self.held.get(id));
+        away.filter(move |entry| entry.lifetime == over)
+    }
+
+    /// Ends the taking back of a pull elsewhere. What could not be is still [left](Self::left_away). `None`: no such pull is
+    /// under way.
+    pub fn finish_undo(
+        &mut self,
+        id: u64,
+        done: Result<(), Vec<LeverError>>,
+    ) -> Option<LeverEvent> {
+        self.away.contains(&id).then(|| self.released(id, done))
+    }
+
+    fn try_pull(
+        &mut self,
+        pull: &LeverChange,
+        lifetime: Lifetime,
+        now_ms: u64,
+    ) -> Result<LeverEvent, LeverError> {
+        let id = match self.prepare(pull, lifetime, now_ms)? {
+            Prepared::Over(fact) => return Ok(fact),
+            Prepared::Entry(id) => id,
+        };
+        let done = self.hands.pull(&self.held[&id].plan);
+        Ok(self.complete(id, done))
+    }
+
+    /// Plans a pull and writes the plan down, if there is something to do.
+    ///
+    /// # Errors
+    /// It is out of bounds, somebody else holds what it is about, or it cannot be planned or written down.
+    fn prepare(
+        &mut self,
+        pull: &LeverChange,
+        lifetime: Lifetime,
+        now_ms: u64,
+    ) -> Result<Prepared, LeverError> {
+        if let Lifetime::Until { ms } = lifetime {
+            // Rounded up, so that a fraction of a second beyond the bound is refused.
+            let seconds = ms.saturating_sub(now_ms).div_ceil(1000);
+            self.hands.bounds.hold_s.check("hold_s", seconds, "s")?;
+        }
+        let lever = pull.lever().to_owned();
+        let same = |entry: &&JournalEntry| entry.confirmed && entry.pull == *pull;
+        if let Some(entry) = self.held.values().find(same) {
+            let lifetime = entry.lifetime.longer(lifetime);
+            let entry = JournalEntry {
+                lifetime,
+                ..entry.clone()
+            };
+            self.journal.put(&entry)?;
+            let id = entry.id;
+            self.held.insert(id, entry);
+            if lifetime == Lifetime::Kept {
+                self.settle(id);
+            }
+            return Ok(Prepared::Over(LeverEvent::Extended { id, lever }));
+        }
+        let targets = pull.targets();
+        let holds =
+            |entry: &&JournalEntry| entry.pull.targets().iter().any(|at| targets.contains(at));
+        // Also an entry that could not be reverted: its targets are not as they were before it.
+        if let Some(entry) = self.held.values().find(holds) {
+            return Err(LeverError::busy(
+                targets.join(", "),
+                format!("pull {} of {} holds it", entry.id, entry.plan.lever),
+            ));
+        }
+        let plan = self.hands.plan(pull)?;
+        if plan.is_empty() {
+            return Ok(Prepared::Over(LeverEvent::Unchanged { lever }));
+        }
+        let id = self.next;
+        let entry = JournalEntry {
+            id,
+            pull: pull.clone(),
+            plan,
+            lifetime,
+            confirmed: false,
+            boot: self.hands.boot.clone(),
+        };
+        // If this fails, nothing has changed, and the number is still free.
+        self.journal.put(&entry)?;
+        self.next += 1;
+        self.held.insert(id, entry);
+        Ok(Prepared::Entry(id))
+    }
+
+    /// Confirms a pull that was carried out, and crosses out one that failed without a trace. One of which something is left
+    /// stays in the journal, to be taken back.
+    fn complete(&mut self, id: u64, done: Result<(), Failure>) -> LeverEvent {
+        if let Err(failure) = done {
+            if failure.left.is_empty() && self.journal.remove(id).is_ok() {
+                self.forget(id);
+            } else if let Some(entry) = self.held.get_mut(&id) {
+                // It is taken back by the next tick.
+                entry.lifetime = Lifetime::Until { ms: 0 };
+            }
+            return LeverEvent::Failed { id, failure };
+        }
+        let mut entry = self.held[&id].clone();
+        entry.confirmed = true;
+        let lever = entry.plan.lever.clone();
+        if let Err(why) = self.journal.put(&entry) {
+            // A pull that is not confirmed would be taken back after a crash, and kept without one.
+            let left = if self.away.contains(&id) {
+                vec![why.clone()]
+            } else {
+                self.hands.undo(&entry.plan).err().unwrap_or_default()
+            };
+            let step = entry.plan.steps.len();
+            if left.is_empty() {
+                let _ = self.journal.remove(id);
+                self.forget(id);
+            } else {
+                self.held.insert(id, entry);
+                self.give_up(id);
+            }
+            let failure = Failure {
+                lever,
+                step,
+                why: Box::new(why),
+                left,
+            };
+            return LeverEvent::Failed { id, failure };
+        }
+        let is_kept = entry.lifetime == Lifetime::Kept;
+        self.held.insert(id, entry);
+        if is_kept {
+            self.settle(id);
+        }
+        LeverEvent::Applied { id, lever }
+    }
+
+    fn forget(&mut self, id: u64) {
+        self.held.remove(&id);
+        self.holders.remove(&id);
+        self.away.remove(&id);
+    }
+
+    /// A pull that is kept is nothing to be held any longer.
+    fn settle(&mut self, id: u64) {
+        if self.journal.remove(id).is_ok() {
+            self.forget(id);
+        }
+    }
+
+    /// Takes a pull back now. `None`: nothing is held under this number, or it is [under way](Self::begin) elsewhere.
+    pub fn revert(&mut self, id: u64) -> Option<LeverEvent> {
+        let is_here = self.held.contains_key(&id) && !self.away.contains(&id);
+        is_here.then(|| self.release(id))
+    }
+
+    /// Takes back what is past its time, the last pull first.
+    pub fn revert_expired(&mut self, now_ms: u64) -> Vec<LeverEvent> {
+        // What is kept is here only if the journal could not cross it out.
+        let kept = |entry: &JournalEntry| entry.confirmed && entry.lifetime == Lifetime::Kept;
+        let kept: Vec<u64> = (self.held.iter())
+            .filter(|(_, entry)| kept(entry))
+            .map(|(id, _)| *id)
+            .collect();
+        kept.into_iter().for_each(|id| self.settle(id));
+        let away = &self.away;
+        let past = |entry: &JournalEntry| {
+            let is_past = matches!(entry.lifetime, Lifetime::Until { ms } if ms <= now_ms);
+            is_past && !away.contains(&entry.id)
+        };
+        let ids: Vec<u64> = self
+            .held
+            .iter()
+            .rev()
+            .filter(|(_, entry)| past(entry))
+            .map(|(id, _)| *id)
+            .collect();
+        ids.into_iter().map(|id| self.release(id)).collect()
+    }
+
+    /// Takes back all that is held, the last pull first: the exit of a program. Dropping does the same, and
+    /// tells nobody. What is [under way](Self::begin) elsewhere is left to the next keeper.
+    pub fn close(&mut self) -> Vec<LeverEvent> {
+        // Kept for good, and here only because the journal could not cross it out; or under way elsewhere.
+        let away = &self.away;
+        let stays = |entry: &JournalEntry| {
+            (entry.confirmed && entry.lifetime == Lifetime::Kept) || away.contains(&entry.id)
+        };
+        let ids: Vec<u64> = self
+            .held
+            .iter()
+            .rev()
+            .filter(|(_, entry)| !stays(entry))
+            .map(|(id, _)| *id)
+            .collect();
+        ids.into_iter().map(|id| self.release(id)).collect()
+    }
+
+    fn release(&mut self, id: u64) -> LeverEvent {
+        let undone = self.hands.undo(&self.held[&id].plan);
+        self.released(id, undone)
+    }
+
+    /// Crosses out a pull that was taken back.
+    fn released(&mut self, id: u64, undone: Result<(), Vec<LeverError>>) -> LeverEvent {
+        let lever = self.held[&id].plan.lever.clone();
+        // Of one that cannot be taken back nobody is a holder any more: it is tried again until it is.
+        self.holders.remove(&id);
+        // Crossed out last. If the program dies in between, the next keeper reverts it once more,
+        // which changes nothing.
+        let undone = undone.and_then(|()| self.journal.remove(id).map_err(|why| vec![why]));
+        match undone {
+            Ok(()) => {
+                self.forget(id);
+                LeverEvent::Reverted { id, lever }
+            }
+            Err(left) => {
+                self.give_up(id);
+                LeverEvent::RevertFailed { id, lever, left }
+            }
+        }
+    }
+
+    /// A pull of which something is left is no longer held as it was asked for: every tick takes it back, and so does
+    /// the next keeper.
+    fn give_up(&mut self, id: u64) {
+        let Some(entry) = self.held.get_mut(&id) else {
+            return;
+        };
+        let over = Lifetime::Until { ms: 0 };
+        if entry.confirmed || entry.lifetime != over {
+            (entry.confirmed, entry.lifetime) = (false, over);
+            // Without this a keeper after a crash may hold it on for its time, and takes it back then.
+            let _ = self.journal.put(entry);
+        }
+    }
+}
+
+impl<J: Journal> Drop for LeverManager<J> {
+    fn drop(&mut self) {
+        // Whoever wants to know calls `close`. What cannot be taken back is in the journal.
+        let _ = self.close();
+    }
+}
