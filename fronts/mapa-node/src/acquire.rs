@@ -224,12 +224,12 @@ impl Desk<'_> {
         });
         // Wake-ups are sent after the commit: a program that wakes up earlier would read the old state.
         for ticket in rung {
-            bell::ring(self.ledger.id(), ticket);
+            wakeup::ring(self.ledger.id(), ticket);
         }
         let look = look?;
         // A new ticket, or a new lease, is news to a daemon.
         if ticket.is_none() && !matches!(look, Ok(Look::Again)) {
-            steward::ring(self.ledger.id());
+            leader::ring(self.ledger.id());
         }
         match look {
             Ok(look) => {
@@ -267,10 +267,10 @@ pub fn ring_first(ledger: &mut Ledger) -> Result<(), Error> {
     if let Some(first) = waiting(&queue).next() {
         // Only the head of the queue is woken: no job behind it may start first, and with a scheduler one poll
         // decides for all.
-        bell::ring(ledger.id(), first.id);
+        wakeup::ring(ledger.id(), first.id);
     }
     // The daemon has a socket of its own, since it decides for all who wait.
-    steward::ring(ledger.id());
+    leader::ring(ledger.id());
     Ok(())
 }
 

@@ -64,30 +64,30 @@ fn answer(cli: &Cli, output: Output) -> Result<u8, Error> {
         Command::Ps => {
             // Names are all that the machine is for here, and the ledger has names too.
             let node = Node::load(&cli.machine.spec(), &live, &mut |_| {}).ok();
-            show::ps(&mut ledger, node.as_ref(), &live, output)
+            operator::ps(&mut ledger, node.as_ref(), &live, output)
         }
         Command::Free(args) => match args.lease {
-            Some(lease) => end::end(&mut ledger, lease, output),
+            Some(lease) => release::end(&mut ledger, lease, output),
             None => {
                 let node = node(cli, &mut ledger, output)?;
-                show::free(&mut ledger, &node, &live, output)
+                operator::free(&mut ledger, &node, &live, output)
             }
         },
         Command::Cordon(args) => {
             let node = node(cli, &mut ledger, output)?;
-            show::cordon(args, &mut ledger, &node, output)
+            operator::cordon(args, &mut ledger, &node, output)
         }
         Command::Uncordon(args) => {
             let node = node(cli, &mut ledger, output)?;
-            show::uncordon(args, &mut ledger, &node, output)
+            operator::uncordon(args, &mut ledger, &node, output)
         }
-        Command::Tenants => show::tenants(&mut ledger, output),
+        Command::Tenants => operator::tenants(&mut ledger, output),
         Command::Watch => {
             let node = node(cli, &mut ledger, output)?;
-            show::watch(&ledger, &node, &live, output)
+            operator::watch(&ledger, &node, &live, output)
         }
-        Command::Log(args) => show::log(args, &mut ledger, output),
-        Command::Recover => show::recovered(&mut ledger, output),
+        Command::Log(args) => operator::log(args, &mut ledger, output),
+        Command::Recover => operator::recovered(&mut ledger, output),
     };
     done.map(|()| 0)
 }

@@ -78,5 +78,5 @@ pub(crate) fn enter(
 
 /// Rings for the daemon. Nothing happens if there is none.
 pub(crate) fn ring(ledger: &str) {
-    bell::ring(ledger, BELL);
+    wakeup::ring(ledger, BELL);
 }

@@ -295,7 +295,7 @@ impl Daemon<'_> {
             until: (self.args.duration)
                 .map(|length| Instant::now() + Duration::from_secs(length.0)),
             #[cfg(feature = "slo")]
-            slo,
+            slo: slo.map(|slo| Box::new(slo) as Box<_>),
             leases: std::collections::BTreeMap::new(),
             adopting: Vec::new(),
             still: std::collections::BTreeSet::new(),

@@ -69,7 +69,7 @@ impl NodeDriver<'_> {
         let (drivers, is_stale) = (self.drivers(), self.is_stale);
         let (own, node, processes) = (&self.own, &self.node, self.processes);
         let placed = self.ledger.change(Sync::Boot, |books| {
-            steward::stay(books, own)?;
+            leader::stay(books, own)?;
             let ticket = books.ticket(id)?;
             let ticket = ticket.filter(|ticket| ticket.lease.is_none() && ticket.refusal.is_none());
             let Some(ticket) = ticket else {
@@ -116,7 +116,7 @@ impl NodeDriver<'_> {
                 );
                 self.told.placed(&lease);
                 self.leases.insert(job, (lease, placement));
-                bell::ring(self.ledger.id(), id);
+                wakeup::ring(self.ledger.id(), id);
             }
             Err(why) => {
                 self.known.tickets.remove(&id);
@@ -138,7 +138,7 @@ impl NodeDriver<'_> {
         self.change(Sync::Boot, |books| {
             books.refuse(id, &format!("{}: {why}", why.kind()))
         })?;
-        bell::ring(self.ledger.id(), id);
+        wakeup::ring(self.ledger.id(), id);
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::sampling::{Source, Telemetry};
 #[cfg(feature = "slo")]
-use super::slo::SloConfig;
+use super::slo::{OtherTables, SloConfig};
 use super::toml_file::{Millis, Whole, parse, read};
 use crate::error::Error;
 
@@ -52,7 +52,15 @@ impl Config {
     fn check(&self) -> Result<(), String> {
         #[cfg(feature = "slo")]
         if let Some(slo) = &self.slo {
-            slo.check(self)?;
+            let is_controlled =
+                |tenant: &Tenant| tenant.latency_slo_ms.is_some() || tenant.exporter.is_some();
+            let controlled = self.tenants.iter();
+            let controlled = controlled.filter(|(_, tenant)| is_controlled(tenant));
+            slo.check(&OtherTables {
+                has_latency_socket: self.service.latencies.is_some(),
+                controlled: controlled.map(|(name, _)| name.as_str()).collect(),
+                bounds: &self.levers.bounds,
+            })?;
         }
         Ok(())
     }

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use mapa_core::{DeviceId, Refusal};
 use mapa_front::MachineSpec;
+#[cfg(feature = "slo")]
+use mapa_live::telemetry::Sample;
 use mapa_live::{Identity, Live, Processes};
 use mapa_sched::{Action, Driver, DriverView, Event, JobId, Latency, Tenant, Time, Timeline};
 
@@ -18,8 +20,6 @@ use super::modes::MigModes;
 use super::recorder::Recorder;
 use super::reporter::Told;
 use super::signals::Host;
-#[cfg(feature = "slo")]
-use super::slo::LatencyControl;
 use crate::error::Error;
 use crate::leader;
 use crate::ledger::{Books, Kind, Lease, Ledger, Moment, Note, Sync, now};
@@ -44,6 +44,29 @@ impl From<Error> for Stopped {
     fn from(error: Error) -> Self {
         Self::Over(error)
     }
+}
+
+/// The control of latencies, as the driver calls it. It is given the driver in turn, so the two know each other by this
+/// trait alone.
+#[cfg(feature = "slo")]
+pub(crate) trait LatencyController {
+    /// The driver is ready: what is missing on this machine is logged, and each controller's settings are recorded.
+    fn introduce(&self, driver: &mut NodeDriver<'_>);
+
+    /// A tenant reports how long a request took. Returns whether that is longer than its SLO.
+    fn hear(&mut self, tenant: &str, took_ns: u64) -> bool;
+
+    /// The counters were sampled, at this moment.
+    fn sampled(&mut self, sample: Sample, read: Instant);
+
+    /// When the next tick is due.
+    fn due(&self) -> Instant;
+
+    /// One tick of all tenants.
+    fn tick(&mut self, driver: &mut NodeDriver<'_>);
+
+    /// The daemon ends. Its levers have reverted what is not kept.
+    fn end(self: Box<Self>, driver: &mut NodeDriver<'_>);
 }
 
 /// The driver.
@@ -90,7 +113,7 @@ pub(crate) struct NodeDriver<'a> {
     pub until: Option<Instant>,
     /// The control of latencies.
     #[cfg(feature = "slo")]
-    pub slo: Option<LatencyControl<'a>>,
+    pub slo: Option<Box<dyn LatencyController + 'a>>,
     /// The leases of the last look and what they keep from others, by job.
     pub leases: BTreeMap<JobId, (Lease, Vec<DeviceId>)>,
     /// Facts of this instant that may be refused: adopted leases.
@@ -126,7 +149,7 @@ impl NodeDriver<'_> {
     ) -> Result<T, Error> {
         let own = &self.own;
         self.ledger.change(sync, |books| {
-            steward::stay(books, own)?;
+            leader::stay(books, own)?;
             change(books)
         })
     }

@@ -102,7 +102,7 @@ impl Journal for NodeJournal {
     fn put(&mut self, entry: &JournalEntry) -> Result<(), LeverError> {
         let (own, owner) = (&self.own, &self.owner);
         let noted = self.ledger.change(Sync::Boot, |books| {
-            steward::stay(books, own)?;
+            leader::stay(books, own)?;
             if !entry.confirmed {
                 let words = format!("pull {}: {}", entry.id, entry.plan.words.join("; "));
                 books.note(Note::new(Kind::Lever, owner, &words))?;

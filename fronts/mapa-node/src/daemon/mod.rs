@@ -1,9 +1,11 @@
 //! One scheduler for as long as the machine is up: the very objects of the simulator, driven by
 //! what happens here.
 //!
-//! `driver` is the [`mapa_sched::Driver`] of this machine. A `look` asks the ledger, the drivers and the
-//! counters what is new, and `facts` compares that with what the scheduler was told. `orders` carries out what
-//! it orders; `hands` pulls levers for orders: `pulls` says which, and the `journal` has them on the disk. `recorder` writes facts and orders down, for `replay`. `told` is what the daemon tells of itself. `slo` controls latencies, for the same machine by the same levers.
+//! `driver` is the [`mapa_sched::Driver`] of this machine. A `poll` reads the ledger, the GPU drivers and the
+//! counters, and `events` compares them with what the scheduler knows. `actions` carries out what the scheduler
+//! wants done; `levers` applies the `changes` to the machine, and the `journal` has them on disk. `recorder` writes
+//! events and actions down, for `replay`; `reporter` publishes the daemon's own status and counters. `slo` controls
+//! latencies, on the same machine by the same levers.
 
 mod actions;
 mod changes;

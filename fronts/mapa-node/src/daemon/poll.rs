@@ -42,7 +42,7 @@ impl NodeDriver<'_> {
         let (own, owner, processes) = (&self.own, &self.owner, self.processes);
         let (known, node) = (&self.known, &self.node);
         let found = self.ledger.change(Sync::Boot, |books| {
-            steward::stay(books, own)?;
+            leader::stay(books, own)?;
             let seen = see(books, node, processes, owner, &drivers)?;
             Found::new(books, seen, known)
         })?;
@@ -106,7 +106,7 @@ impl NodeDriver<'_> {
             let why = format!("infeasible: {}", ticket.why);
             self.change(Sync::Boot, |books| books.refuse(ticket.ticket, &why))?;
             self.told.refused("infeasible");
-            bell::ring(self.ledger.id(), ticket.ticket);
+            wakeup::ring(self.ledger.id(), ticket.ticket);
         }
         Ok(())
     }

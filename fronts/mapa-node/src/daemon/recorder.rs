@@ -27,7 +27,7 @@ impl Recorder {
     /// The file cannot be written.
     pub(crate) fn new(path: &Path, head: RecordHead) -> Result<Self, Error> {
         let name = path.display().to_string();
-        let file = lines::append(path).map_err(|error| Error::at(&name, error))?;
+        let file = append_file::append(path).map_err(|error| Error::at(&name, error))?;
         let mut own = Self {
             to: BufWriter::new(file),
             name,

@@ -3,13 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use mapa_live::levers::{Bound, CgroupPath, ProgramSpec, RouteFile};
+use mapa_live::levers::{Bound, Bounds, CgroupPath, ProgramSpec, RouteFile};
 use mapa_system_slo::replay::{ByReplay, ReplaySettings};
 use mapa_system_slo::{EnabledLevers, Settings};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::daemon::config::Config;
 use crate::daemon::sampling::Source;
 use crate::daemon::toml_file::{Millis, Whole};
 
@@ -205,12 +204,22 @@ impl Neighbour {
     }
 }
 
+/// What a check of `[slo]` needs of the other tables of the configuration.
+pub(crate) struct OtherTables<'a> {
+    /// Whether `service.latencies` names a socket.
+    pub has_latency_socket: bool,
+    /// The tenants of `[tenants]` with a latency SLO or an exporter.
+    pub controlled: BTreeSet<&'a str>,
+    /// `levers.bounds`.
+    pub bounds: &'a Bounds,
+}
+
 impl SloConfig {
     /// Checks what no single key says.
     ///
     /// # Errors
     /// The table at fault, and what was expected.
-    pub(crate) fn check(&self, config: &Config) -> Result<(), String> {
+    pub(crate) fn check(&self, around: &OtherTables<'_>) -> Result<(), String> {
         if self.tenants.is_empty() {
             return Err("slo.tenants: expected at least one".to_owned());
         }
@@ -241,24 +250,27 @@ impl SloConfig {
                 ));
             }
         }
-        self.within_bounds(config)?;
+        self.within_bounds(around.bounds)?;
         for (name, tenant) in &self.tenants {
-            self.check_tenant(name, tenant, config)?;
+            self.check_tenant(name, tenant, around)?;
             self.settings_of(name)?;
         }
         Ok(())
     }
 
-    fn check_tenant(&self, name: &str, tenant: &SloTenant, config: &Config) -> Result<(), String> {
-        if tenant.exporter.is_none() && config.service.latencies.is_none() {
+    fn check_tenant(
+        &self,
+        name: &str,
+        tenant: &SloTenant,
+        around: &OtherTables<'_>,
+    ) -> Result<(), String> {
+        if tenant.exporter.is_none() && !around.has_latency_socket {
             return Err(format!(
                 "slo.tenants.{name}: expected an `exporter`, or the socket `service.latencies`"
             ));
         }
         // Two controllers would throttle for one tenant, by the same latencies.
-        let other = config.tenants.get(name);
-        if other.is_some_and(|tenant| tenant.latency_slo_ms.is_some() || tenant.exporter.is_some())
-        {
+        if around.controlled.contains(name) {
             return Err(format!(
                 "slo.tenants.{name}: `tenants.{name}` has a latency SLO or an exporter too: expected one of them"
             ));
@@ -284,8 +296,8 @@ impl SloConfig {
     }
 
     /// Checks that no throttle would be refused by the bounds of levers.
-    fn within_bounds(&self, config: &Config) -> Result<(), String> {
-        let (own, bounds) = (&self.settings, &config.levers.bounds);
+    fn within_bounds(&self, bounds: &Bounds) -> Result<(), String> {
+        let own = &self.settings;
         let seconds = |ms: u64| ms.div_ceil(1000);
         let hold = own.throttle_ticks.0 * own.tick_ms.0;
         // A lever that no neighbour needs is not pulled.

@@ -19,7 +19,7 @@ use super::controller::{TenantController, answered};
 use super::handover::HandoverQueue;
 use super::neighbours::{NeighbourMonitor, snapshot};
 use crate::daemon::config::Config;
-use crate::daemon::driver::{NodeDriver, now_ms};
+use crate::daemon::driver::{LatencyController, NodeDriver, now_ms};
 use crate::daemon::journal::NodeJournal;
 use crate::daemon::levers::NodeHands;
 use crate::error::Error;
@@ -111,9 +111,29 @@ impl<'a> LatencyControl<'a> {
         (!self.detectors.is_asking()).then(|| self.detectors.needs_devices())
     }
 
-    /// Says what is missing on this machine, and writes the settings of each controller into the record. The daemon is
-    /// ready by then: an MPS daemon that does not answer takes its time.
-    pub(crate) fn introduce(&self, driver: &mut NodeDriver<'_>) {
+    fn length(&self) -> Duration {
+        Duration::from_millis(self.config.settings.tick_ms.0)
+    }
+
+    /// Tells controllers what became of hand-overs, and begins the next one.
+    fn hand_over(&mut self, driver: &mut NodeDriver<'_>) {
+        for over in self.handovers.go_on(driver) {
+            info!(tenant = over.tenant, became = ?over.became, "handed over");
+            let own = self
+                .tenants
+                .iter_mut()
+                .find(|tenant| tenant.name == over.tenant);
+            // One that its controller has given up is told of no more.
+            if let Some(own) = own.filter(|guarded| guarded.awaits == Some(over.number)) {
+                own.awaits = None;
+                own.became = Some(over.became);
+            }
+        }
+    }
+}
+
+impl LatencyController for LatencyControl<'_> {
+    fn introduce(&self, driver: &mut NodeDriver<'_>) {
         for tenant in &self.tenants {
             let head = tenant.controller.head();
             driver.record(|to| to.latency(line_of(&tenant.name, head)));
@@ -126,8 +146,7 @@ impl<'a> LatencyControl<'a> {
         }
     }
 
-    /// A tenant tells how long a request took. Whether that is longer than it was promised.
-    pub(in crate::daemon) fn hear(&mut self, tenant: &str, took_ns: u64) -> bool {
+    fn hear(&mut self, tenant: &str, took_ns: u64) -> bool {
         // Whoever is not promised anything may say what it likes.
         let Some(own) = self
             .tenants
@@ -145,23 +164,16 @@ impl<'a> LatencyControl<'a> {
         is_late
     }
 
-    /// The counters were sampled.
-    pub(in crate::daemon) fn sampled(&mut self, sample: Sample, read: Instant) {
+    fn sampled(&mut self, sample: Sample, read: Instant) {
         self.news = Some((sample, read));
     }
 
-    /// When the next tick is due.
-    pub(in crate::daemon) fn due(&self) -> Instant {
+    fn due(&self) -> Instant {
         let tick = u32::try_from(self.tick).unwrap_or(u32::MAX);
         self.began + self.length().saturating_mul(tick)
     }
 
-    fn length(&self) -> Duration {
-        Duration::from_millis(self.config.settings.tick_ms.0)
-    }
-
-    /// One tick of all tenants.
-    pub(in crate::daemon) fn tick(&mut self, driver: &mut NodeDriver<'_>) {
+    fn tick(&mut self, driver: &mut NodeDriver<'_>) {
         let tick = self.tick;
         let at_ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         if self.detectors.learn(self.config, driver.live) {
@@ -231,24 +243,7 @@ impl<'a> LatencyControl<'a> {
         self.tick = following(tick, self.began.elapsed(), self.length());
     }
 
-    /// Tells controllers what became of hand-overs, and begins the next one.
-    fn hand_over(&mut self, driver: &mut NodeDriver<'_>) {
-        for over in self.handovers.go_on(driver) {
-            info!(tenant = over.tenant, became = ?over.became, "handed over");
-            let own = self
-                .tenants
-                .iter_mut()
-                .find(|tenant| tenant.name == over.tenant);
-            // One that its controller has given up is told of no more.
-            if let Some(own) = own.filter(|guarded| guarded.awaits == Some(over.number)) {
-                own.awaits = None;
-                own.became = Some(over.became);
-            }
-        }
-    }
-
-    /// Ends. The levers have taken back what is not kept.
-    pub(in crate::daemon) fn end(self, driver: &mut NodeDriver<'_>) {
+    fn end(self: Box<Self>, driver: &mut NodeDriver<'_>) {
         self.handovers.end(driver);
     }
 }

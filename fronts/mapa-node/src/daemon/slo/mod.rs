@@ -12,5 +12,5 @@ mod controller;
 mod handover;
 mod neighbours;
 
-pub(crate) use config::SloConfig;
+pub(crate) use config::{OtherTables, SloConfig};
 pub(crate) use control::LatencyControl;
