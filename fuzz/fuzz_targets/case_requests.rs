@@ -14,12 +14,12 @@ use mapa_system_case_manager::{Instances, Manager, Peer, Settings, Shared};
 
 fn manager(folder: &std::path::Path, processes: &Processes) -> Manager {
     let shared = Shared {
-        visible: "MIG-0".to_owned(),
+        cuda_visible_devices: "MIG-0".to_owned(),
         memory: 6_000_000_000,
         device: String::new(),
-        part: String::new(),
+        mig_instance: String::new(),
         slices: std::num::NonZeroU8::new(1),
-        of: 4,
+        gpu_slices: 4,
         mps: String::new(),
     };
     let entries = Entries::open(&folder.join("tasks"), processes).expect("a file of entries");
@@ -44,7 +44,7 @@ fn request(bytes: [u8; 7]) -> Request {
 fuzz_target!(|bytes: &[u8]| {
     let _ = read_entries(bytes, "a boot");
     if let Some(instances) = std::str::from_utf8(bytes).ok().and_then(|text| Instances::parse("fuzz", text).ok()) {
-        assert!(instances.list().iter().all(|instance| instance.slices() <= instance.of()));
+        assert!(instances.list().iter().all(|instance| instance.slices() <= instance.gpu_slices()));
     }
     let processes = Processes::new().expect("procfs");
     let this = processes.own().expect("this process");

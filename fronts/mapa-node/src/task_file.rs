@@ -326,7 +326,7 @@ pub fn read_entries(bytes: &[u8], boot: &str) -> Result<Option<Vec<(usize, Entry
     }
     if word(0) != Some(MAGIC) || word(8) != Some(VERSION) || bytes.len() < SIZE {
         return Err(format!(
-            "no entries of `mapa-case manager`, version {VERSION}: expected another --tasks FILE, or this one removed"
+            "no entries of `mapa-case manager`, version {VERSION}: expected another --task-file FILE, or this one removed"
         ));
     }
     let named = &bytes[BOOT_AT..SIZE];

@@ -128,7 +128,7 @@ impl World {
             .arg(what)
             .env("LD_LIBRARY_PATH", self.folder.path().join("front"))
             .env("MAPA_CASE_SOCKET", self.manager.socket())
-            .env("MAPA_CASE_PATIENCE", "0")
+            .env("MAPA_CASE_CONNECT_TIMEOUT", "0")
             .env("FAKE_DRIVER_HELD", self.folder.path().join("held"))
             .env("FAKE_DRIVER_LIMIT", "1000000000")
             .env_remove("CUDA_VISIBLE_DEVICES");

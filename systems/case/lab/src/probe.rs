@@ -64,7 +64,7 @@ pub(crate) fn measure() -> Result<Option<ProbeWaits>> {
 }
 
 fn measure_in(folder: &Path, program: &Path) -> Result<ProbeWaits> {
-    let list = "[[instance]]\nvisible = \"GPU-0\"\nmemory = 80000000000\n";
+    let list = "[[instance]]\ncuda_visible_devices = \"GPU-0\"\nmemory = 80000000000\n";
     fs::write(folder.join("instances.toml"), list)?;
     let child = Command::new(program)
         .current_dir(folder)
@@ -75,7 +75,7 @@ fn measure_in(folder: &Path, program: &Path) -> Result<ProbeWaits> {
             "--instances",
             "instances.toml",
         ])
-        .args(["--socket", "case.sock", "--workers", "255"])
+        .args(["--socket", "case.sock", "--processes-per-slice", "255"])
         .stdin(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()?;

@@ -192,7 +192,9 @@ fn crowd(socket: &Path, clients: u64, tasks: u64) -> Result<f64, Box<dyn Error>>
 /// A manager of two whole devices: one admits no more than 48 processes, as MPS does.
 fn start(folder: &Path) -> Result<Child, Box<dyn Error>> {
     let list: String = (0..2)
-        .map(|at| format!("[[instance]]\nvisible = \"GPU-{at}\"\nmemory = 80000000000\n"))
+        .map(|at| {
+            format!("[[instance]]\ncuda_visible_devices = \"GPU-{at}\"\nmemory = 80000000000\n")
+        })
         .collect();
     std::fs::write(folder.join("instances.toml"), list)?;
     let own = std::env::current_exe()?;
@@ -213,7 +215,7 @@ fn start(folder: &Path) -> Result<Child, Box<dyn Error>> {
             "--instances",
             "instances.toml",
         ])
-        .args(["--socket", "case.sock", "--workers", "256"])
+        .args(["--socket", "case.sock", "--processes-per-slice", "256"])
         .stderr(Stdio::piped())
         .spawn()?;
     let mut said = String::new();

@@ -31,7 +31,7 @@ fn library(name: &str, package: &str) -> Result<PathBuf, Box<dyn Error>> {
     let mut libraries = places.iter().map(|place| place.join(name));
     let library = libraries.find(|file| file.exists()).ok_or_else(|| {
         format!(
-            "no {name} beside {}: expected `cargo build -p {package}`, or --through itself",
+            "no {name} beside {}: expected `cargo build -p {package}`, or --interpose none",
             own.display()
         )
     })?;

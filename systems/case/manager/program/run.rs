@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use clap::{Args, ValueEnum};
-use mapa_case::{BYTES, Declared, PATIENCE, SOCKET, Session};
+use mapa_case::{BYTES, CONNECT_TIMEOUT, Declared, SOCKET, Session};
 
 use crate::front;
 
@@ -28,9 +28,9 @@ pub(crate) struct Run {
     /// The most memory that the program will hold at once, bytes: it gets an instance that has so much.
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     bytes: u64,
-    /// How the program reaches the manager.
-    #[arg(long, value_enum, default_value_t = Through::Auto, conflicts_with = "isolated")]
-    through: Through,
+    /// Which library stands before one of the program's, and asks the manager for it.
+    #[arg(long, value_enum, default_value_t = Interpose::Auto, conflicts_with = "isolated")]
+    interpose: Interpose,
     /// The program and its arguments, after `--`.
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -43,13 +43,13 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Box<dyn Error>> {
         .clone()
         .or_else(mapa_case::socket_of_environment);
     let socket = told.unwrap_or_else(|| Path::new(DEFAULT).to_owned());
-    if let Err(text) = mapa_case::patience_of_environment() {
-        return Err(format!("{PATIENCE}={text}: expected a number of seconds").into());
+    if let Err(text) = mapa_case::connect_timeout_of_environment() {
+        return Err(format!("{CONNECT_TIMEOUT}={text}: expected a number of seconds").into());
     }
     if matches!(socket.try_exists(), Ok(false)) {
         // The first call waits, inside the program, which has no word for it.
         eprintln!(
-            "mapa-case: {}: there is no manager (`mapa-case manager`); the program waits for one, 30 seconds or {PATIENCE}, then fails",
+            "mapa-case: {}: there is no manager (`mapa-case manager`); the program waits for one, 30 seconds or {CONNECT_TIMEOUT}, then fails",
             socket.display()
         );
     }
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Box<dyn Error>> {
         if args.bytes > 0 {
             command.env(BYTES, args.bytes.to_string());
         }
-        args.through.prepare(&mut command, Path::new(name))?;
+        args.interpose.prepare(&mut command, Path::new(name))?;
     }
     // The session is of this process, and the program becomes it.
     let error = command.exec();
@@ -88,27 +88,27 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Box<dyn Error>> {
     Err(format!("{name}: {error}").into())
 }
 
-/// How a program reaches the manager.
+/// The library that is interposed in a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Through {
-    /// By itself if it names case_task_begin; else by the library before its driver; by the one before its
-    /// runtime where there is no driver.
+enum Interpose {
+    /// None if the program names case_task_begin; else the one before its driver, or where there is no driver the one
+    /// before its runtime.
     Auto,
-    /// By the library before the CUDA driver.
+    /// The one before the CUDA driver.
     Driver,
-    /// By the library before its CUDA runtime, which must be a shared one.
-    Preload,
-    /// By itself: it was compiled with the pass, or changed by hand.
-    Itself,
+    /// The one before its CUDA runtime, which must be a shared one.
+    Runtime,
+    /// None: the program asks by itself, because it was compiled with the pass, or changed by hand.
+    None,
 }
 
-impl Through {
+impl Interpose {
     /// Puts one library before those of the program. Never two: each would ask for every allocation.
     fn prepare(self, command: &mut Command, program: &Path) -> Result<(), Box<dyn Error>> {
         match self {
-            Self::Itself => Ok(()),
+            Self::None => Ok(()),
             Self::Auto if asks_itself(program) => Ok(()),
-            Self::Preload => front::before_runtime(command),
+            Self::Runtime => front::before_runtime(command),
             Self::Auto | Self::Driver => match front::driver()? {
                 Some(driver) => front::before_driver(command, &driver),
                 None if self == Self::Auto => front::before_runtime(command),

@@ -23,22 +23,22 @@ const SLICES: u8 = 7;
 #[serde(deny_unknown_fields)]
 pub struct Shared {
     /// What processes must set `CUDA_VISIBLE_DEVICES` to: the UUID.
-    pub visible: String,
+    pub cuda_visible_devices: String,
     /// Its memory, bytes.
     pub memory: u64,
-    /// The whole device, as the ledger names it. Default: `visible`.
+    /// The whole device, as the ledger names it. Default: `cuda_visible_devices`.
     #[serde(default)]
     pub device: String,
-    /// Profile and start, as the ledger names them: `1g.5gb@4`. Default: `visible` if it is the UUID of a
+    /// Profile and start, as the ledger names them: `1g.5gb@4`. Default: `cuda_visible_devices` if it is the UUID of a
     /// MIG instance, else the device is whole.
     #[serde(default)]
-    pub part: String,
+    pub mig_instance: String,
     /// Its compute slices. Default: those in the name of its part, else 1 of an instance; all of a whole device, 7.
     #[serde(default)]
     pub slices: Option<NonZeroU8>,
     /// The compute slices of the whole device. Default: 7 of a part; those of the instance if it is the device.
     #[serde(default)]
-    pub of: u8,
+    pub gpu_slices: u8,
     /// The folder of the MPS daemon's pipes. Default: no MPS.
     #[serde(default)]
     pub mps: String,
@@ -55,9 +55,10 @@ impl Shared {
     #[must_use]
     pub fn key(&self) -> Key {
         // Where drivers are asked, `mapa run` names an instance by its UUID.
-        let is_uuid = self.visible.starts_with("MIG-") && self.whole() != self.visible;
-        let part = match &*self.part {
-            "" if is_uuid => &self.visible,
+        let is_uuid = self.cuda_visible_devices.starts_with("MIG-")
+            && self.whole() != self.cuda_visible_devices;
+        let part = match &*self.mig_instance {
+            "" if is_uuid => &self.cuda_visible_devices,
             part => part,
         };
         Key {
@@ -66,11 +67,11 @@ impl Shared {
         }
     }
 
-    /// What tells the instance from others in files of tasks, whatever its number: a hash of `visible`.
+    /// What tells the instance from others in files of tasks, whatever its number: a hash of `cuda_visible_devices`.
     #[must_use]
     pub fn mark(&self) -> u64 {
         let mut hasher = FnvHasher::default();
-        hasher.write(self.visible.as_bytes());
+        hasher.write(self.cuda_visible_devices.as_bytes());
         hasher.finish()
     }
 }
@@ -121,14 +122,16 @@ impl Instances {
             let size = device.size.ok_or_else(|| missing("its size"))?;
             let model = graph.model(device.parent);
             let name = (!node.is_live()).then_some(&*device.name);
-            let visible = node.uuid(id).or(name);
+            let cuda_visible_devices = node.uuid(id).or(name);
             list.push(Shared {
-                visible: visible.ok_or_else(|| missing("its UUID"))?.to_owned(),
+                cuda_visible_devices: cuda_visible_devices
+                    .ok_or_else(|| missing("its UUID"))?
+                    .to_owned(),
                 memory: device.memory_bytes.ok_or_else(|| missing("its memory"))?,
                 device: key.whole,
-                part: key.part,
+                mig_instance: key.part,
                 slices: NonZeroU8::new(size.compute),
-                of: model.map_or(size.compute, |model| model.size().compute),
+                gpu_slices: model.map_or(size.compute, |model| model.size().compute),
                 mps: String::new(),
             });
         }
@@ -231,7 +234,7 @@ impl Shared {
     /// Its compute slices.
     #[must_use]
     pub fn slices(&self) -> u8 {
-        let usual = match (self.is_whole(), self.of) {
+        let usual = match (self.is_whole(), self.gpu_slices) {
             (false, _) => self.named_slices().unwrap_or(1),
             (true, 0) => SLICES,
             (true, of) => of,
@@ -241,8 +244,8 @@ impl Shared {
 
     /// The compute slices of its whole device.
     #[must_use]
-    pub fn of(&self) -> u8 {
-        match (self.is_whole(), self.of) {
+    pub fn gpu_slices(&self) -> u8 {
+        match (self.is_whole(), self.gpu_slices) {
             (true, _) => self.slices(),
             (false, 0) => SLICES.max(self.slices()),
             (false, of) => of,
@@ -251,19 +254,19 @@ impl Shared {
 
     /// The slices in the name of its part: 3 of `3g.20gb@4`.
     fn named_slices(&self) -> Option<u8> {
-        let name = self.part.rsplit_once("c.");
-        let name = name.map_or(&*self.part, |(_, instance)| instance);
+        let name = self.mig_instance.rsplit_once("c.");
+        let name = name.map_or(&*self.mig_instance, |(_, instance)| instance);
         let slices = name.split_once('g')?.0.parse().ok()?;
         (slices > 0).then_some(slices)
     }
 
     fn is_whole(&self) -> bool {
-        self.part.is_empty() && !self.visible.starts_with("MIG-")
+        self.mig_instance.is_empty() && !self.cuda_visible_devices.starts_with("MIG-")
     }
 
     fn whole(&self) -> &str {
         if self.device.is_empty() {
-            &self.visible
+            &self.cuda_visible_devices
         } else {
             &self.device
         }
@@ -271,12 +274,12 @@ impl Shared {
 
     /// How a message names it.
     fn named(&self) -> String {
-        format!("`{}` ({})", self.visible, self.key())
+        format!("`{}` ({})", self.cuda_visible_devices, self.key())
     }
 
     /// Whether the two have something in common.
     fn overlaps(&self, other: &Self) -> bool {
-        if self.visible == other.visible {
+        if self.cuda_visible_devices == other.cuda_visible_devices {
             return true;
         }
         if self.whole() != other.whole() {
@@ -284,32 +287,42 @@ impl Shared {
         }
         // A part that does not tell its place is another if it has another name.
         let (Some(own), Some(other)) = (self.places(), other.places()) else {
-            return self.part.is_empty() || other.part.is_empty() || self.part == other.part;
+            return self.mig_instance.is_empty()
+                || other.mig_instance.is_empty()
+                || self.mig_instance == other.mig_instance;
         };
         own.start < other.end && other.start < own.end
     }
 
     /// The slices of its device that it has at least, by the name of its part.
     fn places(&self) -> Option<Range<u32>> {
-        let (_, start) = self.part.rsplit_once('@')?;
+        let (_, start) = self.mig_instance.rsplit_once('@')?;
         let start: u32 = start.parse().ok()?;
         Some(start..start.checked_add(u32::from(self.slices()))?)
     }
 
     fn check(&self) -> Result<(), Error> {
         let is_text = |text: &str| !text.contains(['\n', '\0']) && text.len() < 1024;
-        let texts = [&self.visible, &self.device, &self.part, &self.mps];
-        if self.visible.is_empty() || !texts.into_iter().all(|text| is_text(text)) {
+        let texts = [
+            &self.cuda_visible_devices,
+            &self.device,
+            &self.mig_instance,
+            &self.mps,
+        ];
+        if self.cuda_visible_devices.is_empty() || !texts.into_iter().all(|text| is_text(text)) {
             return Err(Error::malformed(format_args!(
-                "instance `{}`: expected visible = \"UUID\", and texts of one line",
-                self.visible
+                "instance `{}`: expected cuda_visible_devices = \"UUID\", and texts of one line",
+                self.cuda_visible_devices
             )));
         }
         let (slices, memory) = (self.slices(), self.memory);
-        if memory == 0 || slices.max(self.of()) > 64 || (self.of > 0 && self.of < slices) {
+        if memory == 0
+            || slices.max(self.gpu_slices()) > 64
+            || (self.gpu_slices > 0 && self.gpu_slices < slices)
+        {
             return Err(Error::malformed(format_args!(
-                "instance `{}`: expected memory in bytes, and 1 to 64 slices of at least as many (of)",
-                self.visible
+                "instance `{}`: expected memory in bytes, and 1 to 64 slices of at least as many (gpu_slices)",
+                self.cuda_visible_devices
             )));
         }
         Ok(())
@@ -325,7 +338,7 @@ impl Shared {
             starts: vec![0],
             max_instances: 1,
         };
-        let whole = size(self.of());
+        let whole = size(self.gpu_slices());
         Ok(Model::new(self.key().to_string(), whole, vec![profile])?)
     }
 }

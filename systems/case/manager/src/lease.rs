@@ -40,7 +40,7 @@ pub(crate) fn take(
                 return Err(Error::at(
                     tasks.display(),
                     format_args!(
-                        "process {} serves these tasks: expected it to end, or another --tasks FILE",
+                        "process {} serves these tasks: expected it to end, or another --task-file FILE",
                         lease.asker.process.id.pid
                     ),
                 ));

@@ -67,17 +67,17 @@ pub struct ManagerArgs {
     socket: PathBuf,
     /// The file of tasks: on tmpfs, so that it costs no disk [default: the socket's name with .tasks].
     #[arg(long, value_name = "FILE")]
-    tasks: Option<PathBuf>,
+    task_file: Option<PathBuf>,
     /// Who gets which instance.
     #[arg(long, value_enum, default_value_t = Rule::Case)]
     scheduler: Rule,
     /// The memory that the context of each process takes on its instance, bytes [default: 100 MB and 500 MB times the
     /// share of its device that the instance has].
     #[arg(long, value_name = "BYTES")]
-    context: Option<u64>,
+    context_bytes: Option<u64>,
     /// Processes for each compute slice, at most.
     #[arg(long, value_name = "N", default_value_t = CaseSettings::WORKERS)]
-    workers: u32,
+    processes_per_slice: u32,
     /// The group that may ask: its name or number [default: that of this program].
     #[arg(long, value_name = "GROUP")]
     group: Option<String>,
@@ -103,8 +103,8 @@ impl ManagerArgs {
             },
         };
         CaseSettings {
-            context: self.context.map_or(CONTEXT, ContextMemory::fixed),
-            workers: self.workers,
+            context: self.context_bytes.map_or(CONTEXT, ContextMemory::fixed),
+            workers: self.processes_per_slice,
             ..rule
         }
     }
@@ -143,7 +143,7 @@ fn serve(args: &ManagerArgs, output: Output) -> Result<(), Error> {
             Instances::of_node(&node)?
         }
     };
-    let tasks = args.tasks.clone().unwrap_or_else(|| {
+    let tasks = args.task_file.clone().unwrap_or_else(|| {
         let mut name = args.socket.clone().into_os_string();
         name.push(".tasks");
         name.into()

@@ -196,6 +196,6 @@ fn gone(pid: i32) -> Error {
 
 fn contradiction(pid: i32) -> Error {
     Error::malformed(format_args!(
-        "what process {pid} holds does not fit: expected its instances, --context and --workers as its manager had them, or the end of the process"
+        "what process {pid} holds does not fit: expected its instances, --context-bytes and --processes-per-slice as its manager had them, or the end of the process"
     ))
 }

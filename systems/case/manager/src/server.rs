@@ -418,7 +418,7 @@ impl<'a> Server<'a> {
             let list = self.manager.instances().list();
             let at = usize::try_from(reply.instance).unwrap_or(0);
             if let Some(own) = at.checked_sub(1).and_then(|at| list.get(at)) {
-                text = format!("{}\n{}\n", own.visible, own.mps);
+                text = format!("{}\n{}\n", own.cuda_visible_devices, own.mps);
             }
         }
         let Some(connection) = self.connections.get_mut(&number) else {
@@ -459,7 +459,7 @@ mod tests {
     fn a_connection_of_a_dead_process_gets_no_session() {
         let folder = tempfile::tempdir().unwrap();
         let processes = Processes::new().unwrap();
-        let text = "[[instance]]\nvisible = \"MIG-0\"\nmemory = 6000000000\n";
+        let text = "[[instance]]\ncuda_visible_devices = \"MIG-0\"\nmemory = 6000000000\n";
         let instances = Instances::parse("test", text).unwrap();
         let entries = Entries::open(&folder.path().join("tasks"), &processes).unwrap();
         let settings = Settings::default();

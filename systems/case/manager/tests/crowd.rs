@@ -169,7 +169,7 @@ fn check(all: &[Entry]) {
 /// is killed; a killed client is replaced. Returns how many of both were killed.
 fn crowd(what: &str, clients: usize, tasks: u64, words: &[&str], seed: u64) -> (usize, usize) {
     let context = CONTEXT.to_string();
-    let mut all_words = vec!["--workers", "64", "--context", &context];
+    let mut all_words = vec!["--processes-per-slice", "64", "--context-bytes", &context];
     all_words.extend(words);
     let mut node = Node::new(&MEMORY, &all_words);
     let mut random = Pcg64::seed_from_u64(seed);

@@ -33,7 +33,7 @@ fn front(folder: &Path, driver: &Path) -> PathBuf {
 fn programs_that_were_never_changed_take_turns_on_one_instance() {
     // Each takes six of ten units, thirty times. Together they would exceed the device, and the driver
     // would refuse one.
-    let node = Node::new(&[10], &["--context", "0"]);
+    let node = Node::new(&[10], &["--context-bytes", "0"]);
     let at = |name: &str| node.path().join(name);
     let soname = "-Wl,-soname,libcuda.so.1";
     let driver = at("libcuda-of-nvidia.so");
@@ -43,7 +43,7 @@ fn programs_that_were_never_changed_take_turns_on_one_instance() {
     let front = front(node.path(), &driver);
     let start = || -> Child {
         Command::new(env!("CARGO_BIN_EXE_mapa-case"))
-            .args(["run", "--through", "itself", "--socket"])
+            .args(["run", "--interpose", "none", "--socket"])
             .arg(node.socket())
             .arg("--")
             .arg(at("program"))

@@ -422,7 +422,7 @@ fn a_process_of_another_pid_namespace_is_refused_and_told_why() {
 
 #[test]
 fn connections_without_number_do_not_keep_others_out() {
-    let node = Node::new(&[60], &["--workers", "64"]);
+    let node = Node::new(&[60], &["--processes-per-slice", "64"]);
     beside(&node, |_| {
         let mut all = Vec::new();
         for _ in 0..200 {

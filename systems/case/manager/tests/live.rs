@@ -208,7 +208,9 @@ fn an_instance_that_somebody_holds_is_not_shared_until_it_is_free() {
     let held = std::fs::read_to_string(live.machine.path().join("held")).unwrap();
     let file = live.machine.path().join("instances.toml");
     let by_file = ["--instances", file.to_str().unwrap()];
-    let list = |uuid: &str| format!("[[instance]]\nvisible = \"{uuid}\"\nmemory = 4000000000\n");
+    let list = |uuid: &str| {
+        format!("[[instance]]\ncuda_visible_devices = \"{uuid}\"\nmemory = 4000000000\n")
+    };
     std::fs::write(&file, list(held.trim())).unwrap();
     let (status, said) = live.refused(&by_file);
     assert_eq!(status, Some(125), "{said}");
@@ -226,7 +228,7 @@ fn an_instance_that_a_file_names_by_its_uuid_is_given_to_nobody_else() {
     // By its UUID alone, and with that of its device.
     for device in ["", &gpu] {
         let list = format!(
-            "[[instance]]\nvisible = \"{}\"\nmemory = 20000000000\ndevice = \"{device}\"\n",
+            "[[instance]]\ncuda_visible_devices = \"{}\"\nmemory = 20000000000\ndevice = \"{device}\"\n",
             all[0]
         );
         std::fs::write(&file, list).unwrap();

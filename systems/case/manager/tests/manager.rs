@@ -16,12 +16,12 @@ const UNIT: u64 = 100_000_000;
 /// The instance of this number, counted from 0: of one slice, two, three, one again.
 fn instance(at: u8, tenths: u64) -> Shared {
     Shared {
-        visible: format!("MIG-{at}"),
+        cuda_visible_devices: format!("MIG-{at}"),
         memory: tenths * UNIT,
         device: String::new(),
-        part: String::new(),
+        mig_instance: String::new(),
         slices: NonZeroU8::new(at % 3 + 1),
-        of: 4,
+        gpu_slices: 4,
         mps: String::new(),
     }
 }
@@ -694,7 +694,7 @@ fn entries_are_dropped_with_their_boot_and_their_process() {
     // What is no file of entries is not overwritten.
     std::fs::write(&path, b"something else that is longer than a flag").unwrap();
     let error = Entries::open(&path, &world.processes).unwrap_err();
-    assert!(error.to_string().contains("--tasks FILE"), "{error}");
+    assert!(error.to_string().contains("--task-file FILE"), "{error}");
 }
 
 /// What a context takes depends on its own instance alone, so what is held fits whatever else is listed.
@@ -720,15 +720,15 @@ fn a_manager_with_larger_instances_beside_goes_on_with_what_is_held() {
 /// A whole device would else have as few processes as its smallest instance.
 #[test]
 fn slices_are_those_of_a_whole_device_or_of_the_smallest_instance_if_nobody_says() {
-    let text = "[[instance]]\nvisible = \"GPU-1\"\nmemory = 1\n\
-                [[instance]]\nvisible = \"GPU-2\"\nmemory = 1\nof = 4\n\
-                [[instance]]\nvisible = \"GPU-3\"\nmemory = 1\nslices = 2\n\
-                [[instance]]\nvisible = \"MIG-4\"\nmemory = 1\nof = 7\n\
-                [[instance]]\nvisible = \"5\"\nmemory = 1\ndevice = \"A\"\npart = \"3g.20gb@0\"\n";
+    let text = "[[instance]]\ncuda_visible_devices = \"GPU-1\"\nmemory = 1\n\
+                [[instance]]\ncuda_visible_devices = \"GPU-2\"\nmemory = 1\ngpu_slices = 4\n\
+                [[instance]]\ncuda_visible_devices = \"GPU-3\"\nmemory = 1\nslices = 2\n\
+                [[instance]]\ncuda_visible_devices = \"MIG-4\"\nmemory = 1\ngpu_slices = 7\n\
+                [[instance]]\ncuda_visible_devices = \"5\"\nmemory = 1\ndevice = \"A\"\nmig_instance = \"3g.20gb@0\"\n";
     let instances = Instances::parse("test", text).unwrap();
     let slices: Vec<u8> = instances.list().iter().map(Shared::slices).collect();
     assert_eq!(slices, [7, 4, 2, 1, 3]);
-    let of: Vec<u8> = instances.list().iter().map(Shared::of).collect();
+    let of: Vec<u8> = instances.list().iter().map(Shared::gpu_slices).collect();
     assert_eq!(of, [7, 4, 2, 7, 7]);
     let none = text.replace("slices = 2", "slices = 0");
     let error = Instances::parse("test", &none).unwrap_err().to_string();

@@ -22,7 +22,7 @@ fn by_memory(node: &Node, declared: Declared) -> Session {
 
 #[test]
 fn tasks_by_memory_wait_and_survive_the_manager_as_those_by_messages() {
-    let mut node = Node::new(&[60], &["--context", "0"]);
+    let mut node = Node::new(&[60], &["--context-bytes", "0"]);
     let session = by_memory(&node, Declared::default());
     assert_eq!(session.begin(1, 30 * UNIT, 4, 0).unwrap().instance, 1);
     assert_eq!(session.describe(1).unwrap().pipe, "/run/mps-0");

@@ -167,7 +167,7 @@ fn run_puts_a_library_before_the_driver_that_is_named_or_that_the_loader_finds()
     };
     let places: [&dyn Fn(&mut Command); 2] = [&named, &found];
     for place in places {
-        for words in [&[][..], &["--through", "driver"]] {
+        for words in [&[][..], &["--interpose", "driver"]] {
             let mut command = runs(&manager, words);
             place(&mut command);
             assert_eq!(succeeds(&mut command), "MIG-7\n", "{words:?}");
@@ -190,7 +190,7 @@ fn run_within_run_puts_one_library_there() {
     let inner: Vec<std::ffi::OsString> = command.get_args().map(Into::into).collect();
     let mut outer = Command::new(env!("CARGO_BIN_EXE_mapa-case"));
     outer
-        .args(["run", "--through", "driver", "--socket"])
+        .args(["run", "--interpose", "driver", "--socket"])
         .arg(manager.socket());
     outer.arg("--").arg(command.get_program()).args(inner);
     command.env("LD_LIBRARY_PATH", manager.path().join("real"));
@@ -208,7 +208,7 @@ fn run_within_run_puts_one_library_there() {
 fn run_says_what_it_expects_where_there_is_no_driver() {
     let manager = Manager::new(usize::MAX);
     driver_and_program(manager.path());
-    let mut command = runs(&manager, &["--through", "driver"]);
+    let mut command = runs(&manager, &["--interpose", "driver"]);
     let nowhere = manager.path().join("nowhere.so");
     let output = command.env("MAPA_CASE_DRIVER", &nowhere).output().unwrap();
     let errors = String::from_utf8(output.stderr).unwrap();

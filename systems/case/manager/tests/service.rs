@@ -16,7 +16,7 @@ use super::world::{Node, UNIT, wait_until};
 
 #[test]
 fn a_task_waits_for_another_and_both_are_told_the_same_instance() {
-    let node = Node::new(&[60], &["--context", "300000000"]);
+    let node = Node::new(&[60], &["--context-bytes", "300000000"]);
     let first = node.session(Declared::default());
     assert_eq!(first.begin(1, 30 * UNIT, 4, 0).unwrap().instance, 1);
     let instance = first.describe(1).unwrap();
@@ -42,7 +42,7 @@ fn a_task_waits_for_another_and_both_are_told_the_same_instance() {
 
 #[test]
 fn a_thread_that_waits_keeps_no_other_from_giving_back() {
-    let node = Node::new(&[60], &["--context", "0"]);
+    let node = Node::new(&[60], &["--context-bytes", "0"]);
     let sent = Arc::new(AtomicUsize::new(0));
     let count = sent.clone();
     let declared = Declared {
@@ -169,7 +169,7 @@ fn an_isolated_job_is_alone_until_its_process_dies() {
 
 #[test]
 fn a_dead_process_leaves_nothing_behind() {
-    let node = Node::new(&[60], &["--context", "0"]);
+    let node = Node::new(&[60], &["--context-bytes", "0"]);
     // A process that holds all, and a grandchild that has inherited its connection.
     let mut holder = super::crowd::client(&node, "hold", 1, 0);
     let file = node.path().join("grandchild");
@@ -207,7 +207,7 @@ fn instances_that_processes_share_are_given_to_nobody_else() {
     assert!(said.contains("serves these tasks"), "{said}");
     // Another, of the same instances.
     let mut command = node.command();
-    command.arg("--tasks").arg(node.path().join("others"));
+    command.arg("--task-file").arg(node.path().join("others"));
     let said = String::from_utf8_lossy(&command.output().unwrap().stderr).into_owned();
     assert!(said.contains("MIG-0: lease 1"), "{said}");
     assert!(mapa(&node, &["ps"]).contains("MIG-0"));
@@ -222,26 +222,26 @@ fn a_wrong_file_of_instances_is_named() {
     let node = Node::new(&[60], &[]);
     for (text, expected) in [
         ("", "missing field `instance`"),
-        ("[[instance]]\nvisible = \"MIG\"\n", "memory"),
+        ("[[instance]]\ncuda_visible_devices = \"MIG\"\n", "memory"),
         (
-            "[[instance]]\nvisible = \"MIG\"\nmemory = 0\n",
+            "[[instance]]\ncuda_visible_devices = \"MIG\"\nmemory = 0\n",
             "expected memory in bytes",
         ),
         (
-            "[[instance]]\nvisible = \"MIG\"\nmemory = 1\n[[instance]]\nvisible = \"MIG\"\nmemory = 1\n",
+            "[[instance]]\ncuda_visible_devices = \"MIG\"\nmemory = 1\n[[instance]]\ncuda_visible_devices = \"MIG\"\nmemory = 1\n",
             "expected each part of a device once",
         ),
         // The same under other names; a part of a whole; two parts that overlap.
         (
-            "[[instance]]\nvisible = \"MIG\"\nmemory = 1\ndevice = \"A\"\npart = \"1g@0\"\n[[instance]]\nvisible = \"MIG\"\nmemory = 1\ndevice = \"A\"\npart = \"1g@1\"\n",
+            "[[instance]]\ncuda_visible_devices = \"MIG\"\nmemory = 1\ndevice = \"A\"\nmig_instance = \"1g@0\"\n[[instance]]\ncuda_visible_devices = \"MIG\"\nmemory = 1\ndevice = \"A\"\nmig_instance = \"1g@1\"\n",
             "`MIG` (A/1g@0) and `MIG` (A/1g@1)",
         ),
         (
-            "[[instance]]\nvisible = \"A\"\nmemory = 1\n[[instance]]\nvisible = \"MIG\"\nmemory = 1\ndevice = \"A\"\npart = \"1g@1\"\n",
+            "[[instance]]\ncuda_visible_devices = \"A\"\nmemory = 1\n[[instance]]\ncuda_visible_devices = \"MIG\"\nmemory = 1\ndevice = \"A\"\nmig_instance = \"1g@1\"\n",
             "expected each part of a device once",
         ),
         (
-            "[[instance]]\nvisible = \"M\"\nmemory = 1\ndevice = \"A\"\npart = \"2g@0\"\nslices = 2\n[[instance]]\nvisible = \"MIG\"\nmemory = 1\ndevice = \"A\"\npart = \"1g@1\"\n",
+            "[[instance]]\ncuda_visible_devices = \"M\"\nmemory = 1\ndevice = \"A\"\nmig_instance = \"2g@0\"\nslices = 2\n[[instance]]\ncuda_visible_devices = \"MIG\"\nmemory = 1\ndevice = \"A\"\nmig_instance = \"1g@1\"\n",
             "expected each part of a device once",
         ),
     ] {

@@ -25,7 +25,7 @@ impl Node {
         let folder = tempfile::tempdir().unwrap();
         let list = memory.iter().enumerate().map(|(at, units)| {
             format!(
-                "[[instance]]\nvisible = \"MIG-{at}\"\nmemory = {}\nof = 1\nmps = \"/run/mps-{at}\"\n",
+                "[[instance]]\ncuda_visible_devices = \"MIG-{at}\"\nmemory = {}\ngpu_slices = 1\nmps = \"/run/mps-{at}\"\n",
                 units * UNIT
             )
         });
@@ -35,9 +35,9 @@ impl Node {
         )
         .unwrap();
         let mut words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
-        if !words.iter().any(|word| word == "--context") {
+        if !words.iter().any(|word| word == "--context-bytes") {
             // Three units, so that sizes are round.
-            words.extend(["--context".to_owned(), (3 * UNIT).to_string()]);
+            words.extend(["--context-bytes".to_owned(), (3 * UNIT).to_string()]);
         }
         let mut node = Self {
             folder,

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 
 /// Flags of `case_task_begin`.
 const UNKNOWN_WARPS: u64 = 2;
-const MUST: u64 = 4;
+const EXIT_ON_REFUSAL: u64 = 4;
 
 /// The functions of the client library.
 pub(crate) struct Library {
@@ -328,7 +328,7 @@ fn emit_begin(body: &Body, planned: &Planned, number: u64, v: Variables, library
     for expr in &planned.warps {
         warps = larger(&builder, expr::emit(&builder, expr, &mut made), warps);
     }
-    let flags = MUST
+    let flags = EXIT_ON_REFUSAL
         | if planned.warps_known {
             0
         } else {

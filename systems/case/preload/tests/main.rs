@@ -47,7 +47,7 @@ fn a_program_that_was_never_changed_asks_for_each_allocation() {
             .env("LD_LIBRARY_PATH", folder)
             .env("LD_PRELOAD", &library)
             .env("MAPA_CASE_SOCKET", socket)
-            .env("MAPA_CASE_PATIENCE", "0")
+            .env("MAPA_CASE_CONNECT_TIMEOUT", "0")
             .env_remove("CUDA_VISIBLE_DEVICES");
         if nobody {
             command.env("NOBODY", "1");

@@ -32,13 +32,13 @@
 #define CASE_NO_TASK 4
 
 // The process may ask for more while it holds this.
-#define CASE_GROWS 1
+#define CASE_MAY_EXTEND 1
 
 // The number of warps is not known.
 #define CASE_UNKNOWN_WARPS 2
 
 // The caller cannot handle a refusal: it ends the process, with a line on standard error.
-#define CASE_MUST 4
+#define CASE_EXIT_ON_REFUSAL 4
 
 // The exit status of a process that a refusal ends: EX_UNAVAILABLE, as `mapa run` has it.
 #define CASE_EXIT 69
@@ -61,7 +61,7 @@ extern "C" {
 #endif // __cplusplus
 
 // Notes what a module knows before the first task: the bytes of its largest task, 0 if not known,
-// and CASE_GROWS if it has lazy tasks or nested ones. To be called from a constructor of each
+// and CASE_MAY_EXTEND if it has lazy tasks or nested ones. To be called from a constructor of each
 // module; the largest number counts. Neither connects nor fails.
 int case_init(uint64_t largest, uint32_t flags);
 
@@ -87,7 +87,7 @@ void case_destroy(void);
 void *case_lazy_resolve(void *pointer);
 
 // Binds the process before a call that reaches the driver and is none of those here. If it cannot be
-// bound the process ends, with a line on standard error, as with CASE_MUST: the call would reach a
+// bound the process ends, with a line on standard error, as with CASE_EXIT_ON_REFUSAL: the call would reach a
 // device of others.
 void case_lazy_touch(void);
 

@@ -18,10 +18,10 @@ use crate::message::{Op, Reply, Request, Status, flags};
 use crate::transport::{Socket, Transport};
 
 /// The variable that says for how many seconds a call tries to reach a manager that is gone.
-pub const PATIENCE: &str = "MAPA_CASE_PATIENCE";
+pub const CONNECT_TIMEOUT: &str = "MAPA_CASE_CONNECT_TIMEOUT";
 
 /// For how long a call tries to reach the manager by default.
-const DEFAULT_PATIENCE: Duration = Duration::from_secs(30);
+const DEFAULT_CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The pause between two tries to connect, at first and at most.
 const PAUSE: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(200)];
@@ -29,12 +29,12 @@ const PAUSE: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(20
 /// Opens connections.
 type Opener = dyn Fn(&Path) -> io::Result<Arc<dyn Transport>> + Send + Sync;
 
-/// The patience that the environment names; `None` if it names none.
+/// The time that the environment names; `None` if it names none.
 ///
 /// # Errors
 /// Its text, which is no number of seconds.
-pub fn patience_of_environment() -> Result<Option<Duration>, String> {
-    let Some(text) = env::var_os(PATIENCE).filter(|text| !text.is_empty()) else {
+pub fn connect_timeout_of_environment() -> Result<Option<Duration>, String> {
+    let Some(text) = env::var_os(CONNECT_TIMEOUT).filter(|text| !text.is_empty()) else {
         return Ok(None);
     };
     let seconds = text.to_str().and_then(|text| text.parse().ok());
@@ -110,18 +110,18 @@ impl Session {
         open: impl Fn(&Path) -> io::Result<Arc<dyn Transport>> + Send + Sync + 'static,
     ) -> Self {
         // What is no number is not told: a library has no word for it. `mapa-case run` does.
-        let told = patience_of_environment().ok().flatten();
+        let told = connect_timeout_of_environment().ok().flatten();
         Self {
             path,
             open: Box::new(open),
-            patience: told.unwrap_or(DEFAULT_PATIENCE),
+            patience: told.unwrap_or(DEFAULT_CONNECT_TIMEOUT),
             declared,
             state: Mutex::default(),
             changed: Condvar::new(),
         }
     }
 
-    /// The session with another patience than [`PATIENCE`] says.
+    /// The session that tries for another time than [`CONNECT_TIMEOUT`] says.
     #[must_use]
     pub fn patient(self, patience: Duration) -> Self {
         Self { patience, ..self }
@@ -142,7 +142,7 @@ impl Session {
     /// Begins the session. An isolated one waits for its instance, any other for a worker.
     ///
     /// # Errors
-    /// The memory can never be had, the manager cannot be reached for as long as [`PATIENCE`] says, or
+    /// The memory can never be had, the manager cannot be reached for as long as [`CONNECT_TIMEOUT`] says, or
     /// it refuses.
     pub fn init(&self) -> Result<(), Error> {
         self.connected(self.lock(), false).map(drop)
@@ -212,7 +212,7 @@ impl Session {
     /// One call: sends the request, and again over a new connection until there is a reply.
     ///
     /// # Errors
-    /// The manager cannot be reached for as long as [`PATIENCE`] says, or refuses.
+    /// The manager cannot be reached for as long as [`CONNECT_TIMEOUT`] says, or refuses.
     fn call(
         &self,
         op: Op,

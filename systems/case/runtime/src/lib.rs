@@ -18,7 +18,7 @@ pub mod segment;
 mod transport;
 
 pub use c::{SharedServer, SharedTransport, receive_files, send_files};
-pub use client::{Declared, Instance, PATIENCE, Session, patience_of_environment};
+pub use client::{CONNECT_TIMEOUT, Declared, Instance, Session, connect_timeout_of_environment};
 pub use error::Error;
 pub use holdings::AllocationKey;
 pub use process::{BYTES, Hooks, ProcessTasks, TaskEvent};

@@ -75,7 +75,7 @@ fn run(name: &str, linked: &[&str], folder: &Path, socket: Option<&Path>) -> Out
             "LD_LIBRARY_PATH",
             format!("{}:{}", folder.display(), libraries().display()),
         )
-        .env("MAPA_CASE_PATIENCE", "1")
+        .env("MAPA_CASE_CONNECT_TIMEOUT", "1")
         .env_remove("MAPA_CASE_SOCKET")
         .env_remove("CUDA_MPS_PIPE_DIRECTORY")
         .env_remove("CUDA_VISIBLE_DEVICES");

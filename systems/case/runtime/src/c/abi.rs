@@ -26,21 +26,21 @@ pub const CASE_REFUSED: c_int = 3;
 pub const CASE_NO_TASK: c_int = 4;
 
 /// The process may ask for more while it holds this.
-pub const CASE_GROWS: u32 = 1;
+pub const CASE_MAY_EXTEND: u32 = 1;
 /// The number of warps is not known.
 pub const CASE_UNKNOWN_WARPS: u32 = 2;
 /// The caller cannot handle a refusal: it ends the process, with a line on standard error.
-pub const CASE_MUST: u32 = 4;
+pub const CASE_EXIT_ON_REFUSAL: u32 = 4;
 
 /// The exit status of a process that a refusal ends: EX_UNAVAILABLE, as `mapa run` has it.
 pub const CASE_EXIT: c_int = 69;
 
 /// Notes what a module knows before the first task: the bytes of its largest task, 0 if not known,
-/// and CASE_GROWS if it has lazy tasks or nested ones. To be called from a constructor of each
+/// and CASE_MAY_EXTEND if it has lazy tasks or nested ones. To be called from a constructor of each
 /// module; the largest number counts. Neither connects nor fails.
 #[unsafe(no_mangle)]
 pub extern "C" fn case_init(largest: u64, flags: u32) -> c_int {
-    process().declare(largest, flags & CASE_GROWS != 0);
+    process().declare(largest, flags & CASE_MAY_EXTEND != 0);
     CASE_OK
 }
 
@@ -76,7 +76,7 @@ pub extern "C" fn case_destroy() {
 
 /// The flags that the manager knows.
 fn wire(flags: u32) -> u64 {
-    u64::from(flags & (CASE_GROWS | CASE_UNKNOWN_WARPS))
+    u64::from(flags & (CASE_MAY_EXTEND | CASE_UNKNOWN_WARPS))
 }
 
 fn status(done: &Result<(), Error>) -> c_int {
@@ -90,7 +90,7 @@ fn status(done: &Result<(), Error>) -> c_int {
 }
 
 pub(crate) fn answer(done: Result<(), Error>, flags: u32, bytes: u64) -> c_int {
-    if flags & CASE_MUST != 0
+    if flags & CASE_EXIT_ON_REFUSAL != 0
         && let Err(error) = &done
     {
         let line = format!("mapa-case: a task of {bytes} bytes: {error}\n");

@@ -4,7 +4,7 @@
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::slice;
 
-use super::abi::{CASE_MUST, answer, process};
+use super::abi::{CASE_EXIT_ON_REFUSAL, answer, process};
 use super::eager::touch;
 use super::lazy::{Lazy, in_task_of_its_own, lazy};
 use super::runtime::{CaseDim3, INVALID, Stream, TO_DEVICE, call, warps};
@@ -24,11 +24,11 @@ pub extern "C" fn case_lazy_resolve(pointer: *mut c_void) -> *mut c_void {
 }
 
 /// Binds the process before a call that reaches the driver and is none of those here. If it cannot be
-/// bound the process ends, with a line on standard error, as with CASE_MUST: the call would reach a
+/// bound the process ends, with a line on standard error, as with CASE_EXIT_ON_REFUSAL: the call would reach a
 /// device of others.
 #[unsafe(no_mangle)]
 pub extern "C" fn case_lazy_touch() {
-    answer(process().touch(), CASE_MUST, 0);
+    answer(process().touch(), CASE_EXIT_ON_REFUSAL, 0);
 }
 
 /// cudaMalloc.

@@ -21,9 +21,9 @@ mod region;
 mod runtime;
 
 pub use abi::{
-    CASE_EXIT, CASE_GROWS, CASE_MUST, CASE_NO_MANAGER, CASE_NO_TASK, CASE_OK, CASE_OUT_OF_MEMORY,
-    CASE_REFUSED, CASE_UNKNOWN_WARPS, case_destroy, case_init, case_task_begin, case_task_end,
-    case_task_extend,
+    CASE_EXIT, CASE_EXIT_ON_REFUSAL, CASE_MAY_EXTEND, CASE_NO_MANAGER, CASE_NO_TASK, CASE_OK,
+    CASE_OUT_OF_MEMORY, CASE_REFUSED, CASE_UNKNOWN_WARPS, case_destroy, case_init, case_task_begin,
+    case_task_end, case_task_extend,
 };
 pub use eager::{
     UnusedLease, allocate, end_all, forget, inside, is_bound, is_inside, release, release_all,

@@ -17,7 +17,7 @@ int main(void) {
     const char *pipe = getenv("CUDA_MPS_PIPE_DIRECTORY");
     printf("visible %s pipe %s\n", visible ? visible : "-", pipe ? pipe : "-");
     assert(case_task_end(1) == CASE_OK);
-    assert(case_task_begin(2, 2000, 0, CASE_GROWS | CASE_UNKNOWN_WARPS) == CASE_OK);
+    assert(case_task_begin(2, 2000, 0, CASE_MAY_EXTEND | CASE_UNKNOWN_WARPS) == CASE_OK);
     assert(case_task_extend(2, 500, 0) == CASE_OK);
     /* The child has no task of its parent's, and asks for itself. */
     fflush(stdout);
