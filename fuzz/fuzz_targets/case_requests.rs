@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use libfuzzer_sys::fuzz_target;
 use mapa_case::message::{Op, Request, Status, flags};
-use mapa_node::{Entries, Processes, read_entries};
+use mapa_node::{TaskFile, Processes, read_entries};
 use mapa_sched::Time;
 use mapa_system_case::CaseSettings;
 use mapa_system_case_manager::{Instances, Manager, Peer, Settings, Shared};
@@ -22,7 +22,7 @@ fn manager(folder: &std::path::Path, processes: &Processes) -> Manager {
         gpu_slices: 4,
         mps: String::new(),
     };
-    let entries = Entries::open(&folder.join("tasks"), processes).expect("a file of entries");
+    let entries = TaskFile::open(&folder.join("tasks"), processes).expect("a file of entries");
     let instances = Instances::new(vec![shared]).expect("an instance");
     let rule = CaseSettings::CORRECTED;
     Manager::new(instances, rule, Settings::default(), entries).expect("what it has written itself")

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
-use mapa_node::{Asker, Key, Ledger, Processes, Sync};
+use mapa_node::{Key, Ledger, Processes, Requester, Sync};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
@@ -109,7 +109,7 @@ fn steward(folder: &Path, tenants: usize, named: Option<&str>) -> Result<Beside>
         let job = sleeper()?;
         let process = processes.identity(i32::try_from(job.id())?);
         jobs.push(job);
-        let asker = Asker {
+        let asker = Requester {
             tenant: name.clone(),
             uid: 0,
             process: process.ok_or("a process that has ended")?,

@@ -17,9 +17,9 @@ use mapa_live::Processes;
 use crate::error::Error;
 use crate::foreign::foreign;
 use crate::health;
-use crate::job_process::{Happening, Happenings};
+use crate::job_process::{RunEvent, RunEvents};
 use crate::leader;
-use crate::ledger::{Asker, Books, Lease, Ledger, Moment, Sync, Ticket, now};
+use crate::ledger::{Lease, Ledger, LedgerTx, Requester, Sync, Ticket, UnixNanos, now};
 use crate::node::{Node, State, Withheld};
 use crate::plan::{Turn, plan};
 use crate::recover::{Recovered, recover};
@@ -35,7 +35,7 @@ const FIRST_LOOKS: Duration = Duration::from_millis(200);
 const OTHERS_LOOK: Duration = Duration::from_millis(1500);
 
 /// How asking ended.
-pub(crate) enum Asked {
+pub(crate) enum AcquireOutcome {
     /// With devices.
     Granted(Box<Granted>),
     /// By a signal, while it waited.
@@ -43,7 +43,7 @@ pub(crate) enum Asked {
 }
 
 /// Everything that asking needs.
-pub(crate) struct Desk<'a> {
+pub(crate) struct AcquireContext<'a> {
     /// The ledger in which the lease or the ticket is written.
     pub ledger: &'a mut Ledger,
     /// The machine, as this program found it when it began. A daemon may partition devices meanwhile.
@@ -67,7 +67,7 @@ pub(crate) struct Seen {
 /// # Errors
 /// The ledger cannot be read or written.
 pub(crate) fn see(
-    books: &Books<'_>,
+    books: &LedgerTx<'_>,
     node: &Node,
     processes: &Processes,
     owner: &str,
@@ -83,7 +83,7 @@ pub(crate) fn see(
     Ok(Seen { recovered, state })
 }
 
-impl Desk<'_> {
+impl AcquireContext<'_> {
     /// Asks for devices, and waits for them if wanted. `tell` is told why, whenever that changes.
     ///
     /// # Errors
@@ -91,9 +91,9 @@ impl Desk<'_> {
     pub(crate) fn ask(
         &mut self,
         want: &Want<'_>,
-        happenings: &Happenings,
+        happenings: &RunEvents,
         tell: &mut dyn FnMut(&Waiting),
-    ) -> Result<Asked, Error> {
+    ) -> Result<AcquireOutcome, Error> {
         // The ticket outlives the rounds of the loop: the place in the queue is kept.
         let mut ticket = None;
         let mut told: Option<Waiting> = None;
@@ -126,7 +126,7 @@ impl Desk<'_> {
                     told = Some(waiting);
                     if let Some(signal) = pause_for(happenings, OTHERS_LOOK) {
                         self.leave(want.asker, id, &format!("signal {signal} ended the wait"))?;
-                        return Ok(Asked::Signal(signal));
+                        return Ok(AcquireOutcome::Signal(signal));
                     }
                     continue;
                 }
@@ -144,7 +144,7 @@ impl Desk<'_> {
             match look {
                 // The daemon has gone since: now the drivers are asked.
                 Look::Again => {}
-                Look::Granted(granted) => return Ok(Asked::Granted(granted)),
+                Look::Granted(granted) => return Ok(AcquireOutcome::Granted(granted)),
                 Look::Waits(id, waiting) => {
                     ticket = Some(id);
                     bell.get_or_insert_with(|| hang(self.ledger.id(), id, happenings));
@@ -157,7 +157,7 @@ impl Desk<'_> {
                     let pause = if first { FIRST_LOOKS } else { OTHERS_LOOK };
                     if let Some(signal) = pause_for(happenings, pause) {
                         self.leave(want.asker, id, &format!("signal {signal} ended the wait"))?;
-                        return Ok(Asked::Signal(signal));
+                        return Ok(AcquireOutcome::Signal(signal));
                     }
                 }
             }
@@ -165,7 +165,7 @@ impl Desk<'_> {
     }
 
     /// Leaves the queue, or gives back what was given just then.
-    fn leave(&mut self, asker: &Asker, ticket: i64, reason: &str) -> Result<(), Error> {
+    fn leave(&mut self, asker: &Requester, ticket: i64, reason: &str) -> Result<(), Error> {
         self.ledger.change(Sync::Boot, |books| {
             let given = books
                 .leases()?
@@ -275,7 +275,7 @@ pub fn ring_first(ledger: &mut Ledger) -> Result<(), Error> {
 }
 
 /// Hangs up a bell that tells `happenings`. Without a bell one waits a little longer.
-fn hang(ledger: &str, ticket: i64, happenings: &Happenings) {
+fn hang(ledger: &str, ticket: i64, happenings: &RunEvents) {
     let Ok(bell) = Bell::new(ledger, ticket) else {
         return;
     };
@@ -283,18 +283,18 @@ fn hang(ledger: &str, ticket: i64, happenings: &Happenings) {
     // The thread ends with the program; a bell that nobody rings costs nothing.
     std::thread::spawn(
         move || {
-            while bell.wait().is_ok() && told.send(Happening::Bell).is_ok() {}
+            while bell.wait().is_ok() && told.send(RunEvent::Bell).is_ok() {}
         },
     );
 }
 
 /// Waits for a bell, or until the time is up. A signal that ends programs ends the wait.
-fn pause_for(happenings: &Happenings, pause: Duration) -> Option<i32> {
+fn pause_for(happenings: &RunEvents, pause: Duration) -> Option<i32> {
     loop {
         match happenings.next(pause) {
-            None | Some(Happening::Bell) => return None,
+            None | Some(RunEvent::Bell) => return None,
             Some(other) => {
-                if let Some(signal) = Happenings::ends(other) {
+                if let Some(signal) = RunEvents::ends(other) {
                     return Some(signal);
                 }
             }
@@ -304,7 +304,7 @@ fn pause_for(happenings: &Happenings, pause: Duration) -> Option<i32> {
 
 /// First come, first served.
 fn first_come(
-    books: &Books<'_>,
+    books: &LedgerTx<'_>,
     node: &Node,
     seen: &Seen,
     queue: &[Ticket],
@@ -434,7 +434,7 @@ fn check_order(queue: &[Ticket], want: &Want<'_>) -> Result<(), Error> {
 
 /// Gives the devices of a decision.
 fn give(
-    books: &Books<'_>,
+    books: &LedgerTx<'_>,
     node: &Node,
     want: &Want<'_>,
     ticket: Option<i64>,
@@ -462,9 +462,9 @@ fn give(
 }
 
 pub(crate) fn grant(
-    books: &Books<'_>,
+    books: &LedgerTx<'_>,
     node: &Node,
-    asker: &Asker,
+    asker: &Requester,
     placement: &[DeviceId],
     ticket: Option<i64>,
     seconds: Option<u64>,
@@ -472,8 +472,9 @@ pub(crate) fn grant(
 ) -> Result<Lease, Error> {
     let granted = now();
     // An end that does not fit into the ledger's numbers is as good as none.
-    let length =
-        |number: u64| Moment::try_from(number.saturating_mul(1_000_000_000)).unwrap_or(Moment::MAX);
+    let length = |number: u64| {
+        UnixNanos::try_from(number.saturating_mul(1_000_000_000)).unwrap_or(UnixNanos::MAX)
+    };
     let expires = seconds.map(|seconds| granted.saturating_add(length(seconds)));
     let devices = node.keys(placement);
     let id = books.grant(asker, &devices, ticket, expires, reason)?;
@@ -493,7 +494,7 @@ pub(crate) fn grant(
 
 /// The queue as a scheduler orders it: all whose turn it is are given their devices.
 fn scheduled(
-    books: &Books<'_>,
+    books: &LedgerTx<'_>,
     node: &Node,
     seen: &Seen,
     mut queue: Vec<Ticket>,
@@ -595,7 +596,7 @@ mod tests {
         let spec = MachineSpec::named("dgx-1v");
         let node = Node::new(spec.load(&Disk, &mut |_| {}).unwrap(), false);
         let processes = Processes::new().unwrap();
-        let asker = Asker {
+        let asker = Requester {
             tenant: "t".to_owned(),
             uid: 0,
             process: processes.own().unwrap(),
@@ -613,7 +614,7 @@ mod tests {
             wait: true,
             seconds: None,
         };
-        let mut desk = Desk {
+        let mut desk = AcquireContext {
             ledger: &mut ledger,
             node: &node,
             processes: &processes,

@@ -12,7 +12,7 @@ use crate::daemon::{ReplayArgs, replay};
 use crate::doctor::{DoctorArgs, doctor};
 use crate::error::Error;
 use crate::output::Output;
-use crate::run_daemon::{DriveArgs, drive};
+use crate::run_daemon::{DaemonArgs, drive};
 
 use crate::status::{StatusArgs, status};
 
@@ -31,7 +31,7 @@ pub(crate) struct Daemon {
     pub json: bool,
     /// What the scheduler of the queue is given.
     #[command(flatten)]
-    pub drive: DriveArgs,
+    pub drive: DaemonArgs,
     /// The service.
     #[command(subcommand)]
     pub service: Option<Service>,

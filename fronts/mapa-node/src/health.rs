@@ -13,7 +13,7 @@ use mapa_live::{
 };
 
 use crate::error::Error;
-use crate::ledger::{Books, Fault, Key, Ledger, Sync, Trouble};
+use crate::ledger::{Fault, Key, Ledger, LedgerTx, Sync, Trouble};
 use crate::node::{Cause, Node, Withheld};
 
 /// How long one wait for a change lasts.
@@ -25,7 +25,7 @@ const WAIT: Duration = Duration::from_millis(250);
 /// # Errors
 /// The ledger cannot be read or written.
 pub(crate) fn heed(
-    books: &Books<'_>,
+    books: &LedgerTx<'_>,
     node: &Node,
     processes: &Processes,
     owner: &str,
@@ -94,7 +94,7 @@ fn find<'s>(
 }
 
 fn note(
-    books: &Books<'_>,
+    books: &LedgerTx<'_>,
     boot: &str,
     owner: &str,
     whole: &str,
@@ -127,7 +127,7 @@ fn note(
 
 /// The devices of a node, by what a driver may name.
 #[derive(Clone, Debug)]
-pub(crate) struct Watched(Vec<Named>);
+pub(crate) struct HealthTargets(Vec<Named>);
 
 #[derive(Clone, Debug)]
 struct Named {
@@ -137,7 +137,7 @@ struct Named {
     uuid: Option<String>,
 }
 
-impl Watched {
+impl HealthTargets {
     /// The devices of this node.
     #[must_use]
     pub(crate) fn new(node: &Node) -> Self {
@@ -172,7 +172,7 @@ impl Watched {
 /// There is no driver that tells changes, or it failed; the ledger cannot be written.
 pub(crate) fn watch(
     live: &Live,
-    devices: &Watched,
+    devices: &HealthTargets,
     ledger: &Path,
     owner: &str,
     goes_on: impl Fn() -> bool,

@@ -39,7 +39,7 @@ impl Default for Parts {
 
 /// What a job is told, and where it runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Surroundings {
+pub struct JobEnvironment {
     /// Variables that are set.
     pub set: Vec<(String, String)>,
     /// Variables that are removed: they would choose among the devices once more.
@@ -63,8 +63,8 @@ pub fn surroundings(
     placement: &[DeviceId],
     mark: Option<&str>,
     parts: Parts,
-) -> Surroundings {
-    let mut found = Surroundings::default();
+) -> JobEnvironment {
+    let mut found = JobEnvironment::default();
     visible(node, placement, parts, &mut found);
     let mut set = |name: &str, value: String| found.set.push((name.to_owned(), value));
     let names: Vec<&str> = placement
@@ -86,7 +86,7 @@ pub fn surroundings(
 }
 
 /// Names the devices to the vendor's library, in rank order, each once.
-fn visible(node: &Node, placement: &[DeviceId], parts: Parts, found: &mut Surroundings) {
+fn visible(node: &Node, placement: &[DeviceId], parts: Parts, found: &mut JobEnvironment) {
     let mut names: Vec<String> = Vec::new();
     for &id in placement {
         let name = visible_name(node, id);
@@ -141,7 +141,7 @@ fn numa(graph: &HardwareGraph, placement: &[DeviceId]) -> Vec<u32> {
 
 /// The NUMA nodes beside the devices: their cores, among those that this process may use, and their
 /// memory, where there is some that it may use.
-fn bind(sys: &Path, proc: &Path, parts: Parts, found: &mut Surroundings) {
+fn bind(sys: &Path, proc: &Path, parts: Parts, found: &mut JobEnvironment) {
     let (mut cpus, mut nodes) = (BTreeSet::new(), BTreeSet::new());
     let folder = sys.join("devices/system/node");
     let numbers = |file: &Path| {
@@ -224,7 +224,7 @@ pub(crate) fn bind_to(cpus: &[usize]) -> std::io::Result<()> {
 }
 
 /// Names the nearest network cards to NCCL and UCX.
-fn name_cards(node: &Node, placement: &[DeviceId], found: &mut Surroundings) {
+fn name_cards(node: &Node, placement: &[DeviceId], found: &mut JobEnvironment) {
     let cards = if node.is_live() {
         cards_of_system(Path::new("/sys"), node.graph(), placement)
     } else {
@@ -373,9 +373,9 @@ mod tests {
             ..Parts::default()
         };
         let bound = |numa: &[u32]| {
-            let mut found = Surroundings {
+            let mut found = JobEnvironment {
                 numa: numa.to_vec(),
-                ..Surroundings::default()
+                ..JobEnvironment::default()
             };
             bind(folder.path(), folder.path(), parts, &mut found);
             (found.memory, found.cpus.len(), found.notes.len())

@@ -30,7 +30,7 @@ use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::low_level::siginfo::Cause;
 
 use crate::error::Error;
-use crate::memory::{Arrival, gate, hold_back};
+use crate::memory::{GateReport, gate, hold_back};
 
 /// Signals that are passed on to the job.
 const PASSED: [i32; 8] = [
@@ -45,7 +45,7 @@ pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
 /// What happens to this program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Happening {
+pub(crate) enum RunEvent {
     /// A signal came. The kernel sends those of a terminal to the whole group, so the job has it.
     Signal {
         /// Its number.
@@ -61,17 +61,17 @@ pub(crate) enum Happening {
 
 /// What happens to this program, one at a time.
 #[derive(Debug)]
-pub(crate) struct Happenings {
+pub(crate) struct RunEvents {
     /// The signals that are caught.
     caught: Vec<i32>,
     /// The last of [`ENDS`] that came, 0 if none did: its handler writes it, so whoever was interrupted by the
     /// signal sees it at once. The thread that reads signals may come to it later.
     last: Arc<AtomicUsize>,
-    to: Sender<Happening>,
-    from: Receiver<Happening>,
+    to: Sender<RunEvent>,
+    from: Receiver<RunEvent>,
 }
 
-impl Happenings {
+impl RunEvents {
     /// Begins to catch signals. Those that whoever started this program has it ignore stay ignored.
     ///
     /// # Errors
@@ -97,9 +97,9 @@ impl Happenings {
         thread::spawn(move || {
             for origin in &mut signals {
                 let happening = if origin.signal == SIGCHLD {
-                    Happening::Child
+                    RunEvent::Child
                 } else {
-                    Happening::Signal {
+                    RunEvent::Signal {
                         number: origin.signal,
                         alone: !matches!(origin.cause, Cause::Kernel),
                     }
@@ -120,13 +120,13 @@ impl Happenings {
 
     /// Where others tell what happens.
     #[must_use]
-    pub(crate) fn sender(&self) -> Sender<Happening> {
+    pub(crate) fn sender(&self) -> Sender<RunEvent> {
         self.to.clone()
     }
 
     /// The next thing that happens, if any does before the time is up.
     #[must_use]
-    pub(crate) fn next(&self, within: Duration) -> Option<Happening> {
+    pub(crate) fn next(&self, within: Duration) -> Option<RunEvent> {
         self.from.recv_timeout(within).ok()
     }
 
@@ -138,9 +138,9 @@ impl Happenings {
 
     /// The signal that ends this program while it waits in the queue, if this is one.
     #[must_use]
-    pub(crate) fn ends(happening: Happening) -> Option<i32> {
+    pub(crate) fn ends(happening: RunEvent) -> Option<i32> {
         match happening {
-            Happening::Signal { number, .. } if ENDS.contains(&number) => Some(number),
+            RunEvent::Signal { number, .. } if ENDS.contains(&number) => Some(number),
             _ => None,
         }
     }
@@ -174,7 +174,7 @@ impl Job {
     pub(crate) fn start(
         mut command: Command,
         memory: &[u32],
-        (processes, happenings): (&Processes, &Happenings),
+        (processes, happenings): (&Processes, &RunEvents),
         note: impl FnOnce(&Identity) -> Result<(), Error>,
     ) -> Result<Start, Error> {
         // A process of the command whose parent ends would become a child of init, and `wait` below would not
@@ -236,7 +236,7 @@ impl Job {
     /// up, the job is ended. Returns its status, and whether the time was up.
     pub(crate) fn wait(
         self,
-        happenings: &Happenings,
+        happenings: &RunEvents,
         processes: &Processes,
         until: Option<Instant>,
     ) -> (Ended, bool) {
@@ -273,7 +273,7 @@ impl Job {
             };
             // A child that has changed needs no arm here: it has ended this wait, and the loop reaps. Signals
             // of a terminal are not passed on, because the job is in the same process group.
-            if let Some(Happening::Signal {
+            if let Some(RunEvent::Signal {
                 number,
                 alone: true,
             }) = happenings.next(within)
@@ -287,7 +287,7 @@ impl Job {
 /// What happened at the gate of a command.
 enum Told {
     /// The process was noted, and becomes the command.
-    Opened(Arrival),
+    Opened(GateReport),
     /// The process has ended before it came: waiting for it tells how.
     Gone,
     /// A signal that ends this program came first, so the process ends.
@@ -299,10 +299,10 @@ enum Told {
 fn let_in(
     mut gate: &UnixStream,
     processes: &Processes,
-    happenings: &Happenings,
+    happenings: &RunEvents,
     note: impl FnOnce(&Identity) -> Result<(), Error>,
 ) -> Result<Told, Error> {
-    let Ok(arrival) = Arrival::wait(gate) else {
+    let Ok(arrival) = GateReport::wait(gate) else {
         return Ok(Told::Gone);
     };
     // What the ledger would not know does not begin: it has ended, or `/proc` does not show it.

@@ -9,11 +9,11 @@
 use mapa_live::{Identity, Life, Processes};
 
 use crate::error::Error;
-use crate::ledger::{Books, Moment, Steward, now};
+use crate::ledger::{LedgerTx, Steward, UnixNanos, now};
 use crate::wakeup;
 
 /// How long a daemon that says nothing counts as there: nanoseconds.
-pub(crate) const SILENCE: Moment = 15_000_000_000;
+pub(crate) const SILENCE: UnixNanos = 15_000_000_000;
 
 /// The bell of the daemon. Numbers of tickets begin with 1.
 pub(crate) const BELL: i64 = 0;
@@ -22,7 +22,10 @@ pub(crate) const BELL: i64 = 0;
 ///
 /// # Errors
 /// The ledger cannot be read.
-pub(crate) fn steward(books: &Books<'_>, processes: &Processes) -> Result<Option<Steward>, Error> {
+pub(crate) fn steward(
+    books: &LedgerTx<'_>,
+    processes: &Processes,
+) -> Result<Option<Steward>, Error> {
     Ok(books.steward()?.filter(|steward| {
         // Both are needed: a daemon that is stopped still lives, and one that was killed has left a fresh heartbeat.
         let is_heard = now().saturating_sub(steward.beat) < SILENCE;
@@ -34,7 +37,7 @@ pub(crate) fn steward(books: &Books<'_>, processes: &Processes) -> Result<Option
 ///
 /// # Errors
 /// Another daemon has taken its place; the ledger cannot be written.
-pub(crate) fn stay(books: &Books<'_>, own: &Identity) -> Result<(), Error> {
+pub(crate) fn stay(books: &LedgerTx<'_>, own: &Identity) -> Result<(), Error> {
     if books.beat(own, now())? {
         return Ok(());
     }
@@ -48,7 +51,7 @@ pub(crate) fn stay(books: &Books<'_>, own: &Identity) -> Result<(), Error> {
 ///
 /// # Errors
 /// Another one is there; the ledger cannot be read.
-pub(crate) fn alone(books: &Books<'_>, processes: &Processes) -> Result<(), Error> {
+pub(crate) fn alone(books: &LedgerTx<'_>, processes: &Processes) -> Result<(), Error> {
     let Some(other) = steward(books, processes)? else {
         return Ok(());
     };
@@ -66,7 +69,7 @@ pub(crate) fn alone(books: &Books<'_>, processes: &Processes) -> Result<(), Erro
 /// # Errors
 /// Another one is there; the ledger cannot be written.
 pub(crate) fn enter(
-    books: &Books<'_>,
+    books: &LedgerTx<'_>,
     processes: &Processes,
     owner: &str,
     by: &Identity,

@@ -49,8 +49,8 @@ pub use daemon_cli::daemon;
 pub use disk::Disk;
 pub use error::Error;
 pub use ledger::{
-    Asker, Books, Cordon, Decision, Fault, Key, Kind, Lease, Ledger, Moment, Note, Steward, Sync,
-    Tenant, Ticket, Trouble, now,
+    Cordon, Decision, Fault, Key, Kind, Lease, Ledger, LedgerTx, Note, Requester, Steward, Sync,
+    Tenant, Ticket, Trouble, UnixNanos, now,
 };
 pub use mapa_live::{Identity, Life, Processes};
 pub use mark::MARK;
@@ -60,6 +60,6 @@ pub use output::Output;
 pub use recover::{CASE, Recovered, recover, tasks_of};
 pub use run::user;
 pub use service::gid;
-pub use task_file::{Entries, Entry, read_entries};
+pub use task_file::{Entry, TaskFile, read_entries};
 
-pub use job_environment::{Parts, Surroundings, surroundings};
+pub use job_environment::{JobEnvironment, Parts, surroundings};

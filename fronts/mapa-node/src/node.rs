@@ -13,7 +13,7 @@ use mapa_topologies::{Machine, MigInstance};
 
 use crate::disk::Disk;
 use crate::error::Error;
-use crate::ledger::{Books, Cordon, Key, Lease, now};
+use crate::ledger::{Cordon, Key, Lease, LedgerTx, now};
 
 /// The machine, with names of its devices that outlast a description of it.
 pub struct Node {
@@ -22,7 +22,7 @@ pub struct Node {
     keys: Vec<Key>,
     by_key: BTreeMap<Key, DeviceId>,
     /// What no description has of instances.
-    partitions: Partitions,
+    partitions: MigReport,
     live: bool,
     /// Whether NVML has described the machine, so that it lists devices as long as it works.
     by_nvml: bool,
@@ -32,7 +32,7 @@ pub struct Node {
 
 /// What the drivers say of devices in MIG mode.
 #[derive(Clone, Debug, Default)]
-struct Partitions {
+struct MigReport {
     /// The UUIDs of instances.
     uuids: BTreeMap<DeviceId, String>,
     /// Instances by their device and the vendor's number.
@@ -174,7 +174,7 @@ impl Node {
             loaded,
             keys,
             by_key,
-            partitions: Partitions::default(),
+            partitions: MigReport::default(),
             live,
             by_nvml: false,
             unanswered: None,
@@ -269,7 +269,7 @@ impl Node {
     ///
     /// # Errors
     /// The ledger is of another machine.
-    pub fn bind(&self, books: &Books<'_>, owner: &str) -> Result<(), Error> {
+    pub fn bind(&self, books: &LedgerTx<'_>, owner: &str) -> Result<(), Error> {
         let wholes = self.graph().wholes();
         let own: Vec<String> = wholes
             .iter()
@@ -299,7 +299,7 @@ impl Node {
     }
 
     /// The layouts that the ledger does not have yet, by device.
-    fn changed_layouts(&self, books: &Books<'_>) -> Result<Vec<(String, String)>, Error> {
+    fn changed_layouts(&self, books: &LedgerTx<'_>) -> Result<Vec<(String, String)>, Error> {
         let before: BTreeMap<String, String> = books.layouts()?.into_iter().collect();
         let view = self.loaded.idle.view();
         let mut changed = Vec::new();
@@ -322,7 +322,7 @@ impl Node {
     ///
     /// # Errors
     /// The ledger cannot be read.
-    pub fn is_bound(&self, books: &Books<'_>) -> Result<bool, Error> {
+    pub fn is_bound(&self, books: &LedgerTx<'_>) -> Result<bool, Error> {
         let Some((known, devices)) = books.machine()? else {
             return Ok(false);
         };
@@ -338,7 +338,7 @@ impl Node {
     /// The ledger cannot be read, or contradicts itself.
     pub fn state(
         &self,
-        books: &Books<'_>,
+        books: &LedgerTx<'_>,
         leases: &[Lease],
         others: &[Withheld],
     ) -> Result<State, Error> {
@@ -489,8 +489,8 @@ struct Found {
 }
 
 /// Gives the devices the layouts that were found. What cannot be understood is not given.
-fn partition(loaded: &mut Loaded, found: &Discovered) -> Result<Partitions, Error> {
-    let mut partitions = Partitions::default();
+fn partition(loaded: &mut Loaded, found: &Discovered) -> Result<MigReport, Error> {
+    let mut partitions = MigReport::default();
     let Some(state) = &found.state else {
         return Ok(partitions);
     };

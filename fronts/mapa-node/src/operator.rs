@@ -16,9 +16,9 @@ use crate::acquire::{ring_first, see};
 use crate::cli::{CordonArgs, LogArgs, UncordonArgs};
 use crate::error::Error;
 use crate::foreign::look;
-use crate::health::{self, Watched};
-use crate::job_process::Happenings;
-use crate::ledger::{Key, Lease, Ledger, Moment, Sync, Trouble, now};
+use crate::health::{self, HealthTargets};
+use crate::job_process::RunEvents;
+use crate::ledger::{Key, Lease, Ledger, Sync, Trouble, UnixNanos, now};
 use crate::node::Node;
 use crate::output::Output;
 use crate::recover::recover;
@@ -223,16 +223,16 @@ pub(crate) fn watch(
             "nothing can become of a machine that is only described: expected no --machine",
         ));
     }
-    let happenings = Happenings::new(&Processes::new()?)?;
+    let happenings = RunEvents::new(&Processes::new()?)?;
     // Signals may have come together with other events, so all that have come are looked through.
     let goes_on = || {
         std::iter::from_fn(|| happenings.next(Duration::ZERO))
-            .all(|happening| Happenings::ends(happening).is_none())
+            .all(|happening| RunEvents::ends(happening).is_none())
     };
     let tell = |what| output.line(what);
     health::watch(
         live,
-        &Watched::new(node),
+        &HealthTargets::new(node),
         ledger.path(),
         &user(),
         goes_on,
@@ -524,7 +524,7 @@ fn holders(count: usize) -> String {
 }
 
 /// A length of time for people.
-pub(crate) fn length(nanoseconds: Moment) -> String {
+pub(crate) fn length(nanoseconds: UnixNanos) -> String {
     duration((nanoseconds.max(0) / 1_000_000_000) as f64)
 }
 
@@ -532,7 +532,7 @@ pub(crate) fn length(nanoseconds: Moment) -> String {
 ///
 /// Days to dates by Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms": years that begin
 /// in March, so that a leap day is the last of its year.
-pub(crate) fn date(at: Moment) -> String {
+pub(crate) fn date(at: UnixNanos) -> String {
     let seconds = at.div_euclid(1_000_000_000);
     let (days, time) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     // 719468 days lie between March 1 of year 0 and 1970; 146097 days are 400 years.

@@ -6,7 +6,7 @@ use mapa_topologies::HostDetail;
 
 /// What is known of the paths between devices.
 #[derive(Debug)]
-pub(crate) struct Topology {
+pub(crate) struct PathVisibility {
     /// The devices that the drivers list; `None` if they list none, or not what joins them.
     pub graph: Option<HardwareGraph>,
     /// Why it is not known what devices share a path; `None` if it is.
@@ -16,7 +16,7 @@ pub(crate) struct Topology {
     pub unanswered: Option<String>,
 }
 
-impl Topology {
+impl PathVisibility {
     /// That of this machine.
     pub(crate) fn of(live: &Live) -> Self {
         let found = match discover(live) {

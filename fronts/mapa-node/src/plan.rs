@@ -14,7 +14,7 @@ use mapa_sched::{
 
 use crate::disk::Disk;
 use crate::error::Error;
-use crate::ledger::{Lease, Moment, Ticket};
+use crate::ledger::{Lease, Ticket, UnixNanos};
 use crate::node::{Cause, Node, State};
 
 /// The first number of jobs that stand for strangers on instances. Leases do not get so far.
@@ -56,7 +56,7 @@ pub(crate) fn plan(
     state: &State,
     leases: &[Lease],
     queue: &[Ticket],
-    now: Moment,
+    now: UnixNanos,
     own: i64,
 ) -> Result<Vec<(i64, Turn)>, Error> {
     // A ticket with an answer waits only for its program to fetch it.
@@ -83,8 +83,9 @@ pub(crate) fn plan(
         .iter()
         .map(|lease| lease.granted)
         .chain(waiting.iter().map(|ticket| ticket.since))
-        .fold(now, Moment::min);
-    let at = |moment: Moment| Time(u64::try_from(moment.saturating_sub(begin)).unwrap_or_default());
+        .fold(now, UnixNanos::min);
+    let at =
+        |moment: UnixNanos| Time(u64::try_from(moment.saturating_sub(begin)).unwrap_or_default());
 
     // Layouts come first: leases are on what they make present.
     let mut facts = Vec::new();

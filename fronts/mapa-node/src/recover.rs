@@ -10,9 +10,9 @@ use mapa_live::cgroup;
 use mapa_live::{Identity, Life, Marked, Processes};
 
 use crate::error::Error;
-use crate::ledger::{Books, Lease};
+use crate::ledger::{Lease, LedgerTx};
 use crate::mark::{self, MARK};
-use crate::task_file::Entries;
+use crate::task_file::TaskFile;
 
 /// The policy in the ledger of a lease whose devices processes share. Its request is the file of
 /// their tasks.
@@ -52,7 +52,11 @@ impl Recovered {
 ///
 /// # Errors
 /// The ledger cannot be read or written.
-pub fn recover(books: &Books<'_>, processes: &Processes, owner: &str) -> Result<Recovered, Error> {
+pub fn recover(
+    books: &LedgerTx<'_>,
+    processes: &Processes,
+    owner: &str,
+) -> Result<Recovered, Error> {
     let mut done = Recovered::default();
     // Reading the variables of all processes takes milliseconds, so only a dead owner asks for it.
     let mut marked: Option<Marked> = None;
@@ -76,7 +80,7 @@ pub fn recover(books: &Books<'_>, processes: &Processes, owner: &str) -> Result<
             continue;
         }
         // The manager of shared instances is gone, but processes that it served go on there.
-        if tasks_of(&lease).is_some_and(|tasks| Entries::has_live(&tasks, processes)) {
+        if tasks_of(&lease).is_some_and(|tasks| TaskFile::has_live(&tasks, processes)) {
             done.leases.push(lease);
             continue;
         }
@@ -150,7 +154,7 @@ fn members(lease: &Lease, mark: &str) -> Option<Vec<i32>> {
 }
 
 fn free(
-    books: &Books<'_>,
+    books: &LedgerTx<'_>,
     done: &mut Recovered,
     lease: Lease,
     owner: &str,

@@ -15,15 +15,15 @@ use mapa_live::cgroup::{self, Cgroups};
 use mapa_live::{DriverSnapshot, Live, Processes};
 use serde::Serialize;
 
-use crate::acquire::{Asked, Desk, FIRST_COME, Granted, Want, see};
+use crate::acquire::{AcquireContext, AcquireOutcome, FIRST_COME, Granted, Want, see};
 use crate::cli::RunArgs;
 use crate::disk::Disk;
 use crate::error::Error;
 use crate::foreign::look;
-use crate::health::{self, Watched};
-use crate::job_environment::{Surroundings, bind_to, surroundings};
-use crate::job_process::{Happenings, Job, Start};
-use crate::ledger::{Asker, Ledger, Sync};
+use crate::health::{self, HealthTargets};
+use crate::job_environment::{JobEnvironment, bind_to, surroundings};
+use crate::job_process::{Job, RunEvents, Start};
+use crate::ledger::{Ledger, Requester, Sync};
 use crate::mark;
 use crate::node::Node;
 use crate::output::Output;
@@ -47,7 +47,7 @@ fn told(
     node: &Node,
     placement: &[DeviceId],
     decision: Option<&mapa_core::Decision>,
-    around: &Surroundings,
+    around: &JobEnvironment,
 ) -> Answer {
     let graph = node.graph();
     Answer {
@@ -113,7 +113,7 @@ pub(crate) fn run(
         .iter()
         .map(|text| text.to_string_lossy())
         .collect();
-    let asker = Asker {
+    let asker = Requester {
         tenant: args.tenant.clone().unwrap_or_else(user),
         uid: rustix::process::geteuid().as_raw(),
         process: processes.own()?,
@@ -135,8 +135,8 @@ pub(crate) fn run(
     }
 
     // Signals are caught before there is anything to lose.
-    let happenings = Happenings::new(&processes)?;
-    let mut desk = Desk {
+    let happenings = RunEvents::new(&processes)?;
+    let mut desk = AcquireContext {
         ledger,
         node,
         processes: &processes,
@@ -157,8 +157,8 @@ pub(crate) fn run(
         ));
     })?;
     let granted = match asked {
-        Asked::Granted(granted) => granted,
-        Asked::Signal(number) => return Ok(u8::try_from(128 + number).unwrap_or(u8::MAX)),
+        AcquireOutcome::Granted(granted) => granted,
+        AcquireOutcome::Signal(number) => return Ok(u8::try_from(128 + number).unwrap_or(u8::MAX)),
     };
     let lease = &granted.lease;
     // The time begins before the command does: `expires` in the ledger counts from the grant.
@@ -220,7 +220,7 @@ pub(crate) fn run(
 /// Notes in the ledger what becomes of devices while the command runs, and tells it. The thread ends with
 /// the program. Short commands end before it has begun.
 fn watch_beside(node: &Node, live: &Live, ledger: &Ledger, owner: &str, output: Output) {
-    let (devices, live) = (Watched::new(node), live.clone());
+    let (devices, live) = (HealthTargets::new(node), live.clone());
     let (ledger, owner) = (ledger.path().to_owned(), owner.to_owned());
     thread::spawn(move || {
         thread::sleep(QUIET);
@@ -314,10 +314,10 @@ impl Group {
 /// Starts the command in its surroundings.
 fn start(
     args: &RunArgs,
-    desk: &mut Desk<'_>,
+    desk: &mut AcquireContext<'_>,
     granted: &Granted,
     machine: (&MachineSpec, &Live),
-    happenings: &Happenings,
+    happenings: &RunEvents,
     output: Output,
 ) -> Result<Start, Error> {
     let again = partitioned_since(desk.node, granted, machine)?;
@@ -339,7 +339,7 @@ fn start(
     if let Err(error) = bind_to(&around.cpus) {
         output.aside(format!("the command is not bound to cores: {error}"));
     }
-    let Desk {
+    let AcquireContext {
         ledger, processes, ..
     } = desk;
     let Some((program, arguments)) = args.command.split_first() else {

@@ -22,25 +22,26 @@ use crate::cli::{Length, MachineArgs};
 #[cfg(feature = "slo")]
 use crate::daemon::LatencyControl;
 use crate::daemon::{
-    Config, Host, Inbox, Known, Message, Metrics, MigModes, Needs, NodeDriver, NodeHands,
-    NodeJournal, Outside, Recorder, Shared, Stopped, Told, folder_of, inbox, job_of_lease, now_ms,
+    Config, Host, Inbox, InboxSender, Message, Metrics, MigModes, Needs, NodeDriver, NodeJournal,
+    NodeLevers, Recorder, ReportedState, Shared, Stopped, Told, folder_of, inbox, job_of_lease,
+    now_ms,
 };
 use crate::disk::Disk;
 use crate::error::Error;
-use crate::health::{self, Watched};
+use crate::health::{self, HealthTargets};
 use crate::leader::{BELL, alone, enter};
-use crate::ledger::{Ledger, Moment, Sync, now};
+use crate::ledger::{Ledger, Sync, UnixNanos, now};
 use crate::mark;
 use crate::node::Node;
 use crate::output::Output;
-use crate::path_visibility::Topology;
+use crate::path_visibility::PathVisibility;
 use crate::run::user;
 use crate::service::{self, Log};
 use crate::wakeup::Bell;
 
 /// The options of the daemon.
 #[derive(Debug, Args)]
-pub(crate) struct DriveArgs {
+pub(crate) struct DaemonArgs {
     /// Order the queue by this scheduler, for as long as the machine is up: a name with settings, such as
     /// easy-backfill or slo-replay,transfer=0.3.
     #[arg(long, value_name = "NAME")]
@@ -74,7 +75,7 @@ pub(crate) struct DriveArgs {
 /// The configuration, the scheduler or the machine is not as expected; another daemon is there; the
 /// ledger fails.
 pub(crate) fn drive(
-    args: &DriveArgs,
+    args: &DaemonArgs,
     machine: &MachineArgs,
     ledger: &Path,
     output: Output,
@@ -137,11 +138,11 @@ fn scheduler(spec: &SchedulerSpec, config: &Config) -> Result<Box<dyn Scheduler 
 }
 
 /// The moment 0 of a run: before anything that is in the ledger.
-fn began(ledger: &mut Ledger) -> Result<Moment, Error> {
+fn began(ledger: &mut Ledger) -> Result<UnixNanos, Error> {
     ledger.read(|books| {
         let leases = books.leases()?.into_iter().map(|lease| lease.granted);
         let queue = books.queue()?.into_iter().map(|ticket| ticket.since);
-        Ok(leases.chain(queue).fold(now(), Moment::min))
+        Ok(leases.chain(queue).fold(now(), UnixNanos::min))
     })
 }
 
@@ -152,7 +153,7 @@ fn head(
     changes: &MachineSpec,
     spec: &SchedulerSpec,
     config: &Config,
-    began: Moment,
+    began: UnixNanos,
 ) -> Result<RecordHead, Error> {
     let text = node.loaded().machine.to_toml().map_err(Error::malformed)?;
     // What the options change is in the text already; the name is what the text is read by.
@@ -182,13 +183,13 @@ fn head(
 
 /// All that a run of the daemon rests on.
 struct Daemon<'a> {
-    args: &'a DriveArgs,
+    args: &'a DaemonArgs,
     config: &'a Config,
     live: &'a Live,
     processes: &'a Processes,
     owner: String,
     spec: SchedulerSpec,
-    outside: Outside,
+    outside: InboxSender,
     machine: MachineSpec,
     output: Output,
 }
@@ -260,7 +261,7 @@ impl Daemon<'_> {
         };
         let (levers, roots) = (&self.config.levers, &self.live.roots);
         #[allow(unused_mut, reason = "a feature asks it for programs")]
-        let mut hands = NodeHands::new(keeper, levers, roots, self.args.dry_run, job_of);
+        let mut hands = NodeLevers::new(keeper, levers, roots, self.args.dry_run, job_of);
         #[cfg(feature = "slo")]
         let slo = LatencyControl::begin(self.config, self.live, &mut hands)?;
         let needs_counters = self.needs_counters();
@@ -288,7 +289,7 @@ impl Daemon<'_> {
             recorder,
             told,
             sampler,
-            known: Known::default(),
+            known: ReportedState::default(),
             timeline: Timeline::default(),
             look_at: Instant::now(),
             stop: None,
@@ -307,12 +308,12 @@ impl Daemon<'_> {
         // A scheduler of latencies throttles those who share a path.
         if needs_counters
             && driver.node.is_live()
-            && let Topology {
+            && let PathVisibility {
                 hidden: Some(why),
                 // A driver that has not answered may tell it yet.
                 unanswered: None,
                 ..
-            } = Topology::of(self.live)
+            } = PathVisibility::of(self.live)
         {
             let what = format!(
                 "{why}: jobs on other devices are not known to be beside a tenant and are not throttled; `[slo]` infers it from counters"
@@ -408,7 +409,7 @@ fn go(
 }
 
 /// Listens to signals, and to the bell of the ledger.
-fn listen(outside: &Outside, ledger: &str) {
+fn listen(outside: &InboxSender, ledger: &str) {
     if let Ok(bell) = Bell::new(ledger, BELL) {
         let to = outside.clone();
         thread::spawn(move || {
@@ -433,7 +434,7 @@ const WATCH_AGAIN: Duration = Duration::from_secs(10);
 /// Notes in the ledger what becomes of devices' health, for as long as this program runs.
 fn watch(
     shared: &Arc<Shared>,
-    outside: &Outside,
+    outside: &InboxSender,
     node: &Node,
     live: &Live,
     ledger: &Path,
@@ -441,7 +442,7 @@ fn watch(
 ) {
     let (shared, to) = (shared.clone(), outside.clone());
     let (live, owner) = (live.clone(), owner.to_owned());
-    let (devices, ledger) = (Watched::new(node), ledger.to_owned());
+    let (devices, ledger) = (HealthTargets::new(node), ledger.to_owned());
     thread::spawn(move || {
         let tell = |what: String| {
             info!(what, "health");

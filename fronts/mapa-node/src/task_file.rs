@@ -120,7 +120,7 @@ impl Entry {
 
 /// The file of entries.
 #[derive(Debug)]
-pub struct Entries {
+pub struct TaskFile {
     file: File,
     path: PathBuf,
     /// What was found when the file was opened, by place.
@@ -129,7 +129,7 @@ pub struct Entries {
     places: usize,
 }
 
-impl Entries {
+impl TaskFile {
     /// Opens the file, or makes it. Entries of another boot, and of processes that are gone, are
     /// dropped.
     ///
@@ -367,8 +367,8 @@ mod tests {
         let long = folder.path().join("long");
         File::create(&long).unwrap().set_len(1 << 40).unwrap();
         // What is no file of entries may be another's, whose devices stay held.
-        assert!(Entries::has_live(&pipe, &processes));
-        assert!(Entries::has_live(&long, &processes));
-        assert!(!Entries::has_live(&folder.path().join("none"), &processes));
+        assert!(TaskFile::has_live(&pipe, &processes));
+        assert!(TaskFile::has_live(&long, &processes));
+        assert!(!TaskFile::has_live(&folder.path().join("none"), &processes));
     }
 }

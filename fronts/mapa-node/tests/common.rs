@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use fake_nvml::{Config, Fake, built_library, install};
-use mapa_node::{Asker, MARK, Processes};
+use mapa_node::{MARK, Processes, Requester};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -337,8 +337,8 @@ done
 "#;
 
 /// This test as somebody who asks.
-pub(crate) fn asker(processes: &Processes) -> Asker {
-    Asker {
+pub(crate) fn asker(processes: &Processes) -> Requester {
+    Requester {
         tenant: "tester".to_owned(),
         uid: rustix::process::geteuid().as_raw(),
         process: processes.own().unwrap(),

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use mapa_node::{Asker, Key, Ledger, Processes, Sync, now, recover};
+use mapa_node::{Key, Ledger, Processes, Requester, Sync, now, recover};
 
 use super::common::{Place, asker};
 
@@ -45,7 +45,7 @@ fn rounds() -> usize {
 
 /// One run: leases that come and go, and cordons. Returns after each write the state, and whether
 /// it was promised to be on the disk. `each` sees the files after each.
-fn writes(path: &Path, asker: &Asker, mut each: impl FnMut(usize, State, bool)) {
+fn writes(path: &Path, asker: &Requester, mut each: impl FnMut(usize, State, bool)) {
     let mut ledger = Ledger::open(path).unwrap();
     let mut held: Vec<i64> = Vec::new();
     for at in 0..rounds() {

@@ -6,13 +6,13 @@ use mapa_live::Processes;
 use super::request::{FIRST_COME, Granted, Look, Outcome, Waiting, Want, refusal_of, waiting};
 use crate::error::Error;
 use crate::leader::steward;
-use crate::ledger::{Books, Ticket};
+use crate::ledger::{LedgerTx, Ticket};
 use crate::node::Node;
 
 /// Whether a daemon decides about this job: one is there, and the job waits or must stand behind
 /// those who do.
 pub(super) fn is_served(
-    books: &Books<'_>,
+    books: &LedgerTx<'_>,
     processes: &Processes,
     want: &Want<'_>,
     ticket: Option<i64>,
@@ -26,7 +26,7 @@ pub(super) fn is_served(
 
 /// What has become of a place in the queue, if whoever decides has decided.
 pub(super) fn answered(
-    books: &Books<'_>,
+    books: &LedgerTx<'_>,
     node: &Node,
     want: &Want<'_>,
     ticket: Option<i64>,
@@ -69,7 +69,7 @@ pub(super) fn answered(
 
 /// One look at the ledger of somebody about whom a daemon decides.
 pub(super) fn look(
-    books: &Books<'_>,
+    books: &LedgerTx<'_>,
     node: &Node,
     processes: &Processes,
     want: &Want<'_>,
@@ -100,7 +100,7 @@ pub(super) fn look(
 
 /// Stays in the queue, or goes to its end.
 fn waits(
-    books: &Books<'_>,
+    books: &LedgerTx<'_>,
     want: &Want<'_>,
     ticket: Option<i64>,
     order: &str,

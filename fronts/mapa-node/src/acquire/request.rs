@@ -3,7 +3,7 @@
 use mapa_core::{Decision, DeviceId, Policy, Reason, Refusal, Request, SearchStats};
 
 use crate::error::Error;
-use crate::ledger::{Asker, Lease, Ticket};
+use crate::ledger::{Lease, Requester, Ticket};
 
 /// The order of a queue that names no scheduler.
 pub(crate) const FIRST_COME: &str = "first-come";
@@ -12,7 +12,7 @@ pub(crate) const FIRST_COME: &str = "first-come";
 #[derive(Clone, Copy)]
 pub(crate) struct Want<'a> {
     /// The job, as the ledger will name it.
-    pub asker: &'a Asker,
+    pub asker: &'a Requester,
     /// The request, read against this machine's graph.
     pub request: &'a Request,
     /// The policy that chooses.

@@ -10,18 +10,18 @@ use mapa_sched::{Action, Assignment, Event, JobId, JobLimit, Time};
 
 use super::changes::{self, Target};
 use super::driver::{NodeDriver, now_ms};
-use super::events::{KnownLease, MACHINE, Reading, ticket_of};
+use super::events::{EventBuilder, MACHINE, ReportedLease, ticket_of};
 use crate::acquire::grant;
 use crate::error::Error;
 use crate::foreign::foreign;
 use crate::leader;
-use crate::ledger::{Lease, Moment, Sync, now};
+use crate::ledger::{Lease, Sync, UnixNanos, now};
 use crate::mark;
 use crate::node::{Node, Withheld};
 use crate::wakeup;
 
 /// How long a ticket whose order has failed is not told again: nanoseconds.
-const RETRY: Moment = 1_000_000_000;
+const RETRY: UnixNanos = 1_000_000_000;
 
 impl NodeDriver<'_> {
     /// Tells in a later instant that an order has failed.
@@ -108,7 +108,7 @@ impl NodeDriver<'_> {
                 self.known.tickets.remove(&id);
                 self.known.leases.insert(
                     lease.id,
-                    KnownLease {
+                    ReportedLease {
                         job,
                         tenant: lease.asker.tenant.clone(),
                         occupies: BTreeSet::new(),
@@ -134,7 +134,7 @@ impl NodeDriver<'_> {
         };
         self.known.tickets.remove(&id);
         // It is not told again: it leaves the queue as soon as its owner has read why.
-        self.known.not_before.insert(id, Moment::MAX);
+        self.known.not_before.insert(id, UnixNanos::MAX);
         self.change(Sync::Boot, |books| {
             books.refuse(id, &format!("{}: {why}", why.kind()))
         })?;
@@ -223,7 +223,7 @@ impl NodeDriver<'_> {
         // What the device has now is told whether the order failed or not.
         let view = self.node.loaded().idle.view();
         let is = view.layout_of(whole);
-        Reading::layout_is(&mut self.known, whole, is.clone());
+        EventBuilder::layout_is(&mut self.known, whole, is.clone());
         let fact = Event::LayoutIs {
             machine: MACHINE,
             whole,

@@ -12,17 +12,17 @@ use mapa_live::{Identity, Live, Processes};
 use mapa_sched::{Action, Driver, DriverView, Event, JobId, Latency, Tenant, Time, Timeline};
 
 use super::config::Config;
-use super::events::{Known, Reading};
+use super::events::{EventBuilder, ReportedState};
 use super::inbox::{Inbox, Message, TURN};
 use super::journal::NodeJournal;
-use super::levers::NodeHands;
+use super::levers::NodeLevers;
 use super::modes::MigModes;
 use super::recorder::Recorder;
 use super::reporter::Told;
 use super::signals::Host;
 use crate::error::Error;
 use crate::leader;
-use crate::ledger::{Books, Kind, Lease, Ledger, Moment, Note, Sync, now};
+use crate::ledger::{Kind, Lease, Ledger, LedgerTx, Note, Sync, UnixNanos, now};
 use crate::node::Node;
 
 /// The daemon has another to give way to, or the ledger fails.
@@ -90,9 +90,9 @@ pub(crate) struct NodeDriver<'a> {
     /// The words of the scheduler.
     pub scheduler: String,
     /// The moment 0.
-    pub began: Moment,
+    pub began: UnixNanos,
     /// The levers.
-    pub hands: NodeHands<'a, NodeJournal>,
+    pub hands: NodeLevers<'a, NodeJournal>,
     /// What comes from outside.
     pub inbox: Inbox,
     /// The record.
@@ -102,7 +102,7 @@ pub(crate) struct NodeDriver<'a> {
     /// Counters of the host, for a scheduler that needs them.
     pub sampler: Option<Host>,
     /// What the scheduler knows.
-    pub known: Known,
+    pub known: ReportedState,
     /// What will be told.
     pub timeline: Timeline,
     /// When the ledger is looked at next.
@@ -133,8 +133,8 @@ impl NodeDriver<'_> {
         Time(u64::try_from(now().saturating_sub(self.began)).unwrap_or_default())
     }
 
-    pub(super) fn reading(&self) -> Reading<'_> {
-        Reading {
+    pub(super) fn reading(&self) -> EventBuilder<'_> {
+        EventBuilder {
             node: &self.node,
             config: self.config,
             began: self.began,
@@ -145,7 +145,7 @@ impl NodeDriver<'_> {
     pub(super) fn change<T>(
         &mut self,
         sync: Sync,
-        change: impl FnOnce(&Books<'_>) -> Result<T, Error>,
+        change: impl FnOnce(&LedgerTx<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let own = &self.own;
         self.ledger.change(sync, |books| {

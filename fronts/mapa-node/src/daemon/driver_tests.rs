@@ -16,15 +16,15 @@ use mapa_sched::{
 
 use super::config::Config;
 use super::driver::NodeDriver;
-use super::events::{Known, MACHINE, job_of_lease};
-use super::inbox::{Inbox, Message, Outside, TURN, inbox};
+use super::events::{MACHINE, ReportedState, job_of_lease};
+use super::inbox::{Inbox, InboxSender, Message, TURN, inbox};
 use super::journal::{NodeJournal, folder_of};
-use super::levers::NodeHands;
+use super::levers::NodeLevers;
 use super::metrics::Metrics;
 use super::modes::MigModes;
 use super::reporter::{Shared, Told};
 use crate::disk::Disk;
-use crate::ledger::{Asker, Key, Ledger, Sync, now};
+use crate::ledger::{Key, Ledger, Requester, Sync, now};
 use crate::node::Node;
 
 /// What a driver rests on.
@@ -51,7 +51,7 @@ impl Base {
 
     /// Has a tenant hold these devices, as long as this process lives.
     pub(super) fn grant(&self, tenant: &str, devices: &[DeviceId], node: &Node) -> i64 {
-        let asker = Asker {
+        let asker = Requester {
             tenant: tenant.to_owned(),
             uid: 0,
             process: self.processes.own().unwrap(),
@@ -67,12 +67,12 @@ impl Base {
     }
 
     /// The driver, which is the steward of the ledger, and the way into it.
-    pub(super) fn driver(&self) -> (NodeDriver<'_>, Outside) {
+    pub(super) fn driver(&self) -> (NodeDriver<'_>, InboxSender) {
         self.driver_with(SimulatedMachine::new().hands())
     }
 
     /// The same with these levers.
-    pub(super) fn driver_with(&self, hands: LeverSet) -> (NodeDriver<'_>, Outside) {
+    pub(super) fn driver_with(&self, hands: LeverSet) -> (NodeDriver<'_>, InboxSender) {
         let machine = MachineSpec::named("dgx-a100");
         let node = Node::new(machine.load(&Disk, &mut |_| {}).unwrap(), false);
         self.driver_of(machine, node, hands)
@@ -84,7 +84,7 @@ impl Base {
         machine: MachineSpec,
         node: Node,
         hands: LeverSet,
-    ) -> (NodeDriver<'_>, Outside) {
+    ) -> (NodeDriver<'_>, InboxSender) {
         let own = self.processes.own().unwrap();
         let mut ledger = self.ledger();
         ledger
@@ -101,7 +101,7 @@ impl Base {
             metrics: Metrics::new(),
             status: Mutex::new(Status::default()),
         });
-        let (outside, inbox): (Outside, Inbox) = inbox();
+        let (outside, inbox): (InboxSender, Inbox) = inbox();
         let driver = NodeDriver {
             node,
             machine,
@@ -112,12 +112,12 @@ impl Base {
             owner: "test".to_owned(),
             scheduler: "a test".to_owned(),
             began: now(),
-            hands: NodeHands::new(keeper, levers, roots, false, |_| None),
+            hands: NodeLevers::new(keeper, levers, roots, false, |_| None),
             inbox,
             recorder: None,
             told: Told::new(shared, None),
             sampler: None,
-            known: Known::default(),
+            known: ReportedState::default(),
             timeline: Timeline::default(),
             look_at: Instant::now(),
             stop: None,

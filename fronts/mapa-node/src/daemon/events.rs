@@ -14,7 +14,7 @@ use mapa_sched::{Assignment, Event, Job, JobId, RunTime, Time};
 use super::config::Config;
 use crate::acquire::{Seen, waiting};
 use crate::error::Error;
-use crate::ledger::{Books, Lease, Moment, Ticket, now};
+use crate::ledger::{Lease, LedgerTx, Ticket, UnixNanos, now};
 use crate::node::{Cause, Node};
 use crate::plan::request;
 
@@ -43,7 +43,7 @@ pub(super) fn ticket_of(job: JobId) -> Option<i64> {
 
 /// A lease as it was told.
 #[derive(Clone, Debug)]
-pub(crate) struct KnownLease {
+pub(crate) struct ReportedLease {
     /// Its job.
     pub job: JobId,
     /// The tenant.
@@ -54,13 +54,13 @@ pub(crate) struct KnownLease {
 
 /// What a scheduler was told.
 #[derive(Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct ReportedState {
     /// By ticket: those who wait.
     pub tickets: BTreeMap<i64, JobId>,
     /// A ticket whose order failed waits so long before it is told again.
-    pub not_before: BTreeMap<i64, Moment>,
+    pub not_before: BTreeMap<i64, UnixNanos>,
     /// By lease.
-    pub leases: BTreeMap<i64, KnownLease>,
+    pub leases: BTreeMap<i64, ReportedLease>,
     /// Instances that strangers use.
     closed: BTreeSet<DeviceId>,
     cordoned: BTreeSet<DeviceId>,
@@ -71,7 +71,7 @@ pub(crate) struct Known {
     unsure: BTreeSet<DeviceId>,
 }
 
-impl Known {
+impl ReportedState {
     /// Has the next look tell the layout of a device.
     pub(super) fn layout_unsure(&mut self, whole: DeviceId) {
         self.unsure.insert(whole);
@@ -93,7 +93,11 @@ impl Found {
     ///
     /// # Errors
     /// The ledger cannot be read.
-    pub(super) fn new(books: &Books<'_>, seen: Seen, known: &Known) -> Result<Self, Error> {
+    pub(super) fn new(
+        books: &LedgerTx<'_>,
+        seen: Seen,
+        known: &ReportedState,
+    ) -> Result<Self, Error> {
         let held: BTreeSet<i64> = seen.recovered.leases.iter().map(|lease| lease.id).collect();
         let mut ends = BTreeMap::new();
         for &lease in known.leases.keys().filter(|key| !held.contains(key)) {
@@ -117,7 +121,7 @@ impl Found {
 }
 
 /// A ticket that makes no sense on this machine: why.
-pub(super) struct Nonsense {
+pub(super) struct InvalidTicket {
     /// The ticket.
     pub ticket: i64,
     /// Why.
@@ -125,27 +129,27 @@ pub(super) struct Nonsense {
 }
 
 /// How the ledger's words become jobs.
-pub(super) struct Reading<'a> {
+pub(super) struct EventBuilder<'a> {
     /// The machine.
     pub node: &'a Node,
     /// The configuration.
     pub config: &'a Config,
     /// The moment 0.
-    pub began: Moment,
+    pub began: UnixNanos,
 }
 
-impl Reading<'_> {
+impl EventBuilder<'_> {
     /// A moment of the ledger as a driver counts.
-    pub(super) fn at(&self, moment: Moment) -> Time {
+    pub(super) fn at(&self, moment: UnixNanos) -> Time {
         Time(u64::try_from(moment.saturating_sub(self.began)).unwrap_or_default())
     }
 
     /// Compares what was found with what is known, and returns the facts that were missing.
     pub(super) fn news(
         &self,
-        known: &mut Known,
+        known: &mut ReportedState,
         found: &Found,
-        nonsense: &mut Vec<Nonsense>,
+        nonsense: &mut Vec<InvalidTicket>,
     ) -> Vec<Event> {
         let mut facts = Vec::new();
         self.layouts(known, &mut facts);
@@ -156,7 +160,7 @@ impl Reading<'_> {
         facts
     }
 
-    fn layouts(&self, known: &mut Known, facts: &mut Vec<Event>) {
+    fn layouts(&self, known: &mut ReportedState, facts: &mut Vec<Event>) {
         let view = self.node.loaded().idle.view();
         for whole in self.node.graph().wholes().iter() {
             let layout = view.layout_of(whole);
@@ -176,12 +180,12 @@ impl Reading<'_> {
     }
 
     /// A layout that was told otherwise than by a look.
-    pub(super) fn layout_is(known: &mut Known, whole: DeviceId, layout: Layout) {
+    pub(super) fn layout_is(known: &mut ReportedState, whole: DeviceId, layout: Layout) {
         known.layouts.insert(whole, layout);
         known.unsure.remove(&whole);
     }
 
-    fn ends(&self, known: &mut Known, found: &Found, facts: &mut Vec<Event>) {
+    fn ends(&self, known: &mut ReportedState, found: &Found, facts: &mut Vec<Event>) {
         for (lease, reason) in &found.ends {
             let Some(known_lease) = known.leases.remove(lease) else {
                 continue;
@@ -205,7 +209,7 @@ impl Reading<'_> {
         known.not_before.retain(|ticket, _| waits.contains(ticket));
     }
 
-    fn begins(&self, known: &mut Known, found: &Found, facts: &mut Vec<Event>) {
+    fn begins(&self, known: &mut ReportedState, found: &Found, facts: &mut Vec<Event>) {
         for lease in &found.seen.recovered.leases {
             if known.leases.contains_key(&lease.id) {
                 continue;
@@ -213,7 +217,7 @@ impl Reading<'_> {
             let job = job_of_lease(lease.id);
             known.leases.insert(
                 lease.id,
-                KnownLease {
+                ReportedLease {
                     job,
                     tenant: lease.asker.tenant.clone(),
                     occupies: BTreeSet::new(),
@@ -281,7 +285,7 @@ impl Reading<'_> {
     }
 
     /// What the configuration says of a tenant's jobs.
-    fn of_tenant(&self, tenant: &str, since: Moment, job: &mut Job) {
+    fn of_tenant(&self, tenant: &str, since: UnixNanos, job: &mut Job) {
         job.isolated = self.config.queue.isolated;
         let Some(own) = self.config.tenants.get(tenant) else {
             return;
@@ -295,7 +299,7 @@ impl Reading<'_> {
             .map(|whole| self.at(since) + Duration::from_secs(whole.0));
     }
 
-    fn withheld(&self, known: &mut Known, found: &Found, facts: &mut Vec<Event>) {
+    fn withheld(&self, known: &mut ReportedState, found: &Found, facts: &mut Vec<Event>) {
         let graph = self.node.graph();
         let (mut cordoned, mut occupied) = (BTreeSet::new(), BTreeSet::new());
         let mut unhealthy: BTreeMap<DeviceId, String> = BTreeMap::new();
@@ -338,10 +342,10 @@ impl Reading<'_> {
 
     fn arrivals(
         &self,
-        known: &mut Known,
+        known: &mut ReportedState,
         found: &Found,
         facts: &mut Vec<Event>,
-        nonsense: &mut Vec<Nonsense>,
+        nonsense: &mut Vec<InvalidTicket>,
     ) {
         let at = now();
         for ticket in waiting(&found.queue) {
@@ -358,7 +362,7 @@ impl Reading<'_> {
                     known.tickets.insert(ticket.id, job.id);
                     facts.push(Event::Arrived(job));
                 }
-                Err(error) => nonsense.push(Nonsense {
+                Err(error) => nonsense.push(InvalidTicket {
                     ticket: ticket.id,
                     why: error.to_string(),
                 }),

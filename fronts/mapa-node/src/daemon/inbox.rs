@@ -34,9 +34,9 @@ pub(crate) enum Message {
 
 /// Where messages are sent to.
 #[derive(Clone, Debug)]
-pub(crate) struct Outside(SyncSender<Message>);
+pub(crate) struct InboxSender(SyncSender<Message>);
 
-impl Outside {
+impl InboxSender {
     /// Sends a message. False if it was dropped, because too many wait.
     pub(crate) fn tell(&self, message: Message) -> bool {
         match self.0.try_send(message) {
@@ -57,9 +57,9 @@ impl Outside {
 pub(crate) struct Inbox(Receiver<Message>);
 
 /// A way into the daemon, and where it ends.
-pub(crate) fn inbox() -> (Outside, Inbox) {
+pub(crate) fn inbox() -> (InboxSender, Inbox) {
     let (to, from) = sync_channel(WAITING);
-    (Outside(to), Inbox(from))
+    (InboxSender(to), Inbox(from))
 }
 
 impl Inbox {

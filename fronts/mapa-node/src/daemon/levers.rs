@@ -20,7 +20,7 @@ use crate::failed_reverts::{Undone, words};
 use crate::node::Node;
 
 /// The levers of this machine.
-pub(crate) struct NodeHands<'a, J: Journal> {
+pub(crate) struct NodeLevers<'a, J: Journal> {
     /// The levers, with what they hold and who needs it.
     pub(super) keeper: LeverManager<J>,
     levers: &'a Levers,
@@ -52,7 +52,7 @@ pub(super) struct NotPartitioned {
     pub is_touched: bool,
 }
 
-impl<'a, J: Journal> NodeHands<'a, J> {
+impl<'a, J: Journal> NodeLevers<'a, J> {
     /// The hands with these levers. `job_of` names the job whose block I/O is limited in a group: pulls
     /// that an earlier daemon has left, and whose time is not up, are its.
     pub(crate) fn new(
@@ -332,9 +332,9 @@ mod tests {
         twin: &SimulatedMachine,
         levers: &'a Levers,
         roots: &'a Roots,
-    ) -> NodeHands<'a, MemoryJournal> {
+    ) -> NodeLevers<'a, MemoryJournal> {
         let (keeper, _) = LeverManager::open(twin.hands(), MemoryJournal::default(), 0).unwrap();
-        NodeHands::new(keeper, levers, roots, false, |_| None)
+        NodeLevers::new(keeper, levers, roots, false, |_| None)
     }
 
     fn target(processes: Vec<ProcessId>) -> Result<Target, String> {
@@ -431,7 +431,7 @@ mod tests {
             let done = own.throttle(job, guard, 0, target(vec![process]), &mut told);
             assert_eq!(done, Ok(()));
         }
-        let limits = |node_hands: &mut NodeHands<'_, MemoryJournal>| {
+        let limits = |node_hands: &mut NodeLevers<'_, MemoryJournal>| {
             let group = CgroupPath::new("mapa/mapa-x-1").unwrap();
             let block_io = &node_hands.keeper.hands().block_io;
             block_io.limits(&group, levers.block_devices[0])
@@ -475,7 +475,7 @@ mod tests {
         };
         keeper.apply(&pull, Lifetime::Until { ms: 50_000 }, 0);
         let job_of = |group: &CgroupPath| group.path().ends_with("mapa-x-1").then_some(A);
-        let mut own = NodeHands::new(keeper, &levers, &roots, false, job_of);
+        let mut own = NodeLevers::new(keeper, &levers, &roots, false, job_of);
         own.left(B, &mut told);
         assert_eq!(own.keeper.active().count(), 1);
         own.left(A, &mut told);

@@ -8,7 +8,7 @@ use mapa_live::DriverSnapshot;
 use mapa_sched::{DriverView, Event, Tenant};
 
 use super::driver::{NodeDriver, now_ms};
-use super::events::{Found, Nonsense};
+use super::events::{Found, InvalidTicket};
 use super::sampling::GONE;
 use crate::acquire::{see, turn, waiting};
 use crate::error::Error;
@@ -101,7 +101,7 @@ impl NodeDriver<'_> {
     }
 
     /// Tickets that make no sense here get no devices.
-    pub(super) fn refuse(&mut self, nonsense: Vec<Nonsense>) -> Result<(), Error> {
+    pub(super) fn refuse(&mut self, nonsense: Vec<InvalidTicket>) -> Result<(), Error> {
         for ticket in nonsense {
             let why = format!("infeasible: {}", ticket.why);
             self.change(Sync::Boot, |books| books.refuse(ticket.ticket, &why))?;

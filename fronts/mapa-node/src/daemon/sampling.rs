@@ -17,7 +17,7 @@ use mapa_live::{Cpus, Live};
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
-use super::inbox::{Message, Outside};
+use super::inbox::{InboxSender, Message};
 use crate::error::Error;
 
 /// Where counters come from besides the kernel and NVML.
@@ -136,7 +136,7 @@ pub(crate) struct Plan {
     /// Exporters of latencies, by tenant.
     pub sources: BTreeMap<String, Source>,
     /// Whom latencies are told to.
-    pub to: Outside,
+    pub to: InboxSender,
 }
 
 /// The newest sample, and when its counters were read.
@@ -171,8 +171,8 @@ impl Sampling {
                 ..plan.watched
             };
             let mut sampler = Sampler::new(live, watched);
-            let mut gaps = Gaps::default();
-            let mut means = Means::default();
+            let mut gaps = MissingSignals::default();
+            let mut means = LatencyMeans::default();
             let began = Instant::now();
             let mut turn: u32 = 0;
             loop {
@@ -227,9 +227,9 @@ impl Sampling {
 
 /// What was missing last: each signal is told once, and once more when it is back.
 #[derive(Debug, Default)]
-struct Gaps(BTreeSet<String>);
+struct MissingSignals(BTreeSet<String>);
 
-impl Gaps {
+impl MissingSignals {
     fn tell(&mut self, missing: &[MissingSignal]) {
         let now: BTreeSet<String> = missing.iter().map(|signal| signal.what.clone()).collect();
         for signal in missing
@@ -247,9 +247,9 @@ impl Gaps {
 
 /// The sums and the counts of exporters' histograms, by tenant.
 #[derive(Debug, Default)]
-struct Means(BTreeMap<String, (f64, f64)>);
+struct LatencyMeans(BTreeMap<String, (f64, f64)>);
 
-impl Means {
+impl LatencyMeans {
     /// The mean latency of a tenant since the last sample, ns; `None` if no request has ended. It is less than the
     /// tail: an exporter tells no more.
     ///
@@ -352,7 +352,7 @@ mod tests {
     #[test]
     fn a_mean_is_that_of_the_requests_since_the_last_sample() {
         let own = source("").unwrap();
-        let mut means = Means::default();
+        let mut means = LatencyMeans::default();
         let mut tell = |sum, count| means.since("api", &own, &scraped(&own, &[("m", sum, count)]));
         assert_eq!(tell(2.0, 10.0), Ok(None), "the first has nothing before it");
         assert_eq!(tell(2.5, 20.0), Ok(Some(50_000_000)));
@@ -370,7 +370,7 @@ mod tests {
             ("model_name = \"b\"", true),
         ] {
             let own = source(of).unwrap();
-            let found = Means::default().since("api", &own, &scraped(&own, &two));
+            let found = LatencyMeans::default().since("api", &own, &scraped(&own, &two));
             assert_eq!(found.is_ok(), is_known, "{of}");
             if let Err(missing) = found {
                 assert_eq!(missing.what, "latencies of api");

@@ -13,7 +13,7 @@ use mapa_sched::Signals;
 
 use super::config::Config;
 use super::events::MACHINE;
-use super::inbox::Outside;
+use super::inbox::InboxSender;
 use super::reporter::Shared;
 use super::sampling::{Plan, Sampling, cpus};
 use crate::error::Error;
@@ -52,7 +52,7 @@ impl Host {
         config: &Config,
         node: &Node,
         needs: Needs,
-        to: &Outside,
+        to: &InboxSender,
         shared: &Arc<Shared>,
     ) -> Result<Option<Self>, Error> {
         let sources = config.sources();

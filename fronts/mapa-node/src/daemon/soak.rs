@@ -22,7 +22,7 @@ use crate::disk::Disk;
 use crate::node::Node;
 
 /// Jobs come and go, tenants tell latencies, the host its counters, and orders fail.
-struct MadeUp {
+struct SyntheticDriver {
     timeline: Timeline,
     next_job: u64,
     facts: u64,
@@ -30,7 +30,7 @@ struct MadeUp {
     node: Node,
 }
 
-impl Driver for MadeUp {
+impl Driver for SyntheticDriver {
     type Error = mapa_sched::Error;
 
     fn next(
@@ -161,7 +161,7 @@ fn memory_is_flat_over_facts() {
         metrics: Metrics::new(),
         status: Mutex::new(Status::default()),
     });
-    let mut driver = MadeUp {
+    let mut driver = SyntheticDriver {
         timeline: Timeline::default(),
         next_job: 0,
         facts: 0,

@@ -3,11 +3,11 @@
 use mapa_live::Identity;
 use rusqlite::{OptionalExtension, params};
 
-use super::rows::{Kind, Moment, Note, Steward, now};
-use super::transaction::{Books, identity};
+use super::rows::{Kind, Note, Steward, UnixNanos, now};
+use super::transaction::{LedgerTx, identity};
 use crate::error::Error;
 
-impl Books<'_> {
+impl LedgerTx<'_> {
     /// The daemon that is entered, dead or alive.
     ///
     /// # Errors
@@ -52,7 +52,7 @@ impl Books<'_> {
     ///
     /// # Errors
     /// The ledger cannot be written.
-    pub fn beat(&self, by: &Identity, at: Moment) -> Result<bool, Error> {
+    pub fn beat(&self, by: &Identity, at: UnixNanos) -> Result<bool, Error> {
         // The whole identity must match: a daemon that another has replaced changes no row, and learns it this
         // way.
         let mut update = self.at.prepare_cached(

@@ -23,8 +23,8 @@ use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use crate::error::Error;
 
 pub use mapa_front::answer::held::{Cordon, Decision, Tenant, Trouble};
-pub use rows::{Asker, Fault, Key, Kind, Lease, Moment, Note, Steward, Ticket, now};
-pub use transaction::Books;
+pub use rows::{Fault, Key, Kind, Lease, Note, Requester, Steward, Ticket, UnixNanos, now};
+pub use transaction::LedgerTx;
 
 /// The folder of the ledger that all users of a machine share, if an operator has made it.
 pub(crate) const SHARED: &str = "/var/lib/mapa";
@@ -151,7 +151,7 @@ impl Ledger {
     pub fn change<T>(
         &mut self,
         sync: Sync,
-        change: impl FnOnce(&Books<'_>) -> Result<T, Error>,
+        change: impl FnOnce(&LedgerTx<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         // The setting cannot be changed within a transaction.
         if sync == Sync::Disk {
@@ -171,7 +171,7 @@ impl Ledger {
     /// What `read` says; the ledger cannot be read.
     pub fn read<T>(
         &mut self,
-        read: impl FnOnce(&Books<'_>) -> Result<T, Error>,
+        read: impl FnOnce(&LedgerTx<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         self.transact(TransactionBehavior::Deferred, read)
     }
@@ -179,11 +179,11 @@ impl Ledger {
     fn transact<T>(
         &mut self,
         behaviour: TransactionBehavior,
-        body: impl FnOnce(&Books<'_>) -> Result<T, Error>,
+        body: impl FnOnce(&LedgerTx<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let transaction = self.connection.transaction_with_behavior(behaviour)?;
         // A body that fails drops the transaction, which undoes it.
-        let done = body(&Books::new(&transaction, &self.id))?;
+        let done = body(&LedgerTx::new(&transaction, &self.id))?;
         transaction.commit()?;
         Ok(done)
     }

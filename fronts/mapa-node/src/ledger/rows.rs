@@ -6,14 +6,14 @@ use mapa_live::Identity;
 use serde::Serialize;
 
 /// A moment: nanoseconds since 1970, as the ledger keeps it.
-pub type Moment = i64;
+pub type UnixNanos = i64;
 
 /// Now, as the ledger counts.
 #[must_use]
-pub fn now() -> Moment {
+pub fn now() -> UnixNanos {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     since.map_or(0, |since| {
-        Moment::try_from(since.as_nanos()).unwrap_or(Moment::MAX)
+        UnixNanos::try_from(since.as_nanos()).unwrap_or(UnixNanos::MAX)
     })
 }
 
@@ -117,7 +117,7 @@ pub struct Note<'a> {
     /// Why, in a sentence for people.
     pub reason: &'a str,
     /// When a lease or cordon ends by itself; `None` if it does not.
-    pub expires: Option<Moment>,
+    pub expires: Option<UnixNanos>,
 }
 
 impl<'a> Note<'a> {
@@ -138,7 +138,7 @@ impl<'a> Note<'a> {
 
 /// Who asks for devices, and what for: what a lease and a place in the queue have in common.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Asker {
+pub struct Requester {
     /// The name under which its leases are accounted: `--tenant`, else the user.
     pub tenant: String,
     /// The effective user of its process, as the kernel knows it.
@@ -159,7 +159,7 @@ pub struct Lease {
     /// Its number. No other lease of the ledger ever has it.
     pub id: i64,
     /// Who holds it. The process is the one that frees the devices at the end.
-    pub asker: Asker,
+    pub asker: Requester,
     /// The process that does the work, and its start.
     pub child: Option<Identity>,
     /// Whether the process that held it is gone, and what it had started goes on.
@@ -167,9 +167,9 @@ pub struct Lease {
     /// The devices, in rank order.
     pub devices: Vec<Key>,
     /// When it was given.
-    pub granted: Moment,
+    pub granted: UnixNanos,
     /// When it ends at the latest.
-    pub expires: Option<Moment>,
+    pub expires: Option<UnixNanos>,
     /// The place in the queue that it came from.
     pub ticket: Option<i64>,
     /// The folder of the control group that its processes were put into, if the kernel let us.
@@ -207,13 +207,13 @@ pub struct Ticket {
     /// Its number. The lower, the earlier: numbers are never used twice.
     pub id: i64,
     /// The job that waits. Its program fetches the answer.
-    pub asker: Asker,
+    pub asker: Requester,
     /// The scheduler that orders the queue, or `first-come`. The same for all who wait.
     pub scheduler: String,
     /// How long the job will run at most, if its owner says so, seconds.
     pub seconds: Option<u64>,
     /// When it came to the queue.
-    pub since: Moment,
+    pub since: UnixNanos,
     /// Why it does not start yet, as of the last poll.
     pub reason: String,
     /// The lease that it was given.
@@ -230,7 +230,7 @@ pub struct Steward {
     /// The scheduler by which it orders the queue.
     pub scheduler: String,
     /// Since when it does.
-    pub since: Moment,
+    pub since: UnixNanos,
     /// When it last wrote that it is there: at the beginning of each of its changes.
-    pub beat: Moment,
+    pub beat: UnixNanos,
 }

@@ -3,18 +3,18 @@
 use mapa_live::{Identity, ProcessId};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::rows::{Asker, Key, Kind, Lease, Moment, Note, Ticket, now};
+use super::rows::{Key, Kind, Lease, Note, Requester, Ticket, UnixNanos, now};
 use super::{Decision, Tenant};
 use crate::error::Error;
 
 /// The ledger within one transaction. Whoever changes a table notes a decision with it.
 #[derive(Clone, Copy, Debug)]
-pub struct Books<'t> {
+pub struct LedgerTx<'t> {
     pub(super) at: &'t Connection,
     id: &'t str,
 }
 
-impl<'t> Books<'t> {
+impl<'t> LedgerTx<'t> {
     pub(super) fn new(at: &'t Connection, id: &'t str) -> Self {
         Self { at, id }
     }
@@ -159,10 +159,10 @@ impl<'t> Books<'t> {
     /// A device is held already; the ledger cannot be written.
     pub fn grant(
         &self,
-        asker: &Asker,
+        asker: &Requester,
         devices: &[Key],
         ticket: Option<i64>,
-        expires: Option<Moment>,
+        expires: Option<UnixNanos>,
         reason: &str,
     ) -> Result<i64, Error> {
         // The tenant comes first, because the lease's row refers to it.
@@ -307,7 +307,7 @@ impl<'t> Books<'t> {
     }
 
     /// Makes the tenant known.
-    fn know(&self, asker: &Asker) -> Result<(), Error> {
+    fn know(&self, asker: &Requester) -> Result<(), Error> {
         let mut insert = self.at.prepare_cached(
             "INSERT OR IGNORE INTO tenants (name, uid, since) VALUES (?1, ?2, ?3)",
         )?;
@@ -346,7 +346,7 @@ impl<'t> Books<'t> {
     /// The ledger cannot be written.
     pub fn enqueue(
         &self,
-        asker: &Asker,
+        asker: &Requester,
         scheduler: &str,
         seconds: Option<u64>,
         reason: &str,
@@ -523,8 +523,8 @@ pub(super) fn identity(row: &Row<'_>, from: usize) -> rusqlite::Result<Identity>
 }
 
 /// The first nine columns of a lease and of a ticket.
-fn asker(row: &Row<'_>) -> rusqlite::Result<Asker> {
-    Ok(Asker {
+fn asker(row: &Row<'_>) -> rusqlite::Result<Requester> {
+    Ok(Requester {
         tenant: row.get(0)?,
         uid: row.get(1)?,
         process: identity(row, 2)?,

@@ -2,17 +2,17 @@
 
 use rusqlite::params;
 
-use super::rows::{Fault, Kind, Moment, Note, now};
-use super::transaction::{Books, named};
+use super::rows::{Fault, Kind, Note, UnixNanos, now};
+use super::transaction::{LedgerTx, named};
 use super::{Cordon, Trouble};
 use crate::error::Error;
 
-impl Books<'_> {
+impl LedgerTx<'_> {
     /// The cordons that hold at this moment, by device.
     ///
     /// # Errors
     /// The ledger cannot be read.
-    pub fn cordons(&self, at: Moment) -> Result<Vec<Cordon>, Error> {
+    pub fn cordons(&self, at: UnixNanos) -> Result<Vec<Cordon>, Error> {
         // Cordons that have expired are skipped, not deleted, since a read may not write.
         let mut select = self.at.prepare_cached(
             "SELECT whole, at, owner, reason, expires FROM cordons
@@ -39,7 +39,7 @@ impl Books<'_> {
         owner: &str,
         whole: &str,
         reason: &str,
-        expires: Option<Moment>,
+        expires: Option<UnixNanos>,
     ) -> Result<(), Error> {
         let decision = self.note(Note {
             devices: &named(whole),

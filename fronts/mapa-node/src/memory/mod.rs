@@ -60,14 +60,14 @@ impl Nodes {
 
 /// What the process of a command says at its gate: its process id, and the error of the system if it
 /// could not be bound to memory, else 0.
-pub(crate) struct Arrival {
+pub(crate) struct GateReport {
     /// The number of the process, in this program's PID namespace.
     pub pid: i32,
     /// Why it is not bound to memory.
     pub unbound: Option<io::Error>,
 }
 
-impl Arrival {
+impl GateReport {
     /// Waits until the process has come to its gate.
     ///
     /// # Errors
@@ -138,7 +138,7 @@ pub(crate) fn hold_back(signals: &[c_int]) -> io::Result<()> {
 }
 
 /// Has the process of a command wait at a gate before it becomes the command. It binds itself to memory
-/// of these NUMA nodes (to none, if none is named), says who it is ([`Arrival`]), and goes on once a byte
+/// of these NUMA nodes (to none, if none is named), says who it is ([`GateReport`]), and goes on once a byte
 /// comes; if the gate closes first, it ends.
 ///
 /// `caught` are the signals that this program catches. The process does not catch them. If the thread
@@ -173,7 +173,7 @@ pub(crate) fn gate(
             Held::change(libc::SIG_SETMASK, Some(&held))?;
             let bound = nodes.bind();
             let error = bound.err().and_then(|error| error.raw_os_error());
-            theirs.write_all(&Arrival::word(error.unwrap_or(0)))?;
+            theirs.write_all(&GateReport::word(error.unwrap_or(0)))?;
             // Reading blocks until the byte comes. If the gate closes, the error makes `spawn` fail, and this
             // process ends.
             theirs.read_exact(&mut [0])

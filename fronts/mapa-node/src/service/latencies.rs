@@ -10,14 +10,14 @@ use mapa_live::telemetry::{LATENCY_BYTES, read_latencies};
 use tracing::debug;
 
 use super::socket::{clear, permit};
-use crate::daemon::{Message, Outside};
+use crate::daemon::{InboxSender, Message};
 use crate::error::Error;
 
 /// Listens at a socket.
 ///
 /// # Errors
 /// The socket cannot be made.
-pub(crate) fn serve(path: &Path, group: Option<&str>, outside: &Outside) -> Result<(), Error> {
+pub(crate) fn serve(path: &Path, group: Option<&str>, outside: &InboxSender) -> Result<(), Error> {
     clear(path)?;
     let socket = UnixDatagram::bind(path).map_err(|error| Error::at(path.display(), error))?;
     permit(path, group)?;

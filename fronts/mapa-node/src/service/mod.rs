@@ -9,7 +9,7 @@ mod socket;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::daemon::{Outside, ServiceConfig, Shared};
+use crate::daemon::{InboxSender, ServiceConfig, Shared};
 use crate::error::Error;
 
 pub(crate) use log::{Log, log};
@@ -38,7 +38,7 @@ impl Drop for Served {
 pub(crate) fn serve(
     config: &ServiceConfig,
     shared: &Arc<Shared>,
-    outside: &Outside,
+    outside: &InboxSender,
     ledger: &Path,
 ) -> Result<Served, Error> {
     let mut served = Served::default();

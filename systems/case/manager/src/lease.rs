@@ -5,7 +5,7 @@ use std::path::Path;
 use mapa_live::{Life, Processes};
 
 use mapa_node::{
-    Asker, CASE, Entries, Error, Key, Lease, Ledger, Sync, recover, ring_first, tasks_of, user,
+    CASE, Error, Key, Lease, Ledger, Requester, Sync, TaskFile, recover, ring_first, tasks_of, user,
 };
 
 use crate::instances::{Instances, Shared};
@@ -23,7 +23,7 @@ pub(crate) fn take(
     let tasks = std::path::absolute(tasks).map_err(|error| Error::at(tasks.display(), error))?;
     let owner = user();
     let own = processes.own()?;
-    let asker = Asker {
+    let asker = Requester {
         tenant: owner.clone(),
         uid: rustix::process::geteuid().as_raw(),
         process: own,
@@ -84,7 +84,7 @@ pub(crate) fn give_back(
     processes: &Processes,
     lease: &Lease,
 ) -> Result<(), Error> {
-    if tasks_of(lease).is_some_and(|tasks| Entries::has_live(&tasks, processes)) {
+    if tasks_of(lease).is_some_and(|tasks| TaskFile::has_live(&tasks, processes)) {
         return Ok(());
     }
     let owner = user();

@@ -33,7 +33,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use mapa_front::Files;
 use mapa_live::Processes;
-use mapa_node::{Disk, Entries, Error, Ledger, MachineArgs, Node, Output, gid, ledger_file};
+use mapa_node::{Disk, Error, Ledger, MachineArgs, Node, Output, TaskFile, gid, ledger_file};
 use mapa_system_case::{CaseSettings, ContextMemory};
 
 pub use instances::{Instances, Shared};
@@ -154,7 +154,7 @@ fn serve(args: &ManagerArgs, output: Output) -> Result<(), Error> {
         socket::check_free(&args.socket)?;
         let group = args.group.as_deref();
         let group = group.map(|group| gid("--group", group)).transpose()?;
-        let entries = Entries::open(&tasks, &processes)?;
+        let entries = TaskFile::open(&tasks, &processes)?;
         let rule = args.settings();
         let manager = Manager::new(instances, rule, Settings::default(), entries)?;
         server::serve(manager, &args.socket, group, &processes, output)

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use mapa_case::message::{Op, Reply, Request, Status, flags};
 use mapa_core::{DeviceId, lowest_id};
-use mapa_node::{Entries, Error};
+use mapa_node::{Error, TaskFile};
 use mapa_sched::{Action, Driver, DriverView, Event, JobId, SchedulerRun, TaskId, Time};
 use mapa_system_case::{Case, CaseSettings};
 
@@ -84,7 +84,7 @@ pub struct Manager {
     pub(crate) drive: SchedulerRun,
     pub(crate) desk: Desk,
     pub(crate) settings: Settings,
-    pub(crate) entries: Entries,
+    pub(crate) entries: TaskFile,
     pub(crate) sessions: BTreeMap<u64, Session>,
     pub(crate) by_job: BTreeMap<JobId, u64>,
     /// Sessions of which the scheduler does not know yet, in the order in which they came.
@@ -108,7 +108,7 @@ impl Manager {
         instances: Instances,
         rule: CaseSettings,
         settings: Settings,
-        mut entries: Entries,
+        mut entries: TaskFile,
     ) -> Result<Self, Error> {
         let mut found = entries.take_found();
         let mut manager = Self {

@@ -441,7 +441,7 @@ impl<'a> Server<'a> {
 mod tests {
     use std::process::Command;
 
-    use mapa_node::Entries;
+    use mapa_node::TaskFile;
     use mapa_system_case::CaseSettings;
     use rustix::net::{AddressFamily, SendFlags, SocketType, send, socketpair};
 
@@ -461,7 +461,7 @@ mod tests {
         let processes = Processes::new().unwrap();
         let text = "[[instance]]\ncuda_visible_devices = \"MIG-0\"\nmemory = 6000000000\n";
         let instances = Instances::parse("test", text).unwrap();
-        let entries = Entries::open(&folder.path().join("tasks"), &processes).unwrap();
+        let entries = TaskFile::open(&folder.path().join("tasks"), &processes).unwrap();
         let settings = Settings::default();
         let manager = Manager::new(instances, CaseSettings::CORRECTED, settings, entries).unwrap();
         let (listener, _other) = pair();

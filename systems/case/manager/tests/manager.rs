@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU8;
 
 use mapa_case::message::{Op, Reply, Request, Status, flags};
-use mapa_node::{Entries, Processes, read_entries};
+use mapa_node::{Processes, TaskFile, read_entries};
 use mapa_sched::Time;
 use mapa_system_case::{CaseSettings, ContextMemory};
 use mapa_system_case_manager::{CONTEXT, Instances, Manager, Peer, Settings, Shared};
@@ -112,7 +112,7 @@ impl World {
     ) -> Result<Manager, mapa_node::Error> {
         let list = (0..).zip(memory);
         let list = list.map(|(at, &tenths)| instance(at, tenths));
-        let entries = Entries::open(&folder.path().join("tasks"), processes)?;
+        let entries = TaskFile::open(&folder.path().join("tasks"), processes)?;
         let instances = Instances::new(list.collect())?;
         Manager::new(instances, rule, Settings::default(), entries)
     }
@@ -682,18 +682,18 @@ fn entries_are_dropped_with_their_boot_and_their_process() {
     let boot = world.processes.boot().to_owned();
     assert_eq!(read_entries(&bytes, &boot).unwrap().unwrap().len(), 2);
     assert_eq!(read_entries(&bytes, "another").unwrap(), None);
-    assert!(Entries::has_live(&path, &world.processes));
+    assert!(TaskFile::has_live(&path, &world.processes));
     // The same number with another start is another process.
     let mut other = bytes.clone();
     other[128 + 10 * 8] ^= 1;
     other[256 + 10 * 8] ^= 1;
     std::fs::write(&path, &other).unwrap();
-    assert!(!Entries::has_live(&path, &world.processes));
+    assert!(!TaskFile::has_live(&path, &world.processes));
     world.restart();
     assert_eq!(world.manager.leases().count(), 0);
     // What is no file of entries is not overwritten.
     std::fs::write(&path, b"something else that is longer than a flag").unwrap();
-    let error = Entries::open(&path, &world.processes).unwrap_err();
+    let error = TaskFile::open(&path, &world.processes).unwrap_err();
     assert!(error.to_string().contains("--task-file FILE"), "{error}");
 }
 

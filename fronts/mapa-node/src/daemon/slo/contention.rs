@@ -16,7 +16,7 @@ use super::config::{ContentionSource, SloConfig};
 use super::controller::TenantController;
 use crate::daemon::sampling::cpus;
 use crate::error::Error;
-use crate::path_visibility::Topology;
+use crate::path_visibility::PathVisibility;
 
 /// How it is known who is beside the tenants.
 pub(super) struct ContentionDetectors {
@@ -33,7 +33,7 @@ const ASK_AGAIN: Duration = Duration::from_secs(5);
 
 /// Asks for the topology until drivers have answered, on a thread of its own: they may take their time.
 struct TopologyQuery {
-    answer: Receiver<Topology>,
+    answer: Receiver<PathVisibility>,
     /// The thread ends once this is gone.
     _stop: Sender<()>,
 }
@@ -47,7 +47,7 @@ impl TopologyQuery {
         let live = live.clone();
         let work = move || {
             while stopped.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
-                let topology = Topology::of(&live);
+                let topology = PathVisibility::of(&live);
                 if topology.unanswered.is_none() {
                     let _ = to.send(topology);
                     return;
@@ -117,7 +117,7 @@ impl ContentionDetectors {
             info!("contention is that of the neighbours that are named");
             return Ok(own);
         }
-        let topology = Topology::of(live);
+        let topology = PathVisibility::of(live);
         if let Some(why) = &topology.unanswered {
             warn!(
                 why,
@@ -149,7 +149,12 @@ impl ContentionDetectors {
     }
 
     /// Decides by a topology of which drivers have told all that they will.
-    fn know(&mut self, config: &SloConfig, live: &Live, topology: &Topology) -> Result<(), Error> {
+    fn know(
+        &mut self,
+        config: &SloConfig,
+        live: &Live,
+        topology: &PathVisibility,
+    ) -> Result<(), Error> {
         // The traffic of a device that is not recognised as the tenant's would be a neighbour's.
         for (name, tenant) in &config.tenants {
             let mut devices = tenant.devices.iter().flatten();
@@ -255,7 +260,7 @@ impl ContentionDetectors {
 }
 
 impl ContentionDetector {
-    fn new(settings: Settings, devices: &[BTreeSet<String>], topology: &Topology) -> Self {
+    fn new(settings: Settings, devices: &[BTreeSet<String>], topology: &PathVisibility) -> Self {
         let place = |values: &BTreeSet<String>| {
             let beside: Option<Vec<Vec<String>>> =
                 values.iter().map(|uuid| topology.beside(uuid)).collect();

@@ -21,7 +21,7 @@ use super::neighbours::{NeighbourMonitor, snapshot};
 use crate::daemon::config::Config;
 use crate::daemon::driver::{LatencyController, NodeDriver, now_ms};
 use crate::daemon::journal::NodeJournal;
-use crate::daemon::levers::NodeHands;
+use crate::daemon::levers::NodeLevers;
 use crate::error::Error;
 
 /// A line of a tenant's log, for the record.
@@ -68,7 +68,7 @@ impl<'a> LatencyControl<'a> {
     pub(crate) fn begin(
         config: &'a Config,
         live: &Live,
-        hands: &mut NodeHands<'_, NodeJournal>,
+        hands: &mut NodeLevers<'_, NodeJournal>,
     ) -> Result<Option<Self>, Error> {
         let Some(slo) = &config.slo else {
             return Ok(None);
