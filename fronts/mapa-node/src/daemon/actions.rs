@@ -160,7 +160,7 @@ impl NodeDriver<'_> {
 
     /// What a limit on a job is put on. Before its processes leave the group by which recovery finds
     /// them, the ledger says where they go.
-    pub(super) fn target(&mut self, job: JobId, kind: pulls::Kind) -> Result<Target, String> {
+    pub(super) fn target(&mut self, job: JobId, kind: changes::Kind) -> Result<Target, String> {
         let Some((lease, _)) = self.leases.get(&job) else {
             return Err("the job holds no lease".to_owned());
         };
@@ -168,10 +168,10 @@ impl NodeDriver<'_> {
         let own = lease.cgroup.as_deref();
         let own = own.and_then(|text| mark::of_lease(text, &mark));
         let (levers, roots) = (self.hands.levers(), &self.live.roots);
-        let (group, enrol) = pulls::group(own, &mark::name_of(&mark), levers, roots)?;
+        let (group, enrol) = changes::group(own, &mark::name_of(&mark), levers, roots)?;
         let processes = self.processes_of(lease);
-        let is_moved = kind == pulls::Kind::BlockIo && enrol;
-        let to = pulls::moves_to(&group, roots)?.filter(|_| is_moved);
+        let is_moved = kind == changes::Kind::BlockIo && enrol;
+        let to = changes::moves_to(&group, roots)?.filter(|_| is_moved);
         let known = lease.limited.clone();
         if let Some(to) = to.as_deref().and_then(|path| path.to_str())
             && known.as_deref() != Some(to)
@@ -187,7 +187,7 @@ impl NodeDriver<'_> {
     }
 
     pub(super) fn throttle(&mut self, order: &Action, job: JobId, guard: JobLimit) {
-        let target = match pulls::kind(guard) {
+        let target = match changes::kind(guard) {
             Some((kind, true)) => self.target(job, kind),
             _ => Err("nothing is limited".to_owned()),
         };

@@ -147,7 +147,7 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
         target: Result<Target, String>,
         told: &mut Told,
     ) -> Result<(), String> {
-        let Some((kind, is_set)) = pulls::kind(guard) else {
+        let Some((kind, is_set)) = changes::kind(guard) else {
             return Err("no lever of this release does that".to_owned());
         };
         if self.guards.get(&(job, kind)) != Some(&guard) {
@@ -177,7 +177,7 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
         told: &mut Told,
     ) -> Result<(), String> {
         let quiet = &mut self.quiet;
-        let wanted = pulls::pulls(guard, target, self.levers, self.roots, quiet, now_ms)?;
+        let wanted = changes::pulls(guard, target, self.levers, self.roots, quiet, now_ms)?;
         let whose = holder(job, kind);
         let before: Vec<u64> = self.keeper.needed_by(&whose).collect();
         for (pull, lifetime) in wanted {
@@ -187,7 +187,7 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
                 continue;
             }
             let fact = self.keeper.pull_for(&whose, &pull, lifetime, now_ms);
-            match pulls::outcome(&fact) {
+            match changes::outcome(&fact) {
                 Ok(()) => {}
                 // A process may end at any moment; others of the job are limited all the same.
                 Err(_) if is_gone(&pull, self.roots) => {}
@@ -252,7 +252,7 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
                     "this machine is only described: its layouts are not changed".to_owned(),
                 );
             }
-            let pull = pulls::layout_pull(node, whole, layout)?;
+            let pull = changes::layout_pull(node, whole, layout)?;
             if self.is_dry {
                 let plan = self.keeper.plan(&pull).map_err(|error| error.to_string())?;
                 told.would(&plan.to_string());
@@ -261,7 +261,7 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
             let fact = self.keeper.apply(&pull, Lifetime::Kept, now_ms);
             // What failed midway was taken back, and that makes instances again.
             is_touched = matches!(fact, LeverEvent::Failed { .. });
-            pulls::outcome(&fact)
+            changes::outcome(&fact)
         };
         match pull() {
             Err(why) => {
@@ -310,7 +310,7 @@ mod tests {
     };
 
     use super::super::metrics::Metrics;
-    use super::super::told::Shared;
+    use super::super::reporter::Shared;
     use super::*;
 
     fn told() -> Told {

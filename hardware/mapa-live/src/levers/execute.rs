@@ -38,13 +38,13 @@ impl LeverSet {
     /// The step that failed, why, and what could not be taken back.
     pub fn pull(&mut self, plan: &Plan) -> Result<(), Failure> {
         for (at, step) in plan.steps.iter().enumerate() {
-            if let Err(why) = forth::act(self, step) {
+            if let Err(why) = apply::act(self, step) {
                 return Err(Failure {
                     lever: plan.lever.clone(),
                     step: at,
                     why: Box::new(why),
                     // With the step that failed, as it may have been carried out in part.
-                    left: back::take_back(self, &plan.steps[..=at]),
+                    left: revert::take_back(self, &plan.steps[..=at]),
                 });
             }
         }
@@ -57,7 +57,7 @@ impl LeverSet {
     /// # Errors
     /// What could not be taken back; everything else was.
     pub fn undo(&mut self, plan: &Plan) -> Result<(), Vec<LeverError>> {
-        let left = back::take_back(self, &plan.steps);
+        let left = revert::take_back(self, &plan.steps);
         if left.is_empty() { Ok(()) } else { Err(left) }
     }
 }

@@ -133,7 +133,7 @@ fn back(hands: &mut LeverSet, step: &Step, all: &[Step]) -> Result<(), LeverErro
         Step::Create { device, place } => hands.mig.destroy(device, place),
         Step::Destroy { device, place } => hands.mig.create(device, place),
         Step::Start { program } => hands.programs.stop(program),
-        Step::Stop { program } => forth::start(hands, program),
+        Step::Stop { program } => apply::start(hands, program),
         Step::Route { file, from, to } => {
             // Another program may have sent the requests elsewhere since.
             if hands.programs.route(file)?.as_ref() == Some(to) {

@@ -60,7 +60,7 @@ fn run(
     changes: &Sender<HealthChange>,
     stop: &AtomicBool,
 ) {
-    let nvml = match owner::load(library) {
+    let nvml = match worker::load(library) {
         Ok(nvml) => nvml,
         Err(silence) => {
             let _ = ready.send(Err(silence));

@@ -143,13 +143,13 @@ fn own(library: &Path, jobs: &Receiver<NvmlRequest>) {
         // longer waits has dropped its end.
         held = match (job.question, handle) {
             (NvmlQuery::Machine(roots, reply), Ok(nvml)) => {
-                let answers = questions::answers(&nvml, &HostFiles::new(&roots));
+                let answers = queries::answers(&nvml, &HostFiles::new(&roots));
                 let whole = matches!(&answers, Ok(answers) if answers.failed.is_none());
                 let _ = reply.send(answers);
                 whole.then_some(nvml)
             }
             (NvmlQuery::Look(reply), Ok(nvml)) => {
-                let look = now::look(&nvml);
+                let look = processes::look(&nvml);
                 let whole = look.is_ok();
                 let _ = reply.send(look);
                 whole.then_some(nvml)

@@ -39,7 +39,7 @@ impl Actuator<'_> {
         }
         let neighbours = || self.config.neighbours.values();
         let copies = |neighbour: &Neighbour| neighbour.activity == NeighbourRole::Copy;
-        if pulls::disks_of(levers, roots).is_empty() && neighbours().any(copies) {
+        if changes::disks_of(levers, roots).is_empty() && neighbours().any(copies) {
             all.push("levers.block_devices: no disk, so nobody who copies is throttled".to_owned());
         }
         if !neighbours().all(copies) {
@@ -118,7 +118,7 @@ impl Actuator<'_> {
             }
             let pulls = match neighbour.activity {
                 NeighbourRole::Copy => self.block_io(driver, name, neighbour, io_mb_s, lifetime),
-                NeighbourRole::Train => pulls::mps(mps_percent, &driver.config.levers)
+                NeighbourRole::Train => changes::mps(mps_percent, &driver.config.levers)
                     .map(|pull| vec![(pull, lifetime)]),
             };
             let pulls = match pulls {
@@ -204,7 +204,7 @@ impl Actuator<'_> {
             return Err("no process of it runs".to_owned());
         }
         let (levers, roots) = (&driver.config.levers, &driver.live.roots);
-        let of = |target: &Target| pulls::block_io(target, mb_s, lifetime, levers, roots);
+        let of = |target: &Target| changes::block_io(target, mb_s, lifetime, levers, roots);
         let all: Result<Vec<_>, String> = targets.iter().map(of).collect();
         Ok(all?.concat())
     }

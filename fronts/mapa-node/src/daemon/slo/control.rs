@@ -301,7 +301,7 @@ mod tests {
         let told = driver.told.status().latency;
         assert_eq!((told[0].requests, told[0].late), (2 + MOST as u64, 1));
         assert!(control.tenants[0].latencies_ns.is_empty());
-        control.end(&mut driver);
+        Box::new(control).end(&mut driver);
         driver.close("the test is over").unwrap();
     }
 }
