@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use mapa_core::testing::{Step, histories, joined_machines, oracle, requests};
+//! use mapa_core::testing::{HistoryStep, histories, joined_machines, oracle, requests};
 //! use mapa_core::{Allocator, Policy, aggregate_gbps, greedy};
 //! use proptest::prelude::*;
 //!

@@ -5,7 +5,7 @@
 #[path = "../../../systems/pcie/commands/tests/answers.rs"]
 mod answers;
 #[cfg(feature = "case")]
-#[path = "../../../systems/case/sim/tests/simulate.rs"]
+#[path = "../../../systems/case/sim/tests/commands/simulate.rs"]
 mod case_simulate;
 #[cfg(feature = "pcie")]
 #[path = "../../../systems/pcie/commands/tests/contention.rs"]

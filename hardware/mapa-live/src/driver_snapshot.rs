@@ -11,10 +11,10 @@ use crate::live::Live;
 ///
 /// # Examples
 /// ```no_run
-/// use mapa_live::{Live, look};
+/// use mapa_live::{Live, driver_snapshot};
 ///
-/// for own in look(&Live::default())?.uses {
-///     println!("process {} uses {:?}", own.pid, own.uuid);
+/// for process in driver_snapshot(&Live::default())?.uses {
+///     println!("process {} uses {:?}", process.pid, process.uuid);
 /// }
 /// # Ok::<(), mapa_live::Error>(())
 /// ```

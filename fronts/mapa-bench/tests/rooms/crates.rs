@@ -138,9 +138,10 @@ fn registration(
             "{name} must not depend on {used} but as optional, by its feature `{system}`"
         ));
     }
+    // `used?/schema` names a feature of a crate that the system's own feature has turned on.
     let names = |entry: &String| {
         let entry = entry.strip_prefix("dep:").unwrap_or(entry);
-        entry.split(['/', '?']).next() == Some(used)
+        entry.split('/').next() == Some(used)
     };
     let mut features = from.features.iter();
     let other = features.find(|(text, entries)| !is_own(text) && entries.iter().any(names));

@@ -203,7 +203,7 @@ mod tests {
             .change(Sync::Boot, |books| books.enter("test", &own, "fifo"))
             .unwrap();
         let fact = pull(&mut keeper);
-        assert!(fact.starts_with("Pulled"), "{fact}");
+        assert!(fact.starts_with("Applied"), "{fact}");
         let other = Identity {
             id: ProcessId {
                 start: own.id.start + 1,

@@ -80,7 +80,7 @@ impl Interrupts {
 ///
 /// # Examples
 /// ```
-/// use mapa_live::{Cpus, quiet_cpus};
+/// use mapa_live::{Cpus, low_interrupt_cpus};
 ///
 /// let allowed: Cpus = "0-3".parse()?;
 /// let took = [(0, 90_000), (1, 10), (2, 20), (3, 0)].into();

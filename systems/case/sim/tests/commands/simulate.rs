@@ -11,7 +11,7 @@ const SHARED: &str = "simulate --machine complete:1 --mig a100-40gb=2g,2g,1g,1g,
 /// The table of systems/case/docs/scheduling.md on jobs that share instances is what its command gives.
 #[test]
 fn jobs_that_share_instances_run_as_the_page_says_and_tell_their_tasks() {
-    let page = include_str!("../../docs/scheduling.md");
+    let page = include_str!("../../../docs/scheduling.md");
     for scheduler in ["slurm-mig", "case", "case-balanced"] {
         let told = answer(&format!("{SHARED} --scheduler {scheduler}"));
         let own = &told["policies"][0];
