@@ -95,7 +95,7 @@ fn every_recorded_decision_is_reached() {
         }
     }
     assert_eq!(decisions.len(), 360);
-    assert!(README.contains("makes all 360 of its recorded decisions"));
+    assert!(README.contains("repeats all 360 decisions that they recorded"));
     assert!(unique >= 20, "{unique} unique, {tied} tied");
 }
 
