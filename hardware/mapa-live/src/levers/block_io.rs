@@ -86,6 +86,7 @@ impl BlockIoLimits {
     /// So many MB/s (10^6 bytes a second) of reads, and as many of writes.
     #[must_use]
     pub fn mb_s(mb_s: u32) -> Self {
+        // Decimal, as disks are sold and as `bounds.io_mb_s` counts; the kernel takes bytes.
         let bytes = Some(u64::from(mb_s) * 1_000_000);
         Self {
             read_bps: bytes,
@@ -118,6 +119,7 @@ impl BlockIoLimits {
     /// compared with the most, and down before it is compared with the least.
     pub(crate) fn check(self, bounds: &Bounds) -> Result<(), LeverError> {
         for bytes in [self.read_bps, self.write_bps].into_iter().flatten() {
+            // Rounding always goes away from the bounds, so that no limit outside them passes by rounding.
             let mb_s = if bytes / 1_000_000 < bounds.io_mb_s.least {
                 bytes / 1_000_000
             } else {

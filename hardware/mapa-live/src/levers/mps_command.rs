@@ -81,6 +81,7 @@ impl MpsCommand {
                 server.0.clone().into_os_string(),
             )],
         };
+        // The command reads lines from standard input; which daemon answers is decided by the folder of its pipes alone.
         let out = command::tell(&self.command, &[], told, limit);
         if matches!(out, Err(CommandFailure::Hung(_))) {
             let until = Instant::now() + SILENCE;

@@ -118,6 +118,7 @@ pub(crate) fn scrape(
     if !(200..300).contains(&status) {
         return failed(format!("it answers status {status}: expected 200"));
     }
+    // The format is UTF-8 by its definition, so other bytes are no metrics of another encoding.
     let Ok(text) = std::str::from_utf8(&body) else {
         return failed("its answer is no text".to_owned());
     };
@@ -145,6 +146,7 @@ pub fn signals_of(
     let names = names(target.exporter);
     let mut signals: BTreeMap<String, BTreeMap<String, f64>> = BTreeMap::new();
     for metric in metrics {
+        // Prometheus writes `NaN` for a quantile without samples, and JSON cannot hold it.
         if !metric.value.is_finite() || !names.contains(&metric.name.as_str()) {
             continue;
         }
@@ -156,10 +158,12 @@ pub fn signals_of(
                 let instance = label("GPU_I_ID").filter(|id| !id.is_empty());
                 instance.map_or(uuid.clone(), |id| format!("{uuid}/{id}"))
             }
+            // An exporter of one model may leave the label out: all its series then have the empty key.
             Exporter::Vllm => label("model_name").unwrap_or_default(),
             Exporter::Dynamo => label("model").unwrap_or_default(),
         };
         let own = signals.entry(metric.name.clone()).or_default();
+        // A label that is new in each scrape would otherwise let the daemon's memory grow without bound.
         if own.len() < MOST_KEYS || own.contains_key(&key) {
             *own.entry(key).or_default() += metric.value;
         }
