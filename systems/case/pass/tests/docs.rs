@@ -16,7 +16,7 @@ fn block<'a>(page: &'a str, language: &str, text: &str) -> &'a str {
 
 #[test]
 fn what_the_page_shows_is_what_the_programs_print() {
-    let page = fs::read_to_string(folder().join("../../docs/compile.md")).unwrap();
+    let page = fs::read_to_string(folder().join("../docs/compile.md")).unwrap();
     let work = tempfile::tempdir().unwrap();
     for (file, text) in [
         ("sum.cu", "// sum.cu"),
