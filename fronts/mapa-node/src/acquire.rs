@@ -21,7 +21,7 @@ use crate::job_process::{RunEvent, RunEvents};
 use crate::leader;
 use crate::ledger::{Lease, Ledger, LedgerTx, Requester, Sync, Ticket, UnixNanos, now};
 use crate::node::{Node, State, Withheld};
-use crate::plan::{Turn, plan};
+use crate::plan::{QueueTurn, plan};
 use crate::recover::{Recovered, recover};
 use crate::wakeup::{self, Bell};
 
@@ -524,7 +524,7 @@ fn scheduled(
             continue;
         };
         match turn {
-            Turn::Start(placement) => {
+            QueueTurn::Start(placement) => {
                 let reason = format!("its turn by {}", want.scheduler);
                 let lease = grant(
                     books,
@@ -549,11 +549,11 @@ fn scheduled(
                     rung.push(other);
                 }
             }
-            Turn::Reject(why) if other == id => {
+            QueueTurn::Reject(why) if other == id => {
                 books.leave(&want.asker.tenant, id, &why.to_string())?;
                 return Ok(Err(why));
             }
-            Turn::Reject(why) => {
+            QueueTurn::Reject(why) => {
                 books.refuse(other, &format!("{}: {why}", why.kind()))?;
                 rung.push(other);
             }

@@ -156,7 +156,7 @@ pub(crate) struct Job {
 
 /// What became of a job that was to start.
 #[derive(Debug)]
-pub(crate) enum Start {
+pub(crate) enum StartResult {
     /// It runs, or has ended already. With what could not be had, and why.
     Runs(Job, Option<String>),
     /// The command does not exist or cannot be run: what the system says.
@@ -176,7 +176,7 @@ impl Job {
         memory: &[u32],
         (processes, happenings): (&Processes, &RunEvents),
         note: impl FnOnce(&Identity) -> Result<(), Error>,
-    ) -> Result<Start, Error> {
+    ) -> Result<StartResult, Error> {
         // A process of the command whose parent ends would become a child of init, and `wait` below would not
         // see it.
         let own = Pid::from_raw(std::process::id() as i32);
@@ -199,15 +199,15 @@ impl Job {
         })
         .map_err(failed)?;
         let arrival = match told? {
-            Told::Opened(arrival) => Some(arrival),
-            Told::Gone => None,
-            Told::Signal(number) => return Ok(Start::Signal(number)),
+            GateResult::Opened(arrival) => Some(arrival),
+            GateResult::Gone => None,
+            GateResult::Signal(number) => return Ok(StartResult::Signal(number)),
         };
         // Dropping the standard library's handle neither waits nor kills; `wait` below reaps.
         let pid = match (spawned, &arrival) {
             (Ok(child), _) => child.id() as i32,
             // The gate was opened, and `exec` failed: there is no such command, or it cannot be run.
-            (Err(error), Some(_)) => return Ok(Start::Not(error)),
+            (Err(error), Some(_)) => return Ok(StartResult::Not(error)),
             // Nobody has come to the gate.
             (Err(error), None) => return Err(failed(error)),
         };
@@ -218,7 +218,7 @@ impl Job {
         };
         let unbound = arrival.and_then(|arrival| arrival.unbound);
         let note = unbound.map(|error| format!("the command's memory is not bound: {error}"));
-        Ok(Start::Runs(job, note))
+        Ok(StartResult::Runs(job, note))
     }
 
     /// Sends the job a signal. Nothing happens if it has ended.
@@ -285,7 +285,7 @@ impl Job {
 }
 
 /// What happened at the gate of a command.
-enum Told {
+enum GateResult {
     /// The process was noted, and becomes the command.
     Opened(GateReport),
     /// The process has ended before it came: waiting for it tells how.
@@ -301,14 +301,14 @@ fn let_in(
     processes: &Processes,
     happenings: &RunEvents,
     note: impl FnOnce(&Identity) -> Result<(), Error>,
-) -> Result<Told, Error> {
+) -> Result<GateResult, Error> {
     let Ok(arrival) = GateReport::wait(gate) else {
-        return Ok(Told::Gone);
+        return Ok(GateResult::Gone);
     };
     // What the ledger would not know does not begin: it has ended, or `/proc` does not show it.
     let Some(process) = processes.identity(arrival.pid) else {
         let _ = gate.shutdown(Shutdown::Both);
-        return Ok(Told::Gone);
+        return Ok(GateResult::Gone);
     };
     // The ledger has the process before the gate opens. If this program dies between the two, recovery finds a
     // child that is gone or never becomes the command.
@@ -321,11 +321,11 @@ fn let_in(
     }
     noted?;
     if let Some(number) = signal {
-        return Ok(Told::Signal(number));
+        return Ok(GateResult::Signal(number));
     }
     // A process that has ended meanwhile needs no opening.
     let _ = gate.write_all(b"!");
-    Ok(Told::Opened(arrival))
+    Ok(GateResult::Opened(arrival))
 }
 
 /// Reaps every child that has ended. Returns whether any is left; the job's own status, once it has

@@ -478,7 +478,7 @@ fn table(machine: &Machine) -> Option<String> {
 }
 
 /// A GPU instance, as the drivers tell of it.
-struct Found {
+struct FoundInstance {
     /// The vendor's number.
     number: u32,
     profile: ProfileId,
@@ -557,7 +557,7 @@ fn partition(loaded: &mut Loaded, found: &Discovered) -> Result<MigReport, Error
 
 /// The instances of a device with their places. Where they lie is told to privileged users alone; for
 /// others any places will do, since instances are known by their UUIDs.
-fn placed(model: &Model, told: &[&MigInstance]) -> Result<Vec<(Instance, Found)>, String> {
+fn placed(model: &Model, told: &[&MigInstance]) -> Result<Vec<(Instance, FoundInstance)>, String> {
     let mut found: BTreeMap<u32, Vec<&MigInstance>> = BTreeMap::new();
     // Instances whose number this user may not see are told apart by numbers from the top, which no driver
     // gives.
@@ -578,7 +578,7 @@ fn placed(model: &Model, told: &[&MigInstance]) -> Result<Vec<(Instance, Found)>
             _ => (false, first.profile.as_str()),
         };
         let all_of_it = devices.len() == 1 && !compute;
-        all.push(Found {
+        all.push(FoundInstance {
             number,
             profile: model.find(profile).map_err(|error| error.to_string())?,
             start: first.placement.map(|(start, _)| start),
@@ -599,7 +599,7 @@ fn placed(model: &Model, told: &[&MigInstance]) -> Result<Vec<(Instance, Found)>
             result.start = at.map(|at| places.remove(at).start);
         }
     }
-    let placed: Option<Vec<(Instance, Found)>> = all
+    let placed: Option<Vec<(Instance, FoundInstance)>> = all
         .into_iter()
         .map(|result| {
             let (profile, start) = (result.profile, result.start?);

@@ -22,7 +22,7 @@ const STRANGERS: u64 = 1 << 62;
 
 /// What becomes of a place in the queue.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Turn {
+pub(crate) enum QueueTurn {
     /// It starts on these devices, in rank order.
     Start(Vec<DeviceId>),
     /// It never will, for this reason.
@@ -58,7 +58,7 @@ pub(crate) fn plan(
     queue: &[Ticket],
     now: UnixNanos,
     own: i64,
-) -> Result<Vec<(i64, Turn)>, Error> {
+) -> Result<Vec<(i64, QueueTurn)>, Error> {
     // A ticket with an answer waits only for its program to fetch it.
     let waiting: Vec<&Ticket> = queue
         .iter()
@@ -190,10 +190,10 @@ pub(crate) fn plan(
             } if job.0 % 2 == 1 => {
                 turns.push((
                     (job.0 / 2) as i64,
-                    Turn::Start(at.placement.iter().copied().collect()),
+                    QueueTurn::Start(at.placement.iter().copied().collect()),
                 ));
             }
-            Action::Reject { job, why } => turns.push(((job.0 / 2) as i64, Turn::Reject(why))),
+            Action::Reject { job, why } => turns.push(((job.0 / 2) as i64, QueueTurn::Reject(why))),
             // A wake-up is one more look at the queue, which comes anyway.
             Action::Wake { .. } => waits = true,
             // Nothing here repartitions, throttles or moves.

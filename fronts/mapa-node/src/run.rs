@@ -22,7 +22,7 @@ use crate::error::Error;
 use crate::foreign::look;
 use crate::health::{self, HealthTargets};
 use crate::job_environment::{JobEnvironment, bind_to, surroundings};
-use crate::job_process::{Job, RunEvents, Start};
+use crate::job_process::{Job, RunEvents, StartResult};
 use crate::ledger::{Ledger, Requester, Sync};
 use crate::mark;
 use crate::node::Node;
@@ -176,15 +176,15 @@ pub(crate) fn run(
     // From the grant on, each way out frees the lease.
     let mut before = |why: String| desk.free(&asker.tenant, lease, &why);
     let job = match started {
-        Ok(Start::Runs(job, unbound)) => {
+        Ok(StartResult::Runs(job, unbound)) => {
             unbound.into_iter().for_each(|text| output.aside(text));
             job
         }
-        Ok(Start::Signal(number)) => {
+        Ok(StartResult::Signal(number)) => {
             before(format!("signal {number} came before it started"))?;
             return Ok(u8::try_from(128 + number).unwrap_or(u8::MAX));
         }
-        Ok(Start::Not(error)) => {
+        Ok(StartResult::Not(error)) => {
             before(format!("it could not be started: {error}"))?;
             let program = args.command.first().map(|text| text.to_string_lossy());
             output.aside(format!("{}: {error}", program.unwrap_or_default()));
@@ -319,7 +319,7 @@ fn start(
     machine: (&MachineSpec, &Live),
     happenings: &RunEvents,
     output: Output,
-) -> Result<Start, Error> {
+) -> Result<StartResult, Error> {
     let again = partitioned_since(desk.node, granted, machine)?;
     let node = again.as_ref().map_or(desk.node, |row| &row.0);
     let placement = again

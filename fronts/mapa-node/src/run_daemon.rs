@@ -23,8 +23,8 @@ use crate::cli::{Length, MachineArgs};
 use crate::daemon::LatencyControl;
 use crate::daemon::{
     Config, Host, Inbox, InboxSender, Message, Metrics, MigModes, Needs, NodeDriver, NodeJournal,
-    NodeLevers, Recorder, ReportedState, Shared, Stopped, Told, folder_of, inbox, job_of_lease,
-    now_ms,
+    NodeLevers, Recorder, ReportedState, Reporter, SharedStatus, Stopped, folder_of, inbox,
+    job_of_lease, now_ms,
 };
 use crate::disk::Disk;
 use crate::error::Error;
@@ -107,7 +107,7 @@ pub(crate) fn drive(
     books.change(Sync::Disk, |books| {
         enter(books, &processes, &owner, &own, &words)
     })?;
-    let daemon = Daemon {
+    let daemon = DaemonRun {
         args,
         config: &config,
         live: &live,
@@ -182,7 +182,7 @@ fn head(
 }
 
 /// All that a run of the daemon rests on.
-struct Daemon<'a> {
+struct DaemonRun<'a> {
     args: &'a DaemonArgs,
     config: &'a Config,
     live: &'a Live,
@@ -194,7 +194,7 @@ struct Daemon<'a> {
     output: Output,
 }
 
-impl Daemon<'_> {
+impl DaemonRun<'_> {
     fn run(
         self,
         inbox: Inbox,
@@ -222,7 +222,7 @@ impl Daemon<'_> {
             None => None,
         };
         let words = self.spec.words().to_owned();
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedStatus {
             metrics: Metrics::new(),
             status: Mutex::new(Status {
                 release: env!("CARGO_PKG_VERSION").to_owned(),
@@ -235,7 +235,7 @@ impl Daemon<'_> {
             }),
         });
         let watchdog = sd_notify::watchdog_enabled();
-        let mut told = Told::new(shared.clone(), watchdog);
+        let mut told = Reporter::new(shared.clone(), watchdog);
         for lever in left {
             told.lever_failed(&lever, "undo");
         }
@@ -433,7 +433,7 @@ const WATCH_AGAIN: Duration = Duration::from_secs(10);
 
 /// Notes in the ledger what becomes of devices' health, for as long as this program runs.
 fn watch(
-    shared: &Arc<Shared>,
+    shared: &Arc<SharedStatus>,
     outside: &InboxSender,
     node: &Node,
     live: &Live,

@@ -18,7 +18,7 @@ use super::journal::NodeJournal;
 use super::levers::NodeLevers;
 use super::modes::MigModes;
 use super::recorder::Recorder;
-use super::reporter::Told;
+use super::reporter::Reporter;
 use super::signals::Host;
 use crate::error::Error;
 use crate::leader;
@@ -98,7 +98,7 @@ pub(crate) struct NodeDriver<'a> {
     /// The record.
     pub recorder: Option<Recorder>,
     /// What the service tells of this run.
-    pub told: Told,
+    pub told: Reporter,
     /// Counters of the host, for a scheduler that needs them.
     pub sampler: Option<Host>,
     /// What the scheduler knows.

@@ -22,7 +22,7 @@ use super::journal::{NodeJournal, folder_of};
 use super::levers::NodeLevers;
 use super::metrics::Metrics;
 use super::modes::MigModes;
-use super::reporter::{Shared, Told};
+use super::reporter::{Reporter, SharedStatus};
 use crate::disk::Disk;
 use crate::ledger::{Key, Ledger, Requester, Sync, now};
 use crate::node::Node;
@@ -97,7 +97,7 @@ impl Base {
         let journal = NodeJournal::open(&folder_of(&path), &path, &own, "test").unwrap();
         let (keeper, _) = LeverManager::open(hands, journal, 0).unwrap();
         let (levers, roots) = (&self.config.levers, &self.live.roots);
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedStatus {
             metrics: Metrics::new(),
             status: Mutex::new(Status::default()),
         });
@@ -115,7 +115,7 @@ impl Base {
             hands: NodeLevers::new(keeper, levers, roots, false, |_| None),
             inbox,
             recorder: None,
-            told: Told::new(shared, None),
+            told: Reporter::new(shared, None),
             sampler: None,
             known: ReportedState::default(),
             timeline: Timeline::default(),

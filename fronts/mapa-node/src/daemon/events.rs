@@ -79,7 +79,7 @@ impl ReportedState {
 }
 
 /// What a look found.
-pub(super) struct Found {
+pub(super) struct LedgerSnapshot {
     /// The leases that hold, and the state of the machine.
     pub seen: Seen,
     /// The queue.
@@ -88,7 +88,7 @@ pub(super) struct Found {
     pub ends: BTreeMap<i64, String>,
 }
 
-impl Found {
+impl LedgerSnapshot {
     /// What the ledger says now, after recovery.
     ///
     /// # Errors
@@ -148,7 +148,7 @@ impl EventBuilder<'_> {
     pub(super) fn news(
         &self,
         known: &mut ReportedState,
-        found: &Found,
+        found: &LedgerSnapshot,
         nonsense: &mut Vec<InvalidTicket>,
     ) -> Vec<Event> {
         let mut facts = Vec::new();
@@ -185,7 +185,7 @@ impl EventBuilder<'_> {
         known.unsure.remove(&whole);
     }
 
-    fn ends(&self, known: &mut ReportedState, found: &Found, facts: &mut Vec<Event>) {
+    fn ends(&self, known: &mut ReportedState, found: &LedgerSnapshot, facts: &mut Vec<Event>) {
         for (lease, reason) in &found.ends {
             let Some(known_lease) = known.leases.remove(lease) else {
                 continue;
@@ -209,7 +209,7 @@ impl EventBuilder<'_> {
         known.not_before.retain(|ticket, _| waits.contains(ticket));
     }
 
-    fn begins(&self, known: &mut ReportedState, found: &Found, facts: &mut Vec<Event>) {
+    fn begins(&self, known: &mut ReportedState, found: &LedgerSnapshot, facts: &mut Vec<Event>) {
         for lease in &found.seen.recovered.leases {
             if known.leases.contains_key(&lease.id) {
                 continue;
@@ -299,7 +299,7 @@ impl EventBuilder<'_> {
             .map(|whole| self.at(since) + Duration::from_secs(whole.0));
     }
 
-    fn withheld(&self, known: &mut ReportedState, found: &Found, facts: &mut Vec<Event>) {
+    fn withheld(&self, known: &mut ReportedState, found: &LedgerSnapshot, facts: &mut Vec<Event>) {
         let graph = self.node.graph();
         let (mut cordoned, mut occupied) = (BTreeSet::new(), BTreeSet::new());
         let mut unhealthy: BTreeMap<DeviceId, String> = BTreeMap::new();
@@ -343,7 +343,7 @@ impl EventBuilder<'_> {
     fn arrivals(
         &self,
         known: &mut ReportedState,
-        found: &Found,
+        found: &LedgerSnapshot,
         facts: &mut Vec<Event>,
         nonsense: &mut Vec<InvalidTicket>,
     ) {

@@ -15,7 +15,7 @@ use tracing::info;
 
 use super::changes::{self, Kind, Quiet, Target, holder, name};
 use super::config::{Lever, Levers};
-use super::reporter::Told;
+use super::reporter::Reporter;
 use crate::failed_reverts::{Undone, words};
 use crate::node::Node;
 
@@ -94,7 +94,7 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
     }
 
     /// Takes back what is past its time. Whether a device may have got other instances since the last tick.
-    pub(super) fn tick(&mut self, now_ms: u64, told: &mut Told) -> bool {
+    pub(super) fn tick(&mut self, now_ms: u64, told: &mut Reporter) -> bool {
         for fact in self.keeper.revert_expired(now_ms) {
             self.heard(&fact, told);
         }
@@ -102,7 +102,7 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
     }
 
     /// Counts what could not be taken back, and tells it when that is news: each tick tries again.
-    pub(super) fn heard(&mut self, fact: &LeverEvent, told: &mut Told) {
+    pub(super) fn heard(&mut self, fact: &LeverEvent, told: &mut Reporter) {
         let is_news = self.undone.is_news(fact);
         if let LeverEvent::Reverted { id, lever } = fact {
             info!(id, lever, "taken back");
@@ -122,14 +122,14 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
     }
 
     /// A job has left: what only it needed is taken back.
-    pub(super) fn left(&mut self, job: JobId, told: &mut Told) {
+    pub(super) fn left(&mut self, job: JobId, told: &mut Reporter) {
         self.guards.retain(|(limited, _), _| *limited != job);
         let name = name(job);
         self.free(|holder| holder.who == name, told);
     }
 
     /// Takes back what only these need. What cannot be is told, and tried again by each tick.
-    pub(super) fn free(&mut self, is: impl Fn(&Holder) -> bool, told: &mut Told) {
+    pub(super) fn free(&mut self, is: impl Fn(&Holder) -> bool, told: &mut Reporter) {
         for fact in self.keeper.free(is) {
             self.heard(&fact, told);
         }
@@ -145,7 +145,7 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
         guard: JobLimit,
         now_ms: u64,
         target: Result<Target, String>,
-        told: &mut Told,
+        told: &mut Reporter,
     ) -> Result<(), String> {
         let Some((kind, is_set)) = changes::kind(guard) else {
             return Err("no lever of this release does that".to_owned());
@@ -174,7 +174,7 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
         guard: JobLimit,
         now_ms: u64,
         target: &Target,
-        told: &mut Told,
+        told: &mut Reporter,
     ) -> Result<(), String> {
         let quiet = &mut self.quiet;
         let wanted = changes::pulls(guard, target, self.levers, self.roots, quiet, now_ms)?;
@@ -217,7 +217,7 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
         whole: DeviceId,
         layout: &Layout,
         now_ms: u64,
-        told: &mut Told,
+        told: &mut Reporter,
     ) -> Result<(), NotPartitioned> {
         let Err((why, is_touched)) = self.pull_layout(node, whole, layout, now_ms, told) else {
             self.failures.remove(&whole);
@@ -240,7 +240,7 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
         whole: DeviceId,
         layout: &Layout,
         now_ms: u64,
-        told: &mut Told,
+        told: &mut Reporter,
     ) -> Result<(), (String, bool)> {
         let mut is_touched = false;
         let mut pull = || {
@@ -274,7 +274,7 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
     }
 
     /// Takes everything back that is not kept, and returns what could not be, in words.
-    pub(super) fn close(&mut self, told: &mut Told) -> Vec<String> {
+    pub(super) fn close(&mut self, told: &mut Reporter) -> Vec<String> {
         let mut left = Vec::new();
         for fact in self.keeper.close() {
             if let LeverEvent::RevertFailed { id, lever, .. } = fact {
@@ -310,15 +310,15 @@ mod tests {
     };
 
     use super::super::metrics::Metrics;
-    use super::super::reporter::Shared;
+    use super::super::reporter::SharedStatus;
     use super::*;
 
-    fn told() -> Told {
-        let shared = Shared {
+    fn told() -> Reporter {
+        let shared = SharedStatus {
             metrics: Metrics::new(),
             status: Mutex::new(Status::default()),
         };
-        Told::new(Arc::new(shared), None)
+        Reporter::new(Arc::new(shared), None)
     }
 
     fn levers() -> Levers {

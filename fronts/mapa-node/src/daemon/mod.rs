@@ -43,7 +43,7 @@ pub(crate) use metrics::Metrics;
 pub(crate) use modes::MigModes;
 pub(crate) use recorder::Recorder;
 pub(crate) use replay::{ReplayArgs, replay};
-pub(crate) use reporter::{Shared, Told};
+pub(crate) use reporter::{Reporter, SharedStatus};
 pub(crate) use signals::{Host, Needs};
 #[cfg(feature = "slo")]
 pub(crate) use slo::LatencyControl;

@@ -8,7 +8,7 @@ use mapa_live::DriverSnapshot;
 use mapa_sched::{DriverView, Event, Tenant};
 
 use super::driver::{NodeDriver, now_ms};
-use super::events::{Found, InvalidTicket};
+use super::events::{InvalidTicket, LedgerSnapshot};
 use super::sampling::GONE;
 use crate::acquire::{see, turn, waiting};
 use crate::error::Error;
@@ -44,7 +44,7 @@ impl NodeDriver<'_> {
         let found = self.ledger.change(Sync::Boot, |books| {
             leader::stay(books, own)?;
             let seen = see(books, node, processes, owner, &drivers)?;
-            Found::new(books, seen, known)
+            LedgerSnapshot::new(books, seen, known)
         })?;
         let mut nonsense = Vec::new();
         let mut known = std::mem::take(&mut self.known);

@@ -22,14 +22,14 @@ const TROUBLES: usize = 32;
 
 /// What threads of the daemon share.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct SharedStatus {
     /// The counters.
     pub metrics: Metrics,
     /// The present state.
     pub status: Mutex<Status>,
 }
 
-impl Shared {
+impl SharedStatus {
     /// The present state.
     pub(crate) fn status(&self) -> Status {
         let own = self.status.lock().unwrap_or_else(PoisonError::into_inner);
@@ -45,8 +45,8 @@ impl Shared {
 }
 
 /// What the driver tells.
-pub(crate) struct Told {
-    shared: Arc<Shared>,
+pub(crate) struct Reporter {
+    shared: Arc<SharedStatus>,
     /// What was told last of each place: the same again is counted, and not told.
     last: BTreeMap<String, String>,
     /// Pings the watchdog of systemd.
@@ -57,9 +57,9 @@ pub(crate) struct Told {
     fragmentation: (BTreeSet<DeviceId>, f64),
 }
 
-impl Told {
+impl Reporter {
     /// Tells by these.
-    pub(crate) fn new(shared: Arc<Shared>, watchdog: Option<Duration>) -> Self {
+    pub(crate) fn new(shared: Arc<SharedStatus>, watchdog: Option<Duration>) -> Self {
         Self {
             shared,
             last: BTreeMap::new(),
@@ -242,7 +242,7 @@ impl Told {
     }
 }
 
-fn lock(shared: &Shared) -> std::sync::MutexGuard<'_, Status> {
+fn lock(shared: &SharedStatus) -> std::sync::MutexGuard<'_, Status> {
     shared.status.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -14,7 +14,7 @@ use mapa_sched::Signals;
 use super::config::Config;
 use super::events::MACHINE;
 use super::inbox::InboxSender;
-use super::reporter::Shared;
+use super::reporter::SharedStatus;
 use super::sampling::{Plan, Sampling, cpus};
 use crate::error::Error;
 use crate::node::Node;
@@ -34,7 +34,7 @@ pub(crate) struct Host {
     /// What is sampled, and how the drivers are asked.
     #[cfg(feature = "slo")]
     again: (Plan, Live),
-    shared: Arc<Shared>,
+    shared: Arc<SharedStatus>,
     /// The CPUs of each NUMA node; empty if the machine does not say.
     cpus: BTreeMap<u32, Cpus>,
     /// Whether the scheduler is told.
@@ -53,7 +53,7 @@ impl Host {
         node: &Node,
         needs: Needs,
         to: &InboxSender,
-        shared: &Arc<Shared>,
+        shared: &Arc<SharedStatus>,
     ) -> Result<Option<Self>, Error> {
         let sources = config.sources();
         let is_needed = needs.scheduler || needs.contention != Some(false);

@@ -17,7 +17,7 @@ use mapa_sched::{
 };
 
 use super::metrics::Metrics;
-use super::reporter::{Shared, Told};
+use super::reporter::{Reporter, SharedStatus};
 use crate::disk::Disk;
 use crate::node::Node;
 
@@ -26,7 +26,7 @@ struct SyntheticDriver {
     timeline: Timeline,
     next_job: u64,
     facts: u64,
-    told: Told,
+    told: Reporter,
     node: Node,
 }
 
@@ -157,7 +157,7 @@ fn memory_is_flat_over_facts() {
         .scheduler(&"slo-replay".into(), policy, &execution)
         .unwrap();
     let mut drive = SchedulerRun::new(Fleet::new([loaded.graph().clone()]));
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(SharedStatus {
         metrics: Metrics::new(),
         status: Mutex::new(Status::default()),
     });
@@ -165,7 +165,7 @@ fn memory_is_flat_over_facts() {
         timeline: Timeline::default(),
         next_job: 0,
         facts: 0,
-        told: Told::new(shared, None),
+        told: Reporter::new(shared, None),
         node: Node::new(loaded, false),
     };
     let (mut warm, mut entries) = (0, 0);

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use httparse::{EMPTY_HEADER, Request, Status};
 use tracing::warn;
 
-use crate::daemon::Shared;
+use crate::daemon::SharedStatus;
 use crate::error::Error;
 
 /// The most who are answered at one time. Whoever comes then takes the place of the one that came first: one who asks is
@@ -51,7 +51,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// The address is another machine's to reach, or is taken.
-pub(super) fn serve(address: SocketAddr, shared: &Arc<Shared>) -> Result<(), Error> {
+pub(super) fn serve(address: SocketAddr, shared: &Arc<SharedStatus>) -> Result<(), Error> {
     // There is no authentication here, so only programs of this machine may connect.
     if !address.ip().is_loopback() {
         return Err(Error::malformed(format_args!(
@@ -100,7 +100,7 @@ impl Clients {
 }
 
 /// Answers whoever comes, for as long as the daemon lives.
-fn accept(listener: &TcpListener, clients: &Arc<Clients>, shared: &Arc<Shared>) {
+fn accept(listener: &TcpListener, clients: &Arc<Clients>, shared: &Arc<SharedStatus>) {
     for (number, stream) in (0..).zip(listener.incoming()) {
         // Two handles of one socket: this one goes to the list, from which it can be shut down while its thread
         // reads.
@@ -132,7 +132,7 @@ fn accept(listener: &TcpListener, clients: &Arc<Clients>, shared: &Arc<Shared>) 
 }
 
 /// Reads one request and answers it.
-fn converse(stream: &mut TcpStream, shared: &Shared) -> io::Result<()> {
+fn converse(stream: &mut TcpStream, shared: &SharedStatus) -> io::Result<()> {
     let until = Instant::now() + PATIENCE;
     // A second is left to write the answer to a request that came too late.
     let answer = match asked(stream, until - FOR_ANSWER) {
@@ -230,7 +230,7 @@ fn refused(error: &io::Error) -> Option<Vec<u8>> {
 }
 
 /// The answer to a request.
-fn of(method: &str, path: &str, shared: &Shared) -> Vec<u8> {
+fn of(method: &str, path: &str, shared: &SharedStatus) -> Vec<u8> {
     let path = path.split('?').next().unwrap_or_default();
     // HEAD has the head of GET, its length included, without the body.
     let has_body = method != "HEAD";

@@ -9,7 +9,7 @@ mod socket;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::daemon::{InboxSender, ServiceConfig, Shared};
+use crate::daemon::{InboxSender, ServiceConfig, SharedStatus};
 use crate::error::Error;
 
 pub(crate) use log::{Log, log};
@@ -37,7 +37,7 @@ impl Drop for Served {
 /// A socket cannot be made.
 pub(crate) fn serve(
     config: &ServiceConfig,
-    shared: &Arc<Shared>,
+    shared: &Arc<SharedStatus>,
     outside: &InboxSender,
     ledger: &Path,
 ) -> Result<Served, Error> {

@@ -15,7 +15,7 @@ use tracing::{info, warn};
 use mapa_front::answer::node::{Answer, Ask, Holds, NODE_VERSION, SocketAnswer, Waits};
 
 use crate::acquire::waiting;
-use crate::daemon::Shared;
+use crate::daemon::SharedStatus;
 use crate::error::Error;
 use crate::ledger::Ledger;
 use crate::memory::peer_of;
@@ -94,7 +94,7 @@ pub fn gid(key: &str, name: &str) -> Result<u32, Error> {
 pub(super) fn serve(
     path: &Path,
     group: Option<&str>,
-    shared: &Arc<Shared>,
+    shared: &Arc<SharedStatus>,
     ledger: &Path,
 ) -> Result<(), Error> {
     clear(path)?;
@@ -120,7 +120,7 @@ pub(super) fn serve(
 }
 
 /// Answers one client until it has nothing more to ask.
-fn converse(stream: &UnixStream, shared: &Shared, ledger: &PathBuf) {
+fn converse(stream: &UnixStream, shared: &SharedStatus, ledger: &PathBuf) {
     let (pid, uid) = match peer_of(stream) {
         Ok(peer) => peer,
         Err(error) => {
@@ -175,7 +175,7 @@ fn converse(stream: &UnixStream, shared: &Shared, ledger: &PathBuf) {
     }
 }
 
-fn answer(ask: &Ask, shared: &Shared, ledger: &PathBuf) -> Answer {
+fn answer(ask: &Ask, shared: &SharedStatus, ledger: &PathBuf) -> Answer {
     let read = || -> Result<Answer, Error> {
         Ok(match ask {
             Ask::Status {} => Answer::Status {
