@@ -3,11 +3,11 @@
 
 use libfuzzer_sys::fuzz_target;
 use mapa_case::message::Request;
-use mapa_case::segment::{SLOTS, Words, reply, take};
+use mapa_case::segment::{SLOTS, SharedWords, reply, take};
 
 struct Plain(Vec<u64>);
 
-impl Words for Plain {
+impl SharedWords for Plain {
     fn load(&self, at: usize) -> u64 {
         self.0.get(at).copied().unwrap_or(0)
     }

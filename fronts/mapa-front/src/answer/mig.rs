@@ -296,6 +296,6 @@ pub struct PartedInstance {
     /// The memory slice at which it may start, from 0. mig-parted names no starts.
     pub start: u8,
     /// The compute slices of its compute instances; absent for one with all slices.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compute: Vec<u32>,
 }
