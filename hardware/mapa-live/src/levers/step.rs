@@ -46,7 +46,7 @@ pub enum LeverChange {
     Affinity {
         /// The process, which runs. Threads that it starts later inherit the CPUs.
         process: ProcessId,
-        /// The CPUs, such as [`quiet_cpus`](crate::quiet_cpus) of those that are allowed.
+        /// The CPUs, such as [`low_interrupt_cpus`](crate::low_interrupt_cpus) of those that are allowed.
         cpus: Cpus,
     },
     /// Put a process into a group, which is made if there is none, with those above it.

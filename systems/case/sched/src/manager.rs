@@ -24,7 +24,7 @@ use mapa_sched::{Job, JobId, Tenant};
 /// CASE: jobs that need no isolation share instances, and isolated jobs have one each.
 ///
 /// Source: Porter, Chen and Pande, *Compiler-Assisted Scheduling for Multi-Instance GPUs*, GPGPU 2022,
-/// Algorithms 1 and 2, corrected ([what is printed](crate::Printed)).
+/// Algorithms 1 and 2, corrected ([what is printed](crate::PrintedAlgorithm)).
 ///
 /// **Classes.** A job is isolated if it says so ([`Job::isolated`]) or if its one rank demands a
 /// device of its own. Its footprint is the memory that it demands. Any other job of one rank is
@@ -42,7 +42,7 @@ use mapa_sched::{Job, JobId, Tenant};
 ///
 /// **What the paper does not say.** Of instances with equal warps, a task that names none goes where
 /// the fewest processes are, then to the most free memory; any other to the first. A process sees one instance, fixed by its first task
-/// ([`Binding`](crate::Binding)). Contexts take memory. A second task that begins while the first
+/// ([`ProcessBinding`](crate::ProcessBinding)). Contexts take memory. A second task that begins while the first
 /// holds memory is growth; only one process on an instance may grow ([`Growers`]). Whatever fits no
 /// empty instance is rejected. So is a process that asks for more than its instance has.
 ///

@@ -14,7 +14,7 @@ pub struct SlotPlacement {
 
 impl SlotPlacement {
     /// Every placement of an A100, in the order in which
-    /// [`Machine::flexible`](super::Machine::flexible) numbers the slices of a GPU. An H100 has the
+    /// [`SlicedGpus::flexible`](super::SlicedGpus::flexible) numbers the slices of a GPU. An H100 has the
     /// same. Instances may exist together if they share no memory slot: they have at most seven
     /// compute slices in sum then. Source: NVIDIA MIG User Guide, `nvidia-smi mig -lgipp`.
     pub const ALL: [Self; 14] = [

@@ -46,7 +46,7 @@ fn one() -> f64 {
 }
 
 impl Prices {
-    /// For the [published layouts](super::Machine::PUBLISHED), relaxed deadlines, 20 jobs a minute
+    /// For the [published layouts](super::SlicedGpus::PUBLISHED), relaxed deadlines, 20 jobs a minute
     /// at the published rates.
     pub const PUBLISHED_LAYOUTS: Self = Self {
         slice: [0.000_633, 0.021_50, 0.010_39, 0.022_56, 0.017_71],
@@ -63,7 +63,7 @@ impl Prices {
         placement: 1.0,
     };
 
-    /// For the [searched layouts](super::Machine::SEARCHED), at several loads: the default.
+    /// For the [searched layouts](super::SlicedGpus::SEARCHED), at several loads: the default.
     pub const SEARCHED_LAYOUTS: Self = Self {
         slice: [0.000_361, 0.016_17, 0.007_69, 0.013_34, 0.073_51],
         late: 0.2174,

@@ -74,7 +74,7 @@ pub enum MigOp<'a> {
 
 /// The partitions of devices. `MigNvml` calls NVIDIA's library,
 /// [`MigCommand`](crate::levers::MigCommand) runs `nvidia-smi mig`, and
-/// [`Twin`](crate::levers::Twin) simulates devices. Devices are named by UUID.
+/// [`SimulatedMachine`](crate::levers::SimulatedMachine) simulates devices. Devices are named by UUID.
 ///
 /// A change that is there already is no error: an instance that exists is created, one that does not is
 /// destroyed.
