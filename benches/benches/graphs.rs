@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use criterion::{Criterion, criterion_group};
+use mapa_core::testing::real_data;
 use mapa_core::{Graph, MatchConfig};
 use mapa_topologies::read_graph;
 
@@ -43,14 +44,7 @@ const TIMED: [(&str, &str, &str, u64, u64); 5] = [
 ];
 
 fn instances() -> Option<PathBuf> {
-    let folder = PathBuf::from(std::env::var_os("MAPA_DATA")?).join("match");
-    // Benchmarks run in their package's folder, but a relative path is meant from the workspace's
-    // root.
-    Some(if folder.is_relative() {
-        Path::new("..").join(folder)
-    } else {
-        folder
-    })
+    real_data().map(|data| data.join("match"))
 }
 
 fn graph(path: &Path) -> Graph {

@@ -582,14 +582,10 @@ fn tables_that_are_malformed_are_refused_with_their_line() {
 
 #[test]
 fn the_tables_of_tartan_are_read() {
-    let Ok(folder) = std::env::var("MAPA_DATA") else {
-        eprintln!("skipped: MAPA_DATA is not set");
+    let Some(data) = mapa_core::testing::real_data() else {
         return;
     };
-    // Relative to the workspace, where tests are called.
-    let file = std::path::Path::new("..")
-        .join(folder)
-        .join("bandwidth/tartan/scale_up_cl__nccl-v2__bandwidth.txt");
+    let file = data.join("bandwidth/tartan/scale_up_cl__nccl-v2__bandwidth.txt");
     let runs = read_measurements(&std::fs::read_to_string(file).unwrap()).unwrap();
     let all_reduce = runs
         .iter()

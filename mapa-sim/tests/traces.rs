@@ -1,8 +1,6 @@
 //! Traces: what is read of them, what is selected, and the counts of the real ones.
 
 use std::collections::BTreeMap;
-use std::io::Write;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -422,20 +420,9 @@ fn run_times_are_read_with_exponents() {
     assert!(read_run_times("seconds\n1\n").is_err());
 }
 
-/// A file of the folder that `MAPA_DATA` names; none, and a word on standard error, if it is unset.
-fn data(test: &str, file: &str) -> Option<String> {
-    let folder = std::env::var_os("MAPA_DATA").map(PathBuf::from);
-    let Some(folder) = folder else {
-        // Not `eprintln`, which the test harness keeps to itself.
-        let _ = writeln!(std::io::stderr(), "{test}: skipped, MAPA_DATA is not set");
-        return None;
-    };
-    // Tests run in their package's folder, people set it relative to the workspace's.
-    let folder = if folder.is_relative() {
-        PathBuf::from("..").join(folder)
-    } else {
-        folder
-    };
+/// A real trace; none if there is no real data.
+fn trace(file: &str) -> Option<String> {
+    let folder = mapa_core::testing::real_data()?;
     Some(std::fs::read_to_string(folder.join("traces").join(file)).unwrap())
 }
 
@@ -470,7 +457,7 @@ fn check_real(
 
 #[test]
 fn alibabas_pods_are_as_many_as_the_manifest_says() {
-    let Some(text) = data("alibabas_pods", "alibaba_openb_v2023_gpu_pods.csv") else {
+    let Some(text) = trace("alibaba_openb_v2023_gpu_pods.csv") else {
         return;
     };
     let sizes = [(1, 6989), (2, 16), (4, 15), (8, 44)];
@@ -499,7 +486,7 @@ fn alibabas_pods_are_as_many_as_the_manifest_says() {
 
 #[test]
 fn phillys_jobs_are_as_many_as_the_manifest_says() {
-    let Some(text) = data("phillys_jobs", "gavel_philly_msr_seed0.csv") else {
+    let Some(text) = trace("gavel_philly_msr_seed0.csv") else {
         return;
     };
     let sizes = [
@@ -536,7 +523,7 @@ fn phillys_jobs_are_as_many_as_the_manifest_says() {
 
 #[test]
 fn tiresias_jobs_are_as_many_as_the_manifest_says() {
-    let Some(text) = data("tiresias_jobs", "tiresias_60_job.csv") else {
+    let Some(text) = trace("tiresias_60_job.csv") else {
         return;
     };
     let sizes = [(1, 30), (2, 10), (4, 10), (8, 10)];
@@ -551,7 +538,7 @@ fn tiresias_jobs_are_as_many_as_the_manifest_says() {
 
 #[test]
 fn phillys_run_times_are_as_many_as_the_manifest_says() {
-    let Some(text) = data("phillys_run_times", "philly_runtime_s.csv") else {
+    let Some(text) = trace("philly_runtime_s.csv") else {
         return;
     };
     let mut times = read_run_times(&text).unwrap();

@@ -1,11 +1,10 @@
 //! `amd-smi topology` and `amd-smi xgmi`: what no single text of the corpus shows, and every real sample.
 
-use crate::common;
-
 use std::fs;
 
 use crate::common::dumps::{classes, graph, read_as};
 use crate::corpus::text;
+use mapa_core::testing::real_data;
 use mapa_core::{HardwareGraph, LinkClass};
 use mapa_topologies::{HostDetail, Kind, Machine, PeerStatus, Traffic, read};
 use proptest::prelude::*;
@@ -35,7 +34,7 @@ fn json_tells_the_same_as_the_tables() {
 
 #[test]
 fn samples_read_to_what_they_show() {
-    let Some(data) = common::data("samples_read_to_what_they_show") else {
+    let Some(data) = real_data() else {
         return;
     };
     let manifest = fs::read_to_string(data.join("samples/MANIFEST.tsv")).unwrap();

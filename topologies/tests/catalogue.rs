@@ -1,8 +1,6 @@
 //! The catalogue: what its page says of each product holds for its file; formulas have their closed
 //! forms; real dumps are the catalogue's machines up to renumbering.
 
-use crate::common;
-
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write as _;
 use std::fs;
@@ -10,6 +8,7 @@ use std::time::Instant;
 
 use crate::common::dumps::{count, ids};
 use crate::common::isomorphism::{Likeness, isomorphism};
+use mapa_core::testing::real_data;
 use mapa_core::{DeviceId, Fabric, FabricWire, HardwareGraph, LinkClass, NodeKind};
 use mapa_topologies::{Dump, Machine, catalogue, formulas, link_speeds, named, read};
 use proptest::prelude::*;
@@ -863,7 +862,7 @@ const DUMPS: [(&str, &str, Likeness); 31] = [
 fn dumps_are_the_catalogues_machines_up_to_renumbering() {
     let names: BTreeSet<&str> = DUMPS.iter().map(|(_, name, _)| *name).collect();
     assert_eq!(names.len(), 24, "as docs/catalogue.md says");
-    let Some(data) = common::data("dumps_are_the_catalogues_machines_up_to_renumbering") else {
+    let Some(data) = real_data() else {
         return;
     };
     for (file, name, by) in DUMPS {
@@ -886,8 +885,7 @@ fn dumped(path: &std::path::Path) -> HardwareGraph {
 
 #[test]
 fn all_dumps_of_a_dgx_1v_are_one_machine_in_several_numberings() {
-    let Some(data) = common::data("all_dumps_of_a_dgx_1v_are_one_machine_in_several_numberings")
-    else {
+    let Some(data) = real_data() else {
         return;
     };
     let known = graph("dgx-1v");

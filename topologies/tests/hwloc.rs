@@ -5,7 +5,7 @@ use crate::common;
 use std::fs;
 
 use crate::common::dumps::{cards, pairs};
-use mapa_core::testing::scaled;
+use mapa_core::testing::{real_data, scaled};
 use mapa_core::{DeviceId, HardwareGraph, LinkClass};
 use mapa_topologies::{Dump, ErrorKind, HostDetail, Kind, Machine, read};
 
@@ -37,8 +37,8 @@ fn samples() -> Vec<Expected> {
     expected.collect()
 }
 
-fn sample(test: &str, name: &str) -> Option<Dump> {
-    let data = common::data(test)?;
+fn sample(name: &str) -> Option<Dump> {
+    let data = real_data()?;
     Some(read(&fs::read(data.join("samples/hwloc_xml").join(name)).unwrap()).unwrap())
 }
 
@@ -80,7 +80,7 @@ fn devices_by_line(text: &str) -> Vec<String> {
 
 #[test]
 fn samples_read_to_their_manifest() {
-    let Some(data) = common::data("samples_read_to_their_manifest") else {
+    let Some(data) = real_data() else {
         return;
     };
     let manifest = fs::read_to_string(data.join("samples/MANIFEST.tsv")).unwrap();
@@ -180,7 +180,7 @@ fn check_sample(expected: &Expected, text: &str, dump: &Dump) {
 
 #[test]
 fn a_dgx_2_is_that_of_the_catalogue() {
-    let Some(dump) = sample("a_dgx_2_is_that_of_the_catalogue", "hwloc_nvidiaDGX2.xml") else {
+    let Some(dump) = sample("hwloc_nvidiaDGX2.xml") else {
         return;
     };
     let ours = dump.machine.graph().unwrap();
@@ -205,7 +205,7 @@ fn a_dgx_2_is_that_of_the_catalogue() {
 
 #[test]
 fn versions_of_one_machine_agree() {
-    let Some(recent) = sample("versions_of_one_machine_agree", "coral-lassen.xml") else {
+    let Some(recent) = sample("coral-lassen.xml") else {
         return;
     };
     for older in [
@@ -213,11 +213,7 @@ fn versions_of_one_machine_agree() {
         "flux_lassen.xml",
         "flux_sierra.xml",
     ] {
-        let older = sample("versions_of_one_machine_agree", older)
-            .unwrap()
-            .machine
-            .graph()
-            .unwrap();
+        let older = sample(older).unwrap().machine.graph().unwrap();
         let recent = recent.machine.graph().unwrap();
         for (a, b) in pairs(&recent) {
             assert_eq!(older.pair(a, b).host.class, recent.pair(a, b).host.class);
@@ -255,7 +251,7 @@ fn versions_of_one_machine_agree() {
 
 #[test]
 fn what_a_driver_says_alike_of_all_pairs_of_a_hive_is_not_read_as_links() {
-    let Some(dump) = sample("what_a_driver_says_alike_of_all_pairs", "eas-tioga.xml") else {
+    let Some(dump) = sample("eas-tioga.xml") else {
         return;
     };
     assert!(

@@ -1,11 +1,10 @@
 //! KFD's tree, file by file and as `grep` prints it, and what is rejected.
 
-use crate::common;
-
 use std::collections::BTreeMap;
 use std::fs;
 
 use crate::common::dumps::{classes, graph};
+use mapa_core::testing::real_data;
 use mapa_core::{DeviceId, HardwareGraph, LinkClass};
 use mapa_topologies::{Dump, Error, HostDetail, KfdTree, Kind, Machine, PeerStatus, read};
 use proptest::prelude::*;
@@ -435,7 +434,7 @@ fn plugin_weight(graph: &HardwareGraph, a: usize, b: usize, same_device: bool) -
 
 #[test]
 fn pairs_weigh_what_the_device_plugin_has_for_such_trees() {
-    let Some(data) = common::data("pairs_weigh_what_the_device_plugin_has_for_such_trees") else {
+    let Some(data) = real_data() else {
         return;
     };
     let text = fs::read_to_string(data.join("oracle/rocm_k8s_device_plugin.json")).unwrap();

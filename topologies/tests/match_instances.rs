@@ -1,17 +1,16 @@
 //! Public instances of subgraph matching whose counts other solvers agree on: every known count is
 //! found.
 
-use crate::common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use mapa_core::testing::real_data;
 use mapa_core::{Graph, MatchConfig, Pattern};
 use mapa_topologies::read_graph;
 
 /// The folder of instances.
-fn instances(test: &str) -> Option<PathBuf> {
-    common::data(test).map(|data| data.join("match"))
+fn instances() -> Option<PathBuf> {
+    real_data().map(|data| data.join("match"))
 }
 
 fn graph(path: &Path) -> Graph {
@@ -64,8 +63,8 @@ fn check(
 
 /// Unlabelled instances of Solnon's benchmark for subgraph isomorphism; the counts of Glasgow and
 /// RI.
-fn sip(test: &str, induced: bool, column: usize, expected: usize) {
-    let Some(folder) = instances(test) else {
+fn sip(induced: bool, column: usize, expected: usize) {
+    let Some(folder) = instances() else {
         return;
     };
     let config = MatchConfig::new().distinct(false).induced(induced);
@@ -98,23 +97,18 @@ fn sip(test: &str, induced: bool, column: usize, expected: usize) {
 
 #[test]
 fn sip_counts_are_those_of_two_other_solvers() {
-    sip("sip_counts_are_those_of_two_other_solvers", false, 9, 64);
+    sip(false, 9, 64);
 }
 
 #[test]
 fn sip_induced_counts_are_those_of_two_other_solvers() {
-    sip(
-        "sip_induced_counts_are_those_of_two_other_solvers",
-        true,
-        10,
-        70,
-    );
+    sip(true, 10, 70);
 }
 
 /// Where only their existence is published: not so `g41-g49`, which takes too long.
 #[test]
 fn sip_patterns_lie_where_published() {
-    let Some(folder) = instances("sip_patterns_lie_where_published") else {
+    let Some(folder) = instances() else {
         return;
     };
     for row in rows(&folder.join("sip/oracle.tsv"))
@@ -139,9 +133,7 @@ fn sip_patterns_lie_where_published() {
 /// A network of proteins, labelled; 120 of the queries have published counts.
 #[test]
 fn hprd_counts_are_those_published() {
-    let Some(folder) =
-        instances("hprd_counts_are_those_published").map(|folder| folder.join("hprd"))
-    else {
+    let Some(folder) = instances().map(|folder| folder.join("hprd")) else {
         return;
     };
     let target = graph(&folder.join("HPRD.graph"));
@@ -158,7 +150,7 @@ fn hprd_counts_are_those_published() {
 
 #[test]
 fn synthetic_counts_are_those_of_six_other_solvers() {
-    let Some(folder) = instances("synthetic_counts_are_those_of_six_other_solvers") else {
+    let Some(folder) = instances() else {
         return;
     };
     for row in rows(&folder.join("synthetic/oracle.tsv")) {
@@ -188,7 +180,7 @@ fn named(path: &Path) -> Graph {
 
 #[test]
 fn the_small_instances_of_glasgow_have_their_counts() {
-    let Some(folder) = instances("the_small_instances_of_glasgow_have_their_counts") else {
+    let Some(folder) = instances() else {
         return;
     };
     let folder = folder.join("glasgow");

@@ -1,12 +1,11 @@
 //! The tables of GPUs with MIG: every one makes a model, and the models cut up as the hardware
 //! does.
 
-use crate::common;
-
 use std::collections::BTreeSet;
 use std::fs;
 
 use mapa_core::mig::{Layout, Model};
+use mapa_core::testing::real_data;
 use mapa_topologies::mig::{Figure, Gpu, Offer, ProfileKind, Status, catalogue, named};
 use serde_json::Value;
 
@@ -353,7 +352,7 @@ fn multiset(model: &Model, layout: &Layout) -> String {
 
 #[test]
 fn enumerations_are_the_recorded_ones() {
-    let Some(data) = common::data("enumerations_are_the_recorded_ones") else {
+    let Some(data) = real_data() else {
         return;
     };
     let recorded: Value =
@@ -418,7 +417,7 @@ const CORRECTED: [(&str, &str, f64); 2] = [
 
 #[test]
 fn figures_are_the_recorded_ones() {
-    let Some(data) = common::data("figures_are_the_recorded_ones") else {
+    let Some(data) = real_data() else {
         return;
     };
     let recorded: Value =
@@ -465,7 +464,7 @@ fn figures_are_the_recorded_ones() {
 
 #[test]
 fn print_outs_of_placements_are_the_tables() {
-    let Some(data) = common::data("print_outs_of_placements_are_the_tables") else {
+    let Some(data) = real_data() else {
         return;
     };
     let gpu = named("a100-40gb").unwrap();
@@ -502,8 +501,7 @@ fn print_outs_of_placements_are_the_tables() {
 
 #[test]
 fn print_outs_of_profiles_are_the_tables_and_not_by_analogy() {
-    let Some(data) = common::data("print_outs_of_profiles_are_the_tables_and_not_by_analogy")
-    else {
+    let Some(data) = real_data() else {
         return;
     };
     let files = [

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use crate::common::dumps::{cards, classes, count, ids, pairs};
-use mapa_core::testing::scaled;
+use mapa_core::testing::{real_data, scaled};
 use mapa_core::{
     DeviceId, DeviceInfo, Fabric, FabricNode, HardwareGraph, LinkClass, NodeId, NodeKind,
 };
@@ -130,7 +130,7 @@ fn check_sample(name: &str, text: &str, dump: &Dump) {
 
 #[test]
 fn samples_read_to_their_manifest() {
-    let Some(data) = common::data("samples_read_to_their_manifest") else {
+    let Some(data) = real_data() else {
         return;
     };
     let manifest = fs::read_to_string(data.join("samples/MANIFEST.tsv")).unwrap();
@@ -179,7 +179,7 @@ fn samples_read_to_their_manifest() {
 
 #[test]
 fn excerpts_that_are_cut_are_refused_where_they_end() {
-    let Some(data) = common::data("excerpts_that_are_cut_are_refused_where_they_end") else {
+    let Some(data) = real_data() else {
         return;
     };
     let manifest = fs::read_to_string(data.join("samples/MANIFEST.tsv")).unwrap();
@@ -205,7 +205,7 @@ fn excerpts_that_are_cut_are_refused_where_they_end() {
 
 #[test]
 fn rates_are_those_of_the_generation() {
-    let Some(data) = common::data("rates_are_those_of_the_generation") else {
+    let Some(data) = real_data() else {
         return;
     };
     for (name, a, b, gbps) in [
@@ -374,7 +374,7 @@ fn machines_of_the_catalogue_read_back_as_they_were_written() {
 
 #[test]
 fn samples_read_back_as_they_were_written() {
-    let Some(data) = common::data("samples_read_back_as_they_were_written") else {
+    let Some(data) = real_data() else {
         return;
     };
     let (mut written, mut no_tree) = (0, Vec::new());

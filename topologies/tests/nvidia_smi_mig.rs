@@ -1,11 +1,10 @@
 //! `nvidia-smi mig`: what no single text of the corpus shows, and every real sample.
 
-use crate::common;
-
 use std::fs;
 
 use crate::common::dumps::{devices, read_as, warnings};
 use crate::corpus::text;
+use mapa_core::testing::real_data;
 use mapa_topologies::mig::{Offer, catalogue, named};
 use mapa_topologies::{Dump, Kind};
 use proptest::prelude::*;
@@ -105,7 +104,7 @@ const SAMPLES: [Expected; 10] = [
 
 #[test]
 fn samples_read_to_what_they_show() {
-    let Some(data) = common::data("samples_read_to_what_they_show") else {
+    let Some(data) = real_data() else {
         return;
     };
     let manifest = fs::read_to_string(data.join("samples/MANIFEST.tsv")).unwrap();

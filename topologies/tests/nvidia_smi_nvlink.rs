@@ -1,10 +1,9 @@
 //! `nvidia-smi nvlink`: what no single text of the corpus shows, and every real sample.
 
-use crate::common;
-
 use std::fs;
 
 use crate::common::dumps::{read_as, warnings};
+use mapa_core::testing::real_data;
 use mapa_core::{DeviceId, LinkClass, NodeKind};
 use mapa_topologies::{Dump, Kind, Port, read, recognise};
 use proptest::prelude::*;
@@ -116,7 +115,7 @@ const CUT: [(&str, usize); 1] = [("nvlink_R_h100_remote.txt", 1)];
 
 #[test]
 fn samples_read_to_what_they_show() {
-    let Some(data) = common::data("samples_read_to_what_they_show") else {
+    let Some(data) = real_data() else {
         return;
     };
     let manifest = fs::read_to_string(data.join("samples/MANIFEST.tsv")).unwrap();

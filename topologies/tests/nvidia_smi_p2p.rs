@@ -1,11 +1,10 @@
 //! `nvidia-smi topo -p2p`: what no single text of the corpus shows, and every real sample.
 
-use crate::common;
-
 use std::fs;
 
 use crate::common::dumps::read_as;
 use crate::corpus::text;
+use mapa_core::testing::real_data;
 use mapa_topologies::PeerStatus::{ChipsetNotSupported, GpuNotSupported, Ok as Reaches};
 use mapa_topologies::{Dump, Kind};
 use proptest::prelude::*;
@@ -16,7 +15,7 @@ fn dump(text: &str) -> Dump {
 
 #[test]
 fn samples_read_to_what_they_show() {
-    let Some(data) = common::data("samples_read_to_what_they_show") else {
+    let Some(data) = real_data() else {
         return;
     };
     let expected = [

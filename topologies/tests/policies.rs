@@ -1,6 +1,5 @@
 //! The choices of four published schedulers and of NVIDIA's device plugin, each against its source.
 
-use crate::common;
 use crate::common::dumps::two_numa_nodes;
 
 mod peers;
@@ -9,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mapa_core::mig::{Model, Profile, Size};
+use mapa_core::testing::real_data;
 use mapa_core::{
     Allocator, Demand, DeviceId, DeviceInfo, FabricNode, HardwareGraph, NodeKind, PCIE_GEN4_GBPS,
     Pattern, Policy, Reason, Refusal, Request, Rules, Seat, View, distributed, fewest_warps, least,
@@ -552,7 +552,7 @@ proptest! {
 
 #[test]
 fn packed_and_distributed_agree_with_the_device_plugin() {
-    let Some(folder) = common::data("packed_and_distributed_agree_with_the_device_plugin") else {
+    let Some(folder) = real_data() else {
         return;
     };
     let text = std::fs::read_to_string(folder.join("oracle/nvidia_k8s_device_plugin_shared.json"))

@@ -1,9 +1,8 @@
 //! Ring packings of machines of the catalogue, and beside what was measured.
 
-use crate::common;
-
 use std::fmt::Write;
 
+use mapa_core::testing::real_data;
 use mapa_core::{
     AllToAll, Channels, DeviceId, DeviceSet, HardwareGraph, Limits, Pattern, Policy, Rates,
     Request, RingPacking, TreePacking, max_bandwidth, preserved_gbps, ring_packing_gbps,
@@ -209,8 +208,7 @@ fn rows(measured: &str) -> String {
 
 #[test]
 fn the_page_has_every_public_figure_beside_what_is_predicted() {
-    let Some(data) = common::data("the_page_has_every_public_figure_beside_what_is_predicted")
-    else {
+    let Some(data) = real_data() else {
         return;
     };
     let expected = rows(&std::fs::read_to_string(data.join("bandwidth/measured.tsv")).unwrap());

@@ -1,12 +1,11 @@
 //! `rocm-smi --showtopo`: what no single text of the corpus shows, and every real sample.
 
-use crate::common;
-
 use std::fs;
 
 use crate::common::dumps::{classes, graph, read_as, warnings};
 use crate::corpus::text;
 use mapa_core::LinkClass;
+use mapa_core::testing::real_data;
 use mapa_topologies::{Dump, Kind, Machine};
 use proptest::prelude::*;
 
@@ -38,7 +37,7 @@ const EXPECTED: [(&str, usize, usize, usize, &[&str]); 6] = [
 
 #[test]
 fn samples_read_to_what_they_show() {
-    let Some(data) = common::data("samples_read_to_what_they_show") else {
+    let Some(data) = real_data() else {
         return;
     };
     let manifest = fs::read_to_string(data.join("samples/MANIFEST.tsv")).unwrap();

@@ -1,9 +1,8 @@
 //! Every real dump of `nvidia-smi topo -m` reads to what its manifest says, or is refused by line.
 
-use crate::common;
-
 use std::fs;
 
+use mapa_core::testing::real_data;
 use mapa_core::{DeviceId, HardwareGraph};
 use mapa_topologies::{Dump, Machine, read};
 
@@ -63,7 +62,7 @@ fn matrix(machine: &Machine, graph: &HardwareGraph) -> Vec<Vec<String>> {
 
 #[test]
 fn samples_read_to_their_manifest() {
-    let Some(data) = common::data("samples_read_to_their_manifest") else {
+    let Some(data) = real_data() else {
         return;
     };
     let manifest = fs::read_to_string(data.join("samples/MANIFEST.tsv")).unwrap();
@@ -123,8 +122,7 @@ fn samples_read_to_their_manifest() {
 
 #[test]
 fn host_paths_beneath_nvlink_are_inferred_as_the_machine_has_them() {
-    let Some(data) = common::data("host_paths_beneath_nvlink_are_inferred_as_the_machine_has_them")
-    else {
+    let Some(data) = real_data() else {
         return;
     };
     let sample = |name: &str| fs::read(data.join("samples/nvidia_smi_topo").join(name)).unwrap();
@@ -147,7 +145,7 @@ fn host_paths_beneath_nvlink_are_inferred_as_the_machine_has_them() {
 
 #[test]
 fn catalogue_host_paths_are_the_oracles() {
-    let Some(data) = common::data("catalogue_host_paths_are_the_oracles") else {
+    let Some(data) = real_data() else {
         return;
     };
     let text = fs::read_to_string(data.join("oracle/go_gpuallocator.json")).unwrap();

@@ -1,10 +1,9 @@
 //! Slurm's `gres.conf`: what no single text of the corpus shows, every real sample, and the writer.
 
-use crate::common;
-
 use std::fs;
 
 use crate::common::dumps::{classes, graph, read_as, refused, warnings};
+use mapa_core::testing::real_data;
 use mapa_core::{DeviceId, DeviceInfo, Fabric, FabricNode, LinkClass, NodeKind};
 use mapa_topologies::{Dump, ErrorKind, HostDetail, Kind, Labels, Machine, catalogue, named};
 use proptest::prelude::*;
@@ -44,7 +43,7 @@ fn a_short_text_that_names_a_thousand_devices_makes_no_pairs() {
 
 #[test]
 fn samples_read_to_what_they_show_or_are_refused_by_line() {
-    let Some(data) = common::data("samples_read_to_what_they_show_or_are_refused_by_line") else {
+    let Some(data) = real_data() else {
         return;
     };
     let manifest = fs::read_to_string(data.join("samples/MANIFEST.tsv")).unwrap();

@@ -1,10 +1,9 @@
 //! Behind a switch a device has the links of its port, not a link for each of its peers, whoever
 //! describes the machine.
 
-use crate::common;
-
 use std::fs;
 
+use mapa_core::testing::real_data;
 use mapa_core::{Fabric, FabricWire, LinkClass, NodeKind};
 use mapa_topologies::{Kind, Machine, named, read};
 
@@ -129,7 +128,7 @@ fn few_devices_with_all_their_links_to_each_other_need_no_switch() {
 
 #[test]
 fn real_dumps_of_switched_machines_have_port_capacities() {
-    let Some(data) = common::data("real_dumps_of_switched_machines_have_port_capacities") else {
+    let Some(data) = real_data() else {
         return;
     };
     for (file, devices, links, each) in [

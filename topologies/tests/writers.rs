@@ -1,11 +1,9 @@
 //! What writers write: pictures that show what they should where it can be seen, graphs that other
 //! tools read, and Koordinator's table.
 
-use crate::common;
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use mapa_core::testing::{cut_machines, free_sets, machines, patterns};
+use mapa_core::testing::{cut_machines, free_sets, machines, patterns, real_data};
 use mapa_core::{
     DeviceId, DeviceSet, FabricWire, HardwareGraph, Link, LinkClass, NodeKind, Pattern, Policy,
     Request, lowest_id, preserve,
@@ -506,7 +504,7 @@ fn classes_alone_give_the_boxes() {
 
 #[test]
 fn real_dumps_can_be_drawn_and_written() {
-    let Some(data) = common::data("real_dumps_can_be_drawn_and_written") else {
+    let Some(data) = real_data() else {
         return;
     };
     let mut drawn = 0;

@@ -1,10 +1,10 @@
 //! The commands as a user or a script runs them: keys, exit statuses, and what people read.
 
 use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::common::{Folder, answer, command, error, no, objects, run, text};
+use mapa_core::testing::real_data;
 use serde_json::{Value, json};
 
 fn batch(machine: &str, lines: &[Value]) -> (Vec<Value>, i32) {
@@ -720,16 +720,8 @@ fn machines_lists_the_catalogue_and_each_can_be_shown() {
 /// The released code's decisions once more, through the batch form.
 #[test]
 fn the_batch_form_reaches_the_released_decisions() {
-    let Some(data) = std::env::var_os("MAPA_DATA").map(PathBuf::from) else {
-        let skipped =
-            "the_batch_form_reaches_the_released_decisions: skipped, MAPA_DATA is not set\n";
-        let _ = std::io::stderr().write_all(skipped.as_bytes());
+    let Some(data) = real_data() else {
         return;
-    };
-    let data = if data.is_relative() {
-        PathBuf::from("../..").join(data)
-    } else {
-        data
     };
     let oracle: Value =
         serde_json::from_slice(&std::fs::read(data.join("oracle/mapa_original.json")).unwrap())

@@ -1,9 +1,10 @@
 //! What vendors' tools print: said what it is, merged, and written for others.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::common::{Folder, answer, command, stdout};
+use mapa_core::testing::real_data;
 use serde_json::Value;
 
 const TOPO: &str = "\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity
@@ -184,13 +185,8 @@ fn read_says_what_files_are() {
 
 #[test]
 fn the_table_of_kinds_and_outcomes_is_what_the_command_says() {
-    let Some(data) = std::env::var_os("MAPA_DATA").map(PathBuf::from) else {
+    let Some(data) = real_data() else {
         return;
-    };
-    let data = if data.is_relative() {
-        Path::new("../..").join(data)
-    } else {
-        data
     };
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let words = format!("read --summary {}", data.join("samples").display());
@@ -232,14 +228,8 @@ const TRIED: [&str; 12] = [
 /// answer, and nothing is said to be withheld.
 #[test]
 fn the_first_answer_on_a_dump_is_the_best_set() {
-    let Some(data) = std::env::var_os("MAPA_DATA").map(PathBuf::from) else {
+    let Some(data) = real_data() else {
         return;
-    };
-    let data = match data.is_relative() {
-        true => Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("../..")
-            .join(data),
-        false => data,
     };
     for name in TRIED {
         let file = data.join("samples").join(name);

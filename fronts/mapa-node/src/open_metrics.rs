@@ -306,7 +306,112 @@ fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use prometheus_client::encoding::text::encode;
+    use prometheus_client::metrics::histogram::exponential_buckets;
+    use prometheus_client::metrics::{counter, family, gauge, histogram};
+    use prometheus_client::registry::{self, Unit};
+
     use super::*;
+
+    /// The text of the usual client is the oracle. It prints the members of a family in any order.
+    #[test]
+    fn the_text_is_that_of_the_usual_client() {
+        type Labels = Vec<(&'static str, String)>;
+        let mut ours = Registry::default();
+        let mut theirs = registry::Registry::with_prefix("mapa");
+
+        let jobs = (Counter::default(), counter::Counter::<u64>::default());
+        ours.register("jobs", "Jobs", jobs.0.clone());
+        theirs.register("jobs", "Jobs", jobs.1.clone());
+        for count in [1, 7, u64::from(u32::MAX)] {
+            jobs.0.inc_by(count);
+            jobs.1.inc_by(count);
+        }
+
+        let free = (Gauge::default(), gauge::Gauge::<i64>::default());
+        ours.register("free", "Free devices", free.0.clone());
+        theirs.register("free", "Free devices", free.1.clone());
+        free.0.set(-3);
+        free.1.set(-3);
+
+        for (name, value) in [
+            ("nought", 0.0),
+            ("whole", 3.0),
+            ("third", 1.0 / 3.0),
+            ("small", 1e-5),
+            ("large", 123_456_789.25),
+        ] {
+            let share = (Ratio::default(), gauge::Gauge::<f64, AtomicU64>::default());
+            ours.register(name, "A share", share.0.clone());
+            theirs.register(name, "A share", share.1.clone());
+            share.0.set(value);
+            share.1.set(value);
+        }
+
+        let waited = (
+            Histogram::doubling(1.0, 20),
+            histogram::Histogram::new(exponential_buckets(1.0, 2.0, 20)),
+        );
+        ours.register_seconds("waited", "How long jobs waited", waited.0.clone());
+        theirs.register_with_unit(
+            "waited",
+            "How long jobs waited",
+            Unit::Seconds,
+            waited.1.clone(),
+        );
+        let took = (
+            Family::new(&["tenant"], || Histogram::doubling(1e-4, 20)),
+            family::Family::<Labels, histogram::Histogram>::new_with_constructor(|| {
+                histogram::Histogram::new(exponential_buckets(1e-4, 2.0, 20))
+            }),
+        );
+        ours.register_seconds("took", "How long it took", took.0.clone());
+        theirs.register_with_unit("took", "How long it took", Unit::Seconds, took.1.clone());
+        let refused = (
+            Family::new(&["lever", "step"], Counter::default),
+            family::Family::<Labels, counter::Counter>::default(),
+        );
+        ours.register("refused", "Refused jobs", refused.0.clone());
+        theirs.register("refused", "Refused jobs", refused.1.clone());
+        let empty = family::Family::<Labels, counter::Counter>::default();
+        ours.register("none", "Nothing", Family::new(&["kind"], Counter::default));
+        theirs.register("none", "Nothing", empty);
+
+        let text = |theirs: &registry::Registry| {
+            let mut text = String::new();
+            encode(&mut text, theirs).unwrap();
+            text
+        };
+        let sorted = |text: &str| {
+            let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+            lines.sort();
+            lines
+        };
+        // Families without members, then with one member each, where even the order is theirs.
+        assert_eq!(ours.text(), text(&theirs));
+        let observed = [0.0, 1e-4, 1.000_1e-4, 0.3, 1.0, 524_288.0, 1e9];
+        for value in observed {
+            waited.0.observe(value);
+            waited.1.observe(value);
+        }
+        for (turn, name) in ["api", "a \"quoted\"\\ name", "two\nlines"]
+            .iter()
+            .enumerate()
+        {
+            let labels = vec![("tenant", (*name).to_owned())];
+            for value in observed {
+                took.0.of(&[name]).observe(value);
+                took.1.get_or_create(&labels).observe(value);
+            }
+            refused.0.of(&[name, "pull"]).inc();
+            let labels = vec![("lever", (*name).to_owned()), ("step", "pull".to_owned())];
+            refused.1.get_or_create(&labels).inc();
+            if turn == 0 {
+                assert_eq!(ours.text(), text(&theirs));
+            }
+        }
+        assert_eq!(sorted(&ours.text()), sorted(&text(&theirs)));
+    }
 
     #[test]
     fn every_kind_is_printed_as_openmetrics_has_it() {

@@ -1,6 +1,8 @@
 //! Whether this machine shows what its devices share.
 
-use mapa_core::{DeviceId, HardwareGraph, LinkClass};
+#[cfg(feature = "slo")]
+use mapa_core::DeviceId;
+use mapa_core::{HardwareGraph, LinkClass};
 use mapa_live::{Discovered, Live, discover};
 use mapa_topologies::HostDetail;
 
@@ -8,6 +10,10 @@ use mapa_topologies::HostDetail;
 #[derive(Debug)]
 pub(crate) struct PathVisibility {
     /// The devices that the drivers list; `None` if they list none, or not what joins them.
+    #[cfg_attr(
+        not(feature = "slo"),
+        expect(dead_code, reason = "latency control alone asks for devices")
+    )]
     pub graph: Option<HardwareGraph>,
     /// Why it is not known what devices share a path; `None` if it is.
     pub hidden: Option<String>,
@@ -44,7 +50,11 @@ impl PathVisibility {
             unanswered: found.unanswered,
         }
     }
+}
 
+/// What latency control asks.
+#[cfg(feature = "slo")]
+impl PathVisibility {
     /// Whether this machine has a whole device of this UUID; `None` if the drivers list no devices.
     pub(crate) fn has(&self, uuid: &str) -> Option<bool> {
         let graph = self.graph.as_ref()?;

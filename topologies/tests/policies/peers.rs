@@ -3,6 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
+use mapa_core::testing::real_data;
 use mapa_core::{
     Allocator, DeviceId, DeviceInfo, DeviceSet, Fabric, FabricNode, HardwareGraph, LinkClass,
     NodeId, NodeKind, Pattern, Policy, Refusal, Request, Rules, Subset, lowest_id, lowest_ids,
@@ -13,11 +14,10 @@ use mapa_topologies::policies::{
 };
 use serde_json::Value;
 
-use crate::common::data;
 use crate::common::dumps::two_numa_nodes;
 
-fn oracle(test: &str, file: &str) -> Option<Value> {
-    let text = fs::read_to_string(data(test)?.join("oracle").join(file)).unwrap();
+fn oracle(file: &str) -> Option<Value> {
+    let text = fs::read_to_string(real_data()?.join("oracle").join(file)).unwrap();
     Some(serde_json::from_str(&text).unwrap())
 }
 
@@ -148,7 +148,7 @@ fn nvidia_policy(name: &str) -> Box<dyn Policy> {
 
 #[test]
 fn nvidias_own_tests_pass() {
-    let Some(oracle) = oracle("nvidias_own_tests_pass", "go_gpuallocator.json") else {
+    let Some(oracle) = oracle("go_gpuallocator.json") else {
         return;
     };
     let policy = |entry: &Value| nvidia_policy(entry["policy"].as_str().unwrap());
@@ -318,7 +318,7 @@ fn rocm_machine(topology: &Value) -> (Vec<&str>, HardwareGraph) {
 
 #[test]
 fn amds_own_tests_pass() {
-    let Some(oracle) = oracle("amds_own_tests_pass", "rocm_k8s_device_plugin.json") else {
+    let Some(oracle) = oracle("rocm_k8s_device_plugin.json") else {
         return;
     };
     let (mut sets, mut sizes) = (0, 0);

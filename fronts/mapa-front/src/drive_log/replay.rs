@@ -43,12 +43,11 @@ impl ReplayedDrive {
     /// Whether all orders are as recorded.
     #[must_use]
     pub fn is_same(&self) -> bool {
-        let mut is_same = self.differ == 0;
         #[cfg(feature = "slo")]
-        {
-            is_same &= (self.latency.iter()).all(|latency| latency.differ.is_empty());
-        }
-        is_same
+        let is_latency_same = (self.latency.iter()).all(|latency| latency.differ.is_empty());
+        #[cfg(not(feature = "slo"))]
+        let is_latency_same = true;
+        self.differ == 0 && is_latency_same
     }
 }
 

@@ -2,8 +2,8 @@
 //! a second implementation.
 
 use std::io::Read;
-use std::path::PathBuf;
 
+use mapa_core::testing::real_data;
 use mapa_system_energy::{
     Arithmetic, Booking, EarliestFinish, EnergyPlan, Fit, LargestFirst, LeastCost, MeanFinish,
     Power, Prices, RandomSlice, Rule, SIZES, SliceJob, SlicedGpus, SlotPlacement, SmallestFirst,
@@ -75,14 +75,11 @@ fn the_published_table_is_reproduced_to_every_digit() {
 
 #[test]
 fn published_days_are_those_of_the_shared_files() {
-    let Some(folder) = std::env::var_os("MAPA_DATA") else {
+    let Some(data) = real_data() else {
         return;
     };
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
     for seed in PUBLISHED_SEEDS {
-        let path = root
-            .join(&folder)
-            .join(format!("energy/day_{seed:05}.csv.gz"));
+        let path = data.join(format!("energy/day_{seed:05}.csv.gz"));
         let mut text = String::new();
         flate2::read::GzDecoder::new(std::fs::File::open(path).unwrap())
             .read_to_string(&mut text)
