@@ -12,6 +12,7 @@ mod changes;
 mod config;
 mod driver;
 #[cfg(test)]
+#[path = "../../tests/unit/driver.rs"]
 mod driver_tests;
 mod events;
 mod inbox;
@@ -28,6 +29,7 @@ mod signals;
 #[cfg(feature = "slo")]
 mod slo;
 #[cfg(test)]
+#[path = "../../tests/unit/soak.rs"]
 mod soak;
 mod toml_file;
 
