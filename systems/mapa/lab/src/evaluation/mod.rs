@@ -24,6 +24,7 @@ mod sentences;
 mod setting;
 mod speed;
 #[cfg(test)]
+#[path = "../../tests/unit/stored_report.rs"]
 mod stored_report;
 mod table3;
 mod throughput;
