@@ -10,10 +10,7 @@ use mapa_topologies::HostDetail;
 #[derive(Debug)]
 pub(crate) struct PathVisibility {
     /// The devices that the drivers list; `None` if they list none, or not what joins them.
-    #[cfg_attr(
-        not(feature = "slo"),
-        expect(dead_code, reason = "latency control alone asks for devices")
-    )]
+    #[cfg(feature = "slo")]
     pub graph: Option<HardwareGraph>,
     /// Why it is not known what devices share a path; `None` if it is.
     pub hidden: Option<String>,
@@ -31,21 +28,21 @@ impl PathVisibility {
                 // Discovery fails while a driver is updated, so this is taken for an answer that may come
                 // later.
                 return Self {
+                    #[cfg(feature = "slo")]
                     graph: None,
                     hidden: None,
                     unanswered: Some(error.to_string()),
                 };
             }
         };
-        let (graph, hidden) = match graph(&found) {
-            Ok(graph) => {
-                let hidden = hidden(&found, &graph);
-                (Some(graph), hidden)
-            }
-            Err(why) => (None, Some(why)),
+        let graph = graph(&found);
+        let hidden = match &graph {
+            Ok(graph) => hidden(&found, graph),
+            Err(why) => Some(why.clone()),
         };
         Self {
-            graph,
+            #[cfg(feature = "slo")]
+            graph: graph.ok(),
             hidden,
             unanswered: found.unanswered,
         }
