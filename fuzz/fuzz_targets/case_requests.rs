@@ -48,7 +48,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let processes = Processes::new().expect("procfs");
     let this = processes.own().expect("this process");
-    let folder = std::env::temp_dir().join(format!("mapa-fuzz-{}", this.pid));
+    let folder = std::env::temp_dir().join(format!("mapa-fuzz-{}", this.id.pid));
     std::fs::create_dir_all(&folder).expect("a folder");
     let mut all = manager(&folder, &processes);
     let mut replies = Vec::new();
@@ -59,8 +59,8 @@ fuzz_target!(|bytes: &[u8]| {
     let mut peers: BTreeMap<u64, Peer> = BTreeMap::new();
     for (turn, &[choice, ref rest @ ..]) in (0..).zip(bytes.as_chunks::<8>().0) {
         let peer = Peer {
-            pid: this.pid,
-            start: this.start,
+            pid: this.id.pid,
+            start: this.id.start,
             uid: u32::from(choice % 4),
         };
         match choice {

@@ -407,11 +407,8 @@ fn a_daemon_that_was_replaced_refuses_nobody_and_ends() {
     assert_eq!(steward, std::process::id());
 }
 
-/// Time goes on for a throttle also while nobody knows who uses what.
-#[test]
-fn a_throttle_ends_in_its_time_though_the_drivers_do_not_answer() {
-    let machine = Machine::new();
-    let mps = Mps::new(&machine.place);
+/// A share of multiprocessors that a daemon of before has set, and that ends in so many milliseconds.
+fn throttle(machine: &Machine, mps: &Mps, ends_in_ms: u64) {
     let server = MpsServer(mps.pipe());
     let step = Step::MpsPercent {
         server: server.clone(),
@@ -420,7 +417,7 @@ fn a_throttle_ends_in_its_time_though_the_drivers_do_not_answer() {
         to: 70_000,
     };
     let percent = 70;
-    let ms = (mapa_node::now() / 1_000_000).unsigned_abs() + 5000;
+    let ms = (mapa_node::now() / 1_000_000).unsigned_abs() + ends_in_ms;
     let entry = JournalEntry {
         id: 1,
         pull: LeverChange::MpsPercent { server, percent },
@@ -436,6 +433,14 @@ fn a_throttle_ends_in_its_time_though_the_drivers_do_not_answer() {
     };
     let folder = machine.place.path().join("ledger.db.pulls");
     FolderJournal::open(folder).unwrap().put(&entry).unwrap();
+}
+
+/// Time goes on for a throttle also while nobody knows who uses what.
+#[test]
+fn a_throttle_ends_in_its_time_though_the_drivers_do_not_answer() {
+    let machine = Machine::new();
+    let mps = Mps::new(&machine.place);
+    throttle(&machine, &mps, 5000);
     let daemon = machine.daemon_in(&["--scheduler", "fifo"], &mps.path());
     until(|| machine.place.text("daemon.log").contains("ready"));
     let silent = Fault::new("nvmlDeviceGetCount_v2", Code::Unknown);
@@ -451,6 +456,31 @@ fn a_throttle_ends_in_its_time_though_the_drivers_do_not_answer() {
     let log = machine.place.text("daemon.log");
     assert!(log.contains("place=\"drivers\""), "{log}");
     assert_eq!(daemon.end("-TERM"), Some(0), "{log}");
+}
+
+/// Jobs do not wait for a control daemon of MPS that hangs, and it is asked until it answers.
+#[test]
+fn a_control_daemon_of_mps_that_hangs_delays_no_job() {
+    let machine = Machine::new();
+    for device in 0..8 {
+        machine.fake.set_mig(device, false).unwrap();
+    }
+    let mps = Mps::new(&machine.place);
+    throttle(&machine, &mps, 0);
+    let hangs = mps.pipe().join("hangs");
+    std::fs::write(&hangs, "").unwrap();
+    let daemon = machine.daemon_in(&["--scheduler", "fifo"], &mps.path());
+    let log = || machine.place.text("daemon.log");
+    until(|| log().contains("ready"));
+    until(|| std::fs::read_to_string(&hangs).unwrap().contains("asked"));
+    let words = ["run", "-n", "1", "--wait", "--", "true"];
+    let mut job = machine.command(env!("CARGO_BIN_EXE_mapa"));
+    let job = job.args(words).output().unwrap();
+    assert!(job.status.success(), "{job:?}\n{}", log());
+    assert_eq!(entries(&machine.place.ledger()).len(), 1, "{}", log());
+    std::fs::remove_file(&hangs).unwrap();
+    until(|| entries(&machine.place.ledger()).is_empty());
+    assert_eq!(daemon.end("-TERM"), Some(0), "{}", log());
 }
 
 /// MIG may be switched by hand.

@@ -33,8 +33,10 @@ fn marked(place: &Place) -> BTreeSet<(u32, i64)> {
         if variables.clone().any(|variable| variable == folder)
             && let Some(mark) = variables
                 .find_map(|variable| variable.strip_prefix("MAPA_LEASE=").map(str::to_owned))
+            // Several reads make the text: if the process executes another program between two, its mark may be cut.
+            && let Some(Ok(lease)) = mark.rsplit(':').next().map(str::parse)
         {
-            found.insert((pid, mark.rsplit(':').next().unwrap().parse().unwrap()));
+            found.insert((pid, lease));
         }
     }
     found

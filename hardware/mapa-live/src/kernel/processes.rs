@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::thread;
@@ -189,7 +189,7 @@ impl Processes {
             let (mut ended, mut ending, mut bare) = (false, false, false);
             for pid in self.pids() {
                 let folder = self.proc.join(pid.to_string());
-                let variables = match fs::read(folder.join("environ")) {
+                let variables = match self.variables(pid) {
                     Ok(variables) => variables,
                     Err(error) => {
                         // Those of other users are nobody's that could be found here.
@@ -349,8 +349,25 @@ impl Processes {
     /// The value of this variable of a process, its mark, if it can be read.
     #[must_use]
     pub fn mark_of(&self, pid: i32, variable: &str) -> Option<String> {
-        let variables = fs::read(self.proc.join(pid.to_string()).join("environ")).ok()?;
-        mark_in(&variables, variable)
+        mark_in(&self.variables(pid).ok()?, variable)
+    }
+
+    /// The variables of a process, with a zero byte behind each: those of one program, or none at all while it
+    /// is being replaced by another.
+    fn variables(&self, pid: i32) -> io::Result<Vec<u8>> {
+        let path = self.proc.join(pid.to_string()).join("environ");
+        let mut size = 1 << 14;
+        loop {
+            // The kernel answers one read from one program's memory. When that is gone, the next read finds the
+            // end of the file, so that a text of two reads may be cut: each try is a read of a file of its own.
+            let mut variables = vec![0; size];
+            let read = fs::File::open(&path)?.read(&mut variables)?;
+            if read < size {
+                variables.truncate(read);
+                return Ok(variables);
+            }
+            size *= 4;
+        }
     }
 
     /// Whether there is surely no process of this number, which a driver told. In a container a driver
@@ -486,6 +503,36 @@ mod tests {
         let found = |text: &str| mark_in(text.as_bytes(), "MAPA_LEASE");
         assert_eq!(found("A=1\0MAPA_LEASE=x:7\0B=2\0"), Some("x:7".to_owned()));
         assert_eq!(found("MAPA_LEASES=x:7\0NOT_MAPA_LEASE=x:7\0"), None);
+    }
+
+    #[test]
+    fn variables_are_whole_while_a_process_executes_one_program_after_another() {
+        let processes = Processes::new().unwrap();
+        let script = r#"[ "$1" -gt 0 ] && exec sh -c "$0" "$0" $(($1 - 1)); exec sleep 600"#;
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", script, script, "200"]);
+        // Many reads' worth of variables, were they read in parts.
+        for number in 0..6 {
+            command.env(format!("MAPA_TEST_{number}"), "x".repeat(100_000));
+        }
+        let mut child = command.spawn().unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        while processes.name(pid) != "sleep" {
+            let variables = processes.variables(pid).unwrap();
+            // Before the first program is executed they are those of this test.
+            let shared = |number| {
+                let mark = mark_in(&variables, &format!("MAPA_TEST_{number}"));
+                mark.map(|text| text.len())
+            };
+            let found: Vec<usize> = (0..6).filter_map(shared).collect();
+            assert!(
+                found.is_empty() || found == [100_000; 6],
+                "{found:?} of {} bytes",
+                variables.len()
+            );
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     #[test]
