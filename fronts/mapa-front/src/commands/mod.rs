@@ -11,6 +11,8 @@ mod defrag;
 mod fit;
 mod machines;
 mod matches;
+#[cfg(feature = "regress")]
+mod measured;
 mod mig;
 #[cfg(feature = "parted")]
 mod parted;
@@ -33,6 +35,8 @@ pub use matches::{
     GraphMatchOutcome, GraphMatchRequest, MatchOutcome, MatchRequest, MatchSettings, find_in_graph,
     find_matches,
 };
+#[cfg(feature = "regress")]
+pub use measured::{MeasuredOutcome, MeasuredRequest, measured};
 pub use mig::{MigAnswer, MigOutcome, MigRequest, mig, mig_gpus};
 #[cfg(feature = "parted")]
 pub use parted::{PartedRequest, parted};
