@@ -51,12 +51,6 @@ pub fn text(file: &str) -> Result<String, Failure> {
     Ok(Disk.text(file)?)
 }
 
-/// The text of a log, or of standard input for `-`. Programs print what they like between the
-/// lines that are read, so bytes that are not UTF-8 are replaced.
-pub fn log(file: &str) -> Result<String, Failure> {
-    Ok(String::from_utf8_lossy(&bytes(file)?).into_owned())
-}
-
 /// Writes a file that a user named.
 pub fn write(file: &Path, contents: impl AsRef<[u8]>) -> Result<(), Failure> {
     fs::write(file, contents).map_err(|error| Failure::at(file.display(), error))

@@ -38,6 +38,15 @@ pub trait Files {
             Error::at(file, format_args!("line {line}: expected text in UTF-8"))
         })
     }
+
+    /// The text of a log. Programs print what they like between the lines that are read, so bytes that are not UTF-8
+    /// are replaced.
+    ///
+    /// # Errors
+    /// As [`bytes`](Self::bytes).
+    fn log(&self, file: &str) -> Result<String, Error> {
+        Ok(String::from_utf8_lossy(&self.bytes(file)?).into_owned())
+    }
 }
 
 /// Files that exist in memory only, by name: what a program without a disk lends to its requests. A machine's description

@@ -16,6 +16,8 @@ mod measured;
 mod mig;
 #[cfg(feature = "parted")]
 mod parted;
+#[cfg(feature = "patterns")]
+mod pattern;
 mod read;
 mod score;
 #[cfg(feature = "patterns")]
@@ -40,6 +42,13 @@ pub use measured::{MeasuredOutcome, MeasuredRequest, measured};
 pub use mig::{MigAnswer, MigOutcome, MigRequest, mig, mig_gpus};
 #[cfg(feature = "parted")]
 pub use parted::{PartedRequest, parted};
+#[cfg(feature = "source")]
+pub use pattern::{CodeInput, CodeSource};
+#[cfg(feature = "patterns")]
+pub use pattern::{
+    CounterSource, NcclSource, ParallelismSource, PatternInput, PatternOutcome, PatternRequest,
+    PatternSource, WordSource, pattern,
+};
 pub use read::{ReadFile, ReadOutcome, read_files, read_summary};
 pub use score::{ExplainedSum, PackedLinks, ScoreOutcome, ScoreRequest, ScoredBandwidth, score};
 #[cfg(feature = "patterns")]

@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use mapa_core::{Edge, MAX_DEVICES, Pattern};
-use mapa_front::answer::nccl::NcclPattern;
-use mapa_front::answer::pattern::{Finding, Pattern as Answer};
-use mapa_patterns::{Application, Evidence, Messages, Note, Verdict, likeness, write_pattern};
+use mapa_core::{Edge, Pattern};
+use mapa_front::commands::{PatternOutcome, PatternRequest, PatternSource};
+use mapa_patterns::{Application, likeness, write_pattern};
 
 use crate::cli::WriteArgs;
-use crate::commands::sensitivity::request;
+use crate::commands::sensitivity;
 use mapa_cli::Failure;
 use mapa_cli::Output;
 use mapa_cli::files::write;
@@ -18,44 +17,25 @@ use mapa_front::text::table;
 /// The most edges that the text lists.
 const LISTED: usize = 40;
 
-/// What a source adds to the answer.
-#[derive(Default)]
-pub(super) struct More {
-    /// What logs of NCCL and RCCL say.
-    pub(super) nccl: Option<NcclPattern>,
-    /// The calls in source code.
-    pub(super) findings: Option<Vec<Finding>>,
-    /// Further lines of the text.
-    pub(super) lines: Vec<String>,
+/// The request of a command line.
+pub(super) fn request(source: PatternSource, args: &WriteArgs) -> PatternRequest {
+    PatternRequest {
+        source,
+        name: args.name.clone(),
+        steps: args.steps,
+        sensitivity: args.sensitivity.clone(),
+        evidence: sensitivity::request(&args.evidence),
+    }
 }
 
-/// Prints an application, and writes and draws it as the options say. `messages` are those that the
-/// source observed.
+/// Prints an application, and writes and draws it as the options say. `more` are further lines of the text.
 pub(super) fn answer(
-    mut application: Application,
-    messages: Option<Messages>,
+    outcome: &PatternOutcome,
+    more: Vec<String>,
     args: &WriteArgs,
-    more: More,
     output: &mut Output,
 ) -> Result<(), Failure> {
-    if let Some(name) = &args.name {
-        if name.is_empty() || name.contains(char::is_control) {
-            return Err(Failure::malformed("--name: expected a name on one line"));
-        }
-        application.name.clone_from(name);
-    }
-    if let Some(steps) = args.steps {
-        application = application.over_steps(steps).map_err(Failure::malformed)?;
-    }
-    let ranks = application.pattern.len();
-    if ranks > MAX_DEVICES {
-        let name = &application.name;
-        return Err(Failure::malformed(format_args!(
-            "{name} has {ranks} ranks: expected at most {MAX_DEVICES}"
-        )));
-    }
-    // The verdict comes before anything is written: files have it too.
-    judge(&mut application, messages, args)?;
+    let application = &outcome.application;
     let on_stdout = args.dot.as_deref() == Some("-");
     if on_stdout && output.json {
         return Err(Failure::malformed(
@@ -63,7 +43,7 @@ pub(super) fn answer(
         ));
     }
     if let Some(file) = &args.output {
-        write(file, write_pattern(&application))?;
+        write(file, write_pattern(application))?;
     }
     if let Some(file) = args.dot.as_ref().filter(|_| !on_stdout) {
         write(Path::new(file), application.to_dot())?;
@@ -72,14 +52,10 @@ pub(super) fn answer(
         return output.line(application.to_dot().trim_end());
     }
     if output.json {
-        return output.object(&Answer {
-            nccl: more.nccl,
-            findings: more.findings,
-            ..Answer::from(&application)
-        });
+        return output.object(&outcome.answer());
     }
-    print(&application, output)?;
-    for line in more.lines {
+    print(application, output)?;
+    for line in more {
         output.line(line)?;
     }
     if let Some(file) = &args.output {
@@ -87,49 +63,6 @@ pub(super) fn answer(
     }
     if let Some(file) = &args.dot {
         output.line(format_args!("drawn     {file}"))?;
-    }
-    Ok(())
-}
-
-/// Sets the sensitivity of an application, if the command line states it, gives evidence of it, or
-/// messages were observed.
-fn judge(
-    application: &mut Application,
-    observed: Option<Messages>,
-    args: &WriteArgs,
-) -> Result<(), Failure> {
-    // The user's word wins over all evidence.
-    if let Some(word) = &args.sensitivity {
-        let sensitivity = word.parse().map_err(Failure::malformed)?;
-        application.verdict = Verdict {
-            sensitivity,
-            why: "stated by its user".to_owned(),
-        };
-        return Ok(());
-    }
-    let mut evidence = request(&args.evidence).evidence()?;
-    // Without the number of steps, observed messages cannot be compared with the time of an
-    // iteration. They count only as evidence by size, that is, if no time is given.
-    if evidence.messages.is_none() && (args.steps.is_some() || evidence.iteration_seconds.is_none())
-    {
-        evidence.messages = observed;
-    }
-    let without_messages = evidence.iteration_seconds.is_some() && evidence.messages.is_none();
-    if let Some(bytes) = application
-        .step_bytes()
-        .filter(|_| without_messages && evidence.times.is_none())
-    {
-        let mut messages = Messages::new();
-        messages.add(bytes, 1.0).map_err(Failure::malformed)?;
-        evidence.messages = Some(messages);
-        application.notes.push(Note::assumed(
-            "for the sensitivity, the busiest edge sends the bytes of a step in one message, and phases follow one \
-             another",
-        ));
-    }
-    // Without evidence, the verdict of the source stands.
-    if evidence != Evidence::default() {
-        application.verdict = evidence.verdict().map_err(Failure::malformed)?;
     }
     Ok(())
 }

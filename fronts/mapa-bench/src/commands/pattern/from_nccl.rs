@@ -1,55 +1,28 @@
 //! `pattern from-nccl`: from logs and graphs of NCCL and RCCL.
 
-use mapa_front::answer::nccl::NcclPattern;
-use mapa_patterns::{Algorithm, Error, Messages, NcclJob, Unit, read_nccl};
+use mapa_front::commands::{NcclSource, PatternInput, PatternSource};
+use mapa_patterns::{NcclJob, Unit};
 
-use super::answer::{More, answer};
+use super::answer::{answer, request};
 use crate::cli::FromNccl;
 use mapa_cli::Failure;
 use mapa_cli::Output;
-use mapa_cli::files;
+use mapa_cli::files::Disk;
 use mapa_front::text::table;
 
 /// The most message sizes that the text lists.
 const LISTED: usize = 40;
 
 pub(super) fn from_nccl(args: &FromNccl, output: &mut Output) -> Result<(), Failure> {
-    let algorithm: Algorithm = args.algorithm.parse().map_err(Failure::malformed)?;
-    let mut logs = Vec::new();
-    for file in &args.files {
-        let name = if file == "-" { "standard input" } else { file };
-        logs.push((name, files::log(file)?));
-    }
-    let texts: Vec<(&str, &str)> = logs
-        .iter()
-        .map(|(name, text)| (*name, text.as_str()))
-        .collect();
-    let job = read_nccl(&texts).map_err(Failure::malformed)?;
-    let mut application = job.application(algorithm).map_err(Failure::malformed)?;
-    if application.unit.is_bytes() {
-        application = application
-            .without_noise(args.noise / 100.0)
-            .map_err(Failure::malformed)?;
-    }
-    let messages = messages(&job, args.write.steps).map_err(Failure::malformed)?;
-    let nccl = Some(NcclPattern::new(&job, algorithm));
-    let more = More {
-        nccl,
-        lines: lines(&job),
-        ..More::default()
-    };
-    answer(application, messages, &args.write, more, output)
-}
-
-/// The messages of a rank: in a step if the number of steps is known, else in the whole log. None
-/// if the log has no calls.
-fn messages(job: &NcclJob, steps: Option<f64>) -> Result<Option<Messages>, Error> {
-    let mut messages = Messages::new();
-    for &(bytes, calls) in &job.messages {
-        // A log is of a whole run. The number of steps makes its calls those of one step.
-        messages.add(bytes as f64, calls as f64 / steps.unwrap_or(1.0))?;
-    }
-    Ok((!job.messages.is_empty()).then_some(messages))
+    let source = PatternSource::Nccl(NcclSource {
+        files: args.files.clone(),
+        algorithm: args.algorithm.clone(),
+        noise: args.noise,
+    });
+    let request = request(source, &args.write);
+    let outcome = request.outcome(&Disk, None, PatternInput::Files)?;
+    let more = outcome.nccl.as_ref().map(|(job, _)| lines(job));
+    answer(&outcome, more.unwrap_or_default(), &args.write, output)
 }
 
 /// Tables of communicators, and of messages if the log has calls.

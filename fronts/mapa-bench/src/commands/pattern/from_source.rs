@@ -4,12 +4,14 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use mapa_patterns::{Note, Proposal, Source};
+use mapa_front::commands::{CodeInput, CodeSource, PatternInput, PatternSource};
+use mapa_patterns::{Note, Source};
 
-use super::answer::{More, answer};
+use super::answer::{answer, request};
 use crate::cli::FromSource;
 use mapa_cli::Failure;
 use mapa_cli::Output;
+use mapa_cli::files::Disk;
 use mapa_front::text::table;
 
 /// Folders without source code of the program itself.
@@ -35,53 +37,57 @@ pub(super) fn from_source(args: &FromSource, output: &mut Output) -> Result<(), 
         tree.add(path, 0, true)?;
     }
     tree.follow(&args.paths)?;
-    let files = tree
-        .files
-        .iter()
-        .map(|(name, text)| (name.as_str(), text.as_str()));
-    let source = Source::scan(files);
-    let proposed = source.propose(
-        args.gpus,
-        args.algorithm.parse().map_err(Failure::malformed)?,
-    );
-    let mut proposal = match proposed {
-        Ok(proposal) => proposal,
+    let mut found = Vec::new();
+    let mut undecided = |source: &Source| {
+        let calls = source.findings().iter();
+        found = calls
+            .map(|call| {
+                let (library, kind) = (call.library.to_string(), call.kind.to_string());
+                [
+                    call.place(),
+                    call.call.clone(),
+                    library,
+                    kind,
+                    String::new(),
+                ]
+            })
+            .collect();
+    };
+    let source = PatternSource::Code(CodeSource {
+        paths: args
+            .paths
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect(),
+        gpus: args.gpus,
+        algorithm: args.algorithm.clone(),
+    });
+    let input = PatternInput::Code(CodeInput {
+        files: tree.files,
+        notes: tree.notes,
+        undecided: &mut undecided,
+    });
+    let outcome = match request(source, &args.write).outcome(&Disk, None, input) {
+        Ok(outcome) => outcome,
         Err(error) => {
             // The findings may help to complete the command line.
-            if !output.json && !source.findings().is_empty() {
-                for line in findings(&source, None) {
+            if !output.json && !found.is_empty() {
+                for line in table_of(found) {
                     output.line(line)?;
                 }
             }
-            return Err(Failure::malformed(error));
+            return Err(error.into());
         }
     };
-    // A proposal that has found no name of its own takes that of the only path.
-    if let [only] = args.paths.as_slice()
-        && proposal.application.name == "source"
-        && let Some(name) = only
-            .file_stem()
-            .and_then(|stem| stem.to_str())
-            .filter(|name| is_plain(name))
-    {
-        proposal.application.name = name.to_owned();
-    }
-    // Notes on files come before those on calls.
-    let notes = &mut proposal.application.notes;
-    notes.splice(0..0, tree.notes);
-    let found = mapa_front::answer::pattern::findings(&source, &proposal);
     let mut lines = vec![String::new()];
-    lines.extend(findings(&source, Some(&proposal)));
-    let more = More {
-        findings: Some(found),
-        lines,
-        ..More::default()
-    };
-    answer(proposal.application, None, &args.write, more, output)
-}
-
-fn is_plain(name: &str) -> bool {
-    !name.is_empty() && !name.contains(char::is_control)
+    let decided = outcome.findings.iter().flatten().map(|found| {
+        let place = format!("{}:{}", found.file, found.line);
+        let (call, library) = (found.call.clone(), found.library.clone());
+        let (kind, decided) = (found.kind.clone(), found.decided_as.clone());
+        [place, call, library, kind, decided]
+    });
+    lines.extend(table_of(decided));
+    answer(&outcome, lines, &args.write, output)
 }
 
 /// The names and texts of the files, and notes on what was left out.
@@ -197,19 +203,11 @@ impl SourceTree {
     }
 }
 
-/// A table of the findings, with the decision on each if there is a proposal.
-fn findings(source: &Source, proposal: Option<&Proposal>) -> Vec<String> {
+/// A table of the findings: their place, call, library and kind, and the decision on each if there is one.
+fn table_of(found: impl IntoIterator<Item = [String; 5]>) -> Vec<String> {
     let mut rows = table(["where", "call", "library", "is", "decided as"], []);
-    for (index, found) in source.findings().iter().enumerate() {
-        let decision = proposal.and_then(|proposal| proposal.decisions.get(index));
-        let decided = decision.map_or_else(String::new, |decision| decision.what.clone());
-        rows.add_row([
-            found.place(),
-            found.call.clone(),
-            found.library.to_string(),
-            found.kind.to_string(),
-            decided,
-        ]);
+    for cells in found {
+        rows.add_row(cells);
     }
     rows.to_string().lines().map(str::to_owned).collect()
 }
