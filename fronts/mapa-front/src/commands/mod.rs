@@ -24,6 +24,8 @@ mod score;
 mod sensitivity;
 #[cfg(feature = "sim")]
 mod simulate;
+#[cfg(feature = "sim")]
+mod sweep;
 mod topo;
 
 pub use allocate::{AllocateOutcome, AllocateRequest, allocate};
@@ -55,4 +57,8 @@ pub use score::{ExplainedSum, PackedLinks, ScoreOutcome, ScoreRequest, ScoredBan
 pub use sensitivity::{EvidenceRequest, sensitivity};
 #[cfg(feature = "sim")]
 pub use simulate::{SimulateOutcome, SimulateRequest, SimulateStep, simulate};
+#[cfg(feature = "sim")]
+pub use sweep::{
+    FinishedCell, SweepGroup, SweepJobs, SweepPlan, SweepPoint, SweepRequest, SweepTables, sweep,
+};
 pub use topo::{direct_links, link_census, network_cards, topo};

@@ -4,28 +4,23 @@
 //! finished, and a cell that has a file is not run again. So a killed sweep loses only the cells
 //! that were running, and its parts can run anywhere.
 
-mod cell;
-mod file;
-mod hash;
-mod plan;
 mod results;
 mod store;
 mod summary;
-mod values;
-mod workload;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use mapa_front::answer::sweep::{FailedCell, Sweep, SweepCell, SweepCells};
+use mapa_front::answer::sweep::{FailedCell, Sweep, SweepCells};
+use mapa_front::commands::{SweepPlan, SweepPoint, SweepRequest, SweepTables};
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
 
-use self::file::SweepFile;
-use self::plan::{SweepPlan, SweepPoint};
 use self::store::{CellState, CellStore, number, what_is};
 use crate::cli::{Shard, SweepArgs};
+use crate::names::NAMES;
 use mapa_cli::Failure;
+use mapa_cli::files::Disk;
 use mapa_cli::{Output, progress};
 use mapa_front::text::table;
 
@@ -33,9 +28,7 @@ use mapa_front::text::table;
 const NAMED: usize = 10;
 
 pub(crate) fn sweep(args: &SweepArgs, output: &mut Output) -> Result<(), Failure> {
-    let file = SweepFile::read(&args.file)?;
-    let plan =
-        SweepPlan::new(&file, output).map_err(|failure| failure.within(args.file.display()))?;
+    let plan = plan(args, output)?;
     let cells: Vec<SweepPoint<'_>> = plan.cells().collect();
     let Some(folder) = args.into.as_deref().filter(|_| !args.list) else {
         return list(args, &cells, output);
@@ -64,6 +57,16 @@ pub(crate) fn sweep(args: &SweepArgs, output: &mut Output) -> Result<(), Failure
         report.print(output)?
     }
     report.verdict(args, output)
+}
+
+/// The cells of the sweep file. All that it names is read.
+fn plan(args: &SweepArgs, output: &Output) -> Result<SweepPlan, Failure> {
+    let place = args.file.display();
+    let text = fs::read_to_string(&args.file).map_err(|error| Failure::at(&place, error))?;
+    let warn = &mut |warning: String| output.warn(warning);
+    let plan = SweepRequest::from_toml(&text)
+        .and_then(|request| SweepPlan::new(&NAMES, &Disk, &request, warn));
+    Ok(plan.map_err(|error| error.within(&place))?)
 }
 
 /// How many cells existed already, how many are new, and how many were damaged.
@@ -177,7 +180,7 @@ fn run_one(cell: &SweepPoint<'_>, store: &CellStore, rows: bool) -> Result<bool,
     if let CellState::Whole(_) = store.find(cell, rows)? {
         return Ok(false);
     }
-    store.keep(cell, &cell::run(cell, rows))?;
+    store.keep(cell, &cell.run(&NAMES, rows))?;
     Ok(true)
 }
 
@@ -262,10 +265,10 @@ fn finish(
         match store.find(&cell, args.rows)? {
             CellState::Whole(kept) => {
                 // A part tells of its own cells only, or each task of a cluster would tell of those of all.
-                if let Some(error) = kept.error.as_ref().filter(|_| shard.has(cell.index)) {
-                    failed.push((cell.index, cell.to_string(), error.clone()));
+                if let Some(error) = kept.error().filter(|_| shard.has(cell.index)) {
+                    failed.push((cell.index, cell.to_string(), error.to_owned()));
                 }
-                whole.push((cell, kept));
+                whole.push((cell, *kept));
             }
             CellState::Nothing => missing.push(cell.index),
             CellState::Damaged(what) => {
@@ -275,7 +278,7 @@ fn finish(
         }
     }
     let written = if missing.is_empty() {
-        results::write(folder, &whole, args.rows)?
+        results::write(folder, &SweepTables::new(&whole, args.rows)?)?
     } else {
         Vec::new()
     };
@@ -452,33 +455,15 @@ fn list(args: &SweepArgs, cells: &[SweepPoint<'_>], output: &mut Output) -> Resu
             Some(store) => Some(matches!(store.find(cell, args.rows)?, CellState::Whole(_))),
             None => None,
         };
-        let SweepPoint {
-            index,
-            machine,
-            jobs,
-            scheduler,
-            execution,
-            policy,
-            ..
-        } = *cell;
-        listed.push(SweepCell {
-            cell: index,
-            machine: machine.to_owned(),
-            workload: jobs.word.clone(),
-            seed: jobs.seed,
-            scheduler: scheduler.to_string(),
-            execution: execution.to_string(),
-            policy: policy.to_owned(),
-            finished: there,
-        });
+        listed.push(cell.answer(there));
         let there = there.map_or("", |there| if there { "yes" } else { "no" });
         rows.add_row([
-            &index.to_string(),
-            machine,
-            &jobs.to_string(),
-            scheduler.words(),
-            execution.words(),
-            policy,
+            &cell.index.to_string(),
+            cell.machine,
+            &cell.jobs.to_string(),
+            cell.scheduler.words(),
+            cell.execution.words(),
+            cell.policy,
             there,
         ]);
     }

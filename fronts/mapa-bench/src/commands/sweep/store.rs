@@ -12,58 +12,17 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use fnv::FnvHasher;
-use serde::{Deserialize, Serialize};
+use mapa_front::commands::{FinishedCell, SweepPoint};
 
-use super::plan::SweepPoint;
-use super::values::ValueColumns;
 use mapa_cli::Failure;
 use mapa_cli::files::{make_folder, write_whole};
 
 /// The start of every cell's file.
 const HEAD: &str = "mapa-bench sweep cell, fnv1a ";
 
-/// The outcome of a cell, as its file has it.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct StoredCell {
-    /// The cell's key, hexadecimal.
-    key: String,
-    /// The cell in words, for messages.
-    what: String,
-    /// Why the cell has no numbers.
-    pub(super) error: Option<String>,
-    /// The row of the cell.
-    pub(super) summary: ValueColumns,
-    /// The rows of its jobs, with `--rows`.
-    pub(super) rows: Option<ValueColumns>,
-}
-
-impl StoredCell {
-    pub(super) fn new(
-        cell: &SweepPoint<'_>,
-        outcome: Result<(ValueColumns, Option<ValueColumns>), String>,
-    ) -> Self {
-        let (error, (summary, rows)) = match outcome {
-            Ok(tables) => (None, tables),
-            // A failed cell has an empty table of jobs and not none, or `find` would have it run again.
-            Err(error) => (
-                Some(error),
-                (ValueColumns::new(), Some(ValueColumns::new())),
-            ),
-        };
-        Self {
-            key: format!("{:016x}", cell.key),
-            what: cell.to_string(),
-            error,
-            summary,
-            rows,
-        }
-    }
-}
-
 /// The state of a cell in a folder.
 pub(super) enum CellState {
-    Whole(Box<StoredCell>),
+    Whole(Box<FinishedCell>),
     /// No file, or one without the rows of jobs that `--rows` needs.
     Nothing,
     /// A file that was changed or truncated, and what is wrong with it.
@@ -103,18 +62,18 @@ impl CellStore {
         };
         Ok(match parse(&bytes) {
             Err(what) => CellState::Damaged(format!("{}: {what}", path.display())),
-            Ok(kept) if kept.key != format!("{:016x}", cell.key) => CellState::Damaged(format!(
+            Ok(kept) if kept.key() != cell.key() => CellState::Damaged(format!(
                 "{}: contains another cell than its name says",
                 path.display()
             )),
             // It was run without `--rows`, so it is run again.
-            Ok(kept) if rows && kept.rows.is_none() => CellState::Nothing,
+            Ok(kept) if rows && !kept.has_jobs() => CellState::Nothing,
             Ok(kept) => CellState::Whole(Box::new(kept)),
         })
     }
 
     /// Writes the outcome of a cell, and replaces an existing one.
-    pub(super) fn keep(&self, cell: &SweepPoint<'_>, kept: &StoredCell) -> Result<(), Failure> {
+    pub(super) fn keep(&self, cell: &SweepPoint<'_>, kept: &FinishedCell) -> Result<(), Failure> {
         let json = serde_json::to_string(kept).map_err(Failure::malformed)? + "\n";
         let text = format!("{HEAD}{:016x}\n{json}", checksum(json.as_bytes()));
         write_whole(&self.path(cell), text.as_bytes())
@@ -127,10 +86,7 @@ impl CellStore {
         let mut by_key: BTreeMap<String, Vec<&SweepPoint<'_>>> = BTreeMap::new();
         // Without foreign files nothing can be renamed.
         for cell in cells.iter().filter(|_| !strangers.is_empty()) {
-            by_key
-                .entry(format!("{:016x}", cell.key))
-                .or_default()
-                .push(cell);
+            by_key.entry(cell.key()).or_default().push(cell);
         }
         let mut moved = 0;
         for path in strangers {
@@ -188,16 +144,18 @@ pub(super) fn number(file: &str) -> Option<usize> {
 
 /// The words of the cell in a file, if the file can be read.
 pub(super) fn what_is(path: &Path) -> Option<String> {
-    parse(&fs::read(path).ok()?).ok().map(|kept| kept.what)
+    parse(&fs::read(path).ok()?)
+        .ok()
+        .map(|kept| kept.words().to_owned())
 }
 
 fn name(cell: &SweepPoint<'_>) -> String {
     // Six digits put the cells in order of numbers, since a sweep has a million at most.
-    format!("{:06}-{:016x}.cell", cell.index, cell.key)
+    format!("{:06}-{}.cell", cell.index, cell.key())
 }
 
 /// Parses a cell's file, and checks its checksum.
-fn parse(bytes: &[u8]) -> Result<StoredCell, String> {
+fn parse(bytes: &[u8]) -> Result<FinishedCell, String> {
     let text = str::from_utf8(bytes).map_err(|error| error.to_string())?;
     let (head, json) = text.split_once('\n').unwrap_or((text, ""));
     let sum = head.strip_prefix(HEAD).ok_or("not a cell's file")?;

@@ -1,11 +1,7 @@
 //! The summary of a finished sweep, as text: a row for each combination, over its seeds.
 
+use mapa_front::commands::{FinishedCell, SweepGroup, SweepPoint};
 use mapa_front::text::{duration, duration_within, gbps, table};
-use mapa_sim::mean_interval;
-
-use super::plan::SweepPoint;
-use super::store::StoredCell;
-use super::values::{ColumnValues, ValueColumns};
 
 /// A column: the name of a measure, its heading, and how it is written.
 type SummaryColumn = (&'static str, &'static str, WrittenMean);
@@ -56,34 +52,8 @@ fn bandwidth(mean: f64, half: Option<f64>) -> String {
     gbps(mean) + &half
 }
 
-/// The cells of one combination of machine, workload, scheduler, execution model and policy: one
-/// for each seed.
-struct SummaryGroup<'a> {
-    words: [&'a str; 5],
-    kept: Vec<&'a StoredCell>,
-}
-
 /// The means over seeds; a time after `±` is half of the 95 % interval (Student's t).
-pub(super) fn summary(cells: &[(SweepPoint<'_>, Box<StoredCell>)]) -> comfy_table::Table {
-    let mut groups: Vec<SummaryGroup<'_>> = Vec::new();
-    for (cell, kept) in cells {
-        let words = [
-            cell.machine,
-            cell.jobs.word.as_str(),
-            cell.scheduler.words(),
-            cell.execution.words(),
-            cell.policy,
-        ];
-        // Seeds are an outer loop of the plan and schedulers an inner one, so the cells of a group are not
-        // neighbours.
-        match groups.iter_mut().find(|group| group.words == words) {
-            Some(group) => group.kept.push(kept),
-            None => groups.push(SummaryGroup {
-                words,
-                kept: vec![kept],
-            }),
-        }
-    }
+pub(super) fn summary(cells: &[(SweepPoint<'_>, FinishedCell)]) -> comfy_table::Table {
     let about = [
         "machine",
         "workload",
@@ -93,52 +63,25 @@ pub(super) fn summary(cells: &[(SweepPoint<'_>, Box<StoredCell>)]) -> comfy_tabl
         "cells",
         "failed",
     ];
-    let has = |name: &str| {
-        let mut all = cells.iter();
-        all.any(|(_, kept)| number(&kept.summary, name).is_some())
-    };
     let mut shown = SHOWN.to_vec();
-    if has("late_share") {
+    if cells
+        .iter()
+        .any(|(_, cell)| cell.number("late_share").is_some())
+    {
         shown.extend(OF_DEADLINES);
     }
     let header = about
         .into_iter()
         .chain(shown.iter().map(|(_, head, _)| *head));
     let mut rows = table(header, 5..about.len() + shown.len());
-    for SummaryGroup { words, kept } in groups {
-        let failed = kept.iter().filter(|cell| cell.error.is_some()).count();
-        let mut cells: Vec<String> = words.map(str::to_owned).into();
-        cells.extend([kept.len().to_string(), failed.to_string()]);
+    for group in SweepGroup::all(cells) {
+        let mut cells: Vec<String> = group.words.map(str::to_owned).into();
+        cells.extend([group.cells.len().to_string(), group.failed().to_string()]);
         cells.extend(shown.iter().map(|(name, _, text)| {
-            // Failed cells have no numbers, and do not count.
-            let values: Vec<f64> = kept
-                .iter()
-                .filter_map(|cell| number(&cell.summary, name))
-                .collect();
-            mean(&values, *text)
+            let mean = group.mean(name);
+            mean.map_or_else(|| "-".to_owned(), |(mean, half)| text(mean, half))
         }));
         rows.add_row(cells);
     }
     rows
-}
-
-/// The number of a cell's row in this column.
-fn number(summary: &ValueColumns, name: &str) -> Option<f64> {
-    let (_, values) = summary.iter().find(|(key, _)| key == name)?;
-    match values {
-        // A cell's summary has one row.
-        ColumnValues::Numbers(values) => values.first().copied().flatten(),
-        _ => None,
-    }
-}
-
-fn mean(values: &[f64], text: WrittenMean) -> String {
-    match values {
-        [] => "-".to_owned(),
-        [one] => text(*one, None),
-        several => {
-            let interval = mean_interval(several);
-            text(interval.mean, Some((interval.high - interval.low) / 2.0))
-        }
-    }
 }

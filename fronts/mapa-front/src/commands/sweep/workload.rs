@@ -5,17 +5,18 @@ use std::fmt;
 
 use mapa_sim::Workload;
 
-use super::file::SweepFile;
 use super::hash::Hash;
-use mapa_cli::Failure;
-use mapa_cli::files::Disk;
-use mapa_front::{WorkloadSpec, generated};
+use super::request::SweepRequest;
+use crate::error::Error;
+use crate::files::Files;
+use crate::workload::{WorkloadSpec, generated};
 
 /// A workload of a sweep.
-pub(super) struct SweepJobs {
-    /// The word of the sweep file: a generator, or a file.
-    pub(super) word: String,
-    pub(super) seed: Option<u64>,
+pub struct SweepJobs {
+    /// The word of the request: a generator, or a file.
+    pub word: String,
+    /// The seed of the generator; none for a file.
+    pub seed: Option<u64>,
     /// The jobs of a file. Generated jobs are drawn again for every cell: that is cheap, and
     /// keeping all of them would take much memory.
     read: Option<Workload>,
@@ -37,7 +38,7 @@ impl SweepJobs {
     }
 
     /// The jobs, drawn now if they are generated.
-    pub(super) fn get(&self) -> Result<Cow<'_, Workload>, Failure> {
+    pub(super) fn get(&self) -> Result<Cow<'_, Workload>, Error> {
         match &self.read {
             Some(workload) => Ok(Cow::Borrowed(workload)),
             None => Ok(Cow::Owned(generated(
@@ -58,40 +59,39 @@ impl fmt::Display for SweepJobs {
     }
 }
 
-/// The workloads of a sweep file, in order: generators with each seed, job files, traces.
-pub(super) fn workloads(file: &SweepFile) -> Result<Vec<SweepJobs>, Failure> {
-    let seeds = file.seeds.as_ref().map_or(&[][..], |seeds| &seeds.0);
+/// The workloads of a sweep, in order: generators with each seed, job files, traces.
+pub(super) fn workloads(
+    request: &SweepRequest,
+    files: &dyn Files,
+) -> Result<Vec<SweepJobs>, Error> {
+    let seeds = request.seeds.as_deref().unwrap_or_default();
     let mut all = Vec::new();
-    for word in &file.generate.0 {
+    for word in &request.generate {
         for &seed in seeds {
             // The jobs are drawn here for their hash and for errors in the words. `get` draws them again.
-            let workload = generated(word, seed).map_err(|failure| failure.within("`generate`"))?;
+            let workload = generated(word, seed).map_err(|error| error.within("`generate`"))?;
             all.push(SweepJobs::new(word, Some(seed), workload));
         }
     }
     let plain = WorkloadSpec {
-        at_once: file.at_once,
+        at_once: request.at_once,
         ..WorkloadSpec::default()
     };
-    for word in &file.jobs.0 {
+    for word in &request.jobs {
         let args = WorkloadSpec {
             jobs: Some(word.clone()),
             ..plain.clone()
         };
-        let workload = args
-            .load(&Disk)
-            .map_err(|failure| failure.within("`jobs`"))?;
+        let workload = args.load(files).map_err(|error| error.within("`jobs`"))?;
         all.push(SweepJobs::new(word, None, workload));
     }
-    for word in &file.traces.0 {
+    for word in &request.traces {
         let args = WorkloadSpec {
             trace: Some(word.clone()),
-            select: file.select.clone(),
+            select: request.select.clone(),
             ..plain.clone()
         };
-        let workload = args
-            .load(&Disk)
-            .map_err(|failure| failure.within("`traces`"))?;
+        let workload = args.load(files).map_err(|error| error.within("`traces`"))?;
         all.push(SweepJobs::new(word, None, workload));
     }
     Ok(all)

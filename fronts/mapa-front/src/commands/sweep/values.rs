@@ -1,4 +1,4 @@
-//! ValueColumns in the form that a cell's file has.
+//! Columns of a table in the form that a finished cell has.
 
 use mapa_sim::{Column, Table};
 use serde::{Deserialize, Serialize};
