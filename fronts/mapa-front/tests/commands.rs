@@ -3,8 +3,10 @@
 
 use mapa_front::answer::Versioned;
 use mapa_front::commands::{
-    AllocateRequest, Batch, CompareRequest, DefragRequest, MatchRequest, ScoreRequest,
-    SimulateRequest, allocate, compare, defrag, find_matches, mig, score, simulate, topo,
+    AllocateRequest, Batch, CompareRequest, DefragRequest, FinishedCell, MatchRequest,
+    MeasuredRequest, PatternRequest, ScoreRequest, SimulateRequest, SweepPlan, SweepRequest,
+    SweepTables, allocate, compare, defrag, find_matches, measured, mig, pattern, score, simulate,
+    sweep, topo,
 };
 use mapa_front::{Error, InMemory, Loaded, MachineSpec, Names};
 use serde::Serialize;
@@ -189,4 +191,148 @@ fn a_machine_may_be_a_text_in_memory() {
             .to_string()
             .contains("unknown field `jobs`, expected one of")
     );
+}
+
+#[test]
+fn pattern_answers_as_recorded() {
+    let files = InMemory::default();
+    check_alone(
+        include_str!("commands/pattern.jsonl"),
+        |request: &PatternRequest| pattern(&files, None, request),
+    );
+}
+
+#[test]
+fn a_request_for_a_pattern_names_files_that_the_front_lends() {
+    let request = |text: &str| serde_json::from_str::<PatternRequest>(text).unwrap();
+    let nccl = request(r#"{"source": {"nccl": {"files": ["none.log"]}}}"#);
+    let error = pattern(&InMemory::default(), None, &nccl).unwrap_err();
+    assert_eq!(error.to_string(), "none.log: no such file");
+    let counters = request(r#"{"source": {"counters": {"noise": 60}}}"#);
+    let error = pattern(&InMemory::default(), None, &counters).unwrap_err();
+    assert!(error.to_string().starts_with("expected one reading"));
+    let text = "[pattern]\n";
+    let files = InMemory::default().with("job.toml", text);
+    let file = request(r#"{"source": {"pattern": {"pattern": "job.toml"}}}"#);
+    let error = pattern(&files, None, &file).unwrap_err();
+    assert!(error.to_string().starts_with("job.toml: "), "{error}");
+}
+
+#[test]
+fn measurements_become_rows_and_shares_without_a_disk() {
+    let copies = "Unidirectional P2P=Disabled Bandwidth Matrix (GB/s)\n   D\\D     0      1\n     0 786.23  17.00\n     1  17.00 785.11\n";
+    let files = InMemory::default().with("copies.txt", copies);
+    let mut request: MeasuredRequest = serde_json::from_str(
+        r#"{"machine": {"machine": ["dgx-a100"]}, "outputs": ["copies.txt"], "into": "rows.tsv", "fit": true}"#,
+    )
+    .unwrap();
+    let loaded = request.machine.load(&files, &mut |_| {}).unwrap();
+    let outcome = request.outcome(&files, &loaded).unwrap();
+    assert!(outcome.rows.iter().all(|row| row.fitted_gbps.is_some()));
+    let (table, shares) = (outcome.table.unwrap(), outcome.shares.unwrap());
+    assert!(shares.contains("2 measurements of dgx-a100"), "{shares}");
+    // The table as a file: the same output adds no row twice.
+    let files = files.with("rows.tsv", table.clone());
+    let again = request.outcome(&files, &loaded).unwrap();
+    assert_eq!(again.table.as_deref(), Some(table.as_str()));
+    let known = "not added to rows.tsv again: dgx-a100#0, dgx-a100#1";
+    assert!(again.notes.contains(&known.to_owned()), "{:?}", again.notes);
+    request.fit = false;
+    let answer = measured(&files, &loaded, &request).unwrap();
+    assert_eq!((answer.rows.len(), answer.into), (2, None));
+    request.machine.machine.clear();
+    let error = request.outcome(&files, &loaded).err().unwrap();
+    assert!(error.to_string().starts_with("--into: rows name"));
+}
+
+/// A sweep of four cells.
+fn small_sweep() -> SweepRequest {
+    SweepRequest::from_toml(
+        "machines = \"dgx-1v\"\npolicies = [\"greedy\", \"lowest-id\"]\ngenerate = \"mapa,jobs=8\"\nseeds = \"1..2\"\n",
+    )
+    .unwrap()
+}
+
+/// The results as text.
+fn csv(tables: &SweepTables) -> [String; 2] {
+    let jobs = tables.jobs.as_ref().map(|jobs| jobs.to_csv().unwrap());
+    [tables.cells.to_csv().unwrap(), jobs.unwrap_or_default()]
+}
+
+#[test]
+fn a_sweep_goes_on_from_known_cells_to_the_same_results() {
+    let (names, files, request) = (Names::built_in(), InMemory::default(), small_sweep());
+    let mut kept = Vec::new();
+    let whole = sweep(&names, &files, &request, true, [], &mut |point, cell| {
+        assert_eq!(
+            (point.index, point.key().as_str()),
+            (kept.len(), cell.key())
+        );
+        kept.push(serde_json::to_string(cell).unwrap());
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!((kept.len(), whole.cells.rows()), (4, 4));
+    // Interrupted after a cell, and resumed from what was kept of it.
+    let read = |text: &String| serde_json::from_str::<FinishedCell>(text).unwrap();
+    let mut ran = 0;
+    let known = kept[..3].iter().map(read);
+    let resumed = sweep(&names, &files, &request, true, known, &mut |_, _| {
+        ran += 1;
+        Ok(())
+    });
+    assert_eq!((csv(&resumed.unwrap()), ran), (csv(&whole), 1));
+    let stopped = sweep(&names, &files, &request, true, [], &mut |_, _| {
+        Err(Error::malformed("stopped"))
+    });
+    assert_eq!(stopped.err().unwrap().to_string(), "stopped");
+}
+
+#[test]
+fn keys_of_cells_depend_on_names_of_devices_and_on_jobs() {
+    let (names, request) = (Names::built_in(), small_sweep());
+    let keys = |files: &InMemory, request: &SweepRequest| -> Vec<String> {
+        let plan = SweepPlan::new(&names, files, request, &mut |_| {}).unwrap();
+        plan.cells().map(|cell| cell.key()).collect()
+    };
+    let text = mapa_topologies::named("dgx-1v").unwrap().to_toml().unwrap();
+    let keys_of = |text: &str| {
+        let files = InMemory::default().with("mine.toml", text);
+        let machines = vec!["mine.toml".to_owned()];
+        keys(
+            &files,
+            &SweepRequest {
+                machines,
+                ..request.clone()
+            },
+        )
+    };
+    let same = keys(&InMemory::default(), &request);
+    assert_eq!(keys_of(&text), same);
+    let renamed = keys_of(&text.replace("\"GPU0\"", "\"first\""));
+    assert!(renamed.iter().all(|key| !same.contains(key)));
+    let seeds = Some(vec![2, 3]);
+    let other = keys(
+        &InMemory::default(),
+        &SweepRequest {
+            seeds,
+            ..request.clone()
+        },
+    );
+    assert_eq!((&other[..2], same.contains(&other[2])), (&same[2..], false));
+}
+
+#[test]
+fn a_sweep_in_toml_and_json_is_the_same() {
+    let request = small_sweep();
+    let json = serde_json::to_string(&request).unwrap();
+    assert_eq!(
+        serde_json::from_str::<SweepRequest>(&json).unwrap(),
+        request
+    );
+    let text = toml::to_string(&request).unwrap();
+    assert_eq!(SweepRequest::from_toml(&text).unwrap(), request);
+    let error = |text: &str| SweepRequest::from_toml(text).unwrap_err().to_string();
+    assert!(error("machines = 3").starts_with("line 1, `machines = 3`: integer: expected"));
+    assert!(error("machines = []\nseeds = \"2..1\"").starts_with("line 2, "));
 }
