@@ -22,6 +22,7 @@ mod pattern;
 #[cfg(feature = "experiments")]
 mod reproduce;
 mod score;
+mod simulate_help;
 mod sweep;
 mod topo;
 
@@ -111,7 +112,10 @@ impl Subcommand for Command {
         let general = General::augment_subcommands(clap::Command::new("general"));
         let mut all = Vec::new();
         for subcommand in general.get_subcommands() {
-            all.push(subcommand.clone());
+            all.push(match subcommand.get_name() {
+                "simulate" => simulate_help::complete(subcommand.clone()),
+                _ => subcommand.clone(),
+            });
             let behind = systems::COMMANDS.iter();
             let behind = behind.filter(|row| row.after == subcommand.get_name());
             all.extend(behind.map(BroughtCommand::clap));

@@ -29,6 +29,10 @@ pub(crate) struct BroughtCommand {
 pub(crate) struct BroughtSimulation {
     /// Their names.
     pub(crate) schedulers: &'static [&'static str],
+    /// What they schedule in place of jobs, for the help of `--scheduler`.
+    about: &'static str,
+    /// What reads the file of `--log`, for its help.
+    log: &'static str,
     feature: &'static str,
     /// None if this build leaves it out.
     row: Option<SimulationRow>,
@@ -94,9 +98,24 @@ pub(crate) static COMMANDS: &[BroughtCommand] = &[
 /// The schedulers to which `simulate` hands over.
 pub(crate) static SIMULATIONS: &[BroughtSimulation] = &[BroughtSimulation {
     schedulers: &["slo", "slo-replay"],
+    about: "tenants that serve requests (systems/slo/docs/controllers.md)",
+    log: "`mapa-bench slo replay` makes the decisions of slo and slo-replay again",
     feature: "slo",
     row: with!("slo", slo::TENANTS),
 }];
+
+/// Examples of `simulate`, which stand below the general ones.
+pub(crate) const SIMULATE_EXAMPLES: &[&str] = &[
+    #[cfg(feature = "pcie")]
+    "mapa-bench simulate --machine a100-pcie-4-bridged --mig a100-40gb=1g,1g,1g,1g,1g,1g,1g --jobs jobs.csv \\
+      --scheduler pcie-aware --execution pcie-equal-share",
+    #[cfg(feature = "energy")]
+    "mapa-bench simulate --machine dgx-a100 --mig a100-40gb=4g,2g,1g --generate energy-day,jobs=300 --scheduler energy,rule=fit \\
+      --execution by-size",
+    #[cfg(feature = "case")]
+    "mapa-bench simulate --machine a100-pcie-4-bridged --mig a100-40gb=2g,2g,1g,1g,1g --jobs jobs.csv --scheduler case-balanced \\
+      --svg instances.svg",
+];
 
 /// What systems add to the names that a request can use.
 pub(crate) const NAMES: &[fn(&mut Names)] = &[
@@ -159,6 +178,23 @@ impl BroughtCommand {
 }
 
 impl BroughtSimulation {
+    /// Whose help this build shows: those that it has.
+    pub(crate) fn present() -> impl Iterator<Item = &'static Self> {
+        SIMULATIONS
+            .iter()
+            .filter(|simulation| simulation.row.is_some())
+    }
+
+    /// A line of the help of `--scheduler`.
+    pub(crate) fn scheduler_help(&self) -> String {
+        format!("For {}: {}", self.about, self.schedulers.join(", "))
+    }
+
+    /// A line of the help of `--log`.
+    pub(crate) fn log_help(&self) -> String {
+        self.log.to_owned()
+    }
+
     /// Simulates, and prints the answer.
     ///
     /// # Errors

@@ -133,25 +133,30 @@ fn drivers(found: &mut Diagnosis, live: &Live) {
     }
 }
 
+/// What to do if the driver did not answer.
+const ASK_AGAIN: &str = if cfg!(feature = "slo") {
+    "look at the driver's log, and ask again; `[slo]` of the daemon does so by itself"
+} else {
+    "look at the driver's log, and ask again"
+};
+/// What to do if paths are hidden.
+const HIDDEN_PATHS: &str = if cfg!(feature = "slo") {
+    "`[slo]` of the daemon infers contention from counters: name the `devices` of its tenants"
+} else {
+    "describe the machine in a file"
+};
+
 /// Whether it is known which devices share a path.
 fn paths(found: &mut Diagnosis, machine: &Discovered) {
     let what = "paths between devices";
     if let Some(why) = &machine.unanswered {
-        found.missing(
-            what,
-            format!("unanswered: {why}"),
-            "look at the driver's log, and ask again; `[slo]` of the daemon does so by itself",
-        );
+        found.missing(what, format!("unanswered: {why}"), ASK_AGAIN);
         return;
     }
     match machine.machine.graph() {
         Ok(graph) => match hidden(machine, &graph) {
             None => found.fine(what, "it is known which devices share one"),
-            Some(why) => found.missing(
-                what,
-                why,
-                "`[slo]` of the daemon infers contention from counters: name the `devices` of its tenants",
-            ),
+            Some(why) => found.missing(what, why, HIDDEN_PATHS),
         },
         Err(error) => found.missing(what, error.to_string(), "describe the machine in a file"),
     }

@@ -43,8 +43,8 @@ use crate::wakeup::Bell;
 #[derive(Debug, Args)]
 pub(crate) struct DaemonArgs {
     /// Order the queue by this scheduler, for as long as the machine is up: a name with settings, such as
-    /// easy-backfill or slo-replay,transfer=0.3.
-    #[arg(long, value_name = "NAME")]
+    /// easy-backfill or conservative-backfill,depth=8.
+    #[arg(long, value_name = "NAME", long_help = scheduler_help())]
     pub scheduler: Option<SchedulerSpec>,
     /// The configuration: packaging/mapa-node.toml has every key.
     #[arg(long, value_name = "FILE")]
@@ -67,6 +67,20 @@ pub(crate) struct DaemonArgs {
     /// Write down orders too.
     #[arg(long)]
     pub verbose: bool,
+}
+
+/// The help of `--scheduler`: the schedulers that this build has, those of published systems among them.
+fn scheduler_help() -> String {
+    let names = Names::built_in();
+    let lines = names.schedulers.iter().map(|row| {
+        let name = std::iter::once(row.name.as_str()).chain(row.settings.iter().copied());
+        let name: Vec<&str> = name.collect();
+        format!("  {}: {}", name.join(","), row.summary)
+    });
+    format!(
+        "Order the queue by this scheduler, for as long as the machine is up: a name, with settings behind commas:\n{}",
+        lines.collect::<Vec<_>>().join("\n")
+    )
 }
 
 /// Runs the daemon until it is told to end.
@@ -315,8 +329,13 @@ impl DaemonRun<'_> {
                 ..
             } = PathVisibility::of(self.live)
         {
+            let hint = if cfg!(feature = "slo") {
+                "; `[slo]` infers it from counters"
+            } else {
+                ""
+            };
             let what = format!(
-                "{why}: jobs on other devices are not known to be beside a tenant and are not throttled; `[slo]` infers it from counters"
+                "{why}: jobs on other devices are not known to be beside a tenant and are not throttled{hint}"
             );
             driver.told.trouble("topology", &what);
         }

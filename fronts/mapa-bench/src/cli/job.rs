@@ -42,10 +42,10 @@ pub(crate) struct UseArgs {
     /// Let several ranks share a device or instance, as long as its memory is sufficient.
     #[arg(long, help_heading = USE)]
     pub(crate) shared: bool,
-    /// PCIe traffic of each rank, GB/s (for the policy pcie-aware).
+    /// PCIe traffic of each rank, GB/s, for policies that go by it.
     #[arg(long, value_name = "GB/s", help_heading = USE)]
     pub(crate) pcie_traffic: Option<f64>,
-    /// Warps that each rank has in flight (for the policy case).
+    /// Warps that each rank has in flight, for policies that go by them.
     #[arg(long, value_name = "N", help_heading = USE)]
     pub(crate) warps: Option<u32>,
 }

@@ -18,8 +18,7 @@ pub struct WorkloadArgs {
     /// first=1000,max-gpus=8,vc=23dbec,compress=10 (see docs/workloads.md).
     #[arg(long, hide_short_help = true, value_name = "WORDS", requires = "trace", conflicts_with_all = ["jobs", "generate", "run_times"])]
     pub select: Option<String>,
-    /// Draw jobs at random by a generator: mapa, mapa-six, mapa-released, or energy-day for jobs with
-    /// deadlines on MIG instances (see docs/workloads.md). Settings to change follow the name:
+    /// Draw jobs at random by a generator (see docs/workloads.md). Settings to change follow its name:
     /// mapa,jobs=1000,arrivals=poisson:120/h,times=lognormal:60s:1.5.
     #[arg(long, value_name = "WORDS")]
     pub generate: Option<String>,
