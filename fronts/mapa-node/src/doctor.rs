@@ -134,17 +134,18 @@ fn drivers(found: &mut Diagnosis, live: &Live) {
 }
 
 /// What to do if the driver did not answer.
-const ASK_AGAIN: &str = if cfg!(feature = "slo") {
-    "look at the driver's log, and ask again; `[slo]` of the daemon does so by itself"
-} else {
-    "look at the driver's log, and ask again"
-};
+#[cfg(feature = "slo")]
+const ASK_AGAIN: &str =
+    "look at the driver's log, and ask again; `[slo]` of the daemon does so by itself";
+#[cfg(not(feature = "slo"))]
+const ASK_AGAIN: &str = "look at the driver's log, and ask again";
+
 /// What to do if paths are hidden.
-const HIDDEN_PATHS: &str = if cfg!(feature = "slo") {
-    "`[slo]` of the daemon infers contention from counters: name the `devices` of its tenants"
-} else {
-    "describe the machine in a file"
-};
+#[cfg(feature = "slo")]
+const HIDDEN_PATHS: &str =
+    "`[slo]` of the daemon infers contention from counters: name the `devices` of its tenants";
+#[cfg(not(feature = "slo"))]
+const HIDDEN_PATHS: &str = "describe the machine in a file";
 
 /// Whether it is known which devices share a path.
 fn paths(found: &mut Diagnosis, machine: &Discovered) {

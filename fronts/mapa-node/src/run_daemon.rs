@@ -69,6 +69,12 @@ pub(crate) struct DaemonArgs {
     pub verbose: bool,
 }
 
+/// How paths that the topology hides are known all the same.
+#[cfg(feature = "slo")]
+const INFERRED: &str = "; `[slo]` infers it from counters";
+#[cfg(not(feature = "slo"))]
+const INFERRED: &str = "";
+
 /// The help of `--scheduler`: the schedulers that this build has, those of published systems among them.
 fn scheduler_help() -> String {
     let names = Names::built_in();
@@ -329,13 +335,8 @@ impl DaemonRun<'_> {
                 ..
             } = PathVisibility::of(self.live)
         {
-            let hint = if cfg!(feature = "slo") {
-                "; `[slo]` infers it from counters"
-            } else {
-                ""
-            };
             let what = format!(
-                "{why}: jobs on other devices are not known to be beside a tenant and are not throttled{hint}"
+                "{why}: jobs on other devices are not known to be beside a tenant and are not throttled{INFERRED}"
             );
             driver.told.trouble("topology", &what);
         }
