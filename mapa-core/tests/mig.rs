@@ -378,11 +378,9 @@ fn create_starts_where_most_can_still_be_reached() {
     let error = model
         .create(&layout, model.find("1g").unwrap())
         .unwrap_err();
-    assert!(
-        error
-            .to_string()
-            .starts_with("no start is left for 1g beside 1g@0 1g@1 "),
-        "{error}"
+    insta::assert_snapshot!(
+        error.to_string(),
+        @"no start is left for 1g beside 1g@0 1g@1 1g@2 1g@3 1g@4 1g@5 1g@6"
     );
     let (_, three) = model
         .create(&Layout::whole(), model.find("3g").unwrap())
@@ -445,8 +443,9 @@ fn errors_name_the_instances() {
         start: 250,
         profile: ProfileId(9),
     };
-    assert!(
-        error(model.create_at(&halves, foreign)).contains("has no instance profile 9@250 here")
+    insta::assert_snapshot!(
+        error(model.create_at(&halves, foreign)),
+        @"a100 has no instance profile 9@250 here: expected one that exists, at a start that its profile allows"
     );
     assert!(!model.exclude(
         Instance {
@@ -460,9 +459,9 @@ fn errors_name_the_instances() {
         error(model.best_layout(&halves, &parse(&model, "2g@0"), &[])),
         not_there
     );
-    assert!(
-        error(model.best_layout(&halves, &parse(&model, "3g@0 2g@0"), &[]))
-            .contains("3g@0 and 2g@0 overlap")
+    insta::assert_snapshot!(
+        error(model.best_layout(&halves, &parse(&model, "3g@0 2g@0"), &[])),
+        @"3g@0 and 2g@0 overlap"
     );
     let table = vec![
         profile("media", 1, 1, &[0, 1, 2], 1),
@@ -541,56 +540,44 @@ fn tables_that_make_no_sense_are_refused() {
             .unwrap_err()
             .to_string()
     };
-    for (row, what) in [
-        (
-            profile("", 1, 1, &[0], 1),
-            "profile `` of bad: expected a name without spaces",
-        ),
-        (
-            profile("a b", 1, 1, &[0], 1),
-            "expected a name without spaces",
-        ),
-        (
-            profile("p", 0, 1, &[0], 1),
-            "expected at least one compute and one memory slice",
-        ),
-        (
-            profile("p", 1, 0, &[0], 1),
-            "expected at least one compute and one memory slice",
-        ),
-        (profile("p", 5, 1, &[0], 1), "at most those of the device"),
-        (profile("p", 1, 5, &[0], 1), "at most those of the device"),
-        (profile("p", 1, 1, &[], 1), "expected at least one start"),
-        (
-            profile("p", 1, 2, &[0, 3], 1),
-            "room on the grid after the last",
-        ),
-        (
-            profile("p", 1, 4, &[255], 1),
-            "room on the grid after the last",
-        ),
-        (
-            profile("p", 1, 1, &[1, 0], 1),
-            "expected starts in ascending order",
-        ),
-        (
-            profile("p", 1, 1, &[1, 1], 1),
-            "expected starts in ascending order",
-        ),
-        (
-            profile("p", 1, 1, &[0], 0),
-            "expected that at least one instance may exist",
-        ),
-    ] {
-        let text = error(vec![row]);
-        assert!(text.contains(what), "{text}");
-    }
+    let said = [
+        profile("", 1, 1, &[0], 1),
+        profile("a b", 1, 1, &[0], 1),
+        profile("p", 0, 1, &[0], 1),
+        profile("p", 1, 0, &[0], 1),
+        profile("p", 5, 1, &[0], 1),
+        profile("p", 1, 5, &[0], 1),
+        profile("p", 1, 1, &[], 1),
+        profile("p", 1, 2, &[0, 3], 1),
+        profile("p", 1, 4, &[255], 1),
+        profile("p", 1, 1, &[1, 0], 1),
+        profile("p", 1, 1, &[1, 1], 1),
+        profile("p", 1, 1, &[0], 0),
+    ]
+    .map(|row| error(vec![row]));
+    insta::assert_snapshot!(said.join("\n"), @"
+    profile `` of bad: expected a name without spaces
+    profile `a b` of bad: expected a name without spaces
+    profile `p` of bad: expected at least one compute and one memory slice, and at most those of the device
+    profile `p` of bad: expected at least one compute and one memory slice, and at most those of the device
+    profile `p` of bad: expected at least one compute and one memory slice, and at most those of the device
+    profile `p` of bad: expected at least one compute and one memory slice, and at most those of the device
+    profile `p` of bad: expected at least one start, and room on the grid after the last
+    profile `p` of bad: expected at least one start, and room on the grid after the last
+    profile `p` of bad: expected at least one start, and room on the grid after the last
+    profile `p` of bad: expected starts in ascending order
+    profile `p` of bad: expected starts in ascending order
+    profile `p` of bad: expected that at least one instance may exist
+    ");
     let twice = vec![profile("p", 1, 1, &[0], 1), profile("p", 2, 2, &[0], 1)];
-    assert!(error(twice).contains("expected a name of its own"));
+    insta::assert_snapshot!(error(twice), @"profile `p` of bad: expected a name of its own");
     let many = (0..17)
         .map(|i| profile(&format!("p{i}"), 1, 1, &[0, 1, 2, 3], 4))
         .collect();
-    assert!(error(many).contains("more than 64 instances could exist"));
+    insta::assert_snapshot!(
+        error(many),
+        @"bad: more than 64 instances could exist: expected fewer profiles or starts"
+    );
     let starts: Vec<u8> = (0..16).collect();
     let wide = ["a", "b"]
         .map(|name| profile(name, 1, 1, &starts, 16))
@@ -598,7 +585,10 @@ fn tables_that_make_no_sense_are_refused() {
     let text = Model::new("wide", Size::new(4, 16), wide)
         .unwrap_err()
         .to_string();
-    assert!(text.contains("more than 65536 layouts are legal"), "{text}");
+    insta::assert_snapshot!(
+        text,
+        @"wide: more than 65536 layouts are legal: expected fewer profiles or starts"
+    );
     let nothing = Model::new("nothing", Size::new(1, 1), Vec::new()).unwrap();
     assert_eq!(
         (nothing.layouts().len(), nothing.fit(&[])),
@@ -611,14 +601,23 @@ fn sizes_are_read_as_they_are_printed() {
     for size in [Size::new(1, 1), Size::new(7, 8), Size::new(255, 12)] {
         assert_eq!(size.to_string().parse::<Size>().unwrap(), size);
     }
-    for text in [
+    let said = [
         "", "1g", "1g.", "1m.1g", "0g.1m", "1g.0m", "01g.1m", "+1g.1m", "1g.5gb", "256g.1m",
         " 1g.1m", "1g.1m.1m",
-    ] {
-        let error = text.parse::<Size>().unwrap_err().to_string();
-        assert!(
-            error.starts_with(&format!("`{text}`: expected a size such as 1g.2m")),
-            "{error}"
-        );
-    }
+    ]
+    .map(|text| text.parse::<Size>().unwrap_err().to_string());
+    insta::assert_snapshot!(said.join("\n"), @"
+    ``: expected a size such as 1g.2m, so many compute slices (g) and memory slices (m)
+    `1g`: expected a size such as 1g.2m, so many compute slices (g) and memory slices (m)
+    `1g.`: expected a size such as 1g.2m, so many compute slices (g) and memory slices (m)
+    `1m.1g`: expected a size such as 1g.2m, so many compute slices (g) and memory slices (m)
+    `0g.1m`: expected a size such as 1g.2m, so many compute slices (g) and memory slices (m)
+    `1g.0m`: expected a size such as 1g.2m, so many compute slices (g) and memory slices (m)
+    `01g.1m`: expected a size such as 1g.2m, so many compute slices (g) and memory slices (m)
+    `+1g.1m`: expected a size such as 1g.2m, so many compute slices (g) and memory slices (m)
+    `1g.5gb`: expected a size such as 1g.2m, so many compute slices (g) and memory slices (m)
+    `256g.1m`: expected a size such as 1g.2m, so many compute slices (g) and memory slices (m)
+    ` 1g.1m`: expected a size such as 1g.2m, so many compute slices (g) and memory slices (m)
+    `1g.1m.1m`: expected a size such as 1g.2m, so many compute slices (g) and memory slices (m)
+    ");
 }

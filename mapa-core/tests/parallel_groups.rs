@@ -132,22 +132,19 @@ proptest! {
 
 #[test]
 fn errors_name_the_word() {
-    for (text, word, form) in [
-        ("tp=2,dp=2,ep=4", "ep=4", "divides sp x dp"),
-        ("tp=2,dp=2,ep=3,etp=1", "ep=3", "with etp=1 tp x sp x dp"),
-        ("tp=4,dp=2,ep=2,etp=2", "etp=2", "etp=1"),
-        ("sp=2,ulysses=2", "ulysses=2", "already set by `sp=2`"),
-        ("sp=2,cp=2", "cp=2", "each setting once"),
-        (
-            "tp=2,dp=2,order=tp-pp",
-            "order=tp-pp",
-            "none missing whose degree is above 1",
-        ),
-        ("tp=2,order=tp-tp", "order=tp-tp", "each once"),
-        ("tp=2,order=horovod", "order=horovod", "megatron, deepspeed"),
-        ("ep=0", "ep=0", "at least 1"),
-        ("edp=2", "edp=2", "ep=E"),
-    ] {
+    let said = [
+        ("tp=2,dp=2,ep=4", "ep=4"),
+        ("tp=2,dp=2,ep=3,etp=1", "ep=3"),
+        ("tp=4,dp=2,ep=2,etp=2", "etp=2"),
+        ("sp=2,ulysses=2", "ulysses=2"),
+        ("sp=2,cp=2", "cp=2"),
+        ("tp=2,dp=2,order=tp-pp", "order=tp-pp"),
+        ("tp=2,order=tp-tp", "order=tp-tp"),
+        ("tp=2,order=horovod", "order=horovod"),
+        ("ep=0", "ep=0"),
+        ("edp=2", "edp=2"),
+    ]
+    .map(|(text, word)| {
         let message = text.parse::<Parallelism>().unwrap_err().to_string();
         let start = format!("parallel job: `{word}`: ");
         let rest = message.strip_prefix(&start);
@@ -158,8 +155,20 @@ fn errors_name_the_word() {
             "{message}"
         );
         assert!(message.contains("expected "), "{message}");
-        assert!(message.contains(form), "{message}");
-    }
+        format!("{text:?} -> {message}")
+    });
+    insta::assert_snapshot!(said.join("\n"), @r#"
+    "tp=2,dp=2,ep=4" -> parallel job: `ep=4`: expected experts among a number of devices that divides sp x dp, or with etp=1 tp x sp x dp
+    "tp=2,dp=2,ep=3,etp=1" -> parallel job: `ep=3`: expected experts among a number of devices that divides sp x dp, or with etp=1 tp x sp x dp
+    "tp=4,dp=2,ep=2,etp=2" -> parallel job: `etp=2`: expected etp=1, each expert on one device, or the same as tp
+    "sp=2,ulysses=2" -> parallel job: `ulysses=2`: already set by `sp=2`: expected each setting once
+    "sp=2,cp=2" -> parallel job: `cp=2`: already set by `sp=2`: expected each setting once
+    "tp=2,dp=2,order=tp-pp" -> parallel job: `order=tp-pp`: expected order=tp-cp-ep-dp-pp, fastest first, each once and none missing whose degree is above 1; or order=megatron, deepspeed, torchtitan or vllm
+    "tp=2,order=tp-tp" -> parallel job: `order=tp-tp`: expected order=tp-cp-ep-dp-pp, fastest first, each once and none missing whose degree is above 1; or order=megatron, deepspeed, torchtitan or vllm
+    "tp=2,order=horovod" -> parallel job: `order=horovod`: expected order=tp-cp-ep-dp-pp, fastest first, each once and none missing whose degree is above 1; or order=megatron, deepspeed, torchtitan or vllm
+    "ep=0" -> parallel job: `ep=0`: expected tp=T,pp=P,dp=D, sp=S or ulysses=S, ep=E and etp=1, order=tp-cp-ep-dp-pp, each once and degrees whole numbers of at least 1, such as tp=4,pp=2,dp=1
+    "edp=2" -> parallel job: `edp=2`: no setting is called `edp`: expected tp=T,pp=P,dp=D, sp=S or ulysses=S, ep=E and etp=1, order=tp-cp-ep-dp-pp, each once and degrees whole numbers of at least 1, such as tp=4,pp=2,dp=1
+    "#);
     assert_eq!(
         "tp=2,pp=2,order=tp-pp"
             .parse::<Parallelism>()

@@ -110,12 +110,9 @@ fn counters_that_run_backwards_are_refused_with_their_line_or_count_from_their_r
     let after = print(&[(0, &[(300, 200), (12, 24)]), (1, &[(200, 300), (24, 12)])]);
     let error = between(&before, &after, false).unwrap_err();
     assert_eq!(error.line(), Some(3), "{error}");
-    assert!(
-        error
-            .to_string()
-            .contains("--resets to count from the reset")
-            && error.to_string().contains("wrapped"),
-        "{error}"
+    insta::assert_snapshot!(
+        error.to_string(),
+        @"line 3: GPU0 link 0 sent 307200 and received 204800 bytes, but sent 1024000 and received 512000 bytes in the earlier reading: its counters were reset between the readings (or have wrapped, at a width that is not documented): expected two readings without a reset between them, or --resets to count from the reset"
     );
     let application = between(&before, &after, true).unwrap();
     assert_eq!(edges(&application), [edge(0, 1, 302)]);
@@ -134,11 +131,9 @@ fn counters_that_run_backwards_are_refused_with_their_line_or_count_from_their_r
         &print(&[(0, &[(5, 5)]), (1, &[(5, 5)])]),
         false,
     );
-    assert!(
-        swapped
-            .unwrap_err()
-            .to_string()
-            .ends_with("expected the earlier reading first")
+    insta::assert_snapshot!(
+        swapped.unwrap_err().to_string(),
+        @"line 3: GPU0 link 0 sent 5120 and received 5120 bytes, but sent 9216 and received 9216 bytes in the earlier reading: no counter ran forwards: expected the earlier reading first"
     );
 }
 
@@ -146,78 +141,67 @@ fn counters_that_run_backwards_are_refused_with_their_line_or_count_from_their_r
 fn readings_of_different_links_devices_or_counters_are_refused() {
     let one: &[(u64, u64)] = &[(1, 1)];
     let two: &[(u64, u64)] = &[(1, 1), (2, 2)];
-    for (before, after, line, message) in [
+    let said = [
         (
             print(&[(0, one), (1, one)]),
             print(&[(0, two), (1, one)]),
             Some(5),
-            "GPU0 link 1 is not counted in the earlier",
         ),
         (
             print(&[(0, two), (1, one)]),
             print(&[(0, one), (1, one)]),
             Some(3),
-            "GPU0 link 1, line 5 of the earlier",
         ),
-        (
-            print(&[(0, one)]),
-            print(&[(0, one), (1, one)]),
-            None,
-            "GPU1 is in the later reading alone (line 6",
-        ),
-        (
-            print(&[(0, one), (1, one)]),
-            print(&[(0, one)]),
-            None,
-            "GPU1 is in the earlier reading alone",
-        ),
+        (print(&[(0, one)]), print(&[(0, one), (1, one)]), None),
+        (print(&[(0, one), (1, one)]), print(&[(0, one)]), None),
         (
             print(&[(0, one)]).replace("GPU-0000", "GPU-ffff"),
             print(&[(0, one)]),
             Some(3),
-            "GPU-ffff in the earlier",
         ),
         (
             print(&[(0, one)]).replace("Data", "Raw"),
             print(&[(0, one)]),
             None,
-            "two counters, Raw and Data",
         ),
-    ] {
+    ]
+    .map(|(before, after, line)| {
         let error = between(&before, &after, false).unwrap_err();
         assert_eq!(error.line(), line, "{error}");
-        assert!(error.to_string().contains(message), "{error}");
-    }
+        error.to_string()
+    });
+    insta::assert_snapshot!(said.join("\n"), @"
+    line 5: GPU0 link 1 is not counted in the earlier reading: expected the same links in both
+    line 3: GPU0 link 1, line 5 of the earlier reading, is not counted in the later: expected the same links in both
+    GPU1 is in the later reading alone (line 6 of it): expected the same GPUs in both
+    GPU1 is in the earlier reading alone (line 6 of it): expected the same GPUs in both
+    line 3: GPU0 is GPU-0000, but was GPU-ffff in the earlier reading: expected the same GPU
+    the readings are of two counters, Raw and Data: expected the same option for both
+    ");
 }
 
 #[test]
 fn what_counts_no_bytes_both_ways_is_refused() {
-    for (text, message) in [
-        (
-            "GPU 0: V100\n Link 0: Data Tx: N/A\n Link 0: Data Rx: N/A\n",
-            "no byte counters",
-        ),
-        (
-            "GPU 0: V100\n Link 0: Rx0: 5 Packets, Tx0: 6 Packets\n",
-            "no byte counters",
-        ),
-        (
-            "GPU 0: V100\n Link 0: Data Tx: 4 KiB\n",
-            "line 2: link 0 is counted in one direction",
-        ),
-        (
-            "GPU 0: V100\n Link 0: Data Tx: 4 KiB\n Link 0: Data Rx: 4\n",
-            "line 3",
-        ),
-        (
-            "GPU 0: V\n Link 0: Data Tx: 4 KiB\n Link 0: Data Rx: 4 KiB\n Link 1: Raw Tx: 4 KiB\n Link 1: Raw Rx: 4 KiB\n",
-            "line 4: another counter",
-        ),
-        ("", "no links found"),
-    ] {
+    let said = [
+        "GPU 0: V100\n Link 0: Data Tx: N/A\n Link 0: Data Rx: N/A\n",
+        "GPU 0: V100\n Link 0: Rx0: 5 Packets, Tx0: 6 Packets\n",
+        "GPU 0: V100\n Link 0: Data Tx: 4 KiB\n",
+        "GPU 0: V100\n Link 0: Data Tx: 4 KiB\n Link 0: Data Rx: 4\n",
+        "GPU 0: V\n Link 0: Data Tx: 4 KiB\n Link 0: Data Rx: 4 KiB\n Link 1: Raw Tx: 4 KiB\n Link 1: Raw Rx: 4 KiB\n",
+        "",
+    ]
+    .map(|text| {
         let error = Reading::read(text).unwrap_err().to_string();
-        assert!(error.contains(message), "{text}: {error}");
-    }
+        format!("{text:?} -> {error}")
+    });
+    insta::assert_snapshot!(said.join("\n"), @r#"
+    "GPU 0: V100\n Link 0: Data Tx: N/A\n Link 0: Data Rx: N/A\n" -> no byte counters, but perhaps packets or cycles, or N/A: expected the output of `nvidia-smi nvlink -gt d` or `-g 0` while bytes are counted
+    "GPU 0: V100\n Link 0: Rx0: 5 Packets, Tx0: 6 Packets\n" -> no byte counters, but perhaps packets or cycles, or N/A: expected the output of `nvidia-smi nvlink -gt d` or `-g 0` while bytes are counted
+    "GPU 0: V100\n Link 0: Data Tx: 4 KiB\n" -> line 2: link 0 is counted in one direction: expected both Tx and Rx
+    "GPU 0: V100\n Link 0: Data Tx: 4 KiB\n Link 0: Data Rx: 4\n" -> line 3: link 0: expected a line such as `Link 0: 25.781 GB/s`, `Link 0: <inactive>`, `Link 0: Remote Device 00000000:1B:00.0: Link 5`, `Link 0, P2P is supported: true` or `Link 0: Data Tx: 12 KiB`
+    "GPU 0: V\n Link 0: Data Tx: 4 KiB\n Link 0: Data Rx: 4 KiB\n Link 1: Raw Tx: 4 KiB\n Link 1: Raw Rx: 4 KiB\n" -> line 4: another counter than those above: expected one of `-gt d`, `-gt r`, `-g 0` and `-g 1`
+    "" -> no links found: expected a line such as `Link 0: 25.781 GB/s`, `Link 0: <inactive>`, `Link 0: Remote Device 00000000:1B:00.0: Link 5`, `Link 0, P2P is supported: true` or `Link 0: Data Tx: 12 KiB`
+    "#);
 }
 
 #[test]
@@ -414,12 +398,9 @@ GPU 2: V100 (UUID: GPU-0002)\n Link 0: Remote Device 00000000:06:00.0: Link 1\n"
     // No other ends in what was given for them.
     let none = Kind::NvidiaSmiNvlink.read(&text).unwrap();
     counters.remotes = Some(&none);
-    assert!(
-        counters
-            .application()
-            .unwrap_err()
-            .to_string()
-            .contains("nvlink -R")
+    insta::assert_snapshot!(
+        counters.application().unwrap_err().to_string(),
+        @"no remote ends of links: expected the output of `nvidia-smi nvlink -R` or `-p`"
     );
 }
 
@@ -441,21 +422,16 @@ fn ranks_are_in_the_order_that_is_told() {
         [("GPU2".to_owned(), "GPU0".to_owned(), 3000.0)]
     );
     assert!(notes(&application).contains("between the job's devices and others"));
-    for (words, message) in [
-        (["7", "0"], "`7` is not in the reading"),
-        (["0", "GPU0"], "`GPU0` is named twice"),
-    ] {
+    let said = [["7", "0"], ["0", "GPU0"]].map(|words| {
         let devices = words.map(str::to_owned);
         let mut counters = Counters::new(&reading);
         counters.devices = &devices;
-        assert!(
-            counters
-                .application()
-                .unwrap_err()
-                .to_string()
-                .contains(message)
-        );
-    }
+        format!("{words:?} -> {}", counters.application().unwrap_err())
+    });
+    insta::assert_snapshot!(said.join("\n"), @r#"
+    ["7", "0"] -> --devices 7: device `7` is not in the reading: expected one of GPU0, GPU1, GPU2
+    ["0", "GPU0"] -> device `GPU0` is named twice: expected each device once
+    "#);
 }
 
 #[test]

@@ -512,7 +512,10 @@ fn what_contradicts_itself_is_refused_with_its_file_and_line() {
         error(&twice),
         "x.log: line 3: channel 0: rank 0 after 1, but 2 at x.log:2: expected one"
     );
-    assert!(error(&whole("Trees [0] 1/-1/-1->0->1")).contains("the parents form a cycle"));
+    insta::assert_snapshot!(
+        error(&whole("Trees [0] 1/-1/-1->0->1")),
+        @"x.log: line 2: channel 0: the parents form a cycle: expected a tree"
+    );
     assert_eq!(
         error(&(init(0, 3, "START") + &init(0, 4, "COMPLETE"))),
         "x.log: line 2: comm 0xa0: nranks 4, but 3 before: expected the same"
@@ -529,17 +532,17 @@ fn what_contradicts_itself_is_refused_with_its_file_and_line() {
         error(&init(0, 40_000_000_000, "START")),
         "x.log: line 1: `40000000000`: expected a smaller number"
     );
-    assert!(error("loss 0.5\n").contains("expected `host:pid:tid [device] NCCL INFO ...`"));
-    assert!(
-        error("a:1:2 [0] NCCL INFO Using network Socket\n")
-            .contains("NCCL_DEBUG_SUBSYS=INIT,GRAPH")
+    insta::assert_snapshot!(
+        error("loss 0.5\n"),
+        @"no line of NCCL: expected `host:pid:tid [device] NCCL INFO ...` (NCCL_DEBUG=INFO)"
     );
-    assert!(
-        error(&two(&[&format!(
-            "AllReduce: opCount 0 {CALL}0000000000000000 root 7 comm 0x7f000000 [nranks=2]"
-        )
-        .replace("count 1000", "count 9999999999999999999")]))
-        .contains("root 7")
+    insta::assert_snapshot!(
+        error("a:1:2 [0] NCCL INFO Using network Socket\n"),
+        @"no communicator: expected lines of the subsystems INIT and GRAPH (NCCL_DEBUG_SUBSYS=INIT,GRAPH)"
+    );
+    insta::assert_snapshot!(
+        error(&two(&[&format!("AllReduce: opCount 0 {CALL}0000000000000000 root 7 comm 0x7f000000 [nranks=2]").replace("count 1000", "count 9999999999999999999")])),
+        @"x.log: line 19: root 7 of 2 ranks: expected a rank below 2"
     );
 }
 

@@ -347,23 +347,18 @@ fn what_is_no_time_is_refused_by_name() {
         iteration_seconds: Some(1.0),
         ..Evidence::default()
     };
-    assert!(
-        alone
-            .verdict()
-            .unwrap_err()
-            .to_string()
-            .contains("expected its messages beside it")
+    insta::assert_snapshot!(
+        alone.verdict().unwrap_err().to_string(),
+        @"the time of an iteration: expected its messages beside it, or bytes a step"
     );
     let zero = Evidence {
         iteration_seconds: Some(0.0),
         messages: Some(messages("1x1")),
         ..Evidence::default()
     };
-    assert!(
-        zero.verdict()
-            .unwrap_err()
-            .to_string()
-            .starts_with("the time of an iteration, 0 s")
+    insta::assert_snapshot!(
+        zero.verdict().unwrap_err().to_string(),
+        @"the time of an iteration, 0 s: expected a positive number"
     );
 }
 

@@ -34,12 +34,8 @@ fn one(text: &str) -> Measurement {
     runs.remove(0)
 }
 
-fn refused(text: &str, message: &str) {
-    let error = read_measurements(text).expect_err(text).to_string();
-    assert!(
-        error.contains(message),
-        "`{error}`, expected `{message}`, for:\n{text}"
-    );
+fn refused(text: &str) -> String {
+    read_measurements(text).expect_err(text).to_string()
 }
 
 fn figures(run: &Measurement) -> Vec<(Option<u64>, Option<f64>, Option<f64>)> {
@@ -309,70 +305,78 @@ fn several_runs_in_a_file_are_several_measurements() {
 fn every_text_that_is_cut_off_is_refused() {
     let lines: Vec<&str> = NEW.lines().collect();
     // From the first line that begins a run to the last before its end.
-    for upto in 3..14 {
-        refused(
-            &(lines[..upto].join("\n") + "\n"),
-            if upto < 11 {
-                "cut off?"
-            } else {
-                "line 11: the table that begins here has no end"
-            },
-        );
-    }
+    let said: Vec<String> = (3..14)
+        .map(|upto| format!("{upto}: {}", refused(&(lines[..upto].join("\n") + "\n"))))
+        .collect();
+    insta::assert_snapshot!(said.join("\n"), @"
+    3: line 3: the run that begins here has no table: expected one; is the text cut off?
+    4: line 3: the run that begins here has no table: expected one; is the text cut off?
+    5: line 3: the run that begins here has no table: expected one; is the text cut off?
+    6: line 6: the run that begins here has no table: expected one; is the text cut off?
+    7: line 6: the run that begins here has no table: expected one; is the text cut off?
+    8: line 6: the run that begins here has no table: expected one; is the text cut off?
+    9: line 6: the run that begins here has no table: expected one; is the text cut off?
+    10: line 6: the run that begins here has no table: expected one; is the text cut off?
+    11: line 11: the table that begins here has no end: expected `# Out of bounds values` or `# Avg bus bandwidth`; is the text cut off?
+    12: line 11: the table that begins here has no end: expected `# Out of bounds values` or `# Avg bus bandwidth`; is the text cut off?
+    13: line 11: the table that begins here has no end: expected `# Out of bounds values` or `# Avg bus bandwidth`; is the text cut off?
+    ");
     for upto in 14..lines.len() {
         one(&(lines[..upto + 1].join("\n") + "\n"));
     }
-    refused(
-        &NEW.replace("   44.52     N/A\n", "\n"),
-        "line 14: a row of 11 columns: expected 13, as in the header on line 11; is the row cut \
-         off?",
-    );
-    refused(
-        &NEW.replace(
+    insta::assert_snapshot!(refused(&NEW.replace("   44.52     N/A\n", "\n")), @"
+    line 14: a row of 11 columns: expected 13, as in the header on line 11; is the row cut \
+             off?
+    ");
+    insta::assert_snapshot!(
+        refused(&NEW.replace(
             "8388608     float     sum      -1   1000.0   33.55   44.74       0    990.0   33.89   45.19       0",
             "8388",
-        ),
-        "line 13: a row of 2 columns",
+        )),
+        @"line 13: a row of 2 columns: expected 13, as in the header on line 11; is the row cut off?"
     );
-    refused(
-        &NEW.replace("device  4 [0009:01:00] NVIDIA H100 80GB HBM3", ""),
-        "line 8: a rank without its device: expected `Rank N .. on HOST device N [PCI] NAME`",
+    insta::assert_snapshot!(
+        refused(&NEW.replace("device  4 [0009:01:00] NVIDIA H100 80GB HBM3", "")),
+        @"line 8: a rank without its device: expected `Rank N .. on HOST device N [PCI] NAME`; is the line cut off?"
     );
-    refused(
-        &format!("{}{NEW}", lines[..13].join("\n") + "\n"),
-        "line 11: the table that begins here has no end",
+    insta::assert_snapshot!(
+        refused(&format!("{}{NEW}", lines[..13].join("\n") + "\n")),
+        @"line 11: the table that begins here has no end: expected `# Out of bounds values` or `# Avg bus bandwidth`; is the text cut off?"
     );
-    refused(
-        &format!("{}{NEW}", lines[..7].join("\n") + "\n"),
-        "line 6: the run that begins here has no table: expected one; is the text cut off?",
+    insta::assert_snapshot!(
+        refused(&format!("{}{NEW}", lines[..7].join("\n") + "\n")),
+        @"line 6: the run that begins here has no table: expected one; is the text cut off?"
     );
-    refused(
-        &NEW.replace(lines[6], "#"),
-        "line 8: rank 1 is missing before rank 2",
+    insta::assert_snapshot!(
+        refused(&NEW.replace(lines[6], "#")),
+        @"line 8: rank 1 is missing before rank 2"
     );
-    refused(
-        &NEW.replace("float", "complex"),
-        "line 11: no known rows follow the header",
+    insta::assert_snapshot!(
+        refused(&NEW.replace("float", "complex")),
+        @"line 11: no known rows follow the header: expected size, count, type, .."
     );
 }
 
 #[test]
 fn what_is_no_bandwidth_is_refused_with_its_line() {
-    let expected = "expected a number of GB/s, not negative";
-    for bad in ["nan", "-nan", "inf", "-1.00", "12,5", "x"] {
-        refused(
-            &NEW.replace("46.50", bad),
-            &format!("line 14: bus bandwidth `{bad}`: {expected}"),
-        );
-    }
+    let said =
+        ["nan", "-nan", "inf", "-1.00", "12,5", "x"].map(|bad| refused(&NEW.replace("46.50", bad)));
+    insta::assert_snapshot!(said.join("\n"), @"
+    line 14: bus bandwidth `nan`: expected a number of GB/s, not negative
+    line 14: bus bandwidth `-nan`: expected a number of GB/s, not negative
+    line 14: bus bandwidth `inf`: expected a number of GB/s, not negative
+    line 14: bus bandwidth `-1.00`: expected a number of GB/s, not negative
+    line 14: bus bandwidth `12,5`: expected a number of GB/s, not negative
+    line 14: bus bandwidth `x`: expected a number of GB/s, not negative
+    ");
     assert_eq!(figures(&one(&NEW.replace("46.50", "N/A")))[1].1, None);
-    refused(
-        &NEW.replace("values : 0 OK", "values : 3 FAILED"),
-        "line 15: 3 values were out of bounds",
+    insta::assert_snapshot!(
+        refused(&NEW.replace("values : 0 OK", "values : 3 FAILED")),
+        @"line 15: 3 values were out of bounds: expected 0, as the collective had wrong results"
     );
-    refused(
-        &NEW.replace("(GB/s)", "(GiB/s)"),
-        "line 12: bandwidths in (GiB/s)",
+    insta::assert_snapshot!(
+        refused(&NEW.replace("(GB/s)", "(GiB/s)")),
+        @"line 12: bandwidths in (GiB/s): expected (GB/s) or (MB/s)"
     );
     assert_eq!(
         figures(&one(&NEW.replace("(GB/s)", "(MB/s)")))[1].1,
@@ -382,20 +386,26 @@ fn what_is_no_bandwidth_is_refused_with_its_line() {
 
 #[test]
 fn runs_of_several_programs_or_groups_are_refused() {
-    refused(
-        &NEW.replace("Rank  1 ", "Rank  0 "),
-        "line 7: rank 0 is named twice",
+    insta::assert_snapshot!(
+        refused(&NEW.replace("Rank  1 ", "Rank  0 ")),
+        @"line 7: rank 0 is named twice: expected the output of one program; was a build without MPI run under mpirun?"
     );
-    refused(
-        &NEW.replace("Rank  1 Group  0", "Rank  1 Group  1"),
-        "line 7: ranks in several groups",
+    insta::assert_snapshot!(
+        refused(&NEW.replace("Rank  1 Group  0", "Rank  1 Group  1")),
+        @"line 7: ranks in several groups, which ran side by side: expected one group (no NCCL_TESTS_SPLIT)"
     );
-    refused(
-        &NEW.replace("[0000:07:00]", "[seven]"),
-        "line 6: `[seven]`: expected a place on PCI",
+    insta::assert_snapshot!(
+        refused(&NEW.replace("[0000:07:00]", "[seven]")),
+        @"line 6: `[seven]`: expected a place on PCI such as [0000:07:00] or [0x07]"
     );
-    refused("", "no measurements: expected");
-    refused("hello\nworld\n", "no measurements: expected");
+    insta::assert_snapshot!(
+        refused(""),
+        @"no measurements: expected the output of nccl-tests or rccl-tests, their JSON or CSV, or a CSV with the columns devices and gbps"
+    );
+    insta::assert_snapshot!(
+        refused("hello\nworld\n"),
+        @"no measurements: expected the output of nccl-tests or rccl-tests, their JSON or CSV, or a CSV with the columns devices and gbps"
+    );
 }
 
 const JSON: &str = r#"{"version":2,"start_time":"2026-01-02 03:04:05","args":["./build/all_reduce_perf","-g","2","-J","out.json"],
@@ -432,24 +442,30 @@ fn the_json_of_nccl_tests_is_read() {
         visible.as_deref(),
         Some(&["0".to_owned(), "3".to_owned()][..])
     );
-    refused(&JSON[..JSON.len() - 200], "cut off?");
-    refused(
-        &JSON.replace("average_bus_bandwidth", "x"),
-        "average_bus_bandwidth: missing: expected it at the end of the run; did the run end?",
+    insta::assert_snapshot!(
+        refused(&JSON[..JSON.len() - 200]),
+        @"line 6: EOF while parsing a string at line 6 column 76: cut off?"
     );
-    refused(
-        &JSON.replace("12.5", "\"nan\""),
-        "results[0].out_of_place.bus_bw: \"nan\": expected a number",
+    insta::assert_snapshot!(
+        refused(&JSON.replace("average_bus_bandwidth", "x")),
+        @"average_bus_bandwidth: missing: expected it at the end of the run; did the run end?"
     );
-    refused(
-        &JSON.replace("12.5", "-3"),
-        "results[0].out_of_place.bus_bw: -3: expected a number",
+    insta::assert_snapshot!(
+        refused(&JSON.replace("12.5", "\"nan\"")),
+        @r#"results[0].out_of_place.bus_bw: "nan": expected a number of GB/s, not negative"#
     );
-    refused(
-        &JSON.replace("\"count\":0,", "\"count\":7,"),
-        "out_of_bounds: 7 values were out of bounds",
+    insta::assert_snapshot!(
+        refused(&JSON.replace("12.5", "-3")),
+        @"results[0].out_of_place.bus_bw: -3: expected a number of GB/s, not negative"
     );
-    refused("{}", "results: expected a list");
+    insta::assert_snapshot!(
+        refused(&JSON.replace("\"count\":0,", "\"count\":7,")),
+        @"out_of_bounds: 7 values were out of bounds: expected 0, as the collective had wrong results"
+    );
+    insta::assert_snapshot!(
+        refused("{}"),
+        @"results: expected a list of results: what nccl-tests write with -J"
+    );
 }
 
 #[test]
@@ -478,17 +494,17 @@ fn the_files_of_rccl_tests_are_read() {
             ]
         );
     }
-    refused(
-        &mpi.replace("AllReduce,1,4", "AllReduce,2,4"),
-        "line 2: ranks on 2 nodes",
+    insta::assert_snapshot!(
+        refused(&mpi.replace("AllReduce,1,4", "AllReduce,2,4")),
+        @"line 2: ranks on 2 nodes: expected one machine"
     );
-    refused(
-        &plain.replace(",9.3,12.25,N/A", ""),
-        "line 3: 8 fields: expected 11, as many as the header has; is the row cut off?",
+    insta::assert_snapshot!(
+        refused(&plain.replace(",9.3,12.25,N/A", "")),
+        @"line 3: 8 fields: expected 11, as many as the header has; is the row cut off?"
     );
-    refused(
-        &json.replace("12.25", "-1"),
-        "[1].busBw: -1: expected a number",
+    insta::assert_snapshot!(
+        refused(&json.replace("12.25", "-1")),
+        @"[1].busBw: -1: expected a number of GB/s, not negative"
     );
 }
 
@@ -541,42 +557,57 @@ fn tables_are_read_by_the_names_of_their_columns() {
 
 #[test]
 fn tables_that_are_malformed_are_refused_with_their_line() {
-    refused(
-        "devices,gbps\n0 3,46.5\n0 4\n",
-        "line 3: 1 fields: expected 2, as many as the header has; is the row cut off?",
+    insta::assert_snapshot!(
+        refused("devices,gbps\n0 3,46.5\n0 4\n"),
+        @"line 3: 1 fields: expected 2, as many as the header has; is the row cut off?"
     );
-    refused(
-        "devices,gbps\n0 3,nan\n",
-        "line 2: gbps `nan`: expected a number of GB/s",
+    insta::assert_snapshot!(
+        refused("devices,gbps\n0 3,nan\n"),
+        @"line 2: gbps `nan`: expected a number of GB/s, not negative"
     );
-    refused(
-        "devices,gbps\n0 3,-4\n",
-        "line 2: gbps `-4`: expected a number of GB/s, not negative",
+    insta::assert_snapshot!(
+        refused("devices,gbps\n0 3,-4\n"),
+        @"line 2: gbps `-4`: expected a number of GB/s, not negative"
     );
-    refused(
-        "devices,gbps\n0 3,\n",
-        "line 2: gbps is empty: expected a value",
+    insta::assert_snapshot!(
+        refused("devices,gbps\n0 3,\n"),
+        @"line 2: gbps is empty: expected a value"
     );
-    refused(
-        "devices,gbps\n0 3,N/A\n",
-        "line 2: gbps `N/A`: expected a bandwidth, a number of GB/s",
+    insta::assert_snapshot!(
+        refused("devices,gbps\n0 3,N/A\n"),
+        @"line 2: gbps `N/A`: expected a bandwidth, a number of GB/s"
     );
-    refused("devices,gbps\n,4\n", "line 2: no devices");
-    refused("devices,gbps\nfirst few,4\n", "line 2: devices `first few`");
-    refused(
-        "devices,gbps,bytes\n0 3,4,1K\n",
-        "line 2: bytes `1K`: expected a whole number",
+    insta::assert_snapshot!(
+        refused("devices,gbps\n,4\n"),
+        @"line 2: no devices: expected such as `0 3 4`, or `first 3`"
     );
-    refused("devices,bandwidth\n0 3,4\n", "line 1: no column `gbps`");
-    refused(
-        "devices,gbps,size\n0 3,4,1\n",
-        "line 1: column `size`: expected devices, gbps, op, bytes, label",
+    insta::assert_snapshot!(
+        refused("devices,gbps\nfirst few,4\n"),
+        @"line 2: devices `first few`: expected such as `first 3`"
     );
-    refused("devices,gbps,gbps\n0 3,4,1\n", "line 1: two columns `gbps`");
-    refused("devices,gbps\n", "no rows: expected measurements");
-    refused(
-        "OP,GPU,Bandwidth\nall_reduce_perf,two,17.28\n",
-        "line 2: gpu `two`",
+    insta::assert_snapshot!(
+        refused("devices,gbps,bytes\n0 3,4,1K\n"),
+        @"line 2: bytes `1K`: expected a whole number from 0 to 18446744073709551615"
+    );
+    insta::assert_snapshot!(
+        refused("devices,bandwidth\n0 3,4\n"),
+        @"line 1: no column `gbps`, but a column `bandwidth`: expected devices, gbps, op, bytes, label"
+    );
+    insta::assert_snapshot!(
+        refused("devices,gbps,size\n0 3,4,1\n"),
+        @"line 1: column `size`: expected devices, gbps, op, bytes, label"
+    );
+    insta::assert_snapshot!(
+        refused("devices,gbps,gbps\n0 3,4,1\n"),
+        @"line 1: two columns `gbps`: expected one"
+    );
+    insta::assert_snapshot!(
+        refused("devices,gbps\n"),
+        @"no rows: expected measurements below the header"
+    );
+    insta::assert_snapshot!(
+        refused("OP,GPU,Bandwidth\nall_reduce_perf,two,17.28\n"),
+        @"line 2: gpu `two`: expected a whole number from 0 to 18446744073709551615"
     );
 }
 
@@ -604,38 +635,44 @@ fn the_tables_of_tartan_are_read() {
 
 #[test]
 fn wrong_results_are_refused_wherever_they_are_counted() {
-    refused(
-        &NEW.replace("46.50       0 ", "46.50       7 "),
-        "line 14: 7 wrong results",
+    insta::assert_snapshot!(
+        refused(&NEW.replace("46.50       0 ", "46.50       7 ")),
+        @"line 14: 7 wrong results: expected 0"
     );
-    refused(
-        &NEW.replace("values : 0 OK", "values :"),
-        "line 15: no count of values out of bounds",
+    insta::assert_snapshot!(
+        refused(&NEW.replace("values : 0 OK", "values :")),
+        @"line 15: no count of values out of bounds: expected a number; is the text cut off?"
     );
     let rccl = "numCycle,collective,gpus,size,type,redop,inplace,time,algbw,busbw,#wrong\n1,AllReduce,2,1024,float,sum,0,10.0,20.0,20.0,0\n";
     one(rccl);
-    refused(
-        &rccl.replace("20.0,0\n", "20.0,912\n"),
-        "line 2: 912 wrong results",
+    insta::assert_snapshot!(
+        refused(&rccl.replace("20.0,0\n", "20.0,912\n")),
+        @"line 2: 912 wrong results: expected 0"
     );
 }
 
 #[test]
 fn a_table_of_ones_own_ends_with_a_line() {
-    refused(
-        "devices,gbps\n0 3,46.4\n0 1,2",
-        "line 3: the last row has no line end",
+    insta::assert_snapshot!(
+        refused("devices,gbps\n0 3,46.4\n0 1,2"),
+        @"line 3: the last row has no line end: expected one; is the file cut off?"
     );
-    refused(
-        "OP,GPU,Bandwidth\nall_reduce_perf,2,17.2",
-        "line 2: the last row has no line end",
+    insta::assert_snapshot!(
+        refused("OP,GPU,Bandwidth\nall_reduce_perf,2,17.2"),
+        @"line 2: the last row has no line end: expected one; is the file cut off?"
     );
 }
 
 #[test]
 fn lines_are_counted_over_comments_and_blank_ones() {
-    refused("# a\n\ndevices,gbps\n# b\n\n0 3,bad\n", "line 6");
-    refused("# a\ndevices,speed\n0 3,1\n", "line 2: no column `gbps`");
+    insta::assert_snapshot!(
+        refused("# a\n\ndevices,gbps\n# b\n\n0 3,bad\n"),
+        @"line 6: gbps `bad`: expected a number of GB/s, not negative"
+    );
+    insta::assert_snapshot!(
+        refused("# a\ndevices,speed\n0 3,1\n"),
+        @"line 2: no column `gbps`, but a column `speed`: expected devices, gbps, op, bytes, label"
+    );
     assert_eq!(one("devices,gbps\n\n# c\n0 3,1.0\n").line, Some(4));
 }
 
@@ -718,64 +755,72 @@ fn the_interval_of_a_slope_covers_it_as_often_as_it_says() {
 fn runs_of_which_no_slope_follows_are_refused() {
     let config = AlphaConfig::new(5.7, 30.08);
     let refused = |runs: &[(u32, f64)], config| fit_alpha(runs, &config).unwrap_err().to_string();
-    assert!(refused(&[(2, 5.0)], config).starts_with("no run of one copy"));
-    assert!(
-        refused(&[(1, 5.0), (4, 5.0)], config)
-            .starts_with("the link slowed no job down with up to 4 copies")
+    insta::assert_snapshot!(
+        refused(&[(2, 5.0)], config),
+        @"no run of one copy: expected at least one, as the times of the others are divided by its time"
     );
-    assert!(refused(&[(1, 5.0), (0, 5.0)], config).starts_with("0 copies in 5 s"));
-    assert!(refused(&[(1, f64::NAN)], config).starts_with("1 copies in NaN s"));
-    assert!(refused(&[(1, 5.0)], AlphaConfig::new(-1.0, 30.08)).starts_with("a demand of -1 GB/s"));
-    assert!(refused(&[(1, 5.0)], AlphaConfig::new(1.0, 0.0)).starts_with("a capacity of 0 GB/s"));
+    insta::assert_snapshot!(
+        refused(&[(1, 5.0), (4, 5.0)], config),
+        @"the link slowed no job down with up to 4 copies: expected runs of more copies"
+    );
+    insta::assert_snapshot!(
+        refused(&[(1, 5.0), (0, 5.0)], config),
+        @"0 copies in 5 s: expected at least one, and a positive number"
+    );
+    insta::assert_snapshot!(
+        refused(&[(1, f64::NAN)], config),
+        @"1 copies in NaN s: expected at least one, and a positive number"
+    );
+    insta::assert_snapshot!(
+        refused(&[(1, 5.0)], AlphaConfig::new(-1.0, 30.08)),
+        @"a demand of -1 GB/s: expected a positive number"
+    );
+    insta::assert_snapshot!(
+        refused(&[(1, 5.0)], AlphaConfig::new(1.0, 0.0)),
+        @"a capacity of 0 GB/s: expected a positive number"
+    );
     // One run beyond the knee has a slope, and no interval.
     let one = fit_alpha(&[(1, 50.0), (7, 83.0)], &config).unwrap();
     assert!(one.alpha > 1.2 && one.low.is_nan() && one.high.is_nan());
-    for (text, line, words) in [
-        ("", None, "empty: expected a header and runs"),
-        ("job,copies,runtime_s\n", None, "no rows: expected runs"),
-        (
-            "job,copies,copies,runtime_s\n",
-            Some(1),
-            "two columns `copies`",
-        ),
-        ("job,copies,runtime_s,gpu\n", Some(1), "column `gpu`"),
-        (
-            "# x\njob,copies,runtime_s\na,1\n",
-            Some(3),
-            "2 fields: expected 3",
-        ),
-        ("job,copies,runtime_s\n,1,5\n", Some(2), "job is empty"),
-        ("job,copies,runtime_s\na,0,5\n", Some(2), "copies `0`"),
-        (
-            "job,copies,runtime_s\na,1,5\na,2,-5\n",
-            Some(3),
-            "runtime_s `-5`",
-        ),
-        (
-            "job,copies,runtime_s,slice\na,1,5,1g\n",
-            Some(2),
-            "`1g`: expected a size",
-        ),
+    let said = [
+        ("", None),
+        ("job,copies,runtime_s\n", None),
+        ("job,copies,copies,runtime_s\n", Some(1)),
+        ("job,copies,runtime_s,gpu\n", Some(1)),
+        ("# x\njob,copies,runtime_s\na,1\n", Some(3)),
+        ("job,copies,runtime_s\n,1,5\n", Some(2)),
+        ("job,copies,runtime_s\na,0,5\n", Some(2)),
+        ("job,copies,runtime_s\na,1,5\na,2,-5\n", Some(3)),
+        ("job,copies,runtime_s,slice\na,1,5,1g\n", Some(2)),
         (
             "job,copies,runtime_s,slice,tokens\na,1,5,1g.1m,0\n",
             Some(2),
-            "tokens `0`",
         ),
-        (
-            "job,copies,runtime_s,tokens\na,1,5,9\n",
-            Some(2),
-            "tokens without a slice",
-        ),
+        ("job,copies,runtime_s,tokens\na,1,5,9\n", Some(2)),
         (
             "job,copies,runtime_s,slice\na,2,5,1g.1m\na,2,5,2g.2m\n",
             None,
-            "copies side by side on 1g.1m, 2g.2m",
         ),
-    ] {
+    ]
+    .map(|(text, line)| {
         let error = read_runs(text).expect_err(text);
-        assert!(error.to_string().contains(words), "{text}: {error}");
         assert_eq!(error.line(), line, "{text}: {error}");
-    }
+        format!("{text:?} -> {error}")
+    });
+    insta::assert_snapshot!(said.join("\n"), @r##"
+    "" -> empty: expected a header and runs
+    "job,copies,runtime_s\n" -> no rows: expected runs below the header
+    "job,copies,copies,runtime_s\n" -> line 1: two columns `copies`: expected one
+    "job,copies,runtime_s,gpu\n" -> line 1: column `gpu`: expected job, copies, runtime_s, slice, tokens
+    "# x\njob,copies,runtime_s\na,1\n" -> line 3: 2 fields: expected 3, as many as the header has; is the row cut off?
+    "job,copies,runtime_s\n,1,5\n" -> line 2: job is empty: expected a value
+    "job,copies,runtime_s\na,0,5\n" -> line 2: copies `0`: expected a whole number from 1 to 1000000
+    "job,copies,runtime_s\na,1,5\na,2,-5\n" -> line 3: runtime_s `-5`: expected a positive number
+    "job,copies,runtime_s,slice\na,1,5,1g\n" -> line 2: slice `1g`: expected a size such as 1g.2m, so many compute slices (g) and memory slices (m)
+    "job,copies,runtime_s,slice,tokens\na,1,5,1g.1m,0\n" -> line 2: tokens `0`: expected a positive number
+    "job,copies,runtime_s,tokens\na,1,5,9\n" -> line 2: tokens without a slice: expected its size
+    "job,copies,runtime_s,slice\na,2,5,1g.1m\na,2,5,2g.2m\n" -> job `a`: copies side by side on 1g.1m, 2g.2m: expected one size
+    "##);
 }
 
 #[test]

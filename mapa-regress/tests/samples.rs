@@ -83,20 +83,17 @@ fn devices_are_found_by_their_place_on_pci_whatever_their_number() {
         rings(&find(&[(0, "0x07"), (1, "0009:8b:00.0")]).unwrap()),
         [[0, 2]]
     );
-    assert!(
-        find(&[(0, "0x07"), (1, "0x8b")])
-            .unwrap_err()
-            .contains("line 2: 2 devices of the machine are at bus 0x8b")
+    insta::assert_snapshot!(
+        find(&[(0, "0x07"), (1, "0x8b")]).unwrap_err(),
+        @"line 2: 2 devices of the machine are at bus 0x8b on PCI: expected one"
     );
-    assert!(
-        find(&[(0, "0x07"), (1, "0001:8b:00")])
-            .unwrap_err()
-            .contains("no device of the machine is at 0001:8b:00")
+    insta::assert_snapshot!(
+        find(&[(0, "0x07"), (1, "0001:8b:00")]).unwrap_err(),
+        @"line 2: no device of the machine is at 0001:8b:00 on PCI: expected the machine that was measured"
     );
-    assert!(
-        find(&[(0, "0x07"), (1, "0000:07:00")])
-            .unwrap_err()
-            .contains("GPU0 is named twice")
+    insta::assert_snapshot!(
+        find(&[(0, "0x07"), (1, "0000:07:00")]).unwrap_err(),
+        @"line 2: GPU0 is named twice: expected each device once"
     );
 }
 
@@ -110,18 +107,15 @@ fn numbers_count_among_what_was_visible_and_contradictions_are_told() {
     let seen = format!("CUDA_VISIBLE_DEVICES=3,GPU5 ./all_reduce_perf -g 2\n{two}");
     assert_eq!(rings(&read(&seen, &dgx, &config).unwrap()), [[3, 5]]);
     let fewer = format!("CUDA_VISIBLE_DEVICES=3 ./all_reduce_perf -g 2\n{two}");
-    assert!(
-        read(&fewer, &dgx, &config)
-            .unwrap_err()
-            .contains("device 1: expected one of the 1 visible devices")
+    insta::assert_snapshot!(
+        read(&fewer, &dgx, &config).unwrap_err(),
+        @"line 3: device 1: expected one of the 1 visible devices, counted from 0"
     );
     let masked = format!("{two}{}", run(&[(0, "0000:8b:00"), (1, "0000:c1:00")], 5.0));
     let error = read(&masked, &dgx, &config).unwrap_err();
-    assert!(
-        error.starts_with(
-            "line 8: the device at 0000:8b:00 on PCI is GPU0 by its number, and GPU1 in another run"
-        ),
-        "{error}"
+    insta::assert_snapshot!(
+        error,
+        @"line 8: the device at 0000:8b:00 on PCI is GPU0 by its number, and GPU1 in another run, because numbers depend on CUDA_VISIBLE_DEVICES: expected a machine described with PCI addresses, as by --live, `NCCL_TOPO_DUMP_FILE` or hwloc"
     );
 }
 
@@ -184,10 +178,9 @@ fn the_column_is_the_one_asked_for_or_an_error() {
     };
     let two = run(&[(0, "0x01"), (1, "0x02")], 5.0);
     assert_eq!(read(&two, &dgx, &in_place).unwrap().samples[0].gbps, 99.0);
-    assert!(
-        read("devices,gbps\n0 1,5\n", &dgx, &in_place)
-            .unwrap_err()
-            .contains("line 2: no bandwidth in the chosen column")
+    insta::assert_snapshot!(
+        read("devices,gbps\n0 1,5\n", &dgx, &in_place).unwrap_err(),
+        @"line 2: no bandwidth in the chosen column: expected another column"
     );
 }
 
@@ -195,11 +188,26 @@ fn the_column_is_the_one_asked_for_or_an_error() {
 fn measurements_that_cannot_be_on_the_machine_are_refused() {
     let dgx = named("dgx-1v");
     let error = |text: &str| read(text, &dgx, &SampleConfig::default()).unwrap_err();
-    assert!(error("devices,gbps\n0 9,5\n").starts_with("line 2: no single device is called `9`"));
-    assert!(error("devices,gbps\n0 3 0,5\n").starts_with("line 2: GPU0 is named twice"));
-    assert!(error("devices,gbps\nfirst 9,5\n").contains("the first 9 devices: expected at most 8"));
+    insta::assert_snapshot!(
+        error("devices,gbps\n0 9,5\n"),
+        @"line 2: no single device is called `9`: expected an id below 8, or a name, UUID or PCI address"
+    );
+    insta::assert_snapshot!(
+        error("devices,gbps\n0 3 0,5\n"),
+        @"line 2: GPU0 is named twice: expected each device once"
+    );
+    insta::assert_snapshot!(
+        error("devices,gbps\nfirst 9,5\n"),
+        @"line 2: the first 9 devices: expected at most 8, all that the machine has"
+    );
     let hosts = run(&[(0, "0x01"), (1, "0x02")], 5.0).replacen("node1", "node2", 1);
-    assert!(error(&hosts).contains("ranks on node2 and node1: expected one machine"));
+    insta::assert_snapshot!(
+        error(&hosts),
+        @"line 2: ranks on node2 and node1: expected one machine"
+    );
     let unknown = "# size count type redop time algbw busbw error\n 1024 256 float sum 25.34 9.3 12.5 0\n# Avg bus bandwidth : 12.5\n";
-    assert!(error(unknown).contains("line 1: the run does not name its devices"));
+    insta::assert_snapshot!(
+        error(unknown),
+        @"line 1: the run does not name its devices: expected lines such as `# Rank 0 .. device 0 [0000:07:00] ..`, or a CSV with a column `devices`"
+    );
 }

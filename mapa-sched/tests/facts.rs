@@ -334,7 +334,10 @@ fn wrong_layouts_are_errors_and_what_ends_twice_is_not() {
         )
     };
     let error = tell(is(0, Layout::whole())).unwrap_err();
-    assert!(error.to_string().contains("lease 0"), "{error}");
+    insta::assert_snapshot!(
+        error.to_string(),
+        @"GPU0/1g@0 would vanish under lease 0: release it first"
+    );
     tell(Event::Failed(JobId(0))).unwrap();
     tell(is(0, Layout::whole())).unwrap();
     assert_eq!(fleet.tenants().count(), 0);

@@ -276,18 +276,23 @@ fn settings_say_what_was_expected() {
     ] {
         assert!(named(words).is_ok(), "{words}");
     }
-    for (words, expected) in [
-        ("first-fit,order=best", "arrival, shortest, smallest-area"),
-        (
-            "first-fit,max-slowdown=0.9",
-            "a factor of at least 1, or none",
-        ),
-        ("first-fit,model=tree", "eq-2 or ring-packing"),
-        ("first-fit,place=best", "policy or fastest"),
-        ("first-fit,overtaking=-1", "seconds from 0 on, or none"),
-    ] {
+    let said = [
+        "first-fit,order=best",
+        "first-fit,max-slowdown=0.9",
+        "first-fit,model=tree",
+        "first-fit,place=best",
+        "first-fit,overtaking=-1",
+    ]
+    .map(|words| {
         let error = named(words).err().map(|error| error.to_string());
         let error = error.unwrap_or_default();
-        assert!(error.contains(expected), "{words}: {error}");
-    }
+        format!("{words:?} -> {error}")
+    });
+    insta::assert_snapshot!(said.join("\n"), @r#"
+    "first-fit,order=best" -> scheduler `first-fit,order=best`: `order=best`: expected arrival, shortest, smallest-area, largest, largest-area, largest-fifo
+    "first-fit,max-slowdown=0.9" -> scheduler `first-fit,max-slowdown=0.9`: `max-slowdown=0.9`: expected a factor of at least 1, or none
+    "first-fit,model=tree" -> scheduler `first-fit,model=tree`: `model=tree`: expected eq-2 or ring-packing
+    "first-fit,place=best" -> scheduler `first-fit,place=best`: `place=best`: expected policy or fastest
+    "first-fit,overtaking=-1" -> scheduler `first-fit,overtaking=-1`: `overtaking=-1`: expected seconds from 0 on, or none
+    "#);
 }

@@ -89,23 +89,39 @@ fn a_snapshot_that_does_not_fit_says_what_was_expected() {
         "snapshot of a fleet: 2 machines: expected the 1 of the fleet"
     );
     let other = vec![joined(&[0.0, 50.0]), joined(&[0.0, 25.0])];
-    assert!(error(other, &good).starts_with("snapshot of a fleet: machine 0: "));
+    insta::assert_snapshot!(
+        error(other, &good),
+        @"snapshot of a fleet: machine 0: it belongs to another machine"
+    );
     assert_eq!(
         changed("/version", json!(9)),
         "snapshot of a fleet: version 9: expected 1"
     );
-    assert!(changed("/network/gbps", json!(0.0)).contains("the network: expected"));
+    insta::assert_snapshot!(
+        changed("/network/gbps", json!(0.0)),
+        @"snapshot of a fleet: the network: expected a number of GB/s above 0"
+    );
     let tenants = good["tenants"].as_array().unwrap();
     let mut twice = tenants.clone();
     twice.push(tenants[0].clone());
-    assert!(changed("/tenants", json!(twice)).contains("expected one tenant"));
-    assert!(changed("/tenants", json!(tenants[1..])).contains("has no tenant: expected one"));
-    assert!(
-        changed("/tenants/0/leases", json!([[0, 77]])).contains("expected a lease of that machine")
+    insta::assert_snapshot!(
+        changed("/tenants", json!(twice)),
+        @"snapshot of a fleet: lease 1 of machine 0: held by job 1 and by job 1: expected one tenant"
     );
-    assert!(changed("/tenants/0/leases", json!([])).contains("holds nothing: expected a lease"));
-    assert!(
-        changed("/tenants/0/leases", json!([[5, 0]]))
-            .contains("no machine 5: expected an id below 2")
+    insta::assert_snapshot!(
+        changed("/tenants", json!(tenants[1..])),
+        @"snapshot of a fleet: lease 1 of machine 0 has no tenant: expected one"
+    );
+    insta::assert_snapshot!(
+        changed("/tenants/0/leases", json!([[0, 77]])),
+        @"snapshot of a fleet: job 1 holds lease 77 of machine 0: expected a lease of that machine"
+    );
+    insta::assert_snapshot!(
+        changed("/tenants/0/leases", json!([])),
+        @"snapshot of a fleet: job 1 holds nothing: expected a lease"
+    );
+    insta::assert_snapshot!(
+        changed("/tenants/0/leases", json!([[5, 0]])),
+        @"no machine 5: expected an id below 2"
     );
 }

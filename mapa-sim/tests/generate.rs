@@ -390,171 +390,189 @@ fn words_are_read_back() {
 
 #[test]
 fn words_without_sense_are_refused_with_the_expected_form() {
-    for (words, expected) in [
-        ("", "expected mapa, mapa-six, mapa-released"),
-        ("poisson", "expected mapa"),
-        (
-            "mapa,",
-            "generator `mapa,`: ``: expected jobs=NUMBER, sizes=SIZES",
-        ),
-        ("mapa,jobs", "`jobs`: expected jobs=NUMBER"),
-        (
-            "mapa,rate=3",
-            "`rate=3`: no setting is called `rate`: expected jobs=NUMBER",
-        ),
-        ("mapa,jobs=3,jobs=4", "`jobs=4`: already set by `jobs=3`"),
-        ("mapa,jobs=-1", "whole number"),
-        ("mapa,sizes=0", "from 1 to"),
-        ("mapa,sizes=1:-1", "weight"),
-        ("mapa,sizes=a..b", "whole number"),
-        ("mapa,times=5", "5..24s"),
-        ("mapa,times=exponential:-1", "above 0"),
-        ("mapa,times=lognormal:5", "lognormal:60s:1.5"),
-        ("mapa,times=lognormal:5:nan", "above 0"),
-        ("mapa,arrivals=poisson:12", "poisson:120/h"),
-        ("mapa,arrivals=poisson:inf/h", "above 0"),
-        ("mapa,arrivals=load:0.8", "load:0.8@8"),
-        ("mapa,arrivals=never", "at-once"),
-        ("mapa,pattern=torus", "ring, chain"),
-    ] {
+    let said = [
+        "",
+        "poisson",
+        "mapa,",
+        "mapa,jobs",
+        "mapa,rate=3",
+        "mapa,jobs=3,jobs=4",
+        "mapa,jobs=-1",
+        "mapa,sizes=0",
+        "mapa,sizes=1:-1",
+        "mapa,sizes=a..b",
+        "mapa,times=5",
+        "mapa,times=exponential:-1",
+        "mapa,times=lognormal:5",
+        "mapa,times=lognormal:5:nan",
+        "mapa,arrivals=poisson:12",
+        "mapa,arrivals=poisson:inf/h",
+        "mapa,arrivals=load:0.8",
+        "mapa,arrivals=never",
+        "mapa,pattern=torus",
+    ]
+    .map(|words| {
         let error = words.parse::<Generator>().unwrap_err().to_string();
-        assert!(error.contains(expected), "{words}: {error}");
-    }
+        format!("{words:?} -> {error}")
+    });
+    insta::assert_snapshot!(said.join("\n"), @r#"
+    "" -> generator ``: no generator is called ``: expected mapa, mapa-six, mapa-released
+    "poisson" -> generator `poisson`: no generator is called `poisson`: expected mapa, mapa-six, mapa-released
+    "mapa," -> generator `mapa,`: ``: expected jobs=NUMBER, sizes=SIZES, tasks=TASKS, times=TIMES, arrivals=ARRIVALS, pattern=PATTERNS
+    "mapa,jobs" -> generator `mapa,jobs`: `jobs`: expected jobs=NUMBER, sizes=SIZES, tasks=TASKS, times=TIMES, arrivals=ARRIVALS, pattern=PATTERNS
+    "mapa,rate=3" -> generator `mapa,rate=3`: `rate=3`: no setting is called `rate`: expected jobs=NUMBER, sizes=SIZES, tasks=TASKS, times=TIMES, arrivals=ARRIVALS, pattern=PATTERNS
+    "mapa,jobs=3,jobs=4" -> generator `mapa,jobs=3,jobs=4`: `jobs=4`: already set by `jobs=3`: expected each setting once
+    "mapa,jobs=-1" -> generator `mapa,jobs=-1`: jobs=-1: `-1`: expected a whole number
+    "mapa,sizes=0" -> generator `mapa,sizes=0`: sizes=0: `0`: expected a number of devices from 1 to 1024
+    "mapa,sizes=1:-1" -> generator `mapa,sizes=1:-1`: sizes=1:-1: `-1`: expected a weight, at least 0
+    "mapa,sizes=a..b" -> generator `mapa,sizes=a..b`: sizes=a..b: `a`: expected a whole number
+    "mapa,times=5" -> generator `mapa,times=5`: times=5: `5`: expected such as 5..24s, exponential:60s or lognormal:60s:1.5
+    "mapa,times=exponential:-1" -> generator `mapa,times=exponential:-1`: times=exponential:-1: `-1`: expected a number above 0
+    "mapa,times=lognormal:5" -> generator `mapa,times=lognormal:5`: times=lognormal:5: `lognormal:5`: expected such as 5..24s, exponential:60s or lognormal:60s:1.5
+    "mapa,times=lognormal:5:nan" -> generator `mapa,times=lognormal:5:nan`: times=lognormal:5:nan: `nan`: expected a number above 0
+    "mapa,arrivals=poisson:12" -> generator `mapa,arrivals=poisson:12`: arrivals=poisson:12: `poisson:12`: expected at-once, poisson:120/h, load:0.8@8 (of 8 devices), bursts:10@60s, on-off:120/h@600s@1800s or spread:14.5s
+    "mapa,arrivals=poisson:inf/h" -> generator `mapa,arrivals=poisson:inf/h`: arrivals=poisson:inf/h: `inf`: expected a number above 0
+    "mapa,arrivals=load:0.8" -> generator `mapa,arrivals=load:0.8`: arrivals=load:0.8: `load:0.8`: expected at-once, poisson:120/h, load:0.8@8 (of 8 devices), bursts:10@60s, on-off:120/h@600s@1800s or spread:14.5s
+    "mapa,arrivals=never" -> generator `mapa,arrivals=never`: arrivals=never: `never`: expected at-once, poisson:120/h, load:0.8@8 (of 8 devices), bursts:10@60s, on-off:120/h@600s@1800s or spread:14.5s
+    "mapa,pattern=torus" -> generator `mapa,pattern=torus`: pattern=torus: `torus`: expected ring, chain, star, tree, all-to-all, ring-tree or independent
+    "#);
 }
 
 #[test]
 fn nothing_to_draw_from_is_an_error() {
-    let refused = |change: &dyn Fn(&mut Generator), words: &str| {
+    let refused = |change: &dyn Fn(&mut Generator)| {
         let mut generator = Generator::mapa();
         change(&mut generator);
-        let error = generator.generate(1).unwrap_err().to_string();
-        assert!(
-            error.starts_with("generator mapa") && error.contains(words),
-            "{error}"
-        );
+        generator.generate(1).unwrap_err().to_string()
     };
     let (low, high) = (5, 4);
-    refused(
-        &|generator| generator.sizes = (low as usize..=high as usize).into(),
-        "sizes",
+    insta::assert_snapshot!(
+        refused(&|generator| generator.sizes = (low as usize..=high as usize).into()),
+        @"generator mapa,sizes=5..4: sizes 5..4: expected sizes from 1 to 1024, such as 1..5 or 1:3+8:1"
     );
-    refused(
-        &|generator| generator.sizes = (0..=5).into(),
-        "from 1 to 1024",
+    insta::assert_snapshot!(
+        refused(&|generator| generator.sizes = (0..=5).into()),
+        @"generator mapa,sizes=0..5: sizes 0..5: expected sizes from 1 to 1024, such as 1..5 or 1:3+8:1"
     );
-    refused(
-        &|generator| generator.sizes = (1..=usize::MAX).into(),
-        "from 1 to 1024",
+    insta::assert_snapshot!(
+        refused(&|generator| generator.sizes = (1..=usize::MAX).into()),
+        @"generator mapa,sizes=1..18446744073709551615: sizes 1..18446744073709551615: expected sizes from 1 to 1024, such as 1..5 or 1:3+8:1"
     );
-    refused(
-        &|generator| generator.sizes = Sizes::Weighted(Vec::new()),
-        "nothing to draw from",
+    insta::assert_snapshot!(
+        refused(&|generator| generator.sizes = Sizes::Weighted(Vec::new())),
+        @"generator mapa,sizes=: sizes: nothing to draw from: expected at least one, of a weight above 0"
     );
-    refused(&|generator| generator.tasks.clear(), "nothing to draw from");
-    refused(
-        &|generator| {
+    insta::assert_snapshot!(
+        refused(&|generator| generator.tasks.clear()),
+        @"generator mapa,tasks=: tasks: nothing to draw from: expected at least one, of a weight above 0"
+    );
+    insta::assert_snapshot!(
+        refused(&|generator| {
             generator.tasks = vec![Task {
                 weight: f64::NAN,
                 ..Task::new("x", true)
             }]
-        },
-        "weight NaN",
+        }),
+        @"generator mapa,tasks=x!:NaN: tasks: weight NaN: expected a finite number, at least 0"
     );
-    refused(
-        &|generator| {
+    insta::assert_snapshot!(
+        refused(&|generator| {
             generator.tasks = vec![Task {
                 weight: 0.0,
                 ..Task::new("x", true)
             }]
-        },
-        "nothing to draw from",
+        }),
+        @"generator mapa,tasks=x!:0: tasks: nothing to draw from: expected at least one, of a weight above 0"
     );
-    refused(
-        &|generator| generator.patterns.clear(),
-        "nothing to draw from",
+    insta::assert_snapshot!(
+        refused(&|generator| generator.patterns.clear()),
+        @"generator mapa,pattern=: pattern: nothing to draw from: expected at least one, of a weight above 0"
     );
-    refused(&|generator| generator.jobs = usize::MAX, "at most 10000000");
-    refused(
-        &|generator| generator.run_times = RunTimes::Uniform(low..=high),
-        "5..4s",
+    insta::assert_snapshot!(
+        refused(&|generator| generator.jobs = usize::MAX),
+        @"generator mapa,jobs=18446744073709551615: jobs=18446744073709551615: expected at most 10000000"
     );
-    refused(
-        &|generator| generator.run_times = RunTimes::Uniform(1..=u64::MAX),
-        "lower to the higher",
+    insta::assert_snapshot!(
+        refused(&|generator| generator.run_times = RunTimes::Uniform(low..=high)),
+        @"generator mapa,times=5..4s: times 5..4s: expected seconds from the lower to the higher, such as 5..24s"
     );
-    refused(
-        &|generator| generator.run_times = RunTimes::Exponential { mean_s: 0.0 },
-        "above 0",
+    insta::assert_snapshot!(
+        refused(&|generator| generator.run_times = RunTimes::Uniform(1..=u64::MAX)),
+        @"generator mapa,times=1..18446744073709551615s: times 1..18446744073709551615s: expected seconds from the lower to the higher, such as 5..24s"
     );
-    refused(
-        &|generator| generator.run_times = RunTimes::Exponential { mean_s: 1e30 },
-        "584 years",
+    insta::assert_snapshot!(
+        refused(&|generator| generator.run_times = RunTimes::Exponential { mean_s: 0.0 }),
+        @"generator mapa,times=exponential:0s: a mean of 0: expected a finite number above 0"
     );
-    refused(
-        &|generator| {
+    insta::assert_snapshot!(
+        refused(&|generator| generator.run_times = RunTimes::Exponential { mean_s: 1e30 }),
+        @"generator mapa,times=exponential:1000000000000000000000000000000s: 2034050007628157000000000000000 s were drawn: expected at most 584 years; use smaller parameters"
+    );
+    insta::assert_snapshot!(
+        refused(&|generator| {
             generator.run_times = RunTimes::LogNormal {
                 median_s: 1.0,
                 sigma: f64::INFINITY,
             }
-        },
-        "above 0",
+        }),
+        @"generator mapa,times=lognormal:1s:inf: a sigma of inf: expected a finite number above 0"
     );
-    refused(
-        &|generator| {
+    insta::assert_snapshot!(
+        refused(&|generator| {
             generator.run_times = RunTimes::LogNormal {
                 median_s: 1.0,
                 sigma: 1e6,
             }
-        },
-        "584 years",
+        }),
+        @"generator mapa,times=lognormal:1s:1000000: inf s were drawn: expected at most 584 years; use smaller parameters"
     );
-    refused(
-        &|generator| generator.run_times = RunTimes::Empirical([].into()),
-        "no run times",
+    insta::assert_snapshot!(
+        refused(&|generator| generator.run_times = RunTimes::Empirical([].into())),
+        @"generator mapa,times=empirical(0): no run times to draw from: expected at least one"
     );
-    refused(
-        &|generator| generator.arrivals = Arrivals::Poisson { per_hour: f64::NAN },
-        "above 0",
+    insta::assert_snapshot!(
+        refused(&|generator| generator.arrivals = Arrivals::Poisson { per_hour: f64::NAN }),
+        @"generator mapa,arrivals=poisson:NaN/h: a rate of NaN: expected a finite number above 0"
     );
-    refused(
-        &|generator| generator.arrivals = Arrivals::Poisson { per_hour: 1e-300 },
-        "584 years",
+    insta::assert_snapshot!(
+        refused(&|generator| generator.arrivals = Arrivals::Poisson { per_hour: 1e-300 }),
+        @"generator mapa,arrivals=poisson:0.000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000001/h: 1126432799014082900000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000 s were drawn: expected at most 584 years; use smaller parameters"
     );
-    refused(
-        &|generator| {
+    insta::assert_snapshot!(
+        refused(&|generator| {
             generator.arrivals = Arrivals::Load {
                 load: 0.5,
                 devices: 0,
             }
-        },
-        "devices of 0",
+        }),
+        @"generator mapa,arrivals=load:0.5@0: devices of 0: expected a finite number above 0"
     );
-    refused(
-        &|generator| {
+    insta::assert_snapshot!(
+        refused(&|generator| {
             generator.arrivals = Arrivals::Bursts {
                 jobs: 0,
                 gap_s: 1.0,
             }
-        },
-        "at least 1",
+        }),
+        @"generator mapa,arrivals=bursts:0@1s: bursts of 0 jobs: expected at least 1"
     );
-    refused(
-        &|generator| {
+    insta::assert_snapshot!(
+        refused(&|generator| {
             generator.arrivals = Arrivals::OnOff {
                 per_hour: 1.0,
                 on_s: 1e-12,
                 off_s: 1.0,
             }
-        },
-        "longer",
+        }),
+        @"generator mapa,arrivals=on-off:1/h@0.000000000001s@1s: on for too short a time to bring the jobs: expected a longer time on, or a higher rate"
     );
-    refused(
-        &|generator| {
+    insta::assert_snapshot!(
+        refused(&|generator| {
             generator.arrivals = Arrivals::Spread {
                 seconds_per_job: 1e300,
             }
-        },
-        "584 years",
+        }),
+        @"generator mapa,arrivals=spread:1000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000s: 300000000000000020000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000 s were drawn: expected at most 584 years; use smaller parameters"
     );
 }
 

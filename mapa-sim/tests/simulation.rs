@@ -341,13 +341,9 @@ fn what_can_never_fit_is_told_no_and_blocks_nobody() {
         &Fixed,
     );
     assert_eq!(outcome.rejected.len(), 1);
-    assert!(
-        outcome.rejected[0]
-            .why
-            .to_string()
-            .contains("6 devices are wanted"),
-        "{}",
-        outcome.rejected[0].why
+    insta::assert_snapshot!(
+        outcome.rejected[0].why.to_string(),
+        @"6 devices are wanted, the request and the machine allow 2"
     );
     assert_eq!(outcome.runs.len(), 1);
 }
@@ -455,73 +451,81 @@ impl Scheduler for Orders {
 }
 
 #[track_caller]
-fn check_refused(order: fn(&mut Turn<'_>, Time), why: &str) {
+fn refused(order: fn(&mut Turn<'_>, Time)) -> String {
     let workload = Workload::new("one", [submission(0, 1, 0, 10)]);
-    let error = Simulation::new(&workload, Fleet::new([machine(2)]))
-        .run(&mut Orders(order), &Fixed)
-        .unwrap_err();
-    assert!(error.to_string().contains(why), "{error}");
+    let run = Simulation::new(&workload, Fleet::new([machine(2)])).run(&mut Orders(order), &Fixed);
+    run.unwrap_err().to_string()
 }
 
 #[test]
 fn orders_that_cannot_be_carried_out_name_whom_they_are_for() {
-    check_refused(
-        |turn, _| {
-            drop(turn.start(
-                Tenant::Job(JobId(7)),
-                lowest_id(),
-                &Request::new(Pattern::ring(1)),
-            ))
-        },
-        "a place for job 7: this job does not wait or run",
+    insta::assert_snapshot!(
+        refused(
+            |turn, _| {
+                drop(turn.start(
+                    Tenant::Job(JobId(7)),
+                    lowest_id(),
+                    &Request::new(Pattern::ring(1)),
+                ))
+            },
+        ),
+        @"the scheduler ordered a place for job 7: this job does not wait or run; expected one that does"
     );
-    check_refused(
-        |turn, _| {
-            let task = Tenant::Task(JobId(0), mapa_sched::TaskId(1));
-            drop(turn.start(task, lowest_id(), &Request::new(Pattern::ring(1))));
-        },
-        "a place for task 1 of job 0: this task has not begun or is over",
+    insta::assert_snapshot!(
+        refused(
+            |turn, _| {
+                let task = Tenant::Task(JobId(0), mapa_sched::TaskId(1));
+                drop(turn.start(task, lowest_id(), &Request::new(Pattern::ring(1))));
+            },
+        ),
+        @"the scheduler ordered a place for task 1 of job 0: this task has not begun or is over; expected one that requests a device"
     );
-    check_refused(
-        |turn, _| turn.launch(JobId(4)),
-        "a launch for job 4: this job does not wait or run",
+    insta::assert_snapshot!(
+        refused(|turn, _| turn.launch(JobId(4))),
+        @"the scheduler ordered a launch for job 4: this job does not wait or run; expected one that does"
     );
-    check_refused(
-        |turn, _| {
-            turn.launch(JobId(0));
-            turn.launch(JobId(0));
-        },
-        "a launch for job 0: this job has started",
+    insta::assert_snapshot!(
+        refused(
+            |turn, _| {
+                turn.launch(JobId(0));
+                turn.launch(JobId(0));
+            },
+        ),
+        @"the scheduler ordered a launch for job 0: this job has started; expected one that waits"
     );
-    check_refused(
-        |turn, _| {
-            turn.launch(JobId(0));
-            drop(turn.start(
-                Tenant::Job(JobId(0)),
-                lowest_id(),
-                &Request::new(Pattern::ring(1)),
-            ));
-        },
-        "a place for job 0: this job was launched",
+    insta::assert_snapshot!(
+        refused(
+            |turn, _| {
+                turn.launch(JobId(0));
+                drop(turn.start(
+                    Tenant::Job(JobId(0)),
+                    lowest_id(),
+                    &Request::new(Pattern::ring(1)),
+                ));
+            },
+        ),
+        @"the scheduler ordered a place for job 0: this job was launched; expected one of its tasks"
     );
-    check_refused(
-        |turn, _| turn.throttle(JobId(4), JobLimit::MpsPercent(Some(3))),
-        "a guard for job 4: this job does not wait or run",
+    insta::assert_snapshot!(
+        refused(|turn, _| turn.throttle(JobId(4), JobLimit::MpsPercent(Some(3)))),
+        @"the scheduler ordered a guard for job 4: this job does not wait or run; expected one that does"
     );
-    check_refused(
-        |turn, _| {
-            drop(turn.start(
-                Tenant::Job(JobId(0)),
-                lowest_id(),
-                &Request::new(Pattern::ring(1)),
-            ));
-            turn.throttle(JobId(0), JobLimit::MpsPercent(Some(0)));
-        },
-        "job 0: a slowdown of inf",
+    insta::assert_snapshot!(
+        refused(
+            |turn, _| {
+                drop(turn.start(
+                    Tenant::Job(JobId(0)),
+                    lowest_id(),
+                    &Request::new(Pattern::ring(1)),
+                ));
+                turn.throttle(JobId(0), JobLimit::MpsPercent(Some(0)));
+            },
+        ),
+        @"job 0: a slowdown of inf: expected a number between 2^-31 and 2^31"
     );
-    check_refused(
-        |turn, now| turn.wake(now, Token(1)),
-        "never lets time go on",
+    insta::assert_snapshot!(
+        refused(|turn, now| turn.wake(now, Token(1))),
+        @"after 1000000 wakes at one moment the scheduler still asks to be woken at that moment: it never lets time go on; expected a later moment"
     );
 }
 
@@ -549,14 +553,19 @@ fn a_workload_that_cannot_be_run_is_refused_by_the_job_at_fault() {
         twice,
         "job 4: its number is given twice: expected numbers that differ"
     );
-    for slowdown in [f64::NAN, f64::INFINITY, 0.0, -1.0, 1e300] {
-        let wrong = error(vec![submission(4, 1, 0, 1)], &Never(slowdown));
-        assert!(wrong.starts_with("job 4: a slowdown of"), "{wrong}");
-    }
+    let wrong = [f64::NAN, f64::INFINITY, 0.0, -1.0, 1e300]
+        .map(|slowdown| error(vec![submission(4, 1, 0, 1)], &Never(slowdown)));
+    insta::assert_snapshot!(wrong.join("\n"), @"
+    job 4: a slowdown of NaN: expected a number between 2^-31 and 2^31
+    job 4: a slowdown of inf: expected a number between 2^-31 and 2^31
+    job 4: a slowdown of 0: expected a number between 2^-31 and 2^31
+    job 4: a slowdown of -1: expected a number between 2^-31 and 2^31
+    job 4: a slowdown of 1000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000: expected a number between 2^-31 and 2^31
+    ");
     let long = error(vec![submission(5, 1, 10, u64::MAX)], &Fixed);
-    assert!(
-        long.starts_with("job 5: it would end after more than 584 years"),
-        "{long}"
+    insta::assert_snapshot!(
+        long,
+        @"job 5: it would end after more than 584 years: expected shorter jobs, as no later moment can be represented"
     );
     assert!(
         !error(

@@ -249,5 +249,5 @@ fn what_is_told_of_peers_and_cores_is_kept_in_the_machine_file() {
     let error = mapa_topologies::Machine::from_toml(&wrong)
         .unwrap_err()
         .to_string();
-    assert!(error.contains("`no`") && error.contains("`off`"), "{error}");
+    insta::assert_snapshot!(error, @"line 7: unknown variant `no`, expected `on` or `off`");
 }

@@ -104,11 +104,9 @@ fn machines_by_formula_and_names_that_nothing_bears() {
         );
     }
     let error = named("dgx-9").unwrap_err().to_string();
-    assert!(
-        error.starts_with(
-            "no machine is called `dgx-9` (did you mean dgx-2?): expected dgx-1p, dgx-1v,"
-        ),
-        "{error}"
+    insta::assert_snapshot!(
+        error.split(", ").next().unwrap(),
+        @"no machine is called `dgx-9` (did you mean dgx-2?): expected dgx-1p"
     );
 }
 

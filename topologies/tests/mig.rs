@@ -109,9 +109,9 @@ fn every_table_is_found_by_its_names_and_makes_every_model() {
         assert_eq!(whole.memory_bytes(), gpu.memory_bytes());
     }
     let error = named("a40").unwrap_err().to_string();
-    assert!(
-        error.starts_with("no GPU with MIG is called `a40`: expected a30, a100-40gb, "),
-        "{error}"
+    insta::assert_snapshot!(
+        error,
+        @"no GPU with MIG is called `a40`: expected a30, a100-40gb, a100-80gb, h100-80gb, h100-94gb, h100-96gb, h200, gh200, b200, gb200, rtx-pro-6000"
     );
     assert_eq!(
         named("gh200").unwrap().name,

@@ -515,13 +515,13 @@ fn paths_of_no_tree_and_of_several_servers_are_refused() {
     check_written(&three([LinkClass::Pix, LinkClass::Sys, LinkClass::Sys]));
     check_written(&three([LinkClass::Pxb, LinkClass::Phb, LinkClass::Node]));
     let message = |classes| three(classes).to_nccl_xml().unwrap_err().to_string();
-    assert!(
-        message([LinkClass::Pix, LinkClass::Pix, LinkClass::Sys])
-            .contains("NCCL's topology is a tree")
+    insta::assert_snapshot!(
+        message([LinkClass::Pix, LinkClass::Pix, LinkClass::Sys]),
+        @"GPU0 and GPU2 have a host path of class Sys, but the tree that fits their other paths gives Pix: expected host paths that form a tree, as NCCL's topology is a tree"
     );
-    assert!(
-        message([LinkClass::Pix, LinkClass::Network, LinkClass::Network])
-            .contains("different servers")
+    insta::assert_snapshot!(
+        message([LinkClass::Pix, LinkClass::Network, LinkClass::Network]),
+        @"GPU0 and GPU2 are in different servers: expected one server, as NCCL's topology describes one"
     );
     let none = Machine {
         fabric: Fabric::new(),

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{Folder, answer, command, error, no, objects, run, text};
+use crate::common::{Folder, answer, command, error, no, objects, run, shown, text};
 use mapa_core::testing::real_data;
 use serde_json::{Value, json};
 
@@ -66,13 +66,13 @@ fn bandwidths_can_be_set() {
         topo["bandwidth_gbps"][0],
         json!([0.0, 20.0, 20.0, 40.0, 40.0, 10.0, 10.0, 10.0])
     );
-    error(
-        "topo --machine dgx-1v --pcie-gbps 0",
-        "bandwidth 0 GB/s: expected a positive number, at most 1e9",
+    insta::assert_snapshot!(
+        error("topo --machine dgx-1v --pcie-gbps 0"),
+        @"error: paths through the host: bandwidth 0 GB/s: expected a positive number, at most 1e9"
     );
-    error(
-        "topo --machine dgx-1v --nvlink-gbps NaN",
-        "bandwidth NaN GB/s: expected a positive number, at most 1e9",
+    insta::assert_snapshot!(
+        error("topo --machine dgx-1v --nvlink-gbps NaN"),
+        @"error: direct links: bandwidth NaN GB/s: expected a positive number, at most 1e9"
     );
 }
 
@@ -166,7 +166,10 @@ fn allocate_names_as_many_of_the_best_as_asked() {
         answer("allocate --machine dgx-1v --gpus 3 --policy greedy")["runners_up"],
         Value::Null
     );
-    error("allocate --machine dgx-1v --gpus 3 --top 0", "--top 0");
+    insta::assert_snapshot!(
+        error("allocate --machine dgx-1v --gpus 3 --top 0"),
+        @"error: --top 0 lists nothing: expected 1 or more"
+    );
     let cut = text("allocate --machine dgx-1v --gpus 4 --limit 1 --explain", "");
     assert!(
         cut.contains("Others may be better")
@@ -244,35 +247,48 @@ fn match_names_what_is_wrong_with_graphs() {
     let looped = folder.write("looped", "1 1\n0 0\n");
     let cut = folder.write("cut", "3 2\n0 1\n");
     let files = |a: &str, b: &str| format!("match --pattern-file {a} --target-file {b}");
-    error(
-        &files(&looped, &pair),
-        "looped: the pattern joins vertex 0 to itself",
+    insta::assert_snapshot!(
+        error(&files(&looped, &pair)),
+        @"error: FOLDER/looped: the pattern joins vertex 0 to itself: expected two ends of each edge"
     );
-    error(
-        &files(&pair, &cut),
-        "cut: line 1: 2 edges announced: expected 1",
+    insta::assert_snapshot!(
+        error(&files(&pair, &cut)),
+        @"error: FOLDER/cut: line 1: 2 edges announced: expected 1, as many as are given"
     );
     assert_eq!(answer(&files(&pair, &looped))["count"], 0);
-    error(
-        &format!("{} --machine dgx-1v", files(&pair, &pair)),
-        "cannot be used with",
+    insta::assert_snapshot!(
+        error(&format!("{} --machine dgx-1v", files(&pair, &pair))),
+        @"error: the argument '--pattern-file <FILE|->' cannot be used with '--machine <NAME|FILE|->'"
     );
-    error(
-        &format!("{} --gpus 2", files(&pair, &pair)),
-        "cannot be used with",
+    insta::assert_snapshot!(
+        error(&format!("{} --gpus 2", files(&pair, &pair))),
+        @"error: the argument '--pattern-file <FILE|->' cannot be used with '--gpus <K>'"
     );
-    error(
-        &format!("{} --pattern ring", files(&pair, &pair)),
-        "cannot be used with",
+    insta::assert_snapshot!(
+        error(&format!("{} --pattern ring", files(&pair, &pair))),
+        @"error: the argument '--pattern-file <FILE|->' cannot be used with '--pattern <PATTERN>'"
     );
-    error(&format!("match --pattern-file {pair}"), "--target-file");
-    error(
-        "match --pattern-file no-such-file --target-file none",
-        "no-such-file: ",
+    insta::assert_snapshot!(error(&format!("match --pattern-file {pair}")), @"
+    error: the following required arguments were not provided:
+      --target-file <FILE|->
+    ");
+    insta::assert_snapshot!(
+        error("match --pattern-file no-such-file --target-file none"),
+        @"error: no-such-file: No such file or directory (os error 2)"
     );
-    error("match", "--pattern-file <FILE> --target-file <FILE>");
-    error("match --machine dgx-1v", "--gpus");
-    error("match --gpus 3", "--machine");
+    let usage = String::from_utf8(run("match", "").stderr).unwrap();
+    assert!(
+        usage.contains("--pattern-file <FILE> --target-file <FILE>"),
+        "{usage}"
+    );
+    insta::assert_snapshot!(
+        error("match --machine dgx-1v"),
+        @"error: expected --machine or --live with --gpus, or --pattern-file and --target-file"
+    );
+    insta::assert_snapshot!(error("match --gpus 3"), @"
+    error: the following required arguments were not provided:
+      --machine <NAME|FILE|->
+    ");
 }
 
 #[test]
@@ -388,9 +404,9 @@ fn numbers_that_mean_two_devices_are_refused_on_the_command_line_and_are_ids_in_
     let dump = "GPU0 GPU2 GPU5\nGPU0 X SYS SYS\nGPU2 SYS X SYS\nGPU5 SYS SYS X\n";
     let output = run("allocate --machine - --gpus 1 --busy 2", dump);
     let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        stderr.contains("`2` can mean id 2 (GPU5) or the vendor's number 2 (GPU2)"),
-        "{stderr}"
+    insta::assert_snapshot!(
+        stderr,
+        @"error: `2` can mean id 2 (GPU5) or the vendor's number 2 (GPU2): expected a name"
     );
     let printed = text("allocate --machine - --gpus 1 --busy GPU0,GPU2", dump);
     assert!(printed.contains("CUDA_VISIBLE_DEVICES=5"), "{printed}");
@@ -425,17 +441,17 @@ fn topo_aware_names_runners_up_from_the_whole_machine() {
 
 #[test]
 fn what_is_malformed_is_not_hidden_by_what_is_infeasible() {
-    error(
-        "allocate --machine dgx-1v --gpus 9 --must-include 77",
-        "no single device is called `77`",
+    insta::assert_snapshot!(
+        error("allocate --machine dgx-1v --gpus 9 --must-include 77"),
+        @"error: no single device is called `77`: expected an id below 8, or a name, UUID or PCI address"
     );
-    error(
-        "allocate --machine dgx-1v --gpus 9 --pattern 0-0",
-        "edge 0 joins vertex 0 to itself",
+    insta::assert_snapshot!(
+        error("allocate --machine dgx-1v --gpus 9 --pattern 0-0"),
+        @"error: edge 0 joins vertex 0 to itself: no device talks to itself"
     );
-    error(
-        "allocate --machine dgx-1v --gpus 99999 --pattern 0-1,x-1",
-        "pattern edge `x-1`",
+    insta::assert_snapshot!(
+        error("allocate --machine dgx-1v --gpus 99999 --pattern 0-1,x-1"),
+        @"error: pattern edge `x-1`: expected A-B or A-B:TRAFFIC"
     );
     assert_eq!(
         no("allocate --machine dgx-1v --gpus 99999 --pattern 0-1 --json").0["refusal"],
@@ -491,9 +507,9 @@ fn the_variants_of_preserve_are_named() {
     assert!((score("effective_printed_gbps") - score("effective_gbps")).abs() < 0.02);
     let direct = answer("allocate --machine dgx-1v --gpus 3 --policy preserve --preserved direct");
     assert!(direct["scores"]["preserved_direct_gbps"].is_f64());
-    error(
-        "allocate --machine dgx-1v --gpus 3 --policy greedy --preserved direct",
-        "--preserved is for the policy preserve, not greedy",
+    insta::assert_snapshot!(
+        error("allocate --machine dgx-1v --gpus 3 --policy greedy --preserved direct"),
+        @"error: --preserved is for the policy preserve, not greedy: expected --policy preserve, or no --preserved"
     );
 }
 
@@ -537,52 +553,60 @@ fn refusals_are_one_object_with_status_3_in_every_form() {
 
 #[test]
 fn malformed_requests_have_status_2_and_say_what_was_expected() {
-    error(
-        "allocate --machine dgx-1v --gpus 3 --must-include 1 --avoid 1",
-        "device 1 must be both included and avoided",
+    insta::assert_snapshot!(
+        error("allocate --machine dgx-1v --gpus 3 --must-include 1 --avoid 1"),
+        @"error: the request contradicts itself: device 1 must be both included and avoided"
     );
-    error(
-        "allocate --machine dgx-1v --gpus 1 --must-include 1,2",
-        "2 devices must be included, the job has 1",
+    insta::assert_snapshot!(
+        error("allocate --machine dgx-1v --gpus 1 --must-include 1,2"),
+        @"error: the request contradicts itself: 2 devices must be included, the job has 1"
     );
-    error(
-        "allocate --machine dgx-1v --gpus 3 --busy 9",
-        "no single device is called `9`",
+    insta::assert_snapshot!(
+        error("allocate --machine dgx-1v --gpus 3 --busy 9"),
+        @"error: no single device is called `9`: expected an id below 8, or a name, UUID or PCI address"
     );
-    error(
-        "allocate --machine dgx-1v --gpus 3 --pattern blob",
-        "all-to-all or ring-tree, independent, or edges such as 0-1,1-2",
+    insta::assert_snapshot!(
+        error("allocate --machine dgx-1v --gpus 3 --pattern blob"),
+        @"error: no pattern is called `blob`: expected ring, chain, star, tree, all-to-all or ring-tree, independent, or edges such as 0-1,1-2"
     );
-    error(
-        "allocate --machine dgx-1v --gpus 3 --pattern 0-1,1-1",
-        "edge 1 joins vertex 1 to itself",
+    insta::assert_snapshot!(
+        error("allocate --machine dgx-1v --gpus 3 --pattern 0-1,1-1"),
+        @"error: edge 1 joins vertex 1 to itself: no device talks to itself"
     );
-    error(
-        "allocate --machine dgx-1v --gpus 3 --pattern 0-1,1-7",
-        "edge 1 (1-7) leaves the pattern",
+    insta::assert_snapshot!(
+        error("allocate --machine dgx-1v --gpus 3 --pattern 0-1,1-7"),
+        @"error: edge 1 (1-7) leaves the pattern: expected vertices below 3"
     );
-    error(
-        "allocate --machine dgx-1v --gpus 3 --pattern 0-1:x",
-        "pattern edge `0-1:x`: expected A-B or A-B:TRAFFIC",
+    insta::assert_snapshot!(
+        error("allocate --machine dgx-1v --gpus 3 --pattern 0-1:x"),
+        @"error: pattern edge `0-1:x`: expected A-B or A-B:TRAFFIC"
     );
-    error(
-        "allocate --machine dgx-1v --gpus 3 --policy best",
-        "invalid value 'best'",
+    insta::assert_snapshot!(error("allocate --machine dgx-1v --gpus 3 --policy best"), @"
+    error: invalid value 'best' for '--policy <POLICY>'
+      [possible values: auto, lowest-id, topo-aware, ..
+
+      tip: a similar value exists: 'rocm-best-effort'
+    ");
+    insta::assert_snapshot!(
+        error("allocate --machine dgx-1v --gpus -3"),
+        @"error: invalid value '-3' for '--gpus <K>': invalid digit found in string"
     );
-    error(
-        "allocate --machine dgx-1v --gpus -3",
-        "invalid value '-3' for '--gpus <K>'",
+    insta::assert_snapshot!(
+        error("allocate --machine dgx-1v --gpus 3 --min-link nv0"),
+        @"error: unknown link `nv0`: expected NV#, PIX, PXB, PHB, NODE or SYS"
     );
-    error(
-        "allocate --machine dgx-1v --gpus 3 --min-link nv0",
-        "unknown link `nv0`",
+    insta::assert_snapshot!(
+        error("allocate --machine dgx-9 --gpus 3"),
+        @"error: no machine is called `dgx-9` (did you mean dgx-2?): expected dgx-1p, dgx-1v, dgx-2, .., cube-mesh-16-released or complete:N, ring:N[@GB/s], torus:A[xB[xC]][@GB/s], mesh:A[xB[xC]][@GB/s], hypercube:D[@GB/s], fleet:K[@GB/s]xMACHINE, a file, or - for standard input"
     );
-    error(
-        "allocate --machine dgx-9 --gpus 3",
-        "no machine is called `dgx-9`",
+    insta::assert_snapshot!(
+        error("allocate --machine dgx-1v"),
+        @"error: --gpus <K>: expected how many devices the job needs, unless the pattern implies it, such as --pattern tp=4,pp=2,dp=1 or a pattern file"
     );
-    error("allocate --machine dgx-1v", "--gpus <K>");
-    error("allocate --machine - --gpus 3", "-: the text is empty");
+    insta::assert_snapshot!(
+        error("allocate --machine - --gpus 3"),
+        @"error: -: the text is empty: expected the output of a vendor's tool"
+    );
     let (object, status) = no("allocate --machine dgx-9 --gpus 3 --json");
     assert!(object["error"].as_str().unwrap().contains("dgx-9") && status == 2);
 }
@@ -670,22 +694,29 @@ fn malformed_batch_lines_are_answered_and_counted() {
         (&json!("x"), &json!("release"), &json!("a"))
     );
     let error = |i: usize| lines[i]["error"].as_str().unwrap_or_default();
-    assert!(
-        error(0).starts_with("line 1: `x` has no lease"),
-        "{}",
-        error(0)
+    insta::assert_snapshot!(
+        error(0),
+        @"line 1: `x` has no lease: it was never allocated, or has been released"
     );
-    assert!(error(1).starts_with("line 3: "), "{}", error(1));
+    insta::assert_snapshot!(error(1), @"line 3: expected ident, at column 2");
     assert!(lines[2]["devices"].is_array());
-    assert!(error(3).contains("`a` has a lease already"), "{}", error(3));
-    assert!(
-        error(4).contains("no policy is called `best`"),
-        "{}",
-        error(4)
+    insta::assert_snapshot!(error(3), @"line 5: `a` has a lease already: release it first");
+    insta::assert_snapshot!(
+        shown(error(4)),
+        @"line 6: no policy is called `best`: expected one of auto, lowest-id, topo-aware, .."
     );
-    assert!(error(5).contains("unknown variant `dance`"), "{}", error(5));
-    assert!(error(6).contains("unknown field `gpu`"), "{}", error(6));
-    assert!(error(8).contains("`99`"), "{}", error(8));
+    insta::assert_snapshot!(
+        error(5),
+        @"line 7: unknown variant `dance`, expected one of `allocate`, `release`, `reset`, `show`, at column 13"
+    );
+    insta::assert_snapshot!(
+        error(6),
+        @"line 8: unknown field `gpu`, expected one of `id`, `gpus`, `pattern`, `bytes`, `policy`, `sensitive`, `available`, `must_include`, `avoid`, `min_link`, `same_numa`, `slice`, `model`"
+    );
+    insta::assert_snapshot!(
+        error(8),
+        @"line 10: no single device is called `99`: expected an id below 8, or a name, UUID or PCI address"
+    );
     assert!(lines.iter().all(|line| line.get("refusal").is_none()));
 }
 
@@ -925,30 +956,33 @@ fn defrag_takes_what_the_batch_form_shows_and_says_why_there_is_no_plan() {
     let (refused, status) =
         no("defrag --machine dgx-1v --job a=0,1 --job b=4 --job c=6 --want 4 --max-nodes 1 --json");
     assert_eq!((status, &refused["refusal"]), (3, &json!("limit_reached")));
-    error("defrag --machine dgx-1v --job a=0,1 --job b=1", "job `b`");
-    error(
-        "defrag --machine dgx-1v --job a=0 --job a=1",
-        "job `a` is given twice",
+    insta::assert_snapshot!(
+        error("defrag --machine dgx-1v --job a=0,1 --job b=1"),
+        @"error: job `b`: not met: rank 0 is on device 1, which is not available"
     );
-    error(
-        "defrag --machine dgx-1v --job a",
-        "expected ID=[SERVER/]DEVICES[:SHAPE]",
+    insta::assert_snapshot!(
+        error("defrag --machine dgx-1v --job a=0 --job a=1"),
+        @"error: job `a` is given twice: expected distinct names"
     );
-    error(
-        "defrag --machine dgx-1v --servers 2 --job a=2/0",
-        "no server 2: expected 0 to 1",
+    insta::assert_snapshot!(
+        error("defrag --machine dgx-1v --job a"),
+        @"error: job `a`: expected ID=[SERVER/]DEVICES[:SHAPE]"
     );
-    error(
-        "defrag --machine dgx-1v --job a=0 --pin b --want 2",
-        "no job has this name",
+    insta::assert_snapshot!(
+        error("defrag --machine dgx-1v --servers 2 --job a=2/0"),
+        @"error: job `a`: there is no server 2: expected 0 to 1"
     );
-    error(
-        "defrag --machine dgx-1v --want 9",
-        "even the idle machine has no room for it",
+    insta::assert_snapshot!(
+        error("defrag --machine dgx-1v --job a=0 --pin b --want 2"),
+        @"error: --pin b: no job has this name"
     );
-    error(
-        "defrag --machine dgx-1v --want 2 --may-lose 2",
-        "expected a share from 0 to 1",
+    insta::assert_snapshot!(
+        error("defrag --machine dgx-1v --want 9"),
+        @"error: --want 9: even the idle machine has no room for it: expected fewer devices or another shape"
+    );
+    insta::assert_snapshot!(
+        error("defrag --machine dgx-1v --want 2 --may-lose 2"),
+        @"error: --may-lose 2: expected a share from 0 to 1"
     );
 }
 
@@ -1010,32 +1044,37 @@ fn machines_are_listed_by_words_in_any_case() {
 
 #[test]
 fn a_mistyped_name_is_answered_with_the_one_that_was_meant() {
-    for (words, meant) in [
-        ("topo --machine dgx1v", "did you mean dgx-1v?"),
-        (
-            "allocate --machine dgx-1v --gpus 2 --policy presrve",
-            "'preserve'",
-        ),
-        (
-            "allocate --machine dgx-1v --gpus 2 --model ring-packin",
-            "did you mean ring-packing?",
-        ),
-        (
-            "simulate --machine dgx-1v --scheduler foresigt",
-            "did you mean foresight?",
-        ),
-        (
-            "simulate --machine dgx-1v --policy greddy",
-            "did you mean greedy?",
-        ),
-        (
-            "simulate --machine dgx-1v --execution fixd",
-            "did you mean fixed?",
-        ),
-        ("alocate --machine dgx-1v", "'allocate'"),
-    ] {
-        error(words, meant);
-    }
+    let said = [
+        "topo --machine dgx1v",
+        "allocate --machine dgx-1v --gpus 2 --policy presrve",
+        "allocate --machine dgx-1v --gpus 2 --model ring-packin",
+        "simulate --machine dgx-1v --scheduler foresigt",
+        "simulate --machine dgx-1v --policy greddy",
+        "simulate --machine dgx-1v --execution fixd",
+        "alocate --machine dgx-1v",
+    ]
+    .map(|words| format!("{words}\n{}", error(words)));
+    insta::assert_snapshot!(said.join("\n"), @"
+    topo --machine dgx1v
+    error: no machine is called `dgx1v` (did you mean dgx-1v?): expected dgx-1p, dgx-1v, dgx-2, .., cube-mesh-16-released or complete:N, ring:N[@GB/s], torus:A[xB[xC]][@GB/s], mesh:A[xB[xC]][@GB/s], hypercube:D[@GB/s], fleet:K[@GB/s]xMACHINE, a file, or - for standard input
+    allocate --machine dgx-1v --gpus 2 --policy presrve
+    error: invalid value 'presrve' for '--policy <POLICY>'
+      [possible values: auto, lowest-id, topo-aware, ..
+
+      tip: a similar value exists: 'preserve'
+    allocate --machine dgx-1v --gpus 2 --model ring-packin
+    error: no model is called `ring-packin`, and no file (did you mean ring-packing?): expected paper, paper-printed, ring-packing, .., or a coefficient file, or a file of shares
+    simulate --machine dgx-1v --scheduler foresigt
+    error: no scheduler is called `foresigt` (did you mean foresight?): expected fifo, easy-backfill, conservative-backfill, ..
+    simulate --machine dgx-1v --policy greddy
+    error: no policy is called `greddy` (did you mean greedy?): expected one of auto, lowest-id, topo-aware, ..
+    simulate --machine dgx-1v --execution fixd
+    error: no execution model is called `fixd` (did you mean fixed?)
+    alocate --machine dgx-1v
+    error: unrecognized subcommand 'alocate'
+
+      tip: a similar subcommand exists: 'allocate'
+    ");
 }
 
 /// The default machine: of the environment, then of the configuration file; a named one wins.
@@ -1062,9 +1101,9 @@ fn a_default_machine_is_taken_where_none_is_named() {
     assert!(run("simulate --servers 2xdgx-1v --generate mapa,jobs=3", None).contains("2 servers"));
     folder.write("config/mapa/config.toml", "machin = \"summit\"\n");
     let wrong = run("topo", None);
-    assert!(
-        wrong.contains("config.toml: unknown field `machin`"),
-        "{wrong}"
+    insta::assert_snapshot!(
+        shown(&wrong),
+        @"error: FOLDER/config/mapa/config.toml: unknown field `machin`, expected `machine`"
     );
 }
 

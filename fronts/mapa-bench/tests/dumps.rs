@@ -41,9 +41,9 @@ fn dumps_given_together_are_one_machine() {
     let alone = folder.run("topo --machine status.txt");
     assert_eq!(alone.status.code(), Some(2));
     let error = String::from_utf8(alone.stderr).unwrap();
-    assert!(
-        error.contains("nvidia-smi nvlink names devices but not what joins them: merge it with"),
-        "{error}"
+    insta::assert_snapshot!(
+        error,
+        @"error: status.txt: nvidia-smi nvlink names devices but not what joins them: merge it with another dump of the machine, such as `nvidia-smi topo -m`"
     );
 }
 

@@ -253,14 +253,14 @@ fn methods_differ_and_are_named() {
     );
     let norm = |of: &[f64]| of.iter().map(|c| c * c).sum::<f64>();
     assert!(norm(&ridge) < norm(&plain));
-    error(
-        &format!("fit --machine dgx-1v {runs} --lambda 3"),
-        "--lambda is for --method ridge",
+    insta::assert_snapshot!(
+        error(&format!("fit --machine dgx-1v {runs} --lambda 3")),
+        @"error: --lambda is for --method ridge: expected that method, or no --lambda"
     );
-    error(
-        &format!("fit --machine dgx-1v {runs} --method ridge"),
-        "--lambda",
-    );
+    insta::assert_snapshot!(error(&format!("fit --machine dgx-1v {runs} --method ridge")), @"
+    error: the following required arguments were not provided:
+      --lambda <LAMBDA>
+    ");
 }
 
 #[test]
@@ -366,53 +366,53 @@ fn plots_are_pictures() {
 fn what_cannot_be_fitted_is_refused_with_the_row_and_the_reason() {
     let folder = Folder::new();
     let exact = folder.write("runs.csv", EXACT);
-    error(
-        &format!("fit --machine dgx-1v {exact}"),
-        "options: --terms linear, --method ridge --lambda L, --allow-rank-deficient",
+    insta::assert_snapshot!(
+        error(&format!("fit --machine dgx-1v {exact}")),
+        @"error: 5 samples with 5 distinct link counts for 14 terms: expected at least as many distinct counts as terms, fewer terms, or that the solution of least norm is asked for (options: --terms linear, --method ridge --lambda L, --allow-rank-deficient)"
     );
-    let bad = |name: &str, text: &str, message: &str| {
+    let bad = |name: &str, text: &str| {
         let file = folder.write(name, text);
-        error(
-            &format!("fit --machine dgx-1v {file} --terms linear"),
-            message,
-        );
+        error(&format!("fit --machine dgx-1v {file} --terms linear"))
     };
-    bad(
-        "nan.csv",
-        "devices,gbps\n0 3,80\n0 1,NaN\n",
-        "nan.csv: line 3: gbps `NaN`",
+    insta::assert_snapshot!(
+        bad("nan.csv",
+        "devices,gbps\n0 3,80\n0 1,NaN\n"),
+        @"error: FOLDER/nan.csv: line 3: gbps `NaN`: expected a number of GB/s, not negative"
     );
-    bad(
-        "negative.csv",
-        "devices,gbps\n0 3,-80\n",
-        "line 2: gbps `-80`",
+    insta::assert_snapshot!(
+        bad("negative.csv",
+        "devices,gbps\n0 3,-80\n"),
+        @"error: FOLDER/negative.csv: line 2: gbps `-80`: expected a number of GB/s, not negative"
     );
-    bad(
-        "unknown.csv",
-        "devices,gbps\n0 3,80\n0 9,80\n",
-        "unknown.csv: line 3: no single device is called `9`",
+    insta::assert_snapshot!(
+        bad("unknown.csv",
+        "devices,gbps\n0 3,80\n0 9,80\n"),
+        @"error: FOLDER/unknown.csv: line 3: no single device is called `9`: expected an id below 8, or a name, UUID or PCI address"
     );
-    bad(
-        "none.csv",
-        "OP,GPU,Bandwidth\nbroadcast_perf,2,3\n",
-        "no samples: line 2: broadcast, not all_reduce",
+    insta::assert_snapshot!(
+        bad("none.csv",
+        "OP,GPU,Bandwidth\nbroadcast_perf,2,3\n"),
+        @"error: no samples: line 2: broadcast, not all_reduce (collectives measured: broadcast; see --op)"
     );
-    bad(
-        "zero.csv",
-        "devices,gbps\n0 3,0\n0 1,0\n",
-        "all 2 samples are 0 GB/s",
+    insta::assert_snapshot!(
+        bad("zero.csv",
+        "devices,gbps\n0 3,0\n0 1,0\n"),
+        @"error: all 2 samples are 0 GB/s: expected measured bandwidths"
     );
-    bad(
-        "many.csv",
-        "OP,GPU,Bandwidth\nbroadcast_perf,2,3\nreduce_perf,2,3\nbroadcast_perf,3,3\nbroadcast_perf,4,3\n",
-        "no samples: line 2 and 2 more: broadcast, not all_reduce; line 3: reduce, not all_reduce (collectives measured: broadcast, reduce; see --op)",
+    insta::assert_snapshot!(
+        bad("many.csv",
+        "OP,GPU,Bandwidth\nbroadcast_perf,2,3\nreduce_perf,2,3\nbroadcast_perf,3,3\nbroadcast_perf,4,3\n"),
+        @"error: no samples: line 2 and 2 more: broadcast, not all_reduce; line 3: reduce, not all_reduce (collectives measured: broadcast, reduce; see --op)"
     );
     let whole = run_of(4, 50.0);
-    bad("cut.log", &whole[..whole.len() - 90], "cut off?");
-    bad(
-        "half.log",
-        &whole[..whole.find("    1.00   100.00").unwrap()],
-        "expected 13, as in the header on line 8; is the row cut off?",
+    insta::assert_snapshot!(
+        bad("cut.log", &whole[..whole.len() - 90]),
+        @"error: FOLDER/cut.log: line 10: a row of 9 columns: expected 13, as in the header on line 8; is the row cut off?"
+    );
+    insta::assert_snapshot!(
+        bad("half.log",
+        &whole[..whole.find("    1.00   100.00").unwrap()]),
+        @"error: FOLDER/half.log: line 10: a row of 10 columns: expected 13, as in the header on line 8; is the row cut off?"
     );
     let (object, status) = no(&format!("fit --machine dgx-1v {exact} --json"));
     assert!(
@@ -423,14 +423,17 @@ fn what_cannot_be_fitted_is_refused_with_the_row_and_the_reason() {
             && status == 2,
         "{object}"
     );
-    error("fit --machine dgx-1v no-such-file", "no-such-file: ");
-    error(
-        &format!("fit --machine dgx-1v {exact} --tiers nv1,nv2"),
-        "expected tiers from better to worse",
+    insta::assert_snapshot!(
+        error("fit --machine dgx-1v no-such-file"),
+        @"error: no-such-file: No such file or directory (os error 2)"
     );
-    error(
-        &format!("fit --machine dgx-1v {exact} --terms linear --folds 1"),
-        "",
+    insta::assert_snapshot!(
+        error(&format!("fit --machine dgx-1v {exact} --tiers nv1,nv2")),
+        @"error: the tier from direct-1 is followed by that from direct-2: expected tiers from better to worse"
+    );
+    insta::assert_snapshot!(
+        error(&format!("fit --machine dgx-1v {exact} --terms linear --folds 1")),
+        @"error: 1 parts of 5 distinct link counts: expected 2 to 5"
     );
 }
 
@@ -551,26 +554,26 @@ fn slopes_of_contention_come_from_runs_and_go_into_profiles_that_commands_take()
             .all(|(value, other)| (value - other).abs() < 1e-9),
         "{own:?} {published:?}"
     );
-    error(
-        &format!("profile {runs} --demand Bloom7b1=17.65"),
-        "expected --demand Bloom560m=GB/s",
+    insta::assert_snapshot!(
+        error(&format!("profile {runs} --demand Bloom7b1=17.65")),
+        @"error: job `Bloom560m`: its demand is missing: expected --demand Bloom560m=GB/s"
     );
-    error(
-        &format!("profile {runs} {demand} --demand x=1"),
-        "has no runs of this job",
+    insta::assert_snapshot!(
+        error(&format!("profile {runs} {demand} --demand x=1")),
+        @"error: --demand x: FOLDER/runs.csv has no runs of this job"
     );
-    error(
-        &format!("profile {runs} --demand Bloom7b1"),
-        "expected JOB=GB/s",
+    insta::assert_snapshot!(
+        error(&format!("profile {runs} --demand Bloom7b1")),
+        @"error: --demand Bloom7b1: expected JOB=GB/s, each job once, 0 or from 0.001 to 4294967.295"
     );
-    error(
-        &format!("profile {runs} --demand Bloom7b1=0.0003"),
-        "0 or from 0.001",
+    insta::assert_snapshot!(
+        error(&format!("profile {runs} --demand Bloom7b1=0.0003")),
+        @"error: --demand Bloom7b1=0.0003: expected JOB=GB/s, each job once, 0 or from 0.001 to 4294967.295"
     );
     let short = folder.write("short.csv", "job,copies,runtime_s\na,1,5\na,2,5\n");
-    error(
-        &format!("profile {short} --demand a=1"),
-        "job `a`: the link slowed no job down",
+    insta::assert_snapshot!(
+        error(&format!("profile {short} --demand a=1")),
+        @"error: job `a`: the link slowed no job down with up to 2 copies: expected runs of more copies"
     );
 }
 

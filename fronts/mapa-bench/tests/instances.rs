@@ -78,10 +78,9 @@ fn a_machine_file_says_what_can_be_cut_up_and_round_trips() {
     let written = text("topo --machine - --toml", &file);
     assert_eq!(on_file("topo", &written), topo);
     let output = run(&format!("topo {MIXED} --toml"), "");
-    assert!(
-        String::from_utf8(output.stderr)
-            .unwrap()
-            .contains("it is left out")
+    insta::assert_snapshot!(
+        String::from_utf8(output.stderr).unwrap(),
+        @"warning: only pictures show the MIG layout of devices: it is left out"
     );
     let again = String::from_utf8(output.stdout).unwrap();
     assert!(
@@ -305,67 +304,72 @@ fn a_layout_that_does_not_fit_is_refused_by_every_command() {
 #[test]
 fn malformed_requests_have_status_2_and_say_what_was_expected() {
     let a100 = "allocate --machine dgx-a100 --mig a100-40gb";
-    let names = "1g.5gb, 2g.10gb, 3g.20gb, 4g.20gb, 7g.40gb";
-    error(
-        "topo --machine dgx-a100 --mig v100",
-        "no GPU with MIG is called `v100`: expected a30, a100-40gb",
+    insta::assert_snapshot!(
+        error("topo --machine dgx-a100 --mig v100"),
+        @"error: no GPU with MIG is called `v100`: expected a30, a100-40gb, a100-80gb, .."
     );
-    error(
-        &format!("{a100}=3g,9g --gpus 1"),
-        &format!("a100-40gb has no profile `9g`: expected one of {names}"),
+    insta::assert_snapshot!(
+        error(&format!("{a100}=3g,9g --gpus 1")),
+        @"error: a100-40gb has no profile `9g`: expected one of 1g.5gb, 2g.10gb, 3g.20gb, 4g.20gb, 7g.40gb"
     );
-    error(
-        &format!("{a100}= --gpus 1"),
-        &format!("--mig ``: expected profiles, separated by commas, of {names}"),
+    insta::assert_snapshot!(
+        error(&format!("{a100}= --gpus 1")),
+        @"error: --mig ``: expected profiles, separated by commas, of 1g.5gb, 2g.10gb, 3g.20gb, 4g.20gb, 7g.40gb"
     );
-    error(
-        &format!("{a100} --gpus 1 --slice 9g"),
-        &format!("slice `9g`: a100-40gb has no profile `9g`: expected one of {names}"),
+    insta::assert_snapshot!(
+        error(&format!("{a100} --gpus 1 --slice 9g")),
+        @"error: slice `9g`: a100-40gb has no profile `9g`: expected one of 1g.5gb, 2g.10gb, 3g.20gb, 4g.20gb, 7g.40gb"
     );
-    error(
-        "allocate --machine dgx-a100 --gpus 1 --slice 1g",
-        "slice `1g`: no device of this machine supports MIG: expected --mig GPU",
+    insta::assert_snapshot!(
+        error("allocate --machine dgx-a100 --gpus 1 --slice 1g"),
+        @"error: slice `1g`: no device of this machine supports MIG: expected --mig GPU, or `mig` in the machine file"
     );
-    error(
-        &format!("{a100}=3g,3g --gpus 1 --slice 3g --busy GPU2/1g.5gb@0"),
-        "--busy GPU2/1g.5gb@0: not in the layout of GPU2, which is 3g.20gb@0 3g.20gb@4",
+    insta::assert_snapshot!(
+        error(&format!("{a100}=3g,3g --gpus 1 --slice 3g --busy GPU2/1g.5gb@0")),
+        @"error: --busy GPU2/1g.5gb@0: not in the layout of GPU2, which is 3g.20gb@0 3g.20gb@4: expected a device or instance of that layout"
     );
-    error(
-        &format!("{a100} --gpus 1 --busy GPU2/3g.20gb@0"),
-        "--busy GPU2/3g.20gb@0: not in the layout of GPU2, which is whole",
+    insta::assert_snapshot!(
+        error(&format!("{a100} --gpus 1 --busy GPU2/3g.20gb@0")),
+        @"error: --busy GPU2/3g.20gb@0: not in the layout of GPU2, which is whole: expected a device or instance of that layout"
     );
-    error(
-        &format!("{a100} --gpus 1 --busy GPU2/3g.20gb@1"),
-        "no single device is called `GPU2/3g.20gb@1`",
+    insta::assert_snapshot!(
+        error(&format!("{a100} --gpus 1 --busy GPU2/3g.20gb@1")),
+        @"error: no single device is called `GPU2/3g.20gb@1`: expected an id below 120, or a name, UUID or PCI address"
     );
-    error(
-        &format!("{a100} --gpus 1 --memory 0"),
-        "--memory 0: expected a positive number, at most 1e6",
+    insta::assert_snapshot!(
+        error(&format!("{a100} --gpus 1 --memory 0")),
+        @"error: --memory 0: expected a positive number, at most 1e6"
     );
-    error(
-        &format!("{a100} --gpus 1 --pcie-traffic NaN"),
-        "--pcie-traffic NaN: expected a positive number, at most 1e6",
+    insta::assert_snapshot!(
+        error(&format!("{a100} --gpus 1 --pcie-traffic NaN")),
+        @"error: --pcie-traffic NaN: expected a positive number, at most 1e6"
     );
-    error(
-        "allocate --machine complete:4 --gpus 1 --memory 1",
-        "--memory: the machine's description does not say how much memory",
+    insta::assert_snapshot!(
+        error("allocate --machine complete:4 --gpus 1 --memory 1"),
+        @"error: --memory: the machine's description does not say how much memory its devices have"
     );
-    for option in [
+    let said = [
         "--slice 1g",
         "--memory 1",
         "--shared",
         "--pcie-traffic 1",
         "--warps 1",
-    ] {
-        error(&format!("{a100} --batch - {option}"), "cannot be used with");
-    }
+    ]
+    .map(|option| error(&format!("{a100} --batch - {option}")));
+    insta::assert_snapshot!(said.join("\n"), @"
+    error: the argument '--batch <FILE|->' cannot be used with '--slice <PROFILE>'
+    error: the argument '--batch <FILE|->' cannot be used with '--memory <GiB>'
+    error: the argument '--batch <FILE|->' cannot be used with '--shared'
+    error: the argument '--batch <FILE|->' cannot be used with '--pcie-traffic <GB/s>'
+    error: the argument '--batch <FILE|->' cannot be used with '--warps <N>'
+    ");
     let two = "{ name = \"GPU1\", up = \"cpu0\", mig = \"rtx-pro-6000\" }";
     let file = machine_file("\"a100-40gb\"").replace("{ name = \"GPU1\", up = \"cpu0\" }", two);
     let output = run("allocate --machine - --gpus 1 --slice 1g", &file);
     let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        stderr.contains("slice `1g`: its size differs between the devices"),
-        "{stderr}"
+    insta::assert_snapshot!(
+        stderr,
+        @"error: slice `1g`: its size differs between the devices of this machine: expected a profile of one size"
     );
 }
 
@@ -540,11 +544,9 @@ fn a_batch_keeps_layouts_and_takes_slices() {
         "a whole device stands for its instances"
     );
     assert_eq!(answers[2]["refusal"], "busy");
-    assert!(
-        answers[3]["error"]
-            .as_str()
-            .unwrap()
-            .starts_with("line 4: slice `9g`: a100-40gb has no profile")
+    insta::assert_snapshot!(
+        answers[3]["error"].as_str().unwrap(),
+        @"line 4: slice `9g`: a100-40gb has no profile `9g`: expected one of 1g.5gb, 2g.10gb, 3g.20gb, 4g.20gb, 7g.40gb"
     );
     assert_eq!(
         answers[4]["reason"],

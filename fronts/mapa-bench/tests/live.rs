@@ -197,35 +197,72 @@ fn where_there_is_nothing_the_error_says_what_was_looked_for() {
 
 #[test]
 fn it_stands_in_place_of_machine() {
-    error(
-        "topo --live --machine dgx-1v",
-        "'--live' cannot be used with",
+    insta::assert_snapshot!(
+        error("topo --live --machine dgx-1v"),
+        @"error: the argument '--live' cannot be used with '--machine <NAME|FILE|->'"
     );
-    error("topo", "required arguments were not provided");
-    error("allocate --gpus 2", "required arguments were not provided");
-    error("match --gpus 2", "required arguments were not provided");
-    error(
-        "match --live --pattern-file a --target-file b",
-        "cannot be used with",
+    insta::assert_snapshot!(error("topo"), @"
+    error: the following required arguments were not provided:
+      --machine <NAME|FILE|->
+    ");
+    insta::assert_snapshot!(error("allocate --gpus 2"), @"
+    error: the following required arguments were not provided:
+      --machine <NAME|FILE|->
+    ");
+    insta::assert_snapshot!(error("match --gpus 2"), @"
+    error: the following required arguments were not provided:
+      --machine <NAME|FILE|->
+    ");
+    insta::assert_snapshot!(
+        error("match --live --pattern-file a --target-file b"),
+        @"error: the argument '--live' cannot be used with '--pattern-file <FILE|->'"
     );
-    for option in [
+    let options = [
         "--refresh",
         "--no-cache",
         "--nvml x",
         "--nvidia-smi x",
         "--kfd x",
-    ] {
-        error(
-            &format!("topo --machine dgx-1v {option}"),
-            "cannot be used with",
-        );
-        error(
-            &format!("match --pattern-file a --target-file b {option}"),
-            "cannot be used with",
-        );
-        error(&format!("topo {option}"), "--live");
-    }
-    error("topo --live --refresh --no-cache", "cannot be used with");
+    ];
+    let said = options.map(|option| {
+        [
+            error(&format!("topo --machine dgx-1v {option}")),
+            error(&format!("match --pattern-file a --target-file b {option}")),
+            error(&format!("topo {option}")),
+        ]
+        .join("\n")
+    });
+    insta::assert_snapshot!(said.join("\n"), @"
+    error: the argument '--machine <NAME|FILE|->' cannot be used with '--refresh'
+    error: the argument '--pattern-file <FILE|->' cannot be used with '--refresh'
+    error: the following required arguments were not provided:
+      --live
+      --machine <NAME|FILE|->
+    error: the argument '--machine <NAME|FILE|->' cannot be used with '--no-cache'
+    error: the argument '--pattern-file <FILE|->' cannot be used with '--no-cache'
+    error: the following required arguments were not provided:
+      --live
+      --machine <NAME|FILE|->
+    error: the argument '--machine <NAME|FILE|->' cannot be used with '--nvml <PATH>'
+    error: the argument '--pattern-file <FILE|->' cannot be used with '--nvml <PATH>'
+    error: the following required arguments were not provided:
+      --live
+      --machine <NAME|FILE|->
+    error: the argument '--machine <NAME|FILE|->' cannot be used with '--nvidia-smi <PATH>'
+    error: the argument '--pattern-file <FILE|->' cannot be used with '--nvidia-smi <PATH>'
+    error: the following required arguments were not provided:
+      --live
+      --machine <NAME|FILE|->
+    error: the argument '--machine <NAME|FILE|->' cannot be used with '--kfd <DIR>'
+    error: the argument '--pattern-file <FILE|->' cannot be used with '--kfd <DIR>'
+    error: the following required arguments were not provided:
+      --live
+      --machine <NAME|FILE|->
+    ");
+    insta::assert_snapshot!(
+        error("topo --live --refresh --no-cache"),
+        @"error: the argument '--refresh' cannot be used with '--no-cache'"
+    );
 }
 
 #[test]

@@ -132,10 +132,10 @@ fn peer_access_is_told_by_dumps_guessed_from_names_or_assumed() {
     );
     let output = run(&words, "");
     let warned = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        warned.contains("peer access (P2P): off says off, on says on; off is followed"),
-        "{warned}"
-    );
+    insta::assert_snapshot!(warned, @"
+    warning: GPU0 - GPU1, peer access (P2P): off says off, on says on; off is followed
+    warning: peer access (P2P): GPU0 reaches GPU1, but not the other way; off is followed
+    ");
     let own: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(own["p2p"], "off");
 }
@@ -167,27 +167,30 @@ fn what_is_not_known_is_null_with_a_note() {
         "score --machine {links} --nvlink-gbps 25 --devices 0,1 --model expected"
     ));
     assert!(own["gbps"].is_f64(), "a speed that is told is known: {own}");
-    error(
-        "score --machine dgx-1v --devices 0,1 --operation copy",
-        "--operation, --message-bytes and --nvls are for --model expected",
+    insta::assert_snapshot!(
+        error("score --machine dgx-1v --devices 0,1 --operation copy"),
+        @"error: --operation, --message-bytes and --nvls are for --model expected and files of shares: expected such a model"
     );
-    error(
-        "score --machine dgx-1v --devices 0,1,2 --model expected --operation copy",
-        "expected pairs of devices",
+    insta::assert_snapshot!(
+        error("score --machine dgx-1v --devices 0,1,2 --model expected --operation copy"),
+        @"error: --operation copy: expected pairs of devices, from each first to each second, not 3 devices"
     );
-    error(
-        "score --machine dgx-1v --devices 0,1 --model expected --operation sum",
-        "no operation is called `sum`",
+    insta::assert_snapshot!(
+        error("score --machine dgx-1v --devices 0,1 --model expected --operation sum"),
+        @"error: invalid value 'sum' for '--operation <OPERATION>': no operation is called `sum`: expected one of all_reduce, tree_all_reduce, all_gather, .."
     );
-    error(
-        "score --machine dgx-1v --devices 0,1 --model channels,host=network",
-        "expected ring-packing, tree or all-to-all",
+    insta::assert_snapshot!(
+        error("score --machine dgx-1v --devices 0,1 --model channels,host=network"),
+        @"error: the model `channels,host=network`: expected ring-packing, tree or all-to-all with host=network, and no --rates"
     );
-    error(
-        "score --machine dgx-1v --devices 0,1 --model ring-packing,host=tree",
-        "host=network",
+    insta::assert_snapshot!(
+        error("score --machine dgx-1v --devices 0,1 --model ring-packing,host=tree"),
+        @"error: the model `ring-packing,host=tree`: expected ring-packing, tree or all-to-all with host=network, and no --rates"
     );
-    error("topo --machine dgx-1v --p2p maybe", "expected on or off");
+    insta::assert_snapshot!(
+        error("topo --machine dgx-1v --p2p maybe"),
+        @"error: invalid value 'maybe' for '--p2p <on|off>': p2p=maybe: expected on or off"
+    );
 }
 
 #[test]
@@ -352,11 +355,17 @@ fn rows_are_refused_without_topology_operation_or_size() {
     let folder = Folder::new();
     let table = folder.write("table.csv", "devices,gbps\n0 1,20\n");
     let add = |words: &str| format!("measured add {table} {words}");
-    error(&add(""), "--machine");
-    error(&add("--machine dgx-a100"), "expected --operation");
-    error(
-        &add("--machine dgx-a100 --operation all_reduce"),
-        "expected --message-bytes",
+    insta::assert_snapshot!(error(&add("")), @"
+    error: the following required arguments were not provided:
+      --machine <NAME|FILE|->
+    ");
+    insta::assert_snapshot!(
+        error(&add("--machine dgx-a100")),
+        @"error: FOLDER/table.csv: line 2 names no operation: expected --operation"
+    );
+    insta::assert_snapshot!(
+        error(&add("--machine dgx-a100 --operation all_reduce")),
+        @"error: FOLDER/table.csv: line 2 has no size of messages: expected --message-bytes"
     );
     let own = answer(&add(
         "--machine dgx-a100 --operation all_reduce --message-bytes 1073741824",
@@ -365,21 +374,24 @@ fn rows_are_refused_without_topology_operation_or_size() {
     assert!(own["into"].is_null());
     let topo = topology("direct-x4.derived.txt");
     let fit = folder.path("mine.toml");
-    error(
-        &add(&format!(
+    insta::assert_snapshot!(
+        error(&add(&format!(
             "--machine {topo} --operation all_reduce --message-bytes 1073741824 --fit {fit}"
-        )),
-        "expected --pcie-gbps",
+        ))),
+        @"error: --fit: the generation of this machine's links is not known, so shares of them mean nothing: expected --pcie-gbps and, with direct links, --nvlink-gbps; or a dump that names the products, such as `nvidia-smi -L`"
     );
     let bad = folder.write(
         "bad.tsv",
         "id\tserver\toperation\tgbps\na\ts\tall_reduce\t-3\n",
     );
-    error(
-        &format!("reproduce measured --rows {bad}"),
-        "line 2: gbps = -3: expected a positive number of GB/s",
+    insta::assert_snapshot!(
+        error(&format!("reproduce measured --rows {bad}")),
+        @"error: FOLDER/bad.tsv: line 2: gbps = -3: expected a positive number of GB/s"
     );
-    error("reproduce measured --rows x.tsv", "x.tsv");
+    insta::assert_snapshot!(
+        error("reproduce measured --rows x.tsv"),
+        @"error: x.tsv: No such file or directory (os error 2)"
+    );
 }
 
 /// The number at a key of what is expected.
@@ -683,9 +695,9 @@ fn host_copies_of_amds_test_tell_sockets_apart() {
         let ratio = number(&row["measured_gbps"]) / number(&row["fitted_gbps"]);
         assert!((0.95..1.05).contains(&ratio), "{row}");
     }
-    error(
-        &format!("measured add {output} --machine {machine} --into {rows} --fit {rows}"),
-        "expected two files",
+    insta::assert_snapshot!(
+        error(&format!("measured add {output} --machine {machine} --into {rows} --fit {rows}")),
+        @"error: --into and --fit are both FOLDER/rows.tsv: expected two files, one for rows and one for shares"
     );
 }
 

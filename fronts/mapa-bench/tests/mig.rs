@@ -1,6 +1,6 @@
 //! `mig` as a user or a script runs it: keys, exit statuses, and what people read.
 
-use crate::common::{answer, error, no, run, text};
+use crate::common::{answer, error, no, run, stderr, text};
 use crate::schema::assert_valid;
 use serde_json::{Value, json};
 
@@ -251,42 +251,50 @@ fn what_does_not_fit_is_refused_with_the_reason_in_every_form() {
 
 #[test]
 fn malformed_questions_have_status_2_and_list_the_names() {
-    error(
-        "mig --gpu v100",
-        "no GPU with MIG is called `v100`: expected a30, a100-40gb, a100-80gb",
+    insta::assert_snapshot!(
+        error("mig --gpu v100"),
+        @"error: no GPU with MIG is called `v100`: expected a30, a100-40gb, a100-80gb, .."
     );
-    let names = "1g.5gb, 2g.10gb, 3g.20gb, 4g.20gb, 7g.40gb";
-    error(
-        "mig --gpu a100-40gb --fit 3g,5g",
-        &format!("a100-40gb has no profile `5g`: expected one of {names}"),
+    insta::assert_snapshot!(
+        error("mig --gpu a100-40gb --fit 3g,5g"),
+        @"error: a100-40gb has no profile `5g`: expected one of 1g.5gb, 2g.10gb, 3g.20gb, 4g.20gb, 7g.40gb"
     );
-    error(
-        "mig --gpu a100-40gb --fit 3g,,1g",
-        &format!("--fit `3g,,1g`: expected profiles, separated by commas, of {names}"),
+    insta::assert_snapshot!(
+        error("mig --gpu a100-40gb --fit 3g,,1g"),
+        @"error: --fit `3g,,1g`: expected profiles, separated by commas, of 1g.5gb, 2g.10gb, 3g.20gb, 4g.20gb, 7g.40gb"
     );
-    error(
-        "mig --gpu a100-40gb --fit=",
-        &format!("--fit ``: expected profiles, separated by commas, of {names}"),
+    insta::assert_snapshot!(
+        error("mig --gpu a100-40gb --fit="),
+        @"error: --fit ``: expected profiles, separated by commas, of 1g.5gb, 2g.10gb, 3g.20gb, 4g.20gb, 7g.40gb"
     );
-    error(
-        "mig --gpu a100-40gb --fit 1g.5gb+me",
-        "a100-40gb has 1g.5gb+me only with --media",
+    insta::assert_snapshot!(
+        error("mig --gpu a100-40gb --fit 1g.5gb+me"),
+        @"error: a100-40gb has 1g.5gb+me only with --media"
     );
-    error(
-        "mig --gpu a100-40gb --fit 1G.10gb",
-        "a100-40gb has 1g.10gb only with --double-memory",
+    insta::assert_snapshot!(
+        error("mig --gpu a100-40gb --fit 1G.10gb"),
+        @"error: a100-40gb has 1g.10gb only with --double-memory"
     );
-    error(
-        "mig --gpu rtx-pro-6000 --fit 1g.24gb-me",
-        "rtx-pro-6000 has 1g.24gb-me only with --media",
+    insta::assert_snapshot!(
+        error("mig --gpu rtx-pro-6000 --fit 1g.24gb-me"),
+        @"error: rtx-pro-6000 has 1g.24gb-me only with --media"
     );
-    error(
-        "mig --gpu a100-40gb --fit 3g@4",
-        "a100-40gb has no profile `3g@4`",
+    insta::assert_snapshot!(
+        error("mig --gpu a100-40gb --fit 3g@4"),
+        @"error: a100-40gb has no profile `3g@4`: expected one of 1g.5gb, 2g.10gb, 3g.20gb, 4g.20gb, 7g.40gb"
     );
-    for words in ["--layouts", "--fit 1g", "--media", "--double-memory"] {
-        error(&format!("mig {words}"), "--gpu <NAME>");
-    }
+    let said = ["--layouts", "--fit 1g", "--media", "--double-memory"]
+        .map(|option| error(&format!("mig {option}")));
+    insta::assert_snapshot!(said.join("\n"), @"
+    error: the following required arguments were not provided:
+      --gpu <NAME>
+    error: the following required arguments were not provided:
+      --gpu <NAME>
+    error: the following required arguments were not provided:
+      --gpu <NAME>
+    error: the following required arguments were not provided:
+      --gpu <NAME>
+    ");
     let (object, status) = no("mig --gpu a100-40gb --fit 5g --json");
     assert!(object["error"].as_str().unwrap().contains("`5g`") && status == 2);
 }
@@ -382,29 +390,28 @@ fn a_configuration_that_does_not_fit_is_refused_and_a_wrong_file_is_named() {
     let answer: Value = serde_json::from_slice(&refused.stdout).unwrap();
     assert_valid("mig-parted", &answer);
     assert_eq!(answer["refusal"], "infeasible");
-    assert!(
-        answer["reason"]
-            .as_str()
-            .unwrap()
-            .starts_with("GPU0: 8 of 1g.5gb are wanted")
+    insta::assert_snapshot!(
+        answer["reason"].as_str().unwrap(),
+        @"GPU0: 8 of 1g.5gb are wanted, at most 7 may exist; at most 7 of the 8 can exist at once, as in 1g.5gb@0 1g.5gb@1 1g.5gb@2 1g.5gb@3 1g.5gb@4 1g.5gb@5 1g.5gb@6"
     );
-    for (words, input, expected) in [
-        (
-            "--gpu a100-40gb --config third",
-            PARTED,
-            "expected one of eight, full, half, hopper",
-        ),
-        ("--gpu a100-40gb --pci-id A100", PARTED, "expected a PCI id"),
-        (
-            "--gpu a100-40gb",
-            "version: v2\nmig-configs: {}\n",
-            "expected v1",
-        ),
-        ("", PARTED, "expected --gpu"),
-    ] {
+    let said = [
+        ("--gpu a100-40gb --config third", PARTED),
+        ("--gpu a100-40gb --pci-id A100", PARTED),
+        ("--gpu a100-40gb", "version: v2\nmig-configs: {}\n"),
+        ("", PARTED),
+    ]
+    .map(|(words, input)| {
         let output = run(&format!("mig --parted - {words}"), input);
-        assert_eq!(output.status.code(), Some(2), "{words}");
-        let stderr = String::from_utf8(output.stderr).unwrap();
-        assert!(stderr.contains(expected), "{words}: {stderr}");
-    }
+        format!("{words}\n{}", stderr(words, output))
+    });
+    insta::assert_snapshot!(said.join("\n"), @"
+    --gpu a100-40gb --config third
+    error: -: configuration third: expected one of eight, full, half, hopper
+    --gpu a100-40gb --pci-id A100
+    error: -: --pci-id `A100`: expected a PCI id such as 0x20B010DE
+    --gpu a100-40gb
+    error: -: version v2: expected v1
+
+    error: -: mig --parted: expected --gpu, a table of MIG, or --machine
+    ");
 }

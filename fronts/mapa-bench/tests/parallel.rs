@@ -37,41 +37,41 @@ fn bytes_default_to_one_gigabyte_each_and_gpus_may_be_left_out_or_agree() {
         "allocate --machine dgx-1v --gpus 4 --pattern dp=2,tp=2 --bytes tp=1e9,pp=1e9,dp=1e9 --policy min-step-time",
     );
     assert_eq!(plain, told);
-    error(
-        "allocate --machine dgx-1v --gpus 4 --pattern tp=4,pp=2",
-        "has 8 ranks: expected 8, or no --gpus",
+    insta::assert_snapshot!(
+        error("allocate --machine dgx-1v --gpus 4 --pattern tp=4,pp=2"),
+        @"error: --gpus 4: the pattern tp=4,pp=2,dp=1 has 8 ranks: expected 8, or no --gpus"
     );
-    error(
-        "allocate --machine dgx-1v --pattern tp=4,xp=2",
-        "`xp=2`: no setting is called `xp`: expected tp=T,pp=P,dp=D",
+    insta::assert_snapshot!(
+        error("allocate --machine dgx-1v --pattern tp=4,xp=2"),
+        @"error: parallel job: `xp=2`: no setting is called `xp`: expected tp=T,pp=P,dp=D, sp=S or ulysses=S, ep=E and etp=1, order=tp-cp-ep-dp-pp, each once and degrees whole numbers of at least 1, such as tp=4,pp=2,dp=1"
     );
-    error(
-        "allocate --machine dgx-1v --pattern tp=4 --bytes tp=-1",
-        "`tp=-1`: expected",
+    insta::assert_snapshot!(
+        error("allocate --machine dgx-1v --pattern tp=4 --bytes tp=-1"),
+        @"error: parallel job: `tp=-1`: expected tp=T,pp=P,dp=D, sp=S, ep=E, edp=F, each once and a number of bytes from 0 to 1e18, such as tp=2e9,pp=1e8"
     );
-    error(
-        "allocate --machine dgx-1v --gpus 4 --bytes tp=1",
-        "--bytes is for patterns such as tp=4,pp=2,dp=1",
+    insta::assert_snapshot!(
+        error("allocate --machine dgx-1v --gpus 4 --bytes tp=1"),
+        @"error: --bytes is for patterns such as tp=4,pp=2,dp=1"
     );
-    error(
-        "allocate --machine dgx-1v --gpus 4 --policy min-step-time",
-        "needs known traffic: expected a pattern such as tp=4,pp=2,dp=1",
+    insta::assert_snapshot!(
+        error("allocate --machine dgx-1v --gpus 4 --policy min-step-time"),
+        @"error: --policy min-step-time needs known traffic: expected a pattern such as tp=4,pp=2,dp=1, or a pattern file in bytes"
     );
-    error(
-        "allocate --machine dgx-1v",
-        "--gpus <K>: expected how many devices",
+    insta::assert_snapshot!(
+        error("allocate --machine dgx-1v"),
+        @"error: --gpus <K>: expected how many devices the job needs, unless the pattern implies it, such as --pattern tp=4,pp=2,dp=1 or a pattern file"
     );
-    error(
-        "compare --machine dgx-1v",
-        "--gpus <K>: expected how many devices",
+    insta::assert_snapshot!(
+        error("compare --machine dgx-1v"),
+        @"error: --gpus <K>: expected how many devices the job needs, unless the pattern implies it, such as --pattern tp=4,pp=2,dp=1 or a pattern file"
     );
-    error(
-        "allocate --machine dgx-1v --pattern tp=4 --policy min-step-time --preserved direct",
-        "for the policy preserve",
+    insta::assert_snapshot!(
+        error("allocate --machine dgx-1v --pattern tp=4 --policy min-step-time --preserved direct"),
+        @"error: --preserved is for the policy preserve, not min-step-time: expected --policy preserve, or no --preserved"
     );
-    error(
-        "allocate --machine dgx-1v --batch - --bytes tp=1",
-        "cannot be used with",
+    insta::assert_snapshot!(
+        error("allocate --machine dgx-1v --batch - --bytes tp=1"),
+        @"error: the argument '--batch <FILE|->' cannot be used with '--bytes <BYTES>'"
     );
     let (refusal, code) =
         no("allocate --machine dgx-1v --pattern tp=4,pp=4 --policy min-step-time");
@@ -113,9 +113,9 @@ fn match_and_batch_read_the_pattern_too() {
         raw["count"].as_u64().unwrap(),
         4 * found["count"].as_u64().unwrap()
     );
-    error(
-        "match --machine dgx-1v --pattern tp=2,pp=2 --gpus 3",
-        "has 4 ranks",
+    insta::assert_snapshot!(
+        error("match --machine dgx-1v --pattern tp=2,pp=2 --gpus 3"),
+        @"error: --gpus 3: the pattern tp=2,pp=2,dp=1 has 4 ranks: expected 4, or no --gpus"
     );
     let line = r#"{"op":"allocate","id":"a","gpus":4,"pattern":"tp=2,pp=2","policy":"greedy"}"#;
     let output = run("allocate --machine dgx-1v --batch -", &format!("{line}\n"));
@@ -165,24 +165,13 @@ fn a_batch_takes_training_jobs_with_their_bytes_and_policy() {
     ] {
         assert_eq!(answers[0][key], alone[key], "{key}: {stdout}");
     }
-    let wrong = [
-        (
-            2,
-            "missing field `gpus`: expected how many devices the job needs",
-        ),
-        (
-            3,
-            "needs known traffic: expected a pattern such as tp=4,pp=2,dp=1",
-        ),
-        (4, "is for patterns such as tp=4,pp=2,dp=1"),
-        (5, "has 8 ranks: expected 8"),
-    ];
-    for (at, why) in wrong {
-        assert!(
-            answers[at]["error"].as_str().unwrap().contains(why),
-            "{}",
-            answers[at]
-        );
-    }
+    let wrong = [2, 3, 4, 5];
+    let wrong = wrong.map(|at| answers[at]["error"].as_str().unwrap());
+    insta::assert_snapshot!(wrong.join("\n"), @"
+    line 3: missing field `gpus`: expected how many devices the job needs, unless the pattern implies it, such as tp=4,pp=2 or a file
+    line 4: --policy min-step-time needs known traffic: expected a pattern such as tp=4,pp=2,dp=1, or a pattern file in bytes
+    line 5: --bytes is for patterns such as tp=4,pp=2,dp=1
+    line 6: --gpus 4: the pattern tp=4,pp=2,dp=1 has 8 ranks: expected 8, or no --gpus
+    ");
     assert_eq!(output.status.code(), Some(2));
 }

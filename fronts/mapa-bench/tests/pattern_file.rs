@@ -92,22 +92,27 @@ fn the_files_sensitivity_counts_unless_it_is_told() {
 fn gpus_must_agree_with_the_file() {
     let folder = Folder::new();
     let file = folder.write("job.toml", RING);
-    for command in ["allocate", "compare", "match"] {
+    let said = ["allocate", "compare", "match"].map(|command| {
         let words = format!("{command} --machine dgx-1v --pattern {file}");
         assert_eq!(
             run(&format!("{words} --gpus 4"), "").status.code(),
             Some(0),
             "{command}"
         );
-        error(
-            &format!("{words} --gpus 5"),
-            "--gpus 5: the pattern pairs has 4 ranks: expected 4, or no --gpus",
-        );
-        error(
-            &format!("{words} --bytes tp=1"),
-            "a pattern file has its own bytes",
-        );
-    }
+        [
+            error(&format!("{words} --gpus 5")),
+            error(&format!("{words} --bytes tp=1")),
+        ]
+        .join("\n")
+    });
+    insta::assert_snapshot!(said.join("\n"), @"
+    error: --gpus 5: the pattern pairs has 4 ranks: expected 4, or no --gpus
+    error: --bytes is for patterns such as tp=4,pp=2,dp=1: a pattern file has its own bytes
+    error: --gpus 5: the pattern pairs has 4 ranks: expected 4, or no --gpus
+    error: --bytes is for patterns such as tp=4,pp=2,dp=1: a pattern file has its own bytes
+    error: --gpus 5: the pattern pairs has 4 ranks: expected 4, or no --gpus
+    error: --bytes is for patterns such as tp=4,pp=2,dp=1: a pattern file has its own bytes
+    ");
 }
 
 #[test]
@@ -120,28 +125,39 @@ fn files_that_cannot_be_read_are_named() {
         "format = \"mapa-coefficients\"\nversion = 1\nname = \"a\"\n",
     );
     let bytes = folder.write("bytes.toml", [0xff, 0xfe, 0]);
-    for command in [
+    let commands = [
         "allocate --machine dgx-1v --pattern",
         "match --machine dgx-1v --pattern",
         "pattern show",
-    ] {
-        error(&format!("{command} {missing}"), "missing.toml: ");
-        error(
-            &format!("{command} {}/", folder.root().display()),
-            "directory",
-        );
-        error(&format!("{command} {wrong}"), "wrong.toml: line 6: edge 1");
-        error(
-            &format!("{command} {other}"),
-            "other.toml: line 1: format = \"mapa-coefficients\": expected",
-        );
-        error(&format!("{command} {bytes}"), "bytes.toml: ");
+    ];
+    let said = commands.map(|command| {
         let (object, status) = no(&format!("{command} {missing} --json"));
         assert!(
             status == 2 && object["error"].as_str().unwrap().contains("missing.toml"),
             "{object}"
         );
-    }
+        let folder = format!("{}/", folder.root().display());
+        [&missing, &folder, &wrong, &other, &bytes]
+            .map(|file| error(&format!("{command} {file}")))
+            .join("\n")
+    });
+    insta::assert_snapshot!(said.join("\n"), @r#"
+    error: FOLDER/missing.toml: No such file or directory (os error 2)
+    error: FOLDER/: Is a directory (os error 21)
+    error: FOLDER/wrong.toml: line 6: edge 1 joins vertex 1 to itself: no device talks to itself
+    error: FOLDER/other.toml: line 1: format = "mapa-coefficients": expected "mapa-pattern"
+    error: FOLDER/bytes.toml: line 1: expected text in UTF-8
+    error: FOLDER/missing.toml: No such file or directory (os error 2)
+    error: FOLDER/: Is a directory (os error 21)
+    error: FOLDER/wrong.toml: line 6: edge 1 joins vertex 1 to itself: no device talks to itself
+    error: FOLDER/other.toml: line 1: format = "mapa-coefficients": expected "mapa-pattern"
+    error: FOLDER/bytes.toml: line 1: expected text in UTF-8
+    error: FOLDER/missing.toml: No such file or directory (os error 2)
+    error: FOLDER/: Is a directory (os error 21)
+    error: FOLDER/wrong.toml: line 6: edge 1 joins vertex 1 to itself: no device talks to itself
+    error: FOLDER/other.toml: line 1: format = "mapa-coefficients": expected "mapa-pattern"
+    error: FOLDER/bytes.toml: line 1: expected text in UTF-8
+    "#);
 }
 
 /// The objects of a batch with this input, run in the folder.
@@ -176,21 +192,13 @@ fn lines_of_a_batch_take_pattern_files_from_where_it_runs() {
     );
     assert_eq!(answers[4], answers[6]);
     assert_ne!(answers[0], answers[4], "the line's word counts");
-    assert!(
-        answers[7]["error"]
-            .as_str()
-            .unwrap()
-            .starts_with("line 8: other.toml: "),
-        "{}",
-        answers[7]
+    insta::assert_snapshot!(
+        answers[7]["error"].as_str().unwrap(),
+        @"line 8: other.toml: No such file or directory (os error 2)"
     );
-    assert!(
-        answers[8]["error"]
-            .as_str()
-            .unwrap()
-            .contains("has 4 ranks"),
-        "{}",
-        answers[8]
+    insta::assert_snapshot!(
+        answers[8]["error"].as_str().unwrap(),
+        @"line 9: --gpus 3: the pattern pairs has 4 ranks: expected 4, or no --gpus"
     );
 }
 
@@ -317,53 +325,59 @@ fn bytes_a_step_need_the_time_of_an_iteration_alone() {
         object["why"].as_str().unwrap().contains("2.1 GB"),
         "{object}"
     );
-    error(
-        "pattern show ring --gpus 4 --iteration-seconds 1",
-        "expected its messages beside it, or bytes a step",
+    insta::assert_snapshot!(
+        error("pattern show ring --gpus 4 --iteration-seconds 1"),
+        @"error: the time of an iteration: expected its messages beside it, or bytes a step"
     );
 }
 
 #[test]
 fn evidence_that_is_none_is_refused_by_name() {
     let words = "pattern show ring --gpus 4";
-    error(
-        &format!("{words} --fast-seconds 0 --slow-seconds 1"),
-        "a time on the better links, 0 s",
+    insta::assert_snapshot!(
+        error(&format!("{words} --fast-seconds 0 --slow-seconds 1")),
+        @"error: a time on the better links, 0 s: expected a positive number"
     );
-    error(
-        &format!("{words} --fast-seconds 1 --slow-seconds -1"),
-        "a time on the worse links, -1 s",
+    insta::assert_snapshot!(
+        error(&format!("{words} --fast-seconds 1 --slow-seconds -1")),
+        @"error: a time on the worse links, -1 s: expected a positive number"
     );
-    error(
-        &format!("{words} --fast-seconds NaN --slow-seconds 1"),
-        "NaN s: expected a positive number",
+    insta::assert_snapshot!(
+        error(&format!("{words} --fast-seconds NaN --slow-seconds 1")),
+        @"error: a time on the better links, NaN s: expected a positive number"
     );
-    error(&format!("{words} --fast-seconds 1"), "--slow-seconds");
-    error(
-        &format!("{words} --messages 8"),
-        "messages `8`: expected CALLSxBYTES",
+    insta::assert_snapshot!(error(&format!("{words} --fast-seconds 1")), @"
+    error: the following required arguments were not provided:
+      --slow-seconds <SECONDS>
+    ");
+    insta::assert_snapshot!(
+        error(&format!("{words} --messages 8")),
+        @"error: messages `8`: expected CALLSxBYTES, such as 16x1.5e7"
     );
-    error(
-        &format!("{words} --messages -1x8"),
-        "-1 calls in an iteration",
+    insta::assert_snapshot!(
+        error(&format!("{words} --messages -1x8")),
+        @"error: -1 calls in an iteration: expected a number from 0 to 1e18"
     );
-    error(
-        &format!("{words} --messages 8x1e6 --iteration-seconds inf"),
-        "the time of an iteration, inf s",
+    insta::assert_snapshot!(
+        error(&format!("{words} --messages 8x1e6 --iteration-seconds inf")),
+        @"error: the time of an iteration, inf s: expected a positive number"
     );
     let rates = "--messages 8x1e6 --iteration-seconds 1 --link-gbps";
-    error(
-        &format!("{words} {rates} 12"),
-        "--link-gbps: expected SLOW,FAST",
+    insta::assert_snapshot!(
+        error(&format!("{words} {rates} 12")),
+        @"error: --link-gbps: expected SLOW,FAST, such as 12,50"
     );
-    error(
-        &format!("{words} {rates} 50,12"),
-        "expected the slower first",
+    insta::assert_snapshot!(
+        error(&format!("{words} {rates} 50,12")),
+        @"error: links of 50 and 12 GB/s: expected the slower first"
     );
-    error(&format!("{words} --sensitivity very"), "invalid value");
-    error(
-        &format!("{words} --sensitivity sensitive --messages 8x1e6"),
-        "cannot be used with",
+    insta::assert_snapshot!(error(&format!("{words} --sensitivity very")), @"
+    error: invalid value 'very' for '--sensitivity <WORD>'
+      [possible values: sensitive, insensitive, unknown]
+    ");
+    insta::assert_snapshot!(
+        error(&format!("{words} --sensitivity sensitive --messages 8x1e6")),
+        @"error: the argument '--sensitivity <WORD>' cannot be used with '--messages <CALLSxBYTES>'"
     );
 }
 
@@ -371,7 +385,7 @@ fn evidence_that_is_none_is_refused_by_name() {
 fn names_are_on_one_line() {
     let mut name = command("pattern show ring --gpus 3 --name");
     let stderr = stderr("--name", name.arg("two\nlines").output().unwrap());
-    assert!(stderr.contains("--name: expected a name on one line"));
+    insta::assert_snapshot!(stderr, @"error: --name: expected a name on one line");
 }
 
 #[test]
@@ -396,10 +410,13 @@ fn evidence_is_judged_without_a_pattern() {
     let object = answer("sensitivity --fast-seconds 374 --slow-seconds 511");
     assert_eq!(object["sensitivity"], "sensitive");
     assert!(text("sensitivity --messages 8x1e9", "").starts_with("unknown: by messages alone, "));
-    error("sensitivity", "--published");
-    error(
-        "sensitivity --iteration-seconds 1",
-        "expected its messages beside it",
+    insta::assert_snapshot!(
+        error("sensitivity"),
+        @"error: expected evidence: --fast-seconds with --slow-seconds, or --messages; or --published"
+    );
+    insta::assert_snapshot!(
+        error("sensitivity --iteration-seconds 1"),
+        @"error: the time of an iteration: expected its messages beside it, or bytes a step"
     );
 }
 
@@ -414,16 +431,16 @@ fn drawings_go_to_a_file_or_replace_the_answer() {
     );
     answer(&format!("pattern show ring --gpus 4 --dot {file}"));
     assert_eq!(fs::read_to_string(&file).unwrap(), drawn);
-    error(
-        "pattern show ring --gpus 4 --dot - --json",
-        "expected a file with --json",
+    insta::assert_snapshot!(
+        error("pattern show ring --gpus 4 --dot - --json"),
+        @"error: --dot - draws in place of the answer: expected a file with --json"
     );
-    error(
-        &format!(
+    insta::assert_snapshot!(
+        error(&format!(
             "pattern show ring --gpus 4 --dot {}",
             folder.path("no/where.dot")
-        ),
-        "where.dot: ",
+        )),
+        @"error: FOLDER/no/where.dot: No such file or directory (os error 2)"
     );
 }
 

@@ -111,23 +111,29 @@ fn one_ranks_log_from_standard_input_gives_rings_or_trees_and_says_what_is_missi
 
 #[test]
 fn what_cannot_be_read_is_refused_with_file_and_line() {
-    error("pattern from-nccl", "<FILE>...");
-    error("pattern from-nccl no-such.log", "no-such.log");
-    assert_eq!(no("pattern from-nccl -").1, 2);
-    error(
-        "pattern from-nccl Cargo.toml",
-        "expected `host:pid:tid [device] NCCL INFO ...`",
+    insta::assert_snapshot!(error("pattern from-nccl"), @"
+    error: the following required arguments were not provided:
+      <FILE>...
+    ");
+    insta::assert_snapshot!(
+        error("pattern from-nccl no-such.log"),
+        @"error: no-such.log: No such file or directory (os error 2)"
     );
-    error(
-        &format!("pattern from-nccl {JOB} --algorithm star"),
-        "algorithm `star`: expected one of ring, tree, both",
+    assert_eq!(no("pattern from-nccl -").1, 2);
+    insta::assert_snapshot!(
+        error("pattern from-nccl Cargo.toml"),
+        @"error: no line of NCCL: expected `host:pid:tid [device] NCCL INFO ...` (NCCL_DEBUG=INFO)"
+    );
+    insta::assert_snapshot!(
+        error(&format!("pattern from-nccl {JOB} --algorithm star")),
+        @"error: algorithm `star`: expected one of ring, tree, both"
     );
     let log = "a:1:1 [0] NCCL INFO Channel 00/01 : 0 1 1\na:1:1 [0] NCCL INFO comm 0x1 rank 0 nranks 3 cudaDev 0 - Init COMPLETE\n";
     let output = run("pattern from-nccl -", log);
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{stderr}");
-    assert!(
-        stderr.contains("standard input: line 1: a ring that names a rank twice"),
-        "{stderr}"
+    insta::assert_snapshot!(
+        stderr,
+        @"error: standard input: line 1: a ring that names a rank twice: expected each once"
     );
 }

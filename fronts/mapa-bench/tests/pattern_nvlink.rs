@@ -61,42 +61,46 @@ fn two_readings_are_compared_and_what_is_wrong_names_file_and_line() {
         answer(&format!("pattern from-nvlink {before} {after}"))["edges"],
         json!([[0, 1, 8000.0 * 1024.0]])
     );
-    error(
-        &format!("pattern from-nvlink {before} {reset}"),
-        "reset.txt: line 3: GPU0 link 0 sent 921600",
+    insta::assert_snapshot!(
+        error(&format!("pattern from-nvlink {before} {reset}")),
+        @"error: FOLDER/reset.txt: line 3: GPU0 link 0 sent 921600 and received 2560000 bytes, but sent 1024000 and received 512000 bytes in the earlier reading: its counters were reset between the readings (or have wrapped, at a width that is not documented): expected two readings without a reset between them, or --resets to count from the reset"
     );
-    error(
-        &format!("pattern from-nvlink {after} {before}"),
-        "expected the earlier reading first",
+    insta::assert_snapshot!(
+        error(&format!("pattern from-nvlink {after} {before}")),
+        @"error: FOLDER/before.txt: line 3: GPU0 link 0 sent 1024000 and received 512000 bytes, but sent 9216000 and received 2560000 bytes in the earlier reading: no counter ran forwards: expected the earlier reading first"
     );
     let counted = answer(&format!("pattern from-nvlink {before} {reset} --resets"));
     assert_eq!(counted["edges"], json!([[0, 1, 2500.0 * 1024.0]]));
-    error(
-        &format!("pattern from-nvlink {before} {after} {after}"),
-        "unexpected",
+    insta::assert_snapshot!(
+        error(&format!("pattern from-nvlink {before} {after} {after}")),
+        @"error: unexpected value 'FOLDER/after.txt' for '[READING]...' found; no more were expected"
     );
     let (object, status) = no(&format!("pattern from-nvlink {before} {reset} --json"));
     assert_eq!((status, object["error"].is_null()), (2, false), "{object}");
-    error("pattern from-nvlink", "READING");
-    error(
-        &format!("pattern from-nvlink {before} --noise 80"),
-        "--noise 80: expected a percentage",
+    insta::assert_snapshot!(error("pattern from-nvlink"), @"
+    error: the following required arguments were not provided:
+      --machine <NAME|FILE|->
+      <READING>...
+    ");
+    insta::assert_snapshot!(
+        error(&format!("pattern from-nvlink {before} --noise 80")),
+        @"error: --noise 80: expected a percentage from 0 to 50"
     );
-    error(
-        &format!("pattern from-nvlink {before} --tolerance 80"),
-        "--tolerance 80: expected a percentage",
+    insta::assert_snapshot!(
+        error(&format!("pattern from-nvlink {before} --tolerance 80")),
+        @"error: --tolerance 80: expected a percentage from 0 to 50"
     );
-    error(
-        &format!("pattern from-nvlink {before} --devices 0,99"),
-        "--devices 99: ",
+    insta::assert_snapshot!(
+        error(&format!("pattern from-nvlink {before} --devices 0,99")),
+        @"error: --devices 99: device `99` is not in the reading: expected one of GPU0, GPU1"
     );
-    error(
-        &format!("pattern from-nvlink {before} --machine no-such-machine"),
-        "no-such-machine",
+    insta::assert_snapshot!(
+        error(&format!("pattern from-nvlink {before} --machine no-such-machine")),
+        @"error: no machine is called `no-such-machine`: expected dgx-1p, dgx-1v, dgx-2, .., cube-mesh-16-released or complete:N, ring:N[@GB/s], torus:A[xB[xC]][@GB/s], mesh:A[xB[xC]][@GB/s], hypercube:D[@GB/s], fleet:K[@GB/s]xMACHINE, a file, or - for standard input"
     );
-    error(
-        &format!("pattern from-nvlink {before} --pcie {after}"),
-        "after.txt: line 1: expected the output of `nvidia-smi dmon",
+    insta::assert_snapshot!(
+        error(&format!("pattern from-nvlink {before} --pcie {after}")),
+        @"error: FOLDER/after.txt: line 1: expected the output of `nvidia-smi dmon -s t`, with its line `# gpu rxpci txpci`"
     );
 }
 
@@ -138,8 +142,8 @@ fn a_live_machine_is_read_twice() {
             .unwrap()
             .starts_with("two readings")
     );
-    error(
-        &words.replace("--for 0.05", "--for 0"),
-        "--for 0: expected seconds",
+    insta::assert_snapshot!(
+        error(&words.replace("--for 0.05", "--for 0")),
+        @"error: --for 0: expected seconds, at most 86400"
     );
 }

@@ -81,21 +81,21 @@ fn orders_of_frameworks_number_ranks() {
 
 #[test]
 fn wrong_words_are_named() {
-    error(
-        "pattern from-parallelism tp=2,dp=2,ep=4",
-        "`ep=4`: expected experts among a number of devices that divides",
+    insta::assert_snapshot!(
+        error("pattern from-parallelism tp=2,dp=2,ep=4"),
+        @"error: parallel job: `ep=4`: expected experts among a number of devices that divides sp x dp, or with etp=1 tp x sp x dp"
     );
-    error(
-        "pattern from-parallelism tp=2,order=horovod",
-        "`order=horovod`: expected",
+    insta::assert_snapshot!(
+        error("pattern from-parallelism tp=2,order=horovod"),
+        @"error: parallel job: `order=horovod`: expected order=tp-cp-ep-dp-pp, fastest first, each once and none missing whose degree is above 1; or order=megatron, deepspeed, torchtitan or vllm"
     );
-    error(
-        "pattern from-parallelism tp=2 --model layers=2",
-        "`hidden=?`: expected layers=L",
+    insta::assert_snapshot!(
+        error("pattern from-parallelism tp=2 --model layers=2"),
+        @"error: parallel job: `hidden=?`: expected layers=L,hidden=H,sequence=S and also micro-batch=B,micro-batches=M,parameters=P,expert-parameters=Q,top-k=K,bytes=2, each once and a number above 0"
     );
-    error(
-        "allocate --machine dgx-1v --pattern tp=2,sp=2,cp=2",
-        "`cp=2`: already set by `sp=2`: expected each setting once",
+    insta::assert_snapshot!(
+        error("allocate --machine dgx-1v --pattern tp=2,sp=2,cp=2"),
+        @"error: parallel job: `cp=2`: already set by `sp=2`: expected each setting once"
     );
     let (refusal, code) =
         no("allocate --machine dgx-1v --pattern tp=4,sp=4 --policy min-step-time --json");
@@ -165,9 +165,9 @@ fn bytes_of_a_file_decide_where_its_edges_go() {
 #[test]
 fn min_step_time_says_what_it_needs_of_a_file() {
     let path = file("unknown", &format!("{RING}edges = [[0, 1], [1, 2]]\n"));
-    error(
-        &format!("allocate --machine dgx-1v --pattern {path} --policy min-step-time"),
-        "the pattern ring counts traffic in `unknown`: expected a pattern file with unit = \"bytes\"",
+    insta::assert_snapshot!(
+        error(&format!("allocate --machine dgx-1v --pattern {path} --policy min-step-time")),
+        @r#"error: --policy min-step-time: the pattern ring counts traffic in `unknown`: expected a pattern file with unit = "bytes" or "bytes-per-step""#
     );
     let rows = answer(&format!("compare --machine dgx-1v --pattern {path}"));
     assert!(
@@ -178,21 +178,25 @@ fn min_step_time_says_what_it_needs_of_a_file() {
             .all(|row| row["policy"] != "min-step-time")
     );
     let path = file("silent", &format!("{RING}unit = \"bytes\"\n"));
-    error(
-        &format!("allocate --machine dgx-1v --pattern {path} --policy min-step-time"),
-        "ring has no edges",
+    insta::assert_snapshot!(
+        error(&format!("allocate --machine dgx-1v --pattern {path} --policy min-step-time")),
+        @"error: --policy min-step-time: the pattern ring has no edges: expected ranks that communicate"
     );
 }
 
 #[test]
 fn more_ranks_than_any_machine_has_are_refused() {
-    for words in [
+    let said = [
         "from-parallelism tp=1024,dp=2",
         "show tp=1025",
         "show ring --gpus 2048",
-    ] {
-        error(&format!("pattern {words}"), "ranks: expected at most 1024");
-    }
+    ]
+    .map(|option| error(&format!("pattern {option}")));
+    insta::assert_snapshot!(said.join("\n"), @"
+    error: tp=1024,pp=1,dp=2 has 2048 ranks: expected at most 1024
+    error: tp=1025,pp=1,dp=1 has 1025 ranks: expected at most 1024
+    error: ring has 2048 ranks: expected at most 1024
+    ");
 }
 
 #[test]
@@ -275,8 +279,8 @@ fn edges_alike_are_one_row_and_what_was_written_is_told() {
 
 #[test]
 fn score_speaks_of_what_was_given() {
-    error(
-        "score --machine dgx-1v --devices 1,2,6 --pattern tp=2",
-        "has 2 ranks: expected 2 devices, not 3",
+    insta::assert_snapshot!(
+        error("score --machine dgx-1v --devices 1,2,6 --pattern tp=2"),
+        @"error: --devices: the pattern tp=2 has 2 ranks: expected 2 devices, not 3"
     );
 }

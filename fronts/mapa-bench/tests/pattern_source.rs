@@ -98,15 +98,18 @@ fn a_program_elsewhere_is_noted() {
 
 #[test]
 fn what_is_missing_is_named() {
-    error(
-        &format!("pattern from-source {LAYER}"),
-        "expected their number (--gpus K)",
+    insta::assert_snapshot!(
+        error(&format!("pattern from-source {LAYER}")),
+        @"error: the source does not say how many ranks there are: expected their number (--gpus K)"
     );
     let (refused, status) = no(&format!("pattern from-source {LAYER} --json"));
     assert_eq!((refused["error"].is_string(), status), (true, 2));
-    error("pattern from-source /no/such/file.c", "/no/such/file.c");
-    error(
-        &format!("pattern from-source {LAYER} --algorithm star --gpus 4"),
-        "expected one of ring, tree, both",
+    insta::assert_snapshot!(
+        error("pattern from-source /no/such/file.c"),
+        @"error: /no/such/file.c: No such file or directory (os error 2)"
+    );
+    insta::assert_snapshot!(
+        error(&format!("pattern from-source {LAYER} --algorithm star --gpus 4")),
+        @"error: algorithm `star`: expected one of ring, tree, both"
     );
 }

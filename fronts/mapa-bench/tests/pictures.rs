@@ -70,22 +70,25 @@ fn machines_are_written_in_every_format() {
 
 #[test]
 fn formats_and_other_answers_exclude_each_other() {
-    error(
-        "topo --machine dgx-1v --write svg --json",
-        "cannot be used with",
+    insta::assert_snapshot!(
+        error("topo --machine dgx-1v --write svg --json"),
+        @"error: the argument '--write <FORMAT>' cannot be used with '--json'"
     );
-    error(
-        "topo --machine dgx-1v --write svg --toml",
-        "cannot be used with",
+    insta::assert_snapshot!(
+        error("topo --machine dgx-1v --write svg --toml"),
+        @"error: the argument '--write <FORMAT>' cannot be used with '--toml'"
     );
-    error("topo --machine dgx-1v --write png", "possible values");
-    error(
-        "allocate --machine dgx-1v --batch - --svg x.svg",
-        "cannot be used with",
+    insta::assert_snapshot!(error("topo --machine dgx-1v --write png"), @"
+    error: invalid value 'png' for '--write <FORMAT>'
+      [possible values: toml, svg, dot, json-graph, nccl, slurm, koordinator]
+    ");
+    insta::assert_snapshot!(
+        error("allocate --machine dgx-1v --batch - --svg x.svg"),
+        @"error: the argument '--batch <FILE|->' cannot be used with '--svg <FILE|->'"
     );
-    error(
-        "topo --machine complete:73 --write svg",
-        "73 devices: expected at most 72",
+    insta::assert_snapshot!(
+        error("topo --machine complete:73 --write svg"),
+        @"error: 73 devices: expected at most 72, as more cannot be read in a picture"
     );
 }
 
@@ -106,10 +109,9 @@ fn layouts_are_drawn_and_left_out_elsewhere() {
     assert_eq!(svg.matches("class=\"instance free\"").count(), 32);
     assert!(drawn.stderr.is_empty());
     let written = run(&format!("{words} json-graph"), "");
-    assert!(
-        String::from_utf8(written.stderr)
-            .unwrap()
-            .contains("it is left out")
+    insta::assert_snapshot!(
+        String::from_utf8(written.stderr).unwrap(),
+        @"warning: only pictures show the MIG layout of devices: it is left out"
     );
 }
 
@@ -164,18 +166,25 @@ fn the_picture_can_take_the_place_of_the_answer() {
     let svg = text("allocate --machine dgx-2 --gpus 3 --svg -", "");
     assert_eq!(svg, file.read());
     assert!(svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>"));
-    for more in ["--json", "--explain", "--top 2"] {
-        error(
-            &format!("allocate --machine dgx-2 --gpus 3 --svg - {more}"),
-            "--svg - prints the picture in place of",
-        );
-    }
+    let said = ["--json", "--explain", "--top 2"].map(|option| {
+        error(&format!(
+            "allocate --machine dgx-2 --gpus 3 --svg - {option}"
+        ))
+    });
+    insta::assert_snapshot!(said.join("\n"), @"
+    error: --svg - prints the picture in place of the answer: expected a file with --json, --explain or --top
+    error: --svg - prints the picture in place of the answer: expected a file with --json, --explain or --top
+    error: --svg - prints the picture in place of the answer: expected a file with --json, --explain or --top
+    ");
 }
 
 #[test]
 fn a_picture_that_cannot_be_written_is_a_failure() {
     let words = "allocate --machine dgx-2 --gpus 3 --svg /no/such/folder/picture.svg";
-    error(words, "/no/such/folder/picture.svg: ");
+    insta::assert_snapshot!(
+        error(words),
+        @"error: /no/such/folder/picture.svg: No such file or directory (os error 2)"
+    );
     assert_eq!(no(&format!("{words} --json")).1, 2);
     // A refusal leaves no picture behind.
     let file = File::new("refused.svg");

@@ -42,20 +42,27 @@ fn the_list_names_every_experiment() {
         assert!(shown.contains(&format!("| {name} ")), "{name}");
     }
     let expected = names.join(", ");
-    error(
-        "reproduce maps",
-        &format!("no experiment is called `maps`: expected one of: {expected}"),
+    let maps = String::from_utf8(run("reproduce maps", "").stderr).unwrap();
+    assert_eq!(
+        maps,
+        format!("error: no experiment is called `maps`: expected one of: {expected}\n")
     );
 }
 
 #[test]
 fn what_cannot_be_run_is_said() {
-    error(
-        "reproduce measured --files 1",
-        "measured draws no job files",
+    insta::assert_snapshot!(
+        error("reproduce measured --files 1"),
+        @"error: measured draws no job files: expected no --files"
     );
-    error("reproduce", "<EXPERIMENT>");
-    error("reproduce measured --list", "cannot be used with");
+    insta::assert_snapshot!(error("reproduce"), @"
+    error: the following required arguments were not provided:
+      <EXPERIMENT>
+    ");
+    insta::assert_snapshot!(
+        error("reproduce measured --list"),
+        @"error: the argument '[EXPERIMENT]' cannot be used with '--list'"
+    );
     let (object, code) = no("reproduce maps --json");
     assert_eq!(
         (

@@ -5,7 +5,10 @@ use serde_json::{Value, json};
 
 #[test]
 fn few_files_are_warned_of_and_seeds_and_the_generator_are_told() {
-    error("reproduce auto --files 1", "--files: expected at least 2");
+    insta::assert_snapshot!(
+        error("reproduce auto --files 1"),
+        @"error: --files: expected at least 2, as an interval needs them, and 50 to be believed"
+    );
     let output = run("reproduce auto --files 2 --untimed --json", "");
     assert_eq!(output.status.code(), Some(0));
     let warning = String::from_utf8(output.stderr).unwrap();

@@ -137,26 +137,26 @@ fn rates_are_those_of_a_measured_pair() {
     assert!(
         (half - gbps("--devices 0,1,2,3 --model ring-packing --rates nominal") / 2.0).abs() < 1e-6
     );
-    error(
-        "score --machine dgx-1v --devices 0,3 --model ring-packing --rates fast",
-        "--rates fast: expected nominal, nccl, or a measured pair A,B=GBPS",
+    insta::assert_snapshot!(
+        error("score --machine dgx-1v --devices 0,3 --model ring-packing --rates fast"),
+        @"error: --rates fast: expected nominal, nccl, or a measured pair A,B=GBPS"
     );
     // NCCL counts NVLink 2 as 20 of 25 GB/s.
     assert_eq!(
         gbps("--devices 0,3 --model ring-packing --rates nccl"),
         40.0
     );
-    error(
-        "score --machine ring:4 --devices 0,1 --model ring-packing --rates nccl",
-        "is not known: expected a measured pair",
+    insta::assert_snapshot!(
+        error("score --machine ring:4 --devices 0,1 --model ring-packing --rates nccl"),
+        @"error: --rates nccl: the rate at which NCCL or RCCL counts these links is not known: expected a measured pair A,B=GBPS"
     );
-    error(
-        "score --machine dgx-1v --devices 0,3 --model ring-packing --rates 0,5=9",
-        "have no direct links",
+    insta::assert_snapshot!(
+        error("score --machine dgx-1v --devices 0,3 --model ring-packing --rates 0,5=9"),
+        @"error: `GPU0` and `GPU5` have no direct links: expected a pair whose links were measured; for paths through the host, use --pcie-gbps"
     );
-    error(
-        "score --machine dgx-1v --devices 0,3 --rates 0,3=9",
-        "--rates is for packings",
+    insta::assert_snapshot!(
+        error("score --machine dgx-1v --devices 0,3 --rates 0,3=9"),
+        @"error: --rates is for packings; the coefficients of `paper` include the rates of links: expected no --rates"
     );
 }
 
@@ -207,38 +207,43 @@ fn one_device_has_no_collective_bandwidth_and_says_so() {
 
 #[test]
 fn what_makes_no_sense_is_refused() {
-    error(
-        "score --machine dgx-1v --devices 0,0",
-        "--devices: GPU0 is named twice",
+    insta::assert_snapshot!(
+        error("score --machine dgx-1v --devices 0,0"),
+        @"error: --devices: GPU0 is named twice"
     );
     let (object, status) = no("score --machine dgx-1v --devices 0,0 --json");
     assert_eq!(
         (object["error"].as_str(), status),
         (Some("--devices: GPU0 is named twice"), 2)
     );
-    error(
-        "score --machine dgx-1v --devices 0,9",
-        "no single device is called `9`",
+    insta::assert_snapshot!(
+        error("score --machine dgx-1v --devices 0,9"),
+        @"error: no single device is called `9`: expected an id below 8, or a name, UUID or PCI address"
     );
-    error(
-        "score --machine dgx-1v --devices ,",
-        "--devices names no device",
+    insta::assert_snapshot!(
+        error("score --machine dgx-1v --devices ,"),
+        @"error: --devices names no device: expected a list such as 0,3,4"
     );
-    error(
-        "score --machine dgx-1v --devices 0,1 --model best",
-        "no model is called `best`, and no file: expected paper, paper-printed, ring-packing",
+    insta::assert_snapshot!(
+        error("score --machine dgx-1v --devices 0,1 --model best"),
+        @"error: no model is called `best`, and no file: expected paper, paper-printed, ring-packing, .., or a coefficient file, or a file of shares"
     );
-    error(
-        "score --machine dgx-1v --devices 0,1 --model Cargo.toml",
-        "Cargo.toml: ",
+    let (place, message) = error("score --machine dgx-1v --devices 0,1 --model Cargo.toml")
+        .split_once(": unknown")
+        .map(|(place, field)| (place.to_owned(), format!("unknown{field}")))
+        .unwrap();
+    assert!(place.starts_with("error: Cargo.toml: line "), "{place}");
+    insta::assert_snapshot!(
+        message,
+        @"unknown field `dependencies`, expected one of `format`, `version`, `name`, .."
     );
-    error(
-        "score --machine dgx-1v --devices 0,1 --model ring-packing --pattern ring",
-        "--pattern is for sums of terms",
+    insta::assert_snapshot!(
+        error("score --machine dgx-1v --devices 0,1 --model ring-packing --pattern ring"),
+        @"error: --pattern is for sums of terms: a packing depends on the set of devices, not on a pattern; expected no --pattern"
     );
-    error(
-        "score --machine dgx-1v --devices 0,1 --pattern blob",
-        "or edges such as 0-1,1-2",
+    insta::assert_snapshot!(
+        error("score --machine dgx-1v --devices 0,1 --pattern blob"),
+        @"error: no pattern is called `blob`: expected ring, chain, star, tree, all-to-all or ring-tree, independent, or edges such as 0-1,1-2"
     );
 }
 
@@ -272,13 +277,13 @@ fn policies_choose_by_the_model_that_is_given() {
         trees["scores"]["tree_packing_gbps"].as_f64().unwrap() >= best - 1e-6,
         "{trees}"
     );
-    error(
-        "allocate --machine dgx-1v --gpus 3 --policy greedy --model paper",
-        "auto, preserve, max-bandwidth, foresight, not greedy",
+    insta::assert_snapshot!(
+        error("allocate --machine dgx-1v --gpus 3 --policy greedy --model paper"),
+        @"error: a model is for the policies auto, preserve, max-bandwidth, foresight, not greedy: expected one of these, or no model"
     );
-    error(
-        "allocate --machine dgx-1v --gpus 3 --model best",
-        "no model is called `best`",
+    insta::assert_snapshot!(
+        error("allocate --machine dgx-1v --gpus 3 --model best"),
+        @"error: no model is called `best`, and no file: expected paper, paper-printed, ring-packing, .., or a coefficient file, or a file of shares"
     );
     let compared = answer("compare --machine dgx-1v --gpus 5 --sensitive --model ring-packing");
     let of = |policy: &str| {
@@ -422,9 +427,9 @@ fn words_fit_what_they_are_said_of() {
         fleet.contains("the traffic goes over the network") && !fleet.contains("through the host"),
         "{fleet}"
     );
-    error(
-        "score --machine dgx-1v --devices 1,4 --model ring-packing --rates 1,4=20",
-        "for paths through the host, use --pcie-gbps",
+    insta::assert_snapshot!(
+        error("score --machine dgx-1v --devices 1,4 --model ring-packing --rates 1,4=20"),
+        @"error: `GPU1` and `GPU4` have no direct links: expected a pair whose links were measured; for paths through the host, use --pcie-gbps"
     );
 }
 

@@ -231,11 +231,17 @@ fn servers_are_a_fleet_of_their_own() {
     assert!(on(3) > 0 && on(0) > 0, "{} {}", on(0), on(3));
     assert!(text(few, "").starts_with("machine    4 servers: 3xdgx-1v, dgx-2\n"));
     assert!(answer(FEW)["servers"].is_null());
-    error("simulate --servers 0xdgx-1v", "expected [K x] a machine");
-    error("simulate --servers dgx-1w", "dgx-1w");
-    error(
-        "simulate --servers dgx-1v --network 0",
-        "expected a number of GB/s above 0",
+    insta::assert_snapshot!(
+        error("simulate --servers 0xdgx-1v"),
+        @"error: --servers 0xdgx-1v: expected [K x] a machine, such as 1250xdgx-1v, K from 1"
+    );
+    insta::assert_snapshot!(
+        error("simulate --servers dgx-1w"),
+        @"error: no machine is called `dgx-1w` (did you mean dgx-1p?): expected dgx-1p, dgx-1v, dgx-2, .., cube-mesh-16-released or complete:N, ring:N[@GB/s], torus:A[xB[xC]][@GB/s], mesh:A[xB[xC]][@GB/s], hypercube:D[@GB/s], fleet:K[@GB/s]xMACHINE, a file, or - for standard input"
+    );
+    insta::assert_snapshot!(
+        error("simulate --servers dgx-1v --network 0"),
+        @"error: --network 0: expected a number of GB/s above 0"
     );
     assert_eq!(
         run("simulate --servers dgx-1v --machine dgx-2", "")
@@ -286,33 +292,42 @@ fn a_job_that_is_too_large_for_every_server_needs_a_network() {
 #[test]
 fn wrong_requests_name_what_is_wrong() {
     assert_eq!(no("simulate --machine dgx-1v --policy best --json").1, 2);
-    error("simulate --machine dgx-1v --policy best", "best");
-    error(
-        "simulate --machine dgx-1v --policy ,",
-        "--policy names no policy",
+    insta::assert_snapshot!(
+        error("simulate --machine dgx-1v --policy best"),
+        @"error: no policy is called `best`: expected one of auto, lowest-id, topo-aware, .."
     );
-    error("simulate --machine dgx-1v --scheduler lifo", "lifo");
-    error(
-        "simulate --machine dgx-1v --execution magic",
-        "no execution model is called `magic`",
+    insta::assert_snapshot!(
+        error("simulate --machine dgx-1v --policy ,"),
+        @"error: --policy names no policy: expected names, `paper` or `all`"
     );
-    error(
-        "simulate --machine dgx-1v --output jobs.xlsx",
-        "jobs.xlsx: expected a name that ends in .csv",
+    insta::assert_snapshot!(
+        error("simulate --machine dgx-1v --scheduler lifo"),
+        @"error: no scheduler is called `lifo` (did you mean fifo?): expected fifo, easy-backfill, conservative-backfill, .."
     );
-    error(
-        "simulate --machine dgx-1v --policy greedy --model paper",
-        "none of them is simulated",
+    insta::assert_snapshot!(
+        error("simulate --machine dgx-1v --execution magic"),
+        @"error: no execution model is called `magic`"
     );
-    error("simulate --machine - --jobs -", "both read standard input");
+    insta::assert_snapshot!(
+        error("simulate --machine dgx-1v --output jobs.xlsx"),
+        @"error: jobs.xlsx: expected a name that ends in .csv, .json or .parquet"
+    );
+    insta::assert_snapshot!(
+        error("simulate --machine dgx-1v --policy greedy --model paper"),
+        @"error: --model is for the policies auto, preserve, max-bandwidth and foresight: none of them is simulated"
+    );
+    insta::assert_snapshot!(
+        error("simulate --machine - --jobs -"),
+        @"error: --machine - and the jobs both read standard input: expected one of them"
+    );
     let output = run(
         "simulate --machine dgx-1v --jobs -",
         "3,ring,120,17,1,vgg16.sh\n0,ring,120,17,1,vgg16.sh\n",
     );
     assert_eq!(output.status.code(), Some(2));
-    assert!(
-        String::from_utf8_lossy(&output.stderr).contains("line 2"),
-        "{output:?}"
+    insta::assert_snapshot!(
+        String::from_utf8_lossy(&output.stderr),
+        @"error: -: line 2: numGpus `0`: expected a number of devices from 1 to 1024"
     );
 }
 

@@ -129,9 +129,9 @@ fn results_are_the_same_bits_on_any_number_of_threads_and_in_parts() {
         );
     }
     let error = folder.error("--into merged --rows --merge part1 part3");
-    assert!(
-        error.contains("8 cells are in none of the folders: 1, 4, 7, 10"),
-        "{error}"
+    insta::assert_snapshot!(
+        error,
+        @"error: 8 cells are in none of the folders: 1, 4, 7, 10, 13, 16, 19, 22; expected all, so that the results can be written"
     );
     let merged = folder.answer("--into merged --rows --merge part2 part1 part3");
     assert_eq!(
@@ -230,10 +230,16 @@ fn cells_that_are_cut_off_or_changed_are_run_again() {
         fs::write(path, bytes).unwrap();
     }
     let merge = folder.error("--into other --merge night");
-    assert!(
-        merge.contains("7 cells are in none of the folders: 1, 2, 3, 4, 5, 6, 7"),
-        "{merge}"
-    );
+    insta::assert_snapshot!(merge, @"
+    warning: night/cells/000001-c424b596e836f607.cell: not a cell's file: skipped
+    warning: night/cells/000002-71c274a8b92c9b31.cell: not a cell's file: skipped
+    warning: night/cells/000003-66070c5dcd830566.cell: its checksum does not match: truncated or changed: skipped
+    warning: night/cells/000004-edf398707d09ac4f.cell: its checksum does not match: truncated or changed: skipped
+    warning: night/cells/000005-8f1adc6e729faa1c.cell: its checksum does not match: truncated or changed: skipped
+    warning: night/cells/000006-01ab69e23b7a605c.cell: invalid utf-8 sequence of 1 bytes from index 0: skipped
+    warning: night/cells/000007-bc3471404b63c6b9.cell: contains another cell than its name says: skipped
+    error: 7 cells are in none of the folders: 1, 2, 3, 4, 5, 6, 7; expected all, so that the results can be written
+    ");
     let output = folder.run("--into night --json");
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(
@@ -257,32 +263,22 @@ fn cells_of_changed_files_and_of_other_sweeps_are_refused_until_they_are_discard
     let folder = small();
     folder.answer("--into night");
     folder.write("own.csv", &JOBS.replace("1,20,1", "1,21,1"));
-    let error = folder.error("--into night");
-    assert!(
-        error.contains(
-            "contains dgx-1v, own.csv, fifo, effective-bandwidth, lowest-id, and its machine"
-        ),
-        "{error}"
+    // The name of the file has a sum of what the cell is made of.
+    let contains = |error: String| error.split_once(".cell ").unwrap().1.to_owned();
+    let error = contains(folder.error("--into night"));
+    insta::assert_snapshot!(
+        error,
+        @"contains dgx-1v, own.csv, fifo, effective-bandwidth, lowest-id, and its machine, jobs or version have changed since; 8 such files: expected cells of this sweep only, another folder, or --discard to delete those"
     );
-    assert!(
-        error.contains("8 such files: expected cells of this sweep only"),
-        "{error}"
-    );
-    assert!(
-        folder
-            .error("--into other --merge night")
-            .contains("8 such files")
-    );
+    assert_eq!(contains(folder.error("--into other --merge night")), error);
     let answer = folder.answer("--into night --discard");
     assert_eq!((&answer["there"], &answer["ran"]), (&json!(16), &json!(8)));
     folder.answer("--into fresh");
     assert!(folder.results("night") == folder.results("fresh"));
     folder.write("night.toml", &SMALL.replace("[3, 1]", "[4, 1]"));
-    let error = folder.error("--into night");
-    assert!(
-        error.contains("mapa,jobs=20 seed 3, fifo")
-            && error.contains("the sweep's cell of this number is dgx-1v, mapa"),
-        "{error}"
+    insta::assert_snapshot!(
+        contains(folder.error("--into night")),
+        @"contains dgx-1v, mapa,jobs=20 seed 3, fifo, effective-bandwidth, lowest-id, and the sweep's cell of this number is dgx-1v, mapa,jobs=20 seed 4, fifo, effective-bandwidth, lowest-id; 8 such files: expected cells of this sweep only, another folder, or --discard to delete those"
     );
 }
 
@@ -319,7 +315,7 @@ fn a_cell_that_fails_says_so_in_its_row_and_stops_no_other() {
     let output = folder.run("--into night --json");
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{stderr}");
-    assert!(stderr.contains("1 of 4 cells failed"), "{stderr}");
+    insta::assert_snapshot!(stderr, @"error: 1 of 4 cells failed: see column `error`");
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(
         (&answer["ran"], &answer["failed"][0]["cell"]),
@@ -356,10 +352,9 @@ fn a_part_answers_for_its_own_cells_and_counts_them() {
     // Cell 1 fails: it is of part 2, which has run all the same.
     let part = folder.run("--into night --shard 2/2");
     assert_eq!(part.status.code(), Some(0));
-    assert!(
-        String::from_utf8(part.stderr)
-            .unwrap()
-            .contains("1 of 2 cells failed: see column `error`")
+    insta::assert_snapshot!(
+        String::from_utf8(part.stderr).unwrap(),
+        @"warning: 1 of 2 cells failed: see column `error`"
     );
     let told = String::from_utf8(part.stdout).unwrap();
     let counts = "2 cells of this part: 0 existed, 2 are new\n4 cells of all parts: 2 exist, 2 missing\ncell 1 ";
@@ -370,7 +365,10 @@ fn a_part_answers_for_its_own_cells_and_counts_them() {
         (&json!(2), &json!(2), &json!([]))
     );
     assert_eq!(other["results"].as_array().unwrap().len(), 3);
-    assert!(folder.error("--into night").contains("1 of 4 cells failed"));
+    insta::assert_snapshot!(
+        folder.error("--into night"),
+        @"error: 1 of 4 cells failed: see column `error`"
+    );
 }
 
 #[test]
@@ -440,13 +438,18 @@ fn cells_are_listed_in_their_order_and_nothing_runs() {
 #[test]
 fn shards_are_counted_from_one() {
     let folder = small();
-    for shard in ["0/4", "5/4", "x", "1/0", "1", "/", "1/4/4", "-1/4"] {
-        let error = folder.error(&format!("--into night --shard={shard}"));
-        assert!(
-            error.contains("expected I/N, from 1/N to N/N, such as 1/4"),
-            "{shard}: {error}"
-        );
-    }
+    let said = ["0/4", "5/4", "x", "1/0", "1", "/", "1/4/4", "-1/4"]
+        .map(|shard| folder.error(&format!("--into night --shard={shard}")));
+    insta::assert_snapshot!(said.join("\n"), @"
+    error: invalid value '0/4' for '--shard <I/N>': expected I/N, from 1/N to N/N, such as 1/4
+    error: invalid value '5/4' for '--shard <I/N>': expected I/N, from 1/N to N/N, such as 1/4
+    error: invalid value 'x' for '--shard <I/N>': expected I/N, from 1/N to N/N, such as 1/4
+    error: invalid value '1/0' for '--shard <I/N>': expected I/N, from 1/N to N/N, such as 1/4
+    error: invalid value '1' for '--shard <I/N>': expected I/N, from 1/N to N/N, such as 1/4
+    error: invalid value '/' for '--shard <I/N>': expected I/N, from 1/N to N/N, such as 1/4
+    error: invalid value '1/4/4' for '--shard <I/N>': expected I/N, from 1/N to N/N, such as 1/4
+    error: invalid value '-1/4' for '--shard <I/N>': expected I/N, from 1/N to N/N, such as 1/4
+    ");
     assert!(!folder.at("night").exists());
 }
 
@@ -461,115 +464,35 @@ fn sweep_files_that_make_no_sense_are_refused_with_the_key_and_what_was_expected
         ("seeds", "[1]"),
     ];
     let cases = [
-        (
-            "machines",
-            "[]",
-            "`machines` is empty: expected at least one",
-        ),
-        (
-            "machines",
-            "3",
-            "line 1, `machines = 3`: integer: expected a list of words",
-        ),
-        (
-            "machines",
-            "[\"dgx-9\"]",
-            "`machines`: no machine is called `dgx-9`",
-        ),
-        (
-            "machines",
-            "[\"-\"]",
-            "`machines`: standard input cannot be read twice: expected a file",
-        ),
-        (
-            "policies",
-            "[\"best\"]",
-            "`policies`: no policy is called `best`",
-        ),
-        (
-            "policies",
-            "[\"greedy\", 1]",
-            "`1`: expected a list of words",
-        ),
-        (
-            "policies",
-            "[\"greedy\", \"greedy\"]",
-            "`greedy` is listed twice",
-        ),
-        (
-            "mig",
-            "\"a100\"",
-            "night.toml: `mig`: no GPU with MIG is called `a100`",
-        ),
-        (
-            "mig",
-            "\"a100-40gb=4g,4g\"",
-            "night.toml: `mig`: 2 of 4g.20gb are wanted, at most 1 may exist",
-        ),
-        (
-            "pcie_gbps",
-            "-1.0",
-            "night.toml: `pcie_gbps`: paths through the host: bandwidth -1 GB/s: expected a positive number",
-        ),
-        (
-            "p2p",
-            "\"maybe\"",
-            "unknown variant `maybe`, expected `on` or `off`",
-        ),
-        (
-            "policies",
-            "[]",
-            "night.toml: `policies`: expected at least one word, as fifo has no policy of its own",
-        ),
-        (
-            "executions",
-            "[\"pcie-equal-share,gbps=x\"]",
-            "`executions`: pcie-equal-share,gbps=x: `gbps=x`: expected GB/s above 0",
-        ),
-        (
-            "schedulers",
-            "[\"pcie-aware,speed=1\"]",
-            "`schedulers`: scheduler `pcie-aware,speed=1`: `speed=1`: no setting is called `speed`",
-        ),
-        (
-            "schedulers",
-            "[\"lifo\"]",
-            "`schedulers`: no scheduler is called `lifo` (did you mean fifo?): expected",
-        ),
-        (
-            "executions",
-            "[\"magic\"]",
-            "`executions`: no execution model is called `magic`",
-        ),
-        ("generate", "[\"nobody\"]", "`generate`: "),
-        (
-            "seeds",
-            "\"9..1\"",
-            "`9..1`: expected a range such as \"1..60\"",
-        ),
-        (
-            "seeds",
-            "\"0..99999999999\"",
-            "expected a range such as \"1..60\"",
-        ),
-        ("seeds", "[-1]", "`-1`: expected a range such as \"1..60\""),
-        ("seeds", "[]", "`seeds` is empty"),
-        (
-            "seeds",
-            "\"1..999999\"\nschedulers = [\"fifo\", \"b\"]",
-            "1999998 cells: expected at most 1000000",
-        ),
-        ("jobs", "[\"none.csv\"]", "`jobs`: none.csv: "),
-        ("jobs", "[\"own.csv\"]", "`jobs`: own.csv: line 1"),
-        ("traces", "[\"none.csv\"]", "`traces`: none.csv: "),
-        ("select", "\"first=1\"", "`select` is for `traces`"),
-        (
-            "polices",
-            "[\"greedy\"]",
-            "unknown field `polices`, expected one of `machines`, `mig`, `pcie_gbps`",
-        ),
+        ("machines", "[]"),
+        ("machines", "3"),
+        ("machines", "[\"dgx-9\"]"),
+        ("machines", "[\"-\"]"),
+        ("policies", "[\"best\"]"),
+        ("policies", "[\"greedy\", 1]"),
+        ("policies", "[\"greedy\", \"greedy\"]"),
+        ("mig", "\"a100\""),
+        ("mig", "\"a100-40gb=4g,4g\""),
+        ("pcie_gbps", "-1.0"),
+        ("p2p", "\"maybe\""),
+        ("policies", "[]"),
+        ("executions", "[\"pcie-equal-share,gbps=x\"]"),
+        ("schedulers", "[\"pcie-aware,speed=1\"]"),
+        ("schedulers", "[\"lifo\"]"),
+        ("executions", "[\"magic\"]"),
+        ("generate", "[\"nobody\"]"),
+        ("seeds", "\"9..1\""),
+        ("seeds", "\"0..99999999999\""),
+        ("seeds", "[-1]"),
+        ("seeds", "[]"),
+        ("seeds", "\"1..999999\"\nschedulers = [\"fifo\", \"b\"]"),
+        ("jobs", "[\"none.csv\"]"),
+        ("jobs", "[\"own.csv\"]"),
+        ("traces", "[\"none.csv\"]"),
+        ("select", "\"first=1\""),
+        ("polices", "[\"greedy\"]"),
     ];
-    for (key, value, message) in cases {
+    let said = cases.map(|(key, value)| {
         let mut keys: BTreeMap<&str, &str> = plain.into();
         keys.insert(key, value);
         let mut text: Vec<String> = keys
@@ -578,44 +501,96 @@ fn sweep_files_that_make_no_sense_are_refused_with_the_key_and_what_was_expected
             .collect();
         text.sort_by_key(|line| !line.starts_with(key));
         folder.write("night.toml", &text.join("\n"));
-        let error = folder.error("--into night");
-        assert!(error.contains(message), "{key} = {value}: {error}");
-    }
+        format!("{key} = {value}\n{}", folder.error("--into night"))
+    });
+    insta::assert_snapshot!(said.join("\n"), @r#"
+    machines = []
+    error: night.toml: `machines` is empty: expected at least one word
+    machines = 3
+    error: night.toml: line 1, `machines = 3`: integer: expected a list of words, such as ["one", "two"]
+    machines = ["dgx-9"]
+    error: night.toml: `machines`: no machine is called `dgx-9` (did you mean dgx-2?): expected dgx-1p, dgx-1v, dgx-2, .., cube-mesh-16-released or complete:N, ring:N[@GB/s], torus:A[xB[xC]][@GB/s], mesh:A[xB[xC]][@GB/s], hypercube:D[@GB/s], fleet:K[@GB/s]xMACHINE, a file, or - for standard input
+    machines = ["-"]
+    error: night.toml: `machines`: standard input cannot be read twice: expected a file
+    policies = ["best"]
+    error: night.toml: `policies`: no policy is called `best`: expected one of auto, lowest-id, topo-aware, ..
+    policies = ["greedy", 1]
+    error: night.toml: line 1, `policies = ["greedy", 1]`: `1`: expected a list of words, such as ["one", "two"]
+    policies = ["greedy", "greedy"]
+    error: night.toml: line 1, `policies = ["greedy", "greedy"]`: `greedy` is listed twice: expected each word once
+    mig = "a100"
+    error: night.toml: `mig`: no GPU with MIG is called `a100`: expected a30, a100-40gb, a100-80gb, ..
+    mig = "a100-40gb=4g,4g"
+    error: night.toml: `mig`: 2 of 4g.20gb are wanted, at most 1 may exist; at most 1 of the 2 can exist at once, as in 4g.20gb@0
+    pcie_gbps = -1.0
+    error: night.toml: `pcie_gbps`: paths through the host: bandwidth -1 GB/s: expected a positive number, at most 1e9
+    p2p = "maybe"
+    error: night.toml: line 1, `p2p = "maybe"`: unknown variant `maybe`, expected `on` or `off`
+    policies = []
+    error: night.toml: `policies`: expected at least one word, as fifo has no policy of its own
+    executions = ["pcie-equal-share,gbps=x"]
+    error: night.toml: `executions`: pcie-equal-share,gbps=x: `gbps=x`: expected GB/s above 0
+    schedulers = ["pcie-aware,speed=1"]
+    error: night.toml: `schedulers`: scheduler `pcie-aware,speed=1`: `speed=1`: no setting is called `speed`: expected delay=FACTOR|none, wait=SECONDS|none, gbps=GB/s
+    schedulers = ["lifo"]
+    error: night.toml: `schedulers`: no scheduler is called `lifo` (did you mean fifo?): expected fifo, easy-backfill, conservative-backfill, ..
+    executions = ["magic"]
+    error: night.toml: `executions`: no execution model is called `magic`
+    generate = ["nobody"]
+    error: night.toml: `generate`: generator `nobody`: no generator is called `nobody`
+    seeds = "9..1"
+    error: night.toml: line 1, `seeds = "9..1"`: `9..1`: expected a range such as "1..60", both ends included, or a list of integers, none below 0
+    seeds = "0..99999999999"
+    error: night.toml: line 1, `seeds = "0..99999999999"`: `0..99999999999`: expected a range such as "1..60", both ends included, or a list of integers, none below 0
+    seeds = [-1]
+    error: night.toml: line 1, `seeds = [-1]`: `-1`: expected a range such as "1..60", both ends included, or a list of integers, none below 0
+    seeds = []
+    error: night.toml: `seeds` is empty: expected at least one
+    seeds = "1..999999"
+    schedulers = ["fifo", "b"]
+    error: night.toml: 1999998 cells: expected at most 1000000
+    jobs = ["none.csv"]
+    error: night.toml: `jobs`: none.csv: No such file or directory (os error 2)
+    jobs = ["own.csv"]
+    error: night.toml: `jobs`: own.csv: line 1: numGpus `0`: expected a number of devices from 1 to 1024
+    traces = ["none.csv"]
+    error: night.toml: `traces`: none.csv: No such file or directory (os error 2)
+    select = "first=1"
+    error: night.toml: `select` is for `traces`: expected traces = ["KIND=FILE"] too
+    polices = ["greedy"]
+    error: night.toml: line 1, `polices = ["greedy"]`: unknown field `polices`, expected one of `machines`, `mig`, `pcie_gbps`, ..
+    "#);
     folder.write(
         "night.toml",
         "machines = [\"summit\"]\npolicies = [\"greedy\"]",
     );
-    assert!(
-        folder
-            .error("--into night")
-            .contains("no workload: expected `generate` with `seeds`, `jobs` or `traces`")
+    insta::assert_snapshot!(
+        folder.error("--into night"),
+        @"error: night.toml: no workload: expected `generate` with `seeds`, `jobs` or `traces`"
     );
     folder.write(
         "night.toml",
         "machines = [\"summit\"]\npolicies = [\"greedy\"]\ngenerate = [\"mapa\"]",
     );
-    assert!(
-        folder
-            .error("--into night")
-            .contains("`generate` without `seeds`: expected seeds = \"1..60\"")
+    insta::assert_snapshot!(
+        folder.error("--into night"),
+        @r#"error: night.toml: `generate` without `seeds`: expected seeds = "1..60", say"#
     );
     folder.write(
         "night.toml",
         "policies = [\"greedy\"]\ngenerate = [\"mapa\"]",
     );
-    assert!(
-        folder
-            .error("--into night")
-            .contains("missing field `machines`")
+    insta::assert_snapshot!(
+        folder.error("--into night"),
+        @r#"error: night.toml: line 1, `policies = ["greedy"]`: missing field `machines`"#
     );
     folder.write(
         "night.toml",
         "machines = [\"summit\"]\npolicies = []\ngenerate = [\"mapa\"]\nseeds = [1]",
     );
-    assert!(
-        folder
-            .error("--into night")
-            .contains("`policies`: expected at least one word")
+    insta::assert_snapshot!(
+        folder.error("--into night"),
+        @"error: night.toml: `policies`: expected at least one word, as fifo has no policy of its own"
     );
     assert!(!folder.at("night").exists());
 }

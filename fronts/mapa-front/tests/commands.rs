@@ -186,10 +186,9 @@ fn a_machine_may_be_a_text_in_memory() {
     };
     assert_eq!(answer(request("mine.toml")), answer(request("dgx-1v")));
     let wrong = serde_json::from_str::<AllocateRequest>(r#"{"jobs": {}}"#).unwrap_err();
-    assert!(
-        wrong
-            .to_string()
-            .contains("unknown field `jobs`, expected one of")
+    insta::assert_snapshot!(
+        wrong.to_string(),
+        @"unknown field `jobs`, expected one of `machine`, `job`, `policy`, `busy`, `top` at line 1 column 7"
     );
 }
 

@@ -284,22 +284,24 @@ fn a_record_gives_its_orders_again_and_one_that_was_changed_does_not() {
 #[test]
 fn what_is_no_record_is_told_by_its_line() {
     let names = Names::built_in();
-    let check = |text: &str, expected: &str| {
-        let error = replay(text.as_bytes(), &names, &InMemory::default())
-            .unwrap_err()
-            .to_string();
-        assert!(error.contains(expected), "{text}: {error}");
+    let error = |text: &str| {
+        let replayed = replay(text.as_bytes(), &names, &InMemory::default());
+        replayed.unwrap_err().to_string()
     };
-    check("", "an empty record: expected a head");
-    check("{}\n", "line 1: ");
-    check(
-        "{\"line\":\"instant\",\"is\":{\"now\":0,\"facts\":[],\"orders\":[]}}\n",
-        "line 1: an instant: expected the head of the record",
+    insta::assert_snapshot!(error(""), @"an empty record: expected a head");
+    insta::assert_snapshot!(error("{}\n"), @"line 1: missing field `line` at line 1 column 2");
+    insta::assert_snapshot!(
+        error("{\"line\":\"instant\",\"is\":{\"now\":0,\"facts\":[],\"orders\":[]}}\n"),
+        @"line 1: an instant: expected the head of the record"
     );
     let mut later = head("fifo");
     later.version = 9;
     let text = text(&[RecordLine::Head(Box::new(later))]);
-    check(&text, "line 1: version 9: expected 1");
+    insta::assert_snapshot!(error(&text), @"line 1: version 9: expected 1");
     let unknown = self::text(&[RecordLine::Head(Box::new(head("fifa")))]);
-    check(&unknown, "line 1: no scheduler is called `fifa`");
+    // The names that follow are also of systems that are built in.
+    insta::assert_snapshot!(
+        error(&unknown).split(", ").next().unwrap(),
+        @"line 1: no scheduler is called `fifa` (did you mean fifo?): expected fifo"
+    );
 }

@@ -41,7 +41,10 @@ fn job_files_are_named_in_the_source_and_in_errors() {
     let at_once = meant("good.txt at_once=true", &files).unwrap();
     assert_eq!(at_once.jobs[0].job.arrived.0, 0);
     let error = meant("bad.txt", &files).unwrap_err();
-    assert!(error.starts_with("bad.txt: line 2: numGpus `0`"), "{error}");
+    insta::assert_snapshot!(
+        error,
+        @"bad.txt: line 2: numGpus `0`: expected a number of devices from 1 to 1024"
+    );
     let error = meant("bytes.txt", &files).unwrap_err();
     assert_eq!(error, "bytes.txt: line 2: expected text in UTF-8");
     let error = meant("none.txt", &files).unwrap_err();
@@ -57,9 +60,18 @@ fn traces_are_known_by_name_or_header_and_selected() {
     let small = meant("trace=trace.csv select=max-gpus=4", &files).unwrap();
     assert_eq!(small.jobs.len(), 1);
     let error = |words: &str| meant(words, &files).unwrap_err();
-    assert!(error("trace=gavel-philly=trace.csv").contains("column `model`"));
-    assert!(error("trace=philly=trace.csv").contains("no trace is called `philly`"));
-    assert!(error("trace=trace.csv select=first").starts_with("--select: `first`"));
+    insta::assert_snapshot!(
+        error("trace=gavel-philly=trace.csv"),
+        @"trace.csv: line 1: no column `job_type`, but a column `model`: expected submit_s, gpus, duration_s, job_type, vc"
+    );
+    insta::assert_snapshot!(
+        error("trace=philly=trace.csv"),
+        @"no trace is called `philly`: expected alibaba-openb, gavel-philly, tiresias, slurm-sacct"
+    );
+    insta::assert_snapshot!(
+        error("trace=trace.csv select=first"),
+        @"--select: `first`: expected such as first=100 or vc=23dbec"
+    );
     let nothing = meant("trace=trace.csv select=model=none", &files).unwrap();
     assert!(nothing.jobs.is_empty());
     assert!(

@@ -93,43 +93,37 @@ fn what_cannot_be_done_is_told() {
             .status
             .success()
     );
-    for (words, why) in [
-        (
-            &["--dir", "here", "lose", "8"][..],
-            "device 8: expected 0 to 7",
-        ),
-        (
-            &["--dir", "here", "mig", "0", "on"],
-            "NVML answers NOT_SUPPORTED",
-        ),
-        (
-            &["--dir", "here", "stop", "0", "1"],
-            "device 0 has no process 1",
-        ),
-        (
-            &["--dir", "here", "set", "0", "power=1"],
-            "unknown field `power`, expected one of `gpu_utilization`",
-        ),
-        (
-            &["--dir", "here", "set", "0", "power_mw"],
-            "`power_mw`: expected COUNTER=NUMBER",
-        ),
-        (
-            &["--dir", "here", "set", "9", "power_mw=1"],
-            "device 9: expected 0 to 7",
-        ),
-        (
-            &["--dir", "here", "inject", "nvmlInit", "BAD"],
-            "no error of NVML is called `BAD`: expected UNINITIALIZED",
-        ),
-        (
-            &["lose", "0"],
-            "no state file: expected --dir, or FAKE_NVML_STATE",
-        ),
-    ] {
+    let said = [
+        &["--dir", "here", "lose", "8"][..],
+        &["--dir", "here", "mig", "0", "on"],
+        &["--dir", "here", "stop", "0", "1"],
+        &["--dir", "here", "set", "0", "power=1"],
+        &["--dir", "here", "set", "0", "power_mw"],
+        &["--dir", "here", "set", "9", "power_mw=1"],
+        &["--dir", "here", "inject", "nvmlInit", "BAD"],
+        &["lose", "0"],
+    ]
+    .map(|words| {
         let text = told(words);
-        assert!(text.contains(why), "{words:?}: {text}");
-    }
+        format!("{words:?} -> {text}")
+    });
+    insta::assert_snapshot!(said.join("\n"), @r#"
+    ["--dir", "here", "lose", "8"] -> error: device 8: expected 0 to 7
+
+    ["--dir", "here", "mig", "0", "on"] -> error: NVML answers NOT_SUPPORTED
+
+    ["--dir", "here", "stop", "0", "1"] -> error: device 0 has no process 1
+
+    ["--dir", "here", "set", "0", "power=1"] -> error: unknown field `power`, expected one of `gpu_utilization`, `memory_utilization`, `pcie_tx_kbps`, `pcie_rx_kbps`, `pcie_replays`, `power_mw`, `power_limit_mw`, `energy_mj`, `temperature_c`, `ecc_corrected`, `ecc_uncorrected`, `recovery_action`, `reserved_bytes`
+
+    ["--dir", "here", "set", "0", "power_mw"] -> error: `power_mw`: expected COUNTER=NUMBER
+
+    ["--dir", "here", "set", "9", "power_mw=1"] -> error: device 9: expected 0 to 7
+
+    ["--dir", "here", "inject", "nvmlInit", "BAD"] -> error: no error of NVML is called `BAD`: expected UNINITIALIZED, INVALID_ARGUMENT, NOT_SUPPORTED, NO_PERMISSION, NOT_FOUND, INSUFFICIENT_SIZE, INSUFFICIENT_POWER, DRIVER_NOT_LOADED, TIMEOUT, IRQ_ISSUE, LIBRARY_NOT_FOUND, FUNCTION_NOT_FOUND, CORRUPTED_INFOROM, GPU_IS_LOST, RESET_REQUIRED, OPERATING_SYSTEM, LIB_RM_VERSION_MISMATCH, IN_USE, MEMORY, NO_DATA, INSUFFICIENT_RESOURCES, ARGUMENT_VERSION_MISMATCH, DEPRECATED, NOT_READY, GPU_NOT_FOUND, INVALID_STATE, UNKNOWN
+
+    ["lose", "0"] -> error: no state file: expected --dir, or FAKE_NVML_STATE
+    "#);
 }
 
 #[test]

@@ -447,23 +447,32 @@ fn counters_are_those_of_before_a_slow_exporter_answers() {
 
 #[test]
 fn texts_that_are_no_metrics_are_rejected_by_line() {
-    for (text, expected) in [
-        ("a 1\nb\n", "line 2"),
-        ("a{b=\"c} 1", "quote at the end"),
-        ("a{b} 1", "label"),
-        ("a{b=1} 1", "quote after"),
-        ("a one", "a number"),
-        ("9a 1", "name"),
-        ("a{b=\"c\" d=\"e\"} 1", "`,` or `}`"),
-    ] {
+    let said = [
+        "a 1\nb\n",
+        "a{b=\"c} 1",
+        "a{b} 1",
+        "a{b=1} 1",
+        "a one",
+        "9a 1",
+        "a{b=\"c\" d=\"e\"} 1",
+    ]
+    .map(|text| {
         let error = read_metrics(text).unwrap_err();
-        assert!(error.contains(expected), "{text}: {error}");
-    }
+        format!("{text:?} -> {error}")
+    });
+    insta::assert_snapshot!(said.join("\n"), @r#"
+    "a 1\nb\n" -> line 2: `b`: expected a value
+    "a{b=\"c} 1" -> line 1: `a{b="c} 1`: expected a quote at the end of a label's value
+    "a{b} 1" -> line 1: `a{b} 1`: expected a label, key="value"
+    "a{b=1} 1" -> line 1: `a{b=1} 1`: expected a quote after `=`
+    "a one" -> line 1: `a one`: expected a number
+    "9a 1" -> line 1: `9a 1`: expected the name of a metric
+    "a{b=\"c\" d=\"e\"} 1" -> line 1: `a{b="c" d="e"} 1`: expected `,` or `}` after a label
+    "#);
     let labels: String = (0..65).map(|at| format!("l{at}=\"x\",")).collect();
-    assert!(
-        read_metrics(&format!("a{{{labels}}} 1"))
-            .unwrap_err()
-            .contains("64")
+    insta::assert_snapshot!(
+        read_metrics(&format!("a{{{labels}}} 1")).unwrap_err(),
+        @r#"line 1: `a{l0="x",l1="x",l2="x",l3="x",l4="x",l5="x",l6="x",l7="x",l8`: expected at most 64 labels"#
     );
     let metrics = read_metrics("a{} +Inf\nb{c=\"\\\\\\n\",} -Inf # {} 1\n").unwrap();
     assert_eq!(metrics[1].labels["c"], "\\\n");

@@ -366,8 +366,14 @@ fn growth_that_cannot_be_is_an_error_that_names_the_job() {
             .unwrap_err()
             .to_string()
     };
-    assert!(grow(&[6]).starts_with("job 3: a task grows after its work is done"));
-    assert!(grow(&[4, 2]).starts_with("job 3: a task's growths are not in order"));
+    insta::assert_snapshot!(
+        grow(&[6]),
+        @"job 3: a task grows after its work is done: expected growth within its work"
+    );
+    insta::assert_snapshot!(
+        grow(&[4, 2]),
+        @"job 3: a task's growths are not in order: expected each after the one before"
+    );
 }
 
 #[test]

@@ -337,7 +337,10 @@ fn a_machine_without_a_controller_says_what_it_lacks() {
         .limits(&group("etl"), "254:0".parse().unwrap());
     let error = error.unwrap_err();
     assert_eq!(error.reason(), "missing");
-    assert!(error.to_string().contains("blkio on v1"), "{error}");
+    insta::assert_snapshot!(
+        error.to_string().replace(machine.0.path().to_str().unwrap(), "FOLDER"),
+        @"cgroup controller io is missing: expected blkio on v1, or `io` in cgroup.controllers on v2, below FOLDER/sys/fs/cgroup"
+    );
     let none = Tree::v2();
     let error = none.tree().limits(&group("none"), "254:0".parse().unwrap());
     assert_eq!(error.unwrap_err().reason(), "missing");

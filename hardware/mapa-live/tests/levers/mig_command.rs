@@ -229,9 +229,9 @@ fn what_may_not_be_asked_is_not_what_does_not_fit_and_no_device_is_no_empty_list
     machine.write("says", "No devices were found\n");
     machine.write("fail", "-lgi");
     let error = machine.mig().state("GPU-a").unwrap_err();
-    assert!(
-        error.to_string().contains("No devices were found"),
-        "{error}"
+    insta::assert_snapshot!(
+        error.to_string().replace(machine.0.path().to_str().unwrap(), "FOLDER"),
+        @"FOLDER/nvidia-smi mig -lgi -i GPU-a: exit status: 19: No devices were found"
     );
     assert_eq!(machine.mig().state("GPU-a").unwrap().instances, []);
 }

@@ -194,7 +194,10 @@ fn limits_of_pinned_memory_have_units_and_are_lifted() {
     // The daemon would hold it, and tell 1G: it could not be seen that it holds.
     let error = hands.plan(&pull(Some(1500))).unwrap_err();
     assert_eq!(error.reason(), "infeasible");
-    assert!(error.to_string().contains("whole GiB"), "{error}");
+    insta::assert_snapshot!(
+        error.to_string(),
+        @"a limit of 1500 MiB: expected whole GiB, or less than one: MPS tells no others, so it could not be seen that the limit holds"
+    );
 }
 
 /// The share, in percent, and the limit of a daemon and of each server.
@@ -279,7 +282,10 @@ fn a_limit_that_may_be_a_fraction_more_than_is_told_is_set() {
     assert_eq!(has, "1024\n");
     hands.bounds.mps_pinned_mib.least = 0;
     let error = hands.plan(&pull(0)).unwrap_err();
-    assert!(error.to_string().contains("0 for no limit"), "{error}");
+    insta::assert_snapshot!(
+        error.to_string(),
+        @"a limit of 0 MiB: expected one above 0, or none: MPS takes 0 for no limit"
+    );
 }
 
 /// A plan of many steps would wait for each of them.

@@ -341,7 +341,10 @@ fn what_is_left_is_told_stays_in_the_journal_and_is_taken_back_later() {
         panic!("{fact:?}")
     };
     assert_eq!(failure.step, 1);
-    assert!(failure.to_string().contains("NOT as before"), "{failure}");
+    insta::assert_snapshot!(
+        failure.to_string(),
+        @"step 1 of layout: create an instance: a fault that was set; some is NOT as before"
+    );
     let reasons: Vec<&str> = failure.left.iter().map(LeverError::reason).collect();
     assert_eq!(reasons, ["busy"], "{}", failure);
     assert_eq!(journal.entries().unwrap().len(), 1);

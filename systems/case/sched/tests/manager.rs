@@ -589,14 +589,22 @@ fn managers_are_named_with_their_settings_and_reject_what_they_do_not_know() {
         let name = words.split(',').next().unwrap();
         assert_eq!(named(words).unwrap().name(), format!("{name}, lowest-id"));
     }
-    for (words, expected) in [
-        ("case,bind=twice", "expected once, free"),
-        ("case-balanced,drain=1", "expected on, off"),
-        ("case,context=-3", "expected a whole number"),
-        ("case,workers=0", "expected a whole number above 0"),
-        ("slurm-mig,bind=once", "no setting is called `bind`"),
-    ] {
+    let said = [
+        "case,bind=twice",
+        "case-balanced,drain=1",
+        "case,context=-3",
+        "case,workers=0",
+        "slurm-mig,bind=once",
+    ]
+    .map(|words| {
         let error = named(words).err().unwrap().to_string();
-        assert!(error.contains(expected), "{error}");
-    }
+        format!("{words:?} -> {error}")
+    });
+    insta::assert_snapshot!(said.join("\n"), @r#"
+    "case,bind=twice" -> scheduler `case,bind=twice`: `bind=twice`: expected once, free
+    "case-balanced,drain=1" -> scheduler `case-balanced,drain=1`: `drain=1`: expected on, off
+    "case,context=-3" -> scheduler `case,context=-3`: `context=-3`: expected a whole number
+    "case,workers=0" -> scheduler `case,workers=0`: `workers=0`: expected a whole number above 0
+    "slurm-mig,bind=once" -> scheduler `slurm-mig,bind=once`: `bind=once`: no setting is called `bind`: expected head=pass|block, fit=below|up-to
+    "#);
 }

@@ -1,6 +1,6 @@
 //! `simulate` by the schedulers of this system, and the page on them.
 
-use crate::common::{Folder, answer, error, stdout};
+use crate::common::{Folder, answer, error, stderr, stdout};
 use serde_json::Value;
 
 /// The files and the commands of systems/energy/docs/deadlines.md give what it says.
@@ -76,28 +76,26 @@ fn schedulers_by_deadlines_say_what_they_need() {
     };
     let header = "gpus,duration_s,slice,deadline_s,estimate_s\n";
     let curve = "1g.1m=70 2g.2m=35 3g.4m=24 4g.4m=18 7g.8m=10";
-    for (jobs, more, expected) in [
-        (
-            "gpus,duration_s\n1,5\n".to_owned(),
-            "--scheduler energy",
-            "the scheduler energy plans by run times by size of MIG instance, and no job tells its own: expected `slice` any",
-        ),
+    let said = [
+        ("gpus,duration_s\n1,5\n".to_owned(), "--scheduler energy"),
         (
             format!("{header}1,10,any,,1g.1m=5 2g.2m=6\n"),
             "--scheduler fifo",
-            "jobs.csv: line 2: estimate_s: run time 6 s on 2g.2m is longer",
         ),
         (
             format!("{header}1,10,any,3,{curve}\n"),
             "--scheduler energy,rule=best",
-            "`rule=best`: expected largest-first",
         ),
-    ] {
+    ]
+    .map(|(jobs, more)| {
         let output = run(&jobs, more);
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{more}");
-        assert!(told.contains(expected), "{more}: {told}");
-    }
+        stderr(more, output)
+    });
+    insta::assert_snapshot!(said.join("\n"), @"
+    error: the scheduler energy plans by run times by size of MIG instance, and no job tells its own: expected `slice` any and `estimate_s` such as 1g.1m=50 2g.2m=25 (systems/energy/docs/deadlines.md)
+    error: jobs.csv: line 2: estimate_s: run time 6 s on 2g.2m is longer than 5 s on 1g.1m: expected none that grows with the slice
+    error: scheduler `energy,rule=best`: `rule=best`: expected largest-first, eft-published, smallest-first, ..
+    ");
     // Run times by size are of no use where jobs do not run by them.
     let jobs = format!("{header}1,10,any,3,{curve}\n1,10,2g.2m,,\n");
     let told = stdout(words, run(&jobs, "--scheduler energy-plan"));
@@ -146,16 +144,16 @@ fn jobs_are_saved_as_a_job_file_and_layouts_are_told_device_by_device() {
     let read = number("--jobs day.csv");
     assert_eq!(drawn, read);
     assert!(drawn["late_share"].as_f64().unwrap() > 0.0);
-    error(
-        "simulate --machine hgx-a100-4 --mig a100-40gb=7g/4g,3g --generate energy-day,jobs=3",
-        "--mig: 2 lists of instances for the 4 devices of hgx-a100-4: expected one list for all devices, or one for each",
+    insta::assert_snapshot!(
+        error("simulate --machine hgx-a100-4 --mig a100-40gb=7g/4g,3g --generate energy-day,jobs=3"),
+        @"error: --mig: 2 lists of instances for the 4 devices of hgx-a100-4: expected one list for all devices, or one for each with `/` between them"
     );
-    error(
-        "simulate --machine hgx-a100-4 --mig a100-40gb=7g/4g,5g/7g/7g",
-        "5g",
+    insta::assert_snapshot!(
+        error("simulate --machine hgx-a100-4 --mig a100-40gb=7g/4g,5g/7g/7g"),
+        @"error: a100-40gb has no profile `5g`: expected one of 1g.5gb, 2g.10gb, 3g.20gb, 4g.20gb, 7g.40gb"
     );
-    error(
-        "simulate --machine hgx-a100-4 --generate energy-day,slack=0..1",
-        "slack=0..1: expected two numbers of 1 or more",
+    insta::assert_snapshot!(
+        error("simulate --machine hgx-a100-4 --generate energy-day,slack=0..1"),
+        @"error: generator `energy-day,slack=0..1`: slack=0..1: expected two numbers of 1 or more, such as 2..4"
     );
 }

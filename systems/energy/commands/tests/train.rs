@@ -46,12 +46,15 @@ fn a_net_is_trained_compared_and_written_and_a_stopped_training_goes_on() {
     let output = folder.run(&format!("{train} one.weights --resume"));
     let error = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(error.contains("one.weights.checkpoint"), "{error}");
+    insta::assert_snapshot!(
+        error,
+        @"error: one.weights.checkpoint: No such file or directory (os error 2)"
+    );
     folder.write("three.weights.checkpoint", "nothing");
     let output = folder.run(&format!("{train} three.weights --resume"));
     let error = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        error.contains("three.weights.checkpoint: checkpoint: the first line: expected"),
-        "{error}"
+    insta::assert_snapshot!(
+        error,
+        @"error: three.weights.checkpoint: checkpoint: the first line: expected `mapa energy training 1`"
     );
 }

@@ -58,12 +58,15 @@ fn a_search_that_was_interrupted_goes_on_where_it_was() {
     child.wait().unwrap();
     if state.exists() {
         let error = stderr(&words, folder.run(&words));
-        assert!(error.contains("expected --resume"), "{error}");
+        insta::assert_snapshot!(
+            error,
+            @"error: rest.toml.part: a search is under way: expected --resume, or no such file"
+        );
         let other = words.replace("--days 2", "--days 3");
         let error = stderr(&other, folder.run(&format!("{other} --resume")));
-        assert!(
-            error.contains("a search with other options or days"),
-            "{error}"
+        insta::assert_snapshot!(
+            error,
+            @"error: rest.toml.part: a search with other options or days: expected the same, or no such file"
         );
     }
     let resumed = folder.answer(&format!("{words} --resume"));
@@ -104,27 +107,40 @@ fn what_cannot_be_tuned_says_what_was_expected() {
     let folder = Folder::new();
     folder.write("fixed.csv", "gpus,duration_s,arrival_s\n2,60,0\n");
     folder.write("wrong.toml", "name = \"x\"\n");
-    for (words, expected) in [
-        ("tune --jobs fixed.csv", "fixed.csv: job"),
-        (
-            "tune --from cheap --days 1",
-            "no prices `cheap`: expected published-layouts",
-        ),
-        ("tune --from wrong.toml --days 1", "missing field"),
-        ("tune --days 0", "expected one or more"),
-        ("tune --days 1 --rate 0", "expected a rate above 0"),
-        ("tune --days 1 --weights 0,0,0", "all weights are 0"),
-        (
-            "tune --days 1 --layouts 5",
-            "`5`: expected sizes of 1, 2, 3, 4 or 7",
-        ),
-        ("tune --days 1 --rounds 0", "0 rounds"),
-        (
-            "tune --days 1 --sigma nan",
-            "expected a number of 0 or more",
-        ),
-    ] {
-        let error = stderr(words, folder.run(words));
-        assert!(error.contains(expected), "{words}: {error}");
-    }
+    let said = [
+        "tune --jobs fixed.csv",
+        "tune --from cheap --days 1",
+        "tune --from wrong.toml --days 1",
+        "tune --days 0",
+        "tune --days 1 --rate 0",
+        "tune --days 1 --weights 0,0,0",
+        "tune --days 1 --layouts 5",
+        "tune --days 1 --rounds 0",
+        "tune --days 1 --sigma nan",
+    ]
+    .map(|words| format!("{words}\n{}", stderr(words, folder.run(words))));
+    insta::assert_snapshot!(said.join("\n"), @r#"
+    tune --jobs fixed.csv
+    error: fixed.csv: job 0: not for one slice of any size with a known run time: expected slice any, gpus 1, and estimate_s by size of slice such as 1g.1m=50 2g.2m=25
+    tune --from cheap --days 1
+    error: --from: no prices `cheap`: expected published-layouts, searched-layouts, exact-run-times, best-layouts, rough-run-times, tight-deadlines, repartitioned
+    tune --from wrong.toml --days 1
+    error: wrong.toml: prices: TOML parse error at line 1, column 1
+      |
+    1 | name = "x"
+      | ^
+    missing field `what`
+    tune --days 0
+    error: days to tune for: expected one or more, each with a job
+    tune --days 1 --rate 0
+    error: a day of 0 jobs a minute from minute 0, slack 2 to 4: expected a rate above 0, and a slack of 1 or more that does not fall
+    tune --days 1 --weights 0,0,0
+    error: objective: all weights are 0: expected one above 0
+    tune --days 1 --layouts 5
+    error: layout of GPU 0: `5`: expected sizes of 1, 2, 3, 4 or 7 with commas between them, such as 4,2,1
+    tune --days 1 --rounds 0
+    error: tune: 0 rounds of 30 samples with an elite of 6: expected a round or more, an elite of 2 or more, and no fewer samples
+    tune --days 1 --sigma nan
+    error: sigma NaN of run times: expected a number of 0 or more
+    "#);
 }

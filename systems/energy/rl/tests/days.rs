@@ -171,9 +171,9 @@ fn what_is_masked_is_an_error_and_changes_nothing() {
     }
     let before = format!("{day:?}");
     let busy = day.start(place.unwrap()).unwrap_err().to_string();
-    assert!(busy.contains("expected a free slice"), "{busy}");
+    insta::assert_snapshot!(busy, @"start: slice 0: job 1 runs there: expected a free slice");
     let none = day.start(20).unwrap_err().to_string();
-    assert!(none.contains("expected one below 20"), "{none}");
+    insta::assert_snapshot!(none, @"start: slice 20: expected one below 20");
     assert_eq!(format!("{day:?}"), before);
     while !day.is_over() {
         let slice = day
@@ -184,11 +184,14 @@ fn what_is_masked_is_an_error_and_changes_nothing() {
             .unwrap();
         day.start(slice).unwrap();
     }
-    assert!(day.start(0).unwrap_err().to_string().contains("expected"));
+    insta::assert_snapshot!(
+        day.start(0).unwrap_err().to_string(),
+        @"start: position 0 of the queue: expected one below 0"
+    );
 
     let mut batch = Batch::new(source(), 3).unwrap();
     let few = batch.step(&[0]).unwrap_err().to_string();
-    assert!(few.contains("1 for 3 days"), "{few}");
+    insta::assert_snapshot!(few, @"actions: 1 for 3 days: expected one for each");
     let standing = Standing {
         days: 0,
         actions: vec![5, 5],
@@ -201,13 +204,16 @@ fn days_that_are_none_are_refused() {
     let mut jobs = jobs(1, 20.0);
     jobs.swap(0, 9);
     let error = Day::new(jobs, machine()).unwrap_err().to_string();
-    assert!(
-        error.contains("expected jobs in order of arrival"),
-        "{error}"
+    insta::assert_snapshot!(
+        error,
+        @"day of jobs: job 1 arrives before job 0: expected jobs in order of arrival"
     );
     assert!(Day::new(Vec::new(), machine()).unwrap().is_over());
     let mut source = source();
     source.draw.from = 2000.0;
     let error = Batch::new(source, 1).unwrap_err().to_string();
-    assert!(error.contains("100 days without a job"), "{error}");
+    insta::assert_snapshot!(
+        error,
+        @"day of jobs: 100 days without a job: expected parameters that give jobs"
+    );
 }

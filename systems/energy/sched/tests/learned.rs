@@ -248,52 +248,56 @@ fn what_is_no_net_or_no_file_of_weights_is_refused_with_its_key() {
         Weights::from_bytes(&changed).unwrap_err()
     };
     let other = Weights::from_bytes(&file).unwrap();
-    for (error, words) in [
-        (net(&[50], vec![]).unwrap_err(), "`layers`: [50]"),
-        (net(&[50, 0], vec![]).unwrap_err(), "`layers`: [50, 0]"),
-        (net(&[50, 1], vec![0.0; 50]).unwrap_err(), "50 weights"),
-        (net(&[50, 1], bad).unwrap_err(), "weight 7 is NaN"),
-        (net(&[usize::MAX, 3], vec![]).unwrap_err(), "`layers`"),
-        (Weights::from_bytes(b"").unwrap_err(), "first line"),
-        (with("weights 1", "weights 2"), "first line"),
-        (with("enhanced 1", "enhanced 2"), "`observation`"),
-        (with("enhanced", "original"), "`hash`"),
-        (with("layouts 7", "layout 7"), "expected key `layouts`"),
-        (with("layouts 7", "layouts 7,1"), "`hash`"),
-        (with("50 1", "50 x"), "`layers`"),
-        (
-            Weights::new(
-                Formulation::Enhanced,
-                "99999999999 x any, created in 1 min",
-                3,
-                "",
-                good.clone(),
-            )
-            .unwrap_err(),
-            "expected 1399999999986 last",
-        ),
-        (
-            with("50 1", "51 1"),
-            "204 bytes of weights for layers 51 1: expected 208",
-        ),
-        (with("seed 3", "seed -3"), "`seed`"),
-        (with("hand", "foot"), "`hash`"),
-        (with("hash ", "hash 0"), "`hash`"),
-        (
-            Weights::new(Formulation::Enhanced, "7", 3, "a\nb", good).unwrap_err(),
-            "`note`",
-        ),
-        (
-            Learned::new(other, &machine("4,3")).unwrap_err(),
-            "`layouts`: 7: expected those of the machine, 4,3",
-        ),
-    ] {
-        let error = error.to_string();
-        assert!(
-            error.contains(words) && error.contains("expected"),
-            "{error}"
-        );
-    }
+    let said = [
+        net(&[50], vec![]).unwrap_err(),
+        net(&[50, 0], vec![]).unwrap_err(),
+        net(&[50, 1], vec![0.0; 50]).unwrap_err(),
+        net(&[50, 1], bad).unwrap_err(),
+        net(&[usize::MAX, 3], vec![]).unwrap_err(),
+        Weights::from_bytes(b"").unwrap_err(),
+        with("weights 1", "weights 2"),
+        with("enhanced 1", "enhanced 2"),
+        with("enhanced", "original"),
+        with("layouts 7", "layout 7"),
+        with("layouts 7", "layouts 7,1"),
+        with("50 1", "50 x"),
+        Weights::new(
+            Formulation::Enhanced,
+            "99999999999 x any, created in 1 min",
+            3,
+            "",
+            good.clone(),
+        )
+        .unwrap_err(),
+        with("50 1", "51 1"),
+        with("seed 3", "seed -3"),
+        with("hand", "foot"),
+        with("hash ", "hash 0"),
+        Weights::new(Formulation::Enhanced, "7", 3, "a\nb", good).unwrap_err(),
+        Learned::new(other, &machine("4,3")).unwrap_err(),
+    ]
+    .map(|error| error.to_string());
+    insta::assert_snapshot!(said.join("\n"), @r#"
+    weights: `layers`: [50]: expected at least two sizes of 1 or more, such as 88 128 20
+    weights: `layers`: [50, 0]: expected at least two sizes of 1 or more, such as 88 128 20
+    weights: 50 weights for layers of [50, 1]: expected 51
+    weights: weight 7 is NaN: expected a finite number
+    weights: `layers`: [18446744073709551615, 3]: expected at least two sizes of 1 or more, such as 88 128 20
+    weights: first line "": expected `mapa energy weights 1`
+    weights: first line "mapa energy weights 2": expected `mapa energy weights 1`
+    weights: `observation`: "enhanced 2": expected `original 1` or `enhanced 1`
+    weights: `hash`: "e48647398b45ab35" is not that of the bytes: expected a81e965ec6656ade; the file was changed or damaged
+    weights: line "layout 7": expected key `layouts` with a value
+    weights: `hash`: "e48647398b45ab35" is not that of the bytes: expected 9928469d6ef9ab64; the file was changed or damaged
+    weights: `layers`: "50 x": expected whole numbers, such as 88 128 20
+    weights: `layers`: [50, 1] for layouts 99999999999 x any, created in 1 min: expected 1399999999986 last, a number for each slice
+    weights: 204 bytes of weights for layers 51 1: expected 208
+    weights: `seed`: "-3": expected a whole number
+    weights: `hash`: "e48647398b45ab35" is not that of the bytes: expected 295767d241f5924e; the file was changed or damaged
+    weights: `hash`: "0e48647398b45ab35" is not that of the bytes: expected e48647398b45ab35; the file was changed or damaged
+    weights: `note`: "a\nb": expected one line
+    weights: `layouts`: 7: expected those of the machine, 4,3
+    "#);
 }
 
 #[test]
@@ -305,12 +309,19 @@ fn layouts_are_written_as_they_are_read() {
     }
     let flexible = SlicedGpus::flexible(8, Power::A100, 0.4 / 60.0).unwrap();
     assert_eq!(flexible.layouts(), any);
-    for (layouts, words) in [
-        ("8 x any, created in soon min", "expected such as 8 x any"),
-        ("x x any, created in 1 min", "expected such as 8 x any"),
-        ("8 x any, created in -1 min", "expected one GPU or more"),
-    ] {
-        let error = SlicedGpus::of_layouts(layouts, Power::A100).unwrap_err();
-        assert!(error.to_string().contains(words), "{error}");
-    }
+    let said = [
+        "8 x any, created in soon min",
+        "x x any, created in 1 min",
+        "8 x any, created in -1 min",
+    ]
+    .map(|layouts| {
+        SlicedGpus::of_layouts(layouts, Power::A100)
+            .unwrap_err()
+            .to_string()
+    });
+    insta::assert_snapshot!(said.join("\n"), @"
+    layouts `8 x any, created in soon min`: expected such as 8 x any, created in 0.01 min
+    layouts `x x any, created in 1 min`: expected such as 8 x any, created in 0.01 min
+    8 GPUs that are repartitioned in -1 minutes: expected one GPU or more, and minutes of 0 or more
+    ");
 }

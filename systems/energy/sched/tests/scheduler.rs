@@ -342,18 +342,23 @@ fn jobs_whose_numbers_make_no_sense_are_rejected_with_the_reason() {
             other => panic!("{other:?}"),
         })
         .collect();
-    assert!(
-        told[0].contains("0: infeasible: ")
-            && told[0].contains("run time 9 s on 2g.2m is longer than 5 s on 1g.1m")
+    insta::assert_snapshot!(
+        told[0],
+        @"0: infeasible: not met: run time 9 s on 2g.2m is longer than 5 s on 1g.1m: expected none that grows with the slice"
     );
-    assert!(
-        told[1].contains("run time 0 on 2g.2m: expected one above 0"),
-        "{}",
-        told[1]
+    insta::assert_snapshot!(
+        told[1],
+        @"1: infeasible: not met: run time 0 on 2g.2m: expected one above 0"
     );
-    assert!(told[2].contains("not before the arrival"), "{}", told[2]);
-    assert!(told[3].contains("expected one for each size of slice, or at least for 1g"));
-    assert!(told[4].starts_with("job 4 on "), "{}", told[4]);
+    insta::assert_snapshot!(
+        told[2],
+        @"2: infeasible: not met: deadline 0.05: expected minutes, not before the arrival at 0.1"
+    );
+    insta::assert_snapshot!(
+        told[3],
+        @"3: infeasible: not met: no run time on 1 compute slice: expected one for each size of slice, or at least for 1g"
+    );
+    insta::assert_snapshot!(told[4], @"job 4 on 6");
 }
 
 #[test]
@@ -420,22 +425,24 @@ fn rules_are_made_by_name_with_their_settings() {
     for name in PriceFile::names() {
         named(&format!("energy-plan,prices={name}")).unwrap();
     }
-    for (words, expected) in [
-        (
-            "energy,rule=best",
-            "`rule=best`: expected largest-first, eft-published",
-        ),
-        ("energy,rule=fit,seed=3", "`seed=3`: expected no seed"),
-        ("energy,rule=random,seed=x", "`seed=x`: expected"),
-        (
-            "energy-plan,prices=low",
-            "`prices=low`: expected published-layouts",
-        ),
-        ("energy-plan,rule=fit", "no setting is called `rule`"),
-    ] {
+    let said = [
+        "energy,rule=best",
+        "energy,rule=fit,seed=3",
+        "energy,rule=random,seed=x",
+        "energy-plan,prices=low",
+        "energy-plan,rule=fit",
+    ]
+    .map(|words| {
         let error = named(words).err().unwrap().to_string();
-        assert!(error.contains(expected), "{words}: {error}");
-    }
+        format!("{words:?} -> {error}")
+    });
+    insta::assert_snapshot!(said.join("\n"), @r#"
+    "energy,rule=best" -> scheduler `energy,rule=best`: `rule=best`: expected largest-first, eft-published, smallest-first, random, eft, fit, fit-fullest, least-cost
+    "energy,rule=fit,seed=3" -> scheduler `energy,rule=fit,seed=3`: `seed=3`: expected no seed, as this rule draws nothing
+    "energy,rule=random,seed=x" -> scheduler `energy,rule=random,seed=x`: `seed=x`: expected a whole number
+    "energy-plan,prices=low" -> scheduler `energy-plan,prices=low`: `prices=low`: expected published-layouts, searched-layouts, exact-run-times, best-layouts, rough-run-times, tight-deadlines, repartitioned
+    "energy-plan,rule=fit" -> scheduler `energy-plan,rule=fit`: `rule=fit`: no setting is called `rule`: expected prices=NAME
+    "#);
     // Seeds lead to other days, and the same seed to the same.
     let starts = |seed: u64| {
         let mut own = named(&format!("energy,rule=random,seed={seed}")).unwrap();

@@ -474,26 +474,27 @@ fn a_rule_that_stalls_or_starts_what_is_not_there_is_an_error() {
             .unwrap_err()
             .to_string()
     };
-    assert!(of(&mut Wrong(None)).contains("rule `wrong` starts nothing while 3 jobs wait"));
+    insta::assert_snapshot!(
+        of(&mut Wrong(None)),
+        @"rule `wrong` starts nothing while 3 jobs wait and nothing runs: expected a start"
+    );
     let error = of(&mut Wrong(Some(Start {
         waiting: 0,
         slice: 1,
     })));
-    assert!(error.contains("slice 1: expected one below 1"), "{error}");
+    insta::assert_snapshot!(error, @"start: slice 1: expected one below 1");
     let error = of(&mut Wrong(Some(Start {
         waiting: 7,
         slice: 0,
     })));
-    assert!(error.contains("position 7 of the queue"), "{error}");
+    insta::assert_snapshot!(error, @"start: position 7 of the queue: expected one below 1");
     let mut busy = State::new(machine("7"));
     busy.arrive(0, jobs[0]);
-    assert!(
-        run(&jobs, busy, &mut LargestFirst)
-            .unwrap_err()
-            .to_string()
-            .contains("1 that wait")
+    insta::assert_snapshot!(
+        run(&jobs, busy, &mut LargestFirst).unwrap_err().to_string(),
+        @"a state with 0 jobs that run and 1 that wait: expected none"
     );
-    for wrong in [
+    let said = [
         Draw {
             per_minute: 0.0,
             ..Draw::default()
@@ -510,9 +511,14 @@ fn a_rule_that_stalls_or_starts_what_is_not_there_is_an_error() {
             from: f64::NAN,
             ..Draw::default()
         },
-    ] {
-        assert!(wrong.jobs(1).unwrap_err().to_string().contains("expected"));
-    }
+    ]
+    .map(|wrong| wrong.jobs(1).unwrap_err().to_string());
+    insta::assert_snapshot!(said.join("\n"), @"
+    a day of 0 jobs a minute from minute 0, slack 2 to 4: expected a rate above 0, and a slack of 1 or more that does not fall
+    a day of 20 jobs a minute from minute 0, slack 0.5 to 1: expected a rate above 0, and a slack of 1 or more that does not fall
+    a day of 20 jobs a minute from minute 0, slack 3 to 2: expected a rate above 0, and a slack of 1 or more that does not fall
+    a day of 20 jobs a minute from minute NaN, slack 2 to 4: expected a rate above 0, and a slack of 1 or more that does not fall
+    ");
 }
 
 #[test]
@@ -563,14 +569,14 @@ fn jobs_run_as_long_as_they_do_and_not_as_was_told() {
     let own = run_as(&[of(2.0)], &[of(1.0)], state(), &mut Fit::default()).unwrap();
     assert_eq!((own.late, own.tardiness, own.end), (1, 3.0, 8.0));
     let other = SliceJob::new(0.0, 6.0, [9.0; 5]).unwrap();
-    for told in [vec![], vec![other]] {
+    let said = [vec![], vec![other]].map(|told| {
         let error = run_as(&[of(1.0)], &told, state(), &mut Fit::default()).unwrap_err();
-        assert!(
-            error
-                .to_string()
-                .contains("the same arrivals and deadlines")
-        );
-    }
+        error.to_string()
+    });
+    insta::assert_snapshot!(said.join("\n"), @"
+    jobs and what is told of them: expected lists of one length, with the same arrivals and deadlines
+    jobs and what is told of them: expected lists of one length, with the same arrivals and deadlines
+    ");
 }
 
 #[test]

@@ -359,41 +359,29 @@ fn jobs_on_any_slice_are_read_and_what_makes_no_sense_names_line_and_column() {
     assert_eq!(SliceJob::of(&workload.jobs[1].job).unwrap(), None);
     let again = read_jobs(&write_jobs(&workload).unwrap()).unwrap();
     assert_eq!(again.jobs, workload.jobs);
-    for (row, expected) in [
-        (
-            "1,10,5,any,4,1g.1m=70".to_owned(),
-            "line 3: deadline_s `4`: before arrival_s `5`: expected a slack of 0 or more",
-        ),
-        (
-            "1,10,5,any,,1g.1m=70 2g.2m=80".to_owned(),
-            "line 3: estimate_s: run time 80 s on 2g.2m is longer than 70 s on 1g.1m: expected none that grows with the \
-             slice",
-        ),
-        (
-            "1,10,5,any,,2g.2m=80".to_owned(),
-            "line 3: estimate_s: no run time on 1 compute slice: expected one for each size of slice, or at least for 1g",
-        ),
-        (
-            "1,10,5,any,,1g.1m=70 2g.2m=0".to_owned(),
-            "line 3: estimate_s: run time 0 on 2g.2m: expected one above 0",
-        ),
-        (
-            "1,10,5,any,NaN,".to_owned(),
-            "line 3: deadline_s `NaN`: expected seconds",
-        ),
-        (
-            "1,10,5,any,9,1g.1m=NaN".to_owned(),
-            "line 3: estimate_s `NaN`: expected seconds",
-        ),
-        (
-            "1,10,5,some,,".to_owned(),
-            "line 3: slice `some`: expected a size such as 1g.2m",
-        ),
-    ] {
+    let said = [
+        "1,10,5,any,4,1g.1m=70".to_owned(),
+        "1,10,5,any,,1g.1m=70 2g.2m=80".to_owned(),
+        "1,10,5,any,,2g.2m=80".to_owned(),
+        "1,10,5,any,,1g.1m=70 2g.2m=0".to_owned(),
+        "1,10,5,any,NaN,".to_owned(),
+        "1,10,5,any,9,1g.1m=NaN".to_owned(),
+        "1,10,5,some,,".to_owned(),
+    ]
+    .map(|row| {
         let text = format!("{header}1,10,5,any,45,{curve}\n{row}\n");
         let error = read_jobs(&text).unwrap_err().to_string();
-        assert!(error.starts_with(expected), "{row}: {error}");
-    }
+        format!("{row:?} -> {error}")
+    });
+    insta::assert_snapshot!(said.join("\n"), @r#"
+    "1,10,5,any,4,1g.1m=70" -> line 3: deadline_s `4`: before arrival_s `5`: expected a slack of 0 or more
+    "1,10,5,any,,1g.1m=70 2g.2m=80" -> line 3: estimate_s: run time 80 s on 2g.2m is longer than 70 s on 1g.1m: expected none that grows with the slice
+    "1,10,5,any,,2g.2m=80" -> line 3: estimate_s: no run time on 1 compute slice: expected one for each size of slice, or at least for 1g
+    "1,10,5,any,,1g.1m=70 2g.2m=0" -> line 3: estimate_s: run time 0 on 2g.2m: expected one above 0
+    "1,10,5,any,NaN," -> line 3: deadline_s `NaN`: expected seconds as a decimal number, not negative, such as 12.5
+    "1,10,5,any,9,1g.1m=NaN" -> line 3: estimate_s `NaN`: expected seconds as a decimal number, not negative, such as 12.5
+    "1,10,5,some,," -> line 3: slice `some`: expected a size such as 1g.2m, so many compute slices (g) and memory slices (m), or any
+    "#);
     // A size that is left out is as fast as the next smaller one.
     let text = format!("{header}1,10,0,any,,1g.1m=70 3g.4m=20\n");
     let workload = read_jobs(&text).unwrap();
@@ -407,7 +395,10 @@ fn jobs_on_any_slice_are_read_and_what_makes_no_sense_names_line_and_column() {
     workload.jobs[0].job.arrived = Time::from_secs(9);
     workload.jobs[0].job.deadline = Some(Time::from_secs(8));
     let error = write_jobs(&workload).unwrap_err().to_string();
-    assert!(error.contains("a deadline before its arrival"), "{error}");
+    insta::assert_snapshot!(
+        error,
+        @"job 0: a job file cannot hold a job on any slice whose run times by size are no curve, or with a deadline before its arrival"
+    );
 }
 
 #[test]
@@ -442,39 +433,34 @@ fn days_are_generated_by_words() {
             assert!((a - b).abs() < 1e-11 + 1e-15 * b, "{a} {b}");
         }
     }
-    for (words, expected) in [
-        ("energy", "expected energy-day"),
-        (
-            "energy-day,rate=0",
-            "rate=0: expected jobs a minute above 0",
-        ),
-        (
-            "energy-day,rate=NaN",
-            "rate=NaN: expected jobs a minute above 0",
-        ),
-        (
-            "energy-day,slack=0.5..2",
-            "slack=0.5..2: expected two numbers of 1 or more",
-        ),
-        (
-            "energy-day,slack=4..2",
-            "slack=4..2: expected two numbers of 1 or more",
-        ),
-        (
-            "energy-day,published=11",
-            "published=11: expected a day from 1 to 10",
-        ),
-        ("energy-day,published=1,jobs=3", "expected no other setting"),
-        (
-            "energy-day,from=1440",
-            "from=1440: expected a minute of the day",
-        ),
-        ("energy-day,jobs=0", "jobs=0: expected a number of jobs"),
-        ("energy-day,size=3", "no setting is called `size`"),
-    ] {
+    let said = [
+        "energy",
+        "energy-day,rate=0",
+        "energy-day,rate=NaN",
+        "energy-day,slack=0.5..2",
+        "energy-day,slack=4..2",
+        "energy-day,published=11",
+        "energy-day,published=1,jobs=3",
+        "energy-day,from=1440",
+        "energy-day,jobs=0",
+        "energy-day,size=3",
+    ]
+    .map(|words| {
         let error = words.parse::<EnergyDay>().unwrap_err().to_string();
-        assert!(error.contains(expected), "{words}: {error}");
-    }
+        format!("{words:?} -> {error}")
+    });
+    insta::assert_snapshot!(said.join("\n"), @r#"
+    "energy" -> generator `energy`: expected energy-day
+    "energy-day,rate=0" -> generator `energy-day,rate=0`: rate=0: expected jobs a minute above 0
+    "energy-day,rate=NaN" -> generator `energy-day,rate=NaN`: rate=NaN: expected jobs a minute above 0
+    "energy-day,slack=0.5..2" -> generator `energy-day,slack=0.5..2`: slack=0.5..2: expected two numbers of 1 or more, such as 2..4
+    "energy-day,slack=4..2" -> generator `energy-day,slack=4..2`: slack=4..2: expected two numbers of 1 or more, such as 2..4
+    "energy-day,published=11" -> generator `energy-day,published=11`: published=11: expected a day from 1 to 10
+    "energy-day,published=1,jobs=3" -> generator `energy-day,published=1,jobs=3`: published=DAY: expected no other setting, as the day is what it is
+    "energy-day,from=1440" -> generator `energy-day,from=1440`: from=1440: expected a minute of the day, from 0 to below 1440
+    "energy-day,jobs=0" -> generator `energy-day,jobs=0`: jobs=0: expected a number of jobs of 1 or more
+    "energy-day,size=3" -> generator `energy-day,size=3`: `size=3`: no setting is called `size`: expected rate=JOBS_A_MINUTE, slack=LOW..HIGH, from=MINUTE, jobs=NUMBER, published=DAY
+    "#);
 }
 
 /// A job that arrives in a random state of A100s: who holds which slice, when it is, how long the

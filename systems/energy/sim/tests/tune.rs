@@ -119,14 +119,17 @@ fn the_layouts_that_are_tried_are_all_there_are() {
 #[test]
 fn what_cannot_be_a_search_is_refused() {
     let wrong = |settings: TuneSettings| Tuning::new(start("7"), settings).unwrap_err().to_string();
-    assert!(wrong(TuneSettings { rounds: 0, ..SHORT }).contains("0 rounds"));
-    assert!(wrong(TuneSettings { elite: 9, ..SHORT }).contains("elite of 9"));
-    assert!(
-        wrong(TuneSettings {
-            spread: 0.0,
-            ..SHORT
-        })
-        .contains("spread 0")
+    insta::assert_snapshot!(
+        wrong(TuneSettings { rounds: 0, ..SHORT }),
+        @"tune: 0 rounds of 8 samples with an elite of 3: expected a round or more, an elite of 2 or more, and no fewer samples"
+    );
+    insta::assert_snapshot!(
+        wrong(TuneSettings { elite: 9, ..SHORT }),
+        @"tune: 3 rounds of 8 samples with an elite of 9: expected a round or more, an elite of 2 or more, and no fewer samples"
+    );
+    insta::assert_snapshot!(
+        wrong(TuneSettings {spread: 0.0,..SHORT}),
+        @"tune: spread 0: expected a number above 0"
     );
     let flexible = PriceCandidate {
         machine: TunedMachine::Repartitioned {
@@ -136,36 +139,51 @@ fn what_cannot_be_a_search_is_refused() {
         ..start("7")
     };
     let error = Tuning::new(flexible, SHORT).unwrap_err().to_string();
-    assert!(error.contains("expected GPUs that keep theirs"), "{error}");
+    insta::assert_snapshot!(
+        error,
+        @"tune: layouts of GPUs that are repartitioned: expected GPUs that keep theirs"
+    );
     let mut tuning = Tuning::new(start("7"), SHORT).unwrap();
-    for scores in [vec![1.0; 7], vec![f64::NAN; 8]] {
-        assert!(
-            tuning
-                .advance(&scores)
-                .unwrap_err()
-                .to_string()
-                .contains("expected as many")
-        );
-    }
+    let said = [vec![1.0; 7], vec![f64::NAN; 8]]
+        .map(|scores| tuning.advance(&scores).unwrap_err().to_string());
+    insta::assert_snapshot!(said.join("\n"), @"
+    tune: 7 scores of 8 candidates: expected as many, all of them finite
+    tune: 8 scores of 8 candidates: expected as many, all of them finite
+    ");
     let text = tuning.write().unwrap();
-    for (from, to, words) in [
-        ("rounds = 3", "rounds = 0", "0 rounds"),
-        ("rounds = 3", "round = 3", "unknown field `round`"),
-        ("samples = 8\n", "", "missing field `samples`"),
-        ("layouts = \"7\"", "layouts = \"8\"", "`8`: expected sizes"),
-    ] {
+    let said = [
+        ("rounds = 3", "rounds = 0"),
+        ("rounds = 3", "round = 3"),
+        ("samples = 8\n", ""),
+        ("layouts = \"7\"", "layouts = \"8\""),
+    ]
+    .map(|(from, to)| {
         let other = text.replacen(from, to, 1);
         assert_ne!(other, text, "{from}");
-        let error = Tuning::read(&other).unwrap_err().to_string();
-        assert!(error.contains(words), "{error}");
-    }
+        Tuning::read(&other).unwrap_err().to_string()
+    });
+    insta::assert_snapshot!(said.join("\n"), @"
+    tune: 0 rounds of 8 samples with an elite of 3: expected a round or more, an elite of 2 or more, and no fewer samples
+    tune: TOML parse error at line 6, column 1
+      |
+    6 | round = 3
+      | ^^^^^
+    unknown field `round`, expected one of `rounds`, `samples`, `elite`, `spread`, `layouts`, `seed`
+
+    tune: TOML parse error at line 5, column 1
+      |
+    5 | [settings]
+      | ^^^^^^^^^^
+    missing field `samples`
+
+    layout of GPU 0: `8`: expected sizes of 1, 2, 3, 4 or 7 with commas between them, such as 4,2,1
+    ");
     let none = Yardstick::of(&[], &SlicedGpus::new("7", Power::A100).unwrap());
-    assert!(
-        none.unwrap_err()
-            .to_string()
-            .contains("expected one or more")
+    insta::assert_snapshot!(
+        none.unwrap_err().to_string(),
+        @"days to tune for: expected one or more, each with a job"
     );
-    for bad in [
+    let said = [
         TuneObjective {
             late: f64::NAN,
             ..TuneObjective::default()
@@ -176,9 +194,12 @@ fn what_cannot_be_a_search_is_refused() {
             energy: 0.0,
             ..TuneObjective::default()
         },
-    ] {
-        assert!(bad.checked().unwrap_err().to_string().contains("expected"));
-    }
+    ]
+    .map(|bad| bad.checked().unwrap_err().to_string());
+    insta::assert_snapshot!(said.join("\n"), @"
+    objective: `late` is NaN: expected a number of 0 or more
+    objective: all weights are 0: expected one above 0
+    ");
 }
 
 #[test]
@@ -199,11 +220,9 @@ fn run_times_are_wrong_by_a_factor_of_mean_1_that_is_the_same_for_all_sizes() {
         );
     }
     assert!((sum / told.len() as f64 - 1.0).abs() < 0.02);
-    assert!(
-        wrong_run_times(&told, f64::NAN, 4)
-            .unwrap_err()
-            .to_string()
-            .contains("sigma NaN")
+    insta::assert_snapshot!(
+        wrong_run_times(&told, f64::NAN, 4).unwrap_err().to_string(),
+        @"sigma NaN of run times: expected a number of 0 or more"
     );
 }
 

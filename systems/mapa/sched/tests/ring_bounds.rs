@@ -351,35 +351,47 @@ fn a_bound_of_nonsense_is_an_error_that_names_what_is_expected() {
         made.map(|_| ()).unwrap_err().to_string()
     };
     let graph = odd();
-    for (job, expected) in [
-        (ring(2, 2.0, f64::NAN), "seconds above 0"),
-        (ring(2, 0.5, 1.0), "ratio of 1 or more"),
-        (ring(0, 1.0, 1.0), "1 to 5 devices"),
-        (ring(6, 1.0, 1.0), "1 to 5 devices"),
-        (ring(4, 1e300, 1.0), "at most 1e10 s"),
-        (ring(1, 1.0, 1e11), "at most 1e10 s"),
-    ] {
-        let text = error(&graph, job);
-        assert!(text.contains("job 1") && text.contains(expected), "{text}");
-    }
+    let said = [
+        ring(2, 2.0, f64::NAN),
+        ring(2, 0.5, 1.0),
+        ring(0, 1.0, 1.0),
+        ring(6, 1.0, 1.0),
+        ring(4, 1e300, 1.0),
+        ring(1, 1.0, 1e11),
+    ]
+    .map(|job| error(&graph, job).to_string());
+    insta::assert_snapshot!(said.join("\n"), @"
+    bound: job 1: RingWork { arrives: 0.0, devices: 2, ratio: 2.0, seconds: NaN }: expected an arrival of 0 to 1e10 s, seconds above 0, and a ratio of 1 or more
+    bound: job 1: RingWork { arrives: 0.0, devices: 2, ratio: 0.5, seconds: 1.0 }: expected an arrival of 0 to 1e10 s, seconds above 0, and a ratio of 1 or more
+    bound: job 1: RingWork { arrives: 0.0, devices: 0, ratio: 1.0, seconds: 1.0 }: expected 1 to 5 devices
+    bound: job 1: RingWork { arrives: 0.0, devices: 6, ratio: 1.0, seconds: 1.0 }: expected 1 to 5 devices
+    bound: job 1: RingWork { arrives: 0.0, devices: 4, ratio: 1e300, seconds: 1.0 }: expected an arrival and a run time of at most 1e10 s
+    bound: job 1: RingWork { arrives: 0.0, devices: 1, ratio: 1.0, seconds: 100000000000.0 }: expected an arrival and a run time of at most 1e10 s
+    ");
     let text = error(&machine(17, &[]), ring(1, 1.0, 1.0));
-    assert!(
-        text.contains("17 devices") && text.contains("at most 16"),
-        "{text}"
+    insta::assert_snapshot!(
+        text,
+        @"bound: a machine of 17 devices, 17 with their instances: expected at most 16 devices that cannot be partitioned"
     );
     let none = Ascent {
         slots: 0,
         rounds: 1,
     };
     let text = bounds(&graph, &[]).rates(&none).unwrap_err().to_string();
-    assert!(text.contains("expected 1 to 100000 slots"), "{text}");
+    insta::assert_snapshot!(
+        text,
+        @"bound: Ascent { slots: 0, rounds: 1 }: expected 1 to 100000 slots"
+    );
 }
 
 #[test]
 fn jobs_of_schedulers_become_rings_or_an_error_that_says_why_not() {
     let mut job = Job::new(JobId(7), Request::new(Pattern::ring(3)));
     let error = |job: &Job| RingWork::try_from(job).unwrap_err().to_string();
-    assert!(error(&job).contains("job 7: its run time"));
+    insta::assert_snapshot!(
+        error(&job),
+        @"bound: job 7: its run time is not one number: expected that at full speed"
+    );
     job.run_time = RunTime::Fixed(Duration::from_millis(2500));
     job.arrived = Time::from_secs(4);
     job.link_ratio = Some(1.5);
@@ -389,7 +401,10 @@ fn jobs_of_schedulers_become_rings_or_an_error_that_says_why_not() {
         (4.0, 3, 1.5, 2.5)
     );
     job.request = Request::new(Pattern::chain(3));
-    assert!(error(&job).contains("expected a ring"));
+    insta::assert_snapshot!(
+        error(&job),
+        @"bound: job 7: its pattern is no plain ring: expected a ring of whole devices, or one device"
+    );
     job.request = Request::new(Pattern::ring(1));
     assert_eq!(RingWork::try_from(&job).unwrap().ratio, 1.0);
 }

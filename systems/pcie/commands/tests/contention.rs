@@ -1,6 +1,6 @@
 //! `contention`: who shares which hop, and how slow each job is.
 
-use crate::common::{run, text};
+use crate::common::{run, stderr, text};
 use serde_json::{Value, json};
 
 const SEVENTHS: &str = "--machine dgx-a100 --mig a100-40gb=1g,1g,1g,1g,1g,1g,1g";
@@ -53,45 +53,50 @@ fn contention_says_who_shares_which_hop_and_how_slow_each_is() {
 #[test]
 fn jobs_of_contention_that_cannot_be_are_refused_by_line() {
     let words = format!("contention {SEVENTHS} --jobs -");
-    for (jobs, message) in [
-        (
-            "job,profile,device\na,Bloom8,GPU0\n",
-            "line 2: no profile is called `Bloom8`: expected ResNet50",
-        ),
-        ("job,speed\n", "column `speed`: expected job, profile"),
-        (
-            "job,pcie_gbps\na,-1\n",
-            "line 2: pcie_gbps `-1`: expected GB/s from 0",
-        ),
-        ("job,pcie_gbps\na,1\na,1\n", "line 3: job `a` again"),
-        (
-            "job,device\na,GPU0/1g.5gb@0\n",
-            "line 2: expected a profile, or pcie_gbps",
-        ),
-        (
-            "job,pcie_gbps,device\na,1,GPU77\n",
-            "line 2: no single device is called `GPU77`",
-        ),
-        (
-            "job,pcie_gbps,slice\na,1,1g\n",
-            "line 2: slice `1g`: expected a size such as 1g.2m",
-        ),
-        (
-            "job,pcie_gbps,slice\na,1,7g.8m\n",
-            "-: line 2: job `a`: it cannot be placed: what is free must be repartitioned",
-        ),
-        (
-            "job,pcie_gbps,device\na,1,GPU0\n",
-            "line 2: job `a`: GPU0 is not in the current layout: expected GPU0/1g.5gb@0, GPU0/1g.5gb@1",
-        ),
-        (
-            "job,pcie_gbps,device\na,1,GPU1/1g.5gb@0\nb,1,GPU1/1g.5gb@0\n",
-            "-: line 3: job `b`: GPU1/1g.5gb@0 is in use by `a`",
-        ),
-    ] {
-        let output = run(&words, jobs);
-        let stderr = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{jobs}: {stderr}");
-        assert!(stderr.contains(message), "{jobs}: {stderr}");
-    }
+    let said = [
+        "job,profile,device\na,Bloom8,GPU0\n",
+        "job,speed\n",
+        "job,pcie_gbps\na,-1\n",
+        "job,pcie_gbps\na,1\na,1\n",
+        "job,device\na,GPU0/1g.5gb@0\n",
+        "job,pcie_gbps,device\na,1,GPU77\n",
+        "job,pcie_gbps,slice\na,1,1g\n",
+        "job,pcie_gbps,slice\na,1,7g.8m\n",
+        "job,pcie_gbps,device\na,1,GPU0\n",
+        "job,pcie_gbps,device\na,1,GPU1/1g.5gb@0\nb,1,GPU1/1g.5gb@0\n",
+    ]
+    .map(|jobs| format!("{jobs}{}", stderr(&words, run(&words, jobs))));
+    insta::assert_snapshot!(said.join("\n"), @"
+    job,profile,device
+    a,Bloom8,GPU0
+    error: -: line 2: no profile is called `Bloom8`: expected ResNet50, Bloom560m, Bloom7b1
+    job,speed
+    error: -: line 1: column `speed`: expected job, profile, pcie_gbps, pcie_alpha, slice, device
+    job,pcie_gbps
+    a,-1
+    error: -: line 2: pcie_gbps `-1`: expected GB/s from 0 to 4294967.295, at most three digits after the point
+    job,pcie_gbps
+    a,1
+    a,1
+    error: -: line 3: job `a` again: expected names that differ
+    job,device
+    a,GPU0/1g.5gb@0
+    error: -: line 2: expected a profile, or pcie_gbps
+    job,pcie_gbps,device
+    a,1,GPU77
+    error: -: line 2: no single device is called `GPU77`: expected an id below 120, or a name, UUID or PCI address
+    job,pcie_gbps,slice
+    a,1,1g
+    error: -: line 2: slice `1g`: expected a size such as 1g.2m, so many compute slices (g) and memory slices (m)
+    job,pcie_gbps,slice
+    a,1,7g.8m
+    error: -: line 2: job `a`: it cannot be placed: what is free must be repartitioned to meet the request
+    job,pcie_gbps,device
+    a,1,GPU0
+    error: -: line 2: job `a`: GPU0 is not in the current layout: expected GPU0/1g.5gb@0, GPU0/1g.5gb@1, GPU0/1g.5gb@2, GPU0/1g.5gb@3, GPU0/1g.5gb@4, GPU0/1g.5gb@5, GPU0/1g.5gb@6
+    job,pcie_gbps,device
+    a,1,GPU1/1g.5gb@0
+    b,1,GPU1/1g.5gb@0
+    error: -: line 3: job `b`: GPU1/1g.5gb@0 is in use by `a`
+    ");
 }

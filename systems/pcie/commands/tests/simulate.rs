@@ -73,31 +73,27 @@ fn schedulers_of_instances_run_by_their_own_policy_and_by_what_is_set() {
     assert!(
         !text(&format!("{none} --scheduler first-gpu"), "").contains(note) && !told.contains(note)
     );
-    error(
-        &format!("{words} --scheduler pcie-aware --policy greedy"),
-        "places jobs by pcie-aware, not by greedy",
+    insta::assert_snapshot!(
+        error(&format!("{words} --scheduler pcie-aware --policy greedy")),
+        @"error: the scheduler pcie-aware places jobs by pcie-aware, not by greedy: expected --policy pcie-aware, or none"
     );
-    for (setting, message) in [
-        (
-            "delay=-1",
-            "scheduler `pcie-aware,delay=-1`: `delay=-1`: expected a factor of at least 1, or none",
-        ),
-        ("delay=0.9", "expected a factor of at least 1, or none"),
-        ("wait=x", "`wait=x`: expected seconds from 0 on, or none"),
-        ("gbps=0", "`gbps=0`: expected GB/s above 0"),
-        (
-            "speed=1",
-            "`speed=1`: no setting is called `speed`: expected delay=FACTOR|none, wait=SECONDS|none, gbps=GB/s",
-        ),
-        ("delay", "`delay`: expected delay=FACTOR|none, wait="),
-        (
-            "wait=1,wait=2",
-            "`wait=2`: already set by `wait=1`: expected each setting once",
-        ),
-    ] {
-        error(
-            &format!("{words} --scheduler pcie-aware,{setting}"),
-            message,
-        );
-    }
+    let said = [
+        "delay=-1",
+        "delay=0.9",
+        "wait=x",
+        "gbps=0",
+        "speed=1",
+        "delay",
+        "wait=1,wait=2",
+    ]
+    .map(|setting| error(&format!("{words} --scheduler pcie-aware,{setting}")));
+    insta::assert_snapshot!(said.join("\n"), @"
+    error: scheduler `pcie-aware,delay=-1`: `delay=-1`: expected a factor of at least 1, or none
+    error: scheduler `pcie-aware,delay=0.9`: `delay=0.9`: expected a factor of at least 1, or none
+    error: scheduler `pcie-aware,wait=x`: `wait=x`: expected seconds from 0 on, or none
+    error: scheduler `pcie-aware,gbps=0`: `gbps=0`: expected GB/s above 0
+    error: scheduler `pcie-aware,speed=1`: `speed=1`: no setting is called `speed`: expected delay=FACTOR|none, wait=SECONDS|none, gbps=GB/s
+    error: scheduler `pcie-aware,delay`: `delay`: expected delay=FACTOR|none, wait=SECONDS|none, gbps=GB/s
+    error: scheduler `pcie-aware,wait=1,wait=2`: `wait=2`: already set by `wait=1`: expected each setting once
+    ");
 }

@@ -222,28 +222,28 @@ fn processes_start_where_and_in_the_order_that_the_oracle_says() {
 #[test]
 fn what_cannot_be_is_said() {
     const GPUS: &str = "--machine a100-pcie-4-bridged --mig a100-40gb=3g,3g";
-    error(
-        &format!("workers copy {GPUS} --sizes 3g.4m,1g.1m --gigabytes 0.1"),
-        "1 of 2 copies found no instance",
+    insta::assert_snapshot!(
+        error(&format!("workers copy {GPUS} --sizes 3g.4m,1g.1m --gigabytes 0.1")),
+        @"error: 1 of 2 copies found no instance of their size"
     );
-    error(
-        &format!("workers copy {GPUS} --sizes 1g"),
-        "expected a size such as 1g.2m",
+    insta::assert_snapshot!(
+        error(&format!("workers copy {GPUS} --sizes 1g")),
+        @"error: invalid value '1g' for '--sizes <SIZE>': `1g`: expected a size such as 1g.2m, so many compute slices (g) and memory slices (m)"
     );
-    error(
-        &format!("workers copy {GPUS} --sizes 3g.4m --gigabytes=-5"),
-        "negative",
+    insta::assert_snapshot!(
+        error(&format!("workers copy {GPUS} --sizes 3g.4m --gigabytes=-5")),
+        @"error: cannot convert float seconds to Duration: value is negative"
     );
-    error(
-        &format!("workers replay {GPUS} --pace 0"),
-        "expected a number above 0",
+    insta::assert_snapshot!(
+        error(&format!("workers replay {GPUS} --pace 0")),
+        @"error: invalid value '0' for '--pace <S>': expected a number above 0, to a million"
     );
     assert_eq!(
         no("workers copy --machine dgx-a100 --mig a100-40gb=7g,1g --sizes 1g.1m").1,
         3
     );
-    error(
-        "workers work --compute=-1 --bytes 0 --chunk 1 --ahead 1 --buffer 1",
-        "expected a number of seconds",
+    insta::assert_snapshot!(
+        error("workers work --compute=-1 --bytes 0 --chunk 1 --ahead 1 --buffer 1"),
+        @"error: invalid value '-1' for '--compute <COMPUTE>': expected a number of seconds, not below 0"
     );
 }

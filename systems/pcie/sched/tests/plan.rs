@@ -233,17 +233,23 @@ fn settings_in_words_are_those_of_the_type_and_wrong_ones_are_named() {
             .name(),
         "pcie-plan"
     );
-    for (words, said) in [
-        ("pcie-plan,model=fair", "eq-2 or max-min"),
-        ("pcie-plan,search=many", "a whole number"),
-        ("pcie-plan,wait=-1", "seconds"),
-    ] {
+    let said = [
+        "pcie-plan,model=fair",
+        "pcie-plan,search=many",
+        "pcie-plan,wait=-1",
+    ]
+    .map(|words| {
         let error = NamedScheduler::among(&SCHEDULERS, words, policy())
             .err()
             .unwrap()
             .to_string();
-        assert!(error.contains(said), "{error}");
-    }
+        format!("{words:?} -> {error}")
+    });
+    insta::assert_snapshot!(said.join("\n"), @r#"
+    "pcie-plan,model=fair" -> scheduler `pcie-plan,model=fair`: `model=fair`: expected eq-2 or max-min
+    "pcie-plan,search=many" -> scheduler `pcie-plan,search=many`: `search=many`: expected a whole number
+    "pcie-plan,wait=-1" -> scheduler `pcie-plan,wait=-1`: `wait=-1`: expected seconds from 0 on, or none
+    "#);
 }
 
 /// What is seen to be done corrects a run time that was told wrong: the plan waits no longer for a

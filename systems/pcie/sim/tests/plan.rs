@@ -228,17 +228,30 @@ fn a_bound_of_nonsense_is_an_error_that_names_it() {
     };
     let by = PcieBound::Prices(1);
     let error = |work, ports: &PciePorts, slot| {
-        let error = pcie_bound(&[work], ports, slot, by).unwrap_err();
-        error.to_string()
+        pcie_bound(&[work], ports, slot, by)
+            .unwrap_err()
+            .to_string()
     };
     let endless = PcieWork {
         seconds: f64::NAN,
         ..work
     };
-    assert!(error(endless, &ports, 1.0).contains("job 0"));
+    insta::assert_snapshot!(
+        error(endless, &ports, 1.0),
+        @"bound: job 0: PcieWork { arrives: 0.0, seconds: NaN, gbps: 1.0, slices: 1 }: expected seconds above 0, an arrival and GB/s of 0 or more, and 1 to 7 slices"
+    );
     let wide = PcieWork { slices: 8, ..work };
-    assert!(error(wide, &ports, 1.0).contains("1 to 7 slices"));
-    assert!(error(work, &ports, 0.0).contains("slots of 0 s"));
+    insta::assert_snapshot!(
+        error(wide, &ports, 1.0),
+        @"bound: job 0: PcieWork { arrives: 0.0, seconds: 1.0, gbps: 1.0, slices: 8 }: expected seconds above 0, an arrival and GB/s of 0 or more, and 1 to 7 slices"
+    );
+    insta::assert_snapshot!(
+        error(work, &ports, 0.0),
+        @"bound: PciePorts { gpus: 1, slices: 7, gbps: 30.0, model: MaxMin }, slots of 0 s: expected GPUs, GB/s and seconds above 0"
+    );
     let none = PciePorts { gpus: 0, ..ports };
-    assert!(error(work, &none, 1.0).contains("expected GPUs"));
+    insta::assert_snapshot!(
+        error(work, &none, 1.0),
+        @"bound: PciePorts { gpus: 0, slices: 7, gbps: 30.0, model: MaxMin }, slots of 1 s: expected GPUs, GB/s and seconds above 0"
+    );
 }

@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::common::{Folder, error, stdout};
+use crate::common::{Folder, error, stderr, stdout};
 use crate::schema::assert_valid;
 
 const PAGE: &str = include_str!("../../docs/controllers.md");
@@ -80,71 +80,75 @@ fn every_decision_of_a_log_is_made_again_bit_for_bit() {
 #[test]
 fn what_cannot_be_simulated_is_said() {
     let folder = folder();
-    let refused = |words: &str, what: &str| {
-        let output = folder.run(words);
-        assert_eq!(output.status.code(), Some(2), "{words}");
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert!(told.contains(what), "{words}: {told}");
-    };
-    refused(
-        "simulate --scheduler slo",
-        "this scheduler needs tenants: expected --jobs FILE",
+    let refused = |words: &str| stderr(words, folder.run(words));
+    insta::assert_snapshot!(
+        refused("simulate --scheduler slo"),
+        @"error: this scheduler needs tenants: expected --jobs FILE"
     );
-    refused(
-        "simulate --scheduler slo --machine dgx-1v --jobs tenants.csv",
-        "--machine is not for the scheduler `slo`",
+    insta::assert_snapshot!(
+        refused("simulate --scheduler slo --machine dgx-1v --jobs tenants.csv"),
+        @"error: --machine is not for the scheduler `slo`: expected --jobs FILE, --log and --plot alone; its machine is two hosts of four PCIe switches"
     );
-    refused(
-        "simulate --scheduler slo,levers=some --jobs tenants.csv",
-        "expected all, guards, placement, mig or none",
+    insta::assert_snapshot!(
+        refused("simulate --scheduler slo,levers=some --jobs tenants.csv"),
+        @"error: scheduler `slo,levers=some`: `levers=some`: expected all, guards, placement, mig or none"
     );
-    refused(
-        "simulate --scheduler slo,speed=3 --jobs tenants.csv",
-        "no setting is called `speed`",
+    insta::assert_snapshot!(
+        refused("simulate --scheduler slo,speed=3 --jobs tenants.csv"),
+        @"error: scheduler `slo,speed=3`: `speed=3`: no setting is called `speed`: expected levers=all|guards|placement|mig|none, warm=on|off, seed=N, counters=exact|noisy"
     );
-    refused(
-        "simulate --scheduler slo,counters=noisy --jobs tenants.csv",
-        "counters=noisy is for slo-replay",
+    insta::assert_snapshot!(
+        refused("simulate --scheduler slo,counters=noisy --jobs tenants.csv"),
+        @"error: counters=noisy is for slo-replay: expected counters=exact"
     );
     folder.write("jobs.csv", "id,devices\n1,2\n");
-    refused(
-        "simulate --scheduler slo --jobs jobs.csv",
-        "expected a job file of tenants",
+    insta::assert_snapshot!(
+        refused("simulate --scheduler slo --jobs jobs.csv"),
+        @"error: jobs.csv: expected a job file of tenants, with the columns tenant, does, start_s and end_s (systems/slo/docs/controllers.md)"
     );
     folder.write(
         "wrong.csv",
         "tenant,does,start_s,end_s\nchat,serves,0,60\netl,sings,0,9\n",
     );
-    refused(
-        "simulate --scheduler slo --jobs wrong.csv",
-        "line 3: does `sings`: expected serves, copies or trains",
+    insta::assert_snapshot!(
+        refused("simulate --scheduler slo --jobs wrong.csv"),
+        @"error: wrong.csv: line 3: does `sings`: expected serves, copies or trains"
     );
     folder.write(
         "wrong.csv",
         "tenant,does,start_s,end_s,promise_ms\nchat,serves,0,60,-4\n",
     );
-    refused(
-        "simulate --scheduler slo --jobs wrong.csv",
-        "expected a number from 0 to 1e9",
+    insta::assert_snapshot!(
+        refused("simulate --scheduler slo --jobs wrong.csv"),
+        @"error: wrong.csv: line 2: promise_ms `-4`: expected a number from 0 to 1e9"
     );
     folder.write("wrong.csv", "tenant,does,start_s,end_s\netl,copies,0,9\n");
-    refused(
-        "simulate --scheduler slo --jobs wrong.csv",
-        "expected at least one row that serves",
+    insta::assert_snapshot!(
+        refused("simulate --scheduler slo --jobs wrong.csv"),
+        @"error: wrong.csv: tenants: expected at least one row that serves"
     );
     folder.write("log.jsonl", "{}\n");
-    refused("slo replay log.jsonl", "line 1");
+    insta::assert_snapshot!(
+        refused("slo replay log.jsonl"),
+        @"error: log.jsonl: line 1: missing field `line` at line 1 column 2"
+    );
     folder.write("log.jsonl", "");
-    refused("slo replay log.jsonl", "an empty log: expected a head");
-    error(
-        "simulate --machine dgx-1v --log a.jsonl",
-        "--log is for the schedulers slo and slo-replay",
+    insta::assert_snapshot!(
+        refused("slo replay log.jsonl"),
+        @"error: log.jsonl: an empty log: expected a head"
     );
-    error(
-        "simulate --scheduler fifo",
-        "expected --machine, --live or --servers",
+    insta::assert_snapshot!(
+        error("simulate --machine dgx-1v --log a.jsonl"),
+        @"error: --log is for the schedulers slo and slo-replay: expected one of them"
     );
-    error("simulate", "required arguments were not provided");
+    insta::assert_snapshot!(
+        error("simulate --scheduler fifo"),
+        @"error: no machine is named: expected --machine, --live or --servers"
+    );
+    insta::assert_snapshot!(error("simulate"), @"
+    error: the following required arguments were not provided:
+      --machine <NAME|FILE|->
+    ");
 }
 
 #[cfg(feature = "plots")]

@@ -285,14 +285,20 @@ fn warm_hand_overs_shed_nothing_and_book_both() {
 fn parameters_out_of_bounds_are_refused() {
     let own = Scenario::table_3();
     let error = |scenario: Scenario| DrawnRun::draw(&scenario, 1).unwrap_err().to_string();
-    assert!(error(Scenario { hours: 0.0, ..own }).starts_with("hours of 0: expected more than 0"));
-    assert!(
-        error(Scenario {
-            transfer_ms: f64::NAN,
-            ..own
-        })
-        .starts_with("transfer time of NaN")
+    insta::assert_snapshot!(
+        error(Scenario { hours: 0.0, ..own }),
+        @"hours of 0: expected more than 0, and at most 1e9"
     );
-    assert!(error(Scenario { home: 1.5, ..own }).ends_with("expected 0 to 1"));
-    assert!(error(Scenario { hours: 1e6, ..own }).ends_with("expected at most 1e8 and 64"));
+    insta::assert_snapshot!(
+        error(Scenario {transfer_ms: f64::NAN,..own}),
+        @"transfer time of NaN: expected more than 0, and at most 1e9"
+    );
+    insta::assert_snapshot!(
+        error(Scenario { home: 1.5, ..own }),
+        @"a chance of 1.5 for the first switch: expected 0 to 1"
+    );
+    insta::assert_snapshot!(
+        error(Scenario { hours: 1e6, ..own }),
+        @"some 3600000000 requests and 1 copying neighbours a host: expected at most 1e8 and 64"
+    );
 }

@@ -99,26 +99,23 @@ fn the_picture_of_instances_has_every_tenant_and_every_instance() {
     let drawn = |scheduler: &str| text(&format!("{hang} {scheduler}"), jobs);
     let alone = drawn("case").matches("class=\"tenant").count();
     assert_eq!(alone, 4, "each has an instance");
-    for (words, expected) in [
-        (
-            format!("{words} --svg - --json"),
-            "expected a file with --json",
-        ),
-        (
-            format!("{words} --policy auto,greedy --svg x.svg"),
-            "--policy names 2: expected one policy",
-        ),
-        (
-            format!("{words} --svg /no/such/folder/x.svg"),
-            "/no/such/folder/x.svg: ",
-        ),
-        (
-            "simulate --machine complete:65 --svg - --generate mapa,jobs=2".to_owned(),
-            "65 devices: expected at most 64",
-        ),
-    ] {
-        error(&words, expected);
-    }
+    let said = [
+        format!("{words} --svg - --json"),
+        format!("{words} --policy auto,greedy --svg x.svg"),
+        format!("{words} --svg /no/such/folder/x.svg"),
+        "simulate --machine complete:65 --svg - --generate mapa,jobs=2".to_owned(),
+    ]
+    .map(|words| format!("{words}\n{}", error(&words)));
+    insta::assert_snapshot!(said.join("\n"), @"
+    simulate --machine complete:1 --mig a100-40gb=2g,2g,1g,1g,1g --execution fixed --jobs ../../examples/jobs/shared-instances.csv --scheduler case-balanced --svg - --json
+    error: --svg - prints the picture in place of the answer: expected a file with --json
+    simulate --machine complete:1 --mig a100-40gb=2g,2g,1g,1g,1g --execution fixed --jobs ../../examples/jobs/shared-instances.csv --scheduler case-balanced --policy auto,greedy --svg x.svg
+    error: --svg draws one simulation, and --policy names 2: expected one policy, or --plot
+    simulate --machine complete:1 --mig a100-40gb=2g,2g,1g,1g,1g --execution fixed --jobs ../../examples/jobs/shared-instances.csv --scheduler case-balanced --svg /no/such/folder/x.svg
+    error: /no/such/folder/x.svg: No such file or directory (os error 2)
+    simulate --machine complete:65 --svg - --generate mapa,jobs=2
+    error: a picture of the instances of 65 devices: expected at most 64
+    ");
     // Without instances, whole devices are drawn.
     let plain = text(
         "simulate --machine dgx-1v --svg - --generate mapa,jobs=9",

@@ -203,11 +203,8 @@ fn a_history_and_a_model_of_absurd_sizes_neither_hang_nor_overflow() {
         model[table] = many(1.0.into());
     }
     let model: mapa_system_slo::SlowdownModel = serde_json::from_value(model).unwrap();
-    assert!(
-        model
-            .checked()
-            .unwrap_err()
-            .to_string()
-            .contains("at most 255")
+    insta::assert_snapshot!(
+        model.checked().unwrap_err().to_string(),
+        @"model: 256 profiles: expected at most 255"
     );
 }

@@ -391,10 +391,16 @@ fn settings_out_of_the_papers_bounds_are_refused() {
     assert_eq!(error(wrong), "throttle_ticks=0: expected 1 to 99");
     let mut wrong = own.clone();
     wrong.weights.training = f64::NAN;
-    assert!(error(wrong).ends_with("expected numbers of 0 or more"));
+    insta::assert_snapshot!(
+        error(wrong),
+        @"weights [1.0, NaN, 0.01, 0.0, 0.0, 0.05]: expected numbers of 0 or more"
+    );
     let mut wrong = own;
     wrong.model.compute[1] = f64::INFINITY;
-    assert!(error(wrong).contains("expected a number of 0 or more for each of 3 profiles"));
+    insta::assert_snapshot!(
+        error(wrong),
+        @"model: [1.0, inf, 0.9659363289248456]: expected a number of 0 or more for each of 3 profiles"
+    );
 }
 
 #[test]
