@@ -210,8 +210,8 @@ impl AcquireContext<'_> {
             }
             let queue = books.queue()?;
             // Whoever has a place keeps its order: that of a daemon which is gone, perhaps.
-            let own = queue.iter().find(|candidate| Some(candidate.id) == ticket);
-            let order = own.map(|ticket| ticket.scheduler.clone());
+            let place = queue.iter().find(|candidate| Some(candidate.id) == ticket);
+            let order = place.map(|ticket| ticket.scheduler.clone());
             let want = &Want {
                 scheduler: order.as_deref().unwrap_or(want.scheduler),
                 ..*want

@@ -107,15 +107,15 @@ fn described(found: &mut Diagnosis, machine: &MachineArgs, live: &Live) {
 fn drivers(found: &mut Diagnosis, live: &Live) {
     let what = "accelerators";
     match mapa_live::discover(live) {
-        Ok(own) => {
-            let devices = own.machine.fabric.device_count();
-            let driver = own.driver.as_ref();
+        Ok(discovered) => {
+            let devices = discovered.machine.fabric.device_count();
+            let driver = discovered.driver.as_ref();
             let driver = driver.map_or_else(String::new, |driver| format!(", driver {driver}"));
             found.fine(
                 what,
-                format!("{devices} devices by {}{driver}", own.by.name()),
+                format!("{devices} devices by {}{driver}", discovered.by.name()),
             );
-            paths(found, &own);
+            paths(found, &discovered);
             match mapa_live::watch(live) {
                 Ok(_) => found.fine("health of devices", "it is watched by NVML"),
                 Err(error) => found.missing(
@@ -189,7 +189,7 @@ fn signals(found: &mut Diagnosis, live: &Live, targets: Vec<ScrapeTarget>) {
     // `gpus` is missing where no library lists devices.
     let absent = sample.missing.iter().find(|signal| signal.what == "gpus");
     match absent {
-        Some(own) => found.missing(what, own.why.clone(), "install the driver"),
+        Some(gap) => found.missing(what, gap.why.clone(), "install the driver"),
         None if lacks.is_empty() => {
             let count = sample.gpus.len();
             found.fine(
@@ -418,9 +418,9 @@ fn books(found: &mut Diagnosis, ledger: &Path) {
         let processes = Processes::new()?;
         let steward = books.read(|book| steward(book, &processes))?;
         Ok(match steward {
-            Some(own) => format!(
+            Some(daemon) => format!(
                 "sound; process {} orders the queue by {}",
-                own.process.id.pid, own.scheduler
+                daemon.process.id.pid, daemon.scheduler
             ),
             None => "sound; no daemon orders the queue".to_owned(),
         })

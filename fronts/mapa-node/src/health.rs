@@ -39,8 +39,8 @@ pub(crate) fn heed(
         let (_, known) = books.machine()?.unwrap_or_default();
         // A place in the ledger stands for a number: see `find`.
         for (number, whole) in (0u32..).zip(&known) {
-            if let Some(own) = find(node, seen, whole, number) {
-                note(books, boot, owner, whole, own, &before)?;
+            if let Some(report) = find(node, seen, whole, number) {
+                note(books, boot, owner, whole, report, &before)?;
             }
         }
     }

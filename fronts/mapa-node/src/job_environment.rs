@@ -282,10 +282,10 @@ fn cards_of_description(node: &Node, placement: &[DeviceId]) -> Vec<String> {
     for &id in placement {
         // Ids may differ between the two graphs; names do not.
         let whole = node.graph().device(node.graph().device(id).parent);
-        let Ok(own) = graph.find(&whole.name) else {
+        let Ok(gpu) = graph.find(&whole.name) else {
             continue;
         };
-        let class = |card: DeviceId| graph.pair(own, card).host.class;
+        let class = |card: DeviceId| graph.pair(gpu, card).host.class;
         let best = cards.iter().map(|&card| class(card)).max();
         let best = best.filter(|best| *best > LinkClass::None);
         for &card in cards.iter().filter(|&&card| Some(class(card)) == best) {

@@ -179,8 +179,8 @@ impl Job {
     ) -> Result<StartResult, Error> {
         // A process of the command whose parent ends would become a child of init, and `wait` below would not
         // see it.
-        let own = Pid::from_raw(std::process::id() as i32);
-        set_child_subreaper(own).map_err(|error| Error::at("subreaper", error))?;
+        let own_pid = Pid::from_raw(std::process::id() as i32);
+        set_child_subreaper(own_pid).map_err(|error| Error::at("subreaper", error))?;
         let failed = |error: io::Error| Error::at("the command's process", error);
         let ours = gate(&mut command, memory, happenings.caught.clone()).map_err(failed)?;
         let caught = &happenings.caught;

@@ -18,6 +18,17 @@ pub(crate) const SILENCE: UnixNanos = 15_000_000_000;
 /// The bell of the daemon. Numbers of tickets begin with 1.
 pub(crate) const BELL: i64 = 0;
 
+/// A daemon that orders the queue, as the ledger notes it.
+#[derive(Clone, Debug)]
+pub(crate) struct Leader {
+    /// Its process.
+    pub process: Identity,
+    /// The user that is noted as the one that decides.
+    pub owner: String,
+    /// Its scheduler, with settings: `easy-backfill` or `slo-replay,transfer=0.3`.
+    pub scheduler: String,
+}
+
 /// The daemon that orders the queue now, if there is one.
 ///
 /// # Errors
@@ -37,8 +48,8 @@ pub(crate) fn steward(
 ///
 /// # Errors
 /// Another daemon has taken its place; the ledger cannot be written.
-pub(crate) fn stay(books: &LedgerTx<'_>, own: &Identity) -> Result<(), Error> {
-    if books.beat(own, now())? {
+pub(crate) fn stay(books: &LedgerTx<'_>, leader: &Leader) -> Result<(), Error> {
+    if books.beat(&leader.process, now())? {
         return Ok(());
     }
     Err(Error::at(
@@ -71,12 +82,10 @@ pub(crate) fn alone(books: &LedgerTx<'_>, processes: &Processes) -> Result<(), E
 pub(crate) fn enter(
     books: &LedgerTx<'_>,
     processes: &Processes,
-    owner: &str,
-    by: &Identity,
-    scheduler: &str,
+    leader: &Leader,
 ) -> Result<(), Error> {
     alone(books, processes)?;
-    books.enter(owner, by, scheduler)
+    books.enter(&leader.owner, &leader.process, &leader.scheduler)
 }
 
 /// Rings for the daemon. Nothing happens if there is none.

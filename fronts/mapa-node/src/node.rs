@@ -222,9 +222,9 @@ impl Node {
     #[must_use]
     pub fn device(&self, key: &Key) -> Option<DeviceId> {
         let by_uuid = || {
-            let mut own = self.partitions.uuids.iter();
-            let own = own.find(|(_, uuid)| key.part.is_empty() && **uuid == key.whole);
-            own.map(|(id, _)| *id)
+            let mut instances = self.partitions.uuids.iter();
+            let instances = instances.find(|(_, uuid)| key.part.is_empty() && **uuid == key.whole);
+            instances.map(|(id, _)| *id)
         };
         self.by_key.get(key).copied().or_else(by_uuid)
     }
@@ -241,8 +241,8 @@ impl Node {
     /// The UUID of a device or of an instance that exists.
     #[must_use]
     pub fn uuid(&self, id: DeviceId) -> Option<&str> {
-        let own = self.partitions.uuids.get(&id).map(String::as_str);
-        own.or(self.graph().device(id).uuid.as_deref())
+        let instance_uuid = self.partitions.uuids.get(&id).map(String::as_str);
+        instance_uuid.or(self.graph().device(id).uuid.as_deref())
     }
 
     /// The vendor's number of a device.
@@ -271,23 +271,23 @@ impl Node {
     /// The ledger is of another machine.
     pub fn bind(&self, books: &LedgerTx<'_>, owner: &str) -> Result<(), Error> {
         let wholes = self.graph().wholes();
-        let own: Vec<String> = wholes
+        let uuids: Vec<String> = wholes
             .iter()
             .map(|id| self.keys[id.index()].whole.clone())
             .collect();
         let name = &self.loaded.machine.name;
         match books.machine()? {
-            None => books.bind(owner, name, &own)?,
+            None => books.bind(owner, name, &uuids)?,
             Some((known, devices)) => {
                 // Devices with UUIDs identify a machine: some may be lost, or be new. Names do not.
                 let shared = devices
                     .iter()
-                    .any(|key| own.contains(key) && is_unique(key));
-                if !shared && (known != *name || devices != own) {
+                    .any(|key| uuids.contains(key) && is_unique(key));
+                if !shared && (known != *name || devices != uuids) {
                     return Err(Error::malformed(format_args!(
                         "the ledger is of the machine {known} with {} devices, not of {name} with {}: expected --machine {known}, or another --ledger",
                         devices.len(),
-                        own.len()
+                        uuids.len()
                     )));
                 }
             }
@@ -467,9 +467,9 @@ fn is_unique(key: &str) -> bool {
 fn table(machine: &Machine) -> Option<String> {
     let mut names = BTreeSet::new();
     for (_, node) in machine.fabric.nodes() {
-        if let NodeKind::Device(own) = &node.kind {
-            let product = own.product.as_deref()?;
-            names.insert(of_product(product, own.memory_bytes?)?.name);
+        if let NodeKind::Device(device) = &node.kind {
+            let product = device.product.as_deref()?;
+            names.insert(of_product(product, device.memory_bytes?)?.name);
         }
     }
     let name = names.pop_first()?;
@@ -536,14 +536,14 @@ fn partition(loaded: &mut Loaded, found: &Discovered) -> Result<MigReport, Error
         let layout: Layout = model.layout(&instances)?;
         loaded.idle.layout_is(whole, &layout)?;
         for id in graph.vertices(whole).iter() {
-            let Some((_, own)) = placed
+            let Some((_, instance)) = placed
                 .iter()
                 .find(|(instance, _)| graph.device(id).unit == Unit::Slice(*instance))
             else {
                 continue;
             };
-            partitions.numbers.insert((whole, own.number), id);
-            match &own.uuid {
+            partitions.numbers.insert((whole, instance.number), id);
+            match &instance.uuid {
                 Some(uuid) => drop(partitions.uuids.insert(id, uuid.clone())),
                 None => close(
                     id,

@@ -314,6 +314,7 @@ mod tests {
     use super::*;
 
     /// The text of the usual client is the oracle. It prints the members of a family in any order.
+    // Long, since both sides are told the same, kind by kind, and one text is compared in the end.
     #[test]
     fn the_text_is_that_of_the_usual_client() {
         type Labels = Vec<(&'static str, String)>;

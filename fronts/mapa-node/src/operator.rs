@@ -34,128 +34,23 @@ pub(crate) fn ps(
     live: &Live,
     output: Output,
 ) -> Result<(), Error> {
-    let processes = Processes::new()?;
-    let owner = user();
     // What is in the ledger is worth telling whatever drivers do.
     let drivers = node.map_or_else(|| Ok(DriverSnapshot::default()), |node| look(node, live));
     let drivers = drivers.unwrap_or_else(|error| {
         output.aside(error.to_string());
         DriverSnapshot::default()
     });
-    // Listing recovers first, so what it prints holds now, and not what a crash left.
-    let (leases, lost, queue, cordons, health) = ledger.change(Sync::Boot, |books| {
-        let (leases, lost) = match node {
-            Some(node) => {
-                let seen = see(books, node, &processes, &owner, &drivers)?;
-                (seen.recovered.leases, seen.state.lost)
-            }
-            None => (recover(books, &processes, &owner)?.leases, Vec::new()),
-        };
-        let health = books.troubles(processes.boot())?;
-        Ok((leases, lost, books.queue()?, books.cordons(now())?, health))
-    })?;
     // Without a machine, keys stand for themselves.
     let name = |key: &Key| node.map_or_else(|| key.to_string(), |node| node.name(key));
-    let trouble = |lease: &Lease| {
-        let mut found: Vec<String> = Vec::new();
-        for trouble in &health {
-            if lease.devices.iter().any(|key| key.whole == trouble.whole) {
-                found.push(format!(
-                    "{}: {}",
-                    name(&Key::whole(&trouble.whole)),
-                    trouble.what
-                ));
-            }
-        }
-        let gone = lost.iter().find(|(id, _)| *id == lease.id);
-        for key in gone.iter().flat_map(|(_, keys)| keys) {
-            // A fault says more than that the device is gone.
-            let known = health.iter().any(|trouble| trouble.whole == key.whole);
-            if !known {
-                found.push(format!("{} is gone", name(key)));
-            }
-        }
-        found
-    };
-    let answer = Ps {
-        leases: leases
-            .iter()
-            .map(|lease| Holder {
-                lease: lease.id,
-                tenant: lease.asker.tenant.clone(),
-                pid: lease.asker.process.id.pid,
-                child: lease.child.as_ref().map(|identity| identity.id.pid),
-                adopted: lease.adopted,
-                devices: lease.devices.iter().map(name).collect(),
-                trouble: trouble(lease),
-                granted: lease.granted,
-                expires: lease.expires,
-                command: lease.asker.command.clone(),
-            })
-            .collect(),
-        queue: (1..)
-            .zip(&queue)
-            .map(|(position, ticket)| Waiter {
-                position,
-                ticket: ticket.id,
-                tenant: ticket.asker.tenant.clone(),
-                pid: ticket.asker.process.id.pid,
-                scheduler: ticket.scheduler.clone(),
-                since: ticket.since,
-                reason: ticket.reason.clone(),
-                command: ticket.asker.command.clone(),
-            })
-            .collect(),
-        cordons,
-        health: health.clone(),
-    };
+    let answer = list(ledger, node, &drivers, &name)?;
     if output.json {
         output.object(&Versioned::new(answer));
         return Ok(());
     }
     let at = now();
-    let rows = answer.leases.iter().map(|lease| {
-        let state = if lease.adopted { "adopted" } else { "runs" };
-        let state = match lease.trouble.as_slice() {
-            [] => state.to_owned(),
-            trouble => format!("{state}; {}", trouble.join("; ")),
-        };
-        vec![
-            lease.lease.to_string(),
-            lease.tenant.clone(),
-            lease.pid.to_string(),
-            lease.devices.join(","),
-            state,
-            length(at - lease.granted),
-            lease.command.clone(),
-        ]
-    });
-    print(
-        output,
-        &[
-            "lease", "tenant", "pid", "devices", "state", "for", "command",
-        ],
-        &[0, 2],
-        rows,
-    );
+    print_leases(&answer.leases, at, output);
     if !answer.queue.is_empty() {
-        let rows = answer.queue.iter().map(|waiter| {
-            vec![
-                waiter.position.to_string(),
-                waiter.tenant.clone(),
-                waiter.pid.to_string(),
-                waiter.scheduler.clone(),
-                length(at - waiter.since),
-                waiter.reason.clone(),
-                waiter.command.clone(),
-            ]
-        });
-        print(
-            output,
-            &["place", "tenant", "pid", "order", "for", "why", "command"],
-            &[0, 2],
-            rows,
-        );
+        print_queue(&answer.queue, at, output);
     }
     for cordon in &answer.cordons {
         let what = if cordon.whole.is_empty() {
@@ -176,6 +71,128 @@ pub(crate) fn ps(
         ));
     }
     Ok(())
+}
+
+/// The answer of `mapa ps`. Listing recovers first, so that it says what holds now, and not what a crash left.
+fn list(
+    ledger: &mut Ledger,
+    node: Option<&Node>,
+    drivers: &DriverSnapshot,
+    name: &dyn Fn(&Key) -> String,
+) -> Result<Ps, Error> {
+    let processes = Processes::new()?;
+    let owner = user();
+    ledger.change(Sync::Boot, |books| {
+        let (leases, lost) = match node {
+            Some(node) => {
+                let seen = see(books, node, &processes, &owner, drivers)?;
+                (seen.recovered.leases, seen.state.lost)
+            }
+            None => (recover(books, &processes, &owner)?.leases, Vec::new()),
+        };
+        let health = books.troubles(processes.boot())?;
+        let queue = books.queue()?;
+        let holders = leases.iter().map(|lease| {
+            let lost = lost.iter().filter(|(id, _)| *id == lease.id);
+            let lost = lost.flat_map(|(_, keys)| keys);
+            Holder {
+                lease: lease.id,
+                tenant: lease.asker.tenant.clone(),
+                pid: lease.asker.process.id.pid,
+                child: lease.child.as_ref().map(|identity| identity.id.pid),
+                adopted: lease.adopted,
+                devices: lease.devices.iter().map(name).collect(),
+                trouble: troubles_of(lease, &health, lost, name),
+                granted: lease.granted,
+                expires: lease.expires,
+                command: lease.asker.command.clone(),
+            }
+        });
+        let waiters = (1..).zip(&queue).map(|(position, ticket)| Waiter {
+            position,
+            ticket: ticket.id,
+            tenant: ticket.asker.tenant.clone(),
+            pid: ticket.asker.process.id.pid,
+            scheduler: ticket.scheduler.clone(),
+            since: ticket.since,
+            reason: ticket.reason.clone(),
+            command: ticket.asker.command.clone(),
+        });
+        Ok(Ps {
+            leases: holders.collect(),
+            queue: waiters.collect(),
+            cordons: books.cordons(now())?,
+            health,
+        })
+    })
+}
+
+/// What is wrong with the devices of a lease, of which these are gone.
+fn troubles_of<'a>(
+    lease: &Lease,
+    health: &[Trouble],
+    lost: impl Iterator<Item = &'a Key>,
+    name: &dyn Fn(&Key) -> String,
+) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for trouble in health {
+        if lease.devices.iter().any(|key| key.whole == trouble.whole) {
+            found.push(format!(
+                "{}: {}",
+                name(&Key::whole(&trouble.whole)),
+                trouble.what
+            ));
+        }
+    }
+    for key in lost {
+        // A fault says more than that the device is gone.
+        let known = health.iter().any(|trouble| trouble.whole == key.whole);
+        if !known {
+            found.push(format!("{} is gone", name(key)));
+        }
+    }
+    found
+}
+
+/// Prints who holds devices.
+fn print_leases(leases: &[Holder], at: UnixNanos, output: Output) {
+    let rows = leases.iter().map(|lease| {
+        let state = if lease.adopted { "adopted" } else { "runs" };
+        let state = match lease.trouble.as_slice() {
+            [] => state.to_owned(),
+            trouble => format!("{state}; {}", trouble.join("; ")),
+        };
+        vec![
+            lease.lease.to_string(),
+            lease.tenant.clone(),
+            lease.pid.to_string(),
+            lease.devices.join(","),
+            state,
+            length(at - lease.granted),
+            lease.command.clone(),
+        ]
+    });
+    let header = [
+        "lease", "tenant", "pid", "devices", "state", "for", "command",
+    ];
+    print(output, &header, &[0, 2], rows);
+}
+
+/// Prints who waits.
+fn print_queue(queue: &[Waiter], at: UnixNanos, output: Output) {
+    let rows = queue.iter().map(|waiter| {
+        vec![
+            waiter.position.to_string(),
+            waiter.tenant.clone(),
+            waiter.pid.to_string(),
+            waiter.scheduler.clone(),
+            length(at - waiter.since),
+            waiter.reason.clone(),
+            waiter.command.clone(),
+        ]
+    });
+    let header = ["place", "tenant", "pid", "order", "for", "why", "command"];
+    print(output, &header, &[0, 2], rows);
 }
 
 /// All who have ever asked for devices, and what they hold now.

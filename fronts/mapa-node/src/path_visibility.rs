@@ -64,21 +64,21 @@ impl PathVisibility {
     /// hidden, all of its NUMA node, and all of the machine if that is hidden too.
     pub(crate) fn beside(&self, uuid: &str) -> Option<Vec<String>> {
         let graph = self.graph.as_ref()?;
-        let own = graph.find(uuid).ok()?;
+        let device = graph.find(uuid).ok()?;
         let shares = |other: DeviceId| match &self.hidden {
             // PXB and closer are paths through switches alone. A path of PHB or farther crosses a host bridge,
             // so the two devices are on ports of their own.
-            None => graph.pair(own, other).host.class >= LinkClass::Pxb,
+            None => graph.pair(device, other).host.class >= LinkClass::Pxb,
             Some(_) => {
                 let numa = |id| graph.device(id).numa;
-                numa(own)
+                numa(device)
                     .zip(numa(other))
                     // Where a node is unknown, suspect rather than miss: the device counts as near.
                     .is_none_or(|(candidate, other)| candidate == other)
             }
         };
         let wholes = graph.wholes();
-        let others = wholes.iter().filter(|&other| other != own);
+        let others = wholes.iter().filter(|&other| other != device);
         let others = others.filter(|&other| shares(other));
         Some(
             others

@@ -44,12 +44,12 @@ pub(crate) fn scheduler(words: &str, policy: &PolicySpec) -> Result<Box<dyn Sche
 
 /// The places of the queue that start now, or never, in the order in which the scheduler says so.
 ///
-/// `own` is the place of whoever asks. What is wrong with it is an error. What is wrong with another is
+/// `asking` is the place of whoever asks. What is wrong with it is an error. What is wrong with another is
 /// for that one to say when it looks: its files and devices may be nothing to this program. A first one
 /// whose policy cannot be read here decides by itself, and nobody starts before that.
 ///
 /// # Errors
-/// The scheduler or the policy is unknown, or the request cannot be read, of the place `own`; the
+/// The scheduler or the policy is unknown, or the request cannot be read, of the place `asking`; the
 /// ledger contradicts the machine; or nothing is in use, and the scheduler starts nobody.
 pub(crate) fn plan(
     node: &Node,
@@ -57,152 +57,48 @@ pub(crate) fn plan(
     leases: &[Lease],
     queue: &[Ticket],
     now: UnixNanos,
-    own: i64,
+    asking: i64,
 ) -> Result<Vec<(i64, QueueTurn)>, Error> {
     // A ticket with an answer waits only for its program to fetch it.
     let waiting: Vec<&Ticket> = queue
         .iter()
         .filter(|ticket| ticket.lease.is_none() && ticket.refusal.is_none())
         .collect();
-    let Some(first) = waiting.first() else {
+    let Some(&first) = waiting.first() else {
         return Ok(Vec::new());
     };
     let decider =
         parse(&first.asker.policy).and_then(|policy| scheduler(&first.scheduler, &policy));
     let mut scheduler = match decider {
         Ok(decider) => decider,
-        Err(error) if first.id == own => return Err(error),
+        Err(error) if first.id == asking => return Err(error),
         // The decider's files may be readable for its own user only. That program decides at its next poll.
         Err(_) => return Ok(Vec::new()),
     };
-    let mut fleet = Fleet::new([node.loaded().graph().clone()]);
-    let machine = MachineId(0);
-    // Schedulers count time from 0, in unsigned nanoseconds. The earliest moment of all becomes 0, so that none
-    // is negative.
-    let begin = leases
-        .iter()
-        .map(|lease| lease.granted)
-        .chain(waiting.iter().map(|ticket| ticket.since))
-        .fold(now, UnixNanos::min);
-    let at =
-        |moment: UnixNanos| Time(u64::try_from(moment.saturating_sub(begin)).unwrap_or_default());
-
-    // Layouts come first: leases are on what they make present.
+    let present = Present::new(node, state, leases, waiting, now);
     let mut facts = Vec::new();
-    let view = node.loaded().idle.view();
-    for whole in node.graph().wholes().iter() {
-        let layout = view.layout_of(whole);
-        if !layout.is_whole() {
-            facts.push(Event::LayoutIs {
-                machine,
-                whole,
-                layout,
-            });
-        }
-    }
-    // Numbers of jobs: leases keep theirs and tickets theirs, apart by the lowest bit.
-    let adopted = |job: u64, devices: &[DeviceId]| {
-        // The request of a lease is of no use any more: its devices are fixed.
-        let request = Request::new(Pattern::independent(devices.len()).each(Demand::any()));
-        let at = Assignment {
-            machine,
-            lease: LeaseId::default(),
-            placement: devices.iter().copied().collect(),
-            rest: Vec::new(),
-        };
-        (Job::new(JobId(job), request), at)
-    };
-    for (id, devices) in &state.held {
-        let Some(lease) = leases.iter().find(|lease| lease.id == *id) else {
-            continue;
-        };
-        let (mut job, placed) = adopted(*id as u64 * 2, devices);
-        job.arrived = at(lease.granted);
-        job.run_time = run_time(lease.expires.map(|end| (end - lease.granted).max(0) as u64));
-        facts.push(Event::Adopted {
-            job,
-            at: placed,
-            since: at(lease.granted),
-        });
-    }
-    for device in &state.closed {
-        let (job, placed) = adopted(STRANGERS + u64::from(device.0) * 2, &[*device]);
-        let since = at(begin);
-        facts.push(Event::Adopted {
-            job,
-            at: placed,
-            since,
-        });
-    }
-    for device in &state.withheld {
-        let whole = device.device;
-        // Instances are in `closed`, as jobs of no name: only whole devices can be cordoned.
-        if node.graph().device(whole).parent != whole {
-            continue;
-        }
-        facts.push(match device.cause {
-            Cause::Cordoned => Event::Cordoned {
-                machine,
-                whole: Some(whole),
-                cordoned: true,
-            },
-            Cause::Occupied => Event::Occupied {
-                machine,
-                whole,
-                occupied: true,
-            },
-            Cause::Unhealthy => Event::Health {
-                machine,
-                whole,
-                trouble: Some(device.why.clone()),
-            },
-        });
-    }
-    for ticket in &waiting {
-        let request = match request(node, ticket) {
-            Ok(request) => request,
-            Err(error) if ticket.id == own => return Err(error),
-            // Its own program sees the error at its next poll, and leaves the queue.
-            Err(_) => continue,
-        };
-        let mut job = Job::new(JobId(ticket.id as u64 * 2 + 1), request);
-        job.arrived = at(ticket.since);
-        job.run_time = run_time(
-            ticket
-                .seconds
-                .map(|seconds| seconds.saturating_mul(1_000_000_000)),
-        );
-        facts.push(Event::Arrived(job));
-    }
+    // Layouts come first: leases are on what they make present.
+    present.add_layouts(&mut facts);
+    present.add_leases(&mut facts);
+    present.add_strangers(&mut facts);
+    present.add_withheld(&mut facts);
+    present.add_tickets(asking, &mut facts)?;
+    let mut fleet = Fleet::new([node.loaded().graph().clone()]);
     let mut orders = Vec::new();
-    step(&mut *scheduler, &mut fleet, at(now), facts, &mut orders)
-        .map_err(|error| Error::at("the ledger", format_args!("{}: {error}", first.scheduler)))?;
-    let mut turns = Vec::new();
-    // Leases end and cordons are lifted. Without either, nothing will change that could let a job start.
-    let mut waits = !leases.is_empty() || !state.withheld.is_empty();
-    let mut others = Vec::new();
-    for order in orders {
-        match order {
-            Action::Place {
-                tenant: Tenant::Job(job),
-                at,
-                // Odd numbers are tickets: see above.
-            } if job.0 % 2 == 1 => {
-                turns.push((
-                    (job.0 / 2) as i64,
-                    QueueTurn::Start(at.placement.iter().copied().collect()),
-                ));
-            }
-            Action::Reject { job, why } => turns.push(((job.0 / 2) as i64, QueueTurn::Reject(why))),
-            // A wake-up is one more look at the queue, which comes anyway.
-            Action::Wake { .. } => waits = true,
-            // Nothing here repartitions, throttles or moves.
-            other => others.push(name(&other)),
-        }
-    }
-    // The same ledger gives the same orders, so nobody would ever start.
-    if turns.is_empty() && !waits {
-        let instead = match others.first() {
+    step(
+        &mut *scheduler,
+        &mut fleet,
+        present.at(now),
+        facts,
+        &mut orders,
+    )
+    .map_err(|error| Error::at("the ledger", format_args!("{}: {error}", first.scheduler)))?;
+    let orders = QueueOrders::of(orders);
+    // Leases end and cordons are lifted. Without either, nothing will change that could let a job start. The same
+    // ledger gives the same orders, so nobody would ever start.
+    let waits = orders.wakes || !leases.is_empty() || !state.withheld.is_empty();
+    if orders.turns.is_empty() && !waits {
+        let instead = match orders.others.first() {
             Some(other) => format!("it wants {other} first, which mapa does not do"),
             None => "it orders nothing".to_owned(),
         };
@@ -211,7 +107,195 @@ pub(crate) fn plan(
             first.scheduler
         )));
     }
-    Ok(turns)
+    Ok(orders.turns)
+}
+
+/// The only machine.
+const MACHINE: MachineId = MachineId(0);
+
+/// What holds now, as a scheduler that has just begun is told it. Leases keep their numbers as jobs, and so do
+/// tickets: the lowest bit tells them apart.
+struct Present<'a> {
+    node: &'a Node,
+    state: &'a State,
+    leases: &'a [Lease],
+    waiting: Vec<&'a Ticket>,
+    /// The moment 0.
+    begin: UnixNanos,
+}
+
+impl<'a> Present<'a> {
+    fn new(
+        node: &'a Node,
+        state: &'a State,
+        leases: &'a [Lease],
+        waiting: Vec<&'a Ticket>,
+        now: UnixNanos,
+    ) -> Self {
+        // Schedulers count time from 0, in unsigned nanoseconds. The earliest moment of all becomes 0, so that none
+        // is negative.
+        let begin = leases
+            .iter()
+            .map(|lease| lease.granted)
+            .chain(waiting.iter().map(|ticket| ticket.since))
+            .fold(now, UnixNanos::min);
+        Self {
+            node,
+            state,
+            leases,
+            waiting,
+            begin,
+        }
+    }
+
+    /// A moment of the ledger, as the scheduler counts.
+    fn at(&self, moment: UnixNanos) -> Time {
+        Time(u64::try_from(moment.saturating_sub(self.begin)).unwrap_or_default())
+    }
+
+    /// How devices are partitioned.
+    fn add_layouts(&self, facts: &mut Vec<Event>) {
+        let view = self.node.loaded().idle.view();
+        for whole in self.node.graph().wholes().iter() {
+            let layout = view.layout_of(whole);
+            if !layout.is_whole() {
+                facts.push(Event::LayoutIs {
+                    machine: MACHINE,
+                    whole,
+                    layout,
+                });
+            }
+        }
+    }
+
+    /// Who runs.
+    fn add_leases(&self, facts: &mut Vec<Event>) {
+        for (id, devices) in &self.state.held {
+            let Some(lease) = self.leases.iter().find(|lease| lease.id == *id) else {
+                continue;
+            };
+            let (mut job, at) = running(*id as u64 * 2, devices);
+            let since = self.at(lease.granted);
+            job.arrived = since;
+            job.run_time = run_time(lease.expires.map(|end| (end - lease.granted).max(0) as u64));
+            facts.push(Event::Adopted { job, at, since });
+        }
+    }
+
+    /// Instances that others use without a lease, each as a job of no name.
+    fn add_strangers(&self, facts: &mut Vec<Event>) {
+        for device in &self.state.closed {
+            let (job, at) = running(STRANGERS + u64::from(device.0) * 2, &[*device]);
+            let since = self.at(self.begin);
+            facts.push(Event::Adopted { job, at, since });
+        }
+    }
+
+    /// Devices that nobody gets, and why.
+    fn add_withheld(&self, facts: &mut Vec<Event>) {
+        let machine = MACHINE;
+        for device in &self.state.withheld {
+            let whole = device.device;
+            // Instances are in `closed`, as jobs of no name: only whole devices can be cordoned.
+            if self.node.graph().device(whole).parent != whole {
+                continue;
+            }
+            facts.push(match device.cause {
+                Cause::Cordoned => Event::Cordoned {
+                    machine,
+                    whole: Some(whole),
+                    cordoned: true,
+                },
+                Cause::Occupied => Event::Occupied {
+                    machine,
+                    whole,
+                    occupied: true,
+                },
+                Cause::Unhealthy => Event::Health {
+                    machine,
+                    whole,
+                    trouble: Some(device.why.clone()),
+                },
+            });
+        }
+    }
+
+    /// Who waits.
+    ///
+    /// # Errors
+    /// The request of the ticket `asking` cannot be read.
+    fn add_tickets(&self, asking: i64, facts: &mut Vec<Event>) -> Result<(), Error> {
+        for ticket in &self.waiting {
+            let request = match request(self.node, ticket) {
+                Ok(request) => request,
+                Err(error) if ticket.id == asking => return Err(error),
+                // Its own program sees the error at its next poll, and leaves the queue.
+                Err(_) => continue,
+            };
+            let mut job = Job::new(JobId(ticket.id as u64 * 2 + 1), request);
+            job.arrived = self.at(ticket.since);
+            job.run_time = run_time(
+                ticket
+                    .seconds
+                    .map(|seconds| seconds.saturating_mul(1_000_000_000)),
+            );
+            facts.push(Event::Arrived(job));
+        }
+        Ok(())
+    }
+}
+
+/// A job that runs on these devices, and where. What it once asked for is of no use any more: its devices are fixed.
+fn running(job: u64, devices: &[DeviceId]) -> (Job, Assignment) {
+    let request = Request::new(Pattern::independent(devices.len()).each(Demand::any()));
+    let at = Assignment {
+        machine: MACHINE,
+        lease: LeaseId::default(),
+        placement: devices.iter().copied().collect(),
+        rest: Vec::new(),
+    };
+    (Job::new(JobId(job), request), at)
+}
+
+/// What a scheduler's orders mean for the queue.
+#[derive(Default)]
+struct QueueOrders {
+    /// What becomes of tickets, in the order of the orders.
+    turns: Vec<(i64, QueueTurn)>,
+    /// Whether the scheduler wants to be asked again later.
+    wakes: bool,
+    /// Orders that are not carried out here, in words.
+    others: Vec<&'static str>,
+}
+
+impl QueueOrders {
+    fn of(orders: Vec<Action>) -> Self {
+        let mut found = Self::default();
+        for order in orders {
+            match order {
+                Action::Place {
+                    tenant: Tenant::Job(job),
+                    at,
+                    // Odd numbers are tickets.
+                } if job.0 % 2 == 1 => {
+                    found.turns.push((
+                        (job.0 / 2) as i64,
+                        QueueTurn::Start(at.placement.iter().copied().collect()),
+                    ));
+                }
+                Action::Reject { job, why } => {
+                    found
+                        .turns
+                        .push(((job.0 / 2) as i64, QueueTurn::Reject(why)));
+                }
+                // A wake-up is one more look at the queue, which comes anyway.
+                Action::Wake { .. } => found.wakes = true,
+                // Nothing here repartitions, throttles or moves.
+                other => found.others.push(name(&other)),
+            }
+        }
+        found
+    }
 }
 
 /// An order that is not carried out here, in words.

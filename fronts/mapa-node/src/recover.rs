@@ -140,8 +140,8 @@ pub fn recover(
 /// The processes in the control groups of a lease; none if that cannot be said. Version 2 has a process
 /// in one group alone, so whom a daemon limits has left the lease's own.
 fn members(lease: &Lease, mark: &str) -> Option<Vec<i32>> {
-    let own = mark::of_lease(lease.cgroup.as_deref()?, mark)?;
-    let mut found = cgroup::members(own).ok()?;
+    let group = mark::of_lease(lease.cgroup.as_deref()?, mark)?;
+    let mut found = cgroup::members(group).ok()?;
     if let Some(other) = &lease.limited {
         // A group that does not exist, not yet or not any more, has no members.
         match cgroup::members(mark::of_lease(other, mark)?) {

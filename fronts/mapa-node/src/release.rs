@@ -29,52 +29,13 @@ pub(crate) fn end(ledger: &mut Ledger, id: i64, output: Output) -> Result<(), Er
     let leases = ledger.change(Sync::Boot, |books| {
         Ok(recover(books, &processes, &owner)?.leases)
     })?;
-    let Some(lease) = leases.iter().find(|lease| lease.id == id) else {
-        let known: Vec<String> = leases.iter().map(|lease| lease.id.to_string()).collect();
-        let known = if known.is_empty() {
-            "no lease at all now".to_owned()
-        } else {
-            known.join(", ")
-        };
-        return Err(Error::malformed(format_args!(
-            "no lease {id}: expected {known}"
-        )));
-    };
+    let lease = leases.iter().find(|lease| lease.id == id);
+    let lease = lease.ok_or_else(|| no_lease(id, &leases))?;
     let begun = Instant::now();
     let mark = ledger.mark(id);
     let mut signal = Signal::TERM;
     loop {
-        // The program that holds the lease passes the signal on, and frees the devices itself. Only
-        // if it is gone, or does not, its processes are told directly.
-        let holder = &lease.asker.process;
-        let mut told: Vec<Identity> = Vec::new();
-        if processes.life(holder) == Life::Runs {
-            told.push(holder.clone());
-        }
-        // An adopted lease has no program of ours left that could pass the signal on.
-        if lease.adopted || signal == Signal::KILL {
-            told.extend(
-                processes
-                    .marked(MARK)
-                    .found
-                    .remove(&mark)
-                    .unwrap_or_default(),
-            );
-            // Others may write the ledger, and have told of a group in which nothing of the lease is.
-            let groups = lease.cgroup.iter().chain(&lease.limited);
-            let groups = groups.filter_map(|group| mark::of_lease(group, &mark));
-            told.extend(
-                groups.flat_map(|group| {
-                    processes.listed(|| cgroup::members(group).unwrap_or_default())
-                }),
-            );
-            let child = lease.child.iter();
-            told.extend(
-                child
-                    .filter(|identity| processes.life(identity) == Life::Runs)
-                    .cloned(),
-            );
-        }
+        let told = to_signal(&processes, lease, &mark, signal);
         if told.is_empty() {
             break;
         }
@@ -120,6 +81,51 @@ pub(crate) fn end(ledger: &mut Ledger, id: i64, output: Output) -> Result<(), Er
         output.line(format!("lease {id} has ended"));
     }
     Ok(())
+}
+
+/// The error that a lease is not there, with those that are.
+fn no_lease(id: i64, leases: &[Lease]) -> Error {
+    let known: Vec<String> = leases.iter().map(|lease| lease.id.to_string()).collect();
+    let known = if known.is_empty() {
+        "no lease at all now".to_owned()
+    } else {
+        known.join(", ")
+    };
+    Error::malformed(format_args!("no lease {id}: expected {known}"))
+}
+
+/// The processes that get a signal. The program that holds the lease passes it on, and frees the devices itself.
+/// Only if it is gone, or does not, the processes of its command are told directly.
+fn to_signal(processes: &Processes, lease: &Lease, mark: &str, signal: Signal) -> Vec<Identity> {
+    let holder = &lease.asker.process;
+    let mut told: Vec<Identity> = Vec::new();
+    if processes.life(holder) == Life::Runs {
+        told.push(holder.clone());
+    }
+    // An adopted lease has no program of ours left that could pass the signal on.
+    if lease.adopted || signal == Signal::KILL {
+        told.extend(
+            processes
+                .marked(MARK)
+                .found
+                .remove(mark)
+                .unwrap_or_default(),
+        );
+        // Others may write the ledger, and have told of a group in which nothing of the lease is.
+        let groups = lease.cgroup.iter().chain(&lease.limited);
+        let groups = groups.filter_map(|group| mark::of_lease(group, mark));
+        told.extend(
+            groups
+                .flat_map(|group| processes.listed(|| cgroup::members(group).unwrap_or_default())),
+        );
+        let child = lease.child.iter();
+        told.extend(
+            child
+                .filter(|identity| processes.life(identity) == Life::Runs)
+                .cloned(),
+        );
+    }
+    told
 }
 
 /// Whether the ledger still has the lease.

@@ -1,5 +1,6 @@
 //! `mapa run`: a command on devices that it has alone.
 
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -93,14 +94,7 @@ pub(crate) fn run(
     let policy = chosen.policy(&names, model.as_ref(), Some(&work))?;
     let request = spec.request(&work, node.graph())?;
     let scheduler = args.scheduler.as_deref().unwrap_or(FIRST_COME);
-    // The ledger keeps policy and request in a form that other programs can read, since any of them may decide
-    // for this job.
-    let lasting_policy = lasting_policy(chosen, &names, scheduler)?;
-    if scheduler != FIRST_COME {
-        known_scheduler(&names, scheduler)?;
-        // What makes no sense is told before anybody waits by it.
-        plan::scheduler(scheduler, &lasting_policy)?;
-    }
+    let lasting_policy = checked_policy(chosen, &names, scheduler)?;
     let processes = Processes::new()?;
     let drivers = || {
         if args.no_look {
@@ -108,16 +102,13 @@ pub(crate) fn run(
         }
         look(node, live)
     };
-    let words: Vec<_> = args
-        .command
-        .iter()
-        .map(|text| text.to_string_lossy())
-        .collect();
+    // The ledger keeps policy and request in a form that other programs can read, since any of them may decide
+    // for this job.
     let asker = Requester {
         tenant: args.tenant.clone().unwrap_or_else(user),
         uid: rustix::process::geteuid().as_raw(),
         process: processes.own()?,
-        command: words.join(" "),
+        command: words(&args.command),
         policy: to_json(&lasting_policy),
         spec: to_json(&lasting(spec, &work)),
     };
@@ -128,9 +119,7 @@ pub(crate) fn run(
         })?;
         // A dry run ignores the queue: it shows what would be chosen if it were this job's turn.
         let decision = policy.decide(&request, &seen.state.allocator.view())?;
-        let placement: Vec<DeviceId> = decision.placement().iter().copied().collect();
-        let around = surroundings(node, &placement, None, args.parts());
-        show(&told(node, &placement, Some(&decision), &around), output);
+        show_decision(args, node, &decision, output);
         return Ok(0);
     }
 
@@ -160,42 +149,16 @@ pub(crate) fn run(
         AcquireOutcome::Granted(granted) => granted,
         AcquireOutcome::Signal(number) => return Ok(u8::try_from(128 + number).unwrap_or(u8::MAX)),
     };
-    let lease = &granted.lease;
     // The time begins before the command does: `expires` in the ledger counts from the grant.
     let until = args
         .time
         .map(|length| Instant::now() + Duration::from_secs(length.0));
-    let started = start(
-        args,
-        &mut desk,
-        &granted,
-        (machine, live),
-        &happenings,
-        output,
-    );
-    // From the grant on, each way out frees the lease.
-    let mut before = |why: String| desk.free(&asker.tenant, lease, &why);
-    let job = match started {
-        Ok(StartResult::Runs(job, unbound)) => {
-            unbound.into_iter().for_each(|text| output.aside(text));
-            job
-        }
-        Ok(StartResult::Signal(number)) => {
-            before(format!("signal {number} came before it started"))?;
-            return Ok(u8::try_from(128 + number).unwrap_or(u8::MAX));
-        }
-        Ok(StartResult::Not(error)) => {
-            before(format!("it could not be started: {error}"))?;
-            let program = args.command.first().map(|text| text.to_string_lossy());
-            output.aside(format!("{}: {error}", program.unwrap_or_default()));
-            let is_missing = error.kind() == io::ErrorKind::NotFound;
-            return Ok(if is_missing { MISSING } else { UNUSABLE });
-        }
-        Err(error) => {
-            before(format!("it could not be started: {error}"))?;
-            return Err(error);
-        }
+    let around = (machine, live);
+    let job = match start_or_free(args, &mut desk, &granted, around, &happenings, output)? {
+        Ok(job) => job,
+        Err(status) => return Ok(status),
     };
+    let lease = &granted.lease;
     // A thread makes the group after a while, so a short command does not pay for one.
     let group = (!args.no_cgroup).then(|| Group::beside(desk.ledger, lease.id, &processes));
     if node.is_live() && !args.no_look {
@@ -215,6 +178,71 @@ pub(crate) fn run(
         group.remove();
     }
     Ok(if late { LATE } else { ended.exit_status() })
+}
+
+/// The policy in a form that lasts. What makes no sense is told before anybody waits by it.
+///
+/// # Errors
+/// As [`lasting_policy`]; the scheduler is unknown, or does not go with the policy.
+fn checked_policy(chosen: PolicySpec, names: &Names, scheduler: &str) -> Result<PolicySpec, Error> {
+    let policy = lasting_policy(chosen, names, scheduler)?;
+    if scheduler != FIRST_COME {
+        known_scheduler(names, scheduler)?;
+        plan::scheduler(scheduler, &policy)?;
+    }
+    Ok(policy)
+}
+
+/// A command as one line.
+fn words(command: &[OsString]) -> String {
+    let words: Vec<_> = command.iter().map(|text| text.to_string_lossy()).collect();
+    words.join(" ")
+}
+
+/// Shows the devices of a decision, and what a command would find on them.
+fn show_decision(args: &RunArgs, node: &Node, decision: &mapa_core::Decision, output: Output) {
+    let placement: Vec<DeviceId> = decision.placement().iter().copied().collect();
+    let around = surroundings(node, &placement, None, args.parts());
+    show(&told(node, &placement, Some(decision), &around), output);
+}
+
+/// Starts the command. If it does not run, frees the lease: from the grant on, each way out does. Returns the
+/// job, or the exit status without one.
+///
+/// # Errors
+/// The machine or the system failed, or the ledger cannot be written.
+fn start_or_free(
+    args: &RunArgs,
+    desk: &mut AcquireContext<'_>,
+    granted: &Granted,
+    machine: (&MachineSpec, &Live),
+    happenings: &RunEvents,
+    output: Output,
+) -> Result<Result<Job, u8>, Error> {
+    let started = start(args, desk, granted, machine, happenings, output);
+    let lease = &granted.lease;
+    let mut free = |why: String| desk.free(&lease.asker.tenant, lease, &why);
+    match started {
+        Ok(StartResult::Runs(job, unbound)) => {
+            unbound.into_iter().for_each(|text| output.aside(text));
+            Ok(Ok(job))
+        }
+        Ok(StartResult::Signal(number)) => {
+            free(format!("signal {number} came before it started"))?;
+            Ok(Err(u8::try_from(128 + number).unwrap_or(u8::MAX)))
+        }
+        Ok(StartResult::Not(error)) => {
+            free(format!("it could not be started: {error}"))?;
+            let program = args.command.first().map(|text| text.to_string_lossy());
+            output.aside(format!("{}: {error}", program.unwrap_or_default()));
+            let is_missing = error.kind() == io::ErrorKind::NotFound;
+            Ok(Err(if is_missing { MISSING } else { UNUSABLE }))
+        }
+        Err(error) => {
+            free(format!("it could not be started: {error}"))?;
+            Err(error)
+        }
+    }
 }
 
 /// Notes in the ledger what becomes of devices while the command runs, and tells it. The thread ends with
@@ -293,9 +321,9 @@ impl Group {
             let Some(group) = Cgroups::default().hold(&mark::name_of(&mark), all) else {
                 return;
             };
-            if let (Some(folder), Ok(mut own)) = (group.to_str(), Ledger::open(&place)) {
+            if let (Some(folder), Ok(mut books)) = (group.to_str(), Ledger::open(&place)) {
                 // A group that is not noted helps nobody, and does no harm.
-                let _ = own.change(Sync::Boot, |books| books.grouped(lease, folder));
+                let _ = books.change(Sync::Boot, |books| books.grouped(lease, folder));
             }
             *slot = Made::At(group);
         });
@@ -422,8 +450,8 @@ fn lasting(spec: JobSpec, work: &mapa_front::Job) -> JobSpec {
     }
 }
 
-fn to_json(own: &impl Serialize) -> String {
-    serde_json::to_string(own).unwrap_or_default()
+fn to_json(spec: &impl Serialize) -> String {
+    serde_json::to_string(spec).unwrap_or_default()
 }
 
 /// The user, by name if the environment says it.

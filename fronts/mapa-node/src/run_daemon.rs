@@ -10,8 +10,8 @@ use mapa_front::answer::node::Status;
 use mapa_front::drive_log::{RECORD_VERSION, RecordHead};
 use mapa_front::{MachineSpec, Names, SchedulerSpec};
 use mapa_live::levers::{CgroupPath, LeverEvent, LeverManager, LeverSet};
-use mapa_live::{Identity, Live, Processes, Roots};
-use mapa_sched::{Fleet, Scheduler, SchedulerRun, Timeline};
+use mapa_live::{Live, Processes, Roots};
+use mapa_sched::{Fleet, Scheduler, SchedulerRun};
 use mapa_topologies::Machine;
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -22,14 +22,14 @@ use crate::cli::{Length, MachineArgs};
 #[cfg(feature = "slo")]
 use crate::daemon::LatencyControl;
 use crate::daemon::{
-    Config, Host, Inbox, InboxSender, Message, Metrics, MigModes, Needs, NodeDriver, NodeJournal,
-    NodeLevers, Recorder, ReportedState, Reporter, SharedStatus, Stopped, folder_of, inbox,
+    Config, DriverParts, Host, Inbox, InboxSender, Message, Metrics, Needs, NodeDriver,
+    NodeJournal, NodeLevers, Recorder, Reporter, RunEnd, SharedStatus, Stopped, folder_of, inbox,
     job_of_lease, now_ms,
 };
 use crate::disk::Disk;
 use crate::error::Error;
 use crate::health::{self, HealthTargets};
-use crate::leader::{BELL, alone, enter};
+use crate::leader::{BELL, Leader, alone, enter};
 use crate::ledger::{Ledger, Sync, UnixNanos, now};
 use crate::mark;
 use crate::node::Node;
@@ -38,6 +38,9 @@ use crate::path_visibility::PathVisibility;
 use crate::run::user;
 use crate::service::{self, Log};
 use crate::wakeup::Bell;
+
+/// How long after an error the health of devices is watched again.
+const WATCH_AGAIN: Duration = Duration::from_secs(10);
 
 /// The options of the daemon.
 #[derive(Debug, Args)]
@@ -114,35 +117,36 @@ pub(crate) fn drive(
     }
     let mut books = Ledger::open(ledger)?;
     let processes = Processes::new()?;
-    let owner = user();
-    let own = processes.own()?;
+    let leader = Leader {
+        process: processes.own()?,
+        owner: user(),
+        scheduler: spec.words().to_owned(),
+    };
     // Signals are heard before there is anything to give back.
     let (outside, inbox) = inbox();
     listen(&outside, books.id());
-    let words = spec.words().to_owned();
     books.read(|books| alone(books, &processes))?;
     // What a crash has left half done is taken back before anybody looks at the machine. Whoever has the
     // journal open is the only one that pulls.
-    let (keeper, left) = keeper(&live, &config, ledger, &own, &owner)?;
-    books.change(Sync::Disk, |books| {
-        enter(books, &processes, &owner, &own, &words)
-    })?;
+    let (keeper, left) = keeper(&live, &config, ledger, &leader)?;
+    books.change(Sync::Disk, |books| enter(books, &processes, &leader))?;
     let daemon = DaemonRun {
         args,
         config: &config,
         live: &live,
         processes: &processes,
-        owner: owner.clone(),
+        leader: &leader,
         spec,
         outside,
         machine: machine.spec(),
         output,
     };
-    let ended = daemon.run(inbox, scheduler, ledger, own.clone(), keeper, left);
+    let ended = daemon.run(inbox, scheduler, ledger, keeper, left);
     if let Err(error) = &ended {
         // Whoever waits need not wait for its silence to count.
         let why = format!("it failed: {error}");
-        let resigned = books.change(Sync::Boot, |books| books.resign(&owner, &own, &why));
+        let Leader { owner, process, .. } = &leader;
+        let resigned = books.change(Sync::Boot, |books| books.resign(owner, process, &why));
         drop(resigned.and_then(|()| ring_first(&mut books)));
     }
     ended
@@ -207,7 +211,7 @@ struct DaemonRun<'a> {
     config: &'a Config,
     live: &'a Live,
     processes: &'a Processes,
-    owner: String,
+    leader: &'a Leader,
     spec: SchedulerSpec,
     outside: InboxSender,
     machine: MachineSpec,
@@ -216,77 +220,31 @@ struct DaemonRun<'a> {
 
 impl DaemonRun<'_> {
     fn run(
-        self,
+        &self,
         inbox: Inbox,
         mut scheduler: Box<dyn Scheduler + Send>,
         ledger: &Path,
-        own: Identity,
         keeper: LeverManager<NodeJournal>,
         left: Vec<String>,
     ) -> Result<(), Error> {
         let mut ledger = Ledger::open(ledger)?;
-        let mut node = Node::load(&self.machine, self.live, &mut |warning| {
-            self.output.aside(warning);
-        })?;
-        if !ledger.read(|books| node.is_bound(books))? {
-            ledger.change(Sync::Disk, |books| node.bind(books, &self.owner))?;
-        }
-        // Its levers can partition a device that has no instance.
-        node.open_bare()?;
+        let node = self.load_node(&mut ledger)?;
         let began = began(&mut ledger)?;
-        let recorder = match &self.args.record {
-            Some(path) => {
-                let head = head(&node, &self.machine, &self.spec, self.config, began)?;
-                Some(Recorder::new(path, head)?)
-            }
-            None => None,
-        };
-        let words = self.spec.words().to_owned();
-        let shared = Arc::new(SharedStatus {
-            metrics: Metrics::new(),
-            status: Mutex::new(Status {
-                release: env!("CARGO_PKG_VERSION").to_owned(),
-                pid: std::process::id(),
-                since: now(),
-                machine: node.loaded().machine.name.clone(),
-                scheduler: words.clone(),
-                dry_run: self.args.dry_run,
-                ..Status::default()
-            }),
-        });
-        let watchdog = sd_notify::watchdog_enabled();
-        let mut told = Reporter::new(shared.clone(), watchdog);
-        for lever in left {
-            told.lever_failed(&lever, "undo");
-        }
+        let recorder = self.open_record(&node, began)?;
+        let shared = self.shared_status(&node);
+        let told = reporter(&shared, &left);
         // No other driver tells of changes.
         if node.is_live() && !node.is_amd() {
-            watch(
-                &shared,
-                &self.outside,
-                &node,
-                self.live,
-                ledger.path(),
-                &self.owner,
-            );
+            self.watch_health(&shared, &node, ledger.path());
         }
         let served = service::serve(&self.config.service, &shared, &self.outside, ledger.path())?;
         let fleet = Fleet::new([node.loaded().graph().clone()]);
-        let leases = ledger.read(|books| books.leases())?;
-        let job_of = |group: &CgroupPath| {
-            let name = group.path().rsplit('/').next()?;
-            let mut leases = leases.iter().map(|lease| lease.id);
-            let lease = leases.find(|&lease| mark::name_of(&ledger.mark(lease)) == name);
-            lease.map(job_of_lease)
-        };
-        let (levers, roots) = (&self.config.levers, &self.live.roots);
         #[allow(unused_mut, reason = "a feature asks it for programs")]
-        let mut hands = NodeLevers::new(keeper, levers, roots, self.args.dry_run, job_of);
+        let mut hands = self.levers(keeper, &mut ledger)?;
         #[cfg(feature = "slo")]
         let slo = LatencyControl::begin(self.config, self.live, &mut hands)?;
-        let needs_counters = self.needs_counters();
         let needs = Needs {
-            scheduler: needs_counters,
+            scheduler: self.needs_counters(),
             #[cfg(feature = "slo")]
             contention: (slo.as_ref()).map_or(Some(false), LatencyControl::needs_devices),
             #[cfg(not(feature = "slo"))]
@@ -294,54 +252,34 @@ impl DaemonRun<'_> {
         };
         let (to, live) = (&self.outside, self.live);
         let sampler = Host::begin(live, self.config, &node, needs, to, &shared)?;
-        let mut driver = NodeDriver {
+        let mut driver = NodeDriver::new(DriverParts {
+            ledger,
             node,
-            machine: self.machine,
+            machine: self.machine.clone(),
             processes: self.processes,
             live: self.live,
             config: self.config,
-            own,
-            owner: self.owner,
-            scheduler: words.clone(),
+            leader: self.leader.clone(),
             began,
             hands,
             inbox,
-            recorder,
             told,
-            sampler,
-            known: ReportedState::default(),
-            timeline: Timeline::default(),
-            look_at: Instant::now(),
-            stop: None,
-            until: (self.args.duration)
-                .map(|length| Instant::now() + Duration::from_secs(length.0)),
-            #[cfg(feature = "slo")]
-            slo: slo.map(|slo| Box::new(slo) as Box<_>),
-            leases: std::collections::BTreeMap::new(),
-            adopting: Vec::new(),
-            still: std::collections::BTreeSet::new(),
-            mig: MigModes::default(),
-            is_stale: false,
-            instant_began: Instant::now(),
-            ledger,
+        });
+        driver.recorder = recorder;
+        driver.sampler = sampler;
+        driver.end = RunEnd {
+            signal: None,
+            at: (self.args.duration).map(|length| Instant::now() + Duration::from_secs(length.0)),
         };
-        // A scheduler of latencies throttles those who share a path.
-        if needs_counters
-            && driver.node.is_live()
-            && let PathVisibility {
-                hidden: Some(why),
-                // A driver that has not answered may tell it yet.
-                unanswered: None,
-                ..
-            } = PathVisibility::of(self.live)
+        #[cfg(feature = "slo")]
         {
-            let what = format!(
-                "{why}: jobs on other devices are not known to be beside a tenant and are not throttled{INFERRED}"
-            );
-            driver.told.trouble("topology", &what);
+            driver.slo = slo.map(|slo| Box::new(slo) as Box<_>);
+        }
+        if self.needs_counters() {
+            self.report_hidden_paths(&mut driver);
         }
         info!(
-            scheduler = words,
+            scheduler = self.leader.scheduler,
             ledger = %driver.ledger.path().display(),
             "ready"
         );
@@ -355,7 +293,7 @@ impl DaemonRun<'_> {
         let ended = go(&mut SchedulerRun::new(fleet), &mut *scheduler, &mut driver);
         let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
         drop(served);
-        let why = match (&ended, driver.stop) {
+        let why = match (&ended, driver.end.signal) {
             (Err(error), _) => format!("it failed: {error}"),
             (Ok(()), Some(signal)) => format!("signal {signal} ended it"),
             (Ok(()), None) => "it ended".to_owned(),
@@ -363,6 +301,104 @@ impl DaemonRun<'_> {
         info!(why, "ends");
         driver.close(&why)?;
         ended
+    }
+
+    /// Reads the machine, and binds a new ledger to it.
+    fn load_node(&self, ledger: &mut Ledger) -> Result<Node, Error> {
+        let mut node = Node::load(&self.machine, self.live, &mut |warning| {
+            self.output.aside(warning);
+        })?;
+        if !ledger.read(|books| node.is_bound(books))? {
+            ledger.change(Sync::Disk, |books| node.bind(books, &self.leader.owner))?;
+        }
+        // Its levers can partition a device that has no instance.
+        node.open_bare()?;
+        Ok(node)
+    }
+
+    /// Opens the file of `--record`, if there is one.
+    fn open_record(&self, node: &Node, began: UnixNanos) -> Result<Option<Recorder>, Error> {
+        let Some(path) = &self.args.record else {
+            return Ok(None);
+        };
+        let head = head(node, &self.machine, &self.spec, self.config, began)?;
+        Ok(Some(Recorder::new(path, head)?))
+    }
+
+    /// What the service says before the first instant.
+    fn shared_status(&self, node: &Node) -> Arc<SharedStatus> {
+        Arc::new(SharedStatus {
+            metrics: Metrics::new(),
+            status: Mutex::new(Status {
+                release: env!("CARGO_PKG_VERSION").to_owned(),
+                pid: std::process::id(),
+                since: now(),
+                machine: node.loaded().machine.name.clone(),
+                scheduler: self.leader.scheduler.clone(),
+                dry_run: self.args.dry_run,
+                ..Status::default()
+            }),
+        })
+    }
+
+    /// The levers of this machine. What they hold already belongs to the leases that the ledger has.
+    fn levers(
+        &self,
+        keeper: LeverManager<NodeJournal>,
+        ledger: &mut Ledger,
+    ) -> Result<NodeLevers<'_, NodeJournal>, Error> {
+        let leases = ledger.read(|books| books.leases())?;
+        let job_of = |group: &CgroupPath| {
+            let name = group.path().rsplit('/').next()?;
+            let mut leases = leases.iter().map(|lease| lease.id);
+            let lease = leases.find(|&lease| mark::name_of(&ledger.mark(lease)) == name);
+            lease.map(job_of_lease)
+        };
+        let (levers, roots) = (&self.config.levers, &self.live.roots);
+        let dry_run = self.args.dry_run;
+        Ok(NodeLevers::new(keeper, levers, roots, dry_run, job_of))
+    }
+
+    /// A scheduler of latencies throttles those who share a path: where the machine hides its paths, it cannot.
+    fn report_hidden_paths(&self, driver: &mut NodeDriver<'_>) {
+        if driver.node.is_live()
+            && let PathVisibility {
+                hidden: Some(why),
+                // A driver that has not answered may tell it yet.
+                unanswered: None,
+                ..
+            } = PathVisibility::of(self.live)
+        {
+            let what = format!(
+                "{why}: jobs on other devices are not known to be beside a tenant and are not throttled{INFERRED}"
+            );
+            driver.told.trouble("topology", &what);
+        }
+    }
+
+    /// Notes in the ledger what becomes of devices' health, for as long as this program runs.
+    fn watch_health(&self, shared: &Arc<SharedStatus>, node: &Node, ledger: &Path) {
+        let (shared, to) = (shared.clone(), self.outside.clone());
+        let (live, owner) = (self.live.clone(), self.leader.owner.clone());
+        let (devices, ledger) = (HealthTargets::new(node), ledger.to_owned());
+        thread::spawn(move || {
+            let tell = |what: String| {
+                info!(what, "health");
+                to.tell(Message::Bell);
+            };
+            let mut last = String::new();
+            loop {
+                if let Err(error) = health::watch(&live, &devices, &ledger, &owner, || true, tell) {
+                    shared.metrics.trouble("health");
+                    let error = error.to_string();
+                    if error != last {
+                        warn!(error, "events of devices are not watched for a while");
+                    }
+                    last = error;
+                }
+                thread::sleep(WATCH_AGAIN);
+            }
+        });
     }
 
     /// Whether the scheduler is told the counters of the host: each sample is an instant.
@@ -373,18 +409,26 @@ impl DaemonRun<'_> {
     }
 }
 
+/// Who tells of this run, first of all which levers of an earlier one are left.
+fn reporter(shared: &Arc<SharedStatus>, left: &[String]) -> Reporter {
+    let mut told = Reporter::new(shared.clone(), sd_notify::watchdog_enabled());
+    for lever in left {
+        told.lever_failed(lever, "undo");
+    }
+    told
+}
+
 /// The levers, after what an earlier daemon has left was taken back; and the names of levers that
 /// could not be.
 fn keeper(
     live: &Live,
     config: &Config,
     ledger: &Path,
-    own: &Identity,
-    owner: &str,
+    leader: &Leader,
 ) -> Result<(LeverManager<NodeJournal>, Vec<String>), Error> {
     let folder = config.levers.journal.clone();
     let folder = folder.unwrap_or_else(|| folder_of(ledger));
-    let journal = NodeJournal::open(&folder, ledger, own, owner)?;
+    let journal = NodeJournal::open(&folder, ledger, leader)?;
     let hands = LeverSet::of(live, config.levers.bounds);
     let opened = LeverManager::open(hands, journal, now_ms());
     let (keeper, facts) = opened.map_err(|error| Error::at("levers", error))?;
@@ -446,39 +490,4 @@ fn listen(outside: &InboxSender, ledger: &str) {
             }
         });
     }
-}
-
-/// How long after an error the health of devices is watched again.
-const WATCH_AGAIN: Duration = Duration::from_secs(10);
-
-/// Notes in the ledger what becomes of devices' health, for as long as this program runs.
-fn watch(
-    shared: &Arc<SharedStatus>,
-    outside: &InboxSender,
-    node: &Node,
-    live: &Live,
-    ledger: &Path,
-    owner: &str,
-) {
-    let (shared, to) = (shared.clone(), outside.clone());
-    let (live, owner) = (live.clone(), owner.to_owned());
-    let (devices, ledger) = (HealthTargets::new(node), ledger.to_owned());
-    thread::spawn(move || {
-        let tell = |what: String| {
-            info!(what, "health");
-            to.tell(Message::Bell);
-        };
-        let mut last = String::new();
-        loop {
-            if let Err(error) = health::watch(&live, &devices, &ledger, &owner, || true, tell) {
-                shared.metrics.trouble("health");
-                let error = error.to_string();
-                if error != last {
-                    warn!(error, "events of devices are not watched for a while");
-                }
-                last = error;
-            }
-            thread::sleep(WATCH_AGAIN);
-        }
-    });
 }

@@ -146,8 +146,8 @@ impl TaskFile {
         let bytes = read_file(path).map_err(at)?;
         let read = read_entries(&bytes, processes.boot());
         let all = read.map_err(|what| Error::at(path.display(), what))?;
-        let own = processes.own()?;
-        let lives = |entry: &Entry| processes.life(&entry.identity(&own)) != Life::Ended;
+        let process = processes.own()?;
+        let lives = |entry: &Entry| processes.life(&entry.identity(&process)) != Life::Ended;
         let mut entries = Self {
             file,
             path: path.to_owned(),

@@ -31,19 +31,19 @@ pub(super) fn answered(
     want: &Want<'_>,
     ticket: Option<i64>,
 ) -> Result<Option<Outcome>, Error> {
-    let own = ticket.map(|id| books.ticket(id)).transpose()?.flatten();
-    let Some(own) = own else {
+    let place = ticket.map(|id| books.ticket(id)).transpose()?.flatten();
+    let Some(place) = place else {
         return Ok(None);
     };
-    if let Some(found) = own.lease {
+    if let Some(found) = place.lease {
         // The answer is fetched once. From here on the lease alone counts.
-        books.dequeue(own.id)?;
+        books.dequeue(place.id)?;
         let lease = books.leases()?.into_iter().find(|lease| lease.id == found);
         // This process holds the lease and lives, so only `mapa free` can have ended it.
         let lease = lease.ok_or_else(|| {
             Error::at(
                 "the ledger",
-                format_args!("lease {found} of ticket {} is gone", own.id),
+                format_args!("lease {found} of ticket {} is gone", place.id),
             )
         })?;
         let placement = lease
@@ -57,8 +57,8 @@ pub(super) fn answered(
             decision: None,
         })))));
     }
-    if let Some(why) = own.refusal {
-        books.leave(&want.asker.tenant, own.id, &why)?;
+    if let Some(why) = place.refusal {
+        books.leave(&want.asker.tenant, place.id, &why)?;
         return match refusal_of(&why) {
             Error::Refused(refusal) => Ok(Some(Err(refusal))),
             other => Err(other),

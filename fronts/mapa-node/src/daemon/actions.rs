@@ -43,7 +43,7 @@ impl NodeDriver<'_> {
     pub(super) fn still_there(&mut self) {
         // Later than the failures of their orders.
         let at = self.now() + Duration::from_nanos(1);
-        for job in std::mem::take(&mut self.still) {
+        for job in std::mem::take(&mut self.instant.still) {
             let Some((lease, held)) = self.leases.get(&job) else {
                 continue;
             };
@@ -65,11 +65,11 @@ impl NodeDriver<'_> {
             return Ok(());
         };
         let placement: Vec<DeviceId> = at.placement.iter().copied().collect();
-        let scheduler = self.scheduler.clone();
+        let scheduler = self.leader.scheduler.clone();
         let (drivers, is_stale) = (self.drivers(), self.is_stale);
-        let (own, node, processes) = (&self.own, &self.node, self.processes);
+        let (leader, node, processes) = (&self.leader, &self.node, self.processes);
         let placed = self.ledger.change(Sync::Boot, |books| {
-            leader::stay(books, own)?;
+            leader::stay(books, leader)?;
             let ticket = books.ticket(id)?;
             let ticket = ticket.filter(|ticket| ticket.lease.is_none() && ticket.refusal.is_none());
             let Some(ticket) = ticket else {
@@ -165,10 +165,10 @@ impl NodeDriver<'_> {
             return Err("the job holds no lease".to_owned());
         };
         let (id, mark) = (lease.id, self.ledger.mark(lease.id));
-        let own = lease.cgroup.as_deref();
-        let own = own.and_then(|text| mark::of_lease(text, &mark));
+        let cgroup = lease.cgroup.as_deref();
+        let cgroup = cgroup.and_then(|text| mark::of_lease(text, &mark));
         let (levers, roots) = (self.hands.levers(), &self.live.roots);
-        let (group, enrol) = changes::group(own, &mark::name_of(&mark), levers, roots)?;
+        let (group, enrol) = changes::group(cgroup, &mark::name_of(&mark), levers, roots)?;
         let processes = self.processes_of(lease);
         let is_moved = kind == changes::Kind::BlockIo && enrol;
         let to = changes::moves_to(&group, roots)?.filter(|_| is_moved);

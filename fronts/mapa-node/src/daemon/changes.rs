@@ -397,10 +397,13 @@ mod tests {
             ),
         ] {
             let (_folder, roots) = tree(&files);
-            let own = ["user", "unified/user", "pids/user"]
+            let lease_group = ["user", "unified/user", "pids/user"]
                 .map(|text| roots.cgroup.join(text).join("mapa-a-1"));
-            let own = own.iter().find(|path| path.exists()).map(PathBuf::as_path);
-            let (group, enrol) = super::group(own, "mapa-a-1", &levers, &roots).unwrap();
+            let lease_group = lease_group
+                .iter()
+                .find(|path| path.exists())
+                .map(PathBuf::as_path);
+            let (group, enrol) = super::group(lease_group, "mapa-a-1", &levers, &roots).unwrap();
             assert_eq!((group.to_string().as_str(), enrol), expected, "{files:?}");
             let to = moves_to(&group, &roots).unwrap();
             assert_eq!(to.is_some(), moves, "{files:?}");

@@ -39,10 +39,11 @@ impl Config {
     /// # Errors
     /// The file, the line or the table at fault, and what was expected there.
     pub(crate) fn read(path: &Path) -> Result<Self, Error> {
-        let own: Self = read(path)?;
-        own.check()
+        let config: Self = read(path)?;
+        config
+            .check()
             .map_err(|what| Error::malformed(format_args!("{}: {what}", path.display())))?;
-        Ok(own)
+        Ok(config)
     }
 
     /// Checks what no single key says.

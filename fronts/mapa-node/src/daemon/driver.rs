@@ -8,7 +8,7 @@ use mapa_core::{DeviceId, Refusal};
 use mapa_front::MachineSpec;
 #[cfg(feature = "slo")]
 use mapa_live::telemetry::Sample;
-use mapa_live::{Identity, Live, Processes};
+use mapa_live::{Live, Processes};
 use mapa_sched::{Action, Driver, DriverView, Event, JobId, Latency, Tenant, Time, Timeline};
 
 use super::config::Config;
@@ -21,7 +21,7 @@ use super::recorder::Recorder;
 use super::reporter::Reporter;
 use super::signals::Host;
 use crate::error::Error;
-use crate::leader;
+use crate::leader::{self, Leader};
 use crate::ledger::{Kind, Lease, Ledger, LedgerTx, Note, Sync, UnixNanos, now};
 use crate::node::Node;
 
@@ -69,8 +69,8 @@ pub(crate) trait LatencyController {
     fn end(self: Box<Self>, driver: &mut NodeDriver<'_>);
 }
 
-/// The driver.
-pub(crate) struct NodeDriver<'a> {
+/// What a driver is made of: what exists before it, and what outlives it.
+pub(crate) struct DriverParts<'a> {
     /// The ledger.
     pub ledger: Ledger,
     /// The machine.
@@ -83,49 +83,127 @@ pub(crate) struct NodeDriver<'a> {
     pub live: &'a Live,
     /// The configuration.
     pub config: &'a Config,
-    /// This process, as the ledger has it.
-    pub own: Identity,
-    /// Who is noted as the one that decides.
-    pub owner: String,
-    /// The words of the scheduler.
-    pub scheduler: String,
+    /// This daemon, as the ledger notes it.
+    pub leader: Leader,
     /// The moment 0.
     pub began: UnixNanos,
     /// The levers.
     pub hands: NodeLevers<'a, NodeJournal>,
     /// What comes from outside.
     pub inbox: Inbox,
-    /// The record.
-    pub recorder: Option<Recorder>,
     /// What the service tells of this run.
     pub told: Reporter,
+}
+
+/// When the daemon ends: at a signal, and at its own time if it has one.
+#[derive(Debug, Default)]
+pub(crate) struct RunEnd {
+    /// The signal that has come.
+    pub signal: Option<i32>,
+    /// When the daemon ends by itself.
+    pub at: Option<Instant>,
+}
+
+impl RunEnd {
+    /// Whether the daemon ends now.
+    fn is_due(&self) -> bool {
+        self.signal.is_some() || self.at.is_some_and(|at| at <= Instant::now())
+    }
+}
+
+/// What belongs to one instant: from its facts to its last order.
+pub(super) struct CurrentInstant {
+    /// When it began.
+    began: Instant,
+    /// Leases, and their jobs, whose adoption the scheduler may refuse.
+    pub(super) adopting: Vec<(i64, JobId)>,
+    /// Jobs whose order to leave has failed: they are where they were.
+    pub(super) still: BTreeSet<JobId>,
+}
+
+/// The driver.
+pub(crate) struct NodeDriver<'a> {
+    /// The ledger.
+    pub ledger: Ledger,
+    /// The machine.
+    pub node: Node,
+    /// How the machine is named.
+    pub(super) machine: MachineSpec,
+    /// The processes of this boot.
+    pub(super) processes: &'a Processes,
+    /// How the drivers are asked.
+    pub(super) live: &'a Live,
+    /// The configuration.
+    pub(super) config: &'a Config,
+    /// This daemon, as the ledger notes it.
+    pub(super) leader: Leader,
+    /// The moment 0.
+    pub(super) began: UnixNanos,
+    /// The levers.
+    pub(super) hands: NodeLevers<'a, NodeJournal>,
+    /// What comes from outside.
+    pub(super) inbox: Inbox,
+    /// What the service tells of this run.
+    pub told: Reporter,
+    /// The record, if one is written.
+    pub recorder: Option<Recorder>,
     /// Counters of the host, for a scheduler that needs them.
     pub sampler: Option<Host>,
-    /// What the scheduler knows.
-    pub known: ReportedState,
-    /// What will be told.
-    pub timeline: Timeline,
-    /// When the ledger is looked at next.
-    pub look_at: Instant,
-    /// Whether the daemon shall end: the signal.
-    pub stop: Option<i32>,
-    /// When the daemon ends by itself.
-    pub until: Option<Instant>,
     /// The control of latencies.
     #[cfg(feature = "slo")]
     pub slo: Option<Box<dyn LatencyController + 'a>>,
+    /// When the daemon ends.
+    pub end: RunEnd,
+    /// What the scheduler knows.
+    pub(super) known: ReportedState,
+    /// What will be told.
+    pub(super) timeline: Timeline,
+    /// When the ledger is looked at next.
+    pub(super) look_at: Instant,
     /// The leases of the last look and what they keep from others, by job.
-    pub leases: BTreeMap<JobId, (Lease, Vec<DeviceId>)>,
-    /// Facts of this instant that may be refused: adopted leases.
-    pub adopting: Vec<(i64, JobId)>,
-    /// Jobs whose order to leave has failed in this instant: they are where they were.
-    pub still: BTreeSet<JobId>,
+    pub(super) leases: BTreeMap<JobId, (Lease, Vec<DeviceId>)>,
+    /// What belongs to this instant alone.
+    pub(super) instant: CurrentInstant,
     /// Which devices were in MIG mode at the last look.
-    pub mig: MigModes,
+    pub(super) mig: MigModes,
     /// Whether the machine must be read anew before anything is decided.
-    pub is_stale: bool,
-    /// When this instant began.
-    pub instant_began: Instant,
+    pub(super) is_stale: bool,
+}
+
+impl<'a> NodeDriver<'a> {
+    /// A driver whose scheduler knows nothing yet, and which looks at the ledger at once. It records nothing, samples
+    /// no counters, controls no latencies and ends at a signal alone, until its fields say otherwise.
+    pub(crate) fn new(parts: DriverParts<'a>) -> Self {
+        Self {
+            ledger: parts.ledger,
+            node: parts.node,
+            machine: parts.machine,
+            processes: parts.processes,
+            live: parts.live,
+            config: parts.config,
+            leader: parts.leader,
+            began: parts.began,
+            hands: parts.hands,
+            inbox: parts.inbox,
+            told: parts.told,
+            recorder: None,
+            sampler: None,
+            #[cfg(feature = "slo")]
+            slo: None,
+            end: RunEnd::default(),
+            known: ReportedState::default(),
+            timeline: Timeline::default(),
+            look_at: Instant::now(),
+            leases: BTreeMap::new(),
+            instant: CurrentInstant {
+                began: Instant::now(),
+                adopting: Vec::new(),
+                still: BTreeSet::new(),
+            },
+            mig: MigModes::default(),
+            is_stale: false,
+        }
+    }
 }
 
 impl NodeDriver<'_> {
@@ -147,9 +225,9 @@ impl NodeDriver<'_> {
         sync: Sync,
         change: impl FnOnce(&LedgerTx<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let own = &self.own;
+        let leader = &self.leader;
         self.ledger.change(sync, |books| {
-            leader::stay(books, own)?;
+            leader::stay(books, leader)?;
             change(books)
         })
     }
@@ -157,7 +235,7 @@ impl NodeDriver<'_> {
     pub(super) fn hear(&mut self, message: Message) {
         match message {
             Message::Bell => self.look_at = Instant::now(),
-            Message::Stop(signal) => self.stop = Some(signal),
+            Message::Stop(signal) => self.end.signal = Some(signal),
             Message::Latency { tenant, took_ns } => {
                 let took = Duration::from_nanos(took_ns);
                 self.told.latency(&tenant, took);
@@ -204,12 +282,12 @@ impl NodeDriver<'_> {
         if let Some(slo) = self.slo.take() {
             slo.end(self);
         }
-        let (own, owner) = (&self.own, &self.owner);
+        let Leader { owner, process, .. } = &self.leader;
         self.ledger.change(Sync::Boot, |books| {
             for text in &left {
                 books.note(Note::new(Kind::Lever, owner, text))?;
             }
-            books.resign(owner, own, why)
+            books.resign(owner, process, why)
         })?;
         crate::acquire::ring_first(&mut self.ledger)
     }
@@ -272,8 +350,7 @@ impl Driver for NodeDriver<'_> {
                 };
                 self.hear(message);
             }
-            let is_over = self.until.is_some_and(|until| until <= Instant::now());
-            if self.stop.is_some() || is_over {
+            if self.end.is_due() {
                 return Ok(None);
             }
             if Instant::now() >= self.look_at {
@@ -287,7 +364,7 @@ impl Driver for NodeDriver<'_> {
                 facts.push(fact);
             }
             if !facts.is_empty() {
-                self.instant_began = Instant::now();
+                self.instant.began = Instant::now();
                 self.record(|to| facts.iter().try_for_each(|(_, event)| to.told(event)));
                 for (_, fact) in facts.iter() {
                     self.adopts(fact);
@@ -302,8 +379,8 @@ impl Driver for NodeDriver<'_> {
             if let Some(slo) = &self.slo {
                 pause = pause.min(slo.due().saturating_duration_since(Instant::now()));
             }
-            if let Some(until) = self.until {
-                pause = pause.min(until.saturating_duration_since(Instant::now()));
+            if let Some(end) = self.end.at {
+                pause = pause.min(end.saturating_duration_since(Instant::now()));
             }
             self.told.beat();
             if let Some(message) = self.inbox.next(pause) {
@@ -333,14 +410,14 @@ impl Driver for NodeDriver<'_> {
                     order,
                     "its owner has started it, and only its owner can start it elsewhere",
                 );
-                self.still.insert(tenant.job());
+                self.instant.still.insert(tenant.job());
             }
             Action::Suspend { tenant } => {
                 self.fail(
                     order,
                     "a process that is stopped keeps the memory of its devices, so they are not free",
                 );
-                self.still.insert(tenant.job());
+                self.instant.still.insert(tenant.job());
             }
             Action::Launch { job } => {
                 let why = Refusal::Infeasible(mapa_core::Reason::Rule(
@@ -361,7 +438,7 @@ impl Driver for NodeDriver<'_> {
         self.settle_adopted(seen);
         self.still_there();
         self.told
-            .settled(&self.node, seen, self.instant_began.elapsed());
+            .settled(&self.node, seen, self.instant.began.elapsed());
         Ok(())
     }
 }

@@ -287,14 +287,14 @@ impl EventBuilder<'_> {
     /// What the configuration says of a tenant's jobs.
     fn of_tenant(&self, tenant: &str, since: UnixNanos, job: &mut Job) {
         job.isolated = self.config.queue.isolated;
-        let Some(own) = self.config.tenants.get(tenant) else {
+        let Some(settings) = self.config.tenants.get(tenant) else {
             return;
         };
-        job.slo = own
+        job.slo = settings
             .latency_slo_ms
             .map(|millis| Duration::from_nanos(millis.ns()));
-        job.priority = own.priority;
-        job.deadline = own
+        job.priority = settings.priority;
+        job.deadline = settings
             .deadline_s
             .map(|whole| self.at(since) + Duration::from_secs(whole.0));
     }

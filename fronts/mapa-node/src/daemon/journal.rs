@@ -6,11 +6,10 @@
 
 use std::path::{Path, PathBuf};
 
-use mapa_live::Identity;
 use mapa_live::levers::{FolderJournal, Journal, JournalEntry, LeverChange, LeverError, Step};
 
 use crate::error::Error;
-use crate::leader;
+use crate::leader::{self, Leader};
 use crate::ledger::{Kind, Ledger, Note, SHARED, Sync};
 
 /// The journal of the levers of daemons that use the ledger of all users.
@@ -20,8 +19,7 @@ const OF_SHARED: &str = "/var/lib/mapa-node/pulls";
 pub(crate) struct NodeJournal {
     entries: FolderJournal,
     ledger: Ledger,
-    own: Identity,
-    owner: String,
+    leader: Leader,
 }
 
 impl NodeJournal {
@@ -29,12 +27,7 @@ impl NodeJournal {
     ///
     /// # Errors
     /// As [`FolderJournal::open`] and [`Ledger::open`].
-    pub(crate) fn open(
-        folder: &Path,
-        ledger: &Path,
-        own: &Identity,
-        owner: &str,
-    ) -> Result<Self, Error> {
+    pub(crate) fn open(folder: &Path, ledger: &Path, leader: &Leader) -> Result<Self, Error> {
         let entries = FolderJournal::open(folder).map_err(|error| {
             Error::at(
                 "levers",
@@ -44,8 +37,7 @@ impl NodeJournal {
         Ok(Self {
             entries,
             ledger: Ledger::open(ledger)?,
-            own: own.clone(),
-            owner: owner.to_owned(),
+            leader: leader.clone(),
         })
     }
 }
@@ -72,7 +64,7 @@ fn is_own(entry: &JournalEntry) -> bool {
             | LeverChange::Layout { .. }
             | LeverChange::HandOver { .. }
     );
-    let own = |step: &Step| {
+    let is_of_daemon = |step: &Step| {
         matches!(
             step,
             Step::MakeGroup { .. }
@@ -95,17 +87,17 @@ fn is_own(entry: &JournalEntry) -> bool {
         is_hand_over && is_its
     };
     let mut steps = entry.plan.steps.iter();
-    pull && steps.all(|step| own(step) || of_hand_over(step))
+    pull && steps.all(|step| is_of_daemon(step) || of_hand_over(step))
 }
 
 impl Journal for NodeJournal {
     fn put(&mut self, entry: &JournalEntry) -> Result<(), LeverError> {
-        let (own, owner) = (&self.own, &self.owner);
+        let leader = &self.leader;
         let noted = self.ledger.change(Sync::Boot, |books| {
-            leader::stay(books, own)?;
+            leader::stay(books, leader)?;
             if !entry.confirmed {
                 let words = format!("pull {}: {}", entry.id, entry.plan.words.join("; "));
-                books.note(Note::new(Kind::Lever, owner, &words))?;
+                books.note(Note::new(Kind::Lever, &leader.owner, &words))?;
             }
             Ok(())
         });
@@ -140,7 +132,7 @@ mod tests {
     };
 
     use super::*;
-    use mapa_live::{ProcessId, Processes};
+    use mapa_live::{Identity, ProcessId, Processes};
 
     fn strange() -> JournalEntry {
         let program = ProgramSpec::new("evil", ["touch", "/tmp/evil"]);
@@ -161,17 +153,26 @@ mod tests {
         }
     }
 
+    /// This process as a daemon.
+    fn leader() -> Leader {
+        Leader {
+            process: Processes::new().unwrap().own().unwrap(),
+            owner: "test".to_owned(),
+            scheduler: "fifo".to_owned(),
+        }
+    }
+
     #[test]
     fn what_no_daemon_pulls_is_not_taken_back() {
         let folder = tempfile::tempdir().unwrap();
         let ledger = folder.path().join("ledger.db");
-        let own = Processes::new().unwrap().own().unwrap();
+        let leader = leader();
         let journal = folder_of(&ledger);
         FolderJournal::open(&journal)
             .unwrap()
             .put(&strange())
             .unwrap();
-        let journal = NodeJournal::open(&journal, &ledger, &own, "test").unwrap();
+        let journal = NodeJournal::open(&journal, &ledger, &leader).unwrap();
         let hands: LeverSet = SimulatedMachine::new().hands();
         let error = LeverManager::open(hands, journal, 0).err().unwrap();
         assert!(
@@ -184,9 +185,9 @@ mod tests {
     fn a_daemon_that_has_lost_the_queue_pulls_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let ledger = folder.path().join("ledger.db");
-        let own = Processes::new().unwrap().own().unwrap();
+        let leader = leader();
         let mut books = Ledger::open(&ledger).unwrap();
-        let journal = NodeJournal::open(&folder_of(&ledger), &ledger, &own, "test").unwrap();
+        let journal = NodeJournal::open(&folder_of(&ledger), &ledger, &leader).unwrap();
         let twin = SimulatedMachine::new();
         let (mut keeper, _) = LeverManager::open(twin.hands(), journal, 0).unwrap();
         let pull = |keeper: &mut LeverManager<NodeJournal>| {
@@ -200,16 +201,19 @@ mod tests {
             format!("{:?}", keeper.apply(&pull, Lifetime::Session, 0))
         };
         books
-            .change(Sync::Boot, |books| books.enter("test", &own, "fifo"))
+            .change(Sync::Boot, |books| {
+                books.enter(&leader.owner, &leader.process, &leader.scheduler)
+            })
             .unwrap();
         let fact = pull(&mut keeper);
         assert!(fact.starts_with("Applied"), "{fact}");
+        let process = leader.process;
         let other = Identity {
             id: ProcessId {
-                start: own.id.start + 1,
-                ..own.id
+                start: process.id.start + 1,
+                ..process.id
             },
-            ..own
+            ..process
         };
         books
             .change(Sync::Boot, |books| books.enter("test", &other, "fifo"))

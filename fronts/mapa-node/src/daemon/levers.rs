@@ -360,18 +360,18 @@ mod tests {
         let (levers, roots, mut told) = (levers(), Roots::default(), told());
         let twin = SimulatedMachine::new();
         twin.add_mps(&MpsServer(levers.mps_pipe.clone()), &[]);
-        let mut own = hands(&twin, &levers, &roots);
+        let mut node_levers = hands(&twin, &levers, &roots);
         for (job, at) in [(A, 0), (B, 30_000)] {
-            let done = own.throttle(job, MPS, at, target(Vec::new()), &mut told);
+            let done = node_levers.throttle(job, MPS, at, target(Vec::new()), &mut told);
             assert_eq!(done, Ok(()));
         }
         // The one of the two ends by its time, later than the other would have.
-        assert!(!own.tick(60_000, &mut told));
+        assert!(!node_levers.tick(60_000, &mut told));
         assert_eq!(percent(&twin, &levers), 70_000);
-        own.left(A, &mut told);
+        node_levers.left(A, &mut told);
         assert_eq!(percent(&twin, &levers), 70_000, "the other needs it");
         let lifted = JobLimit::MpsPercent(None);
-        let done = own.throttle(B, lifted, 61_000, target(Vec::new()), &mut told);
+        let done = node_levers.throttle(B, lifted, 61_000, target(Vec::new()), &mut told);
         assert_eq!((done, percent(&twin, &levers)), (Ok(()), 100_000));
     }
 
@@ -397,25 +397,25 @@ mod tests {
         let twin = SimulatedMachine::with_group("mapa").unwrap();
         let added = twin.add_process(17, &[17]);
         let guard = JobLimit::BlockIoMbPerS(Some(200));
-        let mut own = hands(&twin, &levers, &roots);
-        let done = own.throttle(A, guard, 0, target(vec![added]), &mut told);
+        let mut node_levers = hands(&twin, &levers, &roots);
+        let done = node_levers.throttle(A, guard, 0, target(vec![added]), &mut told);
         assert_eq!(done, Ok(()));
-        let before = own.keeper.active().count();
+        let before = node_levers.keeper.active().count();
         assert_eq!(before, 2, "the process, and the limit");
         let less = JobLimit::BlockIoMbPerS(Some(1));
-        let done = own.throttle(B, less, 0, target(vec![added]), &mut told);
+        let done = node_levers.throttle(B, less, 0, target(vec![added]), &mut told);
         assert!(done.is_err(), "out of bounds");
-        assert_eq!(own.keeper.active().count(), before, "A's are A's");
-        own.left(B, &mut told);
-        assert_eq!(own.keeper.active().count(), before);
-        own.left(A, &mut told);
-        assert_eq!(own.keeper.active().count(), 0);
+        assert_eq!(node_levers.keeper.active().count(), before, "A's are A's");
+        node_levers.left(B, &mut told);
+        assert_eq!(node_levers.keeper.active().count(), before);
+        node_levers.left(A, &mut told);
+        assert_eq!(node_levers.keeper.active().count(), 0);
     }
 
     #[test]
     fn a_limit_on_a_group_of_two_jobs_holds_until_neither_needs_it() {
         let (levers, roots, mut told) = (levers(), Roots::default(), told());
-        // A group that was there before, as a lease has one of its own.
+        // A group that was there before, as a lease has one of its node_levers.
         let twin = SimulatedMachine::with_group("mapa/mapa-x-1").unwrap();
         let [first, second] = [17, 18].map(|pid| twin.add_process(pid, &[pid]));
         let target = |processes| {
@@ -425,10 +425,10 @@ mod tests {
             })
         };
         let guard = JobLimit::BlockIoMbPerS(Some(200));
-        let mut own = hands(&twin, &levers, &roots);
+        let mut node_levers = hands(&twin, &levers, &roots);
         let before = twin.state();
         for (job, process) in [(A, first), (B, second)] {
-            let done = own.throttle(job, guard, 0, target(vec![process]), &mut told);
+            let done = node_levers.throttle(job, guard, 0, target(vec![process]), &mut told);
             assert_eq!(done, Ok(()));
         }
         let limits = |node_hands: &mut NodeLevers<'_, MemoryJournal>| {
@@ -436,13 +436,13 @@ mod tests {
             let block_io = &node_hands.keeper.hands().block_io;
             block_io.limits(&group, levers.block_devices[0])
         };
-        let set = limits(&mut own).unwrap();
+        let set = limits(&mut node_levers).unwrap();
         assert_eq!(set, mapa_live::levers::BlockIoLimits::mb_s(200));
         let lifted = JobLimit::BlockIoMbPerS(None);
-        let done = own.throttle(A, lifted, 1, target(Vec::new()), &mut told);
+        let done = node_levers.throttle(A, lifted, 1, target(Vec::new()), &mut told);
         assert_eq!(done, Ok(()));
-        assert_eq!(limits(&mut own).unwrap(), set, "the other needs it");
-        own.left(B, &mut told);
+        assert_eq!(limits(&mut node_levers).unwrap(), set, "the other needs it");
+        node_levers.left(B, &mut told);
         assert_eq!(twin.state(), before);
     }
 
@@ -451,14 +451,14 @@ mod tests {
         let (levers, roots, mut told) = (levers(), Roots::default(), told());
         let twin = SimulatedMachine::new();
         twin.add_mps(&MpsServer(levers.mps_pipe.clone()), &[]);
-        let mut own = hands(&twin, &levers, &roots);
-        let done = own.throttle(A, MPS, 0, target(Vec::new()), &mut told);
+        let mut node_levers = hands(&twin, &levers, &roots);
+        let done = node_levers.throttle(A, MPS, 0, target(Vec::new()), &mut told);
         assert_eq!(done, Ok(()));
         twin.fail(0, InjectedFault::Before);
-        own.left(A, &mut told);
+        node_levers.left(A, &mut told);
         assert_eq!(percent(&twin, &levers), 70_000);
         twin.heal();
-        own.tick(60_000, &mut told);
+        node_levers.tick(60_000, &mut told);
         assert_eq!(percent(&twin, &levers), 100_000);
     }
 
@@ -475,11 +475,11 @@ mod tests {
         };
         keeper.apply(&pull, Lifetime::Until { ms: 50_000 }, 0);
         let job_of = |group: &CgroupPath| group.path().ends_with("mapa-x-1").then_some(A);
-        let mut own = NodeLevers::new(keeper, &levers, &roots, false, job_of);
-        own.left(B, &mut told);
-        assert_eq!(own.keeper.active().count(), 1);
-        own.left(A, &mut told);
-        assert_eq!(own.keeper.active().count(), 0);
+        let mut node_levers = NodeLevers::new(keeper, &levers, &roots, false, job_of);
+        node_levers.left(B, &mut told);
+        assert_eq!(node_levers.keeper.active().count(), 1);
+        node_levers.left(A, &mut told);
+        assert_eq!(node_levers.keeper.active().count(), 0);
     }
 
     #[test]
@@ -494,16 +494,16 @@ mod tests {
         let process = twin.add_process(17, &[17, 18]);
         let before = twin.state();
         let guard = |avoid| JobLimit::AvoidInterruptCores(avoid);
-        let mut own = hands(&twin, &levers, &roots);
+        let mut node_levers = hands(&twin, &levers, &roots);
         // Nothing is known of interrupts yet: the job stays where it is.
-        let done = own.throttle(A, guard(true), 0, target(vec![process]), &mut told);
+        let done = node_levers.throttle(A, guard(true), 0, target(vec![process]), &mut told);
         assert!(done.unwrap_err().contains("not counted yet"));
         for count in [0, 1_000_000_000] {
             let text = format!("  CPU0 CPU1 CPU2 CPU3\n 33: {count} 0 0 0 PCI-MSI nvme\n");
             std::fs::write(roots.proc.join("interrupts"), text).unwrap();
-            own.quiet.look(&roots);
+            node_levers.quiet.look(&roots);
         }
-        let done = own.throttle(A, guard(true), 0, target(vec![process]), &mut told);
+        let done = node_levers.throttle(A, guard(true), 0, target(vec![process]), &mut told);
         assert_eq!(done, Ok(()));
         let cpus: Vec<String> = twin
             .hands()
@@ -514,7 +514,7 @@ mod tests {
             .map(|(_, cpus)| cpus.to_string())
             .collect();
         assert_eq!(cpus, ["1-3", "1-3"], "every thread, and not on CPU 0");
-        let done = own.throttle(A, guard(false), 1, target(vec![process]), &mut told);
+        let done = node_levers.throttle(A, guard(false), 1, target(vec![process]), &mut told);
         assert_eq!((done, twin.state() == before), (Ok(()), true));
     }
 }

@@ -53,7 +53,7 @@ fn short() -> Histogram {
 impl Metrics {
     /// All at nought.
     pub(crate) fn new() -> Self {
-        let own = Self {
+        let metrics = Self {
             registry: Registry::default(),
             facts: Counter::default(),
             instants: Counter::default(),
@@ -76,9 +76,10 @@ impl Metrics {
             fragmentation: Ratio::default(),
             missing: Gauge::default(),
         };
-        own.registered()
+        metrics.registered()
     }
 
+    // Long, since it is one flat table: a line for each metric, in the order of the output.
     fn registered(mut self) -> Self {
         let to = &mut self.registry;
         to.register(

@@ -35,14 +35,13 @@ mod toml_file;
 
 pub use config::check_node_config;
 pub(crate) use config::{Config, Service as ServiceConfig};
-pub(crate) use driver::{NodeDriver, Stopped, now_ms};
+pub(crate) use driver::{DriverParts, NodeDriver, RunEnd, Stopped, now_ms};
 
-pub(crate) use events::{ReportedState, job_of_lease};
+pub(crate) use events::job_of_lease;
 pub(crate) use inbox::{Inbox, InboxSender, Message, inbox};
 pub(crate) use journal::{NodeJournal, folder_of};
 pub(crate) use levers::NodeLevers;
 pub(crate) use metrics::Metrics;
-pub(crate) use modes::MigModes;
 pub(crate) use recorder::Recorder;
 pub(crate) use replay::{ReplayArgs, replay};
 pub(crate) use reporter::{Reporter, SharedStatus};

@@ -39,11 +39,11 @@ impl NodeDriver<'_> {
         if self.is_stale {
             return self.change(Sync::Boot, |_| Ok(()));
         }
-        let (own, owner, processes) = (&self.own, &self.owner, self.processes);
+        let (leader, processes) = (&self.leader, self.processes);
         let (known, node) = (&self.known, &self.node);
         let found = self.ledger.change(Sync::Boot, |books| {
-            leader::stay(books, own)?;
-            let seen = see(books, node, processes, owner, &drivers)?;
+            leader::stay(books, leader)?;
+            let seen = see(books, node, processes, &leader.owner, &drivers)?;
             LedgerSnapshot::new(books, seen, known)
         })?;
         let mut nonsense = Vec::new();
@@ -59,9 +59,9 @@ impl NodeDriver<'_> {
         }
         self.leases.clear();
         for lease in &found.seen.recovered.leases {
-            if let Some(own) = self.known.leases.get(&lease.id) {
+            if let Some(reported) = self.known.leases.get(&lease.id) {
                 let held = found.held(lease.id).to_vec();
-                self.leases.insert(own.job, (lease.clone(), held));
+                self.leases.insert(reported.job, (lease.clone(), held));
             }
         }
         self.told.queue(&found.queue, self.leases.len());
@@ -144,7 +144,7 @@ impl NodeDriver<'_> {
                 "it has other devices than before: expected a restart of the daemon, which adopts what runs",
             ));
         }
-        let owner = self.owner.clone();
+        let owner = self.leader.owner.clone();
         self.change(Sync::Disk, |books| node.bind(books, &owner))?;
         node.open_bare()?;
         self.node = node;
@@ -159,13 +159,13 @@ impl NodeDriver<'_> {
         };
         let mut leases = self.known.leases.iter();
         if let Some((&lease, _)) = leases.find(|(_, known_lease)| known_lease.job == job.id) {
-            self.adopting.push((lease, job.id));
+            self.instant.adopting.push((lease, job.id));
         }
     }
 
     /// Leases that could not be adopted occupy their devices, so that nobody else gets them.
     pub(super) fn settle_adopted(&mut self, seen: DriverView<'_>) {
-        for (lease, job) in std::mem::take(&mut self.adopting) {
+        for (lease, job) in std::mem::take(&mut self.instant.adopting) {
             if seen.fleet.lease_of(Tenant::Job(job)).is_some() {
                 continue;
             }
@@ -187,7 +187,7 @@ impl NodeDriver<'_> {
 
     /// Says in the queue why each job waits.
     pub(super) fn say_why(&mut self) -> Result<(), Error> {
-        let scheduler = &self.scheduler;
+        let scheduler = &self.leader.scheduler;
         let queue = self.ledger.read(|books| books.queue())?;
         let mut changed = Vec::new();
         for (before, ticket) in waiting(&queue).enumerate() {

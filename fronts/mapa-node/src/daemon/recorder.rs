@@ -28,13 +28,13 @@ impl Recorder {
     pub(crate) fn new(path: &Path, head: RecordHead) -> Result<Self, Error> {
         let name = path.display().to_string();
         let file = append_file::append(path).map_err(|error| Error::at(&name, error))?;
-        let mut own = Self {
+        let mut recorder = Self {
             to: BufWriter::new(file),
             name,
             now: empty(),
         };
-        own.line(&RecordLine::Head(Box::new(head)))?;
-        Ok(own)
+        recorder.line(&RecordLine::Head(Box::new(head)))?;
+        Ok(recorder)
     }
 
     /// Notes a fact of this instant.
@@ -85,13 +85,13 @@ mod tests {
     fn a_full_disk_is_an_error_that_names_the_record() {
         // The kernel's file on which every write says that the disk is full.
         let full = File::options().write(true).open("/dev/full").unwrap();
-        let mut own = Recorder {
+        let mut recorder = Recorder {
             to: BufWriter::new(full),
             name: "day.jsonl".to_owned(),
             now: empty(),
         };
-        own.told(&Event::Woken(mapa_sched::Token(7))).unwrap();
-        let error = own.settle(Time(1)).unwrap_err().to_string();
+        recorder.told(&Event::Woken(mapa_sched::Token(7))).unwrap();
+        let error = recorder.settle(Time(1)).unwrap_err().to_string();
         assert!(error.contains("day.jsonl"), "{error}");
     }
 }

@@ -32,15 +32,15 @@ pub(crate) struct SharedStatus {
 impl SharedStatus {
     /// The present state.
     pub(crate) fn status(&self) -> Status {
-        let own = self.status.lock().unwrap_or_else(PoisonError::into_inner);
-        own.clone()
+        let status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        status.clone()
     }
 
     /// What could not be read last.
     pub(crate) fn missing(&self, missing: Vec<Gap>) {
         self.metrics.missing.set(missing.len() as i64);
-        let mut own = self.status.lock().unwrap_or_else(PoisonError::into_inner);
-        own.missing = missing;
+        let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        status.missing = missing;
     }
 }
 
@@ -268,11 +268,11 @@ fn fragmentation(graph: &HardwareGraph, free: &BTreeSet<DeviceId>) -> f64 {
     let mut largest = 0;
     while let Some(first) = left.pop_first() {
         let (mut group, mut open) = (1, vec![first]);
-        while let Some(own) = open.pop() {
+        while let Some(device) = open.pop() {
             let joined: Vec<DeviceId> = left
                 .iter()
                 .copied()
-                .filter(|&other| graph.pair(own, other).direct.exists())
+                .filter(|&other| graph.pair(device, other).direct.exists())
                 .collect();
             for other in joined {
                 left.remove(&other);

@@ -75,23 +75,23 @@ struct SourceKeys {
 impl TryFrom<SourceKeys> for Source {
     type Error = String;
 
-    fn try_from(own: SourceKeys) -> Result<Self, String> {
-        let known = own.kind.histograms();
+    fn try_from(keys: SourceKeys) -> Result<Self, String> {
+        let known = keys.kind.histograms();
         if known.is_empty() {
             return Err("kind: expected an exporter of latencies: vllm or dynamo".to_owned());
         }
-        if !known.contains(&own.metric.as_str()) {
-            let metric = own.metric;
+        if !known.contains(&keys.metric.as_str()) {
+            let metric = keys.metric;
             return Err(format!(
                 "metric = \"{metric}\": expected {}",
                 known.join(" or ")
             ));
         }
         Ok(Self {
-            kind: own.kind,
-            url: own.url,
-            metric: own.metric,
-            model_name: own.model_name,
+            kind: keys.kind,
+            url: keys.url,
+            metric: keys.metric,
+            model_name: keys.model_name,
         })
     }
 }
@@ -262,12 +262,12 @@ impl LatencyMeans {
         scraped: &[ScrapeResult],
     ) -> Result<Option<u64>, MissingSignal> {
         let target = source.target();
-        let Some(own) = scraped.iter().find(|scrape| scrape.target == target) else {
+        let Some(scrape) = scraped.iter().find(|scrape| scrape.target == target) else {
             return Ok(None);
         };
         let of = |end: &str| -> Result<f64, String> {
             let name = format!("{}_{end}", source.metric);
-            let signal = own.signals.get(&name);
+            let signal = scrape.signals.get(&name);
             let signal = signal.ok_or_else(|| format!("{} has no {name}", source.url.0))?;
             match (source.model_name.as_str(), signal.len()) {
                 ("", 1) => signal.values().next().copied(),
@@ -351,9 +351,10 @@ mod tests {
 
     #[test]
     fn a_mean_is_that_of_the_requests_since_the_last_sample() {
-        let own = source("").unwrap();
+        let unnamed = source("").unwrap();
         let mut means = LatencyMeans::default();
-        let mut tell = |sum, count| means.since("api", &own, &scraped(&own, &[("m", sum, count)]));
+        let mut tell =
+            |sum, count| means.since("api", &unnamed, &scraped(&unnamed, &[("m", sum, count)]));
         assert_eq!(tell(2.0, 10.0), Ok(None), "the first has nothing before it");
         assert_eq!(tell(2.5, 20.0), Ok(Some(50_000_000)));
         assert_eq!(tell(2.5, 20.0), Ok(None), "no request has ended");
@@ -369,8 +370,8 @@ mod tests {
             ("model_name = \"c\"", false),
             ("model_name = \"b\"", true),
         ] {
-            let own = source(of).unwrap();
-            let found = LatencyMeans::default().since("api", &own, &scraped(&own, &two));
+            let source = source(of).unwrap();
+            let found = LatencyMeans::default().since("api", &source, &scraped(&source, &two));
             assert_eq!(found.is_ok(), is_known, "{of}");
             if let Err(missing) = found {
                 assert_eq!(missing.what, "latencies of api");

@@ -124,14 +124,14 @@ fn signals(sample: &Sample, node: &Node, cpus: &BTreeMap<u32, Cpus>) -> Signals 
         let moved = disk.read_mb_s.zip(disk.write_mb_s);
         if let Some((read, written)) = moved {
             // On a machine with one node the kernel does not say where a disk is: it is there.
-            let own = told.block_io_mb_s.entry(disk.numa.unwrap_or(0));
-            add(own.or_default(), read + written);
+            let of_node = told.block_io_mb_s.entry(disk.numa.unwrap_or(0));
+            add(of_node.or_default(), read + written);
         }
     }
     for (&cpu, &rate) in &sample.interrupts_per_s {
         let at = cpus.iter().find(|(_, cpus)| cpus.has(cpu));
-        let own = told.interrupts.entry(at.map_or(0, |(node, _)| *node));
-        add(own.or_default(), rate);
+        let of_node = told.interrupts.entry(at.map_or(0, |(node, _)| *node));
+        add(of_node.or_default(), rate);
     }
     let graph = node.graph();
     for gpu in &sample.gpus {

@@ -197,10 +197,10 @@ impl<'t> LedgerTx<'t> {
             decision
         ])?;
         let lease = self.at.last_insert_rowid();
-        let mut own = self
+        let mut link = self
             .at
             .prepare_cached("UPDATE decisions SET lease = ?1 WHERE id = ?2")?;
-        own.execute([lease, decision])?;
+        link.execute([lease, decision])?;
         let mut hold = self.at.prepare_cached(
             "INSERT INTO held (whole, part, lease, rank) VALUES (?1, ?2, ?3, ?4)",
         )?;

@@ -114,13 +114,13 @@ fn accept(listener: &TcpListener, clients: &Arc<Clients>, shared: &Arc<SharedSta
         };
         // Waiting here holds up further connections; the kernel keeps those in its backlog.
         clients.enter(number, handle);
-        let (own, shared) = (clients.clone(), shared.clone());
+        let (open_clients, shared) = (clients.clone(), shared.clone());
         let work = move || {
             // Whoever has gone, or was sent away, needs no answer.
             drop(converse(&mut stream, &shared));
             // The socket closes before the place is free.
             drop(stream);
-            own.leave(number);
+            open_clients.leave(number);
         };
         let name = "http client".to_owned();
         if let Err(error) = thread::Builder::new().name(name).spawn(work) {

@@ -1,7 +1,7 @@
 //! The daemon's own driver in a test, without a process of its own: levers are a twin's, and a scheduler that the
 //! test writes orders what no other does.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -11,19 +11,19 @@ use mapa_front::answer::node::Status;
 use mapa_live::levers::{LeverManager, LeverSet, SimulatedMachine};
 use mapa_live::{Live, Processes};
 use mapa_sched::{
-    Action, Driver, Event, Fleet, JobId, Scheduler, SchedulerRun, Tenant, Time, Timeline, Turn,
+    Action, Driver, Event, Fleet, JobId, Scheduler, SchedulerRun, Tenant, Time, Turn,
 };
 
 use super::config::Config;
-use super::driver::NodeDriver;
-use super::events::{MACHINE, ReportedState, job_of_lease};
+use super::driver::{DriverParts, NodeDriver};
+use super::events::{MACHINE, job_of_lease};
 use super::inbox::{Inbox, InboxSender, Message, TURN, inbox};
 use super::journal::{NodeJournal, folder_of};
 use super::levers::NodeLevers;
 use super::metrics::Metrics;
-use super::modes::MigModes;
 use super::reporter::{Reporter, SharedStatus};
 use crate::disk::Disk;
+use crate::leader::{self, Leader};
 use crate::ledger::{Key, Ledger, Requester, Sync, now};
 use crate::node::Node;
 
@@ -85,16 +85,20 @@ impl Base {
         node: Node,
         hands: LeverSet,
     ) -> (NodeDriver<'_>, InboxSender) {
-        let own = self.processes.own().unwrap();
+        let leader = Leader {
+            process: self.processes.own().unwrap(),
+            owner: "test".to_owned(),
+            scheduler: "a test".to_owned(),
+        };
         let mut ledger = self.ledger();
         ledger
             .change(Sync::Disk, |books| {
-                node.bind(books, "test")?;
-                books.enter("test", &own, "a test")
+                node.bind(books, &leader.owner)?;
+                leader::enter(books, &self.processes, &leader)
             })
             .unwrap();
         let path = ledger.path().to_owned();
-        let journal = NodeJournal::open(&folder_of(&path), &path, &own, "test").unwrap();
+        let journal = NodeJournal::open(&folder_of(&path), &path, &leader).unwrap();
         let (keeper, _) = LeverManager::open(hands, journal, 0).unwrap();
         let (levers, roots) = (&self.config.levers, &self.live.roots);
         let shared = Arc::new(SharedStatus {
@@ -102,36 +106,19 @@ impl Base {
             status: Mutex::new(Status::default()),
         });
         let (outside, inbox): (InboxSender, Inbox) = inbox();
-        let driver = NodeDriver {
+        let driver = NodeDriver::new(DriverParts {
+            ledger,
             node,
             machine,
             processes: &self.processes,
             live: &self.live,
             config: &self.config,
-            own,
-            owner: "test".to_owned(),
-            scheduler: "a test".to_owned(),
+            leader,
             began: now(),
             hands: NodeLevers::new(keeper, levers, roots, false, |_| None),
             inbox,
-            recorder: None,
             told: Reporter::new(shared, None),
-            sampler: None,
-            known: ReportedState::default(),
-            timeline: Timeline::default(),
-            look_at: Instant::now(),
-            stop: None,
-            until: None,
-            #[cfg(feature = "slo")]
-            slo: None,
-            leases: BTreeMap::new(),
-            adopting: Vec::new(),
-            still: BTreeSet::new(),
-            mig: MigModes::default(),
-            is_stale: false,
-            instant_began: Instant::now(),
-            ledger,
-        };
+        });
         (driver, outside)
     }
 }
@@ -266,7 +253,7 @@ fn a_flood_of_latencies_is_bounded_and_holds_nothing_up() {
         assert!(rounds < 200, "it does not hear that it shall end");
     }
     assert!(end.join().unwrap());
-    assert_eq!(driver.stop, Some(15));
+    assert_eq!(driver.end.signal, Some(15));
     driver.close("the test is over").unwrap();
 }
 

@@ -297,9 +297,9 @@ impl SloConfig {
 
     /// Checks that no throttle would be refused by the bounds of levers.
     fn within_bounds(&self, bounds: &Bounds) -> Result<(), String> {
-        let own = &self.settings;
+        let timing = &self.settings;
         let seconds = |ms: u64| ms.div_ceil(1000);
-        let hold = own.throttle_ticks.0 * own.tick_ms.0;
+        let hold = timing.throttle_ticks.0 * timing.tick_ms.0;
         // A lever that no neighbour needs is not pulled.
         let any = |activity| {
             let mut all = self.neighbours.values();
@@ -310,11 +310,17 @@ impl SloConfig {
             (
                 trains,
                 "mps_percent",
-                own.mps_percent.0,
+                timing.mps_percent.0,
                 "mps_percent",
                 bounds.mps_percent,
             ),
-            (copies, "io_mb_s", own.io_mb_s.0, "io_mb_s", bounds.io_mb_s),
+            (
+                copies,
+                "io_mb_s",
+                timing.io_mb_s.0,
+                "io_mb_s",
+                bounds.io_mb_s,
+            ),
             (
                 copies || trains,
                 "throttle_ticks",
@@ -347,7 +353,7 @@ impl SloConfig {
     /// # Errors
     /// As [`Settings::checked`].
     pub(super) fn settings_of(&self, tenant: &str) -> Result<Settings, String> {
-        let own = &self.settings;
+        let timing = &self.settings;
         let tenant = &self.tenants[tenant];
         let levers = EnabledLevers {
             throttle: self.levers.throttle,
@@ -356,18 +362,18 @@ impl SloConfig {
             ..EnabledLevers::NONE
         };
         let settings = Settings {
-            tick_ms: own.tick_ms.0 as u32,
+            tick_ms: timing.tick_ms.0 as u32,
             promise_ns: tenant.latency_slo_ms.ns(),
             trigger_ns: tenant.latency_slo_ms.ns(),
-            persistence: own.persistence.0 as u32,
-            window: own.window.0 as u32,
-            dwell: own.dwell.0 as u32,
-            cool_down: own.cool_down.0 as u32,
-            throttle_ticks: own.throttle_ticks.0 as u32,
-            io_mb_s: own.io_mb_s.0 as u32,
-            mps_percent: own.mps_percent.0 as u32,
-            heavy_mb_s: own.copying_above_mb_s.0 as u32,
-            training_percent: own.training_above_percent.0 as u32,
+            persistence: timing.persistence.0 as u32,
+            window: timing.window.0 as u32,
+            dwell: timing.dwell.0 as u32,
+            cool_down: timing.cool_down.0 as u32,
+            throttle_ticks: timing.throttle_ticks.0 as u32,
+            io_mb_s: timing.io_mb_s.0 as u32,
+            mps_percent: timing.mps_percent.0 as u32,
+            heavy_mb_s: timing.copying_above_mb_s.0 as u32,
+            training_percent: timing.training_above_percent.0 as u32,
             warm_handover: true,
             ..Settings::of_one_profile(levers)
         };
@@ -379,10 +385,10 @@ impl SloConfig {
     /// # Errors
     /// As [`ReplaySettings::checked`].
     pub(super) fn replay_of(&self, tenant: &str, turn: usize) -> Result<ReplaySettings, String> {
-        let own =
+        let settings =
             ReplaySettings::new(self.settings_of(tenant)?).map_err(|error| error.to_string())?;
-        let turn = turn as u32 % own.every_ticks;
-        Ok(ReplaySettings { turn, ..own })
+        let turn = turn as u32 % settings.every_ticks;
+        Ok(ReplaySettings { turn, ..settings })
     }
 }
 

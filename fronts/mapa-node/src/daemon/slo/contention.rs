@@ -103,7 +103,7 @@ impl ContentionDetectors {
 
     /// The same, with how long after a failure drivers are asked again.
     fn asking(config: &SloConfig, live: &Live, every: Duration) -> Result<Self, Error> {
-        let mut own = Self {
+        let mut detectors = Self {
             by_tenant: BTreeMap::new(),
             numa: BTreeMap::new(),
             tick_ms: config.settings.tick_ms.0,
@@ -115,7 +115,7 @@ impl ContentionDetectors {
             .any(|tenant| !tenant.devices.is_empty());
         if config.contention == ContentionSource::Named || !has_devices {
             info!("contention is that of the neighbours that are named");
-            return Ok(own);
+            return Ok(detectors);
         }
         let topology = PathVisibility::of(live);
         if let Some(why) = &topology.unanswered {
@@ -123,11 +123,11 @@ impl ContentionDetectors {
                 why,
                 "the topology is not known yet: until drivers answer, contention is that of the neighbours that are named"
             );
-            own.asked = Some(TopologyQuery::begin(live, every)?);
-            return Ok(own);
+            detectors.asked = Some(TopologyQuery::begin(live, every)?);
+            return Ok(detectors);
         }
-        own.know(config, live, &topology)?;
-        Ok(own)
+        detectors.know(config, live, &topology)?;
+        Ok(detectors)
     }
 
     /// Takes what drivers have answered meanwhile. Whether the counters of devices are needed from now on.
@@ -230,18 +230,18 @@ impl ContentionDetectors {
         named: CounterSnapshot,
         news: Option<&(Sample, Instant)>,
     ) -> ContentionReport {
-        let Some(own) = self.by_tenant.get_mut(tenant) else {
+        let Some(detector) = self.by_tenant.get_mut(tenant) else {
             return ContentionReport {
                 snapshot: named,
                 is_inferred: false,
             };
         };
         if let Some((sample, read)) = news {
-            let told = own.told(sample, &self.numa, mind, &named);
-            own.log(tenant, &told, mind.place());
-            own.last = Some((told, *read));
+            let told = detector.told(sample, &self.numa, mind, &named);
+            detector.log(tenant, &told, mind.place());
+            detector.last = Some((told, *read));
         }
-        let Some((last, read)) = &own.last else {
+        let Some((last, read)) = &detector.last else {
             return ContentionReport {
                 snapshot: named,
                 is_inferred: false,
@@ -344,10 +344,10 @@ impl ContentionDetector {
 
     /// Logs what is inferred of a place, if that is new.
     fn log(&mut self, tenant: &str, told: &CounterSnapshot, place: u32) {
-        let Some(own) = told.places.get(place as usize) else {
+        let Some(seen) = told.places.get(place as usize) else {
             return;
         };
-        let now = (own.heavy.unwrap_or(0) > 0, own.training == Some(true));
+        let now = (seen.heavy.unwrap_or(0) > 0, seen.training == Some(true));
         if self.logged.replace(now) == Some(now) {
             return;
         }
@@ -356,8 +356,8 @@ impl ContentionDetector {
             place,
             copies = now.0,
             trains = now.1,
-            pcie_mb_s = own.pcie_mb_s,
-            sm_percent = own.sm_percent,
+            pcie_mb_s = seen.pcie_mb_s,
+            sm_percent = seen.sm_percent,
             "contention, inferred from counters"
         );
     }
@@ -415,17 +415,21 @@ mod tests {
             for (contention, is_by_counters) in [("auto", false), ("counters", true)] {
                 let config = config(contention, fake.uuid(0).unwrap());
                 fake.inject(fails.clone()).unwrap();
-                let mut own = ContentionDetectors::asking(&config, &live, EVERY).unwrap();
-                assert!(own.asked.is_some(), "{call}");
+                let mut detectors = ContentionDetectors::asking(&config, &live, EVERY).unwrap();
+                assert!(detectors.asked.is_some(), "{call}");
                 thread::sleep(4 * EVERY);
-                assert!(!own.learn(&config, &live), "{call}");
+                assert!(!detectors.learn(&config, &live), "{call}");
                 assert!(
-                    !own.needs_devices(),
+                    !detectors.needs_devices(),
                     "{call}: the named ones, until it is known"
                 );
                 fake.clear_faults().unwrap();
-                assert_eq!(learn(&mut own, &config, &live), is_by_counters, "{call}");
-                assert_eq!(own.needs_devices(), is_by_counters, "{call}");
+                assert_eq!(
+                    learn(&mut detectors, &config, &live),
+                    is_by_counters,
+                    "{call}"
+                );
+                assert_eq!(detectors.needs_devices(), is_by_counters, "{call}");
             }
         }
     }
@@ -436,8 +440,9 @@ mod tests {
         let uuid = fake.uuid(0).unwrap().to_owned();
         for contention in ["auto", "counters"] {
             let refused = |device: &str| {
-                let own = ContentionDetectors::asking(&config(contention, device), &live, EVERY);
-                own.err().map(|error| error.to_string())
+                let detectors =
+                    ContentionDetectors::asking(&config(contention, device), &live, EVERY);
+                detectors.err().map(|error| error.to_string())
             };
             assert_eq!(refused(&uuid), None);
             // Samples name devices by UUIDs alone.

@@ -119,14 +119,14 @@ impl<'a> LatencyControl<'a> {
     fn hand_over(&mut self, driver: &mut NodeDriver<'_>) {
         for over in self.handovers.go_on(driver) {
             info!(tenant = over.tenant, became = ?over.became, "handed over");
-            let own = self
+            let guarded = self
                 .tenants
                 .iter_mut()
                 .find(|tenant| tenant.name == over.tenant);
             // One that its controller has given up is told of no more.
-            if let Some(own) = own.filter(|guarded| guarded.awaits == Some(over.number)) {
-                own.awaits = None;
-                own.became = Some(over.became);
+            if let Some(guarded) = guarded.filter(|guarded| guarded.awaits == Some(over.number)) {
+                guarded.awaits = None;
+                guarded.became = Some(over.became);
             }
         }
     }
@@ -148,7 +148,7 @@ impl LatencyController for LatencyControl<'_> {
 
     fn hear(&mut self, tenant: &str, took_ns: u64) -> bool {
         // Whoever is not promised anything may say what it likes.
-        let Some(own) = self
+        let Some(guarded) = self
             .tenants
             .iter_mut()
             .find(|guarded| guarded.name == tenant)
@@ -156,10 +156,10 @@ impl LatencyController for LatencyControl<'_> {
             return false;
         };
         let is_late = took_ns > self.config.tenants[tenant].latency_slo_ms.ns();
-        own.requests += 1;
-        own.late += u64::from(is_late);
-        if own.latencies_ns.len() < MOST {
-            own.latencies_ns.push(took_ns);
+        guarded.requests += 1;
+        guarded.late += u64::from(is_late);
+        if guarded.latencies_ns.len() < MOST {
+            guarded.latencies_ns.push(took_ns);
         }
         is_late
     }

@@ -50,8 +50,8 @@ impl TenantController {
     /// The first line of its log.
     pub(super) fn head(&self) -> LogLine {
         let by = match self {
-            Self::Paper(own) => Kind::Slo(own.0.clone()),
-            Self::Replay(own) => Kind::SloReplay(own.0.replay_settings().clone()),
+            Self::Paper(controller) => Kind::Slo(controller.0.clone()),
+            Self::Replay(controller) => Kind::SloReplay(controller.0.replay_settings().clone()),
         };
         LogLine::Head(Box::new(Head {
             version: LOG_VERSION,
@@ -62,16 +62,16 @@ impl TenantController {
     /// The place that it believes the tenant to be at.
     pub(super) fn place(&self) -> u32 {
         match self {
-            Self::Paper(own) => own.1.config.place,
-            Self::Replay(own) => own.1.base.config.place,
+            Self::Paper(controller) => controller.1.config.place,
+            Self::Replay(controller) => controller.1.base.config.place,
         }
     }
 
     /// Whether its neighbours are throttled.
     pub(super) fn is_throttling(&self) -> bool {
         match self {
-            Self::Paper(own) => own.1.guard.is_on(),
-            Self::Replay(own) => own.1.base.guard.is_on(),
+            Self::Paper(controller) => controller.1.guard.is_on(),
+            Self::Replay(controller) => controller.1.base.guard.is_on(),
         }
     }
 
@@ -83,8 +83,8 @@ impl TenantController {
         answered: &[CompletedRequest],
     ) -> (Vec<ControllerAction>, String, Option<LogLine>) {
         match self {
-            Self::Paper(own) => {
-                let (settings, state) = &mut **own;
+            Self::Paper(controller) => {
+                let (settings, state) = &mut **controller;
                 let record = recorded(tenant, settings, state, &input);
                 let (orders, reason) = (record.orders.clone(), record.reason.clone());
                 let line = record
@@ -92,8 +92,8 @@ impl TenantController {
                     .then(|| LogLine::Decision(Box::new(record)));
                 (orders, reason, line)
             }
-            Self::Replay(own) => {
-                let (by, state) = &mut **own;
+            Self::Replay(controller) => {
+                let (by, state) = &mut **controller;
                 let input = by.input(state, input, answered);
                 let record = replay::recorded(tenant, by.replay_settings(), state, &input);
                 let (orders, reason) = (record.orders.clone(), record.reason.clone());

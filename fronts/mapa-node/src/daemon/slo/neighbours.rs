@@ -73,11 +73,11 @@ fn outside_leases(
 /// The process that a file names. A process that started after its file was written is another one, which
 /// has the number by now.
 fn named(file: &Path, all: &Processes) -> Option<Identity> {
-    let own = all.identity(fs::read_to_string(file).ok()?.trim().parse().ok()?)?;
+    let process = all.identity(fs::read_to_string(file).ok()?.trim().parse().ok()?)?;
     let written = fs::metadata(file)
         .and_then(|metadata| metadata.modified())
         .ok()?;
-    (all.started(&own) <= written + COARSE).then_some(own)
+    (all.started(&process) <= written + COARSE).then_some(process)
 }
 
 /// The processes of a control group and of those below it, where block I/O is limited.
@@ -212,11 +212,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut roots = Roots::below(folder.path());
         roots.proc = "/proc".into();
-        let own = std::process::id() as i32;
+        let own_pid = std::process::id() as i32;
         for (file, text) in [
             ("blkio/notify_on_release", "0".to_owned()),
             ("blkio/etl/cgroup.procs", String::new()),
-            ("blkio/etl/worker/cgroup.procs", format!("{own}\n")),
+            ("blkio/etl/worker/cgroup.procs", format!("{own_pid}\n")),
             // A group of version 2, which has no such controller here.
             ("cgroup.controllers", "cpu".to_owned()),
             ("etl/cgroup.procs", "1\n".to_owned()),
@@ -232,7 +232,7 @@ mod tests {
         let found = outside_leases(&neighbour, &roots, &all, &OnceCell::new());
         assert_eq!(
             found.iter().map(|process| process.pid).collect::<Vec<_>>(),
-            [own]
+            [own_pid]
         );
     }
 
@@ -240,8 +240,8 @@ mod tests {
     fn a_file_that_is_older_than_the_process_of_its_number_names_nobody() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("pid");
-        let own = std::process::id() as i32;
-        fs::write(&file, format!("{own}\n")).unwrap();
+        let own_pid = std::process::id() as i32;
+        fs::write(&file, format!("{own_pid}\n")).unwrap();
         let neighbour = format!("activity = \"copy\"\npid_file = {file:?}\n");
         let neighbour: Neighbour = parse_toml(&neighbour).unwrap();
         let all = Processes::new().unwrap();
