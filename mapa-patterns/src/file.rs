@@ -153,6 +153,43 @@ impl FileLines<'_> {
     }
 }
 
+impl FileLines<'_> {
+    fn check_head(&self, file: &File) -> Result<(), Error> {
+        if file.format.get_ref() != FORMAT {
+            return Err(self.at(
+                &file.format,
+                format!(
+                    "format = \"{}\": expected \"{FORMAT}\"",
+                    file.format.get_ref()
+                ),
+            ));
+        }
+        if *file.version.get_ref() != VERSION {
+            let what = format!("version = {}: expected {VERSION}", file.version.get_ref());
+            return Err(self.at(&file.version, what));
+        }
+        if file.name.get_ref().is_empty() || file.name.get_ref().contains(char::is_control) {
+            return Err(self.at(&file.name, "name: expected a name on one line"));
+        }
+        Ok(())
+    }
+
+    /// The labels of so many ranks; none if the file has none.
+    fn labels(&self, file: &File, ranks: usize) -> Result<Vec<String>, Error> {
+        let Some(labels) = &file.labels else {
+            return Ok(Vec::new());
+        };
+        if labels.get_ref().len() != ranks {
+            let what = format!(
+                "{} labels for {ranks} ranks: expected one for each",
+                labels.get_ref().len()
+            );
+            return Err(self.at(labels, what));
+        }
+        Ok(labels.get_ref().clone())
+    }
+}
+
 /// Reads a pattern file.
 ///
 /// # Errors
@@ -166,22 +203,7 @@ pub fn read_pattern(text: &str) -> Result<Application, Error> {
             |span| Error::at(lines.line(span.start), what.clone()),
         )
     })?;
-    if file.format.get_ref() != FORMAT {
-        return Err(lines.at(
-            &file.format,
-            format!(
-                "format = \"{}\": expected \"{FORMAT}\"",
-                file.format.get_ref()
-            ),
-        ));
-    }
-    if *file.version.get_ref() != VERSION {
-        let what = format!("version = {}: expected {VERSION}", file.version.get_ref());
-        return Err(lines.at(&file.version, what));
-    }
-    if file.name.get_ref().is_empty() || file.name.get_ref().contains(char::is_control) {
-        return Err(lines.at(&file.name, "name: expected a name on one line"));
-    }
+    lines.check_head(&file)?;
     let parallelism = lines.job(&file)?;
     let pattern = match (&parallelism, &file.edges) {
         // The degrees determine the edges, so the file must not list them again.
@@ -209,23 +231,7 @@ pub fn read_pattern(text: &str) -> Result<Application, Error> {
         }
         (None, _) => lines.pattern(&file)?,
     };
-    let labels = file
-        .labels
-        .as_ref()
-        .map(|labels| labels.get_ref().clone())
-        .unwrap_or_default();
-    if let Some(told) = file
-        .labels
-        .as_ref()
-        .filter(|told| told.get_ref().len() != pattern.len())
-    {
-        let what = format!(
-            "{} labels for {} ranks: expected one for each",
-            told.get_ref().len(),
-            pattern.len()
-        );
-        return Err(lines.at(told, what));
-    }
+    let labels = lines.labels(&file, pattern.len())?;
     let note = |note: &NoteOfFile| {
         let kind = note
             .kind

@@ -101,25 +101,8 @@ pub struct Alpha {
 /// A time, the demand or the capacity is not a positive number; a run has no copies; there is no
 /// run of one copy alone, or none beyond the knee.
 pub fn fit_alpha(runs: &[(u32, f64)], config: &AlphaConfig) -> Result<Alpha, Error> {
-    for (name, value) in [
-        ("demand", config.demand_gbps),
-        ("capacity", config.max_gbps),
-    ] {
-        if !(value.is_finite() && value > 0.0) {
-            return Err(bad(format!(
-                "a {name} of {value} GB/s: expected a positive number"
-            )));
-        }
-    }
-    let mut by_copies: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-    for &(copies, seconds) in runs {
-        if copies == 0 || !(seconds.is_finite() && seconds > 0.0) {
-            return Err(bad(format!(
-                "{copies} copies in {seconds} s: expected at least one, and a positive number"
-            )));
-        }
-        by_copies.entry(copies).or_default().push(seconds);
-    }
+    check_rates(config)?;
+    let by_copies = times_by_copies(runs)?;
     let Some(alone) = by_copies.get(&1) else {
         return Err(bad(
             "no run of one copy: expected at least one, as the times of the others are divided by \
@@ -157,20 +140,7 @@ pub fn fit_alpha(runs: &[(u32, f64)], config: &AlphaConfig) -> Result<Alpha, Err
     }
     if line.is_empty() {
         let most = by_copies.keys().next_back().copied().unwrap_or(1);
-        return Err(bad(match config.from_copies {
-            Some(from) => {
-                format!(
-                    "no run of {from} copies or more, the largest number is {most}: expected at \
-                     least one"
-                )
-            }
-            None => {
-                format!(
-                    "the link slowed no job down with up to {most} copies: expected runs of more \
-                     copies"
-                )
-            }
-        }));
+        return Err(no_line(config.from_copies, most));
     }
     let squares: f64 = line.iter().map(|(x, _)| x * x).sum();
     let alpha = line.iter().map(|(x, y)| x * y).sum::<f64>() / squares;
@@ -202,6 +172,52 @@ pub fn fit_alpha(runs: &[(u32, f64)], config: &AlphaConfig) -> Result<Alpha, Err
         knee,
         base_s,
         points,
+    })
+}
+
+fn check_rates(config: &AlphaConfig) -> Result<(), Error> {
+    for (name, value) in [
+        ("demand", config.demand_gbps),
+        ("capacity", config.max_gbps),
+    ] {
+        if !(value.is_finite() && value > 0.0) {
+            return Err(bad(format!(
+                "a {name} of {value} GB/s: expected a positive number"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The seconds of all runs, by the number of copies.
+fn times_by_copies(runs: &[(u32, f64)]) -> Result<BTreeMap<u32, Vec<f64>>, Error> {
+    let mut by_copies: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for &(copies, seconds) in runs {
+        if copies == 0 || !(seconds.is_finite() && seconds > 0.0) {
+            return Err(bad(format!(
+                "{copies} copies in {seconds} s: expected at least one, and a positive number"
+            )));
+        }
+        by_copies.entry(copies).or_default().push(seconds);
+    }
+    Ok(by_copies)
+}
+
+/// No run is on the line, with up to `most` copies.
+fn no_line(from_copies: Option<u32>, most: u32) -> Error {
+    bad(match from_copies {
+        Some(from) => {
+            format!(
+                "no run of {from} copies or more, the largest number is {most}: expected at \
+                 least one"
+            )
+        }
+        None => {
+            format!(
+                "the link slowed no job down with up to {most} copies: expected runs of more \
+                 copies"
+            )
+        }
     })
 }
 

@@ -567,16 +567,39 @@ impl MachineFileReader<'_> {
         Ok(model)
     }
 
+    /// The fabric that a file describes.
     fn fabric(&self, file: &File, labels: &Labels) -> Result<Fabric, Error> {
         let mut fabric = Fabric::new();
-        let mut ids: HashMap<&str, NodeId> = HashMap::new();
-        let mut add = |name: &'_ Spanned<String>, kind| {
-            let node = FabricNode {
-                name: name.get_ref().clone(),
-                kind,
-            };
-            fabric.add(node).map_err(|error| self.core(name, error))
+        let mut ids = NodeIds::new();
+        self.add_nodes(file, &mut fabric, &mut ids)?;
+        self.add_devices(file, &mut fabric, &mut ids)?;
+        self.attach_to_parents(file, &ids, &mut fabric)?;
+        self.add_links(file, labels, &ids, &mut fabric)?;
+        self.set_peer_access(file, &ids, &mut fabric)?;
+        self.set_partitions(file, &mut fabric)?;
+        self.set_slots_and_cores(file, &ids, &mut fabric)?;
+        Ok(fabric)
+    }
+
+    fn add(
+        &self,
+        name: &Spanned<String>,
+        kind: NodeKind,
+        fabric: &mut Fabric,
+    ) -> Result<NodeId, Error> {
+        let node = FabricNode {
+            name: name.get_ref().clone(),
+            kind,
         };
+        fabric.add(node).map_err(|error| self.core(name, error))
+    }
+
+    fn add_nodes<'f>(
+        &self,
+        file: &'f File,
+        fabric: &mut Fabric,
+        ids: &mut NodeIds<'f>,
+    ) -> Result<(), Error> {
         for node in &file.nodes {
             let kind = match (node.kind, node.number) {
                 (Kind::Numa, Some(number)) => NodeKind::Numa(number),
@@ -599,45 +622,55 @@ impl MachineFileReader<'_> {
                 (Kind::LinkSwitch, None) => NodeKind::LinkSwitch,
                 (Kind::Nic, None) => NodeKind::Nic,
             };
-            ids.insert(node.name.get_ref(), add(&node.name, kind)?);
+            ids.insert(node.name.get_ref(), self.add(&node.name, kind, fabric)?);
         }
+        Ok(())
+    }
+
+    fn add_devices<'f>(
+        &self,
+        file: &'f File,
+        fabric: &mut Fabric,
+        ids: &mut NodeIds<'f>,
+    ) -> Result<(), Error> {
         let mut models: HashMap<&Mig, Arc<Model>> = HashMap::new();
         for device in &file.devices {
-            let Device {
-                index,
-                product,
-                uuid,
-                pci,
-                numa,
-                memory_bytes,
-                mig,
-                ..
-            } = device;
-            let model = mig
+            let model = device
+                .mig
                 .as_ref()
                 .map(|mig| self.model(mig, &mut models))
                 .transpose()?;
             let info = DeviceInfo {
-                product: product.clone(),
-                index: *index,
-                uuid: uuid.clone(),
-                pci: pci.clone(),
-                numa: *numa,
-                memory_bytes: *memory_bytes,
+                product: device.product.clone(),
+                index: device.index,
+                uuid: device.uuid.clone(),
+                pci: device.pci.clone(),
+                numa: device.numa,
+                memory_bytes: device.memory_bytes,
                 mig: model,
             };
-            ids.insert(
-                device.name.get_ref(),
-                add(&device.name, NodeKind::Device(info))?,
-            );
+            let id = self.add(&device.name, NodeKind::Device(info), fabric)?;
+            ids.insert(device.name.get_ref(), id);
         }
-        let known = |name: &str, place: &dyn Fn(String) -> Error| {
-            ids.get(name).copied().ok_or_else(|| {
-                place(format!(
-                    "nothing is called `{name}`: expected a node or device"
-                ))
-            })
-        };
+        Ok(())
+    }
+
+    /// The node or device that is called so; `place` is where it is named.
+    fn named<T>(&self, ids: &NodeIds<'_>, name: &str, place: &Spanned<T>) -> Result<NodeId, Error> {
+        ids.get(name).copied().ok_or_else(|| {
+            self.at(
+                place,
+                format!("nothing is called `{name}`: expected a node or device"),
+            )
+        })
+    }
+
+    fn attach_to_parents(
+        &self,
+        file: &File,
+        ids: &NodeIds<'_>,
+        fabric: &mut Fabric,
+    ) -> Result<(), Error> {
         let nodes = file
             .nodes
             .iter()
@@ -649,7 +682,7 @@ impl MachineFileReader<'_> {
         for (name, up, gbps) in nodes.chain(devices) {
             match up {
                 Some(up) => {
-                    let parent = known(up.get_ref(), &|what| self.at(up, what))?;
+                    let parent = self.named(ids, up.get_ref(), up)?;
                     let gbps = gbps.unwrap_or(file.gbps.of(LinkClass::Sys));
                     fabric
                         .attach(ids[name.get_ref().as_str()], parent, gbps)
@@ -664,71 +697,107 @@ impl MachineFileReader<'_> {
                 None => {}
             }
         }
+        Ok(())
+    }
+
+    /// The two ends of a link or of a pair of peers.
+    fn ends(
+        &self,
+        ends: &Spanned<Vec<String>>,
+        ids: &NodeIds<'_>,
+    ) -> Result<(NodeId, NodeId), Error> {
+        let [a, b] = &ends.get_ref()[..] else {
+            let count = ends.get_ref().len();
+            return Err(self.at(ends, format!("{count} ends: expected two names")));
+        };
+        Ok((self.named(ids, a, ends)?, self.named(ids, b, ends)?))
+    }
+
+    fn add_links(
+        &self,
+        file: &File,
+        labels: &Labels,
+        ids: &NodeIds<'_>,
+        fabric: &mut Fabric,
+    ) -> Result<(), Error> {
         for link in &file.links {
             let class = labels
                 .parse(link.class.get_ref())
                 .map_err(|error| self.at(&link.class, error.to_string()))?;
-            let [a, b] = &link.ends.get_ref()[..] else {
-                return Err(self.at(
-                    &link.ends,
-                    format!("{} ends: expected two names", link.ends.get_ref().len()),
-                ));
-            };
-            let a = known(a, &|what| self.at(&link.ends, what))?;
-            let b = known(b, &|what| self.at(&link.ends, what))?;
+            let (a, b) = self.ends(&link.ends, ids)?;
             let gbps = link.gbps.unwrap_or(file.gbps.of(class));
             fabric
                 .link(a, b, class, gbps)
                 .map_err(|error| self.core(&link.ends, error))?;
         }
+        Ok(())
+    }
+
+    fn set_peer_access(
+        &self,
+        file: &File,
+        ids: &NodeIds<'_>,
+        fabric: &mut Fabric,
+    ) -> Result<(), Error> {
         if let Some(p2p) = file.p2p {
             fabric.set_peer_access_everywhere(p2p.access());
         }
         for pair in &file.peers {
-            let [a, b] = &pair.ends.get_ref()[..] else {
-                let ends = pair.ends.get_ref().len();
-                return Err(self.at(&pair.ends, format!("{ends} ends: expected two names")));
-            };
-            let a = known(a, &|what| self.at(&pair.ends, what))?;
-            let b = known(b, &|what| self.at(&pair.ends, what))?;
+            let (a, b) = self.ends(&pair.ends, ids)?;
             fabric
                 .set_peer_access(a, b, pair.p2p.access())
                 .map_err(|error| self.core(&pair.ends, error))?;
         }
-        if let Some(own) = &file.partitions {
-            let devices: Vec<&str> = file
-                .devices
-                .iter()
-                .map(|device| device.name.get_ref().as_str())
-                .collect();
-            let mut sets = Vec::new();
-            for names in own.get_ref() {
-                let mut set = DeviceSet::new();
-                for name in names {
-                    let Some(at) = devices.iter().position(|device| device == name) else {
-                        let what = format!("partitions: `{name}`: expected the name of a device");
-                        return Err(self.at(own, what));
-                    };
-                    set.insert(DeviceId(at as u32));
-                }
-                sets.push(set);
+        Ok(())
+    }
+
+    /// Sets the only sets of devices that may be given, if the file lists them.
+    fn set_partitions(&self, file: &File, fabric: &mut Fabric) -> Result<(), Error> {
+        let Some(partitions) = &file.partitions else {
+            return Ok(());
+        };
+        let devices: Vec<&str> = file
+            .devices
+            .iter()
+            .map(|device| device.name.get_ref().as_str())
+            .collect();
+        let mut sets = Vec::new();
+        for names in partitions.get_ref() {
+            let mut set = DeviceSet::new();
+            for name in names {
+                let Some(at) = devices.iter().position(|device| device == name) else {
+                    let what = format!("partitions: `{name}`: expected the name of a device");
+                    return Err(self.at(partitions, what));
+                };
+                set.insert(DeviceId(at as u32));
             }
-            fabric
-                .set_offered(Some(sets))
-                .map_err(|error| self.core(own, error))?;
+            sets.push(set);
         }
+        fabric
+            .set_offered(Some(sets))
+            .map_err(|error| self.core(partitions, error))
+    }
+
+    fn set_slots_and_cores(
+        &self,
+        file: &File,
+        ids: &NodeIds<'_>,
+        fabric: &mut Fabric,
+    ) -> Result<(), Error> {
         for device in &file.devices {
+            let node = ids[device.name.get_ref().as_str()];
             if let Some(gbps) = device.slot_gbps {
-                let node = ids[device.name.get_ref().as_str()];
                 let set = fabric.set_slot_gbps(node, gbps);
                 set.map_err(|error| self.core(&device.name, error))?;
             }
             if let Some(cores) = &device.cores {
-                let node = ids[device.name.get_ref().as_str()];
                 let set = fabric.set_cores(node, cores);
                 set.map_err(|error| self.core(&device.name, error))?;
             }
         }
-        Ok(fabric)
+        Ok(())
     }
 }
+
+/// The nodes and devices of a file by their names.
+type NodeIds<'f> = HashMap<&'f str, NodeId>;

@@ -113,7 +113,7 @@ pub fn withheld(
         .get(decision.policy())
         .is_some_and(|policy| policy.spares);
     let kept = spares && request.sensitivity == Sensitivity::Insensitive;
-    let own = Bandwidth::of(told, decision.pattern(), decision.best(), view).bandwidth_gbps?;
+    let chosen = Bandwidth::of(told, decision.pattern(), decision.best(), view).bandwidth_gbps?;
     // A policy that spares gives every other job the most that there is.
     if spares && !kept || decision.pattern().edges().is_empty() {
         return None;
@@ -127,7 +127,7 @@ pub fn withheld(
         .decide(&request.clone().runners_up(0).sensitive(true), view)
         .ok()?;
     let more = Bandwidth::of(told, best.pattern(), best.best(), view).bandwidth_gbps?;
-    if more < own * MORE {
+    if more < chosen * MORE {
         return None;
     }
     let graph = view.graph();
@@ -137,7 +137,7 @@ pub fn withheld(
         listed.join(", "),
         links_text(best.pattern(), placement, graph, labels),
         gbps(more),
-        gbps(own),
+        gbps(chosen),
         if kept {
             "they are kept for jobs that need them".to_owned()
         } else {

@@ -149,29 +149,52 @@ pub(crate) fn run(
         AcquireOutcome::Granted(granted) => granted,
         AcquireOutcome::Signal(number) => return Ok(u8::try_from(128 + number).unwrap_or(u8::MAX)),
     };
+    run_granted(
+        args,
+        &mut desk,
+        &granted,
+        (machine, live),
+        &happenings,
+        output,
+    )
+}
+
+/// Starts a command on the devices that it was granted, waits for its end and frees them. Returns the exit status.
+///
+/// # Errors
+/// The machine or the system failed, or the ledger cannot be written.
+fn run_granted(
+    args: &RunArgs,
+    desk: &mut AcquireContext<'_>,
+    granted: &Granted,
+    (machine, live): (&MachineSpec, &Live),
+    happenings: &RunEvents,
+    output: Output,
+) -> Result<u8, Error> {
     // The time begins before the command does: `expires` in the ledger counts from the grant.
     let until = args
         .time
         .map(|length| Instant::now() + Duration::from_secs(length.0));
-    let around = (machine, live);
-    let job = match start_or_free(args, &mut desk, &granted, around, &happenings, output)? {
+    let job = match start_or_free(args, desk, granted, (machine, live), happenings, output)? {
         Ok(job) => job,
         Err(status) => return Ok(status),
     };
+    let (node, processes) = (desk.node, desk.processes);
     let lease = &granted.lease;
+    let tenant = &lease.asker.tenant;
     // A thread makes the group after a while, so a short command does not pay for one.
-    let group = (!args.no_cgroup).then(|| Group::beside(desk.ledger, lease.id, &processes));
+    let group = (!args.no_cgroup).then(|| Group::beside(desk.ledger, lease.id, processes));
     if node.is_live() && !args.no_look {
-        watch_beside(node, live, desk.ledger, &asker.tenant, output);
+        watch_beside(node, live, desk.ledger, tenant, output);
     }
-    let (ended, late) = job.wait(&happenings, &processes, until);
+    let (ended, late) = job.wait(happenings, processes, until);
     let why = if late {
         format!("its time was up, and it {ended}")
     } else {
         format!("it {ended}")
     };
     // The status is the command's, whatever becomes of the ledger: the next look frees the devices.
-    if let Err(error) = desk.free(&asker.tenant, lease, &why) {
+    if let Err(error) = desk.free(tenant, lease, &why) {
         output.aside(format!("lease {} is not freed yet: {error}", lease.id));
     }
     if let Some(group) = group {

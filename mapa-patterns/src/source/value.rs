@@ -242,6 +242,8 @@ impl<'p> Evaluator<'p> {
         }
     }
 
+    /// The value of a call of a function that is known by name.
+    // Long, since it is one match with an arm for each function.
     fn call(
         &self,
         call: &str,

@@ -234,6 +234,7 @@ impl ReferenceJob {
 ///
 /// # Complexity
 /// O(n) for each moment at which something happens, for n jobs.
+// Long, and left so: an oracle is easier to check against the rules if an instant is read from top to bottom.
 pub fn replay(
     workload: &Workload,
     mut fleet: Fleet,

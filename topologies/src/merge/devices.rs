@@ -78,6 +78,17 @@ struct DeviceGroup {
     first: (usize, usize),
 }
 
+/// The merged device of each of so many devices, from the device of each merged one.
+fn inverse((count, own): (usize, &Vec<Option<usize>>)) -> Vec<usize> {
+    let mut merged = vec![0; count];
+    for (k, id) in own.iter().enumerate() {
+        if let Some(id) = *id {
+            merged[id] = k;
+        }
+    }
+    merged
+}
+
 impl MergedDevices {
     /// Decides which devices are the same: by UUIDs, then by PCI addresses, whatever the order of
     /// the dumps; then, dump by dump, by numbers. Two devices of one dump are never the same.
@@ -156,17 +167,8 @@ impl MergedDevices {
         let own: Vec<Vec<Option<usize>>> = (0..sources.len())
             .map(|s| groups.iter().map(|group| group.own[s]).collect())
             .collect();
-        let mut merged: Vec<Vec<usize>> = identities
-            .iter()
-            .map(|identities| vec![0; identities.len()])
-            .collect();
-        for (merged, index) in merged.iter_mut().zip(&own) {
-            for (k, id) in index.iter().enumerate() {
-                if let Some(id) = *id {
-                    merged[id] = k;
-                }
-            }
-        }
+        let counts = identities.iter().map(Vec::len);
+        let merged: Vec<Vec<usize>> = counts.zip(&own).map(inverse).collect();
         for s in 1..sources.len() {
             let before = groups.iter().filter(|group| group.first.0 < s).count();
             let new: Vec<usize> = groups

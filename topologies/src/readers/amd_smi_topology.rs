@@ -218,14 +218,8 @@ struct Listing<'t> {
     bandwidth: Option<Scalar>,
 }
 
-fn from_json(text: &str) -> Result<AmdContents, Error> {
-    let listed: Vec<Listed<'_>> = amd::json(text)?;
-    let n = listed.len();
-    if n == 0 || n > MAX_DEVICES {
-        return Err(Error::new(format!(
-            "{n} devices: expected 1 to {MAX_DEVICES}"
-        )));
-    }
+/// The place of each device in the list, by its PCI address.
+fn places_by_address(listed: &[Listed<'_>]) -> Result<HashMap<String, usize>, Error> {
     let mut places: HashMap<String, usize> = HashMap::new();
     for (i, device) in listed.iter().enumerate() {
         let element = || format!("[{i}].bdf");
@@ -242,6 +236,11 @@ fn from_json(text: &str) -> Result<AmdContents, Error> {
             return Err(Error::in_element(None, element(), what));
         }
     }
+    Ok(places)
+}
+
+/// Checks that no two devices have one number. A device without a number has that of its place.
+fn check_numbers(listed: &[Listed<'_>]) -> Result<(), Error> {
     let mut numbers = HashSet::new();
     for (i, device) in listed.iter().enumerate() {
         let number = device.gpu.map_or(i, |gpu| gpu as usize);
@@ -250,6 +249,19 @@ fn from_json(text: &str) -> Result<AmdContents, Error> {
             return Err(Error::in_element(None, format!("[{i}].gpu"), what));
         }
     }
+    Ok(())
+}
+
+fn from_json(text: &str) -> Result<AmdContents, Error> {
+    let listed: Vec<Listed<'_>> = amd::json(text)?;
+    let n = listed.len();
+    if n == 0 || n > MAX_DEVICES {
+        return Err(Error::new(format!(
+            "{n} devices: expected 1 to {MAX_DEVICES}"
+        )));
+    }
+    let places = places_by_address(&listed)?;
+    check_numbers(&listed)?;
     let info = |device: &Listed<'_>| DeviceInfo {
         index: device.gpu,
         pci: pci::normal(&device.bdf),

@@ -339,10 +339,13 @@ fn learn(info: &mut DeviceInfo, key: &str, value: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn from_json(text: &str) -> Result<(RocmContents, Vec<Warning>), Error> {
-    let sections: BTreeMap<String, BTreeMap<String, Scalar>> = amd::json(text)?;
+/// The sections of the text by their names: `card0`, .., and `system`.
+type Sections = BTreeMap<String, BTreeMap<String, Scalar>>;
+
+/// What the sections of the cards say, by the card's number.
+fn facts_of_cards(sections: &Sections) -> Result<BTreeMap<u32, DeviceInfo>, Error> {
     let mut facts: BTreeMap<u32, DeviceInfo> = BTreeMap::new();
-    for (name, section) in &sections {
+    for (name, section) in sections {
         let Some(number) = name
             .strip_prefix("card")
             .and_then(|number| number.parse().ok())
@@ -355,6 +358,12 @@ fn from_json(text: &str) -> Result<(RocmContents, Vec<Warning>), Error> {
                 .map_err(|what| Error::in_element(None, format!("{name}.{key}"), what))?;
         }
     }
+    Ok(facts)
+}
+
+fn from_json(text: &str) -> Result<(RocmContents, Vec<Warning>), Error> {
+    let sections: Sections = amd::json(text)?;
+    let facts = facts_of_cards(&sections)?;
     let mut pairs: BTreeMap<RocmTitle, RocmPairs<'_>> = BTreeMap::new();
     for (key, Scalar(value)) in sections.get("system").into_iter().flatten() {
         let Some((title, a, b)) = pair(key) else {

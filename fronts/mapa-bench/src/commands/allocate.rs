@@ -253,11 +253,11 @@ fn explain(
     let row = |place: usize, scored: &Scored, why: String| {
         // Sets are compared here, so each is listed by ids and not by ranks.
         let ids: Vec<DeviceId> = scored.placement().set().iter().collect();
-        let own = Bandwidth::of(told, decision.pattern(), scored, view).bandwidth_gbps;
+        let expected = Bandwidth::of(told, decision.pattern(), scored, view).bandwidth_gbps;
         [
             place.to_string(),
             labels(&ids, graph),
-            own.map_or("-".to_owned(), gbps),
+            expected.map_or("-".to_owned(), gbps),
             links_of(scored, decision.pattern(), graph, link_labels),
             why,
         ]

@@ -59,11 +59,11 @@ pub(crate) fn find_matches(args: &MatchArgs, output: &mut Output) -> Result<(), 
         for (place, best) in (1..).zip(&outcome.top) {
             let ranks = labels(best.placement(), graph);
             let value = best.score("aggregate_gbps").unwrap_or(f64::NAN);
-            let own = Bandwidth::of(&told, pattern, best, &view).bandwidth_gbps;
+            let expected = Bandwidth::of(&told, pattern, best, &view).bandwidth_gbps;
             rows.add_row([
                 place.to_string(),
                 ranks,
-                own.map_or("-".to_owned(), gbps),
+                expected.map_or("-".to_owned(), gbps),
                 links_of(best, pattern, graph, &loaded.machine.labels),
                 gbps(value),
             ]);

@@ -160,12 +160,12 @@ pub fn visible_by_server(
         if is_instance(id, graph) {
             return None;
         }
-        let own = servers.iter_mut().find(|devices| {
+        let server = servers.iter_mut().find(|devices| {
             devices
                 .iter()
                 .any(|&other| !are_on_two_servers(id, other, graph))
         });
-        match own {
+        match server {
             // Ranks may share a device, which the variable names once.
             Some(devices) if devices.contains(&id) => {}
             Some(devices) => devices.push(id),

@@ -36,14 +36,14 @@ impl Cell {
         fn cell<T: Clone>(cells: &[Option<T>], row: usize) -> Option<T> {
             cells.get(row).cloned().flatten()
         }
-        let own = match column {
+        let value = match column {
             Column::Integers(cells) => cell(cells, row).map(Self::Integer),
             Column::Numbers(cells) => cell(cells, row).and_then(finite).map(Self::Number),
             Column::Texts(cells) => cell(cells, row).map(Self::Text),
             Column::Flags(cells) => cell(cells, row).map(Self::Flag),
             _ => None,
         };
-        own.unwrap_or(Self::Empty)
+        value.unwrap_or(Self::Empty)
     }
 }
 

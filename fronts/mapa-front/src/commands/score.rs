@@ -332,11 +332,11 @@ fn own_pattern(words: &str, devices: usize, files: &dyn Files) -> Result<Pattern
     if !words.contains('=') && !is_file(words, files) {
         return pattern(words, devices, files);
     }
-    let own = job(words, None, None, files)?;
-    if own.ranks == devices {
-        return Ok(own.pattern);
+    let job_of_words = job(words, None, None, files)?;
+    if job_of_words.ranks == devices {
+        return Ok(job_of_words.pattern);
     }
-    let (name, ranks) = (own.name(words), own.ranks);
+    let (name, ranks) = (job_of_words.name(words), job_of_words.ranks);
     Err(Error::malformed(format_args!(
         "--devices: the pattern {name} has {ranks} ranks: expected {ranks} devices, not {devices}"
     )))

@@ -123,11 +123,11 @@ impl SimulateRequest {
         let model = model
             .map(|spec| spec.load(names, None, files))
             .transpose()?;
-        let own = names
+        let default = names
             .own_policy(&self.scheduler)
             .map_or_else(|| PolicySpec::default().policy, str::to_owned);
-        let own = vec![own];
-        let words = names.policy_names(self.policies.as_ref().unwrap_or(&own));
+        let default = vec![default];
+        let words = names.policy_names(self.policies.as_ref().unwrap_or(&default));
         // Blank words are left out, so a list that is not empty may name no policy.
         if words.is_empty() {
             return Err(Error::malformed(

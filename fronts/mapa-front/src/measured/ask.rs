@@ -53,13 +53,13 @@ pub fn question(
     earlier: &mut BTreeMap<String, String>,
 ) -> Result<Question, String> {
     // Also a row that asks nothing names the topology of those below it.
-    let own = row.topology.clone().unwrap_or_default();
+    let cell = row.topology.clone().unwrap_or_default();
     // The words refer to the last topology of the same server, which may be many rows above.
-    let words = if own.trim() == "as above" {
+    let words = if cell.trim() == "as above" {
         earlier.get(&row.server).cloned().unwrap_or_default()
     } else {
-        earlier.insert(row.server.clone(), own.clone());
-        own
+        earlier.insert(row.server.clone(), cell.clone());
+        cell
     };
     let (operation, together) = operation_of(&row.operation)
         .ok_or_else(|| format!("operation `{}`: not one of ours", row.operation))?;

@@ -204,12 +204,12 @@ fn knowing_traffic(row: PolicyRow) -> PolicyRow {
     let plain = Arc::clone(&row.make);
     PolicyRow {
         make: Arc::new(move |choice| {
-            let own = choice.job.and_then(Job::auto);
+            let by_job = choice.job.and_then(Job::auto);
             // Shares of links are for jobs of every pattern.
             if let Some(Kind::Expected(expected)) = choice.model.map(|model| &model.kind) {
                 return Ok(Box::new(auto_by(expected.efficiency())));
             }
-            match own.filter(|_| choice.model.is_none()) {
+            match by_job.filter(|_| choice.model.is_none()) {
                 Some(auto) => Ok(Box::new(auto)),
                 None => plain(choice),
             }

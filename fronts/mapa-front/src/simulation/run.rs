@@ -90,15 +90,15 @@ impl<'a> Runner<'a> {
         let outcome = simulation(self.workload, self.fleet.clone())
             .observe(|now, fleet| {
                 over_time.observe(now, fleet, fragmentation);
-                if let Some(own) = &mut occupancy {
-                    own.observe(now, fleet);
+                if let Some(occupancy) = &mut occupancy {
+                    occupancy.observe(now, fleet);
                 }
             })
             .run(&mut scheduler, self.model)
             .map_err(Error::malformed)?;
-        // Tenants that are still there have no end of their own.
-        if let Some(own) = &mut occupancy {
-            own.end(outcome.end);
+        // Tenants that are still there have no end of their occupancy.
+        if let Some(occupancy) = &mut occupancy {
+            occupancy.end(outcome.end);
         }
         let rows = Row::of(&outcome, self.workload, self.fleet, &mut self.scorer);
         let summary = Summary::by(&systems::measures(), &outcome, &rows, self.fleet)

@@ -488,10 +488,10 @@ mod tests {
     #[test]
     fn a_number_that_nobody_has_is_gone_where_all_can_be_seen() {
         let mut processes = Processes::new().unwrap();
-        let own = std::process::id() as i32;
+        let own_pid = std::process::id() as i32;
         processes.namespace = FIRST_NAMESPACE;
         assert_eq!(
-            [own, 1 << 29].map(|pid| processes.is_gone(pid)),
+            [own_pid, 1 << 29].map(|pid| processes.is_gone(pid)),
             [false, true]
         );
         processes.namespace = FIRST_NAMESPACE + 1;

@@ -171,11 +171,13 @@ impl FolderJournal {
             .open(opened.join("lock"))
             .map_err(failed)?;
         let found = lock.metadata().map_err(failed)?;
-        let own = geteuid().as_raw();
-        if !found.is_file() || found.uid() != own {
+        let own_uid = geteuid().as_raw();
+        if !found.is_file() || found.uid() != own_uid {
             return Err(LeverError::infeasible(
                 format!("journal {}", folder.display()),
-                format!("its lock is another user's, or no file: expected a file of user {own}"),
+                format!(
+                    "its lock is another user's, or no file: expected a file of user {own_uid}"
+                ),
             ));
         }
         // A program that was killed while it started another is survived for a moment by the copy of its lock, which
@@ -223,10 +225,10 @@ fn planted() -> i32 {
 
 /// Why a file or folder may say what another user wants; `None` if this program's user alone can write it.
 fn of_others(found: &fs::Metadata, what: &str) -> Option<String> {
-    let own = geteuid().as_raw();
-    (found.uid() != own || found.mode() & 0o022 != 0).then(|| {
+    let own_uid = geteuid().as_raw();
+    (found.uid() != own_uid || found.mode() & 0o022 != 0).then(|| {
         format!(
-            "it belongs to user {} and has mode {:o}: expected {what} of user {own} that nobody else can write",
+            "it belongs to user {} and has mode {:o}: expected {what} of user {own_uid} that nobody else can write",
             found.uid(),
             found.mode() & 0o7777
         )

@@ -1,12 +1,13 @@
 //! From what is asked and what is, to steps. Bounds are checked here, before anything is changed.
 
+use super::block_io::{BlockDevice, BlockIoLimits};
 use super::cpuset::Cpuset;
 use super::error::LeverError;
 use super::group::{CgroupOp, CgroupPath, Controller};
-use super::launch::{ProgramSpec, ReadinessProbe};
+use super::launch::{ProgramSpec, ReadinessProbe, RouteFile};
 use super::lever_set::LeverSet;
 use super::mig::{self, MigOp};
-use super::mps::{MpsControlCommand, MpsScope, is_told_exactly};
+use super::mps::{MpsControlCommand, MpsScope, MpsServer, PinnedMib, is_told_exactly};
 use super::step::{LeverChange, Plan, Step};
 use crate::kernel::{Cpus, ProcessId};
 
@@ -26,23 +27,12 @@ fn steps(
     pull: &LeverChange,
     warnings: &mut Vec<String>,
 ) -> Result<Vec<Step>, LeverError> {
-    let bounds = &hands.bounds;
     match pull {
         LeverChange::BlockIo {
             group,
             device,
             limits,
-        } => {
-            limits.check(bounds)?;
-            not_root(group, "limited")?;
-            let from = hands.block_io.limits(group, *device)?;
-            Ok(only_if(from != *limits, || Step::Limits {
-                group: group.clone(),
-                device: *device,
-                from,
-                to: *limits,
-            }))
-        }
+        } => limit_block_io(hands, group, *device, *limits),
         LeverChange::Cpuset { group, cpus, mems } => cpuset(hands, group, cpus, mems.as_ref()),
         LeverChange::Affinity { process, cpus } => affinity(hands, *process, cpus),
         LeverChange::Enrol {
@@ -51,75 +41,13 @@ fn steps(
             controllers,
         } => enrol(hands, *process, group, controllers),
         LeverChange::MpsPercent { server, percent } => {
-            bounds
-                .mps_percent
-                .check("mps_percent", u64::from(*percent), "percent")?;
-            let to = percent.saturating_mul(1000);
-            let mut steps = Vec::new();
-            for scope in hands.mps.scopes(server)? {
-                let from = hands.mps.percent(server, scope)?;
-                steps.push(Step::MpsPercent {
-                    server: server.clone(),
-                    scope,
-                    from,
-                    to,
-                });
-            }
-            let steps = mps(
-                steps,
-                |step| matches!(step, Step::MpsPercent { from, to, .. } if from != to),
-            );
-            warnings.push("MPS clients that run keep the share that they started with".to_owned());
-            Ok(steps)
+            set_mps_percent(hands, server, *percent, warnings)
         }
         LeverChange::MpsPinned {
             server,
             device,
             mib,
-        } => {
-            if let Some(mib) = mib {
-                bounds.mps_pinned_mib.check("mps_pinned_mib", *mib, "MiB")?;
-                if *mib == 0 {
-                    return Err(LeverError::infeasible(
-                        "a limit of 0 MiB",
-                        "expected one above 0, or none: MPS takes 0 for no limit",
-                    ));
-                }
-                if !is_told_exactly(*mib) {
-                    return Err(LeverError::Infeasible {
-                        what: format!("a limit of {mib} MiB"),
-                        why: "expected whole GiB, or less than one: MPS tells no others, so it could not be \
-                              seen that the limit holds"
-                            .to_owned(),
-                    });
-                }
-            }
-            let mut steps = Vec::new();
-            for scope in hands.mps.scopes(server)? {
-                let from = hands.mps.pinned(server, scope, *device)?;
-                steps.push(Step::MpsPinned {
-                    server: server.clone(),
-                    scope,
-                    device: *device,
-                    from,
-                    to: *mib,
-                });
-            }
-            // A limit that is told as 1 GiB may be one of 1.5: it is set in any case.
-            let whole = mib.is_some_and(|mib| mib >= 1024);
-            let steps = mps(steps, |step| {
-                whole || matches!(step, Step::MpsPinned { from, to, .. } if from != to)
-            });
-            let is_whole = |step: &Step| matches!(step, Step::MpsPinned { from: Some(mib), .. } if *mib >= 1024);
-            if steps.iter().any(is_whole) {
-                warnings.push(
-                    "MPS tells limits from 1 GiB on in whole GiB: one of a fraction more is put back without it"
-                        .to_owned(),
-                );
-            }
-            warnings.push("MPS clients that run keep the limit that they started with".to_owned());
-            Ok(steps)
-        }
+        } => set_mps_pinned(hands, server, *device, *mib, warnings),
         LeverChange::MpsDaemon { server, running } => {
             let runs = hands.mps.is_running(server)?;
             Ok(only_if(runs != *running, || Step::MpsDaemon {
@@ -150,50 +78,164 @@ fn steps(
             new,
             route,
             warm,
-        } => {
-            check_program(hands, old)?;
-            check_program(hands, new)?;
-            if old.id == new.id {
-                return Err(LeverError::infeasible(
-                    format!("a hand-over from {} to itself", old.id),
-                    "expected another id, by which the two are told apart",
-                ));
-            }
-            let start = Step::Start {
-                program: new.clone(),
-            };
-            let stop = Step::Stop {
-                program: old.clone(),
-            };
-            let mut steps = Vec::new();
-            let (runs, stops) = (
-                hands.programs.running(&new.id)?.is_none(),
-                hands.programs.running(&old.id)?.is_some(),
-            );
-            if stops && !warm {
-                steps.push(stop.clone());
-            }
-            if runs {
-                steps.push(start);
-            }
-            // After the new program is ready. In a warm hand-over the old one ends after this step,
-            // so requests always have a program to go to.
-            if let Some(route) = route {
-                let from = hands.programs.route(&route.file)?;
-                if from.as_ref() != Some(&route.text) {
-                    steps.push(Step::Route {
-                        file: route.file.clone(),
-                        from,
-                        to: route.text.clone(),
-                    });
-                }
-            }
-            if stops && *warm {
-                steps.push(stop);
-            }
-            Ok(steps)
+        } => hand_over(hands, (old, new), route.as_ref(), *warm),
+    }
+}
+
+fn limit_block_io(
+    hands: &LeverSet,
+    group: &CgroupPath,
+    device: BlockDevice,
+    limits: BlockIoLimits,
+) -> Result<Vec<Step>, LeverError> {
+    limits.check(&hands.bounds)?;
+    not_root(group, "limited")?;
+    let from = hands.block_io.limits(group, device)?;
+    Ok(only_if(from != limits, || Step::Limits {
+        group: group.clone(),
+        device,
+        from,
+        to: limits,
+    }))
+}
+
+fn set_mps_percent(
+    hands: &LeverSet,
+    server: &MpsServer,
+    percent: u32,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<Step>, LeverError> {
+    hands
+        .bounds
+        .mps_percent
+        .check("mps_percent", u64::from(percent), "percent")?;
+    let to = percent.saturating_mul(1000);
+    let mut steps = Vec::new();
+    for scope in hands.mps.scopes(server)? {
+        let from = hands.mps.percent(server, scope)?;
+        steps.push(Step::MpsPercent {
+            server: server.clone(),
+            scope,
+            from,
+            to,
+        });
+    }
+    let steps = mps(
+        steps,
+        |step| matches!(step, Step::MpsPercent { from, to, .. } if from != to),
+    );
+    warnings.push("MPS clients that run keep the share that they started with".to_owned());
+    Ok(steps)
+}
+
+fn set_mps_pinned(
+    hands: &LeverSet,
+    server: &MpsServer,
+    device: u32,
+    mib: PinnedMib,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<Step>, LeverError> {
+    if let Some(mib) = mib {
+        check_pinned(hands, mib)?;
+    }
+    let mut steps = Vec::new();
+    for scope in hands.mps.scopes(server)? {
+        let from = hands.mps.pinned(server, scope, device)?;
+        steps.push(Step::MpsPinned {
+            server: server.clone(),
+            scope,
+            device,
+            from,
+            to: mib,
+        });
+    }
+    // A limit that is told as 1 GiB may be one of 1.5: it is set in any case.
+    let whole = mib.is_some_and(|mib| mib >= 1024);
+    let steps = mps(steps, |step| {
+        whole || matches!(step, Step::MpsPinned { from, to, .. } if from != to)
+    });
+    let is_whole =
+        |step: &Step| matches!(step, Step::MpsPinned { from: Some(mib), .. } if *mib >= 1024);
+    if steps.iter().any(is_whole) {
+        warnings.push(
+            "MPS tells limits from 1 GiB on in whole GiB: one of a fraction more is put back without it"
+                .to_owned(),
+        );
+    }
+    warnings.push("MPS clients that run keep the limit that they started with".to_owned());
+    Ok(steps)
+}
+
+/// Checks a limit on pinned memory: within the bounds, and one that MPS tells back as it was set.
+fn check_pinned(hands: &LeverSet, mib: u64) -> Result<(), LeverError> {
+    hands
+        .bounds
+        .mps_pinned_mib
+        .check("mps_pinned_mib", mib, "MiB")?;
+    if mib == 0 {
+        return Err(LeverError::infeasible(
+            "a limit of 0 MiB",
+            "expected one above 0, or none: MPS takes 0 for no limit",
+        ));
+    }
+    if !is_told_exactly(mib) {
+        return Err(LeverError::Infeasible {
+            what: format!("a limit of {mib} MiB"),
+            why: "expected whole GiB, or less than one: MPS tells no others, so it could not be \
+                  seen that the limit holds"
+                .to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// From one program to another. In a warm hand-over both run for a while, so that requests always have a program to
+/// go to.
+fn hand_over(
+    hands: &LeverSet,
+    (old, new): (&ProgramSpec, &ProgramSpec),
+    route: Option<&RouteFile>,
+    warm: bool,
+) -> Result<Vec<Step>, LeverError> {
+    check_program(hands, old)?;
+    check_program(hands, new)?;
+    if old.id == new.id {
+        return Err(LeverError::infeasible(
+            format!("a hand-over from {} to itself", old.id),
+            "expected another id, by which the two are told apart",
+        ));
+    }
+    let stop = Step::Stop {
+        program: old.clone(),
+    };
+    let mut steps = Vec::new();
+    let (starts, stops) = (
+        hands.programs.running(&new.id)?.is_none(),
+        hands.programs.running(&old.id)?.is_some(),
+    );
+    if stops && !warm {
+        steps.push(stop.clone());
+    }
+    if starts {
+        steps.push(Step::Start {
+            program: new.clone(),
+        });
+    }
+    // After the new program is ready, and in a warm hand-over before the old one ends.
+    if let Some(route) = route {
+        let from = hands.programs.route(&route.file)?;
+        if from.as_ref() != Some(&route.text) {
+            steps.push(Step::Route {
+                file: route.file.clone(),
+                from,
+                to: route.text.clone(),
+            });
         }
     }
+    if stops && warm {
+        steps.push(stop);
+    }
+    Ok(steps)
 }
 
 /// The steps of a value of MPS. If that of the daemon changes, all of them: a server without one is known to have come
@@ -443,38 +485,7 @@ fn commands(hands: &LeverSet, step: &Step) -> String {
         Step::MigMode { device, to } => hands.mig.commands(MigOp::Mode(device, *to)),
         Step::Create { device, place } => hands.mig.commands(MigOp::Create(device, place)),
         Step::Destroy { device, place } => hands.mig.commands(MigOp::Destroy(device, place)),
-        Step::Start { program } => {
-            let ready = match &program.ready {
-                ReadinessProbe::Runs => "until it runs".to_owned(),
-                ReadinessProbe::Tcp { address } => format!("until {address} takes connections"),
-                ReadinessProbe::Http { url } => format!("until {url} answers 200 to 299"),
-                ReadinessProbe::File { path } => format!("until {} exists", path.display()),
-            };
-            let mut line = format!("env MAPA_LAUNCH={}", program.id);
-            for (key, value) in &program.env {
-                line += &format!(" {}", quoted(&format!("{key}={value}")));
-            }
-            if let Some(cpus) = &program.cpus {
-                line += &format!(" taskset --cpu-list {cpus}");
-            }
-            for word in &program.command {
-                line += &format!(" {}", quoted(word));
-            }
-            let folder = program.folder.iter();
-            let cd: String = folder
-                .map(|path| format!("cd {} && ", quoted(&path.display().to_string())))
-                .collect();
-            let groups: Vec<String> = program
-                .groups
-                .iter()
-                .map(|(controller, group)| format!(", in {} {group}", controller.v2()))
-                .collect();
-            format!(
-                "{cd}{line} &\n# wait {ready}, at most {} s{}",
-                program.ready_s,
-                groups.concat()
-            )
-        }
+        Step::Start { program } => start_command(program),
         Step::Stop { program } => format!(
             "kill -TERM the processes of MAPA_LAUNCH={}, after {} s kill -KILL",
             program.id, program.stop_s
@@ -483,6 +494,40 @@ fn commands(hands: &LeverSet, step: &Step) -> String {
             format!("replace {} by {}", file.display(), quoted(to))
         }
     }
+}
+
+/// How a shell would start a program, and what is waited for.
+fn start_command(program: &ProgramSpec) -> String {
+    let ready = match &program.ready {
+        ReadinessProbe::Runs => "until it runs".to_owned(),
+        ReadinessProbe::Tcp { address } => format!("until {address} takes connections"),
+        ReadinessProbe::Http { url } => format!("until {url} answers 200 to 299"),
+        ReadinessProbe::File { path } => format!("until {} exists", path.display()),
+    };
+    let mut line = format!("env MAPA_LAUNCH={}", program.id);
+    for (key, value) in &program.env {
+        line += &format!(" {}", quoted(&format!("{key}={value}")));
+    }
+    if let Some(cpus) = &program.cpus {
+        line += &format!(" taskset --cpu-list {cpus}");
+    }
+    for word in &program.command {
+        line += &format!(" {}", quoted(word));
+    }
+    let folder = program.folder.iter();
+    let cd: String = folder
+        .map(|path| format!("cd {} && ", quoted(&path.display().to_string())))
+        .collect();
+    let groups: Vec<String> = program
+        .groups
+        .iter()
+        .map(|(controller, group)| format!(", in {} {group}", controller.v2()))
+        .collect();
+    format!(
+        "{cd}{line} &\n# wait {ready}, at most {} s{}",
+        program.ready_s,
+        groups.concat()
+    )
 }
 
 /// A word as a shell takes it.

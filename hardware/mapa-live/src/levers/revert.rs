@@ -32,41 +32,13 @@ fn back(hands: &mut LeverSet, step: &Step, all: &[Step]) -> Result<(), LeverErro
             }
             hands.groups.remove(*controller, group)
         }
-        Step::PassOn { controller, group } => {
-            if !hands.groups.exists(*controller, group)?
-                || !hands.groups.is_passed_on(*controller, group)?
-                // Somebody else's groups have come to need it: they would lose what they were set to.
-                || hands.groups.has_below(*controller, group)?
-            {
-                return Ok(());
-            }
-            hands.groups.pass_on(*controller, group, false)
-        }
+        Step::PassOn { controller, group } => keep_from_below(hands, *controller, group),
         Step::Join {
             controller,
             process,
             from,
             to,
-        } => {
-            let (controller, process) = (*controller, *process);
-            let made = Step::MakeGroup {
-                controller,
-                group: to.clone(),
-            };
-            if all.contains(&made) {
-                return empty(hands, controller, from, to);
-            }
-            // A missing file is fine only if the process or the group has gone with it. For any
-            // other reason the step was not reverted.
-            match leave(hands, controller, process, from, to) {
-                Err(LeverError::Missing { .. })
-                    if has_ended(hands, process)? || !hands.groups.exists(controller, to)? =>
-                {
-                    Ok(())
-                }
-                other => other,
-            }
-        }
+        } => leave_or_empty(hands, (*controller, *process), from, to, all),
         Step::Limits {
             group,
             device,
@@ -115,21 +87,7 @@ fn back(hands: &mut LeverSet, step: &Step, all: &[Step]) -> Result<(), LeverErro
         }
         Step::MpsDaemon { server, to: true } => hands.mps.quit(server),
         Step::MpsDaemon { server, to: false } => hands.mps.start(server),
-        Step::MigMode { device, to } => {
-            let has = hands.mig.state(device)?;
-            // Another program has set it back, or the plan never came to this step.
-            if has.enabled != *to {
-                return Ok(());
-            }
-            // What this plan has made is gone by now.
-            if !has.instances.is_empty() {
-                return Err(LeverError::busy(
-                    format!("MIG on {device}"),
-                    "it has instances of somebody else",
-                ));
-            }
-            hands.mig.set_mode(device, !to)
-        }
+        Step::MigMode { device, to } => reset_mig_mode(hands, device, *to),
         Step::Create { device, place } => hands.mig.destroy(device, place),
         Step::Destroy { device, place } => hands.mig.create(device, place),
         Step::Start { program } => hands.programs.stop(program),
@@ -143,6 +101,66 @@ fn back(hands: &mut LeverSet, step: &Step, all: &[Step]) -> Result<(), LeverErro
             }
         }
     }
+}
+
+/// Passes a controller on to the groups below no more, if it still is and nobody has come to need it.
+fn keep_from_below(
+    hands: &mut LeverSet,
+    controller: Controller,
+    group: &CgroupPath,
+) -> Result<(), LeverError> {
+    if !hands.groups.exists(controller, group)?
+        || !hands.groups.is_passed_on(controller, group)?
+        // Somebody else's groups have come to need it: they would lose what they were set to.
+        || hands.groups.has_below(controller, group)?
+    {
+        return Ok(());
+    }
+    hands.groups.pass_on(controller, group, false)
+}
+
+/// Puts a process back into the group in which it was: all processes of the group, if these steps have made it.
+fn leave_or_empty(
+    hands: &mut LeverSet,
+    (controller, process): (Controller, ProcessId),
+    from: &CgroupPath,
+    to: &CgroupPath,
+    all: &[Step],
+) -> Result<(), LeverError> {
+    let made = Step::MakeGroup {
+        controller,
+        group: to.clone(),
+    };
+    if all.contains(&made) {
+        return empty(hands, controller, from, to);
+    }
+    // A missing file is fine only if the process or the group has gone with it. For any
+    // other reason the step was not reverted.
+    match leave(hands, controller, process, from, to) {
+        Err(LeverError::Missing { .. })
+            if has_ended(hands, process)? || !hands.groups.exists(controller, to)? =>
+        {
+            Ok(())
+        }
+        other => other,
+    }
+}
+
+/// Sets MIG mode back, unless somebody has done so or has come to need it.
+fn reset_mig_mode(hands: &mut LeverSet, device: &str, to: bool) -> Result<(), LeverError> {
+    let has = hands.mig.state(device)?;
+    // Another program has set it back, or the plan never came to this step.
+    if has.enabled != to {
+        return Ok(());
+    }
+    // What this plan has made is gone by now.
+    if !has.instances.is_empty() {
+        return Err(LeverError::busy(
+            format!("MIG on {device}"),
+            "it has instances of somebody else",
+        ));
+    }
+    hands.mig.set_mode(device, !to)
 }
 
 /// Whether a process has ended: then it has nothing to be put back.

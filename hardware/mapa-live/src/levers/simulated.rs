@@ -206,8 +206,8 @@ impl SimulatedMachine {
 
     /// Starts an MPS daemon with servers.
     pub fn add_mps(&self, server: &MpsServer, servers: &[u32]) {
-        let own = servers.iter().map(|&pid| MpsScope::Server { pid });
-        let scopes = [MpsScope::Daemon].into_iter().chain(own);
+        let server_scopes = servers.iter().map(|&pid| MpsScope::Server { pid });
+        let scopes = [MpsScope::Daemon].into_iter().chain(server_scopes);
         let scopes = scopes
             .map(|scope| (scope, SimulatedMps::default()))
             .collect();
@@ -220,9 +220,9 @@ impl SimulatedMachine {
     /// [Missing](LeverError::Missing): no daemon.
     pub fn start_mps_server(&self, server: &MpsServer, pid: u32) -> Result<(), LeverError> {
         let mut inside = self.inside();
-        let own = inside.mps(server, MpsScope::Daemon)?.clone();
+        let values = inside.mps(server, MpsScope::Daemon)?.clone();
         let daemon = inside.state.mps.entry(server.clone()).or_default();
-        daemon.insert(MpsScope::Server { pid }, own);
+        daemon.insert(MpsScope::Server { pid }, values);
         Ok(())
     }
 
@@ -352,13 +352,17 @@ impl CgroupOps for SimulatedMachine {
             inside.state.groups.entry(key).or_insert(false);
             if controller == Controller::Cpuset {
                 let above = group.above().last().cloned().unwrap_or_default();
-                let own = inside
+                let inherited = inside
                     .state
                     .cpusets
                     .get(&above)
                     .cloned()
                     .unwrap_or_default();
-                inside.state.cpusets.entry(group.clone()).or_insert(own);
+                inside
+                    .state
+                    .cpusets
+                    .entry(group.clone())
+                    .or_insert(inherited);
             }
             Ok(())
         })
@@ -558,9 +562,9 @@ impl Affinity for SimulatedMachine {
     fn threads(&self, process: ProcessId) -> Result<Vec<(i32, Cpus)>, LeverError> {
         let inside = self.inside();
         inside.process(process)?;
-        let own = inside.state.threads.iter();
-        let own = own.filter(|((pid, _), _)| *pid == process.pid);
-        Ok(own
+        let threads = inside.state.threads.iter();
+        let threads = threads.filter(|((pid, _), _)| *pid == process.pid);
+        Ok(threads
             .map(|((_, thread), cpus)| (*thread, cpus.clone()))
             .collect())
     }
@@ -573,8 +577,8 @@ impl Affinity for SimulatedMachine {
     ) -> Result<(), LeverError> {
         self.change(&format!("affinity of {thread}"), |inside, _| {
             inside.process(process)?;
-            if let Some(own) = inside.state.threads.get_mut(&(process.pid, thread)) {
-                *own = cpus.clone();
+            if let Some(affinity) = inside.state.threads.get_mut(&(process.pid, thread)) {
+                *affinity = cpus.clone();
             }
             Ok(())
         })
@@ -634,10 +638,10 @@ impl Mps for SimulatedMachine {
         limit: PinnedMib,
     ) -> Result<(), LeverError> {
         self.change("limit pinned memory", |inside, _| {
-            let own = &mut inside.mps(server, scope)?.pinned;
+            let pinned = &mut inside.mps(server, scope)?.pinned;
             match limit {
-                Some(mib) => own.insert(device, mib),
-                None => own.remove(&device),
+                Some(mib) => pinned.insert(device, mib),
+                None => pinned.remove(&device),
             };
             Ok(())
         })
@@ -743,8 +747,10 @@ impl MigControl for SimulatedMachine {
             let state = inside.device(device)?;
             if fault.is_some() {
                 // The compute instances are gone, the instance is not.
-                let own = state.instances.iter_mut().find(|instance| same(instance));
-                own.into_iter().for_each(|place| place.compute.clear());
+                let partition = state.instances.iter_mut().find(|instance| same(instance));
+                partition
+                    .into_iter()
+                    .for_each(|place| place.compute.clear());
             } else {
                 state.instances.retain(|instance| !same(instance));
             }

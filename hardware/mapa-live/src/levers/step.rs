@@ -374,10 +374,10 @@ impl Plan {
     /// Leaves what an earlier boot has left.
     pub(crate) fn keep_what_outlives_a_boot(&mut self) {
         let stays: Vec<bool> = self.steps.iter().map(Step::outlives_a_boot).collect();
-        let mut own = stays.iter();
-        self.words.retain(|_| own.next() == Some(&true));
-        let mut own = stays.iter();
-        self.steps.retain(|_| own.next() == Some(&true));
+        let mut stay = stays.iter();
+        self.words.retain(|_| stay.next() == Some(&true));
+        let mut stay = stays.iter();
+        self.steps.retain(|_| stay.next() == Some(&true));
     }
 }
 

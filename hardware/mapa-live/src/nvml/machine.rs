@@ -121,9 +121,9 @@ impl Answers {
         let mut ids = Vec::with_capacity(self.devices.len());
         for (id, DeviceAnswers { index, info, .. }) in self.devices.iter().enumerate() {
             // Where a device is left out, the library's number is not the device's id.
-            let own = Some(*index).filter(|&index| index as usize != id);
+            let number = Some(*index).filter(|&index| index as usize != id);
             let kind = NodeKind::Device(DeviceInfo {
-                index: own,
+                index: number,
                 ..info.clone()
             });
             ids.push(fabric.add(FabricNode {

@@ -219,9 +219,10 @@ impl Sampler {
         }
         let uuid = reading.uuid.clone().unwrap_or_default();
         let dcgm = |name: &str| {
-            let own = sample.scraped.iter();
-            let own = own.filter(|scrape| scrape.target.exporter == Exporter::Dcgm);
-            own.filter_map(|scrape| scrape.signals.get(name)?.get(&uuid).copied())
+            let scrapes = sample.scraped.iter();
+            let scrapes = scrapes.filter(|scrape| scrape.target.exporter == Exporter::Dcgm);
+            scrapes
+                .filter_map(|scrape| scrape.signals.get(name)?.get(&uuid).copied())
                 .next()
         };
         // Shares of DCGM are from 0 to 1; its bytes are bytes a second, whatever its help says.

@@ -162,10 +162,10 @@ pub fn signals_of(
             Exporter::Vllm => label("model_name").unwrap_or_default(),
             Exporter::Dynamo => label("model").unwrap_or_default(),
         };
-        let own = signals.entry(metric.name.clone()).or_default();
+        let values = signals.entry(metric.name.clone()).or_default();
         // A label that is new in each scrape would otherwise let the daemon's memory grow without bound.
-        if own.len() < MOST_KEYS || own.contains_key(&key) {
-            *own.entry(key).or_default() += metric.value;
+        if values.len() < MOST_KEYS || values.contains_key(&key) {
+            *values.entry(key).or_default() += metric.value;
         }
     }
     let missing = names

@@ -42,7 +42,7 @@ impl ScrapePool {
             // The list may have changed since the last sample. An exporter that stays in it keeps
             // its pending answer.
             let known = before.iter().position(|worker| worker.target == *target);
-            let mut own = known.map_or_else(
+            let mut worker = known.map_or_else(
                 || ExporterWorker {
                     target: target.clone(),
                     pending: None,
@@ -52,9 +52,9 @@ impl ScrapePool {
                 },
                 |at| before.swap_remove(at),
             );
-            own.hear(Duration::ZERO);
-            own.is_due = own.pending.is_none();
-            self.all.push(own);
+            worker.hear(Duration::ZERO);
+            worker.is_due = worker.pending.is_none();
+            self.all.push(worker);
         }
         self.fill(limit);
     }
@@ -68,12 +68,12 @@ impl ScrapePool {
             .count();
         for _ in awaited..AT_ONCE {
             let due = self.all.iter_mut().filter(|worker| worker.is_due);
-            let Some(own) = due.min_by_key(|worker| worker.asked) else {
+            let Some(worker) = due.min_by_key(|worker| worker.asked) else {
                 return;
             };
             self.asked += 1;
-            own.asked = self.asked;
-            own.ask(limit);
+            worker.asked = self.asked;
+            worker.ask(limit);
         }
     }
 

@@ -97,6 +97,7 @@ struct RowNumbers {
     counted: bool,
 }
 
+// Long, since it is one section of a report, told from top to bottom: its tables, and the claims that they bear out.
 pub(super) fn section(asked: &[AskedRow]) -> Result<Section, Error> {
     let mut section = Section::new("rows", "Every row");
     let mut table = Vec::new();

@@ -533,54 +533,14 @@ fn row_of(submission: &Submission) -> Result<RowColumns, Error> {
              traffic; or what its tasks hold",
         ));
     }
-    if check_any(job).is_err() {
-        let what = "a job on any slice whose run times by size are no curve, or with a deadline before its arrival";
-        return Err(cannot(job, what));
-    }
-    let plain = Request::new(request.pattern.clone()).sensitive(request.sensitivity);
-    if *request != plain.same_numa(request.same_numa) {
-        return Err(cannot(job, "its constraints: expected none but same_numa"));
-    }
-    if submission.task.trim() != &*submission.task {
-        return Err(cannot(job, "a task's name with blanks at its ends"));
-    }
-    if submission.task.contains(['\n', '\r']) {
-        return Err(cannot(job, "a task's name of several lines"));
-    }
+    check_constraints(request, job)?;
+    check_task_name(submission)?;
     if !numbers::is_slope(job.pcie_alpha) {
         return Err(cannot(job, "a pcie_alpha that is not finite or below 0"));
     }
-    if !job.link_ratio.is_none_or(numbers::is_ratio) {
-        return Err(cannot(job, "a link_ratio that is not finite or below 1"));
-    }
     let of_task = ratio_of(&submission.task);
-    if job.link_ratio.is_none() && of_task.is_some() {
-        let what = "an unknown link_ratio of a task whose own is known";
-        return Err(cannot(job, what));
-    }
-    let alone = submission.alone(phases.is_some());
-    let estimate = match &job.run_time {
-        RunTime::Fixed(length) if *length == alone => None,
-        RunTime::BySize(lengths)
-            if lengths.is_empty() || !lengths.keys().all(|&size| numbers::is_size(size)) =>
-        {
-            let what = "run times by size: expected at least one, each for a size with compute and \
-                        memory slices";
-            return Err(cannot(job, what));
-        }
-        known => Some(OwnerEstimate(known.clone())),
-    };
-    match &job.run_time {
-        RunTime::Fixed(length) => {
-            seconds(job, *length)?;
-        }
-        RunTime::BySize(lengths) => {
-            for length in lengths.values() {
-                seconds(job, *length)?;
-            }
-        }
-        RunTime::Unknown => {}
-    }
+    check_link_ratio(job, of_task)?;
+    let estimate = estimate_of(job, submission.alone(phases.is_some()))?;
     Ok(RowColumns {
         every: Every {
             id: Some(job.id.0),
@@ -627,6 +587,70 @@ fn row_of(submission: &Submission) -> Result<RowColumns, Error> {
             tasks: phases,
         },
     })
+}
+
+/// Checks that a row can say all of a job's constraints: a file has a column for `same_numa` alone.
+fn check_constraints(request: &Request, job: &Job) -> Result<(), Error> {
+    if check_any(job).is_err() {
+        let what = "a job on any slice whose run times by size are no curve, or with a deadline before its arrival";
+        return Err(cannot(job, what));
+    }
+    let plain = Request::new(request.pattern.clone()).sensitive(request.sensitivity);
+    if *request != plain.same_numa(request.same_numa) {
+        return Err(cannot(job, "its constraints: expected none but same_numa"));
+    }
+    Ok(())
+}
+
+/// A task's name is read back without the blanks around it, and to the end of its line.
+fn check_task_name(submission: &Submission) -> Result<(), Error> {
+    let job = &submission.job;
+    if submission.task.trim() != &*submission.task {
+        return Err(cannot(job, "a task's name with blanks at its ends"));
+    }
+    if submission.task.contains(['\n', '\r']) {
+        return Err(cannot(job, "a task's name of several lines"));
+    }
+    Ok(())
+}
+
+/// A row without a ratio is read back with that of its task.
+fn check_link_ratio(job: &Job, of_task: Option<f64>) -> Result<(), Error> {
+    if !job.link_ratio.is_none_or(numbers::is_ratio) {
+        return Err(cannot(job, "a link_ratio that is not finite or below 1"));
+    }
+    if job.link_ratio.is_none() && of_task.is_some() {
+        let what = "an unknown link_ratio of a task whose own is known";
+        return Err(cannot(job, what));
+    }
+    Ok(())
+}
+
+/// What the owner says of the run time; `None` if that is how long the job takes alone.
+fn estimate_of(job: &Job, alone: Duration) -> Result<Option<OwnerEstimate>, Error> {
+    let estimate = match &job.run_time {
+        RunTime::Fixed(length) if *length == alone => None,
+        RunTime::BySize(lengths)
+            if lengths.is_empty() || !lengths.keys().all(|&size| numbers::is_size(size)) =>
+        {
+            let what = "run times by size: expected at least one, each for a size with compute and \
+                        memory slices";
+            return Err(cannot(job, what));
+        }
+        known => Some(OwnerEstimate(known.clone())),
+    };
+    match &job.run_time {
+        RunTime::Fixed(length) => {
+            seconds(job, *length)?;
+        }
+        RunTime::BySize(lengths) => {
+            for length in lengths.values() {
+                seconds(job, *length)?;
+            }
+        }
+        RunTime::Unknown => {}
+    }
+    Ok(estimate)
 }
 
 /// The tasks of a job as a column; `None` if it has none.

@@ -104,6 +104,7 @@ const TURNAROUND: BatchNumber = |numbers| numbers.turnaround;
 const ISOLATED: BatchNumber = |numbers| numbers.isolated;
 const OTHERS: BatchNumber = |numbers| numbers.others;
 
+// Long, since it is one section of a report, told from top to bottom: its tables, and the claims that they bear out.
 pub(super) fn section(all: &BatchTrials) -> Result<Section, Error> {
     let mut section = Section::new("balanced", "Managers of our own");
     let mut rows = Vec::new();
@@ -248,6 +249,7 @@ fn numbers(
     ]))
 }
 
+// Long, since it is one list: each claim with its bound and its verdict.
 fn claims(
     all: &BatchTrials,
     c: &BatchSetting,

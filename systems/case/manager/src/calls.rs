@@ -24,12 +24,12 @@ impl Manager {
     }
 
     pub(crate) fn init(&mut self, peer: Peer, request: &Request) -> Option<Status> {
-        if let Some(own) = self.sessions.get_mut(&request.session) {
+        if let Some(session) = self.sessions.get_mut(&request.session) {
             // A repeated request, over another connection.
-            return match own.phase {
-                _ if own.peer != peer => Some(Status::NoSession),
+            return match session.phase {
+                _ if session.peer != peer => Some(Status::NoSession),
                 Phase::Waits { .. } => {
-                    own.phase = Phase::Waits { seq: request.seq };
+                    session.phase = Phase::Waits { seq: request.seq };
                     None
                 }
                 Phase::Open => Some(Status::Done),
@@ -64,14 +64,14 @@ impl Manager {
         request: &Request,
         replies: &mut Replies,
     ) -> Option<Status> {
-        let own = self.sessions.get_mut(&request.session)?;
+        let session = self.sessions.get_mut(&request.session)?;
         if op == Op::Reattach {
             return Some(Status::Done);
         }
-        if own.phase != Phase::Open {
+        if session.phase != Phase::Open {
             return Some(Status::Malformed);
         }
-        let mut answers = own.answers.iter();
+        let mut answers = session.answers.iter();
         if let Some((_, reply)) = answers.find(|(seq, reply)| {
             *seq == request.seq && reply.op == Some(op) && reply.task == request.task
         }) {
@@ -81,35 +81,37 @@ impl Manager {
             Op::Begin | Op::Extend => self.hold(op, request),
             Op::End => Some(self.end(request, replies)),
             Op::Destroy => Some(self.over(request.session, replies)),
-            Op::Describe if request.task == own.instance && own.instance != 0 => Some(Status::Done),
+            Op::Describe if request.task == session.instance && session.instance != 0 => {
+                Some(Status::Done)
+            }
             Op::Describe | Op::Init | Op::Reattach | Op::Memory => Some(Status::Malformed),
         }
     }
 
     /// A task asks for memory: its first, or more.
     fn hold(&mut self, op: Op, request: &Request) -> Option<Status> {
-        let own = self.sessions.get(&request.session)?;
-        if own.leases.contains_key(&(request.task, request.seq)) {
+        let session = self.sessions.get(&request.session)?;
+        if session.leases.contains_key(&(request.task, request.seq)) {
             return Some(Status::Done);
         }
-        if let Some(waiting) = own.waiting.get(&request.seq) {
+        if let Some(waiting) = session.waiting.get(&request.seq) {
             // The same request over another connection is answered when the first would have been.
             let is_same = waiting.request == *request;
             return (!is_same).then_some(Status::Malformed);
         }
-        let is_held = own.leases.keys().any(|(task, _)| *task == request.task);
-        let waits = own
+        let is_held = session.leases.keys().any(|(task, _)| *task == request.task);
+        let waits = session
             .waiting
             .values()
             .any(|waiting| waiting.request.task == request.task);
-        if own.is_isolated || waits || is_held != (op == Op::Extend) {
+        if session.is_isolated || waits || is_held != (op == Op::Extend) {
             return Some(Status::Malformed);
         }
-        let held = own.leases.len() + own.waiting.len();
-        if own.waiting.len() >= self.settings.calls || held >= self.settings.leases {
+        let held = session.leases.len() + session.waiting.len();
+        if session.waiting.len() >= self.settings.calls || held >= self.settings.leases {
             return Some(Status::Quota);
         }
-        let job = own.job;
+        let job = session.job;
         let task = TaskId(self.number());
         let wanted = task_request(request.bytes, request.warps);
         let fleet = self.drive.seen().fleet;
@@ -118,18 +120,20 @@ impl Manager {
         {
             return Some(Status::OutOfMemory);
         }
-        let own = self.sessions.get_mut(&request.session)?;
+        let session = self.sessions.get_mut(&request.session)?;
         // Others are bound only where this still fits, after a restart too.
-        let peak = own.asked().saturating_add(request.bytes);
-        if peak > own.declared.bytes {
-            let place = own.place?;
+        let peak = session.asked().saturating_add(request.bytes);
+        if peak > session.declared.bytes {
+            let place = session.place?;
             if self.entries.declare(place, peak).is_err() {
                 return Some(Status::Failed);
             }
-            own.declared.bytes = peak;
+            session.declared.bytes = peak;
         }
         let request = *request;
-        own.waiting.insert(request.seq, Waiting { request, task });
+        session
+            .waiting
+            .insert(request.seq, Waiting { request, task });
         self.by_task.insert(task, (request.session, request.seq));
         self.desk.facts.push(Event::TaskBegin {
             job,
@@ -141,22 +145,22 @@ impl Manager {
 
     /// A task is over, or it never began.
     fn end(&mut self, request: &Request, replies: &mut Replies) -> Status {
-        let Some(own) = self.sessions.get_mut(&request.session) else {
+        let Some(session) = self.sessions.get_mut(&request.session) else {
             return Status::NoSession;
         };
-        let (job, of_task) = (own.job, request.task);
-        let waiting = own.waiting.values().map(|waiting| waiting.request);
+        let (job, of_task) = (session.job, request.task);
+        let waiting = session.waiting.values().map(|waiting| waiting.request);
         let waiting: Vec<Request> = waiting.filter(|request| request.task == of_task).collect();
-        let held: Vec<(u64, u64)> = own
+        let held: Vec<(u64, u64)> = session
             .leases
             .range((of_task, 0)..=(of_task, u64::MAX))
             .map(|(key, _)| *key)
             .collect();
         for key in held {
-            if let Some(lease) = own.leases.remove(&key) {
+            if let Some(lease) = session.leases.remove(&key) {
                 let task = lease.task;
                 if self.entries.remove(lease.place).is_err() {
-                    own.leases.insert(key, lease);
+                    session.leases.insert(key, lease);
                     return Status::Failed;
                 }
                 self.desk.facts.push(Event::TaskEnd { job, task });
@@ -171,12 +175,12 @@ impl Manager {
 
     /// A call waits no more: what it was for is over, or can never be had.
     pub(crate) fn withdraw(&mut self, call: &Request, status: Status, replies: &mut Replies) {
-        let Some(own) = self.sessions.get_mut(&call.session) else {
+        let Some(session) = self.sessions.get_mut(&call.session) else {
             return;
         };
-        if let Some(Waiting { task, .. }) = own.waiting.remove(&call.seq) {
+        if let Some(Waiting { task, .. }) = session.waiting.remove(&call.seq) {
             self.by_task.remove(&task);
-            let job = own.job;
+            let job = session.job;
             self.desk.facts.push(Event::TaskEnd { job, task });
             replies.push((call.session, Reply::to(call, status)));
         }
@@ -184,8 +188,8 @@ impl Manager {
 
     /// A call that is not to wait, and waits all the same: another was before it.
     pub(crate) fn hurry(&mut self, request: &Request, replies: &mut Replies) {
-        let own = self.sessions.get(&request.session);
-        let call = own.and_then(|session| session.waiting.get(&request.seq));
+        let session = self.sessions.get(&request.session);
+        let call = session.and_then(|session| session.waiting.get(&request.seq));
         let call = call.map(|waiting| waiting.request);
         if let Some(call) = call.filter(|request| request.flags & flags::AT_ONCE != 0) {
             self.withdraw(&call, Status::OutOfMemory, replies);
@@ -194,15 +198,15 @@ impl Manager {
 
     /// A session is over. Its process keeps its context until it dies.
     fn over(&mut self, id: u64, replies: &mut Replies) -> Status {
-        let Some(own) = self.sessions.get_mut(&id) else {
+        let Some(session) = self.sessions.get_mut(&id) else {
             return Status::NoSession;
         };
-        own.phase = Phase::Over;
-        let tasks: BTreeSet<u64> = own
+        session.phase = Phase::Over;
+        let tasks: BTreeSet<u64> = session
             .leases
             .keys()
             .map(|(task, _)| *task)
-            .chain(own.waiting.values().map(|waiting| waiting.request.task))
+            .chain(session.waiting.values().map(|waiting| waiting.request.task))
             .collect();
         for task in tasks {
             let ends = Request {
@@ -218,9 +222,9 @@ impl Manager {
 
     /// Keeps an answer for a request that is repeated after what it asked for is over.
     pub(crate) fn keep(&mut self, id: u64, reply: &Reply) {
-        if let Some(own) = self.sessions.get_mut(&id) {
-            own.answers.truncate(KEPT - 1);
-            own.answers.push_front((reply.seq, *reply));
+        if let Some(session) = self.sessions.get_mut(&id) {
+            session.answers.truncate(KEPT - 1);
+            session.answers.push_front((reply.seq, *reply));
         }
     }
 }

@@ -67,8 +67,8 @@ impl Deaths {
 
     /// Watches a process no more.
     pub(crate) fn forget(&mut self, peer: Peer, poll: &Poll) {
-        let own = self.by_peer.remove(&peer);
-        if let Some((_, fd)) = own.and_then(|number| self.watched.remove(&number)) {
+        let number = self.by_peer.remove(&peer);
+        if let Some((_, fd)) = number.and_then(|number| self.watched.remove(&number)) {
             poll.forget(&fd);
         }
     }

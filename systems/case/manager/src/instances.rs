@@ -211,8 +211,8 @@ impl Instances {
         let at = number
             .checked_sub(1)
             .and_then(|at| usize::try_from(at).ok());
-        let own = at.and_then(|at| self.list.get(at));
-        own.map_or(0, Shared::mark)
+        let instance = at.and_then(|at| self.list.get(at));
+        instance.map_or(0, Shared::mark)
     }
 
     /// The number of the instance that has this mark, counted from 1.
@@ -286,12 +286,12 @@ impl Shared {
             return false;
         }
         // A part that does not tell its place is another if it has another name.
-        let (Some(own), Some(other)) = (self.places(), other.places()) else {
+        let (Some(places), Some(other)) = (self.places(), other.places()) else {
             return self.mig_instance.is_empty()
                 || other.mig_instance.is_empty()
                 || self.mig_instance == other.mig_instance;
         };
-        own.start < other.end && other.start < own.end
+        places.start < other.end && other.start < places.end
     }
 
     /// The slices of its device that it has at least, by the name of its part.

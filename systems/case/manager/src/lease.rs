@@ -22,11 +22,11 @@ pub(crate) fn take(
 ) -> Result<Lease, Error> {
     let tasks = std::path::absolute(tasks).map_err(|error| Error::at(tasks.display(), error))?;
     let owner = user();
-    let own = processes.own()?;
+    let process = processes.own()?;
     let asker = Requester {
         tenant: owner.clone(),
         uid: rustix::process::geteuid().as_raw(),
-        process: own,
+        process,
         command: "mapa-case manager".to_owned(),
         policy: CASE.to_owned(),
         spec: serde_json::to_string(&tasks.display().to_string()).unwrap_or_default(),

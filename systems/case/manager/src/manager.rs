@@ -171,8 +171,8 @@ impl Manager {
     /// A process is dead: what its sessions held is free.
     pub fn died(&mut self, now: Time, peer: Peer, replies: &mut Replies) {
         self.desk.now = now;
-        let mut own = self.sessions.iter();
-        let ids: Vec<u64> = own
+        let mut sessions = self.sessions.iter();
+        let ids: Vec<u64> = sessions
             .by_ref()
             .filter(|(_, session)| session.peer == peer)
             .map(|(id, _)| *id)
@@ -246,10 +246,10 @@ impl Manager {
         let mut users: BTreeSet<u32> = peers.keys().map(|key| key.uid).collect();
         let mut left = self.case.workers_left();
         for id in queue {
-            let Some(own) = self.sessions.get(&id) else {
+            let Some(session) = self.sessions.get(&id) else {
                 continue;
             };
-            let (peer, job) = (own.peer, own.job());
+            let (peer, job) = (session.peer, session.job());
             match peers.get(&peer) {
                 Some(true) => match self.case.join(self.drive.seen().fleet, &job) {
                     None => self.opens(job.id, 0, replies),

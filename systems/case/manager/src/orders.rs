@@ -41,18 +41,18 @@ impl Manager {
         let Some(&id) = self.by_job.get(&job) else {
             return;
         };
-        let Some(own) = self.sessions.get_mut(&id) else {
+        let Some(session) = self.sessions.get_mut(&id) else {
             return;
         };
-        let Phase::Waits { seq } = own.phase else {
+        let Phase::Waits { seq } = session.phase else {
             return;
         };
-        own.instance = instance;
-        let entry = own.entry(id, self.instances.mark(instance));
+        session.instance = instance;
+        let entry = session.entry(id, self.instances.mark(instance));
         let status = match self.entries.add(&entry) {
             Ok(place) => {
-                own.place = Some(place);
-                own.phase = Phase::Open;
+                session.place = Some(place);
+                session.phase = Phase::Open;
                 // Further sessions of its process wait for no worker.
                 self.may_admit = true;
                 Status::Done
@@ -61,7 +61,7 @@ impl Manager {
         };
         let request = Request {
             seq,
-            ..own.declared
+            ..session.declared
         };
         let reply = self.reply(&request, status);
         replies.push((id, reply));
@@ -73,15 +73,15 @@ impl Manager {
     /// A task has got its memory.
     fn granted(&mut self, job: JobId, task: TaskId, instance: u64, replies: &mut Replies) {
         let waiting = self.by_task.remove(&task).and_then(|(id, seq)| {
-            let own = self.sessions.get_mut(&id)?;
-            Some((id, own.waiting.remove(&seq)?))
+            let session = self.sessions.get_mut(&id)?;
+            Some((id, session.waiting.remove(&seq)?))
         });
         let Some((id, waiting)) = waiting else {
             // Nobody waits for it any more.
             self.desk.facts.push(Event::TaskEnd { job, task });
             return;
         };
-        let Some(own) = self.sessions.get_mut(&id) else {
+        let Some(session) = self.sessions.get_mut(&id) else {
             return;
         };
         let request = waiting.request;
@@ -94,18 +94,18 @@ impl Manager {
             warps: request.warps,
             flags: request.flags,
             instance,
-            ..own.entry(id, mark)
+            ..session.entry(id, mark)
         };
-        let bound = match own.place {
-            Some(place) if own.instance == 0 => self.entries.bind(place, instance, mark),
+        let bound = match session.place {
+            Some(place) if session.instance == 0 => self.entries.bind(place, instance, mark),
             _ => Ok(()),
         };
         let status = match bound.and_then(|()| self.entries.add(&entry)) {
             Ok(place) => {
-                own.instance = instance;
+                session.instance = instance;
                 let bytes = request.bytes;
                 let lease = Lease { task, place, bytes };
-                own.leases.insert((request.task, request.seq), lease);
+                session.leases.insert((request.task, request.seq), lease);
                 Status::Done
             }
             Err(_) => {
@@ -123,13 +123,13 @@ impl Manager {
         let Some(&id) = self.by_job.get(&job) else {
             return;
         };
-        let Some(own) = self.sessions.get_mut(&id) else {
+        let Some(session) = self.sessions.get_mut(&id) else {
             return;
         };
-        if let Phase::Waits { seq } = own.phase {
+        if let Phase::Waits { seq } = session.phase {
             let request = Request {
                 seq,
-                ..own.declared
+                ..session.declared
             };
             replies.push((id, Reply::to(&request, Status::OutOfMemory)));
             self.drop_session(id);
@@ -137,8 +137,8 @@ impl Manager {
         }
         // `refuses` keeps from the scheduler whatever would come to this. If it did not, the memory is
         // in use all the same: the entries stay until the death of the process, and it gets no more.
-        own.phase = Phase::Over;
-        let calls: Vec<Request> = own
+        session.phase = Phase::Over;
+        let calls: Vec<Request> = session
             .waiting
             .values()
             .map(|waiting| waiting.request)

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use mapa_case::message::{Op, Request, flags};
 use mapa_core::{Demand, DeviceId, DeviceSet, MachineId, Pattern, Placement};
 use mapa_node::{Entry, Error};
-use mapa_sched::{Assignment, Event, JobId, TaskId, Time};
+use mapa_sched::{Assignment, Event, Job, JobId, TaskId, Time};
 
 use crate::manager::Manager;
 use crate::session::{Lease, Peer, Phase, Session, task_request};
@@ -14,6 +14,27 @@ impl Manager {
     /// Takes up the sessions and leases of a manager before this one.
     pub(crate) fn go_on(&mut self, found: &mut [(usize, Entry)]) -> Result<(), Error> {
         self.renumber(found)?;
+        let alone = self.open_sessions(found)?;
+        self.bind_processes(found)?;
+        // An isolated job may be beside contexts, but not beside tasks.
+        for (job, vertex) in alone {
+            self.desk.facts.push(Event::Adopted {
+                job,
+                at: Assignment {
+                    machine: MachineId(0),
+                    lease: mapa_core::LeaseId::default(),
+                    placement: Placement::from_iter([vertex]),
+                    rest: Vec::new(),
+                },
+                since: Time::ZERO,
+            });
+        }
+        self.begin_tasks(found)?;
+        self.check(found)
+    }
+
+    /// Opens the sessions of the entries. Returns the isolated jobs and where they are.
+    fn open_sessions(&mut self, found: &[(usize, Entry)]) -> Result<Vec<(Job, DeviceId)>, Error> {
         let mut alone = Vec::new();
         let mut peers = BTreeSet::new();
         for (place, entry) in found.iter().filter(|(_, entry)| entry.is_session) {
@@ -23,27 +44,31 @@ impl Manager {
                 flags: entry.flags,
                 ..Request::new(Op::Init, entry.session, entry.seq)
             };
-            let mut own = Session::new(Peer::from(entry), job, &declared);
-            own.phase = Phase::Open;
-            own.place = Some(*place);
-            own.instance = entry.instance;
+            let mut session = Session::new(Peer::from(entry), job, &declared);
+            session.phase = Phase::Open;
+            session.place = Some(*place);
+            session.instance = entry.instance;
             self.by_job.insert(job, entry.session);
-            if own.is_isolated {
-                let mut job = own.job();
+            if session.is_isolated {
+                let mut job = session.job();
                 job.request = mapa_core::Request::new(Pattern::single(Demand::any()));
                 alone.push((job, self.vertex(entry)?));
-            } else if peers.insert(own.peer) {
-                self.desk.facts.push(Event::Arrived(own.job()));
+            } else if peers.insert(session.peer) {
+                self.desk.facts.push(Event::Arrived(session.job()));
             } else if self
                 .case
-                .join(self.drive.seen().fleet, &own.job())
+                .join(self.drive.seen().fleet, &session.job())
                 .is_some()
             {
                 return Err(contradiction(entry.pid));
             }
-            self.sessions.insert(entry.session, own);
+            self.sessions.insert(entry.session, session);
         }
-        // First of all, processes are bound where they are: their contexts are there.
+        Ok(alone)
+    }
+
+    /// Binds processes where they are, before anything else: their contexts are there.
+    fn bind_processes(&mut self, found: &[(usize, Entry)]) -> Result<(), Error> {
         let bound: Vec<Entry> = found.iter().map(|(_, entry)| *entry).collect();
         let bound = bound.into_iter().filter(|entry| {
             entry.is_session && entry.instance != 0 && entry.flags & flags::ISOLATED == 0
@@ -66,20 +91,11 @@ impl Manager {
         for (job, task) in binding {
             self.desk.facts.push(Event::TaskEnd { job, task });
         }
-        self.replay()?;
-        // An isolated job may be beside contexts, but not beside tasks.
-        for (job, vertex) in alone {
-            self.desk.facts.push(Event::Adopted {
-                job,
-                at: Assignment {
-                    machine: MachineId(0),
-                    lease: mapa_core::LeaseId::default(),
-                    placement: Placement::from_iter([vertex]),
-                    rest: Vec::new(),
-                },
-                since: Time::ZERO,
-            });
-        }
+        self.replay()
+    }
+
+    /// Begins the tasks that run, each where it is.
+    fn begin_tasks(&mut self, found: &[(usize, Entry)]) -> Result<(), Error> {
         let mut held = Vec::new();
         for (place, entry) in found.iter().filter(|(_, entry)| !entry.is_session) {
             // A session's entry goes last, so one without it is of a process that was dying.
@@ -95,13 +111,14 @@ impl Manager {
         }
         self.replay()?;
         for (task, place, entry) in held {
-            if let Some(own) = self.sessions.get_mut(&entry.session) {
+            if let Some(session) = self.sessions.get_mut(&entry.session) {
                 let bytes = entry.bytes;
-                own.leases
+                session
+                    .leases
                     .insert((entry.task, entry.seq), Lease { task, place, bytes });
             }
         }
-        self.check(found)
+        Ok(())
     }
 
     /// Gives entries the numbers that their instances have here. The manager before this one may have

@@ -174,10 +174,10 @@ impl<'a> Server<'a> {
     /// need.
     fn drop_ungreeted(&mut self) {
         let now = Instant::now();
-        while let Some(own) = self.ungreeted.first_entry()
-            && *own.get() <= now
+        while let Some(oldest) = self.ungreeted.first_entry()
+            && *oldest.get() <= now
         {
-            let (number, _) = own.remove_entry();
+            let (number, _) = oldest.remove_entry();
             self.broken.insert(number);
         }
     }
@@ -212,11 +212,11 @@ impl<'a> Server<'a> {
             return;
         };
         let of = |test: &dyn Fn(&Peer) -> bool| {
-            let own = self
+            let connections = self
                 .connections
                 .values()
                 .filter(|connection| test(&connection.peer));
-            own.count()
+            connections.count()
         };
         let left = self.most.saturating_sub(self.connections.len());
         if !admits(
@@ -260,9 +260,9 @@ impl<'a> Server<'a> {
         let now = self.now();
         self.manager.died(now, peer, &mut self.replies);
         self.deaths.forget(peer, &self.poll);
-        let own = self.connections.iter();
-        let own = own.filter(|(_, connection)| connection.peer == peer);
-        self.broken.extend(own.map(|(number, _)| *number));
+        let connections = self.connections.iter();
+        let connections = connections.filter(|(_, connection)| connection.peer == peer);
+        self.broken.extend(connections.map(|(number, _)| *number));
     }
 
     fn close(&mut self, number: u64) {
@@ -392,8 +392,8 @@ impl<'a> Server<'a> {
             return;
         }
         // What is not this process's is answered here and nowhere else.
-        let mut own = self.replies.iter();
-        let at = own.position(|(session, reply)| {
+        let mut replies = self.replies.iter();
+        let at = replies.position(|(session, reply)| {
             *session == request.session && reply.seq == request.seq && reply.op == Some(request.op)
         });
         if let Some(at) = at {
@@ -417,8 +417,8 @@ impl<'a> Server<'a> {
         if (reply.op, reply.status) == (Some(Op::Describe), Status::Done) {
             let list = self.manager.instances().list();
             let at = usize::try_from(reply.instance).unwrap_or(0);
-            if let Some(own) = at.checked_sub(1).and_then(|at| list.get(at)) {
-                text = format!("{}\n{}\n", own.cuda_visible_devices, own.mps);
+            if let Some(instance) = at.checked_sub(1).and_then(|at| list.get(at)) {
+                text = format!("{}\n{}\n", instance.cuda_visible_devices, instance.mps);
             }
         }
         let Some(connection) = self.connections.get_mut(&number) else {

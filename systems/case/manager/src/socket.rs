@@ -127,12 +127,12 @@ mod tests {
         let mut taken = Vec::new();
         for _ in 0..6 {
             let before: usize = taken.iter().sum();
-            let mut own = 0;
+            let mut admitted = 0;
             // By one process after the other.
-            while admits(own % OF_PROCESS, own, all - before - own) {
-                own += 1;
+            while admits(admitted % OF_PROCESS, admitted, all - before - admitted) {
+                admitted += 1;
             }
-            taken.push(own);
+            taken.push(admitted);
         }
         assert_eq!(taken, [150, 75, 38, 19, 9, 5]);
         assert!(admits(0, 0, 1) && !admits(0, 1, 1) && !admits(0, 0, 0));

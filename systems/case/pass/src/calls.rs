@@ -195,6 +195,7 @@ pub(crate) fn is_registration(name: &str) -> bool {
 
 /// Functions of the C and C++ libraries that keep no pointer, write only through pointers they are
 /// given, and call nothing back.
+// Long, since it is two lists of names.
 pub(crate) fn is_plain_library(name: &str) -> bool {
     const NAMES: &[&str] = &[
         "abort",

@@ -144,6 +144,7 @@ impl Operations {
         });
     }
 
+    // Long, since it is one match with an arm for each kind of call: what an arm needs of the arguments stands in it.
     fn add_runtime_call(
         &mut self,
         body: &Body,

@@ -130,23 +130,7 @@ pub(crate) fn plan(body: &Body, operations: &Operations, pointers: &Pointers) ->
         }
         first = false;
     }
-    let mut outside = false;
-    for operation in &operations.list {
-        if pointers
-            .group_of
-            .get(&operation.call)
-            .copied()
-            .flatten()
-            .is_none()
-        {
-            plan.lazy.insert(operation.call);
-            outside = true;
-        }
-    }
-    if outside {
-        plan.remarks
-            .push("lazy: operations whose pointers come from outside the function".to_owned());
-    }
+    plan.leave_outside(operations, pointers);
     let begins: Vec<Point> = plan.tasks.iter().map(|t| t.placement.begin).collect();
     for &touch in &operations.touches {
         let covered = begins.iter().any(|b| {
@@ -158,6 +142,29 @@ pub(crate) fn plan(body: &Body, operations: &Operations, pointers: &Pointers) ->
         }
     }
     plan
+}
+
+impl Plan {
+    /// Leaves operations to the run time whose pointers come from outside the function.
+    fn leave_outside(&mut self, operations: &Operations, pointers: &Pointers) {
+        let mut outside = false;
+        for operation in &operations.list {
+            if pointers
+                .group_of
+                .get(&operation.call)
+                .copied()
+                .flatten()
+                .is_none()
+            {
+                self.lazy.insert(operation.call);
+                outside = true;
+            }
+        }
+        if outside {
+            self.remarks
+                .push("lazy: operations whose pointers come from outside the function".to_owned());
+        }
+    }
 }
 
 /// Groups of operations in the order of the program.

@@ -219,6 +219,7 @@ fn against_fit(nets: &NetGroup, days: &DayTrials) -> Claim {
     )
 }
 
+// Long, since it is one section of a report, told from top to bottom: its tables, and the claims that they bear out.
 pub(super) fn section(nets: &Nets, all: &AllDays) -> Result<Section, Error> {
     let mut section = Section::new("learned", "The learned policy, trained again");
     let mut claims = Vec::new();

@@ -42,32 +42,16 @@ impl TopoMatrix {
         };
         check_labels(&header, &rows)?;
         let (columns, positions) = devices_first(&header);
-        let devices: Vec<&Label> = columns
-            .iter()
-            .filter(|label| matches!(label, Label::Device(_)))
-            .collect();
-        if devices.is_empty() {
-            return Err(Error::at(
-                header.line,
-                "the machine has no devices: expected columns GPU0, GPU1, ...",
-            ));
-        }
-        if devices.len() > MAX_DEVICES {
-            return Err(Error::at(
-                header.line,
-                format!("{} devices: expected at most {MAX_DEVICES}", devices.len()),
-            ));
-        }
+        let size = MatrixSize {
+            devices: count_devices(&columns, header.line)?,
+            all: columns.len(),
+        };
         let mut matrix = Self {
             devices: Vec::new(),
             cards: Vec::new(),
             warnings: Vec::new(),
             says_soc: says_soc(&rows),
             cells: vec![None; columns.len() * columns.len()],
-        };
-        let size = MatrixSize {
-            devices: devices.len(),
-            all: columns.len(),
         };
         let mut lines = vec![None; columns.len()];
         let mut missing = Vec::new();
@@ -77,13 +61,12 @@ impl TopoMatrix {
             lines[i] = row.map(|row| row.line);
             match (label, row) {
                 (Label::Device(_), None) => {
-                    let (what, line) = (
-                        format!("row {} is missing", label.name()),
-                        last_line.max(header.line),
-                    );
                     return Err(Error::at(
-                        line,
-                        format!("the matrix ends, but {what}: expected a row for every column"),
+                        last_line.max(header.line),
+                        format!(
+                            "the matrix ends, but row {} is missing: expected a row for every column",
+                            label.name()
+                        ),
                     ));
                 }
                 (Label::Device(number), Some(row)) => {
@@ -115,29 +98,8 @@ impl TopoMatrix {
                 }
             }
         }
-        if !bare.is_empty() {
-            let what = format!(
-                "no affinity in the rows of {}: their NUMA nodes are unknown",
-                bare.join(", ")
-            );
-            matrix.warn(header.line, what);
-        }
-        if let Some((last, others)) = missing.split_last() {
-            let rows = others
-                .iter()
-                .map(|name| format!("{name}, "))
-                .collect::<String>()
-                + last;
-            let (rows, are) = if others.is_empty() {
-                (format!("row {rows}"), "is")
-            } else {
-                (format!("rows {rows}"), "are")
-            };
-            matrix.warn(
-                last_line,
-                format!("{rows} {are} missing: the links are taken from the devices' rows"),
-            );
-        }
+        matrix.warn_of_bare_rows(header.line, &bare);
+        matrix.warn_of_missing_rows(last_line, &missing);
         matrix.check_symmetry(&columns, &lines, size)?;
         Ok(matrix)
     }
@@ -158,6 +120,31 @@ impl TopoMatrix {
             line: Some(line),
             what,
         });
+    }
+
+    /// Warns of devices whose rows end without an affinity, where the header has a column for it.
+    fn warn_of_bare_rows(&mut self, line: usize, bare: &[String]) {
+        if !bare.is_empty() {
+            let what = format!(
+                "no affinity in the rows of {}: their NUMA nodes are unknown",
+                bare.join(", ")
+            );
+            self.warn(line, what);
+        }
+    }
+
+    /// Warns of network cards that have a column and no row.
+    fn warn_of_missing_rows(&mut self, line: usize, missing: &[&str]) {
+        let rows = missing.join(", ");
+        let (rows, are) = match missing.len() {
+            0 => return,
+            1 => (format!("row {rows}"), "is"),
+            _ => (format!("rows {rows}"), "are"),
+        };
+        self.warn(
+            line,
+            format!("{rows} {are} missing: the links are taken from the devices' rows"),
+        );
     }
 
     /// Reads the cells of row `i`.
@@ -274,6 +261,28 @@ impl TopoMatrix {
         }
         Ok(())
     }
+}
+
+/// The number of devices among the columns.
+///
+/// # Errors
+/// There is none, or more than a machine can have.
+fn count_devices(columns: &[Label], line: usize) -> Result<usize, Error> {
+    let is_device = |label: &&Label| matches!(label, Label::Device(_));
+    let devices = columns.iter().filter(is_device).count();
+    if devices == 0 {
+        return Err(Error::at(
+            line,
+            "the machine has no devices: expected columns GPU0, GPU1, ...",
+        ));
+    }
+    if devices > MAX_DEVICES {
+        return Err(Error::at(
+            line,
+            format!("{devices} devices: expected at most {MAX_DEVICES}"),
+        ));
+    }
+    Ok(devices)
 }
 
 #[derive(Clone, Copy)]

@@ -111,11 +111,11 @@ impl SimulateAnswer<'_> {
                     .map_or("-".to_owned(), |mean| number(mean, 3)),
             ];
             if self.has_deadlines() {
-                let own = DEADLINE_CELLS.map(|(name, _, text)| match summary.number(name) {
+                let deadlines = DEADLINE_CELLS.map(|(name, _, text)| match summary.number(name) {
                     Some(value) => text(value),
                     None => "-".to_owned(),
                 });
-                cells.extend(own);
+                cells.extend(deadlines);
             }
             if self.linked() {
                 let group = summary.group(Some(true), GroupSize::Several);
@@ -142,8 +142,8 @@ impl SimulateAnswer<'_> {
             let remarks = run.remarks(simulated);
             let remarks = remarks.iter().map(|remark| ("note", remark.to_string()));
             let rejected = rejected(&run.outcome.rejected).into_iter();
-            let own = rejected.map(|what| ("rejected", what));
-            for (kind, what) in own.chain(waiting).chain(remarks) {
+            let rejections = rejected.map(|what| ("rejected", what));
+            for (kind, what) in rejections.chain(waiting).chain(remarks) {
                 // The first `%` stands for the policies, which are known only after all runs. Later ones belong
                 // to the text.
                 let text = format!("{kind:<11}%: {what}");

@@ -24,55 +24,12 @@ pub(crate) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
     if let Some(row) = systems::simulation(args.scheduler.name()) {
         return row.run(args, output);
     }
-    if args.log.is_some() {
-        let schedulers = systems::SIMULATIONS.iter().flat_map(|row| row.schedulers);
-        let schedulers: Vec<&str> = schedulers.copied().collect();
-        return Err(Failure::malformed(format_args!(
-            "--log is for the schedulers {}: expected one of them",
-            schedulers.join(" and ")
-        )));
-    }
-    if args.machine.is_none() && args.servers.is_empty() {
-        return Err(Failure::malformed(
-            "no machine is named: expected --machine, --live or --servers",
-        ));
-    }
-    if args.network.is_some() && args.servers.is_empty() {
-        return Err(Failure::malformed(
-            "--network is for fleets of servers: expected --servers too",
-        ));
-    }
-    // The names of output files are checked before anything is read.
-    for file in [&args.output, &args.series].into_iter().flatten() {
-        TableFormat::of(file)?;
-    }
-    if args.plot.is_some() {
-        features::require("plots", "--plot")?;
-    }
-    if args.svg.is_some() {
-        features::require("plots", "--svg")?;
-    }
-    if args.svg.as_deref() == Some("-") && output.json {
-        return Err(Failure::malformed(
-            "--svg - prints the picture in place of the answer: expected a file with --json",
-        ));
-    }
-    let machines = args
-        .machine
-        .iter()
-        .flat_map(|machine| &machine.machine)
-        .chain(&args.servers);
-    let jobs = args.workload.spec();
-    if jobs.reads_standard_input() && machines.into_iter().any(|name| name == "-") {
-        return Err(Failure::malformed(
-            "--machine - and the jobs both read standard input: expected one of them",
-        ));
-    }
+    check_options(args, output)?;
     let request = SimulateRequest {
         machine: args.machine.as_ref().map(|machine| machine.spec()),
         servers: args.servers.clone(),
         network: args.network,
-        workload: jobs,
+        workload: args.workload.spec(),
         scheduler: args.scheduler.clone(),
         execution: args.execution.clone(),
         policies: args.policy.clone(),
@@ -130,6 +87,53 @@ pub(crate) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
     } else {
         answer.print(output)
     }
+}
+
+/// Checks options that do not go together, before anything is read.
+fn check_options(args: &SimulateArgs, output: &Output) -> Result<(), Failure> {
+    if args.log.is_some() {
+        let schedulers = systems::SIMULATIONS.iter().flat_map(|row| row.schedulers);
+        let schedulers: Vec<&str> = schedulers.copied().collect();
+        return Err(Failure::malformed(format_args!(
+            "--log is for the schedulers {}: expected one of them",
+            schedulers.join(" and ")
+        )));
+    }
+    if args.machine.is_none() && args.servers.is_empty() {
+        return Err(Failure::malformed(
+            "no machine is named: expected --machine, --live or --servers",
+        ));
+    }
+    if args.network.is_some() && args.servers.is_empty() {
+        return Err(Failure::malformed(
+            "--network is for fleets of servers: expected --servers too",
+        ));
+    }
+    for file in [&args.output, &args.series].into_iter().flatten() {
+        TableFormat::of(file)?;
+    }
+    if args.plot.is_some() {
+        features::require("plots", "--plot")?;
+    }
+    if args.svg.is_some() {
+        features::require("plots", "--svg")?;
+    }
+    if args.svg.as_deref() == Some("-") && output.json {
+        return Err(Failure::malformed(
+            "--svg - prints the picture in place of the answer: expected a file with --json",
+        ));
+    }
+    let machines = args
+        .machine
+        .iter()
+        .flat_map(|machine| &machine.machine)
+        .chain(&args.servers);
+    if args.workload.spec().reads_standard_input() && machines.into_iter().any(|name| name == "-") {
+        return Err(Failure::malformed(
+            "--machine - and the jobs both read standard input: expected one of them",
+        ));
+    }
+    Ok(())
 }
 
 impl SimulateAnswer<'_> {

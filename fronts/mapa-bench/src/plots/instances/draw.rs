@@ -451,8 +451,8 @@ fn curve(svg: &mut Svg, frame: &PictureFrame, bands: &[Band<'_>], top: f64) {
             let there = lanes().flat_map(|lane| &lane.occupants);
             let there = there.filter(|occupant| occupant.from <= at && at < occupant.until);
             // The first area is of all tenants. That of the exclusive ones is drawn over its lower part.
-            let own = there.filter(|occupant| occupant.exclusive || !is_alone);
-            own.map(|occupant| occupant.bytes as f64).sum::<f64>() / all
+            let drawn = there.filter(|occupant| occupant.exclusive || !is_alone);
+            drawn.map(|occupant| occupant.bytes as f64).sum::<f64>() / all
         };
         let mut d = format!("M{} {}", number(LEFT), number(bottom));
         for span in times.windows(2) {

@@ -102,10 +102,10 @@ fn bands<'a>(shown: &ShownOccupancy<'a>) -> Vec<Band<'a>> {
             .filter(|occupant| lane.from <= occupant.from && occupant.from < lane.until)
             .collect();
         let is_own = |band: &&mut Band<'_>| band.seat.device == whole;
-        let mut own = bands
+        let mut of_machine = bands
             .iter_mut()
             .filter(|band| band.seat.machine == span.seat.machine);
-        if let Some(band) = own.find(is_own) {
+        if let Some(band) = of_machine.find(is_own) {
             band.lanes.push(lane);
         }
     }

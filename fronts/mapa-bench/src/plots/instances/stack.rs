@@ -57,8 +57,9 @@ pub(super) fn stacked<'a>(lane: &DrawnLane<'a>) -> Vec<Stacked<'a>> {
         let is_there = |occupant: &Occupant| occupant.from <= from && until <= occupant.until;
         // All that a job has here is sorted by what it had first, so that its later requests lie on its task.
         let came = |job: JobId| {
-            let own = all.iter().filter(|occupant| occupant.tenant.job() == job);
-            own.filter(|occupant| is_there(occupant))
+            let of_job = all.iter().filter(|occupant| occupant.tenant.job() == job);
+            of_job
+                .filter(|occupant| is_there(occupant))
                 .map(|occupant| occupant.from)
                 .min()
         };

@@ -12,12 +12,12 @@ pub(super) type Attributes<'a> = &'a [(&'a str, &'a str)];
 impl Svg {
     pub(super) fn new(width: f64, height: f64) -> Self {
         let [w, h] = [width, height].map(number);
-        let mut own = Self::default();
-        own.raw(&format!(
+        let mut picture = Self::default();
+        picture.raw(&format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {w} {h}\" width=\"{w}\" height=\"{h}\" \
              font-family=\"Helvetica, Arial, sans-serif\">"
         ));
-        own
+        picture
     }
 
     /// Adds a line as it is.
@@ -46,11 +46,11 @@ impl Svg {
 
     /// Adds a path; browsers show the title when the pointer is on it.
     pub(super) fn path(&mut self, d: &str, more: Attributes<'_>, title: Option<&str>) {
-        let own = [&[("d", d)][..], more].concat();
+        let attributes = [&[("d", d)][..], more].concat();
         match title {
-            None => self.element("path", &own, None),
+            None => self.element("path", &attributes, None),
             Some(title) => {
-                self.start("path", &own);
+                self.start("path", &attributes);
                 self.raw(&format!("><title>{}</title></path>", escaped(title)));
             }
         }

@@ -315,8 +315,8 @@ impl From<&Design> for FittedDesign {
 
 impl From<&Validated> for HeldOutErrors {
     fn from((name, result): &Validated) -> Self {
-        let own = match result {
-            Ok(own) => own,
+        let held_out = match result {
+            Ok(held_out) => held_out,
             Err(why) => {
                 return Self {
                     by: name.clone(),
@@ -327,17 +327,17 @@ impl From<&Validated> for HeldOutErrors {
                 };
             }
         };
-        let folds = own.folds.iter().map(|fold| FoldErrors {
+        let folds = held_out.folds.iter().map(|fold| FoldErrors {
             held_out: fold.name.clone(),
             errors: (&fold.errors).into(),
         });
-        let open = own.not_held_out.iter().map(|part| NotHeldOut {
+        let open = held_out.not_held_out.iter().map(|part| NotHeldOut {
             held_out: part.name.clone(),
             reason: part.why.clone(),
         });
         Self {
             by: name.clone(),
-            errors: Some((&own.errors).into()),
+            errors: Some((&held_out.errors).into()),
             reason: None,
             folds: Some(folds.collect()),
             not_held_out: Some(open.collect()),

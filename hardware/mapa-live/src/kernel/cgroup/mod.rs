@@ -38,9 +38,9 @@ pub(crate) fn hierarchy(
 ) -> io::Result<Option<(Version, PathBuf)>> {
     // Every group of version 1 has this file, and none of version 2 has it. A folder of the name
     // alone may be a group of version 2.
-    let own = cgroup.join(v1);
-    if own.join("notify_on_release").try_exists()? {
-        return Ok(Some((Version::V1, own)));
+    let hierarchy = cgroup.join(v1);
+    if hierarchy.join("notify_on_release").try_exists()? {
+        return Ok(Some((Version::V1, hierarchy)));
     }
     for root in [cgroup.to_owned(), cgroup.join("unified")] {
         let list = match files::read(&root.join("cgroup.controllers")) {

@@ -242,8 +242,8 @@ impl MigControl for MigCommand {
         if enabled {
             let computes = self.computes(device)?;
             for row in self.rows(device)? {
-                let own = computes.iter().filter(|(instance, ..)| *instance == row.id);
-                let mut compute: Vec<u32> = own.map(|(.., slices)| *slices).collect();
+                let of_instance = computes.iter().filter(|(instance, ..)| *instance == row.id);
+                let mut compute: Vec<u32> = of_instance.map(|(.., slices)| *slices).collect();
                 compute.sort_unstable_by(|a, b| b.cmp(a));
                 instances.push(MigPlace {
                     start: row.start,
@@ -359,8 +359,8 @@ impl MigControl for MigCommand {
         }
         let profiles = self.compute_profiles(device, row.id)?;
         for slices in lacks {
-            let own = profiles.iter().find(|(_, candidate)| *candidate == slices);
-            let (id, _) = own.ok_or_else(|| {
+            let profile = profiles.iter().find(|(_, candidate)| *candidate == slices);
+            let (id, _) = profile.ok_or_else(|| {
                 let what = format!("a compute instance of {slices} slices in {}", place.profile);
                 LeverError::missing(what, "the device does not offer it")
             })?;

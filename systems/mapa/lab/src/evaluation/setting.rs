@@ -166,6 +166,7 @@ fn a_hundred() -> Generator {
 }
 
 /// All settings. The first is the default.
+// Long, since it is one list, and each setting says what it differs in from the first.
 pub(super) fn settings() -> Vec<MapaSetting> {
     let eq_2 =
         |id, what, curve| MapaSetting::new(id, what, NamedMachine::DGX, JobRunTimes::Eq2(curve));

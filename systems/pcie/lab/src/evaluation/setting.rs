@@ -253,6 +253,7 @@ impl PcieSetting {
 pub(super) type Variation = (&'static str, String, PcieSetting);
 
 /// The variations, each of one property, on four GPUs.
+// Long, since it is one list, property by property in the order of the report.
 pub(super) fn variations() -> Vec<Variation> {
     let mut all: Vec<Variation> = Vec::new();
     let mut add = |what, name: String, setting| all.push((what, name, setting));
