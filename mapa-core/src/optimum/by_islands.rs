@@ -96,6 +96,7 @@ impl<'t, 'o, 'a> ByIslands<'t, 'o, 'a> {
     }
 
     /// `None` if the devices form no islands, or tables or a search must solve the problem.
+    // Long, since each condition that rules islands out stands where its value is computed, and the values are kept.
     fn new(problem: &'t Problem<'o, 'a>) -> Option<Self> {
         let Problem {
             request,

@@ -103,6 +103,7 @@ impl Fleet {
     /// # Errors
     /// If the snapshot is of another version or of other machines, if a layout or a lease is not
     /// possible, if a lease has no tenant or two, or if a tenant holds a lease that does not exist.
+    // Long, since it is one check after the other, in the order of the snapshot's fields.
     pub fn restore(
         graphs: impl IntoIterator<Item = Arc<HardwareGraph>>,
         snapshot: FleetSnapshot,
