@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::Value;
 
 use crate::answer::{
-    Malformed, Refusal, Versioned, allocate, compare, defrag, held, machines, matches, mig, node,
+    Malformed, Refusal, Versioned, allocate, compare, defrag, machines, mapa, matches, mig, node,
     score, topology,
 };
 #[cfg(feature = "regress")]
@@ -65,15 +65,15 @@ pub const ANSWERS: &[AnswerSchema] = &[
     #[cfg(feature = "regress")]
     AnswerSchema::of::<fit::Fit>("fit"),
     AnswerSchema::of::<machines::Catalogue>("machines"),
-    AnswerSchema::of::<held::Cordoned>("mapa-cordon"),
-    AnswerSchema::of::<held::Free>("mapa-free"),
-    AnswerSchema::of::<held::Freed>("mapa-freed"),
-    AnswerSchema::of::<held::Audit>("mapa-log"),
-    AnswerSchema::of::<held::Ps>("mapa-ps"),
-    AnswerSchema::of::<held::Recovered>("mapa-recover"),
-    AnswerSchema::of::<held::Run>("mapa-run"),
-    AnswerSchema::of::<held::Tenants>("mapa-tenants"),
-    AnswerSchema::of::<held::Uncordoned>("mapa-uncordon"),
+    AnswerSchema::of::<mapa::Cordoned>("mapa-cordon"),
+    AnswerSchema::of::<mapa::Free>("mapa-free"),
+    AnswerSchema::of::<mapa::Freed>("mapa-freed"),
+    AnswerSchema::of::<mapa::Audit>("mapa-log"),
+    AnswerSchema::of::<mapa::Ps>("mapa-ps"),
+    AnswerSchema::of::<mapa::Recovered>("mapa-recover"),
+    AnswerSchema::of::<mapa::Run>("mapa-run"),
+    AnswerSchema::of::<mapa::Tenants>("mapa-tenants"),
+    AnswerSchema::of::<mapa::Uncordoned>("mapa-uncordon"),
     AnswerSchema::of::<matches::MatchesOnMachine>("match"),
     AnswerSchema::of::<matches::MatchesInGraph>("match-files"),
     #[cfg(feature = "regress")]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use mapa_core::DeviceId;
 use mapa_front::answer::Versioned;
-use mapa_front::answer::held::{
+use mapa_front::answer::mapa::{
     AdoptedLease, Audit, Cordoned, Free, FreedLease, Holder, Ps, Recovered, Room, Tenants,
     Uncordoned, Waiter,
 };

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mapa_front::answer::Versioned;
-use mapa_front::answer::held::Freed;
+use mapa_front::answer::mapa::Freed;
 use mapa_live::cgroup;
 use mapa_live::{Identity, Life, Processes};
 use rustix::process::Signal;

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mapa_core::DeviceId;
-use mapa_front::answer::held::Run as Answer;
+use mapa_front::answer::mapa::Run as Answer;
 use mapa_front::answer::{Versioned, ids, names};
 use mapa_front::{JobSpec, MachineSpec, Names, PolicySpec, answer, job};
 use mapa_live::cgroup::{self, Cgroups};

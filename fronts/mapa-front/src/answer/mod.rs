@@ -11,9 +11,9 @@ pub mod compare;
 pub mod defrag;
 #[cfg(feature = "regress")]
 pub mod fit;
-pub mod held;
 mod links;
 pub mod machines;
+pub mod mapa;
 pub mod matches;
 #[cfg(feature = "regress")]
 pub mod measured;

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::fact::Fact;
-use super::order::Order;
+use super::action::Order;
+use super::event::Fact;
 use crate::machine::MachineSpec;
 use crate::names::{ExecutionSpec, PolicySpec, SchedulerSpec};
 #[cfg(feature = "slo")]

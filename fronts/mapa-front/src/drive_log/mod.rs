@@ -2,16 +2,16 @@
 //! JSON object a line. A first line names the scheduler and the machine; each other line is one
 //! instant. A fresh scheduler that is told the same facts must give the same orders, bit for bit.
 
-mod fact;
+mod action;
+mod event;
 mod job;
 mod lines;
-mod order;
 mod replay;
 
-pub use fact::Fact;
+pub use action::{GuardLine, Order, PlacedLine, PlacedPart, RefusalLine};
+pub use event::Fact;
 pub use job::{JobLine, RunTimeLine};
 pub use lines::{Instant, RECORD_VERSION, RecordHead, RecordLine};
-pub use order::{GuardLine, Order, PlacedLine, PlacedPart, RefusalLine};
 pub use replay::{Differs, ReplayedDrive, Replayer, replay};
 
 #[cfg(feature = "slo")]

@@ -6,8 +6,8 @@ use mapa_sched::{Fleet, Scheduler, Time, step};
 use mapa_topologies::Machine;
 use serde::Serialize;
 
+use super::action::Order;
 use super::lines::{Instant, RECORD_VERSION, RecordHead, RecordLine};
-use super::order::Order;
 use crate::error::Error;
 use crate::files::Files;
 use crate::machine::Loaded;

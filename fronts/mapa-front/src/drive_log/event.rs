@@ -8,8 +8,8 @@ use mapa_core::{DeviceId, HardwareGraph, MachineId, PortId, Request};
 use mapa_sched::{Event, JobId, Latency, Signals, TaskId, Tenant, Time, Token};
 use serde::{Deserialize, Serialize};
 
+use super::action::{Order, PlacedLine, later, layout_line, layout_of};
 use super::job::{JobLine, checked, nanos};
-use super::order::{Order, PlacedLine, later, layout_line, layout_of};
 use crate::error::Error;
 
 /// A fact.
