@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use mapa_front::answer::node::Ask;
+use mapa_front::answer::node::NodeQuery;
 use mapa_front::drive_log::replay;
 use mapa_front::{Error, Files, Names};
 use mapa_live::levers::JournalEntry;
@@ -35,7 +35,7 @@ fuzz_target!(|text: &str| {
     if let Err(what) = check_node_config(text) {
         assert!(!what.is_empty());
     }
-    let _ = serde_json::from_str::<Ask>(text);
+    let _ = serde_json::from_str::<NodeQuery>(text);
     let _ = serde_json::from_str::<JournalEntry>(text);
     let _ = replay(text.as_bytes(), &Names::built_in(), &Nothing);
 });

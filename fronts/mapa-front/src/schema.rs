@@ -67,11 +67,11 @@ pub const ANSWERS: &[AnswerSchema] = &[
     AnswerSchema::of::<machines::Catalogue>("machines"),
     AnswerSchema::of::<mapa::Cordoned>("mapa-cordon"),
     AnswerSchema::of::<mapa::Free>("mapa-free"),
-    AnswerSchema::of::<mapa::Freed>("mapa-freed"),
     AnswerSchema::of::<mapa::Audit>("mapa-log"),
     AnswerSchema::of::<mapa::Ps>("mapa-ps"),
     AnswerSchema::of::<mapa::Recovered>("mapa-recover"),
-    AnswerSchema::of::<mapa::Run>("mapa-run"),
+    AnswerSchema::of::<mapa::Released>("mapa-release"),
+    AnswerSchema::of::<mapa::RunAnswer>("mapa-run"),
     AnswerSchema::of::<mapa::Tenants>("mapa-tenants"),
     AnswerSchema::of::<mapa::Uncordoned>("mapa-uncordon"),
     AnswerSchema::of::<matches::MatchesOnMachine>("match"),
@@ -84,8 +84,8 @@ pub const ANSWERS: &[AnswerSchema] = &[
     #[cfg(feature = "parted")]
     AnswerSchema::of::<mig::Parted>("mig-parted"),
     AnswerSchema::lines::<node::SocketAnswer>("node-answer"),
-    AnswerSchema::lines::<node::Ask>("node-ask"),
     AnswerSchema::lines::<node::Diagnosis>("node-doctor"),
+    AnswerSchema::lines::<node::NodeQuery>("node-query"),
     #[cfg(feature = "patterns")]
     AnswerSchema::of::<pattern::Pattern>("pattern"),
     AnswerSchema::of::<machines::Read>("read"),

@@ -9,7 +9,7 @@ use mapa_core::{
     mig,
 };
 use mapa_front::drive_log::{
-    Fact, Instant, Order, RECORD_VERSION, RecordHead, RecordLine, Replayer, replay,
+    ActionLine, EventLine, RECORD_VERSION, RecordHead, RecordLine, Replayer, TurnLine, replay,
 };
 use mapa_front::{Files, MachineSpec, Names};
 use mapa_sched::{
@@ -91,8 +91,8 @@ prop_compose! {
     }
 }
 
-/// A fact of every kind.
-fn facts(job: &Job) -> Vec<Event> {
+/// An event of every kind.
+fn events(job: &Job) -> Vec<Event> {
     let whole = DeviceId(3);
     let machine = MachineId(0);
     let failed = |order| Event::ActionFailed {
@@ -212,11 +212,11 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..mapa_core::testing::cases(64) })]
 
     #[test]
-    fn facts_and_orders_are_what_they_were_after_they_were_written_and_read(job in jobs()) {
+    fn events_and_actions_survive_writing_and_reading(job in jobs()) {
         let loaded = MachineSpec::named("dgx-a100").load(&InMemory::default(), &mut |_| {}).unwrap();
-        for event in facts(&job) {
-            let written = serde_json::to_string(&Fact::of(&event).unwrap()).unwrap();
-            let read: Fact = serde_json::from_str(&written).unwrap();
+        for event in events(&job) {
+            let written = serde_json::to_string(&EventLine::of(&event).unwrap()).unwrap();
+            let read: EventLine = serde_json::from_str(&written).unwrap();
             let again = read.event(loaded.graph()).unwrap();
             match (rejected(&again), rejected(&event)) {
                 // The reason of a rejection is kept as its text.
@@ -235,17 +235,17 @@ fn record(scheduler: &str) -> Vec<RecordLine> {
     for at in 0..40u64 {
         let mut job = Job::new(JobId(at), Request::new(Pattern::ring(1 + at as usize % 5)));
         job.arrived = Time(at);
-        let mut facts = vec![Fact::of(&Event::Arrived(job)).unwrap()];
+        let mut events = vec![EventLine::of(&Event::Arrived(job)).unwrap()];
         if at > 10 {
-            facts.push(Fact::Finished { job: at - 11 });
+            events.push(EventLine::Finished { job: at - 11 });
         }
-        let mut instant = Instant {
+        let mut turn = TurnLine {
             now: at,
-            facts,
-            orders: Vec::new(),
+            events,
+            actions: Vec::new(),
         };
-        instant.orders = now.tell(&instant).unwrap();
-        lines.push(RecordLine::Instant(instant));
+        turn.actions = now.turn(&turn).unwrap();
+        lines.push(RecordLine::Turn(turn));
     }
     lines
 }
@@ -256,24 +256,24 @@ fn text(lines: &[RecordLine]) -> String {
 }
 
 #[test]
-fn a_record_gives_its_orders_again_and_one_that_was_changed_does_not() {
+fn replayed_record_gives_the_same_actions_unless_it_was_changed() {
     let names = Names::built_in();
     let mut lines = record("easy-backfill");
     let files: &dyn Files = &InMemory::default();
     let done = replay(text(&lines).as_bytes(), &names, files).unwrap();
-    assert_eq!((done.differ, done.instants), (0, 40));
-    assert!(done.orders > 20, "{done:?}");
+    assert_eq!((done.differ, done.turns), (0, 40));
+    assert!(done.actions > 20, "{done:?}");
 
     // Two daemons, one after the other; the second was killed while it wrote.
     let twice = text(&lines) + &text(&lines);
     let done = replay(&twice.as_bytes()[..twice.len() - 9], &names, files).unwrap();
-    assert_eq!((done.daemons, done.differ, done.instants), (2, 0, 79));
+    assert_eq!((done.daemons, done.differ, done.turns), (2, 0, 79));
     assert!(done.is_cut_off);
 
-    let RecordLine::Instant(first) = &mut lines[1] else {
-        panic!("expected an instant");
+    let RecordLine::Turn(first) = &mut lines[1] else {
+        panic!("expected a turn");
     };
-    let Some(Order::Place { at, .. }) = first.orders.first_mut() else {
+    let Some(ActionLine::Place { at, .. }) = first.actions.first_mut() else {
         panic!("expected a placement: {first:?}");
     };
     at.devices = [DeviceId(7)].into_iter().collect();
@@ -282,7 +282,7 @@ fn a_record_gives_its_orders_again_and_one_that_was_changed_does_not() {
 }
 
 #[test]
-fn what_is_no_record_is_told_by_its_line() {
+fn malformed_record_is_an_error_with_its_line() {
     let names = Names::built_in();
     let error = |text: &str| {
         let replayed = replay(text.as_bytes(), &names, &InMemory::default());
@@ -291,13 +291,13 @@ fn what_is_no_record_is_told_by_its_line() {
     insta::assert_snapshot!(error(""), @"an empty record: expected a head");
     insta::assert_snapshot!(error("{}\n"), @"line 1: missing field `line` at line 1 column 2");
     insta::assert_snapshot!(
-        error("{\"line\":\"instant\",\"is\":{\"now\":0,\"facts\":[],\"orders\":[]}}\n"),
-        @"line 1: an instant: expected the head of the record"
+        error("{\"line\":\"turn\",\"is\":{\"now\":0,\"events\":[],\"actions\":[]}}\n"),
+        @"line 1: a turn: expected the head of the record"
     );
     let mut later = head("fifo");
     later.version = 9;
     let text = text(&[RecordLine::Head(Box::new(later))]);
-    insta::assert_snapshot!(error(&text), @"line 1: version 9: expected 1");
+    insta::assert_snapshot!(error(&text), @"line 1: version 9: expected 2");
     let unknown = self::text(&[RecordLine::Head(Box::new(head("fifa")))]);
     // The names that follow are also of systems that are built in.
     insta::assert_snapshot!(

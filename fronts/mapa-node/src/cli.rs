@@ -42,16 +42,18 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     /// List who holds which devices, and who waits.
     Ps,
-    /// Show which devices are free; with the number of a lease, end it.
-    Free(FreeArgs),
+    /// List which devices are free, and what holds the others.
+    Free,
+    /// End a lease.
+    Release(ReleaseArgs),
     /// Give a device no new tenants. Whoever is there stays.
     Cordon(CordonArgs),
     /// Give a device new tenants again: lift its cordon, and forget what was wrong with it.
     Uncordon(UncordonArgs),
     /// List all who have ever asked for devices, and what they hold now.
     Tenants,
-    /// Note in the ledger what becomes of devices (Xids, losses, resets), until a signal ends this.
-    Watch,
+    /// Record the health of devices (Xids, losses, resets) in the ledger, until a signal ends this.
+    Monitor,
     /// Print the audit, latest last.
     Log(LogArgs),
     /// Free what crashes have left, adopt what still runs, and check the ledger.
@@ -152,23 +154,23 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "NAME")]
     pub tenant: Option<String>,
     /// Do not set CUDA_DEVICE_ORDER.
-    #[arg(long, help_heading = "Surroundings")]
+    #[arg(long, help_heading = "Environment")]
     pub no_device_order: bool,
     /// Do not bind the command to the cores beside its devices.
-    #[arg(long, help_heading = "Surroundings")]
+    #[arg(long, help_heading = "Environment")]
     pub no_cpus: bool,
     /// Do not bind the command's memory to the NUMA nodes beside its devices.
-    #[arg(long, help_heading = "Surroundings")]
+    #[arg(long, help_heading = "Environment")]
     pub no_memory: bool,
     /// Do not name the nearest network cards.
-    #[arg(long, help_heading = "Surroundings")]
+    #[arg(long, help_heading = "Environment")]
     pub no_nics: bool,
     /// Do not put the command into a control group of its own.
-    #[arg(long, help_heading = "Surroundings")]
+    #[arg(long, help_heading = "Environment")]
     pub no_cgroup: bool,
-    /// Do not ask the drivers who else uses the devices, and whether these are sound.
-    #[arg(long, help_heading = "Surroundings")]
-    pub no_look: bool,
+    /// Do not query the drivers for foreign processes and device faults.
+    #[arg(long, help_heading = "Environment")]
+    pub no_driver_check: bool,
     /// Say what would be chosen and set; take nothing and run nothing.
     #[arg(long)]
     pub dry_run: bool,
@@ -250,11 +252,11 @@ impl std::str::FromStr for Length {
     }
 }
 
-/// Which lease to end, if any.
+/// Which lease to end.
 #[derive(Debug, Args)]
-pub(crate) struct FreeArgs {
+pub(crate) struct ReleaseArgs {
     /// The lease to end: its processes are sent SIGTERM, and after five seconds SIGKILL.
-    pub lease: Option<i64>,
+    pub lease: i64,
 }
 
 /// What to cordon.
@@ -270,8 +272,8 @@ pub(crate) struct CordonArgs {
     #[arg(long, default_value = "no reason given")]
     pub reason: String,
     /// For how long: 90, 90s, 10m, 2h, 1d [default: until `mapa uncordon`].
-    #[arg(long = "for", value_name = "TIME")]
-    pub length: Option<Length>,
+    #[arg(long, value_name = "TIME")]
+    pub duration: Option<Length>,
 }
 
 /// What to uncordon.

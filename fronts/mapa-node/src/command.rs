@@ -66,13 +66,11 @@ fn answer(cli: &Cli, output: Output) -> Result<u8, Error> {
             let node = Node::load(&cli.machine.spec(), &live, &mut |_| {}).ok();
             operator::ps(&mut ledger, node.as_ref(), &live, output)
         }
-        Command::Free(args) => match args.lease {
-            Some(lease) => release::end(&mut ledger, lease, output),
-            None => {
-                let node = node(cli, &mut ledger, output)?;
-                operator::free(&mut ledger, &node, &live, output)
-            }
-        },
+        Command::Free => {
+            let node = node(cli, &mut ledger, output)?;
+            operator::free(&mut ledger, &node, &live, output)
+        }
+        Command::Release(args) => release::end(&mut ledger, args.lease, output),
         Command::Cordon(args) => {
             let node = node(cli, &mut ledger, output)?;
             operator::cordon(args, &mut ledger, &node, output)
@@ -82,9 +80,9 @@ fn answer(cli: &Cli, output: Output) -> Result<u8, Error> {
             operator::uncordon(args, &mut ledger, &node, output)
         }
         Command::Tenants => operator::tenants(&mut ledger, output),
-        Command::Watch => {
+        Command::Monitor => {
             let node = node(cli, &mut ledger, output)?;
-            operator::watch(&ledger, &node, &live, output)
+            operator::monitor(&ledger, &node, &live, output)
         }
         Command::Log(args) => operator::log(args, &mut ledger, output),
         Command::Recover => operator::recovered(&mut ledger, output),
@@ -123,9 +121,9 @@ fn asks_of_the_past(command: &Command) -> bool {
         | Command::Tenants
         | Command::Log(_)
         | Command::Recover
+        | Command::Release(_)
         | Command::Uncordon(_) => true,
-        Command::Free(args) => args.lease.is_some(),
-        Command::Run(_) | Command::Cordon(_) | Command::Watch => false,
+        Command::Free | Command::Run(_) | Command::Cordon(_) | Command::Monitor => false,
     }
 }
 

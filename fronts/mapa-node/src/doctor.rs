@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use mapa_front::answer::node::{Diagnosis, Finding, NODE_VERSION};
+use mapa_front::answer::node::{CheckStatus, Diagnosis, NODE_VERSION};
 use mapa_live::levers::{Bounds, Controller, LeverSet, MpsServer, Version};
 use mapa_live::telemetry::{Sampler, SamplerConfig, ScrapeTarget};
 use mapa_live::{Discovered, Live, Processes};
@@ -63,7 +63,10 @@ pub(crate) fn doctor(
     books(&mut found, ledger);
     sockets(&mut found, &config);
     show(&found, output);
-    Ok(found.checks.iter().all(|check| check.is != Finding::Broken))
+    Ok(found
+        .checks
+        .iter()
+        .all(|check| check.status != CheckStatus::Broken))
 }
 
 fn show(found: &Diagnosis, output: Output) {
@@ -72,12 +75,12 @@ fn show(found: &Diagnosis, output: Output) {
         return;
     }
     for check in &found.checks {
-        let word = match check.is {
-            Finding::Fine => "fine   ",
-            Finding::Missing => "missing",
-            Finding::Broken => "BROKEN ",
+        let word = match check.status {
+            CheckStatus::Ok => "ok     ",
+            CheckStatus::Missing => "missing",
+            CheckStatus::Broken => "BROKEN ",
         };
-        output.line(format!("{word}  {}: {}", check.what, check.found));
+        output.line(format!("{word}  {}: {}", check.check, check.detail));
         if let Some(hint) = &check.hint {
             output.line(format!("         -> {hint}"));
         }
@@ -94,7 +97,7 @@ fn described(found: &mut Diagnosis, machine: &MachineArgs, live: &Live) {
     match Node::load(&spec, live, &mut |_| {}) {
         Ok(node) => {
             let devices = node.graph().wholes().len();
-            found.fine(&what, format!("{devices} devices, as it is described"));
+            found.ok(&what, format!("{devices} devices, as it is described"));
         }
         Err(error) => found.broken(
             &what,
@@ -111,13 +114,13 @@ fn drivers(found: &mut Diagnosis, live: &Live) {
             let devices = discovered.machine.fabric.device_count();
             let driver = discovered.driver.as_ref();
             let driver = driver.map_or_else(String::new, |driver| format!(", driver {driver}"));
-            found.fine(
+            found.ok(
                 what,
                 format!("{devices} devices by {}{driver}", discovered.by.name()),
             );
             paths(found, &discovered);
             match mapa_live::watch(live) {
-                Ok(_) => found.fine("health of devices", "it is watched by NVML"),
+                Ok(_) => found.ok("health of devices", "it is watched by NVML"),
                 Err(error) => found.missing(
                     "health of devices",
                     error.to_string(),
@@ -156,7 +159,7 @@ fn paths(found: &mut Diagnosis, machine: &Discovered) {
     }
     match machine.machine.graph() {
         Ok(graph) => match hidden(machine, &graph) {
-            None => found.fine(what, "it is known which devices share one"),
+            None => found.ok(what, "it is known which devices share one"),
             Some(why) => found.missing(what, why, HIDDEN_PATHS),
         },
         Err(error) => found.missing(what, error.to_string(), "describe the machine in a file"),
@@ -192,7 +195,7 @@ fn signals(found: &mut Diagnosis, live: &Live, targets: Vec<ScrapeTarget>) {
         Some(gap) => found.missing(what, gap.why.clone(), "install the driver"),
         None if lacks.is_empty() => {
             let count = sample.gpus.len();
-            found.fine(
+            found.ok(
                 what,
                 format!("{count} devices tell use, traffic, retries, power and processes"),
             );
@@ -225,7 +228,7 @@ fn signals(found: &mut Diagnosis, live: &Live, targets: Vec<ScrapeTarget>) {
                 missing.why.clone(),
                 "start it, or take it out of the configuration",
             ),
-            None if names.is_empty() => found.fine(&what, "it tells all that is read of it"),
+            None if names.is_empty() => found.ok(&what, "it tells all that is read of it"),
             None => found.missing(
                 &what,
                 format!("it does not tell {}", names.join(", ")),
@@ -250,7 +253,7 @@ fn mig(found: &mut Diagnosis, hands: &LeverSet) {
                         let mode = if state.enabled { "on" } else { "off" };
                         let count = state.instances.len();
                         let text = format!("{}: MIG is {mode}, {count} instances", device.uuid);
-                        found.fine(what, text);
+                        found.ok(what, text);
                     }
                     Err(error) => found.broken(
                         what,
@@ -267,13 +270,13 @@ fn mig(found: &mut Diagnosis, hands: &LeverSet) {
         ),
     }
     if hands.reconcilers.is_empty() {
-        found.fine("other MIG reconcilers", "none is seen");
+        found.ok("other MIG reconcilers", "none is seen");
     }
     for reconciler in &hands.reconcilers {
         found.broken(
             "other MIG reconcilers",
             reconciler.clone(),
-            "two that set layouts undo each other: stop it, or leave `mig` out of `levers.on`",
+            "two that set layouts undo each other: stop it, or leave `mig` out of `levers.enabled`",
         );
     }
 }
@@ -282,14 +285,14 @@ fn mps(found: &mut Diagnosis, hands: &LeverSet, config: &Config) {
     let server = MpsServer(config.levers.mps_pipe.clone());
     let place = server.0.display().to_string();
     let why = match hands.mps.is_running(&server) {
-        Ok(true) => return found.fine("MPS", format!("its control daemon answers at {place}")),
+        Ok(true) => return found.ok("MPS", format!("its control daemon answers at {place}")),
         Ok(false) => String::new(),
         Err(error) => format!(": {error}"),
     };
     found.missing(
         "MPS",
         format!("no control daemon answers at {place}{why}"),
-        "CUDA_MPS_PIPE_DIRECTORY=.. nvidia-cuda-mps-control -d, or leave `mps` out of `levers.on`",
+        "CUDA_MPS_PIPE_DIRECTORY=.. nvidia-cuda-mps-control -d, or leave `mps` out of `levers.enabled`",
     );
 }
 
@@ -323,7 +326,7 @@ fn groups(found: &mut Diagnosis, live: &Live) {
             }
         };
         if may_write(&folder) {
-            found.fine(&what, format!("{version} at {}", folder.display()));
+            found.ok(&what, format!("{version} at {}", folder.display()));
         } else {
             found.missing(
                 &what,
@@ -340,7 +343,7 @@ fn counters(found: &mut Diagnosis, live: &Live) {
         ("counters of interrupts", live.roots.proc.join("interrupts")),
     ] {
         match fs::read(&file) {
-            Ok(_) => found.fine(what, file.display().to_string()),
+            Ok(_) => found.ok(what, file.display().to_string()),
             Err(error) => found.missing(
                 what,
                 format!("{}: {error}", file.display()),
@@ -350,7 +353,7 @@ fn counters(found: &mut Diagnosis, live: &Live) {
     }
     let nodes = live.roots.sys.join("devices/system/node/node0");
     if nodes.is_dir() {
-        found.fine("NUMA", "the kernel shows its nodes");
+        found.ok("NUMA", "the kernel shows its nodes");
     } else {
         found.missing(
             "NUMA",
@@ -426,7 +429,7 @@ fn books(found: &mut Diagnosis, ledger: &Path) {
         })
     };
     match read() {
-        Ok(text) => found.fine(what, format!("{place}: {text}")),
+        Ok(text) => found.ok(what, format!("{place}: {text}")),
         Err(error) => found.broken(what, error.to_string(), "see docs/mapa-run.md, Recover"),
     }
 }
@@ -447,7 +450,7 @@ fn sockets(found: &mut Diagnosis, config: &Config) {
         };
         let folder = path.parent().unwrap_or(Path::new("/"));
         if folder.is_dir() && may_write(folder) {
-            found.fine(what, path.display().to_string());
+            found.ok(what, path.display().to_string());
         } else {
             found.broken(
                 what,
@@ -469,7 +472,7 @@ fn sockets(found: &mut Diagnosis, config: &Config) {
         ),
         // Binding is the only sure test whether the address is free. The listener closes at once.
         Some(address) => match TcpListener::bind(address) {
-            Ok(_) => found.fine("metrics", address.to_string()),
+            Ok(_) => found.ok("metrics", address.to_string()),
             Err(error) => found.missing(
                 "metrics",
                 format!("{address}: {error}"),

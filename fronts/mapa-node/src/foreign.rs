@@ -22,7 +22,7 @@ pub(crate) fn look(node: &Node, live: &Live) -> Result<DriverSnapshot, Error> {
     look.map_err(|why| {
         Error::at(
             "processes on the devices",
-            format_args!("{why}; expected an answer, or --no-look to do without"),
+            format_args!("{why}; expected an answer, or --no-driver-check to do without"),
         )
     })
 }

@@ -2,7 +2,7 @@
 //!
 //! Two ways lead there. Whoever decides looks, and sees lost devices and those whose driver asks for
 //! a reset. Xids are events, which are told to those who wait for them and to nobody later: each
-//! `mapa run` waits for them while its command runs, and `mapa watch` does nothing else.
+//! `mapa run` waits for them while its command runs, and `mapa monitor` does nothing else.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use mapa_live::{
 };
 
 use crate::error::Error;
-use crate::ledger::{Fault, Key, Ledger, LedgerTx, Sync, Trouble};
+use crate::ledger::{DeviceFault, Fault, Key, Ledger, LedgerTx, Sync};
 use crate::node::{Cause, Node, Withheld};
 
 /// How long one wait for a change lasts.
@@ -35,7 +35,7 @@ pub(crate) fn heed(
     // NVML lists no device of AMD's, so its list shows nothing of them.
     let seen = look.devices.as_deref().filter(|_| !node.is_amd());
     if let Some(seen) = seen {
-        let before = books.troubles(boot)?;
+        let before = books.faults(boot)?;
         let (_, known) = books.machine()?.unwrap_or_default();
         // A place in the ledger stands for a number: see `find`.
         for (number, whole) in (0u32..).zip(&known) {
@@ -45,12 +45,12 @@ pub(crate) fn heed(
         }
     }
     let mut withheld = Vec::new();
-    for trouble in books.troubles(boot)? {
-        let device = node.device(&Key::whole(&trouble.whole));
+    for fault in books.faults(boot)? {
+        let device = node.device(&Key::whole(&fault.device));
         withheld.extend(device.map(|device| Withheld {
             device,
             cause: Cause::Unhealthy,
-            why: format!("unhealthy: {}", trouble.what),
+            why: format!("unhealthy: {}", fault.detail),
         }));
     }
     // One that is not listed may be hidden from this process alone, so nothing is noted.
@@ -99,28 +99,28 @@ fn note(
     owner: &str,
     whole: &str,
     seen: &DeviceStatus,
-    before: &[Trouble],
+    before: &[DeviceFault],
 ) -> Result<(), Error> {
     let had = |fault: Fault| {
         before
             .iter()
-            .any(|trouble| trouble.whole == whole && trouble.kind == fault.name())
+            .any(|known| known.device == whole && known.kind == fault.name())
     };
     // A lost device answers no further query, so nothing is known of a reset that it asks for.
     if seen.lost {
         let what = format!("lost: {}", seen.trouble.as_deref().unwrap_or("no answer"));
-        books.unhealthy(owner, boot, whole, Fault::Lost, &what)?;
+        books.record_fault(owner, boot, whole, Fault::Lost, &what)?;
         return Ok(());
     }
     if had(Fault::Lost) {
         // Only a reset brings it back, and that mends what was wrong before.
-        books.healthy(owner, whole, None, "it was lost, and answers again")?;
+        books.clear_fault(owner, whole, None, "it was lost, and answers again")?;
     }
     if let Some(what) = &seen.trouble {
-        books.unhealthy(owner, boot, whole, Fault::Asks, what)?;
-    } else if had(Fault::Asks) {
+        books.record_fault(owner, boot, whole, Fault::ResetRequired, what)?;
+    } else if had(Fault::ResetRequired) {
         let why = "its driver asks for nothing any more";
-        books.healthy(owner, whole, Some(Fault::Asks), why)?;
+        books.clear_fault(owner, whole, Some(Fault::ResetRequired), why)?;
     }
     Ok(())
 }
@@ -170,7 +170,7 @@ impl HealthTargets {
 ///
 /// # Errors
 /// There is no driver that tells changes, or it failed; the ledger cannot be written.
-pub(crate) fn watch(
+pub(crate) fn monitor(
     live: &Live,
     devices: &HealthTargets,
     ledger: &Path,
@@ -200,8 +200,9 @@ pub(crate) fn watch(
             Health::Lost => (Fault::Lost, "lost: NVML says: it is lost".to_owned()),
             Health::Back => {
                 let why = "it was lost, and answers again";
-                let changed =
-                    ledger.change(Sync::Boot, |books| books.healthy(owner, whole, None, why))?;
+                let changed = ledger.change(Sync::Boot, |books| {
+                    books.clear_fault(owner, whole, None, why)
+                })?;
                 if changed {
                     tell(format!("{}: {why}", device.name));
                 }
@@ -211,12 +212,12 @@ pub(crate) fn watch(
         };
         let changed = ledger.change(Sync::Boot, |books| {
             // Whoever has looked has said in other words that it is lost.
-            let before = books.troubles(processes.boot())?;
-            let same = |trouble: &Trouble| trouble.whole == *whole && trouble.kind == fault.name();
+            let before = books.faults(processes.boot())?;
+            let same = |known: &DeviceFault| known.device == *whole && known.kind == fault.name();
             if fault == Fault::Lost && before.iter().any(same) {
                 return Ok(false);
             }
-            books.unhealthy(owner, processes.boot(), whole, fault, &what)
+            books.record_fault(owner, processes.boot(), whole, fault, &what)
         })?;
         if changed {
             tell(format!("{}: {what}", device.name));

@@ -49,8 +49,8 @@ pub use daemon_cli::daemon;
 pub use disk::Disk;
 pub use error::Error;
 pub use ledger::{
-    Cordon, Decision, Fault, Key, Kind, Lease, Ledger, LedgerTx, Note, Requester, Steward, Sync,
-    Tenant, Ticket, Trouble, UnixNanos, now,
+    AuditRow, Cordon, DeviceFault, Fault, Key, Kind, Lease, Ledger, LedgerTx, Note, Requester,
+    Steward, Sync, Tenant, Ticket, UnixNanos, now,
 };
 pub use mapa_live::{Identity, Life, Processes};
 pub use mark::MARK;

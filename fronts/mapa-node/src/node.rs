@@ -415,7 +415,7 @@ impl Node {
         let wholes = self.graph().wholes();
         let named = wholes
             .iter()
-            .filter(|id| cordon.whole.is_empty() || self.keys[id.index()].whole == cordon.whole);
+            .filter(|id| cordon.device.is_empty() || self.keys[id.index()].whole == cordon.device);
         named
             .map(|device| Withheld {
                 device,

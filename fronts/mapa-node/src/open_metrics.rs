@@ -404,8 +404,8 @@ mod tests {
                 took.0.of(&[name]).observe(value);
                 took.1.get_or_create(&labels).observe(value);
             }
-            refused.0.of(&[name, "pull"]).inc();
-            let labels = vec![("lever", (*name).to_owned()), ("step", "pull".to_owned())];
+            refused.0.of(&[name, "apply"]).inc();
+            let labels = vec![("lever", (*name).to_owned()), ("step", "apply".to_owned())];
             refused.1.get_or_create(&labels).inc();
             if turn == 0 {
                 assert_eq!(ours.text(), text(&theirs));

@@ -5,8 +5,8 @@ use std::time::Duration;
 use mapa_core::DeviceId;
 use mapa_front::answer::Versioned;
 use mapa_front::answer::mapa::{
-    AdoptedLease, Audit, Cordoned, Free, FreedLease, Holder, Ps, Recovered, Room, Tenants,
-    Uncordoned, Waiter,
+    AdoptedLease, Audit, Cordoned, DeviceAvailability, Free, LeaseRow, Ps, Recovered,
+    ReleasedLease, Tenants, TicketRow, Uncordoned,
 };
 use mapa_front::text::{counted, duration, table};
 use mapa_live::{DriverSnapshot, Live, Processes};
@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::foreign::look;
 use crate::health::{self, HealthTargets};
 use crate::job_process::RunEvents;
-use crate::ledger::{Key, Lease, Ledger, Sync, Trouble, UnixNanos, now};
+use crate::ledger::{DeviceFault, Key, Lease, Ledger, Sync, UnixNanos, now};
 use crate::node::Node;
 use crate::output::Output;
 use crate::recover::recover;
@@ -44,7 +44,7 @@ pub(crate) fn ps(
     let name = |key: &Key| node.map_or_else(|| key.to_string(), |node| node.name(key));
     let answer = list(ledger, node, &drivers, &name)?;
     if output.json {
-        output.object(&Versioned::new(answer));
+        output.object(&Versioned::of_node(answer));
         return Ok(());
     }
     let at = now();
@@ -53,21 +53,21 @@ pub(crate) fn ps(
         print_queue(&answer.queue, at, output);
     }
     for cordon in &answer.cordons {
-        let what = if cordon.whole.is_empty() {
+        let what = if cordon.device.is_empty() {
             "the machine"
         } else {
-            &cordon.whole
+            &cordon.device
         };
         output.line(format!(
             "cordoned: {what}, by {}: {}",
             cordon.owner, cordon.reason
         ));
     }
-    for trouble in &answer.health {
+    for fault in &answer.health {
         output.line(format!(
             "unhealthy: {}: {}",
-            name(&Key::whole(&trouble.whole)),
-            trouble.what
+            name(&Key::whole(&fault.device)),
+            fault.detail
         ));
     }
     Ok(())
@@ -90,31 +90,31 @@ fn list(
             }
             None => (recover(books, &processes, &owner)?.leases, Vec::new()),
         };
-        let health = books.troubles(processes.boot())?;
+        let health = books.faults(processes.boot())?;
         let queue = books.queue()?;
         let holders = leases.iter().map(|lease| {
             let lost = lost.iter().filter(|(id, _)| *id == lease.id);
             let lost = lost.flat_map(|(_, keys)| keys);
-            Holder {
+            LeaseRow {
                 lease: lease.id,
                 tenant: lease.asker.tenant.clone(),
                 pid: lease.asker.process.id.pid,
-                child: lease.child.as_ref().map(|identity| identity.id.pid),
+                command_pid: lease.child.as_ref().map(|identity| identity.id.pid),
                 adopted: lease.adopted,
                 devices: lease.devices.iter().map(name).collect(),
-                trouble: troubles_of(lease, &health, lost, name),
-                granted: lease.granted,
-                expires: lease.expires,
+                fault: troubles_of(lease, &health, lost, name),
+                granted_ns: lease.granted,
+                expires_ns: lease.expires,
                 command: lease.asker.command.clone(),
             }
         });
-        let waiters = (1..).zip(&queue).map(|(position, ticket)| Waiter {
+        let waiters = (1..).zip(&queue).map(|(position, ticket)| TicketRow {
             position,
             ticket: ticket.id,
             tenant: ticket.asker.tenant.clone(),
             pid: ticket.asker.process.id.pid,
             scheduler: ticket.scheduler.clone(),
-            since: ticket.since,
+            since_ns: ticket.since,
             reason: ticket.reason.clone(),
             command: ticket.asker.command.clone(),
         });
@@ -130,23 +130,23 @@ fn list(
 /// What is wrong with the devices of a lease, of which these are gone.
 fn troubles_of<'a>(
     lease: &Lease,
-    health: &[Trouble],
+    health: &[DeviceFault],
     lost: impl Iterator<Item = &'a Key>,
     name: &dyn Fn(&Key) -> String,
 ) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for trouble in health {
-        if lease.devices.iter().any(|key| key.whole == trouble.whole) {
+        if lease.devices.iter().any(|key| key.whole == trouble.device) {
             found.push(format!(
                 "{}: {}",
-                name(&Key::whole(&trouble.whole)),
-                trouble.what
+                name(&Key::whole(&trouble.device)),
+                trouble.detail
             ));
         }
     }
     for key in lost {
         // A fault says more than that the device is gone.
-        let known = health.iter().any(|trouble| trouble.whole == key.whole);
+        let known = health.iter().any(|trouble| trouble.device == key.whole);
         if !known {
             found.push(format!("{} is gone", name(key)));
         }
@@ -155,10 +155,10 @@ fn troubles_of<'a>(
 }
 
 /// Prints who holds devices.
-fn print_leases(leases: &[Holder], at: UnixNanos, output: Output) {
+fn print_leases(leases: &[LeaseRow], at: UnixNanos, output: Output) {
     let rows = leases.iter().map(|lease| {
         let state = if lease.adopted { "adopted" } else { "runs" };
-        let state = match lease.trouble.as_slice() {
+        let state = match lease.fault.as_slice() {
             [] => state.to_owned(),
             trouble => format!("{state}; {}", trouble.join("; ")),
         };
@@ -168,7 +168,7 @@ fn print_leases(leases: &[Holder], at: UnixNanos, output: Output) {
             lease.pid.to_string(),
             lease.devices.join(","),
             state,
-            length(at - lease.granted),
+            length(at - lease.granted_ns),
             lease.command.clone(),
         ]
     });
@@ -179,14 +179,14 @@ fn print_leases(leases: &[Holder], at: UnixNanos, output: Output) {
 }
 
 /// Prints who waits.
-fn print_queue(queue: &[Waiter], at: UnixNanos, output: Output) {
+fn print_queue(queue: &[TicketRow], at: UnixNanos, output: Output) {
     let rows = queue.iter().map(|waiter| {
         vec![
             waiter.position.to_string(),
             waiter.tenant.clone(),
             waiter.pid.to_string(),
             waiter.scheduler.clone(),
-            length(at - waiter.since),
+            length(at - waiter.since_ns),
             waiter.reason.clone(),
             waiter.command.clone(),
         ]
@@ -207,14 +207,14 @@ pub(crate) fn tenants(ledger: &mut Ledger, output: Output) -> Result<(), Error> 
         books.tenants()
     })?;
     if output.json {
-        output.object(&Versioned::new(Tenants { tenants }));
+        output.object(&Versioned::of_node(Tenants { tenants }));
         return Ok(());
     }
     let rows = tenants.iter().map(|tenant| {
         vec![
             tenant.name.clone(),
             tenant.uid.to_string(),
-            date(tenant.since),
+            date(tenant.since_ns),
             tenant.leases.to_string(),
             tenant.devices.to_string(),
             tenant.waiting.to_string(),
@@ -229,7 +229,7 @@ pub(crate) fn tenants(ledger: &mut Ledger, output: Output) -> Result<(), Error> 
 ///
 /// # Errors
 /// The machine is only described; there is no driver that tells changes; the ledger cannot be written.
-pub(crate) fn watch(
+pub(crate) fn monitor(
     ledger: &Ledger,
     node: &Node,
     live: &Live,
@@ -247,7 +247,7 @@ pub(crate) fn watch(
             .all(|happening| RunEvents::ends(happening).is_none())
     };
     let tell = |what| output.line(what);
-    health::watch(
+    health::monitor(
         live,
         &HealthTargets::new(node),
         ledger.path(),
@@ -286,10 +286,10 @@ pub(crate) fn free(
     let owner = user();
     let (seen, health) = ledger.change(Sync::Boot, |books| {
         let seen = see(books, node, &processes, &owner, &drivers)?;
-        Ok((seen, books.troubles(processes.boot())?))
+        Ok((seen, books.faults(processes.boot())?))
     })?;
     let view = seen.state.allocator.view();
-    let mut rooms: Vec<Room> = view
+    let mut rows: Vec<DeviceAvailability> = view
         .present()
         .iter()
         .map(|id| {
@@ -300,7 +300,7 @@ pub(crate) fn free(
             let mut withheld = seen.state.withheld.iter();
             // A device that is withheld withholds its instances.
             let withheld = withheld.find(|device| device.device == parent || device.device == id);
-            Room {
+            DeviceAvailability {
                 device: node.graph().device(id).name.clone(),
                 free: view.free().contains(id) && !view.is_cordoned(id),
                 lease: seen
@@ -314,33 +314,33 @@ pub(crate) fn free(
         })
         .collect();
     // Of a device that is lost, a machine that was discovered since has nothing.
-    let gone = |trouble: &&Trouble| node.device(&Key::whole(&trouble.whole)).is_none();
-    rooms.extend(health.iter().filter(gone).map(|trouble| Room {
-        device: trouble.whole.clone(),
+    let gone = |fault: &&DeviceFault| node.device(&Key::whole(&fault.device)).is_none();
+    rows.extend(health.iter().filter(gone).map(|fault| DeviceAvailability {
+        device: fault.device.clone(),
         free: false,
         lease: None,
-        withheld: Some(format!("unhealthy: {}", trouble.what)),
+        withheld: Some(format!("unhealthy: {}", fault.detail)),
     }));
     if output.json {
-        output.object(&Versioned::new(Free {
-            free: rooms.iter().filter(|room| room.free).count(),
-            of: rooms.len(),
-            devices: rooms,
+        output.object(&Versioned::of_node(Free {
+            free: rows.iter().filter(|row| row.free).count(),
+            total: rows.len(),
+            devices: rows,
         }));
         return Ok(());
     }
-    let rows = rooms.iter().map(|room| {
-        let why = match (room.lease, &room.withheld) {
+    let lines = rows.iter().map(|row| {
+        let why = match (row.lease, &row.withheld) {
             (Some(lease), None) => format!("lease {lease}"),
             (Some(lease), Some(why)) => format!("lease {lease}; {why}"),
             (None, Some(why)) => why.clone(),
-            (None, None) if room.free => String::new(),
+            (None, None) if row.free => String::new(),
             (None, None) => "in use".to_owned(),
         };
-        let state = if room.free { "free" } else { "-" };
-        vec![room.device.clone(), state.to_owned(), why]
+        let state = if row.free { "free" } else { "-" };
+        vec![row.device.clone(), state.to_owned(), why]
     });
-    print(output, &["device", "", "held by"], &[], rows);
+    print(output, &["device", "", "held by"], &[], lines);
     Ok(())
 }
 
@@ -376,10 +376,10 @@ pub(crate) fn cordon(
 ) -> Result<(), Error> {
     let wholes = wholes(&args.devices, args.all, node)?;
     let owner = user();
-    let length = args
-        .length
-        .map(|length| i64::try_from(length.0).unwrap_or(i64::MAX));
-    let until = length.map(|length| now().saturating_add(length.saturating_mul(1_000_000_000)));
+    let duration = args
+        .duration
+        .map(|duration| i64::try_from(duration.0).unwrap_or(i64::MAX));
+    let until = duration.map(|length| now().saturating_add(length.saturating_mul(1_000_000_000)));
     ledger.change(Sync::Disk, |books| {
         wholes
             .iter()
@@ -403,7 +403,7 @@ pub(crate) fn uncordon(
     ledger.change(Sync::Disk, |books| {
         for whole in &wholes {
             // Whoever gives it to new tenants again says that it is sound.
-            let was_ill = books.healthy(&owner, whole, None, &args.reason)?;
+            let was_ill = books.clear_fault(&owner, whole, None, &args.reason)?;
             // Both are tried: a device may be cordoned, unhealthy, or both.
             if !books.uncordon(&owner, whole, &args.reason)? && !was_ill {
                 let what = if whole.is_empty() {
@@ -433,7 +433,7 @@ fn done<A: Serialize>(
     answer: fn(Vec<String>) -> A,
 ) -> Result<(), Error> {
     if output.json {
-        output.object(&Versioned::new(answer(wholes)));
+        output.object(&Versioned::of_node(answer(wholes)));
     } else {
         let names: Vec<&str> = wholes
             .iter()
@@ -459,7 +459,7 @@ pub(crate) fn log(args: &LogArgs, ledger: &mut Ledger, output: Output) -> Result
     // The query is latest first so that its limit keeps the latest rows.
     decisions.reverse();
     if output.json {
-        output.object(&Versioned::new(Audit { decisions }));
+        output.object(&Versioned::of_node(Audit { decisions }));
         return Ok(());
     }
     for decision in &decisions {
@@ -472,11 +472,11 @@ pub(crate) fn log(args: &LogArgs, ledger: &mut Ledger, output: Output) -> Result
             format!(" [{}]", decision.devices.join(" "))
         };
         let until = decision
-            .expires
+            .expires_ns
             .map_or(String::new(), |expire| format!(" until {}", date(expire)));
         output.line(format!(
-            "{} {:<8} {}{lease}{devices}{until}: {}",
-            date(decision.at),
+            "{} {:<9} {}{lease}{devices}{until}: {}",
+            date(decision.time_ns),
             decision.kind,
             decision.owner,
             decision.reason
@@ -497,7 +497,7 @@ pub(crate) fn recovered(ledger: &mut Ledger, output: Output) -> Result<(), Error
     let found = ledger.change(Sync::Disk, |books| recover(books, &processes, &owner))?;
     ring_first(ledger)?;
     if output.json {
-        let freed = found.freed.iter().map(|(lease, why)| FreedLease {
+        let released = found.released.iter().map(|(lease, why)| ReleasedLease {
             lease: lease.id,
             reason: why.to_string(),
         });
@@ -505,17 +505,17 @@ pub(crate) fn recovered(ledger: &mut Ledger, output: Output) -> Result<(), Error
             lease: lease.id,
             pid: by.id.pid,
         });
-        output.object(&Versioned::new(Recovered {
-            freed: freed.collect(),
+        output.object(&Versioned::of_node(Recovered {
+            released: released.collect(),
             adopted: adopted.collect(),
-            left: found.left.iter().map(|(ticket, _)| *ticket).collect(),
+            cancelled: found.cancelled.iter().map(|(ticket, _)| *ticket).collect(),
             leases: found.leases.iter().map(|lease| lease.id).collect(),
         }));
         return Ok(());
     }
-    for (lease, why) in &found.freed {
+    for (lease, why) in &found.released {
         output.line(format!(
-            "freed lease {} of {}: {why}",
+            "released lease {} of {}: {why}",
             lease.id, lease.asker.tenant
         ));
     }
@@ -525,7 +525,7 @@ pub(crate) fn recovered(ledger: &mut Ledger, output: Output) -> Result<(), Error
             lease.id, lease.asker.tenant, by.id.pid
         ));
     }
-    for (ticket, tenant) in &found.left {
+    for (ticket, tenant) in &found.cancelled {
         output.line(format!("ticket {ticket} of {tenant} is gone"));
     }
     output.line(format!(

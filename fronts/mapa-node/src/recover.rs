@@ -32,18 +32,18 @@ pub struct Recovered {
     /// The leases that hold, by number.
     pub leases: Vec<Lease>,
     /// The leases that were freed, and why.
-    pub freed: Vec<(Lease, String)>,
+    pub released: Vec<(Lease, String)>,
     /// The leases that were adopted, and by which process they go on.
     pub adopted: Vec<(Lease, Identity)>,
     /// The places of the queue that were given up, and whose.
-    pub left: Vec<(i64, String)>,
+    pub cancelled: Vec<(i64, String)>,
 }
 
 impl Recovered {
     /// Whether anything was found that a crash left.
     #[must_use]
     pub fn is_clean(&self) -> bool {
-        self.freed.is_empty() && self.adopted.is_empty() && self.left.is_empty()
+        self.released.is_empty() && self.adopted.is_empty() && self.cancelled.is_empty()
     }
 }
 
@@ -131,7 +131,7 @@ pub fn recover(
     for ticket in books.queue()? {
         if processes.life(&ticket.asker.process) == Life::Ended {
             books.leave(owner, ticket.id, "its process is gone")?;
-            done.left.push((ticket.id, ticket.asker.tenant));
+            done.cancelled.push((ticket.id, ticket.asker.tenant));
         }
     }
     Ok(done)
@@ -166,6 +166,6 @@ fn free(
     if let Some(group) = group.and_then(|group| mark::of_lease(group, &books.mark(lease.id))) {
         cgroup::remove(group);
     }
-    done.freed.push((lease, why.to_owned()));
+    done.released.push((lease, why.to_owned()));
     Ok(())
 }

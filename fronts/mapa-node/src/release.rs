@@ -1,10 +1,10 @@
-//! `mapa free LEASE`: the end of a lease from outside.
+//! `mapa release LEASE`: the end of a lease from outside.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
 use mapa_front::answer::Versioned;
-use mapa_front::answer::mapa::Freed;
+use mapa_front::answer::mapa::Released;
 use mapa_live::cgroup;
 use mapa_live::{Identity, Life, Processes};
 use rustix::process::Signal;
@@ -76,7 +76,7 @@ pub(crate) fn end(ledger: &mut Ledger, id: i64, output: Output) -> Result<(), Er
         ));
     }
     if output.json {
-        output.object(&Versioned::new(Freed { freed: id }));
+        output.object(&Versioned::of_node(Released { released: id }));
     } else {
         output.line(format!("lease {id} has ended"));
     }

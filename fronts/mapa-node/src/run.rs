@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mapa_core::DeviceId;
-use mapa_front::answer::mapa::Run as Answer;
+use mapa_front::answer::mapa::RunAnswer;
 use mapa_front::answer::{Versioned, ids, names};
 use mapa_front::{JobSpec, MachineSpec, Names, PolicySpec, answer, job};
 use mapa_live::cgroup::{self, Cgroups};
@@ -49,9 +49,9 @@ fn told(
     placement: &[DeviceId],
     decision: Option<&mapa_core::Decision>,
     around: &JobEnvironment,
-) -> Answer {
+) -> RunAnswer {
     let graph = node.graph();
-    Answer {
+    RunAnswer {
         lease: None,
         devices: ids(placement),
         names: names(placement, graph)
@@ -66,7 +66,7 @@ fn told(
         memory: around.memory.clone(),
         nics: around.nics.clone(),
         notes: around.notes.clone(),
-        expires: None,
+        expires_ns: None,
     }
 }
 
@@ -97,7 +97,7 @@ pub(crate) fn run(
     let lasting_policy = checked_policy(chosen, &names, scheduler)?;
     let processes = Processes::new()?;
     let drivers = || {
-        if args.no_look {
+        if args.no_driver_check {
             return Ok(DriverSnapshot::default());
         }
         look(node, live)
@@ -184,8 +184,8 @@ fn run_granted(
     let tenant = &lease.asker.tenant;
     // A thread makes the group after a while, so a short command does not pay for one.
     let group = (!args.no_cgroup).then(|| Group::beside(desk.ledger, lease.id, processes));
-    if node.is_live() && !args.no_look {
-        watch_beside(node, live, desk.ledger, tenant, output);
+    if node.is_live() && !args.no_driver_check {
+        monitor_beside(node, live, desk.ledger, tenant, output);
     }
     let (ended, late) = job.wait(happenings, processes, until);
     let why = if late {
@@ -270,14 +270,14 @@ fn start_or_free(
 
 /// Notes in the ledger what becomes of devices while the command runs, and tells it. The thread ends with
 /// the program. Short commands end before it has begun.
-fn watch_beside(node: &Node, live: &Live, ledger: &Ledger, owner: &str, output: Output) {
+fn monitor_beside(node: &Node, live: &Live, ledger: &Ledger, owner: &str, output: Output) {
     let (devices, live) = (HealthTargets::new(node), live.clone());
     let (ledger, owner) = (ledger.path().to_owned(), owner.to_owned());
     thread::spawn(move || {
         thread::sleep(QUIET);
         let tell = |what| output.aside(what);
         // Devices that nobody watches are looked at whenever somebody decides.
-        let _ = health::watch(&live, &devices, &ledger, &owner, || true, tell);
+        let _ = health::monitor(&live, &devices, &ledger, &owner, || true, tell);
     });
 }
 
@@ -379,9 +379,9 @@ fn start(
     let mark = desk.ledger.mark(granted.lease.id);
     let around = surroundings(node, placement, Some(&mark), args.parts());
     if output.json {
-        output.object_aside(&Versioned::new(Answer {
+        output.object_aside(&Versioned::of_node(RunAnswer {
             lease: Some(granted.lease.id),
-            expires: granted.lease.expires,
+            expires_ns: granted.lease.expires,
             ..told(node, placement, granted.decision.as_ref(), &around)
         }));
     }
@@ -486,9 +486,9 @@ pub fn user() -> String {
     named.map_or_else(|| uid.to_string(), |name| format!("{name}({uid})"))
 }
 
-fn show(answer: &Answer, output: Output) {
+fn show(answer: &RunAnswer, output: Output) {
     if output.json {
-        output.object(&Versioned::new(answer.clone()));
+        output.object(&Versioned::of_node(answer.clone()));
         return;
     }
     output.line(format!("devices  {}", answer.names.join(", ")));

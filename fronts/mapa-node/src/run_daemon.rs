@@ -458,7 +458,7 @@ fn go(
             Ok(false) => return Ok(()),
             // The fact was not booked. The devices of a lease that could not be adopted are occupied
             // (`settle`); of any other fact all that is left is that it was told.
-            Err(Stopped::Fact(error)) => driver.told.trouble("facts", &error.to_string()),
+            Err(Stopped::Fact(error)) => driver.told.error("events", &error.to_string()),
             Err(Stopped::Over(error)) => return Err(error),
         }
         // A daemon keeps no past: that is the ledger's.

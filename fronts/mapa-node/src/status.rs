@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use mapa_front::answer::node::{Answer, Ask, SocketAnswer, Status};
+use mapa_front::answer::node::{NodeAnswer, NodeQuery, SocketAnswer, Status};
 use mapa_front::text::counted;
 
 use crate::error::Error;
@@ -37,10 +37,10 @@ pub(crate) struct StatusArgs {
 /// Nobody answers there.
 pub(crate) fn status(args: &StatusArgs, output: Output) -> Result<(), Error> {
     let answer = ask(&args.socket)?;
-    match answer.is {
-        Answer::Status { .. } if output.json => output.object(&answer),
-        Answer::Status { status } => show(&status, output),
-        Answer::Error { error } => return Err(Error::at(args.socket.display(), error)),
+    match answer.result {
+        NodeAnswer::Status { .. } if output.json => output.object(&answer),
+        NodeAnswer::Status { status } => show(&status, output),
+        NodeAnswer::Error { error } => return Err(Error::at(args.socket.display(), error)),
         _ => {
             return Err(Error::at(
                 args.socket.display(),
@@ -68,7 +68,7 @@ fn ask(socket: &Path) -> Result<SocketAnswer, Error> {
     })?;
     stream.set_read_timeout(Some(PATIENCE)).map_err(&failed)?;
     stream.set_write_timeout(Some(PATIENCE)).map_err(&failed)?;
-    let question = serde_json::to_string(&Ask::Status {}).map_err(|error| at(&error))?;
+    let question = serde_json::to_string(&NodeQuery::Status {}).map_err(|error| at(&error))?;
     writeln!(stream, "{question}").map_err(&failed)?;
     let mut line = String::new();
     // One line, and no more than this: what answers there need not be a daemon.
@@ -86,7 +86,7 @@ fn show(status: &Status, output: Output) {
         "mapa-node {}, process {}, for {}{dry}",
         status.release,
         status.pid,
-        length(now() - status.since)
+        length(now() - status.since_ns)
     ));
     output.line(format!("machine    {}", status.machine));
     output.line(format!("scheduler  {}", status.scheduler));
@@ -102,10 +102,10 @@ fn show(status: &Status, output: Output) {
         ));
     }
     output.line(format!(
-        "told       {} facts at {} instants",
-        status.facts, status.instants
+        "events     {} in {} turns",
+        status.events, status.turns
     ));
-    for (kind, count) in &status.failed_orders {
+    for (kind, count) in &status.action_failures {
         output.line(format!("failed     {kind}: {count}"));
     }
     for tenant in &status.latency {
@@ -126,15 +126,15 @@ fn show(status: &Status, output: Output) {
             tenant.place,
         ));
     }
-    for gap in &status.missing {
-        output.line(format!("missing    {}: {}", gap.what, gap.why));
+    for unread in &status.missing {
+        output.line(format!("missing    {}: {}", unread.signal, unread.reason));
     }
-    for mishap in &status.troubles {
+    for recent in &status.errors {
         output.line(format!(
-            "trouble    {} {}: {}",
-            date(mishap.at),
-            mishap.place,
-            mishap.what
+            "error      {} {}: {}",
+            date(recent.time_ns),
+            recent.component,
+            recent.error
         ));
     }
 }

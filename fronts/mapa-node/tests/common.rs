@@ -213,7 +213,7 @@ impl Machine {
         self.until(|ps| {
             let leases = ps["leases"].as_array().unwrap();
             leases.len() > before
-                && leases.iter().all(|lease| !lease["child"].is_null())
+                && leases.iter().all(|lease| !lease["command_pid"].is_null())
                 // It has passed the gate, and says what it holds.
                 && lines() > said
         });
@@ -304,9 +304,9 @@ fn assert_answers(words: &[&str], answer: &Value) {
     let at = words.iter().position(|word| !word.starts_with('-'));
     let words = &words[at.unwrap()..];
     let name = match words {
-        ["free", _, ..] => "mapa-freed".to_owned(),
         [
-            "ps" | "free" | "log" | "tenants" | "cordon" | "uncordon" | "recover" | "run",
+            "ps" | "free" | "release" | "log" | "tenants" | "cordon" | "uncordon" | "recover"
+            | "run",
             ..,
         ] => format!("mapa-{}", words[0]),
         _ => panic!("{words:?}: expected a command that has a schema"),

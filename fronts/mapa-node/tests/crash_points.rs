@@ -27,7 +27,7 @@ fn state(path: &Path) -> State {
             let cordons = books
                 .cordons(now())?
                 .into_iter()
-                .map(|cordon| cordon.whole)
+                .map(|cordon| cordon.device)
                 .collect();
             Ok((leases, cordons))
         })
@@ -88,7 +88,7 @@ fn writes(path: &Path, asker: &Requester, mut each: impl FnMut(usize, State, boo
                 let cordons = books
                     .cordons(now())?
                     .into_iter()
-                    .map(|cordon| cordon.whole)
+                    .map(|cordon| cordon.device)
                     .collect();
                 Ok((leases, cordons))
             })
@@ -172,7 +172,7 @@ fn a_copy_of_the_files_after_any_write_is_the_state_after_that_write() {
             .change(Sync::Boot, |books| recover(books, &later, "tester"))
             .unwrap();
         assert_eq!(
-            (found.leases.len(), found.freed.len()),
+            (found.leases.len(), found.released.len()),
             (0, expected.0.len())
         );
         assert_eq!(state(&copy), (Vec::new(), expected.1));

@@ -53,8 +53,8 @@ pub(crate) fn judge(log: &[Value]) {
             .map(|value| value.as_str().unwrap().to_owned());
         let ticket = value["ticket"].as_i64();
         match value["kind"].as_str().unwrap() {
-            "wait" => assert!(waits.insert(ticket.unwrap()), "{value}"),
-            "leave" => assert!(waits.remove(&ticket.unwrap()), "{value}"),
+            "enqueue" => assert!(waits.insert(ticket.unwrap()), "{value}"),
+            "cancel" => assert!(waits.remove(&ticket.unwrap()), "{value}"),
             "grant" => {
                 let first = waits.first().copied();
                 assert_eq!(first, ticket, "{value}");
@@ -64,7 +64,7 @@ pub(crate) fn judge(log: &[Value]) {
                     assert_eq!(before, None, "{value}");
                 }
             }
-            "free" => {
+            "release" => {
                 for device in devices {
                     assert_eq!(held.remove(&device), value["lease"].as_i64(), "{value}");
                 }

@@ -157,7 +157,7 @@ fn check_live(scheduler: &str, machine: &[&str], job: &[&str]) {
     };
     let wait = "while [ ! -e \"$LOCKS/seen\" ]; do sleep 0.02; done";
     let mut runs = vec![run("direct", &[], wait)];
-    until(|| kinds(&record, "facts", "fact").contains(&"adopted".to_owned()));
+    until(|| kinds(&record, "events", "event").contains(&"adopted".to_owned()));
     std::fs::write(place.path().join("seen"), "").unwrap();
     for tenant in ["api", "etl", "train", "etl", "train"] {
         runs.push(run(tenant, &["--wait"], "sleep 0.6"));
@@ -187,14 +187,14 @@ fn check_live(scheduler: &str, machine: &[&str], job: &[&str]) {
     }
     let (is_same, answer) = replayed(&place, &record);
     assert!(is_same, "{scheduler}: {answer}");
-    let facts = kinds(&record, "facts", "fact");
+    let facts = kinds(&record, "events", "event");
     for expected in ["arrived", "adopted", "finished", "cordoned", "latency"] {
         assert!(
             facts.iter().any(|fact| fact == expected),
             "{scheduler}: {expected}: {facts:?}"
         );
     }
-    let orders = kinds(&record, "orders", "order");
+    let orders = kinds(&record, "actions", "action");
     let placed = orders.iter().filter(|order| *order == "place").count();
     assert!(
         placed >= 5,
@@ -358,7 +358,7 @@ fn an_order_that_comes_too_late_fails_and_its_job_waits_on() {
         books.grant(&asker(&Processes::new()?), &keys, None, None, "a test")
     });
     let taken = taken.unwrap();
-    until(|| kinds(&record, "facts", "fact").contains(&"order-failed".to_owned()));
+    until(|| kinds(&record, "events", "event").contains(&"action-failed".to_owned()));
     machine.fake.clear_faults().unwrap();
     assert!(waits.try_wait().unwrap().is_none(), "it waits on");
     let freed = books.change(Sync::Boot, |books| {
@@ -370,7 +370,7 @@ fn an_order_that_comes_too_late_fails_and_its_job_waits_on() {
     let log = machine.place.text("daemon.log");
     assert_eq!(daemon.end("-TERM"), Some(0), "{log}");
     assert!(replayed(&machine.place, &record).0, "{log}");
-    let facts = kinds(&record, "facts", "fact");
+    let facts = kinds(&record, "events", "event");
     assert!(facts.contains(&"adopted".to_owned()), "{facts:?}");
 }
 
@@ -491,7 +491,7 @@ fn a_device_that_somebody_takes_out_of_mig_mode_is_told() {
     let words = ["--scheduler", "fifo", "--record", record.to_str().unwrap()];
     let daemon = machine.daemon_with(&words);
     let layouts = || {
-        let facts = kinds(&record, "facts", "fact");
+        let facts = kinds(&record, "events", "event");
         facts.iter().filter(|fact| *fact == "layout-is").count()
     };
     until(|| layouts() == 8);
@@ -511,7 +511,7 @@ fn a_driver_that_fails_while_the_machine_is_read_anew_is_asked_again() {
     let words = ["--scheduler", "fifo", "--record", record.to_str().unwrap()];
     let mut daemon = machine.daemon_with(&words);
     let layouts = || {
-        let facts = kinds(&record, "facts", "fact");
+        let facts = kinds(&record, "events", "event");
         facts.iter().filter(|fact| *fact == "layout-is").count()
     };
     until(|| layouts() == 8);
@@ -550,12 +550,12 @@ fn the_socket_answers_its_group_and_the_counters_are_there() {
         BufReader::new(stream).read_line(&mut line).unwrap();
         let answer: Value = serde_json::from_str(&line).unwrap();
         assert_valid("node-answer", &answer);
-        assert_eq!(answer["version"], 1);
-        let answer = answer["is"].clone();
+        assert_eq!(answer["version"], 2);
+        let answer = answer["result"].clone();
         if let Ok(question) = serde_json::from_str::<Value>(question)
             && answer["answer"] != "error"
         {
-            assert_valid("node-ask", &question);
+            assert_valid("node-query", &question);
         }
         answer
     };
@@ -567,7 +567,7 @@ fn the_socket_answers_its_group_and_the_counters_are_there() {
     let mode =
         std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&socket).unwrap().permissions());
     assert_eq!(mode & 0o777, 0o660);
-    let status = ask("{\"ask\":\"status\"}");
+    let status = ask("{\"query\":\"status\"}");
     assert_eq!(status["status"]["scheduler"], "fifo", "{status}");
     let script = format!("{LOCK} echo up >> \"$LOCKS/up\"; sleep 0.5");
     let mut run = place
@@ -575,7 +575,7 @@ fn the_socket_answers_its_group_and_the_counters_are_there() {
         .spawn()
         .unwrap();
     place.await_lines("up", 1);
-    let leases = ask("{\"ask\":\"leases\"}");
+    let leases = ask("{\"query\":\"leases\"}");
     assert_eq!(
         leases["leases"][0]["devices"].as_array().unwrap().len(),
         3,
@@ -602,7 +602,7 @@ fn the_socket_answers_its_group_and_the_counters_are_there() {
     let told = program(&["--json", "status", "--socket"], &socket);
     let told: Value = serde_json::from_slice(&told.stdout).unwrap();
     assert_valid("node-answer", &told);
-    assert_eq!(told["is"]["status"]["leases"], 1, "{told}");
+    assert_eq!(told["result"]["status"]["leases"], 1, "{told}");
     let nobody = program(&["status", "--socket"], &place.path().join("nobody"));
     assert_eq!(nobody.status.code(), Some(125));
     assert!(
@@ -610,16 +610,16 @@ fn the_socket_answers_its_group_and_the_counters_are_there() {
         "{}",
         error(&nobody)
     );
-    let metrics = ask("{\"ask\":\"metrics\"}");
+    let metrics = ask("{\"query\":\"metrics\"}");
     let text = metrics["text"].as_str().unwrap();
     assert!(
-        text.contains("mapa_orders_total{kind=\"place\"} 1"),
+        text.contains("mapa_actions_total{kind=\"place\"} 1"),
         "{text}"
     );
     for (question, expected) in [
-        ("{\"ask\":\"x\"}", "expected"),
+        ("{\"query\":\"x\"}", "expected"),
         ("x", "expected"),
-        ("{\"ask\":\"queue\",\"y\":1}", "expected"),
+        ("{\"query\":\"queue\",\"y\":1}", "expected"),
     ] {
         let answer = ask(question);
         assert_eq!(answer["answer"], "error");
@@ -628,13 +628,13 @@ fn the_socket_answers_its_group_and_the_counters_are_there() {
             "{answer}"
         );
     }
-    for ask in ["status", "leases", "queue", "metrics"] {
-        assert_valid("node-ask", &serde_json::json!({ "ask": ask }));
+    for query in ["status", "leases", "queue", "metrics"] {
+        assert_valid("node-query", &serde_json::json!({ "query": query }));
     }
     // A question that never ends is answered, and nobody else is kept waiting.
     let mut stream = UnixStream::connect(&socket).unwrap();
     stream.write_all(&vec![b'x'; 5000]).unwrap();
-    assert_eq!(ask("{\"ask\":\"queue\"}")["answer"], "queue");
+    assert_eq!(ask("{\"query\":\"queue\"}")["answer"], "queue");
     assert!(run.wait().unwrap().success());
     assert_eq!(daemon.end("-TERM"), Some(0));
     assert!(!socket.exists());
@@ -703,13 +703,13 @@ fn doctor_says_what_a_machine_lacks_and_what_to_do() {
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_valid("node-doctor", &answer);
     let checks = answer["checks"].as_array().unwrap();
-    let of = |what: &str| checks.iter().find(|check| check["what"] == what).unwrap();
-    assert_eq!(of("ledger")["is"], "fine", "{answer}");
-    assert_eq!(of("MIG")["is"], "missing", "{answer}");
-    assert_eq!(of("socket")["is"], "broken", "{answer}");
+    let of = |what: &str| checks.iter().find(|check| check["check"] == what).unwrap();
+    assert_eq!(of("ledger")["status"], "ok", "{answer}");
+    assert_eq!(of("MIG")["status"], "missing", "{answer}");
+    assert_eq!(of("socket")["status"], "broken", "{answer}");
     assert_eq!(output.status.code(), Some(1));
     for check in checks {
-        assert_eq!(check["is"] == "fine", check["hint"].is_null(), "{check}");
+        assert_eq!(check["status"] == "ok", check["hint"].is_null(), "{check}");
     }
     std::fs::write(&config, "").unwrap();
     let answer: Value = serde_json::from_slice(&doctor().stdout).unwrap();
@@ -717,7 +717,7 @@ fn doctor_says_what_a_machine_lacks_and_what_to_do() {
     assert!(
         checks
             .iter()
-            .any(|check| check["what"] == "socket" && check["is"] == "missing")
+            .any(|check| check["check"] == "socket" && check["status"] == "missing")
     );
 }
 
@@ -843,12 +843,12 @@ fn exporters_of_tenants_are_heard_and_what_is_missing_is_told() {
             && of("mapa_missing_signals") > 0
     });
     let mut stream = UnixStream::connect(place.path().join("socket")).unwrap();
-    writeln!(stream, "{{\"ask\":\"status\"}}").unwrap();
+    writeln!(stream, "{{\"query\":\"status\"}}").unwrap();
     let mut line = String::new();
     BufReader::new(stream).read_line(&mut line).unwrap();
     let answer: Value = serde_json::from_str(&line).unwrap();
     assert_valid("node-answer", &answer);
-    let missing = answer["is"]["status"]["missing"].to_string();
+    let missing = answer["result"]["status"]["missing"].to_string();
     for expected in [
         "http://127.0.0.1:1/metrics",
         "dynamo_frontend_queued_requests",

@@ -191,7 +191,7 @@ fn after_a_kill_no_throttle_outlives_its_time() {
         job.wait().unwrap();
     }
     for lease in place.leases() {
-        drop(place.run(&["free", &lease.to_string()]));
+        drop(place.run(&["release", &lease.to_string()]));
     }
     // Many rounds are worth it. In a few on a busy machine a kill may come before every pull.
     assert!(
@@ -462,9 +462,9 @@ fn an_order_whose_lever_fails_is_told_and_given_again() {
     let log = || machine.place.text("daemon.log");
     let begun = Instant::now();
     let told = |list: &str, key: &str| super::daemon::kinds(&record, list, key);
-    while !told("facts", "fact")
+    while !told("events", "event")
         .iter()
-        .any(|candidate| candidate == "order-failed")
+        .any(|candidate| candidate == "action-failed")
     {
         assert!(begun.elapsed() < Duration::from_secs(60), "{}", log());
         thread::sleep(Duration::from_millis(10));
@@ -479,14 +479,14 @@ fn an_order_whose_lever_fails_is_told_and_given_again() {
     let said = status();
     assert!(said.contains("failed     repartition: "), "{said}");
     assert!(
-        said.contains("trouble    ") && said.contains(fails),
+        said.contains("error      ") && said.contains(fails),
         "{said}"
     );
     let mut stream = UnixStream::connect(&socket).unwrap();
-    writeln!(stream, "{{\"ask\":\"metrics\"}}").unwrap();
+    writeln!(stream, "{{\"query\":\"metrics\"}}").unwrap();
     let mut metrics = String::new();
     BufReader::new(stream).read_line(&mut metrics).unwrap();
-    let expected = "mapa_failed_levers_total{lever=\\\"mig\\\",step=\\\"pull\\\"} ";
+    let expected = "mapa_lever_failures_total{lever=\\\"mig\\\",step=\\\"apply\\\"} ";
     assert!(metrics.contains(expected), "{metrics}");
     assert!(job.try_wait().unwrap().is_none(), "it waits");
     machine.fake.clear_faults().unwrap();

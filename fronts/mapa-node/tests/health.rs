@@ -68,7 +68,7 @@ fn a_lease_on_a_device_that_is_lost_stays_and_is_shown() {
         let anew: &[&str] = if found_anew { &["--refresh"] } else { &[] };
         let ps = machine.json(&[anew, &["ps"]].concat());
         let lease = &ps["leases"][0];
-        assert!(lease["trouble"].to_string().contains("lost"), "{ps}");
+        assert!(lease["fault"].to_string().contains("lost"), "{ps}");
         assert_eq!(ps["health"].as_array().unwrap().len(), 1, "{ps}");
         let shown = machine.mapa(&[anew, &["ps"]].concat());
         let shown = String::from_utf8(shown.stdout).unwrap();
@@ -92,7 +92,7 @@ fn an_xid_while_a_command_runs_closes_the_device_until_somebody_says_it_is_sound
     await_watch(&machine, 2);
     machine.fake.raise_xid(2, 31).unwrap();
     machine.fake.raise_xid(2, 48).unwrap();
-    let ps = machine.until(|ps| ps["leases"][0]["trouble"].to_string().contains("Xid 48"));
+    let ps = machine.until(|ps| ps["leases"][0]["fault"].to_string().contains("Xid 48"));
     assert!(!ps.to_string().contains("Xid 31"), "{ps}");
     machine.end(&mut holder);
     let (count, why) = free(&machine, "GPU2");
@@ -124,7 +124,7 @@ fn await_watch(machine: &Machine, _: u32) {
 #[test]
 fn somebody_may_watch_alone_and_ends_by_a_signal() {
     let machine = Machine::of("dgx-1v");
-    let watch = machine.command(&["watch"]);
+    let watch = machine.command(&["monitor"]);
     let mut watch: Child = { watch }.stdout(Stdio::piped()).spawn().unwrap();
     await_watch(&machine, 0);
     machine.fake.lose(1).unwrap();
@@ -138,7 +138,7 @@ fn somebody_may_watch_alone_and_ends_by_a_signal() {
     assert!(done.unwrap().success());
     assert_eq!(watch.wait().unwrap().code(), Some(0));
     // A machine that is only described has nobody who tells.
-    let described = machine.mapa(&["--machine", "dgx-1v", "watch"]);
+    let described = machine.mapa(&["--machine", "dgx-1v", "monitor"]);
     assert_eq!(described.status.code(), Some(2), "{}", error(&described));
 }
 
@@ -168,11 +168,8 @@ fn what_was_wrong_before_a_reboot_does_not_count_after_it() {
     let mut ledger = Ledger::open(machine.ledger()).unwrap();
     let found = ledger
         .change(Sync::Boot, |books| {
-            books.unhealthy("tester", "earlier", "GPU-1", Fault::Xid, "Xid 79")?;
-            Ok((
-                books.troubles("earlier")?.len(),
-                books.troubles("now")?.len(),
-            ))
+            books.record_fault("tester", "earlier", "GPU-1", Fault::Xid, "Xid 79")?;
+            Ok((books.faults("earlier")?.len(), books.faults("now")?.len()))
         })
         .unwrap();
     assert_eq!(found, (1, 0));

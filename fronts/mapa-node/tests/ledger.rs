@@ -137,21 +137,21 @@ fn recovery_keeps_the_living_frees_the_dead_and_forgets_earlier_boots() {
     );
     assert_eq!(
         first
-            .freed
+            .released
             .iter()
             .map(|(lease, _)| lease.id)
             .collect::<Vec<_>>(),
         [ids[1], ids[2]]
     );
     assert!(
-        first.freed[1].1.contains("restarted"),
+        first.released[1].1.contains("restarted"),
         "{:?}",
-        first.freed[1].1
+        first.released[1].1
     );
     assert!(found(&processes).is_clean());
     // After a restart nothing of the earlier boot counts.
     let after = found(&processes.clone().of_boot("later"));
-    assert_eq!((after.leases.len(), after.freed.len()), (0, 2));
+    assert_eq!((after.leases.len(), after.released.len()), (0, 2));
 }
 
 /// Root recovers too, and others may write the ledger.
@@ -171,7 +171,7 @@ fn a_folder_that_is_no_control_group_is_not_removed() {
         Ok(folder)
     });
     let found = ledger.change(Sync::Boot, |books| recover(books, &processes, "tester"));
-    assert_eq!(found.unwrap().freed.len(), 1);
+    assert_eq!(found.unwrap().released.len(), 1);
     assert!(lease.unwrap().join("empty").exists());
 }
 
@@ -219,5 +219,5 @@ fn whoever_was_moved_to_be_limited_is_found() {
     let then = found();
     made.iter().for_each(|path| drop(fs::remove_dir(path)));
     assert_eq!(first.adopted.len(), 1, "{first:?}");
-    assert_eq!(then.freed.len(), 1, "{then:?}");
+    assert_eq!(then.released.len(), 1, "{then:?}");
 }

@@ -37,7 +37,7 @@ fn a_command_is_told_uuids_and_devices_of_strangers_are_left_alone() {
     );
     assert_eq!(
         machine
-            .mapa(&["run", "-n", "8", "--no-look", "--", "true"])
+            .mapa(&["run", "-n", "8", "--no-driver-check", "--", "true"])
             .status
             .code(),
         Some(0)

@@ -85,7 +85,7 @@ fn a_kill_leaves_the_lease_on_its_instance_until_the_command_ends() {
     let two = machine.mapa(&["run", "-n", "2", "--slice", "2g.10gb", "--", "true"]);
     assert_eq!(two.status.code(), Some(75), "{}", error(&two));
     let lease = ps["leases"][0]["lease"].to_string();
-    assert!(machine.mapa(&["free", &lease]).status.success());
+    assert!(machine.mapa(&["release", &lease]).status.success());
     let two = machine.mapa(&["run", "-n", "2", "--slice", "2g.10gb", "--", "true"]);
     assert_eq!(two.status.code(), Some(0), "{}", error(&two));
 }
@@ -102,7 +102,7 @@ fn an_instance_that_is_destroyed_meanwhile_is_told_and_not_given() {
     machine.fake.destroy_instance(0, numbers[at]).unwrap();
     let ps = machine.json(&["ps"]);
     assert!(
-        ps["leases"][0]["trouble"].to_string().contains("is gone"),
+        ps["leases"][0]["fault"].to_string().contains("is gone"),
         "{ps}"
     );
     // The other one is still to be had, also by those whom a scheduler orders.

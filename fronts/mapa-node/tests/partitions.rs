@@ -63,7 +63,7 @@ fn whatever_the_policy_a_job_gets_a_partition_or_waits_for_one() {
     holder.kill().unwrap();
     holder.wait().unwrap();
     let lease = place.json(&["ps"])["leases"][0]["lease"].to_string();
-    assert!(place.run(&["free", &lease]).status.success());
+    assert!(place.run(&["release", &lease]).status.success());
     assert_eq!(
         place.run(&["run", "-n", "8", "--", "true"]).status.code(),
         Some(0)

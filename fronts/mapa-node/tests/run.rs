@@ -21,7 +21,7 @@ fn a_command_gets_its_devices_in_rank_order_and_its_status_comes_back() {
         .iter()
         .map(|value| value["kind"].clone())
         .collect();
-    assert_eq!(kinds, ["machine", "grant", "free"]);
+    assert_eq!(kinds, ["machine", "grant", "release"]);
 
     // The ring is put where it is fastest, which is not where ids are lowest.
     let place = Place::of("dgx-1v");
@@ -125,7 +125,7 @@ fn the_three_refusals_and_what_never_starts_have_statuses_of_their_own() {
     // Impossible stays impossible while the machine is busy.
     assert_eq!(status(&["run", "-n", "9", "--wait", "--", "true"]).0, 69);
     let lease = place.leases()[0].to_string();
-    assert!(place.run(&["free", &lease]).status.success());
+    assert!(place.run(&["release", &lease]).status.success());
     assert_eq!(holder.wait().unwrap().code(), Some(128 + 15));
 
     let (code, said) = status(&["run", "-n", "1", "--", "/no/such/command"]);
@@ -143,7 +143,7 @@ fn the_three_refusals_and_what_never_starts_have_statuses_of_their_own() {
         (2, true),
         "{said}"
     );
-    assert_eq!(status(&["free", "999"]).0, 2);
+    assert_eq!(status(&["release", "999"]).0, 2);
     assert_eq!(
         place.leases(),
         [0i64; 0],
@@ -240,7 +240,7 @@ fn a_cordoned_device_is_not_given_until_it_is_uncordoned_or_its_time_is_up() {
     assert!(place.run(&["uncordon", "0", "GPU3"]).status.success());
     assert_eq!(place.run(&["uncordon", "0"]).status.code(), Some(2));
     let cordon = |length: &str| {
-        let done = place.run(&["cordon", "--all", "--for", length]);
+        let done = place.run(&["cordon", "--all", "--duration", length]);
         assert!(done.status.success(), "{}", error(&done));
     };
     cordon("1h");
@@ -265,7 +265,7 @@ fn a_typing_error_makes_no_ledger() {
     for words in ["ps", "tenants", "log", "recover"] {
         told(&[words], 0);
     }
-    let free = told(&["free", "1"], 2);
+    let free = told(&["release", "1"], 2);
     assert!(free.contains("lease 1"), "{free}");
     // Who asks for devices begins one.
     assert!(place.run(&["free"]).status.success());
@@ -372,7 +372,7 @@ fn who_waits_is_told_why_and_where_and_a_signal_takes_it_out_of_the_queue() {
         "KILL",
     );
     // Either it is freed by this command, or somebody's look was faster: then there is no such lease.
-    let freed = place.run(&["free", &adopted["lease"].to_string()]);
+    let freed = place.run(&["release", &adopted["lease"].to_string()]);
     let code = freed.status.code();
     assert!(
         code == Some(0) || code == Some(2) && error(&freed).contains("no lease"),

@@ -222,7 +222,7 @@ fn slo_guards_a_tenant_told_by_its_socket_and_prints_what_it_would_do() {
     let latency = again.latency.as_ref().unwrap();
     assert!(again.is_same() && latency.decisions > 0, "{again:?}");
     assert_valid("node-answer", &answers["status"]);
-    let status = &answers["status"]["is"]["status"];
+    let status = &answers["status"]["result"]["status"];
     assert_eq!(status["scheduler"], "fifo", "{status}");
     let told = &status["latency"][0];
     assert_eq!(told["tenant"], "api", "{status}");
@@ -241,7 +241,7 @@ fn slo_guards_a_tenant_told_by_its_socket_and_prints_what_it_would_do() {
 /// What a daemon answers at its socket, once it is there.
 fn asked(socket: &Path, ask: &str) -> Option<Value> {
     let mut stream = UnixStream::connect(socket).ok()?;
-    writeln!(stream, "{{\"ask\":\"{ask}\"}}").ok()?;
+    writeln!(stream, "{{\"query\":\"{ask}\"}}").ok()?;
     let mut line = String::new();
     BufReader::new(stream).read_line(&mut line).ok()?;
     serde_json::from_str(&line).ok()

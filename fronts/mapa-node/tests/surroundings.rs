@@ -110,7 +110,7 @@ fn what_has_cleared_its_variables_is_found_by_its_control_group() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     let ps = place.json(&["ps"]);
-    let shell = ps["leases"][0]["child"].to_string();
+    let shell = ps["leases"][0]["command_pid"].to_string();
     job.kill().unwrap();
     job.wait().unwrap();
     let kill = |pid: &str| {

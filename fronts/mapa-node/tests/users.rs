@@ -114,14 +114,14 @@ fn two_users_share_a_ledger_and_neither_takes_the_others_devices() {
     let held = leases(&place, 1)[0].clone();
     // One user may not end the other's lease; its owner may.
     let lease = held["lease"].to_string();
-    let not_mine = mapa(&place, 1, &["free", &lease]).output().unwrap();
+    let not_mine = mapa(&place, 1, &["release", &lease]).output().unwrap();
     assert_eq!(not_mine.status.code(), Some(125), "{}", error(&not_mine));
     assert!(
         error(&not_mine).contains("expected its owner, or root"),
         "{}",
         error(&not_mine)
     );
-    let mine = mapa(&place, 0, &["free", &lease]).output().unwrap();
+    let mine = mapa(&place, 0, &["release", &lease]).output().unwrap();
     assert_eq!(mine.status.code(), Some(0), "{}", error(&mine));
     first.0.wait().unwrap();
     let output = waiter.wait_with_output().unwrap();
@@ -149,7 +149,7 @@ fn a_lease_of_another_user_whose_variables_cannot_be_read_is_kept_until_root_loo
             .unwrap(),
     );
     place.await_lines("there", 1);
-    let shell = leases(&place, 0)[0]["child"].to_string();
+    let shell = leases(&place, 0)[0]["command_pid"].to_string();
     job.0.kill().unwrap();
     job.0.wait().unwrap();
     kill(&shell);

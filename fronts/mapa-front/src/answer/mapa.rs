@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::Decision as Scores;
+use super::Decision;
 
 /// The answer of `mapa run`: printed by `--json` and `--dry-run`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Run {
+pub struct RunAnswer {
     /// The lease; none by `--dry-run`.
     pub lease: Option<i64>,
     /// The ids of the devices, in rank order.
@@ -17,7 +17,7 @@ pub struct Run {
     /// The names of the devices, in rank order.
     pub names: Vec<String>,
     /// The decision, with its scores; none if a scheduler made it for the whole queue.
-    pub decision: Option<Scores>,
+    pub decision: Option<Decision>,
     /// The variables that the command gets.
     pub environment: BTreeMap<String, String>,
     /// The variables that the command does not inherit.
@@ -33,7 +33,7 @@ pub struct Run {
     /// What could not be had, and why.
     pub notes: Vec<String>,
     /// When the lease ends at the latest, nanoseconds since 1970.
-    pub expires: Option<i64>,
+    pub expires_ns: Option<i64>,
 }
 
 /// The answer of `mapa ps`.
@@ -41,19 +41,19 @@ pub struct Run {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ps {
     /// The leases that hold.
-    pub leases: Vec<Holder>,
+    pub leases: Vec<LeaseRow>,
     /// The queue, first come first.
-    pub queue: Vec<Waiter>,
+    pub queue: Vec<TicketRow>,
     /// The cordons.
     pub cordons: Vec<Cordon>,
     /// What is wrong with devices.
-    pub health: Vec<Trouble>,
+    pub health: Vec<DeviceFault>,
 }
 
 /// A lease that holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Holder {
+pub struct LeaseRow {
     /// Its number.
     pub lease: i64,
     /// The tenant.
@@ -61,25 +61,25 @@ pub struct Holder {
     /// The process that frees the devices at the end; of an adopted lease, one that still runs.
     pub pid: i32,
     /// The process of the command.
-    pub child: Option<i32>,
+    pub command_pid: Option<i32>,
     /// Whether whoever had asked for it has died, and its processes go on.
     pub adopted: bool,
     /// The devices, in rank order.
     pub devices: Vec<String>,
     /// What is wrong with its devices: it keeps them.
-    pub trouble: Vec<String>,
+    pub fault: Vec<String>,
     /// Since when, nanoseconds since 1970.
-    pub granted: i64,
+    pub granted_ns: i64,
     /// Until when at the latest, nanoseconds since 1970.
-    pub expires: Option<i64>,
+    pub expires_ns: Option<i64>,
     /// The command.
     pub command: String,
 }
 
-/// A place in the queue.
+/// A waiting job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Waiter {
+pub struct TicketRow {
     /// The place, from 1.
     pub position: usize,
     /// Its number.
@@ -91,7 +91,7 @@ pub struct Waiter {
     /// The order of the queue.
     pub scheduler: String,
     /// Since when, nanoseconds since 1970.
-    pub since: i64,
+    pub since_ns: i64,
     /// Why it waits.
     pub reason: String,
     /// The command.
@@ -103,29 +103,29 @@ pub struct Waiter {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cordon {
     /// The device; empty for the machine.
-    pub whole: String,
+    pub device: String,
     /// Since when, nanoseconds since 1970.
-    pub at: i64,
+    pub time_ns: i64,
     /// By whom.
     pub owner: String,
     /// Why.
     pub reason: String,
     /// Until when, nanoseconds since 1970.
-    pub expires: Option<i64>,
+    pub expires_ns: Option<i64>,
 }
 
-/// Something that is wrong with a device.
+/// A fault of a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Trouble {
+pub struct DeviceFault {
     /// The device.
-    pub whole: String,
-    /// What kind of fault it is: `lost`, `xid` or `asks`.
+    pub device: String,
+    /// What kind of fault it is: `lost`, `xid` or `reset_required`.
     pub kind: String,
     /// What is wrong, in words.
-    pub what: String,
+    pub detail: String,
     /// Since when, nanoseconds since 1970.
-    pub at: i64,
+    pub time_ns: i64,
 }
 
 /// The answer of `mapa tenants`.
@@ -145,7 +145,7 @@ pub struct Tenant {
     /// The user who used the name first.
     pub uid: u32,
     /// Since when, nanoseconds since 1970.
-    pub since: i64,
+    pub since_ns: i64,
     /// How many leases it holds.
     pub leases: i64,
     /// How many devices and instances it holds.
@@ -161,15 +161,15 @@ pub struct Free {
     /// How many devices and instances are free.
     pub free: usize,
     /// How many there are.
-    pub of: usize,
+    pub total: usize,
     /// Devices and instances.
-    pub devices: Vec<Room>,
+    pub devices: Vec<DeviceAvailability>,
 }
 
-/// A device or an instance.
+/// A device or an instance, and whether it is free.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Room {
+pub struct DeviceAvailability {
     /// Its name.
     pub device: String,
     /// Whether it is free.
@@ -180,12 +180,12 @@ pub struct Room {
     pub withheld: Option<String>,
 }
 
-/// The answer of `mapa free LEASE`.
+/// The answer of `mapa release LEASE`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Freed {
+pub struct Released {
     /// The lease that has ended.
-    pub freed: i64,
+    pub released: i64,
 }
 
 /// The answer of `mapa cordon`.
@@ -209,17 +209,17 @@ pub struct Uncordoned {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Audit {
     /// The decisions, latest last.
-    pub decisions: Vec<Decision>,
+    pub decisions: Vec<AuditRow>,
 }
 
 /// A row of the audit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Decision {
+pub struct AuditRow {
     /// Its number.
     pub id: i64,
     /// When it was made, nanoseconds since 1970.
-    pub at: i64,
+    pub time_ns: i64,
     /// What was decided.
     pub kind: String,
     /// Who decided: a user's name or number.
@@ -233,27 +233,27 @@ pub struct Decision {
     /// Why.
     pub reason: String,
     /// When it lapses by itself, nanoseconds since 1970.
-    pub expires: Option<i64>,
+    pub expires_ns: Option<i64>,
 }
 
 /// The answer of `mapa recover`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Recovered {
-    /// The leases that were freed.
-    pub freed: Vec<FreedLease>,
+    /// The released leases.
+    pub released: Vec<ReleasedLease>,
     /// The leases that were adopted.
     pub adopted: Vec<AdoptedLease>,
-    /// The places in the queue whose owners are gone.
-    pub left: Vec<i64>,
+    /// The tickets whose process is gone.
+    pub cancelled: Vec<i64>,
     /// The leases that hold.
     pub leases: Vec<i64>,
 }
 
-/// A lease that was freed.
+/// A lease that was released.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct FreedLease {
+pub struct ReleasedLease {
     /// Its number.
     pub lease: i64,
     /// Why.

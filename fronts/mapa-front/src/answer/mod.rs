@@ -49,7 +49,7 @@ pub use placement::{
 pub use refusal::{Malformed, NoAnswer, Refusal};
 pub use step::StepTimes;
 
-/// The version of the form of all answers, in the key `schema` of every object.
+/// The version of the form of all answers but those of `mapa` and `mapa-node`, in the key `schema` of every object.
 pub const SCHEMA: u32 = 1;
 
 /// An answer, with the version of its form in the key `schema`.
@@ -64,6 +64,14 @@ pub struct Versioned<T> {
 }
 
 impl<T> Versioned<T> {
+    /// An answer of `mapa` or `mapa-node`, whose forms have a version of their own.
+    pub const fn of_node(answer: T) -> Self {
+        Self {
+            schema: node::NODE_VERSION,
+            answer,
+        }
+    }
+
     /// An answer in the form of this version of MAPA.
     pub const fn new(answer: T) -> Self {
         Self {

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The version of the form of these questions and answers.
-pub const NODE_VERSION: u32 = 1;
+/// The version of the form of these queries and answers, and of those of the program `mapa`.
+pub const NODE_VERSION: u32 = 2;
 
-/// A question.
+/// A query.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(tag = "ask", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Ask {
+#[serde(tag = "query", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum NodeQuery {
     /// How the daemon is.
     Status {},
     /// Who holds what.
@@ -26,7 +26,7 @@ pub enum Ask {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "answer", rename_all = "kebab-case")]
-pub enum Answer {
+pub enum NodeAnswer {
     /// How the daemon is.
     Status {
         /// Its state.
@@ -35,19 +35,19 @@ pub enum Answer {
     /// Who holds what.
     Leases {
         /// The leases that hold.
-        leases: Vec<Holds>,
+        leases: Vec<LeaseStatus>,
     },
     /// Who waits.
     Queue {
         /// The queue, first come first.
-        queue: Vec<Waits>,
+        queue: Vec<TicketStatus>,
     },
     /// All counters.
     Metrics {
         /// In OpenMetrics' text form.
         text: String,
     },
-    /// The question was none.
+    /// The query was malformed.
     Error {
         /// What is wrong with it, and what was expected.
         error: String,
@@ -57,7 +57,7 @@ pub enum Answer {
 /// A lease.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Holds {
+pub struct LeaseStatus {
     /// Its number.
     pub lease: i64,
     /// The tenant.
@@ -67,9 +67,9 @@ pub struct Holds {
     /// The devices, in rank order.
     pub devices: Vec<String>,
     /// Since when, nanoseconds since 1970.
-    pub since: i64,
+    pub since_ns: i64,
     /// Until when at the latest, nanoseconds since 1970.
-    pub expires: Option<i64>,
+    pub expires_ns: Option<i64>,
     /// The place in the queue that it came from.
     pub ticket: Option<i64>,
     /// The process that does the work.
@@ -79,13 +79,13 @@ pub struct Holds {
 /// A place in the queue.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Waits {
+pub struct TicketStatus {
     /// Its number.
     pub ticket: i64,
     /// The tenant.
     pub tenant: String,
     /// Since when, nanoseconds since 1970.
-    pub since: i64,
+    pub since_ns: i64,
     /// Why.
     pub reason: String,
 }
@@ -97,7 +97,7 @@ pub struct SocketAnswer {
     /// The version of the form: [`NODE_VERSION`].
     pub version: u32,
     /// The answer.
-    pub is: Answer,
+    pub result: NodeAnswer,
 }
 
 /// The state of a daemon: what its socket answers to `status`.
@@ -109,17 +109,17 @@ pub struct Status {
     /// Its process.
     pub pid: u32,
     /// Since when it runs, nanoseconds since 1970.
-    pub since: i64,
+    pub since_ns: i64,
     /// The machine.
     pub machine: String,
     /// The scheduler, with its settings.
     pub scheduler: String,
-    /// Whether it does nothing but tell.
+    /// Whether it applies no change to the machine.
     pub dry_run: bool,
-    /// How many instants the scheduler has acted at.
-    pub instants: u64,
-    /// How many facts it was told.
-    pub facts: u64,
+    /// How many turns the scheduler has had.
+    pub turns: u64,
+    /// How many events it has received.
+    pub events: u64,
     /// Leases that hold.
     pub leases: usize,
     /// Jobs that wait.
@@ -130,12 +130,12 @@ pub struct Status {
     pub devices: usize,
     /// The share of free devices outside the largest group that direct links join.
     pub fragmentation: f64,
-    /// Orders that could not be carried out, by kind.
-    pub failed_orders: BTreeMap<String, u64>,
+    /// Actions that could not be carried out, by kind.
+    pub action_failures: BTreeMap<String, u64>,
     /// What went wrong lately, the latest last.
-    pub troubles: Vec<Mishap>,
+    pub errors: Vec<RecentError>,
     /// The signals that could not be read last, where counters are read at all.
-    pub missing: Vec<Gap>,
+    pub missing: Vec<UnreadSignal>,
     /// The tenants whose latency is controlled by `[slo]`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latency: Vec<TenantLatency>,
@@ -164,48 +164,48 @@ pub struct TenantLatency {
 /// A signal that could not be read. It is never told as zero.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Gap {
+pub struct UnreadSignal {
     /// The signal, such as `gpu 3 pcie_retries`.
-    pub what: String,
-    /// Why.
-    pub why: String,
+    pub signal: String,
+    /// Why it could not be read.
+    pub reason: String,
 }
 
 /// Something that went wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Mishap {
+pub struct RecentError {
     /// When, nanoseconds since 1970.
-    pub at: i64,
-    /// Where.
-    pub place: String,
-    /// What.
-    pub what: String,
+    pub time_ns: i64,
+    /// Where: a component of the daemon, such as `ledger`, `drivers` or `levers`.
+    pub component: String,
+    /// What went wrong.
+    pub error: String,
 }
 
-/// How something is.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub enum Finding {
+pub enum CheckStatus {
     /// As expected.
-    Fine,
+    Ok,
     /// It is not there: what needs it does not work, all else does.
     Missing,
     /// It is there and will not work.
     Broken,
 }
 
-/// Something that was looked at.
+/// A check of a prerequisite.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Check {
-    /// What.
-    pub what: String,
+    /// What was checked.
+    pub check: String,
     /// How it is.
-    pub is: Finding,
+    pub status: CheckStatus,
     /// What was found.
-    pub found: String,
+    pub detail: String,
     /// What to do; none if nothing need be done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
@@ -217,31 +217,37 @@ pub struct Check {
 pub struct Diagnosis {
     /// The version of the form: [`NODE_VERSION`].
     pub version: u32,
-    /// What was looked at.
+    /// The checks.
     pub checks: Vec<Check>,
 }
 
 impl Diagnosis {
     /// Something is as expected.
-    pub fn fine(&mut self, what: &str, found: impl Into<String>) {
-        self.add(what, Finding::Fine, found, None);
+    pub fn ok(&mut self, check: &str, detail: impl Into<String>) {
+        self.add(check, CheckStatus::Ok, detail, None);
     }
 
     /// Something is not there.
-    pub fn missing(&mut self, what: &str, found: impl Into<String>, hint: &str) {
-        self.add(what, Finding::Missing, found, Some(hint));
+    pub fn missing(&mut self, check: &str, detail: impl Into<String>, hint: &str) {
+        self.add(check, CheckStatus::Missing, detail, Some(hint));
     }
 
     /// Something is there and will not work.
-    pub fn broken(&mut self, what: &str, found: impl Into<String>, hint: &str) {
-        self.add(what, Finding::Broken, found, Some(hint));
+    pub fn broken(&mut self, check: &str, detail: impl Into<String>, hint: &str) {
+        self.add(check, CheckStatus::Broken, detail, Some(hint));
     }
 
-    fn add(&mut self, what: &str, is: Finding, found: impl Into<String>, hint: Option<&str>) {
+    fn add(
+        &mut self,
+        check: &str,
+        status: CheckStatus,
+        detail: impl Into<String>,
+        hint: Option<&str>,
+    ) {
         self.checks.push(Check {
-            what: what.to_owned(),
-            is,
-            found: found.into(),
+            check: check.to_owned(),
+            status,
+            detail: detail.into(),
             hint: hint.map(str::to_owned),
         });
     }

@@ -1,4 +1,4 @@
-//! Orders, as they are written.
+//! Actions, as they are written.
 
 use mapa_core::mig::{Instance, Layout};
 use mapa_core::{
@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 
-/// An order.
+/// An action.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(tag = "order", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Order {
+#[serde(tag = "action", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum ActionLine {
     /// Start a job's process without a device.
     Launch {
         /// The job.
@@ -59,7 +59,7 @@ pub enum Order {
         /// The job.
         job: u64,
         /// Why.
-        why: RefusalLine,
+        reason: RefusalLine,
     },
     /// Wake the scheduler.
     Wake {
@@ -119,7 +119,7 @@ pub enum GuardLine {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
     tag = "kind",
-    content = "why",
+    content = "reason",
     rename_all = "snake_case",
     deny_unknown_fields
 )]
@@ -152,11 +152,11 @@ impl RefusalLine {
     }
 }
 
-impl Order {
-    /// The order as it is written.
+impl ActionLine {
+    /// The action as it is written.
     ///
     /// # Errors
-    /// A kind of order that this version of the record does not know.
+    /// A kind of action that this version of the record does not know.
     pub fn of(action: &Action) -> Result<Self, Error> {
         Ok(match action {
             Action::Launch { job } => Self::Launch { job: job.0 },
@@ -185,14 +185,14 @@ impl Order {
                     JobLimit::PcieMbPerS(own) => GuardLine::PcieMbPerS(*own),
                     JobLimit::MpsPercent(own) => GuardLine::MpsPercent(*own),
                     JobLimit::AvoidInterruptCores(own) => GuardLine::AvoidInterruptCores(*own),
-                    // A limit or an order that is new must not be missing from the record without a word: see
-                    // `Fact::of`.
+                    // A limit or an action that is new must not be missing from the record without a word: see
+                    // `EventLine::of`.
                     other => return Err(later(other)),
                 },
             },
             Action::Reject { job, why } => Self::Reject {
                 job: job.0,
-                why: RefusalLine::of(why),
+                reason: RefusalLine::of(why),
             },
             Action::Wake { at, token } => Self::Wake {
                 at: at.0,
@@ -202,10 +202,10 @@ impl Order {
         })
     }
 
-    /// The order on this machine. The reason of a rejection is its text.
+    /// The action on this machine. The reason of a rejection is its text.
     ///
     /// # Errors
-    /// As [`Fact::event`](super::Fact::event).
+    /// As [`EventLine::event`](super::EventLine::event).
     pub fn action(&self, graph: &HardwareGraph) -> Result<Action, Error> {
         Ok(match self {
             Self::Launch { job } => Action::Launch { job: JobId(*job) },
@@ -236,9 +236,9 @@ impl Order {
                     GuardLine::AvoidInterruptCores(own) => JobLimit::AvoidInterruptCores(*own),
                 },
             },
-            Self::Reject { job, why } => Action::Reject {
+            Self::Reject { job, reason } => Action::Reject {
                 job: JobId(*job),
-                why: why.refusal(),
+                why: reason.refusal(),
             },
             Self::Wake { at, token } => Action::Wake {
                 at: Time(*at),

@@ -1,4 +1,4 @@
-//! Facts, as they are written.
+//! Events, as they are written.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,15 +8,15 @@ use mapa_core::{DeviceId, HardwareGraph, MachineId, PortId, Request};
 use mapa_sched::{Event, JobId, Latency, Signals, TaskId, Tenant, Time, Token};
 use serde::{Deserialize, Serialize};
 
-use super::action::{Order, PlacedLine, later, layout_line, layout_of};
+use super::action::{ActionLine, PlacedLine, later, layout_line, layout_of};
 use super::job::{JobLine, checked, nanos};
 use crate::error::Error;
 
-/// A fact.
+/// An event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(tag = "fact", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Fact {
+#[serde(tag = "event", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum EventLine {
     /// A job has arrived.
     Arrived {
         /// The job.
@@ -87,7 +87,7 @@ pub enum Fact {
         /// The whole device.
         whole: u32,
         /// What is wrong with it.
-        trouble: Option<String>,
+        fault: Option<String>,
     },
     /// A job runs already.
     Adopted {
@@ -98,12 +98,12 @@ pub enum Fact {
         /// Since when, nanoseconds since the beginning.
         since: u64,
     },
-    /// An order could not be carried out.
-    OrderFailed {
-        /// The order.
-        order: Order,
+    /// An action could not be carried out.
+    ActionFailed {
+        /// The action.
+        action: ActionLine,
         /// Why.
-        why: String,
+        reason: String,
     },
     /// How much of a job's work is done.
     Progress {
@@ -117,7 +117,7 @@ pub enum Fact {
         /// Who answered it.
         tenant: Tenant,
         /// How long, nanoseconds.
-        took_ns: u64,
+        latency_ns: u64,
     },
     /// What a machine's host has done lately.
     Signals {
@@ -137,11 +137,11 @@ pub enum Fact {
     },
 }
 
-impl Fact {
-    /// The fact as it is written.
+impl EventLine {
+    /// The event as it is written.
     ///
     /// # Errors
-    /// A kind of fact that this version of the record does not know.
+    /// A kind of event that this version of the record does not know.
     pub fn of(event: &Event) -> Result<Self, Error> {
         Ok(match event {
             Event::Arrived(job) => Self::Arrived {
@@ -193,16 +193,16 @@ impl Fact {
             } => Self::Health {
                 machine: machine.0,
                 whole: whole.0,
-                trouble: trouble.clone(),
+                fault: trouble.clone(),
             },
             Event::Adopted { job, at, since } => Self::Adopted {
                 job: JobLine::of(job),
                 at: PlacedLine::of(at),
                 since: since.0,
             },
-            Event::ActionFailed { order, why } => Self::OrderFailed {
-                order: Order::of(order)?,
-                why: why.clone(),
+            Event::ActionFailed { order, why } => Self::ActionFailed {
+                action: ActionLine::of(order)?,
+                reason: why.clone(),
             },
             Event::Progress { job, share } => Self::Progress {
                 job: job.0,
@@ -210,7 +210,7 @@ impl Fact {
             },
             Event::Latency(latency) => Self::Latency {
                 tenant: latency.tenant,
-                took_ns: nanos(latency.took),
+                latency_ns: nanos(latency.took),
             },
             Event::Signals(signals) => Self::Signals {
                 machine: signals.machine.0,
@@ -231,7 +231,7 @@ impl Fact {
         })
     }
 
-    /// The fact on this machine.
+    /// The event on this machine.
     ///
     /// # Errors
     /// A device or profile that the machine does not have, a pattern that is none.
@@ -259,8 +259,8 @@ impl Fact {
                 whole: DeviceId(*whole),
                 layout: layout_of(layout, DeviceId(*whole), graph)?,
             },
-            // Machine and device are not checked here and below: `step` refuses a fact about a device that the fleet
-            // does not have, as it did when the fact was recorded.
+            // Machine and device are not checked here and below: `step` refuses an event about a device that the fleet
+            // does not have, as it did when the event was recorded.
             Self::Cordoned {
                 machine,
                 whole,
@@ -282,11 +282,11 @@ impl Fact {
             Self::Health {
                 machine,
                 whole,
-                trouble,
+                fault,
             } => Event::Health {
                 machine: MachineId(*machine),
                 whole: DeviceId(*whole),
-                trouble: trouble.clone(),
+                trouble: fault.clone(),
             },
             Self::Adopted { job, at, since } => Event::Adopted {
                 job: job.job(graph)?,
@@ -294,17 +294,17 @@ impl Fact {
                 at: at.placed(),
                 since: Time(*since),
             },
-            Self::OrderFailed { order, why } => Event::ActionFailed {
-                order: order.action(graph)?,
-                why: why.clone(),
+            Self::ActionFailed { action, reason } => Event::ActionFailed {
+                order: action.action(graph)?,
+                why: reason.clone(),
             },
             Self::Progress { job, share } => Event::Progress {
                 job: JobId(*job),
                 share: *share,
             },
-            Self::Latency { tenant, took_ns } => Event::Latency(Latency {
+            Self::Latency { tenant, latency_ns } => Event::Latency(Latency {
                 tenant: *tenant,
-                took: Duration::from_nanos(*took_ns),
+                took: Duration::from_nanos(*latency_ns),
             }),
             Self::Signals {
                 machine,

@@ -86,7 +86,7 @@ impl JobLine {
     /// The job on this machine.
     ///
     /// # Errors
-    /// As [`Fact::event`](super::Fact::event).
+    /// As [`EventLine::event`](super::EventLine::event).
     pub fn job(&self, graph: &HardwareGraph) -> Result<Job, Error> {
         let mut job = Job::new(JobId(self.id), checked(&self.request, graph)?);
         // Keys that `Job` may get later keep their defaults: a record without them is older.

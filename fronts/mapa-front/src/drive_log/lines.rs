@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::action::Order;
-use super::event::Fact;
+use super::action::ActionLine;
+use super::event::EventLine;
 use crate::machine::MachineSpec;
 use crate::names::{ExecutionSpec, PolicySpec, SchedulerSpec};
 #[cfg(feature = "slo")]
@@ -11,7 +11,7 @@ use crate::systems::LatencyLine;
 
 /// The version of the form of a record.
 // To be raised when lines change their form or meaning: a replay refuses every other version.
-pub const RECORD_VERSION: u32 = 1;
+pub const RECORD_VERSION: u32 = 2;
 
 /// A line of a record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,8 +25,8 @@ pub const RECORD_VERSION: u32 = 1;
 pub enum RecordLine {
     /// A daemon has begun: what follows was told to a fresh scheduler.
     Head(Box<RecordHead>),
-    /// One instant.
-    Instant(Instant),
+    /// One turn of the scheduler.
+    Turn(TurnLine),
     /// A line of the log of a tenant whose latency is controlled: the settings of its controller, or a decision.
     #[cfg(feature = "slo")]
     Latency(Box<LatencyLine>),
@@ -57,15 +57,15 @@ pub struct RecordHead {
     pub began: i64,
 }
 
-/// One instant: its facts, in the order in which they were told, and the orders of the scheduler.
+/// One turn of the scheduler: its events, in the order in which it received them, and its actions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct Instant {
+pub struct TurnLine {
     /// Its moment, nanoseconds since the beginning.
     pub now: u64,
-    /// The facts.
-    pub facts: Vec<Fact>,
-    /// The orders.
-    pub orders: Vec<Order>,
+    /// The events.
+    pub events: Vec<EventLine>,
+    /// The actions.
+    pub actions: Vec<ActionLine>,
 }

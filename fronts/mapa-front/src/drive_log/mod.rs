@@ -1,6 +1,6 @@
-//! The record of a daemon: the facts that a scheduler was told and the orders that it gave, one
+//! The record of a daemon: the events that a scheduler received and the actions that it returned, one
 //! JSON object a line. A first line names the scheduler and the machine; each other line is one
-//! instant. A fresh scheduler that is told the same facts must give the same orders, bit for bit.
+//! turn. A fresh scheduler that receives the same events must return the same actions, bit for bit.
 
 mod action;
 mod event;
@@ -8,10 +8,10 @@ mod job;
 mod lines;
 mod replay;
 
-pub use action::{GuardLine, Order, PlacedLine, PlacedPart, RefusalLine};
-pub use event::Fact;
+pub use action::{ActionLine, GuardLine, PlacedLine, PlacedPart, RefusalLine};
+pub use event::EventLine;
 pub use job::{JobLine, RunTimeLine};
-pub use lines::{Instant, RECORD_VERSION, RecordHead, RecordLine};
+pub use lines::{RECORD_VERSION, RecordHead, RecordLine, TurnLine};
 pub use replay::{Differs, ReplayedDrive, Replayer, replay};
 
 #[cfg(feature = "slo")]

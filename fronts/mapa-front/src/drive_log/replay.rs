@@ -1,4 +1,4 @@
-//! Recorded facts, told once more.
+//! Replays recorded events.
 
 use std::io::BufRead;
 
@@ -6,8 +6,8 @@ use mapa_sched::{Fleet, Scheduler, Time, step};
 use mapa_topologies::Machine;
 use serde::Serialize;
 
-use super::action::Order;
-use super::lines::{Instant, RECORD_VERSION, RecordHead, RecordLine};
+use super::action::ActionLine;
+use super::lines::{RECORD_VERSION, RecordHead, RecordLine, TurnLine};
 use crate::error::Error;
 use crate::files::Files;
 use crate::machine::Loaded;
@@ -15,19 +15,19 @@ use crate::names::Names;
 #[cfg(feature = "slo")]
 use crate::systems::{Controllers, Replayed};
 
-/// What became of facts that were told once more.
+/// The result of a replay.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReplayedDrive {
     /// How many schedulers were made anew: daemons that had written the record.
     pub daemons: u64,
-    /// How many instants were gone through.
-    pub instants: u64,
-    /// How many facts were told.
-    pub facts: u64,
-    /// How many orders were given.
-    pub orders: u64,
-    /// How many instants led to other orders than recorded.
+    /// How many turns were replayed.
+    pub turns: u64,
+    /// How many events the schedulers received.
+    pub events: u64,
+    /// How many actions they returned.
+    pub actions: u64,
+    /// How many turns led to other actions than recorded.
     pub differ: u64,
     /// The first of them.
     pub differs: Vec<Differs>,
@@ -40,7 +40,7 @@ pub struct ReplayedDrive {
 }
 
 impl ReplayedDrive {
-    /// Whether all orders are as recorded.
+    /// Whether all actions are as recorded.
     #[must_use]
     pub fn is_same(&self) -> bool {
         #[cfg(feature = "slo")]
@@ -51,22 +51,22 @@ impl ReplayedDrive {
     }
 }
 
-/// An instant that led to other orders than recorded.
+/// A turn that led to other actions than recorded.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Differs {
     /// The line of the record, from 1.
     pub line: u64,
-    /// The orders as recorded.
-    pub recorded: Vec<Order>,
-    /// The orders as given now.
-    pub now: Vec<Order>,
+    /// The actions as recorded.
+    pub recorded: Vec<ActionLine>,
+    /// The actions as returned now.
+    pub now: Vec<ActionLine>,
 }
 
 /// The most differences that are listed.
 const LISTED: usize = 10;
 
-/// A fresh scheduler on a fresh fleet, to be told the facts of a record.
+/// A fresh scheduler on a fresh fleet, that receives the events of a record.
 pub struct Replayer {
     scheduler: Box<dyn Scheduler + Send>,
     fleet: Fleet,
@@ -95,7 +95,7 @@ impl Replayer {
             .policy
             .scheduler(names, &head.scheduler, &head.execution, files)?;
         // All devices are whole here, as in the fleet with which a daemon begins: the record has their layouts as
-        // facts.
+        // events.
         let fleet = Fleet::new([loaded.graph().clone()]);
         Ok(Self {
             scheduler,
@@ -104,31 +104,31 @@ impl Replayer {
         })
     }
 
-    /// Tells the facts of an instant, and returns the orders.
+    /// Gives the scheduler the events of a turn, and returns its actions.
     ///
     /// # Errors
-    /// A fact that is none on this machine.
-    pub fn tell(&mut self, instant: &Instant) -> Result<Vec<Order>, Error> {
+    /// An event that this machine cannot have.
+    pub fn turn(&mut self, turn: &TurnLine) -> Result<Vec<ActionLine>, Error> {
         let graph = self.loaded.graph();
-        let facts: Vec<_> = instant
-            .facts
+        let events: Vec<_> = turn
+            .events
             .iter()
-            .map(|fact| fact.event(graph))
+            .map(|event| event.event(graph))
             .collect::<Result<_, _>>()?;
-        let mut orders = Vec::new();
-        // A fact that was refused then is refused now: the orders say whether all is as it was.
+        let mut actions = Vec::new();
+        // An event that was refused then is refused now: the actions say whether all is as it was.
         let _ = step(
             &mut *self.scheduler,
             &mut self.fleet,
-            Time(instant.now),
-            facts,
-            &mut orders,
+            Time(turn.now),
+            events,
+            &mut actions,
         );
-        orders.iter().map(Order::of).collect()
+        actions.iter().map(ActionLine::of).collect()
     }
 }
 
-/// Tells the facts of a record to fresh schedulers, and compares their orders. Reads line by line:
+/// Gives the events of a record to fresh schedulers, and compares their actions. Reads line by line:
 /// a record may be larger than memory.
 ///
 /// # Errors
@@ -175,22 +175,22 @@ pub fn replay(
                 let decided = controllers.decide(*latency, at, replayed);
                 decided.map_err(|error| bad(&error))?;
             }
-            RecordLine::Instant(instant) => {
+            RecordLine::Turn(turn) => {
                 let Some(now) = &mut now else {
-                    return Err(bad(&"an instant: expected the head of the record"));
+                    return Err(bad(&"a turn: expected the head of the record"));
                 };
-                let orders = now.tell(&instant).map_err(|error| bad(&error))?;
-                done.instants += 1;
-                done.facts += instant.facts.len() as u64;
-                done.orders += orders.len() as u64;
-                if !same(&orders, &instant.orders)? {
+                let actions = now.turn(&turn).map_err(|error| bad(&error))?;
+                done.turns += 1;
+                done.events += turn.events.len() as u64;
+                done.actions += actions.len() as u64;
+                if !same(&actions, &turn.actions)? {
                     done.differ += 1;
                     // The count goes on when the list is full.
                     if done.differs.len() < LISTED {
                         done.differs.push(Differs {
                             line,
-                            recorded: instant.orders,
-                            now: orders,
+                            recorded: turn.actions,
+                            now: actions,
                         });
                     }
                 }
@@ -204,9 +204,9 @@ pub fn replay(
     Ok(done)
 }
 
-/// Whether orders are the same, to the byte.
-fn same(a: &[Order], b: &[Order]) -> Result<bool, Error> {
-    let text = |orders: &[Order]| serde_json::to_string(orders).map_err(Error::malformed);
+/// Whether actions are the same, to the byte.
+fn same(a: &[ActionLine], b: &[ActionLine]) -> Result<bool, Error> {
+    let text = |actions: &[ActionLine]| serde_json::to_string(actions).map_err(Error::malformed);
     Ok(text(a)? == text(b)?)
 }
 

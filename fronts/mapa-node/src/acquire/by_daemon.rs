@@ -39,7 +39,7 @@ pub(super) fn answered(
         // The answer is fetched once. From here on the lease alone counts.
         books.dequeue(place.id)?;
         let lease = books.leases()?.into_iter().find(|lease| lease.id == found);
-        // This process holds the lease and lives, so only `mapa free` can have ended it.
+        // This process holds the lease and lives, so only `mapa release` can have ended it.
         let lease = lease.ok_or_else(|| {
             Error::at(
                 "the ledger",

@@ -30,7 +30,7 @@ impl NodeDriver<'_> {
     }
 
     pub(super) fn fail_at(&mut self, at: Time, order: &Action, why: &str) {
-        self.told.order_failed(order, why);
+        self.told.action_failed(order, why);
         let failed = Event::ActionFailed {
             order: order.clone(),
             why: why.to_owned(),

@@ -121,7 +121,7 @@ pub(super) fn pulls(
     now_ms: u64,
 ) -> Result<Vec<(LeverChange, Lifetime)>, String> {
     let until = Lifetime::Until {
-        ms: now_ms + levers.hold_s.0 * 1000,
+        ms: now_ms + levers.max_duration_s.0 * 1000,
     };
     match guard {
         JobLimit::BlockIoMbPerS(Some(mb_s)) => {
@@ -140,8 +140,8 @@ pub(super) fn pulls(
         }
         JobLimit::AvoidInterruptCores(true) => {
             is_on(Lever::Affinity, levers)?;
-            let keep = levers.keep_cpus.0 as usize;
-            let cpus = quiet.cpus(roots, keep, levers.quiet_interrupts.0)?;
+            let keep = levers.min_cpus.0 as usize;
+            let cpus = quiet.cpus(roots, keep, levers.max_interrupts_per_s.0)?;
             if target.processes.is_empty() {
                 return Err("no process of the job is known".to_owned());
             }
@@ -158,12 +158,12 @@ pub(super) fn pulls(
 /// # Errors
 /// The lever is switched off.
 fn is_on(lever: Lever, levers: &Levers) -> Result<(), String> {
-    if levers.on.contains(&lever) {
+    if levers.enabled.contains(&lever) {
         return Ok(());
     }
     let name = serde_json::to_string(&lever).unwrap_or_default();
     Err(format!(
-        "the lever {name} is off: expected it in `levers.on`"
+        "the lever {name} is off: expected it in `levers.enabled`"
     ))
 }
 
@@ -183,7 +183,7 @@ pub(super) fn block_io(
     let group = &target.group;
     let mut pulls: Vec<(LeverChange, Lifetime)> = Vec::new();
     for &process in target.processes.iter().filter(|_| target.enrol) {
-        let pull = LeverChange::Enrol {
+        let pull = LeverChange::AssignCgroup {
             process: Some(process),
             group: group.clone(),
             controllers: vec![Controller::BlockIo],

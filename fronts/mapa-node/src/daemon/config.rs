@@ -111,7 +111,7 @@ pub(crate) struct Queue {
     /// How often the ledger, the drivers and the counters are looked at, ms.
     pub poll_ms: Whole<100, 5_000>,
     /// Whether the drivers are asked who else uses the devices.
-    pub look_at_drivers: bool,
+    pub check_drivers: bool,
     /// Whether a job is alone on its instance, for schedulers that share instances otherwise.
     pub isolated: bool,
 }
@@ -123,7 +123,7 @@ impl Default for Queue {
             policy: PolicySpec::default(),
             execution: "effective-bandwidth".into(),
             poll_ms: Whole(1000),
-            look_at_drivers: true,
+            check_drivers: true,
             isolated: true,
         }
     }
@@ -164,7 +164,7 @@ pub(crate) enum Lever {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Levers {
     /// Those that may be pulled.
-    pub on: Vec<Lever>,
+    pub enabled: Vec<Lever>,
     /// The disks on which block I/O is limited; all whole disks of the machine, if empty.
     pub block_devices: Vec<BlockDevice>,
     /// The folder of the pipes of the MPS control daemon.
@@ -174,11 +174,11 @@ pub(crate) struct Levers {
     /// The control group below which jobs get groups of their own.
     pub group: String,
     /// A throttle that nobody lifts ends after so many seconds.
-    pub hold_s: Whole<1, 495>,
+    pub max_duration_s: Whole<1, 495>,
     /// CPUs that serve fewer interrupts a second than this are quiet.
-    pub quiet_interrupts: Whole<1, 1_000_000>,
+    pub max_interrupts_per_s: Whole<1, 1_000_000>,
     /// At least so many CPUs stay for a job that is kept off those that serve interrupts.
-    pub keep_cpus: Whole<1, 4096>,
+    pub min_cpus: Whole<1, 4096>,
     /// The bounds of all levers.
     pub bounds: Bounds,
 }
@@ -186,14 +186,14 @@ pub(crate) struct Levers {
 impl Default for Levers {
     fn default() -> Self {
         Self {
-            on: vec![Lever::BlockIo, Lever::Affinity, Lever::Mps, Lever::Mig],
+            enabled: vec![Lever::BlockIo, Lever::Affinity, Lever::Mps, Lever::Mig],
             block_devices: Vec::new(),
             mps_pipe: PathBuf::from("/tmp/nvidia-mps"),
             journal: None,
             group: "mapa".to_owned(),
-            hold_s: Whole(60),
-            quiet_interrupts: Whole(1000),
-            keep_cpus: Whole(1),
+            max_duration_s: Whole(60),
+            max_interrupts_per_s: Whole(1000),
+            min_cpus: Whole(1),
             bounds: Bounds::default(),
         }
     }

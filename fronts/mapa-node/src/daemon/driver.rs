@@ -313,7 +313,7 @@ impl NodeDriver<'_> {
         if let Some(sampler) = &mut self.sampler
             && let Err(error) = sampler.watch_devices()
         {
-            self.told.trouble("counters", &error.to_string());
+            self.told.error("counters", &error.to_string());
         }
     }
 
@@ -323,7 +323,7 @@ impl NodeDriver<'_> {
             && let Err(error) = write(recorder)
         {
             let what = format!("{error}: nothing more is recorded");
-            self.told.trouble("record", &what);
+            self.told.error("record", &what);
             self.recorder = None;
         }
     }
@@ -365,7 +365,7 @@ impl Driver for NodeDriver<'_> {
             }
             if !facts.is_empty() {
                 self.instant.began = Instant::now();
-                self.record(|to| facts.iter().try_for_each(|(_, event)| to.told(event)));
+                self.record(|to| facts.iter().try_for_each(|(_, event)| to.event(event)));
                 for (_, fact) in facts.iter() {
                     self.adopts(fact);
                 }
@@ -390,8 +390,8 @@ impl Driver for NodeDriver<'_> {
     }
 
     fn carry_out(&mut self, seen: DriverView<'_>, order: &Action) -> Result<Time, Stopped> {
-        self.record(|to| to.ordered(order));
-        self.told.ordered(order);
+        self.record(|to| to.action(order));
+        self.told.action(order);
         match order {
             Action::Place {
                 tenant: Tenant::Job(job),

@@ -419,7 +419,7 @@ fn health(whole: DeviceId, trouble: Option<String>) -> Event {
 
 /// The end of a job, by what the audit says of its lease.
 fn end(job: JobId, reason: &str) -> Event {
-    // The words of `mapa run` and of `mapa free`.
+    // The words of `mapa run` and of `mapa release`.
     if reason.ends_with("ended with status 0") {
         Event::Finished(job)
     } else if reason.starts_with("ended by ") {

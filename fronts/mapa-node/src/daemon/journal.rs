@@ -58,7 +58,7 @@ fn is_own(entry: &JournalEntry) -> bool {
     let pull = matches!(
         entry.pull,
         LeverChange::BlockIo { .. }
-            | LeverChange::Enrol { .. }
+            | LeverChange::AssignCgroup { .. }
             | LeverChange::Affinity { .. }
             | LeverChange::MpsPercent { .. }
             | LeverChange::Layout { .. }
@@ -193,7 +193,7 @@ mod tests {
         let pull = |keeper: &mut LeverManager<NodeJournal>| {
             let group = mapa_live::levers::CgroupPath::new("mapa/x").unwrap();
             let controllers = vec![mapa_live::levers::Controller::BlockIo];
-            let pull = LeverChange::Enrol {
+            let pull = LeverChange::AssignCgroup {
                 process: None,
                 group,
                 controllers,

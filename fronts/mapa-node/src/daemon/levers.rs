@@ -115,9 +115,9 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
         let LeverEvent::RevertFailed { id, lever, left } = fact else {
             return;
         };
-        told.lever_failed(lever, "undo");
+        told.lever_failed(lever, "revert");
         if is_news {
-            told.trouble("levers", &format!("pull {id} of {lever}: {}", words(left)));
+            told.error("levers", &format!("pull {id} of {lever}: {}", words(left)));
         }
     }
 
@@ -160,7 +160,7 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
         }
         let done = target.and_then(|target| self.set(job, kind, guard, now_ms, &target, told));
         if done.is_err() {
-            told.lever_failed(&holder(job, kind).what, "pull");
+            told.lever_failed(&holder(job, kind).what, "apply");
         }
         done
     }
@@ -183,7 +183,7 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
         for (pull, lifetime) in wanted {
             if self.is_dry {
                 let plan = self.keeper.plan(&pull).map_err(|error| error.to_string())?;
-                told.would(&plan.to_string());
+                told.dry_run(&plan.to_string());
                 continue;
             }
             let fact = self.keeper.pull_for(&whose, &pull, lifetime, now_ms);
@@ -244,8 +244,8 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
     ) -> Result<(), (String, bool)> {
         let mut is_touched = false;
         let mut pull = || {
-            if !self.levers.on.contains(&Lever::Mig) {
-                return Err("the lever \"mig\" is off: expected it in `levers.on`".to_owned());
+            if !self.levers.enabled.contains(&Lever::Mig) {
+                return Err("the lever \"mig\" is off: expected it in `levers.enabled`".to_owned());
             }
             if !node.is_live() {
                 return Err(
@@ -255,7 +255,7 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
             let pull = changes::layout_pull(node, whole, layout)?;
             if self.is_dry {
                 let plan = self.keeper.plan(&pull).map_err(|error| error.to_string())?;
-                told.would(&plan.to_string());
+                told.dry_run(&plan.to_string());
                 return Ok(());
             }
             let fact = self.keeper.apply(&pull, Lifetime::Kept, now_ms);
@@ -265,7 +265,7 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
         };
         match pull() {
             Err(why) => {
-                told.lever_failed("mig", "pull");
+                told.lever_failed("mig", "apply");
                 Err((why, is_touched))
             }
             Ok(()) if self.is_dry => Err(("a dry run changes no layout".to_owned(), false)),
@@ -278,7 +278,7 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
         let mut left = Vec::new();
         for fact in self.keeper.close() {
             if let LeverEvent::RevertFailed { id, lever, .. } = fact {
-                told.lever_failed(&lever, "undo");
+                told.lever_failed(&lever, "revert");
                 left.push(format!("pull {id} of {lever} could not be taken back"));
             }
         }
@@ -289,7 +289,7 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
 /// Whether the process that a pull is about has ended.
 fn is_gone(pull: &LeverChange, roots: &Roots) -> bool {
     match pull {
-        LeverChange::Enrol {
+        LeverChange::AssignCgroup {
             process: Some(process),
             ..
         }

@@ -11,13 +11,13 @@ const TENANTS: usize = 256;
 /// The counters of a daemon.
 pub(crate) struct Metrics {
     registry: Registry,
-    facts: Counter,
-    instants: Counter,
-    orders: Family<Counter>,
+    events: Counter,
+    turns: Counter,
+    actions: Family<Counter>,
     refusals: Family<Counter>,
-    failed_orders: Family<Counter>,
-    failed_levers: Family<Counter>,
-    troubles: Family<Counter>,
+    action_failures: Family<Counter>,
+    lever_failures: Family<Counter>,
+    errors: Family<Counter>,
     decision: Histogram,
     waited: Histogram,
     latencies: Family<Histogram>,
@@ -51,17 +51,17 @@ fn short() -> Histogram {
 }
 
 impl Metrics {
-    /// All at nought.
+    /// Creates the metrics, all 0.
     pub(crate) fn new() -> Self {
         let metrics = Self {
             registry: Registry::default(),
-            facts: Counter::default(),
-            instants: Counter::default(),
-            orders: Family::new(&["kind"], Counter::default),
+            events: Counter::default(),
+            turns: Counter::default(),
+            actions: Family::new(&["kind"], Counter::default),
             refusals: Family::new(&["kind"], Counter::default),
-            failed_orders: Family::new(&["kind"], Counter::default),
-            failed_levers: Family::new(&["lever", "step"], Counter::default),
-            troubles: Family::new(&["kind"], Counter::default),
+            action_failures: Family::new(&["kind"], Counter::default),
+            lever_failures: Family::new(&["lever", "step"], Counter::default),
+            errors: Family::new(&["kind"], Counter::default),
             decision: short(),
             waited: Histogram::doubling(1.0, 20),
             latencies: Family::new(&["tenant"], short),
@@ -83,19 +83,19 @@ impl Metrics {
     fn registered(mut self) -> Self {
         let to = &mut self.registry;
         to.register(
-            "facts",
-            "Facts that the scheduler was told",
-            self.facts.clone(),
+            "events",
+            "Events that the scheduler received",
+            self.events.clone(),
         );
         to.register(
-            "instants",
-            "Instants at which the scheduler acted",
-            self.instants.clone(),
+            "scheduler_turns",
+            "Turns of the scheduler",
+            self.turns.clone(),
         );
         to.register(
-            "orders",
-            "Orders of the scheduler, by kind",
-            self.orders.clone(),
+            "actions",
+            "Actions of the scheduler, by kind",
+            self.actions.clone(),
         );
         to.register(
             "refusals",
@@ -103,27 +103,23 @@ impl Metrics {
             self.refusals.clone(),
         );
         to.register(
-            "failed_orders",
-            "Orders that could not be carried out, by kind",
-            self.failed_orders.clone(),
+            "action_failures",
+            "Actions that could not be carried out, by kind",
+            self.action_failures.clone(),
         );
         to.register(
-            "failed_levers",
-            "Levers that failed, by lever and step: pull or undo",
-            self.failed_levers.clone(),
+            "lever_failures",
+            "Levers that failed, by lever and step: apply or revert",
+            self.lever_failures.clone(),
         );
-        to.register(
-            "troubles",
-            "What went wrong otherwise, by place",
-            self.troubles.clone(),
-        );
+        to.register("errors", "Other errors, by component", self.errors.clone());
         to.register_seconds(
             "decision",
-            "How long an instant took, from its facts to its last order",
+            "Duration of a turn of the scheduler, from its events to its last action",
             self.decision.clone(),
         );
         to.register_seconds(
-            "waited",
+            "queue_wait",
             "How long jobs waited until they were placed",
             self.waited.clone(),
         );
@@ -139,7 +135,7 @@ impl Metrics {
         );
         to.register(
             "latency_actions",
-            "Orders of the controllers of [slo], by tenant and kind",
+            "Actions of the controllers of [slo], by tenant and kind",
             self.controlled.clone(),
         );
         to.register(
@@ -148,7 +144,7 @@ impl Metrics {
             self.throttling.clone(),
         );
         to.register("leases", "Leases that hold", self.leases.clone());
-        to.register("queue", "Jobs that wait", self.queue.clone());
+        to.register("queue_length", "Jobs that wait", self.queue.clone());
         to.register(
             "free_devices",
             "Whole devices that are free and not withheld",
@@ -172,20 +168,20 @@ impl Metrics {
         self
     }
 
-    /// An instant with so many facts, which took so long.
-    pub(crate) fn instant(&self, took: Duration) {
-        self.instants.inc();
+    /// Counts a turn of the scheduler and its duration.
+    pub(crate) fn turn(&self, took: Duration) {
+        self.turns.inc();
         self.decision.observe(took.as_secs_f64());
     }
 
-    /// Facts.
-    pub(crate) fn facts(&self, count: u64) {
-        self.facts.inc_by(count);
+    /// Counts events.
+    pub(crate) fn events(&self, count: u64) {
+        self.events.inc_by(count);
     }
 
-    /// An order of this kind.
-    pub(crate) fn ordered(&self, kind: &str) {
-        self.orders.of(&[kind]).inc();
+    /// Counts an action of this kind.
+    pub(crate) fn action(&self, kind: &str) {
+        self.actions.of(&[kind]).inc();
     }
 
     /// A job that was refused for this reason.
@@ -193,19 +189,19 @@ impl Metrics {
         self.refusals.of(&[kind]).inc();
     }
 
-    /// An order of this kind that failed.
-    pub(crate) fn order_failed(&self, kind: &str) {
-        self.failed_orders.of(&[kind]).inc();
+    /// Counts a failed action of this kind.
+    pub(crate) fn action_failed(&self, kind: &str) {
+        self.action_failures.of(&[kind]).inc();
     }
 
-    /// A lever that failed at this step.
+    /// Counts a failure of a lever at this step.
     pub(crate) fn lever_failed(&self, lever: &str, step: &str) {
-        self.failed_levers.of(&[lever, step]).inc();
+        self.lever_failures.of(&[lever, step]).inc();
     }
 
-    /// Something else that went wrong.
-    pub(crate) fn trouble(&self, place: &str) {
-        self.troubles.of(&[place]).inc();
+    /// Counts an error of this component.
+    pub(crate) fn error(&self, component: &str) {
+        self.errors.of(&[component]).inc();
     }
 
     /// A job that was placed after it had waited so long.
@@ -236,7 +232,7 @@ impl Metrics {
         self.late.of(&[tenant]).inc();
     }
 
-    /// An order of this kind of a tenant's controller of latency.
+    /// Counts an action of this kind of a tenant's controller of latency.
     #[cfg(feature = "slo")]
     pub(crate) fn controlled(&self, tenant: &str, kind: &str) {
         self.controlled.of(&[tenant, kind]).inc();
@@ -264,14 +260,14 @@ mod tests {
     fn what_is_counted_is_in_the_text_and_tenants_are_bounded() {
         let metrics = Metrics::new();
         metrics.refused("infeasible");
-        metrics.lever_failed("mig", "undo");
+        metrics.lever_failed("mig", "revert");
         for tenant in 0..TENANTS + 50 {
             metrics.latency(&format!("t{tenant}"), Duration::from_millis(15));
         }
         let text = metrics.text();
         for expected in [
             "mapa_refusals_total{kind=\"infeasible\"} 1",
-            "mapa_failed_levers_total{lever=\"mig\",step=\"undo\"} 1",
+            "mapa_lever_failures_total{lever=\"mig\",step=\"revert\"} 1",
             "mapa_request_latency_seconds_count{tenant=\"other\"} 50",
             "# EOF",
         ] {
@@ -282,11 +278,11 @@ mod tests {
     /// Counters, each counted once: those with labels appear with their first value.
     fn counted() -> Metrics {
         let metrics = Metrics::new();
-        metrics.ordered("place");
+        metrics.action("place");
         metrics.refused("busy");
-        metrics.order_failed("throttle");
-        metrics.lever_failed("mps", "pull");
-        metrics.trouble("look");
+        metrics.action_failed("throttle");
+        metrics.lever_failed("mps", "apply");
+        metrics.error("poll");
         metrics.latency("api", Duration::from_millis(15));
         #[cfg(feature = "slo")]
         {

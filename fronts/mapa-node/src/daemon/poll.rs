@@ -29,7 +29,7 @@ impl NodeDriver<'_> {
             Ok(drivers) => drivers,
             Err(error) => {
                 // Who uses what is not known: nothing is decided until the drivers answer again.
-                self.told.trouble("drivers", &error.to_string());
+                self.told.error("drivers", &error.to_string());
                 return self.change(Sync::Boot, |_| Ok(()));
             }
         };
@@ -78,7 +78,7 @@ impl NodeDriver<'_> {
             return;
         };
         if sampler.is_gone() {
-            self.told.trouble("counters", GONE);
+            self.told.error("counters", GONE);
         }
         let Some(news) = sampler.sample(&self.node) else {
             return;
@@ -94,7 +94,7 @@ impl NodeDriver<'_> {
 
     /// What the drivers say of this moment.
     pub(super) fn drivers(&self) -> Result<DriverSnapshot, Error> {
-        if !self.config.queue.look_at_drivers {
+        if !self.config.queue.check_drivers {
             return Ok(DriverSnapshot::default());
         }
         look(&self.node, self.live)
@@ -134,7 +134,7 @@ impl NodeDriver<'_> {
         let mut node = match loaded.and_then(|node| whole(node, &self.node)) {
             Ok(node) => node,
             Err(why) => {
-                self.told.trouble("drivers", &why);
+                self.told.error("drivers", &why);
                 return Ok(());
             }
         };
@@ -175,7 +175,7 @@ impl NodeDriver<'_> {
             let graph = self.node.graph();
             let wholes: BTreeSet<DeviceId> =
                 held.iter().map(|&id| graph.device(id).parent).collect();
-            self.told.trouble(
+            self.told.error(
                 "leases",
                 &format!("lease {lease} does not fit what is known: its devices are withheld"),
             );

@@ -1,4 +1,4 @@
-//! The record of what a scheduler was told and ordered, in a file.
+//! The record of a scheduler's events and actions, in a file.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -6,18 +6,18 @@ use std::path::Path;
 
 #[cfg(feature = "slo")]
 use mapa_front::drive_log::LatencyLine;
-use mapa_front::drive_log::{Fact, Instant, Order, RecordHead, RecordLine};
+use mapa_front::drive_log::{ActionLine, EventLine, RecordHead, RecordLine, TurnLine};
 use mapa_sched::{Action, Event, Time};
 
 use crate::append_file;
 use crate::error::Error;
 
-/// Writes instants as lines. What is written is in the kernel's hands after each instant.
+/// Writes turns of the scheduler as lines. Each turn is flushed to the kernel.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     to: BufWriter<File>,
     name: String,
-    now: Instant,
+    now: TurnLine,
 }
 
 impl Recorder {
@@ -37,23 +37,23 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// Notes a fact of this instant.
-    pub(crate) fn told(&mut self, event: &Event) -> Result<(), Error> {
-        self.now.facts.push(Fact::of(event)?);
+    /// Records an event of this turn.
+    pub(crate) fn event(&mut self, event: &Event) -> Result<(), Error> {
+        self.now.events.push(EventLine::of(event)?);
         Ok(())
     }
 
-    /// Notes an order of this instant.
-    pub(crate) fn ordered(&mut self, action: &Action) -> Result<(), Error> {
-        self.now.orders.push(Order::of(action)?);
+    /// Records an action of this turn.
+    pub(crate) fn action(&mut self, action: &Action) -> Result<(), Error> {
+        self.now.actions.push(ActionLine::of(action)?);
         Ok(())
     }
 
-    /// Writes the instant.
+    /// Writes the turn.
     pub(crate) fn settle(&mut self, now: Time) -> Result<(), Error> {
-        let mut instant = std::mem::replace(&mut self.now, empty());
-        instant.now = now.0;
-        self.line(&RecordLine::Instant(instant))
+        let mut turn = std::mem::replace(&mut self.now, empty());
+        turn.now = now.0;
+        self.line(&RecordLine::Turn(turn))
     }
 
     /// Writes a line of the log of a tenant whose latency is controlled.
@@ -69,11 +69,11 @@ impl Recorder {
     }
 }
 
-fn empty() -> Instant {
-    Instant {
+fn empty() -> TurnLine {
+    TurnLine {
         now: 0,
-        facts: Vec::new(),
-        orders: Vec::new(),
+        events: Vec::new(),
+        actions: Vec::new(),
     }
 }
 
@@ -90,7 +90,7 @@ mod tests {
             name: "day.jsonl".to_owned(),
             now: empty(),
         };
-        recorder.told(&Event::Woken(mapa_sched::Token(7))).unwrap();
+        recorder.event(&Event::Woken(mapa_sched::Token(7))).unwrap();
         let error = recorder.settle(Time(1)).unwrap_err().to_string();
         assert!(error.contains("day.jsonl"), "{error}");
     }

@@ -1,4 +1,4 @@
-//! `mapa-node replay FILE`: recorded facts, told to a fresh scheduler.
+//! `mapa-node replay FILE`: gives recorded events to a fresh scheduler.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -20,7 +20,7 @@ pub(crate) struct ReplayArgs {
     pub file: PathBuf,
 }
 
-/// Replays a record. False if it led to other orders.
+/// Replays a record. False if it led to other actions.
 ///
 /// # Errors
 /// The file, and the line at fault.
@@ -39,7 +39,7 @@ pub(crate) fn replay(args: &ReplayArgs, output: Output) -> Result<bool, Error> {
 
 fn show(done: &ReplayedDrive, output: Output) {
     if output.json {
-        output.object(&Versioned::new(done.clone()));
+        output.object(&Versioned::of_node(done.clone()));
         return;
     }
     let cut = if done.is_cut_off {
@@ -48,11 +48,11 @@ fn show(done: &ReplayedDrive, output: Output) {
         ""
     };
     output.line(format!(
-        "{} facts in {} instants gave {} orders; {} instants differ from the record{cut}",
-        done.facts, done.instants, done.orders, done.differ
+        "{} events in {} turns gave {} actions; {} turns differ from the record{cut}",
+        done.events, done.turns, done.actions, done.differ
     ));
     for differ in &done.differs {
-        let text = |orders| serde_json::to_string(orders).unwrap_or_default();
+        let text = |actions| serde_json::to_string(actions).unwrap_or_default();
         output.line(format!(
             "line {}: recorded {}",
             differ.line,
@@ -67,7 +67,7 @@ fn show(done: &ReplayedDrive, output: Output) {
     #[cfg(feature = "slo")]
     if let Some(latency) = &done.latency {
         output.line(format!(
-            "{} decisions on latencies gave {} orders; {} differ from the record",
+            "{} decisions on latencies gave {} actions; {} differ from the record",
             latency.decisions,
             latency.orders,
             latency.differ.len()

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use mapa_core::{DeviceId, HardwareGraph};
 #[cfg(feature = "slo")]
 use mapa_front::answer::node::TenantLatency;
-use mapa_front::answer::node::{Gap, Mishap, Status};
+use mapa_front::answer::node::{RecentError, Status, UnreadSignal};
 use mapa_sched::{Action, DriverView};
 use tracing::{debug, info, warn};
 
@@ -17,8 +17,8 @@ use crate::acquire::waiting;
 use crate::ledger::{Lease, Ticket, now};
 use crate::node::Node;
 
-/// How many troubles are remembered.
-const TROUBLES: usize = 32;
+/// How many errors are remembered.
+const ERRORS: usize = 32;
 
 /// What threads of the daemon share.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl SharedStatus {
     }
 
     /// What could not be read last.
-    pub(crate) fn missing(&self, missing: Vec<Gap>) {
+    pub(crate) fn missing(&self, missing: Vec<UnreadSignal>) {
         self.metrics.missing.set(missing.len() as i64);
         let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
         status.missing = missing;
@@ -52,7 +52,7 @@ pub(crate) struct Reporter {
     /// Pings the watchdog of systemd.
     watchdog: Option<Duration>,
     pinged: Instant,
-    facts: u64,
+    events: u64,
     /// The devices that were free last, and what that came to.
     fragmentation: (BTreeSet<DeviceId>, f64),
 }
@@ -66,7 +66,7 @@ impl Reporter {
             // Half of the time, as systemd's documentation asks.
             watchdog: watchdog.map(|duration| duration / 2),
             pinged: Instant::now(),
-            facts: 0,
+            events: 0,
             fragmentation: (BTreeSet::new(), 0.0),
         }
     }
@@ -74,29 +74,29 @@ impl Reporter {
     /// How much is remembered.
     #[cfg(test)]
     pub(super) fn entries(&self) -> usize {
-        lock(&self.shared).troubles.len() + self.last.len()
+        lock(&self.shared).errors.len() + self.last.len()
     }
 
     fn metrics(&self) -> &Metrics {
         &self.shared.metrics
     }
 
-    /// Something went wrong.
-    pub(crate) fn trouble(&mut self, place: &str, what: &str) {
-        self.metrics().trouble(place);
-        if self.last.get(place).is_some_and(|last| last == what) {
+    /// A component failed. The same error again is counted, and not logged.
+    pub(crate) fn error(&mut self, component: &str, error: &str) {
+        self.metrics().error(component);
+        if self.last.get(component).is_some_and(|last| last == error) {
             return;
         }
-        self.last.insert(place.to_owned(), what.to_owned());
-        warn!(place, what, "trouble");
-        let troubles = &mut lock(&self.shared).troubles;
-        if troubles.len() >= TROUBLES {
-            troubles.remove(0);
+        self.last.insert(component.to_owned(), error.to_owned());
+        warn!(component, error, "component error");
+        let errors = &mut lock(&self.shared).errors;
+        if errors.len() >= ERRORS {
+            errors.remove(0);
         }
-        troubles.push(Mishap {
-            at: now(),
-            place: place.to_owned(),
-            what: what.to_owned(),
+        errors.push(RecentError {
+            time_ns: now(),
+            component: component.to_owned(),
+            error: error.to_owned(),
         });
     }
 
@@ -132,23 +132,23 @@ impl Reporter {
         self.metrics().refused(kind);
     }
 
-    /// An order was given.
-    pub(crate) fn ordered(&mut self, order: &Action) {
-        self.metrics().ordered(kind(order));
-        if !matches!(order, Action::Wake { .. }) {
-            debug!(order = ?order, "ordered");
+    /// The scheduler returned an action.
+    pub(crate) fn action(&mut self, action: &Action) {
+        self.metrics().action(kind(action));
+        if !matches!(action, Action::Wake { .. }) {
+            debug!(action = ?action, "action");
         }
     }
 
-    /// An order could not be carried out.
-    pub(crate) fn order_failed(&mut self, order: &Action, why: &str) {
-        let kind = kind(order);
-        self.metrics().order_failed(kind);
+    /// An action could not be carried out.
+    pub(crate) fn action_failed(&mut self, action: &Action, reason: &str) {
+        let kind = kind(action);
+        self.metrics().action_failed(kind);
         *lock(&self.shared)
-            .failed_orders
+            .action_failures
             .entry(kind.to_owned())
             .or_default() += 1;
-        self.trouble(kind, why);
+        self.error(kind, reason);
     }
 
     /// A lever failed.
@@ -157,9 +157,9 @@ impl Reporter {
     }
 
     /// What a dry run would do.
-    pub(crate) fn would(&mut self, plan: &str) {
+    pub(crate) fn dry_run(&mut self, plan: &str) {
         for line in plan.lines() {
-            info!(would = line, "dry run");
+            info!(plan = line, "dry run");
         }
     }
 
@@ -208,12 +208,12 @@ impl Reporter {
         }
     }
 
-    /// An instant is over.
+    /// A turn of the scheduler is over.
     pub(crate) fn settled(&mut self, node: &Node, seen: DriverView<'_>, took: Duration) {
-        let facts = seen.record.facts();
-        self.metrics().facts(facts - self.facts);
-        self.facts = facts;
-        self.metrics().instant(took);
+        let events = seen.record.facts();
+        self.metrics().events(events - self.events);
+        self.events = events;
+        self.metrics().turn(took);
         let Ok(machine) = seen.fleet.machine(MACHINE) else {
             return;
         };
@@ -234,8 +234,8 @@ impl Reporter {
         self.metrics().devices.set(devices as i64);
         self.metrics().fragmentation.set(fragmentation);
         let mut status = lock(&self.shared);
-        status.instants = seen.record.instants();
-        status.facts = facts;
+        status.turns = seen.record.instants();
+        status.events = events;
         status.free = free.len();
         status.devices = devices;
         status.fragmentation = fragmentation;
@@ -246,9 +246,9 @@ fn lock(shared: &SharedStatus) -> std::sync::MutexGuard<'_, Status> {
     shared.status.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The name of an order's kind.
-fn kind(order: &Action) -> &'static str {
-    match order {
+/// The name of an action's kind.
+fn kind(action: &Action) -> &'static str {
+    match action {
         Action::Launch { .. } => "launch",
         Action::Place { .. } => "place",
         Action::Move { .. } => "move",

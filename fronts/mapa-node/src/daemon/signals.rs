@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mapa_front::answer::node::Gap;
+use mapa_front::answer::node::UnreadSignal;
 use mapa_live::telemetry::{Sample, SamplerConfig};
 use mapa_live::{Cpus, Live};
 use mapa_sched::Signals;
@@ -102,9 +102,9 @@ impl Host {
     /// nothing of the first one, which has no rates.
     pub(super) fn sample(&mut self, node: &Node) -> Option<(Sample, Instant, Option<Signals>)> {
         let (sample, read) = self.sampling.take()?;
-        let missing = sample.missing.iter().map(|signal| Gap {
-            what: signal.what.clone(),
-            why: signal.why.clone(),
+        let missing = sample.missing.iter().map(|signal| UnreadSignal {
+            signal: signal.what.clone(),
+            reason: signal.why.clone(),
         });
         self.shared.missing(missing.collect());
         let is_told = self.is_told && sample.interval_ms.is_some();

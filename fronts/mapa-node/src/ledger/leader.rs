@@ -78,6 +78,6 @@ impl LedgerTx<'_> {
     }
 
     fn note_steward(&self, owner: &str, reason: &str) -> Result<(), Error> {
-        self.note(Note::new(Kind::Steward, owner, reason)).map(drop)
+        self.note(Note::new(Kind::Leader, owner, reason)).map(drop)
     }
 }

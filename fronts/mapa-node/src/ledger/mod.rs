@@ -22,7 +22,7 @@ use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
 use crate::error::Error;
 
-pub use mapa_front::answer::mapa::{Cordon, Decision, Tenant, Trouble};
+pub use mapa_front::answer::mapa::{AuditRow, Cordon, DeviceFault, Tenant};
 pub use rows::{Fault, Key, Kind, Lease, Note, Requester, Steward, Ticket, UnixNanos, now};
 pub use transaction::LedgerTx;
 

@@ -52,14 +52,14 @@ impl std::fmt::Display for Key {
 pub enum Kind {
     /// Devices were given.
     Grant,
-    /// Devices were freed.
-    Free,
+    /// Devices were released.
+    Release,
     /// A lease goes on though the program that held it is gone.
     Adopt,
     /// A job began to wait.
-    Wait,
+    Enqueue,
     /// A job left the queue without devices.
-    Leave,
+    Cancel,
     /// A device gets no new tenants.
     Cordon,
     /// A device gets new tenants again.
@@ -69,12 +69,12 @@ pub enum Kind {
     /// The ledger was bound to a machine.
     Machine,
     /// A daemon began to order the queue, or no longer does.
-    Steward,
+    Leader,
     /// A lever was pulled, taken back, or failed.
     Lever,
-    /// Something is wrong with a device: it gets no new tenants.
+    /// A device has a fault: it gets no new tenants.
     Unhealthy,
-    /// A device is sound again.
+    /// A device is healthy again.
     Healthy,
 }
 
@@ -84,15 +84,15 @@ impl Kind {
     pub fn name(self) -> &'static str {
         match self {
             Self::Grant => "grant",
-            Self::Free => "free",
+            Self::Release => "release",
             Self::Adopt => "adopt",
-            Self::Wait => "wait",
-            Self::Leave => "leave",
+            Self::Enqueue => "enqueue",
+            Self::Cancel => "cancel",
             Self::Cordon => "cordon",
             Self::Uncordon => "uncordon",
             Self::Layout => "layout",
             Self::Machine => "machine",
-            Self::Steward => "steward",
+            Self::Leader => "leader",
             Self::Lever => "lever",
             Self::Unhealthy => "unhealthy",
             Self::Healthy => "healthy",
@@ -185,8 +185,8 @@ pub enum Fault {
     Lost,
     /// Its driver reported an error that is not a program's.
     Xid,
-    /// Its driver asks for a reset or a reboot.
-    Asks,
+    /// Its driver requires a reset or a reboot.
+    ResetRequired,
 }
 
 impl Fault {
@@ -196,7 +196,7 @@ impl Fault {
         match self {
             Self::Lost => "lost",
             Self::Xid => "xid",
-            Self::Asks => "asks",
+            Self::ResetRequired => "reset_required",
         }
     }
 }

@@ -4,7 +4,7 @@ use mapa_live::{Identity, ProcessId};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::rows::{Key, Kind, Lease, Note, Requester, Ticket, UnixNanos, now};
-use super::{Decision, Tenant};
+use super::{AuditRow, Tenant};
 use crate::error::Error;
 
 /// The ledger within one transaction. Whoever changes a table notes a decision with it.
@@ -51,7 +51,7 @@ impl<'t> LedgerTx<'t> {
     ///
     /// # Errors
     /// The ledger cannot be read.
-    pub fn decisions(&self, most: usize, lease: Option<i64>) -> Result<Vec<Decision>, Error> {
+    pub fn decisions(&self, most: usize, lease: Option<i64>) -> Result<Vec<AuditRow>, Error> {
         // One statement for both questions: `?2` is NULL where every lease is meant.
         let mut select = self.at.prepare_cached(
             "SELECT id, at, kind, owner, lease, ticket, devices, reason, expires FROM decisions
@@ -60,16 +60,16 @@ impl<'t> LedgerTx<'t> {
         let most = i64::try_from(most).unwrap_or(i64::MAX);
         let rows = select.query_map(params![most, lease], |row| {
             let devices: String = row.get(6)?;
-            Ok(Decision {
+            Ok(AuditRow {
                 id: row.get(0)?,
-                at: row.get(1)?,
+                time_ns: row.get(1)?,
                 kind: row.get(2)?,
                 owner: row.get(3)?,
                 lease: row.get(4)?,
                 ticket: row.get(5)?,
                 devices: devices.split_whitespace().map(str::to_owned).collect(),
                 reason: row.get(7)?,
-                expires: row.get(8)?,
+                expires_ns: row.get(8)?,
             })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
@@ -268,7 +268,7 @@ impl<'t> LedgerTx<'t> {
         self.note(Note {
             lease: Some(lease.id),
             devices: &names,
-            ..Note::new(Kind::Free, owner, reason)
+            ..Note::new(Kind::Release, owner, reason)
         })?;
         Ok(true)
     }
@@ -375,7 +375,7 @@ impl<'t> LedgerTx<'t> {
         let ticket = self.at.last_insert_rowid();
         self.note(Note {
             ticket: Some(ticket),
-            ..Note::new(Kind::Wait, &asker.tenant, reason)
+            ..Note::new(Kind::Enqueue, &asker.tenant, reason)
         })?;
         Ok(ticket)
     }
@@ -437,7 +437,7 @@ impl<'t> LedgerTx<'t> {
         self.dequeue(ticket)?;
         self.note(Note {
             ticket: Some(ticket),
-            ..Note::new(Kind::Leave, owner, reason)
+            ..Note::new(Kind::Cancel, owner, reason)
         })?;
         Ok(())
     }
@@ -458,7 +458,7 @@ impl<'t> LedgerTx<'t> {
             Ok(Tenant {
                 name: row.get(0)?,
                 uid: row.get(1)?,
-                since: row.get(2)?,
+                since_ns: row.get(2)?,
                 leases: row.get(3)?,
                 devices: row.get(4)?,
                 waiting: row.get(5)?,

@@ -4,7 +4,7 @@ use rusqlite::params;
 
 use super::rows::{Fault, Kind, Note, UnixNanos, now};
 use super::transaction::{LedgerTx, named};
-use super::{Cordon, Trouble};
+use super::{Cordon, DeviceFault};
 use crate::error::Error;
 
 impl LedgerTx<'_> {
@@ -20,11 +20,11 @@ impl LedgerTx<'_> {
         )?;
         let rows = select.query_map([at], |row| {
             Ok(Cordon {
-                whole: row.get(0)?,
-                at: row.get(1)?,
+                device: row.get(0)?,
+                time_ns: row.get(1)?,
                 owner: row.get(2)?,
                 reason: row.get(3)?,
-                expires: row.get(4)?,
+                expires_ns: row.get(4)?,
             })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
@@ -75,17 +75,17 @@ impl LedgerTx<'_> {
     ///
     /// # Errors
     /// The ledger cannot be read.
-    pub fn troubles(&self, boot: &str) -> Result<Vec<Trouble>, Error> {
+    pub fn faults(&self, boot: &str) -> Result<Vec<DeviceFault>, Error> {
         let mut select = self.at.prepare_cached(
             // Faults of an earlier boot do not count: the restart may have mended the device.
             "SELECT whole, kind, what, at FROM health WHERE boot = ?1 ORDER BY whole, kind",
         )?;
         let rows = select.query_map([boot], |row| {
-            Ok(Trouble {
-                whole: row.get(0)?,
+            Ok(DeviceFault {
+                device: row.get(0)?,
                 kind: row.get(1)?,
-                what: row.get(2)?,
-                at: row.get(3)?,
+                detail: row.get(2)?,
+                time_ns: row.get(3)?,
             })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
@@ -95,7 +95,7 @@ impl LedgerTx<'_> {
     ///
     /// # Errors
     /// The ledger cannot be written.
-    pub fn unhealthy(
+    pub fn record_fault(
         &self,
         owner: &str,
         boot: &str,
@@ -126,7 +126,7 @@ impl LedgerTx<'_> {
     ///
     /// # Errors
     /// The ledger cannot be written.
-    pub fn healthy(
+    pub fn clear_fault(
         &self,
         owner: &str,
         whole: &str,

@@ -12,7 +12,9 @@ use std::time::Duration;
 
 use tracing::{info, warn};
 
-use mapa_front::answer::node::{Answer, Ask, Holds, NODE_VERSION, SocketAnswer, Waits};
+use mapa_front::answer::node::{
+    LeaseStatus, NODE_VERSION, NodeAnswer, NodeQuery, SocketAnswer, TicketStatus,
+};
 
 use crate::acquire::waiting;
 use crate::daemon::SharedStatus;
@@ -145,25 +147,25 @@ fn converse(stream: &UnixStream, shared: &SharedStatus, ledger: &PathBuf) {
         // A last line may end with the stream.
         let is_whole = line.ends_with(b"\n") || (line.len() as u64) < QUESTION;
         let answer = if is_whole {
-            match serde_json::from_slice::<Ask>(&line) {
-                Ok(ask) => {
-                    info!(uid, pid, ask = ?ask, "asked");
-                    answer(&ask, shared, ledger)
+            match serde_json::from_slice::<NodeQuery>(&line) {
+                Ok(query) => {
+                    info!(uid, pid, query = ?query, "query");
+                    answer(&query, shared, ledger)
                 }
-                Err(error) => Answer::Error {
+                Err(error) => NodeAnswer::Error {
                     error: format!(
-                        "{error}: expected {{\"ask\":\"status\"}}, leases, queue or metrics"
+                        "{error}: expected {{\"query\":\"status\"}}, leases, queue or metrics"
                     ),
                 },
             }
         } else {
-            Answer::Error {
-                error: format!("a question of more than {QUESTION} bytes: expected one line"),
+            NodeAnswer::Error {
+                error: format!("a query of more than {QUESTION} bytes: expected one line"),
             }
         };
         let answer = SocketAnswer {
             version: NODE_VERSION,
-            is: answer,
+            result: answer,
         };
         let Ok(text) = serde_json::to_string(&answer) else {
             return;
@@ -175,48 +177,48 @@ fn converse(stream: &UnixStream, shared: &SharedStatus, ledger: &PathBuf) {
     }
 }
 
-fn answer(ask: &Ask, shared: &SharedStatus, ledger: &PathBuf) -> Answer {
-    let read = || -> Result<Answer, Error> {
-        Ok(match ask {
-            Ask::Status {} => Answer::Status {
+fn answer(query: &NodeQuery, shared: &SharedStatus, ledger: &PathBuf) -> NodeAnswer {
+    let read = || -> Result<NodeAnswer, Error> {
+        Ok(match query {
+            NodeQuery::Status {} => NodeAnswer::Status {
                 status: Box::new(shared.status()),
             },
-            Ask::Metrics {} => Answer::Metrics {
+            NodeQuery::Metrics {} => NodeAnswer::Metrics {
                 text: shared.metrics.text(),
             },
-            Ask::Leases {} => {
+            NodeQuery::Leases {} => {
                 // The ledger is opened for each question: the daemon's connection belongs to the thread of the
                 // queue.
                 let leases = Ledger::open(ledger)?.read(|books| books.leases())?;
-                let held = leases.into_iter().map(|lease| Holds {
+                let held = leases.into_iter().map(|lease| LeaseStatus {
                     lease: lease.id,
                     tenant: lease.asker.tenant,
                     uid: lease.asker.uid,
                     devices: lease.devices.iter().map(ToString::to_string).collect(),
-                    since: lease.granted,
-                    expires: lease.expires,
+                    since_ns: lease.granted,
+                    expires_ns: lease.expires,
                     ticket: lease.ticket,
                     pid: lease.child.map(|identity| identity.id.pid),
                 });
-                Answer::Leases {
+                NodeAnswer::Leases {
                     leases: held.collect(),
                 }
             }
-            Ask::Queue {} => {
+            NodeQuery::Queue {} => {
                 let queue = Ledger::open(ledger)?.read(|books| books.queue())?;
-                let waits = waiting(&queue).map(|ticket| Waits {
+                let waits = waiting(&queue).map(|ticket| TicketStatus {
                     ticket: ticket.id,
                     tenant: ticket.asker.tenant.clone(),
-                    since: ticket.since,
+                    since_ns: ticket.since,
                     reason: ticket.reason.clone(),
                 });
-                Answer::Queue {
+                NodeAnswer::Queue {
                     queue: waits.collect(),
                 }
             }
         })
     };
-    read().unwrap_or_else(|error| Answer::Error {
+    read().unwrap_or_else(|error| NodeAnswer::Error {
         error: error.to_string(),
     })
 }

@@ -74,7 +74,7 @@ impl Driver for SyntheticDriver {
     }
 
     fn carry_out(&mut self, seen: DriverView<'_>, order: &Action) -> Result<Time, Self::Error> {
-        self.told.ordered(order);
+        self.told.action(order);
         match order {
             Action::Place { tenant, .. } => {
                 let end = seen.now + Duration::from_millis(900 + tenant.job().0 % 700);
@@ -83,7 +83,7 @@ impl Driver for SyntheticDriver {
             Action::Wake { at, token } => drop(self.timeline.put(*at, Event::Woken(*token))),
             Action::Throttle { .. } => {
                 self.told
-                    .order_failed(order, "there is no lever in this test");
+                    .action_failed(order, "there is no lever in this test");
                 let failed = Event::ActionFailed {
                     order: order.clone(),
                     why: "there is no lever in this test".to_owned(),

@@ -67,7 +67,7 @@ fn taken<T: PartialEq + std::fmt::Debug>(
     if has == asked {
         return Ok(());
     }
-    Err(LeverError::NotTaken {
+    Err(LeverError::NotApplied {
         what: what(),
         asked: format!("{asked:?}"),
         has: format!("{has:?}"),
@@ -90,7 +90,7 @@ fn set_threads(hands: &mut LeverSet, process: ProcessId, cpus: &Cpus) -> Result<
             return Ok(());
         }
     }
-    Err(LeverError::NotTaken {
+    Err(LeverError::NotApplied {
         what: format!("CPUs of process {}", process.pid),
         asked: cpus.to_string(),
         has: "threads with others, which it starts or sets again and again".to_owned(),

@@ -120,7 +120,7 @@ impl BlockIoLimits {
     pub(crate) fn check(self, bounds: &Bounds) -> Result<(), LeverError> {
         for bytes in [self.read_bps, self.write_bps].into_iter().flatten() {
             // Rounding always goes away from the bounds, so that no limit outside them passes by rounding.
-            let mb_s = if bytes / 1_000_000 < bounds.io_mb_s.least {
+            let mb_s = if bytes / 1_000_000 < bounds.io_mb_s.min {
                 bytes / 1_000_000
             } else {
                 bytes.div_ceil(1_000_000)

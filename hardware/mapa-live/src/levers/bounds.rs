@@ -10,27 +10,27 @@ use super::error::LeverError;
 #[serde(try_from = "Ends")]
 pub struct Bound {
     /// The lowest value that is allowed, in the unit of the lever.
-    pub least: u64,
+    pub min: u64,
     /// The highest value that is allowed, in the same unit.
-    pub most: u64,
+    pub max: u64,
 }
 
 impl Bound {
-    /// A bound from `least` to `most`, both allowed.
+    /// A bound from `min` to `max`, both allowed.
     #[must_use]
-    pub const fn new(least: u64, most: u64) -> Self {
-        Self { least, most }
+    pub const fn new(min: u64, max: u64) -> Self {
+        Self { min, max }
     }
 
     /// Refuses a value that is out of bounds, and names the bound.
     pub(crate) fn check(self, name: &str, value: u64, unit: &str) -> Result<(), LeverError> {
-        if (self.least..=self.most).contains(&value) {
+        if (self.min..=self.max).contains(&value) {
             return Ok(());
         }
         Err(LeverError::OutOfBounds {
             bound: name.to_owned(),
             value: format!("{value} {unit}"),
-            expected: format!("{} to {} {unit}", self.least, self.most),
+            expected: format!("{} to {} {unit}", self.min, self.max),
         })
     }
 }
@@ -39,30 +39,30 @@ impl Bound {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Ends {
-    least: u64,
-    most: u64,
+    min: u64,
+    max: u64,
 }
 
 impl TryFrom<Ends> for Bound {
     type Error = String;
 
-    fn try_from(Ends { least, most }: Ends) -> Result<Self, String> {
-        if least > most {
+    fn try_from(Ends { min, max }: Ends) -> Result<Self, String> {
+        if min > max {
             return Err(format!(
-                "least = {least}, most = {most}: expected least not to be above most"
+                "min = {min}, max = {max}: expected min not to be above max"
             ));
         }
-        Ok(Self { least, most })
+        Ok(Self { min, max })
     }
 }
 
-/// A bound of which the most is 100.
+/// A bound whose `max` is at most 100.
 fn percent<'de, D: Deserializer<'de>>(from: D) -> Result<Bound, D::Error> {
     let bound = Bound::deserialize(from)?;
-    if bound.most > 100 {
+    if bound.max > 100 {
         return Err(D::Error::custom(format!(
-            "most = {}: expected at most 100 percent",
-            bound.most
+            "max = {}: expected at most 100 percent",
+            bound.max
         )));
     }
     Ok(bound)
@@ -83,7 +83,7 @@ pub struct Bounds {
     /// The pinned device memory of an MPS client, MiB: 256 to 1,048,576.
     pub mps_pinned_mib: Bound,
     /// How long a pull with a time may last, seconds: 1 to 495 (99 ticks of 5 s).
-    pub hold_s: Bound,
+    pub max_duration_s: Bound,
     /// How long a program may take to be ready, seconds: 1 to 600.
     pub ready_s: Bound,
     /// How long a program may take to end before it is killed, seconds: 0 to 300.
@@ -97,7 +97,7 @@ impl Default for Bounds {
             io_ops: Bound::new(100, 10_000_000),
             mps_percent: Bound::new(50, 100),
             mps_pinned_mib: Bound::new(256, 1 << 20),
-            hold_s: Bound::new(1, 495),
+            max_duration_s: Bound::new(1, 495),
             ready_s: Bound::new(1, 600),
             stop_s: Bound::new(0, 300),
         }
@@ -112,13 +112,13 @@ mod tests {
     fn a_bound_whose_ends_are_the_wrong_way_round_is_refused() {
         let read =
             |text: &str| serde_json::from_str::<Bound>(text).map_err(|error| error.to_string());
-        assert_eq!(read(r#"{"least":1,"most":1}"#), Ok(Bound::new(1, 1)));
+        assert_eq!(read(r#"{"min":1,"max":1}"#), Ok(Bound::new(1, 1)));
         let bounds = |text: &str| serde_json::from_str::<Bounds>(text);
-        assert!(bounds(r#"{"mps_percent":{"least":1,"most":100}}"#).is_ok());
-        let error = bounds(r#"{"mps_percent":{"least":1,"most":101}}"#).unwrap_err();
+        assert!(bounds(r#"{"mps_percent":{"min":1,"max":100}}"#).is_ok());
+        let error = bounds(r#"{"mps_percent":{"min":1,"max":101}}"#).unwrap_err();
         assert!(error.to_string().contains("at most 100 percent"), "{error}");
-        let error = read(r#"{"least":100,"most":50}"#).unwrap_err();
-        assert!(error.contains("least = 100, most = 50"), "{error}");
-        assert!(read(r#"{"least":1,"most":2,"mots":3}"#).is_err());
+        let error = read(r#"{"min":100,"max":50}"#).unwrap_err();
+        assert!(error.contains("min = 100, max = 50"), "{error}");
+        assert!(read(r#"{"min":1,"max":2,"mots":3}"#).is_err());
     }
 }

@@ -54,7 +54,7 @@ pub enum LeverError {
     },
     /// The system said yes, and has another value.
     #[error("{what}: asked for {asked}, and it has {has}")]
-    NotTaken {
+    NotApplied {
         /// The exact command or write whose value did not hold.
         what: String,
         /// The value that was set.
@@ -96,7 +96,7 @@ impl LeverError {
     }
 
     /// A short name of the reason, for counters: `out-of-bounds`, `missing`, `busy`, `infeasible`,
-    /// `failed`, `not-taken`.
+    /// `failed`, `not-applied`.
     #[must_use]
     pub fn reason(&self) -> &'static str {
         match self {
@@ -105,7 +105,7 @@ impl LeverError {
             Self::Busy { .. } => "busy",
             Self::Infeasible { .. } => "infeasible",
             Self::Failed { .. } => "failed",
-            Self::NotTaken { .. } => "not-taken",
+            Self::NotApplied { .. } => "not-applied",
         }
     }
 }

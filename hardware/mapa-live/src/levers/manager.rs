@@ -382,7 +382,10 @@ impl<J: Journal> LeverManager<J> {
         if let Lifetime::Until { ms } = lifetime {
             // Rounded up, so that a fraction of a second beyond the bound is refused.
             let seconds = ms.saturating_sub(now_ms).div_ceil(1000);
-            self.hands.bounds.hold_s.check("hold_s", seconds, "s")?;
+            self.hands
+                .bounds
+                .max_duration_s
+                .check("max_duration_s", seconds, "s")?;
         }
         let lever = pull.lever().to_owned();
         let same = |entry: &&JournalEntry| entry.confirmed && entry.pull == *pull;

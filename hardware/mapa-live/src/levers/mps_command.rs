@@ -261,7 +261,7 @@ impl Mps for MpsCommand {
         if has == thousandths {
             return Ok(());
         }
-        Err(LeverError::NotTaken {
+        Err(LeverError::NotApplied {
             what: self.shell(server, &line),
             asked: format!("{} percent", f64::from(thousandths) / 1000.0),
             has: format!("{} percent", f64::from(has) / 1000.0),
@@ -300,7 +300,7 @@ impl Mps for MpsCommand {
         }
         let print =
             |limit: PinnedMib| limit.map_or("no limit".to_owned(), |mib| format!("{mib} MiB"));
-        Err(LeverError::NotTaken {
+        Err(LeverError::NotApplied {
             what: self.shell(server, &line),
             asked: print(limit),
             has: print(has),

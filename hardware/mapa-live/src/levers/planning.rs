@@ -35,11 +35,11 @@ fn steps(
         } => limit_block_io(hands, group, *device, *limits),
         LeverChange::Cpuset { group, cpus, mems } => cpuset(hands, group, cpus, mems.as_ref()),
         LeverChange::Affinity { process, cpus } => affinity(hands, *process, cpus),
-        LeverChange::Enrol {
+        LeverChange::AssignCgroup {
             process,
             group,
             controllers,
-        } => enrol(hands, *process, group, controllers),
+        } => assign_cgroup(hands, *process, group, controllers),
         LeverChange::MpsPercent { server, percent } => {
             set_mps_percent(hands, server, *percent, warnings)
         }
@@ -310,7 +310,7 @@ fn affinity(hands: &LeverSet, process: ProcessId, cpus: &Cpus) -> Result<Vec<Ste
     }))
 }
 
-fn enrol(
+fn assign_cgroup(
     hands: &LeverSet,
     process: Option<ProcessId>,
     group: &CgroupPath,

@@ -50,7 +50,7 @@ pub enum LeverChange {
         cpus: Cpus,
     },
     /// Put a process into a group, which is made if there is none, with those above it.
-    Enrol {
+    AssignCgroup {
         /// The process; `None` makes the group alone.
         process: Option<ProcessId>,
         /// The group, which need not exist.
@@ -124,7 +124,7 @@ impl LeverChange {
             Self::BlockIo { .. } => "block-io",
             Self::Cpuset { .. } => "cpuset",
             Self::Affinity { .. } => "affinity",
-            Self::Enrol { .. } => "enrol",
+            Self::AssignCgroup { .. } => "assign-cgroup",
             Self::MpsPercent { .. } => "mps-percent",
             Self::MpsPinned { .. } => "mps-pinned",
             Self::MpsDaemon { .. } => "mps-daemon",
@@ -143,13 +143,13 @@ impl LeverChange {
             Self::BlockIo { group, device, .. } => vec![format!("block-io {group} {device}")],
             Self::Cpuset { group, .. } => vec![format!("cpuset {group}")],
             Self::Affinity { process, .. } => vec![format!("affinity {}", process.pid)],
-            Self::Enrol {
+            Self::AssignCgroup {
                 process,
                 group,
                 controllers,
             } => {
                 let of = |controller: &Controller| match process {
-                    Some(process) => format!("enrol {} {}", controller.v2(), process.pid),
+                    Some(process) => format!("assign-cgroup {} {}", controller.v2(), process.pid),
                     None => format!("group {} {group}", controller.v2()),
                 };
                 controllers.iter().map(of).collect()

@@ -112,7 +112,7 @@ fn programs_and_times() {
         let LeverEvent::Refused { why, .. } = fact else {
             panic!("{fact:?}")
         };
-        assert_eq!(bound(&why), "hold_s");
+        assert_eq!(bound(&why), "max_duration_s");
     }
 }
 
@@ -192,8 +192,8 @@ fn what_can_never_be_is_infeasible_and_says_what_was_expected() {
 
 #[test]
 fn bounds_are_a_setting() {
-    let bounds: Bounds = serde_json::from_str(r#"{"io_mb_s": {"least": 1, "most": 2}}"#).unwrap();
-    assert_eq!((bounds.io_mb_s.least, bounds.io_mb_s.most), (1, 2));
+    let bounds: Bounds = serde_json::from_str(r#"{"io_mb_s": {"min": 1, "max": 2}}"#).unwrap();
+    assert_eq!((bounds.io_mb_s.min, bounds.io_mb_s.max), (1, 2));
     assert_eq!(bounds.mps_percent, Bounds::default().mps_percent);
     let mut hands = machine().hands();
     hands.bounds = bounds;

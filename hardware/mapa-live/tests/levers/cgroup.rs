@@ -233,7 +233,7 @@ fn a_controller_stays_passed_on_where_other_groups_lie_below() {
     let machine = Tree::v2();
     let mut hands = machine.hands();
     let plan = hands
-        .plan(&LeverChange::Enrol {
+        .plan(&LeverChange::AssignCgroup {
             process: None,
             group: group("etl/deep"),
             controllers: vec![Controller::BlockIo],
@@ -290,7 +290,7 @@ fn a_process_joins_and_leaves_and_one_that_has_ended_is_missing() {
     let process = v2.process(7, "0::/\n");
     let plan = v2
         .hands()
-        .plan(&LeverChange::Enrol {
+        .plan(&LeverChange::AssignCgroup {
             process: Some(process),
             group: group("etl"),
             controllers: vec![Controller::BlockIo, Controller::Cpuset],

@@ -119,7 +119,7 @@ fn the_daemon_keeps_the_old_value_without_an_error_and_that_is_noticed() {
         .set_percent(&server, MpsScope::Daemon, 150_000)
         .unwrap_err();
     assert!(
-        matches!(&error, LeverError::NotTaken { has, .. } if has == "100 percent"),
+        matches!(&error, LeverError::NotApplied { has, .. } if has == "100 percent"),
         "{error}"
     );
     // A daemon that ignores the command, as one that is too old to know it does.
@@ -131,13 +131,13 @@ fn the_daemon_keeps_the_old_value_without_an_error_and_that_is_noticed() {
     };
     let plan = hands.plan(&pull).unwrap();
     let failure = hands.pull(&plan).unwrap_err();
-    assert_eq!(failure.why.reason(), "not-taken", "{failure}");
+    assert_eq!(failure.why.reason(), "not-applied", "{failure}");
     assert!(failure.left.is_empty());
     let error = mps
         .set_pinned(&server, MpsScope::Daemon, 0, Some(2048))
         .unwrap_err();
     assert!(
-        matches!(&error, LeverError::NotTaken { has, .. } if has == "no limit"),
+        matches!(&error, LeverError::NotApplied { has, .. } if has == "no limit"),
         "{error}"
     );
 }
@@ -280,7 +280,7 @@ fn a_limit_that_may_be_a_fraction_more_than_is_told_is_set() {
     hands.pull(&plan).unwrap();
     let has = fs::read_to_string(daemon.path("values/limit-0")).unwrap();
     assert_eq!(has, "1024\n");
-    hands.bounds.mps_pinned_mib.least = 0;
+    hands.bounds.mps_pinned_mib.min = 0;
     let error = hands.plan(&pull(0)).unwrap_err();
     insta::assert_snapshot!(
         error.to_string(),

@@ -73,10 +73,12 @@ fn pulls() -> impl Strategy<Value = LeverChange> {
             process: PROCESS,
             cpus: cpus.into_iter().collect(),
         }),
-        prop_oneof![Just("mapa/etl"), Just("mapa/new/deep")].prop_map(|path| LeverChange::Enrol {
-            process: Some(PROCESS),
-            group: group(path),
-            controllers: vec![Controller::BlockIo, Controller::Cpuset],
+        prop_oneof![Just("mapa/etl"), Just("mapa/new/deep")].prop_map(|path| {
+            LeverChange::AssignCgroup {
+                process: Some(PROCESS),
+                group: group(path),
+                controllers: vec![Controller::BlockIo, Controller::Cpuset],
+            }
         }),
         (50u32..=100).prop_map(move |percent| LeverChange::MpsPercent {
             server: server(),
@@ -417,7 +419,7 @@ fn what_could_not_be_taken_back_is_tried_again_at_every_tick_and_is_no_longer_he
 
 fn enrol(twin: &SimulatedMachine, path: &str) -> LeverChange {
     let process = twin.add_process(70, &[]);
-    LeverChange::Enrol {
+    LeverChange::AssignCgroup {
         process: Some(process),
         group: group(path),
         controllers: vec![Controller::BlockIo, Controller::Cpuset],
@@ -479,7 +481,7 @@ fn a_group_that_cannot_be_removed_is_told() {
     let twin = SimulatedMachine::new();
     let before = twin.state();
     let mut keeper = open(&twin, &Shared::default(), 0);
-    let pull = LeverChange::Enrol {
+    let pull = LeverChange::AssignCgroup {
         process: None,
         group: group("mapa"),
         controllers: vec![Controller::BlockIo],

@@ -44,7 +44,7 @@ impl Own {
             ..Bounds::default()
         };
         let mut hands = LeverSet::by_command(&Live::default(), bounds);
-        let pull = LeverChange::Enrol {
+        let pull = LeverChange::AssignCgroup {
             process: None,
             group: group(&path),
             controllers: vec![controller],
@@ -231,7 +231,7 @@ fn a_cpuset_confines_the_processes_of_a_group_and_is_taken_back() {
         return;
     };
     let before = victim.allowed();
-    let enrol = LeverChange::Enrol {
+    let enrol = LeverChange::AssignCgroup {
         process: Some(victim.id()),
         group: group(&scope.path),
         controllers: vec![Controller::Cpuset],

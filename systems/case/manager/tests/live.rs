@@ -274,7 +274,7 @@ fn of_instances_that_are_destroyed_the_next_manager_shares_none_and_the_others_k
     let left = live.instances();
     assert!(left.len() == 1 && left.contains_key(&visible), "{left:?}");
     let ps = live.machine.json(&["ps"]);
-    let trouble = ps["leases"][0]["trouble"].to_string();
+    let trouble = ps["leases"][0]["fault"].to_string();
     assert!(trouble.contains("is gone"), "{ps}");
     live.end(Signal::KILL);
     // What the other process holds is nowhere, so nobody can say that it is safe to go on.

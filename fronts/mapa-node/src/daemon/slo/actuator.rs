@@ -125,7 +125,7 @@ impl Actuator<'_> {
                 Ok(pulls) => pulls,
                 Err(why) => {
                     let what = format!("neighbour {name} cannot be throttled: {why}");
-                    driver.told.trouble("slo", &what);
+                    driver.told.error("slo", &what);
                     continue;
                 }
             };
@@ -228,17 +228,17 @@ pub(super) fn tell(driver: &mut NodeDriver<'_>, whom: &str, fact: &LeverEvent) {
         }
         _ => return driver.hands.heard(fact, &mut driver.told),
     };
-    driver.told.lever_failed(what.0, "pull");
-    driver.told.trouble("slo", &what.1);
+    driver.told.lever_failed(what.0, "apply");
+    driver.told.error("slo", &what.1);
 }
 
 /// Tells what a dry run would do.
 pub(super) fn print(driver: &mut NodeDriver<'_>, whom: &str, plan: Result<Plan, LeverError>) {
     match plan {
-        Ok(plan) => driver.told.would(&format!("{whom}: {plan}")),
+        Ok(plan) => driver.told.dry_run(&format!("{whom}: {plan}")),
         Err(why) => driver
             .told
-            .would(&format!("{whom}: it would be refused: {why}")),
+            .dry_run(&format!("{whom}: it would be refused: {why}")),
     }
 }
 
@@ -327,7 +327,7 @@ mod tests {
         actuator.carry_out(&mut driver, "a", 0, &throttle(30), 0, now_ms());
         assert_eq!(driver.hands.keeper.active().count(), 0, "it holds none yet");
         let status = driver.told.status();
-        let what = &status.troubles[0].what;
+        let what = &status.errors[0].error;
         assert!(what.contains("x cannot be throttled: no process"), "{what}");
     }
 

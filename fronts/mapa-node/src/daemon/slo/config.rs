@@ -325,15 +325,15 @@ impl SloConfig {
                 copies || trains,
                 "throttle_ticks",
                 seconds(hold),
-                "hold_s",
-                bounds.hold_s,
+                "max_duration_s",
+                bounds.max_duration_s,
             ),
         ];
-        for (is_needed, key, value, bound, Bound { least, most }) in all {
-            if self.levers.throttle && is_needed && !(least..=most).contains(&value) {
-                let unit = if bound == "hold_s" { " s" } else { "" };
+        for (is_needed, key, value, bound, Bound { min, max }) in all {
+            if self.levers.throttle && is_needed && !(min..=max).contains(&value) {
+                let unit = if bound == "max_duration_s" { " s" } else { "" };
                 return Err(format!(
-                    "slo.settings.{key}: {value}{unit}: expected {least} to {most}, which is `levers.bounds.{bound}`"
+                    "slo.settings.{key}: {value}{unit}: expected {min} to {max}, which is `levers.bounds.{bound}`"
                 ));
             }
         }
@@ -473,20 +473,19 @@ mod tests {
         let neighbours = "[slo.neighbours.etl]\nactivity = \"copy\"\ngroup = \"etl\"\n\
                           [slo.neighbours.ml]\nactivity = \"train\"\ngroup = \"ml\"\n";
         let bounds = |text: &str| format!("{tenant}{neighbours}[levers.bounds]\n{text}\n");
-        let unused =
-            bounds("io_mb_s = { least = 100, most = 200 }").replace("\"copy\"", "\"train\"");
+        let unused = bounds("io_mb_s = { min = 100, max = 200 }").replace("\"copy\"", "\"train\"");
         assert_eq!(check_node_config(&unused), Ok(()));
         check(
-            &bounds("mps_percent = { least = 60, most = 100 }"),
+            &bounds("mps_percent = { min = 60, max = 100 }"),
             "slo.settings.mps_percent: 50: expected 60 to 100, which is `levers.bounds.mps_percent`",
         );
         check(
-            &bounds("io_mb_s = { least = 100, most = 200 }"),
+            &bounds("io_mb_s = { min = 100, max = 200 }"),
             "slo.settings.io_mb_s: 500: expected 100 to 200",
         );
         check(
-            &bounds("hold_s = { least = 1, most = 10 }"),
-            "slo.settings.throttle_ticks: 30 s: expected 1 to 10, which is `levers.bounds.hold_s`",
+            &bounds("max_duration_s = { min = 1, max = 10 }"),
+            "slo.settings.throttle_ticks: 30 s: expected 1 to 10, which is `levers.bounds.max_duration_s`",
         );
         check(
             &format!(
