@@ -133,7 +133,7 @@ fn after_a_kill_no_throttle_outlives_its_time() {
     let group = format!("mapa-test-{}", std::process::id());
     let config = place.path().join("node.toml");
     let text = format!(
-        "[queue]\npoll_ms = 100\n[tenants.api]\nlatency_slo_ms = 15\n[tenants.etl]\npcie_mb_s = 12000\n[levers]\nhold_s = 1\nmps_pipe = \"{}\"\ngroup = \"{group}\"\n",
+        "[queue]\npoll_ms = 100\n[tenants.api]\nlatency_slo_ms = 15\n[tenants.etl]\npcie_mb_s = 12000\n[levers]\nmax_duration_s = 1\nmps_pipe = \"{}\"\ngroup = \"{group}\"\n",
         mps.pipe().display()
     );
     fs::write(&config, text).unwrap();

@@ -10,13 +10,12 @@ use super::journal::{Journal, JournalEntry, Lifetime};
 use super::lever_set::LeverSet;
 use super::step::{LeverChange, Plan};
 
-/// What became of a pull, as a fact for a ledger or a log.
+/// The result of applying or reverting a change, for a ledger or a log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "fact", rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(tag = "event", rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum LeverEvent {
     /// It was carried out, and is held under this number.
-    #[serde(rename = "pulled")]
     Applied {
         /// The number of its entry in the journal.
         id: u64,
@@ -50,7 +49,6 @@ pub enum LeverEvent {
         failure: Failure,
     },
     /// It was taken back.
-    #[serde(rename = "undone")]
     Reverted {
         /// The number.
         id: u64,
@@ -58,7 +56,6 @@ pub enum LeverEvent {
         lever: String,
     },
     /// It could not be taken back, wholly or in part. It stays in the journal, and is tried again.
-    #[serde(rename = "not-undone")]
     RevertFailed {
         /// The number.
         id: u64,
