@@ -204,7 +204,7 @@ fn check_live(scheduler: &str, machine: &[&str], job: &[&str]) {
 
     // One order that is changed is found.
     let text = std::fs::read_to_string(&record).unwrap();
-    let changed = text.replacen("\"order\":\"place\"", "\"order\":\"move\"", 1);
+    let changed = text.replacen("\"action\":\"place\"", "\"action\":\"move\"", 1);
     std::fs::write(&record, changed).unwrap();
     let (is_same, answer) = replayed(&place, &record);
     assert!(!is_same && answer["differ"] == 1, "{scheduler}: {answer}");
@@ -454,7 +454,7 @@ fn a_throttle_ends_in_its_time_though_the_drivers_do_not_answer() {
     );
     until(|| entries(&ledger).is_empty());
     let log = machine.place.text("daemon.log");
-    assert!(log.contains("place=\"drivers\""), "{log}");
+    assert!(log.contains("component=\"drivers\""), "{log}");
     assert_eq!(daemon.end("-TERM"), Some(0), "{log}");
 }
 
@@ -522,7 +522,7 @@ fn a_driver_that_fails_while_the_machine_is_read_anew_is_asked_again() {
     machine.fake.inject(fails).unwrap();
     machine.fake.set_mig(3, false).unwrap();
     let log = || machine.place.text("daemon.log");
-    until(|| log().contains("place=\"drivers\""));
+    until(|| log().contains("component=\"drivers\""));
     thread::sleep(Duration::from_millis(1500));
     assert!(daemon.0.try_wait().unwrap().is_none(), "{}", log());
     assert_eq!(layouts(), 8, "nothing is told of what is not known");
@@ -665,8 +665,8 @@ fn a_configuration_that_is_none_is_refused_by_file_line_and_expected_form() {
     );
     check("[queues]\n", "line 1: unknown field `queues`");
     check(
-        "[levers]\nbounds.io_mb_s = { least = 1 }\n",
-        "line 2: missing field `most`",
+        "[levers]\nbounds.io_mb_s = { min = 1 }\n",
+        "line 2: missing field `max`",
     );
     check(
         "[tenants.a]\n\nlatency_slo_ms = -2\n",
