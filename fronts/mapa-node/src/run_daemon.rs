@@ -332,7 +332,7 @@ impl DaemonRun<'_> {
             status: Mutex::new(Status {
                 release: env!("CARGO_PKG_VERSION").to_owned(),
                 pid: std::process::id(),
-                since: now(),
+                since_ns: now(),
                 machine: node.loaded().machine.name.clone(),
                 scheduler: self.leader.scheduler.clone(),
                 dry_run: self.args.dry_run,
@@ -372,7 +372,7 @@ impl DaemonRun<'_> {
             let what = format!(
                 "{why}: jobs on other devices are not known to be beside a tenant and are not throttled{INFERRED}"
             );
-            driver.told.trouble("topology", &what);
+            driver.told.error("topology", &what);
         }
     }
 
@@ -388,8 +388,9 @@ impl DaemonRun<'_> {
             };
             let mut last = String::new();
             loop {
-                if let Err(error) = health::watch(&live, &devices, &ledger, &owner, || true, tell) {
-                    shared.metrics.trouble("health");
+                if let Err(error) = health::monitor(&live, &devices, &ledger, &owner, || true, tell)
+                {
+                    shared.metrics.error("health");
                     let error = error.to_string();
                     if error != last {
                         warn!(error, "events of devices are not watched for a while");
@@ -413,7 +414,7 @@ impl DaemonRun<'_> {
 fn reporter(shared: &Arc<SharedStatus>, left: &[String]) -> Reporter {
     let mut told = Reporter::new(shared.clone(), sd_notify::watchdog_enabled());
     for lever in left {
-        told.lever_failed(lever, "undo");
+        told.lever_failed(lever, "revert");
     }
     told
 }
