@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
-use mapa_node::{Key, Ledger, Processes, Requester, Sync};
+use mapa_node::{DeviceKey, Durability, Ledger, Processes, Requester};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
@@ -117,11 +117,11 @@ fn steward(folder: &Path, tenants: usize, named: Option<&str>) -> Result<Beside>
             policy: "{}".to_owned(),
             spec: "{}".to_owned(),
         };
-        books.change(Sync::Boot, |books| {
+        books.change(Durability::Boot, |books| {
             let (_, devices) = books.machine()?.unwrap_or_default();
             let device = match layout {
-                [] => Key::whole(&devices[at]),
-                _ => Key {
+                [] => DeviceKey::whole(&devices[at]),
+                _ => DeviceKey {
                     whole: devices[at / 7].clone(),
                     part: format!("1g.5gb@{}", at % 7),
                 },

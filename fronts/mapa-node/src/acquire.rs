@@ -19,22 +19,22 @@ use crate::foreign::foreign;
 use crate::health;
 use crate::job_process::{RunEvent, RunEvents};
 use crate::leader;
-use crate::ledger::{Lease, Ledger, LedgerTx, Requester, Sync, Ticket, UnixNanos, now};
+use crate::ledger::{Durability, Lease, Ledger, LedgerTx, Requester, Ticket, UnixNanos, now};
 use crate::node::{Node, State, Withheld};
 use crate::plan::{QueueTurn, plan};
 use crate::recover::{Recovered, recover};
-use crate::wakeup::{self, Bell};
+use crate::wakeup::{self, WakeupSocket};
 
-pub(crate) use request::{FIRST_COME, Granted, Waiting, Want, turn, waiting};
-use request::{Look, Outcome};
+use request::{AcquireAttempt, Outcome};
+pub(crate) use request::{AcquireRequest, FIRST_COME, Granted, WaitStatus, wait_reason, waiting};
 
-/// How often the first of the queue looks without a bell: somebody who was killed rings none.
-const FIRST_LOOKS: Duration = Duration::from_millis(200);
+/// The poll interval of the queue head. A wake-up is lost if its sender is killed.
+const HEAD_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// How often the others look.
-const OTHERS_LOOK: Duration = Duration::from_millis(1500);
+/// The poll interval of the other waiting jobs.
+const QUEUED_POLL_INTERVAL: Duration = Duration::from_millis(1500);
 
-/// How asking ended.
+/// The outcome of [`AcquireContext::acquire`].
 pub(crate) enum AcquireOutcome {
     /// With devices.
     Granted(Box<Granted>),
@@ -42,7 +42,7 @@ pub(crate) enum AcquireOutcome {
     Signal(i32),
 }
 
-/// Everything that asking needs.
+/// What an acquisition of devices needs.
 pub(crate) struct AcquireContext<'a> {
     /// The ledger in which the lease or the ticket is written.
     pub ledger: &'a mut Ledger,
@@ -55,7 +55,7 @@ pub(crate) struct AcquireContext<'a> {
 }
 
 /// The state of the machine at one moment of the ledger.
-pub(crate) struct Seen {
+pub(crate) struct NodeSnapshot {
     /// What recovery did and what holds.
     pub recovered: Recovered,
     /// The machine with the leases that hold, and what is withheld.
@@ -66,37 +66,39 @@ pub(crate) struct Seen {
 ///
 /// # Errors
 /// The ledger cannot be read or written.
-pub(crate) fn see(
+pub(crate) fn snapshot(
     books: &LedgerTx<'_>,
     node: &Node,
     processes: &Processes,
     owner: &str,
     drivers: &Drivers,
-) -> Result<Seen, Error> {
+) -> Result<NodeSnapshot, Error> {
     // The order matters: recovery first, since what it frees must not withhold a device, and its leases tell
     // whose processes are foreign.
     let recovered = recover(books, processes, owner)?;
     let mark = |lease| books.mark(lease);
     let mut others = foreign(node, drivers, &recovered.leases, processes, mark);
-    others.extend(health::heed(books, node, processes, owner, drivers)?);
+    others.extend(health::record_health(
+        books, node, processes, owner, drivers,
+    )?);
     let state = node.state(books, &recovered.leases, &others)?;
-    Ok(Seen { recovered, state })
+    Ok(NodeSnapshot { recovered, state })
 }
 
 impl AcquireContext<'_> {
-    /// Asks for devices, and waits for them if wanted. `tell` is told why, whenever that changes.
+    /// Acquires devices, and waits for them if the request says so. Calls `on_wait` whenever position or reason change.
     ///
     /// # Errors
     /// The refusal; the ledger cannot be used.
-    pub(crate) fn ask(
+    pub(crate) fn acquire(
         &mut self,
-        want: &Want<'_>,
+        want: &AcquireRequest<'_>,
         happenings: &RunEvents,
-        tell: &mut dyn FnMut(&Waiting),
+        on_wait: &mut dyn FnMut(&WaitStatus),
     ) -> Result<AcquireOutcome, Error> {
         // The ticket outlives the rounds of the loop: the place in the queue is kept.
         let mut ticket = None;
-        let mut told: Option<Waiting> = None;
+        let mut last_reported: Option<WaitStatus> = None;
         let mut bell = None;
         loop {
             // A daemon asks the drivers itself.
@@ -113,50 +115,54 @@ impl AcquireContext<'_> {
                 Ok(drivers) => drivers,
                 // Whoever has waited does not lose its place because a driver does not answer once.
                 Err(error) => {
-                    let (Some(id), Some(before)) = (ticket, &told) else {
+                    let (Some(id), Some(before)) = (ticket, &last_reported) else {
                         return Err(error);
                     };
-                    let waiting = Waiting {
+                    let waiting = WaitStatus {
                         reason: format!("{error}; they are asked again"),
                         ..before.clone()
                     };
                     if waiting != *before {
-                        tell(&waiting);
+                        on_wait(&waiting);
                     }
-                    told = Some(waiting);
-                    if let Some(signal) = pause_for(happenings, OTHERS_LOOK) {
-                        self.leave(want.asker, id, &format!("signal {signal} ended the wait"))?;
+                    last_reported = Some(waiting);
+                    if let Some(signal) = pause_for(happenings, QUEUED_POLL_INTERVAL) {
+                        self.cancel(want.asker, id, &format!("signal {signal} ended the wait"))?;
                         return Ok(AcquireOutcome::Signal(signal));
                     }
                     continue;
                 }
             };
-            let look = match self.look(want, ticket, drivers.as_ref()) {
+            let look = match self.try_acquire(want, ticket, drivers.as_ref()) {
                 Ok(look) => look,
                 Err(error) => {
                     // What fails for this one may not hold up the others.
                     if let Some(id) = ticket {
-                        drop(self.leave(want.asker, id, &error.to_string()));
+                        drop(self.cancel(want.asker, id, &error.to_string()));
                     }
                     return Err(error);
                 }
             };
             match look {
                 // The daemon has gone since: now the drivers are asked.
-                Look::Again => {}
-                Look::Granted(granted) => return Ok(AcquireOutcome::Granted(granted)),
-                Look::Waits(id, waiting) => {
+                AcquireAttempt::Retry => {}
+                AcquireAttempt::Granted(granted) => return Ok(AcquireOutcome::Granted(granted)),
+                AcquireAttempt::Queued(id, waiting) => {
                     ticket = Some(id);
-                    bell.get_or_insert_with(|| hang(self.ledger.id(), id, happenings));
+                    bell.get_or_insert_with(|| forward_wakeups(self.ledger.id(), id, happenings));
                     // Only news is printed: a poll is not.
-                    if told.as_ref() != Some(&waiting) {
-                        tell(&waiting);
+                    if last_reported.as_ref() != Some(&waiting) {
+                        on_wait(&waiting);
                     }
                     let first = waiting.position == 1;
-                    told = Some(waiting);
-                    let pause = if first { FIRST_LOOKS } else { OTHERS_LOOK };
+                    last_reported = Some(waiting);
+                    let pause = if first {
+                        HEAD_POLL_INTERVAL
+                    } else {
+                        QUEUED_POLL_INTERVAL
+                    };
                     if let Some(signal) = pause_for(happenings, pause) {
-                        self.leave(want.asker, id, &format!("signal {signal} ended the wait"))?;
+                        self.cancel(want.asker, id, &format!("signal {signal} ended the wait"))?;
                         return Ok(AcquireOutcome::Signal(signal));
                     }
                 }
@@ -165,8 +171,8 @@ impl AcquireContext<'_> {
     }
 
     /// Leaves the queue, or gives back what was given just then.
-    fn leave(&mut self, asker: &Requester, ticket: i64, reason: &str) -> Result<(), Error> {
-        self.ledger.change(Sync::Boot, |books| {
+    fn cancel(&mut self, asker: &Requester, ticket: i64, reason: &str) -> Result<(), Error> {
+        self.ledger.change(Durability::Boot, |books| {
             let given = books
                 .leases()?
                 .into_iter()
@@ -174,36 +180,36 @@ impl AcquireContext<'_> {
                 // transaction, so that no other program sees one without the other.
                 .find(|lease| lease.ticket == Some(ticket));
             if let Some(lease) = given {
-                books.free(&asker.tenant, &lease, reason)?;
+                books.release(&asker.tenant, &lease, reason)?;
             }
             if books.ticket(ticket)?.is_some() {
-                books.leave(&asker.tenant, ticket, reason)?;
+                books.cancel(&asker.tenant, ticket, reason)?;
             }
             Ok(())
         })?;
-        self.ring_first()
+        self.wake_head()
     }
 
     /// One look: recovers, and gives devices if it is this job's turn.
-    fn look(
+    fn try_acquire(
         &mut self,
-        want: &Want<'_>,
+        want: &AcquireRequest<'_>,
         ticket: Option<i64>,
         drivers: Option<&Drivers>,
-    ) -> Result<Look, Error> {
+    ) -> Result<AcquireAttempt, Error> {
         let (node, processes) = (self.node, self.processes);
         let mut rung = Vec::new();
-        let look = self.ledger.change(Sync::Boot, |books| {
+        let look = self.ledger.change(Durability::Boot, |books| {
             if by_daemon::is_served(books, processes, want, ticket)? {
                 // A daemon is there. It gives the devices; this program only reads what has become of its
                 // ticket.
-                return by_daemon::look(books, node, processes, want, ticket);
+                return by_daemon::try_acquire(books, node, processes, want, ticket);
             }
             // Nobody may decide who does not know what the drivers say.
             let Some(drivers) = drivers else {
-                return Ok(Ok(Look::Again));
+                return Ok(Ok(AcquireAttempt::Retry));
             };
-            let seen = see(books, node, processes, &want.asker.tenant, drivers)?;
+            let seen = snapshot(books, node, processes, &want.asker.tenant, drivers)?;
             // Another program, or a daemon that has gone since, may have decided about this ticket.
             if let Some(outcome) = by_daemon::answered(books, node, want, ticket)? {
                 return Ok(outcome);
@@ -212,30 +218,30 @@ impl AcquireContext<'_> {
             // Whoever has a place keeps its order: that of a daemon which is gone, perhaps.
             let place = queue.iter().find(|candidate| Some(candidate.id) == ticket);
             let order = place.map(|ticket| ticket.scheduler.clone());
-            let want = &Want {
+            let want = &AcquireRequest {
                 scheduler: order.as_deref().unwrap_or(want.scheduler),
                 ..*want
             };
             if want.scheduler == FIRST_COME {
-                first_come(books, node, &seen, &queue, want, ticket)
+                acquire_fifo(books, node, &seen, &queue, want, ticket)
             } else {
-                scheduled(books, node, &seen, queue, want, ticket, &mut rung)
+                acquire_scheduled(books, node, &seen, queue, want, ticket, &mut rung)
             }
         });
         // Wake-ups are sent after the commit: a program that wakes up earlier would read the old state.
         for ticket in rung {
-            wakeup::ring(self.ledger.id(), ticket);
+            wakeup::wake(self.ledger.id(), ticket);
         }
         let look = look?;
         // A new ticket, or a new lease, is news to a daemon.
-        if ticket.is_none() && !matches!(look, Ok(Look::Again)) {
-            leader::ring(self.ledger.id());
+        if ticket.is_none() && !matches!(look, Ok(AcquireAttempt::Retry)) {
+            leader::wake(self.ledger.id());
         }
         match look {
             Ok(look) => {
-                if matches!(look, Look::Granted(_)) {
+                if matches!(look, AcquireAttempt::Granted(_)) {
                     // More may be free: whoever is the first now looks. A bell is a hint alone.
-                    let _ = self.ring_first();
+                    let _ = self.wake_head();
                 }
                 Ok(look)
             }
@@ -248,13 +254,14 @@ impl AcquireContext<'_> {
     /// # Errors
     /// The ledger cannot be written.
     pub(crate) fn free(&mut self, owner: &str, lease: &Lease, reason: &str) -> Result<(), Error> {
-        self.ledger
-            .change(Sync::Boot, |books| books.free(owner, lease, reason))?;
-        self.ring_first()
+        self.ledger.change(Durability::Boot, |books| {
+            books.release(owner, lease, reason)
+        })?;
+        self.wake_head()
     }
 
-    fn ring_first(&mut self) -> Result<(), Error> {
-        ring_first(self.ledger)
+    fn wake_head(&mut self) -> Result<(), Error> {
+        wake_head(self.ledger)
     }
 }
 
@@ -262,37 +269,37 @@ impl AcquireContext<'_> {
 ///
 /// # Errors
 /// The ledger cannot be read.
-pub fn ring_first(ledger: &mut Ledger) -> Result<(), Error> {
+pub fn wake_head(ledger: &mut Ledger) -> Result<(), Error> {
     let queue = ledger.read(|books| books.queue())?;
     if let Some(first) = waiting(&queue).next() {
         // Only the head of the queue is woken: no job behind it may start first, and with a scheduler one poll
         // decides for all.
-        wakeup::ring(ledger.id(), first.id);
+        wakeup::wake(ledger.id(), first.id);
     }
     // The daemon has a socket of its own, since it decides for all who wait.
-    leader::ring(ledger.id());
+    leader::wake(ledger.id());
     Ok(())
 }
 
-/// Hangs up a bell that tells `happenings`. Without a bell one waits a little longer.
-fn hang(ledger: &str, ticket: i64, happenings: &RunEvents) {
-    let Ok(bell) = Bell::new(ledger, ticket) else {
+/// Forwards wake-ups to `happenings`. If the socket cannot be bound, the job relies on polling.
+fn forward_wakeups(ledger: &str, ticket: i64, happenings: &RunEvents) {
+    let Ok(socket) = WakeupSocket::new(ledger, ticket) else {
         return;
     };
-    let told = happenings.sender();
-    // The thread ends with the program; a bell that nobody rings costs nothing.
+    let events = happenings.sender();
+    // Never joined: it blocks in `recv` until the process exits.
     std::thread::spawn(
         move || {
-            while bell.wait().is_ok() && told.send(RunEvent::Bell).is_ok() {}
+            while socket.wait().is_ok() && events.send(RunEvent::Wakeup).is_ok() {}
         },
     );
 }
 
-/// Waits for a bell, or until the time is up. A signal that ends programs ends the wait.
+/// Waits for a wake-up, or until the time is up. A signal that ends programs ends the wait.
 fn pause_for(happenings: &RunEvents, pause: Duration) -> Option<i32> {
     loop {
         match happenings.next(pause) {
-            None | Some(RunEvent::Bell) => return None,
+            None | Some(RunEvent::Wakeup) => return None,
             Some(other) => {
                 if let Some(signal) = RunEvents::ends(other) {
                     return Some(signal);
@@ -303,12 +310,12 @@ fn pause_for(happenings: &RunEvents, pause: Duration) -> Option<i32> {
 }
 
 /// First come, first served.
-fn first_come(
+fn acquire_fifo(
     books: &LedgerTx<'_>,
     node: &Node,
-    seen: &Seen,
+    seen: &NodeSnapshot,
     queue: &[Ticket],
-    want: &Want<'_>,
+    want: &AcquireRequest<'_>,
     ticket: Option<i64>,
 ) -> Result<Outcome, Error> {
     if ticket.is_none() {
@@ -337,13 +344,13 @@ fn first_come(
         match decide() {
             Ok(decision) => {
                 return give(books, node, want, ticket, decision)
-                    .map(Look::Granted)
+                    .map(AcquireAttempt::Granted)
                     .map(Ok);
             }
             Err(refusal) => with_withheld(refusal, &seen.state.withheld, node),
         }
     } else {
-        // Whoever can never be served is told so at once, not at the head of the queue.
+        // Whoever can never be served is refused at once, not at the head of the queue.
         let never = match ticket {
             None => decide()
                 .err()
@@ -371,24 +378,24 @@ fn first_come(
     let busy = matches!(why, Refusal::Busy(_));
     if !busy || !want.wait || is_idle {
         if let Some(id) = ticket {
-            books.leave(&want.asker.tenant, id, &why.to_string())?;
+            books.cancel(&want.asker.tenant, id, &why.to_string())?;
         }
         return Ok(Err(why));
     }
     let reason = why.to_string();
     let id = match ticket {
         Some(id) => {
-            books.waits(id, &reason)?;
+            books.set_wait_reason(id, &reason)?;
             id
         }
         None => books.enqueue(want.asker, want.scheduler, want.seconds, &reason)?,
     };
-    let waiting = Waiting {
+    let waiting = WaitStatus {
         position: before + 1,
-        of,
+        queue_length: of,
         reason,
     };
-    Ok(Ok(Look::Waits(id, waiting)))
+    Ok(Ok(AcquireAttempt::Queued(id, waiting)))
 }
 
 /// Adds to a refusal what is withheld, since no lease explains it.
@@ -415,7 +422,7 @@ fn with_withheld(refusal: Refusal, withheld: &[Withheld], node: &Node) -> Refusa
 }
 
 /// A queue has one order.
-fn check_order(queue: &[Ticket], want: &Want<'_>) -> Result<(), Error> {
+fn check_order(queue: &[Ticket], want: &AcquireRequest<'_>) -> Result<(), Error> {
     let Some(first) = waiting(queue).next() else {
         return Ok(());
     };
@@ -436,7 +443,7 @@ fn check_order(queue: &[Ticket], want: &Want<'_>) -> Result<(), Error> {
 fn give(
     books: &LedgerTx<'_>,
     node: &Node,
-    want: &Want<'_>,
+    want: &AcquireRequest<'_>,
     ticket: Option<i64>,
     decision: Decision,
 ) -> Result<Box<Granted>, Error> {
@@ -493,12 +500,12 @@ pub(crate) fn grant(
 }
 
 /// The queue as a scheduler orders it: all whose turn it is are given their devices.
-fn scheduled(
+fn acquire_scheduled(
     books: &LedgerTx<'_>,
     node: &Node,
-    seen: &Seen,
+    seen: &NodeSnapshot,
     mut queue: Vec<Ticket>,
-    want: &Want<'_>,
+    want: &AcquireRequest<'_>,
     ticket: Option<i64>,
     rung: &mut Vec<i64>,
 ) -> Result<Outcome, Error> {
@@ -545,38 +552,38 @@ fn scheduled(
                 } else {
                     // The lease belongs to the process that waits: it finds the number in its ticket, and its
                     // life keeps the lease valid.
-                    books.served(other, lease.id)?;
+                    books.record_grant(other, lease.id)?;
                     rung.push(other);
                 }
             }
             QueueTurn::Reject(why) if other == id => {
-                books.leave(&want.asker.tenant, id, &why.to_string())?;
+                books.cancel(&want.asker.tenant, id, &why.to_string())?;
                 return Ok(Err(why));
             }
             QueueTurn::Reject(why) => {
-                books.refuse(other, &format!("{}: {why}", why.kind()))?;
+                books.record_refusal(other, &format!("{}: {why}", why.kind()))?;
                 rung.push(other);
             }
         }
     }
     if let Some(given) = given {
-        return Ok(Ok(Look::Granted(given)));
+        return Ok(Ok(AcquireAttempt::Granted(given)));
     }
     // Read the queue again: the plan has taken jobs from it.
     let left = books.queue()?;
     let before = waiting(&left).take_while(|ticket| ticket.id != id).count();
-    let why = Refusal::Busy(Reason::Rule(turn(want.scheduler, before).into()));
+    let why = Refusal::Busy(Reason::Rule(wait_reason(want.scheduler, before).into()));
     if !want.wait {
-        books.leave(&want.asker.tenant, id, &why.to_string())?;
+        books.cancel(&want.asker.tenant, id, &why.to_string())?;
         return Ok(Err(why));
     }
-    let waits = Waiting {
+    let waits = WaitStatus {
         position: before + 1,
-        of: waiting(&left).count(),
+        queue_length: waiting(&left).count(),
         reason: why.to_string(),
     };
-    books.waits(id, &waits.reason)?;
-    Ok(Ok(Look::Waits(id, waits)))
+    books.set_wait_reason(id, &waits.reason)?;
+    Ok(Ok(AcquireAttempt::Queued(id, waits)))
 }
 
 #[cfg(test)]
@@ -606,7 +613,7 @@ mod tests {
         };
         let policy = Names::built_in().policy("preserve", &Choice::default());
         let request = Request::new(Pattern::ring(2));
-        let want = Want {
+        let want = AcquireRequest {
             asker: &asker,
             request: &request,
             policy: &*policy.unwrap(),
@@ -620,9 +627,12 @@ mod tests {
             processes: &processes,
             drivers: &|| Ok(Drivers::default()),
         };
-        assert!(matches!(desk.look(&want, None, None), Ok(Look::Again)));
+        assert!(matches!(
+            desk.try_acquire(&want, None, None),
+            Ok(AcquireAttempt::Retry)
+        ));
         let asked = Drivers::default();
-        let look = desk.look(&want, None, Some(&asked));
-        assert!(matches!(look, Ok(Look::Granted(_))));
+        let look = desk.try_acquire(&want, None, Some(&asked));
+        assert!(matches!(look, Ok(AcquireAttempt::Granted(_))));
     }
 }

@@ -8,7 +8,7 @@ use mapa_front::{DeviceName, JobSpec, MachineSpec, ModelSpec, PolicySpec};
 use mapa_live::Live;
 
 use crate::error::Error;
-use crate::job_environment::Parts;
+use crate::job_environment::EnvironmentParts;
 
 const AFTER: &str = "\
 Exit status of `mapa run`: that of the command; 128 and the number of the signal that ended it; or, if it never
@@ -210,8 +210,8 @@ impl RunArgs {
 
     /// What of its surroundings the job is given.
     #[must_use]
-    pub(crate) fn parts(&self) -> Parts {
-        Parts {
+    pub(crate) fn parts(&self) -> EnvironmentParts {
+        EnvironmentParts {
             order: !self.no_device_order,
             cpus: !self.no_cpus,
             memory: !self.no_memory,

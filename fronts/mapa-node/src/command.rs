@@ -10,7 +10,7 @@ use etcetera::BaseStrategy;
 
 use crate::cli::{Cli, Command};
 use crate::error::Error;
-use crate::ledger::{Ledger, SHARED, Sync};
+use crate::ledger::{Durability, Ledger, SHARED};
 use crate::node::Node;
 use crate::operator;
 use crate::output::Output;
@@ -50,7 +50,7 @@ fn answer(cli: &Cli, output: Output) -> Result<u8, Error> {
             "{}: no ledger yet: `mapa run` and `mapa-node` make one",
             path.display()
         ));
-        Ledger::none(path)?
+        Ledger::empty(path)?
     } else {
         Ledger::open(path)?
     };
@@ -98,7 +98,7 @@ fn node(cli: &Cli, ledger: &mut Ledger, output: Output) -> Result<Node, Error> {
     if !ledger.read(|books| node.is_bound(books))? {
         let owner = user();
         // The binding and the layouts outlive a boot, so they are synced to the disk.
-        let bound = ledger.change(Sync::Disk, |books| node.bind(books, &owner));
+        let bound = ledger.change(Durability::Disk, |books| node.bind(books, &owner));
         bound.map_err(|error| match error {
             Error::Malformed(what) => {
                 Error::malformed(format_args!("{}: {what}", ledger.path().display()))

@@ -13,9 +13,9 @@ use mapa_live::{Discovered, Live, Processes};
 use rustix::fs::{Access, access, statfs};
 
 use crate::cli::MachineArgs;
-use crate::daemon::Config;
+use crate::daemon::DaemonConfig;
 use crate::error::Error;
-use crate::leader::steward;
+use crate::leader::leader;
 use crate::ledger::Ledger;
 use crate::node::Node;
 use crate::output::Output;
@@ -43,9 +43,9 @@ pub(crate) fn doctor(
     let mut live = machine.live();
     live.refresh = true;
     let live = &live;
-    let config: Config = match &args.config {
-        Some(path) => Config::read(path)?,
-        None => Config::default(),
+    let config: DaemonConfig = match &args.config {
+        Some(path) => DaemonConfig::read(path)?,
+        None => DaemonConfig::default(),
     };
     let mut found = Diagnosis {
         version: NODE_VERSION,
@@ -281,7 +281,7 @@ fn mig(found: &mut Diagnosis, hands: &LeverSet) {
     }
 }
 
-fn mps(found: &mut Diagnosis, hands: &LeverSet, config: &Config) {
+fn mps(found: &mut Diagnosis, hands: &LeverSet, config: &DaemonConfig) {
     let server = MpsServer(config.levers.mps_pipe.clone());
     let place = server.0.display().to_string();
     let why = match hands.mps.is_running(&server) {
@@ -419,8 +419,8 @@ fn books(found: &mut Diagnosis, ledger: &Path) {
         let mut books = Ledger::open(ledger)?;
         books.verify()?;
         let processes = Processes::new()?;
-        let steward = books.read(|book| steward(book, &processes))?;
-        Ok(match steward {
+        let leader = books.read(|book| leader(book, &processes))?;
+        Ok(match leader {
             Some(daemon) => format!(
                 "sound; process {} orders the queue by {}",
                 daemon.process.id.pid, daemon.scheduler
@@ -434,7 +434,7 @@ fn books(found: &mut Diagnosis, ledger: &Path) {
     }
 }
 
-fn sockets(found: &mut Diagnosis, config: &Config) {
+fn sockets(found: &mut Diagnosis, config: &DaemonConfig) {
     let service = &config.service;
     for (what, path) in [
         ("socket", &service.socket),

@@ -6,9 +6,9 @@ use mapa_live::levers::LeverEvent;
 
 /// By the number of a pull: why it could not be taken back, as it was told last.
 #[derive(Debug, Default)]
-pub(crate) struct Undone(BTreeMap<u64, String>);
+pub(crate) struct FailedReverts(BTreeMap<u64, String>);
 
-impl Undone {
+impl FailedReverts {
     /// Whether a fact is worth telling: a pull that cannot be taken back is, when the reason is another than
     /// at the last try.
     pub(crate) fn is_news(&mut self, fact: &LeverEvent) -> bool {
@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_taken_back_is_news_when_the_reason_changes() {
-        let mut told = Undone::default();
+        let mut told = FailedReverts::default();
         let not = |id, why: &str| LeverEvent::RevertFailed {
             id,
             lever: "mps-percent".to_owned(),

@@ -13,7 +13,7 @@ use crate::node::{Cause, Node, Withheld};
 ///
 /// # Errors
 /// The drivers could not be asked, so that nobody knows what is in use.
-pub(crate) fn look(node: &Node, live: &Live) -> Result<DriverSnapshot, Error> {
+pub(crate) fn driver_snapshot(node: &Node, live: &Live) -> Result<DriverSnapshot, Error> {
     if !node.is_live() {
         return Ok(DriverSnapshot::default());
     }

@@ -13,7 +13,7 @@ use mapa_live::{
 };
 
 use crate::error::Error;
-use crate::ledger::{DeviceFault, Fault, Key, Ledger, LedgerTx, Sync};
+use crate::ledger::{DeviceFault, DeviceKey, Durability, FaultKind, Ledger, LedgerTx};
 use crate::node::{Cause, Node, Withheld};
 
 /// How long one wait for a change lasts.
@@ -24,7 +24,7 @@ const WAIT: Duration = Duration::from_millis(250);
 ///
 /// # Errors
 /// The ledger cannot be read or written.
-pub(crate) fn heed(
+pub(crate) fn record_health(
     books: &LedgerTx<'_>,
     node: &Node,
     processes: &Processes,
@@ -46,7 +46,7 @@ pub(crate) fn heed(
     }
     let mut withheld = Vec::new();
     for fault in books.faults(boot)? {
-        let device = node.device(&Key::whole(&fault.device));
+        let device = node.device(&DeviceKey::whole(&fault.device));
         withheld.extend(device.map(|device| Withheld {
             device,
             cause: Cause::Unhealthy,
@@ -80,7 +80,7 @@ fn find<'s>(
 ) -> Option<&'s DeviceStatus> {
     let graph = node.graph();
     seen.iter()
-        .find(|reading| match node.device(&Key::whole(whole)) {
+        .find(|reading| match node.device(&DeviceKey::whole(whole)) {
             Some(id) => reading.is(graph.device(id), node.number(id)),
             None => {
                 let named = [&reading.uuid, &reading.pci];
@@ -101,7 +101,7 @@ fn note(
     seen: &DeviceStatus,
     before: &[DeviceFault],
 ) -> Result<(), Error> {
-    let had = |fault: Fault| {
+    let had = |fault: FaultKind| {
         before
             .iter()
             .any(|known| known.device == whole && known.kind == fault.name())
@@ -109,28 +109,28 @@ fn note(
     // A lost device answers no further query, so nothing is known of a reset that it asks for.
     if seen.lost {
         let what = format!("lost: {}", seen.trouble.as_deref().unwrap_or("no answer"));
-        books.record_fault(owner, boot, whole, Fault::Lost, &what)?;
+        books.record_fault(owner, boot, whole, FaultKind::Lost, &what)?;
         return Ok(());
     }
-    if had(Fault::Lost) {
+    if had(FaultKind::Lost) {
         // Only a reset brings it back, and that mends what was wrong before.
         books.clear_fault(owner, whole, None, "it was lost, and answers again")?;
     }
     if let Some(what) = &seen.trouble {
-        books.record_fault(owner, boot, whole, Fault::ResetRequired, what)?;
-    } else if had(Fault::ResetRequired) {
+        books.record_fault(owner, boot, whole, FaultKind::ResetRequired, what)?;
+    } else if had(FaultKind::ResetRequired) {
         let why = "its driver asks for nothing any more";
-        books.clear_fault(owner, whole, Some(Fault::ResetRequired), why)?;
+        books.clear_fault(owner, whole, Some(FaultKind::ResetRequired), why)?;
     }
     Ok(())
 }
 
 /// The devices of a node, by what a driver may name.
 #[derive(Clone, Debug)]
-pub(crate) struct HealthTargets(Vec<Named>);
+pub(crate) struct HealthTargets(Vec<DeviceNames>);
 
 #[derive(Clone, Debug)]
-struct Named {
+struct DeviceNames {
     whole: String,
     name: String,
     index: u32,
@@ -144,7 +144,7 @@ impl HealthTargets {
         let named = |id: DeviceId| {
             let device = node.graph().device(id);
             let key = node.keys(&[id]).into_iter().next()?;
-            Some(Named {
+            Some(DeviceNames {
                 whole: key.whole,
                 name: device.name.clone(),
                 index: node.number(id),
@@ -154,7 +154,7 @@ impl HealthTargets {
         Self(node.graph().wholes().iter().filter_map(named).collect())
     }
 
-    fn find(&self, change: &HealthChange) -> Option<&Named> {
+    fn find(&self, change: &HealthChange) -> Option<&DeviceNames> {
         self.0
             .iter()
             .find(|named| match (&named.uuid, &change.uuid) {
@@ -194,13 +194,13 @@ pub(crate) fn monitor(
         let (fault, what) = match change.what {
             // An error of the program that uses the device leaves the device sound.
             Health::Xid(Some(number)) if is_of_program(number) => continue,
-            Health::Xid(Some(number)) => (Fault::Xid, format!("Xid {number}")),
-            Health::Xid(None) => (Fault::Xid, "an Xid of unknown number".to_owned()),
+            Health::Xid(Some(number)) => (FaultKind::Xid, format!("Xid {number}")),
+            Health::Xid(None) => (FaultKind::Xid, "an Xid of unknown number".to_owned()),
             // Where two devices are lost at once, nothing says which of them had the Xid.
-            Health::Lost => (Fault::Lost, "lost: NVML says: it is lost".to_owned()),
+            Health::Lost => (FaultKind::Lost, "lost: NVML says: it is lost".to_owned()),
             Health::Back => {
                 let why = "it was lost, and answers again";
-                let changed = ledger.change(Sync::Boot, |books| {
+                let changed = ledger.change(Durability::Boot, |books| {
                     books.clear_fault(owner, whole, None, why)
                 })?;
                 if changed {
@@ -210,11 +210,11 @@ pub(crate) fn monitor(
             }
             _ => continue,
         };
-        let changed = ledger.change(Sync::Boot, |books| {
+        let changed = ledger.change(Durability::Boot, |books| {
             // Whoever has looked has said in other words that it is lost.
             let before = books.faults(processes.boot())?;
             let same = |known: &DeviceFault| known.device == *whole && known.kind == fault.name();
-            if fault == Fault::Lost && before.iter().any(same) {
+            if fault == FaultKind::Lost && before.iter().any(same) {
                 return Ok(false);
             }
             books.record_fault(owner, processes.boot(), whole, fault, &what)

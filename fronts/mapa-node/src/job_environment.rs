@@ -15,7 +15,7 @@ use crate::node::Node;
 
 /// What of its surroundings a job is given. Each part can be left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parts {
+pub struct EnvironmentParts {
     /// The variable that orders devices as their PCI addresses.
     pub order: bool,
     /// The cores of the NUMA nodes beside the devices.
@@ -26,7 +26,7 @@ pub struct Parts {
     pub nics: bool,
 }
 
-impl Default for Parts {
+impl Default for EnvironmentParts {
     fn default() -> Self {
         Self {
             order: true,
@@ -62,7 +62,7 @@ pub fn surroundings(
     node: &Node,
     placement: &[DeviceId],
     mark: Option<&str>,
-    parts: Parts,
+    parts: EnvironmentParts,
 ) -> JobEnvironment {
     let mut found = JobEnvironment::default();
     visible(node, placement, parts, &mut found);
@@ -86,7 +86,12 @@ pub fn surroundings(
 }
 
 /// Names the devices to the vendor's library, in rank order, each once.
-fn visible(node: &Node, placement: &[DeviceId], parts: Parts, found: &mut JobEnvironment) {
+fn visible(
+    node: &Node,
+    placement: &[DeviceId],
+    parts: EnvironmentParts,
+    found: &mut JobEnvironment,
+) {
     let mut names: Vec<String> = Vec::new();
     for &id in placement {
         let name = visible_name(node, id);
@@ -141,7 +146,7 @@ fn numa(graph: &HardwareGraph, placement: &[DeviceId]) -> Vec<u32> {
 
 /// The NUMA nodes beside the devices: their cores, among those that this process may use, and their
 /// memory, where there is some that it may use.
-fn bind(sys: &Path, proc: &Path, parts: Parts, found: &mut JobEnvironment) {
+fn bind(sys: &Path, proc: &Path, parts: EnvironmentParts, found: &mut JobEnvironment) {
     let (mut cpus, mut nodes) = (BTreeSet::new(), BTreeSet::new());
     let folder = sys.join("devices/system/node");
     let numbers = |file: &Path| {
@@ -368,9 +373,9 @@ mod tests {
         write("devices/system/node/node2/cpulist", "\n");
         write("devices/system/node/has_memory", "0,2\n");
         write("self/status", "Name:\tx\nMems_allowed_list:\t0-1\n");
-        let parts = Parts {
+        let parts = EnvironmentParts {
             cpus: false,
-            ..Parts::default()
+            ..EnvironmentParts::default()
         };
         let bound = |numa: &[u32]| {
             let mut found = JobEnvironment {

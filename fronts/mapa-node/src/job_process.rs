@@ -56,7 +56,7 @@ pub(crate) enum RunEvent {
     /// A child changed.
     Child,
     /// Somebody rang the bell.
-    Bell,
+    Wakeup,
 }
 
 /// What happens to this program, one at a time.
@@ -239,7 +239,7 @@ impl Job {
         happenings: &RunEvents,
         processes: &Processes,
         until: Option<Instant>,
-    ) -> (Ended, bool) {
+    ) -> (JobExit, bool) {
         let mut status = None;
         let mut late = false;
         loop {
@@ -330,12 +330,12 @@ fn let_in(
 
 /// Reaps every child that has ended. Returns whether any is left; the job's own status, once it has
 /// ended, is put into `status`.
-fn reap(job: Pid, status: &mut Option<Ended>) -> bool {
+fn reap(job: Pid, status: &mut Option<JobExit>) -> bool {
     loop {
         match wait(WaitOptions::NOHANG) {
             Ok(Some((pid, ended))) => {
                 if pid == job {
-                    *status = Some(Ended::of(ended));
+                    *status = Some(JobExit::of(ended));
                 }
             }
             // Children are left, and no other of them has ended.
@@ -377,14 +377,14 @@ fn named(number: i32) -> Option<Signal> {
 
 /// How a job ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum JobExit {
     /// By itself, with this status.
     Status(i32),
     /// By this signal.
     Signal(i32),
 }
 
-impl Ended {
+impl JobExit {
     fn of(status: WaitStatus) -> Self {
         match status.terminating_signal() {
             Some(signal) => Self::Signal(signal),
@@ -402,7 +402,7 @@ impl Ended {
     }
 }
 
-impl std::fmt::Display for Ended {
+impl std::fmt::Display for JobExit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Status(code) => write!(f, "ended with status {code}"),

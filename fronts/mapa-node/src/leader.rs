@@ -1,22 +1,21 @@
-//! The steward of the queue: a daemon that decides who is next, so that nobody who waits decides by
-//! themselves.
+//! The queue leader: a daemon that schedules the queue in place of the waiting jobs.
 //!
-//! It is entered in the ledger, and says now and then that it is there. One that has died, or has
-//! said nothing for a while, counts as gone: whoever waits decides again, by the order that the
-//! queue then has. A daemon that was stopped for so long and goes on finds that out before its next
-//! change, because each of its changes begins with its beat.
+//! It is registered in the ledger, with a heartbeat. A daemon that has died, or whose heartbeat is
+//! old, counts as gone: waiting jobs schedule the queue again, in the order that it then has. A
+//! daemon that was stopped for so long and continues finds that out before its next change, because
+//! each of its changes begins with a heartbeat.
 
 use mapa_live::{Identity, Life, Processes};
 
 use crate::error::Error;
-use crate::ledger::{LedgerTx, Steward, UnixNanos, now};
+use crate::ledger::{LedgerTx, QueueLeader, UnixNanos, now};
 use crate::wakeup;
 
 /// How long a daemon that says nothing counts as there: nanoseconds.
-pub(crate) const SILENCE: UnixNanos = 15_000_000_000;
+pub(crate) const HEARTBEAT_TIMEOUT: UnixNanos = 15_000_000_000;
 
-/// The bell of the daemon. Numbers of tickets begin with 1.
-pub(crate) const BELL: i64 = 0;
+/// The ticket number under which the daemon receives wake-ups. Those of jobs begin with 1.
+pub(crate) const TICKET: i64 = 0;
 
 /// A daemon that orders the queue, as the ledger notes it.
 #[derive(Clone, Debug)]
@@ -33,23 +32,23 @@ pub(crate) struct Leader {
 ///
 /// # Errors
 /// The ledger cannot be read.
-pub(crate) fn steward(
+pub(crate) fn leader(
     books: &LedgerTx<'_>,
     processes: &Processes,
-) -> Result<Option<Steward>, Error> {
-    Ok(books.steward()?.filter(|steward| {
+) -> Result<Option<QueueLeader>, Error> {
+    Ok(books.leader()?.filter(|leader| {
         // Both are needed: a daemon that is stopped still lives, and one that was killed has left a fresh heartbeat.
-        let is_heard = now().saturating_sub(steward.beat) < SILENCE;
-        is_heard && processes.life(&steward.process) != Life::Ended
+        let is_heard = now().saturating_sub(leader.heartbeat) < HEARTBEAT_TIMEOUT;
+        is_heard && processes.life(&leader.process) != Life::Ended
     }))
 }
 
-/// Begins each change of a daemon: says that it is there.
+/// Begins each change of a daemon with its heartbeat.
 ///
 /// # Errors
 /// Another daemon has taken its place; the ledger cannot be written.
-pub(crate) fn stay(books: &LedgerTx<'_>, leader: &Leader) -> Result<(), Error> {
-    if books.beat(&leader.process, now())? {
+pub(crate) fn heartbeat(books: &LedgerTx<'_>, leader: &Leader) -> Result<(), Error> {
+    if books.record_heartbeat(&leader.process, now())? {
         return Ok(());
     }
     Err(Error::at(
@@ -62,8 +61,11 @@ pub(crate) fn stay(books: &LedgerTx<'_>, leader: &Leader) -> Result<(), Error> {
 ///
 /// # Errors
 /// Another one is there; the ledger cannot be read.
-pub(crate) fn alone(books: &LedgerTx<'_>, processes: &Processes) -> Result<(), Error> {
-    let Some(other) = steward(books, processes)? else {
+pub(crate) fn refuse_second_leader(
+    books: &LedgerTx<'_>,
+    processes: &Processes,
+) -> Result<(), Error> {
+    let Some(other) = leader(books, processes)? else {
         return Ok(());
     };
     Err(Error::at(
@@ -75,20 +77,20 @@ pub(crate) fn alone(books: &LedgerTx<'_>, processes: &Processes) -> Result<(), E
     ))
 }
 
-/// Enters a daemon in the ledger.
+/// Registers a daemon as the queue leader.
 ///
 /// # Errors
 /// Another one is there; the ledger cannot be written.
-pub(crate) fn enter(
+pub(crate) fn acquire_leadership(
     books: &LedgerTx<'_>,
     processes: &Processes,
     leader: &Leader,
 ) -> Result<(), Error> {
-    alone(books, processes)?;
-    books.enter(&leader.owner, &leader.process, &leader.scheduler)
+    refuse_second_leader(books, processes)?;
+    books.acquire_leadership(&leader.owner, &leader.process, &leader.scheduler)
 }
 
-/// Rings for the daemon. Nothing happens if there is none.
-pub(crate) fn ring(ledger: &str) {
-    wakeup::ring(ledger, BELL);
+/// Wakes the daemon. Does nothing unless a daemon runs.
+pub(crate) fn wake(ledger: &str) {
+    wakeup::wake(ledger, TICKET);
 }

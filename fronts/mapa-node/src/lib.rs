@@ -41,7 +41,7 @@ mod status;
 mod task_file;
 mod wakeup;
 
-pub use acquire::ring_first;
+pub use acquire::wake_head;
 pub use cli::MachineArgs;
 pub use command::{ledger_file, main};
 pub use daemon::check_node_config;
@@ -49,8 +49,8 @@ pub use daemon_cli::daemon;
 pub use disk::Disk;
 pub use error::Error;
 pub use ledger::{
-    AuditRow, Cordon, DeviceFault, Fault, Key, Kind, Lease, Ledger, LedgerTx, Note, Requester,
-    Steward, Sync, Tenant, Ticket, UnixNanos, now,
+    AuditEntry, AuditKind, AuditRow, Cordon, DeviceFault, DeviceKey, Durability, FaultKind, Lease,
+    Ledger, LedgerTx, QueueLeader, Requester, Tenant, Ticket, UnixNanos, now,
 };
 pub use mapa_live::{Identity, Life, Processes};
 pub use mark::MARK;
@@ -62,4 +62,4 @@ pub use run::user;
 pub use service::gid;
 pub use task_file::{Entry, TaskFile, read_entries};
 
-pub use job_environment::{JobEnvironment, Parts, surroundings};
+pub use job_environment::{EnvironmentParts, JobEnvironment, surroundings};

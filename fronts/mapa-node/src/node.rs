@@ -13,14 +13,14 @@ use mapa_topologies::{Machine, MigInstance};
 
 use crate::disk::Disk;
 use crate::error::Error;
-use crate::ledger::{Cordon, Key, Lease, LedgerTx, now};
+use crate::ledger::{Cordon, DeviceKey, Lease, LedgerTx, now};
 
 /// The machine, with names of its devices that outlast a description of it.
 pub struct Node {
     loaded: Loaded,
     /// By vertex of the graph.
-    keys: Vec<Key>,
-    by_key: BTreeMap<Key, DeviceId>,
+    keys: Vec<DeviceKey>,
+    by_key: BTreeMap<DeviceKey, DeviceId>,
     /// What no description has of instances.
     partitions: MigReport,
     live: bool,
@@ -72,7 +72,7 @@ pub struct State {
     /// The devices that are withheld, and why.
     pub withheld: Vec<Withheld>,
     /// Leases on devices or instances that the machine does not have any more, and these.
-    pub lost: Vec<(i64, Vec<Key>)>,
+    pub lost: Vec<(i64, Vec<DeviceKey>)>,
     /// What each lease keeps from others.
     pub held: Vec<(i64, Vec<DeviceId>)>,
     /// Instances that are withheld by themselves: the rest of their device is not.
@@ -163,7 +163,7 @@ impl Node {
     #[must_use]
     pub fn new(loaded: Loaded, live: bool) -> Self {
         let graph = loaded.graph();
-        let keys: Vec<Key> = graph
+        let keys: Vec<DeviceKey> = graph
             .devices()
             .iter()
             .map(|device| key(graph, device))
@@ -213,14 +213,14 @@ impl Node {
 
     /// The lasting names of these devices.
     #[must_use]
-    pub fn keys(&self, devices: &[DeviceId]) -> Vec<Key> {
+    pub fn keys(&self, devices: &[DeviceId]) -> Vec<DeviceKey> {
         let keys = devices.iter().filter_map(|id| self.keys.get(id.index()));
         keys.cloned().collect()
     }
 
     /// The device of a lasting name, if the machine has it. An instance may be named by its UUID alone.
     #[must_use]
-    pub fn device(&self, key: &Key) -> Option<DeviceId> {
+    pub fn device(&self, key: &DeviceKey) -> Option<DeviceId> {
         let by_uuid = || {
             let mut instances = self.partitions.uuids.iter();
             let instances = instances.find(|(_, uuid)| key.part.is_empty() && **uuid == key.whole);
@@ -231,7 +231,7 @@ impl Node {
 
     /// The name of a device for people: as in the machine's description, or the lasting one.
     #[must_use]
-    pub fn name(&self, key: &Key) -> String {
+    pub fn name(&self, key: &DeviceKey) -> String {
         self.device(key).map_or_else(
             || key.to_string(),
             |id| self.graph().device(id).name.clone(),
@@ -345,7 +345,7 @@ impl Node {
         let mut allocator = self.loaded.idle.clone();
         let (mut lost, mut held) = (Vec::new(), Vec::new());
         for lease in leases {
-            let (known, gone): (Vec<&Key>, Vec<&Key>) = lease
+            let (known, gone): (Vec<&DeviceKey>, Vec<&DeviceKey>) = lease
                 .devices
                 .iter()
                 .partition(|key| self.device(key).is_some());
@@ -439,7 +439,7 @@ fn take(allocator: &mut Allocator, devices: Vec<DeviceId>) -> Result<Vec<DeviceI
 }
 
 /// The lasting name of a device.
-fn key(graph: &HardwareGraph, own: &mapa_core::Device) -> Key {
+fn key(graph: &HardwareGraph, own: &mapa_core::Device) -> DeviceKey {
     let whole = match own.unit {
         Unit::Slice(_) => graph.device(own.parent),
         _ => own,
@@ -450,7 +450,7 @@ fn key(graph: &HardwareGraph, own: &mapa_core::Device) -> Key {
         .name
         .strip_prefix(whole.name.as_str())
         .unwrap_or_default();
-    Key {
+    DeviceKey {
         whole: name.unwrap_or_else(|| whole.name.clone()),
         part: part.trim_start_matches('/').to_owned(),
     }

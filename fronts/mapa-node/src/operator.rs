@@ -12,13 +12,13 @@ use mapa_front::text::{counted, duration, table};
 use mapa_live::{DriverSnapshot, Live, Processes};
 use serde::Serialize;
 
-use crate::acquire::{ring_first, see};
+use crate::acquire::{snapshot, wake_head};
 use crate::cli::{CordonArgs, LogArgs, UncordonArgs};
 use crate::error::Error;
-use crate::foreign::look;
+use crate::foreign::driver_snapshot;
 use crate::health::{self, HealthTargets};
 use crate::job_process::RunEvents;
-use crate::ledger::{DeviceFault, Key, Lease, Ledger, Sync, UnixNanos, now};
+use crate::ledger::{DeviceFault, DeviceKey, Durability, Lease, Ledger, UnixNanos, now};
 use crate::node::Node;
 use crate::output::Output;
 use crate::recover::recover;
@@ -35,13 +35,16 @@ pub(crate) fn ps(
     output: Output,
 ) -> Result<(), Error> {
     // What is in the ledger is worth telling whatever drivers do.
-    let drivers = node.map_or_else(|| Ok(DriverSnapshot::default()), |node| look(node, live));
+    let drivers = node.map_or_else(
+        || Ok(DriverSnapshot::default()),
+        |node| driver_snapshot(node, live),
+    );
     let drivers = drivers.unwrap_or_else(|error| {
         output.aside(error.to_string());
         DriverSnapshot::default()
     });
     // Without a machine, keys stand for themselves.
-    let name = |key: &Key| node.map_or_else(|| key.to_string(), |node| node.name(key));
+    let name = |key: &DeviceKey| node.map_or_else(|| key.to_string(), |node| node.name(key));
     let answer = list(ledger, node, &drivers, &name)?;
     if output.json {
         output.object(&Versioned::of_node(answer));
@@ -66,7 +69,7 @@ pub(crate) fn ps(
     for fault in &answer.health {
         output.line(format!(
             "unhealthy: {}: {}",
-            name(&Key::whole(&fault.device)),
+            name(&DeviceKey::whole(&fault.device)),
             fault.detail
         ));
     }
@@ -78,14 +81,14 @@ fn list(
     ledger: &mut Ledger,
     node: Option<&Node>,
     drivers: &DriverSnapshot,
-    name: &dyn Fn(&Key) -> String,
+    name: &dyn Fn(&DeviceKey) -> String,
 ) -> Result<Ps, Error> {
     let processes = Processes::new()?;
     let owner = user();
-    ledger.change(Sync::Boot, |books| {
+    ledger.change(Durability::Boot, |books| {
         let (leases, lost) = match node {
             Some(node) => {
-                let seen = see(books, node, &processes, &owner, drivers)?;
+                let seen = snapshot(books, node, &processes, &owner, drivers)?;
                 (seen.recovered.leases, seen.state.lost)
             }
             None => (recover(books, &processes, &owner)?.leases, Vec::new()),
@@ -131,15 +134,15 @@ fn list(
 fn troubles_of<'a>(
     lease: &Lease,
     health: &[DeviceFault],
-    lost: impl Iterator<Item = &'a Key>,
-    name: &dyn Fn(&Key) -> String,
+    lost: impl Iterator<Item = &'a DeviceKey>,
+    name: &dyn Fn(&DeviceKey) -> String,
 ) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for trouble in health {
         if lease.devices.iter().any(|key| key.whole == trouble.device) {
             found.push(format!(
                 "{}: {}",
-                name(&Key::whole(&trouble.device)),
+                name(&DeviceKey::whole(&trouble.device)),
                 trouble.detail
             ));
         }
@@ -202,7 +205,7 @@ fn print_queue(queue: &[TicketRow], at: UnixNanos, output: Output) {
 pub(crate) fn tenants(ledger: &mut Ledger, output: Output) -> Result<(), Error> {
     let processes = Processes::new()?;
     let owner = user();
-    let tenants = ledger.change(Sync::Boot, |books| {
+    let tenants = ledger.change(Durability::Boot, |books| {
         recover(books, &processes, &owner)?;
         books.tenants()
     })?;
@@ -282,10 +285,10 @@ pub(crate) fn free(
     output: Output,
 ) -> Result<(), Error> {
     let processes = Processes::new()?;
-    let drivers = look(node, live)?;
+    let drivers = driver_snapshot(node, live)?;
     let owner = user();
-    let (seen, health) = ledger.change(Sync::Boot, |books| {
-        let seen = see(books, node, &processes, &owner, &drivers)?;
+    let (seen, health) = ledger.change(Durability::Boot, |books| {
+        let seen = snapshot(books, node, &processes, &owner, &drivers)?;
         Ok((seen, books.faults(processes.boot())?))
     })?;
     let view = seen.state.allocator.view();
@@ -314,7 +317,7 @@ pub(crate) fn free(
         })
         .collect();
     // Of a device that is lost, a machine that was discovered since has nothing.
-    let gone = |fault: &&DeviceFault| node.device(&Key::whole(&fault.device)).is_none();
+    let gone = |fault: &&DeviceFault| node.device(&DeviceKey::whole(&fault.device)).is_none();
     rows.extend(health.iter().filter(gone).map(|fault| DeviceAvailability {
         device: fault.device.clone(),
         free: false,
@@ -380,7 +383,7 @@ pub(crate) fn cordon(
         .duration
         .map(|duration| i64::try_from(duration.0).unwrap_or(i64::MAX));
     let until = duration.map(|length| now().saturating_add(length.saturating_mul(1_000_000_000)));
-    ledger.change(Sync::Disk, |books| {
+    ledger.change(Durability::Disk, |books| {
         wholes
             .iter()
             .try_for_each(|whole| books.cordon(&owner, whole, &args.reason, until))
@@ -400,7 +403,7 @@ pub(crate) fn uncordon(
 ) -> Result<(), Error> {
     let wholes = wholes(&args.devices, args.all, node)?;
     let owner = user();
-    ledger.change(Sync::Disk, |books| {
+    ledger.change(Durability::Disk, |books| {
         for whole in &wholes {
             // Whoever gives it to new tenants again says that it is sound.
             let was_ill = books.clear_fault(&owner, whole, None, &args.reason)?;
@@ -419,7 +422,7 @@ pub(crate) fn uncordon(
         Ok(())
     })?;
     // The queue's head may be waiting for just these devices.
-    ring_first(ledger)?;
+    wake_head(ledger)?;
     done(output, "uncordoned", wholes, |uncordoned| Uncordoned {
         uncordoned,
     })
@@ -494,8 +497,8 @@ pub(crate) fn recovered(ledger: &mut Ledger, output: Output) -> Result<(), Error
     ledger.verify()?;
     let processes = Processes::new()?;
     let owner = user();
-    let found = ledger.change(Sync::Disk, |books| recover(books, &processes, &owner))?;
-    ring_first(ledger)?;
+    let found = ledger.change(Durability::Disk, |books| recover(books, &processes, &owner))?;
+    wake_head(ledger)?;
     if output.json {
         let released = found.released.iter().map(|(lease, why)| ReleasedLease {
             lease: lease.id,

@@ -130,7 +130,7 @@ pub fn recover(
     }
     for ticket in books.queue()? {
         if processes.life(&ticket.asker.process) == Life::Ended {
-            books.leave(owner, ticket.id, "its process is gone")?;
+            books.cancel(owner, ticket.id, "its process is gone")?;
             done.cancelled.push((ticket.id, ticket.asker.tenant));
         }
     }
@@ -160,7 +160,7 @@ fn free(
     owner: &str,
     why: &str,
 ) -> Result<(), Error> {
-    books.free(owner, &lease, why)?;
+    books.release(owner, &lease, why)?;
     // Nothing is in it any more: the kernel removes empty groups only.
     let group = lease.cgroup.as_deref();
     if let Some(group) = group.and_then(|group| mark::of_lease(group, &books.mark(lease.id))) {

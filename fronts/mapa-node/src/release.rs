@@ -9,10 +9,10 @@ use mapa_live::cgroup;
 use mapa_live::{Identity, Life, Processes};
 use rustix::process::Signal;
 
-use crate::acquire::ring_first;
+use crate::acquire::wake_head;
 use crate::error::Error;
 use crate::job_process::GRACE;
-use crate::ledger::{Lease, Ledger, Sync};
+use crate::ledger::{Durability, Lease, Ledger};
 use crate::mark::{self, MARK};
 use crate::output::Output;
 use crate::recover::recover;
@@ -26,7 +26,7 @@ pub(crate) fn end(ledger: &mut Ledger, id: i64, output: Output) -> Result<(), Er
     let processes = Processes::new()?;
     let owner = user();
     // Recover first: a lease whose processes have ended needs no signal, and this way it is not found below.
-    let leases = ledger.change(Sync::Boot, |books| {
+    let leases = ledger.change(Durability::Boot, |books| {
         Ok(recover(books, &processes, &owner)?.leases)
     })?;
     let lease = leases.iter().find(|lease| lease.id == id);
@@ -65,10 +65,10 @@ pub(crate) fn end(ledger: &mut Ledger, id: i64, output: Output) -> Result<(), Er
         signal = Signal::KILL;
     }
     // If the holder was killed, or is not ours, recovery frees the devices now rather than at the next request.
-    ledger.change(Sync::Boot, |books| {
+    ledger.change(Durability::Boot, |books| {
         recover(books, &processes, &owner).map(drop)
     })?;
-    ring_first(ledger)?;
+    wake_head(ledger)?;
     if still(ledger, id)? {
         return Err(Error::at(
             format_args!("lease {id}"),

@@ -16,15 +16,17 @@ use mapa_live::cgroup::{self, Cgroups};
 use mapa_live::{DriverSnapshot, Live, Processes};
 use serde::Serialize;
 
-use crate::acquire::{AcquireContext, AcquireOutcome, FIRST_COME, Granted, Want, see};
+use crate::acquire::{
+    AcquireContext, AcquireOutcome, AcquireRequest, FIRST_COME, Granted, snapshot,
+};
 use crate::cli::RunArgs;
 use crate::disk::Disk;
 use crate::error::Error;
-use crate::foreign::look;
+use crate::foreign::driver_snapshot;
 use crate::health::{self, HealthTargets};
 use crate::job_environment::{JobEnvironment, bind_to, surroundings};
 use crate::job_process::{Job, RunEvents, StartResult};
-use crate::ledger::{Ledger, Requester, Sync};
+use crate::ledger::{Durability, Ledger, Requester};
 use crate::mark;
 use crate::node::Node;
 use crate::output::Output;
@@ -100,7 +102,7 @@ pub(crate) fn run(
         if args.no_driver_check {
             return Ok(DriverSnapshot::default());
         }
-        look(node, live)
+        driver_snapshot(node, live)
     };
     // The ledger keeps policy and request in a form that other programs can read, since any of them may decide
     // for this job.
@@ -114,8 +116,8 @@ pub(crate) fn run(
     };
     if args.dry_run {
         let drivers = drivers()?;
-        let seen = ledger.change(Sync::Boot, |books| {
-            see(books, node, &processes, &asker.tenant, &drivers)
+        let seen = ledger.change(Durability::Boot, |books| {
+            snapshot(books, node, &processes, &asker.tenant, &drivers)
         })?;
         // A dry run ignores the queue: it shows what would be chosen if it were this job's turn.
         let decision = policy.decide(&request, &seen.state.allocator.view())?;
@@ -131,7 +133,7 @@ pub(crate) fn run(
         processes: &processes,
         drivers: &drivers,
     };
-    let want = Want {
+    let want = AcquireRequest {
         asker: &asker,
         request: &request,
         policy: &policy,
@@ -139,10 +141,10 @@ pub(crate) fn run(
         wait: args.wait,
         seconds: args.time.map(|length| length.0),
     };
-    let asked = desk.ask(&want, &happenings, &mut |waiting| {
+    let asked = desk.acquire(&want, &happenings, &mut |waiting| {
         output.aside(format!(
             "waiting at position {} of {}: {}",
-            waiting.position, waiting.of, waiting.reason
+            waiting.position, waiting.queue_length, waiting.reason
         ));
     })?;
     let granted = match asked {
@@ -346,7 +348,7 @@ impl Group {
             };
             if let (Some(folder), Ok(mut books)) = (group.to_str(), Ledger::open(&place)) {
                 // A group that is not noted helps nobody, and does no harm.
-                let _ = books.change(Sync::Boot, |books| books.grouped(lease, folder));
+                let _ = books.change(Durability::Boot, |books| books.set_cgroup(lease, folder));
             }
             *slot = Made::At(group);
         });
@@ -406,7 +408,9 @@ fn start(
         command.env_remove(name);
     }
     Job::start(command, &around.memory, (processes, happenings), |child| {
-        ledger.change(Sync::Boot, |books| books.started(granted.lease.id, child))
+        ledger.change(Durability::Boot, |books| {
+            books.set_command_process(granted.lease.id, child)
+        })
     })
 }
 

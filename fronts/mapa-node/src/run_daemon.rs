@@ -17,27 +17,27 @@ use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tracing::{info, warn};
 
-use crate::acquire::ring_first;
+use crate::acquire::wake_head;
 use crate::cli::{Length, MachineArgs};
 #[cfg(feature = "slo")]
 use crate::daemon::LatencyControl;
 use crate::daemon::{
-    Config, DriverParts, Host, Inbox, InboxSender, Message, Metrics, Needs, NodeDriver,
-    NodeJournal, NodeLevers, Recorder, Reporter, RunEnd, SharedStatus, Stopped, folder_of, inbox,
-    job_of_lease, now_ms,
+    DaemonConfig, DriverParts, DriverStop, HostSampler, Inbox, InboxMessage, InboxSender, Metrics,
+    Needs, NodeDriver, NodeJournal, NodeLevers, Recorder, Reporter, RunEnd, SharedStatus,
+    folder_of, inbox, job_of_lease, now_ms,
 };
 use crate::disk::Disk;
 use crate::error::Error;
 use crate::health::{self, HealthTargets};
-use crate::leader::{BELL, Leader, alone, enter};
-use crate::ledger::{Ledger, Sync, UnixNanos, now};
+use crate::leader::{Leader, TICKET, acquire_leadership, refuse_second_leader};
+use crate::ledger::{Durability, Ledger, UnixNanos, now};
 use crate::mark;
 use crate::node::Node;
 use crate::output::Output;
 use crate::path_visibility::PathVisibility;
 use crate::run::user;
-use crate::service::{self, Log};
-use crate::wakeup::Bell;
+use crate::service::{self, LogFormat};
+use crate::wakeup::WakeupSocket;
 
 /// How long after an error the health of devices is watched again.
 const WATCH_AGAIN: Duration = Duration::from_secs(10);
@@ -66,7 +66,7 @@ pub(crate) struct DaemonArgs {
     pub duration: Option<Length>,
     /// How the log is written: text or json.
     #[arg(long, value_name = "FORM", default_value = "text")]
-    pub log: Log,
+    pub log: LogFormat,
     /// Write down orders too.
     #[arg(long)]
     pub verbose: bool,
@@ -104,9 +104,9 @@ pub(crate) fn drive(
     output: Output,
 ) -> Result<(), Error> {
     service::log(args.log, args.verbose);
-    let config: Config = match &args.config {
-        Some(path) => Config::read(path)?,
-        None => Config::default(),
+    let config: DaemonConfig = match &args.config {
+        Some(path) => DaemonConfig::read(path)?,
+        None => DaemonConfig::default(),
     };
     let named = args.scheduler.clone();
     let spec = named.unwrap_or_else(|| config.queue.scheduler.clone());
@@ -125,11 +125,13 @@ pub(crate) fn drive(
     // Signals are heard before there is anything to give back.
     let (outside, inbox) = inbox();
     listen(&outside, books.id());
-    books.read(|books| alone(books, &processes))?;
+    books.read(|books| refuse_second_leader(books, &processes))?;
     // What a crash has left half done is taken back before anybody looks at the machine. Whoever has the
     // journal open is the only one that pulls.
     let (keeper, left) = keeper(&live, &config, ledger, &leader)?;
-    books.change(Sync::Disk, |books| enter(books, &processes, &leader))?;
+    books.change(Durability::Disk, |books| {
+        acquire_leadership(books, &processes, &leader)
+    })?;
     let daemon = DaemonRun {
         args,
         config: &config,
@@ -146,14 +148,17 @@ pub(crate) fn drive(
         // Whoever waits need not wait for its silence to count.
         let why = format!("it failed: {error}");
         let Leader { owner, process, .. } = &leader;
-        let resigned = books.change(Sync::Boot, |books| books.resign(owner, process, &why));
-        drop(resigned.and_then(|()| ring_first(&mut books)));
+        let resigned = books.change(Durability::Boot, |books| books.resign(owner, process, &why));
+        drop(resigned.and_then(|()| wake_head(&mut books)));
     }
     ended
 }
 
 /// The scheduler of a configuration.
-fn scheduler(spec: &SchedulerSpec, config: &Config) -> Result<Box<dyn Scheduler + Send>, Error> {
+fn scheduler(
+    spec: &SchedulerSpec,
+    config: &DaemonConfig,
+) -> Result<Box<dyn Scheduler + Send>, Error> {
     let queue = &config.queue;
     let names = Names::built_in();
     Ok(queue
@@ -162,7 +167,7 @@ fn scheduler(spec: &SchedulerSpec, config: &Config) -> Result<Box<dyn Scheduler 
 }
 
 /// The moment 0 of a run: before anything that is in the ledger.
-fn began(ledger: &mut Ledger) -> Result<UnixNanos, Error> {
+fn epoch(ledger: &mut Ledger) -> Result<UnixNanos, Error> {
     ledger.read(|books| {
         let leases = books.leases()?.into_iter().map(|lease| lease.granted);
         let queue = books.queue()?.into_iter().map(|ticket| ticket.since);
@@ -176,7 +181,7 @@ fn head(
     node: &Node,
     changes: &MachineSpec,
     spec: &SchedulerSpec,
-    config: &Config,
+    config: &DaemonConfig,
     began: UnixNanos,
 ) -> Result<RecordHead, Error> {
     let text = node.loaded().machine.to_toml().map_err(Error::malformed)?;
@@ -208,7 +213,7 @@ fn head(
 /// All that a run of the daemon rests on.
 struct DaemonRun<'a> {
     args: &'a DaemonArgs,
-    config: &'a Config,
+    config: &'a DaemonConfig,
     live: &'a Live,
     processes: &'a Processes,
     leader: &'a Leader,
@@ -229,7 +234,7 @@ impl DaemonRun<'_> {
     ) -> Result<(), Error> {
         let mut ledger = Ledger::open(ledger)?;
         let node = self.load_node(&mut ledger)?;
-        let began = began(&mut ledger)?;
+        let began = epoch(&mut ledger)?;
         let recorder = self.open_record(&node, began)?;
         let shared = self.shared_status(&node);
         let told = reporter(&shared, &left);
@@ -251,7 +256,7 @@ impl DaemonRun<'_> {
             contention: Some(false),
         };
         let (to, live) = (&self.outside, self.live);
-        let sampler = Host::begin(live, self.config, &node, needs, to, &shared)?;
+        let sampler = HostSampler::begin(live, self.config, &node, needs, to, &shared)?;
         let mut driver = NodeDriver::new(DriverParts {
             ledger,
             node,
@@ -290,7 +295,7 @@ impl DaemonRun<'_> {
             slo.introduce(&mut driver);
             driver.slo = Some(slo);
         }
-        let ended = go(&mut SchedulerRun::new(fleet), &mut *scheduler, &mut driver);
+        let ended = run_loop(&mut SchedulerRun::new(fleet), &mut *scheduler, &mut driver);
         let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
         drop(served);
         let why = match (&ended, driver.end.signal) {
@@ -309,7 +314,9 @@ impl DaemonRun<'_> {
             self.output.aside(warning);
         })?;
         if !ledger.read(|books| node.is_bound(books))? {
-            ledger.change(Sync::Disk, |books| node.bind(books, &self.leader.owner))?;
+            ledger.change(Durability::Disk, |books| {
+                node.bind(books, &self.leader.owner)
+            })?;
         }
         // Its levers can partition a device that has no instance.
         node.open_bare()?;
@@ -384,7 +391,7 @@ impl DaemonRun<'_> {
         thread::spawn(move || {
             let tell = |what: String| {
                 info!(what, "health");
-                to.tell(Message::Bell);
+                to.tell(InboxMessage::Wakeup);
             };
             let mut last = String::new();
             loop {
@@ -423,7 +430,7 @@ fn reporter(shared: &Arc<SharedStatus>, left: &[String]) -> Reporter {
 /// could not be.
 fn keeper(
     live: &Live,
-    config: &Config,
+    config: &DaemonConfig,
     ledger: &Path,
     leader: &Leader,
 ) -> Result<(LeverManager<NodeJournal>, Vec<String>), Error> {
@@ -448,7 +455,7 @@ fn keeper(
 }
 
 /// Goes from instant to instant.
-fn go(
+fn run_loop(
     drive: &mut SchedulerRun,
     scheduler: &mut dyn Scheduler,
     driver: &mut NodeDriver<'_>,
@@ -459,8 +466,8 @@ fn go(
             Ok(false) => return Ok(()),
             // The fact was not booked. The devices of a lease that could not be adopted are occupied
             // (`settle`); of any other fact all that is left is that it was told.
-            Err(Stopped::Fact(error)) => driver.told.error("events", &error.to_string()),
-            Err(Stopped::Over(error)) => return Err(error),
+            Err(DriverStop::Fact(error)) => driver.told.error("events", &error.to_string()),
+            Err(DriverStop::Over(error)) => return Err(error),
         }
         // A daemon keeps no past: that is the ledger's.
         let record = drive.record_mut();
@@ -475,11 +482,11 @@ fn go(
 
 /// Listens to signals, and to the bell of the ledger.
 fn listen(outside: &InboxSender, ledger: &str) {
-    if let Ok(bell) = Bell::new(ledger, BELL) {
+    if let Ok(bell) = WakeupSocket::new(ledger, TICKET) {
         let to = outside.clone();
         thread::spawn(move || {
             while bell.wait().is_ok() {
-                to.tell(Message::Bell);
+                to.tell(InboxMessage::Wakeup);
             }
         });
     }
@@ -487,7 +494,7 @@ fn listen(outside: &InboxSender, ledger: &str) {
         let to = outside.clone();
         thread::spawn(move || {
             for signal in &mut signals {
-                to.tell(Message::Stop(signal));
+                to.tell(InboxMessage::Stop(signal));
             }
         });
     }

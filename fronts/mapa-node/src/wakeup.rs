@@ -1,9 +1,8 @@
-//! Bells: how whoever frees devices wakes whoever waits.
+//! Wake-ups: a process that releases devices ends the sleep of a waiting job early.
 //!
-//! A bell is a datagram socket in Linux's abstract namespace, named after the ledger and the place
-//! in the queue. Ringing costs microseconds and leaves no file behind. A bell only makes somebody
-//! look earlier: the ledger says what is true, and whoever waits looks now and then without a bell
-//! too, so one that is lost or rung by a stranger does no harm.
+//! A wake-up is a datagram to a socket in Linux's abstract namespace, named after the ledger and the
+//! ticket. It costs microseconds and leaves no file behind. Correctness never depends on it: a
+//! waiting job polls the ledger anyway, so a wake-up that is lost or forged does no harm.
 
 use std::io;
 use std::os::linux::net::SocketAddrExt;
@@ -15,20 +14,20 @@ fn address(ledger: &str, ticket: i64) -> io::Result<SocketAddr> {
     SocketAddr::from_abstract_name(format!("mapa-{ledger}-{ticket}"))
 }
 
-/// The bell of a place in the queue.
+/// The socket on which a ticket receives wake-ups.
 #[derive(Debug)]
-pub(crate) struct Bell(UnixDatagram);
+pub(crate) struct WakeupSocket(UnixDatagram);
 
-impl Bell {
-    /// Hangs up the bell.
+impl WakeupSocket {
+    /// Binds the socket.
     ///
     /// # Errors
-    /// What the system says: without a bell one waits a little longer.
+    /// What the system says: without the socket, the job relies on polling.
     pub(crate) fn new(ledger: &str, ticket: i64) -> io::Result<Self> {
         Ok(Self(UnixDatagram::bind_addr(&address(ledger, ticket)?)?))
     }
 
-    /// Waits until somebody rings.
+    /// Waits for a wake-up.
     ///
     /// # Errors
     /// What the system says.
@@ -37,14 +36,14 @@ impl Bell {
     }
 }
 
-/// Rings the bell of a place in the queue. Nothing happens if nobody is there.
-pub(crate) fn ring(ledger: &str, ticket: i64) {
-    let rung = address(ledger, ticket).and_then(|address| {
+/// Wakes the process of a ticket. Does nothing unless it listens.
+pub(crate) fn wake(ledger: &str, ticket: i64) {
+    let sent = address(ledger, ticket).and_then(|address| {
         let socket = UnixDatagram::unbound()?;
         // A full queue of datagrams must not hold up the process that has just freed devices.
         socket.set_nonblocking(true)?;
         socket.send_to_addr(b"!", &address)
     });
-    // A full bell has been rung already, and one that is gone needs none.
-    drop(rung);
+    // A full socket wakes its process anyway, and one that is gone needs no wake-up.
+    drop(sent);
 }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use mapa_node::{Key, Ledger, Processes, Requester, Sync, now, recover};
+use mapa_node::{DeviceKey, Durability, Ledger, Processes, Requester, now, recover};
 
 use super::common::{Place, asker};
 
@@ -53,30 +53,30 @@ fn writes(path: &Path, asker: &Requester, mut each: impl FnMut(usize, State, boo
         if on_disk {
             let device = format!("GPU{}", at / 6 % 8);
             ledger
-                .change(Sync::Disk, |books| {
+                .change(Durability::Disk, |books| {
                     books.cordon("tester", &device, "test", None)
                 })
                 .unwrap();
         } else if held.len() > 3 {
             let oldest = held.remove(0);
             ledger
-                .change(Sync::Boot, |books| {
+                .change(Durability::Boot, |books| {
                     let lease = books
                         .leases()?
                         .into_iter()
                         .find(|lease| lease.id == oldest)
                         .unwrap();
-                    books.free("tester", &lease, "test")
+                    books.release("tester", &lease, "test")
                 })
                 .unwrap();
         } else {
-            let device = Key {
+            let device = DeviceKey {
                 whole: format!("GPU{at}"),
                 part: String::new(),
             };
             held.push(
                 ledger
-                    .change(Sync::Boot, |books| {
+                    .change(Durability::Boot, |books| {
                         books.grant(asker, &[device], None, None, "test")
                     })
                     .unwrap(),
@@ -169,7 +169,7 @@ fn a_copy_of_the_files_after_any_write_is_the_state_after_that_write() {
         let mut ledger = Ledger::open(&copy).unwrap();
         let later = Processes::new().unwrap().of_boot("later");
         let found = ledger
-            .change(Sync::Boot, |books| recover(books, &later, "tester"))
+            .change(Durability::Boot, |books| recover(books, &later, "tester"))
             .unwrap();
         assert_eq!(
             (found.leases.len(), found.released.len()),

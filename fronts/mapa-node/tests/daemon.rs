@@ -11,7 +11,7 @@ use fake_nvml::{Code, Fault};
 use mapa_live::levers::{
     FolderJournal, Journal, JournalEntry, LeverChange, Lifetime, MpsScope, MpsServer, Plan, Step,
 };
-use mapa_node::{Key, Ledger, Processes, Sync};
+use mapa_node::{DeviceKey, Durability, Ledger, Processes};
 use serde_json::Value;
 
 use super::common::{LOCK, Place, Systemd, asker, assert_valid, error, text};
@@ -21,17 +21,17 @@ use super::daemon_kills::{Machine, Mps, entries};
 pub(crate) struct Daemon(pub(crate) Child);
 
 impl Daemon {
-    /// Starts a daemon, and waits until it is the steward of the queue.
+    /// Starts a daemon, and waits until it is the leader of the queue.
     pub(crate) fn start(place: &Place, words: &[&str]) -> Self {
         Self::of(place, Self::command(place, words))
     }
 
-    /// Starts this daemon, and waits until it is the steward of the queue.
+    /// Starts this daemon, and waits until it is the leader of the queue.
     pub(crate) fn of(place: &Place, mut command: Command) -> Self {
         let mut own = Self(command.spawn().unwrap());
         let begun = Instant::now();
-        while !is_steward(place, own.0.id()) {
-            assert!(begun.elapsed() < Duration::from_secs(60), "no steward");
+        while !is_leader(place, own.0.id()) {
+            assert!(begun.elapsed() < Duration::from_secs(60), "no leader");
             if let Some(status) = own.0.try_wait().unwrap() {
                 panic!("{status}: {}", place.text("daemon.log"));
             }
@@ -74,13 +74,13 @@ impl Drop for Daemon {
     }
 }
 
-fn is_steward(place: &Place, pid: u32) -> bool {
+fn is_leader(place: &Place, pid: u32) -> bool {
     if !place.ledger().exists() {
         return false;
     }
     let mut ledger = Ledger::open(place.ledger()).unwrap();
-    let steward = ledger.read(|books| books.steward()).unwrap();
-    steward.is_some_and(|steward| steward.process.id.pid.unsigned_abs() == pid)
+    let leader = ledger.read(|books| books.leader()).unwrap();
+    leader.is_some_and(|leader| leader.process.id.pid.unsigned_abs() == pid)
 }
 
 fn replayed(place: &Place, record: &PathBuf) -> (bool, Value) {
@@ -352,18 +352,21 @@ fn an_order_that_comes_too_late_fails_and_its_job_waits_on() {
         queue.first().map(|ticket| ticket.reason.clone())
     };
     until(|| reason().is_some_and(|text| text.contains("waits before it")));
-    let taken = books.change(Sync::Boot, |books| {
+    let taken = books.change(Durability::Boot, |books| {
         let (_, devices) = books.machine()?.unwrap();
-        let keys: Vec<Key> = devices.iter().map(|device| Key::whole(device)).collect();
+        let keys: Vec<DeviceKey> = devices
+            .iter()
+            .map(|device| DeviceKey::whole(device))
+            .collect();
         books.grant(&asker(&Processes::new()?), &keys, None, None, "a test")
     });
     let taken = taken.unwrap();
     until(|| kinds(&record, "events", "event").contains(&"action-failed".to_owned()));
     machine.fake.clear_faults().unwrap();
     assert!(waits.try_wait().unwrap().is_none(), "it waits on");
-    let freed = books.change(Sync::Boot, |books| {
+    let freed = books.change(Durability::Boot, |books| {
         let lease = books.leases()?.into_iter().find(|lease| lease.id == taken);
-        books.free("tester", &lease.unwrap(), "a test")
+        books.release("tester", &lease.unwrap(), "a test")
     });
     assert!(freed.unwrap());
     assert!(waits.wait().unwrap().success());
@@ -388,8 +391,8 @@ fn a_daemon_that_was_replaced_refuses_nobody_and_ends() {
     signal("-STOP");
     let mut books = Ledger::open(place.ledger()).unwrap();
     let processes = Processes::new().unwrap();
-    let ticket = books.change(Sync::Boot, |books| {
-        books.enter("tester", &processes.own()?, "fifo")?;
+    let ticket = books.change(Durability::Boot, |books| {
+        books.acquire_leadership("tester", &processes.own()?, "fifo")?;
         // This would be refused: it is no request.
         books.enqueue(&asker(&processes), "fifo", None, "a test")
     });
@@ -399,12 +402,12 @@ fn a_daemon_that_was_replaced_refuses_nobody_and_ends() {
     let log = place.text("daemon.log");
     assert_eq!(status.code(), Some(125), "{log}");
     assert!(log.contains("another daemon has taken this queue"), "{log}");
-    let (found, steward) = books
-        .read(|books| Ok((books.ticket(ticket)?, books.steward()?)))
+    let (found, leader) = books
+        .read(|books| Ok((books.ticket(ticket)?, books.leader()?)))
         .unwrap();
     assert_eq!(found.unwrap().refusal, None);
-    let steward = steward.unwrap().process.id.pid.unsigned_abs();
-    assert_eq!(steward, std::process::id());
+    let leader = leader.unwrap().process.id.pid.unsigned_abs();
+    assert_eq!(leader, std::process::id());
 }
 
 /// A share of multiprocessors that a daemon of before has set, and that ends in so many milliseconds.

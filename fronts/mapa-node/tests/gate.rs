@@ -6,7 +6,7 @@ use std::process::{Child, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mapa_node::{Ledger, Sync};
+use mapa_node::{Durability, Ledger};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::common::Place;
@@ -51,7 +51,7 @@ fn with_one_at_the_gate<T>(
         let mut mapa = place.mapa(&words).stderr(Stdio::null()).spawn().unwrap();
         let done = loop {
             let seen = ledger
-                .change(Sync::Boot, |books| {
+                .change(Durability::Boot, |books| {
                     let leases = books.leases()?;
                     let pid = mapa.id() as i32;
                     let Some(own) = leases

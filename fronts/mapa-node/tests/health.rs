@@ -163,12 +163,12 @@ fn a_reset_that_a_driver_asks_for_closes_the_device_until_it_is_done() {
 
 #[test]
 fn what_was_wrong_before_a_reboot_does_not_count_after_it() {
-    use mapa_node::{Fault, Ledger, Sync};
+    use mapa_node::{Durability, FaultKind, Ledger};
     let machine = Machine::of("dgx-1v");
     let mut ledger = Ledger::open(machine.ledger()).unwrap();
     let found = ledger
-        .change(Sync::Boot, |books| {
-            books.record_fault("tester", "earlier", "GPU-1", Fault::Xid, "Xid 79")?;
+        .change(Durability::Boot, |books| {
+            books.record_fault("tester", "earlier", "GPU-1", FaultKind::Xid, "Xid 79")?;
             Ok((books.faults("earlier")?.len(), books.faults("now")?.len()))
         })
         .unwrap();

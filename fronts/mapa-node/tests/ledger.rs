@@ -4,12 +4,12 @@ use std::fs;
 use std::sync::Barrier;
 use std::thread;
 
-use mapa_node::{Identity, Key, Ledger, Processes, Sync, recover};
+use mapa_node::{DeviceKey, Durability, Identity, Ledger, Processes, recover};
 
 use super::common::{Place, asker};
 
-fn key(whole: &str, part: &str) -> Key {
-    Key {
+fn key(whole: &str, part: &str) -> DeviceKey {
+    DeviceKey {
         whole: whole.to_owned(),
         part: part.to_owned(),
     }
@@ -20,9 +20,9 @@ fn no_device_is_held_twice_not_as_a_whole_and_in_parts_either() {
     let place = Place::new();
     let mut ledger = Ledger::open(place.ledger()).unwrap();
     let asker = asker(&Processes::new().unwrap());
-    let mut take = |keys: &[Key]| {
+    let mut take = |keys: &[DeviceKey]| {
         ledger
-            .change(Sync::Boot, |books| {
+            .change(Durability::Boot, |books| {
                 books.grant(&asker, keys, None, None, "test")
             })
             .map_err(|error| error.to_string())
@@ -58,7 +58,7 @@ fn the_same_change_by_many_threads_is_made_once_each() {
                     // Opening, migrating and taking the one device all happen at once.
                     let mut ledger = Ledger::open(&path).unwrap();
                     let asker = asker(&Processes::new().unwrap());
-                    let took = ledger.change(Sync::Boot, |books| {
+                    let took = ledger.change(Durability::Boot, |books| {
                         books.grant(&asker, &[key("A", "")], None, None, "test")
                     });
                     took.is_ok()
@@ -116,14 +116,16 @@ fn recovery_keeps_the_living_frees_the_dead_and_forgets_earlier_boots() {
         ("C", &earlier),
         ("D", &elsewhere),
     ] {
-        let id = ledger.change(Sync::Boot, |books| {
+        let id = ledger.change(Durability::Boot, |books| {
             books.grant(asker, &[key(name, "")], None, None, "test")
         });
         ids.push(id.unwrap());
     }
     let mut found = |processes: &Processes| {
         ledger
-            .change(Sync::Boot, |books| recover(books, processes, "tester"))
+            .change(Durability::Boot, |books| {
+                recover(books, processes, "tester")
+            })
             .unwrap()
     };
     let first = found(&processes);
@@ -162,15 +164,17 @@ fn a_folder_that_is_no_control_group_is_not_removed() {
     let processes = Processes::new().unwrap();
     let mut dead = asker(&processes);
     dead.process.id.start += 1;
-    let lease = ledger.change(Sync::Boot, |books| {
+    let lease = ledger.change(Durability::Boot, |books| {
         let lease = books.grant(&dead, &[key("A", "")], None, None, "test")?;
         let name = format!("mapa-{}", books.mark(lease).replace(':', "-"));
         let folder = place.path().join(name);
         fs::create_dir_all(folder.join("empty")).unwrap();
-        books.grouped(lease, folder.to_str().unwrap())?;
+        books.set_cgroup(lease, folder.to_str().unwrap())?;
         Ok(folder)
     });
-    let found = ledger.change(Sync::Boot, |books| recover(books, &processes, "tester"));
+    let found = ledger.change(Durability::Boot, |books| {
+        recover(books, &processes, "tester")
+    });
     assert_eq!(found.unwrap().released.len(), 1);
     assert!(lease.unwrap().join("empty").exists());
 }
@@ -202,15 +206,17 @@ fn whoever_was_moved_to_be_limited_is_found() {
         .spawn()
         .unwrap();
     fs::write(limited.join("cgroup.procs"), job.id().to_string()).unwrap();
-    let lease = ledger.change(Sync::Boot, |books| {
+    let lease = ledger.change(Durability::Boot, |books| {
         let lease = books.grant(&dead, &[key("A", "")], None, None, "test")?;
-        books.grouped(lease, own.to_str().unwrap())?;
-        books.limited(lease, limited.to_str().unwrap())?;
+        books.set_cgroup(lease, own.to_str().unwrap())?;
+        books.set_limit_cgroup(lease, limited.to_str().unwrap())?;
         Ok(lease)
     });
     assert_eq!(lease.unwrap(), 1);
     let mut found = || {
-        let found = ledger.change(Sync::Boot, |books| recover(books, &processes, "tester"));
+        let found = ledger.change(Durability::Boot, |books| {
+            recover(books, &processes, "tester")
+        });
         found.unwrap()
     };
     let first = found();

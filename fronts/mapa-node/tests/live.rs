@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use fake_nvml::Process;
-use mapa_node::{Key, Ledger, Processes, Sync};
+use mapa_node::{DeviceKey, Durability, Ledger, Processes};
 
 use super::common::{Machine, asker, error, text};
 
@@ -64,10 +64,10 @@ fn a_number_that_a_stranger_has_by_now_makes_it_nobody_of_a_lease() {
     let mut child = processes.own().unwrap();
     child.id.start -= 1;
     let mut ledger = Ledger::open(machine.ledger()).unwrap();
-    let given = ledger.change(Sync::Boot, |books| {
-        let device = Key::whole(machine.fake.uuid(0).unwrap());
+    let given = ledger.change(Durability::Boot, |books| {
+        let device = DeviceKey::whole(machine.fake.uuid(0).unwrap());
         let lease = books.grant(&asker, &[device], None, None, "test")?;
-        books.started(lease, &child)
+        books.set_command_process(lease, &child)
     });
     given.unwrap();
     let seven = machine.mapa(&["run", "-n", "7", "--", "true"]);

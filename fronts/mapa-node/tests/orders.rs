@@ -4,7 +4,7 @@
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use mapa_node::{Ledger, Processes, Sync};
+use mapa_node::{Durability, Ledger, Processes};
 
 use super::common::{Place, asker, error};
 
@@ -113,7 +113,7 @@ fn a_ticket_that_cannot_be_read_harms_nobody_else() {
     bad.spec = r#"{"gpus":1,"must_include":["GPU99"]}"#.to_owned();
     let mut ledger = Ledger::open(place.ledger()).unwrap();
     ledger
-        .change(Sync::Boot, |books| {
+        .change(Durability::Boot, |books| {
             books.enqueue(&bad, "fifo", None, "test")
         })
         .unwrap();

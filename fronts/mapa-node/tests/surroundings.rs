@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::process::Stdio;
 
 use mapa_live::cgroup::Cgroups;
-use mapa_node::{Ledger, Processes, Sync, recover};
+use mapa_node::{Durability, Ledger, Processes, recover};
 
 use super::common::{Place, error, text};
 
@@ -139,7 +139,7 @@ fn what_has_cleared_its_variables_is_found_by_its_control_group() {
     assert!(!home.join(&name).exists(), "{name}");
     // Without a group the same command would be lost.
     let found = ledger
-        .change(Sync::Boot, |books| {
+        .change(Durability::Boot, |books| {
             recover(books, &Processes::new()?, "test")
         })
         .unwrap();

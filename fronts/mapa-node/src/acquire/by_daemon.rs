@@ -3,9 +3,11 @@
 use mapa_core::{Reason, Refusal};
 use mapa_live::Processes;
 
-use super::request::{FIRST_COME, Granted, Look, Outcome, Waiting, Want, refusal_of, waiting};
+use super::request::{
+    AcquireAttempt, AcquireRequest, FIRST_COME, Granted, Outcome, WaitStatus, refusal_of, waiting,
+};
 use crate::error::Error;
-use crate::leader::steward;
+use crate::leader::leader;
 use crate::ledger::{LedgerTx, Ticket};
 use crate::node::Node;
 
@@ -14,10 +16,10 @@ use crate::node::Node;
 pub(super) fn is_served(
     books: &LedgerTx<'_>,
     processes: &Processes,
-    want: &Want<'_>,
+    want: &AcquireRequest<'_>,
     ticket: Option<i64>,
 ) -> Result<bool, Error> {
-    if steward(books, processes)?.is_none() {
+    if leader(books, processes)?.is_none() {
         return Ok(false);
     }
     // A job that does not wait may take free devices although a daemon is there, but only while no job waits.
@@ -28,7 +30,7 @@ pub(super) fn is_served(
 pub(super) fn answered(
     books: &LedgerTx<'_>,
     node: &Node,
-    want: &Want<'_>,
+    want: &AcquireRequest<'_>,
     ticket: Option<i64>,
 ) -> Result<Option<Outcome>, Error> {
     let place = ticket.map(|id| books.ticket(id)).transpose()?.flatten();
@@ -51,14 +53,14 @@ pub(super) fn answered(
             .iter()
             .filter_map(|key| node.device(key))
             .collect();
-        return Ok(Some(Ok(Look::Granted(Box::new(Granted {
+        return Ok(Some(Ok(AcquireAttempt::Granted(Box::new(Granted {
             lease,
             placement,
             decision: None,
         })))));
     }
     if let Some(why) = place.refusal {
-        books.leave(&want.asker.tenant, place.id, &why)?;
+        books.cancel(&want.asker.tenant, place.id, &why)?;
         return match refusal_of(&why) {
             Error::Refused(refusal) => Ok(Some(Err(refusal))),
             other => Err(other),
@@ -68,17 +70,17 @@ pub(super) fn answered(
 }
 
 /// One look at the ledger of somebody about whom a daemon decides.
-pub(super) fn look(
+pub(super) fn try_acquire(
     books: &LedgerTx<'_>,
     node: &Node,
     processes: &Processes,
-    want: &Want<'_>,
+    want: &AcquireRequest<'_>,
     ticket: Option<i64>,
 ) -> Result<Outcome, Error> {
     if let Some(outcome) = answered(books, node, want, ticket)? {
         return Ok(outcome);
     }
-    let Some(steward) = steward(books, processes)? else {
+    let Some(leader) = leader(books, processes)? else {
         // It has gone since this look began: the next one decides otherwise.
         return waits(books, want, ticket, FIRST_COME);
     };
@@ -95,13 +97,13 @@ pub(super) fn look(
             return Ok(Err(Refusal::Busy(Reason::Rule(why.into()))));
         }
     }
-    waits(books, want, ticket, &steward.scheduler)
+    waits(books, want, ticket, &leader.scheduler)
 }
 
 /// Stays in the queue, or goes to its end.
 fn waits(
     books: &LedgerTx<'_>,
-    want: &Want<'_>,
+    want: &AcquireRequest<'_>,
     ticket: Option<i64>,
     order: &str,
 ) -> Result<Outcome, Error> {
@@ -127,10 +129,10 @@ fn waits(
     if let Some(told) = told.filter(|_| ticket.is_some()) {
         reason.clone_from(&told.reason);
     }
-    let waiting = Waiting {
+    let waiting = WaitStatus {
         position: before + 1,
-        of: waiting(&queue).count(),
+        queue_length: waiting(&queue).count(),
         reason,
     };
-    Ok(Ok(Look::Waits(id, waiting)))
+    Ok(Ok(AcquireAttempt::Queued(id, waiting)))
 }

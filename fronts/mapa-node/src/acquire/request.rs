@@ -1,4 +1,4 @@
-//! What is asked for, and what may become of it.
+//! The request for devices, and the outcome of an attempt.
 
 use mapa_core::{Decision, DeviceId, Policy, Reason, Refusal, Request, SearchStats};
 
@@ -10,7 +10,7 @@ pub(crate) const FIRST_COME: &str = "first-come";
 
 /// What is asked for.
 #[derive(Clone, Copy)]
-pub(crate) struct Want<'a> {
+pub(crate) struct AcquireRequest<'a> {
     /// The job, as the ledger will name it.
     pub asker: &'a Requester,
     /// The request, read against this machine's graph.
@@ -35,23 +35,23 @@ pub(crate) struct Granted {
     pub decision: Option<Decision>,
 }
 
-/// Why somebody waits.
+/// The state of a waiting job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Waiting {
+pub(crate) struct WaitStatus {
     /// The place in the queue: 1 is the first.
     pub position: usize,
-    /// How many wait.
-    pub of: usize,
+    /// The number of waiting jobs.
+    pub queue_length: usize,
     /// Why it does not start yet, for people.
     pub reason: String,
 }
 
-/// The outcome of one look at the ledger.
-pub(super) enum Look {
+/// The outcome of one attempt to acquire devices.
+pub(super) enum AcquireAttempt {
     Granted(Box<Granted>),
-    Waits(i64, Waiting),
-    /// Nothing was decided: another look is needed.
-    Again,
+    Queued(i64, WaitStatus),
+    /// Nothing was decided: another attempt is needed.
+    Retry,
 }
 
 /// Those of the queue that have neither a lease nor a refusal yet.
@@ -62,7 +62,7 @@ pub(crate) fn waiting(queue: &[Ticket]) -> impl Iterator<Item = &Ticket> {
 }
 
 /// Why a job waits before which so many others do.
-pub(crate) fn turn(scheduler: &str, before: usize) -> String {
+pub(crate) fn wait_reason(scheduler: &str, before: usize) -> String {
     match before {
         0 => format!("its turn by {scheduler}: nobody waits before it"),
         1 => format!("its turn by {scheduler}: 1 waits before it"),
@@ -70,7 +70,7 @@ pub(crate) fn turn(scheduler: &str, before: usize) -> String {
     }
 }
 
-pub(super) type Outcome = Result<Look, Refusal>;
+pub(super) type Outcome = Result<AcquireAttempt, Refusal>;
 
 /// A refusal that another program wrote into the queue: its kind, a colon, why.
 pub(crate) fn refusal_of(text: &str) -> Error {

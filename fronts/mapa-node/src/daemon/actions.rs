@@ -8,14 +8,14 @@ use mapa_core::{DeviceId, Refusal};
 use mapa_live::{Life, ProcessId};
 use mapa_sched::{Action, Assignment, Event, JobId, JobLimit, Time};
 
-use super::changes::{self, Target};
+use super::changes::{self, LimitTarget};
 use super::driver::{NodeDriver, now_ms};
 use super::events::{EventBuilder, MACHINE, ReportedLease, ticket_of};
 use crate::acquire::grant;
 use crate::error::Error;
 use crate::foreign::foreign;
 use crate::leader;
-use crate::ledger::{Lease, Sync, UnixNanos, now};
+use crate::ledger::{Durability, Lease, UnixNanos, now};
 use crate::mark;
 use crate::node::{Node, Withheld};
 use crate::wakeup;
@@ -68,8 +68,8 @@ impl NodeDriver<'_> {
         let scheduler = self.leader.scheduler.clone();
         let (drivers, is_stale) = (self.drivers(), self.is_stale);
         let (leader, node, processes) = (&self.leader, &self.node, self.processes);
-        let placed = self.ledger.change(Sync::Boot, |books| {
-            leader::stay(books, leader)?;
+        let placed = self.ledger.change(Durability::Boot, |books| {
+            leader::heartbeat(books, leader)?;
             let ticket = books.ticket(id)?;
             let ticket = ticket.filter(|ticket| ticket.lease.is_none() && ticket.refusal.is_none());
             let Some(ticket) = ticket else {
@@ -98,7 +98,7 @@ impl NodeDriver<'_> {
                 ticket.seconds,
                 &reason,
             )?;
-            books.served(id, lease.id)?;
+            books.record_grant(id, lease.id)?;
             Ok(Ok(lease))
         });
         // A device that somebody holds meanwhile is an error of the ledger, whose change is undone.
@@ -116,7 +116,7 @@ impl NodeDriver<'_> {
                 );
                 self.told.placed(&lease);
                 self.leases.insert(job, (lease, placement));
-                wakeup::ring(self.ledger.id(), id);
+                wakeup::wake(self.ledger.id(), id);
             }
             Err(why) => {
                 self.known.tickets.remove(&id);
@@ -135,10 +135,10 @@ impl NodeDriver<'_> {
         self.known.tickets.remove(&id);
         // It is not told again: it leaves the queue as soon as its owner has read why.
         self.known.not_before.insert(id, UnixNanos::MAX);
-        self.change(Sync::Boot, |books| {
-            books.refuse(id, &format!("{}: {why}", why.kind()))
+        self.change(Durability::Boot, |books| {
+            books.record_refusal(id, &format!("{}: {why}", why.kind()))
         })?;
-        wakeup::ring(self.ledger.id(), id);
+        wakeup::wake(self.ledger.id(), id);
         Ok(())
     }
 
@@ -160,7 +160,11 @@ impl NodeDriver<'_> {
 
     /// What a limit on a job is put on. Before its processes leave the group by which recovery finds
     /// them, the ledger says where they go.
-    pub(super) fn target(&mut self, job: JobId, kind: changes::Kind) -> Result<Target, String> {
+    pub(super) fn target(
+        &mut self,
+        job: JobId,
+        kind: changes::LimitKind,
+    ) -> Result<LimitTarget, String> {
         let Some((lease, _)) = self.leases.get(&job) else {
             return Err("the job holds no lease".to_owned());
         };
@@ -170,16 +174,16 @@ impl NodeDriver<'_> {
         let (levers, roots) = (self.hands.levers(), &self.live.roots);
         let (group, enrol) = changes::group(cgroup, &mark::name_of(&mark), levers, roots)?;
         let processes = self.processes_of(lease);
-        let is_moved = kind == changes::Kind::BlockIo && enrol;
+        let is_moved = kind == changes::LimitKind::BlockIo && enrol;
         let to = changes::moves_to(&group, roots)?.filter(|_| is_moved);
         let known = lease.limited.clone();
         if let Some(to) = to.as_deref().and_then(|path| path.to_str())
             && known.as_deref() != Some(to)
         {
-            self.change(Sync::Boot, |books| books.limited(id, to))
+            self.change(Durability::Boot, |books| books.set_limit_cgroup(id, to))
                 .map_err(|error| error.to_string())?;
         }
-        Ok(Target {
+        Ok(LimitTarget {
             processes,
             group,
             enrol,

@@ -14,12 +14,12 @@ use mapa_live::levers::{
 use mapa_live::{Cpus, Interrupts, ProcessId, Roots, low_interrupt_cpus};
 use mapa_sched::{JobId, JobLimit};
 
-use super::config::{Lever, Levers};
+use super::config::{Lever, LeversConfig};
 use crate::node::Node;
 
 /// A kind of limit on a job, whatever its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
+pub(crate) enum LimitKind {
     /// Block I/O.
     BlockIo,
     /// PCIe.
@@ -31,23 +31,23 @@ pub(crate) enum Kind {
 }
 
 /// What a guard asks for: the kind, and whether it is set or lifted.
-pub(super) fn kind(guard: JobLimit) -> Option<(Kind, bool)> {
+pub(super) fn kind(guard: JobLimit) -> Option<(LimitKind, bool)> {
     Some(match guard {
-        JobLimit::BlockIoMbPerS(limit) => (Kind::BlockIo, limit.is_some()),
-        JobLimit::PcieMbPerS(limit) => (Kind::Pcie, limit.is_some()),
-        JobLimit::MpsPercent(limit) => (Kind::Mps, limit.is_some()),
-        JobLimit::AvoidInterruptCores(avoid) => (Kind::Cores, avoid),
+        JobLimit::BlockIoMbPerS(limit) => (LimitKind::BlockIo, limit.is_some()),
+        JobLimit::PcieMbPerS(limit) => (LimitKind::Pcie, limit.is_some()),
+        JobLimit::MpsPercent(limit) => (LimitKind::Mps, limit.is_some()),
+        JobLimit::AvoidInterruptCores(avoid) => (LimitKind::Cores, avoid),
         _ => return None,
     })
 }
 
 /// Who needs the pulls of a limit on a job.
-pub(super) fn holder(job: JobId, kind: Kind) -> Holder {
+pub(super) fn holder(job: JobId, kind: LimitKind) -> Holder {
     let what = match kind {
-        Kind::BlockIo => "block-io",
-        Kind::Pcie => "pcie",
-        Kind::Mps => "mps",
-        Kind::Cores => "affinity",
+        LimitKind::BlockIo => "block-io",
+        LimitKind::Pcie => "pcie",
+        LimitKind::Mps => "mps",
+        LimitKind::Cores => "affinity",
     };
     Holder::new(name(job), what)
 }
@@ -59,7 +59,7 @@ pub(super) fn name(job: JobId) -> String {
 
 /// What a limit is put on.
 #[derive(Clone, Debug)]
-pub(super) struct Target {
+pub(super) struct LimitTarget {
     /// The processes of the job.
     pub processes: Vec<ProcessId>,
     /// The control group in which its block I/O is limited.
@@ -76,7 +76,7 @@ pub(super) struct Target {
 pub(super) fn group(
     own: Option<&Path>,
     name: &str,
-    levers: &Levers,
+    levers: &LeversConfig,
     roots: &Roots,
 ) -> Result<(CgroupPath, bool), String> {
     if let (Some(own), Some(root)) = (own, second(roots)?)
@@ -114,10 +114,10 @@ fn second(roots: &Roots) -> Result<Option<PathBuf>, String> {
 /// Why there is no such lever here.
 pub(super) fn pulls(
     guard: JobLimit,
-    target: &Target,
-    levers: &Levers,
+    target: &LimitTarget,
+    levers: &LeversConfig,
     roots: &Roots,
-    quiet: &mut Quiet,
+    quiet: &mut InterruptSampler,
     now_ms: u64,
 ) -> Result<Vec<(LeverChange, Lifetime)>, String> {
     let until = Lifetime::Until {
@@ -157,7 +157,7 @@ pub(super) fn pulls(
 
 /// # Errors
 /// The lever is switched off.
-fn is_on(lever: Lever, levers: &Levers) -> Result<(), String> {
+fn is_on(lever: Lever, levers: &LeversConfig) -> Result<(), String> {
     if levers.enabled.contains(&lever) {
         return Ok(());
     }
@@ -173,10 +173,10 @@ fn is_on(lever: Lever, levers: &Levers) -> Result<(), String> {
 /// # Errors
 /// Why there is no such lever here.
 pub(super) fn block_io(
-    target: &Target,
+    target: &LimitTarget,
     mb_s: u32,
     lifetime: Lifetime,
-    levers: &Levers,
+    levers: &LeversConfig,
     roots: &Roots,
 ) -> Result<Vec<(LeverChange, Lifetime)>, String> {
     is_on(Lever::BlockIo, levers)?;
@@ -209,7 +209,7 @@ pub(super) fn block_io(
 ///
 /// # Errors
 /// The lever is switched off.
-pub(super) fn mps(percent: u32, levers: &Levers) -> Result<LeverChange, String> {
+pub(super) fn mps(percent: u32, levers: &LeversConfig) -> Result<LeverChange, String> {
     is_on(Lever::Mps, levers)?;
     Ok(LeverChange::MpsPercent {
         server: MpsServer(levers.mps_pipe.clone()),
@@ -218,7 +218,7 @@ pub(super) fn mps(percent: u32, levers: &Levers) -> Result<LeverChange, String> 
 }
 
 /// The disks on which block I/O is limited.
-pub(super) fn disks_of(levers: &Levers, roots: &Roots) -> Vec<BlockDevice> {
+pub(super) fn disks_of(levers: &LeversConfig, roots: &Roots) -> Vec<BlockDevice> {
     match levers.block_devices.as_slice() {
         [] => disks(&roots.sys),
         own => own.to_vec(),
@@ -250,12 +250,12 @@ fn disks(sys: &Path) -> Vec<BlockDevice> {
 
 /// Which CPUs serve few interrupts: the difference of two readings.
 #[derive(Debug, Default)]
-pub(crate) struct Quiet {
+pub(crate) struct InterruptSampler {
     before: Option<(std::time::Instant, Interrupts)>,
     rates: BTreeMap<u32, u64>,
 }
 
-impl Quiet {
+impl InterruptSampler {
     /// Reads the counters once more.
     pub(super) fn look(&mut self, roots: &Roots) {
         let Ok(text) = fs::read_to_string(roots.proc.join("interrupts")) else {
@@ -351,7 +351,7 @@ mod tests {
     /// must leave it, it is known to where.
     #[test]
     fn a_lease_is_limited_in_its_own_group_where_that_can_be() {
-        let levers = Levers::default();
+        let levers = LeversConfig::default();
         for (files, expected, moves) in [
             (
                 vec![

@@ -8,22 +8,22 @@ use mapa_front::{ExecutionSpec, PolicySpec, SchedulerSpec};
 use mapa_live::levers::{BlockDevice, Bounds};
 use serde::{Deserialize, Serialize};
 
-use super::sampling::{Source, Telemetry};
+use super::sampling::{LatencyExporter, Telemetry};
 #[cfg(feature = "slo")]
 use super::slo::{OtherTables, SloConfig};
-use super::toml_file::{Millis, Whole, parse, read};
+use super::toml_file::{BoundedInt, Millis, parse, read};
 use crate::error::Error;
 
 /// The configuration of the daemon.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Config {
+pub(crate) struct DaemonConfig {
     /// How the queue is ordered.
-    pub queue: Queue,
+    pub queue: QueueConfig,
     /// What is known of tenants, by name.
-    pub tenants: BTreeMap<String, Tenant>,
+    pub tenants: BTreeMap<String, TenantConfig>,
     /// The levers.
-    pub levers: Levers,
+    pub levers: LeversConfig,
     /// Where counters come from besides the kernel and NVML.
     pub telemetry: Telemetry,
     /// Whom it answers.
@@ -33,7 +33,7 @@ pub(crate) struct Config {
     pub slo: Option<SloConfig>,
 }
 
-impl Config {
+impl DaemonConfig {
     /// Reads a configuration from a file.
     ///
     /// # Errors
@@ -53,8 +53,9 @@ impl Config {
     fn check(&self) -> Result<(), String> {
         #[cfg(feature = "slo")]
         if let Some(slo) = &self.slo {
-            let is_controlled =
-                |tenant: &Tenant| tenant.latency_slo_ms.is_some() || tenant.exporter.is_some();
+            let is_controlled = |tenant: &TenantConfig| {
+                tenant.latency_slo_ms.is_some() || tenant.exporter.is_some()
+            };
             let controlled = self.tenants.iter();
             let controlled = controlled.filter(|(_, tenant)| is_controlled(tenant));
             slo.check(&OtherTables {
@@ -67,9 +68,10 @@ impl Config {
     }
 
     /// The exporters of latencies, by tenant.
-    pub(crate) fn sources(&self) -> BTreeMap<String, Source> {
-        let of =
-            |(name, tenant): (&String, &Tenant)| Some((name.clone(), tenant.exporter.clone()?));
+    pub(crate) fn sources(&self) -> BTreeMap<String, LatencyExporter> {
+        let of = |(name, tenant): (&String, &TenantConfig)| {
+            Some((name.clone(), tenant.exporter.clone()?))
+        };
         #[allow(unused_mut, reason = "a feature adds more")]
         let mut all: BTreeMap<_, _> = self.tenants.iter().filter_map(of).collect();
         #[cfg(feature = "slo")]
@@ -95,13 +97,13 @@ impl Config {
 /// # Errors
 /// The line or the table at fault, and what was expected there.
 pub fn check_node_config(text: &str) -> Result<(), String> {
-    parse::<Config>(text)?.check()
+    parse::<DaemonConfig>(text)?.check()
 }
 
 /// How the queue is ordered.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Queue {
+pub(crate) struct QueueConfig {
     /// The scheduler, if the command line names none.
     pub scheduler: SchedulerSpec,
     /// The policy by which it places jobs.
@@ -109,20 +111,20 @@ pub(crate) struct Queue {
     /// The model of run times.
     pub execution: ExecutionSpec,
     /// How often the ledger, the drivers and the counters are looked at, ms.
-    pub poll_ms: Whole<100, 5_000>,
+    pub poll_ms: BoundedInt<100, 5_000>,
     /// Whether the drivers are asked who else uses the devices.
     pub check_drivers: bool,
     /// Whether a job is alone on its instance, for schedulers that share instances otherwise.
     pub isolated: bool,
 }
 
-impl Default for Queue {
+impl Default for QueueConfig {
     fn default() -> Self {
         Self {
             scheduler: "fifo".into(),
             policy: PolicySpec::default(),
             execution: "effective-bandwidth".into(),
-            poll_ms: Whole(1000),
+            poll_ms: BoundedInt(1000),
             check_drivers: true,
             isolated: true,
         }
@@ -132,17 +134,17 @@ impl Default for Queue {
 /// What is known of a tenant: what a ticket does not say.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Tenant {
+pub(crate) struct TenantConfig {
     /// The latency that its requests are promised, ms.
     pub latency_slo_ms: Option<Millis>,
     /// Its priority, the higher the more important.
     pub priority: i64,
     /// The PCIe traffic of each of its devices, MB/s, if it copies a lot.
-    pub pcie_mb_s: Option<Whole<1, 1_000_000>>,
+    pub pcie_mb_s: Option<BoundedInt<1, 1_000_000>>,
     /// Its jobs should end so many seconds after they have come.
-    pub deadline_s: Option<Whole<1, 3_153_600_000>>,
+    pub deadline_s: Option<BoundedInt<1, 3_153_600_000>>,
     /// An exporter that tells how long its requests took; the socket, if absent.
-    pub exporter: Option<Source>,
+    pub exporter: Option<LatencyExporter>,
 }
 
 /// A kind of lever that can be switched off.
@@ -162,7 +164,7 @@ pub(crate) enum Lever {
 /// The levers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Levers {
+pub(crate) struct LeversConfig {
     /// Those that may be pulled.
     pub enabled: Vec<Lever>,
     /// The disks on which block I/O is limited; all whole disks of the machine, if empty.
@@ -174,16 +176,16 @@ pub(crate) struct Levers {
     /// The control group below which jobs get groups of their own.
     pub group: String,
     /// A throttle that nobody lifts ends after so many seconds.
-    pub max_duration_s: Whole<1, 495>,
+    pub max_duration_s: BoundedInt<1, 495>,
     /// CPUs that serve fewer interrupts a second than this are quiet.
-    pub max_interrupts_per_s: Whole<1, 1_000_000>,
+    pub max_interrupts_per_s: BoundedInt<1, 1_000_000>,
     /// At least so many CPUs stay for a job that is kept off those that serve interrupts.
-    pub min_cpus: Whole<1, 4096>,
+    pub min_cpus: BoundedInt<1, 4096>,
     /// The bounds of all levers.
     pub bounds: Bounds,
 }
 
-impl Default for Levers {
+impl Default for LeversConfig {
     fn default() -> Self {
         Self {
             enabled: vec![Lever::BlockIo, Lever::Affinity, Lever::Mps, Lever::Mig],
@@ -191,9 +193,9 @@ impl Default for Levers {
             mps_pipe: PathBuf::from("/tmp/nvidia-mps"),
             journal: None,
             group: "mapa".to_owned(),
-            max_duration_s: Whole(60),
-            max_interrupts_per_s: Whole(1000),
-            min_cpus: Whole(1),
+            max_duration_s: BoundedInt(60),
+            max_interrupts_per_s: BoundedInt(1000),
+            min_cpus: BoundedInt(1),
             bounds: Bounds::default(),
         }
     }
@@ -239,10 +241,10 @@ mod tests {
 
     #[test]
     fn the_packaged_file_has_every_key_and_each_default() {
-        let read: Config = parse_toml(FILE).unwrap();
+        let read: DaemonConfig = parse_toml(FILE).unwrap();
         let (read, usual) = (
             toml::Table::try_from(&read).unwrap(),
-            toml::Table::try_from(Config::default()).unwrap(),
+            toml::Table::try_from(DaemonConfig::default()).unwrap(),
         );
         assert_eq!(read, usual);
         // Those without a default are there behind `#`.
@@ -256,17 +258,17 @@ mod tests {
             .filter(|line| !line.starts_with('#'))
             .map(|line| format!("{line}\n"))
             .collect();
-        let open: Config = parse_toml(&open).unwrap();
+        let open: DaemonConfig = parse_toml(&open).unwrap();
         #[cfg(feature = "slo")]
         open.slo.as_ref().unwrap().assert_usual_but_for_tables();
-        let full = Config {
+        let full = DaemonConfig {
             tenants: [(
                 "api".to_owned(),
-                Tenant {
+                TenantConfig {
                     latency_slo_ms: Some(Millis(15.0)),
                     priority: 0,
-                    pcie_mb_s: Some(Whole(12_000)),
-                    deadline_s: Some(Whole(3600)),
+                    pcie_mb_s: Some(BoundedInt(12_000)),
+                    deadline_s: Some(BoundedInt(3600)),
                     exporter: Some(
                         parse_toml(
                             "kind = \"vllm\"\nurl = \"http://127.0.0.1:8000/metrics\"\n\
@@ -280,9 +282,9 @@ mod tests {
             telemetry: Telemetry {
                 dcgm: Some(Url("http://127.0.0.1:9400/metrics".to_owned())),
             },
-            levers: Levers {
+            levers: LeversConfig {
                 journal: Some("/var/lib/mapa-node/pulls".into()),
-                ..Levers::default()
+                ..LeversConfig::default()
             },
             service: Service {
                 socket: Some("/run/mapa/node".into()),
@@ -292,7 +294,7 @@ mod tests {
             },
             #[cfg(feature = "slo")]
             slo: open.slo.clone(),
-            ..Config::default()
+            ..DaemonConfig::default()
         };
         let (open, full) = (
             toml::Table::try_from(open).unwrap(),

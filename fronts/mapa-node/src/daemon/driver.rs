@@ -11,36 +11,36 @@ use mapa_live::telemetry::Sample;
 use mapa_live::{Live, Processes};
 use mapa_sched::{Action, Driver, DriverView, Event, JobId, Latency, Tenant, Time, Timeline};
 
-use super::config::Config;
+use super::config::DaemonConfig;
 use super::events::{EventBuilder, ReportedState};
-use super::inbox::{Inbox, Message, TURN};
+use super::inbox::{Inbox, InboxMessage, TURN};
 use super::journal::NodeJournal;
 use super::levers::NodeLevers;
 use super::modes::MigModes;
 use super::recorder::Recorder;
 use super::reporter::Reporter;
-use super::signals::Host;
+use super::signals::HostSampler;
 use crate::error::Error;
 use crate::leader::{self, Leader};
-use crate::ledger::{Kind, Lease, Ledger, LedgerTx, Note, Sync, UnixNanos, now};
+use crate::ledger::{AuditEntry, AuditKind, Durability, Lease, Ledger, LedgerTx, UnixNanos, now};
 use crate::node::Node;
 
 /// The daemon has another to give way to, or the ledger fails.
 #[derive(Debug)]
-pub(crate) enum Stopped {
+pub(crate) enum DriverStop {
     /// A fact that a scheduler was told is none: the instant is over, and the run goes on.
     Fact(mapa_sched::Error),
     /// The run is over.
     Over(Error),
 }
 
-impl From<mapa_sched::Error> for Stopped {
+impl From<mapa_sched::Error> for DriverStop {
     fn from(error: mapa_sched::Error) -> Self {
         Self::Fact(error)
     }
 }
 
-impl From<Error> for Stopped {
+impl From<Error> for DriverStop {
     fn from(error: Error) -> Self {
         Self::Over(error)
     }
@@ -82,7 +82,7 @@ pub(crate) struct DriverParts<'a> {
     /// How the drivers are asked.
     pub live: &'a Live,
     /// The configuration.
-    pub config: &'a Config,
+    pub config: &'a DaemonConfig,
     /// This daemon, as the ledger notes it.
     pub leader: Leader,
     /// The moment 0.
@@ -134,7 +134,7 @@ pub(crate) struct NodeDriver<'a> {
     /// How the drivers are asked.
     pub(super) live: &'a Live,
     /// The configuration.
-    pub(super) config: &'a Config,
+    pub(super) config: &'a DaemonConfig,
     /// This daemon, as the ledger notes it.
     pub(super) leader: Leader,
     /// The moment 0.
@@ -148,7 +148,7 @@ pub(crate) struct NodeDriver<'a> {
     /// The record, if one is written.
     pub recorder: Option<Recorder>,
     /// Counters of the host, for a scheduler that needs them.
-    pub sampler: Option<Host>,
+    pub sampler: Option<HostSampler>,
     /// The control of latencies.
     #[cfg(feature = "slo")]
     pub slo: Option<Box<dyn LatencyController + 'a>>,
@@ -222,21 +222,21 @@ impl NodeDriver<'_> {
     /// Makes one change of the ledger, unless another daemon has taken the queue.
     pub(super) fn change<T>(
         &mut self,
-        sync: Sync,
+        sync: Durability,
         change: impl FnOnce(&LedgerTx<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let leader = &self.leader;
         self.ledger.change(sync, |books| {
-            leader::stay(books, leader)?;
+            leader::heartbeat(books, leader)?;
             change(books)
         })
     }
 
-    pub(super) fn hear(&mut self, message: Message) {
+    pub(super) fn handle_message(&mut self, message: InboxMessage) {
         match message {
-            Message::Bell => self.look_at = Instant::now(),
-            Message::Stop(signal) => self.end.signal = Some(signal),
-            Message::Latency { tenant, took_ns } => {
+            InboxMessage::Wakeup => self.look_at = Instant::now(),
+            InboxMessage::Stop(signal) => self.end.signal = Some(signal),
+            InboxMessage::Latency { tenant, took_ns } => {
                 let took = Duration::from_nanos(took_ns);
                 self.told.latency(&tenant, took);
                 #[cfg(feature = "slo")]
@@ -252,7 +252,7 @@ impl NodeDriver<'_> {
                         .put(at, Event::Latency(Latency { tenant, took }));
                 }
             }
-            Message::Progress { tenant, share } => {
+            InboxMessage::Progress { tenant, share } => {
                 if let Some(job) = self.job_of(&tenant)
                     && (0.0..=1.0).contains(&share)
                 {
@@ -283,13 +283,13 @@ impl NodeDriver<'_> {
             slo.end(self);
         }
         let Leader { owner, process, .. } = &self.leader;
-        self.ledger.change(Sync::Boot, |books| {
+        self.ledger.change(Durability::Boot, |books| {
             for text in &left {
-                books.note(Note::new(Kind::Lever, owner, text))?;
+                books.note(AuditEntry::new(AuditKind::Lever, owner, text))?;
             }
             books.resign(owner, process, why)
         })?;
-        crate::acquire::ring_first(&mut self.ledger)
+        crate::acquire::wake_head(&mut self.ledger)
     }
 
     /// One tick of the control of latencies, if it is due. Also here, no throttle outlives its time.
@@ -335,20 +335,20 @@ pub(crate) fn now_ms() -> u64 {
 }
 
 impl Driver for NodeDriver<'_> {
-    type Error = Stopped;
+    type Error = DriverStop;
 
     fn next(
         &mut self,
         _: DriverView<'_>,
         facts: &mut Vec<(Time, Event)>,
-    ) -> Result<Option<Time>, Stopped> {
+    ) -> Result<Option<Time>, DriverStop> {
         loop {
             // A flood of messages does not keep the daemon from its looks.
             for _ in 0..TURN {
                 let Some(message) = self.inbox.waiting() else {
                     break;
                 };
-                self.hear(message);
+                self.handle_message(message);
             }
             if self.end.is_due() {
                 return Ok(None);
@@ -384,12 +384,12 @@ impl Driver for NodeDriver<'_> {
             }
             self.told.beat();
             if let Some(message) = self.inbox.next(pause) {
-                self.hear(message);
+                self.handle_message(message);
             }
         }
     }
 
-    fn carry_out(&mut self, seen: DriverView<'_>, order: &Action) -> Result<Time, Stopped> {
+    fn carry_out(&mut self, seen: DriverView<'_>, order: &Action) -> Result<Time, DriverStop> {
         self.record(|to| to.action(order));
         self.told.action(order);
         match order {
@@ -433,7 +433,7 @@ impl Driver for NodeDriver<'_> {
         Ok(seen.now)
     }
 
-    fn settle(&mut self, seen: DriverView<'_>) -> Result<(), Stopped> {
+    fn settle(&mut self, seen: DriverView<'_>) -> Result<(), DriverStop> {
         self.record(|to| to.settle(seen.now));
         self.settle_adopted(seen);
         self.still_there();

@@ -11,8 +11,8 @@ use mapa_core::mig::Layout;
 use mapa_core::{Demand, DeviceId, LeaseId, MachineId, Pattern, Request, Want};
 use mapa_sched::{Assignment, Event, Job, JobId, RunTime, Time};
 
-use super::config::Config;
-use crate::acquire::{Seen, waiting};
+use super::config::DaemonConfig;
+use crate::acquire::{NodeSnapshot, waiting};
 use crate::error::Error;
 use crate::ledger::{Lease, LedgerTx, Ticket, UnixNanos, now};
 use crate::node::{Cause, Node};
@@ -81,7 +81,7 @@ impl ReportedState {
 /// What a look found.
 pub(super) struct LedgerSnapshot {
     /// The leases that hold, and the state of the machine.
-    pub seen: Seen,
+    pub seen: NodeSnapshot,
     /// The queue.
     pub queue: Vec<Ticket>,
     /// Why each lease that is gone has ended, as the audit says.
@@ -95,7 +95,7 @@ impl LedgerSnapshot {
     /// The ledger cannot be read.
     pub(super) fn new(
         books: &LedgerTx<'_>,
-        seen: Seen,
+        seen: NodeSnapshot,
         known: &ReportedState,
     ) -> Result<Self, Error> {
         let held: BTreeSet<i64> = seen.recovered.leases.iter().map(|lease| lease.id).collect();
@@ -133,7 +133,7 @@ pub(super) struct EventBuilder<'a> {
     /// The machine.
     pub node: &'a Node,
     /// The configuration.
-    pub config: &'a Config,
+    pub config: &'a DaemonConfig,
     /// The moment 0.
     pub began: UnixNanos,
 }

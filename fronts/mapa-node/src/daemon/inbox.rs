@@ -11,9 +11,9 @@ pub(crate) const TURN: usize = 4096;
 
 /// A message.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Message {
+pub(crate) enum InboxMessage {
     /// Something has changed in the ledger.
-    Bell,
+    Wakeup,
     /// A tenant has answered a request.
     Latency {
         /// Its name, or `lease-` and the number of its lease.
@@ -34,18 +34,20 @@ pub(crate) enum Message {
 
 /// Where messages are sent to.
 #[derive(Clone, Debug)]
-pub(crate) struct InboxSender(SyncSender<Message>);
+pub(crate) struct InboxSender(SyncSender<InboxMessage>);
 
 impl InboxSender {
     /// Sends a message. False if it was dropped, because too many wait.
-    pub(crate) fn tell(&self, message: Message) -> bool {
+    pub(crate) fn tell(&self, message: InboxMessage) -> bool {
         match self.0.try_send(message) {
             Ok(()) => true,
             Err(TrySendError::Full(message)) => {
                 // What must not be lost waits for room; a bell that waits already is enough.
-                matches!(message, Message::Bell)
-                    || (!matches!(message, Message::Latency { .. } | Message::Progress { .. })
-                        && self.0.send(message).is_ok())
+                matches!(message, InboxMessage::Wakeup)
+                    || (!matches!(
+                        message,
+                        InboxMessage::Latency { .. } | InboxMessage::Progress { .. }
+                    ) && self.0.send(message).is_ok())
             }
             Err(TrySendError::Disconnected(_)) => false,
         }
@@ -54,7 +56,7 @@ impl InboxSender {
 
 /// Where messages arrive.
 #[derive(Debug)]
-pub(crate) struct Inbox(Receiver<Message>);
+pub(crate) struct Inbox(Receiver<InboxMessage>);
 
 /// A way into the daemon, and where it ends.
 pub(crate) fn inbox() -> (InboxSender, Inbox) {
@@ -64,7 +66,7 @@ pub(crate) fn inbox() -> (InboxSender, Inbox) {
 
 impl Inbox {
     /// The next message, if one comes in time.
-    pub(crate) fn next(&self, within: Duration) -> Option<Message> {
+    pub(crate) fn next(&self, within: Duration) -> Option<InboxMessage> {
         match self.0.recv_timeout(within) {
             Ok(message) => Some(message),
             Err(RecvTimeoutError::Timeout) => None,
@@ -77,7 +79,7 @@ impl Inbox {
     }
 
     /// A message that waits already.
-    pub(crate) fn waiting(&self) -> Option<Message> {
+    pub(crate) fn waiting(&self) -> Option<InboxMessage> {
         self.0.try_recv().ok()
     }
 }

@@ -10,7 +10,7 @@ use mapa_live::levers::{FolderJournal, Journal, JournalEntry, LeverChange, Lever
 
 use crate::error::Error;
 use crate::leader::{self, Leader};
-use crate::ledger::{Kind, Ledger, Note, SHARED, Sync};
+use crate::ledger::{AuditEntry, AuditKind, Durability, Ledger, SHARED};
 
 /// The journal of the levers of daemons that use the ledger of all users.
 const OF_SHARED: &str = "/var/lib/mapa-node/pulls";
@@ -93,11 +93,11 @@ fn is_own(entry: &JournalEntry) -> bool {
 impl Journal for NodeJournal {
     fn put(&mut self, entry: &JournalEntry) -> Result<(), LeverError> {
         let leader = &self.leader;
-        let noted = self.ledger.change(Sync::Boot, |books| {
-            leader::stay(books, leader)?;
+        let noted = self.ledger.change(Durability::Boot, |books| {
+            leader::heartbeat(books, leader)?;
             if !entry.confirmed {
                 let words = format!("pull {}: {}", entry.id, entry.plan.words.join("; "));
-                books.note(Note::new(Kind::Lever, &leader.owner, &words))?;
+                books.note(AuditEntry::new(AuditKind::Lever, &leader.owner, &words))?;
             }
             Ok(())
         });
@@ -201,8 +201,8 @@ mod tests {
             format!("{:?}", keeper.apply(&pull, Lifetime::Session, 0))
         };
         books
-            .change(Sync::Boot, |books| {
-                books.enter(&leader.owner, &leader.process, &leader.scheduler)
+            .change(Durability::Boot, |books| {
+                books.acquire_leadership(&leader.owner, &leader.process, &leader.scheduler)
             })
             .unwrap();
         let fact = pull(&mut keeper);
@@ -216,7 +216,9 @@ mod tests {
             ..process
         };
         books
-            .change(Sync::Boot, |books| books.enter("test", &other, "fifo"))
+            .change(Durability::Boot, |books| {
+                books.acquire_leadership("test", &other, "fifo")
+            })
             .unwrap();
         let fact = keeper.close();
         assert_eq!(fact.len(), 1, "{fact:?}: what it holds it takes back");

@@ -13,26 +13,26 @@ use mapa_live::levers::{
 use mapa_sched::{JobId, JobLimit};
 use tracing::info;
 
-use super::changes::{self, Kind, Quiet, Target, holder, name};
-use super::config::{Lever, Levers};
+use super::changes::{self, InterruptSampler, LimitKind, LimitTarget, holder, name};
+use super::config::{Lever, LeversConfig};
 use super::reporter::Reporter;
-use crate::failed_reverts::{Undone, words};
+use crate::failed_reverts::{FailedReverts, words};
 use crate::node::Node;
 
 /// The levers of this machine.
 pub(crate) struct NodeLevers<'a, J: Journal> {
     /// The levers, with what they hold and who needs it.
     pub(super) keeper: LeverManager<J>,
-    levers: &'a Levers,
+    levers: &'a LeversConfig,
     roots: &'a Roots,
     /// The guards in force.
-    guards: BTreeMap<(JobId, Kind), JobLimit>,
+    guards: BTreeMap<(JobId, LimitKind), JobLimit>,
     /// How many interrupts CPUs serve.
-    quiet: Quiet,
+    quiet: InterruptSampler,
     /// How often in a row each device could not be partitioned.
     failures: BTreeMap<DeviceId, u32>,
     /// What could not be taken back, as it was told.
-    undone: Undone,
+    undone: FailedReverts,
     /// Whether a layout was taken back since the last tick, or a part of it: its instances have other names.
     is_partitioned: bool,
     /// Whether nothing is done but told.
@@ -57,7 +57,7 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
     /// that an earlier daemon has left, and whose time is not up, are its.
     pub(crate) fn new(
         mut keeper: LeverManager<J>,
-        levers: &'a Levers,
+        levers: &'a LeversConfig,
         roots: &'a Roots,
         is_dry: bool,
         job_of: impl Fn(&CgroupPath) -> Option<JobId>,
@@ -68,23 +68,23 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
         };
         let known: Vec<(u64, JobId)> = keeper.active().filter_map(of).collect();
         for (id, job) in known {
-            keeper.adopt(id, holder(job, Kind::BlockIo));
+            keeper.adopt(id, holder(job, LimitKind::BlockIo));
         }
         Self {
             keeper,
             levers,
             roots,
             guards: BTreeMap::new(),
-            quiet: Quiet::default(),
+            quiet: InterruptSampler::default(),
             failures: BTreeMap::new(),
-            undone: Undone::default(),
+            undone: FailedReverts::default(),
             is_partitioned: false,
             is_dry,
         }
     }
 
     /// The configuration of the levers.
-    pub(super) fn levers(&self) -> &'a Levers {
+    pub(super) fn levers(&self) -> &'a LeversConfig {
         self.levers
     }
 
@@ -96,13 +96,13 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
     /// Takes back what is past its time. Whether a device may have got other instances since the last tick.
     pub(super) fn tick(&mut self, now_ms: u64, told: &mut Reporter) -> bool {
         for fact in self.keeper.revert_expired(now_ms) {
-            self.heard(&fact, told);
+            self.report_revert(&fact, told);
         }
         std::mem::take(&mut self.is_partitioned)
     }
 
     /// Counts what could not be taken back, and tells it when that is news: each tick tries again.
-    pub(super) fn heard(&mut self, fact: &LeverEvent, told: &mut Reporter) {
+    pub(super) fn report_revert(&mut self, fact: &LeverEvent, told: &mut Reporter) {
         let is_news = self.undone.is_news(fact);
         if let LeverEvent::Reverted { id, lever } = fact {
             info!(id, lever, "taken back");
@@ -131,7 +131,7 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
     /// Takes back what only these need. What cannot be is told, and tried again by each tick.
     pub(super) fn free(&mut self, is: impl Fn(&Holder) -> bool, told: &mut Reporter) {
         for fact in self.keeper.free(is) {
-            self.heard(&fact, told);
+            self.report_revert(&fact, told);
         }
     }
 
@@ -144,7 +144,7 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
         job: JobId,
         guard: JobLimit,
         now_ms: u64,
-        target: Result<Target, String>,
+        target: Result<LimitTarget, String>,
         told: &mut Reporter,
     ) -> Result<(), String> {
         let Some((kind, is_set)) = changes::kind(guard) else {
@@ -170,10 +170,10 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
     fn set(
         &mut self,
         job: JobId,
-        kind: Kind,
+        kind: LimitKind,
         guard: JobLimit,
         now_ms: u64,
-        target: &Target,
+        target: &LimitTarget,
         told: &mut Reporter,
     ) -> Result<(), String> {
         let quiet = &mut self.quiet;
@@ -196,7 +196,7 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
                     new.retain(|number| !before.contains(number));
                     for id in new.into_iter().rev() {
                         if let Some(fact) = self.keeper.leave(&whose, id) {
-                            self.heard(&fact, told);
+                            self.report_revert(&fact, told);
                         }
                     }
                     return Err(why);
@@ -321,24 +321,24 @@ mod tests {
         Reporter::new(Arc::new(shared), None)
     }
 
-    fn levers() -> Levers {
-        Levers {
+    fn levers() -> LeversConfig {
+        LeversConfig {
             block_devices: vec!["254:0".parse::<BlockDevice>().unwrap()],
-            ..Levers::default()
+            ..LeversConfig::default()
         }
     }
 
     fn hands<'a>(
         twin: &SimulatedMachine,
-        levers: &'a Levers,
+        levers: &'a LeversConfig,
         roots: &'a Roots,
     ) -> NodeLevers<'a, MemoryJournal> {
         let (keeper, _) = LeverManager::open(twin.hands(), MemoryJournal::default(), 0).unwrap();
         NodeLevers::new(keeper, levers, roots, false, |_| None)
     }
 
-    fn target(processes: Vec<ProcessId>) -> Result<Target, String> {
-        Ok(Target {
+    fn target(processes: Vec<ProcessId>) -> Result<LimitTarget, String> {
+        Ok(LimitTarget {
             processes,
             group: CgroupPath::new("mapa/mapa-x-1").unwrap(),
             enrol: true,
@@ -349,7 +349,7 @@ mod tests {
     const B: JobId = JobId(4);
     const MPS: JobLimit = JobLimit::MpsPercent(Some(70));
 
-    fn percent(twin: &SimulatedMachine, levers: &Levers) -> u32 {
+    fn percent(twin: &SimulatedMachine, levers: &LeversConfig) -> u32 {
         let server = MpsServer(levers.mps_pipe.clone());
         let daemon = mapa_live::levers::MpsScope::Daemon;
         twin.hands().mps.percent(&server, daemon).unwrap()
@@ -419,7 +419,7 @@ mod tests {
         let twin = SimulatedMachine::with_group("mapa/mapa-x-1").unwrap();
         let [first, second] = [17, 18].map(|pid| twin.add_process(pid, &[pid]));
         let target = |processes| {
-            target(processes).map(|target| Target {
+            target(processes).map(|target| LimitTarget {
                 enrol: false,
                 ..target
             })

@@ -34,18 +34,18 @@ mod soak;
 mod toml_file;
 
 pub use config::check_node_config;
-pub(crate) use config::{Config, Service as ServiceConfig};
-pub(crate) use driver::{DriverParts, NodeDriver, RunEnd, Stopped, now_ms};
+pub(crate) use config::{DaemonConfig, Service as ServiceConfig};
+pub(crate) use driver::{DriverParts, DriverStop, NodeDriver, RunEnd, now_ms};
 
 pub(crate) use events::job_of_lease;
-pub(crate) use inbox::{Inbox, InboxSender, Message, inbox};
+pub(crate) use inbox::{Inbox, InboxMessage, InboxSender, inbox};
 pub(crate) use journal::{NodeJournal, folder_of};
 pub(crate) use levers::NodeLevers;
 pub(crate) use metrics::Metrics;
 pub(crate) use recorder::Recorder;
 pub(crate) use replay::{ReplayArgs, replay};
 pub(crate) use reporter::{Reporter, SharedStatus};
-pub(crate) use signals::{Host, Needs};
+pub(crate) use signals::{HostSampler, Needs};
 #[cfg(feature = "slo")]
 pub(crate) use slo::LatencyControl;
 #[cfg(test)]

@@ -10,11 +10,11 @@ use mapa_sched::{DriverView, Event, Tenant};
 use super::driver::{NodeDriver, now_ms};
 use super::events::{InvalidTicket, LedgerSnapshot};
 use super::sampling::GONE;
-use crate::acquire::{see, turn, waiting};
+use crate::acquire::{snapshot, wait_reason, waiting};
 use crate::error::Error;
-use crate::foreign::look;
+use crate::foreign::driver_snapshot;
 use crate::leader;
-use crate::ledger::Sync;
+use crate::ledger::Durability;
 use crate::node::Node;
 use crate::wakeup;
 
@@ -30,20 +30,20 @@ impl NodeDriver<'_> {
             Err(error) => {
                 // Who uses what is not known: nothing is decided until the drivers answer again.
                 self.told.error("drivers", &error.to_string());
-                return self.change(Sync::Boot, |_| Ok(()));
+                return self.change(Durability::Boot, |_| Ok(()));
             }
         };
         if self.mig.look(&drivers) || self.is_stale {
             self.reload()?;
         }
         if self.is_stale {
-            return self.change(Sync::Boot, |_| Ok(()));
+            return self.change(Durability::Boot, |_| Ok(()));
         }
         let (leader, processes) = (&self.leader, self.processes);
         let (known, node) = (&self.known, &self.node);
-        let found = self.ledger.change(Sync::Boot, |books| {
-            leader::stay(books, leader)?;
-            let seen = see(books, node, processes, &leader.owner, &drivers)?;
+        let found = self.ledger.change(Durability::Boot, |books| {
+            leader::heartbeat(books, leader)?;
+            let seen = snapshot(books, node, processes, &leader.owner, &drivers)?;
             LedgerSnapshot::new(books, seen, known)
         })?;
         let mut nonsense = Vec::new();
@@ -97,16 +97,18 @@ impl NodeDriver<'_> {
         if !self.config.queue.check_drivers {
             return Ok(DriverSnapshot::default());
         }
-        look(&self.node, self.live)
+        driver_snapshot(&self.node, self.live)
     }
 
     /// Tickets that make no sense here get no devices.
     pub(super) fn refuse(&mut self, nonsense: Vec<InvalidTicket>) -> Result<(), Error> {
         for ticket in nonsense {
             let why = format!("infeasible: {}", ticket.why);
-            self.change(Sync::Boot, |books| books.refuse(ticket.ticket, &why))?;
+            self.change(Durability::Boot, |books| {
+                books.record_refusal(ticket.ticket, &why)
+            })?;
             self.told.refused("infeasible");
-            wakeup::ring(self.ledger.id(), ticket.ticket);
+            wakeup::wake(self.ledger.id(), ticket.ticket);
         }
         Ok(())
     }
@@ -145,7 +147,7 @@ impl NodeDriver<'_> {
             ));
         }
         let owner = self.leader.owner.clone();
-        self.change(Sync::Disk, |books| node.bind(books, &owner))?;
+        self.change(Durability::Disk, |books| node.bind(books, &owner))?;
         node.open_bare()?;
         self.node = node;
         self.is_stale = false;
@@ -191,7 +193,7 @@ impl NodeDriver<'_> {
         let queue = self.ledger.read(|books| books.queue())?;
         let mut changed = Vec::new();
         for (before, ticket) in waiting(&queue).enumerate() {
-            let reason = turn(scheduler, before);
+            let reason = wait_reason(scheduler, before);
             if ticket.reason != reason {
                 changed.push((ticket.id, reason));
             }
@@ -199,10 +201,10 @@ impl NodeDriver<'_> {
         if changed.is_empty() {
             return Ok(());
         }
-        self.change(Sync::Boot, |books| {
+        self.change(Durability::Boot, |books| {
             changed
                 .iter()
-                .try_for_each(|(ticket, reason)| books.waits(*ticket, reason))
+                .try_for_each(|(ticket, reason)| books.set_wait_reason(*ticket, reason))
         })
     }
 }

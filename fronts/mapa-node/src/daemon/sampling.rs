@@ -17,7 +17,7 @@ use mapa_live::{Cpus, Live};
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
-use super::inbox::{InboxSender, Message};
+use super::inbox::{InboxMessage, InboxSender};
 use crate::error::Error;
 
 /// Where counters come from besides the kernel and NVML.
@@ -50,7 +50,7 @@ impl TryFrom<String> for Url {
 /// An exporter of a tenant's latencies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "SourceKeys")]
-pub(crate) struct Source {
+pub(crate) struct LatencyExporter {
     /// What answers.
     pub kind: Exporter,
     /// Its URL.
@@ -61,7 +61,7 @@ pub(crate) struct Source {
     pub model_name: String,
 }
 
-/// The keys of a [`Source`], before they are looked at together.
+/// The keys of a [`LatencyExporter`], before they are looked at together.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SourceKeys {
@@ -72,7 +72,7 @@ struct SourceKeys {
     model_name: String,
 }
 
-impl TryFrom<SourceKeys> for Source {
+impl TryFrom<SourceKeys> for LatencyExporter {
     type Error = String;
 
     fn try_from(keys: SourceKeys) -> Result<Self, String> {
@@ -96,7 +96,7 @@ impl TryFrom<SourceKeys> for Source {
     }
 }
 
-impl Source {
+impl LatencyExporter {
     /// What is scraped.
     pub(crate) fn target(&self) -> ScrapeTarget {
         ScrapeTarget {
@@ -110,14 +110,14 @@ impl Telemetry {
     /// All that is scraped, each once: DCGM's exporter, and those of tenants.
     pub(crate) fn targets<'s>(
         &self,
-        sources: impl IntoIterator<Item = &'s Source>,
+        sources: impl IntoIterator<Item = &'s LatencyExporter>,
     ) -> Vec<ScrapeTarget> {
         let dcgm = self.dcgm.iter().map(|url| ScrapeTarget {
             exporter: Exporter::Dcgm,
             url: url.0.clone(),
         });
         let mut targets: Vec<ScrapeTarget> = Vec::new();
-        for candidate in dcgm.chain(sources.into_iter().map(Source::target)) {
+        for candidate in dcgm.chain(sources.into_iter().map(LatencyExporter::target)) {
             if !targets.contains(&candidate) {
                 targets.push(candidate);
             }
@@ -128,13 +128,13 @@ impl Telemetry {
 
 /// What is sampled, and whom latencies are told to.
 #[derive(Clone)]
-pub(crate) struct Plan {
+pub(crate) struct SamplingPlan {
     /// How often.
     pub every: Duration,
     /// What.
     pub watched: SamplerConfig,
     /// Exporters of latencies, by tenant.
-    pub sources: BTreeMap<String, Source>,
+    pub sources: BTreeMap<String, LatencyExporter>,
     /// Whom latencies are told to.
     pub to: InboxSender,
 }
@@ -160,7 +160,7 @@ impl Sampling {
     ///
     /// # Errors
     /// The thread cannot be started.
-    pub(crate) fn begin(live: &Live, plan: Plan) -> Result<Self, Error> {
+    pub(crate) fn begin(live: &Live, plan: SamplingPlan) -> Result<Self, Error> {
         let latest = Latest::default();
         let (_stop, stopped) = channel();
         let (live, to) = (live.clone(), latest.clone());
@@ -184,7 +184,7 @@ impl Sampling {
                         Ok(Some(took_ns)) => {
                             let tenant = tenant.clone();
                             // Of too many that wait, the newest are dropped.
-                            plan.to.tell(Message::Latency { tenant, took_ns });
+                            plan.to.tell(InboxMessage::Latency { tenant, took_ns });
                         }
                         Ok(None) => {}
                         Err(missing) => sample.missing.push(missing),
@@ -258,7 +258,7 @@ impl LatencyMeans {
     fn since(
         &mut self,
         tenant: &str,
-        source: &Source,
+        source: &LatencyExporter,
         scraped: &[ScrapeResult],
     ) -> Result<Option<u64>, MissingSignal> {
         let target = source.target();
@@ -327,13 +327,13 @@ mod tests {
     use super::*;
     use crate::daemon::{inbox, parse_toml};
 
-    fn source(more: &str) -> Result<Source, String> {
+    fn source(more: &str) -> Result<LatencyExporter, String> {
         parse_toml(&format!(
             "kind = \"vllm\"\nurl = \"http://h/metrics\"\nmetric = \"vllm:time_to_first_token_seconds\"\n{more}"
         ))
     }
 
-    fn scraped(source: &Source, models: &[(&str, f64, f64)]) -> Vec<ScrapeResult> {
+    fn scraped(source: &LatencyExporter, models: &[(&str, f64, f64)]) -> Vec<ScrapeResult> {
         let of = |at: fn(&(&str, f64, f64)) -> f64| {
             let values = models.iter().map(|model| (model.0.to_owned(), at(model)));
             values.collect::<BTreeMap<_, _>>()
@@ -383,7 +383,7 @@ mod tests {
     #[test]
     fn an_exporter_that_can_tell_no_latency_is_refused() {
         let check = |text: &str, expected: &str| {
-            let error = parse_toml::<Source>(text).unwrap_err();
+            let error = parse_toml::<LatencyExporter>(text).unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");
         };
         let url = "url = \"http://h/m\"\n";
@@ -408,7 +408,7 @@ mod tests {
         let mut live = Live::default();
         live.roots = mapa_live::Roots::below(folder.path());
         let (to, _inbox) = inbox();
-        let plan = Plan {
+        let plan = SamplingPlan {
             every: Duration::from_millis(1),
             watched: SamplerConfig {
                 gpus: false,

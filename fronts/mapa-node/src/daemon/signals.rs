@@ -11,11 +11,11 @@ use mapa_live::telemetry::{Sample, SamplerConfig};
 use mapa_live::{Cpus, Live};
 use mapa_sched::Signals;
 
-use super::config::Config;
+use super::config::DaemonConfig;
 use super::events::MACHINE;
 use super::inbox::InboxSender;
 use super::reporter::SharedStatus;
-use super::sampling::{Plan, Sampling, cpus};
+use super::sampling::{Sampling, SamplingPlan, cpus};
 use crate::error::Error;
 use crate::node::Node;
 
@@ -29,11 +29,11 @@ pub(crate) struct Needs {
 }
 
 /// The counters that the kernel, the drivers and exporters have.
-pub(crate) struct Host {
+pub(crate) struct HostSampler {
     sampling: Sampling,
     /// What is sampled, and how the drivers are asked.
     #[cfg(feature = "slo")]
-    again: (Plan, Live),
+    again: (SamplingPlan, Live),
     shared: Arc<SharedStatus>,
     /// The CPUs of each NUMA node; empty if the machine does not say.
     cpus: BTreeMap<u32, Cpus>,
@@ -41,7 +41,7 @@ pub(crate) struct Host {
     is_told: bool,
 }
 
-impl Host {
+impl HostSampler {
     /// The counters of this machine, if somebody needs them, or an exporter of latencies. A machine that is only
     /// described has no devices to be asked.
     ///
@@ -49,7 +49,7 @@ impl Host {
     /// The thread that samples cannot be started.
     pub(crate) fn begin(
         live: &Live,
-        config: &Config,
+        config: &DaemonConfig,
         node: &Node,
         needs: Needs,
         to: &InboxSender,
@@ -65,7 +65,7 @@ impl Host {
             targets: config.telemetry.targets(sources.values()),
             ..SamplerConfig::default()
         };
-        let plan = Plan {
+        let plan = SamplingPlan {
             every: Duration::from_millis(config.sample_ms()),
             watched,
             sources,

@@ -52,9 +52,9 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
 /// A whole number from `LEAST` to `MOST`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
-pub(crate) struct Whole<const LEAST: u64, const MOST: u64>(pub u64);
+pub(crate) struct BoundedInt<const LEAST: u64, const MOST: u64>(pub u64);
 
-impl<'de, const LEAST: u64, const MOST: u64> Deserialize<'de> for Whole<LEAST, MOST> {
+impl<'de, const LEAST: u64, const MOST: u64> Deserialize<'de> for BoundedInt<LEAST, MOST> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = i64::deserialize(deserializer)?;
         u64::try_from(value)
@@ -97,7 +97,7 @@ mod tests {
     #[serde(deny_unknown_fields)]
     struct Own {
         #[serde(rename = "a")]
-        _a: Whole<2, 9>,
+        _a: BoundedInt<2, 9>,
         #[serde(rename = "b")]
         _b: Option<Millis>,
     }

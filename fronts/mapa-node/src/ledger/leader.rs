@@ -1,37 +1,42 @@
-//! The daemon in the ledger: who it is, and that it is there.
+//! The queue leader in the ledger: its process and its heartbeat.
 
 use mapa_live::Identity;
 use rusqlite::{OptionalExtension, params};
 
-use super::rows::{Kind, Note, Steward, UnixNanos, now};
+use super::rows::{AuditEntry, AuditKind, QueueLeader, UnixNanos, now};
 use super::transaction::{LedgerTx, identity};
 use crate::error::Error;
 
 impl LedgerTx<'_> {
-    /// The daemon that is entered, dead or alive.
+    /// The registered daemon, dead or alive.
     ///
     /// # Errors
     /// The ledger cannot be read.
-    pub fn steward(&self) -> Result<Option<Steward>, Error> {
+    pub fn leader(&self) -> Result<Option<QueueLeader>, Error> {
         let mut select = self.at.prepare_cached(
             "SELECT boot, namespace, pid, start, scheduler, since, beat FROM steward",
         )?;
         let found = select.query_row([], |row| {
-            Ok(Steward {
+            Ok(QueueLeader {
                 process: identity(row, 0)?,
                 scheduler: row.get(4)?,
                 since: row.get(5)?,
-                beat: row.get(6)?,
+                heartbeat: row.get(6)?,
             })
         });
         Ok(found.optional()?)
     }
 
-    /// Enters a daemon in place of any other, and gives those who wait its order.
+    /// Registers a daemon in place of any other. Waiting jobs get its scheduler.
     ///
     /// # Errors
     /// The ledger cannot be written.
-    pub fn enter(&self, owner: &str, by: &Identity, scheduler: &str) -> Result<(), Error> {
+    pub fn acquire_leadership(
+        &self,
+        owner: &str,
+        by: &Identity,
+        scheduler: &str,
+    ) -> Result<(), Error> {
         let at = now();
         // The column `one` is 1 in every row, so a second daemon replaces the first.
         self.at.execute(
@@ -45,14 +50,14 @@ impl LedgerTx<'_> {
             [scheduler],
         )?;
         let reason = format!("process {} orders the queue by {scheduler}", by.id.pid);
-        self.note_steward(owner, &reason)
+        self.record_leader(owner, &reason)
     }
 
-    /// Says that the daemon is there. False if it is not the one that is entered.
+    /// Records a heartbeat of the daemon. False if another daemon is registered.
     ///
     /// # Errors
     /// The ledger cannot be written.
-    pub fn beat(&self, by: &Identity, at: UnixNanos) -> Result<bool, Error> {
+    pub fn record_heartbeat(&self, by: &Identity, at: UnixNanos) -> Result<bool, Error> {
         // The whole identity must match: a daemon that another has replaced changes no row, and learns it this
         // way.
         let mut update = self.at.prepare_cached(
@@ -62,22 +67,20 @@ impl LedgerTx<'_> {
         Ok(done > 0)
     }
 
-    /// Takes a daemon out, if it is the one that is entered.
+    /// Removes a daemon, if it is the registered one.
     ///
     /// # Errors
     /// The ledger cannot be written.
     pub fn resign(&self, owner: &str, by: &Identity, reason: &str) -> Result<(), Error> {
-        if self
-            .steward()?
-            .is_some_and(|steward| steward.process == *by)
-        {
+        if self.leader()?.is_some_and(|leader| leader.process == *by) {
             self.at.execute("DELETE FROM steward", [])?;
-            self.note_steward(owner, reason)?;
+            self.record_leader(owner, reason)?;
         }
         Ok(())
     }
 
-    fn note_steward(&self, owner: &str, reason: &str) -> Result<(), Error> {
-        self.note(Note::new(Kind::Leader, owner, reason)).map(drop)
+    fn record_leader(&self, owner: &str, reason: &str) -> Result<(), Error> {
+        self.note(AuditEntry::new(AuditKind::Leader, owner, reason))
+            .map(drop)
     }
 }

@@ -3,7 +3,7 @@
 //! Several programs open it at once. Each change is one transaction that begins with the lock of
 //! writers (`BEGIN IMMEDIATE`), so what it reads is what it changes. The log is written ahead (WAL):
 //! kill -9 loses nothing that was committed, because the kernel has it. A power cut may lose the
-//! last changes that were committed with [`Sync::Boot`]; those with [`Sync::Disk`] are on the disk
+//! last changes that were committed with [`Durability::Boot`]; those with [`Durability::Disk`] are on the disk
 //! before the call returns.
 
 mod leader;
@@ -23,7 +23,10 @@ use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use crate::error::Error;
 
 pub use mapa_front::answer::mapa::{AuditRow, Cordon, DeviceFault, Tenant};
-pub use rows::{Fault, Key, Kind, Lease, Note, Requester, Steward, Ticket, UnixNanos, now};
+pub use rows::{
+    AuditEntry, AuditKind, DeviceKey, FaultKind, Lease, QueueLeader, Requester, Ticket, UnixNanos,
+    now,
+};
 pub use transaction::LedgerTx;
 
 /// The folder of the ledger that all users of a machine share, if an operator has made it.
@@ -39,7 +42,7 @@ const LOG_PAGES: i64 = 256;
 
 /// What a change must survive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sync {
+pub enum Durability {
     /// Kill -9 of every program. A lease needs no more: its process does not survive a power cut.
     Boot,
     /// A power cut: cordons, layouts, and what else outlives a boot.
@@ -115,7 +118,7 @@ impl Ledger {
     ///
     /// # Errors
     /// There is no memory for it.
-    pub(crate) fn none(path: impl AsRef<Path>) -> Result<Self, Error> {
+    pub(crate) fn empty(path: impl AsRef<Path>) -> Result<Self, Error> {
         let mut connection = Connection::open_in_memory()?;
         schema::migrate(&mut connection)?;
         let id = identify(&mut connection)?;
@@ -150,15 +153,15 @@ impl Ledger {
     /// What `change` says; the ledger cannot be written.
     pub fn change<T>(
         &mut self,
-        sync: Sync,
+        sync: Durability,
         change: impl FnOnce(&LedgerTx<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         // The setting cannot be changed within a transaction.
-        if sync == Sync::Disk {
+        if sync == Durability::Disk {
             self.connection.pragma_update(None, "synchronous", "FULL")?;
         }
         let changed = self.transact(TransactionBehavior::Immediate, change);
-        if sync == Sync::Disk {
+        if sync == Durability::Disk {
             self.connection
                 .pragma_update(None, "synchronous", "NORMAL")?;
         }
@@ -258,7 +261,11 @@ mod tests {
     fn what_must_survive_a_power_cut_is_synced_in_full() {
         let folder = tempfile::tempdir().unwrap();
         let mut ledger = Ledger::open(folder.path().join("ledger.db")).unwrap();
-        for (sync, expected) in [(Sync::Boot, 1), (Sync::Disk, 2), (Sync::Boot, 1)] {
+        for (sync, expected) in [
+            (Durability::Boot, 1),
+            (Durability::Disk, 2),
+            (Durability::Boot, 1),
+        ] {
             let found = ledger.change(sync, |books| books.synchronous()).unwrap();
             assert_eq!(found, expected, "{sync:?}");
         }

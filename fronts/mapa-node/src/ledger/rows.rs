@@ -19,14 +19,14 @@ pub fn now() -> UnixNanos {
 
 /// A device by names that last: ids are positions in a description, and change with it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub struct Key {
+pub struct DeviceKey {
     /// The whole device: its UUID, else its PCI address, else its name.
     pub whole: String,
     /// Profile and start of an instance; empty for the whole device.
     pub part: String,
 }
 
-impl Key {
+impl DeviceKey {
     /// A whole device, by its name.
     #[must_use]
     pub fn whole(name: &str) -> Self {
@@ -37,7 +37,7 @@ impl Key {
     }
 }
 
-impl std::fmt::Display for Key {
+impl std::fmt::Display for DeviceKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.whole)?;
         if self.part.is_empty() {
@@ -49,7 +49,7 @@ impl std::fmt::Display for Key {
 
 /// What a decision was about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum AuditKind {
     /// Devices were given.
     Grant,
     /// Devices were released.
@@ -78,7 +78,7 @@ pub enum Kind {
     Healthy,
 }
 
-impl Kind {
+impl AuditKind {
     /// The word in the ledger.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -102,16 +102,16 @@ impl Kind {
 
 /// A decision that is about to be noted.
 #[derive(Clone, Copy, Debug)]
-pub struct Note<'a> {
+pub struct AuditEntry<'a> {
     /// The kind of change that was made with it.
-    pub kind: Kind,
+    pub kind: AuditKind,
     /// The user or daemon that decided, as `mapa log` prints it. A tenant's name where a job decided for itself.
     pub owner: &'a str,
     /// The lease that it is about; `None` if it is about none, or the lease has no number yet.
     pub lease: Option<i64>,
     /// The ticket that it is about, also where the job has left the queue since.
     pub ticket: Option<i64>,
-    /// The devices that it is about, as their [`Key`]s are printed. Empty stands for the machine, or for no
+    /// The devices that it is about, as their [`DeviceKey`]s are printed. Empty stands for the machine, or for no
     /// device.
     pub devices: &'a [String],
     /// Why, in a sentence for people.
@@ -120,10 +120,10 @@ pub struct Note<'a> {
     pub expires: Option<UnixNanos>,
 }
 
-impl<'a> Note<'a> {
+impl<'a> AuditEntry<'a> {
     /// A note on no lease, place or device, which does not lapse.
     #[must_use]
-    pub fn new(kind: Kind, owner: &'a str, reason: &'a str) -> Self {
+    pub fn new(kind: AuditKind, owner: &'a str, reason: &'a str) -> Self {
         Self {
             kind,
             owner,
@@ -165,7 +165,7 @@ pub struct Lease {
     /// Whether the process that held it is gone, and what it had started goes on.
     pub adopted: bool,
     /// The devices, in rank order.
-    pub devices: Vec<Key>,
+    pub devices: Vec<DeviceKey>,
     /// When it was given.
     pub granted: UnixNanos,
     /// When it ends at the latest.
@@ -180,7 +180,7 @@ pub struct Lease {
 
 /// What can be wrong with a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Fault {
+pub enum FaultKind {
     /// It has fallen off the bus, or does nothing before a reset.
     Lost,
     /// Its driver reported an error that is not a program's.
@@ -189,7 +189,7 @@ pub enum Fault {
     ResetRequired,
 }
 
-impl Fault {
+impl FaultKind {
     /// The word in the ledger.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -224,7 +224,7 @@ pub struct Ticket {
 
 /// The daemon that orders the queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Steward {
+pub struct QueueLeader {
     /// The daemon's process. It may be dead, or stopped.
     pub process: Identity,
     /// The scheduler by which it orders the queue.
@@ -232,5 +232,5 @@ pub struct Steward {
     /// Since when it does.
     pub since: UnixNanos,
     /// When it last wrote that it is there: at the beginning of each of its changes.
-    pub beat: UnixNanos,
+    pub heartbeat: UnixNanos,
 }

@@ -3,7 +3,7 @@
 use mapa_live::{Identity, ProcessId};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::rows::{Key, Kind, Lease, Note, Requester, Ticket, UnixNanos, now};
+use super::rows::{AuditEntry, AuditKind, DeviceKey, Lease, Requester, Ticket, UnixNanos, now};
 use super::{AuditRow, Tenant};
 use crate::error::Error;
 
@@ -29,7 +29,7 @@ impl<'t> LedgerTx<'t> {
     ///
     /// # Errors
     /// The ledger cannot be written.
-    pub fn note(&self, note: Note<'_>) -> Result<i64, Error> {
+    pub fn note(&self, note: AuditEntry<'_>) -> Result<i64, Error> {
         let mut insert = self.at.prepare_cached(
             "INSERT INTO decisions (at, kind, owner, lease, ticket, devices, reason, expires) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
         )?;
@@ -98,9 +98,13 @@ impl<'t> LedgerTx<'t> {
             "UPDATE ledger SET machine = ?1, devices = ?2",
             params![name, devices.join("\n")],
         )?;
-        self.note(Note {
+        self.note(AuditEntry {
             devices,
-            ..Note::new(Kind::Machine, owner, &format!("the ledger is of {name}"))
+            ..AuditEntry::new(
+                AuditKind::Machine,
+                owner,
+                &format!("the ledger is of {name}"),
+            )
         })?;
         Ok(())
     }
@@ -143,7 +147,7 @@ impl<'t> LedgerTx<'t> {
             .prepare_cached("SELECT whole, part FROM held WHERE lease = ?1 ORDER BY rank")?;
         for lease in &mut leases {
             let keys = held.query_map([lease.id], |row| {
-                Ok(Key {
+                Ok(DeviceKey {
                     whole: row.get(0)?,
                     part: row.get(1)?,
                 })
@@ -160,21 +164,21 @@ impl<'t> LedgerTx<'t> {
     pub fn grant(
         &self,
         asker: &Requester,
-        devices: &[Key],
+        devices: &[DeviceKey],
         ticket: Option<i64>,
         expires: Option<UnixNanos>,
         reason: &str,
     ) -> Result<i64, Error> {
         // The tenant comes first, because the lease's row refers to it.
-        self.know(asker)?;
-        let names: Vec<String> = devices.iter().map(Key::to_string).collect();
+        self.register_tenant(asker)?;
+        let names: Vec<String> = devices.iter().map(DeviceKey::to_string).collect();
         // The decision and the lease name each other. The lease's column is the foreign key, so the decision is
         // written first and gets the lease's number afterwards.
-        let decision = self.note(Note {
+        let decision = self.note(AuditEntry {
             ticket,
             devices: &names,
             expires,
-            ..Note::new(Kind::Grant, &asker.tenant, reason)
+            ..AuditEntry::new(AuditKind::Grant, &asker.tenant, reason)
         })?;
         let mut insert = self.at.prepare_cached(
             "INSERT INTO leases (tenant, uid, boot, namespace, pid, start, command, policy, spec, ticket, granted, expires, decision)
@@ -218,7 +222,7 @@ impl<'t> LedgerTx<'t> {
     ///
     /// # Errors
     /// The ledger cannot be written.
-    pub fn grouped(&self, lease: i64, cgroup: &str) -> Result<bool, Error> {
+    pub fn set_cgroup(&self, lease: i64, cgroup: &str) -> Result<bool, Error> {
         let mut update = self
             .at
             .prepare_cached("UPDATE leases SET cgroup = ?2 WHERE id = ?1")?;
@@ -229,7 +233,7 @@ impl<'t> LedgerTx<'t> {
     ///
     /// # Errors
     /// The ledger cannot be written.
-    pub fn limited(&self, lease: i64, cgroup: &str) -> Result<(), Error> {
+    pub fn set_limit_cgroup(&self, lease: i64, cgroup: &str) -> Result<(), Error> {
         let mut update = self
             .at
             .prepare_cached("UPDATE leases SET limited = ?2 WHERE id = ?1")?;
@@ -241,7 +245,7 @@ impl<'t> LedgerTx<'t> {
     ///
     /// # Errors
     /// The lease has ended; the ledger cannot be written.
-    pub fn started(&self, lease: i64, child: &Identity) -> Result<(), Error> {
+    pub fn set_command_process(&self, lease: i64, child: &Identity) -> Result<(), Error> {
         let mut update = self
             .at
             .prepare_cached("UPDATE leases SET child = ?2, child_start = ?3 WHERE id = ?1")?;
@@ -258,17 +262,17 @@ impl<'t> LedgerTx<'t> {
     ///
     /// # Errors
     /// The ledger cannot be written.
-    pub fn free(&self, owner: &str, lease: &Lease, reason: &str) -> Result<bool, Error> {
+    pub fn release(&self, owner: &str, lease: &Lease, reason: &str) -> Result<bool, Error> {
         let mut delete = self.at.prepare_cached("DELETE FROM leases WHERE id = ?1")?;
         if delete.execute([lease.id])? == 0 {
             return Ok(false);
         }
         // The rows of `held` have gone with the lease (ON DELETE CASCADE).
-        let names: Vec<String> = lease.devices.iter().map(Key::to_string).collect();
-        self.note(Note {
+        let names: Vec<String> = lease.devices.iter().map(DeviceKey::to_string).collect();
+        self.note(AuditEntry {
             lease: Some(lease.id),
             devices: &names,
-            ..Note::new(Kind::Release, owner, reason)
+            ..AuditEntry::new(AuditKind::Release, owner, reason)
         })?;
         Ok(true)
     }
@@ -288,12 +292,12 @@ impl<'t> LedgerTx<'t> {
             .at
             .prepare_cached("UPDATE leases SET adopted = 1, pid = ?2, start = ?3 WHERE id = ?1")?;
         update.execute(params![lease.id, by.id.pid, by.id.start])?;
-        let names: Vec<String> = lease.devices.iter().map(Key::to_string).collect();
-        self.note(Note {
+        let names: Vec<String> = lease.devices.iter().map(DeviceKey::to_string).collect();
+        self.note(AuditEntry {
             lease: Some(lease.id),
             devices: &names,
             expires: lease.expires,
-            ..Note::new(Kind::Adopt, owner, reason)
+            ..AuditEntry::new(AuditKind::Adopt, owner, reason)
         })?;
         Ok(())
     }
@@ -307,7 +311,7 @@ impl<'t> LedgerTx<'t> {
     }
 
     /// Makes the tenant known.
-    fn know(&self, asker: &Requester) -> Result<(), Error> {
+    fn register_tenant(&self, asker: &Requester) -> Result<(), Error> {
         let mut insert = self.at.prepare_cached(
             "INSERT OR IGNORE INTO tenants (name, uid, since) VALUES (?1, ?2, ?3)",
         )?;
@@ -351,7 +355,7 @@ impl<'t> LedgerTx<'t> {
         seconds: Option<u64>,
         reason: &str,
     ) -> Result<i64, Error> {
-        self.know(asker)?;
+        self.register_tenant(asker)?;
         let mut insert = self.at.prepare_cached(
             "INSERT INTO queue (tenant, uid, boot, namespace, pid, start, scheduler, policy, spec, command, seconds, since, reason)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
@@ -373,9 +377,9 @@ impl<'t> LedgerTx<'t> {
             reason
         ])?;
         let ticket = self.at.last_insert_rowid();
-        self.note(Note {
+        self.note(AuditEntry {
             ticket: Some(ticket),
-            ..Note::new(Kind::Enqueue, &asker.tenant, reason)
+            ..AuditEntry::new(AuditKind::Enqueue, &asker.tenant, reason)
         })?;
         Ok(ticket)
     }
@@ -384,7 +388,7 @@ impl<'t> LedgerTx<'t> {
     ///
     /// # Errors
     /// The ledger cannot be written.
-    pub fn waits(&self, ticket: i64, reason: &str) -> Result<(), Error> {
+    pub fn set_wait_reason(&self, ticket: i64, reason: &str) -> Result<(), Error> {
         let mut update = self
             .at
             // Jobs that wait write why at each poll, mostly the same. An update without a row writes nothing.
@@ -397,7 +401,7 @@ impl<'t> LedgerTx<'t> {
     ///
     /// # Errors
     /// The ledger cannot be written.
-    pub fn served(&self, ticket: i64, lease: i64) -> Result<(), Error> {
+    pub fn record_grant(&self, ticket: i64, lease: i64) -> Result<(), Error> {
         let mut update = self
             .at
             .prepare_cached("UPDATE queue SET lease = ?2 WHERE ticket = ?1")?;
@@ -409,7 +413,7 @@ impl<'t> LedgerTx<'t> {
     ///
     /// # Errors
     /// The ledger cannot be written.
-    pub fn refuse(&self, ticket: i64, why: &str) -> Result<(), Error> {
+    pub fn record_refusal(&self, ticket: i64, why: &str) -> Result<(), Error> {
         let mut update = self
             .at
             .prepare_cached("UPDATE queue SET refusal = ?2 WHERE ticket = ?1")?;
@@ -433,11 +437,11 @@ impl<'t> LedgerTx<'t> {
     ///
     /// # Errors
     /// The ledger cannot be written.
-    pub fn leave(&self, owner: &str, ticket: i64, reason: &str) -> Result<(), Error> {
+    pub fn cancel(&self, owner: &str, ticket: i64, reason: &str) -> Result<(), Error> {
         self.dequeue(ticket)?;
-        self.note(Note {
+        self.note(AuditEntry {
             ticket: Some(ticket),
-            ..Note::new(Kind::Cancel, owner, reason)
+            ..AuditEntry::new(AuditKind::Cancel, owner, reason)
         })?;
         Ok(())
     }
@@ -484,9 +488,9 @@ impl<'t> LedgerTx<'t> {
     /// # Errors
     /// The ledger cannot be written.
     pub fn layout(&self, owner: &str, whole: &str, layout: &str) -> Result<(), Error> {
-        let decision = self.note(Note {
+        let decision = self.note(AuditEntry {
             devices: &named(whole),
-            ..Note::new(Kind::Layout, owner, layout)
+            ..AuditEntry::new(AuditKind::Layout, owner, layout)
         })?;
         self.at.execute(
             "INSERT OR REPLACE INTO layouts (whole, layout, at, decision) VALUES (?1, ?2, ?3, ?4)",

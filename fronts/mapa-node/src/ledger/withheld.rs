@@ -2,7 +2,7 @@
 
 use rusqlite::params;
 
-use super::rows::{Fault, Kind, Note, UnixNanos, now};
+use super::rows::{AuditEntry, AuditKind, FaultKind, UnixNanos, now};
 use super::transaction::{LedgerTx, named};
 use super::{Cordon, DeviceFault};
 use crate::error::Error;
@@ -41,10 +41,10 @@ impl LedgerTx<'_> {
         reason: &str,
         expires: Option<UnixNanos>,
     ) -> Result<(), Error> {
-        let decision = self.note(Note {
+        let decision = self.note(AuditEntry {
             devices: &named(whole),
             expires,
-            ..Note::new(Kind::Cordon, owner, reason)
+            ..AuditEntry::new(AuditKind::Cordon, owner, reason)
         })?;
         self.at.execute(
             "INSERT OR REPLACE INTO cordons (whole, at, owner, reason, expires, decision) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -64,9 +64,9 @@ impl LedgerTx<'_> {
         if gone == 0 {
             return Ok(false);
         }
-        self.note(Note {
+        self.note(AuditEntry {
             devices: &named(whole),
-            ..Note::new(Kind::Uncordon, owner, reason)
+            ..AuditEntry::new(AuditKind::Uncordon, owner, reason)
         })?;
         Ok(true)
     }
@@ -100,7 +100,7 @@ impl LedgerTx<'_> {
         owner: &str,
         boot: &str,
         whole: &str,
-        fault: Fault,
+        fault: FaultKind,
         what: &str,
     ) -> Result<bool, Error> {
         let mut known = self.at.prepare_cached(
@@ -110,9 +110,9 @@ impl LedgerTx<'_> {
         if known.exists(params![whole, fault.name(), boot, what])? {
             return Ok(false);
         }
-        let decision = self.note(Note {
+        let decision = self.note(AuditEntry {
             devices: &named(whole),
-            ..Note::new(Kind::Unhealthy, owner, what)
+            ..AuditEntry::new(AuditKind::Unhealthy, owner, what)
         })?;
         self.at.execute(
             "INSERT OR REPLACE INTO health (whole, kind, what, boot, at, decision) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -130,19 +130,19 @@ impl LedgerTx<'_> {
         &self,
         owner: &str,
         whole: &str,
-        fault: Option<Fault>,
+        fault: Option<FaultKind>,
         reason: &str,
     ) -> Result<bool, Error> {
         let gone = self.at.execute(
             "DELETE FROM health WHERE whole = ?1 AND (?2 IS NULL OR kind = ?2)",
-            params![whole, fault.map(Fault::name)],
+            params![whole, fault.map(FaultKind::name)],
         )?;
         if gone == 0 {
             return Ok(false);
         }
-        self.note(Note {
+        self.note(AuditEntry {
             devices: &named(whole),
-            ..Note::new(Kind::Healthy, owner, reason)
+            ..AuditEntry::new(AuditKind::Healthy, owner, reason)
         })?;
         Ok(true)
     }

@@ -10,7 +10,7 @@ use mapa_live::telemetry::{LATENCY_BYTES, read_latencies};
 use tracing::debug;
 
 use super::socket::{clear, permit};
-use crate::daemon::{InboxSender, Message};
+use crate::daemon::{InboxMessage, InboxSender};
 use crate::error::Error;
 
 /// Listens at a socket.
@@ -39,7 +39,7 @@ pub(crate) fn serve(path: &Path, group: Option<&str>, outside: &InboxSender) -> 
 }
 
 /// The messages of a datagram, line by line.
-pub(crate) fn messages(bytes: &[u8]) -> Vec<Result<Message, String>> {
+pub(crate) fn messages(bytes: &[u8]) -> Vec<Result<InboxMessage, String>> {
     let lines = bytes.split(|byte| *byte == b'\n');
     let lines = lines.filter(|bytes| !bytes.iter().all(u8::is_ascii_whitespace));
     lines.map(message).collect()
@@ -51,7 +51,7 @@ fn is_name(tenant: &str) -> bool {
     read.len() == 1
 }
 
-fn message(line: &[u8]) -> Result<Message, String> {
+fn message(line: &[u8]) -> Result<InboxMessage, String> {
     let text = String::from_utf8_lossy(line);
     if let Some(rest) = text.trim().strip_prefix("progress ") {
         let mut words = rest.split_ascii_whitespace();
@@ -63,7 +63,7 @@ fn message(line: &[u8]) -> Result<Message, String> {
             (Some(tenant), Some(share), None)
                 if (0.0..=1.0).contains(&share) && is_name(tenant) =>
             {
-                Ok(Message::Progress {
+                Ok(InboxMessage::Progress {
                     tenant: tenant.to_owned(),
                     share,
                 })
@@ -78,7 +78,7 @@ fn message(line: &[u8]) -> Result<Message, String> {
     // One line has one message.
     let latency = latencies.into_iter().next();
     let latency = latency.ok_or_else(|| format!("`{text}`: expected `TENANT NANOSECONDS`"))?;
-    Ok(Message::Latency {
+    Ok(InboxMessage::Latency {
         tenant: latency.tenant,
         took_ns: latency.ns,
     })
@@ -95,14 +95,14 @@ mod tests {
         assert_eq!(found.len(), 5);
         assert_eq!(
             found[0],
-            Ok(Message::Latency {
+            Ok(InboxMessage::Latency {
                 tenant: "api".to_owned(),
                 took_ns: 12_500_000
             })
         );
         assert_eq!(
             found[1],
-            Ok(Message::Progress {
+            Ok(InboxMessage::Progress {
                 tenant: "lease-7".to_owned(),
                 share: 0.5
             })

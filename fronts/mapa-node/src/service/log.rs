@@ -5,7 +5,7 @@ use tracing::Level;
 
 /// How the log is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Log {
+pub(crate) enum LogFormat {
     /// For people.
     Text,
     /// One JSON object a line.
@@ -13,7 +13,7 @@ pub(crate) enum Log {
 }
 
 /// Begins to write. A second call changes nothing.
-pub(crate) fn log(form: Log, is_verbose: bool) {
+pub(crate) fn log(form: LogFormat, is_verbose: bool) {
     let level = if is_verbose {
         Level::DEBUG
     } else {
@@ -25,7 +25,7 @@ pub(crate) fn log(form: Log, is_verbose: bool) {
         .with_target(false);
     // Somebody who has set a log already keeps it.
     let _ = match form {
-        Log::Text => base.with_ansi(false).try_init(),
-        Log::Json => base.json().flatten_event(true).try_init(),
+        LogFormat::Text => base.with_ansi(false).try_init(),
+        LogFormat::Json => base.json().flatten_event(true).try_init(),
     };
 }

@@ -12,17 +12,17 @@ use std::sync::Arc;
 use crate::daemon::{InboxSender, ServiceConfig, SharedStatus};
 use crate::error::Error;
 
-pub(crate) use log::{Log, log};
+pub(crate) use log::{LogFormat, log};
 pub use socket::gid;
 
 /// What is served, until it is dropped.
 #[derive(Debug, Default)]
-pub(crate) struct Served {
+pub(crate) struct ServiceHandles {
     /// Files of sockets, which are removed at the end.
     files: Vec<std::path::PathBuf>,
 }
 
-impl Drop for Served {
+impl Drop for ServiceHandles {
     fn drop(&mut self) {
         for file in &self.files {
             // One that is gone is what is wanted.
@@ -40,8 +40,8 @@ pub(crate) fn serve(
     shared: &Arc<SharedStatus>,
     outside: &InboxSender,
     ledger: &Path,
-) -> Result<Served, Error> {
-    let mut served = Served::default();
+) -> Result<ServiceHandles, Error> {
+    let mut served = ServiceHandles::default();
     if let Some(path) = &config.socket {
         socket::serve(path, config.group.as_deref(), shared, ledger)?;
         served.files.push(path.clone());

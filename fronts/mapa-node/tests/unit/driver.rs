@@ -14,17 +14,17 @@ use mapa_sched::{
     Action, Driver, Event, Fleet, JobId, Scheduler, SchedulerRun, Tenant, Time, Turn,
 };
 
-use super::config::Config;
+use super::config::DaemonConfig;
 use super::driver::{DriverParts, NodeDriver};
 use super::events::{MACHINE, job_of_lease};
-use super::inbox::{Inbox, InboxSender, Message, TURN, inbox};
+use super::inbox::{Inbox, InboxMessage, InboxSender, TURN, inbox};
 use super::journal::{NodeJournal, folder_of};
 use super::levers::NodeLevers;
 use super::metrics::Metrics;
 use super::reporter::{Reporter, SharedStatus};
 use crate::disk::Disk;
 use crate::leader::{self, Leader};
-use crate::ledger::{Key, Ledger, Requester, Sync, now};
+use crate::ledger::{DeviceKey, Durability, Ledger, Requester, now};
 use crate::node::Node;
 
 /// What a driver rests on.
@@ -32,7 +32,7 @@ pub(super) struct Base {
     folder: tempfile::TempDir,
     pub(super) processes: Processes,
     pub(super) live: Live,
-    pub(super) config: Config,
+    pub(super) config: DaemonConfig,
 }
 
 impl Base {
@@ -41,7 +41,7 @@ impl Base {
             folder: tempfile::tempdir().unwrap(),
             processes: Processes::new().unwrap(),
             live: Live::default(),
-            config: Config::default(),
+            config: DaemonConfig::default(),
         }
     }
 
@@ -59,14 +59,14 @@ impl Base {
             policy: "{}".to_owned(),
             spec: "{}".to_owned(),
         };
-        let keys: Vec<Key> = node.keys(devices);
-        let change = self.ledger().change(Sync::Boot, |books| {
+        let keys: Vec<DeviceKey> = node.keys(devices);
+        let change = self.ledger().change(Durability::Boot, |books| {
             books.grant(&asker, &keys, None, None, "a test")
         });
         change.unwrap()
     }
 
-    /// The driver, which is the steward of the ledger, and the way into it.
+    /// The driver, which is the leader of the ledger, and the way into it.
     pub(super) fn driver(&self) -> (NodeDriver<'_>, InboxSender) {
         self.driver_with(SimulatedMachine::new().hands())
     }
@@ -92,9 +92,9 @@ impl Base {
         };
         let mut ledger = self.ledger();
         ledger
-            .change(Sync::Disk, |books| {
+            .change(Durability::Disk, |books| {
                 node.bind(books, &leader.owner)?;
-                leader::enter(books, &self.processes, &leader)
+                leader::acquire_leadership(books, &self.processes, &leader)
             })
             .unwrap();
         let path = ledger.path().to_owned();
@@ -212,7 +212,7 @@ fn a_flood_of_latencies_is_bounded_and_holds_nothing_up() {
     let base = Base::new();
     let (mut driver, outside) = base.driver();
     base.grant("api", &[DeviceId(0)], &driver.node);
-    let latency = || Message::Latency {
+    let latency = || InboxMessage::Latency {
         tenant: "api".to_owned(),
         took_ns: 1_000_000,
     };
@@ -232,7 +232,7 @@ fn a_flood_of_latencies_is_bounded_and_holds_nothing_up() {
     );
     let end = std::thread::spawn({
         let outside = outside.clone();
-        move || outside.tell(Message::Stop(15))
+        move || outside.tell(InboxMessage::Stop(15))
     });
     let mut rounds = 1;
     loop {
@@ -261,7 +261,7 @@ fn a_flood_of_latencies_is_bounded_and_holds_nothing_up() {
 pub(super) fn soak(most: u64, mut each: impl FnMut(u64)) -> u64 {
     let mut base = Base::new();
     for at in 0..100 {
-        let tenant = super::config::Tenant {
+        let tenant = super::config::TenantConfig {
             latency_slo_ms: Some(super::toml_file::Millis(15.0)),
             ..Default::default()
         };
@@ -282,10 +282,10 @@ pub(super) fn soak(most: u64, mut each: impl FnMut(u64)) -> u64 {
         let at = DeviceId((jobs % 8) as u32);
         if leases.len() == 8 {
             let gone: Option<i64> = leases.pop_front();
-            let freed = base.ledger().change(Sync::Boot, |books| {
+            let freed = base.ledger().change(Durability::Boot, |books| {
                 let mut leases = books.leases()?.into_iter();
                 let lease = leases.find(|lease| Some(lease.id) == gone).unwrap();
-                books.free("test", &lease, "ended with status 0")
+                books.release("test", &lease, "ended with status 0")
             });
             assert!(freed.unwrap());
         }
@@ -294,7 +294,7 @@ pub(super) fn soak(most: u64, mut each: impl FnMut(u64)) -> u64 {
         for told in 0..4000 {
             let tenant = format!("lease-{}", leases[told % leases.len()]);
             let took_ns = 10_000_000 + told as u64 % 9_000_000;
-            outside.tell(Message::Latency { tenant, took_ns });
+            outside.tell(InboxMessage::Latency { tenant, took_ns });
         }
         driver.look_at = Instant::now();
         assert!(drive.instant(&mut *scheduler, &mut driver).unwrap());
@@ -310,7 +310,7 @@ pub(super) fn soak(most: u64, mut each: impl FnMut(u64)) -> u64 {
 #[test]
 fn a_look_that_finds_nothing_new_is_no_instant() {
     let mut base = Base::new();
-    base.config.queue.poll_ms = super::toml_file::Whole(100);
+    base.config.queue.poll_ms = super::toml_file::BoundedInt(100);
     let (mut driver, outside) = base.driver();
     base.grant("a", &[DeviceId(0)], &driver.node);
     let drive = SchedulerRun::new(Fleet::new([driver.node.loaded().graph().clone()]));
@@ -320,7 +320,7 @@ fn a_look_that_finds_nothing_new_is_no_instant() {
     facts.clear();
     let end = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(350));
-        outside.tell(Message::Stop(15))
+        outside.tell(InboxMessage::Stop(15))
     });
     let first = driver.look_at;
     assert_eq!(driver.next(drive.seen(), &mut facts).unwrap(), None);

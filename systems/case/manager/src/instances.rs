@@ -8,7 +8,7 @@ use std::sync::Arc;
 use fnv::FnvHasher;
 use mapa_core::mig::{Instance, Layout, Model, Profile, ProfileId, Size};
 use mapa_core::{Demand, DeviceId, DeviceInfo, Fabric, FabricNode, MachineId, NodeKind, Unit};
-use mapa_node::{Error, Key, Node};
+use mapa_node::{DeviceKey, Error, Node};
 use mapa_sched::Fleet;
 use serde::Deserialize;
 
@@ -53,7 +53,7 @@ struct Listed {
 impl Shared {
     /// The instance in the ledger.
     #[must_use]
-    pub fn key(&self) -> Key {
+    pub fn key(&self) -> DeviceKey {
         // Where drivers are asked, `mapa run` names an instance by its UUID.
         let is_uuid = self.cuda_visible_devices.starts_with("MIG-")
             && self.whole() != self.cuda_visible_devices;
@@ -61,7 +61,7 @@ impl Shared {
             "" if is_uuid => &self.cuda_visible_devices,
             part => part,
         };
-        Key {
+        DeviceKey {
             whole: self.whole().to_owned(),
             part: part.to_owned(),
         }

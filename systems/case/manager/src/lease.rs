@@ -5,7 +5,8 @@ use std::path::Path;
 use mapa_live::{Life, Processes};
 
 use mapa_node::{
-    CASE, Error, Key, Lease, Ledger, Requester, Sync, TaskFile, recover, ring_first, tasks_of, user,
+    CASE, DeviceKey, Durability, Error, Lease, Ledger, Requester, TaskFile, recover, tasks_of,
+    user, wake_head,
 };
 
 use crate::instances::{Instances, Shared};
@@ -31,8 +32,8 @@ pub(crate) fn take(
         policy: CASE.to_owned(),
         spec: serde_json::to_string(&tasks.display().to_string()).unwrap_or_default(),
     };
-    let keys: Vec<Key> = instances.list().iter().map(Shared::key).collect();
-    ledger.change(Sync::Boot, |books| {
+    let keys: Vec<DeviceKey> = instances.list().iter().map(Shared::key).collect();
+    ledger.change(Durability::Boot, |books| {
         let leases = recover(books, processes, &owner)?.leases;
         let before = leases.iter().find(|lease| tasks_of(lease).as_deref() == Some(&*tasks));
         if let Some(lease) = before {
@@ -45,9 +46,9 @@ pub(crate) fn take(
                     ),
                 ));
             }
-            books.free(&owner, lease, "its manager is gone, and another goes on")?;
+            books.release(&owner, lease, "its manager is gone, and another goes on")?;
         }
-        let held = |key: &Key| {
+        let held = |key: &DeviceKey| {
             let mut others = leases.iter().filter(|lease| Some(lease.id) != before.map(|lease| lease.id));
             others.find(|lease| lease.devices.iter().any(|other| overlap(key, other)))
         };
@@ -68,9 +69,10 @@ pub(crate) fn take(
 
 /// Whether two names are of devices that have something in common. The UUID of an instance may stand
 /// alone.
-fn overlap(one: &Key, other: &Key) -> bool {
+fn overlap(one: &DeviceKey, other: &DeviceKey) -> bool {
     let is_part = one.part.is_empty() || other.part.is_empty() || one.part == other.part;
-    let is_uuid = |whole: &Key, part: &Key| whole.part.is_empty() && whole.whole == part.part;
+    let is_uuid =
+        |whole: &DeviceKey, part: &DeviceKey| whole.part.is_empty() && whole.whole == part.part;
     one.whole == other.whole && is_part || is_uuid(one, other) || is_uuid(other, one)
 }
 
@@ -88,8 +90,8 @@ pub(crate) fn give_back(
         return Ok(());
     }
     let owner = user();
-    ledger.change(Sync::Boot, |books| {
-        books.free(&owner, lease, "its manager has ended")
+    ledger.change(Durability::Boot, |books| {
+        books.release(&owner, lease, "its manager has ended")
     })?;
-    ring_first(ledger)
+    wake_head(ledger)
 }

@@ -11,7 +11,7 @@ use tracing::info;
 
 use super::config::{Neighbour, NeighbourRole, SloConfig};
 use super::neighbours::{leases, processes};
-use crate::daemon::changes::{self, Kind, Target};
+use crate::daemon::changes::{self, LimitKind, LimitTarget};
 use crate::daemon::driver::{NodeDriver, now_ms};
 
 /// The levers of the controllers.
@@ -179,7 +179,7 @@ impl Actuator<'_> {
     ) -> Result<Vec<(LeverChange, Lifetime)>, String> {
         let mut targets = Vec::new();
         if let Some(group) = &neighbour.group {
-            targets.push(Target {
+            targets.push(LimitTarget {
                 processes: Vec::new(),
                 group: group.clone(),
                 enrol: false,
@@ -187,13 +187,13 @@ impl Actuator<'_> {
         } else if neighbour.tenant.is_some() {
             let jobs: Vec<_> = leases(neighbour, driver).map(|(job, _)| job).collect();
             for job in jobs {
-                targets.push(driver.target(job, Kind::BlockIo)?);
+                targets.push(driver.target(job, LimitKind::BlockIo)?);
             }
         } else {
             let group = CgroupPath::new(format!("{}/slo-{name}", driver.config.levers.group));
             let processes: Vec<ProcessId> = processes(neighbour, driver, &OnceCell::new());
             if !processes.is_empty() {
-                targets.push(Target {
+                targets.push(LimitTarget {
                     processes,
                     group: group.map_err(|error| error.to_string())?,
                     enrol: true,
@@ -204,7 +204,7 @@ impl Actuator<'_> {
             return Err("no process of it runs".to_owned());
         }
         let (levers, roots) = (&driver.config.levers, &driver.live.roots);
-        let of = |target: &Target| changes::block_io(target, mb_s, lifetime, levers, roots);
+        let of = |target: &LimitTarget| changes::block_io(target, mb_s, lifetime, levers, roots);
         let all: Result<Vec<_>, String> = targets.iter().map(of).collect();
         Ok(all?.concat())
     }
@@ -226,7 +226,7 @@ pub(super) fn tell(driver: &mut NodeDriver<'_>, whom: &str, fact: &LeverEvent) {
         LeverEvent::Refused { lever, why } => {
             (lever, format!("{whom}: {lever} was refused: {why}"))
         }
-        _ => return driver.hands.heard(fact, &mut driver.told),
+        _ => return driver.hands.report_revert(fact, &mut driver.told),
     };
     driver.told.lever_failed(what.0, "apply");
     driver.told.error("slo", &what.1);

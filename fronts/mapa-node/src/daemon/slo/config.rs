@@ -9,8 +9,8 @@ use mapa_system_slo::{EnabledLevers, Settings};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::daemon::sampling::Source;
-use crate::daemon::toml_file::{Millis, Whole};
+use crate::daemon::sampling::LatencyExporter;
+use crate::daemon::toml_file::{BoundedInt, Millis};
 
 /// The control of latencies.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -64,25 +64,25 @@ pub(crate) enum ContentionSource {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ControllerSettings {
     /// The length of a tick, ms.
-    pub tick_ms: Whole<1000, 5000>,
+    pub tick_ms: BoundedInt<1000, 5000>,
     /// For how many windows in a row the tail must be too high.
-    pub persistence: Whole<1, 10_000>,
+    pub persistence: BoundedInt<1, 10_000>,
     /// The latencies of a window.
-    pub window: Whole<1, 65_536>,
+    pub window: BoundedInt<1, 65_536>,
     /// The least ticks between two moves.
-    pub dwell: Whole<0, 1_000_000>,
+    pub dwell: BoundedInt<0, 1_000_000>,
     /// The least ticks between two throttles.
-    pub cool_down: Whole<0, 1_000_000>,
+    pub cool_down: BoundedInt<0, 1_000_000>,
     /// The longest throttle, ticks.
-    pub throttle_ticks: Whole<1, 99>,
+    pub throttle_ticks: BoundedInt<1, 99>,
     /// The limit on a throttled neighbour's block I/O, MB/s.
-    pub io_mb_s: Whole<100, 500>,
+    pub io_mb_s: BoundedInt<100, 500>,
     /// The share of multiprocessors of a throttled neighbour, percent.
-    pub mps_percent: Whole<50, 100>,
+    pub mps_percent: BoundedInt<50, 100>,
     /// Where contention is inferred: the traffic of others from which on somebody copies, MB/s.
-    pub copying_above_mb_s: Whole<1, 1_000_000>,
+    pub copying_above_mb_s: BoundedInt<1, 1_000_000>,
     /// Where contention is inferred: the use of multiprocessors by others from which on somebody trains, percent.
-    pub training_above_percent: Whole<1, 100>,
+    pub training_above_percent: BoundedInt<1, 100>,
     /// Of `slo-replay`: the share of a request without neighbours that is transfer.
     pub transfer: Fraction,
 }
@@ -106,16 +106,16 @@ impl Default for ControllerSettings {
     fn default() -> Self {
         let usual = Settings::of_one_profile(EnabledLevers::NONE);
         Self {
-            tick_ms: Whole(usual.tick_ms.into()),
-            persistence: Whole(usual.persistence.into()),
-            window: Whole(usual.window.into()),
-            dwell: Whole(usual.dwell.into()),
-            cool_down: Whole(usual.cool_down.into()),
-            throttle_ticks: Whole(usual.throttle_ticks.into()),
-            io_mb_s: Whole(usual.io_mb_s.into()),
-            mps_percent: Whole(usual.mps_percent.into()),
-            copying_above_mb_s: Whole(usual.heavy_mb_s.into()),
-            training_above_percent: Whole(usual.training_percent.into()),
+            tick_ms: BoundedInt(usual.tick_ms.into()),
+            persistence: BoundedInt(usual.persistence.into()),
+            window: BoundedInt(usual.window.into()),
+            dwell: BoundedInt(usual.dwell.into()),
+            cool_down: BoundedInt(usual.cool_down.into()),
+            throttle_ticks: BoundedInt(usual.throttle_ticks.into()),
+            io_mb_s: BoundedInt(usual.io_mb_s.into()),
+            mps_percent: BoundedInt(usual.mps_percent.into()),
+            copying_above_mb_s: BoundedInt(usual.heavy_mb_s.into()),
+            training_above_percent: BoundedInt(usual.training_percent.into()),
             transfer: Fraction(ByReplay::TRANSFER),
         }
     }
@@ -148,7 +148,7 @@ pub(crate) struct SloTenant {
     pub latency_slo_ms: Millis,
     /// An exporter that tells how long its requests took; the socket, if absent.
     #[serde(default)]
-    pub exporter: Option<Source>,
+    pub exporter: Option<LatencyExporter>,
     /// Its devices at each place, by UUID: their traffic is its own.
     #[serde(default)]
     pub devices: Vec<BTreeSet<String>>,
@@ -187,14 +187,14 @@ pub(crate) struct Neighbour {
     pub tenant: Option<String>,
     /// It counts as active from so much block I/O on, MB/s.
     #[serde(default = "ten")]
-    pub active_above_mb_s: Whole<1, 1_000_000>,
+    pub active_above_mb_s: BoundedInt<1, 1_000_000>,
     /// The places of tenants that share a path with it; all, if empty.
     #[serde(default)]
     pub places: Vec<u32>,
 }
 
-fn ten() -> Whole<1, 1_000_000> {
-    Whole(10)
+fn ten() -> BoundedInt<1, 1_000_000> {
+    BoundedInt(10)
 }
 
 impl Neighbour {
@@ -341,7 +341,7 @@ impl SloConfig {
     }
 
     /// The exporters of latencies, by tenant.
-    pub(in crate::daemon) fn sources(&self) -> impl Iterator<Item = (String, Source)> {
+    pub(in crate::daemon) fn sources(&self) -> impl Iterator<Item = (String, LatencyExporter)> {
         let of = |(name, slo_tenant): (&String, &SloTenant)| {
             Some((name.clone(), slo_tenant.exporter.clone()?))
         };

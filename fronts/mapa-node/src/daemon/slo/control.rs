@@ -18,7 +18,7 @@ use super::contention::ContentionDetectors;
 use super::controller::{TenantController, answered};
 use super::handover::HandoverQueue;
 use super::neighbours::{NeighbourMonitor, snapshot};
-use crate::daemon::config::Config;
+use crate::daemon::config::DaemonConfig;
 use crate::daemon::driver::{LatencyController, NodeDriver, now_ms};
 use crate::daemon::journal::NodeJournal;
 use crate::daemon::levers::NodeLevers;
@@ -66,7 +66,7 @@ impl<'a> LatencyControl<'a> {
     /// # Errors
     /// Devices that this machine does not have; no thread for hand-overs, or for drivers that do not answer.
     pub(crate) fn begin(
-        config: &'a Config,
+        config: &'a DaemonConfig,
         live: &Live,
         hands: &mut NodeLevers<'_, NodeJournal>,
     ) -> Result<Option<Self>, Error> {

@@ -200,7 +200,7 @@ impl<'a> HandoverQueue<'a> {
             }
             (UnderWay::Undo(id), Done::Undone(done)) => {
                 let fact = keeper.finish_undo(id, done)?;
-                driver.hands.heard(&fact, &mut driver.told);
+                driver.hands.report_revert(&fact, &mut driver.told);
                 None
             }
             _ => None,
