@@ -2,11 +2,11 @@
 //! environment variable `MAPA_DATA` names; without it, a random graph. Times include compiling,
 //! filtering and counting.
 
+use crate::real_data::real_data;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use criterion::{Criterion, criterion_group};
-use mapa_core::testing::real_data;
 use mapa_core::{Graph, MatchConfig};
 use mapa_topologies::read_graph;
 

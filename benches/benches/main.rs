@@ -20,6 +20,8 @@ mod patterns;
 #[cfg(feature = "pcie")]
 mod pcie;
 mod policy;
+#[path = "../../topologies/tests/common/real_data.rs"]
+mod real_data;
 mod schedulers;
 mod simulation;
 #[cfg(feature = "slo")]

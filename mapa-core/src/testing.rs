@@ -42,9 +42,7 @@
 //! });
 //! ```
 
-use std::io::Write;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use proptest::collection::vec;
@@ -92,34 +90,6 @@ pub fn scaled(whole: u32) -> u32 {
 #[must_use]
 pub fn cases(whole: u32) -> ProptestConfig {
     ProptestConfig::with_cases(scaled(whole))
-}
-
-/// The folder of real data that the environment variable `MAPA_DATA` names; `None`, and a word on
-/// standard error that names the test, if it is unset.
-///
-/// A test runs in its package's folder, and people name the folder from the workspace's: a relative
-/// path is sought from the current folder upwards.
-///
-/// # Panics
-/// If no folder of that name is found.
-#[must_use]
-pub fn real_data() -> Option<PathBuf> {
-    let Some(name) = std::env::var_os("MAPA_DATA") else {
-        let test = std::thread::current();
-        let test = test.name().unwrap_or("a test");
-        // Not `eprintln`, which the test harness keeps to itself.
-        let _ = writeln!(std::io::stderr(), "{test}: skipped, MAPA_DATA is not set");
-        return None;
-    };
-    let here = std::env::current_dir().expect("a test runs in a folder");
-    let folder = (here.ancestors().map(|above| above.join(&name))).find(|folder| folder.is_dir());
-    assert!(
-        folder.is_some(),
-        "MAPA_DATA is {}: expected a folder, found none from {} upwards",
-        name.display(),
-        here.display()
-    );
-    folder
 }
 
 /// Machines whose number of devices is in `devices`, with links of all classes. Some pairs are not

@@ -6,4 +6,6 @@ mod decisions;
 mod fit;
 mod measurements;
 mod published;
+#[path = "../../topologies/tests/common/real_data.rs"]
+mod real_data;
 mod samples;

@@ -613,7 +613,7 @@ fn tables_that_are_malformed_are_refused_with_their_line() {
 
 #[test]
 fn the_tables_of_tartan_are_read() {
-    let Some(data) = mapa_core::testing::real_data() else {
+    let Some(data) = crate::real_data::real_data() else {
         return;
     };
     let file = data.join("bandwidth/tartan/scale_up_cl__nccl-v2__bandwidth.txt");

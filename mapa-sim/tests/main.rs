@@ -4,6 +4,8 @@ mod generate;
 mod job_file;
 mod metrics;
 mod queueing;
+#[path = "../../topologies/tests/common/real_data.rs"]
+mod real_data;
 mod simulation;
 mod table;
 mod traces;

@@ -458,7 +458,7 @@ fn run_times_are_read_with_exponents() {
 
 /// A real trace; none if there is no real data.
 fn trace(file: &str) -> Option<String> {
-    let folder = mapa_core::testing::real_data()?;
+    let folder = crate::real_data::real_data()?;
     Some(std::fs::read_to_string(folder.join("traces").join(file)).unwrap())
 }
 

@@ -3,8 +3,8 @@
 use std::fs;
 
 use crate::common::dumps::{classes, graph, read_as};
+use crate::common::real_data;
 use crate::corpus::text;
-use mapa_core::testing::real_data;
 use mapa_core::{HardwareGraph, LinkClass};
 use mapa_topologies::{HostDetail, Kind, Machine, PeerStatus, Traffic, read};
 use proptest::prelude::*;

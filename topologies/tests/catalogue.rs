@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use crate::common::dumps::{count, ids};
 use crate::common::isomorphism::{Likeness, isomorphism};
-use mapa_core::testing::real_data;
+use crate::common::real_data;
 use mapa_core::{DeviceId, Fabric, FabricWire, HardwareGraph, LinkClass, NodeKind};
 use mapa_topologies::{Dump, Machine, catalogue, formulas, link_speeds, named, read};
 use proptest::prelude::*;

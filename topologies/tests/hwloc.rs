@@ -1,11 +1,12 @@
 //! hwloc's XML: every real file reads to what its manifest, its siblings and its own lines say.
 
 use crate::common;
+use crate::common::real_data;
 
 use std::fs;
 
 use crate::common::dumps::{cards, pairs};
-use mapa_core::testing::{real_data, scaled};
+use mapa_core::testing::scaled;
 use mapa_core::{DeviceId, HardwareGraph, LinkClass};
 use mapa_topologies::{Dump, ErrorKind, HostDetail, Kind, Machine, read};
 

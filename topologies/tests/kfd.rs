@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use crate::common::dumps::{classes, graph};
-use mapa_core::testing::real_data;
+use crate::common::real_data;
 use mapa_core::{DeviceId, HardwareGraph, LinkClass};
 use mapa_topologies::{Dump, Error, HostDetail, KfdTree, Kind, Machine, PeerStatus, read};
 use proptest::prelude::*;

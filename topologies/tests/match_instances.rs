@@ -1,10 +1,10 @@
 //! Public instances of subgraph matching whose counts other solvers agree on: every known count is
 //! found.
 
+use crate::common::real_data;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use mapa_core::testing::real_data;
 use mapa_core::{Graph, MatchConfig, Pattern};
 use mapa_topologies::read_graph;
 

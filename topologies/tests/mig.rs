@@ -1,11 +1,11 @@
 //! The tables of GPUs with MIG: every one makes a model, and the models cut up as the hardware
 //! does.
 
+use crate::common::real_data;
 use std::collections::BTreeSet;
 use std::fs;
 
 use mapa_core::mig::{Layout, Model};
-use mapa_core::testing::real_data;
 use mapa_topologies::mig::{Figure, Gpu, Offer, ProfileKind, Status, catalogue, named};
 use serde_json::Value;
 

@@ -2,12 +2,13 @@
 //! say, and what is odd is read or refused as the reader promises.
 
 use crate::common;
+use crate::common::real_data;
 
 use std::collections::BTreeMap;
 use std::fs;
 
 use crate::common::dumps::{cards, classes, count, ids, pairs};
-use mapa_core::testing::{real_data, scaled};
+use mapa_core::testing::scaled;
 use mapa_core::{
     DeviceId, DeviceInfo, Fabric, FabricNode, HardwareGraph, LinkClass, NodeId, NodeKind,
 };

@@ -3,8 +3,8 @@
 use std::fs;
 
 use crate::common::dumps::{devices, read_as, warnings};
+use crate::common::real_data;
 use crate::corpus::text;
-use mapa_core::testing::real_data;
 use mapa_topologies::mig::{Offer, catalogue, named};
 use mapa_topologies::{Dump, Kind};
 use proptest::prelude::*;

@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::common::dumps::{read_as, warnings};
-use mapa_core::testing::real_data;
+use crate::common::real_data;
 use mapa_core::{DeviceId, LinkClass, NodeKind};
 use mapa_topologies::{Dump, Kind, Port, read, recognise};
 use proptest::prelude::*;

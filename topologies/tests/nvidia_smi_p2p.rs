@@ -3,8 +3,8 @@
 use std::fs;
 
 use crate::common::dumps::read_as;
+use crate::common::real_data;
 use crate::corpus::text;
-use mapa_core::testing::real_data;
 use mapa_topologies::PeerStatus::{ChipsetNotSupported, GpuNotSupported, Ok as Reaches};
 use mapa_topologies::{Dump, Kind};
 use proptest::prelude::*;

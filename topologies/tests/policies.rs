@@ -1,6 +1,7 @@
 //! The choices of four published schedulers and of NVIDIA's device plugin, each against its source.
 
 use crate::common::dumps::two_numa_nodes;
+use crate::common::real_data;
 
 mod peers;
 
@@ -8,7 +9,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mapa_core::mig::{Model, Profile, Size};
-use mapa_core::testing::real_data;
 use mapa_core::{
     Allocator, Demand, DeviceId, DeviceInfo, FabricNode, HardwareGraph, NodeKind, PCIE_GEN4_GBPS,
     Pattern, Policy, Reason, Refusal, Request, Rules, Seat, View, distributed, fewest_warps, least,

@@ -1,8 +1,8 @@
 //! Ring packings of machines of the catalogue, and beside what was measured.
 
+use crate::common::real_data;
 use std::fmt::Write;
 
-use mapa_core::testing::real_data;
 use mapa_core::{
     AllToAll, Channels, DeviceId, DeviceSet, HardwareGraph, Limits, Pattern, Policy, Rates,
     Request, RingPacking, TreePacking, max_bandwidth, preserved_gbps, ring_packing_gbps,

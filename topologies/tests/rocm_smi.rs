@@ -3,9 +3,9 @@
 use std::fs;
 
 use crate::common::dumps::{classes, graph, read_as, warnings};
+use crate::common::real_data;
 use crate::corpus::text;
 use mapa_core::LinkClass;
-use mapa_core::testing::real_data;
 use mapa_topologies::{Dump, Kind, Machine};
 use proptest::prelude::*;
 

@@ -1,8 +1,8 @@
 //! Every real dump of `nvidia-smi topo -m` reads to what its manifest says, or is refused by line.
 
+use crate::common::real_data;
 use std::fs;
 
-use mapa_core::testing::real_data;
 use mapa_core::{DeviceId, HardwareGraph};
 use mapa_topologies::{Dump, Machine, read};
 

@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::common::dumps::{classes, graph, read_as, refused, warnings};
-use mapa_core::testing::real_data;
+use crate::common::real_data;
 use mapa_core::{DeviceId, DeviceInfo, Fabric, FabricNode, LinkClass, NodeKind};
 use mapa_topologies::{Dump, ErrorKind, HostDetail, Kind, Labels, Machine, catalogue, named};
 use proptest::prelude::*;

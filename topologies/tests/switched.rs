@@ -1,9 +1,9 @@
 //! Behind a switch a device has the links of its port, not a link for each of its peers, whoever
 //! describes the machine.
 
+use crate::common::real_data;
 use std::fs;
 
-use mapa_core::testing::real_data;
 use mapa_core::{Fabric, FabricWire, LinkClass, NodeKind};
 use mapa_topologies::{Kind, Machine, named, read};
 

@@ -1,9 +1,10 @@
 //! What writers write: pictures that show what they should where it can be seen, graphs that other
 //! tools read, and Koordinator's table.
 
+use crate::common::real_data;
 use std::collections::{BTreeMap, BTreeSet};
 
-use mapa_core::testing::{cut_machines, free_sets, machines, patterns, real_data};
+use mapa_core::testing::{cut_machines, free_sets, machines, patterns};
 use mapa_core::{
     DeviceId, DeviceSet, FabricWire, HardwareGraph, Link, LinkClass, NodeKind, Pattern, Policy,
     Request, lowest_id, preserve,

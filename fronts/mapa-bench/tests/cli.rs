@@ -1,10 +1,10 @@
 //! The commands as a user or a script runs them: keys, exit statuses, and what people read.
 
+use crate::real_data::real_data;
 use std::fs;
 use std::path::Path;
 
 use crate::common::{Folder, answer, command, error, no, objects, run, shown, text};
-use mapa_core::testing::real_data;
 use serde_json::{Value, json};
 
 fn batch(machine: &str, lines: &[Value]) -> (Vec<Value>, i32) {

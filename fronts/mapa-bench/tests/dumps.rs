@@ -1,10 +1,10 @@
 //! What vendors' tools print: said what it is, merged, and written for others.
 
+use crate::real_data::real_data;
 use std::fs;
 use std::path::Path;
 
 use crate::common::{Folder, answer, command, stdout};
-use mapa_core::testing::real_data;
 use serde_json::Value;
 
 const TOPO: &str = "\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity

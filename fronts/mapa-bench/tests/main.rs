@@ -17,6 +17,8 @@ mod pattern_nvlink;
 mod pattern_parallelism;
 mod pattern_source;
 mod pictures;
+#[path = "../../../topologies/tests/common/real_data.rs"]
+mod real_data;
 mod reproduce;
 mod reproduce_few;
 mod rooms;

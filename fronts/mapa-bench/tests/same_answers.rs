@@ -101,7 +101,7 @@ fn answers_are_those_of_the_version_before() {
     let after = Path::new(env!("CARGO_BIN_EXE_mapa-bench"));
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let root = here.join("../..").canonicalize().unwrap();
-    let data = mapa_core::testing::real_data();
+    let data = crate::real_data::real_data();
     let scratch = std::env::temp_dir().join(format!("mapa-same-answers-{}", std::process::id()));
     let mut all = Vec::new();
     let mut compared = 0;

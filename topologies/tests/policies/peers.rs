@@ -3,7 +3,6 @@
 use std::fs;
 use std::sync::Arc;
 
-use mapa_core::testing::real_data;
 use mapa_core::{
     Allocator, DeviceId, DeviceInfo, DeviceSet, Fabric, FabricNode, HardwareGraph, LinkClass,
     NodeId, NodeKind, Pattern, Policy, Refusal, Request, Rules, Subset, lowest_id, lowest_ids,
@@ -15,6 +14,7 @@ use mapa_topologies::policies::{
 use serde_json::Value;
 
 use crate::common::dumps::two_numa_nodes;
+use crate::common::real_data;
 
 fn oracle(file: &str) -> Option<Value> {
     let text = fs::read_to_string(real_data()?.join("oracle").join(file)).unwrap();

@@ -1,9 +1,9 @@
 //! Days of jobs with deadlines: the published days and table, and the loop against closed forms and
 //! a second implementation.
 
+use crate::real_data::real_data;
 use std::io::Read;
 
-use mapa_core::testing::real_data;
 use mapa_system_energy::{
     Arithmetic, Booking, EarliestFinish, EnergyPlan, Fit, LargestFirst, LeastCost, MeanFinish,
     Power, Prices, RandomSlice, Rule, SIZES, SliceJob, SlicedGpus, SlotPlacement, SmallestFirst,

@@ -4,4 +4,6 @@ mod bounds;
 mod days;
 mod fleet;
 mod policies;
+#[path = "../../../../topologies/tests/common/real_data.rs"]
+mod real_data;
 mod tune;
