@@ -418,6 +418,14 @@ fn match_counts_placements_on_instances() {
     );
 }
 
+// The rows of all systems are in what is compared.
+#[cfg(all(
+    feature = "case",
+    feature = "energy",
+    feature = "mapa",
+    feature = "pcie",
+    feature = "slo"
+))]
 #[test]
 fn compare_shows_the_policies_for_instances_where_they_mean_something() {
     let compared = answer(&format!(
@@ -465,6 +473,7 @@ fn compare_shows_the_policies_for_instances_where_they_mean_something() {
     );
 }
 
+#[cfg(feature = "case")]
 #[test]
 fn what_ranks_use_decides_where_they_fit() {
     let names =

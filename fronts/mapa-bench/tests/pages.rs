@@ -64,6 +64,14 @@ fn every_page_is_in_the_index() {
     assert!(missing.is_empty(), "not in docs/README.md: {missing:?}");
 }
 
+// Pages of all systems are linked.
+#[cfg(all(
+    feature = "case",
+    feature = "energy",
+    feature = "mapa",
+    feature = "pcie",
+    feature = "slo"
+))]
 #[test]
 fn links_between_pages_resolve() {
     let mut broken = Vec::new();

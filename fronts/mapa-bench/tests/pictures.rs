@@ -206,6 +206,8 @@ fn in_repository(words: &str) -> String {
 }
 
 /// The commands of docs/drawing.md, with what they must print.
+// One shows a scheduler of CASE.
+#[cfg(feature = "case")]
 #[test]
 fn the_pages_pictures_are_what_its_commands_draw() {
     let docs = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs");

@@ -247,6 +247,14 @@ const COMMANDS: [(&str, &str); 72] = [
     ("help-allocate", "allocate -h"),
 ];
 
+// The rows of all systems are in what is compared.
+#[cfg(all(
+    feature = "case",
+    feature = "energy",
+    feature = "mapa",
+    feature = "pcie",
+    feature = "slo"
+))]
 #[test]
 fn what_every_command_prints_is_kept() {
     let folder = folder();

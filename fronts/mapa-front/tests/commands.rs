@@ -60,6 +60,14 @@ fn allocate_answers_as_recorded() {
     );
 }
 
+// The rows of all systems are in what is compared.
+#[cfg(all(
+    feature = "case",
+    feature = "energy",
+    feature = "mapa",
+    feature = "pcie",
+    feature = "slo"
+))]
 #[test]
 fn compare_answers_as_recorded() {
     check(
@@ -125,6 +133,14 @@ fn mig_answers_as_recorded() {
     check_alone(include_str!("commands/mig.jsonl"), mig);
 }
 
+// The rows of all systems are in what is compared.
+#[cfg(all(
+    feature = "case",
+    feature = "energy",
+    feature = "mapa",
+    feature = "pcie",
+    feature = "slo"
+))]
 #[test]
 fn simulate_answers_as_recorded() {
     let (names, files) = (Names::built_in(), InMemory::default());
