@@ -242,6 +242,7 @@ fn what_a_policy_does_not_take_is_refused_by_name() {
         "no execution model is called `fixed,gbps=3`: expected fixed, by-size, effective-bandwidth, ring-packing, by-warps[,slice=WARPS], \
          pcie-equal-share[,gbps=GB/s] or pcie-max-min"
     );
+    #[cfg(feature = "pcie")]
     insta::assert_snapshot!(
         execution("pcie-equal-share,gbps=0"),
         @"pcie-equal-share,gbps=0: `gbps=0`: expected GB/s above 0"
