@@ -105,10 +105,7 @@ fn what_is_wrong_is_named() {
         "a: &x [*x, *x]".to_owned(),
         "x".repeat((1 << 20) + 1),
     ]
-    .map(|text| {
-        let error = PartedFile::read(&text).unwrap_err().to_string();
-        error
-    });
+    .map(|text| PartedFile::read(&text).unwrap_err().to_string());
     insta::assert_snapshot!(said.join("\n"), @"
     version v2: expected v1
     error: line 1 column 1: missing field `mig-configs`
