@@ -677,10 +677,14 @@ fn sampling_process() {
     };
     let samples: u64 = samples.parse().unwrap();
     let mut sampler = of_this_machine();
+    // Without pages of files, which the kernel drops and reads again as it likes.
     let resident = || {
         let status = fs::read_to_string("/proc/self/statm").unwrap();
-        let pages: u64 = status.split(' ').nth(1).unwrap().parse().unwrap();
-        pages * rustix::param::page_size() as u64
+        let pages: Vec<u64> = status
+            .split_whitespace()
+            .map(|text| text.parse().unwrap())
+            .collect();
+        (pages[1] - pages[2]) * rustix::param::page_size() as u64
     };
     for at in 0..200 {
         sampler.sample(at);
