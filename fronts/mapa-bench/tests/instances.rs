@@ -504,6 +504,11 @@ fn what_ranks_use_decides_where_they_fit() {
         (object["refusal"].as_str(), status),
         (Some("infeasible"), 3)
     );
+}
+
+#[cfg(feature = "pcie")]
+#[test]
+fn traffic_beyond_a_port_is_a_slowdown() {
     let slow = answer(&format!(
         "allocate {MIXED} --slice 1g --gpus 1 --pcie-traffic 60.16 --policy pcie-aware"
     ));

@@ -471,8 +471,7 @@ fn sweep_files_that_make_no_sense_are_refused_with_the_key_and_what_was_expected
         ("pcie_gbps", "-1.0"),
         ("p2p", "\"maybe\""),
         ("policies", "[]"),
-        ("executions", "[\"pcie-equal-share,gbps=x\"]"),
-        ("schedulers", "[\"pcie-aware,speed=1\"]"),
+        ("schedulers", "[\"easy-backfill,speed=1\"]"),
         ("schedulers", "[\"lifo\"]"),
         ("executions", "[\"magic\"]"),
         ("generate", "[\"nobody\"]"),
@@ -523,10 +522,8 @@ fn sweep_files_that_make_no_sense_are_refused_with_the_key_and_what_was_expected
     error: night.toml: line 1, `p2p = "maybe"`: unknown variant `maybe`, expected `on` or `off`
     policies = []
     error: night.toml: `policies`: expected at least one word, as fifo has no policy of its own
-    executions = ["pcie-equal-share,gbps=x"]
-    error: night.toml: `executions`: pcie-equal-share,gbps=x: `gbps=x`: expected GB/s above 0
-    schedulers = ["pcie-aware,speed=1"]
-    error: night.toml: `schedulers`: scheduler `pcie-aware,speed=1`: `speed=1`: no setting is called `speed`: expected delay=FACTOR|none, wait=SECONDS|none, gbps=GB/s
+    schedulers = ["easy-backfill,speed=1"]
+    error: night.toml: `schedulers`: scheduler `easy-backfill,speed=1`: `speed=1`: no setting is called `speed`: expected the name alone, as this scheduler has no settings
     schedulers = ["lifo"]
     error: night.toml: `schedulers`: no scheduler is called `lifo` (did you mean fifo?): expected fifo, easy-backfill, conservative-backfill, ..
     executions = ["magic"]
@@ -664,6 +661,27 @@ fn the_pages_example_runs_and_its_scripts_run_every_part() {
     assert!(expected == pods.results("night"));
 }
 
+#[cfg(feature = "pcie")]
+#[test]
+fn settings_of_a_system_that_make_no_sense_are_refused() {
+    let folder = Night::new();
+    let plain =
+        "machines = [\"summit\"]\npolicies = [\"greedy\"]\ngenerate = [\"mapa\"]\nseeds = [1]\n";
+    let said = [
+        "executions = [\"pcie-equal-share,gbps=x\"]",
+        "schedulers = [\"pcie-aware,speed=1\"]",
+    ]
+    .map(|line| {
+        folder.write("night.toml", &format!("{plain}{line}\n"));
+        folder.error("--into night")
+    });
+    insta::assert_snapshot!(said.join("\n"), @"
+    error: night.toml: `executions`: pcie-equal-share,gbps=x: `gbps=x`: expected GB/s above 0
+    error: night.toml: `schedulers`: scheduler `pcie-aware,speed=1`: `speed=1`: no setting is called `speed`: expected delay=FACTOR|none, wait=SECONDS|none, gbps=GB/s
+    ");
+}
+
+#[cfg(feature = "pcie")]
 #[test]
 fn schedulers_with_a_policy_of_their_own_run_beside_others_by_that_alone() {
     let folder = Night::with(
