@@ -29,9 +29,9 @@ pub(crate) struct BroughtCommand {
 pub(crate) struct BroughtSimulation {
     /// Their names.
     pub(crate) schedulers: &'static [&'static str],
-    /// What they schedule in place of jobs, for the help of `--scheduler`.
+    /// The things that they schedule in place of jobs, for the help of `--scheduler`.
     about: &'static str,
-    /// What reads the file of `--log`, for its help.
+    /// The command that reads the file of `--log`, for its help.
     log: &'static str,
     feature: &'static str,
     /// None if this build leaves it out.

@@ -40,11 +40,11 @@ pub(crate) struct Daemon {
 /// The services.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Service {
-    /// Say what this machine lacks, and what to do about it.
+    /// Check this machine's prerequisites, and say how to meet those that are missing.
     Doctor(DoctorArgs),
-    /// Tell recorded facts to a fresh scheduler, and compare its orders with the recorded ones.
+    /// Replay recorded events to a fresh scheduler, and compare its actions with the recorded ones.
     Replay(ReplayArgs),
-    /// Say how the daemon is.
+    /// Report the state of the daemon.
     Status(StatusArgs),
 }
 

@@ -52,10 +52,10 @@ pub(crate) struct DaemonArgs {
     /// The configuration: packaging/mapa-node.toml has every key.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Add what the scheduler is told and orders to this file, for `mapa-node replay`.
+    /// Append the events that the scheduler gets and its actions to this file, for `mapa-node replay`.
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
-    /// Pull no lever: print what would be pulled. Jobs get their devices all the same.
+    /// Apply no change to the machine: print what would be applied. Jobs get their devices all the same.
     #[arg(long)]
     pub dry_run: bool,
     /// Where sysfs, procfs and cgroupfs lie [default: /].
@@ -67,7 +67,7 @@ pub(crate) struct DaemonArgs {
     /// How the log is written: text or json.
     #[arg(long, value_name = "FORM", default_value = "text")]
     pub log: LogFormat,
-    /// Write down orders too.
+    /// Log actions too.
     #[arg(long)]
     pub verbose: bool,
 }

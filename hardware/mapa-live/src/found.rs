@@ -126,12 +126,12 @@ fn is_same(
 ) -> bool {
     // The most lasting name that both have decides, even if another one contradicts it: numbers and
     // addresses are given again when devices come and go.
-    if let (Some(told), Some(other)) = (uuid, &device.uuid) {
-        return told.eq_ignore_ascii_case(other);
+    if let (Some(reported), Some(other)) = (uuid, &device.uuid) {
+        return reported.eq_ignore_ascii_case(other);
     }
     let address = |pci: &Option<String>| pci.as_deref().and_then(pci_address);
-    if let (Some(told), Some(other)) = (address(pci), address(&device.pci)) {
-        return told == other;
+    if let (Some(reported), Some(other)) = (address(pci), address(&device.pci)) {
+        return reported == other;
     }
     index == Some(number)
 }

@@ -1,4 +1,4 @@
-//! What the command `mapa` answers: who holds which accelerators of a machine, who waits, and what was decided.
+//! The answers of the command `mapa`: leases, the queue, and the audit.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ pub struct RunAnswer {
     pub memory: Vec<u32>,
     /// The nearest network cards.
     pub nics: Vec<String>,
-    /// What could not be had, and why.
+    /// Notes, such as on settings that could not be applied, with the reason.
     pub notes: Vec<String>,
     /// When the lease ends at the latest, nanoseconds since 1970.
     pub expires_ns: Option<i64>,
@@ -46,7 +46,7 @@ pub struct Ps {
     pub queue: Vec<TicketRow>,
     /// The cordons.
     pub cordons: Vec<Cordon>,
-    /// What is wrong with devices.
+    /// The faults of devices.
     pub health: Vec<DeviceFault>,
 }
 
@@ -62,11 +62,11 @@ pub struct LeaseRow {
     pub pid: i32,
     /// The process of the command.
     pub command_pid: Option<i32>,
-    /// Whether whoever had asked for it has died, and its processes go on.
+    /// Whether its requester has died while its processes go on.
     pub adopted: bool,
     /// The devices, in rank order.
     pub devices: Vec<String>,
-    /// What is wrong with its devices: it keeps them.
+    /// The faults of its devices, which it keeps.
     pub fault: Vec<String>,
     /// Since when, nanoseconds since 1970.
     pub granted_ns: i64,
@@ -106,7 +106,7 @@ pub struct Cordon {
     pub device: String,
     /// Since when, nanoseconds since 1970.
     pub time_ns: i64,
-    /// By whom.
+    /// The user who cordoned it.
     pub owner: String,
     /// Why.
     pub reason: String,
@@ -122,7 +122,7 @@ pub struct DeviceFault {
     pub device: String,
     /// What kind of fault it is: `lost`, `xid` or `reset_required`.
     pub kind: String,
-    /// What is wrong, in words.
+    /// The fault, in words.
     pub detail: String,
     /// Since when, nanoseconds since 1970.
     pub time_ns: i64,
@@ -136,7 +136,7 @@ pub struct Tenants {
     pub tenants: Vec<Tenant>,
 }
 
-/// A tenant: whoever has ever asked for devices.
+/// A tenant that has asked for devices at some time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tenant {
@@ -220,9 +220,9 @@ pub struct AuditRow {
     pub id: i64,
     /// When it was made, nanoseconds since 1970.
     pub time_ns: i64,
-    /// What was decided.
+    /// The kind of decision.
     pub kind: String,
-    /// Who decided: a user's name or number.
+    /// The user who decided, by name or number.
     pub owner: String,
     /// The lease that it is about.
     pub lease: Option<i64>,
@@ -260,7 +260,7 @@ pub struct ReleasedLease {
     pub reason: String,
 }
 
-/// A lease that goes on without whoever had asked for it.
+/// A lease whose requester has died, and whose processes go on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AdoptedLease {

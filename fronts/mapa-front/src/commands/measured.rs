@@ -24,7 +24,7 @@ use crate::text::gbps;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct MeasuredRequest {
-    /// The machine. Whoever computes the answer has loaded it by this.
+    /// The machine, which the caller has loaded from this description.
     pub machine: MachineSpec,
     /// Files of the output.
     pub outputs: Vec<String>,
@@ -74,8 +74,8 @@ struct MeasuredRun {
     size: String,
     /// Whether the devices reach each other's memory, where the output says so.
     peers: Option<bool>,
-    /// Of a copy between memory and a device, whether the memory is that of the other socket, where
-    /// that is known.
+    /// Whether a copy between memory and a device uses the memory of the other socket; `None` for other
+    /// operations, or if it is unknown.
     far: Option<bool>,
     tool: &'static str,
 }
@@ -185,7 +185,7 @@ fn nothing_found(left_out: &[String]) -> Error {
     ))
 }
 
-/// The rows of a table, and what is told of those that are added.
+/// The rows of a table, and the rows that are added to it.
 struct RowBuilder<'a> {
     request: &'a MeasuredRequest,
     loaded: &'a Loaded,
@@ -196,7 +196,7 @@ struct RowBuilder<'a> {
     /// The rows of the table, then the new ones.
     rows: Vec<MeasuredRow>,
     added: Vec<AddedRow>,
-    /// An entry for each of `added`; none where messages were so short that they tell nothing of links.
+    /// An entry for each of `added`; `None` if messages were too short to measure links.
     observations: Vec<Option<Observation>>,
     /// The ids of measurements that the table has already.
     known: Vec<String>,
@@ -323,7 +323,7 @@ impl RowBuilder<'_> {
             .unwrap_or_default()
     }
 
-    /// What became of all runs.
+    /// The outcome of all runs.
     fn outcome(mut self, left_out: Vec<String>) -> Result<MeasuredOutcome, Error> {
         let shares = self.request.fit.then(|| self.fit()).transpose()?;
         let mut table = None;
@@ -344,7 +344,7 @@ impl RowBuilder<'_> {
         })
     }
 
-    /// Fits shares to the measurements, and tells of each row what they let expect.
+    /// Fits shares to the measurements, and sets the bandwidth that they predict in each row. Returns the text of a file of shares.
     fn fit(&mut self) -> Result<String, Error> {
         if !HostNetwork::of(self.loaded.graph()).all_known() {
             return Err(Error::malformed(
@@ -380,8 +380,7 @@ fn is_same(a: &MeasuredRow, b: &MeasuredRow) -> bool {
     without(a) == without(b)
 }
 
-/// Says that a measurement lies above what links carry, if it does: then something else is told
-/// wrongly.
+/// A note if a measurement exceeds the nominal bandwidth of its links: then the description of the machine is wrong.
 fn above(estimate: &Estimate, row: &MeasuredRow) -> Option<String> {
     // Tests print few digits, so a thousandth above is no contradiction.
     (row.gbps > estimate.nominal_gbps * 1.001).then(|| {
@@ -408,7 +407,7 @@ fn with_peers(loaded: &Loaded, on: bool) -> Result<Arc<HardwareGraph>, Error> {
     Ok(Arc::new(graph))
 }
 
-/// An output of a test, and what is told of it besides.
+/// An output of a test, and what the request adds to it.
 struct TestOutput<'a> {
     file: &'a str,
     /// The operation, where the output names none.
@@ -462,10 +461,10 @@ impl TestOutput<'_> {
         };
         // One run at a time: a run that is left out has its own reason.
         let one = std::slice::from_ref(run);
-        let own = samples(one, self.graph, &config)
+        let found = samples(one, self.graph, &config)
             .map_err(|error| SkipReason::Refused(error.to_string()))?;
-        let Some(ring) = own.rings.first() else {
-            let why = own
+        let Some(ring) = found.rings.first() else {
+            let why = found
                 .left_out
                 .first()
                 .map_or(String::new(), |(_, why)| why.clone());
@@ -538,44 +537,44 @@ fn of_copies(
 fn is_far(cpu: u32, id: DeviceId, graph: &HardwareGraph) -> Option<bool> {
     let nodes = graph.wholes();
     let nodes: Option<Vec<u32>> = nodes.iter().map(|id| graph.device(id).numa).collect();
-    let own = graph.device(id).numa?;
+    let node = graph.device(id).numa?;
     let highest = nodes?.into_iter().chain([cpu]).max()?;
     // Numbers of NUMA nodes run through the sockets, as in the network of the host.
     let half = (u64::from(highest) + 1).next_power_of_two().max(2) / 2;
-    Some(u64::from(cpu) / half != u64::from(own) / half)
+    Some(u64::from(cpu) / half != u64::from(node) / half)
 }
 
 /// The two copies of a pair, or the copy of one device.
-fn of_copy(own: &CopyRun, file: &str, graph: &HardwareGraph) -> Result<MeasuredRun, Error> {
+fn of_copy(copy: &CopyRun, file: &str, graph: &HardwareGraph) -> Result<MeasuredRun, Error> {
     let find = |id: u32| {
         let found = graph.find(&id.to_string());
-        found.map_err(|error| Error::at(format_args!("{file}: line {}", own.line), error))
+        found.map_err(|error| Error::at(format_args!("{file}: line {}", copy.line), error))
     };
-    let (operation, devices) = match (own.from, own.to) {
-        (Some(a), Some(b)) if own.both_ways => (Operation::CopyBothWays, vec![find(a)?, find(b)?]),
+    let (operation, devices) = match (copy.from, copy.to) {
+        (Some(a), Some(b)) if copy.both_ways => (Operation::CopyBothWays, vec![find(a)?, find(b)?]),
         (Some(a), Some(b)) => (Operation::Copy, vec![find(a)?, find(b)?]),
         (None, Some(b)) => (Operation::HostToDevice, vec![find(b)?]),
         (Some(a), None) => (Operation::DeviceToHost, vec![find(a)?]),
         (None, None) => {
             return Err(Error::malformed(format_args!(
                 "{file}: line {}: a copy from memory to memory: expected a device",
-                own.line
+                copy.line
             )));
         }
     };
-    let size = format!("{} MB (test default)", own.default_bytes / 1_000_000);
+    let size = format!("{} MB (test default)", copy.default_bytes / 1_000_000);
     let first = devices.first().copied();
     // The table of distances in the output wins over a guess from the numbers of nodes.
-    let by_node = || is_far(own.cpu?, first?, graph);
+    let by_node = || is_far(copy.cpu?, first?, graph);
     Ok(MeasuredRun {
         operation,
-        far: own.far.or_else(by_node),
+        far: copy.far.or_else(by_node),
         devices,
-        gbps: own.gbps,
-        bytes: own.default_bytes,
+        gbps: copy.gbps,
+        bytes: copy.default_bytes,
         size,
-        peers: own.peers,
-        tool: own.tool,
+        peers: copy.peers,
+        tool: copy.tool,
     })
 }
 
@@ -583,6 +582,6 @@ fn of_copy(own: &CopyRun, file: &str, graph: &HardwareGraph) -> Result<MeasuredR
 enum SkipReason {
     /// The run cannot be a row: the request must say more.
     Refused(String),
-    /// The run has nothing to tell.
+    /// The run has no bandwidth between devices of this machine.
     Out(String),
 }

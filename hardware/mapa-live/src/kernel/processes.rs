@@ -358,8 +358,8 @@ impl Processes {
         let path = self.proc.join(pid.to_string()).join("environ");
         let mut size = 1 << 14;
         loop {
-            // The kernel answers one read from one program's memory. When that is gone, the next read finds the
-            // end of the file, so that a text of two reads may be cut: each try is a read of a file of its own.
+            // The kernel answers one read from one program's memory. After the process has executed another program,
+            // a second read finds the end of the file, and the text is cut. So each try is one read of a file that it opens.
             let mut variables = vec![0; size];
             let read = fs::File::open(&path)?.read(&mut variables)?;
             if read < size {
@@ -518,6 +518,7 @@ mod tests {
         let mut child = command.spawn().unwrap();
         let pid = i32::try_from(child.id()).unwrap();
         while processes.name(pid) != "sleep" {
+            assert_eq!(child.try_wait().unwrap(), None);
             let variables = processes.variables(pid).unwrap();
             // Before the first program is executed they are those of this test.
             let shared = |number| {

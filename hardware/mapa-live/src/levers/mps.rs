@@ -66,7 +66,7 @@ pub trait Mps: Send {
     /// Sets the share of multiprocessors, in thousandths of a percent.
     ///
     /// # Errors
-    /// [Not taken](LeverError::NotApplied): the daemon kept another value.
+    /// [Not applied](LeverError::NotApplied): the daemon kept another value.
     fn set_percent(
         &mut self,
         server: &MpsServer,

@@ -28,7 +28,7 @@ pub struct CodeSource {
 pub struct CodeInput<'a> {
     /// The names and texts of the files, in the order in which they are searched for calls.
     pub files: Vec<(String, String)>,
-    /// What was left out of the folders.
+    /// Notes on files that the front left out.
     pub notes: Vec<Note>,
     /// Gets what was found if no graph follows from it, before the error that says so.
     pub undecided: &'a mut dyn FnMut(&Source),
@@ -56,8 +56,8 @@ impl CodeSource {
         let texts = texts.iter();
         let source = Source::scan(texts.map(|(name, text)| (name.as_str(), text.as_str())));
         let mut proposal = source.propose(self.gpus, algorithm).map_err(|error| {
-            if let Some(told) = undecided {
-                told(&source);
+            if let Some(report) = undecided {
+                report(&source);
             }
             Error::malformed(error)
         })?;

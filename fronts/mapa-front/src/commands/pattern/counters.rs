@@ -17,7 +17,7 @@ pub struct CounterSource {
     /// One reading, whose traffic counts from the start of the counters, or two, whose difference counts. Empty if
     /// the front has read the counters itself.
     pub readings: Vec<String>,
-    /// The machine, if one is known. Whoever computes the answer has loaded it by this.
+    /// The machine, if one is known, which the caller has loaded from this description.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<MachineSpec>,
     /// The output of `nvidia-smi nvlink -R` or `-p`: the devices at the other ends of links.

@@ -27,7 +27,7 @@ use crate::names::Names;
 /// Runs a sweep, one cell after another, and returns its results. With `rows`, they have a row for each job too.
 ///
 /// Cells that are `known` from earlier are not run again; others are ignored. `finished` gets each cell that was run:
-/// whoever keeps it can go on from there after an interruption.
+/// a caller that keeps it can continue there after an interruption.
 ///
 /// # Errors
 /// As [`SweepPlan::new`]; and what `finished` returns, which ends the sweep. A cell that fails has its error in its row.

@@ -186,8 +186,10 @@ fn ways(names: &Names, request: &SweepRequest) -> Result<Vec<SweepWay>, Error> {
     }
     let mut ways = Vec::new();
     for word in &request.schedulers {
-        let own = names.own_policy(word);
-        let by = own.as_ref().map_or(&policies[..], std::slice::from_ref);
+        let own_policy = names.own_policy(word);
+        let by = own_policy
+            .as_ref()
+            .map_or(&policies[..], std::slice::from_ref);
         // Without a policy to combine with, an unknown scheduler must still be reported.
         for name in by.iter().chain(by.is_empty().then_some(&"lowest-id")) {
             names

@@ -113,18 +113,18 @@ fn distinct<T: Ord + Clone + ToString>(
     // The list keeps the order, and the set finds words that are there twice.
     let (mut list, mut seen) = (Vec::new(), BTreeSet::new());
     for item in items {
-        let own = read(item).map_err(|other| format!("`{other}`: {expected}"))?;
-        if own.to_string().trim().is_empty() {
-            return Err(format!("`\"{}\"`: {expected}", own.to_string()));
+        let word = read(item).map_err(|other| format!("`{other}`: {expected}"))?;
+        if word.to_string().trim().is_empty() {
+            return Err(format!("`\"{}\"`: {expected}", word.to_string()));
         }
         // A word that is listed twice would run each of its cells twice.
-        if !seen.insert(own.clone()) {
+        if !seen.insert(word.clone()) {
             return Err(format!(
                 "`{}` is listed twice: expected each word once",
-                own.to_string()
+                word.to_string()
             ));
         }
-        list.push(own);
+        list.push(word);
     }
     Ok(list)
 }

@@ -125,8 +125,8 @@ fn stack(parts: &[CellRows<'_>]) -> Vec<(String, Column)> {
     for (name, kind) in names {
         let mut all = kind.none(0);
         for (rows, columns) in parts {
-            let own = columns.iter().find(|(candidate, _)| candidate == name);
-            all.extend(own.map(|(_, values)| values), *rows);
+            let column = columns.iter().find(|(candidate, _)| candidate == name);
+            all.extend(column.map(|(_, values)| values), *rows);
         }
         stacked.push((name.to_owned(), all.into()));
     }

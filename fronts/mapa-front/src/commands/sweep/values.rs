@@ -9,7 +9,7 @@ pub(super) type ValueColumns = Vec<(String, ColumnValues)>;
 /// The serialisable form of [`Column`]. NaN and infinities, which JSON lacks, become empty cells.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-// These forms are part of the files of cells: whoever changes them raises the number in `VERSION` of plan.rs.
+// These forms are part of the files of cells: a change of them raises the number in `VERSION` of plan.rs.
 pub(super) enum ColumnValues {
     Integers(Vec<Option<i64>>),
     Numbers(Vec<Option<f64>>),
