@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
@@ -55,8 +56,14 @@ struct Module {
 
 /// The modules of a crate.
 pub(crate) struct Crate {
-    modules: BTreeMap<ModulePath, Module>,
+    modules: BTreeMap<ModulePath, Arc<Module>>,
 }
+
+/// The modules of a file by their paths: its own, and those that are written out within it.
+type OfFile = Arc<BTreeMap<ModulePath, Arc<Module>>>;
+
+/// What was parsed, by path and text: a fault is planted in one file of a crate, and all others stay as they are.
+static PARSED: Mutex<BTreeMap<(PathBuf, String), OfFile>> = Mutex::new(BTreeMap::new());
 
 /// The `.rs` files of one folder, by their path below another.
 pub(crate) fn files_in(folder: &Path, below: &Path) -> Sources {
@@ -114,11 +121,12 @@ impl Crate {
     pub(crate) fn parse(sources: &Sources) -> Crate {
         let mut modules = BTreeMap::new();
         for (file, text) in sources {
-            let parsed = syn::parse_file(text).unwrap_or_else(|error| {
-                panic!("{}: {error}", file.display());
-            });
-            let path = module_of(file);
-            add(&mut modules, &path, &path, &parsed.items);
+            let of_file = modules_in(file, text);
+            modules.extend(
+                of_file
+                    .iter()
+                    .map(|(path, module)| (path.clone(), module.clone())),
+            );
         }
         Crate { modules }
     }
@@ -228,9 +236,26 @@ impl Crate {
     }
 }
 
+/// The modules of a file, parsed once for a text.
+fn modules_in(file: &Path, text: &str) -> OfFile {
+    let key = (file.to_owned(), text.to_owned());
+    if let Some(known) = PARSED.lock().unwrap().get(&key) {
+        return known.clone();
+    }
+    let parsed = syn::parse_file(text).unwrap_or_else(|error| {
+        panic!("{}: {error}", file.display());
+    });
+    let path = module_of(file);
+    let mut modules = BTreeMap::new();
+    add(&mut modules, &path, &path, &parsed.items);
+    let modules = Arc::new(modules);
+    PARSED.lock().unwrap().insert(key, modules.clone());
+    modules
+}
+
 /// Adds a module with its items, and the modules that are written out within it.
 fn add(
-    modules: &mut BTreeMap<ModulePath, Module>,
+    modules: &mut BTreeMap<ModulePath, Arc<Module>>,
     file: &ModulePath,
     path: &ModulePath,
     items: &[Item],
@@ -263,7 +288,7 @@ fn add(
         let first = import.path.iter().find(|segment| *segment != "self");
         import.hands_on &= first.is_some_and(|segment| children.contains(segment));
     }
-    modules.insert(path.clone(), module);
+    modules.insert(path.clone(), Arc::new(module));
 }
 
 /// Adds what one item defines and names.
