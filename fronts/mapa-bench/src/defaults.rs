@@ -72,13 +72,6 @@ fn lacks_machine(words: &[OsString]) -> bool {
         let option = word.split('=').next().unwrap_or_default();
         INSTEAD.contains(&option)
     };
-    let cli = Cli::command();
-    let takes_machine = cli
-        .find_subcommand(OsStr::new(name))
-        .is_some_and(|command| {
-            let mut options = command.get_arguments();
-            options.any(|option| option.get_id() == "machine")
-        });
     // Systems simulate on machines of their own.
     let has_own = |word: &&str| {
         // The word need not be a scheduler. Then the default machine is left out by mistake, and clap asks for
@@ -86,7 +79,16 @@ fn lacks_machine(words: &[OsString]) -> bool {
         let value = word.strip_prefix("--scheduler=").unwrap_or(word);
         systems::simulation(value.split(',').next().unwrap_or_default()).is_some()
     };
-    takes_machine && !given.iter().any(instead) && !given.iter().any(has_own)
+    if given.iter().any(instead) || given.iter().any(has_own) {
+        return false;
+    }
+    // Last, since describing all commands takes longer than all that is above.
+    let cli = Cli::command();
+    cli.find_subcommand(OsStr::new(name))
+        .is_some_and(|command| {
+            let mut options = command.get_arguments();
+            options.any(|option| option.get_id() == "machine")
+        })
 }
 
 /// The machine of the configuration file; none if there is no file.
