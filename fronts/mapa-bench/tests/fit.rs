@@ -486,6 +486,7 @@ fn pcie_runs() -> String {
     rows
 }
 
+#[cfg(feature = "pcie")]
 #[test]
 fn slopes_of_contention_come_from_runs_and_go_into_profiles_that_commands_take() {
     let folder = Folder::new();
@@ -577,6 +578,7 @@ fn slopes_of_contention_come_from_runs_and_go_into_profiles_that_commands_take()
     );
 }
 
+#[cfg(feature = "pcie")]
 #[test]
 fn throughputs_are_measured_too_and_a_job_without_a_demand_is_not_pcie_bound() {
     let folder = Folder::new();

@@ -10,7 +10,8 @@ mod case_simulate;
 #[cfg(feature = "pcie")]
 #[path = "../../../systems/pcie/commands/tests/contention.rs"]
 mod contention;
-#[cfg(feature = "energy")]
+// The page compares schedulers of other systems.
+#[cfg(all(feature = "energy", feature = "mapa", feature = "pcie"))]
 #[path = "../../../systems/energy/commands/tests/simulate.rs"]
 mod energy_simulate;
 #[cfg(feature = "pcie")]
