@@ -8,13 +8,7 @@ use serde_json::Value;
 use crate::common::run;
 
 // The rows of all systems are in what is compared.
-#[cfg(all(
-    feature = "case",
-    feature = "energy",
-    feature = "mapa",
-    feature = "pcie",
-    feature = "slo"
-))]
+#[cfg(feature = "all-systems")]
 #[test]
 fn what_functions_compute_is_what_the_program_prints() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../mapa-front/tests/commands");

@@ -419,13 +419,7 @@ fn match_counts_placements_on_instances() {
 }
 
 // The rows of all systems are in what is compared.
-#[cfg(all(
-    feature = "case",
-    feature = "energy",
-    feature = "mapa",
-    feature = "pcie",
-    feature = "slo"
-))]
+#[cfg(feature = "all-systems")]
 #[test]
 fn compare_shows_the_policies_for_instances_where_they_mean_something() {
     let compared = answer(&format!(

@@ -65,13 +65,7 @@ fn every_page_is_in_the_index() {
 }
 
 // Pages of all systems are linked.
-#[cfg(all(
-    feature = "case",
-    feature = "energy",
-    feature = "mapa",
-    feature = "pcie",
-    feature = "slo"
-))]
+#[cfg(feature = "all-systems")]
 #[test]
 fn links_between_pages_resolve() {
     let mut broken = Vec::new();

@@ -248,13 +248,7 @@ const COMMANDS: [(&str, &str); 72] = [
 ];
 
 // The rows of all systems are in what is compared.
-#[cfg(all(
-    feature = "case",
-    feature = "energy",
-    feature = "mapa",
-    feature = "pcie",
-    feature = "slo"
-))]
+#[cfg(feature = "all-systems")]
 #[test]
 fn what_every_command_prints_is_kept() {
     let folder = folder();

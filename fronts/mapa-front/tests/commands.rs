@@ -61,13 +61,7 @@ fn allocate_answers_as_recorded() {
 }
 
 // The rows of all systems are in what is compared.
-#[cfg(all(
-    feature = "case",
-    feature = "energy",
-    feature = "mapa",
-    feature = "pcie",
-    feature = "slo"
-))]
+#[cfg(feature = "all-systems")]
 #[test]
 fn compare_answers_as_recorded() {
     check(
@@ -134,13 +128,7 @@ fn mig_answers_as_recorded() {
 }
 
 // The rows of all systems are in what is compared.
-#[cfg(all(
-    feature = "case",
-    feature = "energy",
-    feature = "mapa",
-    feature = "pcie",
-    feature = "slo"
-))]
+#[cfg(feature = "all-systems")]
 #[test]
 fn simulate_answers_as_recorded() {
     let (names, files) = (Names::built_in(), InMemory::default());

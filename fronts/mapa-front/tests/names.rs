@@ -230,13 +230,7 @@ fn what_a_policy_does_not_take_is_refused_by_name() {
         Err(error) => error.to_string(),
     };
     // The list has the models of all systems.
-    #[cfg(all(
-        feature = "case",
-        feature = "energy",
-        feature = "mapa",
-        feature = "pcie",
-        feature = "slo"
-    ))]
+    #[cfg(feature = "all-systems")]
     assert_eq!(
         execution("fixed,gbps=3"),
         "no execution model is called `fixed,gbps=3`: expected fixed, by-size, effective-bandwidth, ring-packing, by-warps[,slice=WARPS], \
