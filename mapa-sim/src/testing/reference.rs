@@ -234,7 +234,7 @@ impl ReferenceJob {
 ///
 /// # Complexity
 /// O(n) for each moment at which something happens, for n jobs.
-// Long, and left so: an oracle is easier to check against the rules if an instant is read from top to bottom.
+// Long, and left so: a reader checks an oracle against the rules more easily if one turn is one piece of code.
 pub fn replay(
     workload: &Workload,
     mut fleet: Fleet,
@@ -273,14 +273,14 @@ pub fn replay(
 
         // What follows from these in no time belongs to a further instant, so all are found before
         // any has an effect.
-        let mut facts = Vec::new();
+        let mut events = Vec::new();
         present.sort_by_key(|job| job.job);
         let (over, rest): (Vec<_>, Vec<_>) = present
             .into_iter()
             .partition(|job| job.is_through() && is_over(&job.doing));
         present = rest;
         for job in over {
-            facts.push(Event::Finished(job.job));
+            events.push(Event::Finished(job.job));
             guards.lift(job.job);
             let arrived = workload.jobs[job.index].job.arrived;
             outcome.runs.push(job.run(now, arrived));
@@ -292,11 +292,11 @@ pub fn replay(
             .collect();
         for job in &mut present {
             if job.task_is_over() {
-                facts.extend(job.end_task(now));
+                events.extend(job.end_task(now));
             }
         }
         for (_, machine, whole, layout) in layouts.drain(..) {
-            facts.push(Event::LayoutIs {
+            events.push(Event::LayoutIs {
                 machine,
                 whole,
                 layout,
@@ -320,18 +320,18 @@ pub fn replay(
                 grown: Vec::new(),
                 done: Vec::new(),
             });
-            facts.push(Event::Arrived(job.job.clone()));
+            events.push(Event::Arrived(job.job.clone()));
         }
         for job in present.iter_mut().filter(|job| begin.contains(&job.job)) {
-            facts.push(job.begin_task(now));
+            events.push(job.begin_task(now));
         }
         wakes.sort_unstable();
         let awake = wakes.iter().take_while(|(at, _)| *at <= now).count();
-        facts.extend(wakes.drain(..awake).map(|(_, token)| Event::Woken(token)));
+        events.extend(wakes.drain(..awake).map(|(_, token)| Event::Woken(token)));
 
-        outcome.events += facts.len() as u64;
+        outcome.events += events.len() as u64;
         outcome.instants += 1;
-        step(scheduler, &mut fleet, now, facts, &mut orders)?;
+        step(scheduler, &mut fleet, now, events, &mut orders)?;
         for order in orders.drain(..) {
             match order {
                 Action::Place { tenant, at } | Action::Move { tenant, at } => {

@@ -51,7 +51,7 @@ const AIMS: [(Class, f64); 6] = [
 
 /// `fit`: whether the rows are those that the shipped shares were fitted to. Other rows are compared
 /// with the shipped shares, and not fitted.
-// Long, since it is one section of a report, told from top to bottom: its tables, and the claims that they bear out.
+// Long, because it writes one section of a report in the order of the text: the tables, then the claims that they support.
 pub(super) fn section(asked: &[AskedRow], fit: bool) -> Section {
     if !fit {
         return of_others(asked);

@@ -53,7 +53,7 @@ pub(super) fn comparable(a: &AskedRow, b: &AskedRow) -> bool {
         && devices(a) == devices(b)
 }
 
-// Long, since it is one section of a report, told from top to bottom: its tables, and the claims that they bear out.
+// Long, because it writes one section of a report in the order of the text: the tables, then the claims that they support.
 pub(super) fn section(asked: &[AskedRow]) -> Section {
     let (mut mapa, mut closeness, mut nominal) = (
         PairOrder::default(),

@@ -104,7 +104,7 @@ const TURNAROUND: BatchNumber = |numbers| numbers.turnaround;
 const ISOLATED: BatchNumber = |numbers| numbers.isolated;
 const OTHERS: BatchNumber = |numbers| numbers.others;
 
-// Long, since it is one section of a report, told from top to bottom: its tables, and the claims that they bear out.
+// Long, because it writes one section of a report in the order of the text: the tables, then the claims that they support.
 pub(super) fn section(all: &BatchTrials) -> Result<Section, Error> {
     let mut section = Section::new("balanced", "Managers of our own");
     let mut rows = Vec::new();

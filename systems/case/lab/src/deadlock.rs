@@ -127,7 +127,7 @@ fn one(seed: u64, kind: DeadlockBatch, manager: &str) -> Result<Option<f64>, Err
     Ok(end.filter(|_| all).map(|end| end.0 as f64 / 1e9))
 }
 
-// Long, since it is one section of a report, told from top to bottom: its tables, and the claims that they bear out.
+// Long, because it writes one section of a report in the order of the text: the tables, then the claims that they support.
 pub(super) fn section(plan: &Plan, bar: &dyn Progress) -> Result<Section, Error> {
     let ends = on_files(plan, bar, KINDS.len(), |at, seed| {
         let each = MANAGERS.iter().map(|manager| {

@@ -249,7 +249,7 @@ fn rises(
     Ok((least, Verdict::all(verdicts)))
 }
 
-// Long, since it is one section of a report, told from top to bottom: its tables, and the claims that they bear out.
+// Long, because it writes one section of a report in the order of the text: the tables, then the claims that they support.
 pub(super) fn section(all: &BatchTrials) -> Result<Section, Error> {
     let mut section = Section::new(
         "ratios",

@@ -219,7 +219,7 @@ fn against_fit(nets: &NetGroup, days: &DayTrials) -> Claim {
     )
 }
 
-// Long, since it is one section of a report, told from top to bottom: its tables, and the claims that they bear out.
+// Long, because it writes one section of a report in the order of the text: the tables, then the claims that they support.
 pub(super) fn section(nets: &Nets, all: &AllDays) -> Result<Section, Error> {
     let mut section = Section::new("learned", "The learned policy, trained again");
     let mut claims = Vec::new();

@@ -44,7 +44,7 @@ fn p_value(a: [f64; 2], b: [f64; 2]) -> f64 {
     sums[0] / sums[1]
 }
 
-// Long, since it is one section of a report, told from top to bottom: its tables, and the claims that they bear out.
+// Long, because it writes one section of a report in the order of the text: the tables, then the claims that they support.
 pub(super) fn section(all: &SloResults) -> Result<Section, Error> {
     let queued = all.of(QUEUED)?.mean("full", P99).mean / 1e3;
     let relaunches = all.of(QUEUED)?.mean("full", RELAUNCHES).mean;

@@ -43,7 +43,7 @@ fn listed() -> [ComparedScheduler; 4] {
 const NAMES: [&str; 4] = [EASY, PHI, AGED, PLAN];
 
 /// Runs all fleets by Eq. 2.
-// Long, since it is one section of a report, told from top to bottom: its tables, and the claims that they bear out.
+// Long, because it writes one section of a report in the order of the text: the tables, then the claims that they support.
 pub(super) fn section(plan: &Plan, bar: &dyn Progress) -> Result<Section, Error> {
     let plan = Plan {
         files: plan.files.min(FILES),

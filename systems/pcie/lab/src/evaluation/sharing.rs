@@ -139,7 +139,7 @@ fn slowdowns(kind: Table2Job) -> Result<[Vec<f64>; 2], Error> {
 }
 
 /// Fig. 2: Bloom560m on one to seven 1g instances.
-// Long, since it is one section of a report, told from top to bottom: its tables, and the claims that they bear out.
+// Long, because it writes one section of a report in the order of the text: the tables, then the claims that they support.
 pub(super) fn fig_2() -> Result<Section, Error> {
     let [eq_2, max_min] = slowdowns(BLOOM560M)?;
     // The largest number of jobs at which no job is slowed down.

@@ -114,7 +114,7 @@ struct Followed<'a> {
     first_file: &'a [(f64, f64)],
 }
 
-// Long, since it is one section of a report, told from top to bottom: its tables, and the claims that they bear out.
+// Long, because it writes one section of a report in the order of the text: the tables, then the claims that they support.
 pub(super) fn section(plan: &Plan, bar: &dyn Progress) -> Result<Section, Error> {
     let seeds: Vec<u64> = plan.seeds().take(FILES).collect();
     let mut section = Section::new("validation", "The simulator beside real processes");
