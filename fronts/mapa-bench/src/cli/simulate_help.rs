@@ -13,9 +13,9 @@ pub(super) fn complete(command: clap::Command) -> clap::Command {
     let examples = examples.collect::<Vec<_>>().join("\n  ");
     let schedulers: Vec<&str> = NAMES.schedulers.iter().map(|row| &*row.name).collect();
     let executions: Vec<&str> = NAMES.executions.iter().map(|row| &*row.name).collect();
-    let systems = mapa_front::systems::generators();
-    let systems = systems.iter().map(|row| row.name);
-    let generators: Vec<&str> = Generator::names().into_iter().chain(systems).collect();
+    let rows = mapa_front::systems::generators();
+    let rows = rows.iter().map(|row| (row.name, row.summary));
+    let generators: Vec<(&str, &str)> = Generator::summaries().into_iter().chain(rows).collect();
     let readers = BroughtSimulation::present().map(BroughtSimulation::log_help);
     let readers: Vec<String> = readers.collect();
     command
@@ -31,8 +31,22 @@ pub(super) fn complete(command: clap::Command) -> clap::Command {
             arg.help(short).long_help(long)
         })
         .mut_arg("generate", |arg| {
-            let more = help(&arg, ". Generators: ", &generators.join(", "));
-            arg.help(more)
+            let names: Vec<&str> = generators.iter().map(|(name, _)| *name).collect();
+            let lines = generators.iter();
+            let lines: Vec<String> = lines
+                .map(|(name, summary)| line(name, summary, &[]))
+                .collect();
+            let short = help(&arg, ". Generators: ", &names.join(", "));
+            let long = help(
+                &arg,
+                ". Generators:
+",
+                &lines.join(
+                    "
+",
+                ),
+            );
+            arg.help(short).long_help(long)
         })
         .mut_arg("log", |arg| {
             let more = help(&arg, "; ", &readers.join("; "));

@@ -65,7 +65,7 @@ impl<'a> Runner<'a> {
     ///
     /// # Errors
     /// If the scheduler is unknown or does not take the policy, if it plans by run times by size of
-    /// instance and no job tells its own, or one tells what cannot be, or if it gives an order that
+    /// instance and no job has its own, or one tells what cannot be, or if it gives an order that
     /// cannot be carried out.
     pub fn under(
         &mut self,
@@ -122,18 +122,18 @@ impl<'a> Runner<'a> {
         if !row.is_some_and(|scheduler| scheduler.for_slices) || self.workload.jobs.is_empty() {
             return Ok(());
         }
-        let mut told = 0;
+        let mut with_sizes = 0;
         for (row, submission) in self.workload.jobs.iter().enumerate() {
             let id = submission.job.id;
             let of_rule = SliceJob::of(&submission.job)
                 .map_err(|error| Error::malformed(format_args!("job {id} (row {row}): {error}")))?;
             let by_size = matches!(submission.job.run_time, RunTime::BySize(_));
-            told += usize::from(by_size && of_rule.is_some());
+            with_sizes += usize::from(by_size && of_rule.is_some());
         }
-        if told == 0 {
+        if with_sizes == 0 {
             return Err(Error::malformed(format_args!(
-                "the scheduler {} plans by run times by size of MIG instance, and no job tells its own: expected \
-                 `slice` any and `estimate_s` such as 1g.1m=50 2g.2m=25 (systems/energy/docs/deadlines.md)",
+                "the scheduler {} plans by run times by size of MIG instance, and no job has its own: expected \
+                 `slice` any and `estimate_s` such as 1g.1m=50 2g.2m=25 (docs/workloads.md)",
                 self.scheduler
             )));
         }

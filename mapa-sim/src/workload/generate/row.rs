@@ -12,15 +12,21 @@ pub type Generate = fn(&str, u64) -> Result<Workload, Error>;
 pub struct GeneratorRow {
     /// The name.
     pub name: &'static str,
+    /// What it draws, in one line.
+    pub summary: &'static str,
     /// Draws a workload.
     pub generate: Generate,
 }
 
 impl GeneratorRow {
-    /// A generator of this name.
+    /// A generator of this name, with one line on what it draws.
     #[must_use]
-    pub const fn new(name: &'static str, generate: Generate) -> Self {
-        Self { name, generate }
+    pub const fn new(name: &'static str, summary: &'static str, generate: Generate) -> Self {
+        Self {
+            name,
+            summary,
+            generate,
+        }
     }
 
     /// The generator among these rows that the words name.

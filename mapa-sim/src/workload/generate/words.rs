@@ -14,12 +14,25 @@ use crate::error::Error;
 use crate::workload::file_errors::bad_workload;
 use crate::workload::{numbers, patterns, tasks};
 
-type NamedGenerator = (&'static str, fn() -> Generator);
+/// A built-in generator: its name, one line on what it draws, and its constructor.
+type NamedGenerator = (&'static str, &'static str, fn() -> Generator);
 
 const NAMES: [NamedGenerator; 3] = [
-    ("mapa", Generator::mapa),
-    ("mapa-six", Generator::mapa_six),
-    ("mapa-released", Generator::mapa_released),
+    (
+        "mapa",
+        "the paper's mix: 300 rings of 1 to 5 devices over its nine workloads",
+        Generator::mapa,
+    ),
+    (
+        "mapa-six",
+        "as mapa, over its six networks",
+        Generator::mapa_six,
+    ),
+    (
+        "mapa-released",
+        "as the released generator draws them: six networks, 2 to 5 devices",
+        Generator::mapa_released,
+    ),
 ];
 
 /// The settings, and the form of their values.
@@ -44,7 +57,13 @@ impl Generator {
     /// The names with which words of generators begin.
     #[must_use]
     pub fn names() -> [&'static str; 3] {
-        NAMES.map(|(name, _)| name)
+        NAMES.map(|(name, ..)| name)
+    }
+
+    /// The names, each with one line on what the generator draws.
+    #[must_use]
+    pub fn summaries() -> [(&'static str, &'static str); 3] {
+        NAMES.map(|(name, summary, _)| (name, summary))
     }
 }
 
@@ -62,8 +81,8 @@ impl FromStr for Generator {
 fn read(words: &str) -> Result<Generator, String> {
     let mut parts = words.split(',');
     let name = parts.next().unwrap_or_default().trim();
-    let Some((_, make)) = NAMES.iter().find(|(candidate, _)| *candidate == name) else {
-        let known = NAMES.map(|(name, _)| name).join(", ");
+    let Some((.., make)) = NAMES.iter().find(|(candidate, ..)| *candidate == name) else {
+        let known = NAMES.map(|(name, ..)| name).join(", ");
         return Err(format!("no generator is called `{name}`: expected {known}"));
     };
     let settings = Settings::read(parts, &SETTINGS.join(", "), key);
@@ -230,7 +249,7 @@ fn arrivals(value: &str) -> Result<Arrivals, String> {
 impl fmt::Display for Generator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words =
-            NAMES.map(|(name, make)| [vec![name.to_owned()], self.beside(&make())].concat());
+            NAMES.map(|(name, _, make)| [vec![name.to_owned()], self.beside(&make())].concat());
         let shortest = words.iter().min_by_key(|words| words.len());
         f.write_str(&shortest.map(|words| words.join(",")).unwrap_or_default())
     }

@@ -53,11 +53,15 @@ impl Default for EnergyDay {
 }
 
 /// The generators that this system adds to those of `mapa-sim`.
-pub const GENERATORS: [GeneratorRow; 1] = [GeneratorRow::new(EnergyDay::NAME, |words, seed| {
-    let day = words.parse::<EnergyDay>();
-    day.and_then(|day| day.generate(seed))
-        .map_err(mapa_sim::Error::malformed)
-})];
+pub const GENERATORS: [GeneratorRow; 1] = [GeneratorRow::new(
+    EnergyDay::NAME,
+    "a day of jobs with deadlines on MIG slices of any size",
+    |words, seed| {
+        let day = words.parse::<EnergyDay>();
+        day.and_then(|day| day.generate(seed))
+            .map_err(mapa_sim::Error::malformed)
+    },
+)];
 
 const SETTINGS: [&str; 5] = [
     "rate=JOBS_A_MINUTE",
