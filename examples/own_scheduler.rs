@@ -1,7 +1,7 @@
 //! A scheduler of your own: first come, first served, with backfilling (EASY: Lifka, JSSPP 1995).
 //!
 //! The example has a DGX-1V and a Summit node, some jobs with known run times, and the loop of
-//! every driver: facts in, orders out. In the printed chart each row is a GPU and each column a
+//! every driver: events in, orders out. In the printed chart each row is a GPU and each column a
 //! minute.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -68,10 +68,10 @@ fn drive(
     fleet: &mut Fleet,
     jobs: &[Job],
 ) -> Result<Vec<(Time, Action)>, Box<dyn Error>> {
-    // Facts by time; facts of the same time are in the order in which they were added.
-    let mut facts: BTreeMap<Time, Vec<Event>> = BTreeMap::new();
+    // Events by time; events of the same time are in the order in which they were added.
+    let mut events: BTreeMap<Time, Vec<Event>> = BTreeMap::new();
     for job in jobs {
-        facts
+        events
             .entry(job.arrived)
             .or_default()
             .push(Event::Arrived(job.clone()));
@@ -79,8 +79,8 @@ fn drive(
     let lengths: BTreeMap<JobId, &RunTime> =
         jobs.iter().map(|job| (job.id, &job.run_time)).collect();
     let (mut orders, mut log) = (Vec::new(), Vec::new());
-    while let Some((now, facts_now)) = facts.pop_first() {
-        step(scheduler, fleet, now, facts_now, &mut orders)?;
+    while let Some((now, events_now)) = events.pop_first() {
+        step(scheduler, fleet, now, events_now, &mut orders)?;
         for order in orders.drain(..) {
             if let Action::Place {
                 tenant: Tenant::Job(job),
@@ -91,7 +91,7 @@ fn drive(
                     .get(&job)
                     .and_then(|length| length.on(None))
                     .ok_or("a job without run time")?;
-                facts
+                events
                     .entry(now + length)
                     .or_default()
                     .push(Event::Finished(job));

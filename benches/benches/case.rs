@@ -67,7 +67,7 @@ fn launched(fleet: &mut Fleet, count: u64, binding: ProcessBinding) -> Case {
         (0..count).map(job),
         &mut orders,
     )
-    .expect("good facts");
+    .expect("good events");
     case
 }
 
@@ -78,12 +78,12 @@ fn round(case: &mut Case, fleet: &mut Fleet, count: u64) -> usize {
         let (job, task) = (JobId(id), TaskId(0));
         let request = request(500_000_000 + id % 7 * 100_000_000);
         let begin = Event::TaskBegin { job, task, request };
-        step(case, fleet, Time(id), [begin], &mut orders).expect("good facts");
+        step(case, fleet, Time(id), [begin], &mut orders).expect("good events");
     }
     for id in 0..count {
         let (job, task) = (JobId(id), TaskId(0));
         let end = Event::TaskEnd { job, task };
-        step(case, fleet, Time(count + id), [end], &mut orders).expect("good facts");
+        step(case, fleet, Time(count + id), [end], &mut orders).expect("good events");
     }
     let is_task = |action: &&Action| {
         matches!(

@@ -106,25 +106,25 @@ impl Running {
             comes: jobs,
         };
         let instances: usize = running.fleet.views().map(|view| view.free().len()).sum();
-        let facts: Vec<Event> = (0..jobs)
+        let events: Vec<Event> = (0..jobs)
             .map(|id| Event::Arrived(running.jobs.get(id)))
             .collect();
-        assert_eq!(running.instant(facts), jobs.min(instances as u64));
+        assert_eq!(running.instant(events), jobs.min(instances as u64));
         running
     }
 
-    /// Gives the facts of one instant to the scheduler. Returns the number of jobs that it starts.
-    fn instant(&mut self, facts: Vec<Event>) -> u64 {
+    /// Gives the events of one instant to the scheduler. Returns the number of jobs that it starts.
+    fn instant(&mut self, events: Vec<Event>) -> u64 {
         let mut orders = Vec::new();
         let now = Time(self.ends * 1_000_000);
         step(
             &mut self.scheduler,
             &mut self.fleet,
             now,
-            facts,
+            events,
             &mut orders,
         )
-        .expect("sound facts");
+        .expect("sound events");
         orders
             .iter()
             .filter(|order| matches!(order, Action::Place { .. }))
@@ -133,12 +133,12 @@ impl Running {
 
     /// One job ends and another arrives, so one job starts.
     fn go_on(&mut self) {
-        let facts = vec![
+        let events = vec![
             Event::Finished(JobId(self.ends)),
             Event::Arrived(self.jobs.get(self.comes)),
         ];
         (self.ends, self.comes) = (self.ends + 1, self.comes + 1);
-        assert_eq!(self.instant(facts), 1);
+        assert_eq!(self.instant(events), 1);
     }
 }
 

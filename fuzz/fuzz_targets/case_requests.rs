@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use libfuzzer_sys::fuzz_target;
 use mapa_case::message::{Op, Request, Status, flags};
-use mapa_node::{TaskFile, Processes, read_entries};
+use mapa_node::{TaskFile, Processes, read_task_records};
 use mapa_sched::Time;
 use mapa_system_case::CaseSettings;
 use mapa_system_case_manager::{Instances, Manager, Peer, Settings, Shared};
@@ -42,7 +42,7 @@ fn request(bytes: [u8; 7]) -> Request {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    let _ = read_entries(bytes, "a boot");
+    let _ = read_task_records(bytes, "a boot");
     if let Some(instances) = std::str::from_utf8(bytes).ok().and_then(|text| Instances::parse("fuzz", text).ok()) {
         assert!(instances.list().iter().all(|instance| instance.slices() <= instance.gpu_slices()));
     }

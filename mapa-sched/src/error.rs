@@ -4,7 +4,7 @@ use mapa_core::{MachineId, Reason, Refusal};
 
 use crate::job::{JobId, Tenant};
 
-/// Why a fact or an order is invalid. A valid request that cannot be met gets a
+/// Why an event or an order is invalid. A valid request that cannot be met gets a
 /// [`Refusal`](mapa_core::Refusal) instead.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]

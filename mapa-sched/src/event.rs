@@ -1,4 +1,4 @@
-//! Facts that drivers report, and orders that schedulers give.
+//! Events that drivers report, and orders that schedulers give.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use mapa_core::{DeviceId, LeaseId, MachineId, Placement, PortId, Refusal, Reques
 use crate::job::{Job, JobId, TaskId, Tenant};
 use crate::time::Time;
 
-/// A fact. Drivers report the state of things, not the outcome of an order.
+/// An event. Drivers report the state of things, not the outcome of an order.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
@@ -95,7 +95,7 @@ pub enum Event {
     /// wait again, the driver tells [`Event::Arrived`] with its first time of arrival, in a later
     /// instant: whatever made the order fail may still last. Of other failed orders nothing is
     /// booked: [`Event::LayoutIs`] tells the layout that a device has, and a tenant that could not
-    /// be moved or stopped is told of by what happens to it next.
+    /// be moved or stopped is the subject of later events.
     ActionFailed {
         /// The order.
         order: Action,
@@ -118,7 +118,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// The job that leaves the system by this fact: one that has ended, was cancelled, or could not
+    /// The job that leaves the system by this event: one that has ended, was cancelled, or could not
     /// be started.
     #[must_use]
     pub fn leaves(&self) -> Option<JobId> {

@@ -59,7 +59,7 @@ pub struct NamedScheduler {
     pub for_slices: bool,
     /// Whether it places the tasks of jobs, which others leave waiting.
     pub places_tasks: bool,
-    /// Whether it guards promised latencies: it must be told of latencies and of what the host does.
+    /// Whether it guards promised latencies: it needs the latencies of tenants and the counters of the host.
     pub for_latencies: bool,
     /// The settings that may follow its name, and their values, such as `depth=JOBS`.
     pub settings: &'static [&'static str],

@@ -314,16 +314,16 @@ proptest! {
 
     #[test]
     fn facts_of_unknown_jobs_change_nothing(
-        machines in whole_machines(), jobs in wrong(12), facts in vec((0u64..40, any::<bool>()), 1..6),
+        machines in whole_machines(), jobs in wrong(12), events in vec((0u64..40, any::<bool>()), 1..6),
     ) {
         for row in SCHEDULERS {
             let make = || NamedScheduler::among(&SCHEDULERS, row.name, Box::new(greedy())).unwrap();
             let plain = run(&machines, &mut *make(), &jobs, ring);
             let mut driver = prepared(&machines, &jobs, ring);
-            for (second, ended) in &facts {
+            for (second, ended) in &events {
                 let unknown = JobId(1000 + second);
-                let fact = if *ended { Event::Finished(unknown) } else { Event::Cancelled(unknown) };
-                driver.at(Time::from_secs(*second), fact);
+                let event = if *ended { Event::Finished(unknown) } else { Event::Cancelled(unknown) };
+                driver.at(Time::from_secs(*second), event);
             }
             driver.run(&mut *make());
             prop_assert_eq!(placed_and_rejected(&driver), placed_and_rejected(&plain), "{}", row.name);

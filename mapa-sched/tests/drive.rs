@@ -26,7 +26,7 @@ fn job(id: u64, devices: usize) -> Event {
     Event::Arrived(Job::new(JobId(id), ring(devices)))
 }
 
-/// A driver whose facts come from outside, with nothing to tell in between. What it starts counts
+/// A driver whose events come from outside, with nothing to tell in between. What it starts counts
 /// from half a second later.
 #[derive(Default)]
 struct Inbox {
@@ -47,12 +47,12 @@ impl Driver for Inbox {
     fn next(
         &mut self,
         _: DriverView<'_>,
-        facts: &mut Vec<(Time, Event)>,
+        events: &mut Vec<(Time, Event)>,
     ) -> Result<Option<Time>, Error> {
-        let Some((now, events)) = self.letters.pop_front() else {
+        let Some((now, letter)) = self.letters.pop_front() else {
             return Ok(None);
         };
-        facts.extend(events.into_iter().map(|event| (now, event)));
+        events.extend(letter.into_iter().map(|event| (now, event)));
         Ok(Some(now))
     }
     fn carry_out(&mut self, seen: DriverView<'_>, order: &Action) -> Result<Time, Error> {
@@ -83,7 +83,7 @@ fn a_run_stops_when_the_driver_has_nothing_to_tell_and_goes_on_when_it_has() {
     inbox.letter(6, [Event::Cancelled(JobId(7))]);
     drive.run(&mut fifo, &mut inbox).unwrap();
     let record = drive.record();
-    assert_eq!((record.facts(), record.instants()), (6, 4));
+    assert_eq!((record.events(), record.instants()), (6, 4));
     assert_eq!(inbox.settled, 4);
     assert_eq!(record.present().len(), 0);
     let left: Vec<_> = record
@@ -234,11 +234,11 @@ fn the_record_has_launches_tasks_moves_and_limits_and_forgets_none_of_a_job_that
 proptest! {
     #[test]
     fn a_timeline_gives_facts_by_moment_kind_and_number_and_never_those_that_were_cancelled(
-        facts in prop::collection::vec((0u64..4, 0u8..5, 0u64..3, any::<bool>()), 0..40),
+        events in prop::collection::vec((0u64..4, 0u8..5, 0u64..3, any::<bool>()), 0..40),
     ) {
         let mut timeline = Timeline::default();
         let mut expected = Vec::new();
-        for (place, (at, kind, number, stays)) in facts.into_iter().enumerate() {
+        for (place, (at, kind, number, stays)) in events.into_iter().enumerate() {
             let (job, task) = (JobId(number), TaskId(number));
             let event = match kind {
                 0 => Event::Finished(job),

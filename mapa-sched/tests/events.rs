@@ -1,4 +1,4 @@
-//! Any facts and any orders, sense or nonsense: nothing breaks, and what is wrong is refused whole.
+//! Any events and any orders, sense or nonsense: nothing breaks, and what is wrong is refused whole.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -121,7 +121,7 @@ fn whims() -> impl Strategy<Value = Whim> {
     ]
 }
 
-/// Follows its whims, one list a turn, and writes down what it is told.
+/// Follows its whims, one list a turn, and records its events.
 struct Moody {
     whims: std::vec::IntoIter<Vec<Whim>>,
     told: Vec<Event>,
@@ -207,7 +207,7 @@ impl Scheduler for Moody {
     }
 }
 
-/// Instants of facts and whims; what was ordered, what was told, what went wrong, and the fleet.
+/// Instants of events and whims; the actions, the events, the errors, and the fleet.
 fn live(
     machines: &[Arc<HardwareGraph>],
     instants: &[(Vec<Event>, Vec<Whim>)],
@@ -215,20 +215,20 @@ fn live(
     let mut fleet = Fleet::new(machines.iter().cloned());
     let mut moody = Moody::new(instants.iter().map(|(_, whims)| whims.clone()).collect());
     let (mut orders, mut errors) = (Vec::new(), Vec::new());
-    for (now, (facts, _)) in (0..).map(Time).zip(instants) {
-        let (expected, booked) = one_by_one(&fleet, now, facts);
+    for (now, (events, _)) in (0..).map(Time).zip(instants) {
+        let (expected, booked) = one_by_one(&fleet, now, events);
         let told = moody.told.len();
         let done = step(
             &mut moody,
             &mut fleet,
             now,
-            facts.iter().cloned(),
+            events.iter().cloned(),
             &mut orders,
         );
         assert_eq!(
             done.as_ref().err().map(Error::to_string),
             expected,
-            "the first wrong fact"
+            "the first wrong event"
         );
         assert_eq!(
             moody.told[told..],
@@ -241,30 +241,30 @@ fn live(
     (orders, moody.told, errors, fleet)
 }
 
-/// The error of the first fact that is wrong by itself, and the facts that are not.
-fn one_by_one(fleet: &Fleet, now: Time, facts: &[Event]) -> (Option<String>, Vec<Event>) {
+/// The error of the first event that is wrong by itself, and the events that are not.
+fn one_by_one(fleet: &Fleet, now: Time, events: &[Event]) -> (Option<String>, Vec<Event>) {
     let mut fleet = fleet.clone();
     let (mut wrong, mut booked) = (None, Vec::new());
-    for fact in facts {
+    for event in events {
         let before = fleet.clone();
         match step(
             &mut Moody::new(Vec::new()),
             &mut fleet,
             now,
-            [fact.clone()],
+            [event.clone()],
             &mut Vec::new(),
         ) {
-            Ok(()) => booked.push(fact.clone()),
+            Ok(()) => booked.push(event.clone()),
             Err(error) => {
                 assert!(
                     matches!(
-                        fact,
+                        event,
                         Event::LayoutIs { .. }
                             | Event::Occupied { .. }
                             | Event::Health { .. }
                             | Event::Adopted { .. }
                     ),
-                    "only what names a machine's devices can be wrong: {fact:?}"
+                    "only what names a machine's devices can be wrong: {event:?}"
                 );
                 assert_eq!(fleet, before, "it is not booked");
                 wrong = wrong.or(Some(error.to_string()));
@@ -290,9 +290,9 @@ proptest! {
 #[test]
 fn wrong_layouts_are_errors_and_what_ends_twice_is_not() {
     let mut fleet = Fleet::new([cuttable(1)]);
-    let mut tell = |fact: Event| {
+    let mut tell = |event: Event| {
         let mut moody = Moody::new(Vec::new());
-        step(&mut moody, &mut fleet, Time::ZERO, [fact], &mut Vec::new())
+        step(&mut moody, &mut fleet, Time::ZERO, [event], &mut Vec::new())
     };
     let whole = DeviceId(0);
     let is = |machine, layout| Event::LayoutIs {
@@ -324,12 +324,12 @@ fn wrong_layouts_are_errors_and_what_ends_twice_is_not() {
                 .unwrap(),
         )
     });
-    let mut tell = |fact: Event| {
+    let mut tell = |event: Event| {
         step(
             &mut Moody::new(Vec::new()),
             &mut fleet,
             Time::ZERO,
-            [fact],
+            [event],
             &mut Vec::new(),
         )
     };

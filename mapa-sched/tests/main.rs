@@ -7,7 +7,7 @@ mod counts;
 mod decide;
 mod defrag;
 mod drive;
-mod facts;
+mod events;
 mod fifo;
 mod first_fit;
 mod index;

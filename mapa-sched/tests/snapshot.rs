@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use mapa_core::{HardwareGraph, Pattern, Request};
 use mapa_sched::testing::{
-    SnapshotFact, SnapshotRun, any_machines, check, check_snapshot, cuttable, joined,
-    snapshot_facts,
+    SnapshotEvent, SnapshotRun, any_machines, check, check_snapshot, cuttable, joined,
+    snapshot_events,
 };
 use mapa_sched::{Fleet, FleetSnapshot, NamedScheduler, SCHEDULERS};
 use proptest::prelude::*;
@@ -24,25 +24,25 @@ proptest! {
     #[test]
     fn a_restored_fleet_gives_the_orders_of_the_one_that_went_on(
         graphs in any_machines(),
-        facts in snapshot_facts(),
+        events in snapshot_events(),
         cut in 0usize..24,
         network in prop::option::of(Just(25.0)),
     ) {
         for row in &SCHEDULERS {
-            check_snapshot(row, &graphs, &facts, cut, network, written_and_read);
+            check_snapshot(row, &graphs, &events, cut, network, written_and_read);
         }
     }
 
     #[test]
     fn a_damaged_snapshot_is_an_error_or_a_fleet_and_never_a_panic(
-        facts in snapshot_facts(),
+        events in snapshot_events(),
         at in 0usize..400,
         with in any::<u8>(),
     ) {
         let graphs = [cuttable(2), joined(&[0.0, 25.0, 50.0])];
         let mut run = SnapshotRun::new(Fleet::new(graphs.clone()), fifo());
-        for (at, fact) in facts.iter().enumerate() {
-            run.tell(at, fact);
+        for (at, event) in events.iter().enumerate() {
+            run.tell(at, event);
         }
         let mut bytes = serde_json::to_vec(&run.fleet.snapshot()).unwrap();
         let at = at % bytes.len();
@@ -60,10 +60,10 @@ fn three_jobs() -> (Vec<Arc<HardwareGraph>>, Value) {
     let graphs = vec![joined(&[0.0, 25.0]), joined(&[0.0, 25.0])];
     let mut run = SnapshotRun::new(Fleet::new(graphs.clone()).with_network(25.0), fifo());
     for at in 0..2 {
-        run.tell(at, &SnapshotFact::Arrives(Request::new(Pattern::ring(1))));
+        run.tell(at, &SnapshotEvent::Arrives(Request::new(Pattern::ring(1))));
     }
-    run.tell(2, &SnapshotFact::EndsFirst);
-    run.tell(3, &SnapshotFact::Arrives(Request::new(Pattern::ring(3))));
+    run.tell(2, &SnapshotEvent::EndsFirst);
+    run.tell(3, &SnapshotEvent::Arrives(Request::new(Pattern::ring(3))));
     assert_eq!(
         run.fleet.tenants().count(),
         3,

@@ -232,9 +232,9 @@ fn parts_are_placed_all_or_none() {
     assert_eq!(fleet.tenants().count(), 1);
 }
 
-fn run(scheduler: &mut dyn Scheduler, fleet: &mut Fleet, facts: Vec<Event>) -> Vec<Action> {
+fn run(scheduler: &mut dyn Scheduler, fleet: &mut Fleet, events: Vec<Event>) -> Vec<Action> {
     let mut orders = Vec::new();
-    step(scheduler, fleet, Time::ZERO, facts, &mut orders).unwrap();
+    step(scheduler, fleet, Time::ZERO, events, &mut orders).unwrap();
     check(fleet);
     orders
 }

@@ -240,7 +240,7 @@ fn a_suspended_tenant_holds_nothing() {
 }
 
 #[test]
-fn a_repartition_is_under_way_until_it_is_a_fact() {
+fn a_repartition_is_under_way_until_an_event_reports_it() {
     let mut fleet = Fleet::new([cuttable(2)]);
     let (machine, whole) = (MachineId(0), DeviceId(1));
     let halves = layout(&["2g", "2g"]);

@@ -69,14 +69,14 @@ fn cause(which: u8, whole: u32, on: bool) -> Event {
 proptest! {
     #[test]
     fn a_device_is_withheld_as_long_as_any_cause_lasts(
-        facts in vec((0u8..3, 0u32..3, any::<bool>()), 0..40),
+        events in vec((0u8..3, 0u32..3, any::<bool>()), 0..40),
         cut in 0usize..40,
     ) {
         let graph = joined(&[50.0; 3]);
         let mut fleet = Fleet::new([graph.clone()]);
-        // Slow and obvious: a table of what was told last.
+        // Slow and obvious: a table of the last reports.
         let mut told = [[false; 3]; 3];
-        for (at, (which, whole, on)) in facts.into_iter().enumerate() {
+        for (at, (which, whole, on)) in events.into_iter().enumerate() {
             fleet.book(&cause(which, whole, on)).unwrap();
             told[whole as usize][usize::from(which)] = on;
             let expected: DeviceSet = (0u32..3)
@@ -98,7 +98,7 @@ fn nothing_of_another_machine_or_of_no_whole_device_is_booked() {
     let before = fleet.clone();
     let far = MachineId(7);
     let whole = DeviceId(99);
-    for fact in [
+    for event in [
         Event::Occupied {
             machine: far,
             whole: DeviceId(0),
@@ -112,7 +112,7 @@ fn nothing_of_another_machine_or_of_no_whole_device_is_booked() {
         adopted(job(1, 2, 9), &[0], 0),
         adopted(job(1, 2, 9), &[0, 99], 0),
     ] {
-        assert!(fleet.book(&fact).is_err(), "{fact:?}");
+        assert!(fleet.book(&event).is_err(), "{event:?}");
         assert_eq!(fleet, before);
     }
     fleet.book(&adopted(job(1, 2, 9), &[0, 1], 0)).unwrap();
@@ -143,7 +143,7 @@ fn backfilling_counts_an_adopted_jobs_time_from_its_start() {
         let (mut fleet, mut orders) = (fleet(), Vec::new());
         // It has run for 50 of 60 seconds: the four devices are free in ten. A job of twenty would
         // delay the head, one of five does not.
-        let facts = vec![
+        let events = vec![
             adopted(job(1, 3, 60), &[0, 1, 2], 0),
             Event::Arrived(job(2, 4, 100)),
             Event::Arrived(job(3, 1, 20)),
@@ -153,7 +153,7 @@ fn backfilling_counts_an_adopted_jobs_time_from_its_start() {
             &mut *scheduler,
             &mut fleet,
             Time::from_secs(50),
-            facts,
+            events,
             &mut orders,
         )
         .unwrap();
@@ -168,7 +168,7 @@ fn backfilling_counts_an_adopted_jobs_time_from_its_start() {
     }
 }
 
-/// Tells one instant of facts, and does nothing.
+/// Tells one instant of events, and does nothing.
 struct Once(Vec<(Time, Event)>);
 
 impl Driver for Once {
@@ -177,10 +177,10 @@ impl Driver for Once {
     fn next(
         &mut self,
         _: DriverView<'_>,
-        facts: &mut Vec<(Time, Event)>,
+        events: &mut Vec<(Time, Event)>,
     ) -> Result<Option<Time>, Self::Error> {
-        facts.append(&mut self.0);
-        Ok(facts.first().map(|(at, _)| *at))
+        events.append(&mut self.0);
+        Ok(events.first().map(|(at, _)| *at))
     }
 
     fn carry_out(&mut self, seen: DriverView<'_>, _: &Action) -> Result<Time, Self::Error> {
@@ -223,7 +223,7 @@ fn an_adoption_comes_before_a_cordon_of_its_moment() {
     let mut timeline = mapa_sched::Timeline::default();
     timeline.put(Time::ZERO, cause(0, 1, true));
     timeline.put(Time::ZERO, adopted(job(1, 1, 100), &[1], 0));
-    let facts: Vec<Event> = std::iter::from_fn(|| timeline.take(Time::ZERO))
+    let events: Vec<Event> = std::iter::from_fn(|| timeline.take(Time::ZERO))
         .map(|pair| pair.1)
         .collect();
     let mut fleet = fleet();
@@ -232,7 +232,7 @@ fn an_adoption_comes_before_a_cordon_of_its_moment() {
         &mut *scheduler,
         &mut fleet,
         Time::ZERO,
-        facts,
+        events,
         &mut Vec::new(),
     )
     .unwrap();

@@ -133,7 +133,7 @@ impl Outcome {
             scheduler: scheduler.to_owned(),
             execution: execution.to_owned(),
             end,
-            events: record.facts(),
+            events: record.events(),
             instants: record.instants(),
             ..Self::default()
         };

@@ -179,7 +179,7 @@ fn every_column_of_our_own_form_is_read() {
 }
 
 #[test]
-fn a_ratio_that_is_told_goes_before_that_of_the_task() {
+fn a_ratio_in_the_file_goes_before_that_of_the_task() {
     let text = "gpus,duration_s,task,link_ratio\n2,1,VGG-16,\n2,1,VGG-16,1.2\n2,1,other,\n";
     let workload = read_jobs(text).unwrap();
     let ratios: Vec<_> = workload.jobs.iter().map(|job| job.job.link_ratio).collect();

@@ -289,7 +289,7 @@ fn devices_of_a_job_that_ends_are_free_for_one_that_arrives_at_that_nanosecond()
 }
 
 #[test]
-fn jobs_of_one_moment_are_told_in_the_order_of_the_workload_whatever_their_numbers() {
+fn jobs_of_one_moment_are_reported_in_the_order_of_the_workload_whatever_their_numbers() {
     let jobs = [
         submission(9, 2, 5, 10),
         submission(3, 2, 5, 10),
@@ -332,7 +332,7 @@ fn with_fixed_run_times_no_policy_that_never_waits_changes_when_jobs_run() {
 }
 
 #[test]
-fn what_can_never_fit_is_told_no_and_blocks_nobody() {
+fn what_can_never_fit_is_rejected_and_blocks_no_other_job() {
     let jobs = [submission(0, 6, 0, 10), submission(1, 2, 0, 10)];
     let outcome = run(
         &Workload::new("large", jobs),
@@ -369,7 +369,7 @@ fn jobs_that_nobody_places_are_listed_as_waiting() {
 }
 
 #[test]
-fn a_scheduler_that_asks_to_be_woken_forever_ends_with_its_last_job_or_when_it_is_told() {
+fn a_scheduler_that_asks_to_be_woken_forever_ends_with_its_last_job_or_at_its_limit() {
     let forever: fn(&mut Turn<'_>, Time) =
         |turn, now| turn.wake(now + Duration::from_nanos(7), Token(0));
     let never = Workload::new("never", [submission(0, 1, 0, 10)]);

@@ -35,7 +35,7 @@ fn has_note(workload: &Workload, words: &str) {
 }
 
 #[test]
-fn what_a_trace_does_not_say_is_assumed_and_told_with_counts() {
+fn what_a_trace_lacks_is_assumed_and_reported_with_counts() {
     let workload = read_trace(TraceKind::AlibabaOpenb, OPENB).unwrap();
     assert_eq!(ids(&workload), [0, 1, 2, 3]);
     assert_eq!(workload.jobs[2].job.request.pattern, Pattern::ring(8));
@@ -399,7 +399,7 @@ fn malformed_rows_are_refused_with_their_line() {
 }
 
 #[test]
-fn rows_out_of_order_are_kept_and_told() {
+fn rows_out_of_order_are_kept_and_reported() {
     let text = "submit_s,gpus,duration_s,model,iterations\n5,1,1,vgg19,6\n3,1,1,vgg19,6\n";
     has_note(
         &read_trace(TraceKind::Tiresias, text).unwrap(),

@@ -12,9 +12,9 @@ use crate::failure::Failure;
 
 /// The files of this machine, and standard input.
 #[derive(Clone, Copy, Debug)]
-pub struct Disk;
+pub struct LocalFiles;
 
-impl Files for Disk {
+impl Files for LocalFiles {
     fn bytes(&self, file: &str) -> Result<Vec<u8>, Error> {
         read(file).map_err(|error| Error::at(file, error))
     }
@@ -43,12 +43,12 @@ fn read(file: &str) -> io::Result<Vec<u8>> {
 
 /// The bytes of a file, or of standard input for `-`.
 pub fn bytes(file: &str) -> Result<Vec<u8>, Failure> {
-    Ok(Disk.bytes(file)?)
+    Ok(LocalFiles.bytes(file)?)
 }
 
 /// The text of a file, or of standard input for `-`. It must be UTF-8.
 pub fn text(file: &str) -> Result<String, Failure> {
-    Ok(Disk.text(file)?)
+    Ok(LocalFiles.text(file)?)
 }
 
 /// Writes a file that a user named.

@@ -5,7 +5,7 @@ use mapa_front::Loaded;
 use crate::args::MachineArgs;
 use crate::discovery::{Discovery, discover};
 use crate::failure::Failure;
-use crate::files::Disk;
+use crate::files::LocalFiles;
 use crate::output::Output;
 
 /// Reads the machine and compiles it to a graph. Its warnings go to standard error.
@@ -18,7 +18,7 @@ pub fn find(args: &MachineArgs, output: &Output) -> Result<(Loaded, Option<Disco
     let spec = args.spec();
     let warn = &mut |warning: String| output.warn(warning);
     if !spec.machine.is_empty() {
-        return Ok((spec.load(&Disk, warn)?, None));
+        return Ok((spec.load(&LocalFiles, warn)?, None));
     }
     // An option that is wrong is reported before drivers are queried.
     spec.check()?;

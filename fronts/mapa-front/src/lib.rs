@@ -37,7 +37,7 @@ pub use error::Error;
 pub use files::{Files, InMemory};
 pub use job::{Job, Step};
 pub use machine::{Loaded, MachineSpec, P2p};
-pub use model::{Kind, Model, Packing, Told, told_by};
+pub use model::{Kind, Model, ModelChoice, Packing, choose_model};
 pub use names::{ExecutionSpec, ModelSpec, Named, Names, PolicySpec, SchedulerSpec};
 pub use notes::{notes, withheld};
 pub use request::{DeviceName, JobSpec};

@@ -8,7 +8,7 @@ use mapa_core::{
     fitting_model, ring_packing_gbps,
 };
 
-pub use crate::answer::Told;
+pub use crate::answer::ModelChoice;
 
 /// A model of the bandwidth that a collective reaches.
 #[derive(Clone, Debug)]
@@ -22,13 +22,17 @@ pub struct Model {
     pub is_eq_2: bool,
 }
 
-/// The model by which a request's bandwidth is told: the one that it names; else what is expected
+/// The model by which the bandwidth of a request is reported: the one that it names; else what is expected
 /// where the generation of the machine's links is known; else the packing that fits the pattern.
 #[must_use]
-pub fn told_by(model: Option<&Model>, pattern: &Pattern, graph: &HardwareGraph) -> Told {
+pub fn choose_model(
+    model: Option<&Model>,
+    pattern: &Pattern,
+    graph: &HardwareGraph,
+) -> ModelChoice {
     let by = |efficiency| {
         let expected = Expected::new(fitting_expected(pattern), efficiency);
-        Told {
+        ModelChoice {
             objective: expected.objective(),
             expected: Some(expected),
         }
@@ -39,13 +43,13 @@ pub fn told_by(model: Option<&Model>, pattern: &Pattern, graph: &HardwareGraph) 
             kind: Kind::Expected(own),
             ..
         }) if *own.efficiency() != Efficiency::nominal() => by(Arc::clone(own.efficiency())),
-        Some(model) => Told {
+        Some(model) => ModelChoice {
             objective: model.objective.clone(),
             expected: None,
         },
         // Shares of links whose speed is not known mean nothing, so a model without shares takes over.
         None if HostNetwork::of(graph).all_known() => by(Efficiency::shipped()),
-        None => Told {
+        None => ModelChoice {
             objective: fitting_model(pattern),
             expected: None,
         },

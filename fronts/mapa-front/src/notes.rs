@@ -8,7 +8,7 @@ use mapa_topologies::Labels;
 
 use crate::answer::score::note_on_peers;
 use crate::answer::{Bandwidth, Withheld, ids, links_text, names as names_of};
-use crate::model::{Model, Told};
+use crate::model::{Model, ModelChoice};
 use crate::names::Names;
 use crate::text::gbps;
 
@@ -105,7 +105,7 @@ pub fn withheld(
     decision: &Decision,
     request: &Request,
     view: &View<'_>,
-    told: &Told,
+    choice: &ModelChoice,
     labels: &Labels,
 ) -> Option<(Withheld, String)> {
     let spares = names
@@ -113,20 +113,20 @@ pub fn withheld(
         .get(decision.policy())
         .is_some_and(|policy| policy.spares);
     let kept = spares && request.sensitivity == Sensitivity::Insensitive;
-    let chosen = Bandwidth::of(told, decision.pattern(), decision.best(), view).bandwidth_gbps?;
+    let chosen = Bandwidth::of(choice, decision.pattern(), decision.best(), view).bandwidth_gbps?;
     // A policy that spares gives every other job the most that there is.
     if spares && !kept || decision.pattern().edges().is_empty() {
         return None;
     }
-    let best = match &told.expected {
+    let best = match &choice.expected {
         Some(expected) => auto_by(expected.efficiency()),
-        None => auto_with(told.objective.clone()),
+        None => auto_with(choice.objective.clone()),
     };
     // The question is what a sensitive job would get.
     let best = best
         .decide(&request.clone().runners_up(0).sensitive(true), view)
         .ok()?;
-    let more = Bandwidth::of(told, best.pattern(), best.best(), view).bandwidth_gbps?;
+    let more = Bandwidth::of(choice, best.pattern(), best.best(), view).bandwidth_gbps?;
     if more < chosen * MORE {
         return None;
     }

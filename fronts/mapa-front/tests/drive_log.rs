@@ -1,4 +1,4 @@
-//! Records of daemons: every fact and order is what it was after it was written and read, and a
+//! Records of daemons: every event and order is what it was after it was written and read, and a
 //! record that was changed is found out.
 
 use std::collections::BTreeMap;

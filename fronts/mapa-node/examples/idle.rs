@@ -66,7 +66,7 @@ fn sleeper() -> std::io::Result<Child> {
 }
 
 /// `mapa-node` on a machine, with a lease for each tenant.
-fn steward(folder: &Path, tenants: usize, named: Option<&str>) -> Result<Beside> {
+fn daemon(folder: &Path, tenants: usize, named: Option<&str>) -> Result<Beside> {
     let ledger = folder.join("ledger.db");
     // Sixteen devices in seven instances each: room for 112 tenants.
     let layout: &[&str] = match named {
@@ -193,7 +193,7 @@ fn main() -> Result<ExitCode> {
     } = if is_slo {
         guard(&folder, tenants)?
     } else {
-        steward(&folder, tenants, words.get(2).map(String::as_str))?
+        daemon(&folder, tenants, words.get(2).map(String::as_str))?
     };
     let (stop, socket) = (Arc::new(AtomicBool::new(false)), folder.join("told"));
     let mut daemon = command.spawn()?;

@@ -3,7 +3,7 @@
 //! The queue is first come, first served, and nobody overtakes: whoever comes while others wait is
 //! behind them, also if devices are free that the first cannot use. So nobody waits forever. Each
 //! job decides by its own policy when it is the first. With a scheduler the whole queue is ordered
-//! by it, and whoever looks gives all their devices.
+//! by it, and the process that polls grants all their devices.
 
 mod by_daemon;
 mod request;
@@ -20,7 +20,7 @@ use crate::health;
 use crate::job_process::{RunEvent, RunEvents};
 use crate::leader;
 use crate::ledger::{Durability, Lease, Ledger, LedgerTx, Requester, Ticket, UnixNanos, now};
-use crate::node::{Node, State, Withheld};
+use crate::node::{Node, NodeState, Withheld};
 use crate::plan::{QueueTurn, plan};
 use crate::recover::{Recovered, recover};
 use crate::wakeup::{self, WakeupSocket};
@@ -50,7 +50,7 @@ pub(crate) struct AcquireContext<'a> {
     pub node: &'a Node,
     /// The processes of this boot.
     pub processes: &'a Processes,
-    /// What the drivers say: asked anew for each look that decides.
+    /// Queries the drivers: called for each attempt that decides.
     pub drivers: &'a dyn Fn() -> Result<Drivers, Error>,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct NodeSnapshot {
     /// What recovery did and what holds.
     pub recovered: Recovered,
     /// The machine with the leases that hold, and what is withheld.
-    pub state: State,
+    pub state: NodeState,
 }
 
 /// Recovers, notes what the drivers say of devices, and reads the state of the machine.
@@ -99,7 +99,7 @@ impl AcquireContext<'_> {
         // The ticket outlives the rounds of the loop: the place in the queue is kept.
         let mut ticket = None;
         let mut last_reported: Option<WaitStatus> = None;
-        let mut bell = None;
+        let mut wakeups = None;
         loop {
             // A daemon asks the drivers itself.
             let processes = self.processes;
@@ -113,7 +113,7 @@ impl AcquireContext<'_> {
             };
             let drivers = match asked {
                 Ok(drivers) => drivers,
-                // Whoever has waited does not lose its place because a driver does not answer once.
+                // One driver timeout must not cost a waiting job its position in the queue.
                 Err(error) => {
                     let (Some(id), Some(before)) = (ticket, &last_reported) else {
                         return Err(error);
@@ -133,24 +133,25 @@ impl AcquireContext<'_> {
                     continue;
                 }
             };
-            let look = match self.try_acquire(want, ticket, drivers.as_ref()) {
-                Ok(look) => look,
+            let attempt = match self.try_acquire(want, ticket, drivers.as_ref()) {
+                Ok(attempt) => attempt,
                 Err(error) => {
-                    // What fails for this one may not hold up the others.
+                    // Dequeue the ticket on error: a failing head would block the queue.
                     if let Some(id) = ticket {
                         drop(self.cancel(want.asker, id, &error.to_string()));
                     }
                     return Err(error);
                 }
             };
-            match look {
+            match attempt {
                 // The daemon has gone since: now the drivers are asked.
                 AcquireAttempt::Retry => {}
                 AcquireAttempt::Granted(granted) => return Ok(AcquireOutcome::Granted(granted)),
                 AcquireAttempt::Queued(id, waiting) => {
                     ticket = Some(id);
-                    bell.get_or_insert_with(|| forward_wakeups(self.ledger.id(), id, happenings));
-                    // Only news is printed: a poll is not.
+                    wakeups
+                        .get_or_insert_with(|| forward_wakeups(self.ledger.id(), id, happenings));
+                    // Print only if something has changed since the last report.
                     if last_reported.as_ref() != Some(&waiting) {
                         on_wait(&waiting);
                     }
@@ -170,7 +171,7 @@ impl AcquireContext<'_> {
         }
     }
 
-    /// Leaves the queue, or gives back what was given just then.
+    /// Removes the ticket from the queue, and releases devices that were granted just then.
     fn cancel(&mut self, asker: &Requester, ticket: i64, reason: &str) -> Result<(), Error> {
         self.ledger.change(Durability::Boot, |books| {
             let given = books
@@ -190,7 +191,7 @@ impl AcquireContext<'_> {
         self.wake_head()
     }
 
-    /// One look: recovers, and gives devices if it is this job's turn.
+    /// Tries to acquire devices once: recovers the ledger, then grants devices if this ticket is next.
     fn try_acquire(
         &mut self,
         want: &AcquireRequest<'_>,
@@ -198,14 +199,14 @@ impl AcquireContext<'_> {
         drivers: Option<&Drivers>,
     ) -> Result<AcquireAttempt, Error> {
         let (node, processes) = (self.node, self.processes);
-        let mut rung = Vec::new();
-        let look = self.ledger.change(Durability::Boot, |books| {
+        let mut to_wake = Vec::new();
+        let attempt = self.ledger.change(Durability::Boot, |books| {
             if by_daemon::is_served(books, processes, want, ticket)? {
                 // A daemon is there. It gives the devices; this program only reads what has become of its
                 // ticket.
                 return by_daemon::try_acquire(books, node, processes, want, ticket);
             }
-            // Nobody may decide who does not know what the drivers say.
+            // Without a driver snapshot this process must not place jobs.
             let Some(drivers) = drivers else {
                 return Ok(Ok(AcquireAttempt::Retry));
             };
@@ -215,7 +216,7 @@ impl AcquireContext<'_> {
                 return Ok(outcome);
             }
             let queue = books.queue()?;
-            // Whoever has a place keeps its order: that of a daemon which is gone, perhaps.
+            // A ticket keeps the scheduler under which it was queued, even after that daemon has exited.
             let place = queue.iter().find(|candidate| Some(candidate.id) == ticket);
             let order = place.map(|ticket| ticket.scheduler.clone());
             let want = &AcquireRequest {
@@ -225,31 +226,31 @@ impl AcquireContext<'_> {
             if want.scheduler == FIRST_COME {
                 acquire_fifo(books, node, &seen, &queue, want, ticket)
             } else {
-                acquire_scheduled(books, node, &seen, queue, want, ticket, &mut rung)
+                acquire_scheduled(books, node, &seen, queue, want, ticket, &mut to_wake)
             }
         });
         // Wake-ups are sent after the commit: a program that wakes up earlier would read the old state.
-        for ticket in rung {
+        for ticket in to_wake {
             wakeup::wake(self.ledger.id(), ticket);
         }
-        let look = look?;
-        // A new ticket, or a new lease, is news to a daemon.
-        if ticket.is_none() && !matches!(look, Ok(AcquireAttempt::Retry)) {
+        let attempt = attempt?;
+        // Wake the daemon: it does not know of a new ticket or lease yet.
+        if ticket.is_none() && !matches!(attempt, Ok(AcquireAttempt::Retry)) {
             leader::wake(self.ledger.id());
         }
-        match look {
-            Ok(look) => {
-                if matches!(look, AcquireAttempt::Granted(_)) {
-                    // More may be free: whoever is the first now looks. A bell is a hint alone.
+        match attempt {
+            Ok(attempt) => {
+                if matches!(attempt, AcquireAttempt::Granted(_)) {
+                    // More devices may be free, so wake the new queue head. A lost wake-up only delays it to its next poll.
                     let _ = self.wake_head();
                 }
-                Ok(look)
+                Ok(attempt)
             }
             Err(refusal) => Err(refusal.into()),
         }
     }
 
-    /// Frees a lease, and wakes whoever is the first of the queue.
+    /// Releases a lease, and wakes the queue head.
     ///
     /// # Errors
     /// The ledger cannot be written.
@@ -265,7 +266,7 @@ impl AcquireContext<'_> {
     }
 }
 
-/// Wakes whoever is the first of the queue.
+/// Wakes the queue head.
 ///
 /// # Errors
 /// The ledger cannot be read.
@@ -507,7 +508,7 @@ fn acquire_scheduled(
     mut queue: Vec<Ticket>,
     want: &AcquireRequest<'_>,
     ticket: Option<i64>,
-    rung: &mut Vec<i64>,
+    to_wake: &mut Vec<i64>,
 ) -> Result<Outcome, Error> {
     // Whoever has a place has passed this check, and may be alone in an order that is ending.
     if ticket.is_none() {
@@ -553,7 +554,7 @@ fn acquire_scheduled(
                     // The lease belongs to the process that waits: it finds the number in its ticket, and its
                     // life keeps the lease valid.
                     books.record_grant(other, lease.id)?;
-                    rung.push(other);
+                    to_wake.push(other);
                 }
             }
             QueueTurn::Reject(why) if other == id => {
@@ -562,7 +563,7 @@ fn acquire_scheduled(
             }
             QueueTurn::Reject(why) => {
                 books.record_refusal(other, &format!("{}: {why}", why.kind()))?;
-                rung.push(other);
+                to_wake.push(other);
             }
         }
     }
@@ -593,15 +594,15 @@ mod tests {
     use mapa_front::{MachineSpec, Names};
 
     use super::*;
-    use crate::disk::Disk;
+    use crate::local_files::LocalFiles;
 
-    /// A daemon may go between the look that found it there and the one that would decide.
+    /// A daemon may exit between the attempt that found it and the next one, which must decide.
     #[test]
     fn nobody_decides_who_has_not_asked_the_drivers() {
         let folder = tempfile::tempdir().unwrap();
         let mut ledger = Ledger::open(folder.path().join("ledger.db")).unwrap();
         let spec = MachineSpec::named("dgx-1v");
-        let node = Node::new(spec.load(&Disk, &mut |_| {}).unwrap(), false);
+        let node = Node::new(spec.load(&LocalFiles, &mut |_| {}).unwrap(), false);
         let processes = Processes::new().unwrap();
         let asker = Requester {
             tenant: "t".to_owned(),
@@ -632,7 +633,7 @@ mod tests {
             Ok(AcquireAttempt::Retry)
         ));
         let asked = Drivers::default();
-        let look = desk.try_acquire(&want, None, Some(&asked));
-        assert!(matches!(look, Ok(AcquireAttempt::Granted(_))));
+        let attempt = desk.try_acquire(&want, None, Some(&asked));
+        assert!(matches!(attempt, Ok(AcquireAttempt::Granted(_))));
     }
 }

@@ -94,7 +94,7 @@ fn answer(cli: &Cli, output: Output) -> Result<u8, Error> {
 fn node(cli: &Cli, ledger: &mut Ledger, output: Output) -> Result<Node, Error> {
     let warn = &mut |warning: String| output.aside(warning);
     let node = Node::load(&cli.machine.spec(), &cli.machine.live(), warn)?;
-    // Look first without the lock of writers: nearly every command finds that there is nothing to write.
+    // Read first without the lock of writers: nearly every command finds that there is nothing to write.
     if !ledger.read(|books| node.is_bound(books))? {
         let owner = user();
         // The binding and the layouts outlive a boot, so they are synced to the disk.

@@ -22,15 +22,15 @@ use crate::output::Output;
 use crate::path_visibility::hidden;
 use crate::service::gid;
 
-/// What is looked at.
+/// What is checked.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// The configuration of the daemon, to be looked at too.
+    /// The configuration of the daemon, to be checked too.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 }
 
-/// Looks at this machine, by its drivers now and not by what they have said before. False if something is broken.
+/// Checks this machine by its drivers now, not by the cache. False if something is broken.
 ///
 /// # Errors
 /// The configuration cannot be read.
@@ -53,9 +53,9 @@ pub(crate) fn doctor(
     };
     described(&mut found, machine, live);
     drivers(&mut found, live);
-    let hands = LeverSet::of(live, Bounds::default());
-    mig(&mut found, &hands);
-    mps(&mut found, &hands, &config);
+    let levers = LeverSet::of(live, Bounds::default());
+    mig(&mut found, &levers);
+    mps(&mut found, &levers, &config);
     groups(&mut found, live);
     counters(&mut found, live);
     let targets = config.telemetry.targets(config.sources().values());
@@ -172,7 +172,7 @@ fn signals(found: &mut Diagnosis, live: &Live, targets: Vec<ScrapeTarget>) {
         targets: targets.clone(),
         ..SamplerConfig::default()
     };
-    // One sample is enough to see which signals are missing. Rates need two, and are not looked at here.
+    // One sample is enough to see which signals are missing. Rates need two, and are not checked here.
     let sample = Sampler::new(live.clone(), watched).sample(0);
     let what = "counters of devices";
     // The same is often missing of each device.
@@ -238,9 +238,9 @@ fn signals(found: &mut Diagnosis, live: &Live, targets: Vec<ScrapeTarget>) {
     }
 }
 
-fn mig(found: &mut Diagnosis, hands: &LeverSet) {
+fn mig(found: &mut Diagnosis, levers: &LeverSet) {
     let what = "MIG";
-    match hands.mig.devices() {
+    match levers.mig.devices() {
         Ok(devices) if devices.is_empty() => found.missing(
             what,
             "no device can be partitioned",
@@ -248,7 +248,7 @@ fn mig(found: &mut Diagnosis, hands: &LeverSet) {
         ),
         Ok(devices) => {
             for device in devices {
-                match hands.mig.state(&device.uuid) {
+                match levers.mig.state(&device.uuid) {
                     Ok(state) => {
                         let mode = if state.enabled { "on" } else { "off" };
                         let count = state.instances.len();
@@ -269,10 +269,10 @@ fn mig(found: &mut Diagnosis, hands: &LeverSet) {
             "schedulers that repartition only wait here",
         ),
     }
-    if hands.reconcilers.is_empty() {
+    if levers.reconcilers.is_empty() {
         found.ok("other MIG reconcilers", "none is seen");
     }
-    for reconciler in &hands.reconcilers {
+    for reconciler in &levers.reconcilers {
         found.broken(
             "other MIG reconcilers",
             reconciler.clone(),
@@ -281,10 +281,10 @@ fn mig(found: &mut Diagnosis, hands: &LeverSet) {
     }
 }
 
-fn mps(found: &mut Diagnosis, hands: &LeverSet, config: &DaemonConfig) {
+fn mps(found: &mut Diagnosis, levers: &LeverSet, config: &DaemonConfig) {
     let server = MpsServer(config.levers.mps_pipe.clone());
     let place = server.0.display().to_string();
-    let why = match hands.mps.is_running(&server) {
+    let why = match levers.mps.is_running(&server) {
         Ok(true) => return found.ok("MPS", format!("its control daemon answers at {place}")),
         Ok(false) => String::new(),
         Err(error) => format!(": {error}"),
@@ -406,7 +406,7 @@ fn books(found: &mut Diagnosis, ledger: &Path) {
             "cordons and layouts are forgotten at a restart: name a --ledger on a disk",
         );
     }
-    // `Ledger::open` would make the file, and the doctor only looks.
+    // `Ledger::open` would make the file, and the doctor only reads.
     if !ledger.exists() {
         found.missing(
             what,

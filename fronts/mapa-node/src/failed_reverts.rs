@@ -1,21 +1,20 @@
-//! What levers could not take back. It is tried again all the time, and told once.
+//! Failed reverts: they are tried again at every poll, and reported when the reason changes.
 
 use std::collections::BTreeMap;
 
 use mapa_live::levers::LeverEvent;
 
-/// By the number of a pull: why it could not be taken back, as it was told last.
+/// By the number of a change: why its revert failed, as last reported.
 #[derive(Debug, Default)]
 pub(crate) struct FailedReverts(BTreeMap<u64, String>);
 
 impl FailedReverts {
-    /// Whether a fact is worth telling: a pull that cannot be taken back is, when the reason is another than
-    /// at the last try.
-    pub(crate) fn is_news(&mut self, fact: &LeverEvent) -> bool {
-        match fact {
+    /// Whether to report an event: a failed revert only if its reason differs from the last one.
+    pub(crate) fn should_report(&mut self, event: &LeverEvent) -> bool {
+        match event {
             LeverEvent::RevertFailed { id, left, .. } => {
                 let why = words(left);
-                // A reason is news if it differs from the last one, which `insert` returns.
+                // A reason is reported if it differs from the last one, which `insert` returns.
                 self.0.insert(*id, why.clone()) != Some(why)
             }
             LeverEvent::Reverted { id, .. } => {
@@ -27,7 +26,7 @@ impl FailedReverts {
     }
 }
 
-/// Why something could not be taken back, in words.
+/// Why something could not be reverted, in words.
 pub(crate) fn words(left: &[mapa_live::levers::LeverError]) -> String {
     let words: Vec<String> = left.iter().map(ToString::to_string).collect();
     words.join("; ")
@@ -40,8 +39,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_taken_back_is_news_when_the_reason_changes() {
-        let mut told = FailedReverts::default();
+    fn what_cannot_be_reverted_is_reported_when_the_reason_changes() {
+        let mut failed = FailedReverts::default();
         let not = |id, why: &str| LeverEvent::RevertFailed {
             id,
             lever: "mps-percent".to_owned(),
@@ -51,7 +50,7 @@ mod tests {
             id: 1,
             lever: "mps-percent".to_owned(),
         };
-        let facts = [
+        let events = [
             (not(1, "x"), true),
             (not(1, "x"), false),
             (not(2, "x"), true),
@@ -61,8 +60,8 @@ mod tests {
             (done, true),
             (not(1, "y"), true),
         ];
-        for (at, (fact, expected)) in facts.iter().enumerate() {
-            assert_eq!(told.is_news(fact), *expected, "{at}: {fact:?}");
+        for (at, (event, expected)) in events.iter().enumerate() {
+            assert_eq!(failed.should_report(event), *expected, "{at}: {event:?}");
         }
     }
 }

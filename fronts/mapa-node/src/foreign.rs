@@ -17,9 +17,9 @@ pub(crate) fn driver_snapshot(node: &Node, live: &Live) -> Result<DriverSnapshot
     if !node.is_live() {
         return Ok(DriverSnapshot::default());
     }
-    let look = mapa_live::driver_snapshot(live).map_err(|error| error.to_string());
-    let look = look.and_then(|look| answered(look, node.is_by_nvml()));
-    look.map_err(|why| {
+    let snapshot = mapa_live::driver_snapshot(live).map_err(|error| error.to_string());
+    let snapshot = snapshot.and_then(|snapshot| answered(snapshot, node.is_by_nvml()));
+    snapshot.map_err(|why| {
         Error::at(
             "processes on the devices",
             format_args!("{why}; expected an answer, or --no-driver-check to do without"),
@@ -27,14 +27,14 @@ pub(crate) fn driver_snapshot(node: &Node, live: &Live) -> Result<DriverSnapshot
     })
 }
 
-/// A look, unless it is empty because a driver has gone since it described the machine, as in the midst of
+/// The snapshot, unless it is empty because a driver has gone since it described the machine, as in the midst of
 /// its update: what it does not list is neither gone nor free.
-fn answered(look: DriverSnapshot, by_nvml: bool) -> Result<DriverSnapshot, String> {
-    let is_empty = look.devices.as_ref().is_none_or(Vec::is_empty);
+fn answered(snapshot: DriverSnapshot, by_nvml: bool) -> Result<DriverSnapshot, String> {
+    let is_empty = snapshot.devices.as_ref().is_none_or(Vec::is_empty);
     if by_nvml && is_empty {
         return Err("NVML has described this machine, and lists no device now".to_owned());
     }
-    Ok(look)
+    Ok(snapshot)
 }
 
 /// Of the uses that the drivers tell of, those that belong to no lease: they withhold their devices,
@@ -42,12 +42,12 @@ fn answered(look: DriverSnapshot, by_nvml: bool) -> Result<DriverSnapshot, Strin
 #[must_use]
 pub(crate) fn foreign(
     node: &Node,
-    look: &DriverSnapshot,
+    snapshot: &DriverSnapshot,
     leases: &[Lease],
     processes: &Processes,
     mark: impl Fn(i64) -> String,
 ) -> Vec<Withheld> {
-    if look.uses.is_empty() {
+    if snapshot.uses.is_empty() {
         return Vec::new();
     }
     let marks: BTreeSet<String> = leases.iter().map(|lease| mark(lease.id)).collect();
@@ -65,7 +65,7 @@ pub(crate) fn foreign(
     };
     let graph = node.graph();
     let mut found = Vec::new();
-    for process in &look.uses {
+    for process in &snapshot.uses {
         let whole = graph
             .wholes()
             .iter()
@@ -108,10 +108,10 @@ mod tests {
         let none = DriverSnapshot::default();
         let mut empty = DriverSnapshot::default();
         empty.devices = Some(Vec::new());
-        for look in [none, empty] {
-            assert!(answered(look.clone(), true).is_err(), "{look:?}");
+        for snapshot in [none, empty] {
+            assert!(answered(snapshot.clone(), true).is_err(), "{snapshot:?}");
             // KFD and nvidia-smi list none to begin with.
-            assert_eq!(answered(look.clone(), false), Ok(look));
+            assert_eq!(answered(snapshot.clone(), false), Ok(snapshot));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What is wrong with devices: noted in the ledger, so that whoever decides next knows.
 //!
-//! Two ways lead there. Whoever decides looks, and sees lost devices and those whose driver asks for
-//! a reset. Xids are events, which are told to those who wait for them and to nobody later: each
+//! Faults come from two sources. A process that decides takes a snapshot, and sees lost devices and those whose driver asks for
+//! a reset. NVML reports Xids as events only to programs that wait for them: each
 //! `mapa run` waits for them while its command runs, and `mapa monitor` does nothing else.
 
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::node::{Cause, Node, Withheld};
 /// How long one wait for a change lasts.
 const WAIT: Duration = Duration::from_millis(250);
 
-/// Notes what a look at the drivers says of devices, and returns what is not sound: by this look, and
+/// Records the device faults of a driver snapshot, and returns all present faults: those of this snapshot, and
 /// by what others have noted in this boot.
 ///
 /// # Errors
@@ -29,11 +29,11 @@ pub(crate) fn record_health(
     node: &Node,
     processes: &Processes,
     owner: &str,
-    look: &DriverSnapshot,
+    snapshot: &DriverSnapshot,
 ) -> Result<Vec<Withheld>, Error> {
     let boot = processes.boot();
     // NVML lists no device of AMD's, so its list shows nothing of them.
-    let seen = look.devices.as_deref().filter(|_| !node.is_amd());
+    let seen = snapshot.devices.as_deref().filter(|_| !node.is_amd());
     if let Some(seen) = seen {
         let before = books.faults(boot)?;
         let (_, known) = books.machine()?.unwrap_or_default();
@@ -211,7 +211,7 @@ pub(crate) fn monitor(
             _ => continue,
         };
         let changed = ledger.change(Durability::Boot, |books| {
-            // Whoever has looked has said in other words that it is lost.
+            // A driver snapshot has recorded the loss in other words.
             let before = books.faults(processes.boot())?;
             let same = |known: &DeviceFault| known.device == *whole && known.kind == fault.name();
             if fault == FaultKind::Lost && before.iter().any(same) {

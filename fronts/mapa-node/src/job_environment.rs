@@ -1,4 +1,4 @@
-//! What a job is told, and where it runs: the devices in rank order, the cores beside them, the
+//! The environment of a job, and where it runs: the devices in rank order, the cores beside them, the
 //! nearest network cards.
 
 use std::collections::BTreeSet;
@@ -37,7 +37,7 @@ impl Default for EnvironmentParts {
     }
 }
 
-/// What a job is told, and where it runs.
+/// The environment of a job, and where it runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct JobEnvironment {
     /// Variables that are set.

@@ -1,4 +1,4 @@
-//! The job as a process: started, told signals, waited for with all that it starts.
+//! The job as a process: started, signalled, waited for with all that it starts.
 //!
 //! A program that is killed just after it has started a command must not leave a command of which
 //! the ledger knows nothing. So the command's process waits at a gate until the ledger has its
@@ -30,7 +30,7 @@ use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::low_level::siginfo::Cause;
 
 use crate::error::Error;
-use crate::memory::{GateReport, gate, hold_back};
+use crate::memory::{GateReport, block_signals, gate};
 
 /// Signals that are passed on to the job.
 const PASSED: [i32; 8] = [
@@ -55,7 +55,7 @@ pub(crate) enum RunEvent {
     },
     /// A child changed.
     Child,
-    /// Somebody rang the bell.
+    /// A wake-up has come.
     Wakeup,
 }
 
@@ -186,7 +186,7 @@ impl Job {
         let caught = &happenings.caught;
         let (told, spawned) = thread::scope(|scope| {
             // Spawning ends when the process has become the command, or has ended.
-            let spawn = move || hold_back(caught).and_then(|()| command.spawn());
+            let spawn = move || block_signals(caught).and_then(|()| command.spawn());
             let spawned = thread::Builder::new().spawn_scoped(scope, spawn)?;
             // `spawn` returns only after `exec`, and `exec` waits for the gate: so the gate is served by this
             // thread, and the command is spawned by another.

@@ -14,7 +14,6 @@ mod cli;
 mod command;
 mod daemon;
 mod daemon_cli;
-mod disk;
 mod doctor;
 mod error;
 mod failed_reverts;
@@ -24,6 +23,7 @@ mod job_environment;
 mod job_process;
 mod leader;
 mod ledger;
+mod local_files;
 mod mark;
 mod memory;
 mod node;
@@ -46,20 +46,20 @@ pub use cli::MachineArgs;
 pub use command::{ledger_file, main};
 pub use daemon::check_node_config;
 pub use daemon_cli::daemon;
-pub use disk::Disk;
 pub use error::Error;
 pub use ledger::{
     AuditEntry, AuditKind, AuditRow, Cordon, DeviceFault, DeviceKey, Durability, FaultKind, Lease,
     Ledger, LedgerTx, QueueLeader, Requester, Tenant, Ticket, UnixNanos, now,
 };
+pub use local_files::LocalFiles;
 pub use mapa_live::{Identity, Life, Processes};
 pub use mark::MARK;
 pub use memory::peer_of;
-pub use node::{Cause, Node, State, Withheld};
+pub use node::{Cause, Node, NodeState, Withheld};
 pub use output::Output;
 pub use recover::{CASE, Recovered, recover, tasks_of};
 pub use run::user;
 pub use service::gid;
-pub use task_file::{Entry, TaskFile, read_entries};
+pub use task_file::{TaskFile, TaskRecord, read_task_records};
 
 pub use job_environment::{EnvironmentParts, JobEnvironment, surroundings};

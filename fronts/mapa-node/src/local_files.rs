@@ -9,9 +9,9 @@ use mapa_topologies::Dump;
 
 /// The files of this machine, and standard input.
 #[derive(Clone, Copy, Debug)]
-pub struct Disk;
+pub struct LocalFiles;
 
-impl Files for Disk {
+impl Files for LocalFiles {
     fn bytes(&self, file: &str) -> Result<Vec<u8>, Error> {
         read(file).map_err(|error| Error::at(file, error))
     }

@@ -11,9 +11,9 @@ use mapa_live::{Discovered, Live, Source};
 use mapa_topologies::mig::of_product;
 use mapa_topologies::{Machine, MigInstance};
 
-use crate::disk::Disk;
 use crate::error::Error;
 use crate::ledger::{Cordon, DeviceKey, Lease, LedgerTx, now};
+use crate::local_files::LocalFiles;
 
 /// The machine, with names of its devices that outlast a description of it.
 pub struct Node {
@@ -43,7 +43,7 @@ struct MigReport {
     bare: Vec<DeviceId>,
 }
 
-/// Why a device is withheld: schedulers are told each in another way.
+/// Why a device is withheld: each is reported to schedulers in another way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cause {
     /// Somebody has cordoned it.
@@ -66,7 +66,7 @@ pub struct Withheld {
 }
 
 /// The state of the machine: what the ledger says, on the machine's graph.
-pub struct State {
+pub struct NodeState {
     /// Leases are tenants; what is withheld is cordoned.
     pub allocator: Allocator,
     /// The devices that are withheld, and why.
@@ -90,7 +90,7 @@ impl Node {
         warn: &mut dyn FnMut(String),
     ) -> Result<Self, Error> {
         if !spec.machine.is_empty() {
-            return Ok(Self::new(spec.load(&Disk, warn)?, false));
+            return Ok(Self::new(spec.load(&LocalFiles, warn)?, false));
         }
         spec.check()?;
         let found = mapa_live::discover(live).map_err(|error| {
@@ -103,12 +103,13 @@ impl Node {
         let table = spec.mig.is_none().then(|| table(&found.machine)).flatten();
         let mut found = found;
         if spec.mig.is_some() || table.is_some() {
-            // The cache keeps no state, and instances come and go. A look is cheaper than discovery.
+            // The cache keeps no state, and instances come and go. A snapshot is cheaper than discovery.
             let partitioned = match &found.state {
                 Some(state) => !state.partitioned.is_empty() || !state.mig_instances.is_empty(),
                 // If the drivers do not answer, assume partitions: discovery below then reports why.
-                None => mapa_live::driver_snapshot(live).map_or(true, |look| {
-                    look.devices
+                None => mapa_live::driver_snapshot(live).map_or(true, |snapshot| {
+                    snapshot
+                        .devices
                         .iter()
                         .flatten()
                         .any(|device| device.partitioned)
@@ -126,7 +127,7 @@ impl Node {
         let mut loaded = spec.complete("this machine", found.machine.clone(), warn)?;
         let partitions = partition(&mut loaded, &found)?;
         let mut node = Self::new(loaded, true);
-        // The place of an instance is told to privileged users alone; its UUID is told to all.
+        // Drivers report the place of an instance only to privileged users; its UUID to all.
         for (id, uuid) in &partitions.uuids {
             let key = &mut node.keys[id.index()];
             // Vector and map hold the same keys, so both change.
@@ -341,7 +342,7 @@ impl Node {
         books: &LedgerTx<'_>,
         leases: &[Lease],
         others: &[Withheld],
-    ) -> Result<State, Error> {
+    ) -> Result<NodeState, Error> {
         let mut allocator = self.loaded.idle.clone();
         let (mut lost, mut held) = (Vec::new(), Vec::new());
         for lease in leases {
@@ -378,7 +379,7 @@ impl Node {
                 closed.extend(take(&mut allocator, vec![device.device])?);
             }
         }
-        Ok(State {
+        Ok(NodeState {
             allocator,
             withheld: withheld.into_iter().collect(),
             lost,
@@ -482,7 +483,7 @@ struct FoundInstance {
     /// The vendor's number.
     number: u32,
     profile: ProfileId,
-    /// The first memory slice, if this user is told.
+    /// The first memory slice, if the driver reports it to this user.
     start: Option<u8>,
     /// Its UUID, if one MIG device is all of it.
     uuid: Option<String>,
@@ -555,11 +556,11 @@ fn partition(loaded: &mut Loaded, found: &Discovered) -> Result<MigReport, Error
     Ok(partitions)
 }
 
-/// The instances of a device with their places. Where they lie is told to privileged users alone; for
+/// The instances of a device with their places. Drivers report to privileged users alone where they lie; for
 /// others any places will do, since instances are known by their UUIDs.
 fn placed(model: &Model, told: &[&MigInstance]) -> Result<Vec<(Instance, FoundInstance)>, String> {
     let mut found: BTreeMap<u32, Vec<&MigInstance>> = BTreeMap::new();
-    // Instances whose number this user may not see are told apart by numbers from the top, which no driver
+    // Instances whose number this user may not see are distinguished by numbers from the top, which no driver
     // gives.
     for (instance, unknown) in told.iter().zip((0..=u32::MAX).rev()) {
         found

@@ -236,7 +236,7 @@ impl Metric for Histogram {
     }
 }
 
-/// Values of one name, told apart by labels.
+/// Values of one name, distinguished by labels.
 #[derive(Debug)]
 pub(crate) struct Family<M> {
     labels: &'static [&'static str],
@@ -314,7 +314,7 @@ mod tests {
     use super::*;
 
     /// The text of the usual client is the oracle. It prints the members of a family in any order.
-    // Long, since both sides are told the same, kind by kind, and one text is compared in the end.
+    // Long, because it gives both sides the same values, kind by kind, and compares one text in the end.
     #[test]
     fn the_text_is_that_of_the_usual_client() {
         type Labels = Vec<(&'static str, String)>;

@@ -244,7 +244,7 @@ pub(crate) fn monitor(
         ));
     }
     let happenings = RunEvents::new(&Processes::new()?)?;
-    // Signals may have come together with other events, so all that have come are looked through.
+    // Signals may have come together with other events, so all of them are examined.
     let goes_on = || {
         std::iter::from_fn(|| happenings.next(Duration::ZERO))
             .all(|happening| RunEvents::ends(happening).is_none())

@@ -62,7 +62,7 @@ impl PathVisibility {
 
     /// The other devices that share a path with one: those behind its PCIe switches, or, where the topology is
     /// hidden, all of its NUMA node, and all of the machine if that is hidden too.
-    pub(crate) fn beside(&self, uuid: &str) -> Option<Vec<String>> {
+    pub(crate) fn devices_sharing_path(&self, uuid: &str) -> Option<Vec<String>> {
         let graph = self.graph.as_ref()?;
         let device = graph.find(uuid).ok()?;
         let shares = |other: DeviceId| match &self.hidden {
@@ -87,7 +87,7 @@ impl PathVisibility {
         )
     }
 
-    /// The NUMA node of a device, if it is told.
+    /// The NUMA node of a device, if it is known.
     pub(crate) fn numa(&self, uuid: &str) -> Option<u32> {
         let graph = self.graph.as_ref()?;
         graph.device(graph.find(uuid).ok()?).numa

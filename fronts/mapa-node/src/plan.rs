@@ -1,6 +1,6 @@
 //! Which of those who wait start now, by a scheduler of `mapa-sched`.
 //!
-//! The ledger is the only state between two decisions. So a fresh scheduler is told all that holds:
+//! The ledger is the only state between two decisions. So a fresh scheduler gets all present state:
 //! what is withheld, who runs, who has come when. It acts once, and its orders are what to do. The
 //! same ledger gives the same orders in every program that asks.
 
@@ -12,10 +12,10 @@ use mapa_sched::{
     Action, Assignment, Event, Fleet, Job, JobId, RunTime, Scheduler, Tenant, Time, step,
 };
 
-use crate::disk::Disk;
 use crate::error::Error;
 use crate::ledger::{Lease, Ticket, UnixNanos};
-use crate::node::{Cause, Node, State};
+use crate::local_files::LocalFiles;
+use crate::node::{Cause, Node, NodeState};
 
 /// The first number of jobs that stand for strangers on instances. Leases do not get so far.
 const STRANGERS: u64 = 1 << 62;
@@ -39,13 +39,13 @@ pub(crate) fn scheduler(words: &str, policy: &PolicySpec) -> Result<Box<dyn Sche
     // The scheduler alone decides here who starts. How long a job runs under sharing matters to no decision, so
     // any model of execution will do.
     let execution: ExecutionSpec = "effective-bandwidth".into();
-    Ok(policy.scheduler(&names, &spec, &execution, &Disk)?)
+    Ok(policy.scheduler(&names, &spec, &execution, &LocalFiles)?)
 }
 
 /// The places of the queue that start now, or never, in the order in which the scheduler says so.
 ///
 /// `asking` is the place of whoever asks. What is wrong with it is an error. What is wrong with another is
-/// for that one to say when it looks: its files and devices may be nothing to this program. A first one
+/// for that one to report when it polls: its files and devices may be nothing to this program. A first one
 /// whose policy cannot be read here decides by itself, and nobody starts before that.
 ///
 /// # Errors
@@ -53,7 +53,7 @@ pub(crate) fn scheduler(words: &str, policy: &PolicySpec) -> Result<Box<dyn Sche
 /// ledger contradicts the machine; or nothing is in use, and the scheduler starts nobody.
 pub(crate) fn plan(
     node: &Node,
-    state: &State,
+    state: &NodeState,
     leases: &[Lease],
     queue: &[Ticket],
     now: UnixNanos,
@@ -76,20 +76,20 @@ pub(crate) fn plan(
         Err(_) => return Ok(Vec::new()),
     };
     let present = Present::new(node, state, leases, waiting, now);
-    let mut facts = Vec::new();
+    let mut events = Vec::new();
     // Layouts come first: leases are on what they make present.
-    present.add_layouts(&mut facts);
-    present.add_leases(&mut facts);
-    present.add_strangers(&mut facts);
-    present.add_withheld(&mut facts);
-    present.add_tickets(asking, &mut facts)?;
+    present.add_layouts(&mut events);
+    present.add_leases(&mut events);
+    present.add_strangers(&mut events);
+    present.add_withheld(&mut events);
+    present.add_tickets(asking, &mut events)?;
     let mut fleet = Fleet::new([node.loaded().graph().clone()]);
     let mut orders = Vec::new();
     step(
         &mut *scheduler,
         &mut fleet,
         present.at(now),
-        facts,
+        events,
         &mut orders,
     )
     .map_err(|error| Error::at("the ledger", format_args!("{}: {error}", first.scheduler)))?;
@@ -113,11 +113,11 @@ pub(crate) fn plan(
 /// The only machine.
 const MACHINE: MachineId = MachineId(0);
 
-/// What holds now, as a scheduler that has just begun is told it. Leases keep their numbers as jobs, and so do
+/// The present state, as events for a fresh scheduler. Leases keep their numbers as jobs, and so do
 /// tickets: the lowest bit tells them apart.
 struct Present<'a> {
     node: &'a Node,
-    state: &'a State,
+    state: &'a NodeState,
     leases: &'a [Lease],
     waiting: Vec<&'a Ticket>,
     /// The moment 0.
@@ -127,7 +127,7 @@ struct Present<'a> {
 impl<'a> Present<'a> {
     fn new(
         node: &'a Node,
-        state: &'a State,
+        state: &'a NodeState,
         leases: &'a [Lease],
         waiting: Vec<&'a Ticket>,
         now: UnixNanos,
@@ -154,12 +154,12 @@ impl<'a> Present<'a> {
     }
 
     /// How devices are partitioned.
-    fn add_layouts(&self, facts: &mut Vec<Event>) {
+    fn add_layouts(&self, events: &mut Vec<Event>) {
         let view = self.node.loaded().idle.view();
         for whole in self.node.graph().wholes().iter() {
             let layout = view.layout_of(whole);
             if !layout.is_whole() {
-                facts.push(Event::LayoutIs {
+                events.push(Event::LayoutIs {
                     machine: MACHINE,
                     whole,
                     layout,
@@ -169,7 +169,7 @@ impl<'a> Present<'a> {
     }
 
     /// Who runs.
-    fn add_leases(&self, facts: &mut Vec<Event>) {
+    fn add_leases(&self, events: &mut Vec<Event>) {
         for (id, devices) in &self.state.held {
             let Some(lease) = self.leases.iter().find(|lease| lease.id == *id) else {
                 continue;
@@ -178,21 +178,21 @@ impl<'a> Present<'a> {
             let since = self.at(lease.granted);
             job.arrived = since;
             job.run_time = run_time(lease.expires.map(|end| (end - lease.granted).max(0) as u64));
-            facts.push(Event::Adopted { job, at, since });
+            events.push(Event::Adopted { job, at, since });
         }
     }
 
     /// Instances that others use without a lease, each as a job of no name.
-    fn add_strangers(&self, facts: &mut Vec<Event>) {
+    fn add_strangers(&self, events: &mut Vec<Event>) {
         for device in &self.state.closed {
             let (job, at) = running(STRANGERS + u64::from(device.0) * 2, &[*device]);
             let since = self.at(self.begin);
-            facts.push(Event::Adopted { job, at, since });
+            events.push(Event::Adopted { job, at, since });
         }
     }
 
     /// Devices that nobody gets, and why.
-    fn add_withheld(&self, facts: &mut Vec<Event>) {
+    fn add_withheld(&self, events: &mut Vec<Event>) {
         let machine = MACHINE;
         for device in &self.state.withheld {
             let whole = device.device;
@@ -200,7 +200,7 @@ impl<'a> Present<'a> {
             if self.node.graph().device(whole).parent != whole {
                 continue;
             }
-            facts.push(match device.cause {
+            events.push(match device.cause {
                 Cause::Cordoned => Event::Cordoned {
                     machine,
                     whole: Some(whole),
@@ -224,7 +224,7 @@ impl<'a> Present<'a> {
     ///
     /// # Errors
     /// The request of the ticket `asking` cannot be read.
-    fn add_tickets(&self, asking: i64, facts: &mut Vec<Event>) -> Result<(), Error> {
+    fn add_tickets(&self, asking: i64, events: &mut Vec<Event>) -> Result<(), Error> {
         for ticket in &self.waiting {
             let request = match request(self.node, ticket) {
                 Ok(request) => request,
@@ -239,7 +239,7 @@ impl<'a> Present<'a> {
                     .seconds
                     .map(|seconds| seconds.saturating_mul(1_000_000_000)),
             );
-            facts.push(Event::Arrived(job));
+            events.push(Event::Arrived(job));
         }
         Ok(())
     }
@@ -288,7 +288,7 @@ impl QueueOrders {
                         .turns
                         .push(((job.0 / 2) as i64, QueueTurn::Reject(why)));
                 }
-                // A wake-up is one more look at the queue, which comes anyway.
+                // A wake-up is one more poll of the queue, which comes anyway.
                 Action::Wake { .. } => found.wakes = true,
                 // Nothing here repartitions, throttles or moves.
                 other => found.others.push(name(&other)),
@@ -311,7 +311,7 @@ fn name(order: &Action) -> &'static str {
 /// What a ticket asks for.
 pub(crate) fn request(node: &Node, ticket: &Ticket) -> Result<Request, Error> {
     let spec: JobSpec = parse(&ticket.asker.spec)?;
-    Ok(spec.request(&spec.job(&Disk)?, node.graph())?)
+    Ok(spec.request(&spec.job(&LocalFiles)?, node.graph())?)
 }
 
 fn run_time(nanoseconds: Option<u64>) -> RunTime {

@@ -99,7 +99,7 @@ pub fn recover(
                 .found
                 .get(&books.mark(lease.id))
                 .and_then(|identities| identities.first().cloned());
-            // Another user's variables cannot be read, and a look may miss one. Rather hold devices too
+            // Another user's variables cannot be read, and a scan of the processes may miss one. Rather hold devices too
             // long than give them twice. Who might go on is not known, so nobody becomes the holder. A
             // group that is empty says that nobody does, whosever they are.
             let asker = &lease.asker;
@@ -122,7 +122,7 @@ pub fn recover(
         );
         books.adopt(owner, &lease, &heir, &reason)?;
         done.adopted.push((lease.clone(), heir.clone()));
-        // The holder of an adopted lease is the process that lives, so the next recovery looks at that one.
+        // The holder of an adopted lease is the process that lives, so the next recovery checks that one.
         let mut lease = lease;
         lease.adopted = true;
         lease.asker.process = heir;

@@ -18,7 +18,7 @@ use crate::output::Output;
 use crate::recover::recover;
 use crate::run::user;
 
-/// Ends a lease: its processes are told to end, and killed if they do not.
+/// Ends a lease: its processes get SIGTERM, and are killed if they do not end.
 ///
 /// # Errors
 /// There is no such lease; its processes cannot be signalled, or do not end.
@@ -95,7 +95,7 @@ fn no_lease(id: i64, leases: &[Lease]) -> Error {
 }
 
 /// The processes that get a signal. The program that holds the lease passes it on, and frees the devices itself.
-/// Only if it is gone, or does not, the processes of its command are told directly.
+/// Only if it is gone, or does not, the processes of its command get the signal directly.
 fn to_signal(processes: &Processes, lease: &Lease, mark: &str, signal: Signal) -> Vec<Identity> {
     let holder = &lease.asker.process;
     let mut told: Vec<Identity> = Vec::new();

@@ -20,13 +20,13 @@ use crate::acquire::{
     AcquireContext, AcquireOutcome, AcquireRequest, FIRST_COME, Granted, snapshot,
 };
 use crate::cli::RunArgs;
-use crate::disk::Disk;
 use crate::error::Error;
 use crate::foreign::driver_snapshot;
 use crate::health::{self, HealthTargets};
 use crate::job_environment::{JobEnvironment, bind_to, surroundings};
 use crate::job_process::{Job, RunEvents, StartResult};
 use crate::ledger::{Durability, Ledger, Requester};
+use crate::local_files::LocalFiles;
 use crate::mark;
 use crate::node::Node;
 use crate::output::Output;
@@ -90,9 +90,9 @@ pub(crate) fn run(
     }
     let names = Names::built_in();
     let spec = args.spec();
-    let work = spec.job(&Disk)?;
+    let work = spec.job(&LocalFiles)?;
     let chosen = args.policy();
-    let model = chosen.model(&names, &Disk)?;
+    let model = chosen.model(&names, &LocalFiles)?;
     let policy = chosen.policy(&names, model.as_ref(), Some(&work))?;
     let request = spec.request(&work, node.graph())?;
     let scheduler = args.scheduler.as_deref().unwrap_or(FIRST_COME);
@@ -195,7 +195,7 @@ fn run_granted(
     } else {
         format!("it {ended}")
     };
-    // The status is the command's, whatever becomes of the ledger: the next look frees the devices.
+    // The status is the command's, whatever becomes of the ledger: the next poll of any job releases the devices.
     if let Err(error) = desk.free(tenant, lease, &why) {
         output.aside(format!("lease {} is not freed yet: {error}", lease.id));
     }
@@ -205,7 +205,7 @@ fn run_granted(
     Ok(if late { LATE } else { ended.exit_status() })
 }
 
-/// The policy in a form that lasts. What makes no sense is told before anybody waits by it.
+/// The policy in a form that lasts. A malformed policy is an error before the job waits.
 ///
 /// # Errors
 /// As [`lasting_policy`]; the scheduler is unknown, or does not go with the policy.
@@ -278,7 +278,7 @@ fn monitor_beside(node: &Node, live: &Live, ledger: &Ledger, owner: &str, output
     thread::spawn(move || {
         thread::sleep(QUIET);
         let tell = |what| output.aside(what);
-        // Devices that nobody watches are looked at whenever somebody decides.
+        // Devices that no monitor watches are checked at each decision.
         let _ = health::monitor(&live, &devices, &ledger, &owner, || true, tell);
     });
 }
@@ -455,7 +455,7 @@ fn known_scheduler(names: &Names, words: &str) -> Result<(), Error> {
 /// The request in a form that another program can read elsewhere: a pattern file becomes its edges.
 fn lasting(spec: JobSpec, work: &mapa_front::Job) -> JobSpec {
     let gpus = Some(work.ranks);
-    if !job::is_file(&spec.pattern, &Disk) {
+    if !job::is_file(&spec.pattern, &LocalFiles) {
         return JobSpec { gpus, ..spec };
     }
     let edges = work.pattern.edges().iter();

@@ -26,11 +26,11 @@ use crate::daemon::{
     Needs, NodeDriver, NodeJournal, NodeLevers, Recorder, Reporter, RunEnd, SharedStatus,
     folder_of, inbox, job_of_lease, now_ms,
 };
-use crate::disk::Disk;
 use crate::error::Error;
 use crate::health::{self, HealthTargets};
 use crate::leader::{Leader, TICKET, acquire_leadership, refuse_second_leader};
 use crate::ledger::{Durability, Ledger, UnixNanos, now};
+use crate::local_files::LocalFiles;
 use crate::mark;
 use crate::node::Node;
 use crate::output::Output;
@@ -61,7 +61,7 @@ pub(crate) struct DaemonArgs {
     /// Where sysfs, procfs and cgroupfs lie [default: /].
     #[arg(long, value_name = "FOLDER", hide_short_help = true)]
     pub root: Option<PathBuf>,
-    /// End after this time: 90, 90s, 10m, 2h, 1d [default: when it is told to].
+    /// End after this time: 90, 90s, 10m, 2h, 1d [default: at SIGTERM or SIGINT].
     #[arg(long, value_name = "TIME")]
     pub duration: Option<Length>,
     /// How the log is written: text or json.
@@ -92,7 +92,7 @@ fn scheduler_help() -> String {
     )
 }
 
-/// Runs the daemon until it is told to end.
+/// Runs the daemon until a signal or its time ends it.
 ///
 /// # Errors
 /// The configuration, the scheduler or the machine is not as expected; another daemon is there; the
@@ -126,9 +126,9 @@ pub(crate) fn drive(
     let (outside, inbox) = inbox();
     listen(&outside, books.id());
     books.read(|books| refuse_second_leader(books, &processes))?;
-    // What a crash has left half done is taken back before anybody looks at the machine. Whoever has the
-    // journal open is the only one that pulls.
-    let (keeper, left) = keeper(&live, &config, ledger, &leader)?;
+    // Changes that a crash has left are reverted before the machine is read. Only the process that has the journal
+    // open applies changes.
+    let (manager, left) = open_levers(&live, &config, ledger, &leader)?;
     books.change(Durability::Disk, |books| {
         acquire_leadership(books, &processes, &leader)
     })?;
@@ -143,7 +143,7 @@ pub(crate) fn drive(
         machine: machine.spec(),
         output,
     };
-    let ended = daemon.run(inbox, scheduler, ledger, keeper, left);
+    let ended = daemon.run(inbox, scheduler, ledger, manager, left);
     if let Err(error) = &ended {
         // Whoever waits need not wait for its silence to count.
         let why = format!("it failed: {error}");
@@ -163,7 +163,7 @@ fn scheduler(
     let names = Names::built_in();
     Ok(queue
         .policy
-        .scheduler(&names, spec, &queue.execution, &Disk)?)
+        .scheduler(&names, spec, &queue.execution, &LocalFiles)?)
 }
 
 /// The moment 0 of a run: before anything that is in the ledger.
@@ -229,7 +229,7 @@ impl DaemonRun<'_> {
         inbox: Inbox,
         mut scheduler: Box<dyn Scheduler + Send>,
         ledger: &Path,
-        keeper: LeverManager<NodeJournal>,
+        manager: LeverManager<NodeJournal>,
         left: Vec<String>,
     ) -> Result<(), Error> {
         let mut ledger = Ledger::open(ledger)?;
@@ -237,17 +237,17 @@ impl DaemonRun<'_> {
         let began = epoch(&mut ledger)?;
         let recorder = self.open_record(&node, began)?;
         let shared = self.shared_status(&node);
-        let told = reporter(&shared, &left);
-        // No other driver tells of changes.
+        let reporter = reporter(&shared, &left);
+        // The other drivers report no changes of health.
         if node.is_live() && !node.is_amd() {
             self.watch_health(&shared, &node, ledger.path());
         }
         let served = service::serve(&self.config.service, &shared, &self.outside, ledger.path())?;
         let fleet = Fleet::new([node.loaded().graph().clone()]);
         #[allow(unused_mut, reason = "a feature asks it for programs")]
-        let mut hands = self.levers(keeper, &mut ledger)?;
+        let mut levers = self.levers(manager, &mut ledger)?;
         #[cfg(feature = "slo")]
-        let slo = LatencyControl::begin(self.config, self.live, &mut hands)?;
+        let slo = LatencyControl::start(self.config, self.live, &mut levers)?;
         let needs = Needs {
             scheduler: self.needs_counters(),
             #[cfg(feature = "slo")]
@@ -256,7 +256,7 @@ impl DaemonRun<'_> {
             contention: Some(false),
         };
         let (to, live) = (&self.outside, self.live);
-        let sampler = HostSampler::begin(live, self.config, &node, needs, to, &shared)?;
+        let sampler = HostSampler::start(live, self.config, &node, needs, to, &shared)?;
         let mut driver = NodeDriver::new(DriverParts {
             ledger,
             node,
@@ -266,9 +266,9 @@ impl DaemonRun<'_> {
             config: self.config,
             leader: self.leader.clone(),
             began,
-            hands,
+            levers,
             inbox,
-            told,
+            reporter,
         });
         driver.recorder = recorder;
         driver.sampler = sampler;
@@ -351,7 +351,7 @@ impl DaemonRun<'_> {
     /// The levers of this machine. What they hold already belongs to the leases that the ledger has.
     fn levers(
         &self,
-        keeper: LeverManager<NodeJournal>,
+        manager: LeverManager<NodeJournal>,
         ledger: &mut Ledger,
     ) -> Result<NodeLevers<'_, NodeJournal>, Error> {
         let leases = ledger.read(|books| books.leases())?;
@@ -363,7 +363,7 @@ impl DaemonRun<'_> {
         };
         let (levers, roots) = (&self.config.levers, &self.live.roots);
         let dry_run = self.args.dry_run;
-        Ok(NodeLevers::new(keeper, levers, roots, dry_run, job_of))
+        Ok(NodeLevers::new(manager, levers, roots, dry_run, job_of))
     }
 
     /// A scheduler of latencies throttles those who share a path: where the machine hides its paths, it cannot.
@@ -379,7 +379,7 @@ impl DaemonRun<'_> {
             let what = format!(
                 "{why}: jobs on other devices are not known to be beside a tenant and are not throttled{INFERRED}"
             );
-            driver.told.error("topology", &what);
+            driver.reporter.error("topology", &what);
         }
     }
 
@@ -409,7 +409,7 @@ impl DaemonRun<'_> {
         });
     }
 
-    /// Whether the scheduler is told the counters of the host: each sample is an instant.
+    /// Whether the scheduler gets the counters of the host: each sample is a turn.
     fn needs_counters(&self) -> bool {
         let names = Names::built_in();
         let row = names.schedulers.get(self.spec.name());
@@ -426,9 +426,9 @@ fn reporter(shared: &Arc<SharedStatus>, left: &[String]) -> Reporter {
     told
 }
 
-/// The levers, after what an earlier daemon has left was taken back; and the names of levers that
+/// The levers, after what an earlier daemon has left was reverted; and the names of levers that
 /// could not be.
-fn keeper(
+fn open_levers(
     live: &Live,
     config: &DaemonConfig,
     ledger: &Path,
@@ -437,21 +437,21 @@ fn keeper(
     let folder = config.levers.journal.clone();
     let folder = folder.unwrap_or_else(|| folder_of(ledger));
     let journal = NodeJournal::open(&folder, ledger, leader)?;
-    let hands = LeverSet::of(live, config.levers.bounds);
-    let opened = LeverManager::open(hands, journal, now_ms());
-    let (keeper, facts) = opened.map_err(|error| Error::at("levers", error))?;
+    let levers = LeverSet::of(live, config.levers.bounds);
+    let opened = LeverManager::open(levers, journal, now_ms());
+    let (manager, events) = opened.map_err(|error| Error::at("levers", error))?;
     let mut failed = Vec::new();
-    for fact in facts {
-        match fact {
-            LeverEvent::Reverted { id, lever } => info!(id, lever, "taken back after a crash"),
+    for event in events {
+        match event {
+            LeverEvent::Reverted { id, lever } => info!(id, lever, "change reverted after restart"),
             LeverEvent::RevertFailed { id, lever, left } => {
-                warn!(id, lever, left = ?left, "could not be taken back after a crash");
+                warn!(id, lever, left = ?left, "revert failed after restart");
                 failed.push(lever);
             }
             _ => {}
         }
     }
-    Ok((keeper, failed))
+    Ok((manager, failed))
 }
 
 /// Goes from instant to instant.
@@ -464,28 +464,30 @@ fn run_loop(
         match drive.instant(scheduler, driver) {
             Ok(true) => {}
             Ok(false) => return Ok(()),
-            // The fact was not booked. The devices of a lease that could not be adopted are occupied
-            // (`settle`); of any other fact all that is left is that it was told.
-            Err(DriverStop::Fact(error)) => driver.told.error("events", &error.to_string()),
+            // The fleet did not book the event. The devices of a lease that could not be adopted are occupied
+            // (`settle`); any other such event only remains in the record.
+            Err(DriverStop::InvalidEvent(error)) => {
+                driver.reporter.error("events", &error.to_string())
+            }
             Err(DriverStop::Over(error)) => return Err(error),
         }
         // A daemon keeps no past: that is the ledger's.
         let record = drive.record_mut();
         for left in record.take_left() {
             if let Some(stay) = left.life.stays.list().first() {
-                driver.told.waited(stay.from.since(left.life.arrived));
+                driver.reporter.waited(stay.from.since(left.life.arrived));
             }
         }
         drop(record.take_failed_orders());
     }
 }
 
-/// Listens to signals, and to the bell of the ledger.
+/// Listens for signals, and for wake-ups of the ledger.
 fn listen(outside: &InboxSender, ledger: &str) {
-    if let Ok(bell) = WakeupSocket::new(ledger, TICKET) {
+    if let Ok(socket) = WakeupSocket::new(ledger, TICKET) {
         let to = outside.clone();
         thread::spawn(move || {
-            while bell.wait().is_ok() {
+            while socket.wait().is_ok() {
                 to.tell(InboxMessage::Wakeup);
             }
         });

@@ -33,7 +33,7 @@ const MOST: usize = 1 << 16;
 
 /// What an entry is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Entry {
+pub struct TaskRecord {
     /// Whether it is of a session; otherwise of memory that a task of the session holds.
     pub is_session: bool,
     /// The session.
@@ -61,7 +61,7 @@ pub struct Entry {
     pub uid: u32,
 }
 
-impl Entry {
+impl TaskRecord {
     fn words(&self) -> [u64; WORDS] {
         let kind = if self.is_session { 1 } else { 2 };
         let [pid, start] = [i64::from(self.pid), self.start].map(i64::cast_unsigned);
@@ -124,7 +124,7 @@ pub struct TaskFile {
     file: File,
     path: PathBuf,
     /// What was found when the file was opened, by place.
-    found: Vec<(usize, Entry)>,
+    found: Vec<(usize, TaskRecord)>,
     free: Vec<usize>,
     places: usize,
 }
@@ -144,10 +144,10 @@ impl TaskFile {
         let opened = options.read(true).write(true).create(true).mode(0o600);
         let file = opened.open(path).map_err(at)?;
         let bytes = read_file(path).map_err(at)?;
-        let read = read_entries(&bytes, processes.boot());
+        let read = read_task_records(&bytes, processes.boot());
         let all = read.map_err(|what| Error::at(path.display(), what))?;
         let process = processes.own()?;
-        let lives = |entry: &Entry| processes.life(&entry.identity(&process)) != Life::Ended;
+        let lives = |entry: &TaskRecord| processes.life(&entry.identity(&process)) != Life::Ended;
         let mut entries = Self {
             file,
             path: path.to_owned(),
@@ -189,7 +189,7 @@ impl TaskFile {
     }
 
     /// The entries that were found when the file was opened. May be taken once.
-    pub fn take_found(&mut self) -> Vec<(usize, Entry)> {
+    pub fn take_found(&mut self) -> Vec<(usize, TaskRecord)> {
         std::mem::take(&mut self.found)
     }
 
@@ -197,7 +197,7 @@ impl TaskFile {
     ///
     /// # Errors
     /// The file cannot be written or is full: the entry does not count.
-    pub fn add(&mut self, entry: &Entry) -> Result<usize, Error> {
+    pub fn add(&mut self, entry: &TaskRecord) -> Result<usize, Error> {
         let place = match self.free.last() {
             Some(&place) => place,
             None if self.places < MOST => self.places,
@@ -278,7 +278,7 @@ impl TaskFile {
         let Ok(own) = processes.own() else {
             return true;
         };
-        match read_entries(&bytes, processes.boot()) {
+        match read_task_records(&bytes, processes.boot()) {
             Ok(None) => false,
             Ok(Some(all)) => all
                 .iter()
@@ -310,7 +310,10 @@ fn read_file(path: &Path) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// What is wrong with the file, and what is expected.
-pub fn read_entries(bytes: &[u8], boot: &str) -> Result<Option<Vec<(usize, Entry)>>, String> {
+pub fn read_task_records(
+    bytes: &[u8],
+    boot: &str,
+) -> Result<Option<Vec<(usize, TaskRecord)>>, String> {
     let word = |at: usize| {
         let bytes = bytes.get(at..at + 8)?;
         Some(
@@ -346,7 +349,7 @@ pub fn read_entries(bytes: &[u8], boot: &str) -> Result<Option<Vec<(usize, Entry
         if words[0] != LIVE {
             continue;
         }
-        let entry = Entry::of(&words);
+        let entry = TaskRecord::of(&words);
         let entry = entry.ok_or_else(|| format!("entry {place}: expected a session or a task"))?;
         all.push((place, entry));
     }

@@ -275,8 +275,8 @@ impl Systemd {
         self.told.lock().unwrap().clone()
     }
 
-    /// How often it was told that the service lives.
-    pub(crate) fn beats(&self) -> usize {
+    /// How many watchdog pings the service has sent.
+    pub(crate) fn watchdog_pings(&self) -> usize {
         self.told()
             .iter()
             .filter(|candidate| *candidate == "WATCHDOG=1")

@@ -116,8 +116,8 @@ impl Host {
 
     /// Tells that requests take 40 ms, for so many ticks.
     fn late_for(&self, ticks: usize) {
-        let before = self.systemd.beats();
-        self.late_until(|| self.systemd.beats() >= before + ticks);
+        let before = self.systemd.watchdog_pings();
+        self.late_until(|| self.systemd.watchdog_pings() >= before + ticks);
     }
 
     /// Ends the daemon, and returns its log.
@@ -183,7 +183,7 @@ fn on_a_host_that_shows_its_topology_the_neighbours_that_are_named_count() {
 }
 
 #[test]
-fn a_counter_that_goes_missing_is_told_and_one_that_is_wanted_names_the_path() {
+fn a_counter_that_goes_missing_is_reported_and_one_that_is_wanted_names_the_path() {
     let mut host = Host::new(false);
     // GPU 1 shares a switch with GPU 0, GPU 2 does not.
     host.move_over(2, 9000);
@@ -236,7 +236,7 @@ fn exporters_alone_tell_latencies_and_traffic() {
     let traffic = Arc::new(Mutex::new(0));
     let moved = traffic.clone();
     let requests = Mutex::new(BTreeMap::<String, u32>::new());
-    // Each look finds ten requests more, of 40 ms each.
+    // Each poll finds ten more requests, of 40 ms each.
     let url = serve(move |path| match path {
         "/dcgm" => format!(
             "DCGM_FI_PROF_PCIE_RX_BYTES{{UUID=\"{uuid}\"}} {0}\nDCGM_FI_PROF_PCIE_TX_BYTES{{UUID=\"{uuid}\"}} {0}\n",
@@ -259,7 +259,7 @@ fn exporters_alone_tell_latencies_and_traffic() {
     );
     host.start(&top, "", &tenant);
     let begun = Instant::now();
-    while host.systemd.beats() < 6 {
+    while host.systemd.watchdog_pings() < 6 {
         assert!(
             begun.elapsed() < Duration::from_secs(60),
             "{}",

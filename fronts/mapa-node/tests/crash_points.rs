@@ -105,7 +105,7 @@ fn a_log_that_lost_its_end_opens_with_a_past_that_has_all_that_was_promised() {
     let mut states: Vec<State> = Vec::new();
     // Of the last promise: which write, and how much of the log there was then.
     let mut promised: Option<(usize, usize)> = None;
-    let mut looked = 0;
+    let mut checked = 0;
     writes(&path, &asker, |at, state_now, on_disk| {
         states.push(state_now);
         let (file, log) = (fs::read(&path).unwrap(), fs::read(log_of(&path)).unwrap());
@@ -137,11 +137,11 @@ fn a_log_that_lost_its_end_opens_with_a_past_that_has_all_that_was_promised() {
                     "write {at}, log of {} cut at {end}: {found:?}",
                     log.len()
                 );
-                looked += 1;
+                checked += 1;
             }
         }
     });
-    assert!(looked > 100, "{looked}");
+    assert!(checked > 100, "{checked}");
 }
 
 #[test]

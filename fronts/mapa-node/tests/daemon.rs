@@ -187,11 +187,11 @@ fn check_live(scheduler: &str, machine: &[&str], job: &[&str]) {
     }
     let (is_same, answer) = replayed(&place, &record);
     assert!(is_same, "{scheduler}: {answer}");
-    let facts = kinds(&record, "events", "event");
+    let events = kinds(&record, "events", "event");
     for expected in ["arrived", "adopted", "finished", "cordoned", "latency"] {
         assert!(
-            facts.iter().any(|fact| fact == expected),
-            "{scheduler}: {expected}: {facts:?}"
+            events.iter().any(|event| event == expected),
+            "{scheduler}: {expected}: {events:?}"
         );
     }
     let orders = kinds(&record, "actions", "action");
@@ -325,7 +325,7 @@ fn whoever_waits_goes_on_without_a_daemon_that_was_killed() {
     assert_eq!(turns.len(), 3, "{turns:?}");
 }
 
-/// What somebody takes between a look and an order is theirs: the order fails, and its job waits
+/// Devices that another job takes between a poll and an action stay with it: the action fails, and its job waits
 /// on.
 #[test]
 fn an_order_that_comes_too_late_fails_and_its_job_waits_on() {
@@ -337,7 +337,7 @@ fn an_order_that_comes_too_late_fails_and_its_job_waits_on() {
     let words = ["--scheduler", "fifo", "--record", record.to_str().unwrap()];
     let daemon = machine.daemon_with(&words);
     let mut books = Ledger::open(machine.place.ledger()).unwrap();
-    // Drivers are asked before a look and before an order. They take their time, in which another comes.
+    // The daemon queries the drivers before a poll and before an action. Another job comes during the query.
     let slow = Fault::delay("nvmlDeviceGetComputeRunningProcesses_v3", 3000).on(0);
     machine.fake.inject(slow).unwrap();
     let mut waits = machine
@@ -346,7 +346,7 @@ fn an_order_that_comes_too_late_fails_and_its_job_waits_on() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    // The daemon says why a job waits when its look is over, before the order.
+    // The daemon records the wait reason after its poll, before the action.
     let mut reason = || {
         let queue = books.read(|books| books.queue()).unwrap();
         queue.first().map(|ticket| ticket.reason.clone())
@@ -373,8 +373,8 @@ fn an_order_that_comes_too_late_fails_and_its_job_waits_on() {
     let log = machine.place.text("daemon.log");
     assert_eq!(daemon.end("-TERM"), Some(0), "{log}");
     assert!(replayed(&machine.place, &record).0, "{log}");
-    let facts = kinds(&record, "events", "event");
-    assert!(facts.contains(&"adopted".to_owned()), "{facts:?}");
+    let events = kinds(&record, "events", "event");
+    assert!(events.contains(&"adopted".to_owned()), "{events:?}");
 }
 
 /// A daemon that was stopped for so long that another has its queue changes nothing more.
@@ -423,7 +423,7 @@ fn throttle(machine: &Machine, mps: &Mps, ends_in_ms: u64) {
     let ms = (mapa_node::now() / 1_000_000).unsigned_abs() + ends_in_ms;
     let entry = JournalEntry {
         id: 1,
-        pull: LeverChange::MpsPercent { server, percent },
+        change: LeverChange::MpsPercent { server, percent },
         plan: Plan {
             lever: "mps-percent".to_owned(),
             steps: vec![step],
@@ -488,17 +488,17 @@ fn a_control_daemon_of_mps_that_hangs_delays_no_job() {
 
 /// MIG may be switched by hand.
 #[test]
-fn a_device_that_somebody_takes_out_of_mig_mode_is_told() {
+fn a_device_that_somebody_takes_out_of_mig_mode_is_reported() {
     let machine = Machine::new();
     let record = machine.place.path().join("record");
     let words = ["--scheduler", "fifo", "--record", record.to_str().unwrap()];
     let daemon = machine.daemon_with(&words);
     let layouts = || {
-        let facts = kinds(&record, "events", "event");
-        facts.iter().filter(|fact| *fact == "layout-is").count()
+        let events = kinds(&record, "events", "event");
+        events.iter().filter(|event| *event == "layout-is").count()
     };
     until(|| layouts() == 8);
-    // Its next look has seen the modes once.
+    // Its next poll has seen the modes once.
     thread::sleep(Duration::from_millis(1500));
     machine.fake.set_mig(3, false).unwrap();
     until(|| layouts() == 9);
@@ -514,13 +514,13 @@ fn a_driver_that_fails_while_the_machine_is_read_anew_is_asked_again() {
     let words = ["--scheduler", "fifo", "--record", record.to_str().unwrap()];
     let mut daemon = machine.daemon_with(&words);
     let layouts = || {
-        let facts = kinds(&record, "events", "event");
-        facts.iter().filter(|fact| *fact == "layout-is").count()
+        let events = kinds(&record, "events", "event");
+        events.iter().filter(|event| *event == "layout-is").count()
     };
     until(|| layouts() == 8);
-    // Its next look has seen the modes once.
+    // Its next poll has seen the modes once.
     thread::sleep(Duration::from_millis(1500));
-    // A look does not ask this; who reads the machine does.
+    // A poll does not query this; reading the machine does.
     let fails = Fault::new("nvmlDeviceGetTopologyCommonAncestor", Code::Unknown);
     machine.fake.inject(fails).unwrap();
     machine.fake.set_mig(3, false).unwrap();
@@ -745,7 +745,7 @@ fn slo_on_a_host_that_hides_its_topology_says_who_is_not_throttled() {
 
 /// systemd starts what comes after the daemon once it is ready, and kills it if it is silent.
 #[test]
-fn systemd_is_told_that_the_daemon_is_ready_lives_and_ends() {
+fn systemd_is_notified_that_the_daemon_is_ready_lives_and_ends() {
     let place = Place::new();
     let systemd = Systemd::new(place.path());
     let mut command = Daemon::command(&place, &["--scheduler", "fifo"]);
@@ -753,7 +753,7 @@ fn systemd_is_told_that_the_daemon_is_ready_lives_and_ends() {
         .env("NOTIFY_SOCKET", systemd.path())
         .env("WATCHDOG_USEC", "2000000");
     let daemon = Daemon::of(&place, command);
-    until(|| systemd.beats() >= 3);
+    until(|| systemd.watchdog_pings() >= 3);
     assert_eq!(systemd.told()[0], "READY=1", "{:?}", systemd.told());
     assert_eq!(daemon.end("-TERM"), Some(0));
     until(|| {
@@ -776,9 +776,9 @@ fn systemd_is_told_that_the_daemon_is_ready_lives_and_ends() {
     until(|| other.told() == ["READY=1", "STOPPING=1"]);
 }
 
-/// What an exporter counts is told as if the tenant had told it, and what is not to be had is told as missing.
+/// Counts of an exporter are reported as if the tenant had sent them, and what cannot be read is reported as missing.
 #[test]
-fn exporters_of_tenants_are_heard_and_what_is_missing_is_told() {
+fn exporters_of_tenants_are_heard_and_what_is_missing_is_reported() {
     let place = Place::new();
     let config = place.path().join("node.toml");
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -1,4 +1,4 @@
-//! kill -9 of the daemon while it pulls levers. `MAPA_ROUNDS` sets how many rounds there are, 6 if it
+//! kill -9 of the daemon while it changes the machine. `MAPA_ROUNDS` sets how many rounds there are, 6 if it
 //! is not set; `MAPA_SEED` draws other moments, so that rounds can be run beside each other. Block I/O is limited for real where this is root and the kernel has `blkio`; MPS is a
 //! stand-in that speaks its protocol; MIG is a library that speaks as NVIDIA's does.
 
@@ -29,7 +29,7 @@ fn seed() -> u64 {
     std::env::var("MAPA_SEED").map_or(0, |text| text.parse().unwrap())
 }
 
-/// What the journal of pulls beside the ledger has.
+/// What the journal of changes beside the ledger has.
 pub(crate) fn entries(ledger: &Path) -> Vec<JournalEntry> {
     let folder = ledger.with_file_name("ledger.db.pulls");
     let files = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -156,7 +156,7 @@ fn after_a_kill_no_throttle_outlives_its_time() {
         Daemon::of(&place, command)
     };
     let mut random = Pcg64::seed_from_u64(30 + seed());
-    let (mut pulled, mut killed_midway) = (0, 0);
+    let (mut applied, mut killed_midway) = (0, 0);
     for round in 0..rounds() {
         let daemon = start("slo-replay");
         thread::sleep(Duration::from_millis(random.random_range(0..1800)));
@@ -168,9 +168,9 @@ fn after_a_kill_no_throttle_outlives_its_time() {
                 assert!(ms <= now_ms() + 1000, "round {round}: {entry:?}");
             }
         }
-        pulled += usize::from(!left.is_empty());
+        applied += usize::from(!left.is_empty());
         killed_midway += left.iter().filter(|entry| !entry.confirmed).count();
-        // Another daemon, whose scheduler orders no throttle, takes it back.
+        // Another daemon, whose scheduler orders no throttle, reverts it.
         let daemon = start("fifo");
         let begun = Instant::now();
         while !entries(&place.ledger()).is_empty() {
@@ -193,14 +193,14 @@ fn after_a_kill_no_throttle_outlives_its_time() {
     for lease in place.leases() {
         drop(place.run(&["release", &lease.to_string()]));
     }
-    // Many rounds are worth it. In a few on a busy machine a kill may come before every pull.
+    // Many rounds are worth it. In a few on a busy machine a kill may come before every change.
     assert!(
-        rounds() < 100 || pulled * 4 >= rounds() as usize,
-        "{pulled}: {}",
+        rounds() < 100 || applied * 4 >= rounds() as usize,
+        "{applied}: {}",
         place.text("daemon.log")
     );
     eprintln!(
-        "of {} rounds {pulled} left pulls behind, {killed_midway} unconfirmed",
+        "of {} rounds {applied} left changes behind, {killed_midway} unconfirmed",
         rounds()
     );
     let _ = fs::remove_dir(Path::new("/sys/fs/cgroup/blkio").join(&group));
@@ -400,7 +400,7 @@ fn after_a_kill_layouts_are_as_the_ledger_says() {
         machine.place.text("daemon.log")
     );
     eprintln!(
-        "of {} rounds {left_behind} left pulls behind; {} layouts",
+        "of {} rounds {left_behind} left changes behind; {} layouts",
         rounds(),
         layouts.len()
     );
@@ -409,7 +409,7 @@ fn after_a_kill_layouts_are_as_the_ledger_says() {
 /// A job that waits for an instance which only a daemon can make is told the instance's UUID, though it
 /// came before there was one.
 #[test]
-fn a_job_on_an_instance_that_the_daemon_has_made_is_told_its_uuid() {
+fn a_job_on_an_instance_that_the_daemon_has_made_gets_its_uuid() {
     let machine = Machine::new();
     let daemon = machine.daemon("pcie-plan,repartition=0");
     let script = "echo $CUDA_VISIBLE_DEVICES";
@@ -430,10 +430,10 @@ fn a_job_on_an_instance_that_the_daemon_has_made_is_told_its_uuid() {
     assert_eq!(daemon.end("-TERM"), Some(0));
 }
 
-/// A lever that fails is a fact for the scheduler, a count for whoever watches, and no half layout; what waits for it gets
+/// A lever that fails is an event for the scheduler, a count for whoever watches, and no half layout; what waits for it gets
 /// it once it works.
 #[test]
-fn an_order_whose_lever_fails_is_told_and_given_again() {
+fn an_action_whose_lever_fails_is_reported_and_repeated() {
     let machine = Machine::new();
     let path = |name: &str| machine.place.path().join(name);
     let (record, socket) = (path("record"), path("socket"));

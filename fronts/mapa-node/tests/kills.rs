@@ -62,7 +62,7 @@ fn after_kills_no_device_is_held_twice_no_lease_is_dead_and_none_is_lost() {
             } else {
                 kill(marked[random.random_range(0..marked.len())]);
             }
-            // Not lost: what lives before and after the look has its lease in it.
+            // Not lost: a process that lives before and after the read has its lease in it.
             let before = self::marked(&place);
             let answer = place.json(&["ps"]);
             let after = self::marked(&place);

@@ -74,7 +74,7 @@ fn the_same_change_by_many_threads_is_made_once_each() {
 }
 
 #[test]
-fn a_ledger_of_a_later_version_and_a_file_that_is_none_are_told_apart() {
+fn newer_ledger_and_foreign_file_give_different_errors() {
     let place = Place::new();
     drop(Ledger::open(place.ledger()).unwrap());
     let database = rusqlite::Connection::open(place.ledger()).unwrap();

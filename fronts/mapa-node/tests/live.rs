@@ -8,7 +8,7 @@ use mapa_node::{DeviceKey, Durability, Ledger, Processes};
 use super::common::{Machine, asker, error, text};
 
 #[test]
-fn a_command_is_told_uuids_and_devices_of_strangers_are_left_alone() {
+fn a_command_gets_uuids_and_devices_of_foreign_processes_are_left_alone() {
     let machine = Machine::of("dgx-a100");
     let script = "echo $CUDA_VISIBLE_DEVICES $MAPA_DEVICES";
     let output = machine.mapa(&["run", "-n", "2", "--", "sh", "-c", script]);

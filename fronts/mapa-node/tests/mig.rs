@@ -91,7 +91,7 @@ fn a_kill_leaves_the_lease_on_its_instance_until_the_command_ends() {
 }
 
 #[test]
-fn an_instance_that_is_destroyed_meanwhile_is_told_and_not_given() {
+fn an_instance_that_is_destroyed_meanwhile_is_reported_and_not_given() {
     let (machine, numbers) = machine(&["3g.20gb", "3g.20gb"]);
     let mut holder = machine.hold(&["-n", "1", "--slice", "3g.20gb"]);
     let held = std::fs::read_to_string(machine.path().join("held")).unwrap();
@@ -159,7 +159,7 @@ fn a_device_in_mig_mode_without_instances_is_not_given() {
 }
 
 #[test]
-fn whoever_is_not_told_where_instances_lie_gets_them_all_the_same() {
+fn a_user_who_cannot_see_where_instances_lie_gets_them_all_the_same() {
     let (machine, _) = machine(&["1g.5gb", "3g.20gb", "1g.5gb"]);
     let fault = fake_nvml::Fault::new(
         "nvmlDeviceGetGpuInstanceById",

@@ -152,7 +152,7 @@ fn the_three_refusals_and_what_never_starts_have_statuses_of_their_own() {
 }
 
 #[test]
-fn signals_are_passed_on_and_their_end_is_told_as_shells_tell_it() {
+fn signals_are_passed_on_and_their_end_is_reported_as_by_a_shell() {
     let place = Place::new();
     let script = "trap 'echo got >>$LOCKS/got; exit 3' USR1; echo >>$LOCKS/there; while :; do sleep 0.02; done";
     let mut job = place
@@ -287,7 +287,7 @@ fn a_ledger_is_of_one_machine() {
 }
 
 #[test]
-fn who_waits_is_told_why_and_where_and_a_signal_takes_it_out_of_the_queue() {
+fn waiting_job_prints_position_and_reason_and_a_signal_dequeues_it() {
     let place = Place::new();
     let mut holder = place
         .mapa(&[
@@ -371,7 +371,7 @@ fn who_waits_is_told_why_and_where_and_a_signal_takes_it_out_of_the_queue() {
         u32::try_from(adopted["pid"].as_i64().unwrap()).unwrap(),
         "KILL",
     );
-    // Either it is freed by this command, or somebody's look was faster: then there is no such lease.
+    // Either this command releases it, or the poll of another process was faster: then there is no such lease.
     let freed = place.run(&["release", &adopted["lease"].to_string()]);
     let code = freed.status.code();
     assert!(

@@ -88,11 +88,11 @@ fn a_tenant_is_handed_over_while_the_loop_lives_and_the_record_is_kept() {
     let begun = Instant::now();
     // Nothing is ready, so it is under way.
     let mut moving = None;
-    while moving.is_none_or(|began| systemd.beats() < began + 4) {
+    while moving.is_none_or(|began| systemd.watchdog_pings() < began + 4) {
         assert!(begun.elapsed() < Duration::from_secs(90), "{}", read("log"));
         let _ = to.send_to(b"api 40000000\n", path("socket"));
         if moving.is_none() && read("log").contains("order=Relaunch") {
-            moving = Some(systemd.beats());
+            moving = Some(systemd.watchdog_pings());
         }
         std::thread::sleep(wait);
     }
@@ -155,7 +155,7 @@ fn a_tenant_is_handed_over_while_the_loop_lives_and_the_record_is_kept() {
 /// Each decision in the record can be made again, and a dry run says what it would do. The default scheduler orders the
 /// queue meanwhile, and both tell of themselves at one socket.
 #[test]
-fn slo_guards_a_tenant_told_by_its_socket_and_prints_what_it_would_do() {
+fn slo_guards_a_tenant_named_by_its_socket_and_prints_what_it_would_do() {
     let folder = tempfile::tempdir().unwrap();
     let kind = rustix::fs::statfs(folder.path()).unwrap().f_type;
     if kind == 0x0102_1994 {
@@ -217,7 +217,7 @@ fn slo_guards_a_tenant_told_by_its_socket_and_prints_what_it_would_do() {
         log.contains("order=Throttle") && log.contains("dry run"),
         "{log}"
     );
-    assert!(!log.contains("pulled"), "{log}");
+    assert!(!log.contains("change applied"), "{log}");
     let again = replayed(&folder.path().join("record"));
     let latency = again.latency.as_ref().unwrap();
     assert!(again.is_same() && latency.decisions > 0, "{again:?}");
@@ -247,7 +247,7 @@ fn asked(socket: &Path, ask: &str) -> Option<Value> {
     serde_json::from_str(&line).ok()
 }
 
-/// The recorded facts, told to fresh schedulers, and the recorded decisions, made again.
+/// The recorded events, told to fresh schedulers, and the recorded decisions, made again.
 pub(crate) fn replayed(record: &Path) -> ReplayedDrive {
     let text = std::fs::read(record).unwrap();
     for line in text.split(|byte| *byte == b'\n') {

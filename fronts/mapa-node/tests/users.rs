@@ -33,7 +33,7 @@ fn place() -> Option<Place> {
 /// The program as one of the users.
 fn mapa(place: &Place, user: usize, words: &[&str]) -> Command {
     let own = place.mapa(words);
-    // The built program may lie where only its builder may look.
+    // The built program may lie where only its builder can read it.
     let program = place.path().join("mapa");
     if !program.exists() {
         std::fs::copy(own.get_program(), &program).unwrap();
@@ -100,7 +100,7 @@ fn two_users_share_a_ledger_and_neither_takes_the_others_devices() {
         .unwrap();
     assert_eq!(text(&other), "GPU5,GPU6,GPU7", "{}", error(&other));
 
-    // The bell of the second is rung by the first, whose end frees what it waits for.
+    // The first job wakes the second when it ends and frees the devices that the second waits for.
     let waiter = mapa(&place, 1, &["run", "-n", "8", "--wait", "--", "true"]);
     let waiter = { waiter }.stderr(Stdio::piped()).spawn().unwrap();
     let begun = Instant::now();
@@ -188,7 +188,7 @@ fn a_lease_of_another_user_whose_variables_cannot_be_read_is_kept_until_root_loo
 
 /// Nobody can tell whether there is a ledger in a folder that he may not read.
 #[test]
-fn a_stranger_is_told_that_he_may_not_look_and_not_that_nobody_holds_anything() {
+fn unreadable_ledger_is_an_error_not_an_empty_list() {
     let Some(place) = place() else { return };
     assert!(mapa(&place, 0, &["free"]).status().unwrap().success());
     let open = tempfile::tempdir().unwrap();

@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = words.next().ok_or(usage)?;
     let program = words.next().ok_or(usage)?;
     let server = MpsServer(folder.clone().into());
-    let look = |when: &str| {
+    let print_state = |when: &str| {
         let daemon = MpsCommand::default();
         println!("{when}: runs {:?}", daemon.is_running(&server));
         for scope in daemon.scopes(&server).into_iter().flatten() {
@@ -30,16 +30,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     };
 
-    let hands = LeverSet::of(&Live::default(), Bounds::default());
-    let (mut keeper, _) = LeverManager::open(hands, MemoryJournal::default(), 0)?;
-    let pull = |keeper: &mut LeverManager<_>, pull: LeverChange| {
-        match keeper.plan(&pull) {
+    let levers = LeverSet::of(&Live::default(), Bounds::default());
+    let (mut manager, _) = LeverManager::open(levers, MemoryJournal::default(), 0)?;
+    let apply = |manager: &mut LeverManager<_>, change: LeverChange| {
+        match manager.plan(&change) {
             Ok(plan) => print!("{plan}"),
             Err(error) => println!("no plan: {error}"),
         }
-        let fact = keeper.apply(&pull, Lifetime::Session, 0);
-        println!("  {fact:?}");
-        fact
+        let event = manager.apply(&change, Lifetime::Session, 0);
+        println!("  {event:?}");
+        event
     };
     let share = |percent| LeverChange::MpsPercent {
         server: server.clone(),
@@ -51,33 +51,33 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         mib,
     };
 
-    look("before");
+    print_state("before");
     let daemon = LeverChange::MpsDaemon {
         server: server.clone(),
         running: true,
     };
-    pull(&mut keeper, daemon);
-    look("started");
-    let held = pull(&mut keeper, share(70));
+    apply(&mut manager, daemon);
+    print_state("started");
+    let held = apply(&mut manager, share(70));
     let mut client = Command::new(program)
         .args(words)
         .env("CUDA_MPS_PIPE_DIRECTORY", &folder)
         .spawn()?;
     std::thread::sleep(Duration::from_secs(8));
-    look("with a client");
+    print_state("with a client");
     if let LeverEvent::Applied { id, .. } = held {
-        println!("{:?}", keeper.revert(id));
+        println!("{:?}", manager.revert(id));
     }
-    look("without the first share");
+    print_state("without the first share");
     for step in [share(55), share(10), limit(Some(2048))] {
-        pull(&mut keeper, step);
+        apply(&mut manager, step);
     }
-    look("set");
+    print_state("set");
     println!("the client: {}", client.wait()?);
-    for fact in keeper.close() {
-        println!("taken back: {fact:?}");
+    for event in manager.close() {
+        println!("reverted: {event:?}");
     }
-    look("after");
+    print_state("after");
     Ok(())
 }
 

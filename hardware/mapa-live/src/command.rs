@@ -26,7 +26,7 @@ pub(crate) enum CommandFailure {
     System(io::Error),
 }
 
-/// What a command is told besides its arguments.
+/// The input of a command besides its arguments.
 #[derive(Default)]
 pub(crate) struct CommandInput {
     /// Its standard input: some lines at most, which a pipe takes at once.

@@ -36,7 +36,7 @@ pub fn driver_snapshot(live: &Live) -> Result<DriverSnapshot, Error> {
 
 #[cfg(all(feature = "nvml", target_os = "linux"))]
 fn by_nvml(live: &Live) -> Result<DriverSnapshot, NoAnswer> {
-    crate::nvml::look(live)
+    crate::nvml::driver_snapshot(live)
 }
 
 #[cfg(not(all(feature = "nvml", target_os = "linux")))]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// The status and the body of an answer to `GET`.
 ///
-/// The body is cut off after `most` bytes, which is told by an error. Redirects and proxies are not followed:
+/// The body is cut off after `most` bytes, which is an error. Redirects and proxies are not followed:
 /// whoever is asked answers.
 #[cfg(feature = "http")]
 pub(crate) fn get(url: &str, limit: Duration, most: usize) -> Result<(u16, Vec<u8>), String> {

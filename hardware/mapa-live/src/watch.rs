@@ -21,7 +21,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// The next change, if one comes within the limit. Changes are told in the order in which the
+    /// The next change, if one comes within the limit. Changes are reported in the order in which the
     /// driver reports them; devices that were lost before the watch began are among them.
     ///
     /// # Errors

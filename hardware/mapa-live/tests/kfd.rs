@@ -132,7 +132,7 @@ fn processes_with_memory_on_a_device_use_it_by_kfds_folders() {
     );
     write("topology/nodes/2/gpu_id", "7\n");
     write("topology/nodes/2/properties", "location_id 778\ndomain 1\n");
-    // Who only looks has files too, with no bytes in them.
+    // A process that only reads has files too, with no bytes in them.
     write("proc/100/vram_51110", "4096\n");
     write("proc/100/vram_7", "0\n");
     write("proc/200/vram_7", "1\n");

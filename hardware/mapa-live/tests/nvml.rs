@@ -121,7 +121,7 @@ fn a_dgx_1v_is_the_one_of_the_catalogue() {
 }
 
 #[test]
-fn ports_and_peer_access_are_told_one_by_one() {
+fn ports_and_peer_access_are_reported_one_by_one() {
     let machine = Machine::new();
     let state = discover(&machine.with_library(&["machine=\"dgx-1v\""]))
         .unwrap()
@@ -238,7 +238,7 @@ fn questions_that_a_library_does_not_know_leave_facts_open() {
 }
 
 #[test]
-fn paths_through_the_host_are_assumed_where_only_links_are_told() {
+fn paths_through_the_host_are_assumed_where_only_links_are_reported() {
     let machine = Machine::new();
     let found =
         discover(&machine.with_library(&["machine=\"dgx-1v\"", "lacks=\"ancestors\""])).unwrap();
@@ -379,7 +379,7 @@ fn a_device_that_is_lost_is_left_out_and_the_others_keep_their_numbers() {
 }
 
 #[test]
-fn instances_are_told_and_never_kept() {
+fn instances_are_reported_and_never_kept() {
     let machine = Machine::new();
     let mut live = machine.with_library(&["machine=\"mig\""]);
     live.cache = Some(machine.path("cache"));

@@ -170,7 +170,7 @@ fn rates_are_those_between_two_samples() {
 }
 
 #[test]
-fn what_is_not_there_is_told_as_missing_and_never_as_zero() {
+fn what_is_not_there_is_reported_as_missing_and_never_as_zero() {
     let machine = Machine::new();
     let mut sampler = machine.sampler();
     for at in [0, 1000] {
@@ -292,7 +292,7 @@ vllm:kv_cache_usage_perc NaN
 ";
 
 #[test]
-fn exporters_are_scraped_and_what_they_lack_is_told() {
+fn exporters_are_scraped_and_what_they_lack_is_reported() {
     let machine = Machine::new();
     machine.at(1);
     let dcgm = "DCGM_FI_PROF_SM_ACTIVE{gpu=\"0\",UUID=\"GPU-a\"} 0.5\nDCGM_FI_PROF_SM_ACTIVE{gpu=\"0\",UUID=\"GPU-a\",GPU_I_ID=\"3\"} 0.25\n";
@@ -363,7 +363,7 @@ fn an_exporter_that_hangs_holds_the_sampler_up_no_longer_than_its_limit() {
 }
 
 #[test]
-fn exporters_that_hang_hold_no_sample_up_and_the_last_answer_is_told_with_its_age() {
+fn exporters_that_hang_hold_no_sample_up_and_the_last_answer_is_reported_with_its_age() {
     let hung = TcpListener::bind("127.0.0.1:0").unwrap();
     let once = TcpListener::bind("127.0.0.1:0").unwrap();
     let exporter = Exporter::Vllm;
@@ -480,7 +480,7 @@ fn texts_that_are_no_metrics_are_rejected_by_line() {
 }
 
 #[test]
-fn latencies_are_read_and_what_else_is_told_is_counted() {
+fn latencies_are_read_and_what_else_is_reported_is_counted() {
     let (latencies, bad) = read_latencies(b"chat 12500000\nchat 7\n");
     let told: Vec<(&str, u64)> = latencies
         .iter()
@@ -532,7 +532,7 @@ mod devices {
     }
 
     #[test]
-    fn devices_are_sampled_and_a_lost_one_is_told() {
+    fn devices_are_sampled_and_a_lost_one_is_reported() {
         let (_folder, live, fake) = machine("dgx-a100");
         set(&fake, 3, |counters| {
             counters.gpu_utilization = 87;

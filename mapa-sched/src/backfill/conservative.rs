@@ -449,8 +449,8 @@ impl Scheduler for Conservative {
                 self.running
                     .start(job.id, since, crate::estimate::length(&job));
             }
-            fact => {
-                if let Some(job) = fact.leaves() {
+            event => {
+                if let Some(job) = event.leaves() {
                     self.eased |= self.running.end(job, now);
                     let slot = self
                         .waiting

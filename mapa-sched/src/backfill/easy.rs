@@ -404,8 +404,8 @@ impl Scheduler for Easy {
                 self.running
                     .start(job.id, since, crate::estimate::length(&job));
             }
-            fact => {
-                if let Some(job) = fact.leaves() {
+            event => {
+                if let Some(job) = event.leaves() {
                     drop(self.waiting.forget(job));
                     self.running.end(job, now);
                 }

@@ -1,7 +1,7 @@
-//! The loop that every driver runs: facts in, orders out, and a record of both.
+//! The loop that every driver runs: events in, orders out, and a record of both.
 //!
 //! A [`Driver`] is what differs between a simulator, real processes and a daemon: how time goes on,
-//! where facts come from, and what becomes of an order. All else is here.
+//! where events come from, and what becomes of an order. All else is here.
 
 mod record;
 mod timeline;
@@ -22,10 +22,10 @@ pub use timeline::{EventKey, Timeline};
 pub struct DriverView<'a> {
     /// The moment of the present instant, or of the last one.
     pub now: Time,
-    /// The machines, and the tenants on them. Facts are booked after the driver has told them;
+    /// The machines, and the tenants on them. Events are booked after the driver has reported them;
     /// orders before the driver carries them out.
     pub fleet: &'a Fleet,
-    /// Who runs where since when. A fact is recorded after the driver has told it; an order after
+    /// Who runs where since when. An event is recorded after the driver has reported it; an order after
     /// the driver has carried it out.
     pub record: &'a Record,
 }
@@ -45,9 +45,9 @@ pub struct DriverView<'a> {
 ///
 /// impl Driver for Second {
 ///     type Error = Error;
-///     fn next(&mut self, _: DriverView<'_>, facts: &mut Vec<(Time, Event)>) -> Result<Option<Time>, Error> {
+///     fn next(&mut self, _: DriverView<'_>, events: &mut Vec<(Time, Event)>) -> Result<Option<Time>, Error> {
 ///         let Some(now) = self.0.next() else { return Ok(None) };
-///         facts.extend(std::iter::from_fn(|| self.0.take(now)));
+///         events.extend(std::iter::from_fn(|| self.0.take(now)));
 ///         Ok(Some(now))
 ///     }
 ///     fn carry_out(&mut self, seen: DriverView<'_>, order: &Action) -> Result<Time, Error> {
@@ -75,20 +75,20 @@ pub trait Driver {
     /// Why a run stops early.
     type Error: From<Error>;
 
-    /// Goes on to the next instant: adds its facts, each with the moment at which it happened, and
+    /// Goes on to the next instant: adds its events, each with the moment at which it happened, and
     /// returns its moment. A real driver blocks until there is something to tell. `None`, without
-    /// facts: nothing more happens, or the driver wants to stop for now.
+    /// events: nothing more happens, or the driver wants to stop for now.
     ///
     /// # Errors
     /// The driver cannot go on.
     fn next(
         &mut self,
         seen: DriverView<'_>,
-        facts: &mut Vec<(Time, Event)>,
+        events: &mut Vec<(Time, Event)>,
     ) -> Result<Option<Time>, Self::Error>;
 
     /// Carries out an order, or begins to, and returns the moment from which it counts. An order
-    /// that fails is no error here: it is told as a fact, in a later instant.
+    /// that fails is no error here: it is reported as an event, in a later instant.
     ///
     /// # Errors
     /// The order makes no sense, or the driver cannot go on.
@@ -110,7 +110,7 @@ pub struct SchedulerRun {
     fleet: Fleet,
     record: Record,
     now: Time,
-    facts: Vec<(Time, Event)>,
+    events: Vec<(Time, Event)>,
     orders: Vec<Action>,
 }
 
@@ -122,7 +122,7 @@ impl SchedulerRun {
             fleet,
             record: Record::default(),
             now: Time::ZERO,
-            facts: Vec::new(),
+            events: Vec::new(),
             orders: Vec::new(),
         }
     }
@@ -154,11 +154,11 @@ impl SchedulerRun {
         (self.fleet, self.record)
     }
 
-    /// Runs one instant: its facts, the scheduler's turn, its orders. False if the driver has
+    /// Runs one instant: its events, the scheduler's turn, its orders. False if the driver has
     /// nothing to tell.
     ///
     /// # Errors
-    /// - An impossible fact, as [`step`]. The scheduler has acted and its orders are carried out, so
+    /// - An impossible event, as [`step`]. The scheduler has acted and its orders are carried out, so
     ///   the run may go on.
     /// - What the driver says. The orders after the one at fault are not carried out, though the
     ///   fleet has them booked: the run is over.
@@ -167,29 +167,29 @@ impl SchedulerRun {
         scheduler: &mut dyn Scheduler,
         driver: &mut D,
     ) -> Result<bool, D::Error> {
-        self.facts.clear();
+        self.events.clear();
         self.orders.clear();
         let seen = DriverView {
             now: self.now,
             fleet: &self.fleet,
             record: &self.record,
         };
-        let Some(next) = driver.next(seen, &mut self.facts)? else {
+        let Some(next) = driver.next(seen, &mut self.events)? else {
             return Ok(false);
         };
         // A driver's clock may step back; time here never does.
         self.now = self.now.max(next);
         self.record.begin_instant();
         // All of them, even one that `step` will refuse: the record has what was reported.
-        for (at, event) in &self.facts {
+        for (at, event) in &self.events {
             self.record.tell(*at, event);
         }
-        let facts = self.facts.drain(..).map(|(_, event)| event);
+        let events = self.events.drain(..).map(|(_, event)| event);
         let stepped = step(
             scheduler,
             &mut self.fleet,
             self.now,
-            facts,
+            events,
             &mut self.orders,
         );
         for order in self.orders.drain(..) {
@@ -202,7 +202,7 @@ impl SchedulerRun {
             self.record.carried_out(at, order);
         }
         driver.settle(self.seen())?;
-        // An impossible fact is reported last: the orders of this instant are carried out by now,
+        // An impossible event is reported last: the orders of this instant are carried out by now,
         // so the run may go on.
         stepped?;
         Ok(true)

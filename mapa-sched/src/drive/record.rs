@@ -162,7 +162,7 @@ pub struct FailedOrder {
     pub why: String,
 }
 
-/// The record of a run. It is made from facts and orders alone. A job of which no arrival was told
+/// The record of a run. It is made from events and orders alone. A job without a reported arrival
 /// is not in it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Record {
@@ -170,7 +170,7 @@ pub struct Record {
     left: Vec<DepartedJob>,
     failed_orders: Vec<FailedOrder>,
     guards: JobLimitTable,
-    facts: u64,
+    events: u64,
     instants: u64,
 }
 
@@ -219,7 +219,7 @@ impl Record {
         }
     }
 
-    /// The orders that could not be carried out, in the order in which that was told.
+    /// The orders that could not be carried out, in the order in which that was reported.
     #[must_use]
     pub fn failed_orders(&self) -> &[FailedOrder] {
         &self.failed_orders
@@ -237,10 +237,10 @@ impl Record {
         &self.guards
     }
 
-    /// The number of facts so far.
+    /// The number of events so far.
     #[must_use]
-    pub fn facts(&self) -> u64 {
-        self.facts
+    pub fn events(&self) -> u64 {
+        self.events
     }
 
     /// The number of instants so far.
@@ -253,9 +253,9 @@ impl Record {
         self.instants += 1;
     }
 
-    /// Records a fact that happened at this moment.
+    /// Records an event that happened at this moment.
     pub(super) fn tell(&mut self, at: Time, event: &Event) {
-        self.facts += 1;
+        self.events += 1;
         match event {
             Event::Arrived(job) => {
                 let life = JobHistory {

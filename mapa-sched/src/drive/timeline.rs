@@ -1,32 +1,32 @@
-//! Facts that are known in advance.
+//! Events that are known in advance.
 
 use std::collections::BTreeMap;
 
 use crate::event::{Action, Event};
 use crate::time::Time;
 
-/// Facts that will happen, by their moment. Facts of one moment come in this order: ends of jobs,
+/// Events that will happen, by their moment. Events of one moment come in this order: ends of jobs,
 /// by number; ends of tasks, by job and task; orders that failed; layouts; devices that are
 /// cordoned or back; arrivals; tasks that begin, by job and task; latencies; signals; wakes, by
-/// token. Facts that are still equal come in the order in which they were put in. So devices of
+/// token. Events that are still equal come in the order in which they were put in. So devices of
 /// jobs that end are free for jobs that arrive.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
-    facts: BTreeMap<EventKey, Event>,
+    events: BTreeMap<EventKey, Event>,
     put: u64,
 }
 
-/// The place of a fact in a [`Timeline`].
+/// The place of an event in a [`Timeline`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EventKey {
     at: Time,
-    /// The kind of the fact, then what orders facts of this kind.
+    /// The kind of the event, then what orders events of this kind.
     rank: (u8, u64, u64),
     put: u64,
 }
 
 impl Timeline {
-    /// Puts a fact in. O(log n) for n facts.
+    /// Puts an event in. O(log n) for n events.
     pub fn put(&mut self, at: Time, event: Event) -> EventKey {
         let key = EventKey {
             at,
@@ -34,25 +34,25 @@ impl Timeline {
             put: self.put,
         };
         self.put += 1;
-        self.facts.insert(key, event);
+        self.events.insert(key, event);
         key
     }
 
-    /// Takes a fact out that will not happen after all. O(log n) for n facts.
+    /// Takes an event out that will not happen after all. O(log n) for n events.
     pub fn cancel(&mut self, key: EventKey) -> Option<Event> {
-        self.facts.remove(&key)
+        self.events.remove(&key)
     }
 
-    /// When the next fact happens.
+    /// When the next event happens.
     #[must_use]
     pub fn next(&self) -> Option<Time> {
-        self.facts.first_key_value().map(|(key, _)| key.at)
+        self.events.first_key_value().map(|(key, _)| key.at)
     }
 
-    /// Takes the next fact out, if it is not later than `now`.
+    /// Takes the next event out, if it is not later than `now`.
     pub fn take(&mut self, now: Time) -> Option<(Time, Event)> {
         let first = self
-            .facts
+            .events
             .first_entry()
             .filter(|entry| entry.key().at <= now)?;
         let (key, event) = first.remove_entry();

@@ -589,8 +589,8 @@ impl Scheduler for FirstFit {
                 self.there.insert(job.id);
                 self.arrived.push(job);
             }
-            fact => {
-                let Some(job) = fact.leaves().filter(|job| self.there.remove(job)) else {
+            event => {
+                let Some(job) = event.leaves().filter(|job| self.there.remove(job)) else {
                     return;
                 };
                 self.arrived.retain(|arrived| arrived.id != job);

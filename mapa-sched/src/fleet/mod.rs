@@ -30,7 +30,7 @@ pub use snapshot::FleetSnapshot;
 
 /// Any number of machines, of any mix. Equal machines share one graph, and the results that were
 /// computed from it. Schedulers only read a fleet: they change it through a [`Turn`](crate::Turn),
-/// and [`step`](crate::step) books facts.
+/// and [`step`](crate::step) books events.
 #[derive(Debug, Default)]
 pub struct Fleet {
     machines: Vec<Allocator>,
@@ -438,14 +438,14 @@ impl Fleet {
         self.change(machine, |machine| machine.begin_repartition(whole, layout))
     }
 
-    /// Books the changes of leases and layouts that follow from a fact, as [`step`](crate::step)
-    /// does. A scheduler can book a future fact, such as the end of a job, on a clone of the fleet
+    /// Books the changes of leases and layouts that follow from an event, as [`step`](crate::step)
+    /// does. A scheduler can book a future event, such as the end of a job, on a clone of the fleet
     /// and look ahead. Decisions made on the clone cannot be placed on the fleet itself.
     ///
     /// # Errors
     /// As [`step`](crate::step); nothing is booked then.
-    pub fn book(&mut self, fact: &Event) -> Result<(), Error> {
-        match fact {
+    pub fn book(&mut self, event: &Event) -> Result<(), Error> {
+        match event {
             Event::Cordoned {
                 machine,
                 whole,
@@ -478,8 +478,8 @@ impl Fleet {
                 Err(error) if error.is_unknown_tenant() => Ok(()),
                 done => done,
             },
-            fact if fact.leaves().is_some() => {
-                fact.leaves().map_or(Ok(()), |job| self.release_job(job))
+            event if event.leaves().is_some() => {
+                event.leaves().map_or(Ok(()), |job| self.release_job(job))
             }
             // A task that was blocked until its end held nothing.
             Event::TaskEnd { job, task } => match self.release(Tenant::Task(*job, *task)) {

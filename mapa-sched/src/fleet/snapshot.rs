@@ -52,7 +52,7 @@ struct TenantSnapshot {
 const VERSION: u32 = 1;
 
 impl Fleet {
-    /// The state as data. A fleet restored from it continues identically: the same facts and the
+    /// The state as data. A fleet restored from it continues identically: the same events and the
     /// same decisions lead to the same orders, with the same ids of leases.
     ///
     /// The scheduler is not part of it. A driver that starts again makes its scheduler anew, tells

@@ -48,13 +48,13 @@ pub fn check_adoption(row: &NamedScheduler) {
         .scheduler(row.name, Box::new(lowest_id()), LinkModel::Usual)
         .unwrap();
     let (mut fleet, mut orders) = (Fleet::new([joined(&[50.0; 4])]), Vec::new());
-    let mut next = |now: u64, facts: Vec<Event>| {
+    let mut next = |now: u64, events: Vec<Event>| {
         orders.clear();
         step(
             &mut *scheduler,
             &mut fleet,
             Time::from_secs(now),
-            facts,
+            events,
             &mut orders,
         )
         .unwrap();
@@ -65,11 +65,11 @@ pub fn check_adoption(row: &NamedScheduler) {
         started.collect::<Vec<_>>()
     };
     // The adopted job holds all but device 1, so that one is left for the job that arrives.
-    let facts = vec![
+    let events = vec![
         adopted(job(1, 3, 60), &[0, 2, 3], 0),
         Event::Arrived(job(2, 1, 5)),
     ];
-    assert_eq!(next(10, facts), [DeviceSet::from([1])], "{}", row.name);
+    assert_eq!(next(10, events), [DeviceSet::from([1])], "{}", row.name);
     assert_eq!(
         next(11, vec![Event::Arrived(job(3, 1, 5))]),
         [],
@@ -99,11 +99,11 @@ pub fn check_offered_sets(row: &NamedScheduler) {
         .unwrap();
     let mut fleet = Fleet::new([graph.clone()]);
     let mut orders = Vec::new();
-    let facts = [
+    let events = [
         adopted(job(1, 1, 100), &[1], 0),
         Event::Arrived(job(2, 2, 10)),
     ];
-    step(&mut *scheduler, &mut fleet, Time::ZERO, facts, &mut orders).unwrap();
+    step(&mut *scheduler, &mut fleet, Time::ZERO, events, &mut orders).unwrap();
     let given: Vec<&Assignment> = orders
         .iter()
         .filter_map(|order| match order {

@@ -24,7 +24,7 @@ use crate::time::Time;
 
 /// What happens at an instant.
 #[derive(Clone, Debug)]
-pub enum CordonFact {
+pub enum CordonEvent {
     /// A job arrives.
     Arrives(Request),
     /// The job that has run longest ends.
@@ -33,8 +33,8 @@ pub enum CordonFact {
     Cordons(usize, Option<usize>, bool),
 }
 
-/// Facts, each with whether the orders that it leads to fail.
-pub fn cordon_facts() -> impl Strategy<Value = Vec<(CordonFact, bool)>> {
+/// Events, each with whether the orders that it leads to fail.
+pub fn cordon_events() -> impl Strategy<Value = Vec<(CordonEvent, bool)>> {
     let instance = (1u8..=2)
         .prop_map(|slices| Request::new(Pattern::single(Demand::slice(Size::new(slices, slices)))));
     let whole = (patterns(1..=4), any::<bool>())
@@ -42,9 +42,9 @@ pub fn cordon_facts() -> impl Strategy<Value = Vec<(CordonFact, bool)>> {
     let request = prop_oneof![2 => whole, 1 => instance];
     let cordon = (0usize..3, prop::option::of(0usize..4), any::<bool>());
     let one = prop_oneof![
-        3 => request.prop_map(CordonFact::Arrives),
-        2 => Just(CordonFact::Ends),
-        2 => cordon.prop_map(|(machine, device, on)| CordonFact::Cordons(machine, device, on)),
+        3 => request.prop_map(CordonEvent::Arrives),
+        2 => Just(CordonEvent::Ends),
+        2 => cordon.prop_map(|(machine, device, on)| CordonEvent::Cordons(machine, device, on)),
     ];
     vec((one, prop::bool::weighted(0.2)), 1..24)
 }
@@ -57,7 +57,7 @@ struct CordonRun {
     running: Vec<JobId>,
     /// Jobs whose start has failed, which arrive again.
     again: BTreeSet<JobId>,
-    /// Facts of the next instant.
+    /// Events of the next instant.
     later: Vec<Event>,
     started: BTreeSet<JobId>,
     rejected: BTreeSet<JobId>,
@@ -93,13 +93,13 @@ impl CordonRun {
         Event::Arrived(job)
     }
 
-    /// Tells facts and carries out the orders, all of which fail if `fails` says so.
+    /// Tells events and carries out the orders, all of which fail if `fails` says so.
     fn instant(&mut self, new: Vec<Event>, fails: bool) {
-        let mut facts = std::mem::take(&mut self.later);
-        facts.extend(new);
+        let mut events = std::mem::take(&mut self.later);
+        events.extend(new);
         let mut steps = 0;
         self.now = self.now + Duration::from_secs(1);
-        while !facts.is_empty() {
+        while !events.is_empty() {
             steps += 1;
             // A scheduler that answers each failure with the same order would go on without end.
             assert!(
@@ -109,8 +109,8 @@ impl CordonRun {
             );
             let mut orders = Vec::new();
             let (scheduler, fleet) = (self.scheduler.as_mut(), &mut self.fleet);
-            step(scheduler, fleet, self.now, facts, &mut orders).unwrap();
-            facts = Vec::new();
+            step(scheduler, fleet, self.now, events, &mut orders).unwrap();
+            events = Vec::new();
             for order in orders {
                 match &order {
                     Action::Place {
@@ -121,7 +121,7 @@ impl CordonRun {
                         assert!(!self.running.contains(job), "job {job} runs already");
                         if fails {
                             self.again.insert(*job);
-                            facts.push(Event::ActionFailed {
+                            events.push(Event::ActionFailed {
                                 order,
                                 why: "the daemon did not answer".to_owned(),
                             });
@@ -146,13 +146,13 @@ impl CordonRun {
                             whole: *whole,
                             layout: if fails { now } else { layout.clone() },
                         };
-                        // What a failed order has left is told later: it would fail again at once.
+                        // The result of a failed action is reported later: it would fail again at once.
                         if fails {
                             let why = "the driver is busy".to_owned();
                             self.later.push(Event::ActionFailed { order, why });
                             self.later.push(layout_is);
                         } else {
-                            facts.push(layout_is);
+                            events.push(layout_is);
                         }
                     }
                     Action::Reject { job, .. } => {
@@ -179,20 +179,20 @@ impl CordonRun {
         assert_eq!(seat(&self.fleet), seat(&fresh));
     }
 
-    fn tell(&mut self, at: usize, fact: &CordonFact, fails: bool) {
+    fn tell(&mut self, at: usize, event: &CordonEvent, fails: bool) {
         let again: Vec<JobId> = std::mem::take(&mut self.again).into_iter().collect();
         let mut events: Vec<Event> = again.into_iter().map(|id| self.arrival(id)).collect();
-        match fact {
-            CordonFact::Arrives(request) => {
+        match event {
+            CordonEvent::Arrives(request) => {
                 let id = JobId(at as u64);
                 self.requests.insert(id, request.clone());
                 events.push(self.arrival(id));
             }
-            CordonFact::Ends if !self.running.is_empty() => {
+            CordonEvent::Ends if !self.running.is_empty() => {
                 events.push(Event::Finished(self.running.remove(0)));
             }
-            CordonFact::Ends => {}
-            CordonFact::Cordons(machine, device, cordoned) => {
+            CordonEvent::Ends => {}
+            CordonEvent::Cordons(machine, device, cordoned) => {
                 let machine = machine % self.fleet.machines().len();
                 let wholes = self.fleet.machines()[machine].graph().wholes().len();
                 events.push(Event::Cordoned {
@@ -207,14 +207,14 @@ impl CordonRun {
 }
 
 /// Checks that under this scheduler no job is lost, none runs twice, and none starts on a cordoned
-/// device, while actions fail as the facts say.
+/// device, while actions fail as the events say.
 ///
 /// # Panics
 /// If one of these is not so.
 pub fn check_cordons(
     row: &NamedScheduler,
     graphs: &[Arc<HardwareGraph>],
-    facts: &[(CordonFact, bool)],
+    events: &[(CordonEvent, bool)],
 ) {
     let mut run = CordonRun::new(graphs, row);
     // Schedulers with a policy of their own place instances and repartition for them; under
@@ -223,9 +223,9 @@ pub fn check_cordons(
         let wants = request.pattern.demands()[0].want;
         (wants == Want::Whole) != row.policy.is_some()
     };
-    for (at, (fact, fails)) in facts.iter().enumerate() {
-        if !matches!(fact, CordonFact::Arrives(request) if !suits(request)) {
-            run.tell(at, fact, *fails);
+    for (at, (event, fails)) in events.iter().enumerate() {
+        if !matches!(event, CordonEvent::Arrives(request) if !suits(request)) {
+            run.tell(at, event, *fails);
         }
     }
     // All cordons are lifted, and all orders succeed: every job gets a turn.
@@ -239,8 +239,8 @@ pub fn check_cordons(
             false,
         );
     }
-    for at in 0..4 * facts.len() {
-        run.tell(1000 + at, &CordonFact::Ends, false);
+    for at in 0..4 * events.len() {
+        run.tell(1000 + at, &CordonEvent::Ends, false);
     }
     for (job, request) in &run.requests {
         let idle = Fleet::new(graphs.to_vec());
@@ -267,11 +267,11 @@ mod tests {
         let mut run = CordonRun::new(&graphs, &crate::schedulers::SCHEDULERS[0]);
         run.tell(
             0,
-            &CordonFact::Arrives(Request::new(Pattern::ring(2))),
+            &CordonEvent::Arrives(Request::new(Pattern::ring(2))),
             true,
         );
         assert_eq!((run.fleet.tenants().count(), run.again.len()), (0, 1));
-        run.tell(1, &CordonFact::Ends, false);
+        run.tell(1, &CordonEvent::Ends, false);
         assert_eq!(run.running, [JobId(0)]);
         let lost = Event::Cordoned {
             machine: MachineId(7),

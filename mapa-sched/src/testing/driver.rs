@@ -59,7 +59,7 @@ impl TestDriver {
         }
     }
 
-    /// Puts a fact into the queue.
+    /// Puts an event into the queue.
     pub fn at(&mut self, time: Time, event: Event) -> (Time, u64) {
         let key = (time, self.told);
         self.told += 1;
@@ -82,15 +82,15 @@ impl TestDriver {
             let Some((&(now, _), _)) = self.queue.first_key_value() else {
                 break;
             };
-            // All facts of one moment make one instant, in the order in which they were put in.
+            // All events of one moment make one instant, in the order in which they were put in.
             let later = self.queue.split_off(&(Time(now.0 + 1), 0));
-            let facts: Vec<Event> = std::mem::replace(&mut self.queue, later)
+            let events: Vec<Event> = std::mem::replace(&mut self.queue, later)
                 .into_values()
                 .collect();
             self.now = now;
-            facts.iter().for_each(|fact| self.note(fact));
+            events.iter().for_each(|event| self.note(event));
             let mut orders = Vec::new();
-            step(scheduler, &mut self.fleet, now, facts, &mut orders).unwrap();
+            step(scheduler, &mut self.fleet, now, events, &mut orders).unwrap();
             for order in orders {
                 self.obey(&order);
                 self.log.push((now, order));
@@ -99,8 +99,8 @@ impl TestDriver {
         }
     }
 
-    fn note(&mut self, fact: &Event) {
-        match fact {
+    fn note(&mut self, event: &Event) {
+        match event {
             Event::Arrived(job) => {
                 self.asked.insert(
                     Tenant::Job(job.id),

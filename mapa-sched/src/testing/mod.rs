@@ -20,13 +20,13 @@ mod starts;
 mod unknown;
 
 pub use adoption::{check_adoption, check_offered_sets};
-pub use cordons::{CordonFact, check_cordons, cordon_facts};
+pub use cordons::{CordonEvent, check_cordons, cordon_events};
 pub use driver::{TaskProgram, TestDriver, WatchedScheduler, in_turn};
 pub use machines::{
     any_machines, check, cuttable, cuttable_as, job, joined, layout, other_model, quarters,
     whole_machines,
 };
-pub use snapshots::{SnapshotFact, SnapshotRun, check_snapshot, snapshot_facts};
+pub use snapshots::{SnapshotEvent, SnapshotRun, check_snapshot, snapshot_events};
 pub use starts::starts_of_three;
 pub use unknown::check_unknown_jobs;
 

@@ -20,7 +20,7 @@ use crate::time::Time;
 
 /// What happens: a job arrives, or the job that has run longest, or shortest, ends.
 #[derive(Clone, Debug)]
-pub enum SnapshotFact {
+pub enum SnapshotEvent {
     /// A job arrives.
     Arrives(Request),
     /// The job that has run longest ends.
@@ -29,8 +29,8 @@ pub enum SnapshotFact {
     EndsLast,
 }
 
-/// Facts of some jobs.
-pub fn snapshot_facts() -> impl Strategy<Value = Vec<SnapshotFact>> {
+/// Events of some jobs.
+pub fn snapshot_events() -> impl Strategy<Value = Vec<SnapshotEvent>> {
     let instance = (1u8..=2).prop_map(|slices| {
         Request::new(Pattern::single(
             Demand::slice(Size::new(slices, slices)).pcie_gbps(3.0),
@@ -40,9 +40,9 @@ pub fn snapshot_facts() -> impl Strategy<Value = Vec<SnapshotFact>> {
         .prop_map(|(pattern, sensitive)| Request::new(pattern).sensitive(sensitive));
     let request = prop_oneof![2 => whole, 1 => instance];
     let one = prop_oneof![
-        3 => request.prop_map(SnapshotFact::Arrives),
-        1 => Just(SnapshotFact::EndsFirst),
-        1 => Just(SnapshotFact::EndsLast),
+        3 => request.prop_map(SnapshotEvent::Arrives),
+        1 => Just(SnapshotEvent::EndsFirst),
+        1 => Just(SnapshotEvent::EndsLast),
     ];
     vec(one, 1..24)
 }
@@ -57,7 +57,7 @@ pub struct SnapshotRun {
 }
 
 impl SnapshotRun {
-    /// A run of this scheduler, before any fact.
+    /// A run of this scheduler, before any event.
     ///
     /// # Panics
     /// If the scheduler cannot be made without settings.
@@ -73,20 +73,20 @@ impl SnapshotRun {
         }
     }
 
-    fn instant(&mut self, now: Time, mut facts: Vec<Event>) {
-        while !facts.is_empty() {
+    fn instant(&mut self, now: Time, mut events: Vec<Event>) {
+        while !events.is_empty() {
             let from = self.orders.len();
-            // Layouts are changed at once, so a repartition makes a fact for another step of the
+            // Layouts are changed at once, so a repartition makes an event for another step of the
             // same instant.
             step(
                 self.scheduler.as_mut(),
                 &mut self.fleet,
                 now,
-                facts,
+                events,
                 &mut self.orders,
             )
             .unwrap();
-            facts = Vec::new();
+            events = Vec::new();
             for order in &self.orders[from..] {
                 match order {
                     Action::Place {
@@ -97,7 +97,7 @@ impl SnapshotRun {
                         machine,
                         whole,
                         layout,
-                    } => facts.push(Event::LayoutIs {
+                    } => events.push(Event::LayoutIs {
                         machine: *machine,
                         whole: *whole,
                         layout: layout.clone(),
@@ -108,23 +108,23 @@ impl SnapshotRun {
         }
     }
 
-    /// Gives the scheduler a fact at so many seconds, and carries out what it wants.
+    /// Gives the scheduler an event at so many seconds, and carries out what it wants.
     ///
     /// # Panics
     /// If the scheduler does what is not valid.
-    pub fn tell(&mut self, at: usize, fact: &SnapshotFact) {
+    pub fn tell(&mut self, at: usize, event: &SnapshotEvent) {
         let now = Time::ZERO + Duration::from_secs(at as u64);
-        let event = match fact {
-            SnapshotFact::Arrives(request) => {
+        let event = match event {
+            SnapshotEvent::Arrives(request) => {
                 let mut job = Job::new(JobId(at as u64), request.clone());
                 job.arrived = now;
                 job.run_time = RunTime::Fixed(Duration::from_secs(5));
                 Event::Arrived(job)
             }
-            SnapshotFact::EndsFirst if !self.running.is_empty() => {
+            SnapshotEvent::EndsFirst if !self.running.is_empty() => {
                 Event::Finished(self.running.remove(0))
             }
-            SnapshotFact::EndsLast if !self.running.is_empty() => {
+            SnapshotEvent::EndsLast if !self.running.is_empty() => {
                 Event::Finished(self.running.pop().unwrap())
             }
             _ => return,
@@ -133,7 +133,7 @@ impl SnapshotRun {
     }
 }
 
-/// Checks that a fleet which is restored from a snapshot before fact number `cut` gives the same
+/// Checks that a fleet which is restored from a snapshot before event number `cut` gives the same
 /// actions under this scheduler as the one that went on. `copied` writes a snapshot and reads it
 /// again.
 ///
@@ -142,7 +142,7 @@ impl SnapshotRun {
 pub fn check_snapshot(
     row: &NamedScheduler,
     graphs: &[Arc<HardwareGraph>],
-    facts: &[SnapshotFact],
+    events: &[SnapshotEvent],
     cut: usize,
     network: Option<f64>,
     copied: impl Fn(&FleetSnapshot) -> FleetSnapshot,
@@ -153,7 +153,7 @@ pub fn check_snapshot(
     }
     let mut whole = SnapshotRun::new(fleet.clone(), row);
     let mut cut_off = SnapshotRun::new(fleet, row);
-    for (at, fact) in facts.iter().enumerate() {
+    for (at, event) in events.iter().enumerate() {
         if at == cut {
             let snapshot = copied(&cut_off.fleet.snapshot());
             assert_eq!(&snapshot, &cut_off.fleet.snapshot());
@@ -161,8 +161,8 @@ pub fn check_snapshot(
             cut_off.fleet = Fleet::restore(graphs.to_vec(), snapshot).unwrap();
             check(&cut_off.fleet);
         }
-        whole.tell(at, fact);
-        cut_off.tell(at, fact);
+        whole.tell(at, event);
+        cut_off.tell(at, event);
         assert_eq!(&whole.orders, &cut_off.orders, "{} at {at}", row.name);
     }
     assert_eq!(&whole.fleet, &cut_off.fleet);

@@ -1,4 +1,4 @@
-//! Facts of jobs that a scheduler never heard of.
+//! Events of jobs that a scheduler never heard of.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::named::NamedScheduler;
 use crate::time::Time;
 
 /// Checks that the end or the withdrawal of unknown jobs changes nothing of what this scheduler does
-/// with rings, each given by its arrival in seconds, its devices and its seconds. A fact is its second
+/// with rings, each given by its arrival in seconds, its devices and its seconds. An event is its second
 /// and whether the unknown job has ended rather than withdrawn.
 ///
 /// # Panics
@@ -22,9 +22,9 @@ pub fn check_unknown_jobs(
     row: &NamedScheduler,
     graphs: &[Arc<HardwareGraph>],
     jobs: &[(u64, usize, u64)],
-    facts: &[(u64, bool)],
+    events: &[(u64, bool)],
 ) {
-    let run = |facts: &[(u64, bool)]| {
+    let run = |events: &[(u64, bool)]| {
         let mut driver = TestDriver::new(graphs.iter().cloned());
         for (id, &(arrived, devices, seconds)) in (0..).zip(jobs) {
             let mut job = Job::new(JobId(id), Request::new(Pattern::ring(devices)));
@@ -32,15 +32,15 @@ pub fn check_unknown_jobs(
             job.run_time = RunTime::Fixed(Duration::from_secs(seconds));
             driver.at(job.arrived, Event::Arrived(job));
         }
-        for &(second, ended) in facts {
+        for &(second, ended) in events {
             // No job of the run has a number as large.
             let unknown = JobId(1_000_000 + second);
-            let fact = if ended {
+            let event = if ended {
                 Event::Finished(unknown)
             } else {
                 Event::Cancelled(unknown)
             };
-            driver.at(Time::from_secs(second), fact);
+            driver.at(Time::from_secs(second), event);
         }
         let mut scheduler = row
             .scheduler(row.name, Box::new(greedy()), LinkModel::Usual)
@@ -50,5 +50,5 @@ pub fn check_unknown_jobs(
         log.retain(|(_, action)| matches!(action, Action::Place { .. } | Action::Reject { .. }));
         log
     };
-    assert_eq!(run(facts), run(&[]), "{}", row.name);
+    assert_eq!(run(events), run(&[]), "{}", row.name);
 }

@@ -476,16 +476,16 @@ impl<'a> SimulationState<'a> {
     }
 
     /// Adds the ends of all by which a task has grown to that of the task, in the order of numbers.
-    fn end_growth(&self, facts: &mut Vec<(Time, Event)>) {
+    fn end_growth(&self, events: &mut Vec<(Time, Event)>) {
         let mut at = 0;
-        while at < facts.len() {
-            if let (time, Event::TaskEnd { job, task }) = facts[at] {
+        while at < events.len() {
+            if let (time, Event::TaskEnd { job, task }) = events[at] {
                 let grown = self.present.get(&job).map_or(0, |present| present.grown);
                 let ends = (1..=grown).map(|by| {
                     let task = TaskId(task.0 + by);
                     (time, Event::TaskEnd { job, task })
                 });
-                facts.splice(at + 1..at + 1, ends);
+                events.splice(at + 1..at + 1, ends);
                 at += grown as usize;
             }
             at += 1;
@@ -521,7 +521,7 @@ impl Driver for SimulationState<'_> {
     fn next(
         &mut self,
         seen: DriverView<'_>,
-        facts: &mut Vec<(Time, Event)>,
+        events: &mut Vec<(Time, Event)>,
     ) -> Result<Option<Time>, Error> {
         // Without jobs only wakes and layouts are left, and they could go on forever.
         if self.to_come == 0 && self.present.is_empty() {
@@ -534,14 +534,14 @@ impl Driver for SimulationState<'_> {
         };
         let now = next.max(seen.now);
         // All are taken out before any is noted: what follows from them is in a further instant.
-        facts.extend(std::iter::from_fn(|| self.timeline.take(now)));
-        facts.retain_mut(|(_, event)| self.report(event, now));
-        self.end_growth(facts);
-        for (_, event) in facts.iter() {
+        events.extend(std::iter::from_fn(|| self.timeline.take(now)));
+        events.retain_mut(|(_, event)| self.report(event, now));
+        self.end_growth(events);
+        for (_, event) in events.iter() {
             self.note(event, seen, now)?;
         }
         // A scheduler that asks to be woken at this same moment each time would stop the clock.
-        let only_wakes = facts
+        let only_wakes = events
             .iter()
             .all(|(_, event)| matches!(event, Event::Woken(_)));
         self.woken = if only_wakes && next <= seen.now {

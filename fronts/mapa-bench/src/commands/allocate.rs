@@ -10,14 +10,14 @@ use crate::cli::{AllocateArgs, job_spec};
 use crate::names::NAMES;
 use mapa_cli::Failure;
 use mapa_cli::Output;
-use mapa_cli::files::{Disk, write};
+use mapa_cli::files::{LocalFiles, write};
 use mapa_cli::load;
 use mapa_front::answer::{Bandwidth, is_defined, labels, links_text, names, visible_by_server};
 use mapa_front::commands::{AllocateOutcome, AllocateRequest};
 use mapa_front::names::score_row;
 use mapa_front::names::score_text;
 use mapa_front::text::{gbps, table};
-use mapa_front::{DeviceName, Told};
+use mapa_front::{DeviceName, ModelChoice};
 
 /// The number of sets of devices in an explanation.
 const TOP: usize = 6;
@@ -45,7 +45,7 @@ pub(crate) fn allocate(args: &AllocateArgs, output: &mut Output) -> Result<(), F
         busy: DeviceName::of_texts(&args.constraints.busy),
         top: args.top.or(args.explain.then_some(TOP)),
     };
-    let (outcome, state) = request.outcome(&NAMES, &Disk, &loaded)?;
+    let (outcome, state) = request.outcome(&NAMES, &LocalFiles, &loaded)?;
     let view = state.view();
     if let Some(file) = &args.svg {
         let picture = picture(&outcome, &args.job.pattern, &loaded.machine, &view)?;
@@ -62,7 +62,13 @@ pub(crate) fn allocate(args: &AllocateArgs, output: &mut Output) -> Result<(), F
     // One set alone is the choice itself, which has been printed.
     if request.top.is_some_and(|top| args.explain || top > 1) {
         let labels = &loaded.machine.labels;
-        explain(&outcome.decision, &outcome.told, &view, labels, output)
+        explain(
+            &outcome.decision,
+            &outcome.model_choice,
+            &view,
+            labels,
+            output,
+        )
     } else {
         Ok(())
     }
@@ -232,7 +238,7 @@ pub(super) fn links_of(
 /// Prints the runners-up, and on which score each lost.
 fn explain(
     decision: &Decision,
-    told: &Told,
+    choice: &ModelChoice,
     view: &View<'_>,
     link_labels: &Labels,
     output: &mut Output,
@@ -253,7 +259,7 @@ fn explain(
     let row = |place: usize, scored: &Scored, why: String| {
         // Sets are compared here, so each is listed by ids and not by ranks.
         let ids: Vec<DeviceId> = scored.placement().set().iter().collect();
-        let expected = Bandwidth::of(told, decision.pattern(), scored, view).bandwidth_gbps;
+        let expected = Bandwidth::of(choice, decision.pattern(), scored, view).bandwidth_gbps;
         [
             place.to_string(),
             labels(&ids, graph),

@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader};
 use crate::names::NAMES;
 use mapa_cli::Failure;
 use mapa_cli::Output;
-use mapa_cli::files::Disk;
+use mapa_cli::files::LocalFiles;
 use mapa_front::Loaded;
 use mapa_front::answer::allocate::{Line, NotDone};
 use mapa_front::commands::Batch;
@@ -20,7 +20,7 @@ pub(super) fn batch(source: &str, loaded: Loaded, output: &mut Output) -> Result
     } else {
         Box::new(BufReader::new(File::open(source).map_err(wrong)?))
     };
-    let mut batch = Batch::new(&NAMES, &Disk, loaded);
+    let mut batch = Batch::new(&NAMES, &LocalFiles, loaded);
     let mut malformed = 0;
     // Lines are bytes, so that one which is not UTF-8 gets its answer too: it is malformed.
     for (line, number) in input.split(b'\n').zip(1..) {

@@ -7,7 +7,7 @@ use crate::cli::{CompareArgs, job_spec};
 use crate::names::NAMES;
 use mapa_cli::Failure;
 use mapa_cli::Output;
-use mapa_cli::files::Disk;
+use mapa_cli::files::LocalFiles;
 use mapa_cli::load;
 use mapa_front::answer::{labels, model_text};
 use mapa_front::commands::{CompareOutcome, CompareRequest, PolicyChoice};
@@ -22,7 +22,7 @@ pub(crate) fn compare(args: &CompareArgs, output: &mut Output) -> Result<(), Fai
         model: args.model.clone(),
         busy: DeviceName::of_texts(&args.constraints.busy),
     };
-    let outcome = request.outcome(&NAMES, &Disk, &loaded)?;
+    let outcome = request.outcome(&NAMES, &LocalFiles, &loaded)?;
     if output.json {
         return output.object(&outcome.answer());
     }
@@ -92,7 +92,7 @@ fn print(
     output.line(rows)?;
     output.line(format_args!(
         "Devices in rank order. GB/s: by {}.",
-        model_text(outcome.told.objective.name())
+        model_text(outcome.model_choice.objective.name())
     ))?;
     output.line(
         "The paper's scores, GB/s: Eq. 1 (sum of links), Eq. 2 (predicted), Eq. 3 (left free).",

@@ -7,7 +7,7 @@ use mapa_sched::{Defragmented, Plan, Target};
 use crate::cli::DefragArgs;
 use mapa_cli::Failure;
 use mapa_cli::Output;
-use mapa_cli::files::Disk;
+use mapa_cli::files::LocalFiles;
 use mapa_cli::load;
 use mapa_front::DeviceName;
 use mapa_front::answer::{is_defined, labels};
@@ -40,7 +40,7 @@ pub(crate) fn defrag(args: &DefragArgs, output: &mut Output) -> Result<(), Failu
         may_lose: args.may_lose,
         max_nodes: args.max_nodes,
     };
-    let outcome = request.outcome(&Disk, &loaded)?;
+    let outcome = request.outcome(&LocalFiles, &loaded)?;
     let (jobs, answer) = (&outcome.jobs, outcome.answer);
     if output.json && answer.refusal.is_none() {
         return output.object(&answer);

@@ -6,12 +6,12 @@ use super::allocate::links_of;
 use crate::cli::MatchArgs;
 use mapa_cli::Failure;
 use mapa_cli::Output;
-use mapa_cli::files::Disk;
+use mapa_cli::files::LocalFiles;
 use mapa_cli::load;
 use mapa_front::answer::{Bandwidth, labels};
 use mapa_front::commands::{GraphMatchRequest, MatchRequest, MatchSettings};
 use mapa_front::text::{gbps, table};
-use mapa_front::{DeviceName, JobSpec, told_by};
+use mapa_front::{DeviceName, JobSpec, choose_model};
 
 pub(crate) fn find_matches(args: &MatchArgs, output: &mut Output) -> Result<(), Failure> {
     // Two files need no machine.
@@ -36,7 +36,7 @@ pub(crate) fn find_matches(args: &MatchArgs, output: &mut Output) -> Result<(), 
         threads: args.threads,
         top: args.top,
     };
-    let outcome = request.outcome(&Disk, &loaded)?;
+    let outcome = request.outcome(&LocalFiles, &loaded)?;
     if output.json {
         return output.object(&outcome.answer(&loaded, &request));
     }
@@ -55,11 +55,11 @@ pub(crate) fn find_matches(args: &MatchArgs, output: &mut Output) -> Result<(), 
     if !outcome.top.is_empty() {
         let mut rows = table(["", "ranks on", "GB/s", "links", "AggBW (Eq. 1)"], [2, 4]);
         let (pattern, view) = (&outcome.pattern, outcome.state.view());
-        let told = told_by(None, pattern, graph);
+        let choice = choose_model(None, pattern, graph);
         for (place, best) in (1..).zip(&outcome.top) {
             let ranks = labels(best.placement(), graph);
             let value = best.score("aggregate_gbps").unwrap_or(f64::NAN);
-            let expected = Bandwidth::of(&told, pattern, best, &view).bandwidth_gbps;
+            let expected = Bandwidth::of(&choice, pattern, best, &view).bandwidth_gbps;
             rows.add_row([
                 place.to_string(),
                 ranks,
@@ -93,7 +93,7 @@ fn in_files(
         target: target.to_owned(),
         settings: settings(args),
     };
-    let outcome = request.outcome(&Disk)?;
+    let outcome = request.outcome(&LocalFiles)?;
     if output.json {
         return output.object(&outcome.answer(&request));
     }

@@ -9,7 +9,7 @@ use mapa_regress::{Errors, Order, write_model};
 use crate::cli::FitArgs;
 use crate::features;
 use mapa_cli::Failure;
-use mapa_cli::files::{Disk, write};
+use mapa_cli::files::{LocalFiles, write};
 use mapa_cli::load;
 use mapa_cli::{Output, progress};
 use mapa_front::answer::id_list;
@@ -64,7 +64,7 @@ fn work(
     loaded: &Loaded,
     bar: &ProgressBar,
 ) -> Result<FitAnswer, Failure> {
-    let outcome = request.outcome(&Disk, loaded, &mut |next, over| {
+    let outcome = request.outcome(&LocalFiles, loaded, &mut |next, over| {
         bar.set_message(next.to_owned());
         bar.set_position(over as u64);
     })?;

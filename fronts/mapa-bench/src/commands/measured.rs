@@ -7,7 +7,7 @@ use mapa_front::text::{gbps, table};
 use crate::cli::{AddArgs, MeasuredAction, MeasuredArgs};
 use mapa_cli::Failure;
 use mapa_cli::Output;
-use mapa_cli::files::{Disk, write};
+use mapa_cli::files::{LocalFiles, write};
 use mapa_cli::load;
 
 pub(crate) fn measured(args: &MeasuredArgs, output: &mut Output) -> Result<(), Failure> {
@@ -37,7 +37,7 @@ fn add(args: &AddArgs, output: &mut Output) -> Result<(), Failure> {
         library: args.library.clone(),
         source: args.source.clone(),
     };
-    let outcome = request.outcome(&Disk, &loaded)?;
+    let outcome = request.outcome(&LocalFiles, &loaded)?;
     if let (Some(path), Some(shares)) = (&args.fit, &outcome.shares) {
         write(path, shares)?;
     }

@@ -8,7 +8,7 @@ use crate::cli::MigArgs;
 use mapa_cli::Failure;
 use mapa_cli::Output;
 #[cfg(feature = "parted")]
-use mapa_cli::files::Disk;
+use mapa_cli::files::LocalFiles;
 #[cfg(feature = "parted")]
 use mapa_front::answer::mig::PartedGpu;
 use mapa_front::commands::{MigRequest, mig_gpus};
@@ -68,10 +68,10 @@ fn parted(file: &str, args: &MigArgs, output: &mut Output) -> Result<(), Failure
                 machine: machine.to_vec(),
                 ..MachineSpec::default()
             };
-            Some(spec.load(&Disk, &mut |warning: String| output.warn(warning))?)
+            Some(spec.load(&LocalFiles, &mut |warning: String| output.warn(warning))?)
         }
     };
-    let text = Disk.text(file)?;
+    let text = LocalFiles.text(file)?;
     let answer = mapa_front::commands::parted(&text, machine.as_ref(), &request)
         .map_err(|error| error.within(file))?;
     if answer.refusal.is_some() {

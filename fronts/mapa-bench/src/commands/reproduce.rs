@@ -11,7 +11,7 @@ use mapa_lab::{ENOUGH, Experiment, GivenRows, Plan, Progress, Report};
 use crate::cli::ReproduceArgs;
 use crate::systems::EXPERIMENTS;
 use mapa_cli::Failure;
-use mapa_cli::files::{self, Disk, make_folder};
+use mapa_cli::files::{self, LocalFiles, make_folder};
 use mapa_cli::{Output, in_order, progress};
 
 /// A progress bar that an experiment moves.
@@ -113,7 +113,7 @@ fn plan(args: &ReproduceArgs, experiment: &Experiment) -> Result<Plan, Failure> 
 fn given_rows(path: &Path) -> Result<GivenRows, Failure> {
     let name = path.display().to_string();
     let mut given = GivenRows {
-        rows: Disk.text(&name)?,
+        rows: LocalFiles.text(&name)?,
         name,
         topologies: std::collections::BTreeMap::new(),
     };
@@ -132,7 +132,7 @@ fn given_rows(path: &Path) -> Result<GivenRows, Failure> {
             let path = entry.path();
             let name = entry.file_name().to_string_lossy().into_owned();
             if path.extension().is_some_and(|text| text == "txt") && path.is_file() {
-                let bytes = Disk.bytes(&path.display().to_string())?;
+                let bytes = LocalFiles.bytes(&path.display().to_string())?;
                 given.topologies.insert(name, bytes);
             }
         }

@@ -6,7 +6,7 @@ use crate::cli::{FlagState, ScoreArgs};
 use crate::names::NAMES;
 use mapa_cli::Failure;
 use mapa_cli::Output;
-use mapa_cli::files::Disk;
+use mapa_cli::files::LocalFiles;
 use mapa_cli::load;
 use mapa_front::DeviceName;
 use mapa_front::answer::score::{Expected, note_on_peers};
@@ -28,7 +28,7 @@ pub(crate) fn score(args: &ScoreArgs, output: &mut Output) -> Result<(), Failure
         message_bytes: args.message_bytes,
         nvls: args.nvls.map(|nvls| nvls == FlagState::On),
     };
-    let outcome = request.outcome(&NAMES, &Disk, &loaded)?;
+    let outcome = request.outcome(&NAMES, &LocalFiles, &loaded)?;
     if output.json {
         return output.object(&outcome.answer(&loaded));
     }

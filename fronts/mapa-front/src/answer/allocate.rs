@@ -64,7 +64,7 @@ pub enum Line {
     /// Devices.
     Allocation(Box<Allocation>),
     /// Something else that was asked for.
-    Done(Done),
+    Done(StreamEvent),
     /// Why the line could not be carried out.
     NotDone(NotDone),
 }
@@ -73,7 +73,7 @@ pub enum Line {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "op", rename_all = "lowercase")]
-pub enum Done {
+pub enum StreamEvent {
     /// A lease was released.
     Release {
         /// Always true.

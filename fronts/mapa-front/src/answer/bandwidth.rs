@@ -5,9 +5,9 @@ use serde::Serialize;
 
 use crate::text::gbps;
 
-/// The model by which a request's bandwidth is told.
+/// The model by which the bandwidth of a request is reported.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct ModelChoice {
     /// The model.
     pub objective: Objective<'static>,
     /// The model, if it is one of what is expected: it gives intervals too.
@@ -42,8 +42,8 @@ pub struct Bandwidth {
 impl Bandwidth {
     /// The bandwidth of a placement.
     #[must_use]
-    pub fn of(told: &Told, pattern: &Pattern, scored: &Scored, view: &View<'_>) -> Self {
-        let model = &told.objective;
+    pub fn of(choice: &ModelChoice, pattern: &Pattern, scored: &Scored, view: &View<'_>) -> Self {
+        let model = &choice.objective;
         let candidate = Candidate {
             view: *view,
             pattern,
@@ -54,7 +54,7 @@ impl Bandwidth {
         // Whole devices: the bandwidth of a collective needs two.
         let several = devices.len() > 1 && devices.is_subset(&view.graph().wholes());
         let value = several.then(|| model.score(&candidate));
-        let estimate = (told.expected.as_ref().filter(|_| several))
+        let estimate = (choice.expected.as_ref().filter(|_| several))
             .and_then(|expected| expected.of(view.graph(), &devices));
         Self {
             low_gbps: estimate.as_ref().map(|estimate| estimate.low_gbps),
@@ -70,15 +70,15 @@ impl Bandwidth {
 
     /// The bandwidth of a decision, with the bound of a search that ended early.
     #[must_use]
-    pub fn of_decision(told: &Told, decision: &Decision, view: &View<'_>) -> Self {
+    pub fn of_decision(choice: &ModelChoice, decision: &Decision, view: &View<'_>) -> Self {
         let best = decision.best();
         let first = best.scores().next().map(|(name, _)| name);
         Self {
             // The bound is of the policy's first score, so it is given only where that score is this bandwidth.
             at_most_gbps: decision
                 .at_most()
-                .filter(|_| first == Some(told.objective.name())),
-            ..Self::of(told, decision.pattern(), best, view)
+                .filter(|_| first == Some(choice.objective.name())),
+            ..Self::of(choice, decision.pattern(), best, view)
         }
     }
 
@@ -121,7 +121,7 @@ pub fn model_text(name: &str) -> String {
         "expected_gbps" => "what is expected".to_owned(),
         name => {
             let words = name.strip_suffix("_gbps").unwrap_or(name).replace('_', " ");
-            // A packing, which is not defined for one device. `told_by` gives it links at nominal rate.
+            // A packing, which is not defined for one device. `choose_model` gives it links at nominal rate.
             match crate::scores::score_row(name) {
                 Some(row) if !row.of_one_device => format!("{words}, links at nominal rate"),
                 _ => words,

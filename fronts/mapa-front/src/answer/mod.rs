@@ -41,7 +41,7 @@ pub mod sweep;
 pub mod table;
 pub mod topology;
 
-pub use bandwidth::{Bandwidth, Told, Withheld, model_text};
+pub use bandwidth::{Bandwidth, ModelChoice, Withheld, model_text};
 pub use links::{Links, Server, links_text};
 pub use placement::{
     Decision, Scored, id_list, ids, is_defined, label, labels, names, visible_by_server,

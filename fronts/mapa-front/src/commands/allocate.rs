@@ -5,12 +5,12 @@ use mapa_topologies::Labels;
 use serde::{Deserialize, Serialize};
 
 use crate::answer::allocate::{Allocation, RunnerUp};
-use crate::answer::{self, Bandwidth, Told, Withheld};
+use crate::answer::{self, Bandwidth, ModelChoice, Withheld};
 use crate::error::Error;
 use crate::files::Files;
 use crate::job::{Job, Step};
 use crate::machine::{Loaded, MachineSpec};
-use crate::model::{Model, told_by};
+use crate::model::{Model, choose_model};
 use crate::names::{Names, PolicySpec};
 use crate::notes::{notes, withheld};
 use crate::request::{DeviceName, JobSpec, with_busy};
@@ -56,8 +56,8 @@ pub struct AllocateOutcome {
     pub request: Request,
     /// The placement that the policy chose, and whether its search was complete.
     pub decision: Decision,
-    /// The model by which the bandwidth is told.
-    pub told: Told,
+    /// The model by which the bandwidth is reported.
+    pub model_choice: ModelChoice,
     /// What the devices carry.
     pub bandwidth: Bandwidth,
     /// Better devices that the job does not get.
@@ -139,9 +139,9 @@ impl Question<'_> {
     pub(super) fn decide(self, view: &View<'_>, labels: &Labels) -> Result<AllocateOutcome, Error> {
         let (names, request) = (self.names, self.request);
         let decision = view.decide(self.policy, &request)?;
-        let told = told_by(self.model, &request.pattern, view.graph());
-        let bandwidth = Bandwidth::of_decision(&told, &decision, view);
-        let better = withheld(names, &decision, &request, view, &told, labels);
+        let choice = choose_model(self.model, &request.pattern, view.graph());
+        let bandwidth = Bandwidth::of_decision(&choice, &decision, view);
+        let better = withheld(names, &decision, &request, view, &choice, labels);
         let (withheld, note) = better.unzip();
         let mut notes = notes(names, &decision, &request, view, self.model);
         // Better devices that the job does not get come before all other notes.
@@ -151,7 +151,7 @@ impl Question<'_> {
             job: self.job,
             request,
             decision,
-            told,
+            model_choice: choice,
             bandwidth,
             withheld,
             notes,

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::allocate::Question;
-use crate::answer::allocate::{Allocation, Done, Held, Line as Answer, NotDone};
+use crate::answer::allocate::{Allocation, Held, Line as Answer, NotDone, StreamEvent};
 use crate::answer::{Refusal, ids};
 use crate::error::Error;
 use crate::files::Files;
@@ -145,7 +145,7 @@ impl<'a> Batch<'a> {
                     )));
                 };
                 let lease = self.allocator.release(lease)?;
-                Ok(Answer::Done(Done::Release {
+                Ok(Answer::Done(StreamEvent::Release {
                     ok: true,
                     id: value(&id),
                     released: ids(&lease.placement),
@@ -155,7 +155,7 @@ impl<'a> Batch<'a> {
                 // The models stay: they depend on no lease.
                 self.allocator = self.idle.clone();
                 self.held.clear();
-                Ok(Answer::Done(Done::Reset { ok: true }))
+                Ok(Answer::Done(StreamEvent::Reset { ok: true }))
             }
             Line::Show {} => Ok(Answer::Done(self.show())),
         }
@@ -208,7 +208,7 @@ impl<'a> Batch<'a> {
         Ok(answer)
     }
 
-    fn show(&self) -> Done {
+    fn show(&self) -> StreamEvent {
         let free = self.allocator.view().free().iter().map(|id| id.0).collect();
         let mut held = Vec::new();
         for (name, id) in self.held.values() {
@@ -218,7 +218,7 @@ impl<'a> Batch<'a> {
                 placement: lease.map(|lease| ids(&lease.placement)),
             });
         }
-        Done::Show {
+        StreamEvent::Show {
             ok: true,
             free,
             held,

@@ -7,12 +7,12 @@ use mapa_core::{
 use serde::{Deserialize, Serialize};
 
 use crate::answer::compare::{Chosen, Compared, Comparison};
-use crate::answer::{self, Bandwidth, Told, is_defined};
+use crate::answer::{self, Bandwidth, ModelChoice, is_defined};
 use crate::error::Error;
 use crate::files::Files;
 use crate::job::{Job, Step};
 use crate::machine::{Loaded, MachineSpec};
-use crate::model::told_by;
+use crate::model::choose_model;
 use crate::names::{Choice, ModelSpec, Names};
 use crate::request::{DeviceName, JobSpec, with_busy};
 
@@ -41,7 +41,7 @@ pub struct CompareOutcome {
     /// The machine with the devices in use.
     pub state: Allocator,
     /// The model by which bandwidths are told.
-    pub told: Told,
+    pub model_choice: ModelChoice,
     /// Whether the communication time of the job is known.
     pub knows_time: bool,
     /// The policies, in the order of the registry.
@@ -105,7 +105,7 @@ impl CompareRequest {
             .transpose()?;
         // One model rates all choices, so that they can be compared. The request's own model is an extra
         // column.
-        let told = told_by(None, &wanted.pattern, loaded.graph());
+        let model_choice = choose_model(None, &wanted.pattern, loaded.graph());
         let knows_time = job.fastest().is_some();
         // For whole devices that are not shared, the policies for instances have no preference.
         let all = spec.slice.is_some() || spec.shared;
@@ -136,7 +136,7 @@ impl CompareRequest {
                 is_defined(objective.name(), placement).then(|| objective.score(&candidate))
             };
             PolicyChoice {
-                bandwidth: Bandwidth::of_decision(&told, &decision, &view),
+                bandwidth: Bandwidth::of_decision(&model_choice, &decision, &view),
                 ring_packing_gbps: by(&rings),
                 model_gbps: model.as_ref().map(|model| by(&model.objective)),
                 step: Step::of(&job, &decision, view.graph()),
@@ -154,7 +154,7 @@ impl CompareRequest {
         Ok(CompareOutcome {
             job,
             request: wanted,
-            told,
+            model_choice,
             knows_time,
             policies,
             state,

@@ -69,7 +69,7 @@ pub(super) fn answered(
     Ok(None)
 }
 
-/// One look at the ledger of somebody about whom a daemon decides.
+/// Reads the ledger once for a job whose devices a daemon chooses.
 pub(super) fn try_acquire(
     books: &LedgerTx<'_>,
     node: &Node,
@@ -81,7 +81,7 @@ pub(super) fn try_acquire(
         return Ok(outcome);
     }
     let Some(leader) = leader(books, processes)? else {
-        // It has gone since this look began: the next one decides otherwise.
+        // The daemon has exited since this attempt began: the next attempt decides without it.
         return waits(books, want, ticket, FIRST_COME);
     };
     if ticket.is_none() {

@@ -1,5 +1,5 @@
-//! Orders, carried out: devices are given and refused in the ledger, levers are pulled. What fails is told as
-//! a fact.
+//! Carries out the actions of the scheduler: grants and refuses devices in the ledger, and applies changes. It reports
+//! each failure to the scheduler as an event.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::mark;
 use crate::node::{Node, Withheld};
 use crate::wakeup;
 
-/// How long a ticket whose order has failed is not told again: nanoseconds.
+/// How long a ticket whose action has failed is not reported again, nanoseconds.
 const RETRY: UnixNanos = 1_000_000_000;
 
 impl NodeDriver<'_> {
@@ -30,7 +30,7 @@ impl NodeDriver<'_> {
     }
 
     pub(super) fn fail_at(&mut self, at: Time, order: &Action, why: &str) {
-        self.told.action_failed(order, why);
+        self.reporter.action_failed(order, why);
         let failed = Event::ActionFailed {
             order: order.clone(),
             why: why.to_owned(),
@@ -47,9 +47,9 @@ impl NodeDriver<'_> {
             let Some((lease, held)) = self.leases.get(&job) else {
                 continue;
             };
-            if let Some(fact) = self.reading().adopted(lease, held, job) {
+            if let Some(event) = self.reading().adopted(lease, held, job) {
                 self.timeline.put(at, Event::Cancelled(job));
-                self.timeline.put(at, fact);
+                self.timeline.put(at, event);
             }
         }
     }
@@ -75,7 +75,7 @@ impl NodeDriver<'_> {
             let Some(ticket) = ticket else {
                 return Ok(Err("it has left the queue".to_owned()));
             };
-            // Somebody may have begun since the last look.
+            // Another job may have started since the last poll.
             let drivers = match &drivers {
                 Ok(drivers) if !is_stale => drivers,
                 Ok(_) => return Ok(Err("the machine could not be read anew".to_owned())),
@@ -101,7 +101,7 @@ impl NodeDriver<'_> {
             books.record_grant(id, lease.id)?;
             Ok(Ok(lease))
         });
-        // A device that somebody holds meanwhile is an error of the ledger, whose change is undone.
+        // If another lease has taken a device by now, the ledger fails, and its transaction is rolled back.
         let placed = placed.unwrap_or_else(|error| Err(error.to_string()));
         match placed {
             Ok(lease) => {
@@ -114,7 +114,7 @@ impl NodeDriver<'_> {
                         occupies: BTreeSet::new(),
                     },
                 );
-                self.told.placed(&lease);
+                self.reporter.placed(&lease);
                 self.leases.insert(job, (lease, placement));
                 wakeup::wake(self.ledger.id(), id);
             }
@@ -128,12 +128,12 @@ impl NodeDriver<'_> {
     }
 
     pub(super) fn reject(&mut self, job: JobId, why: &Refusal) -> Result<(), Error> {
-        self.told.refused(why.kind());
+        self.reporter.refused(why.kind());
         let Some(id) = ticket_of(job) else {
             return Ok(());
         };
         self.known.tickets.remove(&id);
-        // It is not told again: it leaves the queue as soon as its owner has read why.
+        // It is not reported again: it leaves the queue as soon as its requester has read the reason.
         self.known.not_before.insert(id, UnixNanos::MAX);
         self.change(Durability::Boot, |books| {
             books.record_refusal(id, &format!("{}: {why}", why.kind()))
@@ -171,7 +171,7 @@ impl NodeDriver<'_> {
         let (id, mark) = (lease.id, self.ledger.mark(lease.id));
         let cgroup = lease.cgroup.as_deref();
         let cgroup = cgroup.and_then(|text| mark::of_lease(text, &mark));
-        let (levers, roots) = (self.hands.levers(), &self.live.roots);
+        let (levers, roots) = (self.levers.levers(), &self.live.roots);
         let (group, enrol) = changes::group(cgroup, &mark::name_of(&mark), levers, roots)?;
         let processes = self.processes_of(lease);
         let is_moved = kind == changes::LimitKind::BlockIo && enrol;
@@ -195,8 +195,8 @@ impl NodeDriver<'_> {
             Some((kind, true)) => self.target(job, kind),
             _ => Err("nothing is limited".to_owned()),
         };
-        let (at, told) = (now_ms(), &mut self.told);
-        if let Err(why) = self.hands.throttle(job, guard, at, target, told) {
+        let (at, reporter) = (now_ms(), &mut self.reporter);
+        if let Err(why) = self.levers.throttle(job, guard, at, target, reporter) {
             self.fail(order, &why);
         }
     }
@@ -208,8 +208,11 @@ impl NodeDriver<'_> {
         layout: &mapa_core::mig::Layout,
     ) -> Result<(), Error> {
         let mut at = self.now();
-        let (node, told) = (&self.node, &mut self.told);
-        match self.hands.repartition(node, whole, layout, now_ms(), told) {
+        let (node, reporter) = (&self.node, &mut self.reporter);
+        match self
+            .levers
+            .repartition(node, whole, layout, now_ms(), reporter)
+        {
             Err(failed) => {
                 at = at + failed.pause;
                 self.fail_at(at, order, &failed.why);
@@ -224,16 +227,16 @@ impl NodeDriver<'_> {
             self.known.layout_unsure(whole);
             return Ok(());
         }
-        // What the device has now is told whether the order failed or not.
+        // The present layout is reported whether the action failed or not.
         let view = self.node.loaded().idle.view();
         let is = view.layout_of(whole);
         EventBuilder::layout_is(&mut self.known, whole, is.clone());
-        let fact = Event::LayoutIs {
+        let event = Event::LayoutIs {
             machine: MACHINE,
             whole,
             layout: is,
         };
-        self.timeline.put(at, fact);
+        self.timeline.put(at, event);
         Ok(())
     }
 }

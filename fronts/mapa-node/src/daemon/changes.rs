@@ -1,4 +1,4 @@
-//! What orders ask of levers: which pull an order is on this machine, which pulls a job has, and
+//! Which changes an action needs on this machine, which changes a job has, and
 //! what became of them.
 
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ pub(super) fn kind(guard: JobLimit) -> Option<(LimitKind, bool)> {
     })
 }
 
-/// Who needs the pulls of a limit on a job.
+/// Who needs the changes of a limit on a job.
 pub(super) fn holder(job: JobId, kind: LimitKind) -> Holder {
     let what = match kind {
         LimitKind::BlockIo => "block-io",
@@ -52,7 +52,7 @@ pub(super) fn holder(job: JobId, kind: LimitKind) -> Holder {
     Holder::new(name(job), what)
 }
 
-/// A job as the holder of pulls.
+/// A job as the holder of changes.
 pub(super) fn name(job: JobId) -> String {
     format!("job {}", job.0)
 }
@@ -108,11 +108,11 @@ fn second(roots: &Roots) -> Result<Option<PathBuf>, String> {
     }
 }
 
-/// The pulls that a guard on the processes of a job is, each with how long it holds at most.
+/// The changes that a guard on the processes of a job is, each with how long it holds at most.
 ///
 /// # Errors
 /// Why there is no such lever here.
-pub(super) fn pulls(
+pub(super) fn limit_changes(
     guard: JobLimit,
     target: &LimitTarget,
     levers: &LeversConfig,
@@ -145,11 +145,11 @@ pub(super) fn pulls(
             if target.processes.is_empty() {
                 return Err("no process of the job is known".to_owned());
             }
-            let pull = |&process: &ProcessId| {
+            let change = |&process: &ProcessId| {
                 let cpus = cpus.clone();
                 (LeverChange::Affinity { process, cpus }, Lifetime::Session)
             };
-            Ok(target.processes.iter().map(pull).collect())
+            Ok(target.processes.iter().map(change).collect())
         }
         _ => Ok(Vec::new()),
     }
@@ -167,7 +167,7 @@ fn is_on(lever: Lever, levers: &LeversConfig) -> Result<(), String> {
     ))
 }
 
-/// The pulls that limit the block I/O of a target on every disk. `lifetime` is that of the limits: processes that must be
+/// The changes that limit the block I/O of a target on every disk. `lifetime` is that of the limits: processes that must be
 /// put into a group for it stay there until nobody needs that.
 ///
 /// # Errors
@@ -181,31 +181,31 @@ pub(super) fn block_io(
 ) -> Result<Vec<(LeverChange, Lifetime)>, String> {
     is_on(Lever::BlockIo, levers)?;
     let group = &target.group;
-    let mut pulls: Vec<(LeverChange, Lifetime)> = Vec::new();
+    let mut changes: Vec<(LeverChange, Lifetime)> = Vec::new();
     for &process in target.processes.iter().filter(|_| target.enrol) {
-        let pull = LeverChange::AssignCgroup {
+        let change = LeverChange::AssignCgroup {
             process: Some(process),
             group: group.clone(),
             controllers: vec![Controller::BlockIo],
         };
-        pulls.push((pull, Lifetime::Session));
+        changes.push((change, Lifetime::Session));
     }
     let disks = disks_of(levers, roots);
     if disks.is_empty() {
         return Err("no disk is known: expected one in `levers.block_devices`".to_owned());
     }
     for device in disks {
-        let pull = LeverChange::BlockIo {
+        let change = LeverChange::BlockIo {
             group: group.clone(),
             device,
             limits: BlockIoLimits::mb_s(mb_s),
         };
-        pulls.push((pull, lifetime));
+        changes.push((change, lifetime));
     }
-    Ok(pulls)
+    Ok(changes)
 }
 
-/// The pull that limits the share of multiprocessors of all clients of the MPS daemon.
+/// The change that limits the share of multiprocessors of all clients of the MPS daemon.
 ///
 /// # Errors
 /// The lever is switched off.
@@ -257,7 +257,7 @@ pub(crate) struct InterruptSampler {
 
 impl InterruptSampler {
     /// Reads the counters once more.
-    pub(super) fn look(&mut self, roots: &Roots) {
+    pub(super) fn sample(&mut self, roots: &Roots) {
         let Ok(text) = fs::read_to_string(roots.proc.join("interrupts")) else {
             return;
         };
@@ -297,7 +297,7 @@ impl InterruptSampler {
 ///
 /// # Errors
 /// The device has no MIG profiles, or no UUID.
-pub(super) fn layout_pull(
+pub(super) fn layout_change(
     node: &Node,
     whole: DeviceId,
     layout: &Layout,
@@ -323,9 +323,9 @@ pub(super) fn layout_pull(
     })
 }
 
-/// What became of a pull: nothing more to say, or why it failed.
-pub(super) fn outcome(fact: &LeverEvent) -> Result<(), String> {
-    match fact {
+/// What became of a change: nothing more to say, or why it failed.
+pub(super) fn outcome(event: &LeverEvent) -> Result<(), String> {
+    match event {
         LeverEvent::Refused { why, .. } => Err(why.to_string()),
         LeverEvent::Failed { failure, .. } => Err(failure.to_string()),
         _ => Ok(()),

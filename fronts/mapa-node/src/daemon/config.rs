@@ -110,7 +110,7 @@ pub(crate) struct QueueConfig {
     pub policy: PolicySpec,
     /// The model of run times.
     pub execution: ExecutionSpec,
-    /// How often the ledger, the drivers and the counters are looked at, ms.
+    /// The interval at which the ledger, the drivers and the counters are polled, ms.
     pub poll_ms: BoundedInt<100, 5_000>,
     /// Whether the drivers are asked who else uses the devices.
     pub check_drivers: bool,
@@ -165,13 +165,13 @@ pub(crate) enum Lever {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct LeversConfig {
-    /// Those that may be pulled.
+    /// The levers that may be used.
     pub enabled: Vec<Lever>,
     /// The disks on which block I/O is limited; all whole disks of the machine, if empty.
     pub block_devices: Vec<BlockDevice>,
     /// The folder of the pipes of the MPS control daemon.
     pub mps_pipe: PathBuf,
-    /// The folder in which pulls are written down; beside the ledger, if absent.
+    /// The folder in which changes are written down; beside the ledger, if absent.
     pub journal: Option<PathBuf>,
     /// The control group below which jobs get groups of their own.
     pub group: String,

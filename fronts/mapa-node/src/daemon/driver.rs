@@ -1,4 +1,4 @@
-//! The driver of this machine: facts from the ledger, the drivers and the counters; orders to the
+//! The driver of this machine: events from the ledger, the drivers and the counters; actions to the
 //! ledger and the levers.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,15 +28,15 @@ use crate::node::Node;
 /// The daemon has another to give way to, or the ledger fails.
 #[derive(Debug)]
 pub(crate) enum DriverStop {
-    /// A fact that a scheduler was told is none: the instant is over, and the run goes on.
-    Fact(mapa_sched::Error),
+    /// An event was impossible. The turn is over, and the run goes on.
+    InvalidEvent(mapa_sched::Error),
     /// The run is over.
     Over(Error),
 }
 
 impl From<mapa_sched::Error> for DriverStop {
     fn from(error: mapa_sched::Error) -> Self {
-        Self::Fact(error)
+        Self::InvalidEvent(error)
     }
 }
 
@@ -88,11 +88,11 @@ pub(crate) struct DriverParts<'a> {
     /// The moment 0.
     pub began: UnixNanos,
     /// The levers.
-    pub hands: NodeLevers<'a, NodeJournal>,
+    pub levers: NodeLevers<'a, NodeJournal>,
     /// What comes from outside.
     pub inbox: Inbox,
     /// What the service tells of this run.
-    pub told: Reporter,
+    pub reporter: Reporter,
 }
 
 /// When the daemon ends: at a signal, and at its own time if it has one.
@@ -111,7 +111,7 @@ impl RunEnd {
     }
 }
 
-/// What belongs to one instant: from its facts to its last order.
+/// What belongs to one instant: from its events to its last action.
 pub(super) struct CurrentInstant {
     /// When it began.
     began: Instant,
@@ -140,11 +140,11 @@ pub(crate) struct NodeDriver<'a> {
     /// The moment 0.
     pub(super) began: UnixNanos,
     /// The levers.
-    pub(super) hands: NodeLevers<'a, NodeJournal>,
+    pub(super) levers: NodeLevers<'a, NodeJournal>,
     /// What comes from outside.
     pub(super) inbox: Inbox,
     /// What the service tells of this run.
-    pub told: Reporter,
+    pub reporter: Reporter,
     /// The record, if one is written.
     pub recorder: Option<Recorder>,
     /// Counters of the host, for a scheduler that needs them.
@@ -156,22 +156,22 @@ pub(crate) struct NodeDriver<'a> {
     pub end: RunEnd,
     /// What the scheduler knows.
     pub(super) known: ReportedState,
-    /// What will be told.
+    /// The events to come.
     pub(super) timeline: Timeline,
-    /// When the ledger is looked at next.
-    pub(super) look_at: Instant,
-    /// The leases of the last look and what they keep from others, by job.
+    /// When the ledger is polled next.
+    pub(super) poll_at: Instant,
+    /// The leases of the last poll and what they keep from others, by job.
     pub(super) leases: BTreeMap<JobId, (Lease, Vec<DeviceId>)>,
     /// What belongs to this instant alone.
     pub(super) instant: CurrentInstant,
-    /// Which devices were in MIG mode at the last look.
+    /// Which devices were in MIG mode at the last poll.
     pub(super) mig: MigModes,
     /// Whether the machine must be read anew before anything is decided.
     pub(super) is_stale: bool,
 }
 
 impl<'a> NodeDriver<'a> {
-    /// A driver whose scheduler knows nothing yet, and which looks at the ledger at once. It records nothing, samples
+    /// A driver whose scheduler knows nothing yet, and which polls the ledger at once. It records nothing, samples
     /// no counters, controls no latencies and ends at a signal alone, until its fields say otherwise.
     pub(crate) fn new(parts: DriverParts<'a>) -> Self {
         Self {
@@ -183,9 +183,9 @@ impl<'a> NodeDriver<'a> {
             config: parts.config,
             leader: parts.leader,
             began: parts.began,
-            hands: parts.hands,
+            levers: parts.levers,
             inbox: parts.inbox,
-            told: parts.told,
+            reporter: parts.reporter,
             recorder: None,
             sampler: None,
             #[cfg(feature = "slo")]
@@ -193,7 +193,7 @@ impl<'a> NodeDriver<'a> {
             end: RunEnd::default(),
             known: ReportedState::default(),
             timeline: Timeline::default(),
-            look_at: Instant::now(),
+            poll_at: Instant::now(),
             leases: BTreeMap::new(),
             instant: CurrentInstant {
                 began: Instant::now(),
@@ -234,16 +234,16 @@ impl NodeDriver<'_> {
 
     pub(super) fn handle_message(&mut self, message: InboxMessage) {
         match message {
-            InboxMessage::Wakeup => self.look_at = Instant::now(),
+            InboxMessage::Wakeup => self.poll_at = Instant::now(),
             InboxMessage::Stop(signal) => self.end.signal = Some(signal),
             InboxMessage::Latency { tenant, took_ns } => {
                 let took = Duration::from_nanos(took_ns);
-                self.told.latency(&tenant, took);
+                self.reporter.latency(&tenant, took);
                 #[cfg(feature = "slo")]
                 if let Some(slo) = &mut self.slo
                     && slo.hear(&tenant, took_ns)
                 {
-                    self.told.late(&tenant);
+                    self.reporter.late(&tenant);
                 }
                 if let Some(job) = self.job_of(&tenant) {
                     let tenant = Tenant::Job(job);
@@ -274,10 +274,10 @@ impl NodeDriver<'_> {
             .map(|lease| lease.job)
     }
 
-    /// Takes everything back that levers hold, and leaves the queue to whoever waits. Also after another
-    /// daemon has taken the queue: nobody else has this journal open, so nobody else takes it back.
+    /// Reverts everything that levers hold, and leaves the queue to whoever waits. Also after another
+    /// daemon has taken the queue: nobody else has this journal open, so nobody else reverts it.
     pub(crate) fn close(&mut self, why: &str) -> Result<(), Error> {
-        let left = self.hands.close(&mut self.told);
+        let left = self.levers.close(&mut self.reporter);
         #[cfg(feature = "slo")]
         if let Some(slo) = self.slo.take() {
             slo.end(self);
@@ -313,7 +313,7 @@ impl NodeDriver<'_> {
         if let Some(sampler) = &mut self.sampler
             && let Err(error) = sampler.watch_devices()
         {
-            self.told.error("counters", &error.to_string());
+            self.reporter.error("counters", &error.to_string());
         }
     }
 
@@ -323,7 +323,7 @@ impl NodeDriver<'_> {
             && let Err(error) = write(recorder)
         {
             let what = format!("{error}: nothing more is recorded");
-            self.told.error("record", &what);
+            self.reporter.error("record", &what);
             self.recorder = None;
         }
     }
@@ -340,10 +340,10 @@ impl Driver for NodeDriver<'_> {
     fn next(
         &mut self,
         _: DriverView<'_>,
-        facts: &mut Vec<(Time, Event)>,
+        events: &mut Vec<(Time, Event)>,
     ) -> Result<Option<Time>, DriverStop> {
         loop {
-            // A flood of messages does not keep the daemon from its looks.
+            // A flood of messages must not delay the next poll.
             for _ in 0..TURN {
                 let Some(message) = self.inbox.waiting() else {
                     break;
@@ -353,25 +353,25 @@ impl Driver for NodeDriver<'_> {
             if self.end.is_due() {
                 return Ok(None);
             }
-            if Instant::now() >= self.look_at {
-                self.look()?;
+            if Instant::now() >= self.poll_at {
+                self.poll()?;
                 self.say_why()?;
             }
             #[cfg(feature = "slo")]
             self.control_latency()?;
             let at = self.now();
-            while let Some(fact) = self.timeline.take(at) {
-                facts.push(fact);
+            while let Some(event) = self.timeline.take(at) {
+                events.push(event);
             }
-            if !facts.is_empty() {
+            if !events.is_empty() {
                 self.instant.began = Instant::now();
-                self.record(|to| facts.iter().try_for_each(|(_, event)| to.event(event)));
-                for (_, fact) in facts.iter() {
-                    self.adopts(fact);
+                self.record(|to| events.iter().try_for_each(|(_, event)| to.event(event)));
+                for (_, event) in events.iter() {
+                    self.adopts(event);
                 }
                 return Ok(Some(at));
             }
-            let mut pause = self.look_at.saturating_duration_since(Instant::now());
+            let mut pause = self.poll_at.saturating_duration_since(Instant::now());
             if let Some(next) = self.timeline.next() {
                 pause = pause.min(next.since(at));
             }
@@ -382,7 +382,7 @@ impl Driver for NodeDriver<'_> {
             if let Some(end) = self.end.at {
                 pause = pause.min(end.saturating_duration_since(Instant::now()));
             }
-            self.told.beat();
+            self.reporter.ping_watchdog();
             if let Some(message) = self.inbox.next(pause) {
                 self.handle_message(message);
             }
@@ -391,7 +391,7 @@ impl Driver for NodeDriver<'_> {
 
     fn carry_out(&mut self, seen: DriverView<'_>, order: &Action) -> Result<Time, DriverStop> {
         self.record(|to| to.action(order));
-        self.told.action(order);
+        self.reporter.action(order);
         match order {
             Action::Place {
                 tenant: Tenant::Job(job),
@@ -437,7 +437,7 @@ impl Driver for NodeDriver<'_> {
         self.record(|to| to.settle(seen.now));
         self.settle_adopted(seen);
         self.still_there();
-        self.told
+        self.reporter
             .settled(&self.node, seen, self.instant.began.elapsed());
         Ok(())
     }

@@ -1,7 +1,7 @@
-//! What has happened since the last look: the ledger and the drivers, as facts.
+//! Turns changes of the ledger and the drivers since the last poll into events.
 //!
-//! The ledger is the truth, and a scheduler knows what it was told. So each look compares the two,
-//! and what differs is told. A ticket that this daemon serves stays the same job under its lease;
+//! The ledger is the truth, and a scheduler knows only what was reported to it. So each poll compares the two,
+//! and reports the differences. A ticket that this daemon serves stays the same job under its lease;
 //! any other lease is a job that was adopted.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,23 +41,23 @@ pub(super) fn ticket_of(job: JobId) -> Option<i64> {
     (job.0 % 2 == 1).then_some((job.0 / 2) as i64)
 }
 
-/// A lease as it was told.
+/// A lease as it was reported.
 #[derive(Clone, Debug)]
 pub(crate) struct ReportedLease {
     /// Its job.
     pub job: JobId,
     /// The tenant.
     pub tenant: String,
-    /// The whole devices that were told to be occupied, because the lease could not be adopted.
+    /// The whole devices that were reported as occupied, because the lease could not be adopted.
     pub occupies: BTreeSet<DeviceId>,
 }
 
-/// What a scheduler was told.
+/// The state that was reported to the scheduler.
 #[derive(Debug, Default)]
 pub(crate) struct ReportedState {
     /// By ticket: those who wait.
     pub tickets: BTreeMap<i64, JobId>,
-    /// A ticket whose order failed waits so long before it is told again.
+    /// A ticket whose order failed waits this long before it is reported again.
     pub not_before: BTreeMap<i64, UnixNanos>,
     /// By lease.
     pub leases: BTreeMap<i64, ReportedLease>,
@@ -67,18 +67,18 @@ pub(crate) struct ReportedState {
     occupied: BTreeSet<DeviceId>,
     unhealthy: BTreeMap<DeviceId, String>,
     layouts: BTreeMap<DeviceId, Layout>,
-    /// Devices whose layout is told by the next look, whether it is another or not.
+    /// Devices whose layout the next poll reports even if it has not changed.
     unsure: BTreeSet<DeviceId>,
 }
 
 impl ReportedState {
-    /// Has the next look tell the layout of a device.
+    /// Makes the next poll report the layout of a device.
     pub(super) fn layout_unsure(&mut self, whole: DeviceId) {
         self.unsure.insert(whole);
     }
 }
 
-/// What a look found.
+/// The ledger as one poll found it.
 pub(super) struct LedgerSnapshot {
     /// The leases that hold, and the state of the machine.
     pub seen: NodeSnapshot,
@@ -144,23 +144,23 @@ impl EventBuilder<'_> {
         Time(u64::try_from(moment.saturating_sub(self.began)).unwrap_or_default())
     }
 
-    /// Compares what was found with what is known, and returns the facts that were missing.
-    pub(super) fn news(
+    /// Compares what was found with what was reported, and returns the differences as events.
+    pub(super) fn diff(
         &self,
         known: &mut ReportedState,
         found: &LedgerSnapshot,
         nonsense: &mut Vec<InvalidTicket>,
     ) -> Vec<Event> {
-        let mut facts = Vec::new();
-        self.layouts(known, &mut facts);
-        self.ends(known, found, &mut facts);
-        self.begins(known, found, &mut facts);
-        self.withheld(known, found, &mut facts);
-        self.arrivals(known, found, &mut facts, nonsense);
-        facts
+        let mut events = Vec::new();
+        self.layouts(known, &mut events);
+        self.ends(known, found, &mut events);
+        self.begins(known, found, &mut events);
+        self.withheld(known, found, &mut events);
+        self.arrivals(known, found, &mut events, nonsense);
+        events
     }
 
-    fn layouts(&self, known: &mut ReportedState, facts: &mut Vec<Event>) {
+    fn layouts(&self, known: &mut ReportedState, events: &mut Vec<Event>) {
         let view = self.node.loaded().idle.view();
         for whole in self.node.graph().wholes().iter() {
             let layout = view.layout_of(whole);
@@ -171,7 +171,7 @@ impl EventBuilder<'_> {
             }
             known.unsure.remove(&whole);
             known.layouts.insert(whole, layout.clone());
-            facts.push(Event::LayoutIs {
+            events.push(Event::LayoutIs {
                 machine: MACHINE,
                 whole,
                 layout,
@@ -179,23 +179,23 @@ impl EventBuilder<'_> {
         }
     }
 
-    /// A layout that was told otherwise than by a look.
+    /// Records a layout that was reported outside of a poll.
     pub(super) fn layout_is(known: &mut ReportedState, whole: DeviceId, layout: Layout) {
         known.layouts.insert(whole, layout);
         known.unsure.remove(&whole);
     }
 
-    fn ends(&self, known: &mut ReportedState, found: &LedgerSnapshot, facts: &mut Vec<Event>) {
+    fn ends(&self, known: &mut ReportedState, found: &LedgerSnapshot, events: &mut Vec<Event>) {
         for (lease, reason) in &found.ends {
             let Some(known_lease) = known.leases.remove(lease) else {
                 continue;
             };
             for whole in known_lease.occupies {
                 if known.occupied.remove(&whole) {
-                    facts.push(occupied(whole, false));
+                    events.push(occupied(whole, false));
                 }
             }
-            facts.push(end(known_lease.job, reason));
+            events.push(end(known_lease.job, reason));
         }
         let waits: BTreeSet<i64> = waiting(&found.queue).map(|ticket| ticket.id).collect();
         let gone: Vec<i64> = known.tickets.keys().copied().collect();
@@ -203,13 +203,13 @@ impl EventBuilder<'_> {
             let Some(job) = known.tickets.remove(&ticket) else {
                 continue;
             };
-            // A lease that somebody else gave it is told as adopted.
-            facts.push(Event::Cancelled(job));
+            // A lease that another program granted to it is reported as adopted.
+            events.push(Event::Cancelled(job));
         }
         known.not_before.retain(|ticket, _| waits.contains(ticket));
     }
 
-    fn begins(&self, known: &mut ReportedState, found: &LedgerSnapshot, facts: &mut Vec<Event>) {
+    fn begins(&self, known: &mut ReportedState, found: &LedgerSnapshot, events: &mut Vec<Event>) {
         for lease in &found.seen.recovered.leases {
             if known.leases.contains_key(&lease.id) {
                 continue;
@@ -223,15 +223,15 @@ impl EventBuilder<'_> {
                     occupies: BTreeSet::new(),
                 },
             );
-            facts.extend(self.adopted(lease, found.held(lease.id), job));
+            events.extend(self.adopted(lease, found.held(lease.id), job));
         }
         let closed: BTreeSet<DeviceId> = found.seen.state.closed.iter().copied().collect();
         for &instance in known.closed.difference(&closed) {
-            facts.push(Event::Cancelled(job_of_stranger(instance)));
+            events.push(Event::Cancelled(job_of_stranger(instance)));
         }
         for &instance in closed.difference(&known.closed) {
             let at = self.at(now());
-            facts.push(self.running(job_of_stranger(instance), &[instance], "", at));
+            events.push(self.running(job_of_stranger(instance), &[instance], "", at));
         }
         known.closed = closed;
     }
@@ -242,15 +242,15 @@ impl EventBuilder<'_> {
             return None;
         }
         let tenant = &lease.asker.tenant;
-        let mut fact = self.running(id, held, tenant, self.at(lease.granted));
-        if let Event::Adopted { job, .. } = &mut fact {
+        let mut event = self.running(id, held, tenant, self.at(lease.granted));
+        if let Event::Adopted { job, .. } = &mut event {
             job.run_time = lease.expires.map_or(RunTime::Unknown, |end| {
                 let length = end.saturating_sub(lease.granted).max(0);
                 RunTime::Fixed(Duration::from_nanos(length.unsigned_abs()))
             });
             self.of_tenant(tenant, lease.granted, job);
         }
-        Some(fact)
+        Some(event)
     }
 
     /// A job that runs on these devices.
@@ -299,12 +299,12 @@ impl EventBuilder<'_> {
             .map(|whole| self.at(since) + Duration::from_secs(whole.0));
     }
 
-    fn withheld(&self, known: &mut ReportedState, found: &LedgerSnapshot, facts: &mut Vec<Event>) {
+    fn withheld(&self, known: &mut ReportedState, found: &LedgerSnapshot, events: &mut Vec<Event>) {
         let graph = self.node.graph();
         let (mut cordoned, mut occupied) = (BTreeSet::new(), BTreeSet::new());
         let mut unhealthy: BTreeMap<DeviceId, String> = BTreeMap::new();
         for device in &found.seen.state.withheld {
-            // Strangers on one instance are told as jobs.
+            // Foreign processes on one instance are reported as jobs.
             if graph.device(device.device).parent != device.device {
                 continue;
             }
@@ -319,9 +319,9 @@ impl EventBuilder<'_> {
         }
         let mut differs = |was: &BTreeSet<DeviceId>,
                            is: &BTreeSet<DeviceId>,
-                           fact: fn(DeviceId, bool) -> Event| {
-            facts.extend(was.difference(is).map(|&device| fact(device, false)));
-            facts.extend(is.difference(was).map(|&device| fact(device, true)));
+                           event: fn(DeviceId, bool) -> Event| {
+            events.extend(was.difference(is).map(|&device| event(device, false)));
+            events.extend(is.difference(was).map(|&device| event(device, true)));
         };
         differs(&known.cordoned, &cordoned, cordon);
         differs(&known.occupied, &occupied, self::occupied);
@@ -329,12 +329,12 @@ impl EventBuilder<'_> {
         known.occupied = occupied;
         for &whole in known.unhealthy.keys() {
             if !unhealthy.contains_key(&whole) {
-                facts.push(health(whole, None));
+                events.push(health(whole, None));
             }
         }
         for (&whole, why) in &unhealthy {
             if known.unhealthy.get(&whole) != Some(why) {
-                facts.push(health(whole, Some(why.clone())));
+                events.push(health(whole, Some(why.clone())));
             }
         }
         known.unhealthy = unhealthy;
@@ -344,7 +344,7 @@ impl EventBuilder<'_> {
         &self,
         known: &mut ReportedState,
         found: &LedgerSnapshot,
-        facts: &mut Vec<Event>,
+        events: &mut Vec<Event>,
         nonsense: &mut Vec<InvalidTicket>,
     ) {
         let at = now();
@@ -360,7 +360,7 @@ impl EventBuilder<'_> {
             match self.job(ticket) {
                 Ok(job) => {
                     known.tickets.insert(ticket.id, job.id);
-                    facts.push(Event::Arrived(job));
+                    events.push(Event::Arrived(job));
                 }
                 Err(error) => nonsense.push(InvalidTicket {
                     ticket: ticket.id,

@@ -1,4 +1,4 @@
-//! What comes from outside while the daemon waits: bells, latencies, progress, and the end.
+//! Messages to the daemon while it waits: wake-ups, latencies, progress, and the end.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 /// The most messages that wait. Of more, latencies are dropped and counted.
 const WAITING: usize = 1 << 16;
 
-/// The most messages that are taken before facts are told and the ledger is looked at.
+/// The most messages that are taken before the scheduler gets its events and the ledger is polled.
 pub(crate) const TURN: usize = 4096;
 
 /// A message.
@@ -42,7 +42,7 @@ impl InboxSender {
         match self.0.try_send(message) {
             Ok(()) => true,
             Err(TrySendError::Full(message)) => {
-                // What must not be lost waits for room; a bell that waits already is enough.
+                // What must not be lost waits for room; one pending wake-up is enough.
                 matches!(message, InboxMessage::Wakeup)
                     || (!matches!(
                         message,

@@ -1,6 +1,6 @@
-//! What the levers hold, on the disk before a lever is pulled.
+//! The journal of changes, written to the disk before a change is applied.
 //!
-//! Whoever can write an entry can have the daemon's user undo whatever it names. So entries are in a
+//! Whoever can write an entry can have the daemon's user revert whatever it names. So entries are in a
 //! folder of that user alone, and the ledger, which a group may write, has their words for the audit
 //! and nothing that anybody acts on.
 
@@ -55,8 +55,8 @@ pub(crate) fn folder_of(ledger: &Path) -> PathBuf {
 
 /// Whether an entry is one that the daemon writes.
 fn is_own(entry: &JournalEntry) -> bool {
-    let pull = matches!(
-        entry.pull,
+    let change = matches!(
+        entry.change,
         LeverChange::BlockIo { .. }
             | LeverChange::AssignCgroup { .. }
             | LeverChange::Affinity { .. }
@@ -78,7 +78,7 @@ fn is_own(entry: &JournalEntry) -> bool {
                 | Step::Destroy { .. }
         )
     };
-    let is_hand_over = matches!(entry.pull, LeverChange::HandOver { .. });
+    let is_hand_over = matches!(entry.change, LeverChange::HandOver { .. });
     let of_hand_over = |step: &Step| {
         let is_its = matches!(
             step,
@@ -87,7 +87,7 @@ fn is_own(entry: &JournalEntry) -> bool {
         is_hand_over && is_its
     };
     let mut steps = entry.plan.steps.iter();
-    pull && steps.all(|step| is_of_daemon(step) || of_hand_over(step))
+    change && steps.all(|step| is_of_daemon(step) || of_hand_over(step))
 }
 
 impl Journal for NodeJournal {
@@ -96,7 +96,7 @@ impl Journal for NodeJournal {
         let noted = self.ledger.change(Durability::Boot, |books| {
             leader::heartbeat(books, leader)?;
             if !entry.confirmed {
-                let words = format!("pull {}: {}", entry.id, entry.plan.words.join("; "));
+                let words = format!("change {}: {}", entry.id, entry.plan.words.join("; "));
                 books.note(AuditEntry::new(AuditKind::Lever, &leader.owner, &words))?;
             }
             Ok(())
@@ -105,7 +105,7 @@ impl Journal for NodeJournal {
         self.entries.put(entry)
     }
 
-    // Also after another daemon has taken the queue: the journal is open here, so nobody else takes this back.
+    // Also after another daemon has taken the queue: the journal is open here, so nobody else reverts this.
     fn remove(&mut self, id: u64) -> Result<(), LeverError> {
         self.entries.remove(id)
     }
@@ -115,10 +115,10 @@ impl Journal for NodeJournal {
         if let Some(strange) = entries.iter().find(|entry| !is_own(entry)) {
             return Err(LeverError::failed(
                 format!(
-                    "pull {} of {} in the journal",
+                    "change {} ({}) in the journal",
                     strange.id, strange.plan.lever
                 ),
-                "no daemon pulls that: expected a journal of mapa-node alone",
+                "no daemon makes this change: expected a journal of mapa-node alone",
             ));
         }
         Ok(entries)
@@ -138,7 +138,7 @@ mod tests {
         let program = ProgramSpec::new("evil", ["touch", "/tmp/evil"]);
         JournalEntry {
             id: 1,
-            pull: LeverChange::Stop {
+            change: LeverChange::Stop {
                 program: program.clone(),
             },
             plan: Plan {
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_daemon_pulls_is_not_taken_back() {
+    fn journal_entries_of_other_programs_are_not_reverted() {
         let folder = tempfile::tempdir().unwrap();
         let ledger = folder.path().join("ledger.db");
         let leader = leader();
@@ -173,40 +173,40 @@ mod tests {
             .put(&strange())
             .unwrap();
         let journal = NodeJournal::open(&journal, &ledger, &leader).unwrap();
-        let hands: LeverSet = SimulatedMachine::new().hands();
-        let error = LeverManager::open(hands, journal, 0).err().unwrap();
+        let levers: LeverSet = SimulatedMachine::new().levers();
+        let error = LeverManager::open(levers, journal, 0).err().unwrap();
         assert!(
-            error.to_string().contains("no daemon pulls that"),
+            error.to_string().contains("no daemon makes this change"),
             "{error}"
         );
     }
 
     #[test]
-    fn a_daemon_that_has_lost_the_queue_pulls_nothing() {
+    fn a_daemon_that_has_lost_the_queue_applies_no_change() {
         let folder = tempfile::tempdir().unwrap();
         let ledger = folder.path().join("ledger.db");
         let leader = leader();
         let mut books = Ledger::open(&ledger).unwrap();
         let journal = NodeJournal::open(&folder_of(&ledger), &ledger, &leader).unwrap();
         let twin = SimulatedMachine::new();
-        let (mut keeper, _) = LeverManager::open(twin.hands(), journal, 0).unwrap();
-        let pull = |keeper: &mut LeverManager<NodeJournal>| {
+        let (mut manager, _) = LeverManager::open(twin.levers(), journal, 0).unwrap();
+        let apply = |manager: &mut LeverManager<NodeJournal>| {
             let group = mapa_live::levers::CgroupPath::new("mapa/x").unwrap();
             let controllers = vec![mapa_live::levers::Controller::BlockIo];
-            let pull = LeverChange::AssignCgroup {
+            let change = LeverChange::AssignCgroup {
                 process: None,
                 group,
                 controllers,
             };
-            format!("{:?}", keeper.apply(&pull, Lifetime::Session, 0))
+            format!("{:?}", manager.apply(&change, Lifetime::Session, 0))
         };
         books
             .change(Durability::Boot, |books| {
                 books.acquire_leadership(&leader.owner, &leader.process, &leader.scheduler)
             })
             .unwrap();
-        let fact = pull(&mut keeper);
-        assert!(fact.starts_with("Applied"), "{fact}");
+        let event = apply(&mut manager);
+        assert!(event.starts_with("Applied"), "{event}");
         let process = leader.process;
         let other = Identity {
             id: ProcessId {
@@ -220,10 +220,10 @@ mod tests {
                 books.acquire_leadership("test", &other, "fifo")
             })
             .unwrap();
-        let fact = keeper.close();
-        assert_eq!(fact.len(), 1, "{fact:?}: what it holds it takes back");
-        let fact = pull(&mut keeper);
-        assert!(fact.contains("another daemon"), "{fact}");
+        let event = manager.close();
+        assert_eq!(event.len(), 1, "{event:?}: what it holds it reverts");
+        let event = apply(&mut manager);
+        assert!(event.contains("another daemon"), "{event}");
     }
 
     #[test]

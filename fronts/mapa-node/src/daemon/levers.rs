@@ -1,5 +1,4 @@
-//! The hands of the daemon: which levers its orders pull, for whom, and when they are taken
-//! back.
+//! The levers of the daemon: which changes its actions need, who holds them, and when they are reverted.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,7 +21,7 @@ use crate::node::Node;
 /// The levers of this machine.
 pub(crate) struct NodeLevers<'a, J: Journal> {
     /// The levers, with what they hold and who needs it.
-    pub(super) keeper: LeverManager<J>,
+    pub(super) manager: LeverManager<J>,
     levers: &'a LeversConfig,
     roots: &'a Roots,
     /// The guards in force.
@@ -31,11 +30,11 @@ pub(crate) struct NodeLevers<'a, J: Journal> {
     quiet: InterruptSampler,
     /// How often in a row each device could not be partitioned.
     failures: BTreeMap<DeviceId, u32>,
-    /// What could not be taken back, as it was told.
-    undone: FailedReverts,
-    /// Whether a layout was taken back since the last tick, or a part of it: its instances have other names.
+    /// The changes that could not be reverted, with the reason that was last reported.
+    failed_reverts: FailedReverts,
+    /// Whether a layout was reverted since the last tick, or a part of it: its instances have other names.
     is_partitioned: bool,
-    /// Whether nothing is done but told.
+    /// Dry run: changes are logged, and not applied.
     pub(super) is_dry: bool,
 }
 
@@ -44,7 +43,7 @@ pub(crate) struct NodeLevers<'a, J: Journal> {
 pub(super) struct NotPartitioned {
     /// Why, in words.
     pub why: String,
-    /// How long to wait before the scheduler is told: longer each time, so that a device which cannot be
+    /// How long to wait before the failure is reported to the scheduler: longer each time, so that a device which cannot be
     /// partitioned does not keep the daemon busy.
     pub pause: Duration,
     /// Whether instances were destroyed or made all the same. Those that were made again, as before, have new
@@ -53,31 +52,31 @@ pub(super) struct NotPartitioned {
 }
 
 impl<'a, J: Journal> NodeLevers<'a, J> {
-    /// The hands with these levers. `job_of` names the job whose block I/O is limited in a group: pulls
-    /// that an earlier daemon has left, and whose time is not up, are its.
+    /// Levers over a manager. `job_of` names the job whose block I/O is limited in a group: it becomes the holder of the
+    /// changes that an earlier daemon has left there and that have not expired.
     pub(crate) fn new(
-        mut keeper: LeverManager<J>,
+        mut manager: LeverManager<J>,
         levers: &'a LeversConfig,
         roots: &'a Roots,
         is_dry: bool,
         job_of: impl Fn(&CgroupPath) -> Option<JobId>,
     ) -> Self {
-        let of = |entry: &JournalEntry| match &entry.pull {
+        let of = |entry: &JournalEntry| match &entry.change {
             LeverChange::BlockIo { group, .. } => Some((entry.id, job_of(group)?)),
             _ => None,
         };
-        let known: Vec<(u64, JobId)> = keeper.active().filter_map(of).collect();
+        let known: Vec<(u64, JobId)> = manager.active().filter_map(of).collect();
         for (id, job) in known {
-            keeper.adopt(id, holder(job, LimitKind::BlockIo));
+            manager.adopt(id, holder(job, LimitKind::BlockIo));
         }
         Self {
-            keeper,
+            manager,
             levers,
             roots,
             guards: BTreeMap::new(),
             quiet: InterruptSampler::default(),
             failures: BTreeMap::new(),
-            undone: FailedReverts::default(),
+            failed_reverts: FailedReverts::default(),
             is_partitioned: false,
             is_dry,
         }
@@ -89,49 +88,52 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
     }
 
     /// Reads the counters of interrupts once more.
-    pub(super) fn look(&mut self) {
-        self.quiet.look(self.roots);
+    pub(super) fn sample_interrupts(&mut self) {
+        self.quiet.sample(self.roots);
     }
 
-    /// Takes back what is past its time. Whether a device may have got other instances since the last tick.
-    pub(super) fn tick(&mut self, now_ms: u64, told: &mut Reporter) -> bool {
-        for fact in self.keeper.revert_expired(now_ms) {
-            self.report_revert(&fact, told);
+    /// Reverts expired changes. True if a device may have got other instances since the last tick.
+    pub(super) fn tick(&mut self, now_ms: u64, reporter: &mut Reporter) -> bool {
+        for event in self.manager.revert_expired(now_ms) {
+            self.report_revert(&event, reporter);
         }
         std::mem::take(&mut self.is_partitioned)
     }
 
-    /// Counts what could not be taken back, and tells it when that is news: each tick tries again.
-    pub(super) fn report_revert(&mut self, fact: &LeverEvent, told: &mut Reporter) {
-        let is_news = self.undone.is_news(fact);
-        if let LeverEvent::Reverted { id, lever } = fact {
-            info!(id, lever, "taken back");
+    /// Counts failed reverts, and reports each when its reason is new: every tick tries again.
+    pub(super) fn report_revert(&mut self, event: &LeverEvent, reporter: &mut Reporter) {
+        let should_report = self.failed_reverts.should_report(event);
+        if let LeverEvent::Reverted { id, lever } = event {
+            info!(id, lever, "change reverted");
         }
-        if let LeverEvent::Reverted { lever, .. } | LeverEvent::RevertFailed { lever, .. } = fact {
-            // Also of one that was taken back in part, instances were made anew. A try that ends as the one before
-            // made none.
-            self.is_partitioned |= lever == "layout" && is_news;
+        if let LeverEvent::Reverted { lever, .. } | LeverEvent::RevertFailed { lever, .. } = event {
+            // A revert in part creates instances again, too. One that fails for the same reason as before has created
+            // none.
+            self.is_partitioned |= lever == "layout" && should_report;
         }
-        let LeverEvent::RevertFailed { id, lever, left } = fact else {
+        let LeverEvent::RevertFailed { id, lever, left } = event else {
             return;
         };
-        told.lever_failed(lever, "revert");
-        if is_news {
-            told.error("levers", &format!("pull {id} of {lever}: {}", words(left)));
+        reporter.lever_failed(lever, "revert");
+        if should_report {
+            reporter.error(
+                "levers",
+                &format!("change {id} ({lever}): revert failed: {}", words(left)),
+            );
         }
     }
 
-    /// A job has left: what only it needed is taken back.
-    pub(super) fn left(&mut self, job: JobId, told: &mut Reporter) {
+    /// A job has left: what only it needed is reverted.
+    pub(super) fn left(&mut self, job: JobId, reporter: &mut Reporter) {
         self.guards.retain(|(limited, _), _| *limited != job);
         let name = name(job);
-        self.free(|holder| holder.who == name, told);
+        self.free(|holder| holder.who == name, reporter);
     }
 
-    /// Takes back what only these need. What cannot be is told, and tried again by each tick.
-    pub(super) fn free(&mut self, is: impl Fn(&Holder) -> bool, told: &mut Reporter) {
-        for fact in self.keeper.free(is) {
-            self.report_revert(&fact, told);
+    /// Reverts what only these holders need. Failures are reported, and every tick tries again.
+    pub(super) fn free(&mut self, is: impl Fn(&Holder) -> bool, reporter: &mut Reporter) {
+        for event in self.manager.free(is) {
+            self.report_revert(&event, reporter);
         }
     }
 
@@ -145,7 +147,7 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
         guard: JobLimit,
         now_ms: u64,
         target: Result<LimitTarget, String>,
-        told: &mut Reporter,
+        reporter: &mut Reporter,
     ) -> Result<(), String> {
         let Some((kind, is_set)) = changes::kind(guard) else {
             return Err("no lever of this release does that".to_owned());
@@ -153,20 +155,19 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
         if self.guards.get(&(job, kind)) != Some(&guard) {
             self.guards.remove(&(job, kind));
             let whose = holder(job, kind);
-            self.free(|holder| *holder == whose, told);
+            self.free(|holder| *holder == whose, reporter);
         }
         if !is_set {
             return Ok(());
         }
-        let done = target.and_then(|target| self.set(job, kind, guard, now_ms, &target, told));
+        let done = target.and_then(|target| self.set(job, kind, guard, now_ms, &target, reporter));
         if done.is_err() {
-            told.lever_failed(&holder(job, kind).what, "apply");
+            reporter.lever_failed(&holder(job, kind).what, "apply");
         }
         done
     }
 
-    /// Pulls what a guard asks for. If one pull fails, those before it that nobody else needs are taken
-    /// back.
+    /// Applies the changes that a limit needs. If one fails, those before it without another holder are reverted.
     fn set(
         &mut self,
         job: JobId,
@@ -174,29 +175,32 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
         guard: JobLimit,
         now_ms: u64,
         target: &LimitTarget,
-        told: &mut Reporter,
+        reporter: &mut Reporter,
     ) -> Result<(), String> {
         let quiet = &mut self.quiet;
-        let wanted = changes::pulls(guard, target, self.levers, self.roots, quiet, now_ms)?;
+        let wanted = changes::limit_changes(guard, target, self.levers, self.roots, quiet, now_ms)?;
         let whose = holder(job, kind);
-        let before: Vec<u64> = self.keeper.needed_by(&whose).collect();
-        for (pull, lifetime) in wanted {
+        let before: Vec<u64> = self.manager.needed_by(&whose).collect();
+        for (change, lifetime) in wanted {
             if self.is_dry {
-                let plan = self.keeper.plan(&pull).map_err(|error| error.to_string())?;
-                told.dry_run(&plan.to_string());
+                let plan = self
+                    .manager
+                    .plan(&change)
+                    .map_err(|error| error.to_string())?;
+                reporter.dry_run(&plan.to_string());
                 continue;
             }
-            let fact = self.keeper.pull_for(&whose, &pull, lifetime, now_ms);
-            match changes::outcome(&fact) {
+            let event = self.manager.apply_for(&whose, &change, lifetime, now_ms);
+            match changes::outcome(&event) {
                 Ok(()) => {}
                 // A process may end at any moment; others of the job are limited all the same.
-                Err(_) if is_gone(&pull, self.roots) => {}
+                Err(_) if is_gone(&change, self.roots) => {}
                 Err(why) => {
-                    let mut new: Vec<u64> = self.keeper.needed_by(&whose).collect();
+                    let mut new: Vec<u64> = self.manager.needed_by(&whose).collect();
                     new.retain(|number| !before.contains(number));
                     for id in new.into_iter().rev() {
-                        if let Some(fact) = self.keeper.leave(&whose, id) {
-                            self.report_revert(&fact, told);
+                        if let Some(event) = self.manager.leave(&whose, id) {
+                            self.report_revert(&event, reporter);
                         }
                     }
                     return Err(why);
@@ -207,7 +211,7 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
         Ok(())
     }
 
-    /// Partitions a device. In a dry run it is told, and fails.
+    /// Partitions a device. A dry run reports the plan, and fails.
     ///
     /// # Errors
     /// Why the device has not that layout.
@@ -217,9 +221,10 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
         whole: DeviceId,
         layout: &Layout,
         now_ms: u64,
-        told: &mut Reporter,
+        reporter: &mut Reporter,
     ) -> Result<(), NotPartitioned> {
-        let Err((why, is_touched)) = self.pull_layout(node, whole, layout, now_ms, told) else {
+        let Err((why, is_touched)) = self.apply_layout(node, whole, layout, now_ms, reporter)
+        else {
             self.failures.remove(&whole);
             return Ok(());
         };
@@ -233,17 +238,17 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
     }
 
     /// # Errors
-    /// Why it was not pulled, and whether something was changed all the same.
-    fn pull_layout(
+    /// Why it was not applied, and whether something was changed all the same.
+    fn apply_layout(
         &mut self,
         node: &Node,
         whole: DeviceId,
         layout: &Layout,
         now_ms: u64,
-        told: &mut Reporter,
+        reporter: &mut Reporter,
     ) -> Result<(), (String, bool)> {
         let mut is_touched = false;
-        let mut pull = || {
+        let mut apply = || {
             if !self.levers.enabled.contains(&Lever::Mig) {
                 return Err("the lever \"mig\" is off: expected it in `levers.enabled`".to_owned());
             }
@@ -252,20 +257,23 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
                     "this machine is only described: its layouts are not changed".to_owned(),
                 );
             }
-            let pull = changes::layout_pull(node, whole, layout)?;
+            let change = changes::layout_change(node, whole, layout)?;
             if self.is_dry {
-                let plan = self.keeper.plan(&pull).map_err(|error| error.to_string())?;
-                told.dry_run(&plan.to_string());
+                let plan = self
+                    .manager
+                    .plan(&change)
+                    .map_err(|error| error.to_string())?;
+                reporter.dry_run(&plan.to_string());
                 return Ok(());
             }
-            let fact = self.keeper.apply(&pull, Lifetime::Kept, now_ms);
-            // What failed midway was taken back, and that makes instances again.
-            is_touched = matches!(fact, LeverEvent::Failed { .. });
-            changes::outcome(&fact)
+            let event = self.manager.apply(&change, Lifetime::Kept, now_ms);
+            // What failed midway was reverted, and that makes instances again.
+            is_touched = matches!(event, LeverEvent::Failed { .. });
+            changes::outcome(&event)
         };
-        match pull() {
+        match apply() {
             Err(why) => {
-                told.lever_failed("mig", "apply");
+                reporter.lever_failed("mig", "apply");
                 Err((why, is_touched))
             }
             Ok(()) if self.is_dry => Err(("a dry run changes no layout".to_owned(), false)),
@@ -273,22 +281,22 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
         }
     }
 
-    /// Takes everything back that is not kept, and returns what could not be, in words.
-    pub(super) fn close(&mut self, told: &mut Reporter) -> Vec<String> {
+    /// Reverts everything that is not kept, and returns what could not be, in words.
+    pub(super) fn close(&mut self, reporter: &mut Reporter) -> Vec<String> {
         let mut left = Vec::new();
-        for fact in self.keeper.close() {
-            if let LeverEvent::RevertFailed { id, lever, .. } = fact {
-                told.lever_failed(&lever, "revert");
-                left.push(format!("pull {id} of {lever} could not be taken back"));
+        for event in self.manager.close() {
+            if let LeverEvent::RevertFailed { id, lever, .. } = event {
+                reporter.lever_failed(&lever, "revert");
+                left.push(format!("change {id} ({lever}): revert failed"));
             }
         }
         left
     }
 }
 
-/// Whether the process that a pull is about has ended.
-fn is_gone(pull: &LeverChange, roots: &Roots) -> bool {
-    match pull {
+/// Whether the process that a change is about has ended.
+fn is_gone(change: &LeverChange, roots: &Roots) -> bool {
+    match change {
         LeverChange::AssignCgroup {
             process: Some(process),
             ..
@@ -313,7 +321,7 @@ mod tests {
     use super::super::reporter::SharedStatus;
     use super::*;
 
-    fn told() -> Reporter {
+    fn reporter() -> Reporter {
         let shared = SharedStatus {
             metrics: Metrics::new(),
             status: Mutex::new(Status::default()),
@@ -328,13 +336,13 @@ mod tests {
         }
     }
 
-    fn hands<'a>(
+    fn node_levers<'a>(
         twin: &SimulatedMachine,
         levers: &'a LeversConfig,
         roots: &'a Roots,
     ) -> NodeLevers<'a, MemoryJournal> {
-        let (keeper, _) = LeverManager::open(twin.hands(), MemoryJournal::default(), 0).unwrap();
-        NodeLevers::new(keeper, levers, roots, false, |_| None)
+        let (manager, _) = LeverManager::open(twin.levers(), MemoryJournal::default(), 0).unwrap();
+        NodeLevers::new(manager, levers, roots, false, |_| None)
     }
 
     fn target(processes: Vec<ProcessId>) -> Result<LimitTarget, String> {
@@ -352,69 +360,69 @@ mod tests {
     fn percent(twin: &SimulatedMachine, levers: &LeversConfig) -> u32 {
         let server = MpsServer(levers.mps_pipe.clone());
         let daemon = mapa_live::levers::MpsScope::Daemon;
-        twin.hands().mps.percent(&server, daemon).unwrap()
+        twin.levers().mps.percent(&server, daemon).unwrap()
     }
 
     #[test]
     fn what_two_jobs_need_holds_until_neither_does() {
-        let (levers, roots, mut told) = (levers(), Roots::default(), told());
+        let (levers, roots, mut reporter) = (levers(), Roots::default(), reporter());
         let twin = SimulatedMachine::new();
         twin.add_mps(&MpsServer(levers.mps_pipe.clone()), &[]);
-        let mut node_levers = hands(&twin, &levers, &roots);
+        let mut node_levers = node_levers(&twin, &levers, &roots);
         for (job, at) in [(A, 0), (B, 30_000)] {
-            let done = node_levers.throttle(job, MPS, at, target(Vec::new()), &mut told);
+            let done = node_levers.throttle(job, MPS, at, target(Vec::new()), &mut reporter);
             assert_eq!(done, Ok(()));
         }
         // The one of the two ends by its time, later than the other would have.
-        assert!(!node_levers.tick(60_000, &mut told));
+        assert!(!node_levers.tick(60_000, &mut reporter));
         assert_eq!(percent(&twin, &levers), 70_000);
-        node_levers.left(A, &mut told);
+        node_levers.left(A, &mut reporter);
         assert_eq!(percent(&twin, &levers), 70_000, "the other needs it");
         let lifted = JobLimit::MpsPercent(None);
-        let done = node_levers.throttle(B, lifted, 61_000, target(Vec::new()), &mut told);
+        let done = node_levers.throttle(B, lifted, 61_000, target(Vec::new()), &mut reporter);
         assert_eq!((done, percent(&twin, &levers)), (Ok(()), 100_000));
     }
 
     #[test]
     fn a_clock_that_goes_back_shortens_nobody_s_time() {
-        let (levers, roots, mut told) = (levers(), Roots::default(), told());
+        let (levers, roots, mut reporter) = (levers(), Roots::default(), reporter());
         let twin = SimulatedMachine::new();
         twin.add_mps(&MpsServer(levers.mps_pipe.clone()), &[]);
-        let mut node_hands = hands(&twin, &levers, &roots);
+        let mut node_levers = node_levers(&twin, &levers, &roots);
         for (job, at) in [(A, 30_000), (B, 0)] {
-            let done = node_hands.throttle(job, MPS, at, target(Vec::new()), &mut told);
+            let done = node_levers.throttle(job, MPS, at, target(Vec::new()), &mut reporter);
             assert_eq!(done, Ok(()));
         }
-        node_hands.tick(89_999, &mut told);
+        node_levers.tick(89_999, &mut reporter);
         assert_eq!(percent(&twin, &levers), 70_000);
-        node_hands.tick(90_000, &mut told);
+        node_levers.tick(90_000, &mut reporter);
         assert_eq!(percent(&twin, &levers), 100_000);
     }
 
     #[test]
-    fn a_pull_that_fails_takes_back_what_came_before_it_and_nothing_else() {
-        let (levers, roots, mut told) = (levers(), Roots::default(), told());
+    fn a_change_that_fails_reverts_what_came_before_it_and_nothing_else() {
+        let (levers, roots, mut reporter) = (levers(), Roots::default(), reporter());
         let twin = SimulatedMachine::with_group("mapa").unwrap();
         let added = twin.add_process(17, &[17]);
         let guard = JobLimit::BlockIoMbPerS(Some(200));
-        let mut node_levers = hands(&twin, &levers, &roots);
-        let done = node_levers.throttle(A, guard, 0, target(vec![added]), &mut told);
+        let mut node_levers = node_levers(&twin, &levers, &roots);
+        let done = node_levers.throttle(A, guard, 0, target(vec![added]), &mut reporter);
         assert_eq!(done, Ok(()));
-        let before = node_levers.keeper.active().count();
+        let before = node_levers.manager.active().count();
         assert_eq!(before, 2, "the process, and the limit");
         let less = JobLimit::BlockIoMbPerS(Some(1));
-        let done = node_levers.throttle(B, less, 0, target(vec![added]), &mut told);
+        let done = node_levers.throttle(B, less, 0, target(vec![added]), &mut reporter);
         assert!(done.is_err(), "out of bounds");
-        assert_eq!(node_levers.keeper.active().count(), before, "A's are A's");
-        node_levers.left(B, &mut told);
-        assert_eq!(node_levers.keeper.active().count(), before);
-        node_levers.left(A, &mut told);
-        assert_eq!(node_levers.keeper.active().count(), 0);
+        assert_eq!(node_levers.manager.active().count(), before, "A's are A's");
+        node_levers.left(B, &mut reporter);
+        assert_eq!(node_levers.manager.active().count(), before);
+        node_levers.left(A, &mut reporter);
+        assert_eq!(node_levers.manager.active().count(), 0);
     }
 
     #[test]
     fn a_limit_on_a_group_of_two_jobs_holds_until_neither_needs_it() {
-        let (levers, roots, mut told) = (levers(), Roots::default(), told());
+        let (levers, roots, mut reporter) = (levers(), Roots::default(), reporter());
         // A group that was there before, as a lease has one of its node_levers.
         let twin = SimulatedMachine::with_group("mapa/mapa-x-1").unwrap();
         let [first, second] = [17, 18].map(|pid| twin.add_process(pid, &[pid]));
@@ -425,67 +433,67 @@ mod tests {
             })
         };
         let guard = JobLimit::BlockIoMbPerS(Some(200));
-        let mut node_levers = hands(&twin, &levers, &roots);
+        let mut node_levers = node_levers(&twin, &levers, &roots);
         let before = twin.state();
         for (job, process) in [(A, first), (B, second)] {
-            let done = node_levers.throttle(job, guard, 0, target(vec![process]), &mut told);
+            let done = node_levers.throttle(job, guard, 0, target(vec![process]), &mut reporter);
             assert_eq!(done, Ok(()));
         }
-        let limits = |node_hands: &mut NodeLevers<'_, MemoryJournal>| {
+        let limits = |node_levers: &mut NodeLevers<'_, MemoryJournal>| {
             let group = CgroupPath::new("mapa/mapa-x-1").unwrap();
-            let block_io = &node_hands.keeper.hands().block_io;
+            let block_io = &node_levers.manager.levers().block_io;
             block_io.limits(&group, levers.block_devices[0])
         };
         let set = limits(&mut node_levers).unwrap();
         assert_eq!(set, mapa_live::levers::BlockIoLimits::mb_s(200));
         let lifted = JobLimit::BlockIoMbPerS(None);
-        let done = node_levers.throttle(A, lifted, 1, target(Vec::new()), &mut told);
+        let done = node_levers.throttle(A, lifted, 1, target(Vec::new()), &mut reporter);
         assert_eq!(done, Ok(()));
         assert_eq!(limits(&mut node_levers).unwrap(), set, "the other needs it");
-        node_levers.left(B, &mut told);
+        node_levers.left(B, &mut reporter);
         assert_eq!(twin.state(), before);
     }
 
     #[test]
-    fn what_cannot_be_taken_back_is_tried_again() {
-        let (levers, roots, mut told) = (levers(), Roots::default(), told());
+    fn what_cannot_be_reverted_is_tried_again() {
+        let (levers, roots, mut reporter) = (levers(), Roots::default(), reporter());
         let twin = SimulatedMachine::new();
         twin.add_mps(&MpsServer(levers.mps_pipe.clone()), &[]);
-        let mut node_levers = hands(&twin, &levers, &roots);
-        let done = node_levers.throttle(A, MPS, 0, target(Vec::new()), &mut told);
+        let mut node_levers = node_levers(&twin, &levers, &roots);
+        let done = node_levers.throttle(A, MPS, 0, target(Vec::new()), &mut reporter);
         assert_eq!(done, Ok(()));
         twin.fail(0, InjectedFault::Before);
-        node_levers.left(A, &mut told);
+        node_levers.left(A, &mut reporter);
         assert_eq!(percent(&twin, &levers), 70_000);
         twin.heal();
-        node_levers.tick(60_000, &mut told);
+        node_levers.tick(60_000, &mut reporter);
         assert_eq!(percent(&twin, &levers), 100_000);
     }
 
     #[test]
     fn what_an_earlier_daemon_has_left_is_its_jobs() {
-        let (levers, roots, mut told) = (levers(), Roots::default(), told());
+        let (levers, roots, mut reporter) = (levers(), Roots::default(), reporter());
         let twin = SimulatedMachine::with_group("mapa/mapa-x-1").unwrap();
-        let (mut keeper, _) =
-            LeverManager::open(twin.hands(), MemoryJournal::default(), 0).unwrap();
-        let pull = LeverChange::BlockIo {
+        let (mut manager, _) =
+            LeverManager::open(twin.levers(), MemoryJournal::default(), 0).unwrap();
+        let change = LeverChange::BlockIo {
             group: CgroupPath::new("mapa/mapa-x-1").unwrap(),
             device: levers.block_devices[0],
             limits: mapa_live::levers::BlockIoLimits::mb_s(200),
         };
-        keeper.apply(&pull, Lifetime::Until { ms: 50_000 }, 0);
+        manager.apply(&change, Lifetime::Until { ms: 50_000 }, 0);
         let job_of = |group: &CgroupPath| group.path().ends_with("mapa-x-1").then_some(A);
-        let mut node_levers = NodeLevers::new(keeper, &levers, &roots, false, job_of);
-        node_levers.left(B, &mut told);
-        assert_eq!(node_levers.keeper.active().count(), 1);
-        node_levers.left(A, &mut told);
-        assert_eq!(node_levers.keeper.active().count(), 0);
+        let mut node_levers = NodeLevers::new(manager, &levers, &roots, false, job_of);
+        node_levers.left(B, &mut reporter);
+        assert_eq!(node_levers.manager.active().count(), 1);
+        node_levers.left(A, &mut reporter);
+        assert_eq!(node_levers.manager.active().count(), 0);
     }
 
     #[test]
     fn a_job_is_kept_off_the_cores_that_serve_interrupts_until_it_may_have_them() {
         let tree = tempfile::tempdir().unwrap();
-        let (levers, roots, mut told) = (levers(), Roots::below(tree.path()), told());
+        let (levers, roots, mut reporter) = (levers(), Roots::below(tree.path()), reporter());
         let cpu = roots.sys.join("devices/system/cpu");
         std::fs::create_dir_all(&cpu).unwrap();
         std::fs::create_dir_all(&roots.proc).unwrap();
@@ -494,19 +502,19 @@ mod tests {
         let process = twin.add_process(17, &[17, 18]);
         let before = twin.state();
         let guard = |avoid| JobLimit::AvoidInterruptCores(avoid);
-        let mut node_levers = hands(&twin, &levers, &roots);
+        let mut node_levers = node_levers(&twin, &levers, &roots);
         // Nothing is known of interrupts yet: the job stays where it is.
-        let done = node_levers.throttle(A, guard(true), 0, target(vec![process]), &mut told);
+        let done = node_levers.throttle(A, guard(true), 0, target(vec![process]), &mut reporter);
         assert!(done.unwrap_err().contains("not counted yet"));
         for count in [0, 1_000_000_000] {
             let text = format!("  CPU0 CPU1 CPU2 CPU3\n 33: {count} 0 0 0 PCI-MSI nvme\n");
             std::fs::write(roots.proc.join("interrupts"), text).unwrap();
-            node_levers.quiet.look(&roots);
+            node_levers.quiet.sample(&roots);
         }
-        let done = node_levers.throttle(A, guard(true), 0, target(vec![process]), &mut told);
+        let done = node_levers.throttle(A, guard(true), 0, target(vec![process]), &mut reporter);
         assert_eq!(done, Ok(()));
         let cpus: Vec<String> = twin
-            .hands()
+            .levers()
             .affinity
             .threads(process)
             .unwrap()
@@ -514,7 +522,7 @@ mod tests {
             .map(|(_, cpus)| cpus.to_string())
             .collect();
         assert_eq!(cpus, ["1-3", "1-3"], "every thread, and not on CPU 0");
-        let done = node_levers.throttle(A, guard(false), 1, target(vec![process]), &mut told);
+        let done = node_levers.throttle(A, guard(false), 1, target(vec![process]), &mut reporter);
         assert_eq!((done, twin.state() == before), (Ok(()), true));
     }
 }

@@ -9,9 +9,9 @@ use mapa_live::DriverSnapshot;
 pub(crate) struct MigModes(Option<BTreeMap<u32, (Option<String>, bool)>>);
 
 impl MigModes {
-    /// Whether the drivers say otherwise than before. Of a device that is lost, nothing is known.
-    pub(super) fn look(&mut self, look: &DriverSnapshot) -> bool {
-        let Some(seen) = &look.devices else {
+    /// Takes the modes of a snapshot. True if a device is in another mode than before; a lost device keeps its last mode.
+    pub(super) fn update(&mut self, snapshot: &DriverSnapshot) -> bool {
+        let Some(seen) = &snapshot.devices else {
             return false;
         };
         let mut now: BTreeMap<u32, (Option<String>, bool)> = seen

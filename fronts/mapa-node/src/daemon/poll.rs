@@ -1,4 +1,4 @@
-//! A look: what is new in the ledger, the drivers and the counters goes to the scheduler.
+//! Polls the ledger, the drivers and the counters, and sends the differences to the scheduler as events.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -19,21 +19,21 @@ use crate::node::Node;
 use crate::wakeup;
 
 impl NodeDriver<'_> {
-    /// Looks at the ledger, the drivers and the counters, and puts what is new on the timeline.
-    pub(super) fn look(&mut self) -> Result<(), Error> {
+    /// Polls the ledger, the drivers and the counters, and puts the differences on the timeline.
+    pub(super) fn poll(&mut self) -> Result<(), Error> {
         let poll = Duration::from_millis(self.config.queue.poll_ms.0);
-        self.look_at = Instant::now() + poll;
-        // Also while drivers do not answer, no throttle outlives its time.
+        self.poll_at = Instant::now() + poll;
+        // Expired throttles are reverted even while drivers do not answer.
         self.tick_levers()?;
         let drivers = match self.drivers() {
             Ok(drivers) => drivers,
             Err(error) => {
-                // Who uses what is not known: nothing is decided until the drivers answer again.
-                self.told.error("drivers", &error.to_string());
+                // The users of devices are unknown: nothing is decided until the drivers answer again.
+                self.reporter.error("drivers", &error.to_string());
                 return self.change(Durability::Boot, |_| Ok(()));
             }
         };
-        if self.mig.look(&drivers) || self.is_stale {
+        if self.mig.update(&drivers) || self.is_stale {
             self.reload()?;
         }
         if self.is_stale {
@@ -46,16 +46,16 @@ impl NodeDriver<'_> {
             let seen = snapshot(books, node, processes, &leader.owner, &drivers)?;
             LedgerSnapshot::new(books, seen, known)
         })?;
-        let mut nonsense = Vec::new();
+        let mut invalid = Vec::new();
         let mut known = std::mem::take(&mut self.known);
-        let facts = self.reading().news(&mut known, &found, &mut nonsense);
+        let events = self.reading().diff(&mut known, &found, &mut invalid);
         self.known = known;
         let at = self.now();
-        for fact in facts {
-            if let Some(job) = fact.leaves() {
-                self.hands.left(job, &mut self.told);
+        for event in events {
+            if let Some(job) = event.leaves() {
+                self.levers.left(job, &mut self.reporter);
             }
-            self.timeline.put(at, fact);
+            self.timeline.put(at, event);
         }
         self.leases.clear();
         for lease in &found.seen.recovered.leases {
@@ -64,9 +64,9 @@ impl NodeDriver<'_> {
                 self.leases.insert(reported.job, (lease.clone(), held));
             }
         }
-        self.told.queue(&found.queue, self.leases.len());
-        self.refuse(nonsense)?;
-        self.hands.look();
+        self.reporter.queue(&found.queue, self.leases.len());
+        self.refuse(invalid)?;
+        self.levers.sample_interrupts();
         self.sample();
         Ok(())
     }
@@ -78,21 +78,21 @@ impl NodeDriver<'_> {
             return;
         };
         if sampler.is_gone() {
-            self.told.error("counters", GONE);
+            self.reporter.error("counters", GONE);
         }
-        let Some(news) = sampler.sample(&self.node) else {
+        let Some((sample, read, signals)) = sampler.sample(&self.node) else {
             return;
         };
-        if let Some(signals) = news.2 {
+        if let Some(signals) = signals {
             self.timeline.put(at, Event::Signals(signals));
         }
         #[cfg(feature = "slo")]
         if let Some(slo) = &mut self.slo {
-            slo.sampled(news.0, news.1);
+            slo.sampled(sample, read);
         }
     }
 
-    /// What the drivers say of this moment.
+    /// Device status and device processes, as the drivers report them now.
     pub(super) fn drivers(&self) -> Result<DriverSnapshot, Error> {
         if !self.config.queue.check_drivers {
             return Ok(DriverSnapshot::default());
@@ -100,22 +100,22 @@ impl NodeDriver<'_> {
         driver_snapshot(&self.node, self.live)
     }
 
-    /// Tickets that make no sense here get no devices.
-    pub(super) fn refuse(&mut self, nonsense: Vec<InvalidTicket>) -> Result<(), Error> {
-        for ticket in nonsense {
+    /// Refuses tickets that this machine cannot serve.
+    pub(super) fn refuse(&mut self, invalid: Vec<InvalidTicket>) -> Result<(), Error> {
+        for ticket in invalid {
             let why = format!("infeasible: {}", ticket.why);
             self.change(Durability::Boot, |books| {
                 books.record_refusal(ticket.ticket, &why)
             })?;
-            self.told.refused("infeasible");
+            self.reporter.refused("infeasible");
             wakeup::wake(self.ledger.id(), ticket.ticket);
         }
         Ok(())
     }
 
-    /// Pulls that are past their time are taken back.
+    /// Reverts expired changes.
     pub(super) fn tick_levers(&mut self) -> Result<(), Error> {
-        let is_partitioned = self.hands.tick(now_ms(), &mut self.told);
+        let is_partitioned = self.levers.tick(now_ms(), &mut self.reporter);
         if is_partitioned && self.node.is_live() {
             self.reload()?;
         }
@@ -123,7 +123,7 @@ impl NodeDriver<'_> {
     }
 
     /// Reads the machine anew: instances have other names after a repartition. If its drivers fail, it is as
-    /// little known as while they do not answer: the next look tries again, and nothing is decided before.
+    /// little known as while they do not answer: the next poll tries again, and nothing is decided before.
     ///
     /// # Errors
     /// The machine has other devices than before; the ledger fails.
@@ -136,7 +136,7 @@ impl NodeDriver<'_> {
         let mut node = match loaded.and_then(|node| whole(node, &self.node)) {
             Ok(node) => node,
             Err(why) => {
-                self.told.error("drivers", &why);
+                self.reporter.error("drivers", &why);
                 return Ok(());
             }
         };
@@ -154,9 +154,9 @@ impl NodeDriver<'_> {
         Ok(())
     }
 
-    /// Notes that this fact may be refused.
-    pub(super) fn adopts(&mut self, fact: &Event) {
-        let Event::Adopted { job, .. } = fact else {
+    /// Notes that this event may be refused.
+    pub(super) fn adopts(&mut self, event: &Event) {
+        let Event::Adopted { job, .. } = event else {
             return;
         };
         let mut leases = self.known.leases.iter();
@@ -177,7 +177,7 @@ impl NodeDriver<'_> {
             let graph = self.node.graph();
             let wholes: BTreeSet<DeviceId> =
                 held.iter().map(|&id| graph.device(id).parent).collect();
-            self.told.error(
+            self.reporter.error(
                 "leases",
                 &format!("lease {lease} does not fit what is known: its devices are withheld"),
             );

@@ -9,8 +9,8 @@ use mapa_front::Names;
 use mapa_front::answer::Versioned;
 use mapa_front::drive_log::{self, ReplayedDrive};
 
-use crate::disk::Disk;
 use crate::error::Error;
+use crate::local_files::LocalFiles;
 use crate::output::Output;
 
 /// The record to replay.
@@ -31,7 +31,7 @@ pub(crate) fn replay(args: &ReplayArgs, output: Output) -> Result<bool, Error> {
             "{place}: {error}; expected a record of mapa-node"
         ))
     })?;
-    let done = drive_log::replay(BufReader::new(file), &Names::built_in(), &Disk)
+    let done = drive_log::replay(BufReader::new(file), &Names::built_in(), &LocalFiles)
         .map_err(|error| Error::malformed(format_args!("{place}: {error}")))?;
     show(&done, output);
     Ok(done.is_same())

@@ -47,7 +47,7 @@ impl SharedStatus {
 /// What the driver tells.
 pub(crate) struct Reporter {
     shared: Arc<SharedStatus>,
-    /// What was told last of each place: the same again is counted, and not told.
+    /// The last error of each component: the same error again is counted, and not logged.
     last: BTreeMap<String, String>,
     /// Pings the watchdog of systemd.
     watchdog: Option<Duration>,
@@ -196,8 +196,8 @@ impl Reporter {
         self.shared.status()
     }
 
-    /// The daemon lives.
-    pub(crate) fn beat(&mut self) {
+    /// Tells systemd that the daemon lives, if a watchdog is set and a ping is due.
+    pub(crate) fn ping_watchdog(&mut self) {
         let Some(every) = self.watchdog else {
             return;
         };
@@ -210,7 +210,7 @@ impl Reporter {
 
     /// A turn of the scheduler is over.
     pub(crate) fn settled(&mut self, node: &Node, seen: DriverView<'_>, took: Duration) {
-        let events = seen.record.facts();
+        let events = seen.record.events();
         self.metrics().events(events - self.events);
         self.events = events;
         self.metrics().turn(took);

@@ -61,7 +61,7 @@ pub(crate) struct LatencyExporter {
     pub model_name: String,
 }
 
-/// The keys of a [`LatencyExporter`], before they are looked at together.
+/// The keys of a [`LatencyExporter`], before they are checked together.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SourceKeys {
@@ -126,7 +126,7 @@ impl Telemetry {
     }
 }
 
-/// What is sampled, and whom latencies are told to.
+/// What is sampled, and where latencies are sent.
 #[derive(Clone)]
 pub(crate) struct SamplingPlan {
     /// How often.
@@ -135,14 +135,14 @@ pub(crate) struct SamplingPlan {
     pub watched: SamplerConfig,
     /// Exporters of latencies, by tenant.
     pub sources: BTreeMap<String, LatencyExporter>,
-    /// Whom latencies are told to.
+    /// Where latencies are sent.
     pub to: InboxSender,
 }
 
 /// The newest sample, and when its counters were read.
 type Latest = Arc<Mutex<Option<(Sample, Instant)>>>;
 
-/// What is told when nothing samples any more.
+/// The error if nothing samples any more.
 pub(crate) const GONE: &str =
     "the thread that reads them has ended by a fault: there are no more until a restart";
 
@@ -160,7 +160,7 @@ impl Sampling {
     ///
     /// # Errors
     /// The thread cannot be started.
-    pub(crate) fn begin(live: &Live, plan: SamplingPlan) -> Result<Self, Error> {
+    pub(crate) fn start(live: &Live, plan: SamplingPlan) -> Result<Self, Error> {
         let latest = Latest::default();
         let (_stop, stopped) = channel();
         let (live, to) = (live.clone(), latest.clone());
@@ -225,7 +225,7 @@ impl Sampling {
     }
 }
 
-/// What was missing last: each signal is told once, and once more when it is back.
+/// The signals that were missing last: each is logged once, and once more when it is back.
 #[derive(Debug, Default)]
 struct MissingSignals(BTreeSet<String>);
 
@@ -254,7 +254,7 @@ impl LatencyMeans {
     /// tail: an exporter tells no more.
     ///
     /// # Errors
-    /// What the exporter does not tell. An exporter that does not answer is told by the sample itself.
+    /// The signals that an exporter does not have. An exporter that does not answer is a missing signal of the sample.
     fn since(
         &mut self,
         tenant: &str,
@@ -299,7 +299,7 @@ impl LatencyMeans {
     }
 }
 
-/// The longest latency that is told, nanoseconds: an hour, as on the socket.
+/// The longest latency that is reported, nanoseconds: an hour, as on the socket.
 const LONGEST_NS: f64 = 3.6e12;
 
 /// Seconds in whole nanoseconds; `None` if it is more than an hour, or no number.
@@ -401,7 +401,7 @@ mod tests {
         );
     }
 
-    /// The thread samples until it is told to end, also while nobody takes its samples.
+    /// The thread samples until it is stopped, also while nobody takes its samples.
     #[test]
     fn samples_are_taken_once_and_the_thread_ends() {
         let folder = tempfile::tempdir().unwrap();
@@ -417,7 +417,7 @@ mod tests {
             sources: BTreeMap::new(),
             to,
         };
-        let sampling = Sampling::begin(&live, plan).unwrap();
+        let sampling = Sampling::start(&live, plan).unwrap();
         let next = || loop {
             if let Some((sample, _)) = sampling.take() {
                 return sample;

@@ -1,4 +1,4 @@
-//! What the host has done lately, as schedulers are told.
+//! Samples of the host, as events for schedulers.
 //!
 //! What a machine does not show is missing, and not zero: a scheduler that needs it holds still.
 
@@ -22,7 +22,7 @@ use crate::node::Node;
 /// What needs the counters.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Needs {
-    /// The scheduler is told them.
+    /// The scheduler gets them.
     pub scheduler: bool,
     /// Who is beside a tenant is inferred from those of devices; `None` if that is not known yet.
     pub contention: Option<bool>,
@@ -37,8 +37,8 @@ pub(crate) struct HostSampler {
     shared: Arc<SharedStatus>,
     /// The CPUs of each NUMA node; empty if the machine does not say.
     cpus: BTreeMap<u32, Cpus>,
-    /// Whether the scheduler is told.
-    is_told: bool,
+    /// Whether the scheduler gets the samples.
+    is_reported: bool,
 }
 
 impl HostSampler {
@@ -47,7 +47,7 @@ impl HostSampler {
     ///
     /// # Errors
     /// The thread that samples cannot be started.
-    pub(crate) fn begin(
+    pub(crate) fn start(
         live: &Live,
         config: &DaemonConfig,
         node: &Node,
@@ -72,12 +72,12 @@ impl HostSampler {
             to: to.clone(),
         };
         Ok(Some(Self {
-            sampling: Sampling::begin(live, plan.clone())?,
+            sampling: Sampling::start(live, plan.clone())?,
             #[cfg(feature = "slo")]
             again: (plan, live.clone()),
             shared: shared.clone(),
             cpus: cpus(live),
-            is_told: needs.scheduler,
+            is_reported: needs.scheduler,
         }))
     }
 
@@ -94,11 +94,11 @@ impl HostSampler {
     pub(super) fn watch_devices(&mut self) -> Result<(), Error> {
         let (plan, live) = &mut self.again;
         plan.watched.gpus = true;
-        self.sampling = Sampling::begin(live, plan.clone())?;
+        self.sampling = Sampling::start(live, plan.clone())?;
         Ok(())
     }
 
-    /// The newest sample that was not taken yet, with when its counters were read, and what a scheduler is told of it:
+    /// The newest sample that was not taken yet, with when its counters were read, and its event for the scheduler:
     /// nothing of the first one, which has no rates.
     pub(super) fn sample(&mut self, node: &Node) -> Option<(Sample, Instant, Option<Signals>)> {
         let (sample, read) = self.sampling.take()?;
@@ -107,15 +107,15 @@ impl HostSampler {
             reason: signal.why.clone(),
         });
         self.shared.missing(missing.collect());
-        let is_told = self.is_told && sample.interval_ms.is_some();
-        let signals = is_told.then(|| signals(&sample, node, &self.cpus));
+        let is_reported = self.is_reported && sample.interval_ms.is_some();
+        let signals = is_reported.then(|| signals(&sample, node, &self.cpus));
         Some((sample, read, signals))
     }
 }
 
-/// A sample as a fact. A value is told in whole numbers: casts of floats saturate.
+/// A sample as an event. Values are whole numbers: casts of floats saturate.
 fn signals(sample: &Sample, node: &Node, cpus: &BTreeMap<u32, Cpus>) -> Signals {
-    let mut told = Signals {
+    let mut signals = Signals {
         machine: MACHINE,
         ..Signals::default()
     };
@@ -124,13 +124,13 @@ fn signals(sample: &Sample, node: &Node, cpus: &BTreeMap<u32, Cpus>) -> Signals 
         let moved = disk.read_mb_s.zip(disk.write_mb_s);
         if let Some((read, written)) = moved {
             // On a machine with one node the kernel does not say where a disk is: it is there.
-            let of_node = told.block_io_mb_s.entry(disk.numa.unwrap_or(0));
+            let of_node = signals.block_io_mb_s.entry(disk.numa.unwrap_or(0));
             add(of_node.or_default(), read + written);
         }
     }
     for (&cpu, &rate) in &sample.interrupts_per_s {
         let at = cpus.iter().find(|(_, cpus)| cpus.has(cpu));
-        let of_node = told.interrupts.entry(at.map_or(0, |(node, _)| *node));
+        let of_node = signals.interrupts.entry(at.map_or(0, |(node, _)| *node));
         add(of_node.or_default(), rate);
     }
     let graph = node.graph();
@@ -139,10 +139,10 @@ fn signals(sample: &Sample, node: &Node, cpus: &BTreeMap<u32, Cpus>) -> Signals 
         let port = device.and_then(|id| graph.device(id).port);
         let moved = gpu.pcie_receive_mb_s.zip(gpu.pcie_send_mb_s);
         if let Some((port, (received, sent))) = port.zip(moved) {
-            add(told.pcie_mb_s.entry(port).or_default(), received + sent);
+            add(signals.pcie_mb_s.entry(port).or_default(), received + sent);
         }
     }
-    told
+    signals
 }
 
 #[cfg(test)]
@@ -151,12 +151,12 @@ mod tests {
     use mapa_live::telemetry::{DiskUse, GpuUse};
 
     use super::*;
-    use crate::disk::Disk;
+    use crate::local_files::LocalFiles;
 
     #[test]
-    fn counters_are_told_by_node_and_port_and_what_is_missing_is_not_told() {
+    fn counters_are_reported_by_node_and_port_and_missing_counters_are_not() {
         let loaded = MachineSpec::named("dgx-a100")
-            .load(&Disk, &mut |_| {})
+            .load(&LocalFiles, &mut |_| {})
             .unwrap();
         let node = Node::new(loaded, true);
         let disk = |numa, read| DiskUse {
@@ -183,9 +183,9 @@ mod tests {
             ..Sample::default()
         };
         let cpus = [(0, "0-1".parse().unwrap()), (1, "2".parse().unwrap())].into();
-        let told = signals(&sample, &node, &cpus);
-        assert_eq!(told.block_io_mb_s, [(0, 3), (1, 9)].into());
-        assert_eq!(told.interrupts, [(0, 30), (1, u32::MAX)].into());
-        assert!(told.pcie_mb_s.is_empty());
+        let signals = signals(&sample, &node, &cpus);
+        assert_eq!(signals.block_io_mb_s, [(0, 3), (1, 9)].into());
+        assert_eq!(signals.interrupts, [(0, 30), (1, u32::MAX)].into());
+        assert!(signals.pcie_mb_s.is_empty());
     }
 }

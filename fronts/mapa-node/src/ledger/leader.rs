@@ -14,7 +14,7 @@ impl LedgerTx<'_> {
     /// The ledger cannot be read.
     pub fn leader(&self) -> Result<Option<QueueLeader>, Error> {
         let mut select = self.at.prepare_cached(
-            "SELECT boot, namespace, pid, start, scheduler, since, beat FROM steward",
+            "SELECT boot, namespace, pid, start, scheduler, since, heartbeat FROM leader",
         )?;
         let found = select.query_row([], |row| {
             Ok(QueueLeader {
@@ -40,7 +40,7 @@ impl LedgerTx<'_> {
         let at = now();
         // The column `one` is 1 in every row, so a second daemon replaces the first.
         self.at.execute(
-            "INSERT OR REPLACE INTO steward (one, boot, namespace, pid, start, scheduler, since, beat)
+            "INSERT OR REPLACE INTO leader (one, boot, namespace, pid, start, scheduler, since, heartbeat)
              VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?6)",
             params![by.boot, by.namespace, by.id.pid, by.id.start, scheduler, at],
         )?;
@@ -61,7 +61,7 @@ impl LedgerTx<'_> {
         // The whole identity must match: a daemon that another has replaced changes no row, and learns it this
         // way.
         let mut update = self.at.prepare_cached(
-            "UPDATE steward SET beat = ?5 WHERE boot = ?1 AND namespace = ?2 AND pid = ?3 AND start = ?4",
+            "UPDATE leader SET heartbeat = ?5 WHERE boot = ?1 AND namespace = ?2 AND pid = ?3 AND start = ?4",
         )?;
         let done = update.execute(params![by.boot, by.namespace, by.id.pid, by.id.start, at])?;
         Ok(done > 0)
@@ -73,7 +73,7 @@ impl LedgerTx<'_> {
     /// The ledger cannot be written.
     pub fn resign(&self, owner: &str, by: &Identity, reason: &str) -> Result<(), Error> {
         if self.leader()?.is_some_and(|leader| leader.process == *by) {
-            self.at.execute("DELETE FROM steward", [])?;
+            self.at.execute("DELETE FROM leader", [])?;
             self.record_leader(owner, reason)?;
         }
         Ok(())

@@ -33,7 +33,7 @@ pub use transaction::LedgerTx;
 pub(crate) const SHARED: &str = "/var/lib/mapa";
 
 /// How long a program waits for another's transaction. Transactions take milliseconds, longer where
-/// a recovery looks at all processes; many of them, or a stopped program, make one wait.
+/// a recovery reads all processes; many of them, or a stopped program, make a writer wait.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The pages of the log after which it is copied into the file. Small, because the first program
@@ -71,7 +71,7 @@ impl Ledger {
         // SQLite makes files that a group cannot write, whatever the umask allows, and gives its log the
         // mode of the file.
         let made = fs::OpenOptions::new().append(true).create(true).open(path);
-        // A file that is there and may only be read is told of below.
+        // A file that exists but cannot be written fails below.
         if let Err(error) = made
             && !path.exists()
         {
@@ -185,7 +185,7 @@ impl Ledger {
         body: impl FnOnce(&LedgerTx<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let transaction = self.connection.transaction_with_behavior(behaviour)?;
-        // A body that fails drops the transaction, which undoes it.
+        // A body that fails drops the transaction, which rolls it back.
         let done = body(&LedgerTx::new(&transaction, &self.id))?;
         transaction.commit()?;
         Ok(done)
@@ -237,7 +237,7 @@ fn identify(connection: &mut Connection) -> Result<String, Error> {
     let file = "/proc/sys/kernel/random/uuid";
     let drawn = fs::read_to_string(file).map_err(|error| Error::at(file, error))?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Look again under the lock: another program may have drawn a name meanwhile.
+    // Read again under the lock: another program may have drawn a name meanwhile.
     let id = match find(&transaction)? {
         Some(id) => id,
         None => {

@@ -70,7 +70,7 @@ pub enum AuditKind {
     Machine,
     /// A daemon began to order the queue, or no longer does.
     Leader,
-    /// A lever was pulled, taken back, or failed.
+    /// A change was applied, reverted, or failed.
     Lever,
     /// A device has a fault: it gets no new tenants.
     Unhealthy,

@@ -6,7 +6,13 @@ use crate::error::Error;
 
 /// What each version adds. A ledger of version `n` has run the first `n`; one that is shipped never
 /// changes, a change is a further step.
-const STEPS: [&str; 4] = [FIRST, HEALTH_AND_GROUPS, STEWARD, NO_PULLS];
+const STEPS: [&str; 5] = [
+    FIRST,
+    HEALTH_AND_GROUPS,
+    LEADER_AND_CHANGES,
+    NO_CHANGES,
+    LEADER_BY_NAME,
+];
 
 /// The version that this program writes.
 pub(super) const VERSION: i64 = STEPS.len() as i64;
@@ -132,8 +138,8 @@ CREATE TABLE health (
 ALTER TABLE leases ADD COLUMN cgroup TEXT;
 ";
 
-/// The daemon that orders the queue, and the pulls of its levers that must be taken back if it dies.
-const STEWARD: &str = "
+/// The daemon that schedules the queue, and the changes made by its levers that must be reverted if it dies.
+const LEADER_AND_CHANGES: &str = "
 CREATE TABLE steward (
     one INTEGER PRIMARY KEY CHECK (one = 1),
     boot TEXT NOT NULL,
@@ -152,12 +158,20 @@ CREATE TABLE pulls (
 ) STRICT;
 ";
 
-/// Pulls are in a folder of the daemon's user alone: whoever may write the ledger could have root undo what
-/// was never done. And the control group of version 2 in which a daemon limits a lease.
-const NO_PULLS: &str = "
+/// The journal of changes is in a folder that only the daemon's user can write: a user who may write the ledger
+/// could have root revert changes that were never made. And the control group of version 2 in which a daemon limits
+/// a lease.
+const NO_CHANGES: &str = "
 DROP TABLE pulls;
 
 ALTER TABLE leases ADD COLUMN limited TEXT;
+";
+
+/// The queue leader and its heartbeat under the names that the code has for them.
+const LEADER_BY_NAME: &str = "
+ALTER TABLE steward RENAME TO leader;
+
+ALTER TABLE leader RENAME COLUMN beat TO heartbeat;
 ";
 
 /// Brings a ledger to the present version. Does nothing if it has it.

@@ -209,7 +209,7 @@ impl<'t> LedgerTx<'t> {
             "INSERT INTO held (whole, part, lease, rank) VALUES (?1, ?2, ?3, ?4)",
         )?;
         // If a program has chosen a device that is held, the trigger `one_holder` fails this insert, and the
-        // error undoes the whole transaction.
+        // error rolls back the whole transaction.
         for (rank, key) in (0i64..).zip(devices) {
             hold.execute(params![key.whole, key.part, lease, rank])
                 .map_err(|error| Error::at(key, error))?;

@@ -93,9 +93,9 @@ impl GateReport {
 
 /// Signals that a thread holds back.
 #[derive(Clone, Copy)]
-struct Held(libc::sigset_t);
+struct BlockedSignals(libc::sigset_t);
 
-impl Held {
+impl BlockedSignals {
     /// Those that this thread holds back now.
     ///
     /// # Errors
@@ -123,7 +123,7 @@ impl Held {
 ///
 /// # Errors
 /// What the system says.
-pub(crate) fn hold_back(signals: &[c_int]) -> io::Result<()> {
+pub(crate) fn block_signals(signals: &[c_int]) -> io::Result<()> {
     let mut set = MaybeUninit::uninit();
     // SAFETY: the calls write a set, and change it.
     let set = unsafe {
@@ -134,7 +134,7 @@ pub(crate) fn hold_back(signals: &[c_int]) -> io::Result<()> {
         }
         set
     };
-    Held::change(libc::SIG_BLOCK, Some(&Held(set))).map(drop)
+    BlockedSignals::change(libc::SIG_BLOCK, Some(&BlockedSignals(set))).map(drop)
 }
 
 /// Has the process of a command wait at a gate before it becomes the command. It binds itself to memory
@@ -142,7 +142,7 @@ pub(crate) fn hold_back(signals: &[c_int]) -> io::Result<()> {
 /// comes; if the gate closes first, it ends.
 ///
 /// `caught` are the signals that this program catches. The process does not catch them. If the thread
-/// that spawns the command [holds them back](hold_back), the process loses none: what comes before it has
+/// that spawns the command [holds them back](block_signals), the process loses none: what comes before it has
 /// stopped catching ends it at the gate.
 ///
 /// Returns this program's side of the gate. Whoever spawns the command waits until the gate is open.
@@ -155,7 +155,7 @@ pub(crate) fn gate(
     caught: Vec<c_int>,
 ) -> io::Result<UnixStream> {
     let nodes = Nodes::of(nodes);
-    let held = Held::now()?;
+    let held = BlockedSignals::now()?;
     let (ours, mut theirs) = UnixStream::pair()?;
     let copy = ours.as_raw_fd();
     // SAFETY: the closure runs in a process that has this thread alone, so it makes system calls and
@@ -170,7 +170,7 @@ pub(crate) fn gate(
                 libc::signal(signal, libc::SIG_DFL);
             }
             // Now that all have their default action, the signals that were held back may come.
-            Held::change(libc::SIG_SETMASK, Some(&held))?;
+            BlockedSignals::change(libc::SIG_SETMASK, Some(&held))?;
             let bound = nodes.bind();
             let error = bound.err().and_then(|error| error.raw_os_error());
             theirs.write_all(&GateReport::word(error.unwrap_or(0)))?;

@@ -208,7 +208,7 @@ fn asked(stream: &mut TcpStream, until: Instant) -> io::Result<(String, String)>
     }
 }
 
-/// What somebody is told who has not asked as expected; `None` if nobody is there.
+/// The answer to a malformed request; `None` if the client is gone.
 fn refused(error: &io::Error) -> Option<Vec<u8>> {
     let (status, expected) = match error.kind() {
         // The name of what is over on a socket depends on the system.

@@ -22,9 +22,9 @@ use super::journal::{NodeJournal, folder_of};
 use super::levers::NodeLevers;
 use super::metrics::Metrics;
 use super::reporter::{Reporter, SharedStatus};
-use crate::disk::Disk;
 use crate::leader::{self, Leader};
 use crate::ledger::{DeviceKey, Durability, Ledger, Requester, now};
+use crate::local_files::LocalFiles;
 use crate::node::Node;
 
 /// What a driver rests on.
@@ -68,14 +68,14 @@ impl Base {
 
     /// The driver, which is the leader of the ledger, and the way into it.
     pub(super) fn driver(&self) -> (NodeDriver<'_>, InboxSender) {
-        self.driver_with(SimulatedMachine::new().hands())
+        self.driver_with(SimulatedMachine::new().levers())
     }
 
     /// The same with these levers.
-    pub(super) fn driver_with(&self, hands: LeverSet) -> (NodeDriver<'_>, InboxSender) {
+    pub(super) fn driver_with(&self, levers: LeverSet) -> (NodeDriver<'_>, InboxSender) {
         let machine = MachineSpec::named("dgx-a100");
-        let node = Node::new(machine.load(&Disk, &mut |_| {}).unwrap(), false);
-        self.driver_of(machine, node, hands)
+        let node = Node::new(machine.load(&LocalFiles, &mut |_| {}).unwrap(), false);
+        self.driver_of(machine, node, levers)
     }
 
     /// The same of another machine, with other levers.
@@ -83,7 +83,7 @@ impl Base {
         &self,
         machine: MachineSpec,
         node: Node,
-        hands: LeverSet,
+        levers: LeverSet,
     ) -> (NodeDriver<'_>, InboxSender) {
         let leader = Leader {
             process: self.processes.own().unwrap(),
@@ -99,7 +99,7 @@ impl Base {
             .unwrap();
         let path = ledger.path().to_owned();
         let journal = NodeJournal::open(&folder_of(&path), &path, &leader).unwrap();
-        let (keeper, _) = LeverManager::open(hands, journal, 0).unwrap();
+        let (manager, _) = LeverManager::open(levers, journal, 0).unwrap();
         let (levers, roots) = (&self.config.levers, &self.live.roots);
         let shared = Arc::new(SharedStatus {
             metrics: Metrics::new(),
@@ -115,9 +115,9 @@ impl Base {
             config: &self.config,
             leader,
             began: now(),
-            hands: NodeLevers::new(keeper, levers, roots, false, |_| None),
+            levers: NodeLevers::new(manager, levers, roots, false, |_| None),
             inbox,
-            told: Reporter::new(shared, None),
+            reporter: Reporter::new(shared, None),
         });
         (driver, outside)
     }
@@ -126,11 +126,11 @@ impl Base {
 /// What one turn of a scheduler does.
 type Act<'a> = Box<dyn FnMut(&mut Turn<'_>) + 'a>;
 
-/// A scheduler that does what a test says, turn by turn, and notes what it is told.
+/// A scheduler that does what a test says, turn by turn, and records its events.
 #[derive(Default)]
 pub(super) struct Scripted<'a> {
     acts: VecDeque<Act<'a>>,
-    told: Vec<Event>,
+    events: Vec<Event>,
 }
 
 impl Scheduler for Scripted<'_> {
@@ -139,7 +139,7 @@ impl Scheduler for Scripted<'_> {
     }
 
     fn on_event(&mut self, _: Time, event: Event) {
-        self.told.push(event);
+        self.events.push(event);
     }
 
     fn act(&mut self, _: Time, turn: &mut Turn<'_>) {
@@ -184,11 +184,11 @@ fn orders_to_leave_fail_and_the_fleet_is_as_the_ledger_says() {
     };
     assert!(drive.instant(&mut scheduler, &mut driver).unwrap());
     assert_eq!(at(&drive, a), Some(vec![DeviceId(1)]), "as it has ordered");
-    while scheduler.told.len() < 3 + 4 + 6 {
+    while scheduler.events.len() < 3 + 4 + 6 {
         assert!(drive.instant(&mut scheduler, &mut driver).unwrap());
     }
     let failed = |event: &&Event| matches!(event, Event::ActionFailed { order, .. } if matches!(order, Action::Move { .. } | Action::Suspend { .. }));
-    assert_eq!(scheduler.told.iter().filter(failed).count(), 4);
+    assert_eq!(scheduler.events.iter().filter(failed).count(), 4);
     for (tenant, device) in [(a, 0), (b, 1), (c, 2)] {
         assert_eq!(at(&drive, tenant), Some(vec![DeviceId(device)]));
     }
@@ -205,7 +205,7 @@ fn orders_to_leave_fail_and_the_fleet_is_as_the_ledger_says() {
     driver.close("the test is over").unwrap();
 }
 
-/// Whoever sends without end fills so much room and no more, and keeps the daemon neither from its looks nor from
+/// Whoever sends without end fills so much room and no more, and keeps the daemon neither from its polls nor from
 /// its end.
 #[test]
 fn a_flood_of_latencies_is_bounded_and_holds_nothing_up() {
@@ -222,11 +222,11 @@ fn a_flood_of_latencies_is_bounded_and_holds_nothing_up() {
         .count();
     assert_eq!(taken, most, "what comes too fast is lost");
     let drive = SchedulerRun::new(Fleet::new([driver.node.loaded().graph().clone()]));
-    let mut facts = Vec::new();
-    // The first look knows the tenant; what was told before it is nobody's.
-    driver.next(drive.seen(), &mut facts).unwrap();
+    let mut events = Vec::new();
+    // The first poll knows the tenant; latencies before it belong to no tenant.
+    driver.next(drive.seen(), &mut events).unwrap();
     assert!(
-        facts
+        events
             .iter()
             .any(|(_, event)| matches!(event, Event::Adopted { .. }))
     );
@@ -236,15 +236,15 @@ fn a_flood_of_latencies_is_bounded_and_holds_nothing_up() {
     });
     let mut rounds = 1;
     loop {
-        facts.clear();
-        driver.look_at = Instant::now();
-        let before = driver.look_at;
-        let more = driver.next(drive.seen(), &mut facts).unwrap();
+        events.clear();
+        driver.poll_at = Instant::now();
+        let before = driver.poll_at;
+        let more = driver.next(drive.seen(), &mut events).unwrap();
         if more.is_none() {
             break;
         }
-        assert!(driver.look_at > before, "it has looked");
-        assert!(facts.len() <= TURN, "{} facts at once", facts.len());
+        assert!(driver.poll_at > before, "it has polled");
+        assert!(events.len() <= TURN, "{} events at once", events.len());
         rounds += 1;
         // The flood goes on.
         for _ in 0..TURN / 2 {
@@ -257,7 +257,7 @@ fn a_flood_of_latencies_is_bounded_and_holds_nothing_up() {
     driver.close("the test is over").unwrap();
 }
 
-/// As [`super::soak`], of the daemon's own driver: its ledger, its looks, its inbox and what it knows.
+/// As [`super::soak`], of the daemon's own driver: its ledger, its polls, its inbox and what it knows.
 pub(super) fn soak(most: u64, mut each: impl FnMut(u64)) -> u64 {
     let mut base = Base::new();
     for at in 0..100 {
@@ -277,7 +277,7 @@ pub(super) fn soak(most: u64, mut each: impl FnMut(u64)) -> u64 {
     let scheduler = names.scheduler(&"slo-replay".into(), policy, &execution);
     let mut scheduler = scheduler.unwrap();
     let (mut leases, mut jobs) = (VecDeque::new(), 0_u64);
-    while drive.record().facts() < most {
+    while drive.record().events() < most {
         // Jobs come and go.
         let at = DeviceId((jobs % 8) as u32);
         if leases.len() == 8 {
@@ -291,16 +291,16 @@ pub(super) fn soak(most: u64, mut each: impl FnMut(u64)) -> u64 {
         }
         leases.push_back(base.grant(&format!("t{}", jobs % 100), &[at], &driver.node));
         jobs += 1;
-        for told in 0..4000 {
-            let tenant = format!("lease-{}", leases[told % leases.len()]);
-            let took_ns = 10_000_000 + told as u64 % 9_000_000;
+        for sent in 0..4000 {
+            let tenant = format!("lease-{}", leases[sent % leases.len()]);
+            let took_ns = 10_000_000 + sent as u64 % 9_000_000;
             outside.tell(InboxMessage::Latency { tenant, took_ns });
         }
-        driver.look_at = Instant::now();
+        driver.poll_at = Instant::now();
         assert!(drive.instant(&mut *scheduler, &mut driver).unwrap());
         drop(drive.record_mut().take_left());
         drop(drive.record_mut().take_failed_orders());
-        each(drive.record().facts());
+        each(drive.record().events());
     }
     driver.close("the test is over").unwrap();
     jobs
@@ -314,18 +314,18 @@ fn a_look_that_finds_nothing_new_is_no_instant() {
     let (mut driver, outside) = base.driver();
     base.grant("a", &[DeviceId(0)], &driver.node);
     let drive = SchedulerRun::new(Fleet::new([driver.node.loaded().graph().clone()]));
-    let mut facts = Vec::new();
-    driver.next(drive.seen(), &mut facts).unwrap();
-    assert_eq!(facts.len(), 1, "{facts:?}");
-    facts.clear();
+    let mut events = Vec::new();
+    driver.next(drive.seen(), &mut events).unwrap();
+    assert_eq!(events.len(), 1, "{events:?}");
+    events.clear();
     let end = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(350));
         outside.tell(InboxMessage::Stop(15))
     });
-    let first = driver.look_at;
-    assert_eq!(driver.next(drive.seen(), &mut facts).unwrap(), None);
-    assert!(driver.look_at > first, "it has looked");
-    assert_eq!(facts, []);
+    let first = driver.poll_at;
+    assert_eq!(driver.next(drive.seen(), &mut events).unwrap(), None);
+    assert!(driver.poll_at > first, "it has polled");
+    assert_eq!(events, []);
     assert!(end.join().unwrap());
     driver.close("the test is over").unwrap();
 }
@@ -364,10 +364,10 @@ fn after_a_layout_that_failed_midway_jobs_get_the_uuids_of_the_instances_that_th
         ..MachineSpec::default()
     };
     let node = Node::load(&machine, &base.live, &mut |_| {}).unwrap();
-    let hands = LeverSet::of(&base.live, base.config.levers.bounds);
-    let (mut driver, _outside) = base.driver_of(machine, node, hands);
+    let levers = LeverSet::of(&base.live, base.config.levers.bounds);
+    let (mut driver, _outside) = base.driver_of(machine, node, levers);
     // What stands in for NVML does not replace what that has said.
-    let other = MachineSpec::named("dgx-a100").load(&Disk, &mut |_| {});
+    let other = MachineSpec::named("dgx-a100").load(&LocalFiles, &mut |_| {});
     let other = Node::new(other.unwrap(), true);
     assert!(super::poll::whole(other, &driver.node).is_err());
     let before = mig_devices(&base.live);
@@ -389,7 +389,7 @@ fn after_a_layout_that_failed_midway_jobs_get_the_uuids_of_the_instances_that_th
     };
     driver.repartition(&order, whole, &layout).unwrap();
     let after = mig_devices(&base.live);
-    assert_eq!(after.len(), 2, "it was taken back");
+    assert_eq!(after.len(), 2, "it was reverted");
     assert!(before.is_disjoint(&after), "{before:?} {after:?}");
 
     let there = driver.node.loaded().idle.view();

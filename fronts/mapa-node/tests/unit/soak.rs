@@ -1,5 +1,5 @@
-//! A daemon over a long time, without the time. Once a scheduler is told facts by a driver that makes them up, so
-//! that jobs come and go often; once by the daemon's own driver, with a ledger and looks at it. Memory must stay
+//! A daemon over a long time, without the time. Once a scheduler is told events by a driver that makes them up, so
+//! that jobs come and go often; once by the daemon's own driver, with a ledger and polls of it. Memory must stay
 //! flat.
 
 use std::collections::BTreeMap;
@@ -18,15 +18,15 @@ use mapa_sched::{
 
 use super::metrics::Metrics;
 use super::reporter::{Reporter, SharedStatus};
-use crate::disk::Disk;
+use crate::local_files::LocalFiles;
 use crate::node::Node;
 
 /// Jobs come and go, tenants tell latencies, the host its counters, and orders fail.
 struct SyntheticDriver {
     timeline: Timeline,
     next_job: u64,
-    facts: u64,
-    told: Reporter,
+    events: u64,
+    reporter: Reporter,
     node: Node,
 }
 
@@ -36,10 +36,10 @@ impl Driver for SyntheticDriver {
     fn next(
         &mut self,
         seen: DriverView<'_>,
-        facts: &mut Vec<(Time, Event)>,
+        events: &mut Vec<(Time, Event)>,
     ) -> Result<Option<Time>, Self::Error> {
         let now = seen.now + Duration::from_millis(250);
-        while seen.record.present().len() + facts.len() < 12 {
+        while seen.record.present().len() + events.len() < 12 {
             let mut job = Job::new(
                 JobId(self.next_job),
                 Request::new(Pattern::ring(1 + self.next_job as usize % 2)),
@@ -50,15 +50,15 @@ impl Driver for SyntheticDriver {
                 .is_multiple_of(3)
                 .then_some(Duration::from_millis(15));
             self.next_job += 1;
-            facts.push((now, Event::Arrived(job)));
+            events.push((now, Event::Arrived(job)));
         }
         for job in seen.record.present().map(|life| life.job).take(8) {
             let tenant = Tenant::Job(job);
             let took = Duration::from_millis(10 + job.0 % 9);
-            self.told.latency(&format!("t{}", job.0 % 100), took);
-            facts.push((now, Event::Latency(Latency { tenant, took })));
+            self.reporter.latency(&format!("t{}", job.0 % 100), took);
+            events.push((now, Event::Latency(Latency { tenant, took })));
         }
-        facts.push((
+        events.push((
             now,
             Event::Signals(Signals {
                 machine: MachineId(0),
@@ -66,15 +66,15 @@ impl Driver for SyntheticDriver {
                 ..Signals::default()
             }),
         ));
-        while let Some(fact) = self.timeline.take(now) {
-            facts.push(fact);
+        while let Some(event) = self.timeline.take(now) {
+            events.push(event);
         }
-        self.facts += facts.len() as u64;
+        self.events += events.len() as u64;
         Ok(Some(now))
     }
 
     fn carry_out(&mut self, seen: DriverView<'_>, order: &Action) -> Result<Time, Self::Error> {
-        self.told.action(order);
+        self.reporter.action(order);
         match order {
             Action::Place { tenant, .. } => {
                 let end = seen.now + Duration::from_millis(900 + tenant.job().0 % 700);
@@ -82,7 +82,7 @@ impl Driver for SyntheticDriver {
             }
             Action::Wake { at, token } => drop(self.timeline.put(*at, Event::Woken(*token))),
             Action::Throttle { .. } => {
-                self.told
+                self.reporter
                     .action_failed(order, "there is no lever in this test");
                 let failed = Event::ActionFailed {
                     order: order.clone(),
@@ -97,7 +97,7 @@ impl Driver for SyntheticDriver {
     }
 
     fn settle(&mut self, seen: DriverView<'_>) -> Result<(), Self::Error> {
-        self.told.settled(&self.node, seen, Duration::ZERO);
+        self.reporter.settled(&self.node, seen, Duration::ZERO);
         Ok(())
     }
 }
@@ -113,7 +113,7 @@ fn resident() -> u64 {
 /// One of these tests measures memory at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// `MAPA_FACTS` sets how many facts there are, 60,000 if it is not set.
+/// `MAPA_FACTS` sets how many events there are, 60,000 if it is not set.
 fn most() -> u64 {
     std::env::var("MAPA_FACTS").map_or(60_000, |text| text.parse().unwrap())
 }
@@ -126,13 +126,13 @@ fn memory_is_flat_in_the_daemons_own_driver() {
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     let most = most();
     let mut warm = 0;
-    let jobs = super::driver_tests::soak(most, |facts| {
-        if warm == 0 && facts > most / 4 {
+    let jobs = super::driver_tests::soak(most, |events| {
+        if warm == 0 && events > most / 4 {
             warm = resident();
         }
     });
     let end = resident();
-    eprintln!("{most} facts, {jobs} jobs: {warm} KiB after a quarter, {end} KiB at the end");
+    eprintln!("{most} events, {jobs} jobs: {warm} KiB after a quarter, {end} KiB at the end");
     assert!(jobs > 10, "{jobs}: jobs come and go");
     // Other tests of this binary run beside a short run, so only a long one, alone, says more.
     assert!(
@@ -142,13 +142,13 @@ fn memory_is_flat_in_the_daemons_own_driver() {
 }
 
 #[test]
-fn memory_is_flat_over_facts() {
+fn memory_is_flat_over_events() {
     let _alone = ALONE
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     let most = most();
     let loaded = MachineSpec::named("dgx-a100")
-        .load(&Disk, &mut |_| {})
+        .load(&LocalFiles, &mut |_| {})
         .unwrap();
     let names = Names::built_in();
     let policy = names.policy("preserve", &Choice::default()).unwrap();
@@ -164,35 +164,35 @@ fn memory_is_flat_over_facts() {
     let mut driver = SyntheticDriver {
         timeline: Timeline::default(),
         next_job: 0,
-        facts: 0,
-        told: Reporter::new(shared, None),
+        events: 0,
+        reporter: Reporter::new(shared, None),
         node: Node::new(loaded, false),
     };
     let (mut warm, mut entries) = (0, 0);
     let mut left = 0;
-    while driver.facts < most {
-        // A fact that is refused is none of this test's.
+    while driver.events < most {
+        // An event that is refused is none of this test's.
         let _ = drive.instant(&mut *scheduler, &mut driver);
         left += drive.record_mut().take_left().len();
         drop(drive.record_mut().take_failed_orders());
-        if warm == 0 && driver.facts > most / 4 {
+        if warm == 0 && driver.events > most / 4 {
             warm = resident();
         }
         let record = drive.record();
         let kept = record.present().len() + record.left().len();
-        entries = entries.max(kept + driver.told.entries());
+        entries = entries.max(kept + driver.reporter.entries());
     }
     let end = resident();
     assert!(left > 1000, "{left}: jobs come and go");
     // What waits to be told is of jobs that are there.
     let future = std::iter::from_fn(|| driver.timeline.take(Time(u64::MAX))).count();
     eprintln!(
-        "{} facts, {left} jobs: {warm} KiB after a quarter, {end} KiB at the end; at most {entries} entries, {future} facts to come",
-        driver.facts
+        "{} events, {left} jobs: {warm} KiB after a quarter, {end} KiB at the end; at most {entries} entries, {future} events to come",
+        driver.events
     );
     // Twelve jobs at a time, the last 32 troubles, and one for each place of these.
     assert!(entries < 64, "{entries} entries");
-    assert!(future < 64, "{future} facts to come");
+    assert!(future < 64, "{future} events to come");
     // Other tests of this binary run beside a short run, so only a long one, alone, says more.
     assert!(
         most < 1_000_000 || end < warm + 4 * 1024,

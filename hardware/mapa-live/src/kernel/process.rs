@@ -1,6 +1,6 @@
 //! Which process is meant, and the one reader of `/proc/PID/stat`.
 //!
-//! Five fields of one line are needed, of thousands of processes a look. The crate `procfs` reads them too, but with 47
+//! Five fields of one line are needed, of thousands of processes a poll. The crate `procfs` reads them too, but with 47
 //! others, each line into memory of its own, and brings three crates into a daemon that runs as root.
 
 use std::fs::File;
@@ -77,7 +77,7 @@ impl Stat {
     /// # Errors
     /// The kernel does not say, or not as expected.
     pub(crate) fn of(proc: &Path, pid: i32) -> io::Result<Option<Self>> {
-        // The kernel gives the whole line at once, and this is read for each lease at each look.
+        // The kernel gives the whole line at once, and this is read for each lease at each poll.
         let mut line = [0; 4096];
         let read = File::open(proc.join(pid.to_string()).join("stat"))
             .and_then(|mut file| file.read(&mut line));

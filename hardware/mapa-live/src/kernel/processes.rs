@@ -22,11 +22,11 @@ use rustix::time::{ClockId, clock_gettime};
 use super::process::{Identity, ProcessId, Stat};
 use crate::error::Error;
 
-/// How often all processes are looked at for marks, at most: only a machine on which processes that
+/// How often all processes are scanned for marks, at most: only a machine on which processes that
 /// were never seen before end all the time needs so many.
 const PASSES: usize = 300;
 
-/// How often a process without variables is looked at again. Some have none for good.
+/// How often a process without variables is read again. Some have none for good.
 const BARE_PASSES: usize = 3;
 
 /// The parent of the kernel's threads.
@@ -41,7 +41,7 @@ const FIRST_NAMESPACE: i64 = 0xefff_fffc;
 pub struct Marked {
     /// By mark, the first that started first.
     pub found: BTreeMap<String, Vec<Identity>>,
-    /// Whether every process could be looked at. If not, one that bears a mark may be missing.
+    /// Whether every process could be read. If not, one that bears a mark may be missing.
     pub complete: bool,
 }
 
@@ -239,7 +239,7 @@ impl Processes {
     }
 
     /// The processes whose numbers a list has, such as that of a control group. A number may be another's by the time
-    /// that somebody looks: who has it is read before the list is, and that it still has it after that.
+    /// of the scan: who has it is read before the list is, and that it still has it after that.
     pub fn listed(&self, list: impl Fn() -> Vec<i32>) -> Vec<Identity> {
         let numbers = list().into_iter();
         let mut found: Vec<Identity> = numbers.filter_map(|pid| self.identity(pid)).collect();
@@ -460,7 +460,7 @@ mod tests {
             .unwrap();
         let identity = processes.identity(child.id() as i32).unwrap();
         let started = processes.started(&identity);
-        // The start is told in ticks.
+        // The start is in ticks.
         let early = begun - Duration::from_millis(50);
         assert!(
             early <= started && started <= SystemTime::now(),
@@ -546,10 +546,10 @@ mod tests {
             std::slice::from_ref(&identity)
         );
         // It leaves after its identity was read.
-        let looks = Cell::new(0);
+        let reads = Cell::new(0);
         let leaves = || {
-            looks.set(looks.get() + 1);
-            if looks.get() == 1 {
+            reads.set(reads.get() + 1);
+            if reads.get() == 1 {
                 vec![identity.id.pid]
             } else {
                 Vec::new()
@@ -559,17 +559,17 @@ mod tests {
         // It ends while the list is read, and its number is another's, or nobody's.
         let child = std::process::Command::new("sleep").arg("600").spawn();
         let child = RefCell::new(child.unwrap());
-        let looks = Cell::new(0);
+        let reads = Cell::new(0);
         let ends = || {
-            looks.set(looks.get() + 1);
+            reads.set(reads.get() + 1);
             let mut child = child.borrow_mut();
-            if looks.get() == 2 {
+            if reads.get() == 2 {
                 child.kill().unwrap();
                 child.wait().unwrap();
             }
             vec![child.id() as i32]
         };
         assert_eq!(all.listed(ends), []);
-        assert_eq!(looks.get(), 2);
+        assert_eq!(reads.get(), 2);
     }
 }

@@ -9,52 +9,52 @@ use crate::kernel::{Cpus, ProcessId};
 /// How often the threads of a process are listed until no new one turns up.
 const MOST_ROUNDS: usize = 16;
 
-pub(crate) fn act(hands: &mut LeverSet, step: &Step) -> Result<(), LeverError> {
+pub(crate) fn act(levers: &mut LeverSet, step: &Step) -> Result<(), LeverError> {
     match step {
-        Step::MakeGroup { controller, group } => hands.groups.make(*controller, group),
-        Step::PassOn { controller, group } => hands.groups.pass_on(*controller, group, true),
+        Step::MakeGroup { controller, group } => levers.groups.make(*controller, group),
+        Step::PassOn { controller, group } => levers.groups.pass_on(*controller, group, true),
         Step::Join {
             controller,
             process,
             to,
             ..
-        } => hands.groups.join(*controller, *process, to),
+        } => levers.groups.join(*controller, *process, to),
         Step::Limits {
             group, device, to, ..
         } => {
-            hands.block_io.set_limits(group, *device, *to)?;
-            let has = hands.block_io.limits(group, *device)?;
+            levers.block_io.set_limits(group, *device, *to)?;
+            let has = levers.block_io.limits(group, *device)?;
             taken(
-                || hands.block_io.commands(group, *device, *to),
+                || levers.block_io.commands(group, *device, *to),
                 &has.parts(),
                 &to.parts(),
             )
         }
         Step::Cpuset { group, to, .. } => {
-            hands.cpusets.set_cpuset(group, to)?;
-            let has = hands.cpusets.cpuset(group)?;
-            taken(|| hands.cpusets.commands(group, to), &has, to)
+            levers.cpusets.set_cpuset(group, to)?;
+            let has = levers.cpusets.cpuset(group)?;
+            taken(|| levers.cpusets.commands(group, to), &has, to)
         }
-        Step::Affinity { process, to, .. } => set_threads(hands, *process, to),
+        Step::Affinity { process, to, .. } => set_threads(levers, *process, to),
         // These levers read back what they set by themselves: see `Mps`.
         Step::MpsPercent {
             server, scope, to, ..
-        } => hands.mps.set_percent(server, *scope, *to),
+        } => levers.mps.set_percent(server, *scope, *to),
         Step::MpsPinned {
             server,
             scope,
             device,
             to,
             ..
-        } => hands.mps.set_pinned(server, *scope, *device, *to),
-        Step::MpsDaemon { server, to: true } => hands.mps.start(server),
-        Step::MpsDaemon { server, to: false } => hands.mps.quit(server),
-        Step::MigMode { device, to } => hands.mig.set_mode(device, *to),
-        Step::Create { device, place } => hands.mig.create(device, place),
-        Step::Destroy { device, place } => hands.mig.destroy(device, place),
-        Step::Start { program } => start(hands, program),
-        Step::Stop { program } => hands.programs.stop(program),
-        Step::Route { file, to, .. } => hands.programs.set_route(file, Some(to)),
+        } => levers.mps.set_pinned(server, *scope, *device, *to),
+        Step::MpsDaemon { server, to: true } => levers.mps.start(server),
+        Step::MpsDaemon { server, to: false } => levers.mps.quit(server),
+        Step::MigMode { device, to } => levers.mig.set_mode(device, *to),
+        Step::Create { device, place } => levers.mig.create(device, place),
+        Step::Destroy { device, place } => levers.mig.destroy(device, place),
+        Step::Start { program } => start(levers, program),
+        Step::Stop { program } => levers.programs.stop(program),
+        Step::Route { file, to, .. } => levers.programs.set_route(file, Some(to)),
     }
 }
 
@@ -76,13 +76,13 @@ fn taken<T: PartialEq + std::fmt::Debug>(
 
 /// Sets the CPUs of all threads. A thread that is born meanwhile has those of its parent, which may be the
 /// old ones, so the list is read until it has nothing new.
-fn set_threads(hands: &mut LeverSet, process: ProcessId, cpus: &Cpus) -> Result<(), LeverError> {
+fn set_threads(levers: &mut LeverSet, process: ProcessId, cpus: &Cpus) -> Result<(), LeverError> {
     for _ in 0..MOST_ROUNDS {
-        let threads = hands.affinity.threads(process)?;
+        let threads = levers.affinity.threads(process)?;
         let mut changed = false;
         for (thread, has) in threads {
             if has != *cpus {
-                hands.affinity.set_thread(process, thread, cpus)?;
+                levers.affinity.set_thread(process, thread, cpus)?;
                 changed = true;
             }
         }
@@ -98,12 +98,12 @@ fn set_threads(hands: &mut LeverSet, process: ProcessId, cpus: &Cpus) -> Result<
 }
 
 /// Starts a program and waits until it is ready.
-pub(crate) fn start(hands: &mut LeverSet, program: &ProgramSpec) -> Result<(), LeverError> {
+pub(crate) fn start(levers: &mut LeverSet, program: &ProgramSpec) -> Result<(), LeverError> {
     let begin = std::time::Instant::now();
     let limit = std::time::Duration::from_secs(program.ready_s);
-    hands.programs.start(program)?;
+    levers.programs.start(program)?;
     loop {
-        if hands.programs.is_ready(program)? {
+        if levers.programs.is_ready(program)? {
             return Ok(());
         }
         if begin.elapsed() >= limit {
@@ -112,6 +112,6 @@ pub(crate) fn start(hands: &mut LeverSet, program: &ProgramSpec) -> Result<(), L
                 format!("it was not ready within {} s", program.ready_s),
             ));
         }
-        hands.programs.pause();
+        levers.programs.pause();
     }
 }

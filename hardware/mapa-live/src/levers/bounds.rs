@@ -82,7 +82,7 @@ pub struct Bounds {
     pub mps_percent: Bound,
     /// The pinned device memory of an MPS client, MiB: 256 to 1,048,576.
     pub mps_pinned_mib: Bound,
-    /// How long a pull with a time may last, seconds: 1 to 495 (99 ticks of 5 s).
+    /// How long a change with a time may last, seconds: 1 to 495 (99 ticks of 5 s).
     pub max_duration_s: Bound,
     /// How long a program may take to be ready, seconds: 1 to 600.
     pub ready_s: Bound,

@@ -113,7 +113,7 @@ impl CgroupTree {
     }
 }
 
-/// What the kernel said to an access of a file, as a fact.
+/// What the kernel said to an access of a file, as an event.
 fn refused(what: &str, path: &std::path::Path, error: &io::Error) -> LeverError {
     let what = format!("{what} {}", path.display());
     match error.kind() {
@@ -137,7 +137,7 @@ fn echo((path, text): &(PathBuf, String)) -> String {
     format!("echo '{}' > {}", text.trim_end(), path.display())
 }
 
-/// Words for what cannot be told, since the machine lacks it.
+/// The message for what cannot be read, because the machine lacks it.
 fn or_why(words: Result<String, LeverError>) -> String {
     words.unwrap_or_else(|error| format!("# {error}"))
 }

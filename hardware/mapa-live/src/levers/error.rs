@@ -1,4 +1,4 @@
-//! Why a lever did nothing: a typed fact, which a ledger can keep.
+//! Why a lever did nothing: a typed value that a ledger can keep.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,13 +27,13 @@ pub enum LeverError {
         /// How that is known: what was looked for, or what the system answered.
         why: String,
     },
-    /// It could be done if something else ended first: an instance in use, a target that another pull
+    /// It could be done if something else ended first: an instance in use, a target that another change
     /// holds.
     #[error("{what} is busy: {why}")]
     Busy {
         /// The device, group or target that is in use.
         what: String,
-        /// The process, instance or pull that has to end first.
+        /// The process, instance or change that has to end first.
         why: String,
     },
     /// It can never be done on this machine.

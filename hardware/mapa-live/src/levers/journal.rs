@@ -1,5 +1,5 @@
-//! What is held, on paper: before a pull its plan is written down, so that whoever comes after a crash can
-//! take it back.
+//! The journal of active changes. Each plan is written before it is applied, so that after a crash another process can
+//! revert it.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File};
@@ -15,19 +15,19 @@ use serde::{Deserialize, Serialize};
 use super::error::LeverError;
 use super::step::{LeverChange, Plan};
 
-/// How long a pull holds.
+/// How long a change holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "holds", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Lifetime {
-    /// Until this time, in milliseconds since 1970. It is taken back then, by whoever runs then; also at the
-    /// exit of the program.
+    /// Until this time, in milliseconds since 1970. The process that has the journal open reverts it then, or
+    /// when it exits.
     Until {
-        /// Milliseconds since 1970, by the clock of the keeper's caller.
+        /// Milliseconds since 1970, by the clock of the manager's caller.
         ms: u64,
     },
-    /// As long as the program runs: it is taken back at its exit, and at the next start.
+    /// As long as the program runs: it is reverted at its exit, and at the next start.
     Session,
-    /// For good. It is taken back only if it was not finished: after a crash in its midst.
+    /// For good. It is reverted only if it was not finished: after a crash in its midst.
     Kept,
 }
 
@@ -47,15 +47,15 @@ impl Lifetime {
     }
 }
 
-/// One pull in the journal.
+/// One change in the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JournalEntry {
-    /// Its number. A later pull has a higher one.
+    /// Its number. A later change has a higher one.
     pub id: u64,
     /// The request, by which a repeated one is recognised.
-    pub pull: LeverChange,
-    /// What is done, and all that takes it back.
+    pub change: LeverChange,
+    /// What is done, and all that reverts it.
     pub plan: Plan,
     /// When it ends, if no holder lets go of it before.
     pub lifetime: Lifetime,
@@ -66,17 +66,17 @@ pub struct JournalEntry {
     pub boot: Option<String>,
 }
 
-/// Where pulls are written down. [`FolderJournal`] keeps a file for each; a program with a ledger of its own
+/// Where changes are written down. [`FolderJournal`] keeps a file for each; a program with a ledger of its own
 /// implements this over it.
 pub trait Journal: Send {
     /// Writes an entry down, or replaces the one with its number. It must be durable when this returns: the
-    /// pull begins then.
+    /// change begins then.
     ///
     /// # Errors
-    /// It could not be written. Then nothing is pulled.
+    /// It could not be written. Then nothing is applied.
     fn put(&mut self, entry: &JournalEntry) -> Result<(), LeverError>;
 
-    /// Crosses an entry out. One that is not there is no error.
+    /// Removes an entry. Succeeds if there is no such entry.
     ///
     /// # Errors
     /// It could not be written.
@@ -110,16 +110,16 @@ impl Journal for MemoryJournal {
 }
 
 /// How often, and after which pauses, a lock is tried that another program holds.
-const LOCK_LOOKS: u32 = 50;
+const LOCK_ATTEMPTS: u32 = 50;
 const LOCK_PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
 
 /// The most bytes of an entry: far more than the longest plan has. A larger file is none of a journal's.
 const MOST_BYTES: usize = 16 << 20;
 
-/// A journal in a folder: a JSON file for each pull, replaced in one step and synced. One program at a time
+/// A journal in a folder: a JSON file for each change, replaced in one step and synced. One program at a time
 /// uses a folder.
 ///
-/// Whoever can write there can have anything taken back that a plan may name, by the user of the next keeper. So
+/// Whoever can write there can have anything reverted that a plan may name, by the user of the next manager. So
 /// the folder belongs to the user of the program, and nobody else may write it.
 #[derive(Debug)]
 pub struct FolderJournal {
@@ -182,7 +182,7 @@ impl FolderJournal {
         }
         // A program that was killed while it started another is survived for a moment by the copy of its lock, which
         // the new process closes when it becomes another program.
-        for _ in 0..LOCK_LOOKS {
+        for _ in 0..LOCK_ATTEMPTS {
             match lock.try_lock() {
                 Ok(()) => {
                     return Ok(Self {

@@ -10,7 +10,7 @@ use super::mig::MigControl;
 use super::mps::Mps;
 
 /// The levers of a machine, real or simulated, and their bounds. The logic of plans, bounds, half-done
-/// work and undoing is here once, over either.
+/// work and reverting is here once, over either.
 pub struct LeverSet {
     /// Control groups, and which processes are in them.
     pub groups: Box<dyn CgroupOps>,
@@ -28,7 +28,7 @@ pub struct LeverSet {
     pub programs: Box<dyn Programs>,
     /// The bounds within which every plan stays.
     pub bounds: Bounds,
-    /// What else sets MIG layouts on this machine, in words; told as a warning of every layout.
+    /// What else sets MIG layouts on this machine, in words; reported as a warning of every layout.
     pub reconcilers: Vec<String>,
     /// The kernel's id of this boot; `None` where there is none, and so nothing is known to be of an earlier one.
     pub boot: Option<String>,

@@ -1,11 +1,12 @@
-//! Pulls that are held: intent, pull, confirm; taken back in time, when nobody needs them, at the exit, and after a crash.
+//! Applies changes through the journal (intent, apply, confirm), and reverts them: when they expire, when their last
+//! holder leaves, at the exit, and after a crash.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use super::error::LeverError;
-use super::execute::Failure;
+use super::execute::ApplyFailure;
 use super::journal::{Journal, JournalEntry, Lifetime};
 use super::lever_set::LeverSet;
 use super::step::{LeverChange, Plan};
@@ -27,9 +28,9 @@ pub enum LeverEvent {
         /// The name of the lever, as [`LeverChange::lever`].
         lever: String,
     },
-    /// The same pull was held already; its time is the later one.
+    /// The same change was held already; its time is the later one.
     Extended {
-        /// The number of the pull that is held.
+        /// The number of the change that is held.
         id: u64,
         /// The name of the lever, as [`LeverChange::lever`].
         lever: String,
@@ -38,35 +39,35 @@ pub enum LeverEvent {
     Refused {
         /// The name of the lever, as [`LeverChange::lever`].
         lever: String,
-        /// The bound, the thing that is missing, or the pull that holds a target.
+        /// The bound, the thing that is missing, or the change that holds a target.
         why: LeverError,
     },
-    /// It failed. Its [`left`](Failure::left) says whether all is as before.
+    /// It failed. Its [`left`](ApplyFailure::left) says whether all is as before.
     Failed {
-        /// The number: it stays in the journal, and is taken back again later, if something is left.
+        /// The number: it stays in the journal, and is reverted again later, if something is left.
         id: u64,
         /// The step that failed, and what could not be reverted.
-        failure: Failure,
+        failure: ApplyFailure,
     },
-    /// It was taken back.
+    /// It was reverted.
     Reverted {
         /// The number.
         id: u64,
         /// The lever.
         lever: String,
     },
-    /// It could not be taken back, wholly or in part. It stays in the journal, and is tried again.
+    /// It could not be reverted, wholly or in part. It stays in the journal, and is tried again.
     RevertFailed {
         /// The number.
         id: u64,
         /// The lever.
         lever: String,
-        /// What could not be taken back.
+        /// What could not be reverted.
         left: Vec<LeverError>,
     },
 }
 
-/// Who needs a pull, and what for. Several may need one: MPS has one share for all clients of a server.
+/// Who needs a change, and what for. Several may need one: MPS has one share for all clients of a server.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Holder {
     /// Who: a job, or a tenant.
@@ -85,10 +86,10 @@ impl Holder {
     }
 }
 
-/// The levers of a machine with a journal. What is held is taken back when its time has come, when the
-/// keeper is dropped, and, after a crash, when the next keeper opens the journal.
+/// The levers of a machine with a journal. What is held is reverted when its time has come, when the
+/// manager is dropped, and, after a crash, when the next manager opens the journal.
 ///
-/// What is pulled for a [`Holder`] is held until the last of its holders lets go, if its time does not come first.
+/// What is applied for a [`Holder`] is held until the last of its holders lets go, if its time does not come first.
 ///
 /// It reads no clock: callers tell the time, in milliseconds since 1970.
 ///
@@ -99,31 +100,32 @@ impl Holder {
 /// };
 ///
 /// let twin = SimulatedMachine::with_group("mapa/etl")?;
-/// let (mut keeper, _) = LeverManager::open(twin.hands(), MemoryJournal::default(), 0)?;
-/// let pull = LeverChange::BlockIo {
+/// let (mut manager, _) = LeverManager::open(twin.levers(), MemoryJournal::default(), 0)?;
+/// let change = LeverChange::BlockIo {
 ///     group: CgroupPath::new("mapa/etl")?,
 ///     device: "254:0".parse()?,
 ///     limits: BlockIoLimits::mb_s(200),
 /// };
-/// print!("{}", keeper.plan(&pull)?); // the dry run
-/// let fact = keeper.apply(&pull, Lifetime::Until { ms: 30_000 }, 0);
-/// assert!(matches!(fact, LeverEvent::Applied { .. }));
-/// assert!(keeper.revert_expired(29_999).is_empty());
-/// assert!(matches!(keeper.revert_expired(30_000)[..], [LeverEvent::Reverted { .. }]));
+/// print!("{}", manager.plan(&change)?); // the dry run
+/// let event = manager.apply(&change, Lifetime::Until { ms: 30_000 }, 0);
+/// assert!(matches!(event, LeverEvent::Applied { .. }));
+/// assert!(manager.revert_expired(29_999).is_empty());
+/// assert!(matches!(manager.revert_expired(30_000)[..], [LeverEvent::Reverted { .. }]));
 /// # Ok::<(), mapa_live::levers::LeverError>(())
 /// ```
 pub struct LeverManager<J: Journal> {
-    hands: LeverSet,
+    levers: LeverSet,
     journal: J,
     held: BTreeMap<u64, JournalEntry>,
-    /// By pull: who needs it. None of a pull that is nobody's by name, such as one of an earlier keeper: only its time ends it.
+    /// The holders of each change. `None` stands for a holder without a name, such as that of an earlier manager: only
+    /// expiry ends such a change.
     holders: BTreeMap<u64, BTreeSet<Option<Holder>>>,
-    /// Pulls that are carried out elsewhere, or have to be taken back there: nothing here touches them meanwhile.
+    /// Changes that are carried out elsewhere, or have to be reverted there: nothing here touches them meanwhile.
     away: BTreeSet<u64>,
     next: u64,
 }
 
-/// What there is to do for a pull.
+/// What there is to do for a change.
 enum Prepared {
     /// Nothing more.
     Over(LeverEvent),
@@ -132,37 +134,37 @@ enum Prepared {
 }
 
 impl<J: Journal> LeverManager<J> {
-    /// Opens a journal, and takes back what an earlier keeper left: what was not finished, what was for its
+    /// Opens a journal, and reverts what an earlier manager left: what was not finished, what was for its
     /// session, and what is past its time. What has time left is held on. Of an entry of an earlier boot, what was
-    /// set on groups, processes and daemons is no more, and is left alone. The facts say what was done.
+    /// set on groups, processes and daemons is no more, and is left alone. The events say what was done.
     ///
     /// # Errors
     /// The journal cannot be read.
     pub fn open(
-        hands: LeverSet,
+        levers: LeverSet,
         journal: J,
         now_ms: u64,
     ) -> Result<(Self, Vec<LeverEvent>), LeverError> {
         let mut entries = journal.entries()?;
         for entry in &mut entries {
-            if hands.boot.is_some() && entry.boot.is_some() && entry.boot != hands.boot {
+            if levers.boot.is_some() && entry.boot.is_some() && entry.boot != levers.boot {
                 entry.plan.keep_what_outlives_a_boot();
             }
         }
         let next = entries.last().map_or(1, |entry| entry.id + 1);
-        let mut keeper = Self {
-            hands,
+        let mut manager = Self {
+            levers,
             journal,
             held: entries.into_iter().map(|entry| (entry.id, entry)).collect(),
             holders: BTreeMap::new(),
             away: BTreeSet::new(),
             next,
         };
-        let mut facts = Vec::new();
-        // The last first: a later pull may rest on an earlier one, as a limit does on its group.
-        let ids: Vec<u64> = keeper.held.keys().rev().copied().collect();
+        let mut events = Vec::new();
+        // The last first: a later change may rest on an earlier one, as a limit does on its group.
+        let ids: Vec<u64> = manager.held.keys().rev().copied().collect();
         for id in ids {
-            let entry = &keeper.held[&id];
+            let entry = &manager.held[&id];
             let stays = entry.confirmed
                 && !entry.plan.is_empty()
                 && match entry.lifetime {
@@ -173,75 +175,75 @@ impl<J: Journal> LeverManager<J> {
             let settled = entry.confirmed && entry.lifetime == Lifetime::Kept;
             if settled {
                 // The crash came between the confirmation and the removal.
-                if keeper.journal.remove(id).is_ok() {
-                    keeper.held.remove(&id);
+                if manager.journal.remove(id).is_ok() {
+                    manager.held.remove(&id);
                 }
             } else if !stays {
-                facts.push(keeper.release(id));
+                events.push(manager.release(id));
             }
         }
         // The journal does not name holders. Until a holder adopts an entry, only its time ends it.
-        keeper.holders = keeper.held.keys().map(|&id| (id, [None].into())).collect();
-        Ok((keeper, facts))
+        manager.holders = manager.held.keys().map(|&id| (id, [None].into())).collect();
+        Ok((manager, events))
     }
 
     /// The levers. A change that is made by them directly is in no journal.
-    pub fn hands(&mut self) -> &mut LeverSet {
-        &mut self.hands
+    pub fn levers(&mut self) -> &mut LeverSet {
+        &mut self.levers
     }
 
-    /// What is held, in the order of the pulls.
+    /// The active changes, in the order in which they were applied.
     pub fn active(&self) -> impl Iterator<Item = &JournalEntry> {
         self.held.values()
     }
 
-    /// The dry run of a pull.
+    /// The dry run of a change.
     ///
     /// # Errors
     /// As for [`LeverSet::plan`].
-    pub fn plan(&self, pull: &LeverChange) -> Result<Plan, LeverError> {
-        self.hands.plan(pull)
+    pub fn plan(&self, change: &LeverChange) -> Result<Plan, LeverError> {
+        self.levers.plan(change)
     }
 
-    /// Pulls a lever: writes the plan down, carries it out, confirms it. A pull that is held already only
+    /// Applies a change: writes the plan down, carries it out, confirms it. A change that is held already only
     /// gets the new lifetime, if that is longer.
-    pub fn apply(&mut self, pull: &LeverChange, lifetime: Lifetime, now_ms: u64) -> LeverEvent {
-        self.pull_of(None, pull, lifetime, now_ms)
+    pub fn apply(&mut self, change: &LeverChange, lifetime: Lifetime, now_ms: u64) -> LeverEvent {
+        self.apply_held_by(None, change, lifetime, now_ms)
     }
 
-    /// The same for somebody who lets go of it by [`free`](Self::free) or [`leave`](Self::leave).
-    pub fn pull_for(
+    /// Applies a change for a holder, which lets go of it by [`free`](Self::free) or [`leave`](Self::leave).
+    pub fn apply_for(
         &mut self,
         holder: &Holder,
-        pull: &LeverChange,
+        change: &LeverChange,
         lifetime: Lifetime,
         now_ms: u64,
     ) -> LeverEvent {
-        self.pull_of(Some(holder.clone()), pull, lifetime, now_ms)
+        self.apply_held_by(Some(holder.clone()), change, lifetime, now_ms)
     }
 
-    fn pull_of(
+    fn apply_held_by(
         &mut self,
         holder: Option<Holder>,
-        pull: &LeverChange,
+        change: &LeverChange,
         lifetime: Lifetime,
         now_ms: u64,
     ) -> LeverEvent {
-        let lever = pull.lever().to_owned();
-        let fact = match self.try_pull(pull, lifetime, now_ms) {
-            Ok(fact) => fact,
+        let lever = change.lever().to_owned();
+        let event = match self.try_apply(change, lifetime, now_ms) {
+            Ok(event) => event,
             Err(why) => LeverEvent::Refused { lever, why },
         };
-        if let LeverEvent::Applied { id, .. } | LeverEvent::Extended { id, .. } = &fact
+        if let LeverEvent::Applied { id, .. } | LeverEvent::Extended { id, .. } = &event
             // One that is kept is nobody's.
             && self.held.contains_key(id)
         {
             self.holders.entry(*id).or_default().insert(holder);
         }
-        fact
+        event
     }
 
-    /// Gives a pull that is nobody's by name, such as one of an earlier keeper, to a holder.
+    /// Gives a change without a named holder, such as one of an earlier manager, to a holder.
     pub fn adopt(&mut self, id: u64, holder: Holder) {
         if let Some(holders) = self.holders.get_mut(&id) {
             holders.remove(&None);
@@ -263,7 +265,7 @@ impl<J: Journal> LeverManager<J> {
         }
     }
 
-    /// The pulls that a holder needs, in the order of the pulls.
+    /// The changes that a holder needs, in the order of the changes.
     pub fn needed_by(&self, holder: &Holder) -> impl Iterator<Item = u64> {
         let needs = |candidate: &&Option<Holder>| candidate.as_ref() == Some(holder);
         self.holders
@@ -272,7 +274,7 @@ impl<J: Journal> LeverManager<J> {
             .map(|(id, _)| *id)
     }
 
-    /// Holders let go of all that they need. What nobody needs any more is taken back, the last pull first.
+    /// Holders let go of all that they need. What nobody needs any more is reverted, the last change first.
     pub fn free(&mut self, is: impl Fn(&Holder) -> bool) -> Vec<LeverEvent> {
         let mut free = Vec::new();
         for (&id, holders) in self.holders.iter_mut().rev() {
@@ -285,66 +287,66 @@ impl<J: Journal> LeverManager<J> {
         free.into_iter().filter_map(|id| self.revert(id)).collect()
     }
 
-    /// A holder lets go of one pull, which is taken back if nobody else needs it.
+    /// A holder lets go of one change, which is reverted if nobody else needs it.
     pub fn leave(&mut self, holder: &Holder, id: u64) -> Option<LeverEvent> {
         let holders = self.holders.get_mut(&id)?;
         holders.retain(|other| other.as_ref() != Some(holder));
         holders.is_empty().then(|| self.revert(id)).flatten()
     }
 
-    /// Begins a pull that the caller carries out elsewhere, because it takes long: by [`LeverSet::pull`] of levers of its own
+    /// Begins a change that the caller carries out elsewhere, because it takes long: by [`LeverSet::apply`] of levers of its own
     /// with this plan, which is in the journal under this number. The outcome goes to [`finish`](Self::finish). Meanwhile
-    /// nobody else gets what the pull is about, and neither time nor the exit of the program takes it back; the next keeper
+    /// nobody else gets what the change is about, and neither time nor the exit of the program reverts it; the next manager
     /// does.
     ///
     /// # Errors
-    /// What became of the pull, if there is nothing to be carried out: it was refused, or all is so already.
+    /// What became of the change, if there is nothing to be carried out: it was refused, or all is so already.
     pub fn begin(
         &mut self,
-        pull: &LeverChange,
+        change: &LeverChange,
         lifetime: Lifetime,
         now_ms: u64,
     ) -> Result<(u64, Plan), LeverEvent> {
-        match self.prepare(pull, lifetime, now_ms) {
+        match self.prepare(change, lifetime, now_ms) {
             Ok(Prepared::Entry(id)) => {
                 self.away.insert(id);
                 Ok((id, self.held[&id].plan.clone()))
             }
-            Ok(Prepared::Over(fact)) => Err(fact),
+            Ok(Prepared::Over(event)) => Err(event),
             Err(why) => Err(LeverEvent::Refused {
-                lever: pull.lever().to_owned(),
+                lever: change.lever().to_owned(),
                 why,
             }),
         }
     }
 
-    /// Ends a pull that was carried out elsewhere. Of one that failed and left something behind, and of one that cannot be
-    /// confirmed, the caller takes back the plan: [`left_away`](Self::left_away). `None`: no such pull is under way.
-    pub fn finish(&mut self, id: u64, done: Result<(), Failure>) -> Option<LeverEvent> {
+    /// Ends a change that was carried out elsewhere. Of one that failed and left something behind, and of one that cannot be
+    /// confirmed, the caller reverts the plan: [`left_away`](Self::left_away). `None`: no such change is under way.
+    pub fn finish(&mut self, id: u64, done: Result<(), ApplyFailure>) -> Option<LeverEvent> {
         if !self.away.contains(&id) {
             return None;
         }
-        let fact = self.complete(id, done);
-        if let LeverEvent::Applied { .. } = &fact {
+        let event = self.complete(id, done);
+        if let LeverEvent::Applied { .. } = &event {
             self.away.remove(&id);
             if self.held.contains_key(&id) {
                 self.holders.entry(id).or_default().insert(None);
             }
         }
-        Some(fact)
+        Some(event)
     }
 
-    /// The pulls that were carried out elsewhere, and of which something is left that must be taken back there: by
-    /// [`LeverSet::undo`] of their plan. The outcome goes to [`finish_undo`](Self::finish_undo).
+    /// The changes that were carried out elsewhere, and of which something is left that must be reverted there: by
+    /// [`LeverSet::revert`] of their plan. The outcome goes to [`finish_revert`](Self::finish_revert).
     pub fn left_away(&self) -> impl Iterator<Item = &JournalEntry> {
         let over = Lifetime::Until { ms: 0 };
         let away = self.away.iter().filter_map(|id| self.held.get(id));
         away.filter(move |entry| entry.lifetime == over)
     }
 
-    /// Ends the taking back of a pull elsewhere. What could not be is still [left](Self::left_away). `None`: no such pull is
+    /// Ends the revert of a change elsewhere. What could not be reverted is still [left](Self::left_away). `None`: no such change is
     /// under way.
-    pub fn finish_undo(
+    pub fn finish_revert(
         &mut self,
         id: u64,
         done: Result<(), Vec<LeverError>>,
@@ -352,40 +354,40 @@ impl<J: Journal> LeverManager<J> {
         self.away.contains(&id).then(|| self.released(id, done))
     }
 
-    fn try_pull(
+    fn try_apply(
         &mut self,
-        pull: &LeverChange,
+        change: &LeverChange,
         lifetime: Lifetime,
         now_ms: u64,
     ) -> Result<LeverEvent, LeverError> {
-        let id = match self.prepare(pull, lifetime, now_ms)? {
-            Prepared::Over(fact) => return Ok(fact),
+        let id = match self.prepare(change, lifetime, now_ms)? {
+            Prepared::Over(event) => return Ok(event),
             Prepared::Entry(id) => id,
         };
-        let done = self.hands.pull(&self.held[&id].plan);
+        let done = self.levers.apply(&self.held[&id].plan);
         Ok(self.complete(id, done))
     }
 
-    /// Plans a pull and writes the plan down, if there is something to do.
+    /// Plans a change and writes the plan down, if there is something to do.
     ///
     /// # Errors
     /// It is out of bounds, somebody else holds what it is about, or it cannot be planned or written down.
     fn prepare(
         &mut self,
-        pull: &LeverChange,
+        change: &LeverChange,
         lifetime: Lifetime,
         now_ms: u64,
     ) -> Result<Prepared, LeverError> {
         if let Lifetime::Until { ms } = lifetime {
             // Rounded up, so that a fraction of a second beyond the bound is refused.
             let seconds = ms.saturating_sub(now_ms).div_ceil(1000);
-            self.hands
+            self.levers
                 .bounds
                 .max_duration_s
                 .check("max_duration_s", seconds, "s")?;
         }
-        let lever = pull.lever().to_owned();
-        let same = |entry: &&JournalEntry| entry.confirmed && entry.pull == *pull;
+        let lever = change.lever().to_owned();
+        let same = |entry: &&JournalEntry| entry.confirmed && entry.change == *change;
         if let Some(entry) = self.held.values().find(same) {
             let lifetime = entry.lifetime.longer(lifetime);
             let entry = JournalEntry {
@@ -400,9 +402,9 @@ impl<J: Journal> LeverManager<J> {
             }
             return Ok(Prepared::Over(LeverEvent::Extended { id, lever }));
         }
-        let targets = pull.targets();
+        let targets = change.targets();
         let holds =
-            |entry: &&JournalEntry| entry.pull.targets().iter().any(|at| targets.contains(at));
+            |entry: &&JournalEntry| entry.change.targets().iter().any(|at| targets.contains(at));
         // Also an entry that could not be reverted: its targets are not as they were before it.
         if let Some(entry) = self.held.values().find(holds) {
             return Err(LeverError::busy(
@@ -410,18 +412,18 @@ impl<J: Journal> LeverManager<J> {
                 format!("pull {} of {} holds it", entry.id, entry.plan.lever),
             ));
         }
-        let plan = self.hands.plan(pull)?;
+        let plan = self.levers.plan(change)?;
         if plan.is_empty() {
             return Ok(Prepared::Over(LeverEvent::Unchanged { lever }));
         }
         let id = self.next;
         let entry = JournalEntry {
             id,
-            pull: pull.clone(),
+            change: change.clone(),
             plan,
             lifetime,
             confirmed: false,
-            boot: self.hands.boot.clone(),
+            boot: self.levers.boot.clone(),
         };
         // If this fails, nothing has changed, and the number is still free.
         self.journal.put(&entry)?;
@@ -430,14 +432,14 @@ impl<J: Journal> LeverManager<J> {
         Ok(Prepared::Entry(id))
     }
 
-    /// Confirms a pull that was carried out, and crosses out one that failed without a trace. One of which something is left
-    /// stays in the journal, to be taken back.
-    fn complete(&mut self, id: u64, done: Result<(), Failure>) -> LeverEvent {
+    /// Confirms a change that was carried out, and crosses out one that failed without a trace. One of which something is left
+    /// stays in the journal, to be reverted.
+    fn complete(&mut self, id: u64, done: Result<(), ApplyFailure>) -> LeverEvent {
         if let Err(failure) = done {
             if failure.left.is_empty() && self.journal.remove(id).is_ok() {
                 self.forget(id);
             } else if let Some(entry) = self.held.get_mut(&id) {
-                // It is taken back by the next tick.
+                // It is reverted by the next tick.
                 entry.lifetime = Lifetime::Until { ms: 0 };
             }
             return LeverEvent::Failed { id, failure };
@@ -446,11 +448,11 @@ impl<J: Journal> LeverManager<J> {
         entry.confirmed = true;
         let lever = entry.plan.lever.clone();
         if let Err(why) = self.journal.put(&entry) {
-            // A pull that is not confirmed would be taken back after a crash, and kept without one.
+            // A change that is not confirmed would be reverted after a crash, and kept without one.
             let left = if self.away.contains(&id) {
                 vec![why.clone()]
             } else {
-                self.hands.undo(&entry.plan).err().unwrap_or_default()
+                self.levers.revert(&entry.plan).err().unwrap_or_default()
             };
             let step = entry.plan.steps.len();
             if left.is_empty() {
@@ -460,7 +462,7 @@ impl<J: Journal> LeverManager<J> {
                 self.held.insert(id, entry);
                 self.give_up(id);
             }
-            let failure = Failure {
+            let failure = ApplyFailure {
                 lever,
                 step,
                 why: Box::new(why),
@@ -482,20 +484,20 @@ impl<J: Journal> LeverManager<J> {
         self.away.remove(&id);
     }
 
-    /// A pull that is kept is nothing to be held any longer.
+    /// A change that is kept is nothing to be held any longer.
     fn settle(&mut self, id: u64) {
         if self.journal.remove(id).is_ok() {
             self.forget(id);
         }
     }
 
-    /// Takes a pull back now. `None`: nothing is held under this number, or it is [under way](Self::begin) elsewhere.
+    /// Reverts a change now. `None`: nothing is held under this number, or it is [under way](Self::begin) elsewhere.
     pub fn revert(&mut self, id: u64) -> Option<LeverEvent> {
         let is_here = self.held.contains_key(&id) && !self.away.contains(&id);
         is_here.then(|| self.release(id))
     }
 
-    /// Takes back what is past its time, the last pull first.
+    /// Reverts what is past its time, the last change first.
     pub fn revert_expired(&mut self, now_ms: u64) -> Vec<LeverEvent> {
         // What is kept is here only if the journal could not cross it out.
         let kept = |entry: &JournalEntry| entry.confirmed && entry.lifetime == Lifetime::Kept;
@@ -519,8 +521,8 @@ impl<J: Journal> LeverManager<J> {
         ids.into_iter().map(|id| self.release(id)).collect()
     }
 
-    /// Takes back all that is held, the last pull first: the exit of a program. Dropping does the same, and
-    /// tells nobody. What is [under way](Self::begin) elsewhere is left to the next keeper.
+    /// Reverts all that is held, the last change first: the exit of a program. Dropping does the same, and
+    /// tells nobody. What is [under way](Self::begin) elsewhere is left to the next manager.
     pub fn close(&mut self) -> Vec<LeverEvent> {
         // Kept for good, and here only because the journal could not cross it out; or under way elsewhere.
         let away = &self.away;
@@ -538,19 +540,19 @@ impl<J: Journal> LeverManager<J> {
     }
 
     fn release(&mut self, id: u64) -> LeverEvent {
-        let undone = self.hands.undo(&self.held[&id].plan);
-        self.released(id, undone)
+        let reverted = self.levers.revert(&self.held[&id].plan);
+        self.released(id, reverted)
     }
 
-    /// Crosses out a pull that was taken back.
-    fn released(&mut self, id: u64, undone: Result<(), Vec<LeverError>>) -> LeverEvent {
+    /// Crosses out a change that was reverted.
+    fn released(&mut self, id: u64, reverted: Result<(), Vec<LeverError>>) -> LeverEvent {
         let lever = self.held[&id].plan.lever.clone();
-        // Of one that cannot be taken back nobody is a holder any more: it is tried again until it is.
+        // Of one that cannot be reverted nobody is a holder any more: it is tried again until it is.
         self.holders.remove(&id);
-        // Crossed out last. If the program dies in between, the next keeper reverts it once more,
+        // Crossed out last. If the program dies in between, the next manager reverts it once more,
         // which changes nothing.
-        let undone = undone.and_then(|()| self.journal.remove(id).map_err(|why| vec![why]));
-        match undone {
+        let reverted = reverted.and_then(|()| self.journal.remove(id).map_err(|why| vec![why]));
+        match reverted {
             Ok(()) => {
                 self.forget(id);
                 LeverEvent::Reverted { id, lever }
@@ -562,8 +564,8 @@ impl<J: Journal> LeverManager<J> {
         }
     }
 
-    /// A pull of which something is left is no longer held as it was asked for: every tick takes it back, and so does
-    /// the next keeper.
+    /// A change of which something is left is no longer held as it was asked for: every tick reverts it, and so does
+    /// the next manager.
     fn give_up(&mut self, id: u64) {
         let Some(entry) = self.held.get_mut(&id) else {
             return;
@@ -571,7 +573,7 @@ impl<J: Journal> LeverManager<J> {
         let over = Lifetime::Until { ms: 0 };
         if entry.confirmed || entry.lifetime != over {
             (entry.confirmed, entry.lifetime) = (false, over);
-            // Without this a keeper after a crash may hold it on for its time, and takes it back then.
+            // Without this a manager after a crash may hold it on for its time, and reverts it then.
             let _ = self.journal.put(entry);
         }
     }
@@ -579,7 +581,7 @@ impl<J: Journal> LeverManager<J> {
 
 impl<J: Journal> Drop for LeverManager<J> {
     fn drop(&mut self) {
-        // Whoever wants to know calls `close`. What cannot be taken back is in the journal.
+        // Whoever wants to know calls `close`. What cannot be reverted is in the journal.
         let _ = self.close();
     }
 }

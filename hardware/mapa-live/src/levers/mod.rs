@@ -1,4 +1,4 @@
-//! Levers: what schedulers order, done to this machine within bounds, and taken back.
+//! Levers: what schedulers order, done to this machine within bounds, and reverted.
 //!
 //! Each lever is a trait with an implementation that does it and a simulated one, [`SimulatedMachine`]:
 //!
@@ -17,13 +17,13 @@
 //! 1. [`LeverSet::plan`] compares what is asked ([`LeverChange`]) with what is, checks the [`Bounds`], and gives a
 //!    [`Plan`]: steps, each with what was before. A plan prints as the exact commands and writes: the dry run.
 //!    If all is so already, it is empty.
-//! 2. A [`LeverManager`] writes the plan into its [`Journal`] (intent), carries it out (pull), and notes that it is
+//! 2. A [`LeverManager`] writes the plan into its [`Journal`] (intent), carries it out (apply), and notes that it is
 //!    done (confirm).
-//! 3. If a step fails, the steps before it are taken back at once. [`Failure::left`] names what could not be.
-//! 4. A plan is taken back ([`LeverSet::undo`]) when its time has come, at the exit, or by the next keeper after a
+//! 3. If a step fails, the steps before it are reverted at once. [`ApplyFailure::left`] names what could not be.
+//! 4. A plan is reverted ([`LeverSet::revert`]) when its time has come, at the exit, or by the next manager after a
 //!    crash, whether all of it was done or a part. Limits, CPUs, shares, modes and routes are put back only if they are
 //!    still as they were set. Instances, daemons and programs have no value to compare: they are there or not. Undoing
-//!    twice is undoing once.
+//!    twice is reverting once.
 
 mod affinity;
 mod apply;
@@ -56,7 +56,7 @@ pub use bounds::{Bound, Bounds};
 pub use cgroup::CgroupTree;
 pub use cpuset::{Cpuset, Cpusets};
 pub use error::LeverError;
-pub use execute::Failure;
+pub use execute::ApplyFailure;
 pub use group::{CgroupOp, CgroupOps, CgroupPath, Controller};
 pub use journal::{FolderJournal, Journal, JournalEntry, Lifetime, MemoryJournal};
 pub use launch::{ProgramSpec, Programs, ReadinessProbe, RouteFile};

@@ -48,7 +48,7 @@ pub trait Mps: Send {
     /// Whether the daemon answers.
     ///
     /// # Errors
-    /// It cannot be told: there is no command to ask it by, or its answer is none.
+    /// Unknown: there is no command that reads it, or its answer is malformed.
     fn is_running(&self, server: &MpsServer) -> Result<bool, LeverError>;
 
     /// The daemon and its servers, whose values may differ.
@@ -113,7 +113,7 @@ pub trait Mps: Send {
     fn commands(&self, server: &MpsServer, line: &MpsControlCommand) -> String;
 }
 
-/// What is told to a daemon.
+/// A command to a daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MpsControlCommand {
     /// [`Mps::set_percent`].

@@ -4,7 +4,7 @@
 //! value if one is out of range, and ends with success also if it does not know a command. So each
 //! value is read back, and an answer that is no value is an error that quotes it.
 //!
-//! As the daemon of driver 580 does, a limit is told in GiB from one on, rounded down, a number without a unit means
+//! As the daemon of driver 580 does, a limit is printed in GiB from one on, rounded down, a number without a unit means
 //! MiB, and 0 is no limit.
 
 use std::collections::BTreeMap;

@@ -11,64 +11,64 @@ use super::mps::{MpsControlCommand, MpsScope, MpsServer, PinnedMib, is_told_exac
 use super::step::{LeverChange, Plan, Step};
 use crate::kernel::{Cpus, ProcessId};
 
-pub(crate) fn plan(hands: &LeverSet, pull: &LeverChange) -> Result<Plan, LeverError> {
+pub(crate) fn plan(levers: &LeverSet, change: &LeverChange) -> Result<Plan, LeverError> {
     let mut warnings = Vec::new();
-    let steps = steps(hands, pull, &mut warnings)?;
+    let steps = steps(levers, change, &mut warnings)?;
     Ok(Plan {
-        lever: pull.lever().to_owned(),
-        words: steps.iter().map(|step| commands(hands, step)).collect(),
+        lever: change.lever().to_owned(),
+        words: steps.iter().map(|step| commands(levers, step)).collect(),
         steps,
         warnings,
     })
 }
 
 fn steps(
-    hands: &LeverSet,
-    pull: &LeverChange,
+    levers: &LeverSet,
+    change: &LeverChange,
     warnings: &mut Vec<String>,
 ) -> Result<Vec<Step>, LeverError> {
-    match pull {
+    match change {
         LeverChange::BlockIo {
             group,
             device,
             limits,
-        } => limit_block_io(hands, group, *device, *limits),
-        LeverChange::Cpuset { group, cpus, mems } => cpuset(hands, group, cpus, mems.as_ref()),
-        LeverChange::Affinity { process, cpus } => affinity(hands, *process, cpus),
+        } => limit_block_io(levers, group, *device, *limits),
+        LeverChange::Cpuset { group, cpus, mems } => cpuset(levers, group, cpus, mems.as_ref()),
+        LeverChange::Affinity { process, cpus } => affinity(levers, *process, cpus),
         LeverChange::AssignCgroup {
             process,
             group,
             controllers,
-        } => assign_cgroup(hands, *process, group, controllers),
+        } => assign_cgroup(levers, *process, group, controllers),
         LeverChange::MpsPercent { server, percent } => {
-            set_mps_percent(hands, server, *percent, warnings)
+            set_mps_percent(levers, server, *percent, warnings)
         }
         LeverChange::MpsPinned {
             server,
             device,
             mib,
-        } => set_mps_pinned(hands, server, *device, *mib, warnings),
+        } => set_mps_pinned(levers, server, *device, *mib, warnings),
         LeverChange::MpsDaemon { server, running } => {
-            let runs = hands.mps.is_running(server)?;
+            let runs = levers.mps.is_running(server)?;
             Ok(only_if(runs != *running, || Step::MpsDaemon {
                 server: server.clone(),
                 to: *running,
             }))
         }
         LeverChange::Layout { device, layout } => {
-            warnings.extend(hands.reconcilers.iter().cloned());
-            partition(hands, device, layout)
+            warnings.extend(levers.reconcilers.iter().cloned());
+            partition(levers, device, layout)
         }
         LeverChange::Run { program } => {
-            check_program(hands, program)?;
-            let runs = hands.programs.running(&program.id)?.is_some();
+            check_program(levers, program)?;
+            let runs = levers.programs.running(&program.id)?.is_some();
             Ok(only_if(!runs, || Step::Start {
                 program: program.clone(),
             }))
         }
         LeverChange::Stop { program } => {
-            check_program(hands, program)?;
-            let runs = hands.programs.running(&program.id)?.is_some();
+            check_program(levers, program)?;
+            let runs = levers.programs.running(&program.id)?.is_some();
             Ok(only_if(runs, || Step::Stop {
                 program: program.clone(),
             }))
@@ -78,19 +78,19 @@ fn steps(
             new,
             route,
             warm,
-        } => hand_over(hands, (old, new), route.as_ref(), *warm),
+        } => hand_over(levers, (old, new), route.as_ref(), *warm),
     }
 }
 
 fn limit_block_io(
-    hands: &LeverSet,
+    levers: &LeverSet,
     group: &CgroupPath,
     device: BlockDevice,
     limits: BlockIoLimits,
 ) -> Result<Vec<Step>, LeverError> {
-    limits.check(&hands.bounds)?;
+    limits.check(&levers.bounds)?;
     not_root(group, "limited")?;
-    let from = hands.block_io.limits(group, device)?;
+    let from = levers.block_io.limits(group, device)?;
     Ok(only_if(from != limits, || Step::Limits {
         group: group.clone(),
         device,
@@ -100,19 +100,19 @@ fn limit_block_io(
 }
 
 fn set_mps_percent(
-    hands: &LeverSet,
+    levers: &LeverSet,
     server: &MpsServer,
     percent: u32,
     warnings: &mut Vec<String>,
 ) -> Result<Vec<Step>, LeverError> {
-    hands
+    levers
         .bounds
         .mps_percent
         .check("mps_percent", u64::from(percent), "percent")?;
     let to = percent.saturating_mul(1000);
     let mut steps = Vec::new();
-    for scope in hands.mps.scopes(server)? {
-        let from = hands.mps.percent(server, scope)?;
+    for scope in levers.mps.scopes(server)? {
+        let from = levers.mps.percent(server, scope)?;
         steps.push(Step::MpsPercent {
             server: server.clone(),
             scope,
@@ -129,18 +129,18 @@ fn set_mps_percent(
 }
 
 fn set_mps_pinned(
-    hands: &LeverSet,
+    levers: &LeverSet,
     server: &MpsServer,
     device: u32,
     mib: PinnedMib,
     warnings: &mut Vec<String>,
 ) -> Result<Vec<Step>, LeverError> {
     if let Some(mib) = mib {
-        check_pinned(hands, mib)?;
+        check_pinned(levers, mib)?;
     }
     let mut steps = Vec::new();
-    for scope in hands.mps.scopes(server)? {
-        let from = hands.mps.pinned(server, scope, device)?;
+    for scope in levers.mps.scopes(server)? {
+        let from = levers.mps.pinned(server, scope, device)?;
         steps.push(Step::MpsPinned {
             server: server.clone(),
             scope,
@@ -149,7 +149,7 @@ fn set_mps_pinned(
             to: mib,
         });
     }
-    // A limit that is told as 1 GiB may be one of 1.5: it is set in any case.
+    // A limit that is printed as 1 GiB may be one of 1.5: it is set in any case.
     let whole = mib.is_some_and(|mib| mib >= 1024);
     let steps = mps(steps, |step| {
         whole || matches!(step, Step::MpsPinned { from, to, .. } if from != to)
@@ -167,8 +167,8 @@ fn set_mps_pinned(
 }
 
 /// Checks a limit on pinned memory: within the bounds, and one that MPS tells back as it was set.
-fn check_pinned(hands: &LeverSet, mib: u64) -> Result<(), LeverError> {
-    hands
+fn check_pinned(levers: &LeverSet, mib: u64) -> Result<(), LeverError> {
+    levers
         .bounds
         .mps_pinned_mib
         .check("mps_pinned_mib", mib, "MiB")?;
@@ -192,13 +192,13 @@ fn check_pinned(hands: &LeverSet, mib: u64) -> Result<(), LeverError> {
 /// From one program to another. In a warm hand-over both run for a while, so that requests always have a program to
 /// go to.
 fn hand_over(
-    hands: &LeverSet,
+    levers: &LeverSet,
     (old, new): (&ProgramSpec, &ProgramSpec),
     route: Option<&RouteFile>,
     warm: bool,
 ) -> Result<Vec<Step>, LeverError> {
-    check_program(hands, old)?;
-    check_program(hands, new)?;
+    check_program(levers, old)?;
+    check_program(levers, new)?;
     if old.id == new.id {
         return Err(LeverError::infeasible(
             format!("a hand-over from {} to itself", old.id),
@@ -210,8 +210,8 @@ fn hand_over(
     };
     let mut steps = Vec::new();
     let (starts, stops) = (
-        hands.programs.running(&new.id)?.is_none(),
-        hands.programs.running(&old.id)?.is_some(),
+        levers.programs.running(&new.id)?.is_none(),
+        levers.programs.running(&old.id)?.is_some(),
     );
     if stops && !warm {
         steps.push(stop.clone());
@@ -223,7 +223,7 @@ fn hand_over(
     }
     // After the new program is ready, and in a warm hand-over before the old one ends.
     if let Some(route) = route {
-        let from = hands.programs.route(&route.file)?;
+        let from = levers.programs.route(&route.file)?;
         if from.as_ref() != Some(&route.text) {
             steps.push(Step::Route {
                 file: route.file.clone(),
@@ -263,14 +263,14 @@ fn not_root(group: &CgroupPath, what: &str) -> Result<(), LeverError> {
 }
 
 fn cpuset(
-    hands: &LeverSet,
+    levers: &LeverSet,
     group: &CgroupPath,
     cpus: &Cpus,
     mems: Option<&Cpus>,
 ) -> Result<Vec<Step>, LeverError> {
     not_root(group, "given CPUs")?;
-    let from = hands.cpusets.cpuset(group)?;
-    let allowed = hands.cpusets.allowed(group)?;
+    let from = levers.cpusets.cpuset(group)?;
+    let allowed = levers.cpusets.allowed(group)?;
     let to = Cpuset {
         cpus: cpus.clone(),
         mems: mems.unwrap_or(&from.mems).clone(),
@@ -299,9 +299,9 @@ fn within(bound: &str, set: &Cpus, allowed: &Cpus) -> Result<(), LeverError> {
     })
 }
 
-fn affinity(hands: &LeverSet, process: ProcessId, cpus: &Cpus) -> Result<Vec<Step>, LeverError> {
-    within("cpus", cpus, &hands.affinity.online()?)?;
-    let from = hands.affinity.threads(process)?;
+fn affinity(levers: &LeverSet, process: ProcessId, cpus: &Cpus) -> Result<Vec<Step>, LeverError> {
+    within("cpus", cpus, &levers.affinity.online()?)?;
+    let from = levers.affinity.threads(process)?;
     let changes = from.iter().any(|(_, has)| has != cpus);
     Ok(only_if(changes, || Step::Affinity {
         process,
@@ -311,7 +311,7 @@ fn affinity(hands: &LeverSet, process: ProcessId, cpus: &Cpus) -> Result<Vec<Ste
 }
 
 fn assign_cgroup(
-    hands: &LeverSet,
+    levers: &LeverSet,
     process: Option<ProcessId>,
     group: &CgroupPath,
     controllers: &[Controller],
@@ -327,14 +327,14 @@ fn assign_cgroup(
         let mut path = group.above();
         path.push(group.clone());
         for (at, group) in path.iter().enumerate() {
-            if !hands.groups.exists(controller, group)? {
+            if !levers.groups.exists(controller, group)? {
                 add(Step::MakeGroup {
                     controller,
                     group: group.clone(),
                 });
             }
             let last = at + 1 == path.len();
-            let passes = last || hands.groups.is_passed_on(controller, group)?;
+            let passes = last || levers.groups.is_passed_on(controller, group)?;
             if !passes {
                 add(Step::PassOn {
                     controller,
@@ -346,7 +346,7 @@ fn assign_cgroup(
     for &controller in controllers {
         // The process moves last, when every group is there and has its controllers.
         let Some(process) = process else { break };
-        let from = hands.groups.group_of(controller, process)?;
+        let from = levers.groups.group_of(controller, process)?;
         if from != *group {
             add(Step::Join {
                 controller,
@@ -360,11 +360,11 @@ fn assign_cgroup(
 }
 
 fn partition(
-    hands: &LeverSet,
+    levers: &LeverSet,
     device: &str,
     layout: &mig::MigLayout,
 ) -> Result<Vec<Step>, LeverError> {
-    let state = hands.mig.state(device)?;
+    let state = levers.mig.state(device)?;
     let offers = if layout.enabled && !layout.instances.is_empty() {
         if !state.enabled {
             // A driver tells the profiles of a device only in MIG mode, so there is nothing to plan with.
@@ -373,7 +373,7 @@ fn partition(
                 "MIG is off: expected a layout with MIG on and no instances before this one",
             ));
         }
-        hands.mig.offers(device)?
+        levers.mig.offers(device)?
     } else {
         Vec::new()
     };
@@ -404,7 +404,7 @@ fn partition(
         .collect())
 }
 
-fn check_program(hands: &LeverSet, program: &ProgramSpec) -> Result<(), LeverError> {
+fn check_program(levers: &LeverSet, program: &ProgramSpec) -> Result<(), LeverError> {
     let named = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     if program.id.is_empty() || program.id.len() > 128 || !program.id.bytes().all(named) {
         let start: String = program.id.chars().take(80).collect();
@@ -427,32 +427,32 @@ fn check_program(hands: &LeverSet, program: &ProgramSpec) -> Result<(), LeverErr
             "expected a URL that begins with http://",
         ));
     }
-    let bounds = &hands.bounds;
+    let bounds = &levers.bounds;
     bounds.ready_s.check("ready_s", program.ready_s, "s")?;
     bounds.stop_s.check("stop_s", program.stop_s, "s")
 }
 
 /// The exact commands and writes of a step.
-fn commands(hands: &LeverSet, step: &Step) -> String {
+fn commands(levers: &LeverSet, step: &Step) -> String {
     match step {
         Step::MakeGroup { controller, group } => {
-            hands.groups.commands(CgroupOp::Make(*controller, group))
+            levers.groups.commands(CgroupOp::Make(*controller, group))
         }
         Step::PassOn { controller, group } => {
-            hands.groups.commands(CgroupOp::PassOn(*controller, group))
+            levers.groups.commands(CgroupOp::PassOn(*controller, group))
         }
         Step::Join {
             controller,
             process,
             to,
             ..
-        } => hands
+        } => levers
             .groups
             .commands(CgroupOp::Join(*controller, *process, to)),
         Step::Limits {
             group, device, to, ..
-        } => hands.block_io.commands(group, *device, *to),
-        Step::Cpuset { group, to, .. } => hands.cpusets.commands(group, to),
+        } => levers.block_io.commands(group, *device, *to),
+        Step::Cpuset { group, to, .. } => levers.cpusets.commands(group, to),
         Step::Affinity { process, from, to } => {
             let of = |(thread, _): &(i32, Cpus)| format!("taskset --pid --cpu-list {to} {thread}");
             let lines: Vec<String> = from.iter().filter(|(_, has)| has != to).map(of).collect();
@@ -464,7 +464,7 @@ fn commands(hands: &LeverSet, step: &Step) -> String {
         }
         Step::MpsPercent {
             server, scope, to, ..
-        } => hands
+        } => levers
             .mps
             .commands(server, &MpsControlCommand::Percent(*scope, *to)),
         Step::MpsPinned {
@@ -473,18 +473,18 @@ fn commands(hands: &LeverSet, step: &Step) -> String {
             device,
             to,
             ..
-        } => hands
+        } => levers
             .mps
             .commands(server, &MpsControlCommand::Pinned(*scope, *device, *to)),
         Step::MpsDaemon { server, to: true } => {
-            hands.mps.commands(server, &MpsControlCommand::Start)
+            levers.mps.commands(server, &MpsControlCommand::Start)
         }
         Step::MpsDaemon { server, to: false } => {
-            hands.mps.commands(server, &MpsControlCommand::Quit)
+            levers.mps.commands(server, &MpsControlCommand::Quit)
         }
-        Step::MigMode { device, to } => hands.mig.commands(MigOp::Mode(device, *to)),
-        Step::Create { device, place } => hands.mig.commands(MigOp::Create(device, place)),
-        Step::Destroy { device, place } => hands.mig.commands(MigOp::Destroy(device, place)),
+        Step::MigMode { device, to } => levers.mig.commands(MigOp::Mode(device, *to)),
+        Step::Create { device, place } => levers.mig.commands(MigOp::Create(device, place)),
+        Step::Destroy { device, place } => levers.mig.commands(MigOp::Destroy(device, place)),
         Step::Start { program } => start_command(program),
         Step::Stop { program } => format!(
             "kill -TERM the processes of MAPA_LAUNCH={}, after {} s kill -KILL",

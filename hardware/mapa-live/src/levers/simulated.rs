@@ -24,7 +24,7 @@ use crate::kernel::{Cpus, ProcessId};
 pub enum InjectedFault {
     /// Nothing is changed.
     Before,
-    /// The change is made, in part where it has parts, and an error is told.
+    /// The change is made, in part where it has parts, and an error is returned.
     Amid,
 }
 
@@ -130,7 +130,7 @@ impl SimulatedMachine {
 
     /// Levers over this machine, with the usual bounds.
     #[must_use]
-    pub fn hands(&self) -> LeverSet {
+    pub fn levers(&self) -> LeverSet {
         LeverSet {
             groups: Box::new(self.clone()),
             block_io: Box::new(self.clone()),

@@ -1,5 +1,5 @@
 //! What is asked of the levers, and the plan that follows: steps that know what was before, so that each
-//! can be taken back, also by a process that has never seen the first one.
+//! can be reverted, also by a process that has never seen the first one.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -98,7 +98,7 @@ pub enum LeverChange {
     },
     /// Have a program stopped.
     Stop {
-        /// The program, as it was started: it is started again if this is taken back.
+        /// The program, as it was started: it is started again if this is reverted.
         program: ProgramSpec,
     },
     /// Replace a program by another. Warm: the new one is started, must be ready, gets the requests, and
@@ -135,7 +135,7 @@ impl LeverChange {
         }
     }
 
-    /// What the pull has for itself while it is held. Two pulls on one target are never held at once:
+    /// What the change has for itself while it is held. Two changes on one target are never held at once:
     /// taking them back in another order would leave a mixture.
     #[must_use]
     pub fn targets(&self) -> Vec<String> {
@@ -349,8 +349,8 @@ impl Step {
     }
 }
 
-/// What a pull does, step by step. It is made before anything is changed, prints as the exact commands and
-/// writes, and is all that is needed to take the pull back: store it before the pull.
+/// What a change does, step by step. It is made before anything is changed, prints as the exact commands and
+/// writes, and is all that is needed to revert the change: store it before the change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {

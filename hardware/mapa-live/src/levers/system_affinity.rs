@@ -33,7 +33,7 @@ impl Affinity for SystemAffinity {
     fn threads(&self, process: ProcessId) -> Result<Vec<(i32, Cpus)>, LeverError> {
         alive(&self.proc, process)?;
         let folder = self.proc.join(process.pid.to_string()).join("task");
-        // It may end at any time, and is asked after once more before an error is told.
+        // It may end at any time, and is checked once more before an error is returned.
         let failed = |path: &Path, error: std::io::Error| match alive(&self.proc, process) {
             Ok(()) => LeverError::failed(path.display().to_string(), error.to_string()),
             Err(ended) => ended,

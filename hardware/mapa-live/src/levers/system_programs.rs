@@ -40,12 +40,12 @@ const GATE: &str = "read -r go && exec \"$@\" < /dev/null";
 /// The name of the gate in its arguments, by which it is told from a program.
 const GATE_NAME: &str = "mapa-gate";
 /// How often processes are listed while some cannot be judged.
-const LOOKS: u32 = 10;
+const ATTEMPTS: u32 = 10;
 /// How long the gate may take to become the program.
 const GATE_LIMIT: Duration = Duration::from_secs(10);
 /// How long a killed process may take to end. One that is stuck in the kernel does not.
 const KILL_LIMIT: Duration = Duration::from_secs(5);
-/// The pause between two looks.
+/// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// What a process with a mark is at.
@@ -92,12 +92,12 @@ impl SystemPrograms {
     }
 
     /// The processes with a mark, the oldest first. A process that is just becoming another program has no
-    /// environment for a moment, and so does one that has just ended: if there are any, they are looked at again, and
+    /// environment for a moment, and so does one that has just ended: if there are any, they are read again, and
     /// so is what is new by then.
     fn marked(&self, id: &str) -> Result<Vec<ProcessId>, LeverError> {
         let mut judged = BTreeMap::new();
-        for _ in 0..LOOKS {
-            if !self.look(id, &mut judged)? {
+        for _ in 0..ATTEMPTS {
+            if !self.judge_processes(id, &mut judged)? {
                 break;
             }
             // One that hides its environment for good was not started here.
@@ -118,7 +118,11 @@ impl SystemPrograms {
     }
 
     /// Judges the processes that are not judged yet by whether they have the mark, and says whether some could not be.
-    fn look(&self, id: &str, judged: &mut BTreeMap<ProcessId, bool>) -> Result<bool, LeverError> {
+    fn judge_processes(
+        &self,
+        id: &str,
+        judged: &mut BTreeMap<ProcessId, bool>,
+    ) -> Result<bool, LeverError> {
         let mark = format!("{MARK}={id}");
         let proc = &self.roots.proc;
         let list = fs::read_dir(proc).map_err(|error| {

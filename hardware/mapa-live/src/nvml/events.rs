@@ -119,7 +119,7 @@ fn devices(nvml: &Nvml) -> Result<Vec<LastSeenDevice>, NvmlError> {
             index,
             uuid: None,
             pci: None,
-            // The first look tells which are lost.
+            // The first snapshot reports which devices are lost.
             lost: false,
         })
         .map(|known| known.asked(nvml))

@@ -32,7 +32,7 @@ pub(super) fn readings(nvml: &Nvml) -> Result<Vec<GpuReading>, NoAnswer> {
             .pci_info()
             .ok()
             .and_then(|pci| pci_address(&pci.bus_id));
-        // The library may have a handle of a device that is lost, so this answer is looked at as
+        // The library may have a handle of a device that is lost, so this answer is checked as
         // well.
         let utilisation = device.utilization_rates();
         if let Err(error) = &utilisation

@@ -24,8 +24,8 @@ pub(crate) fn ask(live: &Live) -> Result<SourceResult, NoAnswer> {
 }
 
 /// The devices that NVML lists now and the processes on them, if it answers within the time limit.
-pub(crate) fn look(live: &Live) -> Result<DriverSnapshot, NoAnswer> {
-    worker::look(&live.nvml, live.time_limit)
+pub(crate) fn driver_snapshot(live: &Live) -> Result<DriverSnapshot, NoAnswer> {
+    worker::driver_snapshot(&live.nvml, live.time_limit)
 }
 
 /// What the devices measure, if NVML answers within the time limit.

@@ -11,20 +11,20 @@ use super::queries::field;
 use crate::found::{DeviceProcess, DeviceStatus, DriverSnapshot, NoAnswer};
 
 /// The devices and their processes.
-pub(super) fn look(nvml: &Nvml) -> Result<DriverSnapshot, NoAnswer> {
+pub(super) fn driver_snapshot(nvml: &Nvml) -> Result<DriverSnapshot, NoAnswer> {
     let count = nvml
         .device_count()
         .map_err(|error| NoAnswer::Failed(format!("no count of devices: {error}")))?;
-    let mut look = DriverSnapshot {
+    let mut snapshot = DriverSnapshot {
         uses: Vec::new(),
         devices: Some(Vec::new()),
     };
     for index in 0..count.min(mapa_core::MAX_DEVICES as u32) {
         let (seen, uses) = look_at(nvml, index)?;
-        look.devices.get_or_insert_default().push(seen);
-        look.uses.extend(uses);
+        snapshot.devices.get_or_insert_default().push(seen);
+        snapshot.uses.extend(uses);
     }
-    Ok(look)
+    Ok(snapshot)
 }
 
 /// One device, and its processes.

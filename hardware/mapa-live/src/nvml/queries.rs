@@ -313,7 +313,7 @@ impl QueriedDevices<'_> {
                 let mut told = MigInstance::new(DeviceId(id as u32), profile);
                 told.uuid = instance.uuid().ok();
                 told.instance_id = mig::instance_of(&instance).ok();
-                // Only privileged users are told where an instance lies.
+                // Drivers report only to privileged users where an instance lies.
                 let place = told
                     .instance_id
                     .and_then(|instance_id| mig::place(device, instance_id).ok());

@@ -42,7 +42,7 @@ enum NvmlQuery {
     /// All facts that NVML gives about this machine.
     Machine(Roots, Sender<Result<Answers, NoAnswer>>),
     /// Which devices there are now, and who uses them.
-    Look(Sender<Result<DriverSnapshot, NoAnswer>>),
+    Snapshot(Sender<Result<DriverSnapshot, NoAnswer>>),
     /// What the devices measure.
     Readings(Sender<Result<Vec<GpuReading>, NoAnswer>>),
     /// Something else, which sends its answer itself.
@@ -59,8 +59,8 @@ pub(super) fn answers(library: &Path, roots: &Roots, limit: Duration) -> Result<
 }
 
 /// The devices that there are now and who uses them, if NVML answers within the limit.
-pub(super) fn look(library: &Path, limit: Duration) -> Result<DriverSnapshot, NoAnswer> {
-    ask(library, limit, NvmlQuery::Look)
+pub(super) fn driver_snapshot(library: &Path, limit: Duration) -> Result<DriverSnapshot, NoAnswer> {
+    ask(library, limit, NvmlQuery::Snapshot)
 }
 
 /// What the devices measure, if NVML answers within the limit.
@@ -148,10 +148,10 @@ fn own(library: &Path, jobs: &Receiver<NvmlRequest>) {
                 let _ = reply.send(answers);
                 whole.then_some(nvml)
             }
-            (NvmlQuery::Look(reply), Ok(nvml)) => {
-                let look = processes::look(&nvml);
-                let whole = look.is_ok();
-                let _ = reply.send(look);
+            (NvmlQuery::Snapshot(reply), Ok(nvml)) => {
+                let snapshot = processes::driver_snapshot(&nvml);
+                let whole = snapshot.is_ok();
+                let _ = reply.send(snapshot);
                 whole.then_some(nvml)
             }
             (NvmlQuery::Readings(reply), Ok(nvml)) => {
@@ -176,7 +176,7 @@ fn own(library: &Path, jobs: &Receiver<NvmlRequest>) {
                 let _ = reply.send(Err(silence));
                 None
             }
-            (NvmlQuery::Look(reply), Err(silence)) => {
+            (NvmlQuery::Snapshot(reply), Err(silence)) => {
                 let _ = reply.send(Err(silence));
                 None
             }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The most rows of each list of a sample. More are left out.
 pub const MOST: usize = 4096;
 
-/// A signal that could not be had. It is never told as zero.
+/// A signal that could not be had. It is never reported as zero.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MissingSignal {

@@ -2,7 +2,7 @@
 //!
 //! A [`Sampler`] reads counters, and yields a [`Sample`] of rates since the one before: devices by NVML, CPUs
 //! and processes by `/proc`, block I/O, network, interrupts, and the metrics of exporters. What cannot be read
-//! is told as [`MissingSignal`], never as zero. [`read_latencies`] reads what programs tell of their requests.
+//! is reported as [`MissingSignal`], never as zero. [`read_latencies`] reads the latencies that programs report.
 //! [`path_use`] and [`node_use`] say what a sample comes to on a path and at a NUMA node.
 //!
 //! Memory is flat: a sampler keeps the counters of one sample, and the lists have an end ([`MOST`]).

@@ -22,9 +22,9 @@ use crate::live::Live;
 pub struct SamplerConfig {
     /// Whether devices are asked by NVML.
     pub gpus: bool,
-    /// Control groups whose block I/O is told, by path.
+    /// Control groups whose block I/O is reported, by path.
     pub groups: Vec<String>,
-    /// Processes whose use of the CPU is told.
+    /// Processes whose use of the CPU is reported.
     pub processes: Vec<ProcessId>,
     /// Exporters that are scraped for each sample.
     pub targets: Vec<ScrapeTarget>,
@@ -147,7 +147,7 @@ impl Sampler {
             ..Sample::default()
         };
         // The kernel answers at once. Whoever may take seconds is asked after it, so that its counters are those of
-        // the time that the caller has told.
+        // the time that the caller has given.
         self.cpus(&mut sample);
         self.disks(&mut sample);
         self.groups(&mut sample);

@@ -82,7 +82,7 @@ impl ScrapePool {
         let until = patience.map(|duration| Instant::now() + duration);
         loop {
             for worker in &mut self.all {
-                // A thread ends by the limit of its question, so this is only a bound on each look.
+                // A thread ends by the limit of its question, so this is only a bound on each wait.
                 let left = until.map_or(Duration::from_secs(60), |until| {
                     until.saturating_duration_since(Instant::now())
                 });

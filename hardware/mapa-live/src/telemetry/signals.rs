@@ -32,7 +32,7 @@ pub struct NodeUse {
 }
 
 /// The use of a path by `devices`, named by UUID, without those that the asker has alone. The traffic of others over a
-/// device that it shares with them cannot be told from its own by any counter, and is left out.
+/// device that it shares with them cannot be separated from its own by any counter, and is left out.
 ///
 /// O(devices of the sample).
 #[must_use]
@@ -93,7 +93,7 @@ pub fn node_use(sample: &Sample, node: u32, cores: &Cpus) -> NodeUse {
     }
 }
 
-/// A value that is told in whole numbers.
+/// A value in whole numbers.
 fn whole(value: f64) -> u32 {
     // A cast of a float saturates.
     value.round() as u32

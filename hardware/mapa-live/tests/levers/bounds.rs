@@ -8,10 +8,10 @@ use mapa_live::{Cpus, ProcessId};
 
 use super::{bound, group, machine};
 
-fn refused(pull: &LeverChange) -> String {
+fn refused(change: &LeverChange) -> String {
     let twin = machine();
     let before = twin.state();
-    let error = twin.hands().plan(pull).unwrap_err();
+    let error = twin.levers().plan(change).unwrap_err();
     assert_eq!(twin.state(), before);
     assert_eq!(error.reason(), "out-of-bounds", "{error}");
     let name = bound(&error).to_owned();
@@ -43,7 +43,7 @@ fn block_io() {
     assert_eq!(refused(&of(limits)), "io_ops");
     for mb_s in [100, 500] {
         machine()
-            .hands()
+            .levers()
             .plan(&of(BlockIoLimits::mb_s(mb_s)))
             .unwrap();
     }
@@ -53,39 +53,39 @@ fn block_io() {
 fn mps() {
     let server = MpsServer("/mps".into());
     for percent in [0, 49, 101] {
-        let pull = LeverChange::MpsPercent {
+        let change = LeverChange::MpsPercent {
             server: server.clone(),
             percent,
         };
-        assert_eq!(refused(&pull), "mps_percent");
+        assert_eq!(refused(&change), "mps_percent");
     }
-    let pull = LeverChange::MpsPinned {
+    let change = LeverChange::MpsPinned {
         server,
         device: 0,
         mib: Some(255),
     };
-    assert_eq!(refused(&pull), "mps_pinned_mib");
+    assert_eq!(refused(&change), "mps_pinned_mib");
 }
 
 #[test]
 fn cpus_and_nodes() {
     for cpus in ["", "8", "0-8"] {
         let cpus: Cpus = cpus.parse().unwrap();
-        let pull = LeverChange::Cpuset {
+        let change = LeverChange::Cpuset {
             group: group("mapa/etl"),
             cpus: cpus.clone(),
             mems: None,
         };
-        assert_eq!(refused(&pull), "cpus");
+        assert_eq!(refused(&change), "cpus");
         let process = ProcessId { pid: 7, start: 7 };
         assert_eq!(refused(&LeverChange::Affinity { process, cpus }), "cpus");
     }
-    let pull = LeverChange::Cpuset {
+    let change = LeverChange::Cpuset {
         group: group("mapa/etl"),
         cpus: "0".parse().unwrap(),
         mems: Some("2".parse().unwrap()),
     };
-    assert_eq!(refused(&pull), "mems");
+    assert_eq!(refused(&change), "mems");
 }
 
 #[test]
@@ -101,16 +101,16 @@ fn programs_and_times() {
     program.ready_s = 1;
     program.stop_s = 301;
     assert_eq!(refused(&LeverChange::Run { program }), "stop_s");
-    let (mut keeper, _) =
-        LeverManager::open(machine().hands(), MemoryJournal::default(), 0).unwrap();
-    let pull = LeverChange::MpsPercent {
+    let (mut manager, _) =
+        LeverManager::open(machine().levers(), MemoryJournal::default(), 0).unwrap();
+    let change = LeverChange::MpsPercent {
         server: MpsServer("/mps".into()),
         percent: 60,
     };
     for ms in [0, 495_001] {
-        let fact = keeper.apply(&pull, Lifetime::Until { ms }, 0);
-        let LeverEvent::Refused { why, .. } = fact else {
-            panic!("{fact:?}")
+        let event = manager.apply(&change, Lifetime::Until { ms }, 0);
+        let LeverEvent::Refused { why, .. } = event else {
+            panic!("{event:?}")
         };
         assert_eq!(bound(&why), "max_duration_s");
     }
@@ -119,7 +119,7 @@ fn programs_and_times() {
 #[test]
 fn what_can_never_be_is_infeasible_and_says_what_was_expected() {
     let twin = machine();
-    let hands = twin.hands();
+    let levers = twin.levers();
     let layout = |instances| LeverChange::Layout {
         device: "GPU-a".to_owned(),
         layout: MigLayout {
@@ -168,8 +168,8 @@ fn what_can_never_be_is_infeasible_and_says_what_was_expected() {
             limits: BlockIoLimits::mb_s(100),
         },
     ]
-    .map(|pull| {
-        let error = hands.plan(&pull).unwrap_err();
+    .map(|change| {
+        let error = levers.plan(&change).unwrap_err();
         assert_eq!(error.reason(), "infeasible", "{error}");
         error.to_string()
     });
@@ -195,12 +195,12 @@ fn bounds_are_a_setting() {
     let bounds: Bounds = serde_json::from_str(r#"{"io_mb_s": {"min": 1, "max": 2}}"#).unwrap();
     assert_eq!((bounds.io_mb_s.min, bounds.io_mb_s.max), (1, 2));
     assert_eq!(bounds.mps_percent, Bounds::default().mps_percent);
-    let mut hands = machine().hands();
-    hands.bounds = bounds;
-    let pull = LeverChange::BlockIo {
+    let mut levers = machine().levers();
+    levers.bounds = bounds;
+    let change = LeverChange::BlockIo {
         group: group("mapa/etl"),
         device: "254:0".parse().unwrap(),
         limits: BlockIoLimits::mb_s(2),
     };
-    hands.plan(&pull).unwrap();
+    levers.plan(&change).unwrap();
 }

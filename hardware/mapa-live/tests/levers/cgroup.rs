@@ -93,7 +93,7 @@ impl Tree {
         CgroupTree::new(&self.roots())
     }
 
-    fn hands(&self) -> LeverSet {
+    fn levers(&self) -> LeverSet {
         let mut live = Live::default();
         live.roots = self.roots();
         LeverSet::by_command(&live, Bounds::default())
@@ -107,31 +107,31 @@ impl Tree {
 #[test]
 fn v2_writes_one_line_for_a_device_and_reads_it_back() {
     let machine = Tree::v2();
-    let mut hands = machine.hands();
-    let pull = LeverChange::BlockIo {
+    let mut levers = machine.levers();
+    let change = LeverChange::BlockIo {
         group: group("etl"),
         device: "254:0".parse().unwrap(),
         limits: BlockIoLimits::mb_s(200),
     };
-    let plan = hands.plan(&pull).unwrap();
+    let plan = levers.plan(&change).unwrap();
     assert_eq!(
         machine.shown(&plan.to_string()),
         "echo '254:0 rbps=200000000 wbps=200000000 riops=max wiops=max' > /sys/fs/cgroup/etl/io.max\n"
     );
-    hands.pull(&plan).unwrap();
+    levers.apply(&plan).unwrap();
     assert_eq!(
         machine.read("sys/fs/cgroup/etl/io.max"),
         "254:0 rbps=200000000 wbps=200000000 riops=max wiops=max"
     );
-    assert!(hands.plan(&pull).unwrap().is_empty());
+    assert!(levers.plan(&change).unwrap().is_empty());
     assert!(
-        hands
-            .plan(&pull)
+        levers
+            .plan(&change)
             .unwrap()
             .to_string()
             .contains("nothing to do")
     );
-    hands.undo(&plan).unwrap();
+    levers.revert(&plan).unwrap();
     let device = "254:0".parse().unwrap();
     assert_eq!(
         machine.tree().limits(&group("etl"), device).unwrap(),
@@ -142,13 +142,13 @@ fn v2_writes_one_line_for_a_device_and_reads_it_back() {
 #[test]
 fn v1_writes_a_file_for_each_limit_and_zero_lifts_it() {
     let machine = Tree::v1();
-    let mut hands = machine.hands();
-    let pull = LeverChange::BlockIo {
+    let mut levers = machine.levers();
+    let change = LeverChange::BlockIo {
         group: group("etl"),
         device: "254:0".parse().unwrap(),
         limits: BlockIoLimits::mb_s(100),
     };
-    let plan = hands.plan(&pull).unwrap();
+    let plan = levers.plan(&change).unwrap();
     let shown = machine.shown(&plan.to_string());
     assert_eq!(shown.lines().count(), 4, "{shown}");
     assert!(
@@ -157,10 +157,10 @@ fn v1_writes_a_file_for_each_limit_and_zero_lifts_it() {
         ),
         "{shown}"
     );
-    hands.pull(&plan).unwrap();
+    levers.apply(&plan).unwrap();
     let file = "sys/fs/cgroup/blkio/etl/blkio.throttle.write_bps_device";
     assert_eq!(machine.read(file), "254:0 100000000");
-    hands.undo(&plan).unwrap();
+    levers.revert(&plan).unwrap();
     assert_eq!(machine.read(file), "254:0 0");
 }
 
@@ -172,20 +172,20 @@ fn a_file_that_cannot_be_written_leaves_no_half_of_the_limits() {
         .0
         .path()
         .join("sys/fs/cgroup/blkio/etl/blkio.throttle.read_iops_device");
-    let mut hands = machine.hands();
-    let pull = LeverChange::BlockIo {
+    let mut levers = machine.levers();
+    let change = LeverChange::BlockIo {
         group: group("etl"),
         device: "254:0".parse().unwrap(),
         limits: BlockIoLimits::mb_s(100),
     };
-    let plan = hands.plan(&pull).unwrap();
+    let plan = levers.plan(&change).unwrap();
     fs::remove_file(&third).unwrap();
-    let failure = hands.pull(&plan).unwrap_err();
+    let failure = levers.apply(&plan).unwrap_err();
     assert_eq!(failure.why.reason(), "missing", "{failure}");
     // The limits cannot even be read without the file. The group is there, so they may hold, and that is told.
     assert_eq!(failure.left.len(), 1, "{failure}");
     fs::write(&third, "").unwrap();
-    hands.undo(&plan).unwrap();
+    levers.revert(&plan).unwrap();
     let device = "254:0".parse().unwrap();
     assert_eq!(
         machine.tree().limits(&group("etl"), device).unwrap(),
@@ -194,28 +194,28 @@ fn a_file_that_cannot_be_written_leaves_no_half_of_the_limits() {
 }
 
 #[test]
-fn what_cannot_be_told_is_not_taken_for_what_is_gone() {
+fn what_cannot_be_read_is_not_taken_for_what_is_gone() {
     let machine = Tree::v2();
-    let mut hands = machine.hands();
+    let mut levers = machine.levers();
     let limits = LeverChange::BlockIo {
         group: group("etl"),
         device: "254:0".parse().unwrap(),
         limits: BlockIoLimits::mb_s(100),
     };
-    let plan = hands.plan(&limits).unwrap();
-    hands.pull(&plan).unwrap();
+    let plan = levers.plan(&limits).unwrap();
+    levers.apply(&plan).unwrap();
     // A folder in place of a file cannot be read, by root neither.
     let controllers = machine.0.path().join("sys/fs/cgroup/cgroup.controllers");
     fs::remove_file(&controllers).unwrap();
     fs::create_dir(&controllers).unwrap();
-    let left = hands.undo(&plan).unwrap_err();
+    let left = levers.revert(&plan).unwrap_err();
     assert_eq!(left[0].reason(), "failed", "{left:?}");
     fs::remove_dir(&controllers).unwrap();
     // A machine that has lost the controller says nothing of the group either.
-    assert_eq!(hands.undo(&plan).unwrap_err()[0].reason(), "missing");
+    assert_eq!(levers.revert(&plan).unwrap_err()[0].reason(), "missing");
     machine.write("sys/fs/cgroup/cgroup.controllers", "io\n");
     fs::remove_dir_all(machine.0.path().join("sys/fs/cgroup/etl")).unwrap();
-    hands.undo(&plan).unwrap();
+    levers.revert(&plan).unwrap();
     // Nor is a process whose file cannot be read one that has ended.
     let process = machine.process(7, "0::/\n");
     let stat = machine.0.path().join("proc/7/stat");
@@ -231,8 +231,8 @@ fn what_cannot_be_told_is_not_taken_for_what_is_gone() {
 #[test]
 fn a_controller_stays_passed_on_where_other_groups_lie_below() {
     let machine = Tree::v2();
-    let mut hands = machine.hands();
-    let plan = hands
+    let mut levers = machine.levers();
+    let plan = levers
         .plan(&LeverChange::AssignCgroup {
             process: None,
             group: group("etl/deep"),
@@ -242,11 +242,11 @@ fn a_controller_stays_passed_on_where_other_groups_lie_below() {
     let control = "sys/fs/cgroup/cgroup.subtree_control";
     machine.write("sys/fs/cgroup/etl/deep/cgroup.procs", "");
     machine.write(control, "io\n");
-    hands.undo(&plan).unwrap_err();
+    levers.revert(&plan).unwrap_err();
     fs::remove_dir_all(machine.0.path().join("sys/fs/cgroup/etl/deep")).unwrap();
     // As the kernel shows it.
     machine.write("sys/fs/cgroup/etl/cgroup.subtree_control", "io\n");
-    hands.undo(&plan).unwrap();
+    levers.revert(&plan).unwrap();
     assert_eq!(
         machine.read("sys/fs/cgroup/etl/cgroup.subtree_control"),
         "-io"
@@ -261,21 +261,21 @@ fn a_controller_stays_passed_on_where_other_groups_lie_below() {
 #[test]
 fn sets_of_cpus_are_those_of_the_group_above_at_most() {
     for machine in [Tree::v1(), Tree::v2()] {
-        let mut hands = machine.hands();
+        let mut levers = machine.levers();
         let before = machine.tree().cpuset(&group("etl")).unwrap();
-        let pull = LeverChange::Cpuset {
+        let change = LeverChange::Cpuset {
             group: group("etl"),
             cpus: "1-2".parse().unwrap(),
             mems: None,
         };
-        let plan = hands.plan(&pull).unwrap();
+        let plan = levers.plan(&change).unwrap();
         assert!(plan.to_string().contains("echo '1-2' > "), "{plan}");
-        hands.pull(&plan).unwrap();
+        levers.apply(&plan).unwrap();
         let now = machine.tree().cpuset(&group("etl")).unwrap();
         assert_eq!(now.cpus.to_string(), "1-2");
-        hands.undo(&plan).unwrap();
+        levers.revert(&plan).unwrap();
         assert_eq!(machine.tree().cpuset(&group("etl")).unwrap(), before);
-        let refused = hands.plan(&LeverChange::Cpuset {
+        let refused = levers.plan(&LeverChange::Cpuset {
             group: group("etl"),
             cpus: "9".parse().unwrap(),
             mems: None,
@@ -289,7 +289,7 @@ fn a_process_joins_and_leaves_and_one_that_has_ended_is_missing() {
     let v2 = Tree::v2();
     let process = v2.process(7, "0::/\n");
     let plan = v2
-        .hands()
+        .levers()
         .plan(&LeverChange::AssignCgroup {
             process: Some(process),
             group: group("etl"),

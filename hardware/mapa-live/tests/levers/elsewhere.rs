@@ -1,7 +1,7 @@
-//! Pulls that take long: the keeper has them in its journal, and another thread carries them out.
+//! Changes that take long: the manager has them in its journal, and another thread carries them out.
 
 use mapa_live::levers::{
-    Failure, FolderJournal, InjectedFault, LeverChange, LeverError, LeverEvent, LeverManager,
+    ApplyFailure, FolderJournal, InjectedFault, LeverChange, LeverError, LeverEvent, LeverManager,
     LeverSet, Lifetime, ProgramSpec, SimulatedMachine,
 };
 
@@ -21,18 +21,18 @@ fn open(
     folder: &std::path::Path,
 ) -> (LeverManager<FolderJournal>, Vec<LeverEvent>) {
     let journal = FolderJournal::open(folder).unwrap();
-    LeverManager::open(twin.hands(), journal, 0).unwrap()
+    LeverManager::open(twin.levers(), journal, 0).unwrap()
 }
 
 #[test]
-fn a_pull_that_is_carried_out_elsewhere_is_left_alone_until_it_is_over() {
+fn a_change_that_is_carried_out_elsewhere_is_left_alone_until_it_is_over() {
     let folder = tempfile::tempdir().unwrap();
     let twin = machine();
-    let (mut keeper, _) = open(&twin, folder.path());
-    let (id, plan) = keeper.begin(&hand_over(), Lifetime::Kept, 0).unwrap();
-    assert_eq!(keeper.active().count(), 1, "it is in the journal");
-    // Nobody else gets the programs, and neither time nor the exit takes back what is under way.
-    let again = keeper.begin(&hand_over(), Lifetime::Kept, 0).unwrap_err();
+    let (mut manager, _) = open(&twin, folder.path());
+    let (id, plan) = manager.begin(&hand_over(), Lifetime::Kept, 0).unwrap();
+    assert_eq!(manager.active().count(), 1, "it is in the journal");
+    // Nobody else gets the programs, and neither time nor the exit reverts what is under way.
+    let again = manager.begin(&hand_over(), Lifetime::Kept, 0).unwrap_err();
     assert!(
         matches!(
             &again,
@@ -43,76 +43,76 @@ fn a_pull_that_is_carried_out_elsewhere_is_left_alone_until_it_is_over() {
         ),
         "{again:?}"
     );
-    assert_eq!(keeper.revert_expired(u64::MAX), []);
-    assert_eq!(keeper.close(), []);
-    assert_eq!(keeper.revert(id), None);
-    let done = twin.hands().pull(&plan);
-    let fact = keeper.finish(id, done).unwrap();
-    assert!(matches!(fact, LeverEvent::Applied { .. }), "{fact:?}");
-    assert_eq!(keeper.active().count(), 0, "it is kept");
-    assert_eq!(keeper.finish(id, Ok(())), None, "it is over");
+    assert_eq!(manager.revert_expired(u64::MAX), []);
+    assert_eq!(manager.close(), []);
+    assert_eq!(manager.revert(id), None);
+    let done = twin.levers().apply(&plan);
+    let event = manager.finish(id, done).unwrap();
+    assert!(matches!(event, LeverEvent::Applied { .. }), "{event:?}");
+    assert_eq!(manager.active().count(), 0, "it is kept");
+    assert_eq!(manager.finish(id, Ok(())), None, "it is over");
     let programs = twin.state().programs;
     assert!(programs.contains("new") && !programs.contains("old"));
 }
 
 #[test]
-fn after_a_crash_the_next_keeper_takes_back_what_was_carried_out_elsewhere() {
+fn after_a_crash_the_next_manager_reverts_what_was_carried_out_elsewhere() {
     let folder = tempfile::tempdir().unwrap();
     let twin = machine();
     let before = twin.state();
-    let (mut keeper, _) = open(&twin, folder.path());
-    let (_, plan) = keeper.begin(&hand_over(), Lifetime::Kept, 0).unwrap();
-    twin.hands().pull(&plan).unwrap();
+    let (mut manager, _) = open(&twin, folder.path());
+    let (_, plan) = manager.begin(&hand_over(), Lifetime::Kept, 0).unwrap();
+    twin.levers().apply(&plan).unwrap();
     assert_ne!(twin.state(), before);
     // As one that is killed: it is told of nothing more, and its end takes nothing back.
-    drop(keeper);
+    drop(manager);
     assert_ne!(twin.state(), before);
-    let (_keeper, facts) = open(&twin, folder.path());
+    let (_keeper, events) = open(&twin, folder.path());
     assert!(
-        matches!(facts[..], [LeverEvent::Reverted { .. }]),
-        "{facts:?}"
+        matches!(events[..], [LeverEvent::Reverted { .. }]),
+        "{events:?}"
     );
     assert_eq!(twin.state(), before);
 }
 
 #[test]
-fn what_is_left_of_a_pull_elsewhere_is_taken_back_there() {
+fn what_is_left_of_a_change_elsewhere_is_reverted_there() {
     let folder = tempfile::tempdir().unwrap();
     let twin = machine();
     let before = twin.state();
-    let (mut keeper, _) = open(&twin, folder.path());
-    let (id, plan) = keeper.begin(&hand_over(), Lifetime::Kept, 0).unwrap();
-    let mut elsewhere: LeverSet = twin.hands();
+    let (mut manager, _) = open(&twin, folder.path());
+    let (id, plan) = manager.begin(&hand_over(), Lifetime::Kept, 0).unwrap();
+    let mut elsewhere: LeverSet = twin.levers();
     // All was done, and is told to have failed halfway.
-    elsewhere.pull(&plan).unwrap();
-    let failed = Err(Failure {
+    elsewhere.apply(&plan).unwrap();
+    let failed = Err(ApplyFailure {
         lever: plan.lever.clone(),
         step: 1,
         why: Box::new(LeverError::failed("a program", "it does not answer")),
         left: vec![LeverError::failed("a program", "it does not answer")],
     });
-    let fact = keeper.finish(id, failed).unwrap();
-    let LeverEvent::Failed { failure, .. } = fact else {
-        panic!("{fact:?}: expected a failure");
+    let event = manager.finish(id, failed).unwrap();
+    let LeverEvent::Failed { failure, .. } = event else {
+        panic!("{event:?}: expected a failure");
     };
     assert!(!failure.left.is_empty(), "{failure}");
-    assert_eq!(keeper.revert_expired(u64::MAX), [], "not here");
+    assert_eq!(manager.revert_expired(u64::MAX), [], "not here");
     for heals in [false, true] {
         if heals {
             twin.heal();
         } else {
             twin.fail(0, InjectedFault::Before);
         }
-        let left = keeper.left_away().next().unwrap();
-        let done = elsewhere.undo(&left.plan.clone());
-        let fact = keeper.finish_undo(id, done).unwrap();
+        let left = manager.left_away().next().unwrap();
+        let done = elsewhere.revert(&left.plan.clone());
+        let event = manager.finish_revert(id, done).unwrap();
         assert_eq!(
-            matches!(fact, LeverEvent::Reverted { .. }),
+            matches!(event, LeverEvent::Reverted { .. }),
             heals,
-            "{fact:?}"
+            "{event:?}"
         );
     }
-    assert_eq!(keeper.left_away().count(), 0);
+    assert_eq!(manager.left_away().count(), 0);
     assert_eq!(twin.state(), before);
-    assert_eq!(keeper.active().count(), 0);
+    assert_eq!(manager.active().count(), 0);
 }

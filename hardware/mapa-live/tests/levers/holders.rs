@@ -15,38 +15,38 @@ fn limit(group: &str, mb_s: u32) -> LeverChange {
     }
 }
 
-fn keeper(twin: &SimulatedMachine) -> LeverManager<MemoryJournal> {
-    LeverManager::open(twin.hands(), MemoryJournal::default(), 0)
+fn manager(twin: &SimulatedMachine) -> LeverManager<MemoryJournal> {
+    LeverManager::open(twin.levers(), MemoryJournal::default(), 0)
         .unwrap()
         .0
 }
 
 #[test]
-fn a_pull_is_held_until_the_last_of_its_holders_lets_go() {
+fn a_change_is_held_until_the_last_of_its_holders_lets_go() {
     let twin = SimulatedMachine::with_group("a").unwrap();
-    let mut keeper = keeper(&twin);
+    let mut manager = manager(&twin);
     let [first, second] = ["job 1", "job 2"].map(|who| Holder::new(who, "block-io"));
     let before = twin.state();
     for holder in [&first, &second, &second] {
-        let fact = keeper.pull_for(holder, &limit("a", 200), UNTIL, 0);
+        let event = manager.apply_for(holder, &limit("a", 200), UNTIL, 0);
         assert!(
             matches!(
-                fact,
+                event,
                 LeverEvent::Applied { id: 1, .. } | LeverEvent::Extended { id: 1, .. }
             ),
-            "{fact:?}"
+            "{event:?}"
         );
     }
-    assert_eq!(keeper.free(|holder| holder.who == "job 1"), []);
+    assert_eq!(manager.free(|holder| holder.who == "job 1"), []);
     assert_ne!(twin.state(), before, "the other needs it");
-    assert_eq!(keeper.needed_by(&first).count(), 0);
-    assert_eq!(keeper.needed_by(&second).collect::<Vec<_>>(), [1]);
-    let fact = keeper.leave(&second, 1);
+    assert_eq!(manager.needed_by(&first).count(), 0);
+    assert_eq!(manager.needed_by(&second).collect::<Vec<_>>(), [1]);
+    let event = manager.leave(&second, 1);
     assert!(
-        matches!(fact, Some(LeverEvent::Reverted { id: 1, .. })),
-        "{fact:?}"
+        matches!(event, Some(LeverEvent::Reverted { id: 1, .. })),
+        "{event:?}"
     );
-    assert_eq!((twin.state(), keeper.leave(&second, 1)), (before, None));
+    assert_eq!((twin.state(), manager.leave(&second, 1)), (before, None));
 }
 
 #[test]
@@ -54,19 +54,19 @@ fn what_is_nobody_s_by_name_ends_by_its_time_alone_unless_somebody_adopts_it() {
     for adopts in [false, true] {
         let twin = SimulatedMachine::with_group("a").unwrap();
         let before = twin.state();
-        let mut keeper = keeper(&twin);
-        keeper.apply(&limit("a", 200), UNTIL, 0);
+        let mut manager = manager(&twin);
+        manager.apply(&limit("a", 200), UNTIL, 0);
         let holder = Holder::new("job 1", "block-io");
-        keeper.pull_for(&holder, &limit("a", 200), UNTIL, 0);
+        manager.apply_for(&holder, &limit("a", 200), UNTIL, 0);
         if adopts {
-            keeper.adopt(1, holder);
+            manager.adopt(1, holder);
         }
-        assert_eq!(keeper.free(|_| true).len(), usize::from(adopts));
+        assert_eq!(manager.free(|_| true).len(), usize::from(adopts));
         assert_eq!(twin.state() == before, adopts);
-        assert_eq!(keeper.revert_expired(30_000).len(), usize::from(!adopts));
+        assert_eq!(manager.revert_expired(30_000).len(), usize::from(!adopts));
         assert_eq!(twin.state(), before);
         // By then nobody needs it.
-        assert_eq!(keeper.free(|_| true), []);
+        assert_eq!(manager.free(|_| true), []);
     }
 }
 
@@ -74,14 +74,14 @@ fn what_is_nobody_s_by_name_ends_by_its_time_alone_unless_somebody_adopts_it() {
 fn of_two_who_want_other_limits_the_second_needs_that_of_the_first() {
     let twin = SimulatedMachine::with_group("a").unwrap();
     let before = twin.state();
-    let mut keeper = keeper(&twin);
+    let mut manager = manager(&twin);
     let [first, second] = ["api", "chat"].map(|who| Holder::new(who, "etl"));
-    keeper.pull_for(&first, &limit("a", 200), UNTIL, 0);
-    let fact = keeper.pull_for(&second, &limit("a", 100), UNTIL, 0);
-    assert!(matches!(fact, LeverEvent::Refused { .. }), "{fact:?}");
-    keeper.share(&second);
-    assert_eq!(keeper.free(|holder| holder.who == "api"), []);
+    manager.apply_for(&first, &limit("a", 200), UNTIL, 0);
+    let event = manager.apply_for(&second, &limit("a", 100), UNTIL, 0);
+    assert!(matches!(event, LeverEvent::Refused { .. }), "{event:?}");
+    manager.share(&second);
+    assert_eq!(manager.free(|holder| holder.who == "api"), []);
     assert_ne!(twin.state(), before);
-    assert_eq!(keeper.free(|holder| holder.who == "chat").len(), 1);
+    assert_eq!(manager.free(|holder| holder.who == "chat").len(), 1);
     assert_eq!(twin.state(), before);
 }

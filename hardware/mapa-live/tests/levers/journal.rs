@@ -1,4 +1,4 @@
-//! Intent, pull, confirm: what a journal keeps, and what a keeper makes of it after kill -9.
+//! Intent, apply, confirm: what a journal keeps, and what a manager makes of it after kill -9.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -12,7 +12,7 @@ use mapa_live::{Cpus, Live, ProcessId};
 
 use super::machine;
 
-fn pull(percent: u32) -> LeverChange {
+fn apply(percent: u32) -> LeverChange {
     LeverChange::MpsPercent {
         server: mapa_live::levers::MpsServer("/mps".into()),
         percent,
@@ -20,61 +20,61 @@ fn pull(percent: u32) -> LeverChange {
 }
 
 #[test]
-fn a_pull_with_time_left_is_held_on_after_a_restart_and_one_of_a_session_is_not() {
+fn a_change_with_time_left_is_held_on_after_a_restart_and_one_of_a_session_is_not() {
     let folder = tempfile::tempdir().unwrap();
     let twin = machine();
     let before = twin.state();
     let open = |now| {
         let journal = FolderJournal::open(folder.path()).unwrap();
-        LeverManager::open(twin.hands(), journal, now).unwrap()
+        LeverManager::open(twin.levers(), journal, now).unwrap()
     };
-    let (mut keeper, facts) = open(0);
-    assert_eq!(facts, []);
+    let (mut manager, events) = open(0);
+    assert_eq!(events, []);
     let timed = Lifetime::Until { ms: 30_000 };
-    let fact = keeper.apply(&pull(60), timed, 0);
+    let event = manager.apply(&apply(60), timed, 0);
     assert!(
-        matches!(fact, LeverEvent::Applied { id: 1, .. }),
-        "{fact:?}"
+        matches!(event, LeverEvent::Applied { id: 1, .. }),
+        "{event:?}"
     );
     // The same again is extended, and another value waits.
-    let fact = keeper.apply(&pull(60), Lifetime::Until { ms: 40_000 }, 20_000);
+    let event = manager.apply(&apply(60), Lifetime::Until { ms: 40_000 }, 20_000);
     assert!(
-        matches!(fact, LeverEvent::Extended { id: 1, .. }),
-        "{fact:?}"
+        matches!(event, LeverEvent::Extended { id: 1, .. }),
+        "{event:?}"
     );
-    let fact = keeper.apply(&pull(70), timed, 0);
+    let event = manager.apply(&apply(70), timed, 0);
     assert!(
         matches!(
-            &fact,
+            &event,
             LeverEvent::Refused {
                 why: LeverError::Busy { .. },
                 ..
             }
         ),
-        "{fact:?}"
+        "{event:?}"
     );
     let session = LeverChange::Run {
         program: ProgramSpec::new("new", ["serve"]),
     };
-    keeper.apply(&session, Lifetime::Session, 0);
-    // A kept pull is nobody's to take back.
+    manager.apply(&session, Lifetime::Session, 0);
+    // A kept change is nobody's to revert.
     let kept = LeverChange::Stop {
         program: ProgramSpec::new("old", ["serve"]),
     };
-    keeper.apply(&kept, Lifetime::Kept, 0);
-    assert_eq!(keeper.active().count(), 2);
+    manager.apply(&kept, Lifetime::Kept, 0);
+    assert_eq!(manager.active().count(), 2);
     // The program is killed; the kernel closes its lock.
-    let (journal, held) = (FolderJournal::open(folder.path()), keeper.active().count());
+    let (journal, held) = (FolderJournal::open(folder.path()), manager.active().count());
     assert_eq!((journal.unwrap_err().reason(), held), ("busy", 2));
-    drop_without_undo(keeper, folder.path());
-    let (mut keeper, facts) = open(35_000);
+    drop_without_revert(manager, folder.path());
+    let (mut manager, events) = open(35_000);
     assert!(
-        matches!(facts[..], [LeverEvent::Reverted { id: 2, .. }]),
-        "{facts:?}"
+        matches!(events[..], [LeverEvent::Reverted { id: 2, .. }]),
+        "{events:?}"
     );
-    assert_eq!(keeper.active().count(), 1, "extended to 40 s");
-    assert_eq!(keeper.close().len(), 1);
-    drop(keeper);
+    assert_eq!(manager.active().count(), 1, "extended to 40 s");
+    assert_eq!(manager.close().len(), 1);
+    drop(manager);
     let mut after = twin.state();
     assert!(!after.programs.contains("old"), "kept");
     after.programs.insert("old".to_owned());
@@ -88,23 +88,23 @@ fn a_pull_with_time_left_is_held_on_after_a_restart_and_one_of_a_session_is_not(
     );
 }
 
-/// Drops a keeper as kill -9 does: the journal stays, and its lock goes. The files are kept aside meanwhile.
-fn drop_without_undo(keeper: LeverManager<FolderJournal>, folder: &std::path::Path) {
+/// Drops a manager as kill -9 does: the journal stays, and its lock goes. The files are kept aside meanwhile.
+fn drop_without_revert(manager: LeverManager<FolderJournal>, folder: &std::path::Path) {
     let kept: Vec<(std::path::PathBuf, Vec<u8>)> = fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|text| text == "json"))
         .map(|path| (path.clone(), fs::read(path).unwrap()))
         .collect();
-    let mut keeper = keeper;
-    *keeper.hands() = super::machine().hands();
-    drop(keeper);
+    let mut manager = manager;
+    *manager.levers() = super::machine().levers();
+    drop(manager);
     for (path, bytes) in kept {
         fs::write(path, bytes).unwrap();
     }
 }
 
-/// Whoever can write a journal can have its user undo anything.
+/// Whoever can write a journal can have its user revert anything.
 #[test]
 fn a_journal_that_others_can_write_is_refused() {
     use std::os::unix::fs::{PermissionsExt, symlink};
@@ -149,14 +149,14 @@ fn an_entry_that_others_have_written_or_can_write_is_refused() {
     use std::os::unix::fs::{PermissionsExt, chown};
     let folder = tempfile::tempdir().unwrap();
     let mut journal = FolderJournal::open(folder.path()).unwrap();
-    let (mut keeper, _) = LeverManager::open(
-        machine().hands(),
+    let (mut manager, _) = LeverManager::open(
+        machine().levers(),
         mapa_live::levers::MemoryJournal::default(),
         0,
     )
     .unwrap();
-    keeper.apply(&pull(60), Lifetime::Session, 0);
-    let entry = keeper.active().next().unwrap();
+    manager.apply(&apply(60), Lifetime::Session, 0);
+    let entry = manager.active().next().unwrap();
     journal.put(entry).unwrap();
     assert_eq!(journal.entries().unwrap(), std::slice::from_ref(entry));
     let file = folder.path().join("00000000000000000001.json");
@@ -223,7 +223,7 @@ impl Journal for Telling {
     }
 }
 
-/// What the killed program does: this test binary, run once more with `MAPA_TEST_KILLED` set. It pulls levers of
+/// What the killed program does: this test binary, run once more with `MAPA_TEST_KILLED` set. It applies changes to
 /// this machine until it is killed.
 #[test]
 fn killed_program() {
@@ -236,8 +236,8 @@ fn killed_program() {
         has_told: false,
         stops: std::env::var_os("MAPA_TEST_STOPS").is_some(),
     };
-    let hands = LeverSet::by_command(&Live::default(), Bounds::default());
-    let (mut keeper, _) = LeverManager::open(hands, journal, 0).unwrap();
+    let levers = LeverSet::by_command(&Live::default(), Bounds::default());
+    let (mut manager, _) = LeverManager::open(levers, journal, 0).unwrap();
     let pid: i32 = std::env::var("MAPA_TEST_VICTIM").unwrap().parse().unwrap();
     let process = ProcessId::of("/proc".as_ref(), pid).unwrap().unwrap();
     let first = cpus_of(pid).iter().next().unwrap();
@@ -248,11 +248,11 @@ fn killed_program() {
         };
         let mut program = ProgramSpec::new(format!("mapa-test-{pid}"), ["sleep", "100000"]);
         program.stop_s = 1;
-        let a = keeper.apply(&affinity, Lifetime::Session, round);
-        let b = keeper.apply(&LeverChange::Run { program }, Lifetime::Session, round);
-        for fact in [a, b] {
-            if let LeverEvent::Applied { id, .. } = fact {
-                keeper.revert(id);
+        let a = manager.apply(&affinity, Lifetime::Session, round);
+        let b = manager.apply(&LeverChange::Run { program }, Lifetime::Session, round);
+        for event in [a, b] {
+            if let LeverEvent::Applied { id, .. } = event {
+                manager.revert(id);
             }
         }
     }
@@ -267,7 +267,7 @@ fn cpus_of(pid: impl std::fmt::Display) -> Cpus {
 }
 
 #[test]
-fn a_program_that_is_killed_while_it_pulls_leaves_nothing_behind() {
+fn a_program_that_is_killed_while_it_applies_a_change_leaves_nothing_behind() {
     let rounds: u32 = std::env::var("MAPA_ROUNDS").map_or(12, |rounds| rounds.parse().unwrap());
     if cpus_of(std::process::id()).len() == 1 {
         eprintln!("skipped: one CPU, and so no affinity to set");
@@ -287,7 +287,7 @@ fn a_program_that_is_killed_while_it_pulls_leaves_nothing_behind() {
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
         if round == 0 {
-            // One is killed in the midst of a pull, however slow the machine is.
+            // One is killed in the midst of a change, however slow the machine is.
             child.env("MAPA_TEST_STOPS", "");
         }
         let mut child = child.spawn().unwrap();
@@ -295,25 +295,28 @@ fn a_program_that_is_killed_while_it_pulls_leaves_nothing_behind() {
         let mut line = String::new();
         while !line.contains("written") {
             line.clear();
-            assert!(out.read_line(&mut line).unwrap() > 0, "it pulls no levers");
+            assert!(
+                out.read_line(&mut line).unwrap() > 0,
+                "it applies no changes"
+            );
         }
-        // Kills come at any step: the times are spread over two rounds of pulls.
+        // Kills come at any step: the times are spread over two rounds of changes.
         let micros = u64::from(round) * 7919 % 60_000;
         std::thread::sleep(std::time::Duration::from_micros(micros));
         child.kill().unwrap();
         child.wait().unwrap();
         let journal = FolderJournal::open(folder.path().join("journal")).unwrap();
         left_behind += journal.entries().unwrap().len();
-        let hands = LeverSet::by_command(&Live::default(), Bounds::default());
-        let (keeper, facts) = LeverManager::open(hands, journal, 0).unwrap();
+        let levers = LeverSet::by_command(&Live::default(), Bounds::default());
+        let (manager, events) = LeverManager::open(levers, journal, 0).unwrap();
         assert!(
-            facts
+            events
                 .iter()
-                .all(|fact| matches!(fact, LeverEvent::Reverted { .. })),
-            "{facts:?}"
+                .all(|event| matches!(event, LeverEvent::Reverted { .. })),
+            "{events:?}"
         );
-        assert_eq!(keeper.active().count(), 0);
-        drop(keeper);
+        assert_eq!(manager.active().count(), 0);
+        drop(manager);
         assert_eq!(cpus_of(victim.id()), before);
         for entry in fs::read_dir("/proc").unwrap().flatten() {
             let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
@@ -327,7 +330,7 @@ fn a_program_that_is_killed_while_it_pulls_leaves_nothing_behind() {
     }
     victim.kill().unwrap();
     victim.wait().unwrap();
-    assert!(left_behind > 0, "no kill came in the midst of a pull");
+    assert!(left_behind > 0, "no kill came in the midst of a change");
 }
 
 /// What was put in a folder while it was open to others is neither followed, nor truncated, nor waited for.

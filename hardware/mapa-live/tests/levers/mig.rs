@@ -51,10 +51,10 @@ impl Machine {
         self.mig().devices().unwrap()[index].uuid.clone()
     }
 
-    fn hands(&self) -> LeverSet {
-        let mut hands = SimulatedMachine::new().hands();
-        hands.mig = Box::new(self.mig());
-        hands
+    fn levers(&self) -> LeverSet {
+        let mut levers = SimulatedMachine::new().levers();
+        levers.mig = Box::new(self.mig());
+        levers
     }
 
     fn layout(&self, index: usize, profiles: &[&str]) -> LeverChange {
@@ -82,13 +82,13 @@ impl Machine {
 }
 
 #[test]
-fn a_layout_is_made_read_kept_where_it_is_the_same_and_taken_back() {
+fn a_layout_is_made_read_kept_where_it_is_the_same_and_reverted() {
     let machine = Machine::partitioned();
     let before = machine.states();
     assert_eq!(before.len(), 8);
-    let mut hands = machine.hands();
+    let mut levers = machine.levers();
     let first = machine.layout(0, &["3g.20gb", "2g.10gb", "1g.5gb"]);
-    let plan = hands.plan(&first).unwrap();
+    let plan = levers.plan(&first).unwrap();
     let uuid = machine.uuid(0);
     let shown = plan.to_string();
     assert!(
@@ -98,8 +98,8 @@ fn a_layout_is_made_read_kept_where_it_is_the_same_and_taken_back() {
         )),
         "{shown}"
     );
-    hands.pull(&plan).unwrap();
-    assert!(hands.plan(&first).unwrap().is_empty());
+    levers.apply(&plan).unwrap();
+    assert!(levers.plan(&first).unwrap().is_empty());
     let state = machine.mig().state(&uuid).unwrap();
     let places: Vec<(u32, &str)> = state
         .instances
@@ -113,17 +113,17 @@ fn a_layout_is_made_read_kept_where_it_is_the_same_and_taken_back() {
     let mut process = Process::running(std::process::id()).unwrap();
     process.instance = Some((used.id, used.compute[0].id));
     fake.start_process(0, process).unwrap();
-    let second = hands
+    let second = levers
         .plan(&machine.layout(0, &["3g.20gb", "3g.20gb"]))
         .unwrap();
     assert_eq!(second.steps.len(), 3, "{second}");
-    hands.pull(&second).unwrap();
-    hands.undo(&second).unwrap();
+    levers.apply(&second).unwrap();
+    levers.revert(&second).unwrap();
     assert_eq!(machine.mig().state(&uuid).unwrap(), state);
     fake.stop_process(0, std::process::id()).unwrap();
-    hands.undo(&plan).unwrap();
+    levers.revert(&plan).unwrap();
     assert_eq!(machine.states(), before);
-    hands.undo(&plan).unwrap();
+    levers.revert(&plan).unwrap();
     assert_eq!(machine.states(), before);
 }
 
@@ -131,13 +131,13 @@ fn a_layout_is_made_read_kept_where_it_is_the_same_and_taken_back() {
 fn a_failure_of_any_call_leaves_the_partition_as_it_was() {
     let machine = Machine::partitioned();
     let fake = machine.fake();
-    let mut hands = machine.hands();
-    let first = hands
+    let mut levers = machine.levers();
+    let first = levers
         .plan(&machine.layout(0, &["4g.20gb", "2g.10gb"]))
         .unwrap();
-    hands.pull(&first).unwrap();
+    levers.apply(&first).unwrap();
     let before = machine.states();
-    let plan = hands
+    let plan = levers
         .plan(&machine.layout(0, &["3g.20gb", "2g.10gb", "1g.5gb"]))
         .unwrap();
     assert!(matches!(plan.steps[0], Step::Destroy { .. }), "{plan}");
@@ -164,7 +164,7 @@ fn a_failure_of_any_call_leaves_the_partition_as_it_was() {
                 fake.inject(Fault::delay(call, 0).times(skip)).unwrap();
             }
             fake.inject(Fault::new(call, code).times(1)).unwrap();
-            let outcome = hands.pull(&plan);
+            let outcome = levers.apply(&plan);
             fake.clear_faults().unwrap();
             match outcome {
                 Err(failure) => {
@@ -172,7 +172,7 @@ fn a_failure_of_any_call_leaves_the_partition_as_it_was() {
                     assert!(failure.left.is_empty(), "{call} {skip}: {failure}");
                 }
                 // The call is not made so often.
-                Ok(()) => hands.undo(&plan).unwrap(),
+                Ok(()) => levers.revert(&plan).unwrap(),
             }
             assert_eq!(machine.states(), before, "{call} {skip}");
         }
@@ -186,13 +186,13 @@ fn a_mode_that_takes_a_reset_is_busy_and_nothing_stays_pending() {
     fake.start_process(2, Process::running(std::process::id()).unwrap())
         .unwrap();
     let before = machine.states();
-    let mut hands = machine.hands();
-    let plan = hands.plan(&machine.layout(2, &[])).unwrap();
+    let mut levers = machine.levers();
+    let plan = levers.plan(&machine.layout(2, &[])).unwrap();
     assert_eq!(
         plan.to_string(),
         format!("nvmlDeviceSetMigMode({}, 1)\n", machine.uuid(2))
     );
-    let failure = hands.pull(&plan).unwrap_err();
+    let failure = levers.apply(&plan).unwrap_err();
     assert_eq!(
         (failure.step, failure.why.reason()),
         (0, "busy"),
@@ -207,7 +207,7 @@ fn a_mode_that_takes_a_reset_is_busy_and_nothing_stays_pending() {
 }
 
 #[test]
-fn devices_without_mig_and_libraries_that_are_not_there_are_told() {
+fn devices_without_mig_and_libraries_that_are_not_there_are_reported() {
     let machine = Machine::new("dgx-1v");
     assert_eq!(machine.mig().devices().unwrap(), []);
     let error = machine.mig().state("GPU-none").unwrap_err();
@@ -241,13 +241,13 @@ fn an_instance_is_divided_into_compute_instances() {
         enabled: true,
         instances: vec![MigInstanceSpec::of("3g.20gb"), divided],
     };
-    let mut hands = machine.hands();
-    let pull = LeverChange::Layout {
+    let mut levers = machine.levers();
+    let change = LeverChange::Layout {
         device: device.clone(),
         layout,
     };
-    let plan = hands.plan(&pull).unwrap();
-    hands.pull(&plan).unwrap();
+    let plan = levers.plan(&change).unwrap();
+    levers.apply(&plan).unwrap();
     let mut compute: Vec<_> = (mig.state(&device).unwrap().instances.into_iter())
         .map(|instance| (instance.profile, instance.compute))
         .collect();
@@ -265,14 +265,14 @@ fn an_instance_is_divided_into_compute_instances() {
 fn a_program_that_dies_amid_a_layout_leaves_it_to_the_next() {
     let machine = Machine::partitioned();
     let before = machine.states();
-    let pull = machine.layout(1, &["3g.20gb", "3g.20gb"]);
+    let change = machine.layout(1, &["3g.20gb", "3g.20gb"]);
     let journal = || FolderJournal::open(machine.folder.path().join("journal")).unwrap();
     for steps in 0..=2 {
-        let mut hands = machine.hands();
-        let plan = hands.plan(&pull).unwrap();
+        let mut levers = machine.levers();
+        let plan = levers.plan(&change).unwrap();
         let entry = mapa_live::levers::JournalEntry {
             id: 1,
-            pull: pull.clone(),
+            change: change.clone(),
             plan: plan.clone(),
             lifetime: Lifetime::Kept,
             confirmed: false,
@@ -281,14 +281,14 @@ fn a_program_that_dies_amid_a_layout_leaves_it_to_the_next() {
         mapa_live::levers::Journal::put(&mut journal(), &entry).unwrap();
         let mut part = plan;
         part.steps.truncate(steps);
-        hands.pull(&part).unwrap();
-        drop(hands);
-        let (keeper, facts) = LeverManager::open(machine.hands(), journal(), 0).unwrap();
+        levers.apply(&part).unwrap();
+        drop(levers);
+        let (manager, events) = LeverManager::open(machine.levers(), journal(), 0).unwrap();
         assert!(
-            matches!(facts[..], [LeverEvent::Reverted { .. }]),
-            "{facts:?}"
+            matches!(events[..], [LeverEvent::Reverted { .. }]),
+            "{events:?}"
         );
-        drop(keeper);
+        drop(manager);
         assert_eq!(machine.states(), before);
     }
 }

@@ -81,10 +81,10 @@ impl Machine {
         MigCommand::new(&live)
     }
 
-    fn hands(&self) -> LeverSet {
-        let mut hands = SimulatedMachine::new().hands();
-        hands.mig = Box::new(self.mig());
-        hands
+    fn levers(&self) -> LeverSet {
+        let mut levers = SimulatedMachine::new().levers();
+        levers.mig = Box::new(self.mig());
+        levers
     }
 }
 
@@ -105,23 +105,23 @@ fn without_nvml_layouts_are_made_by_the_command() {
     let mut live = Live::default();
     live.nvidia_smi = machine.0.path().join("nvidia-smi");
     live.nvml = machine.0.path().join("none.so");
-    let mut hands = LeverSet::of(&live, Bounds::default());
-    let on = hands.plan(&layout(vec![])).unwrap();
+    let mut levers = LeverSet::of(&live, Bounds::default());
+    let on = levers.plan(&layout(vec![])).unwrap();
     assert!(on.to_string().ends_with("-i GPU-a -mig 1\n"), "{on}");
-    hands.pull(&on).unwrap();
-    let plan = hands
+    levers.apply(&on).unwrap();
+    let plan = levers
         .plan(&layout(vec![MigInstanceSpec::of("3g.20gb")]))
         .unwrap();
-    hands.pull(&plan).unwrap();
-    let has = hands.mig.state("GPU-a").unwrap();
+    levers.apply(&plan).unwrap();
+    let has = levers.mig.state("GPU-a").unwrap();
     assert_eq!((has.enabled, has.instances.len()), (true, 1));
-    hands.undo(&plan).unwrap();
-    hands.undo(&on).unwrap();
-    assert!(!hands.mig.state("GPU-a").unwrap().enabled);
+    levers.revert(&plan).unwrap();
+    levers.revert(&on).unwrap();
+    assert!(!levers.mig.state("GPU-a").unwrap().enabled);
 }
 
 #[test]
-fn a_layout_is_made_and_taken_back_by_exact_commands() {
+fn a_layout_is_made_and_reverted_by_exact_commands() {
     let machine = Machine::new();
     let mig = machine.mig();
     let devices = mig.devices().unwrap();
@@ -129,18 +129,18 @@ fn a_layout_is_made_and_taken_back_by_exact_commands() {
     assert_eq!(devices[0].pci_id, Some(0x20B0_10DE));
     let before = mig.state("GPU-a").unwrap();
     assert!(!before.enabled);
-    let mut hands = machine.hands();
-    let on = hands.plan(&layout(vec![])).unwrap();
+    let mut levers = machine.levers();
+    let on = levers.plan(&layout(vec![])).unwrap();
     assert!(on.to_string().ends_with("-i GPU-a -mig 1\n"), "{on}");
-    hands.pull(&on).unwrap();
-    let pull = layout(vec![
+    levers.apply(&on).unwrap();
+    let change = layout(vec![
         MigInstanceSpec {
             compute: vec![2, 1],
             ..MigInstanceSpec::of("3g.20gb")
         },
         MigInstanceSpec::of("1g.5gb"),
     ]);
-    let plan = hands.plan(&pull).unwrap();
+    let plan = levers.plan(&change).unwrap();
     let program = machine.0.path().join("nvidia-smi").display().to_string();
     let shown = plan.to_string().replace(&program, "nvidia-smi");
     assert_eq!(
@@ -151,7 +151,7 @@ fn a_layout_is_made_and_taken_back_by_exact_commands() {
          nvidia-smi mig -cgi 19:6 -i GPU-a\n\
          nvidia-smi mig -cci <1 slices> -gi <at 6> -i GPU-a\n"
     );
-    hands.pull(&plan).unwrap();
+    levers.apply(&plan).unwrap();
     let state = mig.state("GPU-a").unwrap();
     assert_eq!(
         state.instances,
@@ -170,32 +170,32 @@ fn a_layout_is_made_and_taken_back_by_exact_commands() {
             },
         ]
     );
-    assert!(hands.plan(&pull).unwrap().is_empty());
+    assert!(levers.plan(&change).unwrap().is_empty());
     let asked = fs::read_to_string(machine.0.path().join("asked")).unwrap();
     assert!(asked.contains("mig -cgi 9:0 -i GPU-a\n"), "{asked}");
     assert!(asked.contains("mig -cci 1 -gi 11 -i GPU-a\n"), "{asked}");
-    hands.undo(&plan).unwrap();
-    hands.undo(&on).unwrap();
+    levers.revert(&plan).unwrap();
+    levers.revert(&on).unwrap();
     assert_eq!(mig.state("GPU-a").unwrap(), before);
 }
 
 #[test]
 fn a_command_that_fails_leaves_the_partition_as_it_was() {
     let machine = Machine::new();
-    let mut hands = machine.hands();
+    let mut levers = machine.levers();
     machine.write("mode", "Enabled\n");
-    let plan = hands
+    let plan = levers
         .plan(&layout(vec![MigInstanceSpec::of("3g.20gb")]))
         .unwrap();
-    hands.pull(&plan).unwrap();
+    levers.apply(&plan).unwrap();
     let before = machine.mig().state("GPU-a").unwrap();
-    let plan = hands
+    let plan = levers
         .plan(&layout(vec![MigInstanceSpec::of("1g.5gb")]))
         .unwrap();
     for fails in ["-dgi", "-dci", "-cgi", "-cci"] {
-        // The command fails once: what takes back finds it working.
+        // The command fails once: what reverts finds it working.
         machine.write("fail", fails);
-        let failure = hands.pull(&plan).unwrap_err();
+        let failure = levers.apply(&plan).unwrap_err();
         assert_eq!(failure.why.reason(), "busy", "{fails}: {failure}");
         assert!(failure.left.is_empty(), "{failure}");
         let after = machine.mig().state("GPU-a").unwrap();
@@ -206,9 +206,9 @@ fn a_command_that_fails_leaves_the_partition_as_it_was() {
 #[test]
 fn what_may_not_be_asked_is_not_what_does_not_fit_and_no_device_is_no_empty_list() {
     let machine = Machine::new();
-    let mut hands = machine.hands();
+    let mut levers = machine.levers();
     machine.write("mode", "Enabled\n");
-    let plan = hands
+    let plan = levers
         .plan(&layout(vec![MigInstanceSpec::of("1g.5gb")]))
         .unwrap();
     for (says, reason) in [
@@ -223,7 +223,7 @@ fn what_may_not_be_asked_is_not_what_does_not_fit_and_no_device_is_no_empty_list
     ] {
         machine.write("says", says);
         machine.write("fail", "-cgi");
-        let failure = hands.pull(&plan).unwrap_err();
+        let failure = levers.apply(&plan).unwrap_err();
         assert_eq!(failure.why.reason(), reason, "{failure}");
     }
     machine.write("says", "No devices were found\n");
@@ -237,7 +237,7 @@ fn what_may_not_be_asked_is_not_what_does_not_fit_and_no_device_is_no_empty_list
 }
 
 #[test]
-fn what_the_command_lacks_is_told() {
+fn what_the_command_lacks_is_reported() {
     let machine = Machine::new();
     fs::remove_file(machine.0.path().join("mode")).unwrap();
     let error = machine.mig().state("GPU-v").unwrap_err();

@@ -63,10 +63,10 @@ impl Daemon {
         mps_command
     }
 
-    fn hands(&self) -> LeverSet {
-        let mut hands = SimulatedMachine::new().hands();
-        hands.mps = Box::new(self.mps());
-        hands
+    fn levers(&self) -> LeverSet {
+        let mut levers = SimulatedMachine::new().levers();
+        levers.mps = Box::new(self.mps());
+        levers
     }
 }
 
@@ -77,14 +77,14 @@ impl Drop for Daemon {
 }
 
 #[test]
-fn a_share_is_set_for_the_daemon_and_each_server_and_taken_back() {
+fn a_share_is_set_for_the_daemon_and_each_server_and_reverted() {
     let daemon = Daemon::running("41\n42\n");
-    let mut hands = daemon.hands();
-    let pull = LeverChange::MpsPercent {
+    let mut levers = daemon.levers();
+    let change = LeverChange::MpsPercent {
         server: daemon.server(),
         percent: 50,
     };
-    let plan = hands.plan(&pull).unwrap();
+    let plan = levers.plan(&change).unwrap();
     let pipe = daemon.server().0.display().to_string();
     let shown = plan.to_string().replace(&pipe, "PIPE");
     let command = daemon.mps().command.display().to_string();
@@ -95,18 +95,18 @@ fn a_share_is_set_for_the_daemon_and_each_server_and_taken_back() {
          echo set_active_thread_percentage 42 50 | CUDA_MPS_PIPE_DIRECTORY=PIPE COMMAND\n\
          echo set_default_active_thread_percentage 50 | CUDA_MPS_PIPE_DIRECTORY=PIPE COMMAND\n"
     );
-    hands.pull(&plan).unwrap();
+    levers.apply(&plan).unwrap();
     let mps = daemon.mps();
     let percent = |scope| mps.percent(&daemon.server(), scope).unwrap();
     assert_eq!(percent(MpsScope::Daemon), 50_000);
     assert_eq!(percent(MpsScope::Server { pid: 42 }), 50_000);
-    assert!(hands.plan(&pull).unwrap().is_empty());
+    assert!(levers.plan(&change).unwrap().is_empty());
     // A server that has ended meanwhile has nothing to be put back.
     fs::write(daemon.path("servers"), "41\n").unwrap();
-    hands.undo(&plan).unwrap();
+    levers.revert(&plan).unwrap();
     assert_eq!(percent(MpsScope::Daemon), 100_000);
     assert_eq!(percent(MpsScope::Server { pid: 41 }), 100_000);
-    hands.undo(&plan).unwrap();
+    levers.revert(&plan).unwrap();
 }
 
 #[test]
@@ -124,13 +124,13 @@ fn the_daemon_keeps_the_old_value_without_an_error_and_that_is_noticed() {
     );
     // A daemon that ignores the command, as one that is too old to know it does.
     fs::write(daemon.path("stubborn"), "").unwrap();
-    let mut hands = daemon.hands();
-    let pull = LeverChange::MpsPercent {
+    let mut levers = daemon.levers();
+    let change = LeverChange::MpsPercent {
         server: server.clone(),
         percent: 60,
     };
-    let plan = hands.plan(&pull).unwrap();
-    let failure = hands.pull(&plan).unwrap_err();
+    let plan = levers.plan(&change).unwrap();
+    let failure = levers.apply(&plan).unwrap_err();
     assert_eq!(failure.why.reason(), "not-applied", "{failure}");
     assert!(failure.left.is_empty());
     let error = mps
@@ -145,14 +145,14 @@ fn the_daemon_keeps_the_old_value_without_an_error_and_that_is_noticed() {
 #[test]
 fn a_failure_at_the_second_server_takes_the_first_back() {
     let daemon = Daemon::running("41\n42\n");
-    let mut hands = daemon.hands();
-    let pull = LeverChange::MpsPercent {
+    let mut levers = daemon.levers();
+    let change = LeverChange::MpsPercent {
         server: daemon.server(),
         percent: 70,
     };
-    let plan = hands.plan(&pull).unwrap();
+    let plan = levers.plan(&change).unwrap();
     fs::write(daemon.path("servers"), "41\n").unwrap();
-    let failure = hands.pull(&plan).unwrap_err();
+    let failure = levers.apply(&plan).unwrap_err();
     assert_eq!(
         (failure.step, failure.why.reason()),
         (1, "missing"),
@@ -169,30 +169,30 @@ fn a_failure_at_the_second_server_takes_the_first_back() {
 fn limits_of_pinned_memory_have_units_and_are_lifted() {
     let daemon = Daemon::running("41\n");
     let server = daemon.server();
-    let mut hands = daemon.hands();
-    let pull = |mib| LeverChange::MpsPinned {
+    let mut levers = daemon.levers();
+    let apply = |mib| LeverChange::MpsPinned {
         server: server.clone(),
         device: 0,
         mib,
     };
-    let plan = hands.plan(&pull(Some(3072))).unwrap();
-    hands.pull(&plan).unwrap();
+    let plan = levers.plan(&apply(Some(3072))).unwrap();
+    levers.apply(&plan).unwrap();
     let mps = daemon.mps();
     let limit = || {
         mps.pinned(&server, MpsScope::Server { pid: 41 }, 0)
             .unwrap()
     };
     assert_eq!(limit(), Some(3072), "told as 3G");
-    let next = hands.plan(&pull(Some(1000))).unwrap();
-    hands.pull(&next).unwrap();
+    let next = levers.plan(&apply(Some(1000))).unwrap();
+    levers.apply(&next).unwrap();
     assert_eq!(limit(), Some(1000), "told as 1000M");
-    hands.undo(&next).unwrap();
+    levers.revert(&next).unwrap();
     assert_eq!(limit(), Some(3072));
-    hands.undo(&plan).unwrap();
+    levers.revert(&plan).unwrap();
     assert_eq!(limit(), None);
     assert_eq!(mps.pinned(&server, MpsScope::Daemon, 1).unwrap(), None);
     // The daemon would hold it, and tell 1G: it could not be seen that it holds.
-    let error = hands.plan(&pull(Some(1500))).unwrap_err();
+    let error = levers.plan(&apply(Some(1500))).unwrap_err();
     assert_eq!(error.reason(), "infeasible");
     insta::assert_snapshot!(
         error.to_string(),
@@ -209,33 +209,33 @@ fn values(mps: &dyn Mps, server: &MpsServer) -> Vec<(u32, Option<u64>)> {
     mps.scopes(server).unwrap().into_iter().map(of).collect()
 }
 
-/// Pulls while the daemon starts server 43, and takes it back. Server 42 has the values that are pulled before.
+/// Changes while the daemon starts server 43, and reverts it. Server 42 has the values that are applied before.
 fn born_meanwhile(
-    mut hands: LeverSet,
+    mut levers: LeverSet,
     server: &MpsServer,
     start: &dyn Fn(u32),
-    pull: &LeverChange,
+    change: &LeverChange,
 ) {
     let of = MpsScope::Server { pid: 42 };
-    hands.mps.set_percent(server, of, 60_000).unwrap();
-    hands.mps.set_pinned(server, of, 0, Some(2048)).unwrap();
-    let before = values(&*hands.mps, server);
+    levers.mps.set_percent(server, of, 60_000).unwrap();
+    levers.mps.set_pinned(server, of, 0, Some(2048)).unwrap();
+    let before = values(&*levers.mps, server);
     assert_eq!(before, [(100, None), (100, None), (60, Some(2048))]);
-    let plan = hands.plan(pull).unwrap();
-    hands.pull(&plan).unwrap();
+    let plan = levers.plan(change).unwrap();
+    levers.apply(&plan).unwrap();
     start(43);
-    let held = values(&*hands.mps, server);
+    let held = values(&*levers.mps, server);
     assert_ne!(held[0], before[0]);
     assert_eq!(held[3], held[0], "it has what its daemon has");
-    hands.undo(&plan).unwrap();
-    let after = values(&*hands.mps, server);
+    levers.revert(&plan).unwrap();
+    let after = values(&*levers.mps, server);
     assert_eq!((&after[..3], after[3]), (&before[..], before[0]));
 }
 
-/// A daemon passes its values on to the servers that it starts, so there they would outlive the pull.
+/// A daemon passes its values on to the servers that it starts, so there they would outlive the change.
 #[test]
 fn servers_that_came_while_a_value_was_held_get_the_one_before() {
-    let pulls = |server: &MpsServer| {
+    let changes = |server: &MpsServer| {
         let server = server.clone();
         let share = LeverChange::MpsPercent {
             server: server.clone(),
@@ -252,36 +252,36 @@ fn servers_that_came_while_a_value_was_held_get_the_one_before() {
         let daemon = Daemon::running("41\n42\n");
         let server = daemon.server();
         let start = |pid| daemon.start(pid);
-        born_meanwhile(daemon.hands(), &server, &start, &pulls(&server)[at]);
+        born_meanwhile(daemon.levers(), &server, &start, &changes(&server)[at]);
         let twin = SimulatedMachine::new();
         twin.add_mps(&server, &[41, 42]);
         let start = |pid| twin.start_mps_server(&server, pid).unwrap();
-        born_meanwhile(twin.hands(), &server, &start, &pulls(&server)[at]);
+        born_meanwhile(twin.levers(), &server, &start, &changes(&server)[at]);
     }
 }
 
 #[test]
-fn a_limit_that_may_be_a_fraction_more_than_is_told_is_set() {
+fn a_limit_that_may_be_a_fraction_more_than_is_reported_is_set() {
     let daemon = Daemon::running("");
     let server = daemon.server();
-    let mut hands = daemon.hands();
+    let mut levers = daemon.levers();
     fs::create_dir_all(daemon.path("values")).unwrap();
     fs::write(daemon.path("values/limit-0"), "1536\n").unwrap();
-    let pull = |mib| LeverChange::MpsPinned {
+    let apply = |mib| LeverChange::MpsPinned {
         server: server.clone(),
         device: 0,
         mib: Some(mib),
     };
-    let plan = hands.plan(&pull(1024)).unwrap();
+    let plan = levers.plan(&apply(1024)).unwrap();
     assert!(
         plan.to_string().contains("# warning: MPS tells limits"),
         "{plan}"
     );
-    hands.pull(&plan).unwrap();
+    levers.apply(&plan).unwrap();
     let has = fs::read_to_string(daemon.path("values/limit-0")).unwrap();
     assert_eq!(has, "1024\n");
-    hands.bounds.mps_pinned_mib.min = 0;
-    let error = hands.plan(&pull(0)).unwrap_err();
+    levers.bounds.mps_pinned_mib.min = 0;
+    let error = levers.plan(&apply(0)).unwrap_err();
     insta::assert_snapshot!(
         error.to_string(),
         @"a limit of 0 MiB: expected one above 0, or none: MPS takes 0 for no limit"
@@ -292,18 +292,18 @@ fn a_limit_that_may_be_a_fraction_more_than_is_told_is_set() {
 #[test]
 fn a_daemon_that_gives_no_answer_is_not_asked_again_at_once() {
     let daemon = Daemon::running("41\n42\n");
-    let mut hands = daemon.hands();
+    let mut levers = daemon.levers();
     let mut mps = daemon.mps();
     mps.time_limit = Duration::from_secs(1);
-    hands.mps = Box::new(mps);
-    let pull = LeverChange::MpsPercent {
+    levers.mps = Box::new(mps);
+    let change = LeverChange::MpsPercent {
         server: daemon.server(),
         percent: 60,
     };
-    let plan = hands.plan(&pull).unwrap();
-    hands.pull(&plan).unwrap();
+    let plan = levers.plan(&change).unwrap();
+    levers.apply(&plan).unwrap();
     fs::write(daemon.path("hangs"), "").unwrap();
-    let left = hands.undo(&plan).unwrap_err();
+    let left = levers.revert(&plan).unwrap_err();
     let said: Vec<String> = left.iter().map(ToString::to_string).collect();
     assert_eq!(said.len(), 3, "{said:?}");
     assert!(
@@ -312,12 +312,12 @@ fn a_daemon_that_gives_no_answer_is_not_asked_again_at_once() {
         "{said:?}"
     );
     // Nor is it news that it goes on.
-    let again = hands.undo(&plan).unwrap_err();
+    let again = levers.revert(&plan).unwrap_err();
     let again: Vec<String> = again.iter().map(ToString::to_string).collect();
     assert_eq!(again, said);
     assert_eq!(fs::read_to_string(daemon.path("hangs")).unwrap(), "asked\n");
     fs::remove_file(daemon.path("hangs")).unwrap();
-    while hands.undo(&plan).is_err() {
+    while levers.revert(&plan).is_err() {
         std::thread::sleep(Duration::from_millis(50));
     }
     let of = |scope| daemon.mps().percent(&daemon.server(), scope).unwrap();
@@ -326,45 +326,45 @@ fn a_daemon_that_gives_no_answer_is_not_asked_again_at_once() {
 }
 
 #[test]
-fn a_daemon_is_started_and_ended_and_its_absence_is_told() {
+fn a_daemon_is_started_and_ended_and_its_absence_is_reported() {
     let daemon = Daemon::none();
     let server = daemon.server();
-    let mut hands = daemon.hands();
-    let error = hands
+    let mut levers = daemon.levers();
+    let error = levers
         .plan(&LeverChange::MpsPercent {
             server: server.clone(),
             percent: 60,
         })
         .unwrap_err();
     assert_eq!(error.reason(), "missing", "{error}");
-    let pull = |running| LeverChange::MpsDaemon {
+    let apply = |running| LeverChange::MpsDaemon {
         server: server.clone(),
         running,
     };
-    assert!(hands.plan(&pull(false)).unwrap().is_empty());
-    let plan = hands.plan(&pull(true)).unwrap();
+    assert!(levers.plan(&apply(false)).unwrap().is_empty());
+    let plan = levers.plan(&apply(true)).unwrap();
     assert!(matches!(plan.steps[..], [Step::MpsDaemon { to: true, .. }]));
-    hands.pull(&plan).unwrap();
+    levers.apply(&plan).unwrap();
     assert!(daemon.mps().is_running(&server).unwrap());
-    hands.pull(&plan).unwrap();
-    hands.undo(&plan).unwrap();
+    levers.apply(&plan).unwrap();
+    levers.revert(&plan).unwrap();
     assert!(!daemon.mps().is_running(&server).unwrap());
     // A share that was set dies with the daemon: nothing is left to be put back.
-    hands.pull(&plan).unwrap();
-    let share = hands
+    levers.apply(&plan).unwrap();
+    let share = levers
         .plan(&LeverChange::MpsPercent {
             server: server.clone(),
             percent: 60,
         })
         .unwrap();
-    hands.pull(&share).unwrap();
-    hands.undo(&plan).unwrap();
-    hands.undo(&share).unwrap();
+    levers.apply(&share).unwrap();
+    levers.revert(&plan).unwrap();
+    levers.revert(&share).unwrap();
     let none = MpsCommand::at(daemon.folder.path().join("none"));
     assert_eq!(none.scopes(&server).unwrap_err().reason(), "missing");
     // Without the command it cannot be told whether a daemon runs, and what it was set to may hold.
     assert_eq!(none.is_running(&server).unwrap_err().reason(), "missing");
-    let mut blind = daemon.hands();
+    let mut blind = daemon.levers();
     blind.mps = Box::new(none);
-    assert_eq!(blind.undo(&share).unwrap_err()[0].reason(), "missing");
+    assert_eq!(blind.revert(&share).unwrap_err()[0].reason(), "missing");
 }

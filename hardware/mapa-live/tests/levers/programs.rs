@@ -15,10 +15,10 @@ fn programs() -> SystemPrograms {
     SystemPrograms::new(&Roots::default())
 }
 
-fn hands() -> LeverSet {
-    let mut hands = SimulatedMachine::new().hands();
-    hands.programs = Box::new(programs());
-    hands
+fn levers() -> LeverSet {
+    let mut levers = SimulatedMachine::new().levers();
+    levers.programs = Box::new(programs());
+    levers
 }
 
 /// A mark of this test alone.
@@ -165,13 +165,13 @@ fn a_warm_hand_over_has_somebody_who_serves_at_all_times() {
     new.ready = ReadinessProbe::Http {
         url: format!("http://127.0.0.1:{second}/"),
     };
-    let mut hands = hands();
-    let start = hands
+    let mut levers = levers();
+    let start = levers
         .plan(&LeverChange::Run {
             program: old.clone(),
         })
         .unwrap();
-    hands.pull(&start).unwrap();
+    levers.apply(&start).unwrap();
     fs::write(&file, first.to_string()).unwrap();
     // A client asks whoever the route names, all the time.
     let (route, stop) = (file.clone(), folder.path().join("stop"));
@@ -191,7 +191,7 @@ fn a_warm_hand_over_has_somebody_who_serves_at_all_times() {
         }
         (asked, failed)
     });
-    let pull = LeverChange::HandOver {
+    let change = LeverChange::HandOver {
         old: old.clone(),
         new: new.clone(),
         route: Some(RouteFile {
@@ -200,22 +200,22 @@ fn a_warm_hand_over_has_somebody_who_serves_at_all_times() {
         }),
         warm: true,
     };
-    let plan = hands.plan(&pull).unwrap();
+    let plan = levers.plan(&change).unwrap();
     let shown = plan.to_string();
     assert!(
         shown.contains("answers 200 to 299") && shown.contains("kill -TERM"),
         "{shown}"
     );
-    hands.pull(&plan).unwrap();
-    assert_eq!(hands.programs.running(&old.id).unwrap(), None);
+    levers.apply(&plan).unwrap();
+    assert_eq!(levers.programs.running(&old.id).unwrap(), None);
     assert_eq!(fs::read_to_string(&file).unwrap(), second.to_string());
     // And back again.
-    hands.undo(&plan).unwrap();
-    assert_eq!(hands.programs.running(&new.id).unwrap(), None);
+    levers.revert(&plan).unwrap();
+    assert_eq!(levers.programs.running(&new.id).unwrap(), None);
     assert_eq!(fs::read_to_string(&file).unwrap(), first.to_string());
     fs::write(&stop, "").unwrap();
     let (asked, failed) = client.join().unwrap();
-    hands.undo(&start).unwrap();
+    levers.revert(&start).unwrap();
     // How often depends on what else runs here.
     assert!(asked > 5, "{asked}");
     assert_eq!(failed, 0, "of {asked}");
@@ -231,15 +231,15 @@ fn one_that_is_not_ready_in_time_is_stopped_and_the_old_one_serves_on() {
         path: folder.path().join("never"),
     };
     new.ready_s = 1;
-    let mut hands = hands();
-    let start = hands
+    let mut levers = levers();
+    let start = levers
         .plan(&LeverChange::Run {
             program: old.clone(),
         })
         .unwrap();
-    hands.pull(&start).unwrap();
-    let process: ProcessId = hands.programs.running(&old.id).unwrap().unwrap();
-    let pull = LeverChange::HandOver {
+    levers.apply(&start).unwrap();
+    let process: ProcessId = levers.programs.running(&old.id).unwrap().unwrap();
+    let change = LeverChange::HandOver {
         old: old.clone(),
         new: new.clone(),
         route: Some(RouteFile {
@@ -248,15 +248,15 @@ fn one_that_is_not_ready_in_time_is_stopped_and_the_old_one_serves_on() {
         }),
         warm: true,
     };
-    let plan = hands.plan(&pull).unwrap();
-    let failure = hands.pull(&plan).unwrap_err();
+    let plan = levers.plan(&change).unwrap();
+    let failure = levers.apply(&plan).unwrap_err();
     assert!(
         failure.to_string().contains("not ready within 1 s"),
         "{failure}"
     );
     assert!(failure.left.is_empty());
-    assert_eq!(hands.programs.running(&old.id).unwrap(), Some(process));
-    assert_eq!(hands.programs.running(&new.id).unwrap(), None);
+    assert_eq!(levers.programs.running(&old.id).unwrap(), Some(process));
+    assert_eq!(levers.programs.running(&new.id).unwrap(), None);
     assert!(!file.exists());
-    hands.undo(&start).unwrap();
+    levers.revert(&start).unwrap();
 }

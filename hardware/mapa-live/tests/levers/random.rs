@@ -1,4 +1,4 @@
-//! Random pulls, failures at every step, crashes and undoing: in the end the machine is as before.
+//! Random changes, failures at every step, crashes and reverting: in the end the machine is as before.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 
 use super::{group, machine};
 
-/// A journal that outlives its keeper, as a file does.
+/// A journal that outlives its manager, as a file does.
 #[derive(Clone, Default)]
 struct Shared(Arc<Mutex<MemoryJournal>>);
 
@@ -33,7 +33,7 @@ impl Journal for Shared {
 
 const PROCESS: ProcessId = ProcessId { pid: 7, start: 7 };
 
-fn pulls() -> impl Strategy<Value = LeverChange> {
+fn changes() -> impl Strategy<Value = LeverChange> {
     let groups = prop_oneof![Just(group("mapa/etl")), Just(group("mapa/batch"))];
     let limit = || proptest::option::of(100_000_000u64..=500_000_000);
     let limits = (limit(), limit(), proptest::option::of(100u64..10_000)).prop_map(
@@ -135,13 +135,13 @@ fn pulls() -> impl Strategy<Value = LeverChange> {
     ]
 }
 
-/// What happens to a keeper.
+/// What happens to a manager.
 #[derive(Clone, Debug)]
 enum Event {
     Pull(LeverChange, u64),
-    /// A pull whose change after so many fails.
+    /// A change that fails at the operation with this number.
     Fails(LeverChange, u64, bool),
-    /// A program that is killed after so many steps of a pull.
+    /// A program that is killed after so many steps of a change.
     Killed(LeverChange, usize),
     Undo(usize),
     Tick(u64),
@@ -150,10 +150,10 @@ enum Event {
 
 fn events() -> impl Strategy<Value = Event> {
     prop_oneof![
-        4 => (pulls(), 1u64..60_000).prop_map(|(pull, ms)| Event::Pull(pull, ms)),
-        3 => (pulls(), 0u64..6, proptest::bool::ANY)
-            .prop_map(|(pull, skip, amid)| Event::Fails(pull, skip, amid)),
-        2 => (pulls(), 0usize..5).prop_map(|(pull, steps)| Event::Killed(pull, steps)),
+        4 => (changes(), 1u64..60_000).prop_map(|(change, ms)| Event::Pull(change, ms)),
+        3 => (changes(), 0u64..6, proptest::bool::ANY)
+            .prop_map(|(change, skip, amid)| Event::Fails(change, skip, amid)),
+        2 => (changes(), 0usize..5).prop_map(|(change, steps)| Event::Killed(change, steps)),
         1 => (0usize..8).prop_map(Event::Undo),
         1 => (1u64..30_000).prop_map(Event::Tick),
         1 => Just(Event::Crash),
@@ -161,136 +161,136 @@ fn events() -> impl Strategy<Value = Event> {
 }
 
 fn open(twin: &SimulatedMachine, journal: &Shared, now: u64) -> LeverManager<Shared> {
-    let (keeper, facts) = LeverManager::open(twin.hands(), journal.clone(), now).unwrap();
-    for fact in facts {
-        assert!(matches!(fact, LeverEvent::Reverted { .. }), "{fact:?}");
+    let (manager, events) = LeverManager::open(twin.levers(), journal.clone(), now).unwrap();
+    for event in events {
+        assert!(matches!(event, LeverEvent::Reverted { .. }), "{event:?}");
     }
-    keeper
+    manager
 }
 
 /// Carries out the first steps of a plan, as a program does that is killed then.
-fn begin(hands: &mut LeverSet, plan: &Plan, steps: usize) {
+fn begin(levers: &mut LeverSet, plan: &Plan, steps: usize) {
     let mut part = plan.clone();
     part.steps.truncate(steps);
-    let _ = hands.pull(&part);
+    let _ = levers.apply(&part);
 }
 
 proptest! {
     #![proptest_config(mapa_core::testing::cases(400))]
 
     #[test]
-    fn whatever_is_pulled_fails_or_is_killed_all_is_as_before_in_the_end(
+    fn whatever_change_fails_or_is_killed_all_is_as_before_in_the_end(
         history in proptest::collection::vec(events(), 1..24)
     ) {
         let twin = machine();
         let before = twin.state();
         let journal = Shared::default();
         let mut now = 0;
-        let mut keeper = open(&twin, &journal, now);
+        let mut manager = open(&twin, &journal, now);
         for event in history {
             match event {
-                Event::Pull(pull, ms) => {
-                    let fact = keeper.apply(&pull, Lifetime::Until { ms: now + ms }, now);
-                    prop_assert!(!matches!(fact, LeverEvent::Failed { .. }), "{fact:?}");
+                Event::Pull(change, ms) => {
+                    let event = manager.apply(&change, Lifetime::Until { ms: now + ms }, now);
+                    prop_assert!(!matches!(event, LeverEvent::Failed { .. }), "{event:?}");
                 }
-                Event::Fails(pull, skip, amid) => {
+                Event::Fails(change, skip, amid) => {
                     let was = twin.state();
                     twin.fail(skip, if amid { InjectedFault::Amid } else { InjectedFault::Before });
-                    let fact = keeper.apply(&pull, Lifetime::Session, now);
+                    let event = manager.apply(&change, Lifetime::Session, now);
                     twin.heal();
-                    if let LeverEvent::Failed { failure, .. } = &fact {
+                    if let LeverEvent::Failed { failure, .. } = &event {
                         prop_assert!(failure.left.is_empty(), "{failure}");
                         prop_assert_eq!(twin.state(), was, "{}", failure);
                     }
                 }
-                Event::Killed(pull, steps) => {
-                    let held = keeper.active().any(|entry| {
-                        entry.pull.targets().iter().any(|at| pull.targets().contains(at))
+                Event::Killed(change, steps) => {
+                    let held = manager.active().any(|entry| {
+                        entry.change.targets().iter().any(|at| change.targets().contains(at))
                     });
-                    let Ok(plan) = keeper.plan(&pull) else { continue };
+                    let Ok(plan) = manager.plan(&change) else { continue };
                     if held {
                         continue;
                     }
                     let id = journal.entries().unwrap().last().map_or(1, |entry| entry.id + 1);
                     let entry = JournalEntry {
                         id: id.max(1000),
-                        pull,
+                        change,
                         plan: plan.clone(),
                         lifetime: Lifetime::Kept,
                         confirmed: false,
                         boot: None,
                     };
                     journal.clone().put(&entry).unwrap();
-                    begin(keeper.hands(), &plan, steps);
-                    std::mem::forget(keeper);
-                    keeper = open(&twin, &journal, now);
+                    begin(manager.levers(), &plan, steps);
+                    std::mem::forget(manager);
+                    manager = open(&twin, &journal, now);
                 }
                 Event::Undo(at) => {
-                    let ids: Vec<u64> = keeper.active().map(|entry| entry.id).collect();
+                    let ids: Vec<u64> = manager.active().map(|entry| entry.id).collect();
                     if let Some(id) = ids.get(at) {
-                        let fact = keeper.revert(*id).unwrap();
-                        let undone = matches!(fact, LeverEvent::Reverted { .. });
-                        prop_assert!(undone, "{fact:?}");
+                        let event = manager.revert(*id).unwrap();
+                        let reverted = matches!(event, LeverEvent::Reverted { .. });
+                        prop_assert!(reverted, "{event:?}");
                     }
                 }
                 Event::Tick(ms) => {
                     now += ms;
-                    for fact in keeper.revert_expired(now) {
-                        let undone = matches!(fact, LeverEvent::Reverted { .. });
-                        prop_assert!(undone, "{fact:?}");
+                    for event in manager.revert_expired(now) {
+                        let reverted = matches!(event, LeverEvent::Reverted { .. });
+                        prop_assert!(reverted, "{event:?}");
                     }
                 }
                 Event::Crash => {
-                    std::mem::forget(keeper);
-                    keeper = open(&twin, &journal, now);
+                    std::mem::forget(manager);
+                    manager = open(&twin, &journal, now);
                 }
             }
             // What is held has time left.
             let past = |entry: &JournalEntry| matches!(entry.lifetime, Lifetime::Until { ms } if ms < now);
-            prop_assert!(!keeper.active().any(past) || now == 0);
+            prop_assert!(!manager.active().any(past) || now == 0);
         }
-        keeper.close();
-        drop(keeper);
+        manager.close();
+        drop(manager);
         prop_assert_eq!(twin.state(), before);
         prop_assert_eq!(journal.entries().unwrap(), []);
     }
 
     #[test]
-    fn a_plan_survives_json_undoes_twice_as_once_and_a_second_pull_plans_nothing(pull in pulls()) {
+    fn a_plan_survives_json_reverts_twice_as_once_and_a_second_change_plans_nothing(change in changes()) {
         let twin = machine();
         let before = twin.state();
-        let mut hands = twin.hands();
-        let Ok(plan) = hands.plan(&pull) else { return Ok(()) };
+        let mut levers = twin.levers();
+        let Ok(plan) = levers.plan(&change) else { return Ok(()) };
         let text = serde_json::to_string(&plan).unwrap();
         let plan: Plan = serde_json::from_str(&text).unwrap();
         prop_assert_eq!(serde_json::to_string(&plan).unwrap(), text);
-        hands.pull(&plan).unwrap();
+        levers.apply(&plan).unwrap();
         let done = twin.state();
         // Idempotent: once more changes nothing, and there is nothing to plan.
-        hands.pull(&plan).unwrap();
+        levers.apply(&plan).unwrap();
         prop_assert_eq!(&twin.state(), &done);
-        prop_assert!(hands.plan(&pull).unwrap().is_empty());
+        prop_assert!(levers.plan(&change).unwrap().is_empty());
         prop_assert!(plan.words.len() == plan.steps.len());
-        hands.undo(&plan).unwrap();
+        levers.revert(&plan).unwrap();
         prop_assert_eq!(&twin.state(), &before);
-        hands.undo(&plan).unwrap();
+        levers.revert(&plan).unwrap();
         prop_assert_eq!(&twin.state(), &before);
     }
 
     #[test]
-    fn every_step_may_fail_before_or_amid_and_leaves_no_half_state(pull in pulls()) {
+    fn every_step_may_fail_before_or_amid_and_leaves_no_half_state(change in changes()) {
         let twin = machine();
         let before = twin.state();
-        let mut hands = twin.hands();
-        let Ok(plan) = hands.plan(&pull) else { return Ok(()) };
+        let mut levers = twin.levers();
+        let Ok(plan) = levers.plan(&change) else { return Ok(()) };
         let begun = twin.changes();
-        hands.pull(&plan).unwrap();
+        levers.apply(&plan).unwrap();
         let changes = twin.changes() - begun;
-        hands.undo(&plan).unwrap();
+        levers.revert(&plan).unwrap();
         for fault in [InjectedFault::Before, InjectedFault::Amid] {
             for skip in 0..changes {
                 twin.fail(skip, fault);
-                let failure = hands.pull(&plan).unwrap_err();
+                let failure = levers.apply(&plan).unwrap_err();
                 prop_assert!(failure.left.is_empty(), "{failure}");
                 prop_assert_eq!(&twin.state(), &before, "change {}: {}", skip, failure);
             }
@@ -301,31 +301,31 @@ proptest! {
 #[test]
 fn what_somebody_else_has_changed_since_stays() {
     let twin = machine();
-    let mut hands = twin.hands();
-    let pull = LeverChange::BlockIo {
+    let mut levers = twin.levers();
+    let change = LeverChange::BlockIo {
         group: group("mapa/etl"),
         device: "254:0".parse().unwrap(),
         limits: BlockIoLimits::mb_s(200),
     };
-    let plan = hands.plan(&pull).unwrap();
-    hands.pull(&plan).unwrap();
+    let plan = levers.plan(&change).unwrap();
+    levers.apply(&plan).unwrap();
     let mut state = twin.state();
     let limits = state.limits.values_mut().next().unwrap();
     limits.write_bps = Some(77);
     twin.set_state(state);
-    hands.undo(&plan).unwrap();
+    levers.revert(&plan).unwrap();
     let left: BTreeMap<_, _> = twin.state().limits;
     let left: Vec<&BlockIoLimits> = left.values().collect();
     assert_eq!((left[0].read_bps, left[0].write_bps), (None, Some(77)));
 }
 
 #[test]
-fn what_is_left_is_told_stays_in_the_journal_and_is_taken_back_later() {
+fn what_is_left_is_reported_stays_in_the_journal_and_is_reverted_later() {
     let twin = machine();
     let before = twin.state();
     let journal = Shared::default();
-    let mut keeper = open(&twin, &journal, 0);
-    let pull = LeverChange::Layout {
+    let mut manager = open(&twin, &journal, 0);
+    let change = LeverChange::Layout {
         device: "GPU-a".to_owned(),
         layout: MigLayout {
             enabled: true,
@@ -338,9 +338,9 @@ fn what_is_left_is_told_stays_in_the_journal_and_is_taken_back_later() {
     // The second instance cannot be made, and the first one is in use by then.
     twin.use_instance("GPU-a", 0, true);
     twin.fail(1, InjectedFault::Before);
-    let fact = keeper.apply(&pull, Lifetime::Session, 0);
-    let LeverEvent::Failed { id, failure } = fact else {
-        panic!("{fact:?}")
+    let event = manager.apply(&change, Lifetime::Session, 0);
+    let LeverEvent::Failed { id, failure } = event else {
+        panic!("{event:?}")
     };
     assert_eq!(failure.step, 1);
     insta::assert_snapshot!(
@@ -351,7 +351,7 @@ fn what_is_left_is_told_stays_in_the_journal_and_is_taken_back_later() {
     assert_eq!(reasons, ["busy"], "{}", failure);
     assert_eq!(journal.entries().unwrap().len(), 1);
     // Nothing else may set the device meanwhile.
-    let refused = keeper.apply(&pull_off(), Lifetime::Session, 0);
+    let refused = manager.apply(&turn_off(), Lifetime::Session, 0);
     assert!(
         matches!(
             &refused,
@@ -362,56 +362,59 @@ fn what_is_left_is_told_stays_in_the_journal_and_is_taken_back_later() {
         ),
         "{refused:?}"
     );
-    // The same pull is not done either, however long it is to hold.
+    // The same change is not done either, however long it is to hold.
     for lifetime in [Lifetime::Session, Lifetime::Kept] {
-        let refused = keeper.apply(&pull, lifetime, 0);
+        let refused = manager.apply(&change, lifetime, 0);
         assert!(
             matches!(&refused, LeverEvent::Refused { why, .. } if why.reason() == "busy"),
             "{refused:?}"
         );
     }
     assert!(matches!(
-        keeper.revert_expired(1)[..],
+        manager.revert_expired(1)[..],
         [LeverEvent::RevertFailed { .. }]
     ));
     twin.use_instance("GPU-a", 0, false);
-    let facts = keeper.revert_expired(2);
-    assert!(matches!(facts[..], [LeverEvent::Reverted { id: own, .. }] if own == id));
+    let events = manager.revert_expired(2);
+    assert!(matches!(events[..], [LeverEvent::Reverted { id: own, .. }] if own == id));
     assert_eq!(twin.state(), before);
 }
 
 #[test]
-fn what_could_not_be_taken_back_is_tried_again_at_every_tick_and_is_no_longer_held() {
+fn what_could_not_be_reverted_is_tried_again_at_every_tick_and_is_no_longer_held() {
     let twin = machine();
     let before = twin.state();
     let journal = Shared::default();
-    let mut keeper = open(&twin, &journal, 0);
-    let pull = LeverChange::Layout {
+    let mut manager = open(&twin, &journal, 0);
+    let change = LeverChange::Layout {
         device: "GPU-a".to_owned(),
         layout: MigLayout {
             enabled: true,
             instances: vec![MigInstanceSpec::of("3g.20gb")],
         },
     };
-    let fact = keeper.apply(&pull, Lifetime::Session, 0);
-    let LeverEvent::Applied { id, .. } = fact else {
-        panic!("{fact:?}")
+    let event = manager.apply(&change, Lifetime::Session, 0);
+    let LeverEvent::Applied { id, .. } = event else {
+        panic!("{event:?}")
     };
     twin.use_instance("GPU-a", 0, true);
-    let fact = keeper.revert(id).unwrap();
-    assert!(matches!(fact, LeverEvent::RevertFailed { .. }), "{fact:?}");
+    let event = manager.revert(id).unwrap();
+    assert!(
+        matches!(event, LeverEvent::RevertFailed { .. }),
+        "{event:?}"
+    );
     let kept = journal.entries().unwrap();
     assert!(!kept[0].confirmed, "{kept:?}");
-    let refused = keeper.apply(&pull, Lifetime::Kept, 0);
+    let refused = manager.apply(&change, Lifetime::Kept, 0);
     assert!(
         matches!(&refused, LeverEvent::Refused { why, .. } if why.reason() == "busy"),
         "{refused:?}"
     );
     twin.use_instance("GPU-a", 0, false);
-    let facts = keeper.revert_expired(1);
+    let events = manager.revert_expired(1);
     assert!(
-        matches!(facts[..], [LeverEvent::Reverted { .. }]),
-        "{facts:?}"
+        matches!(events[..], [LeverEvent::Reverted { .. }]),
+        "{events:?}"
     );
     assert_eq!(twin.state(), before);
     assert_eq!(journal.entries().unwrap(), []);
@@ -429,9 +432,9 @@ fn enrol(twin: &SimulatedMachine, path: &str) -> LeverChange {
 #[test]
 fn groups_of_others_keep_their_limits_when_a_controller_is_no_longer_needed() {
     let twin = SimulatedMachine::new();
-    let mut hands = twin.hands();
-    let plan = hands.plan(&enrol(&twin, "mapa")).unwrap();
-    hands.pull(&plan).unwrap();
+    let mut levers = twin.levers();
+    let plan = levers.plan(&enrol(&twin, "mapa")).unwrap();
+    levers.apply(&plan).unwrap();
     let device = "254:0".parse().unwrap();
     let mut state = twin.state();
     state
@@ -441,7 +444,7 @@ fn groups_of_others_keep_their_limits_when_a_controller_is_no_longer_needed() {
         .limits
         .insert((group("etl"), device), BlockIoLimits::mb_s(300));
     twin.set_state(state);
-    hands.undo(&plan).unwrap();
+    levers.revert(&plan).unwrap();
     let state = twin.state();
     assert_eq!(
         state.limits[&(group("etl"), device)],
@@ -460,9 +463,9 @@ fn groups_of_others_keep_their_limits_when_a_controller_is_no_longer_needed() {
 fn what_a_process_has_started_leaves_a_group_with_it() {
     let twin = SimulatedMachine::new();
     let before = twin.state();
-    let mut hands = twin.hands();
-    let plan = hands.plan(&enrol(&twin, "mapa/job")).unwrap();
-    hands.pull(&plan).unwrap();
+    let mut levers = twin.levers();
+    let plan = levers.plan(&enrol(&twin, "mapa/job")).unwrap();
+    levers.apply(&plan).unwrap();
     // It starts another one, which is in its groups, and ends.
     twin.add_process(71, &[]);
     let mut state = twin.state();
@@ -471,38 +474,38 @@ fn what_a_process_has_started_leaves_a_group_with_it() {
     }
     twin.set_state(state);
     twin.end_process(70);
-    hands.undo(&plan).unwrap();
+    levers.revert(&plan).unwrap();
     twin.end_process(71);
     assert_eq!(twin.state(), before);
 }
 
 #[test]
-fn a_group_that_cannot_be_removed_is_told() {
+fn a_group_that_cannot_be_removed_is_reported() {
     let twin = SimulatedMachine::new();
     let before = twin.state();
-    let mut keeper = open(&twin, &Shared::default(), 0);
-    let pull = LeverChange::AssignCgroup {
+    let mut manager = open(&twin, &Shared::default(), 0);
+    let change = LeverChange::AssignCgroup {
         process: None,
         group: group("mapa"),
         controllers: vec![Controller::BlockIo],
     };
-    let fact = keeper.apply(&pull, Lifetime::Session, 0);
-    let LeverEvent::Applied { id, .. } = fact else {
-        panic!("{fact:?}")
+    let event = manager.apply(&change, Lifetime::Session, 0);
+    let LeverEvent::Applied { id, .. } = event else {
+        panic!("{event:?}")
     };
     twin.add_process(70, &[]);
     let mut state = twin.state();
     let member = (Controller::BlockIo, 70);
     state.members.insert(member, group("mapa"));
     twin.set_state(state);
-    let fact = keeper.revert(id).unwrap();
+    let event = manager.revert(id).unwrap();
     assert!(
-        matches!(&fact, LeverEvent::RevertFailed { left, .. } if left[0].reason() == "busy"),
-        "{fact:?}"
+        matches!(&event, LeverEvent::RevertFailed { left, .. } if left[0].reason() == "busy"),
+        "{event:?}"
     );
     twin.end_process(70);
     assert!(matches!(
-        keeper.revert_expired(1)[..],
+        manager.revert_expired(1)[..],
         [LeverEvent::Reverted { .. }]
     ));
     assert_eq!(twin.state(), before);
@@ -511,20 +514,20 @@ fn a_group_that_cannot_be_removed_is_told() {
 #[test]
 fn mig_that_was_turned_on_stays_on_for_instances_of_others() {
     let twin = machine();
-    let mut hands = twin.hands();
+    let mut levers = twin.levers();
     let mut state = twin.state();
     state.mig.get_mut("GPU-a").unwrap().enabled = false;
     state.mig.get_mut("GPU-a").unwrap().pending = false;
     twin.set_state(state);
-    let pull = LeverChange::Layout {
+    let change = LeverChange::Layout {
         device: "GPU-a".to_owned(),
         layout: MigLayout {
             enabled: true,
             instances: vec![],
         },
     };
-    let plan = hands.plan(&pull).unwrap();
-    hands.pull(&plan).unwrap();
+    let plan = levers.plan(&change).unwrap();
+    levers.apply(&plan).unwrap();
     let theirs = LeverChange::Layout {
         device: "GPU-a".to_owned(),
         layout: MigLayout {
@@ -532,14 +535,14 @@ fn mig_that_was_turned_on_stays_on_for_instances_of_others() {
             instances: vec![MigInstanceSpec::of("3g.20gb")],
         },
     };
-    let other = hands.plan(&theirs).unwrap();
-    hands.pull(&other).unwrap();
+    let other = levers.plan(&theirs).unwrap();
+    levers.apply(&other).unwrap();
     let changes = twin.changes();
-    let left = hands.undo(&plan).unwrap_err();
+    let left = levers.revert(&plan).unwrap_err();
     assert_eq!(left[0].reason(), "busy");
     assert_eq!(twin.changes(), changes, "the driver is not even asked");
-    hands.undo(&other).unwrap();
-    hands.undo(&plan).unwrap();
+    levers.revert(&other).unwrap();
+    levers.revert(&plan).unwrap();
     assert!(!twin.state().mig["GPU-a"].enabled);
 }
 
@@ -547,12 +550,12 @@ fn mig_that_was_turned_on_stays_on_for_instances_of_others() {
 fn what_was_set_on_processes_and_groups_before_the_last_boot_is_left_alone() {
     let twin = machine();
     let at_boot = |boot: &str| {
-        let mut hands = twin.hands();
-        hands.boot = Some(boot.to_owned());
-        hands
+        let mut levers = twin.levers();
+        levers.boot = Some(boot.to_owned());
+        levers
     };
     let journal = Shared::default();
-    let (mut keeper, _) = LeverManager::open(at_boot("first"), journal.clone(), 0).unwrap();
+    let (mut manager, _) = LeverManager::open(at_boot("first"), journal.clone(), 0).unwrap();
     let until = Lifetime::Until { ms: 60_000 };
     let affinity = LeverChange::Affinity {
         process: PROCESS,
@@ -570,19 +573,19 @@ fn what_was_set_on_processes_and_groups_before_the_last_boot_is_left_alone() {
             instances: vec![MigInstanceSpec::of("3g.20gb")],
         },
     };
-    for pull in [&affinity, &limits, &layout] {
-        let fact = keeper.apply(pull, until, 0);
-        assert!(matches!(fact, LeverEvent::Applied { .. }), "{fact:?}");
+    for change in [&affinity, &limits, &layout] {
+        let event = manager.apply(change, until, 0);
+        assert!(matches!(event, LeverEvent::Applied { .. }), "{event:?}");
     }
-    std::mem::forget(keeper);
+    std::mem::forget(manager);
     // Another process has the number and the start now, and happens to be bound in the same way.
     let was = twin.state();
-    let (mut keeper, facts) = LeverManager::open(at_boot("second"), journal.clone(), 1).unwrap();
-    assert_eq!(facts.len(), 2, "{facts:?}");
+    let (mut manager, events) = LeverManager::open(at_boot("second"), journal.clone(), 1).unwrap();
+    assert_eq!(events.len(), 2, "{events:?}");
     assert_eq!(twin.state(), was);
-    let held: Vec<&LeverChange> = keeper.active().map(|entry| &entry.pull).collect();
+    let held: Vec<&LeverChange> = manager.active().map(|entry| &entry.change).collect();
     assert_eq!(held, [&layout], "instances outlive a boot");
-    keeper.close();
+    manager.close();
     assert!(twin.state().mig["GPU-a"].instances.is_empty());
     assert_eq!(journal.entries().unwrap(), []);
 }
@@ -590,8 +593,8 @@ fn what_was_set_on_processes_and_groups_before_the_last_boot_is_left_alone() {
 #[test]
 fn an_extension_never_shortens_a_time() {
     let twin = machine();
-    let mut keeper = open(&twin, &Shared::default(), 0);
-    let pull = LeverChange::BlockIo {
+    let mut manager = open(&twin, &Shared::default(), 0);
+    let change = LeverChange::BlockIo {
         group: group("mapa/etl"),
         device: "254:0".parse().unwrap(),
         limits: BlockIoLimits::mb_s(200),
@@ -609,13 +612,13 @@ fn an_extension_never_shortens_a_time() {
         (Lifetime::Until { ms: 90_000 }, Lifetime::Session),
     ];
     for (asked, has) in orders {
-        keeper.apply(&pull, asked, 0);
-        let held: Vec<Lifetime> = keeper.active().map(|entry| entry.lifetime).collect();
+        manager.apply(&change, asked, 0);
+        let held: Vec<Lifetime> = manager.active().map(|entry| entry.lifetime).collect();
         assert_eq!(held, [has]);
     }
 }
 
-fn pull_off() -> LeverChange {
+fn turn_off() -> LeverChange {
     LeverChange::Layout {
         device: "GPU-A".to_owned(),
         layout: MigLayout::default(),
@@ -628,8 +631,8 @@ fn a_program_that_is_never_ready_is_stopped_and_the_old_one_goes_on() {
         let twin = machine();
         let before = twin.state();
         twin.never_ready("new");
-        let mut hands = twin.hands();
-        let pull = LeverChange::HandOver {
+        let mut levers = twin.levers();
+        let change = LeverChange::HandOver {
             old: ProgramSpec::new("old", ["serve"]),
             new: ProgramSpec::new("new", ["serve"]),
             route: Some(RouteFile {
@@ -638,8 +641,8 @@ fn a_program_that_is_never_ready_is_stopped_and_the_old_one_goes_on() {
             }),
             warm,
         };
-        let plan = hands.plan(&pull).unwrap();
-        let failure = hands.pull(&plan).unwrap_err();
+        let plan = levers.plan(&change).unwrap();
+        let failure = levers.apply(&plan).unwrap_err();
         assert!(failure.left.is_empty(), "{failure}");
         assert_eq!(twin.state(), before);
     }
@@ -648,7 +651,7 @@ fn a_program_that_is_never_ready_is_stopped_and_the_old_one_goes_on() {
 #[test]
 fn instances_that_a_layout_has_as_well_stay() {
     let twin = machine();
-    let mut hands = twin.hands();
+    let mut levers = twin.levers();
     let layout = |profiles: &[&str]| LeverChange::Layout {
         device: "GPU-a".to_owned(),
         layout: MigLayout {
@@ -659,24 +662,24 @@ fn instances_that_a_layout_has_as_well_stay() {
                 .collect(),
         },
     };
-    let plan = hands.plan(&layout(&["3g.20gb", "1g.5gb"])).unwrap();
-    hands.pull(&plan).unwrap();
+    let plan = levers.plan(&layout(&["3g.20gb", "1g.5gb"])).unwrap();
+    levers.apply(&plan).unwrap();
     let kept = twin.state().mig["GPU-a"].instances.clone();
     // What is in use is not touched by a layout that has it.
     for place in &kept {
         twin.use_instance("GPU-a", place.start, true);
     }
-    let plan = hands
+    let plan = levers
         .plan(&layout(&["1g.5gb", "2g.10gb", "3g.20gb"]))
         .unwrap();
     assert_eq!(plan.steps.len(), 1, "{plan}");
-    hands.pull(&plan).unwrap();
-    let refused = hands.plan(&layout(&["7g.40gb", "1g.5gb"])).unwrap_err();
+    levers.apply(&plan).unwrap();
+    let refused = levers.plan(&layout(&["7g.40gb", "1g.5gb"])).unwrap_err();
     assert_eq!(refused.reason(), "infeasible");
     // One that has it not fails, and leaves all as it was.
     let was = twin.state();
-    let plan = hands.plan(&layout(&["7g.40gb"])).unwrap();
-    let failure = hands.pull(&plan).unwrap_err();
+    let plan = levers.plan(&layout(&["7g.40gb"])).unwrap();
+    let failure = levers.apply(&plan).unwrap_err();
     assert_eq!(failure.why.reason(), "busy");
     assert_eq!(twin.state(), was);
 }

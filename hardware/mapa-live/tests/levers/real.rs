@@ -27,7 +27,7 @@ fn root() -> bool {
 /// A group of this test alone, which is removed with it.
 struct Own {
     path: String,
-    hands: LeverSet,
+    levers: LeverSet,
     plan: mapa_live::levers::Plan,
 }
 
@@ -43,21 +43,21 @@ impl Own {
             io_mb_s: Bound::new(1, 500),
             ..Bounds::default()
         };
-        let mut hands = LeverSet::by_command(&Live::default(), bounds);
-        let pull = LeverChange::AssignCgroup {
+        let mut levers = LeverSet::by_command(&Live::default(), bounds);
+        let change = LeverChange::AssignCgroup {
             process: None,
             group: group(&path),
             controllers: vec![controller],
         };
-        let made = hands
-            .plan(&pull)
+        let made = levers
+            .plan(&change)
             .map_err(|error| error.to_string())
             .and_then(|plan| {
-                hands.pull(&plan).map_err(|error| error.to_string())?;
+                levers.apply(&plan).map_err(|error| error.to_string())?;
                 Ok(plan)
             });
         match made {
-            Ok(plan) => Some(Self { path, hands, plan }),
+            Ok(plan) => Some(Self { path, levers, plan }),
             Err(why) => {
                 skipped(&why);
                 None
@@ -68,9 +68,9 @@ impl Own {
 
 impl Drop for Own {
     fn drop(&mut self) {
-        let undone = self.hands.undo(&self.plan);
+        let reverted = self.levers.revert(&self.plan);
         if !std::thread::panicking() {
-            undone.unwrap();
+            reverted.unwrap();
             let tree = CgroupTree::new(&Roots::default());
             for controller in [Controller::BlockIo, Controller::Cpuset] {
                 assert!(!tree.exists(controller, &group(&self.path)).unwrap_or(false));
@@ -157,19 +157,19 @@ fn a_throttle_of_block_io_holds_past_the_page_cache_and_is_lifted() {
     };
     let read = |group: &str, megabytes| read_direct(&file, folder.path(), group, megabytes);
     let free = read(&scope.path, 32);
-    let pull = LeverChange::BlockIo {
+    let change = LeverChange::BlockIo {
         group: group(&scope.path),
         device,
         limits: BlockIoLimits::mb_s(10),
     };
-    let plan = scope.hands.plan(&pull).unwrap();
-    scope.hands.pull(&plan).unwrap();
+    let plan = scope.levers.plan(&change).unwrap();
+    scope.levers.apply(&plan).unwrap();
     assert!(
-        scope.hands.plan(&pull).unwrap().is_empty(),
+        scope.levers.plan(&change).unwrap().is_empty(),
         "the kernel has it"
     );
     let throttled = read(&scope.path, 16);
-    scope.hands.undo(&plan).unwrap();
+    scope.levers.revert(&plan).unwrap();
     let lifted = read(&scope.path, 32);
     eprintln!(
         "block I/O: {free:.1} MB/s free, {throttled:.1} at a limit of 10, {lifted:.1} lifted"
@@ -222,7 +222,7 @@ fn two_cpus(process: &Sleeper) -> Option<[u32; 2]> {
 }
 
 #[test]
-fn a_cpuset_confines_the_processes_of_a_group_and_is_taken_back() {
+fn a_cpuset_confines_the_processes_of_a_group_and_is_reverted() {
     let victim = Sleeper::new();
     let Some([_, cpu]) = two_cpus(&victim) else {
         return;
@@ -236,20 +236,20 @@ fn a_cpuset_confines_the_processes_of_a_group_and_is_taken_back() {
         group: group(&scope.path),
         controllers: vec![Controller::Cpuset],
     };
-    let joined = scope.hands.plan(&enrol).unwrap();
-    scope.hands.pull(&joined).unwrap();
+    let joined = scope.levers.plan(&enrol).unwrap();
+    scope.levers.apply(&joined).unwrap();
     let tree = CgroupTree::new(&Roots::default());
     let was = tree.cpuset(&group(&scope.path)).unwrap();
-    let pull = LeverChange::Cpuset {
+    let change = LeverChange::Cpuset {
         group: group(&scope.path),
         cpus: [cpu].into_iter().collect(),
         mems: None,
     };
-    let plan = scope.hands.plan(&pull).unwrap();
-    scope.hands.pull(&plan).unwrap();
+    let plan = scope.levers.plan(&change).unwrap();
+    scope.levers.apply(&plan).unwrap();
     assert_eq!(victim.allowed(), cpu.to_string());
-    assert!(scope.hands.plan(&pull).unwrap().is_empty());
-    scope.hands.undo(&plan).unwrap();
+    assert!(scope.levers.plan(&change).unwrap().is_empty());
+    scope.levers.revert(&plan).unwrap();
     let now = tree.cpuset(&group(&scope.path)).unwrap();
     // The kernel does not empty the set of a group of v2 that has processes: it has that of the group above then.
     let above = tree.allowed(&group(&scope.path)).unwrap();
@@ -258,37 +258,37 @@ fn a_cpuset_confines_the_processes_of_a_group_and_is_taken_back() {
         "{now:?}"
     );
     assert_eq!(victim.allowed(), before);
-    scope.hands.undo(&joined).unwrap();
+    scope.levers.revert(&joined).unwrap();
     let left = tree.group_of(Controller::Cpuset, victim.id()).unwrap();
     assert_ne!(left, group(&scope.path));
 }
 
 #[test]
-fn affinity_is_set_for_all_threads_and_taken_back() {
+fn affinity_is_set_for_all_threads_and_reverted() {
     let victim = Sleeper::new();
     let Some([busy, cpu]) = two_cpus(&victim) else {
         return;
     };
     let before = victim.allowed();
-    let mut hands = LeverSet::by_command(&Live::default(), Bounds::default());
+    let mut levers = LeverSet::by_command(&Live::default(), Bounds::default());
     // Away from the CPU that takes the interrupts.
     let took = [(busy, 100_000), (cpu, 10)].into();
     let quiet = mapa_live::low_interrupt_cpus(&[busy, cpu].into_iter().collect(), &took, 1, 100);
-    let pull = LeverChange::Affinity {
+    let change = LeverChange::Affinity {
         process: victim.id(),
         cpus: quiet,
     };
-    let plan = hands.plan(&pull).unwrap();
+    let plan = levers.plan(&change).unwrap();
     let words = format!("taskset --pid --cpu-list {cpu} ");
     assert!(plan.to_string().contains(&words), "{plan}");
-    hands.pull(&plan).unwrap();
+    levers.apply(&plan).unwrap();
     assert_eq!(victim.allowed(), cpu.to_string());
-    hands.undo(&plan).unwrap();
+    levers.revert(&plan).unwrap();
     assert_eq!(victim.allowed(), before);
     let gone = victim.id();
     drop(victim);
-    hands.undo(&plan).unwrap();
-    let error = hands
+    levers.revert(&plan).unwrap();
+    let error = levers
         .plan(&LeverChange::Affinity {
             process: gone,
             cpus: [cpu].into_iter().collect(),

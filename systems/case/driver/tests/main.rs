@@ -145,7 +145,7 @@ impl World {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// The bytes of each lease that was asked for since the last look.
+    /// The bytes of each lease that was asked for since the last call.
     fn asked(&self) -> Vec<u64> {
         let begun = self.manager.requests(Op::Begin);
         self.manager.heard.lock().unwrap().clear();

@@ -48,7 +48,7 @@ impl Manager {
         let job = JobId(self.number());
         let session = Session::new(peer, job, request);
         if session.is_isolated {
-            self.desk.facts.push(Event::Arrived(session.job()));
+            self.desk.events.push(Event::Arrived(session.job()));
         } else {
             self.queue.push_back(request.session);
             self.may_admit = true;
@@ -80,7 +80,7 @@ impl Manager {
         match op {
             Op::Begin | Op::Extend => self.hold(op, request),
             Op::End => Some(self.end(request, replies)),
-            Op::Destroy => Some(self.over(request.session, replies)),
+            Op::Destroy => Some(self.close_session(request.session, replies)),
             Op::Describe if request.task == session.instance && session.instance != 0 => {
                 Some(Status::Done)
             }
@@ -135,7 +135,7 @@ impl Manager {
             .waiting
             .insert(request.seq, Waiting { request, task });
         self.by_task.insert(task, (request.session, request.seq));
-        self.desk.facts.push(Event::TaskBegin {
+        self.desk.events.push(Event::TaskBegin {
             job,
             task,
             request: wanted,
@@ -163,7 +163,7 @@ impl Manager {
                     session.leases.insert(key, lease);
                     return Status::Failed;
                 }
-                self.desk.facts.push(Event::TaskEnd { job, task });
+                self.desk.events.push(Event::TaskEnd { job, task });
             }
         }
         for call in waiting {
@@ -181,13 +181,13 @@ impl Manager {
         if let Some(Waiting { task, .. }) = session.waiting.remove(&call.seq) {
             self.by_task.remove(&task);
             let job = session.job;
-            self.desk.facts.push(Event::TaskEnd { job, task });
+            self.desk.events.push(Event::TaskEnd { job, task });
             replies.push((call.session, Reply::to(call, status)));
         }
     }
 
     /// A call that is not to wait, and waits all the same: another was before it.
-    pub(crate) fn hurry(&mut self, request: &Request, replies: &mut Replies) {
+    pub(crate) fn reply_if_nonblocking(&mut self, request: &Request, replies: &mut Replies) {
         let session = self.sessions.get(&request.session);
         let call = session.and_then(|session| session.waiting.get(&request.seq));
         let call = call.map(|waiting| waiting.request);
@@ -197,7 +197,7 @@ impl Manager {
     }
 
     /// A session is over. Its process keeps its context until it dies.
-    fn over(&mut self, id: u64, replies: &mut Replies) -> Status {
+    fn close_session(&mut self, id: u64, replies: &mut Replies) -> Status {
         let Some(session) = self.sessions.get_mut(&id) else {
             return Status::NoSession;
         };

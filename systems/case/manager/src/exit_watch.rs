@@ -1,4 +1,4 @@
-//! Whose deaths the manager is told of: a pidfd for each process.
+//! Reports exits of processes to the manager: a pidfd for each process.
 //!
 //! That a connection ends means nothing: a child may have inherited it, or it was lost.
 
@@ -27,7 +27,7 @@ impl Deaths {
         self.watched.get(&number).map(|(peer, _)| *peer)
     }
 
-    /// Whether the death of a process will be told.
+    /// Whether the exit of a process will be reported.
     pub(crate) fn watches(&self, peer: Peer) -> bool {
         self.by_peer.contains_key(&peer)
     }

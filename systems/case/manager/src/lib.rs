@@ -1,7 +1,7 @@
 //! `mapa-case manager`: processes share instances of GPUs, and each task asks for its memory first.
 //!
 //! From the ground up: `instances` is what there is to share, `session` is who shares it, `manager`
-//! decides (it reads no socket and no clock, so tests and fuzzing drive it): `calls` become facts for
+//! decides (it reads no socket and no clock, so tests and fuzzing drive it): `calls` become events for
 //! the scheduler there, and its `orders` replies; `resume` goes on after another manager, `socket`, `poll`
 //! and `deaths` are what the system tells, `server` speaks to the processes, `lease` holds the instances
 //! in the ledger.
@@ -33,7 +33,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use mapa_front::Files;
 use mapa_live::Processes;
-use mapa_node::{Disk, Error, Ledger, MachineArgs, Node, Output, TaskFile, gid, ledger_file};
+use mapa_node::{Error, Ledger, LocalFiles, MachineArgs, Node, Output, TaskFile, gid, ledger_file};
 use mapa_system_case::{CaseSettings, ContextMemory};
 
 pub use instances::{Instances, Shared};
@@ -132,7 +132,7 @@ fn serve(args: &ManagerArgs, output: Output) -> Result<(), Error> {
     let mut ledger = Ledger::open(ledger_file(args.ledger.as_deref())?)?;
     let instances = match &args.instances {
         Some(file) => {
-            let bytes = Disk.bytes(file)?;
+            let bytes = LocalFiles.bytes(file)?;
             let text = String::from_utf8(bytes)
                 .map_err(|error| Error::malformed(format_args!("{file}: {error}")))?;
             Instances::parse(file, &text)?

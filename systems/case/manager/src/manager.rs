@@ -1,4 +1,4 @@
-//! The manager: requests of processes become facts for the scheduler, and its orders become replies.
+//! The manager: requests of processes become events for the scheduler, and its orders become replies.
 //!
 //! Reads no socket and no clock. Whoever drives it says which process asks and what time it is.
 //!
@@ -47,14 +47,14 @@ impl Default for Settings {
     }
 }
 
-/// How many instants pass between two looks for what the record can forget.
+/// How many turns pass between two searches for jobs that the record can forget.
 const TIDY: u64 = 4096;
 
-/// What the scheduler is told next, and what it has ordered.
+/// The next events for the scheduler, and its actions.
 #[derive(Debug, Default)]
 pub(crate) struct Desk {
     now: Time,
-    pub(crate) facts: Vec<Event>,
+    pub(crate) events: Vec<Event>,
     pub(crate) orders: Vec<Action>,
 }
 
@@ -64,10 +64,10 @@ impl Driver for Desk {
     fn next(
         &mut self,
         _: DriverView<'_>,
-        facts: &mut Vec<(Time, Event)>,
+        events: &mut Vec<(Time, Event)>,
     ) -> Result<Option<Time>, Self::Error> {
         let now = self.now;
-        facts.extend(self.facts.drain(..).map(|fact| (now, fact)));
+        events.extend(self.events.drain(..).map(|event| (now, event)));
         Ok(Some(now))
     }
 
@@ -159,7 +159,7 @@ impl Manager {
         };
         self.step(replies);
         if request.flags & flags::AT_ONCE != 0 && self.owns(peer, request.session) {
-            self.hurry(request, replies);
+            self.reply_if_nonblocking(request, replies);
             self.step(replies);
         }
         if let Some(status) = answer {
@@ -198,23 +198,23 @@ impl Manager {
             // Who starts next drops entries of dead processes.
             drop(self.entries.remove(place));
         }
-        self.desk.facts.push(Event::Finished(session.job));
+        self.desk.events.push(Event::Finished(session.job));
     }
 
     /// One instant, and further ones while something comes of it.
     fn step(&mut self, replies: &mut Replies) {
         loop {
-            if self.desk.facts.is_empty() {
+            if self.desk.events.is_empty() {
                 self.admit(replies);
             }
-            if self.desk.facts.is_empty() {
+            if self.desk.events.is_empty() {
                 break;
             }
-            // Facts are told of jobs that the scheduler knows, so none is impossible. If one were,
+            // Events are told of jobs that the scheduler knows, so none is impossible. If one were,
             // the scheduler has acted, and its orders count.
             drop(self.drive.instant(&mut self.case, &mut self.desk));
             for order in std::mem::take(&mut self.desk.orders) {
-                self.obey(order, replies);
+                self.carry_out(order, replies);
             }
         }
         let record = self.drive.record_mut();
@@ -259,7 +259,7 @@ impl Manager {
                     left -= 1;
                     users.insert(peer.uid);
                     peers.insert(peer, false);
-                    self.desk.facts.push(Event::Arrived(job));
+                    self.desk.events.push(Event::Arrived(job));
                 }
                 Some(false) | None => self.queue.push_back(id),
             }

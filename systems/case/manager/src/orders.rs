@@ -1,14 +1,14 @@
 //! What becomes of the scheduler's orders: entries, and replies to those who waited.
 
 use mapa_case::message::{Reply, Request, Status};
-use mapa_node::Entry;
+use mapa_node::TaskRecord;
 use mapa_sched::{Action, Assignment, Event, JobId, TaskId, Tenant};
 
 use crate::manager::{Manager, Replies};
 use crate::session::{Lease, Phase};
 
 impl Manager {
-    pub(crate) fn obey(&mut self, order: Action, replies: &mut Replies) {
+    pub(crate) fn carry_out(&mut self, order: Action, replies: &mut Replies) {
         match order {
             Action::Launch { job } => self.opens(job, 0, replies),
             Action::Place {
@@ -78,7 +78,7 @@ impl Manager {
         });
         let Some((id, waiting)) = waiting else {
             // Nobody waits for it any more.
-            self.desk.facts.push(Event::TaskEnd { job, task });
+            self.desk.events.push(Event::TaskEnd { job, task });
             return;
         };
         let Some(session) = self.sessions.get_mut(&id) else {
@@ -86,7 +86,7 @@ impl Manager {
         };
         let request = waiting.request;
         let mark = self.instances.mark(instance);
-        let entry = Entry {
+        let entry = TaskRecord {
             is_session: false,
             seq: request.seq,
             task: request.task,
@@ -109,7 +109,7 @@ impl Manager {
                 Status::Done
             }
             Err(_) => {
-                self.desk.facts.push(Event::TaskEnd { job, task });
+                self.desk.events.push(Event::TaskEnd { job, task });
                 Status::Failed
             }
         };

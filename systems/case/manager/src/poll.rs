@@ -9,7 +9,7 @@ use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
-/// For how long the manager looks for the next request after one, before it sleeps. To wake it takes as long, and programs
+/// For how long the manager polls for the next request after one, before it sleeps. To wake it takes as long, and programs
 /// often ask several times in a row.
 const SPIN: Duration = Duration::from_micros(20);
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mapa_case::message::{Op, Request, flags};
 use mapa_core::{Demand, DeviceId, DeviceSet, MachineId, Pattern, Placement};
-use mapa_node::{Entry, Error};
+use mapa_node::{Error, TaskRecord};
 use mapa_sched::{Assignment, Event, Job, JobId, TaskId, Time};
 
 use crate::manager::Manager;
@@ -12,13 +12,13 @@ use crate::session::{Lease, Peer, Phase, Session, task_request};
 
 impl Manager {
     /// Takes up the sessions and leases of a manager before this one.
-    pub(crate) fn go_on(&mut self, found: &mut [(usize, Entry)]) -> Result<(), Error> {
+    pub(crate) fn go_on(&mut self, found: &mut [(usize, TaskRecord)]) -> Result<(), Error> {
         self.renumber(found)?;
         let alone = self.open_sessions(found)?;
         self.bind_processes(found)?;
         // An isolated job may be beside contexts, but not beside tasks.
         for (job, vertex) in alone {
-            self.desk.facts.push(Event::Adopted {
+            self.desk.events.push(Event::Adopted {
                 job,
                 at: Assignment {
                     machine: MachineId(0),
@@ -34,7 +34,10 @@ impl Manager {
     }
 
     /// Opens the sessions of the entries. Returns the isolated jobs and where they are.
-    fn open_sessions(&mut self, found: &[(usize, Entry)]) -> Result<Vec<(Job, DeviceId)>, Error> {
+    fn open_sessions(
+        &mut self,
+        found: &[(usize, TaskRecord)],
+    ) -> Result<Vec<(Job, DeviceId)>, Error> {
         let mut alone = Vec::new();
         let mut peers = BTreeSet::new();
         for (place, entry) in found.iter().filter(|(_, entry)| entry.is_session) {
@@ -54,7 +57,7 @@ impl Manager {
                 job.request = mapa_core::Request::new(Pattern::single(Demand::any()));
                 alone.push((job, self.vertex(entry)?));
             } else if peers.insert(session.peer) {
-                self.desk.facts.push(Event::Arrived(session.job()));
+                self.desk.events.push(Event::Arrived(session.job()));
             } else if self
                 .case
                 .join(self.drive.seen().fleet, &session.job())
@@ -68,8 +71,8 @@ impl Manager {
     }
 
     /// Binds processes where they are, before anything else: their contexts are there.
-    fn bind_processes(&mut self, found: &[(usize, Entry)]) -> Result<(), Error> {
-        let bound: Vec<Entry> = found.iter().map(|(_, entry)| *entry).collect();
+    fn bind_processes(&mut self, found: &[(usize, TaskRecord)]) -> Result<(), Error> {
+        let bound: Vec<TaskRecord> = found.iter().map(|(_, entry)| *entry).collect();
         let bound = bound.into_iter().filter(|entry| {
             entry.is_session && entry.instance != 0 && entry.flags & flags::ISOLATED == 0
         });
@@ -79,7 +82,7 @@ impl Manager {
             self.begin_at(
                 job,
                 task,
-                &Entry {
+                &TaskRecord {
                     bytes: 0,
                     warps: 0,
                     ..entry
@@ -89,13 +92,13 @@ impl Manager {
         }
         self.replay()?;
         for (job, task) in binding {
-            self.desk.facts.push(Event::TaskEnd { job, task });
+            self.desk.events.push(Event::TaskEnd { job, task });
         }
         self.replay()
     }
 
     /// Begins the tasks that run, each where it is.
-    fn begin_tasks(&mut self, found: &[(usize, Entry)]) -> Result<(), Error> {
+    fn begin_tasks(&mut self, found: &[(usize, TaskRecord)]) -> Result<(), Error> {
         let mut held = Vec::new();
         for (place, entry) in found.iter().filter(|(_, entry)| !entry.is_session) {
             // A session's entry goes last, so one without it is of a process that was dying.
@@ -123,7 +126,7 @@ impl Manager {
 
     /// Gives entries the numbers that their instances have here. The manager before this one may have
     /// had another list, so what counts is the mark.
-    fn renumber(&self, found: &mut [(usize, Entry)]) -> Result<(), Error> {
+    fn renumber(&self, found: &mut [(usize, TaskRecord)]) -> Result<(), Error> {
         let sessions: BTreeSet<u64> = found
             .iter()
             .filter(|(_, entry)| entry.is_session)
@@ -143,22 +146,22 @@ impl Manager {
         Ok(())
     }
 
-    fn vertex(&self, entry: &Entry) -> Result<DeviceId, Error> {
+    fn vertex(&self, entry: &TaskRecord) -> Result<DeviceId, Error> {
         let vertex = self.instances.vertex(entry.instance);
         vertex.ok_or_else(|| gone(entry.pid))
     }
 
-    fn begin_at(&mut self, job: JobId, task: TaskId, entry: &Entry) -> Result<(), Error> {
+    fn begin_at(&mut self, job: JobId, task: TaskId, entry: &TaskRecord) -> Result<(), Error> {
         let vertex = self.vertex(entry)?;
         let wanted = task_request(entry.bytes, entry.warps);
         let request = wanted.only(DeviceSet::from_iter([vertex]));
         self.desk
-            .facts
+            .events
             .push(Event::TaskBegin { job, task, request });
         Ok(())
     }
 
-    /// Tells the facts of the past. Its orders are known already.
+    /// Tells the events of the past. Its orders are known already.
     fn replay(&mut self) -> Result<(), Error> {
         let told = self.drive.instant(&mut self.case, &mut self.desk);
         told.map_err(Error::malformed)?;
@@ -167,7 +170,7 @@ impl Manager {
     }
 
     /// Checks that the scheduler has put everything where the entries say.
-    fn check(&self, found: &[(usize, Entry)]) -> Result<(), Error> {
+    fn check(&self, found: &[(usize, TaskRecord)]) -> Result<(), Error> {
         for session in self.sessions.values() {
             let expected = self.instances.vertex(session.instance);
             let bound = if session.is_isolated {

@@ -1,7 +1,7 @@
 //! The manager's socket: one thread that reads one request of each connection in turn.
 //!
 //! Whoever connects is known by what the kernel says of it. That it hangs up means nothing: a child
-//! may have inherited the socket, or the connection was lost. Its death is told by its pidfd.
+//! may have inherited the socket, or the connection was lost. Its pidfd reports its exit.
 //!
 //! Descriptors run out before anything else, so their limit is raised, and each process and user has
 //! its share of the connections.
@@ -43,7 +43,7 @@ struct Connection {
     fd: OwnedFd,
     peer: Peer,
     sessions: BTreeSet<u64>,
-    /// The memory that takes the place of messages, and the number of its bell.
+    /// The memory that takes the place of messages, and the number of its eventfd.
     memory: Option<(u64, SharedServer)>,
 }
 
@@ -55,8 +55,8 @@ struct Server<'a> {
     begun: Instant,
     connections: BTreeMap<u64, Connection>,
     deaths: Deaths,
-    /// The connection of each bell.
-    bells: BTreeMap<u64, u64>,
+    /// The connection of each eventfd.
+    wakeups: BTreeMap<u64, u64>,
     /// The connection on which each session was heard last.
     by_session: BTreeMap<u64, u64>,
     /// Until when each connection must have named a session. Their numbers rise, so the first is due
@@ -83,10 +83,10 @@ pub(crate) fn serve(
     output: Output,
 ) -> Result<(), Error> {
     let at = |error: io::Error| Error::at(socket.display(), error);
-    let (signals, rung) = UnixStream::pair().map_err(at)?;
+    let (signals, signal_sender) = UnixStream::pair().map_err(at)?;
     for signal in [SIGTERM, SIGINT] {
-        let rung = rung.try_clone().map_err(at)?;
-        signal_hook::low_level::pipe::register(signal, rung).map_err(at)?;
+        let sender = signal_sender.try_clone().map_err(at)?;
+        signal_hook::low_level::pipe::register(signal, sender).map_err(at)?;
     }
     let listener = open(socket, group).map_err(at)?;
     let poll = Poll::new(SIGNALS).map_err(at)?;
@@ -124,7 +124,7 @@ impl<'a> Server<'a> {
             begun: Instant::now(),
             connections: BTreeMap::new(),
             deaths: Deaths::default(),
-            bells: BTreeMap::new(),
+            wakeups: BTreeMap::new(),
             by_session: BTreeMap::new(),
             ungreeted: BTreeMap::new(),
             replies: Vec::new(),
@@ -142,9 +142,9 @@ impl<'a> Server<'a> {
                 match event.data.u64() {
                     LISTENER => self.accept(),
                     SIGNALS => return Ok(()),
-                    number => match (self.deaths.of(number), self.bells.get(&number)) {
+                    number => match (self.deaths.of(number), self.wakeups.get(&number)) {
                         (Some(peer), _) => self.dead(peer),
-                        (None, Some(&connection)) => self.rung(connection),
+                        (None, Some(&connection)) => self.handle_wakeup(connection),
                         (None, None) => self.read(number),
                     },
                 }
@@ -271,9 +271,9 @@ impl<'a> Server<'a> {
         };
         self.ungreeted.remove(&number);
         self.poll.forget(&connection.fd);
-        if let Some((bell, memory)) = &connection.memory {
-            self.poll.forget(memory.bell());
-            self.bells.remove(bell);
+        if let Some((wakeup, memory)) = &connection.memory {
+            self.poll.forget(memory.wakeup());
+            self.wakeups.remove(wakeup);
         }
         for session in connection.sessions {
             if self.by_session.get(&session) == Some(&number) {
@@ -320,7 +320,7 @@ impl<'a> Server<'a> {
 
     /// Goes on with a connection by shared memory.
     fn share(&mut self, number: u64, request: &Request, files: &[OwnedFd]) {
-        let bell = self.poll.number();
+        let wakeup = self.poll.number();
         let Some(connection) = self.connections.get_mut(&number) else {
             return;
         };
@@ -335,21 +335,21 @@ impl<'a> Server<'a> {
         let reply = Reply::to(request, Status::Done).encode();
         let files = files.each_ref().map(|file| file.as_fd());
         let sent = send_files(connection.fd.as_fd(), &reply, &files);
-        // Each ring is told of once. The bell is not read: the process has it too, and could make a
+        // Each wake-up is reported once. The eventfd is not read: the process has it too, and could make a
         // read wait.
-        let heard = self.poll.listen_to_edges(memory.bell(), bell);
+        let heard = self.poll.listen_to_edges(memory.wakeup(), wakeup);
         if sent.is_err() || heard.is_err() {
             self.broken.insert(number);
             return;
         }
         if let Some(connection) = self.connections.get_mut(&number) {
-            connection.memory = Some((bell, memory));
-            self.bells.insert(bell, number);
+            connection.memory = Some((wakeup, memory));
+            self.wakeups.insert(wakeup, number);
         }
     }
 
     /// Reads the requests that are in memory: at most one a slot.
-    fn rung(&mut self, number: u64) {
+    fn handle_wakeup(&mut self, number: u64) {
         if self.broken.contains(&number) {
             return;
         }

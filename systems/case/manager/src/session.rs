@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use mapa_case::message::{Reply, Request, flags};
 use mapa_core::{Demand, Pattern};
 use mapa_live::Processes;
-use mapa_node::Entry;
+use mapa_node::TaskRecord;
 use mapa_sched::{Job, JobId, TaskId};
 
 /// A process that asks.
@@ -62,8 +62,8 @@ pub(crate) struct Session {
     pub(crate) answers: VecDeque<(u64, Reply)>,
 }
 
-impl From<&Entry> for Peer {
-    fn from(entry: &Entry) -> Self {
+impl From<&TaskRecord> for Peer {
+    fn from(entry: &TaskRecord) -> Self {
         Self {
             pid: entry.pid,
             start: entry.start,
@@ -104,8 +104,8 @@ impl Session {
     }
 
     /// What is noted of it; `mark` is that of its instance.
-    pub(crate) fn entry(&self, id: u64, mark: u64) -> Entry {
-        Entry {
+    pub(crate) fn entry(&self, id: u64, mark: u64) -> TaskRecord {
+        TaskRecord {
             is_session: true,
             session: id,
             seq: self.declared.seq,

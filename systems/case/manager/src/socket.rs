@@ -20,7 +20,7 @@ const OF_PROCESS: usize = 16;
 const OF_USER: usize = 1024;
 const CONNECTIONS: usize = 8192;
 
-/// Descriptors of a connection: the socket, a bell, and the pidfd of its process.
+/// Descriptors of a connection: the socket, an eventfd, and the pidfd of its process.
 const EACH: u64 = 3;
 
 /// Descriptors for all else.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use mapa_case::message::flags;
 use mapa_case::{Declared, Error, Session, SharedTransport, Socket};
-use mapa_node::Entry;
+use mapa_node::TaskRecord;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use rustix::io::{FdFlags, fcntl_setfd};
@@ -135,7 +135,7 @@ fn work(begins: impl Fn(Declared) -> Session, seed: u64, tasks: u64) {
     session.destroy().unwrap();
 }
 
-fn check(all: &[Entry]) {
+fn check(all: &[TaskRecord]) {
     let mut used: BTreeMap<u64, u64> = BTreeMap::new();
     let mut alone: BTreeMap<u64, u64> = BTreeMap::new();
     let mut tasks: BTreeMap<u64, u64> = BTreeMap::new();
@@ -182,7 +182,7 @@ fn crowd(what: &str, clients: usize, tasks: u64, words: &[&str], seed: u64) -> (
     for _ in 0..clients {
         running.push(start(&node));
     }
-    let (mut killed, mut managers, mut done, mut looks) = (0, 0, 0, 0);
+    let (mut killed, mut managers, mut done, mut rounds) = (0, 0, 0, 0);
     // As many as there are clients are killed and replaced; then those that are left finish.
     let begun = Instant::now();
     while done < clients {
@@ -192,7 +192,7 @@ fn crowd(what: &str, clients: usize, tasks: u64, words: &[&str], seed: u64) -> (
         );
         std::thread::sleep(Duration::from_millis(random.random_range(1..40)));
         check(&node.entries());
-        looks += 1;
+        rounds += 1;
         let mut at = 0;
         while at < running.len() {
             match running[at].try_wait().unwrap() {
@@ -204,8 +204,8 @@ fn crowd(what: &str, clients: usize, tasks: u64, words: &[&str], seed: u64) -> (
                 None => at += 1,
             }
         }
-        // The first of both at the first look, however fast the clients are.
-        let is_time = looks == 1 || random.random_range(0..2) == 0;
+        // The first of both at the first round, however fast the clients are.
+        let is_time = rounds == 1 || random.random_range(0..2) == 0;
         if killed < clients && !running.is_empty() && is_time {
             let at = random.random_range(0..running.len());
             let mut victim = running.swap_remove(at);
@@ -220,7 +220,7 @@ fn crowd(what: &str, clients: usize, tasks: u64, words: &[&str], seed: u64) -> (
                 running.push(start(&node));
             }
         }
-        if looks == 1 || random.random_range(0..12) == 0 {
+        if rounds == 1 || random.random_range(0..12) == 0 {
             node.kill();
             check(&node.entries());
             std::thread::sleep(Duration::from_millis(random.random_range(0..20)));
@@ -228,7 +228,7 @@ fn crowd(what: &str, clients: usize, tasks: u64, words: &[&str], seed: u64) -> (
             managers += 1;
         }
     }
-    assert!(looks > 0);
+    assert!(rounds > 0);
     // Nothing has leaked: all of each instance can be had.
     let all: Vec<Session> = MEMORY
         .iter()

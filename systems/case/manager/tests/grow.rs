@@ -63,7 +63,7 @@ fn said(child: Child) -> Vec<String> {
 }
 
 #[test]
-fn programs_that_grow_past_the_instance_are_told_that_memory_is_out_and_none_hangs() {
+fn programs_that_grow_past_the_instance_get_an_error_when_memory_is_out_and_none_hangs() {
     let node = Node::new(&[60], &["--processes-per-slice", "16"]);
     compile(node.path());
     // One program that does not grow is bound there, and goes on beginning and ending tasks.

@@ -99,7 +99,7 @@ pub(crate) fn forge(socket: &Path, session: u64) {
 /// A client's side of shared memory, without its manners.
 struct Rude {
     file: OwnedFd,
-    bell: OwnedFd,
+    wakeup: OwnedFd,
     socket: Raw,
 }
 
@@ -117,12 +117,16 @@ impl Rude {
         let received = receive_files(socket.0.as_fd(), &mut bytes, RecvFlags::empty());
         let (_, mut files) = received.unwrap();
         assert_eq!(Reply::decode(&bytes).unwrap().status, Status::Done);
-        let bell = files.pop().unwrap();
-        Self { file, bell, socket }
+        let wakeup = files.pop().unwrap();
+        Self {
+            file,
+            wakeup,
+            socket,
+        }
     }
 
     fn ring(&self) {
-        write(&self.bell, &1u64.to_ne_bytes()).unwrap();
+        write(&self.wakeup, &1u64.to_ne_bytes()).unwrap();
     }
 
     /// Writes words from the start of a slot on.
@@ -139,24 +143,24 @@ fn answers(node: &Node) -> bool {
     raw.ask(&Request::new(Op::Reattach, 1, 1)).is_some()
 }
 
-/// The bell is one open file for both sides. A read of it would wait for ever where the client makes
+/// The eventfd is one open file for both sides. A read of it would wait for ever where the client makes
 /// it one that waits, and reads first.
 #[test]
-fn a_bell_that_is_rung_and_read_by_its_client_stops_nobody() {
+fn a_wakeup_that_its_client_sends_and_reads_blocks_nobody() {
     let node = Node::new(&[60], &[]);
     beside(&node, |_| {
         let rude = Rude::connect(&node);
-        fcntl_setfl(&rude.bell, OFlags::empty()).unwrap();
+        fcntl_setfl(&rude.wakeup, OFlags::empty()).unwrap();
         for _ in 0..20_000 {
             rude.ring();
-            read(&rude.bell, &mut [0; 8]).unwrap();
+            read(&rude.wakeup, &mut [0; 8]).unwrap();
         }
         assert!(answers(&node));
         // The count is full: whoever rings waits, and that is the client.
-        write(&rude.bell, &(u64::MAX - 1).to_ne_bytes()).unwrap();
+        write(&rude.wakeup, &(u64::MAX - 1).to_ne_bytes()).unwrap();
         assert!(answers(&node));
         // A call is heard all the same, once there is room to ring.
-        read(&rude.bell, &mut [0; 8]).unwrap();
+        read(&rude.wakeup, &mut [0; 8]).unwrap();
         rude.put(0, &[0, Op::Init as u64, 79]);
         rude.put(0, &[1]);
         rude.ring();
@@ -389,7 +393,7 @@ fn connections_that_name_no_session_are_closed_after_a_while_and_others_are_not(
 
 /// A process whose number the kernel cannot tell the manager: its death could not be seen.
 #[test]
-fn a_process_of_another_pid_namespace_is_refused_and_told_why() {
+fn a_process_of_another_pid_namespace_is_refused_with_the_reason() {
     let inside = ["--pid", "--fork", "--kill-child", "--mount-proc"];
     let tried = Command::new("unshare").args(inside).arg("true").output();
     if !tried.is_ok_and(|output| output.status.success()) {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
 use mapa_case::{Declared, Error, Session};
-use mapa_node::{Entry, Processes, read_entries};
+use mapa_node::{Processes, TaskRecord, read_task_records};
 use nvml_wrapper::Nvml;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -132,10 +132,10 @@ impl Live {
         (session, visible)
     }
 
-    fn entries(&self) -> Vec<Entry> {
+    fn entries(&self) -> Vec<TaskRecord> {
         let bytes = std::fs::read(self.machine.path().join("case.sock.tasks")).unwrap();
         let processes = Processes::new().unwrap();
-        let all = read_entries(&bytes, processes.boot()).unwrap();
+        let all = read_task_records(&bytes, processes.boot()).unwrap();
         let all = all.unwrap_or_default().into_iter();
         all.map(|(_, entry)| entry).collect()
     }

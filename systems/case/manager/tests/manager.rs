@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU8;
 
 use mapa_case::message::{Op, Reply, Request, Status, flags};
-use mapa_node::{Processes, TaskFile, read_entries};
+use mapa_node::{Processes, TaskFile, read_task_records};
 use mapa_sched::Time;
 use mapa_system_case::{CaseSettings, ContextMemory};
 use mapa_system_case_manager::{CONTEXT, Instances, Manager, Peer, Settings, Shared};
@@ -39,7 +39,7 @@ struct World {
     clients: Clients,
 }
 
-/// What the processes have been told, without a look at the manager.
+/// The replies that the processes have got, without a query of the manager.
 #[derive(Default)]
 struct Clients {
     /// What they hold: session, task and call.
@@ -169,7 +169,7 @@ impl World {
     /// Counts the file of entries, without the manager.
     fn check(&self) {
         let bytes = std::fs::read(self.folder.path().join("tasks")).unwrap();
-        let all = read_entries(&bytes, self.processes.boot()).unwrap();
+        let all = read_task_records(&bytes, self.processes.boot()).unwrap();
         let all = all.unwrap_or_default();
         let mut bytes: BTreeMap<u64, u64> = BTreeMap::new();
         let mut alone: BTreeSet<u64> = BTreeSet::new();
@@ -680,8 +680,8 @@ fn entries_are_dropped_with_their_boot_and_their_process() {
     let path = world.folder.path().join("tasks");
     let bytes = std::fs::read(&path).unwrap();
     let boot = world.processes.boot().to_owned();
-    assert_eq!(read_entries(&bytes, &boot).unwrap().unwrap().len(), 2);
-    assert_eq!(read_entries(&bytes, "another").unwrap(), None);
+    assert_eq!(read_task_records(&bytes, &boot).unwrap().unwrap().len(), 2);
+    assert_eq!(read_task_records(&bytes, "another").unwrap(), None);
     assert!(TaskFile::has_live(&path, &world.processes));
     // The same number with another start is another process.
     let mut other = bytes.clone();

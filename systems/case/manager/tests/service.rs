@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::world::{Node, UNIT, wait_until};
 
 #[test]
-fn a_task_waits_for_another_and_both_are_told_the_same_instance() {
+fn a_task_waits_for_another_and_both_get_the_same_instance() {
     let node = Node::new(&[60], &["--context-bytes", "300000000"]);
     let first = node.session(Declared::default());
     assert_eq!(first.begin(1, 30 * UNIT, 4, 0).unwrap().instance, 1);
@@ -95,8 +95,8 @@ fn calls_survive_the_death_of_the_manager() {
     let bound = session.begin(1, 30 * UNIT, 1, 0).unwrap().instance;
     node.kill();
     // Its instances are not free: the process goes on.
-    let look = mapa(&node, &["ps"]);
-    assert!(look.contains("mapa-case manager"), "{look}");
+    let output = mapa(&node, &["ps"]);
+    assert!(output.contains("mapa-case manager"), "{output}");
     thread::scope(|scope| {
         let asks = scope.spawn(|| session.extend(1, 10 * UNIT, 1));
         thread::sleep(Duration::from_millis(50));

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use mapa_case::{Declared, Session};
-use mapa_node::{Entry, Processes, read_entries};
+use mapa_node::{Processes, TaskRecord, read_task_records};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -132,7 +132,7 @@ impl Node {
     }
 
     /// The entries at one moment: the manager is stopped while they are read.
-    pub(crate) fn entries(&self) -> Vec<Entry> {
+    pub(crate) fn entries(&self) -> Vec<TaskRecord> {
         let pid = self.manager.as_ref().map(Pid::from_child);
         if let Some(pid) = pid {
             kill_process(pid, Signal::STOP).unwrap();
@@ -146,7 +146,7 @@ impl Node {
             kill_process(pid, Signal::CONT).unwrap();
         }
         let boot = Processes::new().unwrap();
-        let all = read_entries(&bytes, boot.boot())
+        let all = read_task_records(&bytes, boot.boot())
             .unwrap()
             .unwrap_or_default();
         all.into_iter().map(|(_, entry)| entry).collect()

@@ -47,14 +47,14 @@ pub fn socket_of_environment() -> Option<PathBuf> {
         .map(PathBuf::from)
 }
 
-/// For how long a thread looks for a reply before it sleeps. To wake it takes as long.
+/// For how long a thread polls for a reply before it sleeps. To wake it takes as long.
 const SPIN: Duration = Duration::from_micros(20);
 
 /// The longest wait after which the next one is looked for again: with many who ask at once, replies take longer, and
-/// whoever looks takes time from those who work.
+/// a thread that polls takes time from those that work.
 const SOON: Duration = Duration::from_micros(50);
 
-/// Whether a thread looks for a reply before it sleeps: if the last one came soon, and the manager can run meanwhile.
+/// Whether a thread polls for a reply before it sleeps: if the last one came soon, and the manager can run meanwhile.
 #[derive(Debug)]
 pub(crate) struct Spin {
     has_one_cpu: bool,
@@ -187,17 +187,17 @@ mod tests {
         });
         assert_eq!((got.unwrap(), asked), (7, vec![false]));
         // What is not is waited for, and was late.
-        let mut looks = 0;
+        let mut polls = 0;
         let got = spin.wait(|sleeps| {
             if !sleeps {
-                looks += 1;
+                polls += 1;
                 return nothing();
             }
             thread::sleep(2 * SOON);
             Ok(8)
         });
         assert_eq!(got.unwrap(), 8);
-        assert!(looks > 0);
+        assert!(polls > 0);
         // So the next one is not looked for; an error is passed on.
         let mut asked = Vec::new();
         let got: io::Result<u8> = spin.wait(|sleeps| {

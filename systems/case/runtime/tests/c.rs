@@ -193,7 +193,7 @@ fn an_end_that_no_manager_heard_is_sent_before_the_next_task() {
 }
 
 #[test]
-fn a_task_whose_instance_is_not_told_is_given_back() {
+fn a_task_whose_instance_is_unknown_is_released() {
     let manager = Manager::with(Fault::Silent);
     said(
         &run("silent", SHARED, manager.path(), Some(&manager.socket())),

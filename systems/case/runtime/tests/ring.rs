@@ -54,9 +54,9 @@ fn a_call_is_read_whole_without_a_bound_on_switches() {
 fn calls(model: &loom::model::Builder) {
     model.check(|| {
         let (ours, theirs) = (Arc::new(Watched::new()), Arc::new(Watched::new()));
-        let bell = Arc::new(AtomicU32::new(0));
+        let wakeup = Arc::new(AtomicU32::new(0));
         let manager = {
-            let (ours, theirs, bell) = (ours.clone(), theirs.clone(), bell.clone());
+            let (ours, theirs, wakeup) = (ours.clone(), theirs.clone(), wakeup.clone());
             thread::spawn(move || {
                 let mut seen = 0;
                 // Two calls in a row, in the same slot.
@@ -71,21 +71,21 @@ fn calls(model: &loom::model::Builder) {
                     let mut said = Reply::to(&found, Status::Done);
                     said.instance = seq;
                     answer(&*theirs, 0, &said);
-                    bell.fetch_add(1, Ordering::Release);
+                    wakeup.fetch_add(1, Ordering::Release);
                 }
                 assert!(take(&*ours, 0, &mut seen).is_none());
             })
         };
         for seq in 1..=2 {
             post(&*ours, 0, &request(seq));
-            // As a process waits: the bell, then the slot, then the bell again. A reply that the slot
-            // has not shown changes the bell: no ring is lost.
+            // As a process waits: the counter, then the slot, then the counter again. A reply that the slot
+            // has not shown changes the counter: no wake-up is lost.
             let found = loop {
-                let rung = bell.load(Ordering::Acquire);
+                let before = wakeup.load(Ordering::Acquire);
                 if let Some(found) = reply(&*theirs, 0, seq) {
                     break found;
                 }
-                while bell.load(Ordering::Acquire) == rung {
+                while wakeup.load(Ordering::Acquire) == before {
                     thread::yield_now();
                 }
             };

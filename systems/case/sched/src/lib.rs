@@ -1,7 +1,7 @@
 //! CASE: jobs that need no isolation share MIG instances (Porter, Chen and Pande, 2022; see
 //! [`Case`]).
 //!
-//! The manager is a pure state machine. It reads facts and gives orders, so a simulator and a
+//! The manager is a pure state machine. It reads events and gives orders, so a simulator and a
 //! daemon run the same object. A job that must be alone gets an instance
 //! ([`Action::Place`](mapa_sched::Action::Place)). Any other job is launched without a device
 //! ([`Action::Launch`](mapa_sched::Action::Launch)); its process asks for memory task by task

@@ -659,12 +659,12 @@ impl Scheduler for Case {
                 order: Action::Launch { job },
                 ..
             } => self.forget(job, None),
-            fact => {
-                if let Some(job) = fact.leaves() {
-                    let is_well = matches!(fact, Event::Finished(_));
+            event => {
+                if let Some(job) = event.leaves() {
+                    let is_well = matches!(event, Event::Finished(_));
                     self.forget(job, is_well.then_some(now));
                 }
-                self.by_policy.on_event(now, fact);
+                self.by_policy.on_event(now, event);
             }
         }
     }
@@ -673,7 +673,7 @@ impl Scheduler for Case {
         self.books.instances.refresh(turn.fleet());
         self.sort(now, turn);
         self.by_policy.act(now, turn);
-        // A rejected process leaves room, and no fact will say so. Each round rejects one at least.
+        // A rejected process leaves room, and no event will say so. Each round rejects one at least.
         loop {
             self.start_isolated(now, turn);
             self.drain(turn.fleet());

@@ -229,11 +229,11 @@ impl Scheduler for SlurmMig {
                 order: Action::Launch { job },
                 ..
             } => self.forget(job),
-            fact => {
-                if let Some(job) = fact.leaves() {
+            event => {
+                if let Some(job) = event.leaves() {
                     self.forget(job);
                 }
-                self.by_policy.on_event(now, fact);
+                self.by_policy.on_event(now, event);
             }
         }
     }

@@ -131,7 +131,7 @@ fn schedulers_by_deadlines_say_what_they_need() {
 }
 
 #[test]
-fn jobs_are_saved_as_a_job_file_and_layouts_are_told_device_by_device() {
+fn jobs_are_saved_as_a_job_file_and_layouts_are_printed_device_by_device() {
     let folder = Folder::new();
     let words = "simulate --machine hgx-a100-4 --mig a100-40gb=7g/4g,3g/4g,2g,1g/2g,2g,2g,1g --execution by-size --scheduler energy";
     let number = |more: &str| {

@@ -227,11 +227,11 @@ impl Scheduler for RuleScheduler {
     fn on_event(&mut self, now: Time, event: Event) {
         match event {
             Event::Arrived(job) => self.arrived.push(job),
-            fact => {
-                if let Some(job) = fact.leaves() {
+            event => {
+                if let Some(job) = event.leaves() {
                     self.forget(job);
                 }
-                self.others.on_event(now, fact);
+                self.others.on_event(now, event);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Rules as schedulers under facts of every kind: cordons, failed orders, other layouts, tenants of
+//! Rules as schedulers under events of every kind: cordons, failed orders, other layouts, tenants of
 //! others, jobs that the rule is not for.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,7 +52,7 @@ const LAYOUTS: [&[&str]; 5] = [
 ];
 
 #[derive(Clone, Debug)]
-enum Fact {
+enum TestEvent {
     /// A job of the rule, with its steps of run time and its slack.
     Arrives([u64; 3], Option<u64>),
     /// A job that tells no run time: the rule is not for it.
@@ -64,7 +64,7 @@ enum Fact {
     Layout(usize, usize),
 }
 
-fn facts() -> impl Strategy<Value = Vec<(Fact, bool)>> {
+fn events() -> impl Strategy<Value = Vec<(TestEvent, bool)>> {
     let steps = prop::array::uniform3(1_u64..20);
     let arrives = (steps, prop::option::of(0_u64..60));
     let cordon = (
@@ -73,12 +73,12 @@ fn facts() -> impl Strategy<Value = Vec<(Fact, bool)>> {
         proptest::bool::weighted(0.4),
     );
     let one = prop_oneof![
-        6 => arrives.prop_map(|(steps, slack)| Fact::Arrives(steps, slack)),
-        1 => Just(Fact::Other),
-        4 => (0usize..8).prop_map(Fact::Ends),
-        1 => Just(Fact::Cancels),
-        2 => cordon.prop_map(|(machine, device, on)| Fact::Cordons(machine, device, on)),
-        2 => (0usize..3, 0..LAYOUTS.len()).prop_map(|(device, layout)| Fact::Layout(device, layout)),
+        6 => arrives.prop_map(|(steps, slack)| TestEvent::Arrives(steps, slack)),
+        1 => Just(TestEvent::Other),
+        4 => (0usize..8).prop_map(TestEvent::Ends),
+        1 => Just(TestEvent::Cancels),
+        2 => cordon.prop_map(|(machine, device, on)| TestEvent::Cordons(machine, device, on)),
+        2 => (0usize..3, 0..LAYOUTS.len()).prop_map(|(device, layout)| TestEvent::Layout(device, layout)),
     ];
     vec((one, proptest::bool::weighted(0.15)), 1..40)
 }
@@ -106,22 +106,22 @@ impl Run {
         }
     }
 
-    fn instant(&mut self, mut facts: Vec<Event>, fails: bool) {
+    fn instant(&mut self, mut events: Vec<Event>, fails: bool) {
         self.now += 1;
         let again = std::mem::take(&mut self.again);
-        facts.extend(again.iter().map(|id| Event::Arrived(self.jobs[id].clone())));
-        while !facts.is_empty() {
+        events.extend(again.iter().map(|id| Event::Arrived(self.jobs[id].clone())));
+        while !events.is_empty() {
             let mut orders = Vec::new();
             let (scheduler, fleet) = (&mut self.scheduler, &mut self.fleet);
             step(
                 scheduler,
                 fleet,
                 Time::from_secs(self.now),
-                facts,
+                events,
                 &mut orders,
             )
             .unwrap();
-            facts = Vec::new();
+            events = Vec::new();
             for order in orders {
                 match &order {
                     Action::Place {
@@ -134,7 +134,7 @@ impl Run {
                         if fails {
                             self.again.insert(*job);
                             let why = "the daemon did not answer".to_owned();
-                            facts.push(Event::ActionFailed { order, why });
+                            events.push(Event::ActionFailed { order, why });
                         } else {
                             self.running.push(*job);
                         }
@@ -195,10 +195,10 @@ impl Run {
         assert!(deadlines.is_sorted());
     }
 
-    fn tell(&mut self, fact: &Fact, fails: bool) {
+    fn tell(&mut self, event: &TestEvent, fails: bool) {
         let id = JobId(self.now);
-        let event = match fact {
-            Fact::Arrives(steps, slack) => {
+        let event = match event {
+            TestEvent::Arrives(steps, slack) => {
                 let [a, b, c] = *steps;
                 let now = self.now + 1;
                 let deadline = slack.map(|slack| now + slack);
@@ -207,12 +207,12 @@ impl Run {
                 self.jobs.insert(id, own.clone());
                 Event::Arrived(own)
             }
-            Fact::Other => {
+            TestEvent::Other => {
                 let own = job(id.0, any(), RunTime::Unknown, None);
                 self.jobs.insert(id, own.clone());
                 Event::Arrived(own)
             }
-            Fact::Ends(at) => {
+            TestEvent::Ends(at) => {
                 if self.running.is_empty() {
                     return;
                 }
@@ -220,14 +220,14 @@ impl Run {
                 self.gone.insert(id);
                 Event::Finished(id)
             }
-            Fact::Cancels => {
+            TestEvent::Cancels => {
                 let Some(id) = self.scheduler.waiting().next().map(|job| job.id) else {
                     return;
                 };
                 self.gone.insert(id);
                 Event::Cancelled(id)
             }
-            Fact::Cordons(machine, device, cordoned) => {
+            TestEvent::Cordons(machine, device, cordoned) => {
                 let machine = MachineId(*machine as u32);
                 let wholes = self.fleet.machine(machine).unwrap().graph().wholes().len() as u32;
                 Event::Cordoned {
@@ -236,7 +236,7 @@ impl Run {
                     cordoned: *cordoned,
                 }
             }
-            Fact::Layout(device, wanted) => {
+            TestEvent::Layout(device, wanted) => {
                 let (machine, whole) = [(0, 0), (0, 1), (2, 0)][*device];
                 let (machine, whole) = (MachineId(machine), DeviceId(whole));
                 let view = self.fleet.machine(machine).unwrap().view();
@@ -272,7 +272,7 @@ impl Run {
             self.instant(vec![lifted], false);
         }
         while !self.running.is_empty() {
-            self.tell(&Fact::Ends(0), false);
+            self.tell(&TestEvent::Ends(0), false);
         }
         let left: Vec<&Job> = self.scheduler.waiting().collect();
         assert!(left.is_empty(), "{}: {left:?}", self.scheduler.name());
@@ -293,11 +293,11 @@ fn rules() -> Vec<Box<dyn Rule + Send>> {
 proptest! {
     #![proptest_config(mapa_core::testing::cases(64))]
     #[test]
-    fn the_rule_sees_the_fleet_as_it_is_and_every_job_gets_its_turn(facts in facts()) {
+    fn the_rule_sees_the_fleet_as_it_is_and_every_job_gets_its_turn(events in events()) {
         for rule in rules() {
             let mut run = Run::new(rule);
-            for (fact, fails) in &facts {
-                run.tell(fact, *fails);
+            for (event, fails) in &events {
+                run.tell(event, *fails);
             }
             run.finish();
         }
@@ -315,9 +315,9 @@ fn partitioned() -> Fleet {
 }
 
 fn orders(scheduler: &mut dyn Scheduler, fleet: &mut Fleet, jobs: &[Job]) -> Vec<Action> {
-    let facts = jobs.iter().cloned().map(Event::Arrived);
+    let events = jobs.iter().cloned().map(Event::Arrived);
     let mut orders = Vec::new();
-    step(scheduler, fleet, Time::ZERO, facts, &mut orders).unwrap();
+    step(scheduler, fleet, Time::ZERO, events, &mut orders).unwrap();
     orders
 }
 

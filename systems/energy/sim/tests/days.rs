@@ -561,7 +561,7 @@ proptest! {
 }
 
 #[test]
-fn jobs_run_as_long_as_they_do_and_not_as_was_told() {
+fn jobs_run_for_their_true_time_and_not_for_the_reported_one() {
     let of = |scale: f64| {
         SliceJob::new(0.0, 5.0, [10.0, 8.0, 7.0, 6.0, 4.0].map(|p| p * scale)).unwrap()
     };

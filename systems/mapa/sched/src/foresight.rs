@@ -228,8 +228,8 @@ impl Scheduler for Foresight {
     fn on_event(&mut self, _now: Time, event: Event) {
         match event {
             Event::Arrived(job) => self.waiting.push(job),
-            fact => {
-                if let Some(job) = fact.leaves() {
+            event => {
+                if let Some(job) = event.leaves() {
                     drop(self.waiting.forget(job));
                     self.ends.as_mut().map(|ends| ends.remove(&job));
                 }

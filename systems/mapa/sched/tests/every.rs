@@ -2,7 +2,7 @@
 
 use mapa_sched::testing::{
     any_machines, check_adoption, check_cordons, check_offered_sets, check_snapshot,
-    check_unknown_jobs, cordon_facts, snapshot_facts, starts_of_three, whole_machines,
+    check_unknown_jobs, cordon_events, snapshot_events, starts_of_three, whole_machines,
 };
 use mapa_system_mapa::SCHEDULERS;
 use proptest::collection::vec;
@@ -13,32 +13,32 @@ proptest! {
     fn facts_of_unknown_jobs_change_nothing(
         graphs in whole_machines(),
         jobs in vec((0u64..30, 1usize..=5, 1u64..12), 1..12),
-        facts in vec((0u64..40, any::<bool>()), 1..6),
+        events in vec((0u64..40, any::<bool>()), 1..6),
     ) {
         for row in &SCHEDULERS {
-            check_unknown_jobs(row, &graphs, &jobs, &facts);
+            check_unknown_jobs(row, &graphs, &jobs, &events);
         }
     }
 
     #[test]
     fn no_job_is_lost_or_runs_twice_or_starts_on_a_cordoned_device(
         graphs in any_machines(),
-        facts in cordon_facts(),
+        events in cordon_events(),
     ) {
         for row in &SCHEDULERS {
-            check_cordons(row, &graphs, &facts);
+            check_cordons(row, &graphs, &events);
         }
     }
 
     #[test]
     fn a_restored_fleet_gives_the_actions_of_the_one_that_went_on(
         graphs in any_machines(),
-        facts in snapshot_facts(),
+        events in snapshot_events(),
         cut in 0usize..24,
         network in prop::option::of(Just(25.0)),
     ) {
         for row in &SCHEDULERS {
-            check_snapshot(row, &graphs, &facts, cut, network, |snapshot| {
+            check_snapshot(row, &graphs, &events, cut, network, |snapshot| {
                 serde_json::from_str(&serde_json::to_string(snapshot).unwrap()).unwrap()
             });
         }

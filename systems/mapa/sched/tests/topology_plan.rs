@@ -121,7 +121,7 @@ proptest! {
         prop_assert_eq!(once(), once());
     }
 
-    /// Told class means, the plan is the list that it falls back to.
+    /// If the scheduler knows only class means, the plan is the list that it falls back to.
     #[test]
     fn without_trust_it_is_a_list_with_a_threshold(graph in machines(1..=8), jobs in jobs(rings())) {
         let machines = [Arc::new(graph)];

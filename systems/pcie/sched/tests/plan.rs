@@ -208,8 +208,15 @@ fn what_is_planned_is_explained() {
         .layout_is(MachineId(0), DeviceId(0), &layout(&["4g"]))
         .unwrap();
     let mut orders = Vec::new();
-    let facts = jobs.iter().cloned().map(Event::Arrived);
-    mapa_sched::step(&mut plan, &mut driver.fleet, Time::ZERO, facts, &mut orders).unwrap();
+    let events = jobs.iter().cloned().map(Event::Arrived);
+    mapa_sched::step(
+        &mut plan,
+        &mut driver.fleet,
+        Time::ZERO,
+        events,
+        &mut orders,
+    )
+    .unwrap();
     let waits: Vec<_> = (0..3).filter_map(|id| plan.explain(JobId(id))).collect();
     let at = |seconds| Time::from_secs(seconds);
     let mut expected: Vec<_> = waits.iter().filter_map(|wait| wait.expected).collect();
@@ -263,20 +270,20 @@ fn observed_progress_moves_what_is_expected() {
         .layout_is(MachineId(0), DeviceId(0), &layout(&["4g"]))
         .unwrap();
     let fleet = &mut driver.fleet;
-    let facts = (0..2).map(|id| Event::Arrived(job(id, 4, 0.0, 0, 10)));
+    let events = (0..2).map(|id| Event::Arrived(job(id, 4, 0.0, 0, 10)));
     let mut orders = Vec::new();
-    mapa_sched::step(&mut plan, fleet, Time::ZERO, facts, &mut orders).unwrap();
+    mapa_sched::step(&mut plan, fleet, Time::ZERO, events, &mut orders).unwrap();
     // After five seconds a tenth is done: the job takes fifty seconds, not ten.
     let now = Time::from_secs(5);
     let running = (0..2)
         .map(JobId)
         .find(|&id| plan.explain(id).is_none())
         .unwrap();
-    let facts = [Event::Progress {
+    let events = [Event::Progress {
         job: running,
         share: 0.1,
     }];
-    mapa_sched::step(&mut plan, fleet, now, facts, &mut orders).unwrap();
+    mapa_sched::step(&mut plan, fleet, now, events, &mut orders).unwrap();
     let waiting = JobId(1 - running.0);
     let (starts, _) = plan.explain(waiting).unwrap().expected.unwrap();
     assert_eq!(starts, Time::from_secs(50));

@@ -138,8 +138,8 @@ proptest! {
         let mut plan = PciePlan::new().model(model).moves(0);
         let mut first = fleet(gpus);
         let mut orders = Vec::new();
-        let facts = jobs.jobs.iter().map(|job| mapa_sched::Event::Arrived(job.job.clone()));
-        mapa_sched::step(&mut plan, &mut first, Time::ZERO, facts, &mut orders).unwrap();
+        let events = jobs.jobs.iter().map(|job| mapa_sched::Event::Arrived(job.job.clone()));
+        mapa_sched::step(&mut plan, &mut first, Time::ZERO, events, &mut orders).unwrap();
         let expected: Vec<_> = (0..rows.len() as u64)
             .map(|id| plan.explain(JobId(id)).map(|planned| planned.expected.unwrap()))
             .collect();
@@ -187,7 +187,7 @@ fn prices_come_close_to_the_linear_program_in_a_burst() {
 }
 
 #[test]
-fn progress_is_told_while_a_job_runs_and_never_after() {
+fn progress_is_reported_while_a_job_runs_and_never_after() {
     struct Told(Vec<(u64, f64)>, PcieAware);
     impl Scheduler for Told {
         fn name(&self) -> &str {

@@ -8,7 +8,7 @@ use mapa_sched::{BoxedScheduler, NamedScheduler, SettingValues};
 pub const SCHEDULERS: [NamedScheduler; 2] = [
     NamedScheduler::new(
         "slo",
-        "as fifo; keeps promised latencies by throttles and moves, as the paper on tail latency does; for live facts",
+        "as fifo; keeps promised latencies by throttles and moves, as the paper on tail latency does; for live events",
         |policy, settings, _| slo(policy, settings),
     )
     .for_latencies()

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::model::{ModelParameters, SlowdownModel};
 use crate::error::{Error, ErrorKind};
 
-/// Which levers a controller may pull. A lever that is off is never pulled.
+/// Which levers a controller may use. A lever that is off is never used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

@@ -68,7 +68,7 @@ const ANY: &[PhaseKind] = &PhaseKind::ALL;
 const WATCHING: &[PhaseKind] = &[PhaseKind::Watch, PhaseKind::Validating];
 
 /// Every row, in the order in which a step looks at them. What became of a relaunch is looked at
-/// before a hold: it is a fact, however little else is known in that tick.
+/// before a hold: it is an event, however little else is known in that tick.
 pub const TABLE: [StateRow; 14] = [
     StateRow {
         id: RowId::Lift,

@@ -7,7 +7,7 @@ use super::answer::{answer, request};
 use crate::cli::FromNccl;
 use mapa_cli::Failure;
 use mapa_cli::Output;
-use mapa_cli::files::Disk;
+use mapa_cli::files::LocalFiles;
 use mapa_front::text::table;
 
 /// The most message sizes that the text lists.
@@ -20,7 +20,7 @@ pub(super) fn from_nccl(args: &FromNccl, output: &mut Output) -> Result<(), Fail
         noise: args.noise,
     });
     let request = request(source, &args.write);
-    let outcome = request.outcome(&Disk, None, PatternInput::Files)?;
+    let outcome = request.outcome(&LocalFiles, None, PatternInput::Files)?;
     let more = outcome.nccl.as_ref().map(|(job, _)| lines(job));
     answer(&outcome, more.unwrap_or_default(), &args.write, output)
 }

@@ -11,7 +11,7 @@ use super::answer::{answer, request};
 use crate::cli::FromNvlink;
 use mapa_cli::Failure;
 use mapa_cli::Output;
-use mapa_cli::files::Disk;
+use mapa_cli::files::LocalFiles;
 use mapa_cli::load;
 
 pub(super) fn from_nvlink(args: &FromNvlink, output: &mut Output) -> Result<(), Failure> {
@@ -36,7 +36,7 @@ pub(super) fn from_nvlink(args: &FromNvlink, output: &mut Output) -> Result<(), 
         resets: args.resets,
     });
     let request = request(source, &args.write);
-    let outcome = request.outcome(&Disk, loaded.as_ref(), input)?;
+    let outcome = request.outcome(&LocalFiles, loaded.as_ref(), input)?;
     answer(&outcome, Vec::new(), &args.write, output)
 }
 

@@ -11,7 +11,7 @@ use super::answer::{answer, request};
 use crate::cli::FromSource;
 use mapa_cli::Failure;
 use mapa_cli::Output;
-use mapa_cli::files::Disk;
+use mapa_cli::files::LocalFiles;
 use mapa_front::text::table;
 
 /// Folders without source code of the program itself.
@@ -67,7 +67,7 @@ pub(super) fn from_source(args: &FromSource, output: &mut Output) -> Result<(), 
         notes: tree.notes,
         undecided: &mut undecided,
     });
-    let outcome = match request(source, &args.write).outcome(&Disk, None, input) {
+    let outcome = match request(source, &args.write).outcome(&LocalFiles, None, input) {
         Ok(outcome) => outcome,
         Err(error) => {
             // The findings may help to complete the command line.

@@ -12,7 +12,7 @@ use self::answer::{answer, request};
 use crate::cli::{FromParallelism, PatternArgs, PatternFrom, ShowPattern};
 use mapa_cli::Failure;
 use mapa_cli::Output;
-use mapa_cli::files::Disk;
+use mapa_cli::files::LocalFiles;
 
 pub(crate) fn pattern(args: &PatternArgs, output: &mut Output) -> Result<(), Failure> {
     match &args.from {
@@ -34,7 +34,7 @@ fn from_parallelism(args: &FromParallelism, output: &mut Output) -> Result<(), F
         model: args.model.clone(),
     });
     let request = request(source, &args.write);
-    let outcome = request.outcome(&Disk, None, PatternInput::Files)?;
+    let outcome = request.outcome(&LocalFiles, None, PatternInput::Files)?;
     answer(&outcome, Vec::new(), &args.write, output)
 }
 
@@ -44,6 +44,6 @@ fn show(args: &ShowPattern, output: &mut Output) -> Result<(), Failure> {
         gpus: args.gpus,
     });
     let request = request(source, &args.write);
-    let outcome = request.outcome(&Disk, None, PatternInput::Files)?;
+    let outcome = request.outcome(&LocalFiles, None, PatternInput::Files)?;
     answer(&outcome, Vec::new(), &args.write, output)
 }

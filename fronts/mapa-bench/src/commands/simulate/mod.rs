@@ -9,7 +9,7 @@ use crate::names::NAMES;
 use crate::systems;
 use mapa_cli::Failure;
 use mapa_cli::args::SimulateArgs;
-use mapa_cli::files::{Disk, write};
+use mapa_cli::files::{LocalFiles, write};
 use mapa_cli::load;
 use mapa_cli::{Output, progress};
 use mapa_front::commands::{SimulateRequest, SimulateStep};
@@ -35,7 +35,7 @@ pub(crate) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
         policies: args.policy.clone(),
         model: args.model.clone(),
     };
-    let policies = request.policies(&NAMES, &Disk)?;
+    let policies = request.policies(&NAMES, &LocalFiles)?;
     if args.svg.is_some() && policies.len() > 1 {
         return Err(Failure::malformed(format_args!(
             "--svg draws one simulation, and --policy names {}: expected one policy, or --plot",
@@ -50,14 +50,14 @@ pub(crate) fn simulate(args: &SimulateArgs, output: &mut Output) -> Result<(), F
             let loaded = load(machine, output)?;
             (loaded.machine.name.clone(), fleet(&loaded)?)
         }
-        None => request.fleet(&Disk, &mut |warning| output.warn(warning))?,
+        None => request.fleet(&LocalFiles, &mut |warning| output.warn(warning))?,
     };
     // The length of the bar is known once the jobs are read.
     let bar = progress(0, "{bar:30} {pos}/{len} jobs, {msg}", output)?;
     let records_occupancy = args.svg.is_some() || args.plot.is_some();
     let outcome = request.outcome(
         &NAMES,
-        &Disk,
+        &LocalFiles,
         policies,
         machines,
         records_occupancy,

@@ -20,7 +20,7 @@ use self::store::{CellState, CellStore, number, what_is};
 use crate::cli::{Shard, SweepArgs};
 use crate::names::NAMES;
 use mapa_cli::Failure;
-use mapa_cli::files::Disk;
+use mapa_cli::files::LocalFiles;
 use mapa_cli::{Output, progress};
 use mapa_front::text::table;
 
@@ -65,7 +65,7 @@ fn plan(args: &SweepArgs, output: &Output) -> Result<SweepPlan, Failure> {
     let text = fs::read_to_string(&args.file).map_err(|error| Failure::at(&place, error))?;
     let warn = &mut |warning: String| output.warn(warning);
     let plan = SweepRequest::from_toml(&text)
-        .and_then(|request| SweepPlan::new(&NAMES, &Disk, &request, warn));
+        .and_then(|request| SweepPlan::new(&NAMES, &LocalFiles, &request, warn));
     Ok(plan.map_err(|error| error.within(&place))?)
 }
 

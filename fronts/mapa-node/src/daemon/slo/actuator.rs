@@ -1,4 +1,4 @@
-//! What a controller orders, done to neighbours of this machine by the levers of the daemon.
+//! Carries out a controller's actions on the neighbours, by the levers of the daemon.
 
 use std::cell::OnceCell;
 
@@ -44,7 +44,7 @@ impl Actuator<'_> {
         }
         if !neighbours().all(copies) {
             let server = MpsServer(levers.mps_pipe.clone());
-            let why = match driver.hands.keeper.hands().mps.is_running(&server) {
+            let why = match driver.levers.manager.levers().mps.is_running(&server) {
                 Ok(true) => None,
                 Ok(false) => Some(format!(
                     "no MPS control daemon answers at {}",
@@ -94,7 +94,9 @@ impl Actuator<'_> {
             }
             ControllerAction::Lift => {
                 let who = of_tenant(tenant);
-                driver.hands.free(|hand| hand.who == who, &mut driver.told);
+                driver
+                    .levers
+                    .free(|hand| hand.who == who, &mut driver.reporter);
             }
             // Tenants are handed over by `HandoverQueue`, and none is admitted here.
             ControllerAction::Relaunch { .. }
@@ -116,58 +118,58 @@ impl Actuator<'_> {
             if !neighbour.is_beside(place) {
                 continue;
             }
-            let pulls = match neighbour.activity {
+            let changes = match neighbour.activity {
                 NeighbourRole::Copy => self.block_io(driver, name, neighbour, io_mb_s, lifetime),
                 NeighbourRole::Train => changes::mps(mps_percent, &driver.config.levers)
-                    .map(|pull| vec![(pull, lifetime)]),
+                    .map(|change| vec![(change, lifetime)]),
             };
-            let pulls = match pulls {
-                Ok(pulls) => pulls,
+            let changes = match changes {
+                Ok(changes) => changes,
                 Err(why) => {
                     let what = format!("neighbour {name} cannot be throttled: {why}");
-                    driver.told.error("slo", &what);
+                    driver.reporter.error("slo", &what);
                     continue;
                 }
             };
             let holder = Holder::new(of_tenant(tenant), format!("neighbour {name}"));
             let mut is_held = false;
-            for (pull, lifetime) in pulls {
-                is_held |= self.pull(driver, &holder, &pull, lifetime);
+            for (change, lifetime) in changes {
+                is_held |= self.apply(driver, &holder, &change, lifetime);
                 // A lever that does not answer takes its time, and each has some.
-                driver.told.beat();
+                driver.reporter.ping_watchdog();
             }
             if is_held {
-                driver.hands.keeper.share(&holder);
+                driver.levers.manager.share(&holder);
             }
         }
     }
 
-    /// Pulls a lever on a neighbour. True if it is held.
-    fn pull(
+    /// Applies a change on a neighbour. True if it is held.
+    fn apply(
         self,
         driver: &mut NodeDriver<'_>,
         holder: &Holder,
-        pull: &LeverChange,
+        change: &LeverChange,
         lifetime: Lifetime,
     ) -> bool {
         let whom = &holder.what;
-        if driver.hands.is_dry {
-            let plan = driver.hands.keeper.plan(pull);
+        if driver.levers.is_dry {
+            let plan = driver.levers.manager.plan(change);
             print(driver, whom, plan);
             return false;
         }
-        let fact = driver
-            .hands
-            .keeper
-            .pull_for(holder, pull, lifetime, now_ms());
-        tell(driver, whom, &fact);
+        let event = driver
+            .levers
+            .manager
+            .apply_for(holder, change, lifetime, now_ms());
+        tell(driver, whom, &event);
         matches!(
-            fact,
+            event,
             LeverEvent::Applied { .. } | LeverEvent::Extended { .. }
         )
     }
 
-    /// The pulls that limit the block I/O of a neighbour: where it has no control group of its own, it is put into one
+    /// The changes that limit the block I/O of a neighbour: where it has no control group of its own, it is put into one
     /// first.
     fn block_io(
         self,
@@ -210,34 +212,34 @@ impl Actuator<'_> {
     }
 }
 
-/// A tenant as the holder of pulls.
+/// A tenant as the holder of changes.
 pub(super) fn of_tenant(tenant: &str) -> String {
     format!("tenant {tenant}")
 }
 
-/// Tells what became of a pull.
-pub(super) fn tell(driver: &mut NodeDriver<'_>, whom: &str, fact: &LeverEvent) {
-    let what = match fact {
+/// Reports the result of a change.
+pub(super) fn tell(driver: &mut NodeDriver<'_>, whom: &str, event: &LeverEvent) {
+    let what = match event {
         LeverEvent::Applied { id, lever } => {
-            info!(id, lever, whom, "pulled");
+            info!(id, lever, whom, "change applied");
             return;
         }
         LeverEvent::Failed { failure, .. } => (&failure.lever, format!("{whom}: {failure}")),
         LeverEvent::Refused { lever, why } => {
             (lever, format!("{whom}: {lever} was refused: {why}"))
         }
-        _ => return driver.hands.report_revert(fact, &mut driver.told),
+        _ => return driver.levers.report_revert(event, &mut driver.reporter),
     };
-    driver.told.lever_failed(what.0, "apply");
-    driver.told.error("slo", &what.1);
+    driver.reporter.lever_failed(what.0, "apply");
+    driver.reporter.error("slo", &what.1);
 }
 
 /// Tells what a dry run would do.
 pub(super) fn print(driver: &mut NodeDriver<'_>, whom: &str, plan: Result<Plan, LeverError>) {
     match plan {
-        Ok(plan) => driver.told.dry_run(&format!("{whom}: {plan}")),
+        Ok(plan) => driver.reporter.dry_run(&format!("{whom}: {plan}")),
         Err(why) => driver
-            .told
+            .reporter
             .dry_run(&format!("{whom}: it would be refused: {why}")),
     }
 }
@@ -282,7 +284,7 @@ mod tests {
         let base = base(&text);
         let actuator = actuator(&base);
         let twin = SimulatedMachine::with_group("x").unwrap();
-        let (mut driver, _outside) = base.driver_with(twin.hands());
+        let (mut driver, _outside) = base.driver_with(twin.levers());
         let before = twin.state();
         let now = now_ms();
         actuator.carry_out(&mut driver, "a", 0, &throttle(30), 0, now);
@@ -301,20 +303,20 @@ mod tests {
         let actuator = actuator(&base);
         let twin = SimulatedMachine::new();
         twin.add_mps(&MpsServer(base.config.levers.mps_pipe.clone()), &[7]);
-        let (mut driver, _outside) = base.driver_with(twin.hands());
+        let (mut driver, _outside) = base.driver_with(twin.levers());
         let before = twin.state();
         let now = now_ms();
         // A tenant at place 0 throttles `x` for 30 ticks, one at place 1 `y` for 10: the same share.
         actuator.carry_out(&mut driver, "a", 0, &throttle(30), 0, now);
         actuator.carry_out(&mut driver, "b", 1, &throttle(10), 0, now);
         assert_ne!(twin.state(), before);
-        driver.hands.tick(now + 20_000, &mut driver.told);
+        driver.levers.tick(now + 20_000, &mut driver.reporter);
         assert_ne!(twin.state(), before, "the first one's time is not over");
         actuator.carry_out(&mut driver, "b", 1, &ControllerAction::Lift, 20, now);
         assert_ne!(twin.state(), before, "`x` is throttled");
         actuator.carry_out(&mut driver, "a", 0, &ControllerAction::Lift, 20, now);
         assert_eq!(twin.state(), before);
-        assert_eq!(driver.hands.keeper.active().count(), 0);
+        assert_eq!(driver.levers.manager.active().count(), 0);
     }
 
     #[test]
@@ -323,16 +325,20 @@ mod tests {
         let base = base(&text);
         let actuator = actuator(&base);
         let twin = SimulatedMachine::with_group("mapa").unwrap();
-        let (mut driver, _outside) = base.driver_with(twin.hands());
+        let (mut driver, _outside) = base.driver_with(twin.levers());
         actuator.carry_out(&mut driver, "a", 0, &throttle(30), 0, now_ms());
-        assert_eq!(driver.hands.keeper.active().count(), 0, "it holds none yet");
-        let status = driver.told.status();
+        assert_eq!(
+            driver.levers.manager.active().count(),
+            0,
+            "it holds none yet"
+        );
+        let status = driver.reporter.status();
         let what = &status.errors[0].error;
         assert!(what.contains("x cannot be throttled: no process"), "{what}");
     }
 
     #[test]
-    fn what_the_configuration_names_and_is_not_there_is_told() {
+    fn what_the_configuration_names_and_is_not_there_is_reported() {
         let tree = tempfile::tempdir().unwrap();
         let pid_file = tree.path().join("y.pid");
         let text = TEXT.replacen("train", "copy", 1).replace(
@@ -346,17 +352,17 @@ mod tests {
         base.live.roots = roots.clone();
         let actuator = actuator(&base);
         let twin = SimulatedMachine::new();
-        let (mut driver, _outside) = base.driver_with(twin.hands());
-        let told = actuator.absent(&mut driver);
+        let (mut driver, _outside) = base.driver_with(twin.levers());
+        let missing = actuator.absent(&mut driver);
         let expected = [
             "levers.block_devices: this machine has no disk `254:0`",
             "levers.mps_pipe: ",
             "slo.neighbours.x.group: no folder ",
             "slo.neighbours.y.pid_file: no file ",
         ];
-        assert_eq!(told.len(), expected.len(), "{told:?}");
-        for (told, expected) in told.iter().zip(expected) {
-            assert!(told.starts_with(expected), "{told}");
+        assert_eq!(missing.len(), expected.len(), "{missing:?}");
+        for (message, expected) in missing.iter().zip(expected) {
+            assert!(message.starts_with(expected), "{message}");
         }
         std::fs::create_dir_all(roots.sys.join("dev/block/254:0")).unwrap();
         std::fs::create_dir(roots.cgroup.join("x")).unwrap();

@@ -234,12 +234,12 @@ impl SloConfig {
             ));
         }
         for (name, neighbour) in &self.neighbours {
-            let told = [
+            let keys = [
                 neighbour.pid_file.is_some(),
                 neighbour.group.is_some(),
                 neighbour.tenant.is_some(),
             ];
-            if told.iter().filter(|is_told| **is_told).count() != 1 {
+            if keys.iter().filter(|is_set| **is_set).count() != 1 {
                 return Err(format!(
                     "slo.neighbours.{name}: expected one of `pid_file`, `group` and `tenant`"
                 ));
@@ -300,7 +300,7 @@ impl SloConfig {
         let timing = &self.settings;
         let seconds = |ms: u64| ms.div_ceil(1000);
         let hold = timing.throttle_ticks.0 * timing.tick_ms.0;
-        // A lever that no neighbour needs is not pulled.
+        // A lever that no neighbour needs is not used.
         let any = |activity| {
             let mut all = self.neighbours.values();
             all.any(|neighbour| neighbour.activity == activity)
@@ -443,9 +443,12 @@ mod tests {
                 "slo.tenants.api: `tenants.api` has a latency SLO or an exporter too",
             );
         }
-        for told in ["", "group = \"a\"\ntenant = \"b\"\n"] {
+        for keys in ["", "group = \"a\"\ntenant = \"b\"\n"] {
             check(
-                &format!("{tenant}[slo.neighbours.etl]\nactivity = \"copy\"\n{told}"),
+                &format!(
+                    "{tenant}[slo.neighbours.etl]\nactivity = \"copy\"
+{keys}"
+                ),
                 "slo.neighbours.etl: expected one of `pid_file`, `group` and `tenant`",
             );
         }

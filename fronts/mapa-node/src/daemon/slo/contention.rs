@@ -84,7 +84,7 @@ struct Devices {
 
 /// A snapshot for a tenant.
 pub(super) struct ContentionReport {
-    /// What its controller is told.
+    /// The last snapshot for its controller.
     pub snapshot: CounterSnapshot,
     /// Whether contention was inferred from counters.
     pub is_inferred: bool,
@@ -148,7 +148,7 @@ impl ContentionDetectors {
         self.needs_devices()
     }
 
-    /// Decides by a topology of which drivers have told all that they will.
+    /// Decides by a topology about which drivers will report no more.
     fn know(
         &mut self,
         config: &SloConfig,
@@ -221,14 +221,14 @@ impl ContentionDetectors {
         !self.by_tenant.is_empty()
     }
 
-    /// What a tenant's controller is told. `named` is what the named neighbours come to; `news` a sample that was not
+    /// The counters for a tenant's controller. `named` are those of the named neighbours; `fresh` is a sample that was not
     /// seen yet.
     pub(super) fn judge(
         &mut self,
         tenant: &str,
-        mind: &TenantController,
+        controller: &TenantController,
         named: CounterSnapshot,
-        news: Option<&(Sample, Instant)>,
+        fresh: Option<&(Sample, Instant)>,
     ) -> ContentionReport {
         let Some(detector) = self.by_tenant.get_mut(tenant) else {
             return ContentionReport {
@@ -236,10 +236,10 @@ impl ContentionDetectors {
                 is_inferred: false,
             };
         };
-        if let Some((sample, read)) = news {
-            let told = detector.told(sample, &self.numa, mind, &named);
-            detector.log(tenant, &told, mind.place());
-            detector.last = Some((told, *read));
+        if let Some((sample, read)) = fresh {
+            let snapshot = detector.snapshot(sample, &self.numa, controller, &named);
+            detector.log(tenant, &snapshot, controller.place());
+            detector.last = Some((snapshot, *read));
         }
         let Some((last, read)) = &detector.last else {
             return ContentionReport {
@@ -262,8 +262,10 @@ impl ContentionDetectors {
 impl ContentionDetector {
     fn new(settings: Settings, devices: &[BTreeSet<String>], topology: &PathVisibility) -> Self {
         let place = |values: &BTreeSet<String>| {
-            let beside: Option<Vec<Vec<String>>> =
-                values.iter().map(|uuid| topology.beside(uuid)).collect();
+            let beside: Option<Vec<Vec<String>>> = values
+                .iter()
+                .map(|uuid| topology.devices_sharing_path(uuid))
+                .collect();
             Devices {
                 own: values.clone(),
                 beside: beside.map(|all| {
@@ -282,15 +284,15 @@ impl ContentionDetector {
         }
     }
 
-    /// What a sample comes to.
-    fn told(
+    /// The counters of a sample, by place.
+    fn snapshot(
         &mut self,
         sample: &Sample,
         numa: &BTreeMap<u32, Cpus>,
-        mind: &TenantController,
+        controller: &TenantController,
         named: &CounterSnapshot,
     ) -> CounterSnapshot {
-        let here = mind.place() as usize;
+        let here = controller.place() as usize;
         let all = || sample.gpus.iter().filter_map(|gpu| gpu.uuid.clone());
         let place = |(at, devices): (usize, &Devices)| {
             let beside = devices.beside.clone().unwrap_or_else(|| all().collect());
@@ -298,7 +300,7 @@ impl ContentionDetector {
             // Elsewhere a device of its own may be used by somebody else.
             let nobody = BTreeSet::new();
             let alone = if at == here { &devices.own } else { &nobody };
-            let told = path_use(sample, &path, alone);
+            let usage = path_use(sample, &path, alone);
             PlaceCounters {
                 numa: numa
                     .keys()
@@ -308,30 +310,30 @@ impl ContentionDetector {
                 heavy: None,
                 training: None,
                 largest: Some(0),
-                pcie_mb_s: told.pcie_mb_s,
-                pcie_retries: told.pcie_retries,
-                sm_percent: told.sm_percent,
-                memory_percent: told.memory_percent,
+                pcie_mb_s: usage.pcie_mb_s,
+                pcie_retries: usage.pcie_retries,
+                sm_percent: usage.sm_percent,
+                memory_percent: usage.memory_percent,
                 ..PlaceCounters::default()
             }
         };
         let node = |(node, cores): (&u32, &Cpus)| {
-            let told = node_use(sample, *node, cores);
+            let usage = node_use(sample, *node, cores);
             NumaCounters {
-                block_io_mb_s: told.block_io_mb_s,
-                nic_mb_s: told.nic_mb_s,
-                interrupts_per_s: told.interrupts_per_s,
+                block_io_mb_s: usage.block_io_mb_s,
+                nic_mb_s: usage.nic_mb_s,
+                interrupts_per_s: usage.interrupts_per_s,
             }
         };
-        let mut told = CounterSnapshot {
+        let mut snapshot = CounterSnapshot {
             age_ticks: 0,
             places: self.places.iter().enumerate().map(place).collect(),
             numa: numa.iter().map(node).collect(),
         };
-        let throttled = mind.is_throttling().then(|| mind.place());
-        self.sensor.judge(&mut told, &self.settings, throttled);
-        // Where a counter is not told, the neighbours that are named are all that is known.
-        for (place, named) in told.places.iter_mut().zip(&named.places) {
+        let throttled = controller.is_throttling().then(|| controller.place());
+        self.sensor.judge(&mut snapshot, &self.settings, throttled);
+        // Without a counter, only the named neighbours are known.
+        for (place, named) in snapshot.places.iter_mut().zip(&named.places) {
             if place.pcie_mb_s.is_none() {
                 place.heavy = named.heavy;
             }
@@ -339,12 +341,12 @@ impl ContentionDetector {
                 place.training = named.training;
             }
         }
-        told
+        snapshot
     }
 
     /// Logs what is inferred of a place, if that is new.
-    fn log(&mut self, tenant: &str, told: &CounterSnapshot, place: u32) {
-        let Some(seen) = told.places.get(place as usize) else {
+    fn log(&mut self, tenant: &str, snapshot: &CounterSnapshot, place: u32) {
+        let Some(seen) = snapshot.places.get(place as usize) else {
             return;
         };
         let now = (seen.heavy.unwrap_or(0) > 0, seen.training == Some(true));

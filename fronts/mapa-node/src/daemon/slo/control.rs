@@ -1,4 +1,4 @@
-//! Latency control: once a tick, what tenants told, what each controller orders, what is done.
+//! Latency control: once a tick, reads the latencies of tenants, asks each controller, and carries out its actions.
 
 use std::time::{Duration, Instant};
 
@@ -37,7 +37,7 @@ struct Guarded {
     /// The number of the hand-over that its controller waits for.
     awaits: Option<u64>,
     became: Option<Relaunched>,
-    /// What it has told since the last tick: how long requests took.
+    /// The latencies of its requests since the last tick.
     latencies_ns: Vec<u64>,
     requests: u64,
     late: u64,
@@ -51,7 +51,7 @@ pub(crate) struct LatencyControl<'a> {
     detectors: ContentionDetectors,
     handovers: HandoverQueue<'a>,
     /// A sample of the counters that no tick has seen yet.
-    news: Option<(Sample, Instant)>,
+    fresh: Option<(Sample, Instant)>,
     began: Instant,
     /// The number of the next tick.
     tick: u64,
@@ -65,17 +65,17 @@ impl<'a> LatencyControl<'a> {
     ///
     /// # Errors
     /// Devices that this machine does not have; no thread for hand-overs, or for drivers that do not answer.
-    pub(crate) fn begin(
+    pub(crate) fn start(
         config: &'a DaemonConfig,
         live: &Live,
-        hands: &mut NodeLevers<'_, NodeJournal>,
+        levers: &mut NodeLevers<'_, NodeJournal>,
     ) -> Result<Option<Self>, Error> {
         let Some(slo) = &config.slo else {
             return Ok(None);
         };
         let mut tenants = Vec::new();
         for (turn, (name, tenant)) in slo.tenants.iter().enumerate() {
-            let programs = &hands.keeper.hands().programs;
+            let programs = &levers.manager.levers().programs;
             let runs =
                 |place: &levers::ProgramSpec| matches!(programs.running(&place.id), Ok(Some(_)));
             let place = tenant.places.iter().position(runs).unwrap_or(0);
@@ -93,14 +93,14 @@ impl<'a> LatencyControl<'a> {
         let places = tenants
             .iter()
             .map(|tenant| (tenant.name.clone(), tenant.controller.place()));
-        let hands = levers::LeverSet::of(live, config.levers.bounds);
+        let levers = levers::LeverSet::of(live, config.levers.bounds);
         Ok(Some(Self {
             config: slo,
-            handovers: HandoverQueue::begin(slo, hands, places.collect())?,
+            handovers: HandoverQueue::start(slo, levers, places.collect())?,
             tenants,
             monitor: NeighbourMonitor::default(),
             detectors: ContentionDetectors::new(slo, live)?,
-            news: None,
+            fresh: None,
             began: Instant::now(),
             tick: 1,
         }))
@@ -123,7 +123,7 @@ impl<'a> LatencyControl<'a> {
                 .tenants
                 .iter_mut()
                 .find(|tenant| tenant.name == over.tenant);
-            // One that its controller has given up is told of no more.
+            // One that its controller has given up is reported no more.
             if let Some(guarded) = guarded.filter(|guarded| guarded.awaits == Some(over.number)) {
                 guarded.awaits = None;
                 guarded.became = Some(over.became);
@@ -165,7 +165,7 @@ impl LatencyController for LatencyControl<'_> {
     }
 
     fn sampled(&mut self, sample: Sample, read: Instant) {
-        self.news = Some((sample, read));
+        self.fresh = Some((sample, read));
     }
 
     fn due(&self) -> Instant {
@@ -179,7 +179,7 @@ impl LatencyController for LatencyControl<'_> {
         if self.detectors.learn(self.config, driver.live) {
             driver.watch_devices();
         }
-        let news = self.news.take();
+        let fresh = self.fresh.take();
         let seen = self.monitor.sample(self.config, driver, at_ms);
         self.hand_over(driver);
         let now = Time(at_ms.saturating_mul(1_000_000));
@@ -191,7 +191,7 @@ impl LatencyController for LatencyControl<'_> {
             let named = snapshot(self.config, &seen, tenant.places.len());
             let report =
                 self.detectors
-                    .judge(&guarded.name, &guarded.controller, named, news.as_ref());
+                    .judge(&guarded.name, &guarded.controller, named, fresh.as_ref());
             let input = TickInput {
                 tick,
                 latencies_ns,
@@ -211,7 +211,7 @@ impl LatencyController for LatencyControl<'_> {
                     "named"
                 };
                 info!(tenant = guarded.name, order = ?order, reason, contention, "ordered");
-                driver.told.controlled(&guarded.name, kind(order));
+                driver.reporter.controlled(&guarded.name, kind(order));
                 match order {
                     ControllerAction::Relaunch { to, warm, .. } => {
                         guarded.awaits = Some(self.handovers.order(&guarded.name, to.place, *warm));
@@ -239,7 +239,7 @@ impl LatencyController for LatencyControl<'_> {
         }
         // What was ordered now begins now.
         self.hand_over(driver);
-        driver.told.latencies(latencies);
+        driver.reporter.latencies(latencies);
         self.tick = following(tick, self.began.elapsed(), self.length());
     }
 
@@ -287,7 +287,7 @@ mod tests {
         let text = "[service]\nlatencies = \"l\"\n[slo.tenants.api]\nlatency_slo_ms = 15\n";
         base.config = parse_toml(text).unwrap();
         let (mut driver, _outside) = base.driver();
-        let control = LatencyControl::begin(&base.config, &base.live, &mut driver.hands);
+        let control = LatencyControl::start(&base.config, &base.live, &mut driver.levers);
         let mut control = control.unwrap().unwrap();
         for (tenant, took_ns) in [("api", 5), ("stranger", 6), ("api", 20_000_000)] {
             control.hear(tenant, took_ns);
@@ -298,8 +298,11 @@ mod tests {
         }
         assert_eq!(control.tenants[0].latencies_ns.len(), MOST);
         control.tick(&mut driver);
-        let told = driver.told.status().latency;
-        assert_eq!((told[0].requests, told[0].late), (2 + MOST as u64, 1));
+        let latencies = driver.reporter.status().latency;
+        assert_eq!(
+            (latencies[0].requests, latencies[0].late),
+            (2 + MOST as u64, 1)
+        );
         assert!(control.tenants[0].latencies_ns.is_empty());
         Box::new(control).end(&mut driver);
         driver.close("the test is over").unwrap();

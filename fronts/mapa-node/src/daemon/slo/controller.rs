@@ -106,7 +106,7 @@ impl TenantController {
     }
 }
 
-/// Latencies that were told in a tick, as requests: each ended at the tick.
+/// Latencies that were reported in a tick, as requests: each ended at the tick.
 pub(super) fn answered(now: Time, latencies_ns: &[u64]) -> Vec<CompletedRequest> {
     let request = |&ns: &u64| CompletedRequest {
         arrived: Time(now.0.saturating_sub(ns)),

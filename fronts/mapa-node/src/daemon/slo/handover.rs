@@ -6,7 +6,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use mapa_live::levers::{Failure, LeverChange, LeverError, LeverEvent, LeverSet, Lifetime, Plan};
+use mapa_live::levers::{
+    ApplyFailure, LeverChange, LeverError, LeverEvent, LeverSet, Lifetime, Plan,
+};
 use mapa_system_slo::Relaunched;
 use tracing::warn;
 
@@ -39,32 +41,32 @@ pub(super) struct HandoverResult {
 /// What the thread is to do.
 enum Job {
     /// Carries a plan out.
-    Pull(Plan),
-    /// Takes a plan back, of which something is left.
-    Undo(Plan),
+    Apply(Plan),
+    /// Reverts a plan, of which something is left.
+    Revert(Plan),
 }
 
 /// What came of it.
-enum Done {
+enum WorkerOutcome {
     /// A plan was carried out, or was not.
-    Pulled(Result<(), Failure>),
-    /// A plan was taken back, or was not.
-    Undone(Result<(), Vec<LeverError>>),
+    Applied(Result<(), ApplyFailure>),
+    /// A plan was reverted, or was not.
+    Reverted(Result<(), Vec<LeverError>>),
 }
 
 /// What the thread does now.
 enum UnderWay {
-    /// A hand-over, as the pull of this number.
-    Pull(u64, Handover),
-    /// The taking back of the pull of this number.
-    Undo(u64),
+    /// A hand-over, as the change of this number.
+    Apply(u64, Handover),
+    /// The revert of the change of this number.
+    Revert(u64),
 }
 
 /// Hand-overs, one after the other.
 pub(super) struct HandoverQueue<'a> {
     config: &'a SloConfig,
     jobs: Sender<Job>,
-    done: Receiver<Done>,
+    done: Receiver<WorkerOutcome>,
     worker: JoinHandle<()>,
     waiting: VecDeque<Handover>,
     under_way: Option<UnderWay>,
@@ -78,20 +80,20 @@ impl<'a> HandoverQueue<'a> {
     ///
     /// # Errors
     /// The thread cannot be started.
-    pub(super) fn begin(
+    pub(super) fn start(
         config: &'a SloConfig,
-        mut hands: LeverSet,
+        mut levers: LeverSet,
         at: BTreeMap<String, u32>,
     ) -> Result<Self, Error> {
         let (jobs, to_do) = channel();
-        let (told, done) = channel();
+        let (outcomes, done) = channel();
         let work = move || {
             for job in to_do {
                 let done = match job {
-                    Job::Pull(plan) => Done::Pulled(hands.pull(&plan)),
-                    Job::Undo(plan) => Done::Undone(hands.undo(&plan)),
+                    Job::Apply(plan) => WorkerOutcome::Applied(levers.apply(&plan)),
+                    Job::Revert(plan) => WorkerOutcome::Reverted(levers.revert(&plan)),
                 };
-                if told.send(done).is_err() {
+                if outcomes.send(done).is_err() {
                     return;
                 }
             }
@@ -124,7 +126,7 @@ impl<'a> HandoverQueue<'a> {
         self.last
     }
 
-    /// Takes what the thread has done, and gives it the next hand-over, or what is left to be taken back. Returns what
+    /// Takes what the thread has done, and gives it the next hand-over, or what is left to be reverted. Returns what
     /// became of hand-overs.
     pub(super) fn go_on(&mut self, driver: &mut NodeDriver<'_>) -> Vec<HandoverResult> {
         let mut over = Vec::new();
@@ -134,26 +136,30 @@ impl<'a> HandoverQueue<'a> {
         while self.under_way.is_none()
             && let Some(next) = self.waiting.pop_front()
         {
-            over.extend(self.start(driver, next));
+            over.extend(self.start_next(driver, next));
         }
         if self.under_way.is_none() {
-            let left = driver.hands.keeper.left_away().next();
+            let left = driver.levers.manager.left_away().next();
             if let Some((id, plan)) = left.map(|entry| (entry.id, entry.plan.clone())) {
-                self.under_way = Some(UnderWay::Undo(id));
-                self.send(Job::Undo(plan));
+                self.under_way = Some(UnderWay::Revert(id));
+                self.send(Job::Revert(plan));
             }
         }
         over
     }
 
-    /// Nobody is there to take a job only after a panic. Then nothing is told of it: the controller gives it up, and the
-    /// next start takes back what there is of it.
+    /// The worker is gone only after a panic. Then no result comes: the controller gives the hand-over up, and the
+    /// next start reverts what there is of it.
     fn send(&self, job: Job) {
         let _ = self.jobs.send(job);
     }
 
     /// Begins a hand-over. Returns what became of it, if it is over at once.
-    fn start(&mut self, driver: &mut NodeDriver<'_>, next: Handover) -> Option<HandoverResult> {
+    fn start_next(
+        &mut self,
+        driver: &mut NodeDriver<'_>,
+        next: Handover,
+    ) -> Option<HandoverResult> {
         let tenant = &self.config.tenants[&next.tenant];
         let at = self.at.get(&next.tenant).copied().unwrap_or_default();
         // A hand-over that its controller has given up may have been done after all, or not: what counts is where the
@@ -165,51 +171,59 @@ impl<'a> HandoverQueue<'a> {
         let (Some(old), Some(new)) = (place(at), place(next.to)) else {
             return Some(next.is(Relaunched::Failed));
         };
-        let pull = LeverChange::HandOver {
+        let change = LeverChange::HandOver {
             old: old.clone(),
             new: new.clone(),
             route: route_of(tenant, new),
             warm: next.warm,
         };
-        if driver.hands.is_dry {
-            let plan = driver.hands.keeper.plan(&pull);
+        if driver.levers.is_dry {
+            let plan = driver.levers.manager.plan(&change);
             print(driver, &of_tenant(&next.tenant), plan);
             return Some(next.is(Relaunched::Failed));
         }
-        match driver.hands.keeper.begin(&pull, Lifetime::Kept, now_ms()) {
+        match driver
+            .levers
+            .manager
+            .begin(&change, Lifetime::Kept, now_ms())
+        {
             Ok((id, plan)) => {
-                self.under_way = Some(UnderWay::Pull(id, next));
-                self.send(Job::Pull(plan));
+                self.under_way = Some(UnderWay::Apply(id, next));
+                self.send(Job::Apply(plan));
                 None
             }
-            Err(fact) => {
-                tell(driver, &of_tenant(&next.tenant), &fact);
-                Some(self.became(next, &fact))
+            Err(event) => {
+                tell(driver, &of_tenant(&next.tenant), &event);
+                Some(self.became(next, &event))
             }
         }
     }
 
     /// Confirms what the thread has done. Returns what became of a hand-over.
-    fn finish(&mut self, driver: &mut NodeDriver<'_>, done: Done) -> Option<HandoverResult> {
-        let keeper = &mut driver.hands.keeper;
+    fn finish(
+        &mut self,
+        driver: &mut NodeDriver<'_>,
+        done: WorkerOutcome,
+    ) -> Option<HandoverResult> {
+        let manager = &mut driver.levers.manager;
         match (self.under_way.take()?, done) {
-            (UnderWay::Pull(id, handover), Done::Pulled(done)) => {
-                let fact = keeper.finish(id, done)?;
-                tell(driver, &of_tenant(&handover.tenant), &fact);
-                Some(self.became(handover, &fact))
+            (UnderWay::Apply(id, handover), WorkerOutcome::Applied(done)) => {
+                let event = manager.finish(id, done)?;
+                tell(driver, &of_tenant(&handover.tenant), &event);
+                Some(self.became(handover, &event))
             }
-            (UnderWay::Undo(id), Done::Undone(done)) => {
-                let fact = keeper.finish_undo(id, done)?;
-                driver.hands.report_revert(&fact, &mut driver.told);
+            (UnderWay::Revert(id), WorkerOutcome::Reverted(done)) => {
+                let event = manager.finish_revert(id, done)?;
+                driver.levers.report_revert(&event, &mut driver.reporter);
                 None
             }
             _ => None,
         }
     }
 
-    fn became(&mut self, handover: Handover, fact: &LeverEvent) -> HandoverResult {
+    fn became(&mut self, handover: Handover, event: &LeverEvent) -> HandoverResult {
         let is_done = matches!(
-            fact,
+            event,
             LeverEvent::Applied { .. } | LeverEvent::Extended { .. } | LeverEvent::Unchanged { .. }
         );
         if !is_done {
@@ -219,13 +233,13 @@ impl<'a> HandoverQueue<'a> {
         handover.is(Relaunched::Done)
     }
 
-    /// Ends. A hand-over that is under way has some time; of one that takes longer the next start takes back what there
+    /// Ends. A hand-over that is under way has some time; of one that takes longer the next start reverts what there
     /// is of it.
     pub(super) fn end(mut self, driver: &mut NodeDriver<'_>) {
         let begun = Instant::now();
         while self.under_way.is_some() && !self.worker.is_finished() {
             if begun.elapsed() > PATIENCE {
-                warn!("a hand-over is under way: the next start takes it back");
+                warn!("a hand-over is under way: the next start reverts it");
                 return;
             }
             match self.done.try_recv() {

@@ -103,7 +103,7 @@ fn moved(proc: &Path, process: ProcessId) -> Option<u64> {
 pub(super) struct NeighbourActivity {
     /// Whether any process of it runs.
     pub is_running: bool,
-    /// Its block I/O, MB/s; `None` if that is not told.
+    /// Its block I/O, MB/s; `None` if that is unknown.
     pub mb_s: Option<f64>,
 }
 
@@ -116,7 +116,7 @@ pub(super) struct NeighbourMonitor {
 }
 
 impl NeighbourMonitor {
-    /// What each neighbour did since the last look.
+    /// The activity of each neighbour since the last sample.
     pub(super) fn sample(
         &mut self,
         config: &SloConfig,
@@ -160,7 +160,7 @@ impl NeighbourMonitor {
     }
 }
 
-/// What a controller is told of so many places.
+/// The counters of `places` places for a controller.
 pub(super) fn snapshot(
     config: &SloConfig,
     seen: &BTreeMap<String, NeighbourActivity>,

@@ -77,7 +77,7 @@ pub fn remove(group: &Path) {
             remove(&entry.path());
         }
     }
-    // What is left is an empty folder that nobody looks at.
+    // An empty folder may remain, which nothing reads.
     let _ = fs::remove_dir(group);
 }
 

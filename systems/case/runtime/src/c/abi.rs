@@ -166,10 +166,10 @@ impl Hooks for Environment {
     fn observe(&self, what: TaskEvent, task: u64, bytes: u64, warps: u64) {
         type Observer = unsafe extern "C" fn(u32, u64, u64, u64);
         static FOUND: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
-        static LOOKED: AtomicUsize = AtomicUsize::new(0);
-        if LOOKED.load(Ordering::Acquire) == 0 {
+        static CHECKED: AtomicUsize = AtomicUsize::new(0);
+        if CHECKED.load(Ordering::Acquire) == 0 {
             FOUND.store(named(c"mapa_case_observer"), Ordering::Release);
-            LOOKED.store(1, Ordering::Release);
+            CHECKED.store(1, Ordering::Release);
         }
         let found = FOUND.load(Ordering::Acquire);
         if !found.is_null() {

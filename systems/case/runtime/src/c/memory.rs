@@ -40,8 +40,8 @@ const TEXT_AT: usize = 4096;
 /// The word that a process waits for, in the header.
 const BELL_AT: usize = 32;
 
-/// How often a process that waits looks whether the manager lives.
-const LOOK: Duration = Duration::from_millis(50);
+/// How often a waiting process checks whether the manager lives.
+const LIVENESS_POLL: Duration = Duration::from_millis(50);
 
 /// Seals of both files, as long as they are only mapped once with rights to write.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
@@ -80,7 +80,7 @@ impl Map {
     }
 
     /// The word that is waited for. It is touched as 4 bytes alone.
-    fn bell(&self) -> &AtomicU32 {
+    fn wakeup(&self) -> &AtomicU32 {
         // SAFETY: as above; the offset is a multiple of 4 within the first page.
         unsafe { &*self.start.as_ptr().add(BELL_AT).cast::<AtomicU32>() }
     }
@@ -149,7 +149,7 @@ pub struct SharedTransport {
     socket: Socket,
     ours: Map,
     theirs: Map,
-    bell: OwnedFd,
+    wakeup: OwnedFd,
     calls: Mutex<[Option<(u64, Op)>; SLOTS]>,
     freed: Condvar,
     spin: Spin,
@@ -169,7 +169,7 @@ impl SharedTransport {
         let (length, files) = receive_files(socket.fd().as_fd(), &mut bytes, RecvFlags::empty())?;
         let said = Reply::decode(&bytes[..length.min(LENGTH)]);
         let is_done = said.is_some_and(|reply| reply.status == Status::Done);
-        let Ok([theirs, bell]) = <[OwnedFd; 2]>::try_from(files) else {
+        let Ok([theirs, wakeup]) = <[OwnedFd; 2]>::try_from(files) else {
             return Err(io::ErrorKind::InvalidData.into());
         };
         if !is_done {
@@ -179,7 +179,7 @@ impl SharedTransport {
             socket,
             ours,
             theirs: map_of_other(&theirs, THEIRS)?,
-            bell,
+            wakeup,
             calls: Mutex::default(),
             freed: Condvar::new(),
             spin: Spin::default(),
@@ -226,7 +226,7 @@ impl Transport for SharedTransport {
             if let Some(slot) = calls.iter().position(Option::is_none) {
                 break slot;
             }
-            let waited = self.freed.wait_timeout(calls, LOOK);
+            let waited = self.freed.wait_timeout(calls, LIVENESS_POLL);
             calls = waited.unwrap_or_else(PoisonError::into_inner).0;
             if self.is_gone() {
                 return Err(io::ErrorKind::BrokenPipe.into());
@@ -235,7 +235,7 @@ impl Transport for SharedTransport {
         calls[slot] = Some((request.seq, request.op));
         post(&self.ours, slot, request);
         drop(calls);
-        retry(|| rustix::io::write(&self.bell, &1u64.to_ne_bytes()))?;
+        retry(|| rustix::io::write(&self.wakeup, &1u64.to_ne_bytes()))?;
         if self.is_gone() {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
@@ -245,11 +245,11 @@ impl Transport for SharedTransport {
     fn receive(&self) -> io::Result<(Reply, String)> {
         let timeout = Timespec {
             tv_sec: 0,
-            tv_nsec: LOOK.as_nanos() as _,
+            tv_nsec: LIVENESS_POLL.as_nanos() as _,
         };
         let receive = |sleeps: bool| loop {
             // Read before the slots: a reply that comes after them changes it, and the wait ends.
-            let rung = self.theirs.bell().load(Ordering::Relaxed);
+            let before = self.theirs.wakeup().load(Ordering::Relaxed);
             fence(Ordering::Acquire);
             if let Some(found) = self.find() {
                 return Ok(found);
@@ -258,9 +258,9 @@ impl Transport for SharedTransport {
                 return Err(io::ErrorKind::WouldBlock.into());
             }
             match futex::wait(
-                self.theirs.bell(),
+                self.theirs.wakeup(),
                 futex::Flags::empty(),
-                rung,
+                before,
                 Some(&timeout),
             ) {
                 Err(Errno::TIMEDOUT) if self.is_gone() => {
@@ -285,7 +285,7 @@ impl std::fmt::Debug for SharedTransport {
 pub struct SharedServer {
     ours: Map,
     theirs: Map,
-    bell: OwnedFd,
+    wakeup: OwnedFd,
     seen: [u64; SLOTS],
     /// The call that each slot was seen with last.
     calls: [Option<u64>; SLOTS],
@@ -293,7 +293,7 @@ pub struct SharedServer {
 
 impl SharedServer {
     /// Takes a process's file, and makes the manager's. Returns what the process must get: the
-    /// manager's file, and the bell.
+    /// manager's file, and the eventfd.
     ///
     /// # Errors
     /// The process's file may shrink, has another length or does not say what it is; what the system
@@ -301,12 +301,12 @@ impl SharedServer {
     pub fn with(file: &OwnedFd) -> io::Result<(Self, [OwnedFd; 2])> {
         let theirs = map_of_other(file, OURS)?;
         let (file, ours) = make("mapa-case-manager", THEIRS, SEALS | SealFlags::FUTURE_WRITE)?;
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        let for_them = [file, bell.try_clone()?];
+        let wakeup = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let for_them = [file, wakeup.try_clone()?];
         let shared = Self {
             ours,
             theirs,
-            bell,
+            wakeup,
             seen: [0; SLOTS],
             calls: [None; SLOTS],
         };
@@ -316,11 +316,11 @@ impl SharedServer {
     /// What the manager waits for, by edges: every ring is one. It must not be read. The process has the
     /// same open file, so it could make a read wait, and read first.
     #[must_use]
-    pub fn bell(&self) -> BorrowedFd<'_> {
-        self.bell.as_fd()
+    pub fn wakeup(&self) -> BorrowedFd<'_> {
+        self.wakeup.as_fd()
     }
 
-    /// The requests that have come since the last look, at most one a slot.
+    /// The requests that have come since the last read, at most one a slot.
     pub fn requests(&mut self) -> Vec<Result<Request, Malformed>> {
         let mut found = Vec::new();
         for slot in 0..SLOTS {
@@ -347,9 +347,9 @@ impl SharedServer {
             write_text(&self.ours, text);
         }
         answer(&self.ours, slot, reply);
-        self.ours.bell().fetch_add(1, Ordering::Release);
+        self.ours.wakeup().fetch_add(1, Ordering::Release);
         // Nobody may be waiting, which is no error.
-        let _ = futex::wake(self.ours.bell(), futex::Flags::empty(), 1);
+        let _ = futex::wake(self.ours.wakeup(), futex::Flags::empty(), 1);
     }
 }
 

@@ -132,9 +132,9 @@ impl World {
         self.plans.insert((at, self.serial), what);
     }
 
-    fn tell(&mut self, at: u64, facts: Vec<Event>) {
+    fn tell(&mut self, at: u64, events: Vec<Event>) {
         self.serial += 1;
-        self.queue.insert((at, self.serial), facts);
+        self.queue.insert((at, self.serial), events);
     }
 
     /// A process dies at this moment, whatever it holds.
@@ -166,9 +166,9 @@ impl World {
 
     /// Runs a process until it waits for time or memory.
     fn go_on(&mut self, job: JobId) -> Vec<Event> {
-        let mut facts = Vec::new();
+        let mut events = Vec::new();
         let Kind::Process(.., steps) = self.jobs[&job].clone() else {
-            return facts;
+            return events;
         };
         loop {
             let at = self.at.entry(job).or_insert(0);
@@ -177,27 +177,27 @@ impl World {
             match step {
                 Some(Step::Host(seconds)) => {
                     self.plan(self.now + seconds, What::GoesOn(job));
-                    return facts;
+                    return events;
                 }
                 Some(Step::Begin(task, bytes)) => {
                     let (task, request) = (TaskId(task), request(bytes));
-                    facts.push(Event::TaskBegin { job, task, request });
-                    return facts;
+                    events.push(Event::TaskBegin { job, task, request });
+                    return events;
                 }
-                Some(Step::End(task)) => facts.push(Event::TaskEnd {
+                Some(Step::End(task)) => events.push(Event::TaskEnd {
                     job,
                     task: TaskId(task),
                 }),
                 None => {
-                    facts.push(Event::Finished(job));
+                    events.push(Event::Finished(job));
                     self.ended.insert(job, self.now);
-                    return facts;
+                    return events;
                 }
             }
         }
     }
 
-    fn facts_of(&mut self, what: What) -> Vec<Event> {
+    fn events_of(&mut self, what: What) -> Vec<Event> {
         match what {
             What::Arrives(job) => vec![Event::Arrived(self.job(job))],
             What::GoesOn(job) if !self.is_over(job) => match self.jobs[&job] {
@@ -225,23 +225,23 @@ impl World {
             };
             self.now = now;
             let later = self.queue.split_off(&(now + 1, 0));
-            let mut facts: Vec<Event> = std::mem::replace(&mut self.queue, later)
+            let mut events: Vec<Event> = std::mem::replace(&mut self.queue, later)
                 .into_values()
                 .flatten()
                 .collect();
             let later = self.plans.split_off(&(now + 1, 0));
             for what in std::mem::replace(&mut self.plans, later).into_values() {
-                facts.extend(self.facts_of(what));
+                events.extend(self.events_of(what));
             }
-            facts.retain(
-                |fact| !matches!(fact, Event::TaskBegin { job, .. } if self.rejected.contains(job)),
+            events.retain(
+                |event| !matches!(event, Event::TaskBegin { job, .. } if self.rejected.contains(job)),
             );
             let mut orders = Vec::new();
             step(
                 manager,
                 &mut self.fleet,
                 Time::from_secs(now),
-                facts,
+                events,
                 &mut orders,
             )
             .unwrap();
@@ -300,12 +300,12 @@ impl World {
                 } else {
                     layout.clone()
                 };
-                let fact = Event::LayoutIs {
+                let event = Event::LayoutIs {
                     machine: *machine,
                     whole: *whole,
                     layout,
                 };
-                self.tell(self.now + takes, vec![fact]);
+                self.tell(self.now + takes, vec![event]);
             }
             _ => {}
         }

@@ -47,7 +47,7 @@ struct Recipe {
 struct RecipeSearch<'a, F> {
     jobs: &'a [PlanEntry<SetJob>],
     /// The logarithm of each job's ideal time, and its kind.
-    facts: Vec<(f64, usize)>,
+    events: Vec<(f64, usize)>,
     kinds: Vec<JobClass>,
     descending: bool,
     /// Whether jobs may wait for good sets.
@@ -102,7 +102,7 @@ pub(super) fn arrange(
     price: impl FnMut(&[PlanEntry<SetJob>], f64) -> Option<f64>,
 ) -> Vec<PlanEntry<SetJob>> {
     let mut kinds: Vec<JobClass> = Vec::new();
-    let facts = jobs.iter().map(|entry| {
+    let events = jobs.iter().map(|entry| {
         let job = &entry.job;
         let own = JobClass {
             size: usize::from(job.devices),
@@ -122,7 +122,7 @@ pub(super) fn arrange(
         });
         (job.ideal.max(1e-9).ln(), kind)
     });
-    let facts: Vec<(f64, usize)> = facts.collect();
+    let events: Vec<(f64, usize)> = events.collect();
     let best = Recipe {
         prices: vec![0.0; kinds.len()],
         modes: vec![ANY; kinds.len()],
@@ -130,7 +130,7 @@ pub(super) fn arrange(
     };
     let mut search = RecipeSearch {
         jobs,
-        facts,
+        events,
         kinds,
         descending,
         waits,
@@ -230,7 +230,7 @@ impl<F: FnMut(&[PlanEntry<SetJob>], f64) -> Option<f64>> RecipeSearch<'_, F> {
     /// Tries a recipe, and keeps it if it costs less than the best.
     fn attempt(&mut self, recipe: Recipe) {
         let mut order: Vec<(f64, usize)> = self
-            .facts
+            .events
             .iter()
             .enumerate()
             .map(|(at, &(time, kind))| (recipe.prices[kind] + recipe.power * time, at))
@@ -244,7 +244,7 @@ impl<F: FnMut(&[PlanEntry<SetJob>], f64) -> Option<f64>> RecipeSearch<'_, F> {
         let list: Vec<PlanEntry<SetJob>> = order
             .iter()
             .map(|&(_, at)| PlanEntry {
-                gene: recipe.modes[self.facts[at].1],
+                gene: recipe.modes[self.events[at].1],
                 ..self.jobs[at].clone()
             })
             .collect();

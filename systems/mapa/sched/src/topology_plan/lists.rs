@@ -170,7 +170,7 @@ impl TopologyPlan {
     /// Improves the plan by random moves.
     pub(super) fn improve(&mut self, new: usize, trust: Trust) {
         let waiting = self.plan.len();
-        if !std::mem::take(&mut self.is_news) || waiting == 0 {
+        if !std::mem::take(&mut self.has_changed) || waiting == 0 {
             return;
         }
         let mut moves = (self.budget / SHARE_OF_MOVES).min(self.budget / waiting);

@@ -56,9 +56,9 @@ const COMING: f64 = 10.0;
 ///   So its wait is bounded by what ever runs and waits, and has no bound if that has none.
 ///
 /// It knows the pattern of each job, its run time at full speed, and how much that grows over slow links
-/// ([`Job::link_ratio`]); and it must know how far run times are [trusted](Self::trust). Told that they
-/// are exact, it plans. Told that they are rough, it orders a batch as [`FirstFit`] does, and searches
-/// only while forty jobs wait or fewer: a search through many would fit the errors. Told that they are
+/// ([`Job::link_ratio`]); and it must know how far run times are [trusted](Self::trust). If they
+/// are exact, it plans. If they are rough, it orders a batch as [`FirstFit`] does, and searches
+/// only while forty jobs wait or fewer: a search through many would fit the errors. If they are
 /// means of classes, it leaves everything to `FirstFit` (shortest first, with a threshold on slowdown of
 /// 1.2), which loses less there. Ends that are observed lower the trust, and raise it again up to what was told.
 ///
@@ -129,7 +129,7 @@ pub struct TopologyPlan {
     /// The ideal seconds of all planned jobs, and their number.
     ideals: (f64, f64),
     /// Whether anything has happened since the last search.
-    is_news: bool,
+    has_changed: bool,
 }
 
 /// What waiting jobs count by.
@@ -216,7 +216,7 @@ impl TopologyPlan {
             homeless: BTreeSet::new(),
             others: BTreeMap::new(),
             ideals: (0.0, 0.0),
-            is_news: false,
+            has_changed: false,
         }
     }
 
@@ -546,7 +546,7 @@ impl Scheduler for TopologyPlan {
             Event::Arrived(job) => {
                 let serial = self.serial;
                 self.serial += 1;
-                self.is_news = true;
+                self.has_changed = true;
                 self.arrived.push(PlannedJob {
                     job: Arc::new(job),
                     serial,
@@ -560,24 +560,24 @@ impl Scheduler for TopologyPlan {
                     self.plan.touch(lane);
                 }
             }
-            fact => {
-                if let Some(job) = fact.leaves() {
+            event => {
+                if let Some(job) = event.leaves() {
                     self.plan.remove(job);
                     let planned = self.forget(job);
                     self.arrived.retain(|held| held.job.id != job);
                     self.others.retain(|_, held| held.job.id != job);
-                    let finished = matches!(fact, Event::Finished(_));
+                    let finished = matches!(event, Event::Finished(_));
                     // Of a job whose run time was unknown, nothing was expected.
                     let known = |run: &RunningJob| run.takes < UNKNOWN_S;
                     let run = self.runs.end(job);
-                    // Facts of unknown jobs are no news.
-                    self.is_news |= planned || run.is_some();
+                    // Events of unknown jobs are no news.
+                    self.has_changed |= planned || run.is_some();
                     if let Some(run) = run.filter(|run| finished && known(run)) {
                         self.errors.note(seconds(now) - run.started, run.takes);
                     }
                 }
                 if self.falls_back {
-                    self.fallback.on_event(now, fact);
+                    self.fallback.on_event(now, event);
                 }
             }
         }

@@ -2,7 +2,7 @@
 //!
 //! A job is a process that copies memory and computes, each at its own speed. Jobs on
 //! one device share a PCIe port: a token bucket that admits each chunk. Everything else is as
-//! on a real machine: the scheduler gets facts after they have happened ([`replay`](replay())), an
+//! on a real machine: the scheduler gets events after they have happened ([`replay`](replay())), an
 //! operating system runs the processes, and time does not stop.
 //!
 //! **The program** that calls [`replay`](replay()) starts itself as `PROGRAM workers work --compute S

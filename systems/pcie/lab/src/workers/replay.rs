@@ -123,7 +123,7 @@ impl<'a> Bench<'a> {
         Ok(left)
     }
 
-    /// The end of a worker, as a fact.
+    /// The end of a worker, as an event.
     fn end(&self, ended: EndedWorker) -> Result<(Time, Event), Error> {
         let job = self.workload.jobs[ended.index].job.id;
         ended
@@ -158,7 +158,7 @@ impl Driver for Bench<'_> {
     fn next(
         &mut self,
         seen: DriverView<'_>,
-        facts: &mut Vec<(Time, Event)>,
+        events: &mut Vec<(Time, Event)>,
     ) -> Result<Option<Time>, Error> {
         let next = self.timeline.next();
         let mut present = seen.record.present();
@@ -174,10 +174,10 @@ impl Driver for Bench<'_> {
             .ok();
         let ended: Vec<EndedWorker> = first.into_iter().chain(self.ended.try_iter()).collect();
         for ended in ended {
-            facts.push(self.end(ended)?);
+            events.push(self.end(ended)?);
         }
         let now = self.clock.time(Instant::now());
-        facts.extend(std::iter::from_fn(|| self.timeline.take(now)));
+        events.extend(std::iter::from_fn(|| self.timeline.take(now)));
         Ok(Some(now))
     }
 

@@ -622,8 +622,8 @@ impl Scheduler for PcieAware {
     fn on_event(&mut self, now: Time, event: Event) {
         match event {
             Event::Arrived(job) => self.queue.push(job, now),
-            fact => {
-                if let Some(job) = fact.leaves() {
+            event => {
+                if let Some(job) = event.leaves() {
                     self.queue.forget(job);
                     self.left.extend(self.records.end(job));
                 }

@@ -112,7 +112,7 @@ pub struct PciePlan {
     asked: Option<Time>,
     /// Whether a job has arrived or left since the scheduler acted last. Then a search may find what it
     /// did not before.
-    is_news: bool,
+    has_changed: bool,
 }
 
 /// A job that waits.
@@ -170,7 +170,7 @@ impl PciePlan {
             blocked: Vec::new(),
             ended: (0.0, 0.0),
             asked: None,
-            is_news: false,
+            has_changed: false,
         }
     }
 
@@ -388,7 +388,7 @@ impl PciePlan {
     /// Improves the plan by random moves.
     fn improve(&mut self, new: usize, now: f64) {
         let lanes = self.lanes.len();
-        if !std::mem::take(&mut self.is_news) || self.moves == 0 || lanes == 0 {
+        if !std::mem::take(&mut self.has_changed) || self.moves == 0 || lanes == 0 {
             return;
         }
         let most = Self::MOVES;
@@ -615,7 +615,7 @@ impl Scheduler for PciePlan {
             Event::Arrived(job) => {
                 let serial = self.serial;
                 self.serial += 1;
-                self.is_news = true;
+                self.has_changed = true;
                 self.arrived.push(WaitingPcieJob {
                     job: Arc::new(job),
                     serial,
@@ -625,9 +625,9 @@ impl Scheduler for PciePlan {
             Event::Progress { job, share } => {
                 self.lanes.observe(&mut self.plan, job, share, seconds(now));
             }
-            fact => {
-                if let Some(job) = fact.leaves() {
-                    self.is_news = true;
+            event => {
+                if let Some(job) = event.leaves() {
+                    self.has_changed = true;
                     self.plan.remove(job);
                     self.forget(job);
                     self.arrived.retain(|held| held.job.id != job);

@@ -128,7 +128,7 @@ fn is_relaunching(state: &ControllerState) -> bool {
     state.phase.kind() == PhaseKind::Relaunching
 }
 
-/// The settings with every lever off that the replay pulls itself; `None` if they are off already.
+/// The settings with every lever off that the replay sets itself; `None` if they are off already.
 fn passive(own: &Settings) -> Option<Settings> {
     let levers = EnabledLevers {
         admission: own.levers.admission,

@@ -13,7 +13,7 @@ use crate::state::{ControllerAction, TenantSetup, TickInput};
 
 /// The controller by replay, for requests of which only arrival and latency are told.
 ///
-/// A fact tells how long a request has taken, not what of it was transfer and what computation. So a
+/// An event tells how long a request has taken, not what of it was transfer and what computation. So a
 /// share of a request without neighbours is assumed to be its transfer. What the request would have
 /// taken without those who were there in its tick then follows from the model. Time spent in the
 /// tenant's own queue counts as service, so a busy tenant looks slower to the replay than it is.

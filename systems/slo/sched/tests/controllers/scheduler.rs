@@ -74,21 +74,21 @@ impl Run {
     }
 
     /// One instant at a second; wake-ups that were ordered for it are told too.
-    fn at(&mut self, second: u64, facts: Vec<Event>) {
+    fn at(&mut self, second: u64, events: Vec<Event>) {
         let woken = self.told.iter().filter_map(|pair| match pair.1 {
             Action::Wake { at, token } if at.0 == second * 1_000_000_000 => {
                 Some(Event::Woken(token))
             }
             _ => None,
         });
-        let facts: Vec<Event> = facts.into_iter().chain(woken.take(1)).collect();
+        let events: Vec<Event> = events.into_iter().chain(woken.take(1)).collect();
         let mut orders = Vec::new();
         let now = Time(second * 1_000_000_000);
         step(
             &mut *self.scheduler,
             &mut self.fleet,
             now,
-            facts,
+            events,
             &mut orders,
         )
         .unwrap();

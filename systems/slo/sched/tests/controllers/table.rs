@@ -323,7 +323,7 @@ fn the_table_is_the_one_that_is_specified() {
 }
 
 #[test]
-fn a_lever_that_is_off_is_not_pulled() {
+fn a_lever_that_is_off_is_not_used() {
     let off = [
         (
             RowId::Throttle,
