@@ -82,7 +82,7 @@ fn newer_ledger_and_foreign_file_give_different_errors() {
     drop(database);
     let error = Ledger::open(place.ledger()).unwrap_err().to_string();
     assert!(
-        error.contains("version 99") && error.contains("expected 4 or less"),
+        error.contains("version 99") && error.contains("expected 5 or less"),
         "{error}"
     );
 
@@ -93,6 +93,19 @@ fn newer_ledger_and_foreign_file_give_different_errors() {
         error.contains("other.db") && error.contains("expected a ledger of mapa"),
         "{error}"
     );
+}
+
+#[test]
+fn ledger_of_version_4_is_converted() {
+    let place = Place::new();
+    drop(Ledger::open(place.ledger()).unwrap());
+    let database = rusqlite::Connection::open(place.ledger()).unwrap();
+    let back = "ALTER TABLE leader RENAME COLUMN heartbeat TO beat; ALTER TABLE leader RENAME TO steward; PRAGMA user_version = 4;";
+    database.execute_batch(back).unwrap();
+    drop(database);
+    let mut ledger = Ledger::open(place.ledger()).unwrap();
+    let leader = ledger.change(Durability::Boot, |tx| tx.leader()).unwrap();
+    assert!(leader.is_none());
 }
 
 #[test]
