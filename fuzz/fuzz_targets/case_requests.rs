@@ -10,10 +10,10 @@ use mapa_case::message::{Op, Request, Status, flags};
 use mapa_node::{TaskFile, Processes, read_task_records};
 use mapa_sched::Time;
 use mapa_system_case::CaseSettings;
-use mapa_system_case_manager::{Instances, Manager, Peer, Settings, Shared};
+use mapa_system_case_manager::{Instances, Manager, ClientProcess, Settings, SharedInstance};
 
 fn manager(folder: &std::path::Path, processes: &Processes) -> Manager {
-    let shared = Shared {
+    let shared = SharedInstance {
         cuda_visible_devices: "MIG-0".to_owned(),
         memory: 6_000_000_000,
         device: String::new(),
@@ -56,9 +56,9 @@ fuzz_target!(|bytes: &[u8]| {
     // until the manager is another.
     let mut held: BTreeSet<(u64, u64)> = BTreeSet::new();
     let mut heard: BTreeSet<(u64, u64, u64, Op)> = BTreeSet::new();
-    let mut peers: BTreeMap<u64, Peer> = BTreeMap::new();
+    let mut peers: BTreeMap<u64, ClientProcess> = BTreeMap::new();
     for (turn, &[choice, ref rest @ ..]) in (0..).zip(bytes.as_chunks::<8>().0) {
-        let peer = Peer {
+        let peer = ClientProcess {
             pid: this.id.pid,
             start: this.id.start,
             uid: u32::from(choice % 4),

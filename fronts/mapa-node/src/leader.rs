@@ -5,7 +5,7 @@
 //! daemon that was stopped for so long and continues finds that out before its next change, because
 //! each of its changes begins with a heartbeat.
 
-use mapa_live::{Identity, Life, Processes};
+use mapa_live::{Identity, Liveness, Processes};
 
 use crate::error::Error;
 use crate::ledger::{LedgerTx, QueueLeader, UnixNanos, now};
@@ -39,7 +39,7 @@ pub(crate) fn leader(
     Ok(books.leader()?.filter(|leader| {
         // Both are needed: a daemon that is stopped still lives, and one that was killed has left a fresh heartbeat.
         let is_heard = now().saturating_sub(leader.heartbeat) < HEARTBEAT_TIMEOUT;
-        is_heard && processes.life(&leader.process) != Life::Ended
+        is_heard && processes.life(&leader.process) != Liveness::Ended
     }))
 }
 

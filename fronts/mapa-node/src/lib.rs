@@ -52,7 +52,7 @@ pub use ledger::{
     Ledger, LedgerTx, QueueLeader, Requester, Tenant, Ticket, UnixNanos, now,
 };
 pub use local_files::LocalFiles;
-pub use mapa_live::{Identity, Life, Processes};
+pub use mapa_live::{Identity, Liveness, Processes};
 pub use mark::MARK;
 pub use memory::peer_of;
 pub use node::{Cause, Node, NodeState, Withheld};

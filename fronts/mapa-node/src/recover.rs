@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use mapa_live::cgroup;
-use mapa_live::{Identity, Life, Marked, Processes};
+use mapa_live::{Identity, Liveness, Marked, Processes};
 
 use crate::error::Error;
 use crate::ledger::{Lease, LedgerTx};
@@ -62,11 +62,11 @@ pub fn recover(
     let mut marked: Option<Marked> = None;
     for lease in books.leases()? {
         match processes.life(&lease.asker.process) {
-            Life::Runs | Life::Elsewhere => {
+            Liveness::Runs | Liveness::Elsewhere => {
                 done.leases.push(lease);
                 continue;
             }
-            Life::Ended => {}
+            Liveness::Ended => {}
         }
         // Process numbers mean nothing across boots, so nothing is looked for.
         if lease.asker.process.boot != processes.boot() {
@@ -86,7 +86,7 @@ pub fn recover(
         }
         // A child may have cleared its variables; its number and start are in the ledger.
         let child = lease.child.as_ref();
-        let child = child.filter(|identity| processes.life(identity) != Life::Ended);
+        let child = child.filter(|identity| processes.life(identity) != Liveness::Ended);
         let members = members(&lease, &books.mark(lease.id));
         let mut heir = child.cloned().or_else(|| {
             let members = members.iter().flatten();
@@ -129,7 +129,7 @@ pub fn recover(
         done.leases.push(lease);
     }
     for ticket in books.queue()? {
-        if processes.life(&ticket.asker.process) == Life::Ended {
+        if processes.life(&ticket.asker.process) == Liveness::Ended {
             books.cancel(owner, ticket.id, "its process is gone")?;
             done.cancelled.push((ticket.id, ticket.asker.tenant));
         }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use mapa_front::answer::Versioned;
 use mapa_front::answer::mapa::Released;
 use mapa_live::cgroup;
-use mapa_live::{Identity, Life, Processes};
+use mapa_live::{Identity, Liveness, Processes};
 use rustix::process::Signal;
 
 use crate::acquire::wake_head;
@@ -99,7 +99,7 @@ fn no_lease(id: i64, leases: &[Lease]) -> Error {
 fn to_signal(processes: &Processes, lease: &Lease, mark: &str, signal: Signal) -> Vec<Identity> {
     let holder = &lease.asker.process;
     let mut told: Vec<Identity> = Vec::new();
-    if processes.life(holder) == Life::Runs {
+    if processes.life(holder) == Liveness::Runs {
         told.push(holder.clone());
     }
     // An adopted lease has no program of ours left that could pass the signal on.
@@ -121,7 +121,7 @@ fn to_signal(processes: &Processes, lease: &Lease, mark: &str, signal: Signal) -
         let child = lease.child.iter();
         told.extend(
             child
-                .filter(|identity| processes.life(identity) == Life::Runs)
+                .filter(|identity| processes.life(identity) == Liveness::Runs)
                 .cloned(),
         );
     }
@@ -134,10 +134,10 @@ fn still(ledger: &mut Ledger, id: i64) -> Result<bool, Error> {
 }
 
 fn alive(processes: &Processes, lease: &Lease, mark: &str) -> bool {
-    processes.life(&lease.asker.process) == Life::Runs
+    processes.life(&lease.asker.process) == Liveness::Runs
         || lease
             .child
             .iter()
-            .any(|identity| processes.life(identity) == Life::Runs)
+            .any(|identity| processes.life(identity) == Liveness::Runs)
         || processes.marked(MARK).found.contains_key(mark)
 }

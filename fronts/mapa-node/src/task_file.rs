@@ -13,7 +13,7 @@ use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use mapa_live::{Identity, Life, ProcessId, Processes};
+use mapa_live::{Identity, Liveness, ProcessId, Processes};
 
 use crate::error::Error;
 
@@ -147,7 +147,8 @@ impl TaskFile {
         let read = read_task_records(&bytes, processes.boot());
         let all = read.map_err(|what| Error::at(path.display(), what))?;
         let process = processes.own()?;
-        let lives = |entry: &TaskRecord| processes.life(&entry.identity(&process)) != Life::Ended;
+        let lives =
+            |entry: &TaskRecord| processes.life(&entry.identity(&process)) != Liveness::Ended;
         let mut entries = Self {
             file,
             path: path.to_owned(),
@@ -282,7 +283,7 @@ impl TaskFile {
             Ok(None) => false,
             Ok(Some(all)) => all
                 .iter()
-                .any(|(_, entry)| processes.life(&entry.identity(&own)) != Life::Ended),
+                .any(|(_, entry)| processes.life(&entry.identity(&own)) != Liveness::Ended),
             Err(_) => true,
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use mapa_core::{DeviceId, Refusal};
-use mapa_live::{Life, ProcessId};
+use mapa_live::{Liveness, ProcessId};
 use mapa_sched::{Action, Assignment, Event, JobId, JobLimit, Time};
 
 use super::changes::{self, LimitTarget};
@@ -151,7 +151,7 @@ impl NodeDriver<'_> {
         };
         let below = self.processes.below(child.id.pid);
         // Asked last: as long as it runs, nobody else has had its number.
-        if self.processes.life(child) != Life::Runs {
+        if self.processes.life(child) != Liveness::Runs {
             return Vec::new();
         }
         let all = std::iter::once(child).chain(&below);

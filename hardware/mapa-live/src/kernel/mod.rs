@@ -14,4 +14,4 @@ pub use cpus::Cpus;
 pub use interrupts::{Interrupts, low_interrupt_cpus};
 pub use process::{Identity, ProcessId};
 pub(crate) use process::{Stat, is_gone};
-pub use processes::{Families, Life, Marked, Processes};
+pub use processes::{Liveness, Marked, ProcessTree, Processes};

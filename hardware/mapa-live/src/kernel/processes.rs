@@ -47,7 +47,7 @@ pub struct Marked {
 
 /// What can be said of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Life {
+pub enum Liveness {
     /// It runs.
     Runs,
     /// It has ended, or is a zombie that holds nothing any more.
@@ -127,21 +127,21 @@ impl Processes {
 
     /// Whether a process runs.
     #[must_use]
-    pub fn life(&self, of: &Identity) -> Life {
+    pub fn life(&self, of: &Identity) -> Liveness {
         // The boot first: all processes of an earlier boot have ended, in every namespace.
         if of.boot != self.boot {
-            return Life::Ended;
+            return Liveness::Ended;
         }
         if of.namespace != self.namespace {
-            return Life::Elsewhere;
+            return Liveness::Elsewhere;
         }
         match self.stat(of.id.pid) {
-            Some(stat) if stat.start == of.id.start && !stat.is_dead => Life::Runs,
-            Some(_) => Life::Ended,
+            Some(stat) if stat.start == of.id.start && !stat.is_dead => Liveness::Runs,
+            Some(_) => Liveness::Ended,
             // `hidepid` hides others' processes from `/proc`. Asking for one of this number does not.
             None => match number(of.id.pid).map(test_kill_process) {
-                None | Some(Err(Errno::SRCH)) => Life::Ended,
-                Some(_) => Life::Elsewhere,
+                None | Some(Err(Errno::SRCH)) => Liveness::Ended,
+                Some(_) => Liveness::Elsewhere,
             },
         }
     }
@@ -149,7 +149,7 @@ impl Processes {
     /// Whether the process of this number may be that one: it runs, or is hidden from here.
     #[must_use]
     pub fn may_run(&self, of: &Identity) -> bool {
-        of.namespace == self.namespace && self.life(of) != Life::Ended
+        of.namespace == self.namespace && self.life(of) != Liveness::Ended
     }
 
     fn stat(&self, pid: i32) -> Option<Stat> {
@@ -235,7 +235,7 @@ impl Processes {
     fn marked_one(&self, pid: i32, variable: &str) -> Option<(String, Identity)> {
         let identity = self.identity(pid)?;
         let mark = self.mark_of(pid, variable)?;
-        (self.life(&identity) == Life::Runs).then_some((mark, identity))
+        (self.life(&identity) == Liveness::Runs).then_some((mark, identity))
     }
 
     /// The processes whose numbers a list has, such as that of a control group. A number may be another's by the time
@@ -245,7 +245,7 @@ impl Processes {
         let mut found: Vec<Identity> = numbers.filter_map(|pid| self.identity(pid)).collect();
         let listed: BTreeSet<i32> = list().into_iter().collect();
         found.retain(|identity| {
-            listed.contains(&identity.id.pid) && self.life(identity) == Life::Runs
+            listed.contains(&identity.id.pid) && self.life(identity) == Liveness::Runs
         });
         found
     }
@@ -285,7 +285,7 @@ impl Processes {
 
     /// Who has started whom, of all processes: for who asks for those below several.
     #[must_use]
-    pub fn families(&self) -> Families {
+    pub fn families(&self) -> ProcessTree {
         let mut children: BTreeMap<i32, Vec<Identity>> = BTreeMap::new();
         for pid in self.pids() {
             if let Some(stat) = self.stat(pid).filter(|stat| !stat.is_dead) {
@@ -293,7 +293,7 @@ impl Processes {
                 children.entry(stat.parent).or_default().push(identity);
             }
         }
-        Families(children)
+        ProcessTree(children)
     }
 
     /// Sends a signal to a process, and to no later one of its number. Nothing happens if it has ended.
@@ -312,7 +312,7 @@ impl Processes {
             Err(error) => return Err(error.into()),
         };
         // The handle is of whoever has the number now.
-        if self.life(of) != Life::Runs {
+        if self.life(of) != Liveness::Runs {
             return Ok(());
         }
         let sent = match handle {
@@ -400,9 +400,9 @@ fn number(pid: i32) -> Option<Pid> {
 
 /// Who had started whom when processes were listed, by parent.
 #[derive(Debug)]
-pub struct Families(BTreeMap<i32, Vec<Identity>>);
+pub struct ProcessTree(BTreeMap<i32, Vec<Identity>>);
 
-impl Families {
+impl ProcessTree {
     /// The processes below one, nearest first.
     pub fn below(&self, ancestor: i32) -> Vec<Identity> {
         let children = |pid: i32| self.0.get(&pid).cloned().unwrap_or_default();
@@ -433,7 +433,7 @@ mod tests {
     fn this_process_runs_and_the_same_number_of_another_start_or_boot_does_not() {
         let processes = Processes::new().unwrap();
         let identity = processes.own().unwrap();
-        assert_eq!(processes.life(&identity), Life::Runs);
+        assert_eq!(processes.life(&identity), Liveness::Runs);
         let later = Identity {
             id: ProcessId {
                 start: identity.id.start + 1,
@@ -441,13 +441,16 @@ mod tests {
             },
             ..identity.clone()
         };
-        assert_eq!(processes.life(&later), Life::Ended);
+        assert_eq!(processes.life(&later), Liveness::Ended);
         let elsewhere = Identity {
             namespace: identity.namespace + 1,
             ..identity.clone()
         };
-        assert_eq!(processes.life(&elsewhere), Life::Elsewhere);
-        assert_eq!(processes.of_boot("another").life(&identity), Life::Ended);
+        assert_eq!(processes.life(&elsewhere), Liveness::Elsewhere);
+        assert_eq!(
+            processes.of_boot("another").life(&identity),
+            Liveness::Ended
+        );
     }
 
     #[test]

@@ -6,7 +6,7 @@ use mapa_case::message::{Op, Reply, Request, Status, flags};
 use mapa_sched::{Event, JobId, TaskId};
 
 use crate::manager::{Manager, Replies};
-use crate::session::{Peer, Phase, Session, Waiting, task_request};
+use crate::session::{ClientProcess, PendingCall, Phase, Session, task_request};
 
 /// How many answers of a session are kept for requests that are repeated.
 const KEPT: usize = 64;
@@ -23,7 +23,7 @@ impl Manager {
         }
     }
 
-    pub(crate) fn init(&mut self, peer: Peer, request: &Request) -> Option<Status> {
+    pub(crate) fn init(&mut self, peer: ClientProcess, request: &Request) -> Option<Status> {
         if let Some(session) = self.sessions.get_mut(&request.session) {
             // A repeated request, over another connection.
             return match session.phase {
@@ -39,7 +39,8 @@ impl Manager {
         if request.session == 0 {
             return Some(Status::Malformed);
         }
-        let of = |test: &dyn Fn(&Peer) -> bool| self.peers().filter(|peer| test(peer)).count();
+        let of =
+            |test: &dyn Fn(&ClientProcess) -> bool| self.peers().filter(|peer| test(peer)).count();
         if of(&|client| *client == peer) >= self.settings.sessions
             || of(&|client| client.uid == peer.uid) >= self.settings.of_user
         {
@@ -133,7 +134,7 @@ impl Manager {
         let request = *request;
         session
             .waiting
-            .insert(request.seq, Waiting { request, task });
+            .insert(request.seq, PendingCall { request, task });
         self.by_task.insert(task, (request.session, request.seq));
         self.desk.events.push(Event::TaskBegin {
             job,
@@ -178,7 +179,7 @@ impl Manager {
         let Some(session) = self.sessions.get_mut(&call.session) else {
             return;
         };
-        if let Some(Waiting { task, .. }) = session.waiting.remove(&call.seq) {
+        if let Some(PendingCall { task, .. }) = session.waiting.remove(&call.seq) {
             self.by_task.remove(&task);
             let job = session.job;
             self.desk.events.push(Event::TaskEnd { job, task });

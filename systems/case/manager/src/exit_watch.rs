@@ -11,24 +11,24 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::poll::Poll;
-use crate::session::Peer;
+use crate::session::ClientProcess;
 
 /// The processes that are watched.
 #[derive(Default)]
-pub(crate) struct Deaths {
+pub(crate) struct ExitWatch {
     /// By the number of its pidfd.
-    watched: BTreeMap<u64, (Peer, OwnedFd)>,
-    by_peer: BTreeMap<Peer, u64>,
+    watched: BTreeMap<u64, (ClientProcess, OwnedFd)>,
+    by_peer: BTreeMap<ClientProcess, u64>,
 }
 
-impl Deaths {
+impl ExitWatch {
     /// The process that is dead if this number is ready.
-    pub(crate) fn of(&self, number: u64) -> Option<Peer> {
+    pub(crate) fn of(&self, number: u64) -> Option<ClientProcess> {
         self.watched.get(&number).map(|(peer, _)| *peer)
     }
 
     /// Whether the exit of a process will be reported.
-    pub(crate) fn watches(&self, peer: Peer) -> bool {
+    pub(crate) fn watches(&self, peer: ClientProcess) -> bool {
         self.by_peer.contains_key(&peer)
     }
 
@@ -38,7 +38,7 @@ impl Deaths {
     /// It cannot be watched, which says nothing of its life.
     pub(crate) fn watch(
         &mut self,
-        peer: Peer,
+        peer: ClientProcess,
         poll: &mut Poll,
         processes: &Processes,
     ) -> io::Result<bool> {
@@ -66,7 +66,7 @@ impl Deaths {
     }
 
     /// Watches a process no more.
-    pub(crate) fn forget(&mut self, peer: Peer, poll: &Poll) {
+    pub(crate) fn forget(&mut self, peer: ClientProcess, poll: &Poll) {
         let number = self.by_peer.remove(&peer);
         if let Some((_, fd)) = number.and_then(|number| self.watched.remove(&number)) {
             poll.forget(&fd);

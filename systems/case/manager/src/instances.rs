@@ -21,7 +21,7 @@ const SLICES: u8 = 7;
 /// An instance that processes share.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Shared {
+pub struct SharedInstance {
     /// What processes must set `CUDA_VISIBLE_DEVICES` to: the UUID.
     pub cuda_visible_devices: String,
     /// Its memory, bytes.
@@ -47,10 +47,10 @@ pub struct Shared {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Listed {
-    instance: Vec<Shared>,
+    instance: Vec<SharedInstance>,
 }
 
-impl Shared {
+impl SharedInstance {
     /// The instance in the ledger.
     #[must_use]
     pub fn key(&self) -> DeviceKey {
@@ -79,7 +79,7 @@ impl Shared {
 /// All instances of a manager. Processes know them by their positions here, counted from 1.
 #[derive(Debug)]
 pub struct Instances {
-    list: Vec<Shared>,
+    list: Vec<SharedInstance>,
     /// The vertex of each in the fleet.
     ids: Vec<DeviceId>,
     fleet: Fleet,
@@ -123,7 +123,7 @@ impl Instances {
             let model = graph.model(device.parent);
             let name = (!node.is_live()).then_some(&*device.name);
             let cuda_visible_devices = node.uuid(id).or(name);
-            list.push(Shared {
+            list.push(SharedInstance {
                 cuda_visible_devices: cuda_visible_devices
                     .ok_or_else(|| missing("its UUID"))?
                     .to_owned(),
@@ -142,7 +142,7 @@ impl Instances {
     ///
     /// # Errors
     /// There are none or too many; two have a part of a device in common, or one has no name, memory or slices.
-    pub fn new(list: Vec<Shared>) -> Result<Self, Error> {
+    pub fn new(list: Vec<SharedInstance>) -> Result<Self, Error> {
         if list.is_empty() || list.len() > MOST {
             return Err(Error::malformed(format_args!(
                 "{} instances: expected 1 to {MOST}, MIG instances of this machine or a table [[instance]] for each",
@@ -188,7 +188,7 @@ impl Instances {
 
     /// The instances.
     #[must_use]
-    pub fn list(&self) -> &[Shared] {
+    pub fn list(&self) -> &[SharedInstance] {
         &self.list
     }
 
@@ -212,7 +212,7 @@ impl Instances {
             .checked_sub(1)
             .and_then(|at| usize::try_from(at).ok());
         let instance = at.and_then(|at| self.list.get(at));
-        instance.map_or(0, Shared::mark)
+        instance.map_or(0, SharedInstance::mark)
     }
 
     /// The number of the instance that has this mark, counted from 1.
@@ -230,7 +230,7 @@ impl Instances {
     }
 }
 
-impl Shared {
+impl SharedInstance {
     /// Its compute slices.
     #[must_use]
     pub fn slices(&self) -> u8 {

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use mapa_live::{Life, Processes};
+use mapa_live::{Liveness, Processes};
 
 use mapa_node::{
     CASE, DeviceKey, Durability, Error, Lease, Ledger, Requester, TaskFile, recover, tasks_of,
     user, wake_head,
 };
 
-use crate::instances::{Instances, Shared};
+use crate::instances::{Instances, SharedInstance};
 
 /// Takes the instances, or goes on with the lease of a manager of the same file that is gone.
 ///
@@ -32,12 +32,12 @@ pub(crate) fn take(
         policy: CASE.to_owned(),
         spec: serde_json::to_string(&tasks.display().to_string()).unwrap_or_default(),
     };
-    let keys: Vec<DeviceKey> = instances.list().iter().map(Shared::key).collect();
+    let keys: Vec<DeviceKey> = instances.list().iter().map(SharedInstance::key).collect();
     ledger.change(Durability::Boot, |books| {
         let leases = recover(books, processes, &owner)?.leases;
         let before = leases.iter().find(|lease| tasks_of(lease).as_deref() == Some(&*tasks));
         if let Some(lease) = before {
-            if processes.life(&lease.asker.process) == Life::Runs {
+            if processes.life(&lease.asker.process) == Liveness::Runs {
                 return Err(Error::at(
                     tasks.display(),
                     format_args!(

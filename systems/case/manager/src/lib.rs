@@ -36,9 +36,9 @@ use mapa_live::Processes;
 use mapa_node::{Error, Ledger, LocalFiles, MachineArgs, Node, Output, TaskFile, gid, ledger_file};
 use mapa_system_case::{CaseSettings, ContextMemory};
 
-pub use instances::{Instances, Shared};
+pub use instances::{Instances, SharedInstance};
 pub use manager::{Manager, Replies, Settings};
-pub use session::Peer;
+pub use session::ClientProcess;
 
 /// What a context takes. On an H100 with driver 580 it was 544 MB with 132 multiprocessors, 290 with 66, 171 with 36
 /// and 102 with 18. This is a little more: too much costs room, too little fails allocations that were granted.

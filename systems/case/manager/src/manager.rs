@@ -21,7 +21,7 @@ use mapa_sched::{Action, Driver, DriverView, Event, JobId, SchedulerRun, TaskId,
 use mapa_system_case::{Case, CaseSettings};
 
 use crate::instances::Instances;
-use crate::session::{Peer, Phase, Session};
+use crate::session::{ClientProcess, Phase, Session};
 
 /// The most that one may have of something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,13 +136,13 @@ impl Manager {
     }
 
     /// The processes that have sessions.
-    pub fn peers(&self) -> impl Iterator<Item = Peer> + '_ {
+    pub fn peers(&self) -> impl Iterator<Item = ClientProcess> + '_ {
         self.sessions.values().map(|session| session.peer)
     }
 
     /// The session of this number, if it is this process's.
     #[must_use]
-    pub fn owns(&self, peer: Peer, session: u64) -> bool {
+    pub fn owns(&self, peer: ClientProcess, session: u64) -> bool {
         self.sessions
             .get(&session)
             .is_some_and(|session| session.peer == peer)
@@ -150,7 +150,13 @@ impl Manager {
 
     /// Answers a request of a process. Some requests are answered later, and some answers are for
     /// others.
-    pub fn ask(&mut self, now: Time, peer: Peer, request: &Request, replies: &mut Replies) {
+    pub fn ask(
+        &mut self,
+        now: Time,
+        peer: ClientProcess,
+        request: &Request,
+        replies: &mut Replies,
+    ) {
         self.desk.now = now;
         let answer = match request.op {
             Op::Init => self.init(peer, request),
@@ -169,7 +175,7 @@ impl Manager {
     }
 
     /// A process is dead: what its sessions held is free.
-    pub fn died(&mut self, now: Time, peer: Peer, replies: &mut Replies) {
+    pub fn died(&mut self, now: Time, peer: ClientProcess, replies: &mut Replies) {
         self.desk.now = now;
         let mut sessions = self.sessions.iter();
         let ids: Vec<u64> = sessions
@@ -232,7 +238,7 @@ impl Manager {
         let queue = std::mem::take(&mut self.queue);
         let queued: BTreeSet<u64> = queue.iter().copied().collect();
         // Processes that have a worker or wait for theirs, and whether they have it.
-        let mut peers: BTreeMap<Peer, bool> = BTreeMap::new();
+        let mut peers: BTreeMap<ClientProcess, bool> = BTreeMap::new();
         for (id, session) in self
             .sessions
             .iter()

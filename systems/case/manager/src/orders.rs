@@ -5,7 +5,7 @@ use mapa_node::TaskRecord;
 use mapa_sched::{Action, Assignment, Event, JobId, TaskId, Tenant};
 
 use crate::manager::{Manager, Replies};
-use crate::session::{Lease, Phase};
+use crate::session::{MemoryLease, Phase};
 
 impl Manager {
     pub(crate) fn carry_out(&mut self, order: Action, replies: &mut Replies) {
@@ -104,7 +104,7 @@ impl Manager {
             Ok(place) => {
                 session.instance = instance;
                 let bytes = request.bytes;
-                let lease = Lease { task, place, bytes };
+                let lease = MemoryLease { task, place, bytes };
                 session.leases.insert((request.task, request.seq), lease);
                 Status::Done
             }

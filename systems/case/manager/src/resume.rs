@@ -8,7 +8,7 @@ use mapa_node::{Error, TaskRecord};
 use mapa_sched::{Assignment, Event, Job, JobId, TaskId, Time};
 
 use crate::manager::Manager;
-use crate::session::{Lease, Peer, Phase, Session, task_request};
+use crate::session::{ClientProcess, MemoryLease, Phase, Session, task_request};
 
 impl Manager {
     /// Takes up the sessions and leases of a manager before this one.
@@ -47,7 +47,7 @@ impl Manager {
                 flags: entry.flags,
                 ..Request::new(Op::Init, entry.session, entry.seq)
             };
-            let mut session = Session::new(Peer::from(entry), job, &declared);
+            let mut session = Session::new(ClientProcess::from(entry), job, &declared);
             session.phase = Phase::Open;
             session.place = Some(*place);
             session.instance = entry.instance;
@@ -118,7 +118,7 @@ impl Manager {
                 let bytes = entry.bytes;
                 session
                     .leases
-                    .insert((entry.task, entry.seq), Lease { task, place, bytes });
+                    .insert((entry.task, entry.seq), MemoryLease { task, place, bytes });
             }
         }
         Ok(())

@@ -23,10 +23,10 @@ use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::net::{RecvFlags, SocketFlags, accept_with};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use crate::exit_watch::Deaths;
+use crate::exit_watch::ExitWatch;
 use crate::manager::{Manager, Replies};
 use crate::poll::Poll;
-use crate::session::{Peer, peer};
+use crate::session::{ClientProcess, peer};
 use crate::socket::{admits, most_connections, open, sent, told};
 
 /// How long nobody is accepted after there was no descriptor left, unless one becomes free.
@@ -41,7 +41,7 @@ const SIGNALS: u64 = 1;
 
 struct Connection {
     fd: OwnedFd,
-    peer: Peer,
+    peer: ClientProcess,
     sessions: BTreeSet<u64>,
     /// The memory that takes the place of messages, and the number of its eventfd.
     memory: Option<(u64, SharedServer)>,
@@ -54,7 +54,7 @@ struct Server<'a> {
     listener: OwnedFd,
     begun: Instant,
     connections: BTreeMap<u64, Connection>,
-    deaths: Deaths,
+    deaths: ExitWatch,
     /// The connection of each eventfd.
     wakeups: BTreeMap<u64, u64>,
     /// The connection on which each session was heard last.
@@ -97,7 +97,7 @@ pub(crate) fn serve(
         .map_err(at)?;
     server.poll.listen_to(&signals, SIGNALS).map_err(at)?;
     // Who died while no manager ran is dead already when it is looked at here.
-    let before: BTreeSet<Peer> = server.manager.peers().collect();
+    let before: BTreeSet<ClientProcess> = server.manager.peers().collect();
     for peer in before {
         if !server.watch(peer).map_err(at)? {
             server.dead(peer);
@@ -123,7 +123,7 @@ impl<'a> Server<'a> {
             listener,
             begun: Instant::now(),
             connections: BTreeMap::new(),
-            deaths: Deaths::default(),
+            deaths: ExitWatch::default(),
             wakeups: BTreeMap::new(),
             by_session: BTreeMap::new(),
             ungreeted: BTreeMap::new(),
@@ -211,7 +211,7 @@ impl<'a> Server<'a> {
             sent(&fd, &told(Status::Foreign));
             return;
         };
-        let of = |test: &dyn Fn(&Peer) -> bool| {
+        let of = |test: &dyn Fn(&ClientProcess) -> bool| {
             let connections = self
                 .connections
                 .values()
@@ -252,11 +252,11 @@ impl<'a> Server<'a> {
         Ok(())
     }
 
-    fn watch(&mut self, peer: Peer) -> io::Result<bool> {
+    fn watch(&mut self, peer: ClientProcess) -> io::Result<bool> {
         self.deaths.watch(peer, &mut self.poll, self.processes)
     }
 
-    fn dead(&mut self, peer: Peer) {
+    fn dead(&mut self, peer: ClientProcess) {
         let now = self.now();
         self.manager.died(now, peer, &mut self.replies);
         self.deaths.forget(peer, &self.poll);

@@ -10,7 +10,7 @@ use mapa_sched::{Job, JobId, TaskId};
 
 /// A process that asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Peer {
+pub struct ClientProcess {
     /// Its number.
     pub pid: i32,
     /// When it started.
@@ -21,7 +21,7 @@ pub struct Peer {
 
 /// Memory that a task holds.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Lease {
+pub(crate) struct MemoryLease {
     pub(crate) task: TaskId,
     pub(crate) place: usize,
     pub(crate) bytes: u64,
@@ -29,7 +29,7 @@ pub(crate) struct Lease {
 
 /// A call that waits for memory.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct PendingCall {
     pub(crate) request: Request,
     pub(crate) task: TaskId,
 }
@@ -45,7 +45,7 @@ pub(crate) enum Phase {
 }
 
 pub(crate) struct Session {
-    pub(crate) peer: Peer,
+    pub(crate) peer: ClientProcess,
     pub(crate) job: JobId,
     pub(crate) phase: Phase,
     pub(crate) is_isolated: bool,
@@ -56,13 +56,13 @@ pub(crate) struct Session {
     /// The instance to which it is bound, counted from 1; 0 for none yet.
     pub(crate) instance: u64,
     /// By task and call.
-    pub(crate) leases: BTreeMap<(u64, u64), Lease>,
+    pub(crate) leases: BTreeMap<(u64, u64), MemoryLease>,
     /// By call.
-    pub(crate) waiting: BTreeMap<u64, Waiting>,
+    pub(crate) waiting: BTreeMap<u64, PendingCall>,
     pub(crate) answers: VecDeque<(u64, Reply)>,
 }
 
-impl From<&TaskRecord> for Peer {
+impl From<&TaskRecord> for ClientProcess {
     fn from(entry: &TaskRecord) -> Self {
         Self {
             pid: entry.pid,
@@ -73,7 +73,7 @@ impl From<&TaskRecord> for Peer {
 }
 
 impl Session {
-    pub(crate) fn new(peer: Peer, job: JobId, declared: &Request) -> Self {
+    pub(crate) fn new(peer: ClientProcess, job: JobId, declared: &Request) -> Self {
         Self {
             peer,
             job,
@@ -130,9 +130,9 @@ pub(crate) fn task_request(bytes: u64, warps: u64) -> mapa_core::Request {
 }
 
 /// The process of this number, as the manager knows processes.
-pub(crate) fn peer(processes: &Processes, pid: i32, uid: u32) -> Option<Peer> {
+pub(crate) fn peer(processes: &Processes, pid: i32, uid: u32) -> Option<ClientProcess> {
     let identity = processes.identity(pid)?;
-    Some(Peer {
+    Some(ClientProcess {
         pid,
         start: identity.id.start,
         uid,

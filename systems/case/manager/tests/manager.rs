@@ -7,15 +7,17 @@ use mapa_case::message::{Op, Reply, Request, Status, flags};
 use mapa_node::{Processes, TaskFile, read_task_records};
 use mapa_sched::Time;
 use mapa_system_case::{CaseSettings, ContextMemory};
-use mapa_system_case_manager::{CONTEXT, Instances, Manager, Peer, Settings, Shared};
+use mapa_system_case_manager::{
+    CONTEXT, ClientProcess, Instances, Manager, Settings, SharedInstance,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 const UNIT: u64 = 100_000_000;
 
 /// The instance of this number, counted from 0: of one slice, two, three, one again.
-fn instance(at: u8, tenths: u64) -> Shared {
-    Shared {
+fn instance(at: u8, tenths: u64) -> SharedInstance {
+    SharedInstance {
         cuda_visible_devices: format!("MIG-{at}"),
         memory: tenths * UNIT,
         device: String::new(),
@@ -33,7 +35,7 @@ struct World {
     memory: Vec<u64>,
     rule: CaseSettings,
     manager: Manager,
-    peers: Vec<Peer>,
+    peers: Vec<ClientProcess>,
     now: u64,
     answered: Vec<(u64, Reply)>,
     clients: Clients,
@@ -84,7 +86,7 @@ impl World {
         let own = processes.own().unwrap();
         // All live, as this process does; they differ by their users.
         let peers = (0..4)
-            .map(|uid| Peer {
+            .map(|uid| ClientProcess {
                 pid: own.id.pid,
                 start: own.id.start,
                 uid,
@@ -600,7 +602,7 @@ fn workers_are_of_processes_and_nobody_takes_the_last_but_who_has_none() {
     let own = world.peers[0];
     // Six processes of user 0, then one of user 1.
     world.peers = (0..7)
-        .map(|at| Peer {
+        .map(|at| ClientProcess {
             pid: own.pid,
             start: own.start + at,
             uid: u32::from(at == 6),
@@ -726,9 +728,17 @@ fn slices_are_those_of_a_whole_device_or_of_the_smallest_instance_if_nobody_says
                 [[instance]]\ncuda_visible_devices = \"MIG-4\"\nmemory = 1\ngpu_slices = 7\n\
                 [[instance]]\ncuda_visible_devices = \"5\"\nmemory = 1\ndevice = \"A\"\nmig_instance = \"3g.20gb@0\"\n";
     let instances = Instances::parse("test", text).unwrap();
-    let slices: Vec<u8> = instances.list().iter().map(Shared::slices).collect();
+    let slices: Vec<u8> = instances
+        .list()
+        .iter()
+        .map(SharedInstance::slices)
+        .collect();
     assert_eq!(slices, [7, 4, 2, 1, 3]);
-    let of: Vec<u8> = instances.list().iter().map(Shared::gpu_slices).collect();
+    let of: Vec<u8> = instances
+        .list()
+        .iter()
+        .map(SharedInstance::gpu_slices)
+        .collect();
     assert_eq!(of, [7, 4, 2, 7, 7]);
     let none = text.replace("slices = 2", "slices = 0");
     let error = Instances::parse("test", &none).unwrap_err().to_string();

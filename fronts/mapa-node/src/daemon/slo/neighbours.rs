@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use mapa_live::cgroup;
 use mapa_live::levers::{CgroupPath, Controller};
-use mapa_live::{Families, Identity, Life, ProcessId, Processes, Roots};
+use mapa_live::{Identity, Liveness, ProcessId, ProcessTree, Processes, Roots};
 use mapa_sched::JobId;
 use mapa_system_slo::{CounterSnapshot, NumaCounters, PlaceCounters};
 
@@ -32,7 +32,7 @@ pub(super) fn leases<'d>(
 pub(super) fn processes(
     neighbour: &Neighbour,
     driver: &NodeDriver<'_>,
-    families: &OnceCell<Families>,
+    families: &OnceCell<ProcessTree>,
 ) -> Vec<ProcessId> {
     let of_leases = leases(neighbour, driver).flat_map(|(_, lease)| driver.processes_of(lease));
     let mut found: Vec<ProcessId> = of_leases.collect();
@@ -46,7 +46,7 @@ fn outside_leases(
     neighbour: &Neighbour,
     roots: &Roots,
     all: &Processes,
-    families: &OnceCell<Families>,
+    families: &OnceCell<ProcessTree>,
 ) -> Vec<ProcessId> {
     let found: Vec<Identity> = match (&neighbour.pid_file, &neighbour.group) {
         (Some(file), _) => {
@@ -55,7 +55,7 @@ fn outside_leases(
             };
             let families = families.get_or_init(|| all.families());
             // If it has ended meanwhile, its number may be another's, and so is what is below that.
-            if all.life(&first) != Life::Runs {
+            if all.life(&first) != Liveness::Runs {
                 return Vec::new();
             }
             // Of one that has come since nobody's children are known.
