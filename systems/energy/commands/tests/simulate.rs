@@ -92,7 +92,7 @@ fn schedulers_by_deadlines_say_what_they_need() {
         stderr(more, output)
     });
     insta::assert_snapshot!(said.join("\n"), @"
-    error: the scheduler energy plans by run times by size of MIG instance, and no job tells its own: expected `slice` any and `estimate_s` such as 1g.1m=50 2g.2m=25 (systems/energy/docs/deadlines.md)
+    error: the scheduler energy plans by run times by size of MIG instance, and no job has its own: expected `slice` any and `estimate_s` such as 1g.1m=50 2g.2m=25 (docs/workloads.md)
     error: jobs.csv: line 2: estimate_s: run time 6 s on 2g.2m is longer than 5 s on 1g.1m: expected none that grows with the slice
     error: scheduler `energy,rule=best`: `rule=best`: expected largest-first, eft-published, smallest-first, ..
     ");
