@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use mapa_core::mig::{Instance, Layout, ProfileId};
+use mapa_core::mig::{Instance, Layout};
 use mapa_core::{DeviceId, NodeId, NodeKind, PeerSource};
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +18,7 @@ use crate::facts::know_links;
 use crate::host_paths::assume_host_paths;
 use crate::kind::Kind;
 use crate::machine::{Machine, Warning};
+use crate::mig;
 
 /// The facts about a machine that one dump gives.
 ///
@@ -92,20 +93,19 @@ impl Dump {
             };
             let wrong = |what: String| Error::new(format!("{name}: {what}"));
             let instance = |mig: &MigInstance| {
-                let profile = model
-                    .profiles()
-                    .iter()
-                    .position(|profile| profile.name == mig.profile);
+                let profile = mig::profile_of(model, &mig.profile, mig.placement);
                 let start = mig.placement.map(|(start, _)| start);
-                let found = profile.zip(start).map(|(id, start)| Instance {
-                    profile: ProfileId(id as u8),
-                    start,
-                });
+                let found = profile
+                    .zip(start)
+                    .map(|(profile, start)| Instance { profile, start });
                 found.ok_or_else(|| {
+                    let names = model.profiles().iter();
+                    let names: Vec<&str> = names.map(|profile| profile.name.as_str()).collect();
                     wrong(format!(
-                        "`{}` is no profile of {}",
+                        "`{}` is no profile of {}: expected one of {}",
                         mig.profile,
-                        model.name()
+                        model.name(),
+                        names.join(", ")
                     ))
                 })
             };

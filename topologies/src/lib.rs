@@ -25,6 +25,7 @@ pub mod mig_parted;
 mod pci;
 pub mod policies;
 mod ranges;
+mod read;
 mod readers;
 mod similar;
 mod writers;
@@ -48,7 +49,8 @@ pub use machine::{Labels, Machine, Warning};
 pub use merge::{Contradiction, DumpStatement, Merged, merge};
 pub use pci::normal as pci_address;
 pub use ranges::number_list;
-pub use readers::{KfdTree, MAX_BYTES, read, recognise};
+pub use read::read;
+pub use readers::{KfdTree, MAX_BYTES, recognise};
 pub use similar::{did_you_mean, similar};
 #[cfg(feature = "pictures")]
 pub use writers::Picture;

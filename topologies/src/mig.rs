@@ -19,7 +19,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mapa_core::mig::{Instance, Layout, Model, Profile, Size};
+use mapa_core::mig::{Instance, Layout, Model, Profile, ProfileId, Size};
 use serde::Deserialize;
 
 use crate::error::Error;
@@ -454,9 +454,58 @@ impl Offer {
     }
 }
 
+/// The profile that a driver calls `name`, of an instance placed at this start and size, in memory slices. The memory in a
+/// name differs between drivers (`3g.39gb`, `3g.40gb`), so without the name the shape decides: compute slices, options
+/// and placement. None if no profile is of this shape, or several.
+pub(crate) fn profile_of(
+    model: &Model,
+    name: &str,
+    placement: Option<(u8, u8)>,
+) -> Option<ProfileId> {
+    let mut profiles = (0u8..).map(ProfileId).zip(model.profiles());
+    let named = profiles.clone().find(|(_, profile)| profile.name == name);
+    if let Some((id, _)) = named {
+        return Some(id);
+    }
+    let (start, size) = placement?;
+    let is_alike = |(_, profile): &(ProfileId, &Profile)| {
+        is_of_shape(name, &profile.name)
+            && profile.size.memory == size
+            && profile.starts.contains(&start)
+    };
+    let (id, _) = profiles.find(is_alike)?;
+    (!profiles.any(|other| is_alike(&other))).then_some(id)
+}
+
+/// Whether two names of profiles differ in the memory alone: `3g.39gb` and `3g.40gb`, but not `3g.39gb+me`.
+pub(crate) fn is_of_shape(name: &str, other: &str) -> bool {
+    let parts = |name| {
+        let (slices, memory) = str::split_once(name, '.')?;
+        let (gib, options) = memory.split_once("gb")?;
+        gib.parse::<u32>().ok().map(|_| (slices, options))
+    };
+    name == other || parts(name).is_some_and(|shape| parts(other) == Some(shape))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_profile_of_another_driver_s_name_is_found_by_its_shape() {
+        let gpu = named("a100-80gb").unwrap();
+        let model = gpu.model(Offer::PLAIN).unwrap();
+        let name = |name, placement| {
+            let id = profile_of(&model, name, placement)?;
+            Some(model.profiles()[usize::from(id.0)].name.as_str())
+        };
+        assert_eq!(name("3g.40gb", None), Some("3g.40gb"));
+        assert_eq!(name("3g.39gb", Some((4, 4))), Some("3g.40gb"));
+        assert_eq!(name("3g.39gb", None), None, "nothing but the name");
+        assert_eq!(name("3g.39gb", Some((1, 4))), None, "no start of 3g");
+        assert_eq!(name("3g.39gb+me", Some((0, 4))), None, "another option");
+        assert_eq!(name("4g.39gb", Some((0, 4))), Some("4g.40gb"));
+    }
 
     #[test]
     fn every_table_of_a_product_exists() {

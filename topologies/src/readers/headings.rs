@@ -81,33 +81,76 @@ impl Uuid {
 /// # Errors
 /// A line that is cut.
 pub(super) fn parse(text: &str, line: usize) -> Result<Option<GpuHeading>, Error> {
-    let Some((number, name)) = numbered(text) else {
-        return Ok(None);
+    let mut headings = parse_all(text, line)?;
+    Ok(headings.pop().filter(|_| headings.is_empty()))
+}
+
+/// The GPUs that a line names: one, or several of one product, as reports of issues print them (`GPU 0,1: NAME`).
+///
+/// # Errors
+/// A line that is cut.
+pub(super) fn parse_all(text: &str, line: usize) -> Result<Vec<GpuHeading>, Error> {
+    let Some((numbers, name)) = numbered(text) else {
+        return Ok(Vec::new());
     };
     let (product, uuid) = Uuid::split(name, line)?;
     let product = product.trim_end_matches(['|', '"', '\'', '`', ' ']);
     let product = (!product.is_empty()).then(|| product.to_owned());
-    Ok(Some(GpuHeading {
+    // A UUID is that of one GPU.
+    if numbers.len() > 1 && (product.is_none() || uuid != Uuid::Absent) {
+        return Ok(Vec::new());
+    }
+    let heading = |number| GpuHeading {
         line,
         number,
-        product,
-        uuid,
-    }))
+        product: product.clone(),
+        uuid: Uuid::Absent,
+    };
+    let mut headings: Vec<GpuHeading> = numbers.into_iter().map(heading).collect();
+    if let [one] = &mut headings[..] {
+        one.uuid = uuid;
+    }
+    Ok(headings)
 }
 
-/// The number and the name in `GPU 0: NAME`.
-fn numbered(text: &str) -> Option<(u32, &str)> {
+/// The numbers of the GPUs that a line names.
+pub(super) fn numbers(text: &str) -> Vec<u32> {
+    numbered(text)
+        .map(|(numbers, _)| numbers)
+        .unwrap_or_default()
+}
+
+/// The numbers and the name in `GPU 0: NAME` and `GPU 0,1: NAME`.
+fn numbered(text: &str) -> Option<(Vec<u32>, &str)> {
     let at = text.find("GPU ").or_else(|| text.find("PPU "))?;
     let (before, rest) = (&text[..at], text[at + 4..].trim_start());
-    let (number, name) = rest.split_once(':')?;
-    let digits = (1..=9).contains(&number.len()) && number.bytes().all(|b| b.is_ascii_digit());
+    let (numbers, name) = rest.split_once(':')?;
+    let is_number = |number: &str| {
+        (1..=9).contains(&number.len()) && number.bytes().all(|b| b.is_ascii_digit())
+    };
+    let digits = numbers.split(',').all(is_number);
     // `GPU 00000000:1B:00.0` of `nvidia-smi -q` is an address.
     let apart = name.is_empty() || name.starts_with(char::is_whitespace);
-    (digits && apart && text::is_margin(before))
-        .then(|| number.parse().ok().map(|number| (number, name)))?
+    if !(digits && apart && text::is_margin(before)) {
+        return None;
+    }
+    let numbers = numbers.split(',').map(str::parse);
+    let numbers: Vec<u32> = numbers.collect::<Result<_, _>>().ok()?;
+    // Later steps look at every GPU.
+    (numbers.len() <= MAX_DEVICES).then_some((numbers, name))
 }
 
 impl GpuHeading {
+    /// Whether the line can only name a GPU: it has a UUID, or a product of NVIDIA's.
+    pub(super) fn is_named(&self) -> bool {
+        let is_product = |product: &String| {
+            ["NVIDIA", "Tesla", "Quadro", "GeForce"]
+                .iter()
+                .any(|begin| product.starts_with(begin))
+        };
+        self.is_certain() || self.product.as_ref().is_some_and(is_product)
+    }
+
     /// A device of which only the number is known.
     pub(super) fn unnamed(line: usize, number: u32) -> Self {
         Self {

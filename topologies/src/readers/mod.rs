@@ -18,13 +18,14 @@ mod nvidia_smi_p2p;
 mod nvidia_smi_topo;
 mod pairs;
 mod rocm_smi;
+pub(crate) mod sections;
 mod slurm_gres;
 mod text;
 mod unsupported;
 mod xml;
 
 use crate::dump::Dump;
-use crate::error::{self, Error, ErrorKind};
+use crate::error::{Error, ErrorKind};
 use crate::kind::Kind;
 use crate::machine::Machine;
 
@@ -147,23 +148,6 @@ impl Kind {
     }
 }
 
-/// Reads any description of a machine, after [recognising](recognise) what it is.
-///
-/// # Errors
-/// - If the bytes are not UTF-8, or more than [`MAX_BYTES`].
-/// - If the kind of the text is unknown or unsupported.
-/// - If the text is malformed. The message names the line or element and the expected form.
-///
-/// # Complexity
-/// Linear in the length of the text, except where a reader states otherwise. For d devices, the
-/// links and paths of all pairs take O(d^2), finding link switches takes O(d^3) at worst, and
-/// missing host paths take O(d^3) for each round.
-pub fn read(bytes: &[u8]) -> Result<Dump, Error> {
-    check_size(bytes.len())?;
-    let text = error::utf8(bytes)?;
-    recognise(text)?.read(text)
-}
-
 /// Recognises the kind of a description.
 ///
 /// # Errors
@@ -196,7 +180,7 @@ pub fn recognise(text: &str) -> Result<Kind, Error> {
     Err(Error::of_kind(ErrorKind::Unknown, what))
 }
 
-fn check_size(bytes: usize) -> Result<(), Error> {
+pub(crate) fn check_size(bytes: usize) -> Result<(), Error> {
     if bytes > MAX_BYTES {
         let what = format!(
             "{bytes} bytes: expected at most {MAX_BYTES}, far more than any machine's description has"

@@ -1,4 +1,5 @@
-//! Reader for the output of `nvidia-smi -L`: devices, their names and UUIDs, and their MIG devices.
+//! Reader for the output of `nvidia-smi -L`: devices, their names and UUIDs, and their MIG devices. And for the names in
+//! reports of issues (PyTorch's, vLLM's: `GPU 0: NVIDIA L20`; SGLang's: `GPU 0,1: NVIDIA L20`), which have no UUIDs.
 //!
 //! A MIG device is printed below its GPU: `MIG 3g.20gb Device 0: (UUID: MIG-...)`. If several
 //! compute instances share a GPU instance, each is a separate MIG device, with its share in the
@@ -16,12 +17,12 @@ use crate::error::Error;
 use crate::kind::Kind;
 use crate::machine::{Labels, Machine, Warning};
 
-/// Whether a text has a line that names a GPU and its UUID. A text with a matrix is left to its
+/// Whether a text has a line that names a GPU, by its UUID or as a product. A text with a matrix is left to its
 /// reader, because the matrix has more information.
 pub(super) fn is(text: &str) -> bool {
     let names_gpu = text::lines(text).any(|(_, line)| {
         // A cut line that names a GPU is an error here, and counts as one that does.
-        headings::parse(&line, 0).map_or(true, |heading| heading.is_some_and(|h| h.is_certain()))
+        headings::parse_all(&line, 0).map_or(true, |named| named.iter().any(GpuHeading::is_named))
     });
     names_gpu && !nvidia_smi_topo::is(text)
 }
@@ -88,8 +89,9 @@ struct List {
 
 impl List {
     fn read_line(&mut self, text: &str, line: usize) -> Result<(), Error> {
-        if let Some(heading) = headings::parse(text, line)? {
-            self.headings.push(heading);
+        let named = headings::parse_all(text, line)?;
+        if !named.is_empty() {
+            self.headings.extend(named);
         } else if let Some(mig) = mig_device(text, line)? {
             self.add(mig, line)?;
         } else if text::is_elision(text) && !self.elided {

@@ -190,6 +190,11 @@ fn find(text: &str) -> Result<P2pTable, Error> {
     Ok(table)
 }
 
+/// Whether a line is the header of a matrix of devices alone.
+pub(super) fn is_header(words: &[(&str, usize)]) -> bool {
+    header(words).is_some()
+}
+
 /// Parses a header: a run of two or more labels with nothing after it.
 fn header(words: &[(&str, usize)]) -> Option<Vec<u32>> {
     let first = words.iter().position(|(word, _)| word.starts_with("GPU"))?;

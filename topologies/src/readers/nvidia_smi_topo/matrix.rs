@@ -4,9 +4,11 @@ use std::collections::HashSet;
 
 use mapa_core::{LinkClass, MAX_DEVICES};
 
-use super::table::{AffinityColumn, Label, TopoHeader, TopoRow, TopoTable, is_cell, is_own};
+use super::affinity;
+use super::table::{Label, TopoHeader, TopoRow, TopoTable, is_cell, is_own};
 use crate::error::Error;
 use crate::machine::{Labels, Warning};
+use crate::readers::infer::MOST_NVLINKS;
 
 pub(super) struct DeviceRow {
     pub(super) name: String,
@@ -15,6 +17,8 @@ pub(super) struct DeviceRow {
     pub(super) numa: Option<u32>,
     /// The CPU affinity as printed, if there is one.
     pub(super) cpus: Option<String>,
+    /// Whether the row ends with the matrix.
+    pub(super) is_bare: bool,
 }
 
 /// The links as printed: devices first, then network cards.
@@ -24,6 +28,10 @@ pub(super) struct TopoMatrix {
     pub(super) warnings: Vec<Warning>,
     /// Whether the text uses the old word SOC for SYS.
     pub(super) says_soc: bool,
+    /// Whether the output leaves direct links out: that of `topo -mp`.
+    pub(super) is_pcie_only: bool,
+    /// Whether the text has no header, so that its columns are those of its rows.
+    is_headless: bool,
     /// The class of each pair, row by row. `None` on the diagonal, and if a card's cell is missing.
     cells: Vec<Option<LinkClass>>,
 }
@@ -35,7 +43,9 @@ impl TopoMatrix {
             rows,
             card_names,
             last_line,
+            is_pcie_only,
         } = table;
+        let is_headless = header.is_none();
         let header = match header {
             Some(header) => with_leading_cards(header, &rows),
             None => header_from_rows(&rows)?,
@@ -51,41 +61,24 @@ impl TopoMatrix {
             cards: Vec::new(),
             warnings: Vec::new(),
             says_soc: says_soc(&rows),
+            is_pcie_only,
+            is_headless,
             cells: vec![None; columns.len() * columns.len()],
         };
         let mut lines = vec![None; columns.len()];
         let mut missing = Vec::new();
-        let mut bare = Vec::new();
+        let mut devices = Vec::new();
         for (i, label) in columns.iter().enumerate() {
             let row = rows.iter().find(|row| row.label == *label);
             lines[i] = row.map(|row| row.line);
-            match (label, row) {
-                (Label::Device(_), None) => {
-                    return Err(Error::at(
-                        last_line.max(header.line),
-                        format!(
-                            "the matrix ends, but row {} is missing: expected a row for every column",
-                            label.name()
-                        ),
-                    ));
-                }
-                (Label::Device(number), Some(row)) => {
-                    matrix.read_row(i, row, &columns, &positions, size)?;
-                    if row.words.len() == header.columns.len() && !header.affinities.is_empty() {
-                        bare.push(label.name());
-                    }
-                    let (cpus, numa) = affinity(row, header.columns.len(), &header);
-                    matrix.devices.push(DeviceRow {
-                        name: label.name(),
-                        index: Some(*number),
-                        numa,
-                        cpus,
-                    });
-                }
-                (Label::Card(name), row) => {
-                    match row {
-                        Some(row) => matrix.read_row(i, row, &columns, &positions, size)?,
-                        None => missing.push(name.as_str()),
+            if let Some(row) = row {
+                matrix.read_row(i, row, &columns, &positions, size)?;
+            }
+            match label {
+                Label::Device(number) => devices.push((*number, row)),
+                Label::Card(name) => {
+                    if row.is_none() {
+                        missing.push(name.as_str());
                     }
                     let said = card_names
                         .iter()
@@ -98,10 +91,75 @@ impl TopoMatrix {
                 }
             }
         }
-        matrix.warn_of_bare_rows(header.line, &bare);
+        matrix.devices = affinity::of_devices(&header, &devices, &mut matrix.warnings);
+        matrix.complete(&devices, size, last_line.max(header.line))?;
+        if !header.affinities.is_empty() {
+            let bare = matrix.devices.iter().filter(|device| device.is_bare);
+            let bare: Vec<String> = bare.map(|device| device.name.clone()).collect();
+            matrix.warn_of_bare_rows(header.line, &bare);
+        }
         matrix.warn_of_missing_rows(last_line, &missing);
         matrix.check_symmetry(&columns, &lines, size)?;
         Ok(matrix)
+    }
+
+    /// Fills in the pairs of devices of which neither has a row, if all devices are on one link switch: all printed pairs
+    /// are joined by the same number of links, more in all than a device has.
+    ///
+    /// # Errors
+    /// A row is missing, and the others do not show such a switch.
+    fn complete(
+        &mut self,
+        devices: &[(u32, Option<&TopoRow>)],
+        size: MatrixSize,
+        line: usize,
+    ) -> Result<(), Error> {
+        let lost: Vec<usize> = (0..devices.len())
+            .filter(|&i| devices[i].1.is_none())
+            .collect();
+        let Some(&first) = lost.first() else {
+            return Ok(());
+        };
+        let name = |i: &usize| self.devices[*i].name.clone();
+        let pairs = || (0..size.devices).flat_map(|b| (0..b).map(move |a| (a, b)));
+        let mut told = pairs().filter_map(|(a, b)| self.class(a, b));
+        let switched = told
+            .next()
+            .filter(|class| told.all(|other| other == *class));
+        let is_switch = |class: &LinkClass| {
+            let others = u32::try_from(size.devices - 1).unwrap_or(u32::MAX);
+            let joined = devices.len() - lost.len();
+            // A text that ends early is cut, and might end within the list of devices too.
+            let joined = joined > lost.len();
+            joined
+                && matches!(class, LinkClass::Direct(n) if u32::from(*n).saturating_mul(others) > MOST_NVLINKS)
+        };
+        let Some(class) = switched.filter(is_switch) else {
+            return Err(Error::at(
+                line,
+                format!(
+                    "the matrix ends, but row {} is missing: expected a row for every column",
+                    name(&first)
+                ),
+            ));
+        };
+        let what = format!(
+            "the matrix ends without {} of {}: all other pairs are {}, so these devices are on the same switch",
+            if lost.len() == 1 {
+                "the row"
+            } else {
+                "the rows"
+            },
+            lost.iter().map(name).collect::<Vec<_>>().join(", "),
+            Labels::default().print(class)
+        );
+        for &b in &lost {
+            for &a in lost.iter().filter(|&&a| a < b) {
+                self.cells[a * size.all + b] = Some(class);
+            }
+        }
+        self.warn(line, what);
+        Ok(())
     }
 
     /// The printed class of a pair, from the row of either.
@@ -161,20 +219,29 @@ impl TopoMatrix {
         size: MatrixSize,
     ) -> Result<(), Error> {
         let mut cut = false;
-        let cells = cells(row, columns.len());
-        if row
-            .words
-            .get(columns.len())
-            .is_some_and(|(word, _)| is_cell(word))
-        {
+        let mut cells = cells(row, columns.len());
+        let links = row.words.iter().take_while(|(word, _)| is_cell(word));
+        let links = links.count();
+        if links > columns.len() {
             let what = format!(
-                "row {} has more links than the matrix has columns",
-                row.label.name()
+                "row {} has {links} links, but the matrix has {} columns",
+                row.label.name(),
+                columns.len()
             );
-            return Err(Error::at(
+            // Which column is lost is not known, so only what is left of all cards is certain. Without a header the lost
+            // columns may be devices.
+            let devices_first = positions[..size.devices]
+                .iter()
+                .copied()
+                .eq(0..size.devices);
+            if self.is_headless || i >= size.devices || !devices_first {
+                return Err(Error::at(row.line, what));
+            }
+            cells.truncate(size.devices);
+            self.warn(
                 row.line,
-                format!("{what}: expected {}", columns.len()),
-            ));
+                format!("{what}: those of network cards are left out"),
+            );
         }
         for (j, column) in columns.iter().enumerate() {
             let between_devices = i < size.devices && j < size.devices;
@@ -207,10 +274,13 @@ impl TopoMatrix {
             };
             match cell {
                 Ok(class) => self.cells[i * size.all + j] = Some(class),
-                Err(error) if between_devices || word.is_some_and(is_unknown_word) => {
+                Err(error) if between_devices => {
                     return Err(Error::at(row.line, format!("{}: {error}", place())));
                 }
-                Err(_) => cut = true,
+                Err(error) if word.is_some_and(is_unknown_word) => {
+                    self.warn(row.line, format!("{}: {error}; left out", place()));
+                }
+                Err(_) => cut = links <= columns.len(),
             }
         }
         if cut {
@@ -414,53 +484,4 @@ fn says_soc(rows: &[TopoRow]) -> bool {
             .any(|row| row.words.iter().any(|(word, _)| word == it))
     };
     says("SOC") && !says("SYS")
-}
-
-/// The CPU and NUMA affinity in a device's row with `cells` cells.
-///
-/// Cells right of the matrix may be empty. If there are as many words as columns, the words are in
-/// the order of the columns. Otherwise tabs or pipes show the column of a word. Without these, a
-/// word belongs to the column whose title begins nearest to it.
-fn affinity(row: &TopoRow, cells: usize, header: &TopoHeader) -> (Option<String>, Option<u32>) {
-    let words = row.words.get(cells..).unwrap_or_default();
-    let kinds: Vec<AffinityColumn> = header.affinities.iter().map(|&(kind, _)| kind).collect();
-    let fields = row.fields.iter().filter(|field| !field.is_empty()).count();
-    let mut pairs: Vec<(AffinityColumn, &str)> = Vec::new();
-    if words.len() == kinds.len() {
-        pairs.extend(
-            kinds
-                .iter()
-                .copied()
-                .zip(words.iter().map(|(word, _)| word.as_str())),
-        );
-    } else if fields == row.words.len() && row.fields.len() >= cells {
-        let mut right: Vec<&str> = row.fields[cells..].iter().map(String::as_str).collect();
-        // The tool prints an empty cell before the GPU's NUMA id.
-        if kinds.last() == Some(&AffinityColumn::GpuNuma) && right.len() == kinds.len() + 1 {
-            right.remove(kinds.len() - 1);
-        }
-        pairs.extend(kinds.iter().copied().zip(right));
-    } else {
-        for (word, column) in words {
-            let nearest = header
-                .affinities
-                .iter()
-                .min_by_key(|(_, start)| start.abs_diff(*column));
-            pairs.extend(nearest.map(|&(kind, _)| (kind, word.as_str())));
-        }
-    }
-    let value = |wanted| {
-        pairs
-            .iter()
-            .find(|(kind, text)| *kind == wanted && !text.is_empty())
-            .map(|(_, text)| *text)
-    };
-    // In "0,5-11" the first node has the processors, and the others have memory only. "0-1" is two
-    // nodes of equal rank, so neither is used.
-    let first = |text: &str| text.split(',').next().and_then(|first| first.parse().ok());
-    let given = |text: &&str| !text.eq_ignore_ascii_case("N/A");
-    (
-        value(AffinityColumn::Cpu).filter(given).map(str::to_owned),
-        value(AffinityColumn::Numa).filter(given).and_then(first),
-    )
 }

@@ -6,20 +6,21 @@
 //! the rows. The header loses its white space, or is missing. So the reader does not count columns
 //! of text: a row is a label followed by link words, and the header is a run of labels.
 //!
-//! [`table`] finds the header and the rows. [`matrix`] compares them cell by cell. [`infer`]
+//! [`table`] finds the header and the rows; [`repair`] splits words that a terminal's wrap glued. [`matrix`] compares
+//! them cell by cell, and [`affinity`] reads what is right of the cells. [`infer`]
 //! derives what the matrix does not state: the host path of pairs with direct links, and the
 //! devices behind a link switch. This file builds the fabric.
 
+mod affinity;
 mod matrix;
+mod repair;
 mod table;
-
-use std::borrow::Cow;
 
 use mapa_core::{DeviceInfo, Fabric, FabricNode, Link, LinkClass, NodeId, NodeKind};
 
 use super::infer::{self, MOST_NVLINKS};
 use super::pairs::PairLinks;
-use super::{headings, text};
+use super::text;
 use crate::dump::{Dump, HostDetail, Says};
 use crate::error::Error;
 use crate::kind::Kind;
@@ -40,7 +41,10 @@ use matrix::TopoMatrix;
 /// If a row has more direct links than a device can have, its group of devices is attached to a
 /// link switch.
 ///
-/// A missing or broken row of a network card is a warning. A fault in a device's row is an error.
+/// Words that a terminal's wrap glued are split where there is one way to do it. A missing or broken row of a network
+/// card, or such a card's cell, is a warning. A fault between two devices is an error.
+///
+/// `topo -mp` leaves direct links out, and is read with a warning.
 ///
 /// # Errors
 /// No matrix in the text; a row or cell that is missing, unknown, repeated or asymmetric. The
@@ -48,14 +52,16 @@ use matrix::TopoMatrix;
 pub(super) fn read(text: &str) -> Result<Dump, Error> {
     let table = table::find(text)?;
     let mut matrix = TopoMatrix::new(table)?;
-    let names = |(line, text): &(usize, Cow<'_, str>)| {
-        headings::parse(text, *line)
-            .is_ok_and(|heading| heading.is_some_and(|heading| heading.is_certain()))
+    let command = if matrix.is_pcie_only {
+        "nvidia-smi topo -mp"
+    } else {
+        "nvidia-smi topo -m"
     };
-    if let Some((line, _)) = text::lines(text).find(names) {
-        let what = "another output begins here and is not read: put each output in a file of its own and merge the files";
+    if matrix.is_pcie_only {
+        let what =
+            "nvidia-smi topo -mp leaves NVLink out: if the GPUs have it, add `nvidia-smi topo -m`";
         matrix.warnings.push(Warning {
-            line: Some(line),
+            line: None,
             what: what.to_owned(),
         });
     }
@@ -63,11 +69,8 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
     let sys = if matrix.says_soc { "SOC" } else { "SYS" };
     let machine = Machine {
         name: "topo-m".to_owned(),
-        title: format!(
-            "{} devices, read from nvidia-smi topo -m",
-            matrix.devices.len()
-        ),
-        source: "nvidia-smi topo -m".to_owned(),
+        title: format!("{} devices, read from {command}", matrix.devices.len()),
+        source: command.to_owned(),
         notes: notes(&matrix),
         labels: Labels {
             sys: sys.to_owned(),
@@ -77,7 +80,7 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
         warnings: matrix.warnings,
     };
     let says = Says {
-        direct: true,
+        direct: !matrix.is_pcie_only,
         host: HostDetail::Classes,
         every_device: true,
         ..Says::default()
@@ -89,6 +92,15 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
 pub(super) fn is(text: &str) -> bool {
     // A faulty matrix counts as one. Its error has a line; the error for no matrix has none.
     table::find(text).map_or_else(|error| error.line().is_some(), |_| true)
+}
+
+/// Whether a line is the header of a matrix, and not prose that ends with names of GPUs.
+pub(super) fn is_header(line: &str, words: &[(&str, usize)]) -> bool {
+    let before = words
+        .iter()
+        .take_while(|(word, _)| !word.starts_with("GPU"));
+    let mut before = before.map(|(word, _)| word);
+    table::header(line, words, 0).is_some() && before.all(|word| text::is_margin(word))
 }
 
 /// Notes on assumptions that the reader made.

@@ -8,6 +8,8 @@ use crate::error::Error;
 use crate::machine::Labels;
 use crate::readers::text::{self, words};
 
+use super::repair;
+
 /// The most columns, and the most rows, that are read: the most devices, and as many cards.
 const MOST_LABELS: usize = 2 * MAX_DEVICES;
 
@@ -23,6 +25,13 @@ pub(super) enum Label {
 impl Label {
     fn device(word: &str) -> Option<Self> {
         text::gpu_number(word).map(Self::Device)
+    }
+
+    fn card(&self) -> Option<String> {
+        match self {
+            Self::Device(_) => None,
+            Self::Card(name) => Some(name.clone()),
+        }
     }
 
     /// The label as the tool prints it.
@@ -57,6 +66,8 @@ pub(super) struct TopoHeader {
 pub(super) struct TopoRow {
     pub(super) line: usize,
     pub(super) label: Label,
+    /// The character column at which the label begins.
+    pub(super) label_column: usize,
     /// The words after the label, with the character column at which each begins.
     pub(super) words: Vec<(String, usize)>,
     /// The cells after the label, split at tabs or pipes, including empty cells. Empty if the row
@@ -70,6 +81,8 @@ pub(super) struct TopoTable {
     /// Names of cards from the legend: `NIC0: mlx5_0`.
     pub(super) card_names: Vec<(String, String)>,
     pub(super) last_line: usize,
+    /// Whether the output leaves direct links out: that of `topo -mp`.
+    pub(super) is_pcie_only: bool,
 }
 
 /// Finds the matrix in `text`.
@@ -82,10 +95,15 @@ pub(super) fn find(text: &str) -> Result<TopoTable, Error> {
         rows: Vec::new(),
         card_names: Vec::new(),
         last_line: 0,
+        is_pcie_only: false,
     };
+    let mut legend = Legend::default();
     for (line, clean) in text::lines(text) {
         let words = words(&clean);
-        if let Some(header) = header(&clean, &words, line) {
+        legend.read(&clean);
+        if table.continues(&clean, &words, line) {
+            // A wrapped line is part of the one before.
+        } else if let Some(header) = header(&clean, &words, line) {
             if table.header.is_some() || !table.rows.is_empty() {
                 return Err(Error::at(
                     line,
@@ -109,17 +127,16 @@ pub(super) fn find(text: &str) -> Result<TopoTable, Error> {
                 let what = "more rows, or links in a row, than any machine has: expected the output for one machine";
                 return Err(Error::at(line, what));
             }
-            let fields = fields(&clean, words[at].1);
-            let words = words[at + 1..]
-                .iter()
-                .map(|&(word, column)| (word.to_owned(), column))
-                .collect();
-            table.rows.push(TopoRow {
+            let label_column = words[at].1;
+            let mut row = TopoRow {
                 line,
                 label,
-                words,
-                fields,
-            });
+                label_column,
+                words: Vec::new(),
+                fields: fields(&clean, label_column),
+            };
+            row.extend(&words[at + 1..]);
+            table.rows.push(row);
         } else if let [(card, _), (name, _)] = words[..]
             && let Some(card) = card.strip_suffix(':')
             && table.card_names.len() < MOST_LABELS
@@ -130,11 +147,127 @@ pub(super) fn find(text: &str) -> Result<TopoTable, Error> {
             table.last_line = line;
         }
     }
+    table.is_pcie_only = legend.is_pcie_only();
     if table.header.is_none() && table.rows.is_empty() {
         let expected = "expected the output of `nvidia-smi topo -m`, or a machine file, with `format = \"mapa-machine\"`";
         return Err(Error::new(format!("no matrix found: {expected}")));
     }
     Ok(table)
+}
+
+impl TopoRow {
+    /// Adds words, with those split that are glued.
+    fn extend(&mut self, words: &[(&str, usize)]) {
+        let split = repair::split_cells(words);
+        if split.len() > words.len() {
+            let parts = |field: &String| -> Vec<String> {
+                let parts = repair::split_cells(&[(field, 0)]);
+                parts.iter().map(|(part, _)| (*part).to_owned()).collect()
+            };
+            self.fields = self.fields.iter().flat_map(parts).collect();
+        }
+        let owned = split
+            .into_iter()
+            .map(|(word, column)| (word.to_owned(), column));
+        self.words.extend(owned);
+    }
+}
+
+impl TopoTable {
+    /// Takes a line that continues the header or the row on the line before it, as a terminal wraps them. Whether it
+    /// does.
+    fn continues(&mut self, line: &str, words: &[(&str, usize)], number: usize) -> bool {
+        let Some(header) = self.header.as_mut().filter(|_| !words.is_empty()) else {
+            return false;
+        };
+        let is_next = |last: usize| self.last_line == number - 1 && last <= self.last_line;
+        let Some(row) = self.rows.last_mut() else {
+            let is_title = |word: &str| {
+                ["CPU", "NUMA", "GPU", "ID", "AFFINITY"]
+                    .contains(&word.to_ascii_uppercase().as_str())
+            };
+            let is_label = |word: &str| {
+                repair::labels(word).into_iter().all(|label| {
+                    let is_card =
+                        (label.starts_with("NIC") || label.starts_with("mlx")) && is_card(label);
+                    let device = Label::device(label);
+                    is_card || device.is_some_and(|device| !header.columns.contains(&device))
+                })
+            };
+            let end = words
+                .iter()
+                .position(|(word, _)| is_title(word))
+                .unwrap_or(words.len());
+            let (labels, titles) = words.split_at(end);
+            // `GPU7  X` is a row.
+            let fits = labels.iter().all(|(word, _)| is_label(word))
+                && titles.iter().all(|(word, _)| is_title(word));
+            if !fits || !header.affinities.is_empty() || !is_next(header.line) {
+                return false;
+            }
+            for (word, _) in labels {
+                unglue(word, &mut header.columns);
+            }
+            header
+                .cards
+                .extend(header.columns.iter().filter_map(Label::card));
+            header.affinities = affinities(line, titles);
+            self.last_line = number;
+            return true;
+        };
+        let columns = header.columns.len();
+        let begins_with_cell = is_cell(words[0].0) || repair::split_cells(&words[..1]).len() > 1;
+        let is_affinity = |word: &str| {
+            let numbers = word
+                .bytes()
+                .all(|b| b.is_ascii_digit() || b"-,".contains(&b));
+            numbers || word.eq_ignore_ascii_case("N/A")
+        };
+        let goes_on = if row.words.len() < columns {
+            begins_with_cell && !line.contains('=')
+        } else {
+            row.words.len() == columns
+                && words.len() <= 3
+                && words.iter().all(|(word, _)| is_affinity(word))
+        };
+        if !goes_on || row.words.len() + words.len() > columns + 3 || !is_next(row.line) {
+            return false;
+        }
+        // Columns of text mean nothing in a wrapped row.
+        row.fields.clear();
+        row.extend(words);
+        self.last_line = number;
+        true
+    }
+}
+
+/// What the legend says of direct links.
+#[derive(Default)]
+struct Legend {
+    /// Whether it explains the nearest of the host paths.
+    has_pix: bool,
+    /// Whether it explains direct links.
+    has_nvlink: bool,
+    /// Whether a command above says that only PCIe is shown.
+    commanded: bool,
+}
+
+impl Legend {
+    fn read(&mut self, line: &str) {
+        let line = line.trim_start_matches(|c: char| !c.is_ascii_alphanumeric());
+        let explains = |word: &str| {
+            let rest = line.strip_prefix(word);
+            rest.is_some_and(|rest| rest.trim_start().starts_with('='))
+        };
+        self.has_pix |= explains("PIX");
+        self.has_nvlink |= explains("NV#");
+        self.commanded |= line.contains("topo -mp") || line.contains("topo --matrix_pci");
+    }
+
+    /// `topo -m` explains NV# last, on every machine.
+    fn is_pcie_only(&self) -> bool {
+        !self.has_nvlink && (self.has_pix || self.commanded)
+    }
 }
 
 /// The cells right of the label, split at pipes if there are any, otherwise at tabs.
@@ -156,7 +289,7 @@ fn fields(line: &str, label_column: usize) -> Vec<String> {
 }
 
 /// Parses a header: a run of labels that starts with a device and is not followed by link words.
-fn header(line: &str, words: &[(&str, usize)], number: usize) -> Option<TopoHeader> {
+pub(super) fn header(line: &str, words: &[(&str, usize)], number: usize) -> Option<TopoHeader> {
     let first = words
         .iter()
         .position(|(word, _)| leading_device(word).is_some())?;
@@ -184,14 +317,8 @@ fn header(line: &str, words: &[(&str, usize)], number: usize) -> Option<TopoHead
         }
         unglue(word, &mut columns);
     }
-    let cards = |label: &Label| {
-        if let Label::Card(name) = label {
-            Some(name.clone())
-        } else {
-            None
-        }
-    };
-    let cards = columns.iter().chain(&before).filter_map(cards).collect();
+    let cards = columns.iter().chain(&before);
+    let cards = cards.filter_map(Label::card).collect();
     Some(TopoHeader {
         line: number,
         before,
@@ -217,13 +344,9 @@ fn leading_device(word: &str) -> Option<(Label, &str)> {
         .map(|label| (label, rest))
 }
 
-fn unglue(mut word: &str, columns: &mut Vec<Label>) {
-    while let Some((label, rest)) = leading_device(word) {
-        columns.push(label);
-        word = rest;
-    }
-    if !word.is_empty() {
-        columns.push(Label::Card(word.to_owned()));
+fn unglue(word: &str, columns: &mut Vec<Label>) {
+    for label in repair::labels(word) {
+        columns.push(Label::device(label).unwrap_or_else(|| Label::Card(label.to_owned())));
     }
 }
 
@@ -295,7 +418,8 @@ fn row_label(words: &[(&str, usize)], table: &TopoTable) -> Option<(Label, usize
         let label = known(pair[0].0)?;
         // "X = Self" belongs to the legend.
         let legend = words.get(at + 2).is_some_and(|(word, _)| *word == "=");
-        (is_cell(pair[1].0) && !legend).then_some((label, at))
+        let is_cell = is_cell(pair[1].0) || repair::split_cells(&pair[1..]).len() > 1;
+        (is_cell && !legend).then_some((label, at))
     });
     // A device's row is returned even if it is cut off or its first cell is unknown, so that it
     // causes an error at its own line.
