@@ -152,10 +152,11 @@ impl Dump {
             } else {
                 ("devices", "them")
             };
-            let told = format!("{} names {named} but not what joins {them}", kind.name());
-            return lacks(
-                told + ": merge it with another dump of the machine, such as `nvidia-smi topo -m`",
-            );
+            return lacks(format!(
+                "{} names {named} but not what joins {them}: merge it with another dump of the machine, such as {}",
+                kind.name(),
+                of_links(kind)
+            ));
         }
         if says.host < HostDetail::Classes {
             assume_host_paths(&mut machine)?;
@@ -163,6 +164,18 @@ impl Dump {
         state_peers(&mut machine, &peer_access)?;
         know_links(&mut machine)?;
         Ok(machine)
+    }
+}
+
+/// The output that has the links, of the vendor's own tool.
+fn of_links(kind: Kind) -> &'static str {
+    match kind {
+        // Each has options that print a part of it.
+        Kind::AmdSmiTopology => "the whole `amd-smi topology`",
+        Kind::RocmSmi => "the whole `rocm-smi --showtopo`",
+        Kind::AmdSmiXgmi => "`amd-smi topology`",
+        Kind::Kfd | Kind::Lspci | Kind::Hwloc => "`nvidia-smi topo -m` or `rocm-smi --showtopo`",
+        _ => "`nvidia-smi topo -m`",
     }
 }
 

@@ -4,7 +4,7 @@ use super::entries::{catalogue, entry};
 use super::formula::{self, formulas};
 use crate::error::Error;
 use crate::machine::Machine;
-use crate::similar::did_you_mean;
+use crate::similar::did_you_mean_one_of;
 
 /// The machine of this name, by formula or from the catalogue.
 pub(super) fn single(name: &str) -> Result<Machine, Error> {
@@ -15,12 +15,11 @@ pub(super) fn single(name: &str) -> Result<Machine, Error> {
 }
 
 fn unknown(name: &str) -> Error {
-    let names: Vec<&str> = catalogue().iter().map(|entry| entry.name).collect();
+    let names = catalogue().iter().map(|entry| entry.name);
     let forms: Vec<&str> = formulas().iter().map(|formula| formula.form).collect();
     Error::new(format!(
-        "no machine is called `{name}`{}: expected {} or {}",
-        did_you_mean(name, names.iter().copied()),
-        names.join(", "),
+        "no machine is called `{name}`{}: expected a name that `mapa-bench machines` lists, or {}",
+        did_you_mean_one_of(name, names),
         forms.join(", ")
     ))
 }

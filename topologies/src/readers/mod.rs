@@ -157,7 +157,12 @@ impl Kind {
 /// - [`ErrorKind::Unknown`]: no known kind.
 pub fn recognise(text: &str) -> Result<Kind, Error> {
     if let Some(reader) = READERS.iter().find(|reader| (reader.is)(text)) {
-        return Ok(reader.kind);
+        // A whole machine file may name other vendors' tools.
+        let is_table = reader.kind == Kind::NvidiaSmiTopo;
+        return match unsupported::other_vendor(text).filter(|_| is_table) {
+            Some(what) => Err(Error::of_kind(ErrorKind::Unsupported, what)),
+            None => Ok(reader.kind),
+        };
     }
     if text.trim().is_empty() {
         return Err(Error::of_kind(

@@ -1,60 +1,200 @@
 //! Recognises texts that have no reader, and names what to use instead.
 
+/// A kind of text without a reader.
+struct KnownText {
+    /// What a text of this kind has: all of one of these.
+    has: &'static [&'static [&'static str]],
+    what: &'static str,
+    instead: &'static str,
+}
+
+/// Tables of other vendors, which look like those of `nvidia-smi topo -m`.
+const OTHER_VENDORS: [KnownText; 4] = [
+    KnownText {
+        has: &[&["MetaX System Management"], &["mx-smi"]],
+        what: "`mx-smi` of MetaX devices, whose links have no reader",
+        instead: "a machine file",
+    },
+    KnownText {
+        has: &[&["npu-smi"], &["HCCS"]],
+        what: "`npu-smi` of Ascend devices",
+        instead: "a machine file",
+    },
+    KnownText {
+        has: &[&["xpu-smi"], &["GPU 0/0"], &["XeLink"]],
+        what: "`xpu-smi` of Intel devices, whose links have no reader",
+        instead: "the XML of `lstopo machine.xml`, or a machine file",
+    },
+    KnownText {
+        has: &[&["HL-SMI"], &["hl-smi"]],
+        what: "`hl-smi` of Gaudi devices, which does not describe links",
+        instead: "the XML of `lstopo machine.xml`, or a machine file",
+    },
+];
+
+/// All others. The first that fits holds, so errors come before the outputs that contain them.
+const KNOWN: [KnownText; 21] = [
+    KnownText {
+        has: &[
+            &["NVIDIA-SMI has failed"],
+            &["Failed to initialize NVML"],
+            &["couldn't communicate with the NVIDIA driver"],
+            &["nvidia-smi: command not found"],
+            &["nvidia-smi: not found"],
+            &["No devices were found"],
+        ],
+        what: "an error message of nvidia-smi",
+        instead: "its output with a working driver",
+    },
+    KnownText {
+        has: &[
+            &["Failed to run topology matrix"],
+            &["Failed to retrieve topology"],
+        ],
+        what: "an error of `nvidia-smi topo -m`, which some virtual machines, containers and drivers for Windows do not offer",
+        instead: "its output on the host; or `sudo lspci -vv` and `nvidia-smi -L`; or the XML of `lstopo machine.xml`",
+    },
+    KnownText {
+        has: &[
+            &["rocm-smi: command not found"],
+            &["amd-smi: command not found"],
+            &["ERROR:root:Driver not initialized"],
+            &["Unable to detect any GPU devices"],
+            &["No AMD GPUs specified"],
+        ],
+        what: "an error message of rocm-smi or amd-smi",
+        instead: "the output of `amd-smi topology` or `rocm-smi --showtopo` with a working driver",
+    },
+    KnownText {
+        has: &[
+            &["Bandwidth", "Matrix (GB/s)", "D\\D"],
+            &["P2P Connectivity Matrix", "D\\D"],
+        ],
+        what: "the output of p2pBandwidthLatencyTest, measured bandwidths that `mapa-bench measured add` takes",
+        instead: "`nvidia-smi topo -m` for the machine",
+    },
+    KnownText {
+        has: &[
+            &["RocmBandwidthTest"],
+            &["rocm-bandwidth-test"],
+            &["copy peak bandwidth"],
+        ],
+        what: "the output of rocm-bandwidth-test, measured bandwidths",
+        instead: "`rocm-smi --showtopo` or `amd-smi topology` for the machine",
+    },
+    KnownText {
+        has: &[&["nvbandwidth Version"], &["memcpy CE"]],
+        what: "the output of nvbandwidth, measured bandwidths that `mapa-bench measured add` takes",
+        instead: "`nvidia-smi topo -m` for the machine",
+    },
+    KnownText {
+        has: &[
+            &["# nThread", "minBytes"],
+            &["out-of-place", "algbw", "busbw"],
+        ],
+        what: "the output of nccl-tests or rccl-tests, measured bandwidths that `mapa-bench measured add` takes",
+        instead: "`nvidia-smi topo -m` or `rocm-smi --showtopo` for the machine",
+    },
+    KnownText {
+        has: &[
+            &["AllocTRES"],
+            &["sacct "],
+            &["JobID", "Elapsed"],
+            &["billing=", "gres/gpu"],
+        ],
+        what: "a list of jobs by Slurm's `sacct`, no machine (`mapa-bench simulate --trace` takes what `sacct --allusers --allocations --parsable2 --format=JobID,Submit,Start,End,Elapsed,AllocTRES,State,Timelimit,JobName` prints)",
+        instead: "`nvidia-smi topo -m`, or `slurmd -G` for the machine",
+    },
+    KnownText {
+        has: &[&["NVIDIA-SMI ", "Driver Version"]],
+        what: "`nvidia-smi` without options, which does not describe links",
+        instead: "`nvidia-smi topo -m`",
+    },
+    KnownText {
+        has: &[&["==============NVSMI LOG=============="]],
+        what: "`nvidia-smi -q`, which does not describe links",
+        instead: "`nvidia-smi topo -m`",
+    },
+    KnownText {
+        has: &[&["<nvidia_smi_log>"]],
+        what: "`nvidia-smi -q -x`, which does not describe links",
+        instead: "`nvidia-smi topo -m`",
+    },
+    KnownText {
+        has: &[&["VGA compatible controller"], &["3D controller"]],
+        what: "`lspci` without the speeds of links",
+        instead: "`sudo lspci -vv`, beside `nvidia-smi topo -m`; or `lstopo machine.xml`",
+    },
+    KnownText {
+        has: &[
+            &["ROCm System Management Interface"],
+            &["Concise Info"],
+            &["ROCM-SMI version"],
+        ],
+        what: "`rocm-smi` without its topology",
+        instead: "`rocm-smi --showtopo`",
+    },
+    KnownText {
+        has: &[&["AMD-SMI ", "amdgpu version"], &["AMDSMI Tool"]],
+        what: "`amd-smi` without its topology",
+        instead: "`amd-smi topology`",
+    },
+    KnownText {
+        has: &[&["HSA Agents"], &["HSA System Attributes"]],
+        what: "`rocminfo`, which does not describe links",
+        instead: "`rocm-smi --showtopo` or `amd-smi topology`",
+    },
+    KnownText {
+        has: &[&["NUMA node0 CPU(s)"], &["node distances:"]],
+        what: "`lscpu` or `numactl --hardware`, which names no devices",
+        instead: "`nvidia-smi topo -m`, `rocm-smi --showtopo` or `lstopo machine.xml`",
+    },
+    KnownText {
+        has: &[&["nvidia.com/gpu"], &["amd.com/gpu"]],
+        what: "a description of a Kubernetes node, which counts devices and does not describe links",
+        instead: "`nvidia-smi topo -m` or `rocm-smi --showtopo`, run on the node",
+    },
+    KnownText {
+        has: &[&["<graphs"], &["<graphml"]],
+        what: "a graph without a machine",
+        instead: "a machine file, or one of the vendors' outputs",
+    },
+    KnownText {
+        has: &[
+            &["num_gpus:", "bandwidth_per_link_mbps"],
+            &["pcie_topology:"],
+        ],
+        what: "a profile of NVIDIA's NVML mock",
+        instead: "what the mock prints: `nvidia-smi topo -m`",
+    },
+    KnownText {
+        has: &[&["Machine (", "NUMANode"], &["Machine (", "Package L#"]],
+        what: "`lstopo` in text form",
+        instead: "its XML: `lstopo machine.xml`",
+    },
+    KnownText {
+        has: &[&["NCCL INFO"], &["RCCL version"]],
+        what: "a log of NCCL without the topology tree",
+        instead: "one with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=GRAPH; or the file of NCCL_TOPO_DUMP_FILE; or `nvidia-smi topo -m`",
+    },
+];
+
 /// The kind of a text and what to use instead, if the text is of a known kind without a reader.
 pub(super) fn advice(text: &str) -> Option<String> {
-    let has = |part: &str| text.contains(part);
-    if has("NVIDIA-SMI has failed")
-        || has("Failed to initialize NVML")
-        || has("nvidia-smi: command not found")
-    {
-        return Some(
-            "this is an error message of nvidia-smi: expected its output with a working driver"
-                .to_owned(),
-        );
-    }
-    let (what, instead) = if has("NVIDIA-SMI ") && has("Driver Version") {
-        (
-            "`nvidia-smi` without options, which does not describe links",
-            "`nvidia-smi topo -m`",
-        )
-    } else if has("==============NVSMI LOG==============") {
-        (
-            "`nvidia-smi -q`, which does not describe links",
-            "`nvidia-smi topo -m`",
-        )
-    } else if has("VGA compatible controller") || has("3D controller") {
-        (
-            "`lspci` without the speeds of links",
-            "`sudo lspci -vv`, beside `nvidia-smi topo -m`; or `lstopo machine.xml`",
-        )
-    } else if text.trim_start().starts_with("Machine (") && has("NUMANode") {
-        ("`lstopo` in text form", "its XML: `lstopo machine.xml`")
-    } else if has("ROCm System Management Interface") || has("Concise Info") {
-        ("`rocm-smi` without its topology", "`rocm-smi --showtopo`")
-    } else if has("HSA Agents") || has("HSA System Attributes") {
-        (
-            "`rocminfo`, which does not describe links",
-            "`rocm-smi --showtopo` or `amd-smi topology`",
-        )
-    } else if has("<nvidia_smi_log>") {
-        (
-            "`nvidia-smi -q -x`, which does not describe links",
-            "`nvidia-smi topo -m`",
-        )
-    } else if has("<graphs") || has("<graphml") {
-        (
-            "a graph without a machine",
-            "a machine file, or one of the vendors' outputs",
-        )
-    } else if has("num_gpus:") && has("bandwidth_per_link_mbps") || has("pcie_topology:") {
-        (
-            "a profile of NVIDIA's NVML mock",
-            "what the mock prints: `nvidia-smi topo -m`",
-        )
-    } else if has("npu-smi") || has("HCCS") {
-        ("`npu-smi` of Ascend devices", "a machine file")
-    } else {
-        return None;
+    advice_from(&OTHER_VENDORS, text).or_else(|| advice_from(&KNOWN, text))
+}
+
+/// The same, for tables of other vendors' devices. These are asked for before the readers of tables, which would take them
+/// for damaged ones of their own.
+pub(super) fn other_vendor(text: &str) -> Option<String> {
+    advice_from(&OTHER_VENDORS, text)
+}
+
+fn advice_from(known: &[KnownText], text: &str) -> Option<String> {
+    let is = |kind: &&KnownText| {
+        let all = |parts: &&[&str]| parts.iter().all(|part| text.contains(part));
+        kind.has.iter().any(all)
     };
+    let KnownText { what, instead, .. } = known.iter().find(is)?;
     Some(format!("this is {what}: expected {instead}"))
 }
