@@ -522,8 +522,8 @@ fn names_that_are_no_formula_are_refused_with_the_form() {
         refused(&format!("fleet:{size}"), "fleet:K[@GB/s]xMACHINE");
     }
     insta::assert_snapshot!(
-        named("fleet:2xdgx-9").unwrap_err().to_string().split(", ").next().unwrap(),
-        @"no machine is called `dgx-9` (did you mean dgx-2?): expected dgx-1p"
+        named("fleet:2xdgx-9").unwrap_err().to_string().split(", or ").next().unwrap(),
+        @"no machine is called `dgx-9` (did you mean dgx-2, dgx-1p or dgx-1v?): expected a name that `mapa-bench machines` lists"
     );
     insta::assert_snapshot!(
         named("fleet:2xring:0").unwrap_err().to_string(),

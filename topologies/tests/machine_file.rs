@@ -105,8 +105,8 @@ fn machines_by_formula_and_names_that_nothing_bears() {
     }
     let error = named("dgx-9").unwrap_err().to_string();
     insta::assert_snapshot!(
-        error.split(", ").next().unwrap(),
-        @"no machine is called `dgx-9` (did you mean dgx-2?): expected dgx-1p"
+        error.split(", or ").next().unwrap(),
+        @"no machine is called `dgx-9` (did you mean dgx-2, dgx-1p or dgx-1v?): expected a name that `mapa-bench machines` lists"
     );
 }
 

@@ -34,13 +34,17 @@ use mapa_cli::{Failure, Output};
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = env::args_os().collect();
+    // An error of the words themselves is an object too.
+    let json = words.iter().any(|word| word == "--json");
     // clap demands a machine, so the default one has to be there before it reads the words.
     let words = match defaults::with_machine(words) {
         Ok(words) => words,
-        // `--json` has not been read yet.
-        Err(failure) => return Output::new(false).fail(&failure),
+        Err(failure) => return Output::new(json).fail(&failure),
     };
-    let cli = Cli::parse_from(words);
+    let cli = match Cli::try_parse_from(words) {
+        Ok(cli) => cli,
+        Err(told) => return Output::new(json).arguments(told),
+    };
     let mut output = Output::new(cli.json);
     let done = match &cli.command {
         Command::General(own) => run(own, &mut output),

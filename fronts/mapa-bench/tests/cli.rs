@@ -597,7 +597,7 @@ fn malformed_requests_have_status_2_and_say_what_was_expected() {
     );
     insta::assert_snapshot!(
         error("allocate --machine dgx-9 --gpus 3"),
-        @"error: no machine is called `dgx-9` (did you mean dgx-2?): expected dgx-1p, dgx-1v, dgx-2, .., cube-mesh-16-released or complete:N, ring:N[@GB/s], torus:A[xB[xC]][@GB/s], mesh:A[xB[xC]][@GB/s], hypercube:D[@GB/s], fleet:K[@GB/s]xMACHINE, a file, or - for standard input"
+        @"error: no machine is called `dgx-9` (did you mean dgx-2, dgx-1p or dgx-1v?): expected a name that `mapa-bench machines` lists, or complete:N, ring:N[@GB/s], torus:A[xB[xC]][@GB/s], mesh:A[xB[xC]][@GB/s], hypercube:D[@GB/s], fleet:K[@GB/s]xMACHINE, a file, or - for standard input"
     );
     insta::assert_snapshot!(
         error("allocate --machine dgx-1v"),
@@ -1056,7 +1056,7 @@ fn a_mistyped_name_is_answered_with_the_one_that_was_meant() {
     .map(|words| format!("{words}\n{}", error(words)));
     insta::assert_snapshot!(said.join("\n"), @"
     topo --machine dgx1v
-    error: no machine is called `dgx1v` (did you mean dgx-1v?): expected dgx-1p, dgx-1v, dgx-2, .., cube-mesh-16-released or complete:N, ring:N[@GB/s], torus:A[xB[xC]][@GB/s], mesh:A[xB[xC]][@GB/s], hypercube:D[@GB/s], fleet:K[@GB/s]xMACHINE, a file, or - for standard input
+    error: no machine is called `dgx1v` (did you mean dgx-1v, dgx-1p or dgx-2?): expected a name that `mapa-bench machines` lists, or complete:N, ring:N[@GB/s], torus:A[xB[xC]][@GB/s], mesh:A[xB[xC]][@GB/s], hypercube:D[@GB/s], fleet:K[@GB/s]xMACHINE, a file, or - for standard input
     allocate --machine dgx-1v --gpus 2 --policy presrve
     error: invalid value 'presrve' for '--policy <POLICY>'
       [possible values: auto, lowest-id, topo-aware, ..

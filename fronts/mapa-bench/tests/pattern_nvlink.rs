@@ -96,7 +96,7 @@ fn two_readings_are_compared_and_what_is_wrong_names_file_and_line() {
     );
     insta::assert_snapshot!(
         error(&format!("pattern from-nvlink {before} --machine no-such-machine")),
-        @"error: no machine is called `no-such-machine`: expected dgx-1p, dgx-1v, dgx-2, .., cube-mesh-16-released or complete:N, ring:N[@GB/s], torus:A[xB[xC]][@GB/s], mesh:A[xB[xC]][@GB/s], hypercube:D[@GB/s], fleet:K[@GB/s]xMACHINE, a file, or - for standard input"
+        @"error: no machine is called `no-such-machine`: expected a name that `mapa-bench machines` lists, or complete:N, ring:N[@GB/s], torus:A[xB[xC]][@GB/s], mesh:A[xB[xC]][@GB/s], hypercube:D[@GB/s], fleet:K[@GB/s]xMACHINE, a file, or - for standard input"
     );
     insta::assert_snapshot!(
         error(&format!("pattern from-nvlink {before} --pcie {after}")),

@@ -503,7 +503,7 @@ fn sweep_files_that_make_no_sense_are_refused_with_the_key_and_what_was_expected
     machines = 3
     error: night.toml: line 1, `machines = 3`: integer: expected a list of words, such as ["one", "two"]
     machines = ["dgx-9"]
-    error: night.toml: `machines`: no machine is called `dgx-9` (did you mean dgx-2?): expected dgx-1p, dgx-1v, dgx-2, .., cube-mesh-16-released or complete:N, ring:N[@GB/s], torus:A[xB[xC]][@GB/s], mesh:A[xB[xC]][@GB/s], hypercube:D[@GB/s], fleet:K[@GB/s]xMACHINE, a file, or - for standard input
+    error: night.toml: `machines`: no machine is called `dgx-9` (did you mean dgx-2, dgx-1p or dgx-1v?): expected a name that `mapa-bench machines` lists, or complete:N, ring:N[@GB/s], torus:A[xB[xC]][@GB/s], mesh:A[xB[xC]][@GB/s], hypercube:D[@GB/s], fleet:K[@GB/s]xMACHINE, a file, or - for standard input
     machines = ["-"]
     error: night.toml: `machines`: standard input cannot be read twice: expected a file
     policies = ["best"]

@@ -7,6 +7,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
+use clap::error::{ContextKind, ContextValue};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use mapa_front::answer::{Malformed, Refusal, Versioned};
 use serde::Serialize;
@@ -97,6 +98,31 @@ impl Output {
         eprintln!("{style}warning:{style:#} {warning}");
     }
 
+    /// Prints what clap says of a command line: help, or what is wrong with it; returns the exit status.
+    pub fn arguments(&mut self, mut told: clap::Error) -> ExitCode {
+        if lacks_machine(&told) {
+            let ways = "name a machine (`mapa-bench machines` lists them), a file or - for standard input; or --live for this \
+                        machine; or set MAPA_MACHINE";
+            let ways = ContextValue::StyledStrs(vec![ways.into()]);
+            told.insert(ContextKind::Suggested, ways);
+        }
+        let status = told.exit_code();
+        // If this cannot be printed, there is nowhere left to report it.
+        let _ = told.print();
+        if self.json && status != 0 {
+            let text = told.render().to_string();
+            let text = text.strip_prefix("error: ").unwrap_or(&text);
+            // What follows is how the command is called.
+            let what = text.split("\n\nUsage:").next().unwrap_or_default();
+            let what = what.split("\n\nFor more").next().unwrap_or_default();
+            let words: Vec<&str> = what.split_whitespace().collect();
+            let error = words.join(" ");
+            let _ = self.object(&Malformed { error });
+        }
+        let _ = self.finish();
+        ExitCode::from(u8::try_from(status).unwrap_or(2))
+    }
+
     /// Prints why there is no answer; returns the exit status.
     pub fn fail(&mut self, failure: &Failure) -> ExitCode {
         let code = match failure {
@@ -140,6 +166,15 @@ impl Output {
         let _ = self.finish();
         code
     }
+}
+
+/// Whether a command line lacks the machine that its command needs.
+fn lacks_machine(told: &clap::Error) -> bool {
+    let Some(ContextValue::Strings(missing)) = told.get(ContextKind::InvalidArg) else {
+        return false;
+    };
+    told.kind() == clap::error::ErrorKind::MissingRequiredArgument
+        && missing.iter().any(|option| option.starts_with("--machine"))
 }
 
 /// The style, where standard error shows colours.

@@ -52,8 +52,8 @@ fn a_machine_in_words_toml_and_json() {
         .map(drop)
         .unwrap_err();
     insta::assert_snapshot!(
-        error.to_string().split(", ").next().unwrap(),
-        @"no machine is called `no-such-machine`: expected dgx-1p"
+        error.to_string().split(", or ").next().unwrap(),
+        @"no machine is called `no-such-machine`: expected a name that `mapa-bench machines` lists"
     );
 }
 

@@ -79,7 +79,7 @@ const KNOWN: [KnownText; 21] = [
             &["rocm-bandwidth-test"],
             &["copy peak bandwidth"],
         ],
-        what: "the output of rocm-bandwidth-test, measured bandwidths",
+        what: "the output of rocm-bandwidth-test, measured bandwidths that `mapa-bench measured add` takes",
         instead: "`rocm-smi --showtopo` or `amd-smi topology` for the machine",
     },
     KnownText {

@@ -32,6 +32,8 @@ pub(super) struct TopoMatrix {
     pub(super) is_pcie_only: bool,
     /// Whether the text has no header, so that its columns are those of its rows.
     is_headless: bool,
+    /// Whether a row has more links than columns.
+    is_misaligned: bool,
     /// The class of each pair, row by row. `None` on the diagonal, and if a card's cell is missing.
     cells: Vec<Option<LinkClass>>,
 }
@@ -63,6 +65,7 @@ impl TopoMatrix {
             says_soc: says_soc(&rows),
             is_pcie_only,
             is_headless,
+            is_misaligned: false,
             cells: vec![None; columns.len() * columns.len()],
         };
         let mut lines = vec![None; columns.len()];
@@ -238,10 +241,14 @@ impl TopoMatrix {
                 return Err(Error::at(row.line, what));
             }
             cells.truncate(size.devices);
-            self.warn(
-                row.line,
-                format!("{what}: those of network cards are left out"),
-            );
+            // All rows of a table are damaged alike.
+            if !self.is_misaligned {
+                self.warn(
+                    row.line,
+                    format!("{what}: in such rows those of network cards are left out"),
+                );
+            }
+            self.is_misaligned = true;
         }
         for (j, column) in columns.iter().enumerate() {
             let between_devices = i < size.devices && j < size.devices;
