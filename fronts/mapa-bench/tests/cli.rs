@@ -1056,7 +1056,7 @@ fn a_mistyped_name_is_answered_with_the_one_that_was_meant() {
     .map(|words| format!("{words}\n{}", error(words)));
     insta::assert_snapshot!(said.join("\n"), @"
     topo --machine dgx1v
-    error: no machine is called `dgx1v` (did you mean dgx-1v, dgx-1p or dgx-2?): expected a name that `mapa-bench machines` lists, or complete:N, ring:N[@GB/s], torus:A[xB[xC]][@GB/s], mesh:A[xB[xC]][@GB/s], hypercube:D[@GB/s], fleet:K[@GB/s]xMACHINE, a file, or - for standard input
+    error: no machine is called `dgx1v` (did you mean dgx-1v, dgx-1p or dgx-a100?): expected a name that `mapa-bench machines` lists, or complete:N, ring:N[@GB/s], torus:A[xB[xC]][@GB/s], mesh:A[xB[xC]][@GB/s], hypercube:D[@GB/s], fleet:K[@GB/s]xMACHINE, a file, or - for standard input
     allocate --machine dgx-1v --gpus 2 --policy presrve
     error: invalid value 'presrve' for '--policy <POLICY>'
       [possible values: auto, lowest-id, topo-aware, ..

@@ -237,7 +237,7 @@ fn servers_are_a_fleet_of_their_own() {
     );
     insta::assert_snapshot!(
         error("simulate --servers dgx-1w"),
-        @"error: no machine is called `dgx-1w` (did you mean dgx-1p, dgx-1v or dgx-a100?): expected a name that `mapa-bench machines` lists, or complete:N, ring:N[@GB/s], torus:A[xB[xC]][@GB/s], mesh:A[xB[xC]][@GB/s], hypercube:D[@GB/s], fleet:K[@GB/s]xMACHINE, a file, or - for standard input"
+        @"error: no machine is called `dgx-1w` (did you mean dgx-1p, dgx-1v or dgx-2?): expected a name that `mapa-bench machines` lists, or complete:N, ring:N[@GB/s], torus:A[xB[xC]][@GB/s], mesh:A[xB[xC]][@GB/s], hypercube:D[@GB/s], fleet:K[@GB/s]xMACHINE, a file, or - for standard input"
     );
     insta::assert_snapshot!(
         error("simulate --servers dgx-1v --network 0"),

@@ -23,11 +23,11 @@ fn a_machine_that_cannot_be_opened_is_no_driver_and_the_log_says_why() {
         // In a file of settings, names of files are relative to its folder.
         let log = machine.log();
         let log = log.replace(machine.path().to_str().unwrap(), "FOLDER");
-        // The catalogue follows.
-        log.split(", dgx-1v, ").next().unwrap().to_owned()
+        // Names by formula follow.
+        log.split(" lists, or ").next().unwrap().to_owned()
     });
     insta::assert_snapshot!(said.join("\n"), @"
-    fake-nvml: machine `dgx-7`: no machine is called `dgx-7` (did you mean dgx-2, dgx-1p or dgx-1v?): expected a name that `mapa-bench machines` lists
+    fake-nvml: machine `dgx-7`: no machine is called `dgx-7` (did you mean dgx-2, dgx-1p or dgx-1v?): expected a name that `mapa-bench machines`
     fake-nvml: /no/such/file.toml: No such file or directory (os error 2)
 
     fake-nvml: FOLDER/Cargo.toml: No such file or directory (os error 2)
