@@ -58,16 +58,7 @@ pub(crate) fn with_machine(words: Vec<OsString>) -> Result<Vec<OsString>, Failur
 
 /// Whether the command takes a machine, and its words name none.
 fn lacks_machine(words: &[OsString]) -> bool {
-    let given: Vec<&str> = words
-        .iter()
-        .skip(1)
-        // A word that is no text is neither a command nor one of the options below.
-        .filter_map(|word| word.to_str())
-        .collect();
-    // The options before a command take no values, so the first word that is no option is the command.
-    let Some(name) = given.iter().find(|word| !word.starts_with('-')) else {
-        return false;
-    };
+    let given = texts(words);
     let instead = |word: &&str| {
         let option = word.split('=').next().unwrap_or_default();
         INSTEAD.contains(&option)
@@ -83,12 +74,30 @@ fn lacks_machine(words: &[OsString]) -> bool {
         return false;
     }
     // Last, since describing all commands takes longer than all that is above.
+    takes(words, "machine")
+}
+
+/// The words of a command line without the program. A word that is no text is neither a command nor an option.
+fn texts(words: &[OsString]) -> Vec<&str> {
+    words
+        .iter()
+        .skip(1)
+        .filter_map(|word| word.to_str())
+        .collect()
+}
+
+/// Whether the command of these words takes an option.
+pub(crate) fn takes(words: &[OsString], option: &str) -> bool {
+    let given = texts(words);
+    // The options before a command take no values, so the first word that is no option is the command.
+    let name = given.iter().find(|word| !word.starts_with('-'));
     let cli = Cli::command();
-    cli.find_subcommand(OsStr::new(name))
-        .is_some_and(|command| {
-            let mut options = command.get_arguments();
-            options.any(|option| option.get_id() == "machine")
-        })
+    let command = name.and_then(|name| cli.find_subcommand(OsStr::new(name)));
+    command.is_some_and(|command| {
+        command
+            .get_arguments()
+            .any(|argument| argument.get_id() == option)
+    })
 }
 
 /// The machine of the configuration file; none if there is no file.

@@ -41,9 +41,9 @@ fn main() -> ExitCode {
         Ok(words) => words,
         Err(failure) => return Output::new(json).fail(&failure),
     };
-    let cli = match Cli::try_parse_from(words) {
+    let cli = match Cli::try_parse_from(&words) {
         Ok(cli) => cli,
-        Err(told) => return Output::new(json).arguments(told),
+        Err(told) => return Output::new(json).arguments(told, defaults::takes(&words, "live")),
     };
     let mut output = Output::new(cli.json);
     let done = match &cli.command {

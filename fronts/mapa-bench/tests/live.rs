@@ -196,6 +196,30 @@ fn where_there_is_nothing_the_error_says_what_was_looked_for() {
 }
 
 #[test]
+fn a_command_without_a_machine_says_how_one_is_named() {
+    let tip = |words: &str| {
+        let output = command(words).output().unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        let tip = text.lines().find(|line| line.starts_with("  tip: "));
+        tip.unwrap_or_default().trim().to_owned()
+    };
+    insta::assert_snapshot!(
+        tip("allocate --gpus 2"),
+        @"tip: name a machine (`mapa-bench machines` lists them), a file or - for standard input; or --live for this machine; or set MAPA_MACHINE"
+    );
+    assert_eq!(
+        tip("allocate --gpsu 2 --machine dgx-1v"),
+        "tip: a similar argument exists: '--gpus'"
+    );
+    let output = command("allocate --gpus 2 --json").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    insta::assert_snapshot!(
+        String::from_utf8(output.stdout).unwrap(),
+        @r#"{"error":"the following required arguments were not provided: --machine <NAME|FILE|-> tip: name a machine (`mapa-bench machines` lists them), a file or - for standard input; or --live for this machine; or set MAPA_MACHINE","schema":1}"#
+    );
+}
+
+#[test]
 fn it_stands_in_place_of_machine() {
     insta::assert_snapshot!(
         error("topo --live --machine dgx-1v"),

@@ -99,10 +99,17 @@ impl Output {
     }
 
     /// Prints what clap says of a command line: help, or what is wrong with it; returns the exit status.
-    pub fn arguments(&mut self, mut told: clap::Error) -> ExitCode {
+    /// `takes_live` is whether the command takes the machine that it runs on.
+    pub fn arguments(&mut self, mut told: clap::Error, takes_live: bool) -> ExitCode {
         if lacks_machine(&told) {
-            let ways = "name a machine (`mapa-bench machines` lists them), a file or - for standard input; or --live for this \
-                        machine; or set MAPA_MACHINE";
+            let live = if takes_live {
+                "; or --live for this machine"
+            } else {
+                ""
+            };
+            let ways = format!(
+                "name a machine (`mapa-bench machines` lists them), a file or - for standard input{live}; or set MAPA_MACHINE"
+            );
             let ways = ContextValue::StyledStrs(vec![ways.into()]);
             told.insert(ContextKind::Suggested, ways);
         }

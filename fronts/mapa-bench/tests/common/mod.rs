@@ -97,10 +97,14 @@ pub(crate) fn error(words: &str) -> String {
     stderr(words, run(words, ""))
 }
 
-/// What a message says of a request: without the usage that follows, with one name for the folders of
+/// What a message says of a request: without the usage that follows and how a machine is named, with one name for the folders of
 /// tests, and with no more than three names of a list that grows with the catalogue or the systems.
 pub(crate) fn shown(text: &str) -> String {
-    let usage = ["\n\nUsage: ", "\n\nFor more information"];
+    let usage = [
+        "\n\nUsage: ",
+        "\n\nFor more information",
+        "\n\n  tip: name a machine",
+    ];
     let ends = usage.iter().filter_map(|start| text.find(start));
     let mut shown = text[..ends.min().unwrap_or(text.len())]
         .trim_end()

@@ -3,13 +3,24 @@
 //! The tool sets a tab behind every cell, and cells may be empty. In pasted text tabs are spaces, so a word behind
 //! an empty cell lies below another title, or between two.
 
-use super::matrix::DeviceRow;
 use super::repair;
 use super::table::{AffinityColumn, Label, TopoHeader, TopoRow};
 use crate::machine::Warning;
 
 /// The columns at which a tab stops.
 const TAB: usize = 8;
+
+/// A device, with what its row says right of the matrix.
+pub(super) struct DeviceRow {
+    pub(super) name: String,
+    /// The number in the device's name.
+    pub(super) index: Option<u32>,
+    pub(super) numa: Option<u32>,
+    /// The CPU affinity as printed, if there is one.
+    pub(super) cpus: Option<String>,
+    /// Whether the row ends with the matrix.
+    pub(super) is_bare: bool,
+}
 
 /// The rows of devices, with their affinities.
 pub(super) fn of_devices(

@@ -4,22 +4,12 @@ use std::collections::HashSet;
 
 use mapa_core::{LinkClass, MAX_DEVICES};
 
-use super::affinity;
-use super::table::{Label, TopoHeader, TopoRow, TopoTable, is_cell, is_own};
+use super::affinity::{self, DeviceRow};
+use super::repair::{is_cell, is_own};
+use super::table::{Label, TopoHeader, TopoRow, TopoTable};
 use crate::error::Error;
 use crate::machine::{Labels, Warning};
 use crate::readers::infer::MOST_NVLINKS;
-
-pub(super) struct DeviceRow {
-    pub(super) name: String,
-    /// The number in the device's name.
-    pub(super) index: Option<u32>,
-    pub(super) numa: Option<u32>,
-    /// The CPU affinity as printed, if there is one.
-    pub(super) cpus: Option<String>,
-    /// Whether the row ends with the matrix.
-    pub(super) is_bare: bool,
-}
 
 /// The links as printed: devices first, then network cards.
 pub(super) struct TopoMatrix {

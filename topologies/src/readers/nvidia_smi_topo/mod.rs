@@ -128,7 +128,7 @@ fn build(matrix: &TopoMatrix) -> Result<Fabric, Error> {
     };
     let n = matrix.len();
     let host = infer::host_classes(n, devices, |a, b| matrix.class(a, b), same_numa);
-    let device = |(id, device): (usize, &matrix::DeviceRow)| {
+    let device = |(id, device): (usize, &affinity::DeviceRow)| {
         let index = device.index.filter(|&index| index as usize != id);
         let info = DeviceInfo {
             index,

@@ -1,7 +1,16 @@
 //! Words of which the white space between them was lost, where a terminal wrapped a line: `SYSSYS`,
 //! `NIC7NIC8`, `168-2231`. A word is split where there is one way to do it, and left as it is otherwise.
 
-use super::table::is_cell;
+use crate::machine::Labels;
+
+pub(super) fn is_cell(word: &str) -> bool {
+    is_own(word) || Labels::default().parse(word).is_ok()
+}
+
+/// Whether a word is the X that stands for a device itself.
+pub(super) fn is_own(word: &str) -> bool {
+    word.eq_ignore_ascii_case("X")
+}
 
 /// Words that cells consist of. None begins with another, so that a text is split in one way.
 const CELLS: [&str; 10] = [

@@ -5,10 +5,9 @@ use std::collections::HashSet;
 use mapa_core::MAX_DEVICES;
 
 use crate::error::Error;
-use crate::machine::Labels;
 use crate::readers::text::{self, words};
 
-use super::repair;
+use super::repair::{self, is_cell};
 
 /// The most columns, and the most rows, that are read: the most devices, and as many cards.
 const MOST_LABELS: usize = 2 * MAX_DEVICES;
@@ -360,15 +359,6 @@ fn is_card(word: &str) -> bool {
         && !word.strip_prefix("NV").is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()))
         && !is_cell(word)
         && Label::device(word).is_none()
-}
-
-pub(super) fn is_cell(word: &str) -> bool {
-    is_own(word) || Labels::default().parse(word).is_ok()
-}
-
-/// Whether a word is the X that stands for a device itself.
-pub(super) fn is_own(word: &str) -> bool {
-    word.eq_ignore_ascii_case("X")
 }
 
 fn affinities(line: &str, words: &[(&str, usize)]) -> Vec<(AffinityColumn, usize)> {
