@@ -198,7 +198,7 @@ fn where_there_is_nothing_the_error_says_what_was_looked_for() {
 #[test]
 fn a_command_without_a_machine_says_how_one_is_named() {
     let tip = |words: &str| {
-        let output = command(words).output().unwrap();
+        let output = common::command(words).output().unwrap();
         let text = String::from_utf8(output.stderr).unwrap();
         let tip = text.lines().find(|line| line.starts_with("  tip: "));
         tip.unwrap_or_default().trim().to_owned()
@@ -211,7 +211,9 @@ fn a_command_without_a_machine_says_how_one_is_named() {
         tip("allocate --gpsu 2 --machine dgx-1v"),
         "tip: a similar argument exists: '--gpus'"
     );
-    let output = command("allocate --gpus 2 --json").output().unwrap();
+    let output = common::command("allocate --gpus 2 --json")
+        .output()
+        .unwrap();
     assert_eq!(output.status.code(), Some(2));
     insta::assert_snapshot!(
         String::from_utf8(output.stdout).unwrap(),
