@@ -4,6 +4,7 @@ mod cli;
 mod commands;
 mod common;
 mod dumps;
+mod field;
 mod fit;
 mod instances;
 mod live;

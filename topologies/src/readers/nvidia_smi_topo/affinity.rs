@@ -3,7 +3,7 @@
 //! The tool sets a tab behind every cell, and cells may be empty. In pasted text tabs are spaces, so a word behind
 //! an empty cell lies below another title, or between two.
 
-use super::repair;
+use super::repair::{self, is_cell};
 use super::table::{AffinityColumn, Label, TopoHeader, TopoRow};
 use crate::machine::Warning;
 
@@ -100,6 +100,9 @@ fn first_node(text: &str) -> Option<u32> {
 /// the column of a word. Otherwise a word belongs to the title below which it begins, but for words that all lie where
 /// the tabs of the tool would set them, and not all at the beginning of a title.
 fn affinity<'a>(row: &'a TopoRow, cells: usize, header: &TopoHeader) -> [Option<&'a str>; 2] {
+    // A row may have more links than the header has columns.
+    let links = row.words.iter().take_while(|(word, _)| is_cell(word));
+    let cells = cells.max(links.count());
     let words = row.words.get(cells..).unwrap_or_default();
     let kinds: Vec<AffinityColumn> = header.affinities.iter().map(|&(kind, _)| kind).collect();
     let fields = row.fields.iter().filter(|field| !field.is_empty()).count();
