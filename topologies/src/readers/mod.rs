@@ -11,6 +11,7 @@ mod kfd;
 mod lspci;
 mod nccl_graph;
 mod nccl_topology;
+mod nccl_tree;
 mod nvidia_smi_list;
 mod nvidia_smi_mig;
 mod nvidia_smi_nvlink;

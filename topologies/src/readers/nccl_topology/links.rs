@@ -9,27 +9,16 @@ use crate::error::Error;
 use crate::links::ASSUMED_DIRECT_GBPS;
 use crate::machine::Warning;
 use crate::pci;
+use crate::readers::nccl_tree::{NcclBond, NcclBonds};
 use crate::readers::xml::{self, XmlLines, elements, tag};
 
 /// The PCI class of an NVSwitch at the other end of a link. [`CPU`] is that of a CPU.
 const NV_SWITCH: u32 = 0x06_8000;
 const CPU: u32 = 0x06_8001;
 
-/// A number of parallel links, with their total bandwidth in GB/s.
-#[derive(Clone, Copy, Default)]
-pub(super) struct NcclBond {
-    pub(super) links: u8,
-    pub(super) gbps: f64,
-}
-
 /// The direct links of a machine.
 pub(super) struct NcclLinks {
-    /// The links between devices a < b.
-    pub(super) pairs: BTreeMap<(usize, usize), NcclBond>,
-    /// For each device, its links to switches.
-    pub(super) ports: Vec<Option<NcclBond>>,
-    /// For each device, the bandwidth of its links to its CPU, GB/s.
-    pub(super) to_host: Vec<f64>,
+    pub(super) bonds: NcclBonds,
     /// Whether links of the machine were left out.
     pub(super) left_out: bool,
     /// Whether all links are of a known generation.
@@ -61,9 +50,7 @@ impl NcclLinks {
     ) -> Result<Self, Error> {
         let n = system.gpus.len();
         let mut links = Self {
-            pairs: BTreeMap::new(),
-            ports: vec![None; n],
-            to_host: vec![0.0; n],
+            bonds: NcclBonds::none(n),
             left_out: false,
             rates_known: true,
             xgmi: false,
@@ -81,7 +68,7 @@ impl NcclLinks {
                     "nvlink" => gpu.nvlink,
                     "xgmi" => gpu.xgmi,
                     "c2c" => {
-                        links.to_host[id] += coherent(node)?;
+                        links.bonds.to_host[id] += coherent(node)?;
                         continue;
                     }
                     _ => continue,
@@ -116,11 +103,11 @@ impl NcclLinks {
                         entry.links = entry.links.saturating_add(count);
                     }
                     NcclEnd::Switch => {
-                        let port = links.ports[id].get_or_insert_with(NcclBond::default);
+                        let port = links.bonds.ports[id].get_or_insert_with(NcclBond::default);
                         *port = bond(node, u32::from(port.links).saturating_add(count), rate)?;
                     }
                     NcclEnd::Host => {
-                        links.to_host[id] += f64::from(count.min(u32::from(u8::MAX))) * rate
+                        links.bonds.to_host[id] += f64::from(count.min(u32::from(u8::MAX))) * rate
                     }
                     NcclEnd::Nowhere(what) => {
                         links.left_out = true;
@@ -159,13 +146,14 @@ impl NcclLinks {
             }
             // A pair that a switch also joins has the links of its smaller port in addition. Their
             // sum must be valid too.
-            let port = |id: usize| self.ports[id].map_or(0, |port| u32::from(port.links));
+            let port = |id: usize| self.bonds.ports[id].map_or(0, |port| u32::from(port.links));
             bond(
                 here.node,
                 here.links.saturating_add(port(a).min(port(b))),
                 rate,
             )?;
-            self.pairs
+            self.bonds
+                .pairs
                 .insert((a.min(b), a.max(b)), bond(here.node, here.links, rate)?);
         }
         Ok(())

@@ -5,13 +5,13 @@
 //! its direct links, each with the PCI address and class of its other end. Attributes differ
 //! between versions, so the reader uses only those that matter here, and requires few.
 //!
-//! [`system`] reads the elements, [`links`] finds the other ends of direct links, and [`build`]
-//! builds the fabric.
+//! [`system`] reads the elements, [`links`] finds the other ends of direct links, and [`nccl_tree`] builds
+//! the fabric.
 
-mod build;
 mod links;
 mod system;
 
+use super::nccl_tree::{self, NcclTree};
 use super::xml::{self, XmlLines};
 use crate::dump::{Dump, HostDetail, Says};
 use crate::error::Error;
@@ -57,8 +57,12 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
     let mut warnings = Vec::new();
     let system = NcclSystem::read(document.root_element(), &lines, &mut warnings)?;
     let links = NcclLinks::read(&system, &lines, &mut warnings)?;
-    let built = build::fabric(&system, &links)?;
     let devices = system.gpus.len();
+    let built = nccl_tree::fabric(NcclTree {
+        cpus: &system.cpus,
+        devices: &system.devices(&lines),
+        links: &links.bonds,
+    })?;
     let machine = Machine {
         name: "nccl-topology".to_owned(),
         title: format!("{devices} devices, read from NCCL's topology"),
@@ -113,10 +117,10 @@ fn notes(system: &NcclSystem<'_, '_>, links: &NcclLinks, host_told: bool) -> Vec
     if !links.rates_known {
         notes.push("Some direct links fit no known generation: each counts 25 GB/s.".to_owned());
     }
-    if links.ports.iter().any(Option::is_some) {
+    if links.bonds.ports.iter().any(Option::is_some) {
         notes.push("All NVSwitches become one link switch, as in NCCL.".to_owned());
     }
-    if links.to_host.iter().any(|&gbps| gbps > 0.0) {
+    if links.bonds.to_host.iter().any(|&gbps| gbps > 0.0) {
         notes.push(
             "Devices with direct links to their CPU are attached to its host bridge by these links.".to_owned(),
         );

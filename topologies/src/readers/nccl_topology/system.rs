@@ -8,39 +8,16 @@ use roxmltree::Node;
 use crate::error::{Error, ErrorKind};
 use crate::links::ASSUMED_HOST_GBPS;
 use crate::machine::Warning;
+use crate::readers::nccl_tree::{NcclCpu, NcclDevice, NcclPart, renumber};
 use crate::readers::xml::{self, XmlLines, elements, tag};
 use crate::{links, pci};
 
 /// A file, with its devices in the order of their ids.
 pub(super) struct NcclSystem<'a, 'input> {
-    pub(super) cpus: Vec<NcclCpu<'a, 'input>>,
+    pub(super) cpus: Vec<NcclCpu>,
     pub(super) gpus: Vec<NcclGpu<'a, 'input>>,
     /// Whether the file has no `<gpu>`. Devices are then recognised by their PCI class.
     pub(super) skeleton: bool,
-}
-
-/// A `<cpu>`: a NUMA node, and the elements below it.
-pub(super) struct NcclCpu<'a, 'input> {
-    pub(super) node: Node<'a, 'input>,
-    /// The index of its host: the first in the file is 0.
-    pub(super) host: usize,
-    /// `None` if the file has -1.
-    pub(super) numa: Option<u32>,
-    pub(super) parts: Vec<NcclPart>,
-}
-
-/// A device, a network card, or a switch above some.
-pub(super) enum NcclPart {
-    /// A PCI element with others below it.
-    Switch {
-        name: String,
-        hop: Option<f64>,
-        below: Vec<NcclPart>,
-    },
-    /// A device, by its index in [`NcclSystem::gpus`].
-    Gpu { gpu: usize, hop: Option<f64> },
-    /// A network card. Its hop is unknown if it is directly below a CPU.
-    Card { name: String, hop: Option<f64> },
 }
 
 /// A device.
@@ -74,7 +51,7 @@ impl<'a, 'input> NcclSystem<'a, 'input> {
             cards: HashMap::new(),
             odd: HashMap::new(),
         };
-        let mut cpus: Vec<NcclCpu<'a, 'input>> = Vec::new();
+        let mut cpus: Vec<NcclCpu> = Vec::new();
         let mut hosts: HashMap<&str, usize> = HashMap::new();
         for node in elements(root) {
             if tag(node) != "cpu" {
@@ -99,10 +76,11 @@ impl<'a, 'input> NcclSystem<'a, 'input> {
                 return Err(xml::error(node, what).with_kind(ErrorKind::TooLarge));
             } else {
                 cpus.push(NcclCpu {
-                    node,
+                    line: lines.of(node),
                     host,
                     numa,
                     parts,
+                    between: None,
                 });
             }
         }
@@ -113,6 +91,17 @@ impl<'a, 'input> NcclSystem<'a, 'input> {
         };
         system.sort()?;
         Ok(system)
+    }
+
+    /// The devices without their elements, in the order of their ids.
+    pub(super) fn devices(&self, lines: &XmlLines) -> Vec<NcclDevice> {
+        let device = |gpu: &NcclGpu<'_, '_>| NcclDevice {
+            line: lines.of(gpu.node),
+            host: gpu.host,
+            dev: gpu.dev,
+            busid: gpu.busid.clone(),
+        };
+        self.gpus.iter().map(device).collect()
     }
 
     /// Orders the devices by host, then by number, then by position in the file.
@@ -141,16 +130,6 @@ impl<'a, 'input> NcclSystem<'a, 'input> {
         gpus.sort_by_key(|(id, _)| *id);
         self.gpus = gpus.into_iter().map(|(_, gpu)| gpu).collect();
         Ok(())
-    }
-}
-
-fn renumber(parts: &mut [NcclPart], id: &[usize]) {
-    for part in parts {
-        match part {
-            NcclPart::Switch { below, .. } => renumber(below, id),
-            NcclPart::Gpu { gpu, .. } => *gpu = id[*gpu],
-            NcclPart::Card { .. } => {}
-        }
     }
 }
 

@@ -1,30 +1,111 @@
-//! Builds the fabric from the elements and links of a file.
+//! The machine as NCCL's topology engine holds it, and the fabric that it makes: shared by the readers of its XML
+//! and of the tree in its log, which say the same things in two forms.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use mapa_core::{DeviceInfo, Fabric, FabricNode, LinkClass, NodeId, NodeKind};
 
-use super::links::NcclLinks;
-use super::system::{NcclCpu, NcclGpu, NcclPart, NcclSystem};
+use super::xml::UniqueNames;
 use crate::error::Error;
 use crate::links::ASSUMED_HOST_GBPS;
 use crate::pci;
-use crate::readers::xml::{self, UniqueNames};
 
-/// A fabric, and whether the file gives the bandwidth of every hop that leads to a device.
+/// A machine, with its devices in the order of their ids.
+#[derive(Clone, Copy)]
+pub(super) struct NcclTree<'t> {
+    pub(super) cpus: &'t [NcclCpu],
+    pub(super) devices: &'t [NcclDevice],
+    pub(super) links: &'t NcclBonds,
+}
+
+/// A CPU, which is a NUMA node to NCCL, and what is below it.
+pub(super) struct NcclCpu {
+    pub(super) line: usize,
+    /// The index of its host: the first is 0.
+    pub(super) host: usize,
+    /// `None` if the number is unknown: -1.
+    pub(super) numa: Option<u32>,
+    pub(super) parts: Vec<NcclPart>,
+    /// The bandwidth to the other CPUs, GB/s, if it is given.
+    pub(super) between: Option<f64>,
+}
+
+/// A device, a network card, or a switch above some.
+pub(super) enum NcclPart {
+    /// A PCI element with others below it.
+    Switch {
+        name: String,
+        hop: Option<f64>,
+        below: Vec<NcclPart>,
+    },
+    /// A device, by its index in [`NcclTree::devices`].
+    Gpu { gpu: usize, hop: Option<f64> },
+    /// A network card. Its hop is unknown if it is directly below a CPU.
+    Card { name: String, hop: Option<f64> },
+}
+
+/// A device.
+pub(super) struct NcclDevice {
+    pub(super) line: usize,
+    pub(super) host: usize,
+    /// Its number in the driver, if it is given.
+    pub(super) dev: Option<u32>,
+    /// Its PCI address in normal form, or as written if it cannot be parsed.
+    pub(super) busid: String,
+}
+
+/// A number of parallel links, with their total bandwidth in GB/s.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct NcclBond {
+    pub(super) links: u8,
+    pub(super) gbps: f64,
+}
+
+/// The direct links of a machine.
+pub(super) struct NcclBonds {
+    /// The links between devices a < b.
+    pub(super) pairs: BTreeMap<(usize, usize), NcclBond>,
+    /// For each device, its links to switches.
+    pub(super) ports: Vec<Option<NcclBond>>,
+    /// For each device, the bandwidth of its links to its CPU, GB/s.
+    pub(super) to_host: Vec<f64>,
+}
+
+impl NcclBonds {
+    /// No links of this many devices.
+    pub(super) fn none(devices: usize) -> Self {
+        Self {
+            pairs: BTreeMap::new(),
+            ports: vec![None; devices],
+            to_host: vec![0.0; devices],
+        }
+    }
+}
+
+/// Renames the devices among `parts`: the one with index i gets `id[i]`.
+pub(super) fn renumber(parts: &mut [NcclPart], id: &[usize]) {
+    for part in parts {
+        match part {
+            NcclPart::Switch { below, .. } => renumber(below, id),
+            NcclPart::Gpu { gpu, .. } => *gpu = id[*gpu],
+            NcclPart::Card { .. } => {}
+        }
+    }
+}
+
+/// A fabric, and whether the bandwidth of every hop that leads to a device is given.
 pub(super) struct NcclFabric {
     pub(super) fabric: Fabric,
     pub(super) host_told: bool,
 }
 
-pub(super) fn fabric(system: &NcclSystem<'_, '_>, links: &NcclLinks) -> Result<NcclFabric, Error> {
+pub(super) fn fabric(tree: NcclTree<'_>) -> Result<NcclFabric, Error> {
     let mut build = NcclBuild {
-        system,
-        links,
+        tree,
         fabric: Fabric::new(),
         names: UniqueNames::default(),
         devices: Vec::new(),
-        between: system
+        between: tree
             .cpus
             .iter()
             .filter_map(|cpu| widest(&cpu.parts))
@@ -52,24 +133,23 @@ fn widest(parts: &[NcclPart]) -> Option<f64> {
     hops.reduce(f64::max)
 }
 
-struct NcclBuild<'s, 'a, 'input> {
-    system: &'s NcclSystem<'a, 'input>,
-    links: &'s NcclLinks,
+struct NcclBuild<'t> {
+    tree: NcclTree<'t>,
     fabric: Fabric,
     names: UniqueNames,
     devices: Vec<NodeId>,
-    /// The bandwidth of hops that the file does not describe, GB/s: those between a host bridge,
-    /// its NUMA node and the machine.
+    /// The bandwidth of hops that are not described, GB/s: those between a host bridge, its NUMA node
+    /// and, unless the CPU has its own, the machine.
     between: f64,
     host_told: bool,
 }
 
-impl NcclBuild<'_, '_, '_> {
+impl NcclBuild<'_> {
     /// Adds the devices, in the order of their ids.
     fn devices(&mut self) -> Result<(), Error> {
-        let several_hosts = self.system.cpus.iter().any(|cpu| cpu.host > 0);
+        let several_hosts = self.tree.cpus.iter().any(|cpu| cpu.host > 0);
         let mut places = HashSet::new();
-        for (id, gpu) in self.system.gpus.iter().enumerate() {
+        for (id, gpu) in self.tree.devices.iter().enumerate() {
             // Numbers and addresses are unique within a host only. With several hosts they do not
             // identify a device.
             let index = gpu.dev.filter(|_| !several_hosts);
@@ -94,14 +174,9 @@ impl NcclBuild<'_, '_, '_> {
         Ok(())
     }
 
-    fn add(
-        &mut self,
-        name: String,
-        kind: NodeKind,
-        gpu: &NcclGpu<'_, '_>,
-    ) -> Result<NodeId, Error> {
+    fn add(&mut self, name: String, kind: NodeKind, gpu: &NcclDevice) -> Result<NodeId, Error> {
         let added = self.fabric.add(FabricNode { name, kind });
-        added.map_err(|error| Error::core(Some(xml::line(gpu.node)), error))
+        added.map_err(|error| Error::core(Some(gpu.line), error))
     }
 
     fn part(&mut self, name: &str, kind: NodeKind) -> Result<NodeId, Error> {
@@ -112,7 +187,7 @@ impl NcclBuild<'_, '_, '_> {
     fn host(&mut self) -> Result<(), Error> {
         let mut machines: Vec<NodeId> = Vec::new();
         let mut numbers = HashSet::new();
-        for cpu in &self.system.cpus {
+        for cpu in self.tree.cpus {
             while machines.len() <= cpu.host {
                 machines.push(self.part("machine", NodeKind::Machine)?);
             }
@@ -122,18 +197,14 @@ impl NcclBuild<'_, '_, '_> {
         Ok(())
     }
 
-    fn cpu(
-        &mut self,
-        cpu: &NcclCpu<'_, '_>,
-        numa: Option<u32>,
-        machine: NodeId,
-    ) -> Result<(), Error> {
+    fn cpu(&mut self, cpu: &NcclCpu, numa: Option<u32>, machine: NodeId) -> Result<(), Error> {
         let mut above = machine;
         if let Some(number) = numa {
             let name = self.names.unique(&format!("numa{number}"));
             let added = self.fabric.add_numa(name, number);
-            above = added.map_err(|error| Error::core(Some(xml::line(cpu.node)), error))?;
-            self.fabric.attach(above, machine, self.between)?;
+            above = added.map_err(|error| Error::core(Some(cpu.line), error))?;
+            let between = cpu.between.unwrap_or(self.between);
+            self.fabric.attach(above, machine, between)?;
         }
         if cpu.parts.is_empty() {
             return Ok(());
@@ -143,7 +214,12 @@ impl NcclBuild<'_, '_, '_> {
             &format!("bridge{}", number.unwrap_or_default()),
             NodeKind::HostBridge,
         )?;
-        self.fabric.attach(bridge, above, self.between)?;
+        // A bridge without a NUMA node is attached to the machine, over the connection between CPUs.
+        let hop = cpu
+            .between
+            .filter(|_| numa.is_none())
+            .unwrap_or(self.between);
+        self.fabric.attach(bridge, above, hop)?;
         self.hang(&cpu.parts, bridge, bridge)?;
         Ok(())
     }
@@ -162,7 +238,7 @@ impl NcclBuild<'_, '_, '_> {
                     devices |= leads_to_devices;
                 }
                 NcclPart::Gpu { gpu, hop } => {
-                    let to_host = self.links.to_host[*gpu];
+                    let to_host = self.tree.links.to_host[*gpu];
                     let pcie = hop.unwrap_or(ASSUMED_HOST_GBPS);
                     if to_host > pcie {
                         self.fabric.attach(self.devices[*gpu], bridge, to_host)?;
@@ -183,7 +259,7 @@ impl NcclBuild<'_, '_, '_> {
     }
 
     fn direct(&mut self) -> Result<(), Error> {
-        for (&(a, b), bond) in &self.links.pairs {
+        for (&(a, b), bond) in &self.tree.links.pairs {
             self.fabric.link(
                 self.devices[a],
                 self.devices[b],
@@ -191,9 +267,9 @@ impl NcclBuild<'_, '_, '_> {
                 bond.gbps,
             )?;
         }
-        if self.links.ports.iter().any(Option::is_some) {
+        if self.tree.links.ports.iter().any(Option::is_some) {
             let switch = self.part("link-switch0", NodeKind::LinkSwitch)?;
-            for (id, port) in self.links.ports.iter().enumerate() {
+            for (id, port) in self.tree.links.ports.iter().enumerate() {
                 if let Some(port) = port {
                     self.fabric.link(
                         self.devices[id],
