@@ -20,6 +20,8 @@ pub enum Kind {
     NcclTopology,
     /// NCCL's or RCCL's graphs, XML: the rings and trees that the library found.
     NcclGraph,
+    /// The tree of a machine in NCCL's or RCCL's log, with `NCCL_DEBUG=INFO` and `NCCL_DEBUG_SUBSYS=GRAPH`.
+    NcclLog,
     /// hwloc's XML, of 1.x or 2.x.
     Hwloc,
     /// `rocm-smi --showtopo` and its parts.
@@ -46,6 +48,7 @@ impl Kind {
             Self::MachineFile => "a machine file",
             Self::NcclTopology => "NCCL topology XML",
             Self::NcclGraph => "NCCL graph XML",
+            Self::NcclLog => "NCCL log",
             Self::Hwloc => "hwloc XML",
             Self::SlurmGres => "Slurm gres.conf or slurmd -G",
             Self::Kfd => "the KFD tree of sysfs",

@@ -93,7 +93,8 @@ pub fn socket_speeds() -> impl Iterator<Item = SocketSpeed> {
 /// The generation is that of the first device's product, else that of a product in the machine's
 /// title, else the one whose links have the same bandwidth. `None` if several generations have this
 /// bandwidth and the library counts them differently, or if the library has no figure. Without
-/// direct links, only paths through the host are counted: those at the speed of PCIe links.
+/// direct links, only paths through the host are counted: those at the speed of PCIe links. The bandwidths
+/// in the library's own log are counted already: all of them are kept.
 ///
 /// # Examples
 /// ```
@@ -105,6 +106,9 @@ pub fn socket_speeds() -> impl Iterator<Item = SocketSpeed> {
 /// ```
 #[must_use]
 pub fn collective_rates(machine: &Machine) -> Option<Rates> {
+    if is_counted(machine) {
+        return Some(Rates::NOMINAL);
+    }
     if direct_gbps(machine).is_none() {
         return Some(Rates {
             host: counted_host(machine, 1.0),
@@ -118,6 +122,15 @@ pub fn collective_rates(machine: &Machine) -> Option<Rates> {
         host: counted_host(machine, direct),
         ..Rates::NOMINAL
     })
+}
+
+/// The source of a machine whose bandwidths are those that the collective library counts.
+pub(crate) const COUNTED_SOURCE: &str = "NCCL_DEBUG_SUBSYS=GRAPH";
+
+/// Whether a machine's bandwidths are those that the collective library counts. Another generation's nominal
+/// bandwidth may be equal (20 GB/s is NVLink 2 as counted, and NVLink 1), so they tell no generation.
+fn is_counted(machine: &Machine) -> bool {
+    machine.source == COUNTED_SOURCE
 }
 
 /// What NCCL counts of sixteen lanes of PCIe 3 (`PCI_BW`), GB/s; other rates in proportion.
@@ -218,6 +231,9 @@ fn row_of(machine: &Machine, alike: impl Fn(&LinkRow, &LinkRow) -> bool) -> Opti
     let of_name = |name: &str| rows().find(|row| is_named(name, row.devices));
     let named = product.flatten().and_then(|name| of_name(&name));
     named.or_else(|| of_name(&machine.title)).or_else(|| {
+        if is_counted(machine) {
+            return None;
+        }
         let mut same = rows().filter(|row| (row.gbps - link).abs() < 0.01);
         let row = same.next()?;
         same.all(|other| alike(&row, &other)).then_some(row)

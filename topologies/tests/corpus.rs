@@ -17,7 +17,7 @@ use mapa_topologies::{Dump, Error, Kind, merge, read, read_graph, recognise, wri
 use crate::common::told;
 
 /// The folder of a reader, and the reader; none where the kind is recognised alone.
-pub(crate) const READERS: [(&str, Kind); 15] = [
+pub(crate) const READERS: [(&str, Kind); 16] = [
     ("amd_smi_topology", Kind::AmdSmiTopology),
     ("amd_smi_xgmi", Kind::AmdSmiXgmi),
     ("hwloc", Kind::Hwloc),
@@ -25,6 +25,7 @@ pub(crate) const READERS: [(&str, Kind); 15] = [
     ("lspci", Kind::Lspci),
     ("machine_file", Kind::MachineFile),
     ("nccl_graph", Kind::NcclGraph),
+    ("nccl_log", Kind::NcclLog),
     ("nccl_topology", Kind::NcclTopology),
     ("nvidia_smi_list", Kind::NvidiaSmiList),
     ("nvidia_smi_mig", Kind::NvidiaSmiMig),

@@ -17,6 +17,7 @@ mod merge;
 mod mig;
 mod mig_parted;
 mod nccl_graph;
+mod nccl_log;
 mod nccl_topology;
 mod nvidia_smi_list;
 mod nvidia_smi_mig;

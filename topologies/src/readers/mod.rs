@@ -10,6 +10,7 @@ pub(crate) mod infer;
 mod kfd;
 mod lspci;
 mod nccl_graph;
+mod nccl_log;
 mod nccl_topology;
 mod nccl_tree;
 mod nvidia_smi_list;
@@ -43,9 +44,9 @@ struct ReaderRow {
     read: fn(&str) -> Result<Dump, Error>,
 }
 
-/// The readers, in the order in which a text is tested. The last, `topo -m`, accepts any matrix
-/// with devices.
-const READERS: [ReaderRow; 15] = [
+/// The readers, in the order in which a text is tested. `topo -m` accepts any matrix with devices, so it
+/// comes behind the other outputs of `nvidia-smi`. The log of a job is last: it may print any of the others.
+const READERS: [ReaderRow; 16] = [
     ReaderRow {
         kind: Kind::MachineFile,
         is: is_machine_file,
@@ -120,6 +121,11 @@ const READERS: [ReaderRow; 15] = [
         kind: Kind::NvidiaSmiTopo,
         is: nvidia_smi_topo::is,
         read: nvidia_smi_topo::read,
+    },
+    ReaderRow {
+        kind: Kind::NcclLog,
+        is: nccl_log::is,
+        read: nccl_log::read,
     },
 ];
 
