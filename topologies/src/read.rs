@@ -10,8 +10,8 @@ use crate::readers::{check_size, recognise};
 
 /// Reads any description of a machine, after [recognising](recognise) what it is.
 ///
-/// Several outputs of `nvidia-smi` in one text, as reports of issues have them, are read each by its own reader and
-/// [merged](merge()). One of them that is malformed is left out with a warning, unless it is the matrix of links.
+/// Several outputs of `nvidia-smi` in one text, and NCCL's log, as reports of issues have them, are read each by its
+/// own reader and [merged](merge()). One of them that is malformed is left out with a warning, unless it is the matrix of links.
 ///
 /// # Errors
 /// - If the bytes are not UTF-8, or more than [`MAX_BYTES`](crate::MAX_BYTES).
@@ -50,7 +50,11 @@ pub fn read(bytes: &[u8]) -> Result<Dump, Error> {
         return recognise(text)?.read(text);
     }
     // What joins the devices decides which machine it is.
-    dumps.sort_by_key(|dump| dump.kind != Kind::NvidiaSmiTopo);
+    dumps.sort_by_key(|dump| match dump.kind {
+        Kind::NvidiaSmiTopo => 0,
+        Kind::NcclLog => 1,
+        _ => 2,
+    });
     let mut merged: Vec<Dump> = Vec::new();
     for dump in dumps {
         let with = [merged.clone(), vec![dump.clone()]].concat();

@@ -1,18 +1,20 @@
 //! The outputs in one text that holds several: `nvidia-smi topo -m` and `topo -p2p`, the names of GPUs above a matrix,
-//! as reports of issues print them.
+//! NCCL's log of a job, as reports of issues print them.
 //!
-//! A section begins at a command, at the header of a matrix, and where the numbers of named GPUs begin again.
+//! A section begins at a command, at the header of a matrix, at the first tree of NCCL's log, and where the numbers of
+//! named GPUs begin again.
 
-use super::{headings, nvidia_smi_p2p, nvidia_smi_topo, recognise, text};
+use super::{headings, nccl_log, nvidia_smi_p2p, nvidia_smi_topo, recognise, text};
 use crate::kind::Kind;
 
 /// The kinds of text that stand beside each other in one paste.
-const BESIDE: [Kind; 5] = [
+const BESIDE: [Kind; 6] = [
     Kind::NvidiaSmiTopo,
     Kind::NvidiaSmiP2p,
     Kind::NvidiaSmiNvlink,
     Kind::NvidiaSmiList,
     Kind::NvidiaSmiMig,
+    Kind::NcclLog,
 ];
 
 /// The outputs of at least two kinds in one text; none of a text that has one. Each has as many lines before it as in the
@@ -37,6 +39,8 @@ enum Content {
     Matrix,
     /// Named GPUs, up to this number.
     Names(u32),
+    /// NCCL's log, which prints its tree once for each process.
+    Log,
 }
 
 /// Splits a text where an output may begin.
@@ -50,10 +54,14 @@ fn split(text: &str) -> Vec<String> {
         let next = if nvidia_smi_topo::is_header(&line, &words) || nvidia_smi_p2p::is_header(&words)
         {
             Some((Content::Matrix, content != Content::Nothing))
+        } else if nccl_log::is(raw) {
+            let begins = !matches!(content, Content::Nothing | Content::Log);
+            Some((Content::Log, begins))
         } else if let Some(&number) = names.first() {
             let again = matches!(content, Content::Names(last) if number <= last);
             let last = names.last().copied().unwrap_or(number);
-            Some((Content::Names(last), again || content == Content::Matrix))
+            let behind = matches!(content, Content::Matrix | Content::Log);
+            Some((Content::Names(last), again || behind))
         } else if is_command(&line) {
             Some((Content::Nothing, content != Content::Nothing))
         } else {
