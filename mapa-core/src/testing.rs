@@ -55,6 +55,7 @@ use crate::pattern::{Demand, Pattern, Want};
 use crate::request::Request;
 use crate::topology::{
     DeviceId, DeviceInfo, DeviceSet, Fabric, FabricNode, HardwareGraph, LinkClass, NodeKind,
+    PeerAccess, PeerSource,
 };
 
 /// Slow and obvious implementations, against which the fast ones are checked.
@@ -179,6 +180,97 @@ fn fabric(n: usize, links: &[Option<LinkClass>], two_nodes: bool, infos: &[Devic
                 .expect("each pair once");
         }
     }
+    fabric
+}
+
+/// Machines whose number of devices is in `devices`, below a random host tree: NUMA nodes in any number
+/// and below each other, host bridges and switches at any depth, and hops of four speeds. Half of them
+/// have direct links between some pairs, and a third have pairs that do not reach each other's memory.
+/// Of half of them the slots, each as fast as the device's own way up, and the generation of links are known.
+///
+/// # Panics
+/// As [`machines`].
+pub fn drawn_machines(devices: RangeInclusive<usize>) -> impl Strategy<Value = HardwareGraph> {
+    let part = (any::<Index>(), 0u8..4, 0usize..4);
+    let shape = devices.prop_flat_map(move |n| {
+        let pairs = n * (n - 1) / 2;
+        let links = prop_oneof![
+            Just(vec![0u8; pairs]),
+            vec(select(vec![0u8, 0, 0, 1, 2, 4]), pairs)
+        ];
+        let off = prop_oneof![
+            2 => Just(vec![false; pairs]),
+            1 => prop_oneof![Just(vec![true; pairs]), vec(any::<bool>(), pairs)],
+        ];
+        let devices = vec((any::<Index>(), 0usize..4), n);
+        (vec(part.clone(), 1..=8), devices, links, off, any::<bool>())
+    });
+    shape.prop_map(|(parts, devices, links, off, known)| {
+        lowered(drawn(&parts, &devices, &links, &off, known), false)
+    })
+}
+
+#[expect(
+    clippy::expect_used,
+    reason = "the strategy makes only well-formed machines"
+)]
+fn drawn(
+    parts: &[(Index, u8, usize)],
+    devices: &[(Index, usize)],
+    links: &[u8],
+    off: &[bool],
+    known: bool,
+) -> Fabric {
+    const SPEEDS: [f64; 4] = [12.0, 12.0, 24.0, 3.5];
+    let mut fabric = Fabric::new();
+    let add = |fabric: &mut Fabric, name: String, kind: NodeKind| {
+        let node = FabricNode { name, kind };
+        fabric.add(node).expect("names differ")
+    };
+    let machine = add(&mut fabric, "machine".to_owned(), NodeKind::Machine);
+    // NUMA nodes hang on the machine or on each other, all else on anything.
+    let (mut nodes, mut all) = (vec![machine], vec![machine]);
+    for (i, (above, kind, speed)) in (0u32..).zip(parts) {
+        let (kind, parent) = match kind {
+            0 | 1 => (NodeKind::Numa(i), *above.get(&nodes)),
+            2 => (NodeKind::HostBridge, *above.get(&all)),
+            _ => (NodeKind::PcieSwitch, *above.get(&all)),
+        };
+        let is_node = matches!(kind, NodeKind::Numa(_));
+        let part = add(&mut fabric, format!("part{i}"), kind);
+        let hop = fabric.attach(part, parent, SPEEDS[*speed]);
+        hop.expect("no parent yet");
+        all.push(part);
+        nodes.extend(is_node.then_some(part));
+    }
+    let mut ids = Vec::new();
+    for (i, (above, speed)) in devices.iter().enumerate() {
+        let id = fabric.add_device(format!("GPU{i}")).expect("names differ");
+        let hop = fabric.attach(id, *above.get(&all), SPEEDS[*speed]);
+        hop.expect("no parent yet");
+        ids.push(id);
+    }
+    for (id, gbps) in fabric.own_ways() {
+        let slot = known.then(|| fabric.set_slot_gbps(id, gbps));
+        slot.transpose().expect("a device of this fabric");
+    }
+    let pairs = (0..ids.len()).flat_map(|b| (0..b).map(move |a| (a, b)));
+    for ((a, b), (&links, &off)) in pairs.zip(links.iter().zip(off)) {
+        if links > 0 {
+            let class = LinkClass::Direct(links);
+            let link = fabric.link(ids[a], ids[b], class, 25.0 * f64::from(links));
+            link.expect("each pair once");
+        }
+        if off {
+            let access = PeerAccess {
+                on: false,
+                source: PeerSource::Told,
+            };
+            let told = fabric.set_peer_access(ids[a], ids[b], access);
+            told.expect("two devices");
+        }
+    }
+    fabric.set_link_generation(known.then_some("NVLink 3"));
     fabric
 }
 

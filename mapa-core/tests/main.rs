@@ -7,6 +7,7 @@ mod fabric;
 mod foresight;
 mod graphs;
 mod histories;
+mod host_trees;
 mod instances;
 mod islands;
 mod matching;

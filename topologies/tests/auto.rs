@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mapa_core::{
     BuiltIn, Candidate, DeviceId, DeviceSet, HardwareGraph, Pattern, Policy, Request, auto,
-    fitting_model,
+    default_model, fitting_model,
 };
-use mapa_topologies::{catalogue, named};
+use mapa_topologies::{catalogue, named, read};
+
+use crate::common::real_data;
 
 /// The most devices for which every free set is tried.
 const ALL_FREE_SETS: usize = 10;
@@ -182,4 +184,26 @@ fn on_pcie_alone_it_keeps_a_job_together_and_close_groups_whole() {
         let alone = free.iter().any(|id| !close(id));
         assert_eq!(close(one.placement()[0]), !alone, "{free}");
     }
+}
+
+/// A report from the field: of three sockets one has a narrow uplink, and a job of two got 3.5 GB/s where
+/// 12 were free. `mapa-core/tests/host_trees.rs` has the same machine.
+#[test]
+fn a_machine_with_uneven_uplinks_gives_two_devices_that_need_none_of_them() {
+    let Some(data) = real_data() else { return };
+    let text = std::fs::read(data.join("field/inputs/uneven-uplinks.toml")).unwrap();
+    let graph = read(&text).unwrap().into_machine().unwrap();
+    let graph = graph.graph().unwrap();
+    let wholes = graph.wholes();
+    let view = graph.with_free(&wholes);
+    let pattern = Pattern::ring(2);
+    let decision = auto()
+        .decide(&Request::new(pattern.clone()), &view)
+        .unwrap();
+    let candidate = Candidate {
+        view,
+        pattern: &pattern,
+        placement: decision.placement(),
+    };
+    assert_eq!(default_model(&pattern, &graph).score(&candidate), 12.0);
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use mapa_core::{
     AllToAll, Bandwidth, Channels, DeviceSet, Efficiency, Expected, HardwareGraph, HostNetwork,
-    LinkModel, Objective, Pattern, Rates, RingPacking, TreePacking, fitting_expected,
-    fitting_model, ring_packing_gbps,
+    LinkModel, Objective, Pattern, Rates, RingPacking, TreePacking, default_model,
+    fitting_expected, ring_packing_gbps,
 };
 
 pub use crate::answer::ModelChoice;
@@ -23,7 +23,8 @@ pub struct Model {
 }
 
 /// The model by which the bandwidth of a request is reported: the one that it names; else what is expected
-/// where the generation of the machine's links is known; else the packing that fits the pattern.
+/// where the generation of the machine's links is known; else nominal bandwidths. Without a model it is
+/// that by which `auto` chooses ([`default_model`]).
 #[must_use]
 pub fn choose_model(
     model: Option<&Model>,
@@ -50,7 +51,7 @@ pub fn choose_model(
         // Shares of links whose speed is not known mean nothing, so a model without shares takes over.
         None if HostNetwork::of(graph).all_known() => by(Efficiency::shipped()),
         None => ModelChoice {
-            objective: fitting_model(pattern),
+            objective: default_model(pattern, graph),
             expected: None,
         },
     }

@@ -19,7 +19,7 @@ use crate::score::{
     preserved_gbps, ring_packing_gbps, tree_packing_gbps,
 };
 use crate::sensitivity::Sensitivity;
-use crate::topology::HostNetwork;
+use crate::topology::{HardwareGraph, HostNetwork};
 use crate::view::View;
 
 /// The name that every decision of the policy carries.
@@ -62,6 +62,33 @@ pub fn fitting_expected(pattern: &Pattern) -> Operation {
     Collective::of(pattern).operation()
 }
 
+/// The figure by which [`auto`] compares sets of devices, and that fronts print as their bandwidth.
+///
+/// | machine | figure |
+/// |---|---|
+/// | the speed of every slot and the generation of direct links are known | [`Expected`], as it is shipped |
+/// | some are not known, and all devices reach each other's memory | [`fitting_model`] |
+/// | some are not known, and some devices do not reach others' memory | [`Expected::nominal`]: a packing does not know that links, and paths below one switch, are then of no use |
+///
+/// # Complexity
+/// O(n + e) for n ranks and e edges, beside [`HostNetwork::of`].
+///
+/// # Examples
+/// ```
+/// use mapa_core::{Fabric, LinkClass, Pattern, default_model};
+///
+/// let mut fabric = Fabric::new();
+/// let ids = [0, 1].map(|i| fabric.add_device(format!("GPU{i}")).unwrap());
+/// fabric.link(ids[0], ids[1], LinkClass::Sys, 12.0)?;
+/// let graph = fabric.lower()?;
+/// assert_eq!(default_model(&Pattern::ring(2), &graph).name(), "ring_packing_gbps");
+/// # Ok::<(), mapa_core::Error>(())
+/// ```
+#[must_use]
+pub fn default_model(pattern: &Pattern, graph: &HardwareGraph) -> Objective<'static> {
+    Collective::of(pattern).figure(&HostNetwork::of(graph))
+}
+
 /// The collective that a pattern is the graph of.
 #[derive(Clone, Copy)]
 enum Collective {
@@ -87,6 +114,15 @@ impl Collective {
             Self::Ring => ring_packing_gbps(),
             Self::Tree => tree_packing_gbps(),
             Self::Exchange => all_to_all_gbps(),
+        }
+    }
+
+    /// [`default_model`] on a machine with this host.
+    fn figure(self, host: &HostNetwork) -> Objective<'static> {
+        match (host.all_known(), host.is_open()) {
+            (true, _) => expected_gbps(self.operation()),
+            (false, true) => self.nominal(),
+            (false, false) => network_gbps(self.operation()),
         }
     }
 
@@ -120,9 +156,10 @@ fn joins_all(n: usize, pairs: &[(u16, u16)]) -> bool {
 /// pattern.
 ///
 /// A job that is not known to be insensitive counts as sensitive. It gets the free set of devices
-/// with the most bandwidth: what [`Expected`] says of the [operation that fits its
-/// pattern](fitting_expected), or the same at nominal bandwidths where the generation of a machine's
-/// links is not known. Of equal sets it
+/// with the most bandwidth by the figure that is printed, [`default_model`]: what [`Expected`] says of the
+/// [operation that fits its pattern](fitting_expected), or a packing at nominal bandwidths where the
+/// generation of a machine's links is not known. Sets that such a packing takes for equal are compared by
+/// [`Expected::nominal`], which knows what their paths through the host share. Of equal sets it
 /// takes the one that leaves the most bandwidth to later jobs (Eq. 3), then the one whose devices
 /// are closest in the host ([`host_distance`]), then the one that leaves the closest devices
 /// ([`host_distance_left`]). Where devices do not reach each other's memory, close devices are slower:
@@ -224,8 +261,8 @@ enum Models {
 #[derive(Clone, Debug)]
 pub struct Auto {
     id: PolicyId,
-    /// By collective, the model where generations are known, and where they are not.
-    models: [[Objective<'static>; 2]; 3],
+    /// The model for jobs of each collective; without one, [`default_model`].
+    own: Option<[Objective<'static>; 3]>,
     /// The rules, made when they are needed first: tables are kept by the identity of rules.
     rules: Arc<[OnceLock<Rules<'static>>; Case::COUNT]>,
     /// Whether the packing at nominal rates is reported beside the model.
@@ -244,6 +281,8 @@ struct Case {
     known: bool,
     /// Whether all devices reach each other's memory.
     open: bool,
+    /// Whether any two devices have a path through the host.
+    hosted: bool,
     /// Whether the job gets what others can spare.
     spares: bool,
     /// Whether there are few enough sets to look at the host for each.
@@ -251,32 +290,27 @@ struct Case {
 }
 
 impl Case {
-    const COUNT: usize = 3 * 16;
+    const COUNT: usize = 3 * 32;
 
     fn at(self) -> usize {
-        let bits = [self.known, self.open, self.spares, self.few];
+        let bits = [self.known, self.open, self.hosted, self.spares, self.few];
         let own = bits.iter().fold(0, |at, &bit| 2 * at + usize::from(bit));
-        16 * self.collective as usize + own
+        32 * self.collective as usize + own
     }
 }
 
 impl Auto {
     fn new(models: &Models, fastest: Option<Rules<'static>>) -> Self {
-        let by = |collective: Collective| match models {
-            Models::Shipped => [
-                expected_gbps(collective.operation()),
-                network_gbps(collective.operation()),
-            ],
-            Models::Shares(efficiency) => {
-                let model =
-                    Expected::new(collective.operation(), Arc::clone(efficiency)).objective();
-                [model.clone(), model]
-            }
-            Models::One(model) => [model.clone(), model.clone()],
+        let own = match models {
+            Models::Shipped => None,
+            Models::Shares(efficiency) => Some(Collective::ALL.map(|collective| {
+                Expected::new(collective.operation(), Arc::clone(efficiency)).objective()
+            })),
+            Models::One(model) => Some([0; 3].map(|_| model.clone())),
         };
         Self {
             id: PolicyId::unique(),
-            models: Collective::ALL.map(by),
+            own,
             rules: Arc::new([const { OnceLock::new() }; Case::COUNT]),
             reports_nominal: !matches!(models, Models::One(_)),
             fastest,
@@ -302,20 +336,38 @@ impl Auto {
             collective: Collective::of(pattern),
             known: host.all_known(),
             open: host.is_open(),
+            hosted: host.has_paths(),
             spares,
             few: sets(request.room(view).len(), pattern.len()) <= MOST_SETS,
         };
-        self.rules[case.at()].get_or_init(|| self.make(case))
+        let figure = || case.collective.figure(&host);
+        self.rules[case.at()].get_or_init(|| self.make(case, figure()))
     }
 
-    fn make(&self, case: Case) -> Rules<'static> {
-        let model = &self.models[case.collective as usize][usize::from(!case.known)];
-        let (first, then) = if case.spares {
-            (max(preserved_gbps()), max(model.clone()))
+    /// The rules of a case, with the figure that is printed for it where no model is named.
+    fn make(&self, case: Case, figure: Objective<'static>) -> Rules<'static> {
+        let own = self.own.as_ref();
+        let model = own.map_or(figure, |models| models[case.collective as usize].clone());
+        let network = network_gbps(case.collective.operation());
+        // A packing takes sets for equal that share different parts of the host. It comes first all the
+        // same: no other set may have more of what is printed.
+        let is_packing = own.is_none() && !case.known && case.open;
+        let rules = Rules::new(NAME);
+        let rules = if case.spares {
+            rules.prefer(max(preserved_gbps())).then(max(model.clone()))
         } else {
-            (max(model.clone()), max(preserved_gbps()))
+            rules.prefer(max(model.clone()))
         };
-        let rules = Rules::new(NAME).prefer(first).then(then);
+        let rules = match is_packing {
+            true if case.hosted => rules.then(max(network)),
+            true => rules.report(network),
+            false => rules,
+        };
+        let rules = if case.spares {
+            rules
+        } else {
+            rules.then(max(preserved_gbps()))
+        };
         let rules = match (case.few, case.open) {
             (false, _) => rules,
             (true, true) => rules

@@ -30,7 +30,8 @@ mod within;
 
 pub use api::{OrElse, Policy};
 pub use auto::{
-    Auto, auto, auto_by, auto_for, auto_for_edges, auto_with, fitting_expected, fitting_model,
+    Auto, auto, auto_by, auto_for, auto_for_edges, auto_with, default_model, fitting_expected,
+    fitting_model,
 };
 pub use balance::{distributed, packed};
 pub use best_partition::{BestPartition, best_partition};

@@ -9,6 +9,7 @@ use super::device::{Device, Unit};
 use super::device_set::DeviceSet;
 use super::fabric::Fabric;
 use super::facts::FabricFacts;
+use super::host_hops::HostHops;
 use super::host_links::HostLinks;
 use super::host_tree::Region;
 use super::link::{Link, Pair};
@@ -55,6 +56,8 @@ pub struct HardwareGraph {
     twins: Vec<DeviceId>,
     host: Region,
     host_links: HostLinks,
+    /// The shared hops of the host tree, where they have speeds of their own.
+    host_hops: Option<Arc<HostHops>>,
     /// The link of a vertex to itself, for ranks that share one.
     same: Link,
     fingerprint: u64,
@@ -98,10 +101,18 @@ impl HardwareGraph {
                 .map(|pair| pair.host.gbps)
                 .fold(0.0, f64::max)
         });
+        let host_hops = HostHops::of(&fabric).map(Arc::new);
         let fastest = pairs
             .iter()
             .map(|pair| pair.best().gbps)
             .fold(0.0, f64::max);
+        let fingerprint = fingerprint(
+            &devices,
+            &pairs,
+            &models,
+            &fabric.facts,
+            host_hops.as_deref(),
+        );
         let mut graph = Self {
             all: DeviceSet::first_n(devices.len()),
             wholes,
@@ -114,11 +125,12 @@ impl HardwareGraph {
             twins: Vec::new(),
             host,
             host_links,
+            host_hops,
             same: Link {
                 class: LinkClass::SameDevice,
                 gbps: fastest,
             },
-            fingerprint: fingerprint(&devices, &pairs, &models, &fabric.facts),
+            fingerprint,
             devices,
             pairs,
             models,
@@ -133,7 +145,10 @@ impl HardwareGraph {
             &graph.devices,
             &graph.models,
             |a, b| graph.pair(DeviceId(a as u32), DeviceId(b as u32)),
-            |a, b| graph.fabric.facts.alike(a, b, wholes),
+            |a, b| {
+                let hops = graph.host_hops.as_ref();
+                graph.fabric.facts.alike(a, b, wholes) && hops.is_none_or(|hops| hops.alike(a, b))
+            },
         );
         Ok(graph)
     }
@@ -225,6 +240,11 @@ impl HardwareGraph {
     /// as both are present.
     pub(crate) fn twin(&self, id: DeviceId) -> DeviceId {
         self.twins[id.index()]
+    }
+
+    /// The shared hops of the host tree, where they have speeds of their own.
+    pub(super) fn host_hops(&self) -> Option<&HostHops> {
+        self.host_hops.as_deref()
     }
 
     /// Whether all vertices are whole devices.
@@ -543,6 +563,7 @@ fn fingerprint(
     pairs: &[Pair],
     models: &[Option<Arc<mig::Model>>],
     facts: &FabricFacts,
+    host_hops: Option<&HostHops>,
 ) -> u64 {
     let mut hash = fnv::FnvHasher::default();
     let mut link = |link: Link| {
@@ -590,6 +611,9 @@ fn fingerprint(
         }
     }
     facts.write(&mut hash);
+    if let Some(hops) = host_hops {
+        hops.write(&mut hash);
+    }
     hash.finish()
 }
 
@@ -619,6 +643,7 @@ impl PartialEq for HardwareGraph {
             && self.pairs == other.pairs
             && self.models == other.models
             && self.host_links == other.host_links
+            && self.host_hops == other.host_hops
             && self.fabric.facts == other.fabric.facts
     }
 }

@@ -1,9 +1,11 @@
-//! The host as a network: slots, uplinks of switches, root ports, sockets.
+//! The host as a network: slots, uplinks of switches, root ports, sockets, and what joins these.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::fabric::{Fabric, FabricWire, NodeId, NodeKind};
+use smallvec::SmallVec;
+
+use super::host_hops::HopTree;
 use super::memo::MemoKey;
 use super::{DeviceId, DeviceSet, HardwareGraph, LinkClass};
 
@@ -18,7 +20,14 @@ use super::{DeviceId, DeviceSet, HardwareGraph, LinkClass};
 ///
 /// Sockets follow from NUMA numbers: the highest number plus one, rounded up to a power of two, is
 /// the number of nodes, and half of them are in each socket. Devices that `Node` or better joins
-/// share a socket, and so do devices near the same cores.
+/// share a socket, and so do devices near the same cores. Nodes that different parts of a drawn tree
+/// hold are not of one socket.
+///
+/// Where the host tree is drawn and tells more than classes do (a shared hop has another speed than the
+/// slots, or switches are not in two regular levels), the tree counts: the hops above switches at any depth, above host bridges, and above NUMA nodes
+/// and what holds them ([`trunks`](Self::trunks)), each with its own capacity. A bridge or NUMA node whose
+/// hop has the speed of slots has no capacity here: descriptions give that speed to hops that they know
+/// nothing of.
 ///
 /// # Examples
 ///
@@ -46,9 +55,17 @@ pub struct HostNetwork {
     places: Vec<HostPlace>,
     /// GB/s per direction of each uplink.
     uplinks: Vec<f64>,
+    /// By device, its uplinks from the device up.
+    above: Vec<SmallVec<[u32; 4]>>,
+    /// GB/s per direction of each hop above NUMA nodes that has a speed of its own.
+    trunks: Vec<f64>,
+    /// By device, its trunks from the device up; empty if there are none.
+    beyond: Vec<SmallVec<[u32; 4]>>,
+    /// By device, its place in a walk through the tree; empty where the classes of pairs count.
+    order: Vec<u32>,
     /// Roots below which at least two switches hang.
     busy_roots: Vec<bool>,
-    bus: Option<f64>,
+    has_paths: bool,
     is_open: bool,
     all_known: bool,
     all_linked: bool,
@@ -60,6 +77,8 @@ pub struct HostNetwork {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct HostPlace {
     slot: f64,
+    /// The fastest path to another device, GB/s: that by which paths of pairs are compared.
+    path: f64,
     known: bool,
     leaf: Option<u32>,
     upper: Option<u32>,
@@ -87,7 +106,9 @@ impl HostNetwork {
     pub fn of(graph: &HardwareGraph) -> Arc<Self> {
         graph.memo().get_or_make(&NetworkKey, || {
             let network = Self::new(graph);
-            let bytes = size_of::<HostPlace>() * network.places.len() + 8 * network.uplinks.len();
+            let each = size_of::<HostPlace>() + 2 * size_of::<SmallVec<[u32; 4]>>() + 4;
+            let hops = network.uplinks.len() + network.trunks.len();
+            let bytes = each * network.places.len() + 8 * hops;
             (bytes, network)
         })
     }
@@ -105,7 +126,7 @@ impl HostNetwork {
         ]
         .map(by);
         let numbered = half_of_nodes(graph).is_some_and(|half| half > 1);
-        let sockets = sockets(graph, &node);
+        let sockets = sockets(graph, &tree, &node);
         let mut places: Vec<HostPlace> = (0..n)
             .map(|i| {
                 let id = DeviceId(i as u32);
@@ -117,6 +138,7 @@ impl HostNetwork {
                 let hop = tree.way(tree.devices[i]).unwrap_or(fastest);
                 HostPlace {
                     slot: own.unwrap_or(hop),
+                    path: fastest,
                     known: own.is_some(),
                     leaf: None,
                     upper: None,
@@ -134,7 +156,7 @@ impl HostNetwork {
                 continue;
             }
             let number = uplinks.len() as u32;
-            uplinks.push(tree.uplink(&group, &places));
+            uplinks.push(tree.uplink(&group, |i| places[i].slot));
             *roots.entry(root[group[0]]).or_default() += 1;
             for &i in &group {
                 places[i].leaf = Some(number);
@@ -147,11 +169,19 @@ impl HostNetwork {
                 continue;
             }
             let number = uplinks.len() as u32;
-            uplinks.push(tree.uplink(&group, &places));
+            uplinks.push(tree.uplink(&group, |i| places[i].slot));
             for &i in &group {
                 places[i].upper = Some(number);
             }
         }
+        let drawn = graph.host_hops();
+        let (uplinks, above) = match drawn {
+            Some(hops) => (hops.uplinks.clone(), hops.above.clone()),
+            None => {
+                let of = |place: &HostPlace| place.leaf.into_iter().chain(place.upper).collect();
+                (uplinks, places.iter().map(of).collect())
+            }
+        };
         let all = |holds: &dyn Fn(DeviceId, DeviceId) -> bool| {
             let ids = |n: usize| (0..n as u32).map(DeviceId);
             ids(n).all(|b| ids(b.index()).all(|a| holds(a, b)))
@@ -168,7 +198,10 @@ impl HostNetwork {
         };
         Self {
             busy_roots: (0..most).map(busy).collect(),
-            bus: tree.bus(),
+            trunks: drawn.map_or_else(Vec::new, |hops| hops.trunks.clone()),
+            beyond: drawn.map_or_else(Vec::new, |hops| hops.beyond.clone()),
+            order: drawn.map_or_else(Vec::new, |hops| hops.order.clone()),
+            has_paths: places.iter().any(|place| place.path > 0.0),
             is_open: all(&|a, b| graph.peer_access(a, b).on),
             all_linked: all(&|a, b| graph.pair(a, b).direct.exists() && graph.peer_access(a, b).on),
             all_known: places.iter().all(|place| place.known)
@@ -176,6 +209,7 @@ impl HostNetwork {
                     || all(&|a, b| !graph.pair(a, b).direct.exists())),
             places,
             uplinks,
+            above,
             numbered,
         }
     }
@@ -183,6 +217,7 @@ impl HostNetwork {
     fn place(&self, id: DeviceId) -> &HostPlace {
         const NOWHERE: &HostPlace = &HostPlace {
             slot: 0.0,
+            path: 0.0,
             known: false,
             leaf: None,
             upper: None,
@@ -207,7 +242,8 @@ impl HostNetwork {
         self.place(id).known
     }
 
-    /// The uplinks of switches, GB/s per direction.
+    /// The uplinks of switches, and of host bridges where they have a speed of their own, GB/s per
+    /// direction.
     #[must_use]
     pub fn uplinks(&self) -> &[f64] {
         &self.uplinks
@@ -216,8 +252,39 @@ impl HostNetwork {
     /// The uplinks between a device and its root, by their positions in [`uplinks`](Self::uplinks),
     /// from the device up.
     pub fn above(&self, id: DeviceId) -> impl Iterator<Item = usize> + '_ {
-        let HostPlace { leaf, upper, .. } = *self.place(id);
-        leaf.into_iter().chain(upper).map(|at| at as usize)
+        let above = self.above.get(id.index());
+        above.into_iter().flatten().map(|&at| at as usize)
+    }
+
+    /// The hops above NUMA nodes, and above what holds these, that have a speed of their own, GB/s per
+    /// direction. Without such hops, what lies between sockets goes by the speed of slots.
+    #[must_use]
+    pub fn trunks(&self) -> &[f64] {
+        &self.trunks
+    }
+
+    /// The trunks above a device, by their positions in [`trunks`](Self::trunks), from the device up.
+    pub fn beyond(&self, id: DeviceId) -> impl Iterator<Item = usize> + '_ {
+        let beyond = self.beyond.get(id.index());
+        beyond.into_iter().flatten().map(|&at| at as usize)
+    }
+
+    /// Whether the capacities of shared hops are those of a drawn tree that tells more than the classes
+    /// of pairs.
+    #[must_use]
+    pub fn is_drawn(&self) -> bool {
+        !self.order.is_empty()
+    }
+
+    /// The bandwidth of the path between two devices, GB/s, where it is given, and is narrower than both
+    /// devices' other paths: on machines without a tree, which says where the narrow hop is.
+    #[must_use]
+    pub fn narrow_path_gbps(&self, graph: &HardwareGraph, a: DeviceId, b: DeviceId) -> Option<f64> {
+        let (x, y) = (self.place(a), self.place(b));
+        let usual = x.path.min(y.path);
+        let own = graph.pair(a, b).host.gbps;
+        (!self.is_drawn() && own > 0.0 && own < 0.99 * usual)
+            .then(|| x.slot.min(y.slot) * own / usual)
     }
 
     /// Whether two devices are below one switch.
@@ -266,11 +333,10 @@ impl HostNetwork {
         x.socket == y.socket && x.memory == y.memory
     }
 
-    /// The bandwidth between two sockets, GB/s per direction, where the description gives it a
-    /// speed of its own. Otherwise it goes by the speed of slots.
+    /// Whether any two devices have a path through the host.
     #[must_use]
-    pub fn between_sockets(&self) -> Option<f64> {
-        self.bus
+    pub fn has_paths(&self) -> bool {
+        self.has_paths
     }
 
     /// Whether all devices reach each other's memory.
@@ -293,10 +359,15 @@ impl HostNetwork {
     }
 
     /// The devices in the order of the host tree: by socket, NUMA node, root, upper switch and
-    /// switch, then by id. A ring in this order enters and leaves every part of the tree once.
+    /// switch, then by id; as a walk through the tree meets them where that [is
+    /// drawn](Self::is_drawn). A ring in this order enters and leaves every part of the tree once.
     #[must_use]
     pub fn in_order(&self, set: &DeviceSet) -> Vec<DeviceId> {
         let mut ids: Vec<DeviceId> = set.iter().collect();
+        if self.is_drawn() {
+            ids.sort_by_key(|id| self.order.get(id.index()));
+            return ids;
+        }
         ids.sort_by_key(|&id| {
             let place = self.place(id);
             (
@@ -342,7 +413,7 @@ fn half_of_nodes(graph: &HardwareGraph) -> Option<u64> {
 }
 
 /// The socket of each device.
-fn sockets(graph: &HardwareGraph, node: &[u32]) -> Vec<u32> {
+fn sockets(graph: &HardwareGraph, tree: &HopTree<'_>, node: &[u32]) -> Vec<u32> {
     let n = node.len();
     let device = |i: usize| graph.device(DeviceId(i as u32));
     let half = half_of_nodes(graph);
@@ -356,7 +427,10 @@ fn sockets(graph: &HardwareGraph, node: &[u32]) -> Vec<u32> {
                     .zip(half)
                     .map(|(bytes, half)| u64::from(bytes) / half)
             };
-            let by_numa = side(a).is_some() && side(a) == side(b) && !are_apart(graph, a, b);
+            let by_numa = side(a).is_some()
+                && side(a) == side(b)
+                && !are_apart(graph, a, b)
+                && tree.package(a) == tree.package(b);
             let near = |i: usize| cores.get(&(i as u32));
             if by_numa || node[a] == node[b] || near(a).is_some() && near(a) == near(b) {
                 parts.union(a, b);
@@ -378,89 +452,10 @@ fn are_apart(graph: &HardwareGraph, a: usize, b: usize) -> bool {
     pair.host.class <= LinkClass::Network
 }
 
-/// The hops of a fabric's host tree.
-struct HopTree<'f> {
-    fabric: &'f Fabric,
-    ups: BTreeMap<NodeId, (NodeId, f64)>,
-    devices: Vec<NodeId>,
-    ways: BTreeMap<NodeId, f64>,
-}
-
-impl<'f> HopTree<'f> {
-    fn new(fabric: &'f Fabric) -> Self {
-        let ups = fabric
-            .wires()
-            .filter_map(|(child, parent, wire)| match wire {
-                FabricWire::Up { gbps } => Some((child, (parent, gbps))),
-                FabricWire::Link(_) => None,
-            });
-        let is_device = |kind: &NodeKind| matches!(kind, NodeKind::Device(_));
-        let devices = fabric.nodes().filter(|(_, node)| is_device(&node.kind));
-        Self {
-            fabric,
-            ups: ups.collect(),
-            devices: devices.map(|(id, _)| id).collect(),
-            ways: fabric.own_ways(),
-        }
-    }
-
-    /// The bandwidth of a device's own way into the host.
-    fn way(&self, device: NodeId) -> Option<f64> {
-        self.ways.get(&device).copied()
-    }
-
-    /// The hop that a slot is counted by: that of the device if it has the slot's speed, else its own
-    /// way.
-    fn counted(&self, device: NodeId, slot: f64) -> Option<f64> {
-        let hop = self.hop(device);
-        hop.filter(|hop| (slot / hop - 1.0).abs() < 0.01)
-            .or(self.way(device))
-    }
-
-    /// The bandwidth of the hop above a component.
-    fn hop(&self, node: NodeId) -> Option<f64> {
-        self.ups.get(&node).map(|&(_, gbps)| gbps)
-    }
-
-    /// The bandwidth above the lowest switch that holds all these devices: as wide as the widest of
-    /// their slots, times what the tree says of the hop beside those of the devices.
-    fn uplink(&self, group: &[usize], places: &[HostPlace]) -> f64 {
-        let slot = group.iter().map(|&i| places[i].slot).fold(0.0, f64::max);
-        let hop = group
-            .iter()
-            .filter_map(|&i| self.counted(self.devices[i], places[i].slot))
-            .fold(0.0, f64::max);
-        let chain = |i: usize| {
-            let up = |id: &NodeId| self.ups.get(id).map(|&(parent, _)| parent);
-            std::iter::successors(Some(self.devices[i]), up).skip(1)
-        };
-        let is_switch = |id: &NodeId| matches!(self.fabric.node(*id).kind, NodeKind::PcieSwitch);
-        let common = chain(group[0])
-            .filter(is_switch)
-            .find(|above| group.iter().all(|&i| chain(i).any(|id| id == *above)));
-        match common.and_then(|switch| self.hop(switch)) {
-            Some(own) if hop > 0.0 => slot * own / hop,
-            _ => slot,
-        }
-    }
-
-    /// The bandwidth between sockets, if the tree gives it another speed than to the devices.
-    fn bus(&self) -> Option<f64> {
-        let slots = self.devices.iter().filter_map(|&id| self.hop(id));
-        let slot = slots.fold(0.0, f64::max);
-        let numa = |id: &NodeId| matches!(self.fabric.node(*id).kind, NodeKind::Numa(_));
-        let sockets: Vec<f64> = (self.fabric.nodes())
-            .filter_map(|(id, _)| self.hop(id).filter(|_| numa(&id)))
-            .collect();
-        let bus = sockets.iter().copied().fold(f64::INFINITY, f64::min);
-        (sockets.len() > 1 && slot > 0.0 && (bus / slot - 1.0).abs() > 0.01).then_some(bus)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::{DeviceInfo, FabricNode};
+    use crate::topology::{DeviceInfo, Fabric, FabricNode, NodeId, NodeKind};
 
     fn all_sys(numa: &[u32]) -> HardwareGraph {
         let mut fabric = Fabric::new();
@@ -567,7 +562,10 @@ mod tests {
         fabric.set_slot_gbps(ids[0], 63.0).unwrap();
         let host = HostNetwork::of(&fabric.lower().unwrap());
         assert_eq!(host.uplinks(), [31.5], "half as wide as the wider slot");
-        assert_eq!(host.between_sockets(), Some(16.0));
+        // Device hops of 31.5 make the sockets' 16 a speed of their own.
+        assert_eq!(host.trunks(), [16.0; 2]);
+        let [near, far] = [0, 2].map(|i| host.beyond(DeviceId(i)).collect::<Vec<_>>());
+        assert!(near.len() == 1 && far.len() == 1 && near != far);
         assert_eq!(
             (host.slot_gbps(DeviceId(2)), host.is_known(DeviceId(2))),
             (31.5, false)

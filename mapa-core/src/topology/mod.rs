@@ -11,6 +11,7 @@ mod device_set;
 mod fabric;
 mod facts;
 mod hardware;
+mod host_hops;
 mod host_links;
 mod host_network;
 mod host_tree;

@@ -34,15 +34,20 @@ pub(super) fn copies_at_once(
         .extend(ids().map(|id| most(host.slot_gbps(id) * share(Part::StagedPool, Use::Copy))));
     let up = host.uplinks().iter();
     capacities.extend(up.map(|gbps| most(gbps * share(Part::UplinkPool, Use::Copy))));
-    let [slot_up, slot_down, up, down, pool, uplink_pool, sockets] = [
+    let [slot_up, slot_down, up, down, pool, uplink_pool] = [
         0,
         n,
         2 * n,
         2 * n + uplinks,
         2 * n + 2 * uplinks,
         3 * n + 2 * uplinks,
-        3 * n + 3 * uplinks,
     ];
+    let trunks = capacities.len();
+    for _ in 0..2 {
+        let trunk = host.trunks().iter();
+        capacities.extend(trunk.map(|gbps| most(gbps * share(Part::SocketBus, Use::Copy))));
+    }
+    let sockets = capacities.len();
     let mut pairs: Vec<(u32, u32)> = Vec::new();
     let mut flows = Vec::new();
     for &(from, to) in copies {
@@ -51,6 +56,17 @@ pub(super) fn copies_at_once(
         let staged = from
             .zip(to)
             .is_some_and(|(a, b)| !graph.peer_access(a, b).on);
+        let mut by_trunk = false;
+        if let Some((a, b)) = from.zip(to) {
+            for (at, id, other) in [(trunks, a, b), (trunks + host.trunks().len(), b, a)] {
+                let own = host
+                    .beyond(id)
+                    .filter(|hop| host.beyond(other).all(|shared| shared != *hop));
+                let before = links.len();
+                links.extend(own.map(|hop| at + hop));
+                by_trunk |= links.len() > before;
+            }
+        }
         if staged {
             for id in [from, to].into_iter().flatten() {
                 links.push(pool + id.index());
@@ -79,17 +95,16 @@ pub(super) fn copies_at_once(
             );
             if let Some((a, b)) = from.zip(to)
                 && host.socket(a) != host.socket(b)
+                && !by_trunk
             {
                 let pair = (host.socket(a), host.socket(b));
                 let at = pairs
                     .iter()
                     .position(|candidate| *candidate == pair)
                     .unwrap_or_else(|| {
-                        let (part, gbps) = match host.between_sockets() {
-                            Some(bus) => (Part::SocketBus, bus),
-                            None => (Part::SocketLink, host.slot_gbps(a).min(host.slot_gbps(b))),
-                        };
-                        capacities.push(most(gbps * share(part, Use::Copy)));
+                        let gbps = host.slot_gbps(a).min(host.slot_gbps(b));
+                        let own = share(Part::SocketLink, Use::Copy);
+                        capacities.push(most(gbps * own));
                         pairs.push(pair);
                         pairs.len() - 1
                     });

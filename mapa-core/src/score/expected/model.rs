@@ -65,7 +65,7 @@ pub struct Estimate {
 /// Over direct links: the [ring packing](RingPacking) of the set for collectives, the bandwidth of the
 /// pair for copies, and for an all-reduce of six and more devices behind a link switch the reduction in
 /// the switch. Over the host: flows in the [`HostNetwork`]. Peer access on: a flow takes its sender's
-/// slot up, its receiver's slot down, the uplinks between them, and the link between their sockets. Peer
+/// slot up, its receiver's slot down, the uplinks between them, and what joins their sockets. Peer
 /// access off: a flow goes up into the host's memory and down again, and slots and uplinks share what
 /// they carry between both directions; flows that all use one memory lose a little. Devices in several islands of direct links are crossed by as many
 /// rings as the smallest island has devices. The faster of direct links and host counts.
@@ -570,8 +570,16 @@ impl Expected {
         if rings > 1.0 {
             // Each ring crosses by slots of its own. What all of them reach together was measured,
             // between sockets too.
-            way.terms
-                .retain(|term| !matches!(term.part, Part::SocketLink | Part::SocketBus));
+            way.terms.retain(|term| term.part != Part::SocketLink);
+            if host.is_drawn() {
+                // Hops whose capacity is told carry the flows of all rings together.
+                way.terms.retain(|term| {
+                    !matches!(term.part, Part::Uplink | Part::UplinkPool | Part::SocketBus)
+                });
+                let loads = Self::of_all_rings(graph, &host, &devices, &islands, smallest);
+                let left = loads.left(&self.efficiency);
+                loads.shared(&mut way, Use::Ring, 1.0 / rings, left);
+            }
             let least = devices
                 .iter()
                 .map(|&id| host.slot_gbps(id))
@@ -590,6 +598,33 @@ impl Expected {
             }
         }
         Some(way)
+    }
+
+    /// What rings load that cross from island to island, each from and to devices of its own. `devices`
+    /// are those of the islands, one island after the other.
+    fn of_all_rings<'a>(
+        graph: &'a HardwareGraph,
+        host: &'a HostNetwork,
+        devices: &'a [DeviceId],
+        islands: &[DeviceSet],
+        rings: usize,
+    ) -> Loads<'a> {
+        let mut loads = Loads::new(graph, host, devices);
+        let mut starts = vec![0];
+        for island in islands {
+            starts.push(starts[starts.len() - 1] + island.len());
+        }
+        let count = islands.len();
+        for ring in 0..rings {
+            for at in 0..count {
+                let (own, next) = (islands[at].len(), islands[(at + 1) % count].len());
+                // Each ring enters an island at the next device, and leaves it at the one before that.
+                let last = starts[at] + (ring + own - 1) % own;
+                let first = starts[(at + 1) % count] + ring % next;
+                loads.flow(last, first);
+            }
+        }
+        loads
     }
 
     /// Every device sends to every other.

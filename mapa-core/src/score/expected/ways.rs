@@ -103,6 +103,10 @@ pub(super) struct Loads<'a> {
     slots: Vec<[u32; 3]>,
     /// By uplink: up, down, staged.
     uplinks: SmallVec<[(usize, [u32; 3]); 8]>,
+    /// By hop above NUMA nodes: up, down.
+    trunks: SmallVec<[(usize, [u32; 2]); 4]>,
+    /// GB/s of the narrowest path that is given for the pair of a flow.
+    narrow: f64,
     /// By pair of sockets, from the first to the second.
     sockets: SmallVec<[((u32, u32), u32); 8]>,
     /// By memory of the host, named by the first device that uses it: ends of staged flows.
@@ -127,6 +131,8 @@ impl<'a> Loads<'a> {
             devices,
             slots: vec![[0; 3]; devices.len()],
             uplinks: SmallVec::new(),
+            trunks: SmallVec::new(),
+            narrow: f64::INFINITY,
             sockets: SmallVec::new(),
             memories: SmallVec::new(),
             apart: false,
@@ -148,6 +154,29 @@ impl<'a> Loads<'a> {
         }
     }
 
+    /// Adds a flow over the hops above NUMA nodes on the way from one device to another; whether there
+    /// are any.
+    fn trunks(&mut self, from: DeviceId, to: DeviceId) -> bool {
+        let host = self.host;
+        let mut crosses = false;
+        for (kind, id, other) in [(0, from, to), (1, to, from)] {
+            // What is above both is not on the way.
+            let own = |at: &usize| host.beyond(other).all(|shared| shared != *at);
+            for at in host.beyond(id).filter(own) {
+                crosses = true;
+                match self.trunks.iter_mut().find(|(trunk, _)| *trunk == at) {
+                    Some((_, flows)) => flows[kind] += 1,
+                    None => {
+                        let mut flows = [0; 2];
+                        flows[kind] = 1;
+                        self.trunks.push((at, flows));
+                    }
+                }
+            }
+        }
+        crosses
+    }
+
     /// Whether no flow was added.
     pub(super) fn is_empty(&self) -> bool {
         self.flows == 0
@@ -166,6 +195,11 @@ impl<'a> Loads<'a> {
             () => Hop::Socket,
         });
         let host = self.host;
+        if let Some(gbps) = host.narrow_path_gbps(self.graph, a, b) {
+            self.narrow = self.narrow.min(gbps);
+        }
+        // Staged data crosses to the other device's memory too, once.
+        let by_trunk = self.trunks(a, b);
         if self.graph.peer_access(a, b).on {
             self.slots[from][0] += 1;
             self.slots[to][1] += 1;
@@ -181,7 +215,7 @@ impl<'a> Loads<'a> {
             {
                 self.uplink(at, 1, 1);
             }
-            if near != far {
+            if near != far && !by_trunk {
                 let pair = (near, far);
                 match self
                     .sockets
@@ -213,7 +247,7 @@ impl<'a> Loads<'a> {
 
     /// What rules that are set by hand leave of staged flows: for a root that both ends of a flow
     /// share, and for memory that most ends use. Ends that two memories share alike lose nothing.
-    fn left(&self, efficiency: &Efficiency) -> f64 {
+    pub(super) fn left(&self, efficiency: &Efficiency) -> f64 {
         let root = if self.root_shared {
             efficiency.shared_root
         } else {
@@ -252,19 +286,25 @@ impl<'a> Loads<'a> {
                 pooled = pooled.min(slot(i) / f64::from(staged + up + down));
             }
         }
-        way.term(Part::Slot, using, straight / part);
+        way.term(Part::Slot, using, straight.min(self.narrow) / part);
         if self.staged {
             way.term_left(Part::StagedPool, using, pooled / part, left);
             way.term_left(Part::Staged, Use::Copy, least / part, left);
         }
+        self.shared(&mut way, using, part, left);
+        // Where no hop between sockets has a speed of its own, it goes by that of slots.
+        if let Some(most) = self.sockets.iter().map(|(_, flows)| *flows).max() {
+            way.term(Part::SocketLink, using, least / f64::from(most) / part);
+        }
+        Some(way)
+    }
+
+    /// The terms of hops that several devices share and that have capacities of their own.
+    pub(super) fn shared(&self, way: &mut Way, using: Use, part: f64, left: f64) {
         let (mut straight, mut pooled) = (f64::INFINITY, f64::INFINITY);
+        let of = |list: &[f64], at: usize| list.get(at).copied().unwrap_or(f64::INFINITY);
         for &(at, [up, down, staged]) in &self.uplinks {
-            let gbps = self
-                .host
-                .uplinks()
-                .get(at)
-                .copied()
-                .unwrap_or(f64::INFINITY);
+            let gbps = of(self.host.uplinks(), at);
             if up.max(down) > 0 {
                 straight = straight.min(gbps / f64::from(up.max(down)));
             }
@@ -274,15 +314,14 @@ impl<'a> Loads<'a> {
         }
         way.term(Part::Uplink, using, straight / part);
         way.term_left(Part::UplinkPool, using, pooled / part, left);
-        let most = self.sockets.iter().map(|(_, flows)| *flows).max();
-        if let Some(most) = most {
-            let (part_of, gbps) = match self.host.between_sockets() {
-                Some(bus) => (Part::SocketBus, bus),
-                None => (Part::SocketLink, least),
-            };
-            way.term(part_of, using, gbps / f64::from(most) / part);
-        }
-        Some(way)
+        let trunks = self.trunks.iter();
+        let trunks =
+            trunks.map(|&(at, [up, down])| of(self.host.trunks(), at) / f64::from(up.max(down)));
+        way.term(
+            Part::SocketBus,
+            using,
+            trunks.fold(f64::INFINITY, f64::min) / part,
+        );
     }
 }
 
