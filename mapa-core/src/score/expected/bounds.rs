@@ -113,10 +113,31 @@ impl ExpectedBounds {
         rounded(slot * crossing.min(single * rings))
     }
 
+    /// Whether the host cannot carry more than this among k of these devices, by their slots alone:
+    /// cheaper than [`host`](Self::host), which counts islands.
+    fn is_above_slots(&self, gbps: f64, part: Subset<'_>, k: usize) -> bool {
+        let host = HostNetwork::of(part.graph);
+        let slots = part.devices.iter().map(|id| host.slot_gbps(id));
+        let slot = slots.fold(0.0, f64::max);
+        let of = |part, using| self.efficiency.of(part, using, None).value;
+        let (using, ways) = match self.operation {
+            Operation::AllToAll => (Use::Exchange, k.max(2) - 1),
+            _ => (Use::Ring, (k / 2).max(1)),
+        };
+        let share = of(Part::Slot, using)
+            .max(of(Part::StagedPool, using) / 2.0)
+            .max(of(Part::Staged, Use::Copy));
+        slot * share * ways as f64 <= gbps
+    }
+
     pub(super) fn on_set(&self, subset: Subset<'_>) -> f64 {
         let nominal = self.inner.best_on(subset).unwrap_or(f64::INFINITY);
-        let direct = self.direct(subset.graph, nominal, subset, subset.devices.len());
-        rounded(direct.max(self.host(subset, subset.devices.len())))
+        let k = subset.devices.len();
+        let direct = self.direct(subset.graph, nominal, subset, k);
+        if self.is_above_slots(direct, subset, k) {
+            return rounded(direct);
+        }
+        rounded(direct.max(self.host(subset, k)))
     }
 
     pub(super) fn within(&self, part: Subset<'_>, k: usize) -> f64 {
