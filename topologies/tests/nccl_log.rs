@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::corpus::text;
 use mapa_core::{DeviceId, LinkClass};
-use mapa_topologies::{Kind, collective_rates, read};
+use mapa_topologies::{Dump, Kind, collective_rates, read};
 use proptest::prelude::*;
 
 /// A device of a made-up machine.
@@ -227,10 +227,11 @@ proptest! {
         let at = at.index(plain.len());
         let mut bytes = plain.into_bytes();
         bytes[at] = byte;
-        if let Ok(dump) = Kind::NcclLog.read(&String::from_utf8_lossy(&bytes)) {
-            if let Ok(machine) = dump.into_machine() {
-                prop_assert!(machine.graph().is_ok());
-            }
+        let machine = Kind::NcclLog
+            .read(&String::from_utf8_lossy(&bytes))
+            .and_then(Dump::into_machine);
+        if let Ok(machine) = machine {
+            prop_assert!(machine.graph().is_ok());
         }
     }
 }

@@ -143,6 +143,7 @@ const ROWS: &[(&str, &str, &str, &str)] = &[
         "error",
         "such as the whole `rocm-smi --showtopo`",
     ),
+    ("B34", "topo --machine FILE", "/devices/0/direct_links", "1"),
     (
         "B37",
         "allocate --machine FILE --gpus 2",
@@ -230,7 +231,6 @@ const NOT_YET: &[(&str, &str)] = &[
         "B10",
         "a bare matrix does not tell a GeForce, so P2P is assumed to be on, with a note",
     ),
-    ("B34", "the log of NCCL has a reader of its own tests"),
     ("B41", "looked at in the tests of NCCL's topology"),
     ("B43", "looked at in the tests of NCCL's topology"),
     (
