@@ -1,21 +1,48 @@
-//! Any text is read or refused; a machine that is read has a graph.
+//! Any logs of NCCL, whole or after the beginning of one, in one file or two, are read or refused;
+//! what is read has sound patterns whichever algorithm is asked for, and does not depend on the
+//! order of files.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use mapa_topologies::Kind;
+use mapa_patterns::{Algorithm, read_nccl};
+
+const START: &str = "\
+node1:100:110 [0] NCCL INFO ncclCommInitRank comm 0xa0 rank 0 nranks 4 cudaDev 0 nvmlDev 0 busId 1b000 commId 0x5 - Init START
+node1:100:110 [0] NCCL INFO Channel 00/02 :    0   1   2   3
+node1:100:110 [0] NCCL INFO Trees [0] 1/-1/-1->0->-1 [1] 1/-1/-1->0->-1
+node1:100:110 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM
+node1:100:110 [0] NCCL INFO ncclCommInitRank comm 0xa0 rank 0 nranks 4 cudaDev 0 nvmlDev 0 busId 1b000 commId 0x5 - Init COMPLETE
+node1:100:100 [0] NCCL INFO AllReduce: opCount 0 sendbuff 0x1 recvbuff 0x1 count 256 datatype 7 op 0 root 0 comm 0xa0 [nranks=4] stream 0x2
+";
 
 fuzz_target!(|text: &str| {
-    let Ok(dump) = Kind::NcclLog.read(text) else {
-        return;
-    };
-    for (.., wire) in dump.machine.fabric.wires() {
-        let gbps = match wire {
-            mapa_core::FabricWire::Up { gbps } => gbps,
-            mapa_core::FabricWire::Link(link) => link.gbps,
-        };
-        assert!(gbps.is_finite() && gbps > 0.0);
-    }
-    if let Ok(machine) = dump.into_machine() {
-        assert!(machine.graph().is_ok());
+    let (one, other) = text.split_once('\0').unwrap_or((text, ""));
+    let begun = format!("{START}{one}");
+    for files in [
+        vec![("a", text)],
+        vec![("a", begun.as_str())],
+        vec![("a", one), ("b", other)],
+    ] {
+        let read = read_nccl(&files);
+        let turned: Vec<_> = files.iter().copied().rev().collect();
+        assert_eq!(read_nccl(&turned).ok(), read.as_ref().ok().cloned());
+        let Ok(job) = read else { continue };
+        // Patterns of many ranks take long to make.
+        if job.devices.len() > 64 {
+            continue;
+        }
+        for algorithm in Algorithm::ALL {
+            let Ok(application) = job.application(algorithm) else {
+                continue;
+            };
+            assert_eq!(application.pattern.len(), application.labels.len());
+            assert!(
+                application
+                    .pattern
+                    .edges()
+                    .iter()
+                    .all(|edge| edge.traffic > 0.0 && edge.traffic.is_finite())
+            );
+        }
     }
 });
