@@ -270,7 +270,7 @@ fn drawn(
             told.expect("two devices");
         }
     }
-    fabric.set_link_generation(known.then_some("NVLink 3"));
+    fabric.set_link_generation(known.then_some("first generation"));
     fabric
 }
 
