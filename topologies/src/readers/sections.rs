@@ -17,6 +17,10 @@ const BESIDE: [Kind; 6] = [
     Kind::NcclLog,
 ];
 
+/// The most sections that a text is split into. Each is as long as the text up to its end, so the limit bounds the work;
+/// reports of issues have a handful.
+const MOST: usize = 32;
+
 /// The outputs of at least two kinds in one text; none of a text that has one. Each has as many lines before it as in the
 /// text, which are empty, so that errors name the right line.
 pub(crate) fn sections(text: &str) -> Vec<(Kind, String)> {
@@ -27,7 +31,11 @@ pub(crate) fn sections(text: &str) -> Vec<(Kind, String)> {
         let kind = recognise(&section).ok()?;
         BESIDE.contains(&kind).then_some((kind, section))
     };
-    let found: Vec<(Kind, String)> = split(text).into_iter().filter_map(known).collect();
+    let found: Vec<(Kind, String)> = split(text)
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(known)
+        .collect();
     let is_one = found.iter().all(|(kind, _)| *kind == found[0].0);
     if is_one { Vec::new() } else { found }
 }
@@ -43,8 +51,8 @@ enum Content {
     Log,
 }
 
-/// Splits a text where an output may begin.
-fn split(text: &str) -> Vec<String> {
+/// Splits a text where an output may begin; `None` if that is at too many places.
+fn split(text: &str) -> Option<Vec<String>> {
     let mut starts = vec![(0, 0)];
     let (mut content, mut offset) = (Content::Nothing, 0);
     for (number, raw) in text.split('\n').enumerate() {
@@ -70,6 +78,9 @@ fn split(text: &str) -> Vec<String> {
         if let Some((now, begins)) = next {
             if begins {
                 starts.push((offset, number));
+                if starts.len() > MOST {
+                    return None;
+                }
             }
             content = now;
         }
@@ -77,15 +88,44 @@ fn split(text: &str) -> Vec<String> {
     }
     let ends = starts.iter().skip(1).map(|start| start.0);
     let ends = ends.chain([text.len()]);
-    starts
+    let sections = starts
         .iter()
         .zip(ends)
-        .map(|(&(from, line), to)| "\n".repeat(line) + &text[from..to])
-        .collect()
+        .map(|(&(from, line), to)| "\n".repeat(line) + &text[from..to]);
+    Some(sections.collect())
 }
 
 /// Whether a line is a command of `nvidia-smi` behind a prompt.
 fn is_command(line: &str) -> bool {
     line.split_once("nvidia-smi ")
         .is_some_and(|(before, behind)| text::is_margin(before) && !behind.trim().is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A matrix of links, then as many of peer access.
+    fn outputs(matrices: usize) -> String {
+        let links = "\tGPU0\tGPU1\nGPU0\tX\tNODE\nGPU1\tNODE\tX\n";
+        let access = "\tGPU0\tGPU1\nGPU0\tX\tOK\nGPU1\tOK\tX\n";
+        links.to_owned() + &access.repeat(matrices)
+    }
+
+    #[test]
+    fn errors_in_a_section_name_the_line_of_the_text() {
+        let sections = sections(&outputs(1));
+        let kinds: Vec<Kind> = sections.iter().map(|(kind, _)| *kind).collect();
+        assert_eq!(kinds, [Kind::NvidiaSmiTopo, Kind::NvidiaSmiP2p]);
+        assert_eq!(
+            sections[1].1.lines().position(|line| !line.is_empty()),
+            Some(3)
+        );
+    }
+
+    #[test]
+    fn a_text_of_more_outputs_than_any_report_has_is_not_split() {
+        assert_eq!(sections(&outputs(MOST - 1)).len(), MOST);
+        assert_eq!(sections(&outputs(MOST)), []);
+    }
 }

@@ -37,15 +37,7 @@ pub(super) fn complete(command: clap::Command) -> clap::Command {
                 .map(|(name, summary)| line(name, summary, &[]))
                 .collect();
             let short = help(&arg, ". Generators: ", &names.join(", "));
-            let long = help(
-                &arg,
-                ". Generators:
-",
-                &lines.join(
-                    "
-",
-                ),
-            );
+            let long = help(&arg, ". Generators:\n", &lines.join("\n"));
             arg.help(short).long_help(long)
         })
         .mut_arg("log", |arg| {
