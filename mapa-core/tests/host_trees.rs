@@ -124,7 +124,8 @@ fn crossings(
 /// those whose speed is told. A bridge or a NUMA node with the speed of slots is not told.
 fn per_flow(graph: &HardwareGraph, flows: &[(DeviceId, DeviceId)]) -> (f64, f64) {
     let (devices, ups) = ups(graph);
-    let slots: Vec<f64> = devices.iter().map(|id| ups[id].1).collect();
+    let ways = graph.fabric().own_ways().into_values();
+    let slots: Vec<f64> = devices.iter().map(|id| ups[id].1).chain(ways).collect();
     let (mut of_all, mut of_told) = (f64::INFINITY, f64::INFINITY);
     for ((node, _), flows) in crossings(graph, flows) {
         let gbps = ups[&node].1;

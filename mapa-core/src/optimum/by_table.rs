@@ -525,43 +525,57 @@ impl<'t, 'o, 'a> ByTable<'t, 'o, 'a> {
         let Problem { request, view, .. } = *self.problem;
         let spread = SubsetMap::new(part & !must);
         let open = (part & !must).count_ones() as usize;
-        let mut sets: Vec<(Few<f64>, Mask)> = Vec::new();
+        // Bounds of later criteria are made for the sets that are equal by the first, when their turn
+        // comes: most sets lose by the first alone.
+        let mut firsts: Vec<(f64, Mask)> = Vec::new();
         for chosen in of_size(open, self.k() - must.count_ones() as usize) {
             let set = spread.of(chosen) | must;
             if valued.at(set).is_some() {
-                let bounds = columns
-                    .iter()
-                    .map(|c| self.at_most(c, valued, set))
-                    .collect();
-                sets.push((bounds, set));
+                let first = columns.first();
+                firsts.push((first.map_or(0.0, |c| self.at_most(c, valued, set)), set));
             }
         }
-        sets.sort_unstable_by(|a, b| self.compare((&b.0, b.1), (&a.0, a.1)));
+        firsts.sort_unstable_by(|&a, &b| self.compare_at(0, b, a));
         let room = request.runners_up.saturating_add(1);
-        for (bounds, set) in sets {
+        for group in firsts.chunk_by(|&a, &b| self.compare_at(0, a, b).is_eq()) {
             let worst = top.last().filter(|_| top.len() >= room);
             if worst.is_some_and(|worst| {
-                self.compare((&bounds, set), (&worst.keys, worst.set))
+                self.compare_at(0, group[0], (worst.keys[0], worst.set))
                     .is_lt()
             }) {
                 break;
             }
-            if view.stop().is_some_and(|stop| stop()) {
-                return Err(NoTableAnswer::Stopped);
-            }
-            if self.problem.tests().all(|test| self.admits(test, set)) {
-                let keys = columns
-                    .iter()
-                    .map(|column| self.value(column, valued, set))
-                    .collect();
-                self.offer(
-                    BestSet {
-                        set,
-                        keys,
-                        valued: Arc::clone(valued),
-                    },
-                    top,
-                );
+            let bounded = group.iter().map(|&(_, set)| {
+                let bounds = columns.iter().map(|c| self.at_most(c, valued, set));
+                (bounds.collect::<Few<f64>>(), set)
+            });
+            let mut sets: Vec<(Few<f64>, Mask)> = bounded.collect();
+            sets.sort_unstable_by(|a, b| self.compare((&b.0, b.1), (&a.0, a.1)));
+            for (bounds, set) in sets {
+                let worst = top.last().filter(|_| top.len() >= room);
+                if worst.is_some_and(|worst| {
+                    self.compare((&bounds, set), (&worst.keys, worst.set))
+                        .is_lt()
+                }) {
+                    return Ok(());
+                }
+                if view.stop().is_some_and(|stop| stop()) {
+                    return Err(NoTableAnswer::Stopped);
+                }
+                if self.problem.tests().all(|test| self.admits(test, set)) {
+                    let keys = columns
+                        .iter()
+                        .map(|column| self.value(column, valued, set))
+                        .collect();
+                    self.offer(
+                        BestSet {
+                            set,
+                            keys,
+                            valued: Arc::clone(valued),
+                        },
+                        top,
+                    );
+                }
             }
         }
         Ok(())
