@@ -191,8 +191,8 @@ impl<'f> HopTree<'f> {
         })
     }
 
-    /// Whether classes tell every shared switch: two levels at most, and no switch with devices of its
-    /// own, several, beside those of a lower one.
+    /// Whether classes tell every shared switch: two levels at most, no switch above a bridge or node,
+    /// and none with several devices of its own beside those of a lower one.
     fn is_regular(&self, chains: &[Vec<NodeId>], below: &BTreeMap<NodeId, Vec<usize>>) -> bool {
         let is_switch = |id: &NodeId| matches!(self.fabric.node(*id).kind, NodeKind::PcieSwitch);
         let count = |node: &NodeId| below.get(node).map_or(0, Vec::len);
@@ -208,8 +208,12 @@ impl<'f> HopTree<'f> {
                 *direct.entry(lowest).or_default() += 1;
             }
         }
+        let is_lifted = |chain: &Vec<NodeId>| {
+            let above = chain.iter().skip_while(|id| is_switch(id));
+            { above }.any(is_switch)
+        };
         let mixed = |(node, own): (&NodeId, &usize)| *own > 1 && *own < count(node);
-        deepest <= 2 && !direct.iter().any(mixed)
+        deepest <= 2 && !chains.iter().any(is_lifted) && !direct.iter().any(mixed)
     }
 
     /// The speed of a device's slot: that which is known, else that of its own way.
