@@ -229,7 +229,7 @@ const NOT_YET: &[(&str, &str)] = &[
     ),
     (
         "B10",
-        "a bare matrix does not tell a GeForce, so P2P is assumed to be on, with a note",
+        "a bare matrix does not show that the GPUs are GeForce, so P2P is assumed to be on, with a note",
     ),
     ("B41", "looked at in the tests of NCCL's topology"),
     ("B43", "looked at in the tests of NCCL's topology"),
@@ -243,7 +243,10 @@ const NOT_YET: &[(&str, &str)] = &[
     ),
     ("B46", "a GPU in MIG mode is offered whole"),
     ("B51", "the table of products lacks the A40's links"),
-    ("B52", "three of four links are up, and nothing says so"),
+    (
+        "B52",
+        "three of four links are up, and no answer reports it",
+    ),
     ("B57", "unlike products are not kept apart"),
     (
         "B58",
@@ -251,7 +254,7 @@ const NOT_YET: &[(&str, &str)] = &[
     ),
 ];
 
-/// What is found at the place of a row.
+/// Returns the value at the place that a row names.
 fn found(words: &str, place: &str, expected: &str) -> String {
     match place {
         "error" | "warning" => {

@@ -119,7 +119,7 @@ impl Output {
         if self.json && status != 0 {
             let text = told.render().to_string();
             let text = text.strip_prefix("error: ").unwrap_or(&text);
-            // What follows is how the command is called.
+            // The usage follows.
             let what = text.split("\n\nUsage:").next().unwrap_or_default();
             let what = what.split("\n\nFor more").next().unwrap_or_default();
             let words: Vec<&str> = what.split_whitespace().collect();

@@ -97,8 +97,8 @@ pub(crate) fn error(words: &str) -> String {
     stderr(words, run(words, ""))
 }
 
-/// What a message says of a request: without the usage that follows and how a machine is named, with one name for the folders of
-/// tests, and with no more than three names of a list that grows with the catalogue or the systems.
+/// A message in the form that snapshots keep: without the usage and the hint on machines behind it. All folders of tests have one
+/// name, and a list that grows with the catalogue or the systems has three names.
 pub(crate) fn shown(text: &str) -> String {
     let usage = [
         "\n\nUsage: ",

@@ -62,7 +62,7 @@ pub(crate) struct Crate {
 /// The modules of a file by their paths: its own, and those that are written out within it.
 type OfFile = Arc<BTreeMap<ModulePath, Arc<Module>>>;
 
-/// What was parsed, by path and text: a fault is planted in one file of a crate, and all others stay as they are.
+/// The modules of files parsed before, by path and text: a test plants a fault in one file of a crate, and leaves the others.
 static PARSED: Mutex<BTreeMap<(PathBuf, String), OfFile>> = Mutex::new(BTreeMap::new());
 
 /// The `.rs` files of one folder, by their path below another.
