@@ -22,7 +22,7 @@ use crate::output::Output;
 use crate::path_visibility::hidden;
 use crate::service::gid;
 
-/// What is checked.
+/// The arguments of `doctor`.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
     /// The configuration of the daemon, to be checked too.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use mapa_live::levers::LeverEvent;
 
-/// By the number of a change: why its revert failed, as last reported.
+/// Why reverts failed, as last reported, by the number of the change.
 #[derive(Debug, Default)]
 pub(crate) struct FailedReverts(BTreeMap<u64, String>);
 

@@ -1,5 +1,4 @@
-//! The environment of a job, and where it runs: the devices in rank order, the cores beside them, the
-//! nearest network cards.
+//! The environment of a job, and where it runs: the devices in rank order, the nearest cores and network cards.
 
 use std::collections::BTreeSet;
 use std::fs;

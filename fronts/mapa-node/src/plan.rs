@@ -44,9 +44,9 @@ pub(crate) fn scheduler(words: &str, policy: &PolicySpec) -> Result<Box<dyn Sche
 
 /// The places of the queue that start now, or never, in the order in which the scheduler says so.
 ///
-/// `asking` is the place of whoever asks. What is wrong with it is an error. What is wrong with another is
-/// for that one to report when it polls: its files and devices may be nothing to this program. A first one
-/// whose policy cannot be read here decides by itself, and nobody starts before that.
+/// `asking` is the place of whoever asks. What is wrong with it is an error. Another request's faults are
+/// reported by its own process when it polls: this program may not be able to read its files and devices. A first one
+/// whose policy cannot be read here decides by itself, and no request starts before that.
 ///
 /// # Errors
 /// The scheduler or the policy is unknown, or the request cannot be read, of the place `asking`; the

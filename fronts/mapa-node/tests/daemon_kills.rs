@@ -1,5 +1,5 @@
 //! kill -9 of the daemon while it changes the machine. `MAPA_ROUNDS` sets how many rounds there are, 6 if it
-//! is not set; `MAPA_SEED` draws other moments, so that rounds can be run beside each other. Block I/O is limited for real where this is root and the kernel has `blkio`; MPS is a
+//! is not set; `MAPA_SEED` draws other moments, so that rounds can run at the same time. Block I/O is limited for real where this is root and the kernel has `blkio`; MPS is a
 //! stand-in that speaks its protocol; MIG is a library that speaks as NVIDIA's does.
 
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ fn seed() -> u64 {
     std::env::var("MAPA_SEED").map_or(0, |text| text.parse().unwrap())
 }
 
-/// What the journal of changes beside the ledger has.
+/// The entries of the journal of changes, in the ledger's folder.
 pub(crate) fn entries(ledger: &Path) -> Vec<JournalEntry> {
     let folder = ledger.with_file_name("ledger.db.pulls");
     let files = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -430,8 +430,8 @@ fn a_job_on_an_instance_that_the_daemon_has_made_gets_its_uuid() {
     assert_eq!(daemon.end("-TERM"), Some(0));
 }
 
-/// A lever that fails is an event for the scheduler, a count for whoever watches, and no half layout; what waits for it gets
-/// it once it works.
+/// A lever that fails is an event for the scheduler, a count in the metrics, and no half layout; a waiting
+/// request gets it once it works.
 #[test]
 fn an_action_whose_lever_fails_is_reported_and_repeated() {
     let machine = Machine::new();

@@ -247,7 +247,7 @@ fn asked(socket: &Path, ask: &str) -> Option<Value> {
     serde_json::from_str(&line).ok()
 }
 
-/// The recorded events, told to fresh schedulers, and the recorded decisions, made again.
+/// Fresh schedulers that receive the recorded events make the recorded decisions again.
 pub(crate) fn replayed(record: &Path) -> ReplayedDrive {
     let text = std::fs::read(record).unwrap();
     for line in text.split(|byte| *byte == b'\n') {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 /// The status and the body of an answer to `GET`.
 ///
-/// The body is cut off after `most` bytes, which is an error. Redirects and proxies are not followed:
-/// whoever is asked answers.
+/// The body is cut off after `most` bytes, which is an error. Redirects and proxies are not followed: only the
+/// named host answers.
 #[cfg(feature = "http")]
 pub(crate) fn get(url: &str, limit: Duration, most: usize) -> Result<(u16, Vec<u8>), String> {
     let config = ureq::Agent::config_builder()

@@ -133,7 +133,7 @@ impl NodeDriver<'_> {
             return Ok(());
         };
         self.known.tickets.remove(&id);
-        // It is not reported again: it leaves the queue as soon as its requester has read the reason.
+        // The refusal is not reported again: the request leaves the queue as soon as its requester has read the reason.
         self.known.not_before.insert(id, UnixNanos::MAX);
         self.change(Durability::Boot, |books| {
             books.record_refusal(id, &format!("{}: {why}", why.kind()))

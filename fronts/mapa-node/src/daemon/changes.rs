@@ -41,7 +41,7 @@ pub(super) fn kind(guard: JobLimit) -> Option<(LimitKind, bool)> {
     })
 }
 
-/// Who needs the changes of a limit on a job.
+/// The holder of the changes of a limit on a job.
 pub(super) fn holder(job: JobId, kind: LimitKind) -> Holder {
     let what = match kind {
         LimitKind::BlockIo => "block-io",
@@ -168,7 +168,7 @@ fn is_on(lever: Lever, levers: &LeversConfig) -> Result<(), String> {
 }
 
 /// The changes that limit the block I/O of a target on every disk. `lifetime` is that of the limits: processes that must be
-/// put into a group for it stay there until nobody needs that.
+/// put into a group for it stay there until no limit needs that.
 ///
 /// # Errors
 /// Why there is no such lever here.
@@ -323,7 +323,7 @@ pub(super) fn layout_change(
     })
 }
 
-/// What became of a change: nothing more to say, or why it failed.
+/// The outcome of a change: done, or why it failed.
 pub(super) fn outcome(event: &LeverEvent) -> Result<(), String> {
     match event {
         LeverEvent::Refused { why, .. } => Err(why.to_string()),

@@ -171,7 +171,7 @@ pub(crate) struct LeversConfig {
     pub block_devices: Vec<BlockDevice>,
     /// The folder of the pipes of the MPS control daemon.
     pub mps_pipe: PathBuf,
-    /// The folder in which changes are written down; beside the ledger, if absent.
+    /// The folder of the journal of changes; if absent, the folder of the ledger.
     pub journal: Option<PathBuf>,
     /// The control group below which jobs get groups of their own.
     pub group: String,

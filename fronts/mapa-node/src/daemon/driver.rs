@@ -111,7 +111,7 @@ impl RunEnd {
     }
 }
 
-/// What belongs to one instant: from its events to its last action.
+/// One turn: from its events to its last action.
 pub(super) struct CurrentInstant {
     /// When it began.
     began: Instant,
@@ -274,8 +274,8 @@ impl NodeDriver<'_> {
             .map(|lease| lease.job)
     }
 
-    /// Reverts everything that levers hold, and leaves the queue to whoever waits. Also after another
-    /// daemon has taken the queue: nobody else has this journal open, so nobody else reverts it.
+    /// Reverts everything that levers hold, and leaves the queue to the waiting jobs. Also after another
+    /// daemon has taken the queue: no other process has this journal open, so none reverts it.
     pub(crate) fn close(&mut self, why: &str) -> Result<(), Error> {
         let left = self.levers.close(&mut self.reporter);
         #[cfg(feature = "slo")]

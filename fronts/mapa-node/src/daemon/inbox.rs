@@ -42,7 +42,7 @@ impl InboxSender {
         match self.0.try_send(message) {
             Ok(()) => true,
             Err(TrySendError::Full(message)) => {
-                // What must not be lost waits for room; one pending wake-up is enough.
+                // Messages that must not be lost wait for room; one pending wake-up is enough.
                 matches!(message, InboxMessage::Wakeup)
                     || (!matches!(
                         message,

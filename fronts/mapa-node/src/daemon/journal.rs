@@ -1,8 +1,8 @@
 //! The journal of changes, written to the disk before a change is applied.
 //!
-//! Whoever can write an entry can have the daemon's user revert whatever it names. So entries are in a
+//! A user who can write an entry can make the daemon revert anything that the entry names, with the rights of the daemon's user. So entries are in a
 //! folder of that user alone, and the ledger, which a group may write, has their words for the audit
-//! and nothing that anybody acts on.
+//! and nothing that a program acts on.
 
 use std::path::{Path, PathBuf};
 
@@ -105,7 +105,7 @@ impl Journal for NodeJournal {
         self.entries.put(entry)
     }
 
-    // Also after another daemon has taken the queue: the journal is open here, so nobody else reverts this.
+    // Also after another daemon has taken the queue: the journal is open here, so no other process reverts this.
     fn remove(&mut self, id: u64) -> Result<(), LeverError> {
         self.entries.remove(id)
     }

@@ -267,7 +267,7 @@ impl<'a, J: Journal> NodeLevers<'a, J> {
                 return Ok(());
             }
             let event = self.manager.apply(&change, Lifetime::Kept, now_ms);
-            // What failed midway was reverted, and that makes instances again.
+            // A change that failed midway was reverted, which creates instances again.
             is_touched = matches!(event, LeverEvent::Failed { .. });
             changes::outcome(&event)
         };

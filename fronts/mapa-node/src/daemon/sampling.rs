@@ -126,7 +126,7 @@ impl Telemetry {
     }
 }
 
-/// What is sampled, and where latencies are sent.
+/// The signals to sample, and the address to which programs send latencies.
 #[derive(Clone)]
 pub(crate) struct SamplingPlan {
     /// How often.
@@ -401,7 +401,7 @@ mod tests {
         );
     }
 
-    /// The thread samples until it is stopped, also while nobody takes its samples.
+    /// The thread samples until it is stopped, also while its samples are not taken.
     #[test]
     fn samples_are_taken_once_and_the_thread_ends() {
         let folder = tempfile::tempdir().unwrap();

@@ -205,7 +205,7 @@ fn orders_to_leave_fail_and_the_fleet_is_as_the_ledger_says() {
     driver.close("the test is over").unwrap();
 }
 
-/// Whoever sends without end fills so much room and no more, and keeps the daemon neither from its polls nor from
+/// A client that sends without end fills its own room and no more, and keeps the daemon neither from its polls nor from
 /// its end.
 #[test]
 fn a_flood_of_latencies_is_bounded_and_holds_nothing_up() {

@@ -1,5 +1,5 @@
-//! A daemon over a long time, without the time. Once a scheduler is told events by a driver that makes them up, so
-//! that jobs come and go often; once by the daemon's own driver, with a ledger and polls of it. Memory must stay
+//! A daemon over a long time, without the time. Once a driver that invents events passes them to a scheduler,
+//! so that jobs come and go often; once the daemon's own driver does, with a ledger that it polls. Memory must stay
 //! flat.
 
 use std::collections::BTreeMap;
@@ -171,7 +171,7 @@ fn memory_is_flat_over_events() {
     let (mut warm, mut entries) = (0, 0);
     let mut left = 0;
     while driver.events < most {
-        // An event that is refused is none of this test's.
+        // Refused events do not matter here.
         let _ = drive.instant(&mut *scheduler, &mut driver);
         left += drive.record_mut().take_left().len();
         drop(drive.record_mut().take_failed_orders());

@@ -113,7 +113,7 @@ impl CgroupTree {
     }
 }
 
-/// What the kernel said to an access of a file, as an event.
+/// The kernel's answer to an access of a file, as an event.
 fn refused(what: &str, path: &std::path::Path, error: &io::Error) -> LeverError {
     let what = format!("{what} {}", path.display());
     match error.kind() {

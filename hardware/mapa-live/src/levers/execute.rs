@@ -18,7 +18,7 @@ pub struct ApplyFailure {
     pub step: usize,
     /// The error of that step.
     pub why: Box<LeverError>,
-    /// What could not be reverted. Empty: everything is as before.
+    /// The parts that could not be reverted. Empty: everything is as before.
     pub left: Vec<LeverError>,
 }
 
@@ -51,11 +51,11 @@ impl LeverSet {
         Ok(())
     }
 
-    /// Reverts a plan, whether all of it was carried out, a part, or nothing. A value that somebody else
-    /// has changed since stays as it is. A second time changes nothing.
+    /// Reverts a plan, whether all of it was carried out, a part, or nothing. A value that another program has
+    /// changed since stays as it is. A second time changes nothing.
     ///
     /// # Errors
-    /// What could not be reverted; everything else was.
+    /// The parts that could not be reverted; all others were.
     pub fn revert(&mut self, plan: &Plan) -> Result<(), Vec<LeverError>> {
         let left = revert::take_back(self, &plan.steps);
         if left.is_empty() { Ok(()) } else { Err(left) }

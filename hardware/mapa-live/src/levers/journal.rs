@@ -55,7 +55,7 @@ pub struct JournalEntry {
     pub id: u64,
     /// The request, by which a repeated one is recognised.
     pub change: LeverChange,
-    /// What is done, and all that reverts it.
+    /// The change, and all that reverts it.
     pub plan: Plan,
     /// When it ends, if no holder lets go of it before.
     pub lifetime: Lifetime,
@@ -119,8 +119,8 @@ const MOST_BYTES: usize = 16 << 20;
 /// A journal in a folder: a JSON file for each change, replaced in one step and synced. One program at a time
 /// uses a folder.
 ///
-/// Whoever can write there can have anything reverted that a plan may name, by the user of the next manager. So
-/// the folder belongs to the user of the program, and nobody else may write it.
+/// A user who can write there can make the next manager revert anything that a plan may name, with the rights of its user. So
+/// the folder belongs to the user of the program, and no other user may write it.
 #[derive(Debug)]
 pub struct FolderJournal {
     /// The folder as it is named.

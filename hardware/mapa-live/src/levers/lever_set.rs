@@ -28,7 +28,7 @@ pub struct LeverSet {
     pub programs: Box<dyn Programs>,
     /// The bounds within which every plan stays.
     pub bounds: Bounds,
-    /// What else sets MIG layouts on this machine, in words; reported as a warning of every layout.
+    /// The other programs that set MIG layouts on this machine, in words; reported as a warning of every layout.
     pub reconcilers: Vec<String>,
     /// The kernel's id of this boot; `None` where there is none, and so nothing is known to be of an earlier one.
     pub boot: Option<String>,

@@ -28,7 +28,7 @@ pub enum LeverEvent {
         /// The name of the lever, as [`LeverChange::lever`].
         lever: String,
     },
-    /// The same change was held already; its time is the later one.
+    /// The manager held the same change already; the later expiry counts.
     Extended {
         /// The number of the change that is held.
         id: u64,
@@ -49,7 +49,7 @@ pub enum LeverEvent {
         /// The step that failed, and what could not be reverted.
         failure: ApplyFailure,
     },
-    /// It was reverted.
+    /// The change was reverted.
     Reverted {
         /// The number.
         id: u64,
@@ -62,7 +62,7 @@ pub enum LeverEvent {
         id: u64,
         /// The lever.
         lever: String,
-        /// What could not be reverted.
+        /// The parts that could not be reverted.
         left: Vec<LeverError>,
     },
 }
@@ -86,10 +86,10 @@ impl Holder {
     }
 }
 
-/// The levers of a machine with a journal. What is held is reverted when its time has come, when the
-/// manager is dropped, and, after a crash, when the next manager opens the journal.
+/// The levers of a machine with a journal. A change is reverted when it expires, when the manager is dropped,
+/// and, after a crash, when the next manager opens the journal.
 ///
-/// What is applied for a [`Holder`] is held until the last of its holders lets go, if its time does not come first.
+/// A change for a [`Holder`] lasts until its last holder releases it, or until it expires.
 ///
 /// It reads no clock: callers tell the time, in milliseconds since 1970.
 ///
@@ -125,7 +125,7 @@ pub struct LeverManager<J: Journal> {
     next: u64,
 }
 
-/// What there is to do for a change.
+/// The next step for a change.
 enum Prepared {
     /// Nothing more.
     Over(LeverEvent),
@@ -274,7 +274,7 @@ impl<J: Journal> LeverManager<J> {
             .map(|(id, _)| *id)
     }
 
-    /// Holders let go of all that they need. What nobody needs any more is reverted, the last change first.
+    /// Holders let go of all that they need. Changes without a holder are reverted, the last first.
     pub fn free(&mut self, is: impl Fn(&Holder) -> bool) -> Vec<LeverEvent> {
         let mut free = Vec::new();
         for (&id, holders) in self.holders.iter_mut().rev() {
@@ -287,7 +287,7 @@ impl<J: Journal> LeverManager<J> {
         free.into_iter().filter_map(|id| self.revert(id)).collect()
     }
 
-    /// A holder lets go of one change, which is reverted if nobody else needs it.
+    /// Releases one change for a holder; the change is reverted if it has no other holder.
     pub fn leave(&mut self, holder: &Holder, id: u64) -> Option<LeverEvent> {
         let holders = self.holders.get_mut(&id)?;
         holders.retain(|other| other.as_ref() != Some(holder));
