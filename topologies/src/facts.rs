@@ -8,8 +8,10 @@ use mapa_core::{
 };
 
 use crate::error::Error;
-use crate::links::{is_without_peers, link_generation, pcie_gbps, pcie_of, slot_of_product};
+use crate::link_generation::link_generation;
+use crate::links::{pcie_gbps, pcie_of, pcie_rate};
 use crate::machine::{Machine, Warning};
+use crate::products;
 
 /// Completes what is known of a machine's links by the names of its products. Facts that are known
 /// already stay.
@@ -108,8 +110,12 @@ impl<'m> Slots<'m> {
     }
 
     fn of(&self, id: NodeId, info: &DeviceInfo, idle: &mut Idle) -> Option<f64> {
-        let own = info.product.as_deref().and_then(slot_of_product);
-        let own = own.or_else(|| slot_of_product(&self.machine.title));
+        let slot = |name: &str| {
+            let slot = products::pcie(name)?;
+            Some((pcie_rate(slot.generation)?, slot.lanes))
+        };
+        let own = info.product.as_deref().and_then(slot);
+        let own = own.or_else(|| slot(&self.machine.title));
         let hop = self.hops.get(&id).copied();
         let told = hop.and_then(pcie_of);
         let slot = match (told, own) {
@@ -138,7 +144,10 @@ impl<'m> Slots<'m> {
 
 /// Guesses from products which pairs without direct links do not reach each other's memory.
 fn guess_peers(machine: &mut Machine, devices: &[(NodeId, DeviceInfo)]) -> Result<(), Error> {
-    let without = |info: &DeviceInfo| info.product.as_deref().is_some_and(is_without_peers);
+    let without = |info: &DeviceInfo| {
+        let product = info.product.as_deref().and_then(products::product);
+        product.is_some_and(|product| product.peers == Some(false))
+    };
     if !devices.iter().any(|(_, info)| without(info))
         || machine.fabric.peer_access_elsewhere().source == PeerSource::Told
     {

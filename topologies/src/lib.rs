@@ -15,6 +15,7 @@ mod facts;
 mod graph_file;
 mod host_paths;
 mod kind;
+mod link_generation;
 mod links;
 mod machine;
 mod machine_file;
@@ -24,6 +25,7 @@ pub mod mig;
 pub mod mig_parted;
 mod pci;
 pub mod policies;
+pub mod products;
 mod ranges;
 mod read;
 mod readers;
@@ -40,10 +42,10 @@ pub use facts::know_links;
 pub use graph_file::{read_graph, write_graph};
 pub use host_paths::assume_host_paths;
 pub use kind::Kind;
+pub use link_generation::{collective_rates, link_generation};
 pub use links::{
-    ASSUMED_DIRECT_GBPS, ASSUMED_HOST_GBPS, LinkSpeed, SocketSpeed, collective_rates,
-    link_generation, link_speeds, nvlink_gbps_of_printed, nvlink_gbps_of_sm, pcie_gbps, pcie_words,
-    socket_speeds,
+    ASSUMED_DIRECT_GBPS, ASSUMED_HOST_GBPS, LinkSpeed, SocketSpeed, link_speeds,
+    nvlink_gbps_of_printed, nvlink_gbps_of_sm, pcie_gbps, pcie_words, socket_speeds,
 };
 pub use machine::{Labels, Machine, Warning};
 pub use merge::{Contradiction, DumpStatement, Merged, merge};

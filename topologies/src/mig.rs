@@ -23,6 +23,7 @@ use mapa_core::mig::{Instance, Layout, Model, Profile, ProfileId, Size};
 use serde::Deserialize;
 
 use crate::error::Error;
+use crate::products;
 
 /// A table of the catalogue.
 #[derive(Clone, Copy, Debug)]
@@ -75,27 +76,6 @@ pub fn catalogue() -> &'static [Entry] {
     &ENTRIES
 }
 
-/// Tables by a word of the product's name and by memory: the first whose limit (GiB) is not exceeded.
-const BY_PRODUCT: [(&str, &[(u64, &str)]); 10] = [
-    ("rtx pro 6000", &[(u64::MAX, "rtx-pro-6000")]),
-    ("gb200", &[(u64::MAX, "gb200")]),
-    ("b200", &[(u64::MAX, "b200")]),
-    ("gh200", &[(100, "h100-96gb"), (u64::MAX, "gh200")]),
-    ("h200", &[(u64::MAX, "h200")]),
-    ("h800", &[(u64::MAX, "h100-80gb")]),
-    (
-        "h100",
-        &[
-            (84, "h100-80gb"),
-            (94, "h100-94gb"),
-            (u64::MAX, "h100-96gb"),
-        ],
-    ),
-    ("a100", &[(48, "a100-40gb"), (u64::MAX, "a100-80gb")]),
-    ("a800", &[(48, "a100-40gb"), (u64::MAX, "a100-80gb")]),
-    ("a30", &[(u64::MAX, "a30")]),
-];
-
 /// The table of a product by the name that its driver prints, and by its memory. None if the product
 /// cannot be partitioned, or is not known.
 ///
@@ -110,19 +90,8 @@ const BY_PRODUCT: [(&str, &[(u64, &str)]); 10] = [
 /// ```
 #[must_use]
 pub fn of_product(product: &str, memory_bytes: u64) -> Option<&'static Entry> {
-    let words = |name: &str| {
-        let words = name.split(|c: char| !c.is_ascii_alphanumeric());
-        let words = words.filter(|word| !word.is_empty());
-        words.fold(" ".to_owned(), |all, word| {
-            all + &word.to_ascii_lowercase() + " "
-        })
-    };
-    let text = words(product);
-    let mut products = BY_PRODUCT.iter();
-    let (_, tables) = products.find(|(word, _)| text.contains(&format!(" {word} ")))?;
-    let gib = memory_bytes >> 30;
-    let (_, name) = tables.iter().find(|(most, _)| gib <= *most)?;
-    catalogue().iter().find(|entry| entry.name == *name)
+    let name = products::product(product)?.mig(memory_bytes)?;
+    catalogue().iter().find(|entry| entry.name == name)
 }
 
 /// The table with this name or alias, case-insensitively.
@@ -505,15 +474,5 @@ mod tests {
         assert_eq!(name("3g.39gb", Some((1, 4))), None, "no start of 3g");
         assert_eq!(name("3g.39gb+me", Some((0, 4))), None, "another option");
         assert_eq!(name("4g.39gb", Some((0, 4))), Some("4g.40gb"));
-    }
-
-    #[test]
-    fn every_table_of_a_product_exists() {
-        for (word, tables) in BY_PRODUCT {
-            for (most, name) in tables {
-                let found = of_product(word, (*most).min(1 << 20) << 30);
-                assert_eq!(found.map(|entry| entry.name), Some(*name), "{word}");
-            }
-        }
     }
 }

@@ -27,6 +27,7 @@ mod nvidia_smi_topo;
 mod optimum;
 mod paper;
 mod policies;
+mod products;
 mod readers;
 mod released;
 mod ring_packing;

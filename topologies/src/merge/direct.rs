@@ -11,7 +11,7 @@ use super::differing::Differing;
 use super::source::{DumpSource, device_nodes, free_name, infos};
 use crate::dump::{PeerStatus, Port};
 use crate::error::Error;
-use crate::links::of_product;
+use crate::products;
 use crate::readers::infer::{self, SwitchedDevices};
 
 /// Adds direct links to the fabric. Returns the dump that they come from.
@@ -183,7 +183,8 @@ impl Bonds {
                     .1
                     .product
                     .as_deref()
-                    .and_then(of_product)
+                    .and_then(products::links)
+                    .map(|links| links.gbps_per_link)
             };
             (0..sources.len()).find_map(own)
         };

@@ -17,7 +17,7 @@ use crate::dump::{Dump, PeerAccess, PeerStatus};
 use crate::error::Error;
 use crate::kind::Kind;
 use crate::machine::{Machine, Warning};
-use crate::{links, pci};
+use crate::{pci, products};
 
 /// The title of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,7 +71,9 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
         .next()
         .flatten()
         .filter(|product| products().all(|other| other == Some(product)));
-    let each = product.and_then(links::of_product);
+    let each = product
+        .and_then(products::links)
+        .map(|links| links.gbps_per_link);
     let n = matrix.devices.len();
     let AmdMachine {
         fabric,

@@ -6,8 +6,8 @@ use roxmltree::Node;
 
 use super::objects::{HwlocEnd, HwlocFile};
 use crate::error::Error;
-use crate::links::{LinkSpeed, link_speeds};
 use crate::machine::Warning;
+use crate::products;
 use crate::readers::xml::{self, XmlLines, elements};
 
 /// The most Infinity Fabric links that a device has: MI250X, four to the other die and four to
@@ -274,14 +274,9 @@ impl<'a, 'input> DistanceMatrix<'a, 'input> {
 
 /// For each device, the GB/s of one link of its product's generation.
 fn rates(kind: &str, topology: &HwlocFile<'_, '_>) -> Vec<Option<f64>> {
-    let speeds: Vec<LinkSpeed> = link_speeds()
-        .filter(|speed| speed.generation.starts_with(kind))
-        .collect();
     let rate = |product: &str| {
-        let speed = speeds
-            .iter()
-            .find(|speed| speed.devices.iter().any(|device| product.contains(device)));
-        speed.map(|speed| speed.gbps)
+        let links = products::links(product).filter(|links| links.generation.starts_with(kind));
+        links.map(|links| links.gbps_per_link)
     };
     topology
         .gpus

@@ -17,7 +17,7 @@ use super::nccl_tree::{self, NcclTree};
 use crate::dump::{Dump, HostDetail, Says};
 use crate::error::Error;
 use crate::kind::Kind;
-use crate::links::COUNTED_SOURCE;
+use crate::link_generation::COUNTED_SOURCE;
 use crate::machine::{Labels, Machine, Warning};
 use machine::LogMachine;
 use printed::PrintedTree;

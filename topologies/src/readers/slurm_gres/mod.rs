@@ -20,8 +20,9 @@ use super::pairs::PairLinks;
 use crate::dump::{Dump, HostDetail, MigInstance, Says};
 use crate::error::{Error, ErrorKind};
 use crate::kind::Kind;
-use crate::links::{self, ASSUMED_DIRECT_GBPS, ASSUMED_HOST_GBPS};
+use crate::links::{ASSUMED_DIRECT_GBPS, ASSUMED_HOST_GBPS};
 use crate::machine::{Labels, Machine, Warning};
+use crate::products;
 use crate::readers::amd;
 use records::{DeviceFields, GresDevice, GresRecords};
 
@@ -243,7 +244,7 @@ impl GresDevices {
         let whole = &self.whole;
         let rates: Vec<Option<f64>> = whole
             .iter()
-            .map(|whole| whole.device.product.as_deref().and_then(links::of_product))
+            .map(|whole| Some(products::links(whole.device.product.as_deref()?)?.gbps_per_link))
             .collect();
         let links = |a: usize, b: usize| whole[a].links.get(b).copied().filter(|&links| links > 0);
         let rate = |a: usize, b: usize| rates[a].zip(rates[b]).map(|(x, y)| x.min(y));

@@ -6,6 +6,7 @@ use mapa_core::Link;
 
 use super::plan::{CpuPlan, NcclPlan, SwitchPlan, Top, UnusedAddresses, count};
 use crate::links;
+use crate::products;
 
 const SWITCH: &str = "0x060400";
 const CARD: &str = "0x020000";
@@ -206,10 +207,13 @@ impl Writer<'_> {
         };
         let alike = rates.iter().all(|rate| (rate - first).abs() < 0.01);
         let product = self.plan.graph.devices()[id].product.as_deref();
+        let generation = product
+            .and_then(products::links)
+            .map(|links| links.generation);
         let attribute = if self.plan.amd {
             links::gfx_of_xgmi(first).map(|gfx| format!(" gcn=\"{gfx}\""))
         } else {
-            links::sm_of_nvlink(first, product).map(|sm| format!(" sm=\"{sm}\""))
+            links::sm_of_nvlink(first, generation).map(|sm| format!(" sm=\"{sm}\""))
         };
         let attribute = attribute.filter(|_| alike);
         self.rates_lost |= attribute.is_none();

@@ -1,0 +1,358 @@
+//! The products that MAPA knows, by the names that tools print: the table `products.toml`, and lookups in it. There is no
+//! other list of products.
+//!
+//! A name is looked up by its words, without regard to case, so names of drivers, of Slurm's types and of people are
+//! found alike: `NVIDIA A100-SXM4-80GB`, `nvidia_a100`, `A100`. What the table does not tell is none, never a guess.
+//!
+//! ```
+//! use mapa_topologies::products;
+//!
+//! let links = products::links("NVIDIA A40").unwrap();
+//! assert_eq!((links.count, links.gbps_per_link, links.is_bridged), (Some(4), 14.0625, true));
+//! assert_eq!(links.gbps(), Some(56.25));
+//! assert_eq!(products::pcie("NVIDIA L40S").map(|pcie| (pcie.generation, pcie.lanes)), Some((4, 16)));
+//! assert!(products::links("NVIDIA L40S").is_none());
+//! ```
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use crate::links::{direct_generations, pcie_gbps, pcie_rate};
+
+/// A product: what is known of one device, as tools number devices.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Product {
+    /// Its name in short: `A100 PCIe`.
+    pub name: String,
+    /// The vendor, in lower case: `nvidia`, `amd`.
+    pub vendor: String,
+    /// The vendor's name of the architecture: `Ampere`.
+    pub architecture: String,
+    /// NVIDIA's compute capability, major and minor.
+    pub capability: Option<(u32, u32)>,
+    /// AMD's name of the instruction set: `gfx942`.
+    pub gfx: Option<String>,
+    /// The names that tools print, most usual first; at least one.
+    pub printed: Vec<String>,
+    /// Its direct links to other devices.
+    pub links: DirectLinks,
+    /// Its own interface to the host, where known.
+    pub pcie: Option<PcieInterface>,
+    /// The sizes of memory with which it came, GB as data sheets count, in ascending order.
+    pub memory_gb: Vec<u32>,
+    /// Whether devices reach each other's memory over PCIe, where known.
+    pub peers: Option<bool>,
+    /// Where the figures come from.
+    pub source: String,
+    /// The tables of [`mig`](crate::mig): one for each size of memory, or one for all.
+    mig: Vec<String>,
+    /// By name, its words. A text that has all of them names the product.
+    words: Vec<Vec<String>>,
+}
+
+/// Whether a product has direct links.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum DirectLinks {
+    /// No source tells.
+    Unknown,
+    /// It has none.
+    Without,
+    /// It has these.
+    With(ProductLinks),
+}
+
+/// The direct links of a product.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ProductLinks {
+    /// How many one device has to other devices, where known. On hosts whose CPUs have such links, some of them go there.
+    pub count: Option<u8>,
+    /// GB/s per direction of one link.
+    pub gbps_per_link: f64,
+    /// The generation, as in [`link_speeds`](crate::link_speeds): `NVLink 4`.
+    pub generation: &'static str,
+    /// Whether bridges between cards join devices, and a machine may lack them; else the board does.
+    pub is_bridged: bool,
+}
+
+impl ProductLinks {
+    /// GB/s per direction of all links of a device together, where their number is known.
+    #[must_use]
+    pub fn gbps(&self) -> Option<f64> {
+        self.count
+            .map(|count| f64::from(count) * self.gbps_per_link)
+    }
+}
+
+/// The PCIe interface of a product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct PcieInterface {
+    /// 1 to 6.
+    pub generation: u8,
+    /// The number of lanes.
+    pub lanes: u32,
+}
+
+impl PcieInterface {
+    /// GB/s per direction.
+    #[must_use]
+    pub fn gbps(&self) -> Option<f64> {
+        pcie_gbps(pcie_rate(self.generation)?, self.lanes)
+    }
+}
+
+impl Product {
+    /// The name of the table of [`mig`](crate::mig) for a device with this memory: that of the nearest size, of two the
+    /// smaller. None if the product cannot be partitioned, or no table describes it.
+    #[must_use]
+    pub fn mig(&self, memory_bytes: u64) -> Option<&str> {
+        if let [table] = &self.mig[..] {
+            return Some(table);
+        }
+        let off = |gb: u32| (u64::from(gb) << 30).abs_diff(memory_bytes);
+        let sizes = self.memory_gb.iter().zip(&self.mig);
+        let (_, table) = sizes.min_by_key(|(gb, _)| off(**gb))?;
+        Some(table)
+    }
+
+    /// The names of all its tables of [`mig`](crate::mig).
+    pub fn mig_tables(&self) -> impl Iterator<Item = &str> {
+        self.mig.iter().map(String::as_str)
+    }
+
+    /// The most words of one of its names that are all in a text; none if the text does not name it.
+    fn match_in(&self, text: &[String]) -> Option<usize> {
+        let names = self.words.iter();
+        let named = names.filter(|words| words.iter().all(|word| text.contains(word)));
+        named.map(Vec::len).max()
+    }
+}
+
+/// Every product of the table, in its order.
+pub fn products() -> impl Iterator<Item = &'static Product> {
+    TABLE.iter()
+}
+
+/// The product that a text names: a product's name as a tool prints it, or a line with such a name. Of several, the one
+/// with most words in its name (`A100 PCIe` before `A100`); of these, the first of the table.
+///
+/// # Complexity
+/// O(p w) for p products and w words of the text.
+///
+/// # Examples
+/// ```
+/// use mapa_topologies::products::product;
+///
+/// let name = |text| product(text).map(|product| product.name.as_str());
+/// assert_eq!(name("NVIDIA A100-PCIE-40GB"), Some("A100 PCIe"));
+/// assert_eq!(name("GeForce RTX 3090"), Some("RTX 3090"));
+/// assert_eq!(name("AMD Instinct MI300X"), Some("MI300X"));
+/// assert_eq!(name("an abacus"), None);
+/// ```
+#[must_use]
+pub fn product(text: &str) -> Option<&'static Product> {
+    let text = words(text);
+    let mut best: Option<(usize, &Product)> = None;
+    for product in &*TABLE {
+        let found = product.match_in(&text);
+        if let Some(length) = found.filter(|&length| best.is_none_or(|(most, _)| length > most)) {
+            best = Some((length, product));
+        }
+    }
+    best.map(|(_, product)| product)
+}
+
+/// The direct links of the product that a text names; none if it has none, or if nothing is known of them.
+#[must_use]
+pub fn links(text: &str) -> Option<ProductLinks> {
+    match product(text)?.links {
+        DirectLinks::With(links) => Some(links),
+        DirectLinks::Without | DirectLinks::Unknown => None,
+    }
+}
+
+/// The PCIe interface of the product that a text names.
+#[must_use]
+pub fn pcie(text: &str) -> Option<PcieInterface> {
+    product(text)?.pcie
+}
+
+/// The memory of the product that a text names, GB as data sheets count: the size that the text tells (`A100-SXM4-40GB`),
+/// else the only one with which the product came.
+///
+/// # Examples
+/// ```
+/// use mapa_topologies::products::memory;
+///
+/// assert_eq!(memory("NVIDIA A100-SXM4-40GB"), Some(40));
+/// assert_eq!(memory("NVIDIA A40"), Some(48));
+/// assert_eq!(memory("NVIDIA A100"), None, "40 or 80");
+/// ```
+#[must_use]
+pub fn memory(text: &str) -> Option<u32> {
+    let sizes = &product(text)?.memory_gb;
+    let words = words(text);
+    let is_told = |gb: &&u32| words.contains(&format!("{gb}gb"));
+    match &sizes[..] {
+        [size] => Some(*size),
+        _ => sizes.iter().find(is_told).copied(),
+    }
+}
+
+/// The words of a name in lower case. `RTX3090Ti` has three, as `RTX 3090 Ti`.
+fn words(name: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for word in name.split(|c: char| !c.is_ascii_alphanumeric()) {
+        let word = word.to_ascii_lowercase();
+        let rest = match word.strip_prefix("rtx") {
+            Some(rest) => {
+                words.push("rtx".to_owned());
+                rest
+            }
+            None => &word,
+        };
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        // `3090ti`, but not `80gb`, and no number of a file or device.
+        let (number, suffix) = rest.split_at(if digits == 4 { digits } else { rest.len() });
+        let parts = [number, suffix].into_iter().filter(|part| !part.is_empty());
+        words.extend(parts.map(str::to_owned));
+    }
+    words
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProductTable {
+    product: Vec<ProductRow>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProductRow {
+    name: String,
+    #[serde(default)]
+    also: Vec<String>,
+    vendor: String,
+    architecture: String,
+    capability: Option<(u32, u32)>,
+    gfx: Option<String>,
+    printed: Vec<String>,
+    links: Option<LinksCell>,
+    pcie: Option<PcieInterface>,
+    memory_gb: Vec<u32>,
+    #[serde(default)]
+    mig: Vec<String>,
+    peers: Option<bool>,
+    source: String,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum LinksCell {
+    Without(NoLinks),
+    With(LinksRow),
+}
+
+#[derive(Deserialize)]
+enum NoLinks {
+    #[serde(rename = "none")]
+    Without,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LinksRow {
+    count: Option<u8>,
+    generation: String,
+    by: JoinedBy,
+}
+
+#[derive(Deserialize, PartialEq)]
+#[serde(rename_all = "lowercase")]
+enum JoinedBy {
+    Bridge,
+    Board,
+}
+
+impl ProductRow {
+    fn product(self) -> Product {
+        let links = match self.links {
+            None => DirectLinks::Unknown,
+            Some(LinksCell::Without(NoLinks::Without)) => DirectLinks::Without,
+            Some(LinksCell::With(row)) => {
+                let known = direct_generations().find(|known| known.name == row.generation);
+                known.map_or(DirectLinks::Unknown, |known| {
+                    DirectLinks::With(ProductLinks {
+                        count: row.count,
+                        gbps_per_link: known.gbps,
+                        generation: known.name,
+                        is_bridged: row.by == JoinedBy::Bridge,
+                    })
+                })
+            }
+        };
+        let names = std::iter::once(&self.name).chain(&self.also);
+        Product {
+            words: names.map(|name| words(name)).collect(),
+            name: self.name,
+            vendor: self.vendor,
+            architecture: self.architecture,
+            capability: self.capability,
+            gfx: self.gfx,
+            printed: self.printed,
+            links,
+            pcie: self.pcie,
+            memory_gb: self.memory_gb,
+            peers: self.peers,
+            source: self.source,
+            mig: self.mig,
+        }
+    }
+}
+
+static TABLE: LazyLock<Vec<Product>> = LazyLock::new(|| {
+    // A test reads the table; with an empty one, no product is known.
+    let table = toml::from_str(include_str!("../products.toml"));
+    let table = table.unwrap_or(ProductTable {
+        product: Vec::new(),
+    });
+    table.product.into_iter().map(ProductRow::product).collect()
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_reads() {
+        let table: ProductTable = toml::from_str(include_str!("../products.toml")).unwrap();
+        let generation = |row: &ProductRow| match &row.links {
+            Some(LinksCell::With(links)) => {
+                direct_generations().any(|known| known.name == links.generation)
+            }
+            _ => true,
+        };
+        for row in &table.product {
+            assert!(generation(row), "{}: no such generation of links", row.name);
+            let rate = row.pcie.map_or(Some(0.0), |pcie| pcie.gbps());
+            assert!(rate.is_some(), "{}: no such PCIe link", row.name);
+        }
+        assert_eq!(products().count(), table.product.len());
+    }
+
+    #[test]
+    fn names_are_split_into_the_words_that_products_are_told_by() {
+        let split = |name| words(name).join(" ");
+        assert_eq!(split("NVIDIA A100-SXM4-80GB"), "nvidia a100 sxm4 80gb");
+        assert_eq!(split("rtx3090"), "rtx 3090");
+        assert_eq!(split("RTX3090Ti"), "rtx 3090 ti");
+        assert_eq!(split("RTXA6000"), "rtx a6000");
+        assert_eq!(split("RTX 4090D"), "rtx 4090 d");
+        assert_eq!(split("GRID P100X-16Q"), "grid p100x 16q");
+        assert_eq!(split("é, ü"), "");
+    }
+}
