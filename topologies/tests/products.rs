@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use mapa_core::{FabricWire, Link, LinkClass, NodeId, NodeKind};
-use mapa_topologies::products::{DirectLinks, links, memory, pcie, product, products};
+use mapa_topologies::products::{DirectLinks, Product, links, memory, pcie, product, products};
 use mapa_topologies::{Machine, catalogue, link_generation, link_speeds, mig, named, read};
 use proptest::prelude::*;
 
@@ -284,6 +284,59 @@ fn known_figures_of_products_are_found() {
         ],
         [None; 3]
     );
+}
+
+/// A row of the page: what is known of a product, and what is not.
+fn line(row: &Product) -> String {
+    let links = match row.links {
+        DirectLinks::Unknown => ["?", "?", "", ""].map(str::to_owned),
+        DirectLinks::Without => ["none", "", "", ""].map(str::to_owned),
+        DirectLinks::With(links) => [
+            links
+                .count
+                .map_or("?".to_owned(), |count| count.to_string()),
+            links.gbps_per_link.to_string(),
+            links.generation.to_owned(),
+            if links.is_bridged { "bridge" } else { "board" }.to_owned(),
+        ],
+    };
+    let pcie = row.pcie.map_or("?".to_owned(), |pcie| {
+        format!("{} x{}", pcie.generation, pcie.lanes)
+    });
+    let memory: Vec<String> = row.memory_gb.iter().map(u32::to_string).collect();
+    let tables: Vec<&str> = row.mig_tables().collect();
+    let cells = [
+        row.name.clone(),
+        links.join(" | "),
+        pcie,
+        memory.join(", "),
+        tables.join(", "),
+    ];
+    format!("| {} |", cells.join(" | "))
+}
+
+#[test]
+fn the_page_lists_every_product() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/products.md");
+    let page = fs::read_to_string(&path).unwrap();
+    let mut written = Vec::new();
+    for (vendor, title) in [("nvidia", "NVIDIA"), ("amd", "AMD")] {
+        written.push(format!("## {title}\n"));
+        written.push(
+            "| product | links | GB/s a link | generation | by | PCIe | GB | MIG tables |"
+                .to_owned(),
+        );
+        written.push("|---|---|---|---|---|---|---|---|".to_owned());
+        written.extend(products().filter(|row| row.vendor == vendor).map(line));
+        written.push(String::new());
+    }
+    let top = page.split("## NVIDIA").next().unwrap_or_default();
+    let expected = top.to_owned() + written.join("\n").trim_end() + "\n";
+    if std::env::var_os("MAPA_BLESS").is_some() {
+        fs::write(&path, &expected).unwrap();
+    } else {
+        assert_eq!(page, expected, "MAPA_BLESS=1 writes what the table has");
+    }
 }
 
 /// A name as another tool writes it: in another case, with other signs between its words, and others around it.

@@ -193,6 +193,18 @@ const ROWS: &[(&str, &str, &str, &str)] = &[
         "[0,1]",
     ),
     (
+        "B51",
+        "allocate --machine FILE --machine tests/field/four-a40.txt --gpus 2",
+        "/devices",
+        "[0,1]",
+    ),
+    (
+        "B51",
+        "allocate --machine FILE --machine tests/field/four-a40.txt --gpus 2",
+        "/nominal_gbps",
+        "56.25",
+    ),
+    (
         "B55",
         "topo --machine FILE",
         "error",
@@ -242,7 +254,6 @@ const NOT_YET: &[(&str, &str)] = &[
         "looked at in the tests of the reader of `nvidia-smi mig`",
     ),
     ("B46", "a GPU in MIG mode is offered whole"),
-    ("B51", "the table of products lacks the A40's links"),
     (
         "B52",
         "three of four links are up, and no answer reports it",
