@@ -175,6 +175,12 @@ pub fn links(text: &str) -> Option<ProductLinks> {
     }
 }
 
+/// The vendor of the product that a text names, in lower case.
+#[must_use]
+pub fn vendor(text: &str) -> Option<&'static str> {
+    Some(&product(text)?.vendor)
+}
+
 /// The PCIe interface of the product that a text names.
 #[must_use]
 pub fn pcie(text: &str) -> Option<PcieInterface> {

@@ -5,7 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use mapa_core::{FabricWire, Link, LinkClass, NodeId, NodeKind};
-use mapa_topologies::products::{DirectLinks, Product, links, memory, pcie, product, products};
+use mapa_topologies::products::{
+    DirectLinks, Product, links, memory, pcie, product, products, vendor,
+};
 use mapa_topologies::{Machine, catalogue, link_generation, link_speeds, mig, named, read};
 use proptest::prelude::*;
 
@@ -164,6 +166,21 @@ fn products_of_the_readers_texts_have_rows() {
         }
     }
     assert!(named > 30, "{named} names");
+}
+
+#[test]
+fn products_of_public_measurements_have_rows() {
+    let rows = include_str!("../../mapa-regress/data/measured.tsv").lines();
+    let names: BTreeSet<&str> = { rows.skip(1) }
+        .filter_map(|row| row.split('\t').nth(3))
+        .collect();
+    // Cards for games, without links to each other that are used.
+    let left_out = ["RX 9070 XT", "3x Vega 64 + Radeon VII"];
+    for name in names.iter().filter(|name| !left_out.contains(name)) {
+        assert!(product(name).is_some(), "`{name}` has no row");
+        assert!(vendor(name).is_some(), "{name}");
+    }
+    assert!(names.len() > 30);
 }
 
 /// The literals of a Rust source, without comments and tests.
