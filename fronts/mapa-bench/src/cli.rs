@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, FromArgMatches, Parser, Subcommand};
 use mapa_cli::args::{SimulateArgs, simulate};
+use mapa_front::shell::{CommandGroup, Shell};
 
 use crate::features;
 use crate::systems::{self, BroughtCommand};
@@ -49,7 +50,7 @@ pub(crate) use topo::{ReadArgs, TopoArgs, TopoFormat};
 
 /// Which accelerators should this job get?
 #[derive(Parser)]
-#[command(version, long_version = features::version(), about, after_help = AFTER_HELP)]
+#[command(version, long_version = features::version(), about, after_long_help = AFTER_HELP)]
 pub(crate) struct Cli {
     /// Print one JSON object instead of text.
     #[arg(long, global = true)]
@@ -114,6 +115,7 @@ impl Subcommand for Command {
         for subcommand in general.get_subcommands() {
             all.push(match subcommand.get_name() {
                 "simulate" => simulate_help::complete(subcommand.clone()),
+                "pattern" => subcommand.clone().mut_subcommands(pattern::brief),
                 _ => subcommand.clone(),
             });
             let behind = systems::COMMANDS.iter();
@@ -134,6 +136,36 @@ impl Subcommand for Command {
     }
 }
 
+/// The general commands by task. What a system brings stands behind the command that its row names.
+const TASKS: &[(&str, &[&str])] = &[
+    (
+        "Devices for a job",
+        &["allocate", "compare", "score", "match", "defrag"],
+    ),
+    ("Machines", &["machines", "topo", "read", "mig"]),
+    ("Jobs", &["pattern", "sensitivity"]),
+    ("Measurements", &["measured", "fit"]),
+    ("Simulations", &["simulate", "sweep", "reproduce"]),
+    ("Shell", &["completions", "man"]),
+];
+
+/// The commands by task, those of systems among them.
+pub(crate) fn groups() -> Vec<CommandGroup> {
+    let task = |(heading, names): &(&'static str, &'static [&'static str])| CommandGroup {
+        heading,
+        commands: names.iter().flat_map(|name| with_brought(name)).collect(),
+    };
+    TASKS.iter().map(task).collect()
+}
+
+/// A general command, and those of systems behind it.
+fn with_brought(name: &'static str) -> impl Iterator<Item = &'static str> {
+    let behind = systems::COMMANDS
+        .iter()
+        .filter(move |row| row.after == name);
+    [name].into_iter().chain(behind.map(BroughtCommand::name))
+}
+
 // The commands of this program itself.
 #[derive(Subcommand)]
 pub(crate) enum General {
@@ -141,7 +173,7 @@ pub(crate) enum General {
     Machines(MachinesArgs),
     /// Show a machine: its link matrix, link counts and per-device totals; or write it in another
     /// format.
-    #[command(after_help = topo::HELP)]
+    #[command(after_long_help = topo::HELP)]
     Topo(TopoArgs),
     /// Count or list the matches of a job's pattern on a machine, or of one graph in another.
     #[command(after_long_help = find_matches::HELP, override_usage = find_matches::USAGE)]
@@ -152,7 +184,7 @@ pub(crate) enum General {
     /// Compare the choices of all policies for one job.
     Compare(CompareArgs),
     /// Predict the bandwidth of given devices by a model, term by term or ring by ring.
-    #[command(after_help = score::HELP)]
+    #[command(after_long_help = score::HELP)]
     Score(ScoreArgs),
     /// Fit a model of bandwidth to measurements on a machine, and show how far to trust it.
     #[cfg(feature = "fit")]
@@ -169,21 +201,21 @@ pub(crate) enum General {
     Measured(crate::left_out::LeftOut),
     /// Show how a GPU with MIG can be partitioned into instances, and whether given ones fit;
     /// without --gpu, list the GPUs.
-    #[command(after_help = mig::HELP)]
+    #[command(after_long_help = mig::HELP)]
     Mig(MigArgs),
     /// Derive an application graph from a program: from link counters, NCCL's logs, source code or
     /// degrees of parallelism.
-    #[command(after_help = pattern::HELP)]
+    #[command(after_long_help = pattern::HELP)]
     Pattern(PatternArgs),
     /// Decide whether a job's speed depends on its links, from its run times and messages.
-    #[command(after_help = pattern::SENSITIVITY_HELP)]
+    #[command(after_long_help = pattern::SENSITIVITY_HELP)]
     Sensitivity(SensitivityArgs),
     /// Simulate a workload on a machine under one policy or several.
     #[command(after_long_help = simulate::HELP)]
     Simulate(SimulateArgs),
-    /// Simulate every combination of machines, workloads, schedulers and policies. A sweep resumes
+    /// Simulate many cases: every combination of machines, workloads, schedulers and policies. A sweep resumes
     /// where it was interrupted, and can be split over many computers.
-    #[command(after_help = sweep::HELP)]
+    #[command(after_long_help = sweep::HELP)]
     Sweep(SweepArgs),
     /// Show what a running machine or fleet has lost to fragmentation, and the fewest jobs to move
     /// for a wanted placement.
@@ -191,7 +223,7 @@ pub(crate) enum General {
     Defrag(DefragArgs),
     /// Repeat a published evaluation, and compare the results with the published ones.
     #[cfg(feature = "experiments")]
-    #[command(after_help = reproduce::HELP)]
+    #[command(after_long_help = reproduce::HELP)]
     Reproduce(ReproduceArgs),
     /// Not in this build: needs the feature `experiments`.
     #[cfg(not(feature = "experiments"))]
@@ -203,7 +235,7 @@ pub(crate) enum General {
     #[command(after_help = COMPLETIONS)]
     Completions {
         /// The shell.
-        shell: clap_complete::Shell,
+        shell: Shell,
     },
     /// Write the manual pages, one for each command.
     Man {
@@ -218,5 +250,31 @@ impl fmt::Debug for Cli {
         f.debug_struct("Cli")
             .field("json", &self.json)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn each_command_that_is_not_hidden_belongs_to_one_task() {
+        let command = Cli::command();
+        command.clone().debug_assert();
+        let mut times: BTreeMap<&str, usize> = BTreeMap::new();
+        for part in command.get_subcommands().filter(|part| !part.is_hide_set()) {
+            times.insert(part.get_name(), 0);
+        }
+        for name in groups().iter().flat_map(|group| &group.commands) {
+            // Hidden commands stand behind general ones too.
+            if let Some(times) = times.get_mut(name) {
+                *times += 1;
+            }
+        }
+        assert!(times.values().all(|times| *times == 1), "{times:?}");
     }
 }

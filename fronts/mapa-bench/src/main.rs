@@ -27,10 +27,11 @@ use std::env;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use cli::{Cli, Command, General};
 use mapa_cli::{Failure, Output};
+use mapa_front::shell;
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = env::args_os().collect();
@@ -43,7 +44,10 @@ fn main() -> ExitCode {
     };
     let cli = match Cli::try_parse_from(&words) {
         Ok(cli) => cli,
-        Err(told) => return Output::new(json).arguments(told, defaults::takes(&words, "live")),
+        Err(told) => {
+            let told = shell::with_help(told, &words, Cli::command, cli::groups);
+            return Output::new(json).arguments(told, defaults::takes(&words, "live"));
+        }
     };
     let mut output = Output::new(cli.json);
     let done = match &cli.command {

@@ -69,13 +69,13 @@ pub(crate) static COMMANDS: &[BroughtCommand] = &[
     },
     BroughtCommand {
         name: "profile",
-        after: "defrag",
+        after: "sensitivity",
         feature: "pcie",
         row: with!("pcie", pcie::PROFILE),
     },
     BroughtCommand {
         name: "contention",
-        after: "defrag",
+        after: "sensitivity",
         feature: "pcie",
         row: with!("pcie", pcie::CONTENTION),
     },
@@ -157,6 +157,11 @@ pub(crate) fn simulation(scheduler: &str) -> Option<&'static BroughtSimulation> 
 }
 
 impl BroughtCommand {
+    /// Its name.
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+
     /// Its arguments and help texts.
     pub(crate) fn clap(&self) -> clap::Command {
         if let Some(row) = &self.row {

@@ -987,27 +987,6 @@ fn defrag_takes_what_the_batch_form_shows_and_says_why_there_is_no_plan() {
 }
 
 #[test]
-fn the_short_help_of_every_command_fits_a_screen() {
-    let all = text("-h", "");
-    let commands = all.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let commands: Vec<&str> = commands
-        .take_while(|line| !line.is_empty())
-        .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
-        .filter(|name| !name.is_empty() && *name != "help")
-        .collect();
-    assert!(commands.len() > 17, "{commands:?}");
-    for command in commands {
-        let help = text(&format!("{command} -h"), "");
-        assert!(
-            help.lines().count() <= 40,
-            "{command}: {}",
-            help.lines().count()
-        );
-    }
-    assert!(all.lines().count() <= 40, "{}", all.lines().count());
-}
-
-#[test]
 fn completions_and_manual_pages_name_every_command() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let script = text(&format!("completions {shell}"), "");

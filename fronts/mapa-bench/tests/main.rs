@@ -26,6 +26,9 @@ mod rooms;
 mod same_answers;
 mod schema;
 mod score;
+mod shell;
+#[path = "../../mapa-front/tests/common/shells.rs"]
+mod shells;
 mod simulate;
 mod snapshots;
 mod sweep;

@@ -10,6 +10,7 @@ use anstyle::{AnsiColor, Style};
 use clap::error::{ContextKind, ContextValue};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use mapa_front::answer::{Malformed, Refusal, Versioned};
+use mapa_front::shell;
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -117,13 +118,7 @@ impl Output {
         // If this cannot be printed, there is nowhere left to report it.
         let _ = told.print();
         if self.json && status != 0 {
-            let text = told.render().to_string();
-            let text = text.strip_prefix("error: ").unwrap_or(&text);
-            // The usage follows.
-            let what = text.split("\n\nUsage:").next().unwrap_or_default();
-            let what = what.split("\n\nFor more").next().unwrap_or_default();
-            let words: Vec<&str> = what.split_whitespace().collect();
-            let error = words.join(" ");
+            let error = shell::fault(&told);
             let _ = self.object(&Malformed { error });
         }
         let _ = self.finish();

@@ -6,7 +6,7 @@ use crate::args::SimulateArgs;
 use crate::failure::Failure;
 use crate::output::Output;
 
-/// The arguments of a command that a system brings. Their `about` and `after_help` are the command's.
+/// The arguments of a command that a system brings. Their `about` and `after_long_help` are the command's.
 pub trait SystemCommand: Parser {
     /// The word that names the command.
     const NAME: &'static str;

@@ -25,6 +25,8 @@ pub mod request;
 #[cfg(feature = "schema")]
 mod schema;
 mod scores;
+#[cfg(feature = "shell")]
+pub mod shell;
 #[cfg(feature = "sim")]
 pub mod simulation;
 pub mod systems;

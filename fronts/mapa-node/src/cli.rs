@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use mapa_front::shell::{CommandGroup, Shell};
 use mapa_front::{DeviceName, JobSpec, MachineSpec, ModelSpec, PolicySpec};
 use mapa_live::Live;
 
@@ -58,6 +59,46 @@ pub(crate) enum Command {
     Log(LogArgs),
     /// Free what crashes have left, adopt what still runs, and check the ledger.
     Recover,
+    /// Write completions of the command line for a shell: bash, zsh, fish, elvish or powershell.
+    #[command(after_help = COMPLETIONS)]
+    Completions(CompletionsArgs),
+    /// Write the manual pages, one for each command.
+    Man(ManArgs),
+}
+
+const COMPLETIONS: &str = "\
+Examples:
+  mapa completions bash > ~/.local/share/bash-completion/completions/mapa
+  mapa completions zsh > ~/.zfunc/_mapa
+  mapa completions fish > ~/.config/fish/completions/mapa.fish";
+
+/// The commands of `mapa` by task.
+pub(crate) fn groups() -> Vec<CommandGroup> {
+    let group = |heading, commands| CommandGroup { heading, commands };
+    vec![
+        group("Jobs", vec!["run", "release"]),
+        group("State", vec!["ps", "free", "tenants", "log"]),
+        group(
+            "Operation",
+            vec!["cordon", "uncordon", "monitor", "recover"],
+        ),
+        group("Shell", vec!["completions", "man"]),
+    ]
+}
+
+/// Whose completions are written.
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell.
+    pub shell: Shell,
+}
+
+/// Where manual pages are written.
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// The folder of the pages; it is made if it does not exist.
+    #[arg(long, value_name = "DIR")]
+    pub into: PathBuf,
 }
 
 /// The machine, on the command line.
@@ -138,7 +179,7 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub same_numa: bool,
     /// Stop the search after this many nodes.
-    #[arg(long, value_name = "N")]
+    #[arg(long, hide_short_help = true, value_name = "N")]
     pub max_nodes: Option<u64>,
     /// Wait in the queue if the devices are in use.
     #[arg(long)]
@@ -163,13 +204,13 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Environment")]
     pub no_memory: bool,
     /// Do not name the nearest network cards.
-    #[arg(long, help_heading = "Environment")]
+    #[arg(long, hide_short_help = true, help_heading = "Environment")]
     pub no_nics: bool,
     /// Do not put the command into a control group of its own.
-    #[arg(long, help_heading = "Environment")]
+    #[arg(long, hide_short_help = true, help_heading = "Environment")]
     pub no_cgroup: bool,
     /// Do not query the drivers for foreign processes and device faults.
-    #[arg(long, help_heading = "Environment")]
+    #[arg(long, hide_short_help = true, help_heading = "Environment")]
     pub no_driver_check: bool,
     /// Say what would be chosen and set; take nothing and run nothing.
     #[arg(long)]

@@ -5,10 +5,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use etcetera::BaseStrategy;
 
-use crate::cli::{Cli, Command};
+use crate::cli::{Cli, Command, groups};
 use crate::error::Error;
 use crate::ledger::{Durability, Ledger, SHARED};
 use crate::node::Node;
@@ -16,6 +16,7 @@ use crate::operator;
 use crate::output::Output;
 use crate::release;
 use crate::run::{run, user};
+use crate::shell_files;
 
 /// The variable that names the ledger.
 const VARIABLE: &str = "MAPA_LEDGER";
@@ -23,13 +24,10 @@ const VARIABLE: &str = "MAPA_LEDGER";
 /// Runs the program `mapa` with these words, the first of which is its own name.
 #[must_use]
 pub fn main(words: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let cli = match Cli::try_parse_from(words) {
+    let words: Vec<OsString> = words.into_iter().collect();
+    let cli = match Cli::try_parse_from(&words) {
         Ok(cli) => cli,
-        // Help and version are answers; clap prints them where they belong.
-        Err(told) => {
-            drop(told.print());
-            return ExitCode::from(u8::try_from(told.exit_code()).unwrap_or(2));
-        }
+        Err(told) => return shell_files::told(told, &words, Cli::command, groups),
     };
     let output = Output { json: cli.json };
     match answer(&cli, output) {
@@ -42,6 +40,17 @@ pub fn main(words: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn answer(cli: &Cli, output: Output) -> Result<u8, Error> {
+    // These need neither a ledger nor a machine.
+    match &cli.command {
+        Command::Completions(args) => {
+            shell_files::completions(&Cli::command(), args, output);
+            return Ok(0);
+        }
+        Command::Man(args) => {
+            return shell_files::man(Cli::command(), &groups(), args, output).map(|()| 0);
+        }
+        _ => {}
+    }
     let path = ledger_file(cli.ledger.as_deref())?;
     // A typing error would make a ledger in which nobody holds anything.
     let is_named = named(cli.ledger.as_deref()).is_some();
@@ -86,6 +95,7 @@ fn answer(cli: &Cli, output: Output) -> Result<u8, Error> {
         }
         Command::Log(args) => operator::log(args, &mut ledger, output),
         Command::Recover => operator::recovered(&mut ledger, output),
+        Command::Completions(_) | Command::Man(_) => Ok(()),
     };
     done.map(|()| 0)
 }
@@ -123,7 +133,12 @@ fn asks_of_the_past(command: &Command) -> bool {
         | Command::Recover
         | Command::Release(_)
         | Command::Uncordon(_) => true,
-        Command::Free | Command::Run(_) | Command::Cordon(_) | Command::Monitor => false,
+        Command::Free
+        | Command::Run(_)
+        | Command::Cordon(_)
+        | Command::Monitor
+        | Command::Completions(_)
+        | Command::Man(_) => false,
     }
 }
 

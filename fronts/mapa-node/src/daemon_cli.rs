@@ -4,15 +4,17 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
+use mapa_front::shell::CommandGroup;
 
-use crate::cli::MachineArgs;
+use crate::cli::{CompletionsArgs, MachineArgs, ManArgs};
 use crate::command::ledger_file;
 use crate::daemon::{ReplayArgs, replay};
 use crate::doctor::{DoctorArgs, doctor};
 use crate::error::Error;
 use crate::output::Output;
 use crate::run_daemon::{DaemonArgs, drive};
+use crate::shell_files;
 
 use crate::status::{StatusArgs, status};
 
@@ -46,18 +48,36 @@ pub(crate) enum Service {
     Replay(ReplayArgs),
     /// Report the state of the daemon.
     Status(StatusArgs),
+    /// Write completions of the command line for a shell: bash, zsh, fish, elvish or powershell.
+    #[command(after_help = COMPLETIONS)]
+    Completions(CompletionsArgs),
+    /// Write the manual pages, one for each command.
+    Man(ManArgs),
+}
+
+const COMPLETIONS: &str = "\
+Examples:
+  mapa-node completions bash > ~/.local/share/bash-completion/completions/mapa-node
+  mapa-node completions zsh > ~/.zfunc/_mapa-node
+  mapa-node completions fish > ~/.config/fish/completions/mapa-node.fish";
+
+/// The services by task.
+fn groups() -> Vec<CommandGroup> {
+    let group = |heading, commands| CommandGroup { heading, commands };
+    vec![
+        group("Machine", vec!["doctor"]),
+        group("Daemon", vec!["status", "replay"]),
+        group("Shell", vec!["completions", "man"]),
+    ]
 }
 
 /// Runs the program `mapa-node` with these words, the first of which is its own name.
 #[must_use]
 pub fn daemon(words: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let cli = match Daemon::try_parse_from(words) {
+    let words: Vec<OsString> = words.into_iter().collect();
+    let cli = match Daemon::try_parse_from(&words) {
         Ok(cli) => cli,
-        // Help and version are answers; clap prints them where they belong.
-        Err(told) => {
-            drop(told.print());
-            return ExitCode::from(u8::try_from(told.exit_code()).unwrap_or(2));
-        }
+        Err(told) => return shell_files::told(told, &words, Daemon::command, groups),
     };
     let output = Output { json: cli.json };
     match serve(&cli, output) {
@@ -79,6 +99,12 @@ fn serve(cli: &Daemon, output: Output) -> Result<u8, Error> {
             return Ok(u8::from(!doctor(args, &cli.machine, &ledger()?, output)?));
         }
         Some(Service::Status(args)) => status(args, output)?,
+        Some(Service::Completions(args)) => {
+            shell_files::completions(&Daemon::command(), args, output);
+        }
+        Some(Service::Man(args)) => {
+            shell_files::man(Daemon::command(), &groups(), args, output)?;
+        }
         None if cli.drive.scheduler.is_none() && cli.drive.config.is_none() => {
             return Err(Error::malformed(
                 "nothing to do: expected --scheduler NAME, --config FILE, or a subcommand (--help)",

@@ -37,6 +37,7 @@ mod release;
 mod run;
 mod run_daemon;
 mod service;
+mod shell_files;
 mod status;
 mod task_file;
 mod wakeup;

@@ -18,6 +18,9 @@ mod mig;
 mod orders;
 mod partitions;
 mod run;
+mod shell;
+#[path = "../../mapa-front/tests/common/shells.rs"]
+mod shells;
 #[cfg(feature = "slo")]
 mod slo;
 mod surroundings;

@@ -37,16 +37,16 @@ pub(crate) struct JobArgs {
 #[derive(Args)]
 pub(crate) struct UseArgs {
     /// Memory that each rank uses, GiB.
-    #[arg(long, value_name = "GiB", help_heading = USE)]
+    #[arg(long, hide_short_help = true, value_name = "GiB", help_heading = USE)]
     pub(crate) memory: Option<f64>,
     /// Let several ranks share a device or instance, as long as its memory is sufficient.
-    #[arg(long, help_heading = USE)]
+    #[arg(long, hide_short_help = true, help_heading = USE)]
     pub(crate) shared: bool,
     /// PCIe traffic of each rank, GB/s, for policies that go by it.
-    #[arg(long, value_name = "GB/s", help_heading = USE)]
+    #[arg(long, hide_short_help = true, value_name = "GB/s", help_heading = USE)]
     pub(crate) pcie_traffic: Option<f64>,
     /// Warps that each rank has in flight, for policies that go by them.
-    #[arg(long, value_name = "N", help_heading = USE)]
+    #[arg(long, hide_short_help = true, value_name = "N", help_heading = USE)]
     pub(crate) warps: Option<u32>,
 }
 
@@ -74,11 +74,11 @@ pub(crate) struct ConstraintArgs {
     pub(crate) same_numa: bool,
     /// Stop the search after this many nodes: ranks placed plus sets of devices scored [default:
     /// 12 million].
-    #[arg(long, value_name = "N")]
+    #[arg(long, hide_short_help = true, value_name = "N")]
     pub(crate) max_nodes: Option<u64>,
     /// Stop the search after this many placements, even if a better one may remain. Without it,
     /// precomputed tables answer most requests without a search.
-    #[arg(long, value_name = "N")]
+    #[arg(long, hide_short_help = true, value_name = "N")]
     pub(crate) limit: Option<u64>,
 }
 
@@ -96,7 +96,7 @@ pub(crate) struct PolicyArgs {
     #[arg(long, value_name = "MODEL|FILE")]
     pub(crate) model: Option<ModelSpec>,
     /// The links that Eq. 3 counts, for the policy preserve.
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_enum, hide_short_help = true, default_value_t)]
     pub(crate) preserved: PreservedLinks,
 }
 

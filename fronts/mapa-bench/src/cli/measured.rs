@@ -27,7 +27,7 @@ pub(crate) struct MeasuredArgs {
 #[derive(Subcommand)]
 pub(crate) enum MeasuredAction {
     /// Make rows of the output of bandwidth tests on a machine, and fit what its links reach.
-    #[command(after_help = HELP)]
+    #[command(after_long_help = HELP)]
     Add(AddArgs),
 }
 

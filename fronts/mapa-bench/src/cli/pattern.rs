@@ -65,6 +65,15 @@ pub(crate) struct WriteArgs {
     pub(crate) evidence: EvidenceArgs,
 }
 
+/// A command of `pattern`, whose short help leaves out what `sensitivity` is for.
+pub(super) fn brief(command: clap::Command) -> clap::Command {
+    command.mut_args(|argument| {
+        let is_evidence = argument.get_help_heading() == Some(SENSITIVITY);
+        let is_hidden = is_evidence || argument.is_hide_short_help_set();
+        argument.hide_short_help(is_hidden)
+    })
+}
+
 const SENSITIVITY: &str = "Whether the job's speed depends on its links (see docs/sensitivity.md)";
 
 /// Evidence of a job's sensitivity. The first kind that is given decides.
@@ -136,7 +145,12 @@ pub(crate) struct FromNvlink {
     #[arg(long, value_name = "FILE")]
     pub(crate) pcie: Option<String>,
     /// Time between two samples of --pcie that have no timestamps, seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "SECONDS",
+        default_value_t = 1.0
+    )]
     pub(crate) pcie_interval: f64,
     /// The job's devices in rank order: ids, names, UUIDs or PCI addresses [default: those with
     /// traffic].
@@ -146,6 +160,7 @@ pub(crate) struct FromNvlink {
     // A number below 0 is read, so that the error can name the range.
     #[arg(
         long,
+        hide_short_help = true,
         value_name = "PERCENT",
         default_value_t = 1.0,
         allow_negative_numbers = true
@@ -154,6 +169,7 @@ pub(crate) struct FromNvlink {
     /// How much the counters at the two ends of a link may differ, percent of the link's traffic.
     #[arg(
         long,
+        hide_short_help = true,
         value_name = "PERCENT",
         default_value_t = 1.0,
         allow_negative_numbers = true

@@ -13,6 +13,8 @@ pub(crate) fn command(words: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mapa-bench"));
     command
         .args(words.split_whitespace())
+        // Help is as wide as the terminal.
+        .env("COLUMNS", "80")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());

@@ -37,7 +37,7 @@ pub struct MachineArgs {
     pub kfd: Option<PathBuf>,
     /// Bandwidth of paths through the host and of PCIe slots, GB/s per direction [default: as the
     /// machine's description says, mostly 12].
-    #[arg(long, value_name = "GB/s")]
+    #[arg(long, hide_short_help = true, value_name = "GB/s")]
     pub pcie_gbps: Option<f64>,
     /// Whether devices reach each other's memory (P2P) [default: as told, else guessed, else on].
     #[arg(long, value_name = "on|off")]

@@ -35,7 +35,7 @@ Examples:
 /// Fit PCIe profiles of jobs to measured runs: how much other jobs on the same PCIe link slow
 /// them down.
 #[derive(Parser)]
-#[command(after_help = PROFILE_HELP)]
+#[command(after_long_help = PROFILE_HELP)]
 pub(crate) struct ProfileArgs {
     /// Measured runs (see below); `-` is standard input.
     #[arg(value_name = "FILE|-")]
@@ -61,7 +61,7 @@ pub(crate) struct ProfileArgs {
 /// Show which jobs share which PCIe path to the host, and how much each is slowed down, by two
 /// models.
 #[derive(Parser)]
-#[command(after_help = CONTENTION_HELP)]
+#[command(after_long_help = CONTENTION_HELP)]
 pub(crate) struct ContentionArgs {
     #[command(flatten)]
     pub(crate) machine: MachineArgs,

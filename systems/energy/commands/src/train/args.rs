@@ -34,7 +34,7 @@ pub(crate) enum SettingsName {
 
 /// Train a net that picks MIG slices for jobs with deadlines, and compare it with rules.
 #[derive(Parser)]
-#[command(after_help = HELP)]
+#[command(after_long_help = HELP)]
 pub(crate) struct TrainArgs {
     /// What the net sees and is rewarded for.
     #[arg(long, value_enum, default_value = "enhanced")]

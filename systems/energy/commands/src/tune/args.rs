@@ -29,7 +29,7 @@ pub(crate) enum DrawName {
 
 /// Search prices for the plan by prices (scheduler energy-plan), and layouts, that suit your jobs.
 #[derive(Parser)]
-#[command(after_help = HELP)]
+#[command(after_long_help = HELP)]
 pub(crate) struct TuneArgs {
     /// A job file to tune for, a day each. Give this option once for each day.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["draw", "rate", "days", "held_out_days", "first_day"])]

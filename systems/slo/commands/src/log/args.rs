@@ -9,7 +9,7 @@ Examples:
 
 /// Logs of the controllers of latencies: make their decisions again.
 #[derive(Parser)]
-#[command(after_help = HELP)]
+#[command(after_long_help = HELP)]
 pub(crate) struct SloArgs {
     #[command(subcommand)]
     pub(crate) action: SloDo,
