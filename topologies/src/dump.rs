@@ -19,6 +19,7 @@ use crate::host_paths::assume_host_paths;
 use crate::kind::Kind;
 use crate::machine::{Machine, Warning};
 use crate::mig;
+use crate::vendor::Vendor;
 
 /// The facts about a machine that one dump gives.
 ///
@@ -54,7 +55,10 @@ pub struct Dump {
 }
 
 impl Dump {
-    pub(crate) fn new(kind: Kind, machine: Machine, says: Says) -> Self {
+    pub(crate) fn new(kind: Kind, mut machine: Machine, says: Says) -> Self {
+        machine.vendor = machine
+            .vendor
+            .or_else(|| Vendor::of_devices(&machine.fabric));
         Self {
             kind,
             machine,
@@ -155,7 +159,7 @@ impl Dump {
             return lacks(format!(
                 "{} names {named} but not what joins {them}: merge it with another dump of the machine, such as {}",
                 kind.name(),
-                of_links(kind)
+                of_links(kind, machine.vendor)
             ));
         }
         if says.host < HostDetail::Classes {
@@ -168,14 +172,17 @@ impl Dump {
 }
 
 /// The output that has the links, of the vendor's own tool.
-fn of_links(kind: Kind) -> &'static str {
+fn of_links(kind: Kind, vendor: Option<Vendor>) -> &'static str {
     match kind {
         // Each has options that print a part of it.
         Kind::AmdSmiTopology => "the whole `amd-smi topology`",
         Kind::RocmSmi => "the whole `rocm-smi --showtopo`",
         Kind::AmdSmiXgmi => "`amd-smi topology`",
-        Kind::Kfd | Kind::Lspci | Kind::Hwloc => "`nvidia-smi topo -m` or `rocm-smi --showtopo`",
-        _ => "`nvidia-smi topo -m`",
+        _ => match vendor {
+            Some(Vendor::Nvidia) => "`nvidia-smi topo -m`",
+            Some(Vendor::Amd) => "`rocm-smi --showtopo`",
+            _ => "`nvidia-smi topo -m` or `rocm-smi --showtopo`",
+        },
     }
 }
 

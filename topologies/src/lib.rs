@@ -30,6 +30,7 @@ mod ranges;
 mod read;
 mod readers;
 mod similar;
+mod vendor;
 mod writers;
 
 pub use catalogue::{Entry, Formula, catalogue, formulas, named};
@@ -55,6 +56,7 @@ pub use read::read;
 pub use readers::{KfdTree, MAX_BYTES, recognise};
 pub use similar::{did_you_mean, similar};
 #[cfg(feature = "pictures")]
+pub use vendor::Vendor;
 pub use writers::Picture;
 
 /// The example in docs/mig.md, run as a test.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::mig;
+use crate::vendor::Vendor;
 
 /// A machine: its fabric, and further facts from its source.
 ///
@@ -32,6 +33,8 @@ pub struct Machine {
     pub source: String,
     /// Caveats of the description: corrections, assumptions.
     pub notes: Vec<String>,
+    /// Who made the devices, where the description tells: by the tool that printed it, PCI vendors or products.
+    pub vendor: Option<Vendor>,
     /// The words in which the machine's links are printed.
     pub labels: Labels,
     /// Components and links.
@@ -114,6 +117,14 @@ impl Default for Labels {
 }
 
 impl Labels {
+    /// The words of a vendor's tools; those of NVIDIA's where the vendor is not known.
+    pub(crate) fn of(vendor: Option<Vendor>) -> Self {
+        Self {
+            direct: vendor.unwrap_or(Vendor::Nvidia).direct_label().to_owned(),
+            ..Self::default()
+        }
+    }
+
     /// The class as the source prints it.
     #[must_use]
     pub fn print(&self, class: LinkClass) -> String {

@@ -22,6 +22,7 @@ use crate::error::Error;
 use crate::facts::Slots;
 use crate::machine::{Labels, Machine};
 use crate::mig::{self, Offer};
+use crate::vendor::Vendor;
 
 const FORMAT: &str = "mapa-machine";
 const VERSION: u32 = 1;
@@ -38,6 +39,9 @@ struct File {
     source: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
+    /// Default: that of the products, if they are all of one vendor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    vendor: Option<Vendor>,
     /// Whether devices reach each other's memory, for all pairs that `peers` does not name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     p2p: Option<P2p>,
@@ -319,6 +323,7 @@ impl Machine {
             title,
             source,
             notes,
+            vendor,
             ..
         } = file;
         Ok(Self {
@@ -326,6 +331,7 @@ impl Machine {
             title,
             source,
             notes,
+            vendor: vendor.or_else(|| Vendor::of_devices(&fabric)),
             labels,
             fabric,
             warnings: Vec::new(),
@@ -420,6 +426,9 @@ impl Machine {
             title: self.title.clone(),
             source: self.source.clone(),
             notes: self.notes.clone(),
+            vendor: self
+                .vendor
+                .filter(|_| Vendor::of_devices(&self.fabric) != self.vendor),
             labels: Words {
                 direct: own(&self.labels.direct, &default.direct),
                 sys: own(&self.labels.sys, &default.sys),

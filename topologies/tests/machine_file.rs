@@ -226,6 +226,7 @@ fn machines() -> impl Strategy<Value = Machine> {
                 title: text.clone(),
                 source: text.clone(),
                 notes: vec![text],
+                vendor: Some(mapa_topologies::Vendor::Amd),
                 labels,
                 fabric,
                 warnings: Vec::new(),

@@ -36,4 +36,5 @@ mod samples;
 mod slurm_gres;
 mod switched;
 mod training_jobs;
+mod vendor;
 mod writers;

@@ -5,7 +5,9 @@ use std::fs;
 use crate::common::dumps::{classes, graph, read_as, refused, warnings};
 use crate::common::real_data;
 use mapa_core::{DeviceId, DeviceInfo, Fabric, FabricNode, LinkClass, NodeKind};
-use mapa_topologies::{Dump, ErrorKind, HostDetail, Kind, Labels, Machine, catalogue, named};
+use mapa_topologies::{
+    Dump, ErrorKind, HostDetail, Kind, Labels, Machine, Vendor, catalogue, named,
+};
 use proptest::prelude::*;
 
 fn dump(text: &str) -> Dump {
@@ -172,6 +174,7 @@ fn machine(counts: &[u8], n: usize, indices: bool, product: Option<&str>, amd: b
         title: "a machine\nName=gpu".to_owned(),
         source: "a test".to_owned(),
         notes: Vec::new(),
+        vendor: Some(if amd { Vendor::Amd } else { Vendor::Nvidia }),
         labels: Labels {
             direct: direct.to_owned(),
             ..Labels::default()

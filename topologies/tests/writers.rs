@@ -21,6 +21,7 @@ fn of(graph: &HardwareGraph) -> Machine {
         title: "A <random> & \"odd\" machine".to_owned(),
         source: "proptest".to_owned(),
         notes: Vec::new(),
+        vendor: None,
         labels: mapa_topologies::Labels::default(),
         fabric: graph.fabric().clone(),
         warnings: Vec::new(),

@@ -314,7 +314,7 @@ fn allocate_answers_with_the_promised_keys() {
         (&answer["complete"], &answer["in_domain"]),
         (&json!(true), &json!(true))
     );
-    assert_eq!(answer["cuda_visible_devices"], "0,2,3");
+    assert_eq!(answer["environment"]["CUDA_VISIBLE_DEVICES"], "0,2,3");
     assert_eq!(answer["runners_up"].as_array().unwrap().len(), 5);
 }
 
@@ -327,7 +327,7 @@ fn allocate_prints_the_line_to_paste_and_the_reasons() {
     assert!(
         printed
             .lines()
-            .any(|line| line == "CUDA_VISIBLE_DEVICES=1,2,6,5"),
+            .any(|line| line == "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1,2,6,5"),
         "{printed}"
     );
     assert!(

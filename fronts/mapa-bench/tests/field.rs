@@ -241,7 +241,7 @@ const NOT_YET: &[(&str, &str)] = &[
     ),
     (
         "B10",
-        "a bare matrix does not show that the GPUs are GeForce, so P2P is assumed to be on, with a note",
+        "a bare matrix does not show that the GPUs are GeForce, so P2P is assumed on, with a note",
     ),
     ("B41", "looked at in the tests of NCCL's topology"),
     ("B43", "looked at in the tests of NCCL's topology"),

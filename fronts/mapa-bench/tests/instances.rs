@@ -157,7 +157,7 @@ fn a_job_on_instances_is_answered_with_ids_names_and_no_numbers_for_cuda() {
             "GPU0/1g.5gb@3"
         ])
     );
-    assert_eq!(packed["cuda_visible_devices"], json!(null));
+    assert_eq!(packed["environment"], json!(null));
     assert_eq!(
         packed["links"],
         json!({ "double": 0, "single": 0, "pcie": 0 })
@@ -436,7 +436,7 @@ fn compare_shows_the_policies_for_instances_where_they_mean_something() {
         named("distributed")["names"],
         json!(["GPU0/1g.5gb@0", "GPU1/1g.5gb@0"])
     );
-    assert_eq!(named("distributed")["cuda_visible_devices"], json!(null));
+    assert_eq!(named("distributed")["environment"], json!(null));
     let printed = text(
         &format!("compare {MIXED} --slice 1g --gpus 2 --pattern independent"),
         "",
@@ -479,7 +479,7 @@ fn what_ranks_use_decides_where_they_fit() {
     let together = "--machine dgx-1v --gpus 2 --shared --memory 5 --warps 100 --policy case";
     assert_eq!(names(together), json!(["GPU0", "GPU0"]));
     assert_eq!(
-        answer(&format!("allocate {together}"))["cuda_visible_devices"],
+        answer(&format!("allocate {together}"))["environment"]["CUDA_VISIBLE_DEVICES"],
         "0",
         "each number once"
     );
@@ -545,7 +545,7 @@ fn a_batch_keeps_layouts_and_takes_slices() {
         (&answers[0]["names"], &answers[0]["id"]),
         (&json!(["GPU0/1g.5gb@0", "GPU0/1g.5gb@1"]), &json!(1))
     );
-    assert_eq!(answers[0]["cuda_visible_devices"], json!(null));
+    assert_eq!(answers[0]["environment"], json!(null));
     assert_eq!(
         answers[1]["devices"],
         json!([10, 11, 12, 13, 14]),

@@ -228,13 +228,13 @@ fn each_server_numbers_its_own_devices() {
     );
     let words = "allocate --machine fleet:2xdgx-1v --pattern ring --gpus 16 --policy lowest-id";
     let own = answer(words);
-    assert_eq!(own["cuda_visible_devices"], json!(null));
-    let servers = own["cuda_visible_devices_by_server"].as_array().unwrap();
+    assert_eq!(own["environment"], json!(null));
+    let servers = own["environment_by_server"].as_array().unwrap();
     assert_eq!(servers.len(), 2);
     assert!(
         servers
             .iter()
-            .all(|server| server["numbers"] == "0,3,2,1,5,6,7,4"),
+            .all(|server| server["environment"]["CUDA_VISIBLE_DEVICES"] == "0,3,2,1,5,6,7,4"),
         "{own}"
     );
     let printed = text(words, "");
@@ -248,7 +248,7 @@ fn each_server_numbers_its_own_devices() {
     // On the second server alone.
     let second =
         "allocate --machine fleet:2xdgx-1v --gpus 2 --busy 0,1,2,3,4,5,6,7 --policy lowest-id";
-    assert_eq!(answer(second)["cuda_visible_devices"], "0,1");
+    assert_eq!(answer(second)["environment"]["CUDA_VISIBLE_DEVICES"], "0,1");
     // Bytes of a whole run are of no step.
     let printed = text(&format!("allocate --machine dgx-1v --pattern {path}"), "");
     assert!(

@@ -8,7 +8,7 @@ use mapa_core::mig::{Layout, Model};
 use mapa_core::{Allocator, DeviceId, HardwareGraph, NodeId, NodeKind, PeerAccess, PeerSource};
 use mapa_topologies::mig::{Gpu, Offer, ProfileKind};
 use mapa_topologies::{
-    Dump, Kind, Machine, Merged, know_links, link_generation, merge, mig, named, read,
+    Dump, Kind, Machine, Merged, Vendor, know_links, link_generation, merge, mig, named, read,
 };
 use serde::{Deserialize, Serialize};
 
@@ -176,7 +176,7 @@ impl MachineSpec {
             know_links(&mut machine).map_err(|error| Error::at(name, error))?;
             // A speed that is told is known, also where it names no generation.
             if link_generation(&machine).is_none() {
-                let family = if machine.labels.direct == "XGMI" {
+                let family = if machine.vendor == Some(Vendor::Amd) {
                     "Infinity Fabric"
                 } else {
                     "NVLink"
@@ -322,20 +322,28 @@ fn described(
         .into_machine()
         .map_err(|error| Error::at(&place, error))?;
     if silent && machine.fabric.device_count() > 1 {
-        warn(silent_on_links(names));
+        warn(silent_on_links(names, machine.vendor));
     }
     Ok((machine, layouts))
 }
 
 /// The warning that descriptions do not say which devices have direct links, and what would.
-fn silent_on_links(names: &[String]) -> String {
+fn silent_on_links(names: &[String], vendor: Option<Vendor>) -> String {
     let given: Vec<String> = names
         .iter()
         .map(|name| format!("--machine {name}"))
         .collect();
+    let (links, command) = match vendor {
+        Some(Vendor::Nvidia) => ("NVLink", "`nvidia-smi topo -m`"),
+        Some(Vendor::Amd) => ("XGMI", "`rocm-smi --showtopo`"),
+        _ => (
+            "NVLink, XGMI",
+            "`nvidia-smi topo -m` or `rocm-smi --showtopo`",
+        ),
+    };
     format!(
-        "{}: does not say which devices have direct links (NVLink, XGMI), so none are assumed; if there are any, add the output of \
-         `nvidia-smi topo -m` or `rocm-smi --showtopo`: {} --machine topo.txt",
+        "{}: does not say which devices have direct links ({links}), so none are assumed; if there are any, add the output of \
+         {command}: {} --machine topo.txt",
         names.join(", "),
         given.join(" ")
     )

@@ -4,7 +4,7 @@ use mapa_core::{
     Candidate, Decision, Expected, ModelUse, Policy, Request, Sensitivity, View, auto_by,
     auto_with, fitting_expected, greedy,
 };
-use mapa_topologies::Labels;
+use mapa_topologies::{Labels, Vendor};
 
 use crate::answer::score::note_on_peers;
 use crate::answer::{Bandwidth, Withheld, ids, links_text, names as names_of};
@@ -20,6 +20,7 @@ pub fn notes(
     request: &Request,
     view: &View<'_>,
     model: Option<&Model>,
+    vendor: Option<Vendor>,
 ) -> Vec<String> {
     let mut notes = Vec::new();
     let best = decision.best();
@@ -75,7 +76,7 @@ pub fn notes(
     notes.extend(
         estimate
             .filter(|_| whole)
-            .and_then(|estimate| note_on_peers(&estimate)),
+            .and_then(|estimate| note_on_peers(&estimate, vendor)),
     );
     if !decision.search().complete() {
         let stats = decision.search();

@@ -12,6 +12,8 @@ use mapa_live::{
     DeviceStatus, DriverSnapshot, Health, HealthChange, Live, Processes, is_of_program,
 };
 
+use mapa_topologies::Vendor;
+
 use crate::error::Error;
 use crate::ledger::{DeviceFault, DeviceKey, Durability, FaultKind, Ledger, LedgerTx};
 use crate::node::{Cause, Node, Withheld};
@@ -33,7 +35,10 @@ pub(crate) fn record_health(
 ) -> Result<Vec<Withheld>, Error> {
     let boot = processes.boot();
     // NVML lists no device of AMD's, so its list shows nothing of them.
-    let seen = snapshot.devices.as_deref().filter(|_| !node.is_amd());
+    let seen = snapshot
+        .devices
+        .as_deref()
+        .filter(|_| node.vendor() == Vendor::Nvidia);
     if let Some(seen) = seen {
         let before = books.faults(boot)?;
         let (_, known) = books.machine()?.unwrap_or_default();

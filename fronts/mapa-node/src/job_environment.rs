@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use mapa_core::{DeviceId, HardwareGraph, LinkClass, Unit};
-use mapa_topologies::number_list;
+use mapa_topologies::{Vendor, number_list};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::Serialize;
 
@@ -102,9 +102,14 @@ fn visible(
         }
         names.extend(name.filter(|name| !names.contains(name)));
     }
-    let mut set = |name: &str, value: String| found.set.push((name.to_owned(), value));
-    if node.is_amd() {
-        set("ROCR_VISIBLE_DEVICES", names.join(","));
+    let vendor = node.vendor();
+    for (name, value) in vendor.environment(&names.join(",")) {
+        // What orders the numbers is left to whoever asks for it.
+        if parts.order || name == vendor.visible_devices() {
+            found.set.push((name.to_owned(), value));
+        }
+    }
+    if vendor == Vendor::Amd {
         // HIP's variables, and CUDA's, which HIP heeds, count within what ROCr shows.
         let others = [
             "HIP_VISIBLE_DEVICES",
@@ -112,12 +117,6 @@ fn visible(
             "GPU_DEVICE_ORDINAL",
         ];
         found.unset.extend(others.map(str::to_owned));
-    } else {
-        set("CUDA_VISIBLE_DEVICES", names.join(","));
-        if parts.order {
-            // Without it CUDA numbers the fastest device first, and a number means another device.
-            set("CUDA_DEVICE_ORDER", "PCI_BUS_ID".to_owned());
-        }
     }
 }
 
@@ -127,7 +126,7 @@ fn visible_name(node: &Node, id: DeviceId) -> Option<String> {
     let device = node.graph().device(id);
     let uuid = node.uuid(id).map(str::to_owned);
     match device.unit {
-        Unit::Whole if node.is_live() && !node.is_amd() => {
+        Unit::Whole if node.is_live() && node.vendor() == Vendor::Nvidia => {
             uuid.or_else(|| Some(device.index.unwrap_or(id.0).to_string()))
         }
         Unit::Whole => Some(device.index.unwrap_or(id.0).to_string()),

@@ -9,7 +9,7 @@ use mapa_core::{
 use mapa_front::{Loaded, MachineSpec};
 use mapa_live::{Discovered, Live, Source};
 use mapa_topologies::mig::of_product;
-use mapa_topologies::{Machine, MigInstance};
+use mapa_topologies::{Machine, MigInstance, Vendor};
 
 use crate::error::Error;
 use crate::ledger::{Cordon, DeviceKey, Lease, LedgerTx, now};
@@ -258,11 +258,10 @@ impl Node {
         self.partitions.numbers.get(&(whole, number)).copied()
     }
 
-    /// Whether the devices are AMD's, by the words of the machine's description.
+    /// Who made the devices. Devices of an unknown vendor are taken for NVIDIA's.
     #[must_use]
-    pub fn is_amd(&self) -> bool {
-        // A description has no vendor. Only those of AMD's machines call the direct links XGMI.
-        self.loaded.machine.labels.direct == "XGMI"
+    pub fn vendor(&self) -> Vendor {
+        self.loaded.machine.vendor.unwrap_or(Vendor::Nvidia)
     }
 
     /// Binds the ledger to this machine, or checks that it is bound to it; and notes the layouts of

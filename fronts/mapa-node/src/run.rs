@@ -60,7 +60,8 @@ fn told(
             .into_iter()
             .map(str::to_owned)
             .collect(),
-        decision: decision.map(|decision| answer::Decision::new(decision, graph)),
+        decision: decision
+            .map(|decision| answer::Decision::new(decision, graph, Some(node.vendor()))),
         environment: around.set.iter().cloned().collect(),
         removed: around.unset.clone(),
         numa: around.numa.clone(),

@@ -12,7 +12,7 @@ use mapa_front::{MachineSpec, Names, SchedulerSpec};
 use mapa_live::levers::{CgroupPath, LeverEvent, LeverManager, LeverSet};
 use mapa_live::{Live, Processes, Roots};
 use mapa_sched::{Fleet, Scheduler, SchedulerRun};
-use mapa_topologies::Machine;
+use mapa_topologies::{Machine, Vendor};
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tracing::{info, warn};
@@ -239,7 +239,7 @@ impl DaemonRun<'_> {
         let shared = self.shared_status(&node);
         let reporter = reporter(&shared, &left);
         // The other drivers report no changes of health.
-        if node.is_live() && !node.is_amd() {
+        if node.is_live() && node.vendor() == Vendor::Nvidia {
             self.watch_health(&shared, &node, ledger.path());
         }
         let served = service::serve(&self.config.service, &shared, &self.outside, ledger.path())?;

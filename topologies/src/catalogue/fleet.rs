@@ -42,6 +42,7 @@ pub(super) fn fleet(name: &str, size: &str) -> Result<Machine, Error> {
         title: format!("{count} servers: {}", server.title),
         source: format!("by formula, of {}: {}", server.name, server.source),
         notes,
+        vendor: server.vendor,
         labels: server.labels.clone(),
         fabric: joined(&server.fabric, count, gbps)?,
         warnings: Vec::new(),

@@ -227,6 +227,7 @@ fn shape(
         title: title.to_owned(),
         source: "by formula".to_owned(),
         notes: Vec::new(),
+        vendor: None,
         labels: Labels::default(),
         fabric,
         warnings: Vec::new(),

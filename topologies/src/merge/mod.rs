@@ -26,6 +26,7 @@ use crate::error::{Error, ErrorKind};
 use crate::host_paths::assume_host_paths_between;
 use crate::kind::Kind;
 use crate::machine::{Machine, Warning};
+use crate::vendor::Vendor;
 
 use devices::MergedDevices;
 use source::DumpSource;
@@ -221,6 +222,7 @@ fn description(sources: &[DumpSource<'_>], fabric: Fabric) -> Machine {
         source: all(&|machine| machine.source.clone()).join("; "),
         notes,
         warnings: warnings.collect(),
+        vendor: Vendor::one_of(sources.iter().map(|source| source.dump.machine.vendor)),
         labels: first.labels.clone(),
         fabric,
     }

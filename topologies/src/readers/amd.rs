@@ -23,15 +23,6 @@ use super::pairs::PairLinks;
 use crate::dump::{HostDetail, PeerAccess, PeerStatus, Says};
 use crate::error::Error;
 use crate::links::{ASSUMED_DIRECT_GBPS, ASSUMED_HOST_GBPS};
-use crate::machine::Labels;
-
-/// The labels of links on AMD's machines.
-pub(super) fn labels() -> Labels {
-    Labels {
-        direct: "XGMI".to_owned(),
-        ..Labels::default()
-    }
-}
 
 /// The kind of link between two devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

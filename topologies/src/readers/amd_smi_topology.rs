@@ -16,8 +16,9 @@ use super::text;
 use crate::dump::{Dump, PeerAccess, PeerStatus};
 use crate::error::Error;
 use crate::kind::Kind;
-use crate::machine::{Machine, Warning};
+use crate::machine::{Labels, Machine, Warning};
 use crate::pci;
+use crate::vendor::Vendor;
 
 /// A table that the reader uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +70,8 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
         title: format!("{n} devices, read from amd-smi topology"),
         source: "amd-smi topology".to_owned(),
         notes,
-        labels: amd::labels(),
+        vendor: Some(Vendor::Amd),
+        labels: Labels::of(Some(Vendor::Amd)),
         fabric,
         warnings,
     };

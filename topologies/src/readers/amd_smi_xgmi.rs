@@ -21,8 +21,9 @@ use crate::dump::{Dump, Port, Says, Traffic};
 use crate::error::Error;
 use crate::kind::Kind;
 use crate::links::{ASSUMED_DIRECT_GBPS, ASSUMED_HOST_GBPS};
-use crate::machine::{Machine, Warning};
+use crate::machine::{Labels, Machine, Warning};
 use crate::pci;
+use crate::vendor::Vendor;
 
 const METRIC: &str = "LINK METRIC TABLE";
 const STATUS: &str = "XGMI LINK STATUS";
@@ -729,7 +730,8 @@ fn build(contents: &XgmiContents) -> Result<Dump, Error> {
         title: format!("{n} devices, read from amd-smi xgmi"),
         source: "amd-smi xgmi".to_owned(),
         notes,
-        labels: amd::labels(),
+        vendor: Some(Vendor::Amd),
+        labels: Labels::of(Some(Vendor::Amd)),
         fabric,
         warnings: contents.warnings(),
     };

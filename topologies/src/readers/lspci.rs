@@ -15,6 +15,7 @@ use crate::dump::{Dump, HostDetail, Says};
 use crate::error::{Error, ErrorKind};
 use crate::kind::Kind;
 use crate::machine::{Labels, Machine, Warning};
+use crate::vendor::Vendor;
 use crate::{links, pci};
 
 /// Whether a text has a PCI function that is a GPU, and capabilities of links.
@@ -78,12 +79,14 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
         }
     }
     let all_numa = gpus.iter().all(|gpu| gpu.numa.is_some());
+    let vendor = Vendor::one_of(gpus.iter().map(|gpu| gpu.vendor));
     let machine = Machine {
         name: "lspci".to_owned(),
         title: format!("{} devices, read from lspci -vv", gpus.len()),
         source: "lspci -vv".to_owned(),
         notes: Vec::new(),
-        labels: Labels::default(),
+        vendor,
+        labels: Labels::of(vendor),
         fabric,
         warnings,
     };
@@ -104,7 +107,7 @@ struct PciFunction {
     line: usize,
     address: String,
     class: String,
-    vendor: Vendor,
+    vendor: Option<Vendor>,
     product: Option<String>,
     numa: Option<u32>,
     /// Of a port, the bus below it.
@@ -115,13 +118,6 @@ struct PciFunction {
     lanes: Option<u32>,
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum Vendor {
-    Nvidia,
-    Amd,
-    Other,
-}
-
 impl PciFunction {
     /// Parses `01:00.0 3D controller [0302]: NVIDIA Corporation GA100 [A100] [10de:20b0] (rev a1)`.
     fn parse(text: &str, line: usize) -> Option<Self> {
@@ -130,11 +126,8 @@ impl PciFunction {
         let address = pci::normal(address).filter(|_| address.contains('.'))?;
         let (class, name) = rest.split_once(": ")?;
         let class = class.split(" [").next().unwrap_or(class);
-        let vendor = match () {
-            () if name.starts_with("NVIDIA ") => Vendor::Nvidia,
-            () if name.starts_with("Advanced Micro Devices") => Vendor::Amd,
-            () => Vendor::Other,
-        };
+        // Of Intel's devices most are no accelerators.
+        let vendor = Vendor::of_product(name).filter(|&vendor| vendor != Vendor::Intel);
         Some(Self {
             line,
             address,
@@ -174,7 +167,7 @@ impl PciFunction {
             "Display controller",
             "Processing accelerators",
         ];
-        self.vendor != Vendor::Other && classes.contains(&self.class.as_str())
+        self.vendor.is_some() && classes.contains(&self.class.as_str())
     }
 
     /// The domain of the address.
@@ -212,12 +205,8 @@ impl PciFunction {
 }
 
 /// The product in brackets: `GeForce RTX 3090`, with the vendor's name in front.
-fn product(name: &str, vendor: Vendor) -> Option<String> {
-    let before = match vendor {
-        Vendor::Nvidia => "NVIDIA",
-        Vendor::Amd => "AMD",
-        Vendor::Other => return None,
-    };
+fn product(name: &str, vendor: Option<Vendor>) -> Option<String> {
+    let before = vendor?.to_string();
     let bracketed = name.split('[').skip(1);
     let bracketed = bracketed.filter_map(|part| part.split(']').next());
     // The vendor's short name, and the numbers of vendor and device, are in brackets too.

@@ -55,6 +55,7 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
         notes: vec![
             "Channels show in which order links were used, not which links exist.".to_owned(),
         ],
+        vendor: None,
         labels: Labels::default(),
         fabric,
         warnings,

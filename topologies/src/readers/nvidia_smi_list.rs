@@ -16,6 +16,7 @@ use crate::dump::{Dump, MigInstance, Says};
 use crate::error::Error;
 use crate::kind::Kind;
 use crate::machine::{Labels, Machine, Warning};
+use crate::vendor::Vendor;
 
 /// Whether a text has a line that names a GPU, by its UUID or as a product. A text with a matrix is left to its
 /// reader, because the matrix has more information.
@@ -61,6 +62,7 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
         title: format!("{} devices, read from nvidia-smi -L", fabric.device_count()),
         source: "nvidia-smi -L".to_owned(),
         notes: Vec::new(),
+        vendor: Some(Vendor::Nvidia),
         labels: Labels::default(),
         fabric,
         warnings,

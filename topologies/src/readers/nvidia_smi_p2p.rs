@@ -14,6 +14,7 @@ use crate::dump::{Dump, PeerAccess, PeerStatus, Says};
 use crate::error::Error;
 use crate::kind::Kind;
 use crate::machine::{Labels, Machine};
+use crate::vendor::Vendor;
 
 const EXPECTED: &str = "expected OK, CNS, GNS, TNS, NS, DR or U";
 
@@ -76,6 +77,7 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
         title: format!("{} devices, read from {command}", columns.len()),
         source: command,
         notes: notes(table.asked),
+        vendor: Some(Vendor::Nvidia),
         labels: Labels::default(),
         fabric,
         warnings: Vec::new(),

@@ -16,7 +16,8 @@ use super::text;
 use crate::dump::{Dump, PeerAccess, PeerStatus};
 use crate::error::Error;
 use crate::kind::Kind;
-use crate::machine::{Machine, Warning};
+use crate::machine::{Labels, Machine, Warning};
+use crate::vendor::Vendor;
 use crate::{pci, products};
 
 /// The title of a section.
@@ -85,7 +86,8 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
         title: format!("{n} devices, read from rocm-smi --showtopo"),
         source: "rocm-smi --showtopo".to_owned(),
         notes,
-        labels: amd::labels(),
+        vendor: Some(Vendor::Amd),
+        labels: Labels::of(Some(Vendor::Amd)),
         fabric,
         warnings,
     };

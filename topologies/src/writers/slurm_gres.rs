@@ -6,6 +6,7 @@ use mapa_core::{DeviceId, LinkClass};
 
 use crate::error::Error;
 use crate::machine::Machine;
+use crate::vendor::Vendor;
 
 impl Machine {
     /// Writes the machine as lines of Slurm's `gres.conf`, one for each device. Put `NodeName=` in
@@ -42,7 +43,7 @@ impl Machine {
         // The graph lists MIG instances after the devices. They are left out here: Slurm counts
         // them in another way.
         let devices = u32::try_from(self.fabric.device_count()).unwrap_or(u32::MAX);
-        let is_amd = self.labels.direct.eq_ignore_ascii_case("XGMI");
+        let is_amd = self.vendor == Some(Vendor::Amd);
         let ids = || (0..devices).map(DeviceId);
         let apart = |a: DeviceId| {
             ids()

@@ -12,7 +12,7 @@ use mapa_cli::Failure;
 use mapa_cli::Output;
 use mapa_cli::files::{LocalFiles, write};
 use mapa_cli::load;
-use mapa_front::answer::{Bandwidth, is_defined, labels, links_text, names, visible_by_server};
+use mapa_front::answer::{Bandwidth, environment_by_server, is_defined, labels, links_text, names};
 use mapa_front::commands::{AllocateOutcome, AllocateRequest};
 use mapa_front::names::score_row;
 use mapa_front::names::score_text;
@@ -146,7 +146,7 @@ fn print(
     print_visible(decision, machine, graph, output)
 }
 
-/// Prints the environment variable that makes the devices visible to the job's processes, a line
+/// Prints the environment that makes the devices visible to the job's processes, a line
 /// for each server.
 fn print_visible(
     decision: &Decision,
@@ -154,29 +154,27 @@ fn print_visible(
     graph: &HardwareGraph,
     output: &mut Output,
 ) -> Result<(), Failure> {
-    let Some(servers) = visible_by_server(decision.placement(), graph) else {
+    let Some(servers) = environment_by_server(decision.placement(), graph, machine.vendor) else {
         // Instances are named by UUIDs, which exist only once they are created.
         return output
             .line("Set CUDA_VISIBLE_DEVICES of each rank's process to the MIG UUID of its instance: see nvidia-smi -L");
     };
-    // The vendor is known by the name of its links. HIP reads a variable of its own.
-    let variable = if machine.labels.direct == "XGMI" {
-        "HIP"
-    } else {
-        "CUDA"
-    };
     let several = servers.len() > 1;
-    for (devices, numbers) in servers {
-        let server = if several {
+    for server in servers {
+        let variables = server.environment.iter();
+        let variables: Vec<String> = variables
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        let place = if several {
+            let devices = server.devices.iter();
             let names: Vec<&str> = devices
-                .iter()
-                .map(|&id| graph.device(id).name.as_str())
+                .map(|&id| graph.device(DeviceId(id)).name.as_str())
                 .collect();
             format!("   # on the server of {}", names.join(", "))
         } else {
             String::new()
         };
-        output.line(format_args!("{variable}_VISIBLE_DEVICES={numbers}{server}"))?;
+        output.line(format_args!("{}{place}", variables.join(" ")))?;
     }
     Ok(())
 }

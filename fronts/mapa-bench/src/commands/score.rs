@@ -13,6 +13,7 @@ use mapa_front::answer::score::{Expected, note_on_peers};
 use mapa_front::answer::{labels, names};
 use mapa_front::commands::{ExplainedSum, ScoreOutcome, ScoreRequest, ScoredBandwidth};
 use mapa_front::text::{gbps, table};
+use mapa_topologies::Vendor;
 
 use super::packed;
 
@@ -32,13 +33,14 @@ pub(crate) fn score(args: &ScoreArgs, output: &mut Output) -> Result<(), Failure
     if output.json {
         return output.object(&outcome.answer(&loaded));
     }
-    print(&outcome, loaded.graph(), output)
+    print(&outcome, loaded.graph(), loaded.machine.vendor, output)
 }
 
 /// Prints the bandwidth as text.
 fn print(
     outcome: &ScoreOutcome,
     graph: &HardwareGraph,
+    vendor: Option<Vendor>,
     output: &mut Output,
 ) -> Result<(), Failure> {
     let order = if outcome.is_ordered {
@@ -57,7 +59,7 @@ fn print(
         }
         ScoredBandwidth::Sum(sum) => print_sum(sum, graph, output),
         ScoredBandwidth::Packing(packed) => packed::print(packed, &outcome.devices, graph, output),
-        ScoredBandwidth::OverNetwork(estimate) => print_over_network(estimate, output),
+        ScoredBandwidth::OverNetwork(estimate) => print_over_network(estimate, vendor, output),
         ScoredBandwidth::Expected(expected) => print_expected(expected, output),
     }
 }
@@ -94,7 +96,11 @@ fn print_expected(own: &Expected, output: &mut Output) -> Result<(), Failure> {
 }
 
 /// Prints what direct links and the host as a network carry, at nominal bandwidths.
-fn print_over_network(estimate: &Estimate, output: &mut Output) -> Result<(), Failure> {
+fn print_over_network(
+    estimate: &Estimate,
+    vendor: Option<Vendor>,
+    output: &mut Output,
+) -> Result<(), Failure> {
     let over_host = estimate.hop != Hop::Direct;
     let way = if over_host {
         "over the host"
@@ -106,7 +112,7 @@ fn print_over_network(estimate: &Estimate, output: &mut Output) -> Result<(), Fa
         gbps(estimate.gbps)
     ))?;
     // At nominal rates only peer access is assumed: what is not known has no say.
-    let notes = note_on_peers(estimate);
+    let notes = note_on_peers(estimate, vendor);
     notes
         .iter()
         .try_for_each(|note| output.line(format_args!("note      {note}")))

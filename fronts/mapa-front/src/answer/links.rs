@@ -38,8 +38,8 @@ impl Links {
 pub struct Server {
     /// The ids of the devices, in rank order.
     pub devices: Vec<u32>,
-    /// The vendor's numbers for them, in the form of `CUDA_VISIBLE_DEVICES`.
-    pub numbers: String,
+    /// The environment in which a process on the server sees them and no others, by variable.
+    pub environment: BTreeMap<String, String>,
 }
 
 /// The links between the devices of a job, as the machine's tools name them, best first: `2 x NV2, 1

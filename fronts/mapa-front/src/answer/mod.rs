@@ -44,7 +44,7 @@ pub mod topology;
 pub use bandwidth::{Bandwidth, ModelChoice, Withheld, model_text};
 pub use links::{Links, Server, links_text};
 pub use placement::{
-    Decision, Scored, id_list, ids, is_defined, label, labels, names, visible_by_server,
+    Decision, Scored, environment_by_server, id_list, ids, is_defined, label, labels, names,
 };
 pub use refusal::{Malformed, NoAnswer, Refusal};
 pub use step::StepTimes;

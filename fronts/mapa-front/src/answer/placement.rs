@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use mapa_core::{DeviceId, HardwareGraph, LinkClass, Placement};
+use mapa_topologies::Vendor;
 use serde::Serialize;
 
 use super::{Links, Server};
@@ -64,12 +65,14 @@ pub struct Decision {
     pub scored: Scored,
     /// The policy that decided.
     pub policy: String,
-    /// The value of `CUDA_VISIBLE_DEVICES`. Null for devices of several servers, and for instances:
-    /// they are named by UUIDs, which exist only once they are created.
-    pub cuda_visible_devices: Option<String>,
-    /// The value for each server, if there are several.
+    /// The environment in which a process sees these devices and no others, by variable: for NVIDIA's
+    /// `CUDA_VISIBLE_DEVICES` and the `CUDA_DEVICE_ORDER` by which its numbers count, for AMD's
+    /// `ROCR_VISIBLE_DEVICES`. Null for devices of several servers, and for instances: they are named
+    /// by UUIDs, which exist only once they are created.
+    pub environment: Option<BTreeMap<String, String>>,
+    /// The environment on each server, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cuda_visible_devices_by_server: Option<Vec<Server>>,
+    pub environment_by_server: Option<Vec<Server>>,
     /// Whether the search ended, so that no placement is better.
     pub complete: bool,
     /// The number of nodes that the search visited.
@@ -79,25 +82,22 @@ pub struct Decision {
 impl Decision {
     /// The answer for a decision.
     #[must_use]
-    pub fn new(decision: &mapa_core::Decision, graph: &HardwareGraph) -> Self {
-        let servers = visible_by_server(decision.placement(), graph);
-        // The variable has one value for each server, so with several servers the plain key is null.
+    pub fn new(
+        decision: &mapa_core::Decision,
+        graph: &HardwareGraph,
+        vendor: Option<Vendor>,
+    ) -> Self {
+        let servers = environment_by_server(decision.placement(), graph, vendor);
+        // Each server has an environment of its own, so with several the plain key is null.
         let only = match servers.as_deref() {
-            Some([(_, only)]) => Some(only.clone()),
+            Some([only]) => Some(only.environment.clone()),
             _ => None,
         };
-        let several = servers.filter(|servers| servers.len() > 1);
         Self {
             scored: Scored::new(decision.best(), graph),
             policy: decision.policy().to_owned(),
-            cuda_visible_devices: only,
-            cuda_visible_devices_by_server: several.map(|servers| {
-                let server = |(devices, numbers): (Vec<DeviceId>, String)| Server {
-                    devices: devices.iter().map(|id| id.0).collect(),
-                    numbers,
-                };
-                servers.into_iter().map(server).collect()
-            }),
+            environment: only,
+            environment_by_server: servers.filter(|servers| servers.len() > 1),
             complete: decision.search().complete(),
             nodes: decision.search().nodes,
         }
@@ -147,14 +147,15 @@ pub fn label(id: DeviceId, graph: &HardwareGraph) -> String {
     }
 }
 
-/// The devices on each server, with the vendor's numbers for them in the form of
-/// `CUDA_VISIBLE_DEVICES`: in rank order, and once each even if ranks share a device. None for
-/// instances: they are named by UUIDs, which exist only once they are created.
+/// The devices on each server, in rank order and once each even if ranks share a device, and the environment
+/// that shows them to a process. Devices of an unknown vendor are taken for NVIDIA's. None for instances: they are
+/// named by UUIDs, which exist only once they are created.
 #[must_use]
-pub fn visible_by_server(
+pub fn environment_by_server(
     placement: &Placement,
     graph: &HardwareGraph,
-) -> Option<Vec<(Vec<DeviceId>, String)>> {
+    vendor: Option<Vendor>,
+) -> Option<Vec<Server>> {
     let mut servers: Vec<Vec<DeviceId>> = Vec::new();
     for &id in placement.iter() {
         if is_instance(id, graph) {
@@ -172,15 +173,22 @@ pub fn visible_by_server(
             None => servers.push(vec![id]),
         }
     }
-    let mut numbered = Vec::new();
-    for devices in servers {
+    let vendor = vendor.unwrap_or(Vendor::Nvidia);
+    let server = |devices: Vec<DeviceId>| {
         let numbers: Vec<String> = devices
             .iter()
             .map(|&id| number(id, graph).to_string())
             .collect();
-        numbered.push((devices, numbers.join(",")));
-    }
-    Some(numbered)
+        let variables = vendor.environment(&numbers.join(","));
+        Server {
+            devices: devices.iter().map(|id| id.0).collect(),
+            environment: variables
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), value))
+                .collect(),
+        }
+    };
+    Some(servers.into_iter().map(server).collect())
 }
 
 /// The number of a device on its own server: the vendor's index, else its position among the

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use mapa_core::{Estimate, Hop, Operation, PeerSource, Use};
+use mapa_topologies::Vendor;
 use serde::Serialize;
 
 /// The bandwidth of given devices by a model.
@@ -184,7 +185,12 @@ impl Expected {
 
     /// The answer for an estimate.
     #[must_use]
-    pub fn new(estimate: &Estimate, operation: Operation, message_bytes: Option<u64>) -> Self {
+    pub fn new(
+        estimate: &Estimate,
+        operation: Operation,
+        message_bytes: Option<u64>,
+        vendor: Option<Vendor>,
+    ) -> Self {
         // If the speed of a link is not known, the estimate's numbers mean nothing.
         let known = |gbps: f64| estimate.known.then_some(gbps);
         let (p2p, from) = (p2p(estimate), p2p_from(estimate.peer_source));
@@ -201,7 +207,7 @@ impl Expected {
             bound_by: Some(format!("{} {}", estimate.bound_by.0, estimate.bound_by.1)),
             machines: estimate.machines,
             in_domain: estimate.known,
-            notes: notes_on(estimate),
+            notes: notes_on(estimate, vendor),
             reason: None,
         }
     }
@@ -235,7 +241,7 @@ fn path(hop: Hop) -> &'static str {
 
 /// What is assumed for an estimate, and what is not known.
 #[must_use]
-pub fn notes_on(estimate: &Estimate) -> Vec<String> {
+pub fn notes_on(estimate: &Estimate, vendor: Option<Vendor>) -> Vec<String> {
     let mut notes = Vec::new();
     let direct = estimate.hop == Hop::Direct;
     if !estimate.known {
@@ -249,7 +255,7 @@ pub fn notes_on(estimate: &Estimate) -> Vec<String> {
                 .to_owned()
         });
     }
-    notes.extend(note_on_peers(estimate));
+    notes.extend(note_on_peers(estimate, vendor));
     if estimate.sockets_assumed {
         notes.push(
             "which devices share a socket is assumed from the numbers of NUMA nodes: half of them in each of two sockets"
@@ -273,23 +279,29 @@ pub fn notes_on(estimate: &Estimate) -> Vec<String> {
 
 /// What is assumed of peer access, where that matters.
 #[must_use]
-pub fn note_on_peers(estimate: &Estimate) -> Option<String> {
+pub fn note_on_peers(estimate: &Estimate, vendor: Option<Vendor>) -> Option<String> {
     // Neither traffic over direct links nor copies between memory and a device depend on it.
     if estimate.hop == Hop::Direct || estimate.bound_by.1 == Use::Host {
         return None;
     }
     match estimate.peer_source {
-        PeerSource::Assumed => Some(
-            "P2P is assumed to be on, since nothing tells: `nvidia-smi topo -p2p r` does, as a further --machine; or say --p2p on \
-             or --p2p off"
-                .to_owned(),
-        ),
-        PeerSource::Guessed => Some(
-            "P2P is guessed from the names of the products: `nvidia-smi topo -p2p r` tells, as a further --machine; or say \
-             --p2p on or --p2p off"
-                .to_owned(),
-        ),
+        PeerSource::Assumed => Some(format!(
+            "P2P assumed on: {} tells, or --p2p on|off",
+            peer_command(vendor)
+        )),
+        PeerSource::Guessed => Some(format!(
+            "P2P assumed off, as usual for these products: {} tells, or --p2p on|off",
+            peer_command(vendor)
+        )),
         PeerSource::Told => None,
+    }
+}
+
+/// The output that tells which devices reach each other's memory.
+fn peer_command(vendor: Option<Vendor>) -> &'static str {
+    match vendor {
+        Some(Vendor::Amd) => "--machine with `amd-smi topology`",
+        _ => "--machine with `nvidia-smi topo -p2p r`",
     }
 }
 

@@ -14,6 +14,8 @@ pub struct Topology {
     pub title: String,
     /// Where the description is from.
     pub source: String,
+    /// Who made the devices: `nvidia`, `amd` or `intel`; null if the description does not tell.
+    pub vendor: Option<String>,
     /// What was assumed.
     pub notes: Vec<String>,
     /// What is odd about the description.

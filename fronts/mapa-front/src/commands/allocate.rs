@@ -1,7 +1,7 @@
 //! `allocate`: devices for one job.
 
 use mapa_core::{Allocator, Decision, HardwareGraph, Policy, Request, View};
-use mapa_topologies::Labels;
+use mapa_topologies::{Machine, Vendor};
 use serde::{Deserialize, Serialize};
 
 use crate::answer::allocate::{Allocation, RunnerUp};
@@ -66,6 +66,8 @@ pub struct AllocateOutcome {
     pub notes: Vec<String>,
     /// The communication time of a job whose bytes are known.
     pub step: Option<Step>,
+    /// Who made the devices.
+    vendor: Option<Vendor>,
     /// Whether the runners-up are part of the answer.
     lists: bool,
 }
@@ -114,7 +116,7 @@ impl AllocateRequest {
             policy: &*policy,
             model: model.as_ref(),
         };
-        let mut outcome = question.decide(&state.view(), &loaded.machine.labels)?;
+        let mut outcome = question.decide(&state.view(), &loaded.machine)?;
         // What the pattern file says comes behind the better devices, and before all else.
         let at = usize::from(outcome.withheld.is_some());
         let verdict = outcome.job.verdict(self.job.sensitive);
@@ -136,14 +138,18 @@ pub(super) struct Question<'a> {
 
 impl Question<'_> {
     /// Chooses among the free devices of a view.
-    pub(super) fn decide(self, view: &View<'_>, labels: &Labels) -> Result<AllocateOutcome, Error> {
+    pub(super) fn decide(
+        self,
+        view: &View<'_>,
+        machine: &Machine,
+    ) -> Result<AllocateOutcome, Error> {
         let (names, request) = (self.names, self.request);
         let decision = view.decide(self.policy, &request)?;
         let choice = choose_model(self.model, &request.pattern, view.graph());
         let bandwidth = Bandwidth::of_decision(&choice, &decision, view);
-        let better = withheld(names, &decision, &request, view, &choice, labels);
+        let better = withheld(names, &decision, &request, view, &choice, &machine.labels);
         let (withheld, note) = better.unzip();
-        let mut notes = notes(names, &decision, &request, view, self.model);
+        let mut notes = notes(names, &decision, &request, view, self.model, machine.vendor);
         // Better devices that the job does not get come before all other notes.
         notes.splice(0..0, note);
         let step = Step::of(&self.job, &decision, view.graph());
@@ -156,6 +162,7 @@ impl Question<'_> {
             withheld,
             notes,
             step,
+            vendor: machine.vendor,
             lists: false,
         })
     }
@@ -166,7 +173,7 @@ impl AllocateOutcome {
     #[must_use]
     pub fn answer(&self, graph: &HardwareGraph) -> Allocation {
         Allocation {
-            decision: answer::Decision::new(&self.decision, graph),
+            decision: answer::Decision::new(&self.decision, graph, self.vendor),
             bandwidth: self.bandwidth.clone(),
             withheld: self.withheld.clone(),
             notes: self.notes.clone(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use mapa_core::{Allocator, LeaseId};
-use mapa_topologies::Labels;
+use mapa_topologies::Machine;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -91,8 +91,8 @@ pub struct Batch<'a> {
     held: BTreeMap<String, (DeviceName, LeaseId)>,
     /// Models by name or file. Each is made once.
     models: BTreeMap<ModelSpec, Model>,
-    /// How the machine's tools name its links.
-    labels: Labels,
+    /// The machine's description.
+    machine: Machine,
 }
 
 impl<'a> Batch<'a> {
@@ -106,7 +106,7 @@ impl<'a> Batch<'a> {
             idle: loaded.idle,
             held: BTreeMap::new(),
             models: BTreeMap::new(),
-            labels: loaded.machine.labels,
+            machine: loaded.machine,
         }
     }
 
@@ -199,7 +199,7 @@ impl<'a> Batch<'a> {
             policy: &*policy,
             model,
         };
-        let outcome = question.decide(&view.limited_to(&free), &self.labels)?;
+        let outcome = question.decide(&view.limited_to(&free), &self.machine)?;
         let mut answer = outcome.answer(&graph);
         answer.id = Some(value(&asked.id));
         // The commit comes last: after it nothing may fail, or the devices would be in use without a name.

@@ -4,6 +4,7 @@ use mapa_core::{
     Allocator, Candidate, Decision, ModelUse, Objective, Policy, Refusal, Request,
     ring_packing_gbps,
 };
+use mapa_topologies::Vendor;
 use serde::{Deserialize, Serialize};
 
 use crate::answer::compare::{Chosen, Compared, Comparison};
@@ -40,6 +41,8 @@ pub struct CompareOutcome {
     pub request: Request,
     /// The machine with the devices in use.
     pub state: Allocator,
+    /// Who made the devices.
+    pub vendor: Option<Vendor>,
     /// The model by which bandwidths are told.
     pub model_choice: ModelChoice,
     /// Whether the communication time of the job is known.
@@ -158,6 +161,7 @@ impl CompareRequest {
             knows_time,
             policies,
             state,
+            vendor: loaded.machine.vendor,
         })
     }
 }
@@ -169,7 +173,7 @@ impl CompareOutcome {
         let graph = self.state.graph();
         let of = |policy: &ComparedPolicy| match &policy.choice {
             Ok(choice) => Compared::Chosen(Box::new(Chosen {
-                decision: answer::Decision::new(&choice.decision, graph),
+                decision: answer::Decision::new(&choice.decision, graph, self.vendor),
                 bandwidth: choice.bandwidth.clone(),
                 ring_packing_gbps: choice.ring_packing_gbps,
                 model_gbps: choice.model_gbps,

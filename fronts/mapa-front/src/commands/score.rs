@@ -172,7 +172,7 @@ impl ScoreRequest {
         Ok(ScoreOutcome {
             model: self.model.clone(),
             is_ordered: matches!(model.kind, Kind::Links(_)),
-            bandwidth: self.bandwidth(&model, &devices, is_rated, graph, files)?,
+            bandwidth: self.bandwidth(&model, &devices, is_rated, loaded, files)?,
             devices,
         })
     }
@@ -182,9 +182,10 @@ impl ScoreRequest {
         model: &Model,
         devices: &Placement,
         is_rated: bool,
-        graph: &HardwareGraph,
+        loaded: &Loaded,
         files: &dyn Files,
     ) -> Result<ScoredBandwidth, Error> {
+        let graph = loaded.graph();
         match &model.kind {
             // These two arms hold for all kinds but expectations, so they come before the kinds.
             kind if !matches!(kind, Kind::Expected(_)) && self.is_of_operation() => {
@@ -206,7 +207,7 @@ impl ScoreRequest {
             Kind::Expected(_) if self.pattern.is_some() => Err(Error::malformed(
                 "--pattern is for sums of terms: expected --operation, and no --pattern",
             )),
-            Kind::Expected(expected) => self.expected(expected, devices, graph),
+            Kind::Expected(expected) => self.expected(expected, devices, loaded),
             Kind::Own => Err(Error::malformed(
                 "--model: expected a sum of terms or a packing, which can be explained",
             )),
@@ -236,8 +237,9 @@ impl ScoreRequest {
         &self,
         model: &Expected,
         devices: &Placement,
-        graph: &HardwareGraph,
+        loaded: &Loaded,
     ) -> Result<ScoredBandwidth, Error> {
+        let graph = loaded.graph();
         // With nominal efficiency the model stands for direct links and the host as a network. It has an
         // operation of its own, which no option changes.
         let is_nominal = *model.efficiency() == Efficiency::nominal();
@@ -267,9 +269,12 @@ impl ScoreRequest {
         let why = if devices.len() == 1 { ONE } else { NO_WAY };
         Ok(match model.along(graph, &devices) {
             Some(estimate) if is_nominal => ScoredBandwidth::OverNetwork(estimate),
-            Some(estimate) => {
-                ScoredBandwidth::Expected(answer::Expected::new(&estimate, operation, bytes))
-            }
+            Some(estimate) => ScoredBandwidth::Expected(answer::Expected::new(
+                &estimate,
+                operation,
+                bytes,
+                loaded.machine.vendor,
+            )),
             None if is_nominal => ScoredBandwidth::None(why),
             None => ScoredBandwidth::NoWay(why, answer::Expected::none(why, operation, bytes)),
         })

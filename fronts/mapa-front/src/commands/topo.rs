@@ -25,6 +25,7 @@ pub fn topo(loaded: &Loaded) -> Topology {
         name: machine.name.clone(),
         title: machine.title.clone(),
         source: machine.source.clone(),
+        vendor: machine.vendor.map(|vendor| vendor.name().to_owned()),
         notes: machine.notes.clone(),
         warnings: machine.warnings.iter().map(ToString::to_string).collect(),
         devices: graph

@@ -4,7 +4,7 @@
 use mapa_core::{DeviceId, DeviceInfo, Fabric, FabricNode, LinkClass, NodeId, NodeKind};
 use mapa_topologies::{
     ASSUMED_DIRECT_GBPS, ASSUMED_HOST_GBPS, Error, HostDetail, Labels, Machine, MigInstance,
-    PeerAccess, Port, Says, Warning, assume_host_paths,
+    PeerAccess, Port, Says, Vendor, Warning, assume_host_paths,
 };
 
 use crate::found::{NoAnswer, RuntimeState, SourceResult};
@@ -144,6 +144,7 @@ impl Answers {
             title: format!("{} devices, asked of NVML", self.devices.len()),
             source: "NVML".to_owned() + &driver.collect::<String>(),
             notes: self.notes(),
+            vendor: Some(Vendor::Nvidia),
             labels: Labels::default(),
             fabric,
             warnings: warnings

@@ -17,6 +17,7 @@ use crate::dump::{Dump, HostDetail, Says};
 use crate::error::Error;
 use crate::kind::Kind;
 use crate::machine::{Labels, Machine};
+use crate::vendor::Vendor;
 use distances::HwlocLinks;
 use objects::HwlocFile;
 
@@ -65,19 +66,18 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
     let links = HwlocLinks::read(root, &topology, &lines, &mut warnings)?;
     let built = build::fabric(&topology, &links)?;
     let devices = topology.gpus.len();
+    // Only AMD's drivers give the matrix of XGMI.
+    let vendor = match links.xgmi {
+        true => Some(Vendor::Amd),
+        false => Vendor::one_of(topology.gpus.iter().map(|gpu| gpu.vendor)),
+    };
     let machine = Machine {
         name: "hwloc".to_owned(),
         title: format!("{devices} devices, read from hwloc's XML"),
         source: "lstopo --of xml".to_owned(),
         notes: notes(&topology, &links, built.host_told),
-        labels: if links.xgmi {
-            Labels {
-                direct: "XGMI".to_owned(),
-                ..Labels::default()
-            }
-        } else {
-            Labels::default()
-        },
+        vendor,
+        labels: Labels::of(vendor),
         fabric: built.fabric,
         warnings,
     };

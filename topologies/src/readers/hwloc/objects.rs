@@ -8,6 +8,7 @@ use roxmltree::Node;
 use crate::error::{Error, ErrorKind};
 use crate::pci;
 use crate::readers::xml::{self, elements};
+use crate::vendor::Vendor;
 
 /// A file, with its devices in the order of their ids.
 pub(super) struct HwlocFile<'a, 'input> {
@@ -52,6 +53,7 @@ pub(super) enum HwlocPart {
 pub(super) struct HwlocGpu<'a, 'input> {
     pub(super) node: Node<'a, 'input>,
     pub(super) pci: String,
+    pub(super) vendor: Option<Vendor>,
     /// The library that names it first, and its number there.
     pub(super) named: Option<(GpuLibrary, u32)>,
     /// Whether that number is the device's index.
@@ -77,6 +79,18 @@ pub(super) enum GpuLibrary {
     Cuda,
     LevelZero,
     OpenCl,
+}
+
+impl GpuLibrary {
+    /// The vendor of the devices that the library names; none if it names those of several.
+    fn vendor(self) -> Option<Vendor> {
+        match self {
+            Self::Nvml | Self::Cuda => Some(Vendor::Nvidia),
+            Self::Rsmi => Some(Vendor::Amd),
+            Self::LevelZero => Some(Vendor::Intel),
+            Self::OpenCl => None,
+        }
+    }
 }
 
 impl<'a, 'input> HwlocFile<'a, 'input> {
@@ -433,6 +447,8 @@ impl<'a, 'input> HwlocWalk<'a, 'input> {
         self.topology.gpus.push(HwlocGpu {
             node,
             pci,
+            vendor: Vendor::of_pci(PciType::of(node).vendor)
+                .or_else(|| first.and_then(|(library, ..)| library.vendor())),
             named: first.map(|(library, number, _)| (library, number)),
             numbered: false,
             product: info("GPUModel").or_else(|| info("PCIDevice")),

@@ -12,7 +12,8 @@ use crate::dump::{Dump, HostDetail, PeerAccess, PeerStatus, Says};
 use crate::error::Error;
 use crate::kind::Kind;
 use crate::links::{self, ASSUMED_DIRECT_GBPS, ASSUMED_HOST_GBPS};
-use crate::machine::{Machine, Warning};
+use crate::machine::{Labels, Machine, Warning};
+use crate::vendor::Vendor;
 
 /// The kernel's number for PCIe among types of links.
 const PCIE: u32 = 2;
@@ -62,7 +63,8 @@ pub(super) fn build(tree: &KfdFiles) -> Result<Dump, Error> {
         title: format!("{} devices, read from the KFD tree", found.gpus.len()),
         source: "/sys/class/kfd/kfd/topology/nodes".to_owned(),
         notes,
-        labels: amd::labels(),
+        vendor: Some(Vendor::Amd),
+        labels: Labels::of(Some(Vendor::Amd)),
         fabric,
         warnings: found.warnings,
     };

@@ -19,6 +19,7 @@ use crate::error::Error;
 use crate::kind::Kind;
 use crate::link_generation::COUNTED_SOURCE;
 use crate::machine::{Labels, Machine, Warning};
+use crate::vendor::Vendor;
 use machine::LogMachine;
 use printed::PrintedTree;
 
@@ -55,16 +56,19 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
         links: &found.bonds,
     })?;
     let devices = found.devices.len();
-    let mut labels = Labels::default();
-    if found.xgmi {
-        "XGMI".clone_into(&mut labels.direct);
-    }
+    let direct = found.bonds.ports.iter().any(Option::is_some) || !found.bonds.pairs.is_empty();
+    let vendor = match (found.xgmi, direct) {
+        (true, _) => Some(Vendor::Amd),
+        (false, true) => Some(Vendor::Nvidia),
+        (false, false) => None,
+    };
     let machine = Machine {
         name: "nccl-log".to_owned(),
         title: format!("{devices} devices, read from NCCL's log"),
         source: COUNTED_SOURCE.to_owned(),
         notes: notes(&found, flattened, built.host_told),
-        labels,
+        vendor,
+        labels: Labels::of(vendor),
         fabric: built.fabric,
         warnings: std::mem::take(&mut found.warnings),
     };

@@ -17,8 +17,9 @@ use crate::dump::{Dump, HostDetail, Says};
 use crate::error::Error;
 use crate::kind::Kind;
 use crate::machine::{Labels, Machine};
+use crate::vendor::Vendor;
 use links::NcclLinks;
-use system::NcclSystem;
+use system::{NcclGpu, NcclSystem};
 
 /// Reads NCCL's or RCCL's topology, `<system version="1">` or `"2"`.
 ///
@@ -63,12 +64,14 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
         devices: &system.devices(&lines),
         links: &links.bonds,
     })?;
+    let vendor = Vendor::one_of(system.gpus.iter().map(NcclGpu::vendor));
     let machine = Machine {
         name: "nccl-topology".to_owned(),
         title: format!("{devices} devices, read from NCCL's topology"),
         source: "NCCL_TOPO_DUMP_FILE".to_owned(),
         notes: notes(&system, &links, built.host_told),
-        labels: labels(&links),
+        vendor,
+        labels: Labels::of(vendor),
         fabric: built.fabric,
         warnings,
     };
@@ -85,17 +88,6 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
 /// Whether the first element of a text is `<system>`.
 pub(super) fn is(text: &str) -> bool {
     xml::begins_with(text, &["system"])
-}
-
-fn labels(links: &NcclLinks) -> Labels {
-    if links.xgmi {
-        Labels {
-            direct: "XGMI".to_owned(),
-            ..Labels::default()
-        }
-    } else {
-        Labels::default()
-    }
 }
 
 /// Notes on assumptions that the reader made.

@@ -10,6 +10,7 @@ use crate::links::ASSUMED_HOST_GBPS;
 use crate::machine::Warning;
 use crate::readers::nccl_tree::{NcclCpu, NcclDevice, NcclPart, renumber};
 use crate::readers::xml::{self, XmlLines, elements, tag};
+use crate::vendor::Vendor;
 use crate::{links, pci};
 
 /// A file, with its devices in the order of their ids.
@@ -31,6 +32,22 @@ pub(super) struct NcclGpu<'a, 'input> {
     /// The bandwidth of one NVLink, GB/s. `xgmi` is that of one XGMI link.
     pub(super) nvlink: Option<f64>,
     pub(super) xgmi: Option<f64>,
+}
+
+impl NcclGpu<'_, '_> {
+    /// Who made the device: by the vendor of its PCI function, its generation, or its links.
+    pub(super) fn vendor(&self) -> Option<Vendor> {
+        let function = self.node.ancestors().find(|node| node.has_tag_name("pci"));
+        let id = function.and_then(|node| hex(node.attribute("vendor")?));
+        let links = |tag| self.node.children().any(|node| node.has_tag_name(tag));
+        id.and_then(Vendor::of_pci).or_else(|| {
+            if self.node.has_attribute("gcn") || links("xgmi") {
+                Some(Vendor::Amd)
+            } else {
+                (self.nvlink.is_some() || links("nvlink")).then_some(Vendor::Nvidia)
+            }
+        })
+    }
 }
 
 impl<'a, 'input> NcclSystem<'a, 'input> {

@@ -20,6 +20,7 @@ use crate::dump::{Dump, MigInstance, MigProfile, Says};
 use crate::error::Error;
 use crate::kind::Kind;
 use crate::machine::{Labels, Machine, Warning};
+use crate::vendor::Vendor;
 
 /// The id of the profile of the whole GPU. Every complete list of profiles ends with this profile.
 const WHOLE_GPU: u32 = 0;
@@ -351,6 +352,7 @@ impl Lists {
             ),
             source: "nvidia-smi mig".to_owned(),
             notes,
+            vendor: Some(Vendor::Nvidia),
             labels: Labels::default(),
             fabric,
             warnings,

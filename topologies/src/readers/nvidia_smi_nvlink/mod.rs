@@ -24,6 +24,7 @@ use crate::error::Error;
 use crate::kind::Kind;
 use crate::links::ASSUMED_DIRECT_GBPS;
 use crate::machine::{Labels, Machine, Warning};
+use crate::vendor::Vendor;
 
 const EXPECTED: &str = "expected a line such as `Link 0: 25.781 GB/s`, `Link 0: <inactive>`, \
     `Link 0: Remote Device 00000000:1B:00.0: Link 5`, `Link 0, P2P is supported: true` or `Link 0: Data Tx: 12 KiB`";
@@ -191,6 +192,7 @@ impl NvLinkReader {
             ),
             source: "nvidia-smi nvlink".to_owned(),
             notes: note.into_iter().map(str::to_owned).collect(),
+            vendor: Some(Vendor::Nvidia),
             labels: Labels::default(),
             fabric,
             warnings,

@@ -26,6 +26,7 @@ use crate::error::Error;
 use crate::kind::Kind;
 use crate::links::{ASSUMED_DIRECT_GBPS, ASSUMED_HOST_GBPS};
 use crate::machine::{Labels, Machine, Warning};
+use crate::vendor::Vendor;
 use matrix::TopoMatrix;
 
 /// Reads the output of `nvidia-smi topo -m`.
@@ -72,6 +73,7 @@ pub(super) fn read(text: &str) -> Result<Dump, Error> {
         title: format!("{} devices, read from {command}", matrix.devices.len()),
         source: command.to_owned(),
         notes: notes(&matrix),
+        vendor: Some(Vendor::Nvidia),
         labels: Labels {
             sys: sys.to_owned(),
             ..Labels::default()

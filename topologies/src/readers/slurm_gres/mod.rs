@@ -24,6 +24,7 @@ use crate::links::{ASSUMED_DIRECT_GBPS, ASSUMED_HOST_GBPS};
 use crate::machine::{Labels, Machine, Warning};
 use crate::products;
 use crate::readers::amd;
+use crate::vendor::Vendor;
 use records::{DeviceFields, GresDevice, GresRecords};
 
 /// Whether a text has a line that begins like a record of `gres.conf` or of slurmd's output.
@@ -203,6 +204,12 @@ impl GresDevices {
         let has_cores = n > 0 && self.whole.iter().all(|whole| whole.device.cores.is_some());
         let joins = self.has_links || has_cores && n <= MOST_WITHOUT_LINKS;
         let is_amd = self.whole.iter().any(|whole| whole.device.is_amd);
+        let is_nvidia = self.whole.iter().any(|whole| whole.device.is_nvidia);
+        let vendor = match (is_amd, is_nvidia) {
+            (true, _) => Some(Vendor::Amd),
+            (false, true) => Some(Vendor::Nvidia),
+            (false, false) => None,
+        };
         let (fabric, direct_gbps) = self.fabric(joins, is_amd)?;
         let says = Says {
             every_device: true,
@@ -220,11 +227,8 @@ impl GresDevices {
             title: format!("{n} devices, read from Slurm's gres.conf"),
             source: "gres.conf".to_owned(),
             notes: notes(says, joins),
-            labels: if is_amd {
-                amd::labels()
-            } else {
-                Labels::default()
-            },
+            vendor,
+            labels: Labels::of(vendor),
             fabric,
             warnings,
         };

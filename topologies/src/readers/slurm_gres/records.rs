@@ -38,6 +38,7 @@ pub(super) struct DeviceFields {
     /// whole device.
     pub(super) instance: Option<String>,
     pub(super) is_amd: bool,
+    pub(super) is_nvidia: bool,
 }
 
 /// The keys of `gres.conf` and of slurmd's output.
@@ -355,6 +356,7 @@ impl GresRecord {
                 .transpose()
                 .map_err(wrong)?,
             instance: instance.map(str::to_owned),
+            is_nvidia: files.iter().any(|file| file.starts_with("/dev/nvidia")),
             is_amd: files.iter().any(|file| file.starts_with("/dev/dri/")),
         };
         if self.is_one || device.instance.is_some() {

@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::kind::Kind;
 use crate::machine::Machine;
 use crate::pci;
+use crate::vendor::Vendor;
 
 /// A CPU with the groups of devices and cards below it.
 pub(super) struct CpuPlan {
@@ -62,7 +63,7 @@ impl NcclPlan {
             .filter(|&vertex| graph.devices()[vertex].unit == Unit::Nic)
             .collect();
         let mut plan = Self {
-            amd: machine.labels.direct.eq_ignore_ascii_case("XGMI"),
+            amd: machine.vendor == Some(Vendor::Amd),
             addresses: Vec::new(),
             numbers: Vec::new(),
             cpus: Vec::new(),
