@@ -60,6 +60,9 @@ pub struct Request {
     /// Default: no.
     #[cfg_attr(feature = "serde", serde(default))]
     pub same_numa: bool,
+    /// Whether the job may get devices of several products. Default: no, where the products of all devices are known.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub unlike: bool,
     /// The number of runners-up to report: the best placements on other sets of devices. Sets that
     /// differ only in equal instances of one device count as one, unless a criterion distinguishes
     /// them. Default: 0.
@@ -88,6 +91,7 @@ impl Request {
             only: None,
             min_link: LinkClass::None,
             same_numa: false,
+            unlike: false,
             runners_up: 0,
             limits: Limits::NONE.nodes(Self::NODES),
         }
@@ -130,6 +134,12 @@ impl Request {
     #[must_use]
     pub fn min_link(self, min_link: LinkClass) -> Self {
         Self { min_link, ..self }
+    }
+
+    /// Sets whether the job may get devices of several products.
+    #[must_use]
+    pub fn unlike(self, unlike: bool) -> Self {
+        Self { unlike, ..self }
     }
 
     /// Sets whether all devices must be on one NUMA node.

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use mapa_core::mig::{Instance, Layout};
+use mapa_core::mig::{Instance, Layout, Model};
 use mapa_core::{DeviceId, NodeId, NodeKind, PeerSource};
 use serde::{Deserialize, Serialize};
 
@@ -71,8 +71,54 @@ impl Dump {
         }
     }
 
-    /// The current MIG layouts of devices. The dump must give the device's model, its instances,
-    /// and the start of each instance; UUIDs alone are not enough.
+    /// Gives each device whose MIG instances are listed the profiles of its product, unless its profiles
+    /// are known or its product has none of these names.
+    ///
+    /// # Errors
+    /// None in practice: every device is one of this dump's.
+    pub fn know_profiles(&mut self) -> Result<(), Error> {
+        let devices = self.machine.fabric.nodes();
+        let devices = devices.filter_map(|(node, it)| match &it.kind {
+            NodeKind::Device(info) => Some((node, info)),
+            _ => None,
+        });
+        let mut found = Vec::new();
+        for (id, (node, info)) in (0u32..).map(DeviceId).zip(devices) {
+            let listed = self.mig_instances.iter().filter(|mig| mig.device == id);
+            let names: Vec<&str> = listed.map(|mig| mig.profile.as_str()).collect();
+            let Some(product) = info.product.as_deref().filter(|_| !names.is_empty()) else {
+                continue;
+            };
+            if info.mig.is_none()
+                && let Some(model) = mig::model_of(product, info.memory_bytes, &names)
+            {
+                found.push((node, model));
+            }
+        }
+        for (node, model) in found {
+            self.machine.fabric.set_mig_of(node, &model)?;
+        }
+        Ok(())
+    }
+
+    /// The devices in MIG mode whose layout is not known: they have instances, and those are not among
+    /// the vertices of the machine. Such a device is not a whole one.
+    ///
+    /// # Errors
+    /// As [`Dump::layouts`].
+    pub fn unknown_layouts(&self) -> Result<Vec<DeviceId>, Error> {
+        let known = self.layouts()?;
+        let mut partitioned: Vec<DeviceId> =
+            self.mig_instances.iter().map(|mig| mig.device).collect();
+        partitioned.sort_unstable();
+        partitioned.dedup();
+        partitioned.retain(|id| known.iter().all(|(known, _)| known != id));
+        Ok(partitioned)
+    }
+
+    /// The current MIG layouts of devices. The dump must give the device's model and its instances. Where
+    /// the starts of a device's instances are not given, as by `nvidia-smi -L`, they are taken from a
+    /// layout that has these instances.
     ///
     /// # Errors
     /// Instances that cannot exist on their device; the message names the device.
@@ -92,9 +138,13 @@ impl Dump {
             let mut own: Vec<&MigInstance> = self.mig_instances.iter().filter(placed).collect();
             own.sort_unstable_by_key(|mig| (mig.placement, &mig.profile));
             own.dedup_by_key(|mig| (mig.placement, &mig.profile));
-            let Some(model) = info.mig.as_ref().filter(|_| !own.is_empty()) else {
+            let Some(model) = info.mig.as_ref() else {
                 continue;
             };
+            if own.is_empty() {
+                layouts.extend(self.fit(id, model).map(|layout| (id, layout)));
+                continue;
+            }
             let wrong = |what: String| Error::new(format!("{name}: {what}"));
             let instance = |mig: &MigInstance| {
                 let profile = mig::profile_of(model, &mig.profile, mig.placement);
@@ -125,6 +175,14 @@ impl Dump {
             ));
         }
         Ok(layouts)
+    }
+
+    /// A layout with the instances of a device that are listed without their starts.
+    fn fit(&self, device: DeviceId, model: &Model) -> Option<Layout> {
+        let listed = self.mig_instances.iter().filter(|mig| mig.device == device);
+        let profiles = listed.map(|mig| mig::profile_of(model, &mig.profile, None));
+        let profiles = profiles.collect::<Option<Vec<_>>>()?;
+        model.fit(&profiles).filter(|_| !profiles.is_empty())
     }
 
     /// The machine, if the dump gives its devices and the links or paths between them. If the dump

@@ -94,6 +94,46 @@ pub fn of_product(product: &str, memory_bytes: u64) -> Option<&'static Entry> {
     catalogue().iter().find(|entry| entry.name == name)
 }
 
+/// The profiles of a product of which instances with these names exist; none if its product has no such profiles. Where
+/// the memory is not given, the name of the product or that of the profiles tells it.
+pub(crate) fn model_of(
+    product: &str,
+    memory_bytes: Option<u64>,
+    names: &[&str],
+) -> Option<Arc<Model>> {
+    let in_name = || {
+        let words = product.split(|c: char| !c.is_ascii_alphanumeric());
+        let mut sizes = words.filter_map(|word| {
+            let digits = word.to_ascii_uppercase();
+            digits.strip_suffix("GB")?.parse::<u64>().ok()
+        });
+        sizes.next().map(|gib| gib << 30)
+    };
+    // Of the sizes that products have.
+    let sizes = match memory_bytes.or_else(in_name) {
+        Some(bytes) => vec![bytes],
+        None => vec![0, 80 << 30, 94 << 30, 1 << 40],
+    };
+    let tables = sizes
+        .into_iter()
+        .filter_map(|bytes| of_product(product, bytes));
+    let offers = [(false, false), (true, false), (false, true), (true, true)];
+    let mut models = tables.flat_map(|table| {
+        offers.into_iter().filter_map(|(media, double_memory)| {
+            let offer = Offer {
+                media,
+                double_memory,
+            };
+            named(table.name).ok()?.model(offer).ok()
+        })
+    });
+    models.find(|model| {
+        names
+            .iter()
+            .all(|name| profile_of(model, name, None).is_some())
+    })
+}
+
 /// The table with this name or alias, case-insensitively.
 ///
 /// # Errors

@@ -175,6 +175,18 @@ const ROWS: &[(&str, &str, &str, &str)] = &[
         "does not say which devices have direct links",
     ),
     (
+        "B46",
+        "allocate --machine FILE --gpus 1",
+        "/error/kind",
+        "\"busy\"",
+    ),
+    (
+        "B46",
+        "allocate --machine FILE --gpus 1 --slice 1g.10gb",
+        "/names",
+        "[\"GPU0/1g.10gb@0\"]",
+    ),
+    (
         "B47",
         "topo --machine FILE",
         "/devices/0/product",
@@ -209,6 +221,18 @@ const ROWS: &[(&str, &str, &str, &str)] = &[
         "topo --machine FILE",
         "error",
         "`mapa-bench measured add` takes",
+    ),
+    (
+        "B57",
+        "allocate --machine FILE --gpus 2",
+        "/devices",
+        "[1,2]",
+    ),
+    (
+        "B57",
+        "allocate --machine FILE --gpus 2 --like any",
+        "/devices",
+        "[0,1]",
     ),
     ("B59", "topo --machine FILE", "/devices/0/direct_links", "6"),
     (
@@ -253,12 +277,10 @@ const NOT_YET: &[(&str, &str)] = &[
         "B45",
         "looked at in the tests of the reader of `nvidia-smi mig`",
     ),
-    ("B46", "a GPU in MIG mode is offered whole"),
     (
         "B52",
         "three of four links are up, and no answer reports it",
     ),
-    ("B57", "unlike products are not kept apart"),
     (
         "B58",
         "partitions of a machine file: looked at in the tests of policies",

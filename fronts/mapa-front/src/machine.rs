@@ -113,9 +113,9 @@ impl MachineSpec {
         // The option comes first: its model tells how the instances of the descriptions are to be read.
         let partition = self.partition()?;
         let model = partition.as_ref().map(|partition| &partition.model);
-        let (machine, layouts) = described(&self.machine, model, files, warn)?;
+        let described = described(&self.machine, model, files, warn)?;
         let name = self.machine.join(", ");
-        self.finish(&name, machine, partition, &layouts, warn)
+        self.finish(&name, described, partition, warn)
     }
 
     /// Completes a machine that the front has discovered, and which messages call `name`.
@@ -128,7 +128,12 @@ impl MachineSpec {
         machine: Machine,
         warn: &mut dyn FnMut(String),
     ) -> Result<Loaded, Error> {
-        self.finish(name, machine, self.partition()?, &[], warn)
+        let described = Described {
+            machine,
+            layouts: Vec::new(),
+            withheld: Vec::new(),
+        };
+        self.finish(name, described, self.partition()?, warn)
     }
 
     /// Checks what can be checked without the machine: the MIG profiles.
@@ -146,11 +151,15 @@ impl MachineSpec {
     fn finish(
         &self,
         name: &str,
-        mut machine: Machine,
+        described: Described,
         partition: Option<Partition>,
-        layouts: &[(DeviceId, Layout)],
         warn: &mut dyn FnMut(String),
     ) -> Result<Loaded, Error> {
+        let Described {
+            mut machine,
+            layouts,
+            withheld,
+        } = described;
         if let Some(Partition { model, .. }) = &partition {
             machine.fabric.set_mig(Some(model));
             machine.notes.push(format!(
@@ -222,8 +231,11 @@ impl MachineSpec {
                 }
             }
             None => {
-                for (whole, layout) in layouts {
+                for (whole, layout) in &layouts {
                     idle.layout_is(*whole, layout)?;
+                }
+                for &whole in &withheld {
+                    idle.cordon(whole, true)?;
                 }
             }
         }
@@ -284,13 +296,22 @@ fn offer(gpu: &Gpu, words: &str) -> Offer {
     offer
 }
 
-/// The machine that these descriptions make together, and the layouts of its partitioned devices.
+/// What descriptions say of a machine.
+struct Described {
+    machine: Machine,
+    /// The layouts of partitioned devices.
+    layouts: Vec<(DeviceId, Layout)>,
+    /// Partitioned devices whose layouts are not known.
+    withheld: Vec<DeviceId>,
+}
+
+/// The machine that these descriptions make together.
 fn described(
     names: &[String],
     model: Option<&Arc<Model>>,
     files: &dyn Files,
     warn: &mut dyn FnMut(String),
-) -> Result<(Machine, Vec<(DeviceId, Layout)>), Error> {
+) -> Result<Described, Error> {
     let dumps = names
         .iter()
         .map(|name| find(name, files))
@@ -308,13 +329,24 @@ fn described(
     for contradiction in contradictions {
         warn(contradiction.to_string());
     }
+    let unplaced = dump.mig_instances.iter().any(|mig| mig.placement.is_none());
+    dump.know_profiles()
+        .map_err(|error| Error::at(&place, error))?;
     let layouts = dump.layouts().map_err(|error| Error::at(&place, error))?;
-    if layouts.is_empty() && !dump.mig_instances.is_empty() {
-        warn(
-            "MIG instances are listed without the profiles of their GPUs or where they start: left out; \
-             expected --mig GPU, and the output of `nvidia-smi mig -lgi`"
-                .to_owned(),
-        );
+    if unplaced && !layouts.is_empty() {
+        let note = "Where MIG instances start is not told: they count as placed where they fit.";
+        dump.machine.notes.push(note.to_owned());
+    }
+    let withheld = dump
+        .unknown_layouts()
+        .map_err(|error| Error::at(&place, error))?;
+    if !withheld.is_empty() {
+        let names = device_names(&dump.machine, &withheld);
+        warn(format!(
+            "{}: in MIG mode, with instances whose profiles are not known, so neither they nor the whole device are given; \
+             expected --mig GPU, and the output of `nvidia-smi mig -lgi`",
+            names.join(", ")
+        ));
     }
     // `into_machine` below consumes the dump.
     let silent = !dump.says.direct;
@@ -324,7 +356,11 @@ fn described(
     if silent && machine.fabric.device_count() > 1 {
         warn(silent_on_links(names, machine.vendor));
     }
-    Ok((machine, layouts))
+    Ok(Described {
+        machine,
+        layouts,
+        withheld,
+    })
 }
 
 /// The warning that descriptions do not say which devices have direct links, and what would.
@@ -347,6 +383,17 @@ fn silent_on_links(names: &[String], vendor: Option<Vendor>) -> String {
         names.join(", "),
         given.join(" ")
     )
+}
+
+/// The names of devices.
+fn device_names<'m>(machine: &'m Machine, ids: &[DeviceId]) -> Vec<&'m str> {
+    let nodes = machine.fabric.nodes();
+    let devices = nodes.filter(|(_, node)| matches!(node.kind, NodeKind::Device(_)));
+    (0u32..)
+        .zip(devices)
+        .filter(|(id, _)| ids.contains(&DeviceId(*id)))
+        .map(|(_, (_, node))| node.name.as_str())
+        .collect()
 }
 
 /// The devices of a machine.

@@ -69,6 +69,7 @@ pub fn notes(
             "this placement uses {host} host paths, greedy needs {fewer}: {ranks}; see docs/paper-differences.md on Eq. 2"
         ));
     }
+    notes.extend(note_on_unlike(decision, request, view));
     // Whether devices reach each other's memory turns the order of sets round.
     let set = best.placement().set();
     let whole = set.len() > 1 && set.is_subset(&view.graph().wholes());
@@ -94,6 +95,30 @@ pub fn notes(
         ));
     }
     notes
+}
+
+/// Which free devices were left out because they are of another product.
+fn note_on_unlike(decision: &Decision, request: &Request, view: &View<'_>) -> Option<String> {
+    let graph = view.graph();
+    let set = decision.best().placement().set();
+    if request.unlike || set.len() < 2 {
+        return None;
+    }
+    let mut others = graph
+        .products()
+        .iter()
+        .filter(|alike| graph.with_parts(alike).is_disjoint(&set));
+    let other = others.find(|alike| !alike.is_disjoint(view.free()))?;
+    let first = other.iter().next()?;
+    let names: Vec<&str> = other
+        .iter()
+        .map(|id| graph.device(id).name.as_str())
+        .collect();
+    Some(format!(
+        "all devices are of one product, so {} ({}) is not among them: --like any allows it",
+        names.join(", "),
+        graph.device(first).product.as_deref().unwrap_or_default()
+    ))
 }
 
 /// How much more another set must have to be worth a word.

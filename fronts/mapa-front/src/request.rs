@@ -66,6 +66,9 @@ pub struct JobSpec {
     /// Whether the whole job must be on one NUMA node.
     #[serde(default, skip_serializing_if = "is_false")]
     pub same_numa: bool,
+    /// Which devices count as alike: `product`, so that all are of one product, or `any`. Default: `product`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub like: Option<Like>,
     /// The search stops after this many nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_nodes: Option<u64>,
@@ -145,8 +148,36 @@ impl Default for JobSpec {
             avoid: Vec::new(),
             min_link: None,
             same_numa: false,
+            like: None,
             max_nodes: None,
             limit: None,
+        }
+    }
+}
+
+/// Which devices count as alike: a job gets like ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Like {
+    /// Those of one product.
+    #[default]
+    Product,
+    /// All.
+    Any,
+}
+
+impl FromStr for Like {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        match text {
+            "product" => Ok(Self::Product),
+            "any" => Ok(Self::Any),
+            _ => Err(Error::at(
+                format_args!("like={text}"),
+                "expected product or any",
+            )),
         }
     }
 }
@@ -180,7 +211,8 @@ impl JobSpec {
             .must_include(devices(&self.must_include, graph)?)
             .avoid(devices(&self.avoid, graph)?)
             .min_link(min_link(self.min_link.as_deref())?)
-            .same_numa(self.same_numa);
+            .same_numa(self.same_numa)
+            .unlike(self.like == Some(Like::Any));
         // A limit that is absent keeps the default of `Request::new`.
         if let Some(nodes) = self.max_nodes {
             request.limits.nodes = nodes;

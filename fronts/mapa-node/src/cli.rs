@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use mapa_front::shell::{CommandGroup, Shell};
-use mapa_front::{DeviceName, JobSpec, MachineSpec, ModelSpec, PolicySpec};
+use mapa_front::{DeviceName, JobSpec, Like, MachineSpec, ModelSpec, PolicySpec};
 use mapa_live::Live;
 
 use crate::error::Error;
@@ -178,6 +178,10 @@ pub(crate) struct RunArgs {
     /// Place the whole job on one NUMA node.
     #[arg(long)]
     pub same_numa: bool,
+    /// Which devices count as alike: product, so that all are of one product, or any [default:
+    /// product].
+    #[arg(long, value_name = "WHICH")]
+    pub like: Option<Like>,
     /// Stop the search after this many nodes.
     #[arg(long, hide_short_help = true, value_name = "N")]
     pub max_nodes: Option<u64>,
@@ -233,6 +237,7 @@ impl RunArgs {
             must_include: DeviceName::of_texts(&self.must_include),
             avoid: DeviceName::of_texts(&self.avoid),
             min_link: self.min_link.clone(),
+            like: self.like,
             same_numa: self.same_numa,
             max_nodes: self.max_nodes,
             ..JobSpec::default()

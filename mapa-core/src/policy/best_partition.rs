@@ -11,10 +11,10 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use super::alike::among_sets;
 use super::api::Policy;
 use super::chosen::place;
 use super::decision::Decision;
-use super::offered::among_offered;
 use super::refusal::Refusal;
 use crate::ids::PolicyId;
 use crate::matching::{SearchStats, StopReason};
@@ -104,7 +104,7 @@ impl Policy for BestPartition<'_> {
 
     fn decide(&self, request: &Request, view: &View<'_>) -> Result<Decision, Refusal> {
         let plain = |inside: &Request| self.decide(inside, view);
-        if let Some(answer) = among_offered(request, view, &plain) {
+        if let Some(answer) = among_sets(request, view, &plain) {
             return answer;
         }
         let free: Vec<DeviceId> = request.room(view).iter().collect();

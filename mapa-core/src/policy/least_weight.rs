@@ -9,10 +9,10 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::alike::among_sets;
 use super::api::Policy;
 use super::chosen::place;
 use super::decision::Decision;
-use super::offered::among_offered;
 use super::refusal::Refusal;
 use crate::ids::PolicyId;
 use crate::matching::{Limits, SearchStats, StopReason};
@@ -77,7 +77,7 @@ impl Policy for LeastWeight<'_> {
 
     fn decide(&self, request: &Request, view: &View<'_>) -> Result<Decision, Refusal> {
         let plain = |inside: &Request| self.decide(inside, view);
-        if let Some(answer) = among_offered(request, view, &plain) {
+        if let Some(answer) = among_sets(request, view, &plain) {
             return answer;
         }
         let room = request.room(view);

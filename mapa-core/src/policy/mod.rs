@@ -4,6 +4,7 @@
 //! refusal. Only the [`Allocator`](crate::Allocator) commits decisions. Most policies are
 //! [`Rules`]: criteria in order of importance, with their exact lexicographic optimum.
 
+mod alike;
 mod api;
 mod auto;
 mod balance;

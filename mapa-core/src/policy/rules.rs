@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
+use super::alike::among_sets;
 use super::api::Policy;
 use super::decision::{Decision, RunnerUp, Scored, paper_scores};
-use super::offered::among_offered;
 use super::refusal::{Reason, Refusal, in_use, never};
 use crate::ids::PolicyId;
 use crate::matching::SearchStats;
@@ -306,7 +306,7 @@ impl Policy for Rules<'_> {
 
     fn decide(&self, request: &Request, view: &View<'_>) -> Result<Decision, Refusal> {
         let plain = |inside: &Request| self.decide(inside, view);
-        if let Some(answer) = among_offered(request, view, &plain) {
+        if let Some(answer) = among_sets(request, view, &plain) {
             return answer;
         }
         never(request, view.graph()).map_or(Ok(()), |reason| Err(Refusal::Infeasible(reason)))?;

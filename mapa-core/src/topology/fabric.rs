@@ -330,6 +330,18 @@ impl Fabric {
         }
     }
 
+    /// Sets for one device how it can be partitioned. Another component stays as it is.
+    ///
+    /// # Errors
+    /// A component of another machine.
+    pub fn set_mig_of(&mut self, device: NodeId, model: &Arc<mig::Model>) -> Result<(), Error> {
+        self.own(&[device])?;
+        if let NodeKind::Device(info) = &mut self.graph[device.0].kind {
+            info.mig = Some(model.clone());
+        }
+        Ok(())
+    }
+
     /// Names the product of every device that has none.
     pub fn set_products(&mut self, product: &str) {
         for node in self.graph.node_weights_mut() {

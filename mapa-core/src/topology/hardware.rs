@@ -14,7 +14,7 @@ use super::host_links::HostLinks;
 use super::host_tree::Region;
 use super::link::{Link, Pair};
 use super::memo::TableMemo;
-use super::vertices::{Anchors, overlaps, twins};
+use super::vertices::{Anchors, by_product, overlaps, twins};
 use crate::error::{Error, ErrorKind};
 use crate::ids::{DeviceId, LinkClass, PortId};
 use crate::mig;
@@ -52,6 +52,8 @@ pub struct HardwareGraph {
     /// By vertex, the vertices that cannot exist beside it; empty if no device can be partitioned.
     overlaps: Vec<DeviceSet>,
     neighbours: Vec<DeviceSet>,
+    /// The whole devices by product, if they are of several.
+    products: Vec<DeviceSet>,
     /// By vertex, its lowest twin: the lowest vertex that differs from it only in its id.
     twins: Vec<DeviceId>,
     host: Region,
@@ -122,6 +124,13 @@ impl HardwareGraph {
             parts,
             overlaps: overlaps(&devices, &models),
             neighbours: Vec::new(),
+            products: by_product(
+                (0..).zip(
+                    devices[..wholes]
+                        .iter()
+                        .map(|device| device.product.as_deref()),
+                ),
+            ),
             twins: Vec::new(),
             host,
             host_links,
@@ -250,6 +259,13 @@ impl HardwareGraph {
     /// Whether all vertices are whole devices.
     pub(crate) fn has_only_wholes(&self) -> bool {
         self.wholes == self.len()
+    }
+
+    /// The whole devices by product, those with the lowest ids first; none if all are of one product,
+    /// or the product of some is not known.
+    #[must_use]
+    pub fn products(&self) -> &[DeviceSet] {
+        &self.products
     }
 
     /// Whether any device can be partitioned.

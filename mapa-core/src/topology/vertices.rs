@@ -5,6 +5,7 @@
 //! which only whole devices have. So tables are dense over anchors alone. Eight devices with 25
 //! possible instances each need a table of 8 x 8, not 208 x 208.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use petgraph::graph::NodeIndex;
@@ -276,4 +277,24 @@ fn meet(a: &[HopUp], b: &[HopUp]) -> Link {
         class,
         gbps: a[i].gbps.min(b[j].gbps),
     }
+}
+
+/// The whole devices by product, those with the lowest ids first; none if all are of one product, or the product of some is
+/// not known.
+pub(super) fn by_product<'d>(
+    devices: impl Iterator<Item = (u32, Option<&'d str>)>,
+) -> Vec<DeviceSet> {
+    let mut sets: BTreeMap<&str, DeviceSet> = BTreeMap::new();
+    for (id, product) in devices {
+        let Some(product) = product else {
+            return Vec::new();
+        };
+        sets.entry(product).or_default().insert(DeviceId(id));
+    }
+    if sets.len() < 2 {
+        return Vec::new();
+    }
+    let mut sets: Vec<DeviceSet> = sets.into_values().collect();
+    sets.sort_by_key(|set| set.iter().next());
+    sets
 }

@@ -2,7 +2,7 @@
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
-use mapa_front::{DeviceName, JobSpec, names};
+use mapa_front::{DeviceName, JobSpec, Like, names};
 use mapa_front::{ModelSpec, PolicySpec};
 
 use crate::names::NAMES;
@@ -72,6 +72,10 @@ pub(crate) struct ConstraintArgs {
     /// Place the whole job on one NUMA node.
     #[arg(long)]
     pub(crate) same_numa: bool,
+    /// Which devices count as alike: product, so that all are of one product, or any [default:
+    /// product].
+    #[arg(long, value_name = "WHICH")]
+    pub(crate) like: Option<Like>,
     /// Stop the search after this many nodes: ranks placed plus sets of devices scored [default:
     /// 12 million].
     #[arg(long, hide_short_help = true, value_name = "N")]
@@ -149,6 +153,7 @@ pub(crate) fn job_spec(
         avoid: DeviceName::of_texts(&constraints.avoid),
         min_link: constraints.min_link.clone(),
         same_numa: constraints.same_numa,
+        like: constraints.like,
         max_nodes: constraints.max_nodes,
         limit: constraints.limit,
         ..job.spec()

@@ -16,7 +16,7 @@ use crate::job::is_file;
 use crate::machine::Loaded;
 use crate::model::Model;
 use crate::names::{ModelSpec, Names, PolicySpec};
-use crate::request::{DeviceName, JobSpec, devices, ring};
+use crate::request::{DeviceName, JobSpec, Like, devices, ring};
 
 #[derive(Deserialize)]
 #[serde(
@@ -50,6 +50,8 @@ struct Asked {
     avoid: Vec<DeviceName>,
     min_link: Option<String>,
     #[serde(default)]
+    like: Option<Like>,
+    #[serde(default)]
     same_numa: bool,
     slice: Option<String>,
     model: Option<ModelSpec>,
@@ -74,6 +76,7 @@ impl Asked {
             must_include: self.must_include.clone(),
             avoid: self.avoid.clone(),
             min_link: self.min_link.clone(),
+            like: self.like,
             same_numa: self.same_numa,
             ..JobSpec::default()
         })

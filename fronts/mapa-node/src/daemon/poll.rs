@@ -86,6 +86,9 @@ impl NodeDriver<'_> {
         if let Some(signals) = signals {
             self.timeline.put(at, Event::Signals(signals));
         }
+        // Only the control of latencies needs more than the signals.
+        #[cfg(not(feature = "slo"))]
+        let _ = (sample, read);
         #[cfg(feature = "slo")]
         if let Some(slo) = &mut self.slo {
             slo.sampled(sample, read);

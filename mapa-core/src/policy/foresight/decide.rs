@@ -4,9 +4,9 @@ use super::ahead::{LookAhead, ScoredSet};
 use super::definition::Foresight;
 use super::sets::set_of;
 use crate::matching::{Few, SearchStats};
+use crate::policy::alike::among_sets;
 use crate::policy::api::Policy;
 use crate::policy::decision::{Decision, RunnerUp, Scored};
-use crate::policy::offered::among_offered;
 use crate::policy::refusal::Refusal;
 use crate::request::Request;
 use crate::score::preserved_gbps;
@@ -51,7 +51,7 @@ impl Policy for Foresight {
 
     fn decide(&self, request: &Request, view: &View<'_>) -> Result<Decision, Refusal> {
         let plain = |inside: &Request| self.decide(inside, view);
-        if let Some(answer) = among_offered(request, view, &plain) {
+        if let Some(answer) = among_sets(request, view, &plain) {
             return answer;
         }
         let answer = self.best(request, view);

@@ -1,0 +1,104 @@
+//! On a machine with devices of several products a job gets like ones, unless it allows others.
+
+use std::sync::Arc;
+
+use mapa_core::{
+    DeviceId, DeviceInfo, Fabric, FabricNode, HardwareGraph, LinkClass, NodeKind, Pattern, Policy,
+    Refusal, Request, View, auto, foresight, greedy, lowest_id, preserve, topo_aware,
+};
+use proptest::prelude::*;
+
+/// Devices of these products, each pair with a path through the host, or joined by this many links.
+fn machine(products: &[Option<u8>], links: &[u8]) -> HardwareGraph {
+    let mut fabric = Fabric::new();
+    let ids: Vec<_> = products
+        .iter()
+        .enumerate()
+        .map(|(at, product)| {
+            let info = DeviceInfo {
+                product: product.map(|product| format!("product {product}")),
+                ..DeviceInfo::default()
+            };
+            let (name, kind) = (format!("GPU{at}"), NodeKind::Device(info));
+            fabric.add(FabricNode { name, kind }).unwrap()
+        })
+        .collect();
+    let mut counts = links.iter().cycle();
+    for b in 0..ids.len() {
+        for a in 0..b {
+            fabric.link(ids[a], ids[b], LinkClass::Phb, 12.0).unwrap();
+            let count = *counts.next().unwrap_or(&0);
+            if count > 0 {
+                let gbps = 25.0 * f64::from(count);
+                fabric
+                    .link(ids[a], ids[b], LinkClass::Direct(count.into()), gbps)
+                    .unwrap();
+            }
+        }
+    }
+    fabric.lower().unwrap()
+}
+
+fn policies() -> Vec<Box<dyn Policy>> {
+    vec![
+        Box::new(auto()),
+        Box::new(lowest_id()),
+        Box::new(greedy()),
+        Box::new(preserve()),
+        Box::new(topo_aware()),
+        Box::new(foresight()),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn ranks_get_one_product_and_the_best_of_those(
+        products in proptest::collection::vec(0u8..3, 2..7),
+        links in proptest::collection::vec(0u8..3, 1..20),
+        ranks in 2usize..5,
+    ) {
+        let named: Vec<Option<u8>> = products.iter().copied().map(Some).collect();
+        let graph = Arc::new(machine(&named, &links));
+        let allocator = mapa_core::Allocator::new(graph.clone());
+        let view: View<'_> = allocator.view();
+        let request = Request::new(Pattern::ring(ranks)).sensitive(true);
+        let most = (0..3).map(|p| products.iter().filter(|&&other| other == p).count()).max();
+        for policy in policies() {
+            match policy.decide(&request, &view) {
+                Ok(decision) => {
+                    let of = |id: &DeviceId| products[id.index()];
+                    let set = decision.placement();
+                    prop_assert!(set.iter().all(|id| of(id) == of(&set[0])), "{}: {set}", policy.name());
+                    // Whichever product is taken, the policy itself would have chosen these among its devices.
+                    let only = set.iter().map(of).next().map(|p| {
+                        (0u32..).map(DeviceId).zip(&products).filter(|(_, other)| **other == p).map(|(id, _)| id).collect()
+                    });
+                    let alone = Request { only, ..request.clone() };
+                    let alone = policy.decide(&alone, &view).unwrap();
+                    prop_assert_eq!(alone.placement(), set);
+                }
+                Err(refusal) => {
+                    prop_assert!(matches!(refusal, Refusal::Infeasible(_)), "{refusal}");
+                    prop_assert!(most < Some(ranks), "{}: {refusal}", policy.name());
+                }
+            }
+            // Whoever allows unlike devices gets what a machine without names gives.
+            let unnamed = mapa_core::Allocator::new(Arc::new(machine(&vec![None; products.len()], &links)));
+            let (any, plain) = (
+                policy.decide(&request.clone().unlike(true), &view).map(|d| d.placement().clone()),
+                policy.decide(&request, &unnamed.view()).map(|d| d.placement().clone()),
+            );
+            prop_assert_eq!(any.ok(), plain.ok(), "{}", policy.name());
+        }
+    }
+}
+
+#[test]
+fn a_refusal_says_which_products_there_are() {
+    let graph = Arc::new(machine(&[Some(0), Some(1), Some(1)], &[0]));
+    let allocator = mapa_core::Allocator::new(graph);
+    let refused = auto()
+        .decide(&Request::new(Pattern::ring(3)), &allocator.view())
+        .unwrap_err();
+    insta::assert_snapshot!(refused, @"");
+}
