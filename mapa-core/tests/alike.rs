@@ -100,5 +100,5 @@ fn a_refusal_says_which_products_there_are() {
     let refused = auto()
         .decide(&Request::new(Pattern::ring(3)), &allocator.view())
         .unwrap_err();
-    insta::assert_snapshot!(refused, @"");
+    insta::assert_snapshot!(refused, @"not met: 3 devices of one product: the machine has 1 x product 0, 2 x product 1; a request for unlike devices may mix them");
 }

@@ -89,7 +89,7 @@ fn refusal(request: &Request, graph: &HardwareGraph, refusals: Vec<Refusal>) -> 
     match likeliest {
         Some(Refusal::Infeasible(_)) | None => Refusal::Infeasible(Reason::Rule(
             format!(
-                "{} devices of one product: the machine has {}, which only a request for unlike devices mixes",
+                "{} devices of one product: the machine has {}; a request for unlike devices may mix them",
                 request.pattern.len(),
                 counts(graph).join(", ")
             )
