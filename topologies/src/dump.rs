@@ -19,6 +19,7 @@ use crate::host_paths::assume_host_paths;
 use crate::kind::Kind;
 use crate::machine::{Machine, Warning};
 use crate::mig;
+use crate::products::vendor_of_devices;
 use crate::vendor::Vendor;
 
 /// The facts about a machine that one dump gives.
@@ -58,7 +59,7 @@ impl Dump {
     pub(crate) fn new(kind: Kind, mut machine: Machine, says: Says) -> Self {
         machine.vendor = machine
             .vendor
-            .or_else(|| Vendor::of_devices(&machine.fabric));
+            .or_else(|| vendor_of_devices(&machine.fabric));
         Self {
             kind,
             machine,

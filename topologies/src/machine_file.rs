@@ -22,6 +22,7 @@ use crate::error::Error;
 use crate::facts::Slots;
 use crate::machine::{Labels, Machine};
 use crate::mig::{self, Offer};
+use crate::products::vendor_of_devices;
 use crate::vendor::Vendor;
 
 const FORMAT: &str = "mapa-machine";
@@ -331,7 +332,7 @@ impl Machine {
             title,
             source,
             notes,
-            vendor: vendor.or_else(|| Vendor::of_devices(&fabric)),
+            vendor: vendor.or_else(|| vendor_of_devices(&fabric)),
             labels,
             fabric,
             warnings: Vec::new(),
@@ -428,7 +429,7 @@ impl Machine {
             notes: self.notes.clone(),
             vendor: self
                 .vendor
-                .filter(|_| Vendor::of_devices(&self.fabric) != self.vendor),
+                .filter(|_| vendor_of_devices(&self.fabric) != self.vendor),
             labels: Words {
                 direct: own(&self.labels.direct, &default.direct),
                 sys: own(&self.labels.sys, &default.sys),

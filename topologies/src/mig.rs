@@ -109,23 +109,24 @@ pub(crate) fn model_of(
         });
         sizes.next().map(|gib| gib << 30)
     };
-    // Of the sizes that products have.
-    let sizes = match memory_bytes.or_else(in_name) {
-        Some(bytes) => vec![bytes],
-        None => vec![0, 80 << 30, 94 << 30, 1 << 40],
+    let tables: Vec<&str> = match memory_bytes.or_else(in_name) {
+        Some(bytes) => of_product(product, bytes)
+            .map(|table| table.name)
+            .into_iter()
+            .collect(),
+        None => products::product(product)?.mig_tables().collect(),
     };
-    let tables = sizes
-        .into_iter()
-        .filter_map(|bytes| of_product(product, bytes));
     let offers = [(false, false), (true, false), (false, true), (true, true)];
-    let mut models = tables.flat_map(|table| {
-        offers.into_iter().filter_map(|(media, double_memory)| {
-            let offer = Offer {
-                media,
-                double_memory,
-            };
-            named(table.name).ok()?.model(offer).ok()
-        })
+    let mut models = tables.into_iter().flat_map(|table| {
+        offers
+            .into_iter()
+            .filter_map(move |(media, double_memory)| {
+                let offer = Offer {
+                    media,
+                    double_memory,
+                };
+                named(table).ok()?.model(offer).ok()
+            })
     });
     models.find(|model| {
         names

@@ -16,9 +16,11 @@
 
 use std::sync::LazyLock;
 
+use mapa_core::{Fabric, NodeKind};
 use serde::Deserialize;
 
 use crate::links::{direct_generations, pcie_gbps, pcie_rate};
+use crate::vendor::Vendor;
 
 /// A product: what is known of one device, as tools number devices.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,8 +28,8 @@ use crate::links::{direct_generations, pcie_gbps, pcie_rate};
 pub struct Product {
     /// Its name in short: `A100 PCIe`.
     pub name: String,
-    /// The vendor, in lower case: `nvidia`, `amd`.
-    pub vendor: String,
+    /// The vendor.
+    pub vendor: Vendor,
     /// The vendor's name of the architecture: `Ampere`.
     pub architecture: String,
     /// NVIDIA's compute capability, major and minor.
@@ -175,10 +177,32 @@ pub fn links(text: &str) -> Option<ProductLinks> {
     }
 }
 
-/// The vendor of the product that a text names, in lower case.
+/// The vendor of the product that a text names: by the words with which names begin (`Tesla V100`), else by its row.
+///
+/// # Examples
+/// ```
+/// use mapa_topologies::{Vendor, products::vendor};
+///
+/// assert_eq!(vendor("AMD Instinct MI210"), Some(Vendor::Amd));
+/// assert_eq!(vendor("A100-SXM4-40GB"), Some(Vendor::Nvidia));
+/// ```
 #[must_use]
-pub fn vendor(text: &str) -> Option<&'static str> {
-    Some(&product(text)?.vendor)
+pub fn vendor(text: &str) -> Option<Vendor> {
+    let first = text.split_whitespace().next()?.to_ascii_lowercase();
+    match first.as_str() {
+        "nvidia" | "geforce" | "tesla" | "quadro" | "titan" | "grid" => Some(Vendor::Nvidia),
+        "amd" | "instinct" | "radeon" | "advanced" => Some(Vendor::Amd),
+        "intel" | "intel(r)" => Some(Vendor::Intel),
+        _ => product(text).map(|product| product.vendor),
+    }
+}
+
+/// The vendor of all products that a machine names; none if it names none, or those of two.
+pub(crate) fn vendor_of_devices(fabric: &Fabric) -> Option<Vendor> {
+    Vendor::one_of(fabric.nodes().map(|(_, node)| match &node.kind {
+        NodeKind::Device(info) => info.product.as_deref().and_then(vendor),
+        _ => None,
+    }))
 }
 
 /// The PCIe interface of the product that a text names.
@@ -242,7 +266,7 @@ struct ProductRow {
     name: String,
     #[serde(default)]
     also: Vec<String>,
-    vendor: String,
+    vendor: Vendor,
     architecture: String,
     capability: Option<(u32, u32)>,
     gfx: Option<String>,

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use mapa_core::{Fabric, NodeKind};
 use serde::{Deserialize, Serialize};
 
 /// The vendor of a machine's devices.
@@ -97,31 +96,10 @@ impl Vendor {
             .find(|vendor| vendor.pci_id() == id)
     }
 
-    /// The vendor of a product, by the words with which its names begin: `NVIDIA A100-SXM4-40GB`, `Tesla V100`, `AMD
-    /// Instinct MI210`.
-    #[must_use]
-    pub fn of_product(name: &str) -> Option<Self> {
-        let first = name.split_whitespace().next()?.to_ascii_lowercase();
-        match first.as_str() {
-            "nvidia" | "geforce" | "tesla" | "quadro" | "titan" | "grid" => Some(Self::Nvidia),
-            "amd" | "instinct" | "radeon" | "advanced" => Some(Self::Amd),
-            "intel" | "intel(r)" => Some(Self::Intel),
-            _ => None,
-        }
-    }
-
     /// The vendor that all of these are, as far as each is known; none if two differ, or none is known.
     pub(crate) fn one_of(vendors: impl IntoIterator<Item = Option<Self>>) -> Option<Self> {
         let known: BTreeSet<Self> = vendors.into_iter().flatten().collect();
         known.first().copied().filter(|_| known.len() == 1)
-    }
-
-    /// The vendor of all products that a machine names.
-    pub(crate) fn of_devices(fabric: &Fabric) -> Option<Self> {
-        Self::one_of(fabric.nodes().map(|(_, node)| match &node.kind {
-            NodeKind::Device(info) => info.product.as_deref().and_then(Self::of_product),
-            _ => None,
-        }))
     }
 }
 
@@ -138,15 +116,6 @@ impl fmt::Display for Vendor {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_machine_has_the_vendor_of_all_its_products_or_none() {
-        let of = |names: &[&str]| Vendor::one_of(names.iter().map(|name| Vendor::of_product(name)));
-        assert_eq!(of(&["NVIDIA L4", "Tesla T4", "??"]), Some(Vendor::Nvidia));
-        assert_eq!(of(&["AMD Instinct MI210"]), Some(Vendor::Amd));
-        assert_eq!(of(&["NVIDIA L4", "AMD Instinct MI210"]), None);
-        assert_eq!(of(&["", "A100"]), None);
-    }
 
     #[test]
     fn a_vendors_number_on_pci_is_its_own() {

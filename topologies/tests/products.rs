@@ -8,7 +8,9 @@ use mapa_core::{FabricWire, Link, LinkClass, NodeId, NodeKind};
 use mapa_topologies::products::{
     DirectLinks, Product, links, memory, pcie, product, products, vendor,
 };
-use mapa_topologies::{Machine, catalogue, link_generation, link_speeds, mig, named, read};
+use mapa_topologies::{
+    Machine, Vendor, catalogue, link_generation, link_speeds, mig, named, read,
+};
 use proptest::prelude::*;
 
 use crate::common::real_data;
@@ -28,12 +30,11 @@ fn every_row_is_whole_and_is_found_by_its_names() {
         }
         assert!(!row.memory_gb.is_empty(), "{name}: no memory");
         assert!(row.memory_gb.is_sorted(), "{name}: {:?}", row.memory_gb);
-        let chip = (
-            row.vendor.as_str(),
-            row.capability.is_some(),
-            row.gfx.is_some(),
+        let chip = (row.vendor, row.capability.is_some(), row.gfx.is_some());
+        let is_whole = matches!(
+            chip,
+            (Vendor::Nvidia, true, false) | (Vendor::Amd, false, true)
         );
-        let is_whole = matches!(chip, ("nvidia", true, false) | ("amd", false, true));
         assert!(is_whole, "{name}: {chip:?}");
         if let DirectLinks::With(links) = row.links {
             let speed = link_speeds().find(|speed| speed.generation == links.generation);
@@ -337,8 +338,8 @@ fn the_page_lists_every_product() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/products.md");
     let page = fs::read_to_string(&path).unwrap();
     let mut written = Vec::new();
-    for (vendor, title) in [("nvidia", "NVIDIA"), ("amd", "AMD")] {
-        written.push(format!("## {title}\n"));
+    for vendor in [Vendor::Nvidia, Vendor::Amd] {
+        written.push(format!("## {vendor}\n"));
         written.push(
             "| product | links | GB/s a link | generation | by | PCIe | GB | MIG tables |"
                 .to_owned(),

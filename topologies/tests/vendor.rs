@@ -50,3 +50,39 @@ fn real_machines_of_the_catalogue_have_a_vendor() {
         assert_eq!(machine.vendor.is_none(), is_shape, "{}", entry.name);
     }
 }
+
+#[test]
+fn instances_that_a_list_names_are_parts_of_their_gpu_by_its_product() {
+    let list = |profiles: &[&str]| {
+        let mut text =
+            "GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-00000000-0000-0000-0000-000000000001)\n"
+                .to_owned();
+        for (at, profile) in profiles.iter().enumerate() {
+            text += &format!(
+                "  MIG {profile}     Device  {at}: (UUID: MIG-00000000-0000-0000-0000-0000000000{at:02})\n"
+            );
+        }
+        let mut dump = read(text.as_bytes()).unwrap();
+        dump.know_profiles().unwrap();
+        (dump.layouts().unwrap(), dump.unknown_layouts().unwrap())
+    };
+    for profiles in [
+        &["1g.10gb"; 7][..],
+        &["3g.40gb", "2g.20gb", "1g.10gb"],
+        &["1g.10gb+me", "1g.20gb"],
+    ] {
+        let (layouts, unknown) = list(profiles);
+        assert_eq!(
+            layouts[0].1.instances().len(),
+            profiles.len(),
+            "{profiles:?}"
+        );
+        assert!(unknown.is_empty(), "{profiles:?}");
+    }
+    // More than fit, and shares of instances, are no layout: the whole GPU is not there all the same.
+    for profiles in [&["3g.40gb"; 3][..], &["1c.3g.40gb"], &["9g.99gb"]] {
+        let (layouts, unknown) = list(profiles);
+        assert!(layouts.is_empty(), "{profiles:?}");
+        assert_eq!(unknown, [mapa_core::DeviceId(0)], "{profiles:?}");
+    }
+}

@@ -12,7 +12,7 @@ use crate::common::{answer, command};
 use crate::real_data::real_data;
 
 /// The report, the words with `FILE` for its text, where the answer is looked at, and what is expected there: a key of
-/// the JSON object, or `error` and `warning` for a part of such a message.
+/// the JSON object, or `error`, `warning` and `refused` for a part of such a line.
 const ROWS: &[(&str, &str, &str, &str)] = &[
     (
         "B01",
@@ -174,12 +174,7 @@ const ROWS: &[(&str, &str, &str, &str)] = &[
         "warning",
         "does not say which devices have direct links",
     ),
-    (
-        "B46",
-        "allocate --machine FILE --gpus 1",
-        "/error/kind",
-        "\"busy\"",
-    ),
+    ("B46", "allocate --machine FILE --gpus 1", "refused", "busy"),
     (
         "B46",
         "allocate --machine FILE --gpus 1 --slice 1g.10gb",
@@ -290,9 +285,9 @@ const NOT_YET: &[(&str, &str)] = &[
 /// Returns the value at the place that a row names.
 fn found(words: &str, place: &str, expected: &str) -> String {
     match place {
-        "error" | "warning" => {
+        "error" | "warning" | "refused" => {
             let output = command(words).output().unwrap();
-            let text = String::from_utf8(output.stderr).unwrap();
+            let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
             let mut lines = text.lines().filter(|line| line.starts_with(place));
             let line = lines.find(|line| line.contains(expected));
             line.map_or(text.clone(), |_| expected.to_owned())

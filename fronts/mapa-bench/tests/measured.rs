@@ -152,7 +152,7 @@ fn what_is_not_known_is_null_with_a_note() {
     );
     let notes = own["notes"].to_string();
     assert!(
-        notes.contains("--pcie-gbps") && notes.contains("P2P is assumed"),
+        notes.contains("--pcie-gbps") && notes.contains("P2P assumed"),
         "{notes}"
     );
     let links = topology("a100-distserve.txt");

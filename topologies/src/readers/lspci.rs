@@ -16,7 +16,7 @@ use crate::error::{Error, ErrorKind};
 use crate::kind::Kind;
 use crate::machine::{Labels, Machine, Warning};
 use crate::vendor::Vendor;
-use crate::{links, pci};
+use crate::{links, pci, products};
 
 /// Whether a text has a PCI function that is a GPU, and capabilities of links.
 pub(super) fn is(text: &str) -> bool {
@@ -127,7 +127,7 @@ impl PciFunction {
         let (class, name) = rest.split_once(": ")?;
         let class = class.split(" [").next().unwrap_or(class);
         // Of Intel's devices most are no accelerators.
-        let vendor = Vendor::of_product(name).filter(|&vendor| vendor != Vendor::Intel);
+        let vendor = products::vendor(name).filter(|&vendor| vendor != Vendor::Intel);
         Some(Self {
             line,
             address,
