@@ -8,9 +8,7 @@ use mapa_core::{FabricWire, Link, LinkClass, NodeId, NodeKind};
 use mapa_topologies::products::{
     DirectLinks, Product, links, memory, pcie, product, products, vendor,
 };
-use mapa_topologies::{
-    Machine, Vendor, catalogue, link_generation, link_speeds, mig, named, read,
-};
+use mapa_topologies::{Machine, Vendor, catalogue, link_generation, link_speeds, mig, named, read};
 use proptest::prelude::*;
 
 use crate::common::real_data;

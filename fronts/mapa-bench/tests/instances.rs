@@ -582,6 +582,12 @@ fn docs_mig_shows_what_allocate_prints() {
 #[test]
 fn help_shows_how_to_ask_for_instances() {
     let help = text("help allocate", "");
+    // Long examples go on in the next line behind a backslash.
+    let words: Vec<&str> = help
+        .split_whitespace()
+        .filter(|word| *word != "\\")
+        .collect();
+    let help = words.join(" ");
     for word in [
         "--mig <GPU[=PROFILES]>",
         "--slice <PROFILE>",
