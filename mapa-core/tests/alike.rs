@@ -31,7 +31,7 @@ fn machine(products: &[Option<u8>], links: &[u8]) -> HardwareGraph {
             if count > 0 {
                 let gbps = 25.0 * f64::from(count);
                 fabric
-                    .link(ids[a], ids[b], LinkClass::Direct(count.into()), gbps)
+                    .link(ids[a], ids[b], LinkClass::Direct(count), gbps)
                     .unwrap();
             }
         }
