@@ -55,8 +55,8 @@ pub use ranges::number_list;
 pub use read::read;
 pub use readers::{KfdTree, MAX_BYTES, recognise};
 pub use similar::{did_you_mean, similar};
-#[cfg(feature = "pictures")]
 pub use vendor::Vendor;
+#[cfg(feature = "pictures")]
 pub use writers::Picture;
 
 /// The example in docs/mig.md, run as a test.
