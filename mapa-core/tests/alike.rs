@@ -82,7 +82,7 @@ proptest! {
                     prop_assert!(most < Some(ranks), "{}: {refusal}", policy.name());
                 }
             }
-            // Whoever allows unlike devices gets what a machine without names gives.
+            // A request that allows unlike devices gets the answer of a machine without names.
             let unnamed = mapa_core::Allocator::new(Arc::new(machine(&vec![None; products.len()], &links)));
             let (any, plain) = (
                 policy.decide(&request.clone().unlike(true), &view).map(|d| d.placement().clone()),

@@ -33,7 +33,7 @@ pub struct Machine {
     pub source: String,
     /// Caveats of the description: corrections, assumptions.
     pub notes: Vec<String>,
-    /// Who made the devices, where the description tells: by the tool that printed it, PCI vendors or products.
+    /// The vendor of the devices, where the tool that printed the description, PCI vendors or products name it.
     pub vendor: Option<Vendor>,
     /// The words in which the machine's links are printed.
     pub labels: Labels,

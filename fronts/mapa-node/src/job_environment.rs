@@ -104,7 +104,7 @@ fn visible(
     }
     let vendor = node.vendor();
     for (name, value) in vendor.environment(&names.join(",")) {
-        // What orders the numbers is left to whoever asks for it.
+        // The variable that orders the numbers is set only where `parts` has it.
         if parts.order || name == vendor.visible_devices() {
             found.set.push((name.to_owned(), value));
         }

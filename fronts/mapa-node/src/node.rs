@@ -258,7 +258,7 @@ impl Node {
         self.partitions.numbers.get(&(whole, number)).copied()
     }
 
-    /// Who made the devices. Devices of an unknown vendor are taken for NVIDIA's.
+    /// The vendor of the devices. Devices of an unknown vendor are taken for NVIDIA's.
     #[must_use]
     pub fn vendor(&self) -> Vendor {
         self.loaded.machine.vendor.unwrap_or(Vendor::Nvidia)

@@ -14,7 +14,7 @@ pub struct Topology {
     pub title: String,
     /// Where the description is from.
     pub source: String,
-    /// Who made the devices: `nvidia`, `amd` or `intel`; null if the description does not tell.
+    /// The vendor of the devices: `nvidia`, `amd` or `intel`; null if the description does not name it.
     pub vendor: Option<String>,
     /// What was assumed.
     pub notes: Vec<String>,

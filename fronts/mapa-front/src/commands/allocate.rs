@@ -66,7 +66,7 @@ pub struct AllocateOutcome {
     pub notes: Vec<String>,
     /// The communication time of a job whose bytes are known.
     pub step: Option<Step>,
-    /// Who made the devices.
+    /// The vendor of the devices.
     vendor: Option<Vendor>,
     /// Whether the runners-up are part of the answer.
     lists: bool,

@@ -41,7 +41,7 @@ pub struct CompareOutcome {
     pub request: Request,
     /// The machine with the devices in use.
     pub state: Allocator,
-    /// Who made the devices.
+    /// The vendor of the devices.
     pub vendor: Option<Vendor>,
     /// The model by which bandwidths are told.
     pub model_choice: ModelChoice,
