@@ -278,10 +278,13 @@ impl Request {
         if !graph.offers(placement) {
             return Err("a set of devices that the machine offers");
         }
+        if !self.unlike && !graph.is_of_one_product(placement) {
+            return Err("devices of one product");
+        }
         self.is_met_by_links(graph, placement)
     }
 
-    /// As [`is_met_by`](Self::is_met_by), whatever sets of devices the machine offers.
+    /// As [`is_met_by`](Self::is_met_by), whatever sets of devices the machine offers, and of whatever products.
     ///
     /// # Errors
     /// The constraint that is not met.

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use mapa_core::{
-    DeviceId, DeviceInfo, Fabric, FabricNode, HardwareGraph, LinkClass, NodeKind, Pattern, Policy,
-    Refusal, Request, View, auto, foresight, greedy, lowest_id, preserve, topo_aware,
+    Decision, Demand, DeviceId, DeviceInfo, Fabric, FabricNode, HardwareGraph, LinkClass, NodeKind,
+    Pattern, Policy, Refusal, Request, View, auto, foresight, greedy, lowest_id, preserve,
+    topo_aware,
 };
 use proptest::prelude::*;
 
@@ -101,4 +102,37 @@ fn a_refusal_says_which_products_there_are() {
         .decide(&Request::new(Pattern::ring(3)), &allocator.view())
         .unwrap_err();
     insta::assert_snapshot!(refused, @"not met: 3 devices of one product: the machine has 1 x product 0, 2 x product 1; a request for unlike devices may mix them");
+}
+
+#[test]
+fn decisions_made_by_hand_keep_the_rule_but_those_of_devices_in_use() {
+    let graph = Arc::new(machine(&[Some(0), Some(1), Some(1)], &[0]));
+    let allocator = mapa_core::Allocator::new(graph.clone());
+    let view = allocator.view();
+    let request = Request::new(Pattern::ring(2));
+    let mixed = [DeviceId(0), DeviceId(1)];
+    let checked = |request: &Request| Decision::checked("by hand", request, &view, mixed);
+    insta::assert_snapshot!(checked(&request).unwrap_err(), @"not met: devices of one product");
+    let any = checked(&request.clone().unlike(true)).unwrap();
+    assert!(any.answers(&request, &graph).is_err());
+    assert!(any.answers(&request.clone().unlike(true), &graph).is_ok());
+    assert!(Decision::of_use("running", &request, &view, mixed).is_ok());
+}
+
+#[test]
+fn the_hosts_own_parts_are_of_no_product() {
+    let mut fabric = machine(&[Some(0), Some(1), Some(1)], &[0]).fabric().clone();
+    let node = fabric.add_numa("cpu0", 0).unwrap();
+    let devices: Vec<_> = fabric.nodes().map(|(id, _)| id).collect();
+    for device in devices.into_iter().filter(|id| *id != node) {
+        fabric.attach(device, node, 12.0).unwrap();
+    }
+    let graph = Arc::new(fabric.lower_with_host().unwrap());
+    let host = DeviceId(3);
+    let allocator = mapa_core::Allocator::new(graph);
+    let pattern = Pattern::chain(3).with_demand(2, Demand::numa());
+    let decision = auto()
+        .decide(&Request::new(pattern), &allocator.view())
+        .unwrap();
+    assert_eq!(decision.placement().set(), [1, 2, host.0].into());
 }

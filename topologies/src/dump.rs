@@ -237,11 +237,7 @@ fn of_links(kind: Kind, vendor: Option<Vendor>) -> &'static str {
         Kind::AmdSmiTopology => "the whole `amd-smi topology`",
         Kind::RocmSmi => "the whole `rocm-smi --showtopo`",
         Kind::AmdSmiXgmi => "`amd-smi topology`",
-        _ => match vendor {
-            Some(Vendor::Nvidia) => "`nvidia-smi topo -m`",
-            Some(Vendor::Amd) => "`rocm-smi --showtopo`",
-            _ => "`nvidia-smi topo -m` or `rocm-smi --showtopo`",
-        },
+        _ => Vendor::matrix_command(vendor),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Who made a machine's devices, and what a process of theirs must have in its environment.
+//! The vendor of a machine's devices, and the environment in which a process sees them.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -61,13 +61,14 @@ impl Vendor {
         }
     }
 
-    /// The command whose output tells which devices have direct links; none that is read for Intel's.
+    /// The command that prints which devices have direct links, in backquotes; those of all vendors if the vendor is not
+    /// known, or prints nothing that is read.
     #[must_use]
-    pub fn matrix_command(self) -> Option<&'static str> {
-        match self {
-            Self::Nvidia => Some("nvidia-smi topo -m"),
-            Self::Amd => Some("rocm-smi --showtopo"),
-            Self::Intel => None,
+    pub fn matrix_command(vendor: Option<Self>) -> &'static str {
+        match vendor {
+            Some(Self::Nvidia) => "`nvidia-smi topo -m`",
+            Some(Self::Amd) => "`rocm-smi --showtopo`",
+            _ => "`nvidia-smi topo -m` or `rocm-smi --showtopo`",
         }
     }
 

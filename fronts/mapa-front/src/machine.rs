@@ -113,9 +113,9 @@ impl MachineSpec {
         // The option comes first: its model tells how the instances of the descriptions are to be read.
         let partition = self.partition()?;
         let model = partition.as_ref().map(|partition| &partition.model);
-        let described = described(&self.machine, model, files, warn)?;
+        let description = described(&self.machine, model, files, warn)?;
         let name = self.machine.join(", ");
-        self.finish(&name, described, partition, warn)
+        self.finish(&name, description, partition, warn)
     }
 
     /// Completes a machine that the front has discovered, and which messages call `name`.
@@ -128,12 +128,12 @@ impl MachineSpec {
         machine: Machine,
         warn: &mut dyn FnMut(String),
     ) -> Result<Loaded, Error> {
-        let described = Described {
+        let description = MachineDescription {
             machine,
             layouts: Vec::new(),
             withheld: Vec::new(),
         };
-        self.finish(name, described, self.partition()?, warn)
+        self.finish(name, description, self.partition()?, warn)
     }
 
     /// Checks what can be checked without the machine: the MIG profiles.
@@ -151,15 +151,15 @@ impl MachineSpec {
     fn finish(
         &self,
         name: &str,
-        described: Described,
+        description: MachineDescription,
         partition: Option<Partition>,
         warn: &mut dyn FnMut(String),
     ) -> Result<Loaded, Error> {
-        let Described {
+        let MachineDescription {
             mut machine,
             layouts,
             withheld,
-        } = described;
+        } = description;
         if let Some(Partition { model, .. }) = &partition {
             machine.fabric.set_mig(Some(model));
             machine.notes.push(format!(
@@ -237,6 +237,15 @@ impl MachineSpec {
                 for &whole in &withheld {
                     idle.cordon(whole, true)?;
                 }
+                if !withheld.is_empty() {
+                    let graph = idle.graph();
+                    let names = withheld.iter().map(|&id| graph.device(id).name.as_str());
+                    warn(format!(
+                        "{}: in MIG mode, with instances whose profiles are not known, so neither they nor the whole device \
+                         are given; expected --mig GPU, and the output of `nvidia-smi mig -lgi`",
+                        names.collect::<Vec<_>>().join(", ")
+                    ));
+                }
             }
         }
         Ok(Loaded { machine, idle })
@@ -296,8 +305,8 @@ fn offer(gpu: &Gpu, words: &str) -> Offer {
     offer
 }
 
-/// What descriptions say of a machine.
-struct Described {
+/// A machine as its descriptions have it.
+struct MachineDescription {
     machine: Machine,
     /// The layouts of partitioned devices.
     layouts: Vec<(DeviceId, Layout)>,
@@ -311,7 +320,7 @@ fn described(
     model: Option<&Arc<Model>>,
     files: &dyn Files,
     warn: &mut dyn FnMut(String),
-) -> Result<Described, Error> {
+) -> Result<MachineDescription, Error> {
     let dumps = names
         .iter()
         .map(|name| find(name, files))
@@ -329,25 +338,21 @@ fn described(
     for contradiction in contradictions {
         warn(contradiction.to_string());
     }
-    let unplaced = dump.mig_instances.iter().any(|mig| mig.placement.is_none());
     dump.know_profiles()
         .map_err(|error| Error::at(&place, error))?;
     let layouts = dump.layouts().map_err(|error| Error::at(&place, error))?;
-    if unplaced && !layouts.is_empty() {
+    // A device whose instances are placed may have them listed by UUID too.
+    let has_starts = |device: DeviceId| {
+        let mut placed = dump.mig_instances.iter();
+        placed.any(|mig| mig.device == device && mig.placement.is_some())
+    };
+    if layouts.iter().any(|(device, _)| !has_starts(*device)) {
         let note = "Where MIG instances start is not told: they count as placed where they fit.";
         dump.machine.notes.push(note.to_owned());
     }
     let withheld = dump
         .unknown_layouts()
         .map_err(|error| Error::at(&place, error))?;
-    if !withheld.is_empty() {
-        let names = device_names(&dump.machine, &withheld);
-        warn(format!(
-            "{}: in MIG mode, with instances whose profiles are not known, so neither they nor the whole device are given; \
-             expected --mig GPU, and the output of `nvidia-smi mig -lgi`",
-            names.join(", ")
-        ));
-    }
     // `into_machine` below consumes the dump.
     let silent = !dump.says.direct;
     let machine = dump
@@ -356,7 +361,7 @@ fn described(
     if silent && machine.fabric.device_count() > 1 {
         warn(silent_on_links(names, machine.vendor));
     }
-    Ok(Described {
+    Ok(MachineDescription {
         machine,
         layouts,
         withheld,
@@ -369,31 +374,18 @@ fn silent_on_links(names: &[String], vendor: Option<Vendor>) -> String {
         .iter()
         .map(|name| format!("--machine {name}"))
         .collect();
-    let (links, command) = match vendor {
-        Some(Vendor::Nvidia) => ("NVLink", "`nvidia-smi topo -m`"),
-        Some(Vendor::Amd) => ("XGMI", "`rocm-smi --showtopo`"),
-        _ => (
-            "NVLink, XGMI",
-            "`nvidia-smi topo -m` or `rocm-smi --showtopo`",
-        ),
+    let links = match vendor {
+        Some(Vendor::Nvidia) => "NVLink",
+        Some(Vendor::Amd) => "XGMI",
+        _ => "NVLink, XGMI",
     };
+    let command = Vendor::matrix_command(vendor);
     format!(
         "{}: does not say which devices have direct links ({links}), so none are assumed; if there are any, add the output of \
          {command}: {} --machine topo.txt",
         names.join(", "),
         given.join(" ")
     )
-}
-
-/// The names of devices.
-fn device_names<'m>(machine: &'m Machine, ids: &[DeviceId]) -> Vec<&'m str> {
-    let nodes = machine.fabric.nodes();
-    let devices = nodes.filter(|(_, node)| matches!(node.kind, NodeKind::Device(_)));
-    (0u32..)
-        .zip(devices)
-        .filter(|(id, _)| ids.contains(&DeviceId(*id)))
-        .map(|(_, (_, node))| node.name.as_str())
-        .collect()
 }
 
 /// The devices of a machine.

@@ -104,21 +104,26 @@ fn note_on_unlike(decision: &Decision, request: &Request, view: &View<'_>) -> Op
     if request.unlike || set.len() < 2 {
         return None;
     }
-    let mut others = graph
+    let free = view.free();
+    let others = graph
         .products()
         .iter()
         .filter(|alike| graph.with_parts(alike).is_disjoint(&set));
-    let other = others.find(|alike| !alike.is_disjoint(view.free()))?;
-    let first = other.iter().next()?;
-    let names: Vec<&str> = other
-        .iter()
-        .map(|id| graph.device(id).name.as_str())
+    let others: Vec<String> = others
+        .flat_map(|alike| alike.iter())
+        .filter(|&id| !graph.vertices(id).is_disjoint(free))
+        .map(|id| {
+            let device = graph.device(id);
+            let product = device.product.as_deref().unwrap_or_default();
+            format!("{} ({product})", device.name)
+        })
         .collect();
-    Some(format!(
-        "all devices are of one product, so {} ({}) is not among them: --like any allows it",
-        names.join(", "),
-        graph.device(first).product.as_deref().unwrap_or_default()
-    ))
+    (!others.is_empty()).then(|| {
+        format!(
+            "the devices of a job are of one product, without {}: --like any allows others",
+            others.join(", ")
+        )
+    })
 }
 
 /// How much more another set must have to be worth a word.

@@ -6,7 +6,6 @@ use std::process::ExitCode;
 
 use mapa_front::names::Names;
 use mapa_front::shell::{self, CommandGroup, OptionValues};
-use mapa_topologies::catalogue;
 
 use crate::cli::{CompletionsArgs, ManArgs};
 use crate::error::Error;
@@ -17,37 +16,13 @@ pub(crate) fn completions(command: &clap::Command, args: &CompletionsArgs, outpu
     output.line(shell::completions(command, args.shell, &values()));
 }
 
-/// What options are completed with where files, or names with parameters, are accepted too.
-fn values() -> [OptionValues; 4] {
+/// The names with which options are completed where files, or names with parameters, are accepted too.
+fn values() -> Vec<OptionValues> {
     let names = Names::built_in();
-    let texts = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect();
-    let values = |option, names, or_file| OptionValues {
-        option,
-        names: texts(names),
-        or_file,
-    };
-    [
-        values(
-            "machine",
-            catalogue().iter().map(|entry| entry.name).collect(),
-            true,
-        ),
-        values(
-            "model",
-            names.models.iter().map(|row| &*row.name).collect(),
-            true,
-        ),
-        values(
-            "policy",
-            names.policies.iter().map(|row| &*row.name).collect(),
-            false,
-        ),
-        values(
-            "scheduler",
-            names.schedulers.iter().map(|row| &*row.name).collect(),
-            false,
-        ),
-    ]
+    let mut values = shell::named_values(&names);
+    let policies = names.policies.iter().map(|row| &*row.name);
+    values.push(OptionValues::new("policy", policies, false));
+    values
 }
 
 /// Writes a page for a program and one for each of its commands.

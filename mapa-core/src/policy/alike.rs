@@ -5,9 +5,8 @@
 //! others, and the best decision by the policy's own criteria is taken.
 
 use super::decision::Decision;
-use super::offered::among_offered;
+use super::offered::{among_offered, best_of};
 use super::refusal::{Reason, Refusal};
-use crate::matching::SearchStats;
 use crate::request::Request;
 use crate::topology::{DeviceSet, HardwareGraph};
 use crate::view::View;
@@ -25,6 +24,8 @@ pub(super) fn among_sets(
 /// The answer of a policy that gives a job devices of one product; `None` if all are of one, or the request allows any, or
 /// is for one rank. `decide` is the policy without this rule.
 ///
+/// Runners-up on devices of the same product come before those of others.
+///
 /// # Complexity
 /// A decision for each product.
 fn among_alike(
@@ -37,47 +38,26 @@ fn among_alike(
         return None;
     }
     let eligible = request.eligible(graph);
-    let mut decisions: Vec<Decision> = Vec::new();
-    let mut refusals: Vec<Refusal> = Vec::new();
-    let mut nodes = 0;
-    for alike in graph.products() {
-        let here = &graph.with_parts(alike) & &eligible;
-        if here.is_empty() || !request.must_include.is_subset(&here) {
-            continue;
-        }
-        let inside = Request {
-            only: Some(alike.clone()),
-            avoid: graph.everything() - &eligible,
-            unlike: true,
-            ..request.clone()
-        };
-        match decide(&inside) {
-            Ok(decision) => {
-                nodes += decision.search().nodes;
-                decisions.push(decision);
-            }
-            Err(refusal) => refusals.push(refusal),
-        }
-    }
-    // Products come by their lowest ids, and a stable sort keeps that order among equals.
-    decisions.sort_by(Decision::order);
-    let mut decisions = decisions.into_iter();
-    let Some(best) = decisions.next() else {
-        return Some(Err(refusal(request, graph, refusals)));
+    // Parts of the host are of no product.
+    let others = |alike: &DeviceSet| graph.with_parts(&(&graph.wholes() - alike));
+    let is_possible = |alike: &&DeviceSet| {
+        !graph.with_parts(alike).is_disjoint(&eligible)
+            && request.must_include.is_disjoint(&others(alike))
     };
-    let unsure = refusals.iter().find_map(|refusal| match refusal {
-        Refusal::LimitReached(stats) => Some(stats.stopped),
-        _ => None,
-    });
-    let stats = SearchStats {
-        nodes,
-        stopped: unsure.unwrap_or(best.search().stopped),
-        ..best.search()
+    let inside = |alike: &DeviceSet| Request {
+        only: Some(graph.everything() - &others(alike)),
+        avoid: graph.everything() - &eligible,
+        unlike: true,
+        ..request.clone()
     };
-    let best = decisions.fold(best, |best, other| {
-        best.with_runners_up(request, other, "devices of another product")
-    });
-    Some(Ok(best.searched(stats)))
+    // Products come by their lowest ids.
+    let requests = graph.products().iter().filter(is_possible).map(inside);
+    Some(match best_of(requests, decide) {
+        Ok((best, others)) => Ok(others.into_iter().fold(best, |best, other| {
+            best.with_runners_up(request, other, "another product")
+        })),
+        Err(refusals) => Err(refusal(request, graph, refusals)),
+    })
 }
 
 /// Why no product has the devices: the refusal with the most hope, in words of all products.

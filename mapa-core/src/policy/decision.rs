@@ -218,15 +218,14 @@ impl Decision {
         let scores = paper_scores();
         let decision =
             Self::verified(policy.into(), request, view, &placement, &scores.each_ref())?;
-        if !view.graph().offers(&placement) {
-            let rule = "a set of devices that the machine offers";
-            return Err(Refusal::Busy(Reason::Rule(rule.into())));
-        }
+        request
+            .is_met_by(view.graph(), &placement)
+            .map_err(|rule| Refusal::Busy(Reason::Rule(rule.into())))?;
         Ok(decision)
     }
 
-    /// Makes a decision of devices that somebody uses already, so that they are booked whether or
-    /// not the machine [offers](HardwareGraph::offers) them together. It has no scores: nobody chose.
+    /// Makes a decision of devices that are in use already, so that they are booked whether or
+    /// not the machine [offers](HardwareGraph::offers) them together, and of whatever products they are. It has no scores: nobody chose.
     /// All else is verified as by [`checked`](Self::checked).
     ///
     /// # Errors

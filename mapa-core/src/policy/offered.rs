@@ -43,17 +43,43 @@ pub(super) fn among_offered(
         let parts = graph.with_parts(set);
         !parts.is_disjoint(&eligible) && request.must_include.is_subset(&parts)
     };
+    let inside = |set: &DeviceSet| Request {
+        only: Some(set.clone()),
+        avoid: graph.everything() - &eligible,
+        runners_up: 0,
+        ..request.clone()
+    };
+    let sets = offered.iter().filter(|set| exact(set) && allowed(set));
+    let (best, decisions) = match best_of(sets.map(inside), decide) {
+        Ok(found) => found,
+        Err(refusals) => return Some(Err(refusal(ranks, offered, refusals))),
+    };
+    let others = decisions.into_iter().take(request.runners_up);
+    let others = others.map(|decision| RunnerUp {
+        lost_on: best
+            .order(&decision)
+            .is_lt()
+            .then(|| best.policy().to_owned().into()),
+        scored: decision.best().clone(),
+    });
+    let others = others.collect();
+    Some(Ok(best.with_others(others)))
+}
+
+/// What a policy decides for each of some requests: the best by its own criteria, with the statistics of all searches,
+/// and the others in their order; or all refusals. Of equals the first comes first.
+///
+/// # Complexity
+/// A decision for each request.
+pub(super) fn best_of(
+    requests: impl Iterator<Item = Request>,
+    decide: &dyn Fn(&Request) -> Result<Decision, Refusal>,
+) -> Result<(Decision, Vec<Decision>), Vec<Refusal>> {
     let mut decisions: Vec<Decision> = Vec::new();
     let mut refusals: Vec<Refusal> = Vec::new();
     let mut nodes = 0;
-    for set in offered.iter().filter(|set| exact(set) && allowed(set)) {
-        let inside = Request {
-            only: Some(set.clone()),
-            avoid: graph.everything() - &eligible,
-            runners_up: 0,
-            ..request.clone()
-        };
-        match decide(&inside) {
+    for request in requests {
+        match decide(&request) {
             Ok(decision) => {
                 nodes += decision.search().nodes;
                 decisions.push(decision);
@@ -61,12 +87,12 @@ pub(super) fn among_offered(
             Err(refusal) => refusals.push(refusal),
         }
     }
-    // Sets come by their lowest ids, and a stable sort keeps that order among equals.
+    // A stable sort keeps the order of equals.
     decisions.sort_by(Decision::order);
-    let mut decisions = decisions.into_iter();
-    let Some(best) = decisions.next() else {
-        return Some(Err(refusal(ranks, offered, refusals)));
-    };
+    if decisions.is_empty() {
+        return Err(refusals);
+    }
+    let best = decisions.remove(0);
     let unsure = refusals.iter().find_map(|refusal| match refusal {
         Refusal::LimitReached(stats) => Some(stats.stopped),
         _ => None,
@@ -76,15 +102,7 @@ pub(super) fn among_offered(
         stopped: unsure.unwrap_or(best.search().stopped),
         ..best.search()
     };
-    let others = decisions.take(request.runners_up).map(|decision| RunnerUp {
-        lost_on: best
-            .order(&decision)
-            .is_lt()
-            .then(|| best.policy().to_owned().into()),
-        scored: decision.best().clone(),
-    });
-    let others = others.collect();
-    Some(Ok(best.with_others(others).searched(stats)))
+    Ok((best.searched(stats), decisions))
 }
 
 /// Whether a job takes all devices of a set, whatever its placement on them. Jobs on instances, and

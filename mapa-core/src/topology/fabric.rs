@@ -51,8 +51,7 @@ pub enum NodeKind {
 pub struct DeviceInfo {
     /// The vendor's name of the product: `NVIDIA H100 80GB HBM3`.
     pub product: Option<String>,
-    /// The number in the vendor's tools and in `CUDA_VISIBLE_DEVICES`, where it is not the device
-    /// id.
+    /// The number in the vendor's tools and variables, where it is not the device id.
     pub index: Option<u32>,
     /// The vendor's UUID.
     pub uuid: Option<String>,

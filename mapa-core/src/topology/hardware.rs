@@ -268,6 +268,22 @@ impl HardwareGraph {
         &self.products
     }
 
+    /// Whether these vertices are devices of one product, or parts of such, as far as products are known.
+    pub(crate) fn is_of_one_product(&self, placement: &[DeviceId]) -> bool {
+        let product = |id: &DeviceId| {
+            let device = self.device(*id);
+            // Parts of the host are of no product.
+            let is_device = matches!(device.unit, Unit::Whole | Unit::Slice(_));
+            is_device.then(|| {
+                let mut products = self.products.iter();
+                products.position(|alike| alike.contains(device.parent))
+            })
+        };
+        let mut products = placement.iter().filter_map(product);
+        let first = products.next();
+        products.all(|other| Some(other) == first)
+    }
+
     /// Whether any device can be partitioned.
     pub(crate) fn can_be_cut(&self) -> bool {
         !self.overlaps.is_empty()
@@ -426,11 +442,11 @@ impl HardwareGraph {
         self.pair(a, b).best()
     }
 
-    /// The value of `CUDA_VISIBLE_DEVICES` that gives a job these vertices, in rank order and once
-    /// each: the numbers of whole devices (the vendor's, else their positions), or the UUIDs of MIG
-    /// instances. `None` if the UUID of an instance is not known, and for parts of the host. For
-    /// the numbers to mean the same to CUDA, `CUDA_DEVICE_ORDER` must be `PCI_BUS_ID`. Devices of
-    /// several servers need a value for each server: pass those of one.
+    /// What a job's processes must list to see these vertices, in rank order and once each, separated by
+    /// commas: the numbers of whole devices (the vendor's, else their positions), or the UUIDs of
+    /// instances. `None` if the UUID of an instance is not known, and for parts of the host. The variable
+    /// is the vendor's, and so is one that makes the numbers follow the PCI addresses. Devices of
+    /// several servers need a list for each server: pass those of one.
     ///
     /// # Panics
     /// If an id is not of this machine.
@@ -448,11 +464,11 @@ impl HardwareGraph {
     /// }
     /// let graph = fabric.lower()?;
     /// let placement: Placement = [3, 1].map(Into::into).into_iter().collect();
-    /// assert_eq!(graph.cuda_visible_devices(&placement).as_deref(), Some("3,1"));
+    /// assert_eq!(graph.visible_devices(&placement).as_deref(), Some("3,1"));
     /// # Ok::<(), mapa_core::Error>(())
     /// ```
     #[must_use]
-    pub fn cuda_visible_devices(&self, placement: &[DeviceId]) -> Option<String> {
+    pub fn visible_devices(&self, placement: &[DeviceId]) -> Option<String> {
         let mut names: Vec<String> = Vec::new();
         for &id in placement {
             let device = self.device(id);

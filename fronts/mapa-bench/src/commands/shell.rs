@@ -4,8 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use clap::CommandFactory;
-use mapa_front::shell::{self, OptionValues, Shell};
-use mapa_topologies::catalogue;
+use mapa_front::shell::{self, Shell};
 
 use crate::cli::{Cli, groups};
 use crate::names::NAMES;
@@ -14,29 +13,11 @@ use mapa_cli::Output;
 use mapa_cli::files::make_folder;
 
 pub(crate) fn completions(shell: Shell, output: &mut Output) -> Result<(), Failure> {
-    output.line(shell::completions(&Cli::command(), shell, &values()))
-}
-
-/// What options are completed with where files, or names with parameters, are accepted too.
-fn values() -> [OptionValues; 3] {
-    let texts = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect();
-    [
-        OptionValues {
-            option: "machine",
-            names: texts(catalogue().iter().map(|entry| entry.name).collect()),
-            or_file: true,
-        },
-        OptionValues {
-            option: "model",
-            names: texts(NAMES.models.iter().map(|row| &*row.name).collect()),
-            or_file: true,
-        },
-        OptionValues {
-            option: "scheduler",
-            names: texts(NAMES.schedulers.iter().map(|row| &*row.name).collect()),
-            or_file: false,
-        },
-    ]
+    output.line(shell::completions(
+        &Cli::command(),
+        shell,
+        &shell::named_values(&NAMES),
+    ))
 }
 
 /// Writes a page for the program and one for each command.

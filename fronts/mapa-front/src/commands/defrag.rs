@@ -306,7 +306,7 @@ impl RunningJobs {
                 None => graph.find(&word(device))?,
             });
         }
-        let request = Request::new(pattern(&job.pattern, placement.len(), files)?);
+        let request = Request::new(pattern(&job.pattern, placement.len(), files)?).unlike(true);
         // A running job is checked like a new decision, so two jobs on one device are an error.
         let decision = Decision::checked("runs", &request, &machine.view(), placement)
             .map_err(|refusal| Error::at(format_args!("job `{id}`"), refusal))?;

@@ -3,6 +3,9 @@
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, Command};
 use clap_complete::{Shell, generate};
+use mapa_topologies::catalogue;
+
+use crate::names::Names;
 
 /// Values that an option is completed with, where the arguments themselves accept more than these.
 #[derive(Clone, Debug)]
@@ -13,6 +16,34 @@ pub struct OptionValues {
     pub names: Vec<String>,
     /// Whether a file may stand in place of a name.
     pub or_file: bool,
+}
+
+/// The values of `--machine`, `--model` and `--scheduler`, which commands of every program have.
+#[must_use]
+pub fn named_values(names: &Names) -> Vec<OptionValues> {
+    let machines = catalogue().iter().map(|entry| entry.name);
+    let models = names.models.iter().map(|row| &*row.name);
+    let schedulers = names.schedulers.iter().map(|row| &*row.name);
+    vec![
+        OptionValues::new("machine", machines, true),
+        OptionValues::new("model", models, true),
+        OptionValues::new("scheduler", schedulers, false),
+    ]
+}
+
+impl OptionValues {
+    /// An option that is completed with these names.
+    pub fn new<'n>(
+        option: &'static str,
+        names: impl Iterator<Item = &'n str>,
+        or_file: bool,
+    ) -> Self {
+        Self {
+            option,
+            names: names.map(str::to_owned).collect(),
+            or_file,
+        }
+    }
 }
 
 /// The completions of `command` for a shell, as a script. Hidden commands and options are not offered.

@@ -7,6 +7,6 @@ mod layout;
 mod pages;
 
 pub use clap_complete::Shell;
-pub use completions::{OptionValues, completions};
+pub use completions::{OptionValues, completions, named_values};
 pub use help::{CommandGroup, fault, with_help};
 pub use pages::{ManualPage, pages};

@@ -7,6 +7,7 @@ use mapa_core::Link;
 use super::plan::{CpuPlan, NcclPlan, SwitchPlan, Top, UnusedAddresses, count};
 use crate::links;
 use crate::products;
+use crate::vendor::Vendor;
 
 const SWITCH: &str = "0x060400";
 const CARD: &str = "0x020000";
@@ -145,13 +146,14 @@ impl Writer<'_> {
         let (address, number) = (&plan.addresses[id], plan.numbers[id]);
         let hop = self.hop(plan.hops[id]);
         let (class, vendor) = if plan.amd {
-            ("0x038000", "0x1002")
+            ("0x038000", Vendor::Amd)
         } else {
-            ("0x030200", "0x10de")
+            ("0x030200", Vendor::Nvidia)
         };
+        let vendor = vendor.pci_id();
         self.line(
             depth,
-            &format!("<pci busid=\"{address}\" class=\"{class}\" vendor=\"{vendor}\" {hop}>"),
+            &format!("<pci busid=\"{address}\" class=\"{class}\" vendor=\"{vendor:#06x}\" {hop}>"),
         );
         let links = self.links(id, class);
         let generation = self.generation(id);
