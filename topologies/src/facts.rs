@@ -144,12 +144,13 @@ impl<'m> Slots<'m> {
 
 /// Guesses from products which pairs without direct links do not reach each other's memory.
 fn guess_peers(machine: &mut Machine, devices: &[(NodeId, DeviceInfo)]) -> Result<(), Error> {
-    let without = |info: &DeviceInfo| {
+    let is_without = |(_, info): &(NodeId, DeviceInfo)| {
         let product = info.product.as_deref().and_then(products::product);
         product.is_some_and(|product| product.peers == Some(false))
     };
-    if !devices.iter().any(|(_, info)| without(info))
-        || machine.fabric.peer_access_elsewhere().source == PeerSource::Told
+    // Each name is looked up once, not once for each pair.
+    let without: Vec<bool> = devices.iter().map(is_without).collect();
+    if !without.contains(&true) || machine.fabric.peer_access_elsewhere().source == PeerSource::Told
     {
         return Ok(());
     }
@@ -168,9 +169,9 @@ fn guess_peers(machine: &mut Machine, devices: &[(NodeId, DeviceInfo)]) -> Resul
         on: false,
         source: PeerSource::Guessed,
     };
-    for (at, (b, y)) in devices.iter().enumerate() {
-        for (a, x) in &devices[..at] {
-            if (without(x) || without(y)) && !linked.contains(&(*a.min(b), *a.max(b))) {
+    for (at, (b, _)) in devices.iter().enumerate() {
+        for (other, (a, _)) in devices[..at].iter().enumerate() {
+            if (without[other] || without[at]) && !linked.contains(&(*a.min(b), *a.max(b))) {
                 machine.fabric.set_peer_access(*a, *b, off)?;
             }
         }

@@ -29,19 +29,19 @@ impl ProductKind {
         });
         Self {
             product,
-            architecture: architecture(product.map(|product| &*product.architecture)),
+            architecture: architecture(product.map(|product| product.architecture)),
             capability: capability.unwrap_or_default(),
-            brand: brand(product.and_then(|product| product.printed.first())),
+            brand: brand(product.and_then(|product| product.printed.first().copied())),
         }
     }
 
     /// The name of a product of this kind: that with this memory in it, if there is one.
     pub(crate) fn product(&self, memory_bytes: u64) -> String {
         let memory = format!("{}GB", memory_bytes.div_ceil(1 << 30));
-        let mut names = self.product.iter().flat_map(|product| &product.printed);
+        let mut names = self.product.iter().flat_map(|product| product.printed);
         let usual = names.clone().next();
         let name = names.find(|name| name.contains(&memory)).or(usual);
-        name.map_or_else(|| "Fake GPU".to_owned(), Clone::clone)
+        name.map_or("Fake GPU", |name| name).to_owned()
     }
 
     /// The name of its table of MIG profiles, if it can be partitioned.
@@ -67,7 +67,7 @@ fn architecture(name: Option<&str>) -> u32 {
 }
 
 /// NVML's number of the brand with which a product's name begins.
-fn brand(name: Option<&String>) -> u32 {
+fn brand(name: Option<&str>) -> u32 {
     let Some(name) = name else {
         return sys::nvmlBrandType_enum_NVML_BRAND_UNKNOWN;
     };

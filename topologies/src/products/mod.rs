@@ -1,4 +1,4 @@
-//! The products that MAPA knows, by the names that tools print: the table `products.toml`, and lookups in it. There is no
+//! The products that MAPA knows, by the names that tools print: the table `products/rows.rs`, and lookups in it. There is no
 //! other list of products.
 //!
 //! A name is looked up by its words, without regard to case, so names of drivers, of Slurm's types and of people are
@@ -14,44 +14,58 @@
 //! assert!(products::links("NVIDIA L40S").is_none());
 //! ```
 
-use std::sync::LazyLock;
+mod rows;
+
+use std::collections::BTreeSet;
 
 use mapa_core::{Fabric, NodeKind};
-use serde::Deserialize;
 
 use crate::links::{direct_generations, pcie_gbps, pcie_rate};
 use crate::vendor::Vendor;
+use rows::ROWS;
 
 /// A product: what is known of one device, as tools number devices.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Product {
-    /// Its name in short: `A100 PCIe`.
-    pub name: String,
+    /// Its name in short: `A100 PCIe`. A text names the product if it has all of these words.
+    pub name: &'static str,
+    /// Other names of the same facts.
+    also: &'static [&'static str],
     /// The vendor.
     pub vendor: Vendor,
     /// The vendor's name of the architecture: `Ampere`.
-    pub architecture: String,
+    pub architecture: &'static str,
     /// NVIDIA's compute capability, major and minor.
     pub capability: Option<(u32, u32)>,
     /// AMD's name of the instruction set: `gfx942`.
-    pub gfx: Option<String>,
+    pub gfx: Option<&'static str>,
     /// The names that tools print, most usual first; at least one.
-    pub printed: Vec<String>,
-    /// Its direct links to other devices.
-    pub links: DirectLinks,
+    pub printed: &'static [&'static str],
+    /// Its direct links to other devices: see [`links`](Self::links).
+    links: RowLinks,
     /// Its own interface to the host, where known.
     pub pcie: Option<PcieInterface>,
     /// The sizes of memory with which it came, GB as data sheets count, in ascending order.
-    pub memory_gb: Vec<u32>,
+    pub memory_gb: &'static [u32],
+    /// The tables of [`mig`](crate::mig): one for each size of memory, or one for all.
+    mig: &'static [&'static str],
     /// Whether devices reach each other's memory over PCIe, where known.
     pub peers: Option<bool>,
     /// Where the figures come from.
-    pub source: String,
-    /// The tables of [`mig`](crate::mig): one for each size of memory, or one for all.
-    mig: Vec<String>,
-    /// By name, its words. A text that has all of them names the product.
-    words: Vec<Vec<String>>,
+    pub source: &'static str,
+}
+
+/// The direct links of a row, whose generation is looked up in `links.toml`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RowLinks {
+    Unknown,
+    Without,
+    With {
+        count: Option<u8>,
+        generation: &'static str,
+        is_bridged: bool,
+    },
 }
 
 /// Whether a product has direct links.
@@ -89,8 +103,7 @@ impl ProductLinks {
 }
 
 /// The PCIe interface of a product.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PcieInterface {
     /// 1 to 6.
@@ -108,35 +121,62 @@ impl PcieInterface {
 }
 
 impl Product {
+    /// Its direct links to other devices.
+    #[must_use]
+    pub fn links(&self) -> DirectLinks {
+        let RowLinks::With {
+            count,
+            generation,
+            is_bridged,
+        } = self.links
+        else {
+            return match self.links {
+                RowLinks::Without => DirectLinks::Without,
+                _ => DirectLinks::Unknown,
+            };
+        };
+        let known = direct_generations().find(|known| known.name == generation);
+        known.map_or(DirectLinks::Unknown, |known| {
+            DirectLinks::With(ProductLinks {
+                count,
+                gbps_per_link: known.gbps,
+                generation: known.name,
+                is_bridged,
+            })
+        })
+    }
+
     /// The name of the table of [`mig`](crate::mig) for a device with this memory: that of the nearest size, of two the
     /// smaller. None if the product cannot be partitioned, or no table describes it.
     #[must_use]
-    pub fn mig(&self, memory_bytes: u64) -> Option<&str> {
-        if let [table] = &self.mig[..] {
+    pub fn mig(&self, memory_bytes: u64) -> Option<&'static str> {
+        if let [table] = self.mig {
             return Some(table);
         }
         let off = |gb: u32| (u64::from(gb) << 30).abs_diff(memory_bytes);
-        let sizes = self.memory_gb.iter().zip(&self.mig);
+        let sizes = self.memory_gb.iter().zip(self.mig);
         let (_, table) = sizes.min_by_key(|(gb, _)| off(**gb))?;
         Some(table)
     }
 
     /// The names of all its tables of [`mig`](crate::mig).
-    pub fn mig_tables(&self) -> impl Iterator<Item = &str> {
-        self.mig.iter().map(String::as_str)
+    pub fn mig_tables(&self) -> impl Iterator<Item = &'static str> {
+        self.mig.iter().copied()
     }
 
     /// The most words of one of its names that are all in a text; none if the text does not name it.
     fn match_in(&self, text: &[String]) -> Option<usize> {
-        let names = self.words.iter();
-        let named = names.filter(|words| words.iter().all(|word| text.contains(word)));
-        named.map(Vec::len).max()
+        let names = std::iter::once(&self.name).chain(self.also);
+        let words = |name: &'static str| name.split(|c: char| !c.is_ascii_alphanumeric());
+        let is_there = |word: &str| text.iter().any(|other| other.eq_ignore_ascii_case(word));
+        let named = names.filter(|name| words(name).all(is_there));
+        named.map(|name| words(name).count()).max()
     }
 }
 
 /// Every product of the table, in its order.
 pub fn products() -> impl Iterator<Item = &'static Product> {
-    TABLE.iter()
+    ROWS.iter()
 }
 
 /// The product that a text names: a product's name as a tool prints it, or a line with such a name. Of several, the one
@@ -159,7 +199,7 @@ pub fn products() -> impl Iterator<Item = &'static Product> {
 pub fn product(text: &str) -> Option<&'static Product> {
     let text = words(text);
     let mut best: Option<(usize, &Product)> = None;
-    for product in &*TABLE {
+    for product in ROWS {
         let found = product.match_in(&text);
         if let Some(length) = found.filter(|&length| best.is_none_or(|(most, _)| length > most)) {
             best = Some((length, product));
@@ -171,7 +211,7 @@ pub fn product(text: &str) -> Option<&'static Product> {
 /// The direct links of the product that a text names; none if it has none, or if nothing is known of them.
 #[must_use]
 pub fn links(text: &str) -> Option<ProductLinks> {
-    match product(text)?.links {
+    match product(text)?.links() {
         DirectLinks::With(links) => Some(links),
         DirectLinks::Without | DirectLinks::Unknown => None,
     }
@@ -199,10 +239,14 @@ pub fn vendor(text: &str) -> Option<Vendor> {
 
 /// The vendor of all products that a machine names; none if it names none, or those of two.
 pub(crate) fn vendor_of_devices(fabric: &Fabric) -> Option<Vendor> {
-    Vendor::one_of(fabric.nodes().map(|(_, node)| match &node.kind {
-        NodeKind::Device(info) => info.product.as_deref().and_then(vendor),
-        _ => None,
-    }))
+    let names: BTreeSet<&str> = fabric
+        .nodes()
+        .filter_map(|(_, node)| match &node.kind {
+            NodeKind::Device(info) => info.product.as_deref(),
+            _ => None,
+        })
+        .collect();
+    Vendor::one_of(names.into_iter().map(vendor))
 }
 
 /// The PCIe interface of the product that a text names.
@@ -224,10 +268,10 @@ pub fn pcie(text: &str) -> Option<PcieInterface> {
 /// ```
 #[must_use]
 pub fn memory(text: &str) -> Option<u32> {
-    let sizes = &product(text)?.memory_gb;
+    let sizes = product(text)?.memory_gb;
     let words = words(text);
     let is_told = |gb: &&u32| words.contains(&format!("{gb}gb"));
-    match &sizes[..] {
+    match sizes {
         [size] => Some(*size),
         _ => sizes.iter().find(is_told).copied(),
     }
@@ -254,124 +298,28 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ProductTable {
-    product: Vec<ProductRow>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ProductRow {
-    name: String,
-    #[serde(default)]
-    also: Vec<String>,
-    vendor: Vendor,
-    architecture: String,
-    capability: Option<(u32, u32)>,
-    gfx: Option<String>,
-    printed: Vec<String>,
-    links: Option<LinksCell>,
-    pcie: Option<PcieInterface>,
-    memory_gb: Vec<u32>,
-    #[serde(default)]
-    mig: Vec<String>,
-    peers: Option<bool>,
-    source: String,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum LinksCell {
-    Without(NoLinks),
-    With(LinksRow),
-}
-
-#[derive(Deserialize)]
-enum NoLinks {
-    #[serde(rename = "none")]
-    Without,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LinksRow {
-    count: Option<u8>,
-    generation: String,
-    by: JoinedBy,
-}
-
-#[derive(Deserialize, PartialEq)]
-#[serde(rename_all = "lowercase")]
-enum JoinedBy {
-    Bridge,
-    Board,
-}
-
-impl ProductRow {
-    fn product(self) -> Product {
-        let links = match self.links {
-            None => DirectLinks::Unknown,
-            Some(LinksCell::Without(NoLinks::Without)) => DirectLinks::Without,
-            Some(LinksCell::With(row)) => {
-                let known = direct_generations().find(|known| known.name == row.generation);
-                known.map_or(DirectLinks::Unknown, |known| {
-                    DirectLinks::With(ProductLinks {
-                        count: row.count,
-                        gbps_per_link: known.gbps,
-                        generation: known.name,
-                        is_bridged: row.by == JoinedBy::Bridge,
-                    })
-                })
-            }
-        };
-        let names = std::iter::once(&self.name).chain(&self.also);
-        Product {
-            words: names.map(|name| words(name)).collect(),
-            name: self.name,
-            vendor: self.vendor,
-            architecture: self.architecture,
-            capability: self.capability,
-            gfx: self.gfx,
-            printed: self.printed,
-            links,
-            pcie: self.pcie,
-            memory_gb: self.memory_gb,
-            peers: self.peers,
-            source: self.source,
-            mig: self.mig,
-        }
-    }
-}
-
-static TABLE: LazyLock<Vec<Product>> = LazyLock::new(|| {
-    // A test reads the table; with an empty one, no product is known.
-    let table = toml::from_str(include_str!("../products.toml"));
-    let table = table.unwrap_or(ProductTable {
-        product: Vec::new(),
-    });
-    table.product.into_iter().map(ProductRow::product).collect()
-});
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_table_reads() {
-        let table: ProductTable = toml::from_str(include_str!("../products.toml")).unwrap();
-        let generation = |row: &ProductRow| match &row.links {
-            Some(LinksCell::With(links)) => {
-                direct_generations().any(|known| known.name == links.generation)
+    fn rows_name_generations_that_are_there_and_names_are_their_words() {
+        for row in products() {
+            if let RowLinks::With { generation, .. } = row.links {
+                let mut known = direct_generations();
+                assert!(
+                    known.any(|known| known.name == generation),
+                    "{}: {generation}",
+                    row.name
+                );
             }
-            _ => true,
-        };
-        for row in &table.product {
-            assert!(generation(row), "{}: no such generation of links", row.name);
             let rate = row.pcie.map_or(Some(0.0), |pcie| pcie.gbps());
             assert!(rate.is_some(), "{}: no such PCIe link", row.name);
+            for name in std::iter::once(&row.name).chain(row.also) {
+                let split = name.to_ascii_lowercase().replace('-', " ");
+                assert_eq!(words(name).join(" "), split);
+            }
         }
-        assert_eq!(products().count(), table.product.len());
     }
 
     #[test]
