@@ -7,7 +7,7 @@
 // A row is some four lines, with what belongs together on one.
 #![cfg_attr(rustfmt, rustfmt_skip)]
 
-use super::{PcieInterface, Product, RowLinks};
+use super::product::{PcieInterface, Product, RowLinks};
 use crate::vendor::Vendor;
 
 /// A product of NVIDIA's of which nothing else is known.
