@@ -8,11 +8,12 @@
 //! A connection is one request and one answer. A request has no body here, so none is read: it is answered once its
 //! head is there.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, ErrorKind, Read, Write};
+use std::mem;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use httparse::{EMPTY_HEADER, Request, Status};
@@ -70,37 +71,48 @@ pub(super) fn serve(address: SocketAddr, shared: &Arc<SharedStatus>) -> Result<(
 /// Who is answered now, those that came first in front.
 #[derive(Debug, Default)]
 struct Clients {
-    open: Mutex<VecDeque<(u64, TcpStream)>>,
+    inside: Mutex<Inside>,
     left: Condvar,
 }
 
+#[derive(Debug, Default)]
+struct Inside {
+    open: VecDeque<(u64, TcpStream)>,
+    /// The clients that have left, whose threads have not been joined.
+    left: Vec<u64>,
+}
+
 impl Clients {
-    fn open(&self) -> MutexGuard<'_, VecDeque<(u64, TcpStream)>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    fn inside(&self) -> MutexGuard<'_, Inside> {
+        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets one in, once there is room.
-    fn enter(&self, number: u64, stream: TcpStream) {
-        let mut open = self.open();
-        while open.len() >= CLIENTS {
-            if let Some((_, first)) = open.front() {
+    /// Lets one in, once there is room. Returns who has left since the last call.
+    fn enter(&self, number: u64, stream: TcpStream) -> Vec<u64> {
+        let mut inside = self.inside();
+        while inside.open.len() >= CLIENTS {
+            if let Some((_, first)) = inside.open.front() {
                 // Its thread reads and writes no more, and leaves. One that has gone is what is wanted.
                 drop(first.shutdown(Shutdown::Both));
             }
             // Its thread notices at its next read or write, and leaves.
-            open = self.left.wait(open).unwrap_or_else(PoisonError::into_inner);
+            inside = (self.left.wait(inside)).unwrap_or_else(PoisonError::into_inner);
         }
-        open.push_back((number, stream));
+        inside.open.push_back((number, stream));
+        mem::take(&mut inside.left)
     }
 
     fn leave(&self, number: u64) {
-        self.open().retain(|(index, _)| *index != number);
+        let mut inside = self.inside();
+        inside.open.retain(|(index, _)| *index != number);
+        inside.left.push(number);
         self.left.notify_all();
     }
 }
 
 /// Answers whoever comes, for as long as the daemon lives.
 fn accept(listener: &TcpListener, clients: &Arc<Clients>, shared: &Arc<SharedStatus>) {
+    let mut threads = BTreeMap::<u64, JoinHandle<()>>::new();
     for (number, stream) in (0..).zip(listener.incoming()) {
         // Two handles of one socket: this one goes to the list, from which it can be shut down while its thread
         // reads.
@@ -113,7 +125,13 @@ fn accept(listener: &TcpListener, clients: &Arc<Clients>, shared: &Arc<SharedSta
             }
         };
         // Waiting here holds up further connections; the kernel keeps those in its backlog.
-        clients.enter(number, handle);
+        for left in clients.enter(number, handle) {
+            // A thread that has left may not have ended. Joined before the next begins, so that there are never more
+            // threads than places; one that panicked has lost its own client alone.
+            if let Some(thread) = threads.remove(&left) {
+                drop(thread.join());
+            }
+        }
         let (open_clients, shared) = (clients.clone(), shared.clone());
         let work = move || {
             // Whoever has gone, or was sent away, needs no answer.
@@ -123,10 +141,15 @@ fn accept(listener: &TcpListener, clients: &Arc<Clients>, shared: &Arc<SharedSta
             open_clients.leave(number);
         };
         let name = "http client".to_owned();
-        if let Err(error) = thread::Builder::new().name(name).spawn(work) {
-            warn!(%error, "a client of /metrics is not answered");
-            // The thread's closure is dropped, and its stream with it. The place must be given up here.
-            clients.leave(number);
+        match thread::Builder::new().name(name).spawn(work) {
+            Ok(thread) => {
+                threads.insert(number, thread);
+            }
+            Err(error) => {
+                warn!(%error, "a client of /metrics is not answered");
+                // The thread's closure is dropped, and its stream with it. The place must be given up here.
+                clients.leave(number);
+            }
         }
     }
 }
